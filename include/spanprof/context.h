@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The active context of a thread: which span its work belongs to.
+ *
+ * A context is plain data: copy it, store it in a task, send it to another thread. It never points at a span, so nothing
+ * dangles when the span ends. Attaching makes it the active context of the calling thread until the scope is detached.
+ *
+ * Threads: any; each call acts on the calling thread.  Signals: not safe (a handler of the host must not attach).
+ * Fork: the child keeps the active contexts of the thread that forked.
+ * All calls work, at the same price, while the SDK is not started. */
+#ifndef SPANPROF_CONTEXT_H
+#define SPANPROF_CONTEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <spanprof/status.h>
+
+SPANPROF_BEGIN_DECLS
+
+/* W3C trace-flags (W3C Trace Context level 2, section 3.2.2.5). */
+#define SPANPROF_TRACE_FLAG_SAMPLED 0x01
+#define SPANPROF_TRACE_FLAG_RANDOM  0x02
+
+/* Tracestate, baggage and attributes that travel with a context: a handle into a bounded table, checked by generation.
+ * The zero handle carries nothing. */
+typedef struct spanprof_carrier {
+    uint32_t slot;
+    uint32_t generation;
+} spanprof_carrier;
+
+/* 64 bytes. All zero is "no span". A context is valid when trace_id and span_id are both non-zero. */
+typedef struct spanprof_context {
+    uint8_t trace_id[16];          /* network byte order */
+    uint8_t span_id[8];            /* network byte order */
+    uint8_t local_root_span_id[8]; /* this trace's first span in this process; zero: remote */
+    uint8_t trace_flags;           /* SPANPROF_TRACE_FLAG_… */
+    uint8_t remote;       /* 1: came from another process, no span of ours stands behind it */
+    uint8_t reserved0[6]; /* zero */
+    spanprof_carrier carrier;
+    uint8_t reserved1[16]; /* zero */
+} spanprof_context;
+
+/* What an attach returns and its detach takes. Zero is a scope of nothing: detaching it is a counted no-op. */
+typedef struct spanprof_scope {
+    uint32_t thread; /* the slot of the owner, plus one */
+    uint32_t depth;
+    uint64_t serial;
+} spanprof_scope;
+
+/* Make CONTEXT, which is copied, the active context of this thread. NULL, or one that is not valid, means: no span.
+ * Returns the scope to detach. When no memory could be had for this thread's state, the zero scope; the failure is
+ * counted, and the active context stays what it was, and samples are unknown until this thread's next attach or detach.
+ * Does not allocate after the first call on a thread, except when scopes nest deeper than ever before (32, 64, 128, …). Since 0.1. */
+SPANPROF_API spanprof_scope spanprof_context_attach(const spanprof_context *context);
+
+/* End SCOPE and set it to zero.
+ * In order: what was active before its attach is active again. Out of order (an inner scope still lives): SCOPE leaves the
+ * chain, the active context stays, and when the inner scope ends, SCOPE's place is skipped. Twice, or the zero scope or
+ * NULL: a no-op, counted in spanprof_stats.
+ * On another thread than the one that attached: SPANPROF_ERROR_OTHER_THREAD. The calling thread's context is untouched; the
+ * owner's samples link to nothing (unknown) until it next attaches or detaches, when SCOPE leaves its chain.  Since 0.1. */
+SPANPROF_API spanprof_status spanprof_scope_detach(spanprof_scope *scope);
+
+/* The active context of this thread; all zero when there is none.  Since 0.1. */
+SPANPROF_API spanprof_context spanprof_context_current(void);
+
+/* Read a W3C traceparent header (NUL-terminated; blanks around it are allowed) into OUT, with TRACESTATE (NULL: none).
+ * Returns whether it was valid; OUT is all zero when it was not. OUT is remote, and starts a local root when a span is
+ * started under it. TRACESTATE is not carried on yet; whatever it is, it never makes TRACEPARENT invalid.
+ * Source: W3C Trace Context level 2, section 3.2.  Signals: safe.  Since 0.1. */
+SPANPROF_API bool spanprof_context_extract(spanprof_context *out, const char *traceparent,
+                                           const char *tracestate);
+
+/* Write CONTEXT as a traceparent, version 00, 55 characters and a NUL, into TRACEPARENT.
+ * Returns 55, or 0 when CONTEXT is NULL or not valid, and TRACEPARENT is then "".  Signals: safe.  Since 0.1. */
+SPANPROF_API size_t spanprof_context_inject(const spanprof_context *context, char traceparent[56]);
+
+SPANPROF_END_DECLS
+
+#endif

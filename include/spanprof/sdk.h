@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of the SDK in a process: start, flush, stop, and what it counted.
+ *
+ * Threads: any; start, flush and stop are serialized among themselves.  Signals: not safe.
+ * Fork: the child of a process that runs the SDK does not sample and does not send (spanprof_stats says forked = 1); it may
+ * call spanprof_start for itself. Its files are then named PREFIX.PID, unless options name others: not its parent's. */
+#ifndef SPANPROF_SDK_H
+#define SPANPROF_SDK_H
+
+#include <spanprof/status.h>
+
+SPANPROF_BEGIN_DECLS
+
+typedef enum spanprof_log_level {
+    SPANPROF_LOG_DEFAULT = 0, /* warn */
+    SPANPROF_LOG_OFF = 1,
+    SPANPROF_LOG_ERROR = 2,
+    SPANPROF_LOG_WARN = 3,
+    SPANPROF_LOG_INFO = 4,
+    SPANPROF_LOG_DEBUG = 5,
+} spanprof_log_level;
+
+/* Which span of a sample's chain its link names (docs/design/span-context.md). */
+typedef enum spanprof_link_scope {
+    SPANPROF_LINK_SCOPE_DEFAULT = 0, /* innermost in files, root on the network */
+    SPANPROF_LINK_SCOPE_INNERMOST = 1,
+    SPANPROF_LINK_SCOPE_ROOT = 2,
+    SPANPROF_LINK_SCOPE_BOTH = 3,
+    SPANPROF_LINK_SCOPE_NONE = 4,
+} spanprof_link_scope;
+
+/* Receives the SDK's messages: LEVEL, a line without newline (borrowed for the call), and the user's pointer. May be called
+ * by any thread of the SDK and by threads inside start, flush and stop; never from a signal handler. Must not call spanprof. */
+typedef void (*spanprof_log_function)(spanprof_log_level level, const char *line, void *user);
+
+/* Zero means default, for every field: the environment variable named beside it, else the value in parentheses. A set
+ * field wins over the environment. Strings are copied by spanprof_start. Fields are only ever appended. */
+typedef struct spanprof_options {
+    uint32_t struct_size;            /* sizeof(spanprof_options) */
+    uint32_t cpu_hz;                 /* SPANPROF_CPU_HZ (99), 1 to 10,000 */
+    const char *service_name;        /* OTEL_SERVICE_NAME (unknown_service:PROGRAM) */
+    const char *resource_attributes; /* OTEL_RESOURCE_ATTRIBUTES, "key=value,…" percent-encoded */
+    const char *exporter;            /* SPANPROF_EXPORTER (otlp), list of otlp, file, none */
+    const char *file;                /* SPANPROF_FILE (spanprof), path prefix */
+    const char *file_format;         /* SPANPROF_FILE_FORMAT (jsonl), or proto */
+    const char *endpoint;    /* OTEL_EXPORTER_OTLP_ENDPOINT (http://localhost:4318), base URL */
+    const char *headers;     /* OTEL_EXPORTER_OTLP_HEADERS, "key=value,key=value" */
+    const char *compression; /* OTEL_EXPORTER_OTLP_COMPRESSION (gzip), or none */
+    uint32_t timeout_ms;     /* OTEL_EXPORTER_OTLP_TIMEOUT (10,000) of one export */
+    uint32_t window_ms;      /* SPANPROF_WINDOW_MS (10,000), 100 to 10,000 */
+    const char *profiles;    /* SPANPROF_PROFILES (cpu) */
+    const char *signal;      /* SPANPROF_SIGNAL (SIGPROF), a name or a number */
+    uint32_t max_depth;      /* SPANPROF_MAX_DEPTH (128) frames a stack, 2 to 512 */
+    uint32_t max_samples;    /* SPANPROF_MAX_SAMPLES (10,000) distinct samples a window */
+    spanprof_link_scope link_scope; /* SPANPROF_LINK_SCOPE */
+    spanprof_log_level log_level;   /* SPANPROF_LOG, else OTEL_LOG_LEVEL (warn) */
+    spanprof_log_function log;      /* (standard error) */
+    void *log_user;
+} spanprof_options;
+
+#define SPANPROF_OPTIONS_INIT                                                                      \
+    {                                                                                              \
+        .struct_size = sizeof(spanprof_options)                                                    \
+    }
+
+/* What the SDK counted since spanprof_start (misuse: since the process began). Set struct_size first. */
+typedef struct spanprof_stats {
+    uint32_t struct_size; /* sizeof(spanprof_stats) */
+    uint32_t running;     /* 1 between start and stop */
+    uint32_t forked; /* 1 in the child of a process in which the SDK ran, until it starts its own */
+    uint32_t threads; /* threads with a timer now */
+    uint32_t cpu_hz;  /* rate of the CPU engine now */
+    uint32_t reserved;
+    char engine[16]; /* engine of the CPU ticks: "timer", or "" */
+
+    /* Ticks and samples. A sample may weigh several periods. ticks = samples_* + dropped_samples_ring_full,
+     * _memory and _small_stack once flushed. */
+    uint64_t ticks;             /* signals handled */
+    uint64_t weights;           /* periods that they stood for */
+    uint64_t samples_linked;    /* joined with a sampled local span */
+    uint64_t samples_none;      /* no span, or an unsampled or remote one */
+    uint64_t samples_unknown;   /* between two contexts, or the interval was lost */
+    uint64_t samples_boundary;  /* foreign samples too near to an edge */
+    uint64_t stacks_truncated;  /* cut at max_depth */
+    uint64_t stacks_incomplete; /* ended by doubt: no unwind table, unreadable memory */
+    uint64_t residual_ns;       /* CPU time of the threads that no sample stands for */
+
+    /* Drops by reason. */
+    uint64_t dropped_samples_ring_full;
+    uint64_t dropped_samples_memory;
+    uint64_t dropped_samples_small_stack; /* a signal stack too small for a tick */
+    uint64_t dropped_samples_at_stop;     /* joined, and not handed over when time was up */
+    uint64_t dropped_spans_queue_full;
+    uint64_t dropped_spans_memory;
+    uint64_t dropped_exports_queue_full;  /* requests */
+    uint64_t dropped_exports_refused;     /* requests that the receiver or the disk refused */
+    uint64_t dropped_exports_unreachable; /* requests given up after retries, or at stop */
+    uint64_t failed_threads;              /* threads that could not be given a timer */
+
+    /* Spans and exports. */
+    uint64_t spans_started; /* recording ones */
+    uint64_t spans_ended;
+    uint64_t spans_unsampled;
+    uint64_t exported_spans;
+    uint64_t exported_samples;
+    uint64_t exported_requests;
+    uint64_t exported_bytes; /* as sent, after compression */
+
+    /* Misuse of the API, each a no-op. */
+    uint64_t misuse_dead_span;     /* a call with a zero or ended span */
+    uint64_t misuse_dead_scope;    /* a detach of a zero or ended scope */
+    uint64_t misuse_foreign_scope; /* a detach on another thread than the attach */
+    uint64_t failed_attaches;      /* no memory for a thread's state or scopes */
+} spanprof_stats;
+
+#define SPANPROF_STATS_INIT                                                                        \
+    {                                                                                              \
+        .struct_size = sizeof(spanprof_stats)                                                      \
+    }
+
+/* Start spans, sampling and sending. OPTIONS: NULL is everything from the environment. ERROR may be NULL.
+ * A value that cannot be used is named in one warning with what is used instead; it is no error.
+ * Returns ERROR_ALREADY_STARTED while it runs, ERROR_DISABLED when OTEL_SDK_DISABLED=true (all other calls are then no-ops),
+ * ERROR_INVALID_ARGUMENT for a struct_size of 0 or non-zero fields that this version does not know.
+ * Return from main and exit() flush without a stop, for at most 5 seconds.  Since 0.1. */
+SPANPROF_API spanprof_status spanprof_start(const spanprof_options *options, spanprof_error *error);
+
+/* Join, build and hand over all that happened before the call, and wait at most TIMEOUT_NS until it was delivered or dropped.
+ * 0 does not wait, UINT64_MAX waits for ever. Returns ERROR_TIMEOUT when time ran out (also while another thread starts, flushes or stops), ERROR_EXPORT when something was dropped
+ * on the way since the last flush, ERROR_NOT_STARTED.  Since 0.1. */
+SPANPROF_API spanprof_status spanprof_flush(uint64_t timeout_ns);
+
+/* spanprof_flush, then end all threads and timers, within TIMEOUT_NS. What could not be delivered by then is dropped and counted.
+ * The host's signal handler is put back; where there was none, ours stays installed and does nothing, for a tick still on its way
+ * would end the process otherwise. Start may follow. Returns as spanprof_flush does.  Since 0.1. */
+SPANPROF_API spanprof_status spanprof_stop(uint64_t timeout_ns);
+
+/* Copy the counters into OUT, whose struct_size says how much of them.  Since 0.1. */
+SPANPROF_API void spanprof_stats_get(spanprof_stats *out);
+
+SPANPROF_END_DECLS
+
+#endif

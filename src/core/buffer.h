@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A growing byte buffer, born with a maximum. An append that does not fit sets `failed`, which stays, so that a writer may
+ * check once at its end; nothing is ever half appended. There is always a NUL behind the last byte once something was added.
+ * Threads: one at a time.  Signals: not safe. */
+#ifndef SP_CORE_BUFFER_H
+#define SP_CORE_BUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct sp_buffer {
+    uint8_t *data; /* NULL while nothing was added */
+    size_t length; /* <= maximum */
+    size_t capacity;
+    size_t maximum;
+    bool failed;
+} sp_buffer;
+
+#define SP_BUFFER_INIT(max)                                                                        \
+    {                                                                                              \
+        .maximum = (max)                                                                           \
+    }
+
+/* Room for BYTES more behind `length`: where to write them, or NULL (and failed). Then add what was written to `length`. */
+uint8_t *sp_buffer_reserve(sp_buffer *buffer, size_t bytes);
+bool sp_buffer_add(sp_buffer *buffer, const void *data, size_t bytes);
+bool sp_buffer_add_string(sp_buffer *buffer, const char *text);
+bool sp_buffer_add_char(sp_buffer *buffer, char c);
+bool sp_buffer_printf(sp_buffer *buffer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Empty it, keep its memory. */
+void sp_buffer_clear(sp_buffer *buffer);
+void sp_buffer_deinit(sp_buffer *buffer);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the compiler is told, and small helpers that every folder uses. */
+#ifndef SP_CORE_COMPILER_H
+#define SP_CORE_COMPILER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdbool.h>
+
+/* Marks a function that a signal handler may call (docs/design/sampling.md, the handler's charter). AddressSanitizer and UBSan leave
+ * it alone: it reads other functions' stack frames on purpose. ThreadSanitizer has to see its atomics, or it misses their order. */
+#if defined(__clang__)
+#define SP_SIGSAFE __attribute__((annotate("sp_sigsafe"), no_sanitize("address", "undefined")))
+#else
+#define SP_SIGSAFE __attribute__((no_sanitize("address", "undefined")))
+#endif
+
+#define SP_PRINTF(text, first) __attribute__((__format__(__printf__, text, first)))
+#define SP_UNUSED              __attribute__((unused))
+#define SP_LIKELY(x)           __builtin_expect(!!(x), 1)
+#define SP_UNLIKELY(x)         __builtin_expect(!!(x), 0)
+
+#define SP_ARRAY_LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+#define SP_CACHE_LINE 64
+
+static inline uint64_t sp_min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline uint64_t sp_max_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages of the SDK. One line each: "MODULE: what was tried, on what: why it failed". Levels are spanprof_log_level.
+ * Threads: any.  Signals: never (a handler bumps a counter; the collector thread turns counters into words). */
+#ifndef SP_CORE_LOG_H
+#define SP_CORE_LOG_H
+
+#include <spanprof/sdk.h>
+#include "core/compiler.h"
+
+/* Choose level and sink; DEFAULT is warn, a NULL function is standard error. Setup only. */
+void sp_log_configure(spanprof_log_level level, spanprof_log_function function, void *user);
+bool sp_log_enabled(spanprof_log_level level);
+void sp_log(spanprof_log_level level, const char *module, const char *format, ...) SP_PRINTF(3, 4);
+
+#define sp_log_error(module, ...) sp_log(SPANPROF_LOG_ERROR, module, __VA_ARGS__)
+#define sp_log_warn(module, ...)  sp_log(SPANPROF_LOG_WARN, module, __VA_ARGS__)
+#define sp_log_info(module, ...)  sp_log(SPANPROF_LOG_INFO, module, __VA_ARGS__)
+#define sp_log_debug(module, ...) sp_log(SPANPROF_LOG_DEBUG, module, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* UTF-8 as RFC 3629 defines it: no surrogates, nothing above U+10FFFF, no overlong forms.
+ * Threads: any.  Signals: safe. */
+#ifndef SP_CORE_UTF8_H
+#define SP_CORE_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Length in bytes of the sequence at TEXT, of which LEFT bytes are readable; 0 when it is not valid. */
+size_t sp_utf8_sequence(const char *text, size_t left);
+bool sp_utf8_valid(const char *text, size_t length);
+/* Copy LENGTH bytes of TEXT into OUT with each byte that is not part of valid UTF-8 replaced by U+FFFD (3 bytes), and a NUL.
+ * OUT needs 3 * LENGTH + 1 bytes in the worst case. Returns the bytes written, without the NUL. */
+size_t sp_utf8_repair(char *out, const char *text, size_t length);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Spans to requests: take a batch from the tracer's queue, encode it once for each format that a destination wants, hand it out.
+ * A request stays below 4 MiB, which is what receivers take by default; a larger batch is halved until it fits. */
+#include <stdlib.h>
+
+#include "core/log.h"
+#include "export/internal.h"
+#include "tracer/provider.h"
+
+enum { REQUEST_BYTES = 4 * 1024 * 1024 - 65536, REQUEST_MAX_BYTES = 64 * 1024 * 1024 };
+
+typedef struct encodings {
+    sp_buffer bodies[2]; /* by sp_otlp_format; maximum 0: not wanted */
+} encodings;
+
+static bool to_http(const sp_exporter *exporter)
+{
+    return exporter->config.http[SP_TRACES].enabled;
+}
+
+static bool to_file(const sp_exporter *exporter)
+{
+    return exporter->config.file_enabled && exporter->config.traces_enabled;
+}
+
+static bool encode(sp_exporter *exporter, encodings *out, sp_span_data *const *spans, size_t count)
+{
+    bool wanted[2] = {to_http(exporter), false};
+    wanted[exporter->config.file_format] |= to_file(exporter);
+    for (int format = 0; format < 2; format++) {
+        out->bodies[format] =
+            (sp_buffer)SP_BUFFER_INIT(count > 1 ? REQUEST_BYTES : REQUEST_MAX_BYTES);
+        if (wanted[format] && !sp_otlp_encode_traces(&out->bodies[format], (sp_otlp_format)format,
+                                                     exporter->resource, spans, count))
+            return false;
+    }
+    return true;
+}
+
+static void deinit(encodings *done)
+{
+    sp_buffer_deinit(&done->bodies[0]);
+    sp_buffer_deinit(&done->bodies[1]);
+}
+
+/* Queue BODY (taken) with ITEMS spans for the network. */
+static void queue_for_http(sp_exporter *exporter, sp_buffer *body, uint64_t items)
+{
+    sp_sender *sender = &exporter->senders[SP_TRACES];
+    sp_request *request = NULL;
+    size_t bytes = body->length;
+    if (sp_allowance_take(&sender->allowance, bytes)) {
+        request = calloc(1, sizeof *request);
+        if (!request)
+            sp_allowance_give(&sender->allowance, bytes);
+    }
+    if (!request) {
+        sp_count(&exporter->counters.dropped_queue_full, 1);
+        sp_buffer_deinit(body);
+        return;
+    }
+    *request = (sp_request){
+        .body = *body, .charged_bytes = bytes, .items = items, .sequence = ++exporter->sequence};
+    *body = (sp_buffer){0};
+    sp_sender_add(sender, request);
+}
+
+void sp_batch_to_file(sp_exporter *exporter, sp_telemetry_signal signal, const sp_buffer *body,
+                      uint64_t items)
+{
+    sp_export_counters *counters = &exporter->counters;
+    uint64_t written;
+    if (!sp_file_write(&exporter->files[signal], body, &written)) {
+        sp_count(&counters->dropped_refused, 1);
+        return;
+    }
+    sp_count(&counters->requests, 1);
+    sp_count(&counters->bytes, written);
+    sp_count(signal == SP_TRACES ? &counters->spans : &counters->samples, items);
+}
+
+static void drop_unencoded(sp_exporter *exporter)
+{
+    sp_log_warn("export",
+                "a span could not be encoded, for want of memory or for being larger than %d "
+                "bytes: dropped",
+                REQUEST_MAX_BYTES);
+    sp_count(&exporter->counters.dropped_queue_full,
+             (uint64_t)to_http(exporter) + to_file(exporter));
+}
+
+static void export_spans(sp_exporter *exporter, sp_span_data *const *spans, size_t count)
+{
+    encodings done = {0};
+    if (encode(exporter, &done, spans, count)) {
+        if (to_file(exporter)) /* first, for it only borrows */
+            sp_batch_to_file(exporter, SP_TRACES, &done.bodies[exporter->config.file_format],
+                             count);
+        if (to_http(exporter))
+            queue_for_http(exporter, &done.bodies[SP_OTLP_PROTOBUF], count);
+        deinit(&done);
+        return;
+    }
+    deinit(&done);
+    if (count == 1) {
+        drop_unencoded(exporter);
+        return;
+    }
+    export_spans(exporter, spans, count / 2);
+    export_spans(exporter, spans + count / 2, count - count / 2);
+}
+
+static size_t take_and_export(sp_exporter *exporter)
+{
+    size_t count = sp_tracer_take(exporter->batch, exporter->config.batch_spans);
+    if (count && (to_http(exporter) || to_file(exporter)))
+        export_spans(exporter, exporter->batch, count);
+    for (size_t i = 0; i < count; i++)
+        sp_span_data_release(exporter->batch[i]);
+    return count;
+}
+
+uint64_t sp_batch_step(sp_exporter *exporter, uint64_t now_ns)
+{
+    size_t full = exporter->config.batch_spans;
+    bool late = now_ns >= exporter->batch_due_ns;
+    if (!late && exporter->flush_spans == 0 && sp_tracer_queued() < full)
+        return exporter->batch_due_ns;
+    size_t count = take_and_export(exporter);
+    exporter->flush_spans =
+        count ? exporter->flush_spans - sp_min_u64(count, exporter->flush_spans) : 0;
+    exporter->batch_due_ns = now_ns + exporter->config.batch_delay_ms * SP_NS_PER_MS;
+    return exporter->flush_spans || sp_tracer_queued() >= full ? now_ns : exporter->batch_due_ns;
+}
+
+void sp_batch_abandon(sp_exporter *exporter)
+{
+    uint64_t left = 0;
+    for (size_t count; (count = sp_tracer_take(exporter->batch, exporter->config.batch_spans));
+         left += count)
+        for (size_t i = 0; i < count; i++)
+            sp_span_data_release(exporter->batch[i]);
+    if (left)
+        sp_count(&exporter->counters.dropped_unreachable,
+                 (uint64_t)to_http(exporter) + to_file(exporter));
+}

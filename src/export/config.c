@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The export configuration. For each setting of OTLP: the option, else the signal's own variable (OTEL_EXPORTER_OTLP_TRACES_…), else
+ * the general one (OTEL_EXPORTER_OTLP_…), else the default. A value that cannot be used is as good as not set, after one warning.
+ * Values of header variables are never shown. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/env.h"
+#include "core/log.h"
+#include "export/internal.h"
+
+static const char default_endpoint[] = "http://localhost:4318";
+
+enum { DEFAULT_TIMEOUT_MS = 10000, DEFAULT_BATCH_TIMEOUT_MS = 30000, NAME_MAX_BYTES = 64 };
+
+/* What variables say about one signal, or about both. Strings are borrowed from the environment and the options. */
+typedef struct otlp_settings {
+    const char *endpoint;
+    bool verbatim; /* endpoint is a signal's own */
+    const char *headers;
+    bool gzip;
+    uint32_t timeout_ms;
+    const char *ca_file;
+    const char *client_key;
+    const char *client_certificate;
+} otlp_settings;
+
+/* ---- OTLP over HTTP ---- */
+
+static void warn_endpoint(const char *name, const char *text, const char *why, const char *instead)
+{
+    char *shown = sp_endpoint_shown(text), *shown_instead = sp_endpoint_shown(instead);
+    sp_log_warn("config", "%s=%s %s: using %s", name, shown ? shown : "?", why,
+                shown_instead ? shown_instead : "?");
+    free(shown);
+    free(shown_instead);
+}
+
+/* The full name of a variable for INFIX ("" or "TRACES_"). */
+static const char *variable(char out[NAME_MAX_BYTES], const char *infix, const char *suffix)
+{
+    snprintf(out, NAME_MAX_BYTES, "OTEL_EXPORTER_OTLP_%s%s", infix, suffix);
+    return out;
+}
+
+static void read_endpoint(otlp_settings *out, const char *infix)
+{
+    char name[NAME_MAX_BYTES];
+    const char *why, *text = sp_env(variable(name, infix, "ENDPOINT"));
+    if (!text)
+        return;
+    if (!sp_endpoint_check(text, &why)) {
+        warn_endpoint(name, text, why, out->endpoint);
+        return;
+    }
+    out->endpoint = text;
+    out->verbatim = *infix != 0;
+}
+
+/* Headers are looked through here only to warn once about entries that cannot be used. */
+static void check_headers(const char *text, const char *name)
+{
+    struct curl_slist *list = NULL;
+    sp_headers_parse(&list, text, name);
+    curl_slist_free_all(list);
+}
+
+static void read_headers(otlp_settings *out, const char *infix)
+{
+    char name[NAME_MAX_BYTES];
+    const char *text = sp_env(variable(name, infix, "HEADERS"));
+    if (!text)
+        return;
+    check_headers(text, name);
+    out->headers = text;
+}
+
+static void read_file_name(const char **out, const char *infix, const char *suffix)
+{
+    char name[NAME_MAX_BYTES];
+    const char *text = sp_env(variable(name, infix, suffix));
+    if (!text)
+        return;
+    if (access(text, R_OK) == 0)
+        *out = text;
+    else
+        sp_log_warn("config", "%s=%s cannot be read (%s): using %s", name, text, strerror(errno),
+                    *out ? *out : "none");
+}
+
+static bool gzip_from_word(const char *name, const char *text, bool fallback)
+{
+    static const char *const words[] = {"none", "gzip"};
+    return sp_parse_word(name, text, words, 2, fallback) == 1;
+}
+
+static void warn_protocol(const char *infix)
+{
+    static const char *const words[] = {"http/protobuf", "grpc", "http/json"};
+    char name[NAME_MAX_BYTES];
+    int protocol = sp_env_word(variable(name, infix, "PROTOCOL"), words, 3, 0);
+    if (protocol != 0)
+        sp_log_warn("config", "%s=%s is not built yet: using http/protobuf", name, words[protocol]);
+}
+
+/* Put what the variables with INFIX say over what is in OUT; those that OPTIONS overrule are not even looked at. */
+static void read_settings(otlp_settings *out, const char *infix, const spanprof_options *options)
+{
+    char name[NAME_MAX_BYTES];
+    if (!options->endpoint)
+        read_endpoint(out, infix);
+    if (!options->headers)
+        read_headers(out, infix);
+    if (!options->compression) {
+        variable(name, infix, "COMPRESSION");
+        out->gzip = gzip_from_word(name, sp_env(name), out->gzip);
+    }
+    if (!options->timeout_ms)
+        out->timeout_ms =
+            sp_env_u32(variable(name, infix, "TIMEOUT"), 0, INT32_MAX, out->timeout_ms);
+    read_file_name(&out->ca_file, infix, "CERTIFICATE");
+    read_file_name(&out->client_key, infix, "CLIENT_KEY");
+    read_file_name(&out->client_certificate, infix, "CLIENT_CERTIFICATE");
+    warn_protocol(infix);
+}
+
+/* NULL stays NULL. False when memory is short. */
+static bool copy_text(char **out, const char *text)
+{
+    *out = text ? strdup(text) : NULL;
+    return !text || *out;
+}
+
+static bool fill_target(sp_http_target *target, const otlp_settings *settings,
+                        sp_telemetry_signal signal)
+{
+    target->enabled = true;
+    target->gzip = settings->gzip;
+    target->timeout_ms = settings->timeout_ms;
+    target->url = settings->verbatim ? sp_endpoint_verbatim(settings->endpoint)
+                                     : sp_endpoint_from_base(settings->endpoint, signal);
+    return target->url && copy_text(&target->headers, settings->headers) &&
+           copy_text(&target->ca_file, settings->ca_file) &&
+           copy_text(&target->client_key, settings->client_key) &&
+           copy_text(&target->client_certificate, settings->client_certificate);
+}
+
+static otlp_settings settings_from_options(const spanprof_options *options)
+{
+    otlp_settings settings = {
+        .endpoint = options->endpoint ? options->endpoint : default_endpoint,
+        .headers = options->headers,
+        .gzip = gzip_from_word("options.compression", options->compression, true),
+        .timeout_ms = options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS};
+    if (options->headers)
+        check_headers(options->headers, "options.headers");
+    return settings;
+}
+
+static bool read_http(sp_export_config *config, const spanprof_options *options, bool spans)
+{
+    static const char *const infixes[] = {"TRACES_", "PROFILES_"};
+    otlp_settings general = settings_from_options(options);
+    read_settings(&general, "", options);
+    for (int signal = 0; signal < 2; signal++) {
+        if (signal == SP_TRACES && !spans)
+            continue;
+        otlp_settings settings = general;
+        read_settings(&settings, infixes[signal], options);
+        if (!fill_target(&config->http[signal], &settings, (sp_telemetry_signal)signal))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Everything else ---- */
+
+typedef enum destination_word { WORD_OTLP, WORD_FILE, WORD_PYROSCOPE, WORD_NONE } destination_word;
+
+/* A set of 1 << destination_word, of which only OTLP and FILE are left. */
+static uint32_t read_destinations(const spanprof_options *options)
+{
+    static const char *const words[] = {"otlp", "file", "pyroscope", "none"};
+    const uint32_t built = 1u << WORD_OTLP | 1u << WORD_FILE;
+    const char *text = options->exporter ? options->exporter : sp_env("SPANPROF_EXPORTER");
+    if (!text)
+        return 1u << WORD_OTLP;
+    uint32_t set = sp_parse_word_list("SPANPROF_EXPORTER", text, words, 4, 1u << WORD_OTLP);
+    if (set & 1u << WORD_PYROSCOPE) {
+        set &= ~(1u << WORD_PYROSCOPE);
+        set = set ? set : 1u << WORD_OTLP;
+        sp_log_warn("config", "SPANPROF_EXPORTER=pyroscope is not built yet: using %s%s%s",
+                    set & 1u << WORD_OTLP ? "otlp" : "", (set & built) == built ? ", " : "",
+                    set & 1u << WORD_FILE ? "file"
+                    : set & built         ? ""
+                                          : "none");
+    }
+    if ((set & 1u << WORD_NONE) && (set & built))
+        sp_log_warn("config", "SPANPROF_EXPORTER=%s names none and others: using the others", text);
+    return set & built;
+}
+
+/* OTEL_TRACES_EXPORTER may switch off the spans of OTLP. */
+static bool read_traces_exporter(void)
+{
+    static const char *const words[] = {"otlp", "none"};
+    const char *text = sp_env("OTEL_TRACES_EXPORTER");
+    return !text || (sp_parse_word_list("OTEL_TRACES_EXPORTER", text, words, 2, 1) & 1);
+}
+
+static bool read_file(sp_export_config *config, const spanprof_options *options)
+{
+    static const char *const formats[] = {"jsonl", "proto"};
+    const char *prefix = options->file ? options->file : sp_env("SPANPROF_FILE");
+    const char *format =
+        options->file_format ? options->file_format : sp_env("SPANPROF_FILE_FORMAT");
+    config->file_enabled = true;
+    config->file_format = sp_parse_word("SPANPROF_FILE_FORMAT", format, formats, 2, 0) == 0
+                              ? SP_OTLP_JSON
+                              : SP_OTLP_PROTOBUF;
+    return copy_text(&config->file_prefix, prefix ? prefix : "spanprof");
+}
+
+static void read_batch(sp_export_config *config)
+{
+    uint64_t queue = 2048;
+    const char *text =
+        sp_env("OTEL_BSP_MAX_QUEUE_SIZE"); /* the tracer's, which also warns about it */
+    if (text && (!sp_parse_u64(text, &queue) || queue == 0 || queue > INT32_MAX))
+        queue = 2048;
+    config->batch_delay_ms = sp_env_u32("OTEL_BSP_SCHEDULE_DELAY", 0, INT32_MAX, 5000);
+    config->batch_spans = sp_env_u32("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 1, INT32_MAX,
+                                     (uint32_t)sp_min_u64(512, queue));
+    if (config->batch_spans > queue) {
+        sp_log_warn("config",
+                    "OTEL_BSP_MAX_EXPORT_BATCH_SIZE=%u is more than the queue holds: using %u",
+                    config->batch_spans, (uint32_t)queue);
+        config->batch_spans = (uint32_t)queue;
+    }
+    uint32_t limit = sp_env_u32("OTEL_BSP_EXPORT_TIMEOUT", 0, INT32_MAX, DEFAULT_BATCH_TIMEOUT_MS);
+    sp_http_target *traces = &config->http[SP_TRACES];
+    if (limit && (traces->timeout_ms == 0 || traces->timeout_ms > limit))
+        traces->timeout_ms = limit;
+}
+
+static void read_shape(sp_export_config *config, const spanprof_options *options)
+{
+    static const char *const scopes[] = {"innermost", "root", "both", "none"};
+    static const char *const truths[] = {"1", "true", "0", "false"};
+    if ((unsigned)options->link_scope > SPANPROF_LINK_SCOPE_NONE)
+        sp_log_warn("config", "options.link_scope is %u, which is no link scope: ignored",
+                    (unsigned)options->link_scope);
+    else
+        config->link_scope = options->link_scope;
+    if (config->link_scope == SPANPROF_LINK_SCOPE_DEFAULT)
+        config->link_scope =
+            (spanprof_link_scope)(sp_env_word("SPANPROF_LINK_SCOPE", scopes, 4, -1) + 1);
+    int truth = sp_env_word("SPANPROF_THREAD_ATTRIBUTES", truths, 4, -1);
+    if (truth >= 0)
+        config->thread_attributes = truth < 2 ? SP_THREAD_ATTRIBUTES_ON : SP_THREAD_ATTRIBUTES_OFF;
+}
+
+static void warn_not_built(void)
+{
+    static const char *const names[] = {"SPANPROF_SPOOL", "SPANPROF_PULL", "SPANPROF_PYROSCOPE_URL",
+                                        "SPANPROF_PYROSCOPE_HEADERS"};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(names); i++)
+        if (sp_env(names[i]))
+            sp_log_warn("config", "%s is not built yet: ignored", names[i]);
+}
+
+/* OPTIONS completed: all zero for NULL, and without an endpoint that cannot be used. */
+static spanprof_options usable_options(const spanprof_options *options)
+{
+    spanprof_options usable = {0};
+    const char *why;
+    if (options)
+        usable = *options;
+    if (usable.endpoint && !sp_endpoint_check(usable.endpoint, &why)) {
+        const char *general = sp_env("OTEL_EXPORTER_OTLP_ENDPOINT");
+        warn_endpoint("options.endpoint", usable.endpoint, why,
+                      general ? general : default_endpoint);
+        usable.endpoint = NULL;
+    }
+    return usable;
+}
+
+bool sp_export_config_init(sp_export_config *config, const spanprof_options *given)
+{
+    *config = (sp_export_config){0};
+    spanprof_options options = usable_options(given);
+    uint32_t destinations = read_destinations(&options);
+    bool otlp_spans = read_traces_exporter();
+    bool done = true;
+    if (destinations & 1u << WORD_OTLP)
+        done = read_http(config, &options, otlp_spans);
+    if (done && (destinations & 1u << WORD_FILE))
+        done = read_file(config, &options);
+    config->traces_enabled = config->http[SP_TRACES].enabled || config->file_enabled;
+    read_batch(config);
+    read_shape(config, &options);
+    warn_not_built();
+    if (!done)
+        sp_export_config_deinit(config);
+    return done;
+}
+
+bool sp_export_config_copy(sp_export_config *out, const sp_export_config *config)
+{
+    *out = *config;
+    bool done = copy_text(&out->file_prefix, config->file_prefix);
+    for (int i = 0; i < 2; i++) {
+        const sp_http_target *from = &config->http[i];
+        sp_http_target *to = &out->http[i];
+        done &= copy_text(&to->url, from->url);
+        done &= copy_text(&to->headers, from->headers);
+        done &= copy_text(&to->ca_file, from->ca_file);
+        done &= copy_text(&to->client_key, from->client_key);
+        done &= copy_text(&to->client_certificate, from->client_certificate);
+    }
+    return done;
+}
+
+void sp_export_config_deinit(sp_export_config *config)
+{
+    free(config->file_prefix);
+    for (int i = 0; i < 2; i++) {
+        sp_http_target *target = &config->http[i];
+        free(target->url);
+        free(target->headers);
+        free(target->ca_file);
+        free(target->client_key);
+        free(target->client_certificate);
+    }
+    *config = (sp_export_config){0};
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* URLs of receivers, by the rules of the OTLP exporter specification: a general endpoint is a base below which each signal has its
+ * path, a signal's own endpoint is used as it stands. libcurl judges whether text is a URL; the joining is done on the text, so
+ * that nothing else of it changes. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "export/internal.h"
+
+static const char *const signal_paths[] = {"v1/traces", "v1development/profiles"};
+
+/* Where the path of URL begins or would begin. */
+static const char *path_of(const char *url)
+{
+    const char *scheme = strstr(url, "://");
+    const char *authority = scheme ? scheme + 3 : url;
+    return authority + strcspn(authority, "/?#");
+}
+
+static const char *why_not(CURLUcode code)
+{
+    switch (code) {
+    case CURLUE_BAD_PORT_NUMBER:
+        return "has a port that is no number from 1 to 65535";
+    case CURLUE_NO_HOST:
+        return "names no host";
+    case CURLUE_OUT_OF_MEMORY:
+        return "could not be read for want of memory";
+    default:
+        return "is no URL";
+    }
+}
+
+bool sp_endpoint_check(const char *text, const char **why)
+{
+    if (!strstr(text, "://")) {
+        *why = "has no scheme: write http:// or https:// in front of it";
+        return false;
+    }
+    if (strncasecmp(text, "http://", 7) != 0 && strncasecmp(text, "https://", 8) != 0) {
+        *why = "begins with neither http:// nor https://";
+        return false;
+    }
+    for (const char *c = text; *c; c++) {
+        if ((unsigned char)*c <= ' ' || *c == 0x7f) {
+            *why = "has a space or control character in it";
+            return false;
+        }
+    }
+    CURLU *url = curl_url();
+    CURLUcode code = url ? curl_url_set(url, CURLUPART_URL, text, 0) : CURLUE_OUT_OF_MEMORY;
+    curl_url_cleanup(url);
+    *why = why_not(code);
+    return code == CURLUE_OK;
+}
+
+char *sp_endpoint_from_base(const char *base, sp_telemetry_signal signal)
+{
+    const char *path = path_of(base);
+    const char *rest = path + strcspn(path, "?#");
+    size_t length = (size_t)(rest - base);
+    bool slash = rest > path && rest[-1] == '/';
+    const char *query = *rest == '?' ? rest : "";
+    char *url = NULL;
+    if (asprintf(&url, "%.*s%s%s%.*s", (int)length, base, slash ? "" : "/", signal_paths[signal],
+                 (int)strcspn(query, "#"), query) < 0)
+        return NULL;
+    return url;
+}
+
+char *sp_endpoint_verbatim(const char *url)
+{
+    const char *path = path_of(url);
+    char *out = NULL;
+    if (*path == '/')
+        return strdup(url);
+    return asprintf(&out, "%.*s/%s", (int)(path - url), url, path) < 0 ? NULL : out;
+}
+
+char *sp_endpoint_shown(const char *text)
+{
+    /* A password may hold any character, so all up to the last @ may be one; but in a URL that libcurl understands, what is
+     * behind a question mark is a query, which may have an @ of its own. */
+    const char *why, *scheme = strstr(text, "://");
+    const char *authority = scheme ? scheme + 3 : text;
+    bool good = sp_endpoint_check(text, &why);
+    const char *at = memrchr(authority, '@', good ? strcspn(authority, "?") : strlen(authority));
+    const char *rest = at ? at : authority;
+    size_t rest_length = strcspn(rest, "?");
+    char *out = NULL;
+    if (asprintf(&out, "%.*s%s%.*s%s", (int)(authority - text), text, at ? "***" : "",
+                 (int)rest_length, rest, rest[rest_length] ? "?***" : "") < 0)
+        return NULL;
+    for (char *c = out; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
+    return out;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "export/internal.h"
+
+enum {
+    DEFAULT_QUEUE_BYTES = 64 * 1024 * 1024,
+    DEFAULT_BATCH_SPANS = 512,
+    BATCH_SPANS_MAX = 16384,
+    BATCH_DELAY_MIN_MS = 10, /* the thread looks that often, also when nothing happens */
+};
+
+/* ---- Setting up ---- */
+
+static CURLcode curl_started = CURLE_FAILED_INIT;
+
+static void start_curl(void)
+{
+    curl_started = curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+static void fill_defaults(sp_export_config *config)
+{
+    if (config->queue_maximum_bytes == 0)
+        config->queue_maximum_bytes = DEFAULT_QUEUE_BYTES;
+    if (config->batch_spans == 0)
+        config->batch_spans = DEFAULT_BATCH_SPANS;
+    if (config->batch_spans > BATCH_SPANS_MAX)
+        config->batch_spans = BATCH_SPANS_MAX;
+    if (config->batch_delay_ms < BATCH_DELAY_MIN_MS)
+        config->batch_delay_ms = BATCH_DELAY_MIN_MS;
+    for (int i = 0; i < 2; i++)
+        config->http[i].enabled &= config->http[i].url != NULL;
+    config->file_enabled &= config->file_prefix != NULL;
+}
+
+static bool init_destinations(sp_exporter *exporter)
+{
+    const sp_export_config *config = &exporter->config;
+    for (int i = 0; i < 2; i++)
+        if (config->http[i].enabled &&
+            !sp_sender_init(&exporter->senders[i], (sp_telemetry_signal)i, &config->http[i],
+                            exporter->multi, config->queue_maximum_bytes, &exporter->counters))
+            return false;
+    if (config->http[SP_PROFILES].enabled)
+        exporter->profile_destinations[exporter->profile_destination_count++] = SP_DESTINATION_HTTP;
+    for (int i = 0; i < 2 && config->file_enabled; i++) {
+        if (i == SP_TRACES && !config->traces_enabled)
+            continue;
+        if (!sp_file_init(&exporter->files[i], config->file_prefix, (sp_telemetry_signal)i,
+                          config->file_format))
+            return false;
+        exporter->files[i].allowance.maximum_bytes = config->queue_maximum_bytes;
+    }
+    if (config->file_enabled)
+        exporter->profile_destinations[exporter->profile_destination_count++] = SP_DESTINATION_FILE;
+    return true;
+}
+
+static void init_lock(sp_exporter *exporter)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&exporter->lock, NULL);
+    pthread_cond_init(&exporter->progress, &attributes);
+    pthread_condattr_destroy(&attributes);
+    exporter->inbox_last = &exporter->inbox;
+}
+
+static bool init(sp_exporter *exporter, const sp_export_config *config)
+{
+    init_lock(exporter);
+    if (!sp_export_config_copy(&exporter->config, config))
+        return false;
+    fill_defaults(&exporter->config);
+    exporter->batch = calloc(exporter->config.batch_spans, sizeof *exporter->batch);
+    exporter->multi = curl_multi_init();
+    return exporter->batch && exporter->multi && init_destinations(exporter);
+}
+
+/* Signals are blocked in the thread and in those that libcurl starts from it: the host's handlers never run there. Faults of the
+ * thread itself are not, for the host's crash reporter to see them. */
+static int start_thread(sp_exporter *exporter)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+    sigset_t all, before;
+    sigfillset(&all);
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(faults); i++)
+        sigdelset(&all, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&exporter->thread, NULL, sp_export_loop, exporter);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!error)
+        pthread_setname_np(exporter->thread, "spanprof-export");
+    return error;
+}
+
+static void free_all(sp_exporter *exporter)
+{
+    for (int i = 0; i < 2; i++) {
+        sp_sender_deinit(&exporter->senders[i]);
+        sp_file_deinit(&exporter->files[i]);
+    }
+    curl_multi_cleanup(exporter->multi);
+    sp_export_config_deinit(&exporter->config);
+    pthread_cond_destroy(&exporter->progress);
+    pthread_mutex_destroy(&exporter->lock);
+    free(exporter->batch);
+    free(exporter);
+}
+
+static sp_exporter *fail(sp_exporter *exporter, spanprof_error *error, spanprof_error why)
+{
+    if (exporter)
+        free_all(exporter);
+    if (error)
+        *error = why;
+    return NULL;
+}
+
+sp_exporter *sp_exporter_create(const sp_export_config *config, const sp_resource *resource,
+                                spanprof_error *error)
+{
+    static const spanprof_error no_memory = {
+        .status = SPANPROF_ERROR_NO_MEMORY,
+        .message = "the exporter could not be set up for want of memory"};
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, start_curl);
+    if (curl_started != CURLE_OK)
+        return fail(NULL, error,
+                    (spanprof_error){.status = SPANPROF_ERROR_SYSTEM,
+                                     .message = "libcurl could not be started"});
+    sp_exporter *exporter = calloc(1, sizeof *exporter);
+    if (!exporter)
+        return fail(NULL, error, no_memory);
+    exporter->resource = resource;
+    if (!init(exporter, config))
+        return fail(exporter, error, no_memory);
+    int failed = start_thread(exporter);
+    if (failed)
+        return fail(exporter, error,
+                    (spanprof_error){.status = SPANPROF_ERROR_SYSTEM,
+                                     .message = "the exporter's thread could not be created",
+                                     .system_errno = failed});
+    return exporter;
+}
+
+/* ---- What others ask for ---- */
+
+static sp_allowance *allowance_of(sp_exporter *exporter, size_t destination)
+{
+    return destination == SP_DESTINATION_HTTP ? &exporter->senders[SP_PROFILES].allowance
+                                              : &exporter->files[SP_PROFILES].allowance;
+}
+
+/* BODY as a request, within the bound of its destination, or NULL. */
+static sp_request *make_request(sp_exporter *exporter, size_t destination, sp_buffer *body,
+                                uint64_t samples)
+{
+    if (!sp_allowance_take(allowance_of(exporter, destination), body->length))
+        return NULL;
+    sp_request *request = calloc(1, sizeof *request);
+    if (!request) {
+        sp_allowance_give(allowance_of(exporter, destination), body->length);
+        return NULL;
+    }
+    *request = (sp_request){
+        .body = *body, .charged_bytes = body->length, .items = samples, .destination = destination};
+    *body = (sp_buffer){0};
+    return request;
+}
+
+bool sp_exporter_submit_profiles(sp_exporter *exporter, size_t destination, sp_buffer *body,
+                                 uint64_t samples)
+{
+    sp_request *request = NULL;
+    if (destination < exporter->profile_destination_count)
+        request =
+            make_request(exporter, exporter->profile_destinations[destination], body, samples);
+    if (!request) {
+        sp_buffer_deinit(body);
+        sp_count(&exporter->counters.dropped_queue_full, 1);
+        return false;
+    }
+    pthread_mutex_lock(&exporter->lock);
+    *exporter->inbox_last = request;
+    exporter->inbox_last = &request->next;
+    pthread_mutex_unlock(&exporter->lock);
+    sp_exporter_wake(exporter);
+    return true;
+}
+
+void sp_exporter_wake(sp_exporter *exporter)
+{
+    curl_multi_wakeup(exporter->multi);
+}
+
+static uint64_t drops_of(const sp_exporter *exporter)
+{
+    const sp_export_counters *counters = &exporter->counters;
+    return sp_load_relaxed(&counters->dropped_queue_full) +
+           sp_load_relaxed(&counters->dropped_refused) +
+           sp_load_relaxed(&counters->dropped_unreachable);
+}
+
+/* With the lock held, until TICKET is done. False when DEADLINE_NS came first. */
+static bool wait_for(sp_exporter *exporter, uint64_t ticket, uint64_t deadline_ns)
+{
+    struct timespec deadline = sp_timespec_from_ns(deadline_ns);
+    while (exporter->flush_done < ticket) {
+        int error = deadline_ns == UINT64_MAX
+                        ? pthread_cond_wait(&exporter->progress, &exporter->lock)
+                        : pthread_cond_timedwait(&exporter->progress, &exporter->lock, &deadline);
+        if (error == ETIMEDOUT)
+            return exporter->flush_done >= ticket;
+    }
+    return true;
+}
+
+/* What a flush that is complete says. */
+static spanprof_status tell_drops(sp_exporter *exporter)
+{
+    uint64_t drops = drops_of(exporter);
+    bool more = drops != exporter->drops_told;
+    exporter->drops_told = drops;
+    return more ? SPANPROF_ERROR_EXPORT : SPANPROF_OK;
+}
+
+spanprof_status sp_exporter_flush(sp_exporter *exporter, uint64_t deadline_ns)
+{
+    spanprof_status status = SPANPROF_ERROR_TIMEOUT;
+    pthread_mutex_lock(&exporter->lock);
+    uint64_t ticket = ++exporter->flush_asked;
+    sp_exporter_wake(exporter);
+    if (wait_for(exporter, ticket, deadline_ns))
+        status = tell_drops(exporter);
+    pthread_mutex_unlock(&exporter->lock);
+    return status;
+}
+
+spanprof_status sp_exporter_destroy(sp_exporter *exporter, uint64_t deadline_ns,
+                                    sp_export_counters *counters)
+{
+    if (!exporter)
+        return SPANPROF_OK;
+    pthread_mutex_lock(&exporter->lock);
+    exporter->stop_deadline_ns = deadline_ns;
+    exporter->stop = true;
+    uint64_t ticket = ++exporter->flush_asked;
+    pthread_mutex_unlock(&exporter->lock);
+    sp_exporter_wake(exporter);
+    pthread_join(exporter->thread, NULL);
+    if (counters)
+        *counters = exporter->counters;
+    spanprof_status status =
+        exporter->flush_done >= ticket ? tell_drops(exporter) : SPANPROF_ERROR_TIMEOUT;
+    free_all(exporter);
+    return status;
+}
+
+const sp_export_counters *sp_exporter_counters(const sp_exporter *exporter)
+{
+    return &exporter->counters;
+}
+
+size_t sp_exporter_profile_destinations(const sp_exporter *exporter, sp_profile_destination *out)
+{
+    const sp_export_config *config = &exporter->config;
+    for (size_t i = 0; i < exporter->profile_destination_count; i++) {
+        bool file = exporter->profile_destinations[i] == SP_DESTINATION_FILE;
+        out[i] = (sp_profile_destination){.link_scope = file ? SPANPROF_LINK_SCOPE_INNERMOST
+                                                             : SPANPROF_LINK_SCOPE_ROOT,
+                                          .thread_attributes = file,
+                                          .format = file ? config->file_format : SP_OTLP_PROTOBUF};
+        if (config->link_scope != SPANPROF_LINK_SCOPE_DEFAULT)
+            out[i].link_scope = config->link_scope;
+        if (config->thread_attributes != SP_THREAD_ATTRIBUTES_DEFAULT)
+            out[i].thread_attributes = config->thread_attributes == SP_THREAD_ATTRIBUTES_ON;
+    }
+    return exporter->profile_destination_count;
+}

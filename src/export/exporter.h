@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The exporter: one thread that encodes finished spans in batches and delivers requests to its destinations (OTLP over HTTP, files).
+ * Nothing here ever blocks or breaks the application: queues are bounded, what is dropped is counted by reason.
+ *
+ * | operation                    | setup | any thread | collector | exporter thread |
+ * | sp_exporter_create, destroy  |  yes  |            |           |                 |
+ * | sp_exporter_submit_profiles  |       |            |    yes    |                 |
+ * | sp_exporter_wake             |       |    yes     |    yes    |                 |
+ * | sp_exporter_flush            |       |    yes     |           |                 |
+ */
+#ifndef SP_EXPORT_EXPORTER_H
+#define SP_EXPORT_EXPORTER_H
+
+#include <spanprof/sdk.h>
+#include "core/atomic.h"
+#include "otlp/otlp.h"
+#include "tracer/resource.h"
+
+typedef enum sp_telemetry_signal {
+    SP_TRACES = 0,
+    SP_PROFILES = 1,
+} sp_telemetry_signal;
+
+/* Where one signal goes over HTTP. Strings are owned by the configuration. */
+typedef struct sp_http_target {
+    bool enabled;
+    char *url; /* whole: http://host:4318/v1/traces */
+    char *
+        headers; /* "key=value,key=value", percent-encoded as in W3C baggage; NULL: none. Never logged. */
+    bool gzip;
+    uint32_t timeout_ms; /* of one export with its retries; 0: no limit */
+    char *ca_file;       /* PEM; NULL: what the system trusts */
+    char *client_key;    /* PEM; NULL: none */
+    char *client_certificate;
+} sp_http_target;
+
+/* Whether samples carry the attributes of their thread: 1 in files and 0 on the network, unless SPANPROF_THREAD_ATTRIBUTES says. */
+typedef enum sp_thread_attributes {
+    SP_THREAD_ATTRIBUTES_DEFAULT = 0,
+    SP_THREAD_ATTRIBUTES_ON = 1,
+    SP_THREAD_ATTRIBUTES_OFF = 2,
+} sp_thread_attributes;
+
+typedef struct sp_export_config {
+    sp_http_target http[2]; /* by sp_telemetry_signal */
+    bool file_enabled;
+    char *file_prefix;
+    sp_otlp_format file_format;
+    bool
+        traces_enabled; /* somebody takes spans; OTEL_TRACES_EXPORTER=none stops those of OTLP only, not files */
+    uint32_t
+        batch_spans; /* OTEL_BSP_MAX_EXPORT_BATCH_SIZE (512), at most the tracer's queue; 0: 512 */
+    uint32_t batch_delay_ms; /* OTEL_BSP_SCHEDULE_DELAY (5,000); below 10 it is 10 */
+    size_t
+        queue_maximum_bytes; /* of requests that wait, for each signal and destination; 0: 64 MiB */
+    spanprof_link_scope link_scope; /* DEFAULT: innermost in files, root on the network */
+    sp_thread_attributes thread_attributes;
+} sp_export_config;
+
+/* Read the environment (and OPTIONS, which win) into CONFIG. A value that cannot be used is named in one warning. Owns its strings:
+ * sp_export_config_deinit. False when memory is short. */
+bool sp_export_config_init(sp_export_config *config, const spanprof_options *options);
+void sp_export_config_deinit(sp_export_config *config);
+
+/* Once nothing is on its way: requests made, once a destination = requests + dropped_queue_full + dropped_refused +
+ * dropped_unreachable. */
+typedef struct sp_export_counters {
+    _Atomic uint64_t dropped_queue_full; /* requests; also what no memory was there for */
+    _Atomic uint64_t
+        dropped_refused; /* by the receiver (4xx, partial success counts as delivered) or the disk */
+    _Atomic uint64_t dropped_unreachable; /* given up after retries or at stop */
+    _Atomic uint64_t spans;               /* delivered, once a destination */
+    _Atomic uint64_t samples;
+    _Atomic uint64_t requests;
+    _Atomic uint64_t bytes; /* as sent, after compression */
+    _Atomic uint64_t
+        rejected; /* spans and profiles that a partial success refused; they are not among `spans` */
+} sp_export_counters;
+
+typedef struct sp_exporter sp_exporter;
+
+/* Start the thread. RESOURCE is borrowed until destroy, CONFIG is copied. On failure NULL and *ERROR (may be NULL): a file that
+ * cannot be created is such a failure of that destination only: it is said in one warning, and counted with each request. */
+sp_exporter *sp_exporter_create(const sp_export_config *config, const sp_resource *resource,
+                                spanprof_error *error);
+
+/* The destinations of profiles, each with the shape it wants. */
+typedef struct sp_profile_destination {
+    spanprof_link_scope link_scope; /* not DEFAULT */
+    bool thread_attributes;
+    sp_otlp_format format;
+} sp_profile_destination;
+/* Into OUT, room for 4; returns how many. Constant for the exporter's life. */
+size_t sp_exporter_profile_destinations(const sp_exporter *exporter, sp_profile_destination *out);
+
+/* Hand the encoded request BODY (taken: its memory is the exporter's afterwards, whatever is returned) with SAMPLES samples to
+ * destination number DESTINATION. False when the queue was full (counted). */
+bool sp_exporter_submit_profiles(sp_exporter *exporter, size_t destination, sp_buffer *body,
+                                 uint64_t samples);
+
+/* There are spans to take (sp_tracer_take). Does not block; any thread. */
+void sp_exporter_wake(sp_exporter *exporter);
+
+/* Wait until everything submitted, and every span that ended, before this call is delivered or dropped; at most until the monotonic
+ * DEADLINE_NS (UINT64_MAX: for ever). SPANPROF_OK, ERROR_TIMEOUT, or ERROR_EXPORT when something was dropped since the last flush. */
+spanprof_status sp_exporter_flush(sp_exporter *exporter, uint64_t deadline_ns);
+
+/* Deliver what is there, but end the thread by DEADLINE_NS at the latest (a request under way is cancelled then), drop and count what
+ * is left, free all. Files still get what is queued. COUNTERS (may be NULL) gets the final counts. A NULL exporter is fine.
+ * A receiver that is not there at all is not waited for: the rest is dropped at once. Returns as sp_exporter_flush does.
+ * Fork: not in a child, which has no such thread. */
+spanprof_status sp_exporter_destroy(sp_exporter *exporter, uint64_t deadline_ns,
+                                    sp_export_counters *counters);
+
+/* Counters, valid while the exporter lives. */
+const sp_export_counters *sp_exporter_counters(const sp_exporter *exporter);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "export/internal.h"
+
+/* On requests of ours level 6 is 3 to 4 % smaller than level 1 and takes twice the time, which is taken from the application's
+ * machine (docs/design/export.md). */
+enum { GZIP_LEVEL = 1, GZIP_WINDOW = 15 + 16 /* a gzip header */, GZIP_MEMORY = 8 };
+
+static bool make_ready(sp_gzip *gzip)
+{
+    if (gzip->ready)
+        return deflateReset(&gzip->stream) == Z_OK;
+    gzip->ready = deflateInit2(&gzip->stream, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,
+                               Z_DEFAULT_STRATEGY) == Z_OK;
+    return gzip->ready;
+}
+
+bool sp_gzip_body(sp_gzip *gzip, sp_buffer *body)
+{
+    if (body->length > UINT32_MAX || !make_ready(gzip))
+        return false;
+    uLong bound = deflateBound(&gzip->stream, body->length);
+    sp_buffer out = SP_BUFFER_INIT(bound);
+    z_stream *stream = &gzip->stream;
+    stream->next_out = sp_buffer_reserve(&out, bound);
+    stream->avail_out = (uInt)bound;
+    stream->next_in = body->data;
+    stream->avail_in = (uInt)body->length;
+    if (!stream->next_out || deflate(stream, Z_FINISH) != Z_STREAM_END) {
+        sp_buffer_deinit(&out);
+        return false;
+    }
+    out.length = bound - stream->avail_out;
+    /* What waits in the queue should not hold room for what it was before. */
+    uint8_t *smaller = realloc(out.data, out.length + 1);
+    if (smaller) {
+        out.data = smaller;
+        out.capacity = out.length + 1;
+    }
+    sp_buffer_deinit(body);
+    *body = out;
+    return true;
+}
+
+void sp_gzip_deinit(sp_gzip *gzip)
+{
+    if (gzip->ready)
+        deflateEnd(&gzip->stream);
+    gzip->ready = false;
+}

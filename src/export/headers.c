@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Headers for the receiver, as OTEL_EXPORTER_OTLP_HEADERS lists them: "key=value,key=value", percent-encoded as in W3C baggage.
+ * Values are usually secrets, so no message shows any part of an entry. Characters that baggage would want encoded are taken as
+ * they are ("Bearer abc" has a space), but nothing that could end a header and begin another one. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/hex.h"
+#include "core/log.h"
+#include "export/internal.h"
+
+/* What the exporter sets itself; a second one would break the request. */
+static const char *const own_headers[] = {"Content-Type",      "Content-Encoding", "Content-Length",
+                                          "Transfer-Encoding", "Expect",           "Connection"};
+
+typedef struct text_range {
+    const char *begin;
+    const char *end;
+} text_range;
+
+static text_range trim(text_range range)
+{
+    while (range.begin < range.end && (*range.begin == ' ' || *range.begin == '\t'))
+        range.begin++;
+    while (range.end > range.begin && (range.end[-1] == ' ' || range.end[-1] == '\t'))
+        range.end--;
+    return range;
+}
+
+/* RFC 9110: token. */
+static bool is_token(const char *text)
+{
+    static const char allowed[] =
+        "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    return *text && text[strspn(text, allowed)] == 0;
+}
+
+/* RANGE percent-decoded into OUT, which has room for it and a NUL; false when an escape is broken. */
+static bool decode(char *out, text_range range)
+{
+    for (const char *c = range.begin; c < range.end; c++) {
+        uint8_t byte = (uint8_t)*c;
+        if (*c == '%') {
+            if (range.end - c < 3 || !sp_hex_decode(&byte, c + 1, 1, true))
+                return false;
+            c += 2;
+        }
+        *out++ = (char)byte;
+        if (byte == 0)
+            return false; /* would hide the rest */
+    }
+    *out = 0;
+    return true;
+}
+
+static bool has_control(const char *text)
+{
+    for (; *text; text++)
+        if (((unsigned char)*text < ' ' && *text != '\t') || *text == 0x7f)
+            return true;
+    return false;
+}
+
+static bool is_own(const char *name)
+{
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(own_headers); i++)
+        if (strcasecmp(own_headers[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Why the header cannot be sent, or NULL. */
+static const char *judge(bool decoded, const char *name, const char *value)
+{
+    if (!decoded)
+        return "has a broken percent escape";
+    if (!is_token(name))
+        return "has a name that HTTP does not allow";
+    if (has_control(value))
+        return "has a control character in its value";
+    return is_own(name) ? "is a header that the exporter sets itself" : NULL;
+}
+
+/* An empty value is written with a semicolon: "name:" tells libcurl to remove a header. */
+static bool append(struct curl_slist **list, const char *name, const char *value)
+{
+    char *line = NULL;
+    if (asprintf(&line, *value ? "%s: %s" : "%s;%s", name, value) < 0)
+        return false;
+    struct curl_slist *longer = curl_slist_append(*list, line);
+    free(line);
+    if (longer)
+        *list = longer;
+    return longer != NULL;
+}
+
+/* *FAULT tells why ENTRY was left out. */
+static bool add_entry(struct curl_slist **list, text_range entry, const char **fault)
+{
+    const char *equals = memchr(entry.begin, '=', (size_t)(entry.end - entry.begin));
+    if (!equals) {
+        *fault = "is not key=value";
+        return true;
+    }
+    text_range key = trim((text_range){entry.begin, equals});
+    text_range content = trim((text_range){equals + 1, entry.end});
+    char *name = calloc(1, (size_t)(entry.end - entry.begin) + 2);
+    if (!name)
+        return false;
+    char *value = name + (key.end - key.begin) + 1;
+    bool decoded = decode(name, key) && decode(value, content);
+    *fault = judge(decoded, name, value);
+    bool done = *fault || append(list, name, value);
+    free(name);
+    return done;
+}
+
+bool sp_headers_parse(struct curl_slist **list, const char *text, const char *name)
+{
+    for (unsigned position = 1; *text; position++) {
+        size_t length = strcspn(text, ",");
+        text_range entry = trim((text_range){text, text + length});
+        const char *fault = NULL;
+        if (entry.begin < entry.end && !add_entry(list, entry, &fault))
+            return false;
+        if (fault && name)
+            sp_log_warn("config", "%s: entry %u %s: left out", name, position, fault);
+        text += length;
+        text += *text == ',';
+    }
+    return true;
+}
+
+static void mask(char *text, const char *secret)
+{
+    size_t length = strlen(secret);
+    if (length < 3)
+        return; /* too short to be one, and it would tear the text to pieces */
+    for (char *found = text; (found = strstr(found, secret));) {
+        memset(found, '*', 3);
+        memmove(found + 3, found + length, strlen(found + length) + 1);
+        found += 3;
+    }
+}
+
+/* Also the second word alone, for "Bearer abc" may come back as "abc". */
+void sp_headers_mask(char *text, const struct curl_slist *headers)
+{
+    for (; headers; headers = headers->next) {
+        const char *value = strstr(headers->data, ": ");
+        if (!value)
+            continue;
+        mask(text, value + 2);
+        const char *word = strchr(value + 2, ' ');
+        if (word)
+            mask(text, word + 1);
+    }
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of this folder share. Unless a line says otherwise, everything here runs on the exporter thread. */
+#ifndef SP_EXPORT_INTERNAL_H
+#define SP_EXPORT_INTERNAL_H
+
+#include <curl/curl.h>
+#include <pthread.h>
+#include <zlib.h>
+
+#include "core/clock.h"
+#include "core/compiler.h"
+#include "export/exporter.h"
+
+/* One encoded export request on its way to one destination. */
+typedef struct sp_request {
+    struct sp_request *next;
+    sp_buffer body;
+    size_t charged_bytes; /* what it takes of its destination's sp_allowance */
+    uint64_t items;       /* spans or samples */
+    uint64_t sequence;    /* counted up by the exporter thread, for flush */
+    size_t destination;   /* of a profile, while in the inbox */
+    bool gzip;            /* body is compressed */
+} sp_request;
+
+void sp_request_free(sp_request *request);
+
+/* The bound of one destination's queue of one signal. Any thread. */
+typedef struct sp_allowance {
+    _Atomic size_t used_bytes; /* <= maximum_bytes, but for a moment inside sp_allowance_take */
+    size_t maximum_bytes;
+} sp_allowance;
+
+bool sp_allowance_take(sp_allowance *allowance, size_t bytes);
+void sp_allowance_give(sp_allowance *allowance, size_t bytes);
+
+/* repeat.c: a message that may be said again at most once a minute. */
+typedef struct sp_repeat {
+    uint64_t said_ns;   /* 0: never */
+    uint64_t kept_back; /* times that it was not said since */
+} sp_repeat;
+
+/* Whether to say it now. */
+bool sp_repeat_allows(sp_repeat *repeat, uint64_t now_ns);
+
+/* endpoint.c. Any thread. */
+
+/* Whether TEXT can be sent to; else *WHY is a static phrase that ends a sentence beginning with TEXT. */
+bool sp_endpoint_check(const char *text, const char **why);
+/* The URL of SIGNAL below the base URL BASE. Both return memory for free(), or NULL when there is none. */
+char *sp_endpoint_from_base(const char *base, sp_telemetry_signal signal);
+/* URL as it is, but with "/" where it has no path. */
+char *sp_endpoint_verbatim(const char *url);
+/* TEXT, a URL or what was meant to be one, as it may be shown in a log: without user, password and query. For free(), or NULL. */
+char *sp_endpoint_shown(const char *text);
+
+/* headers.c. Any thread. */
+
+/* The headers that TEXT lists, for libcurl, appended to *LIST. An entry that cannot be used is left out, with a warning that says
+ * its position in NAME, never its content (NAME is NULL: no warning). False when memory is short. */
+bool sp_headers_parse(struct curl_slist **list, const char *text, const char *name);
+/* Put *** in place of each value of HEADERS that occurs in TEXT (a receiver may answer with what it was sent). */
+void sp_headers_mask(char *text, const struct curl_slist *headers);
+
+/* retry.c. Any thread. */
+enum { SP_RETRY_ATTEMPTS = 5 };
+
+/* Whether an answer with this code may be different the next time (OTLP specification: 429, 502, 503, 504). */
+bool sp_retry_http(long code);
+/* Whether a transfer that ended with CODE, without an answer, may be tried again. */
+bool sp_retry_curl(CURLcode code);
+/* The wait after FAILED attempts (>= 1), shortened at random (RANDOM is uniform) to no less than its half. */
+uint64_t sp_retry_backoff_ns(uint32_t failed, uint32_t random);
+/* The wait that a Retry-After header of TEXT asks for at the time NOW_NS (realtime), at most SP_RETRY_AFTER_MAX_S. False when it
+ * is neither a number of seconds nor a date. */
+enum { SP_RETRY_AFTER_MAX_S = 300 };
+bool sp_retry_after_ns(const char *text, uint64_t now_ns, uint64_t *out_ns);
+
+/* gzip.c */
+
+/* One stream, used again for each body. Zero-initialised is unused. */
+typedef struct sp_gzip {
+    z_stream stream;
+    bool ready;
+} sp_gzip;
+
+/* Replace BODY by its gzip form. False, and BODY as it was, when memory is short. */
+bool sp_gzip_body(sp_gzip *gzip, sp_buffer *body);
+void sp_gzip_deinit(sp_gzip *gzip);
+
+/* answer.c: what a receiver answered. */
+enum { SP_ANSWER_WORDS = 320, SP_ANSWER_MAX_BYTES = 4 * 1024 * 1024 };
+
+typedef struct sp_answer {
+    const char *content_type; /* may be NULL */
+    const void *body;
+    size_t length;
+} sp_answer;
+
+/* The receiver's own words for an error, on one line, into OUT; empty when it sent none. */
+void sp_answer_words(char out[SP_ANSWER_WORDS], const sp_answer *answer);
+/* Read the answer to a delivered request: how many items it *REJECTED, and its WORDS (empty: none). False when it is no OTLP
+ * answer, which does not make the request less delivered. */
+bool sp_answer_partial(const sp_answer *answer, sp_telemetry_signal signal, uint64_t *rejected,
+                       char words[SP_ANSWER_WORDS]);
+
+/* file.c: one file of one signal. */
+typedef struct sp_file {
+    int fd; /* -1: could not be made, or was lost */
+    char *path;
+    sp_otlp_format format;
+    sp_repeat failure;
+    sp_allowance allowance; /* profiles that wait in the inbox */
+} sp_file;
+
+/* Make PREFIX's file for SIGNAL anew. Setup. False when memory is short; a file that cannot be made is warned of, and fd is -1. */
+bool sp_file_init(sp_file *file, const char *prefix, sp_telemetry_signal signal,
+                  sp_otlp_format format);
+void sp_file_deinit(sp_file *file);
+/* Append BODY as one record, or nothing at all. *WRITTEN is its size in the file. */
+bool sp_file_write(sp_file *file, const sp_buffer *body, uint64_t *written);
+
+/* One signal over HTTP, one request after the other. */
+typedef struct sp_sender {
+    const sp_http_target *target;
+    sp_export_counters *counters;
+    sp_telemetry_signal signal;
+    CURLM *multi;
+    CURL *easy;
+    struct curl_slist *headers;
+    struct curl_slist gzip_header; /* Content-Encoding, in front of headers */
+    char *shown_url;
+    char error_text[CURL_ERROR_SIZE];
+
+    sp_request *first, **last; /* the queue; the first is the one under way */
+    sp_allowance allowance;
+    sp_gzip gzip;
+    bool busy;            /* a transfer runs */
+    uint32_t failed;      /* attempts of the first request */
+    uint64_t deadline_ns; /* of the first request's export, from its first attempt on */
+    uint64_t resume_ns;   /* nothing is sent before */
+    sp_buffer answer;
+    bool answer_too_long;
+
+    bool stopping; /* sp_sender_hurry was called */
+    bool absent;   /* the last transfer found nobody */
+    bool failing;  /* a failure to deliver was said, and nothing delivered since */
+    sp_repeat unreachable, refused, partial;
+    bool said_not_taken, said_odd_answer;
+} sp_sender;
+
+/* outcome.c: what the end of a transfer means for its request. */
+typedef enum sp_outcome_kind {
+    SP_DELIVERED,
+    SP_TRY_AGAIN,
+    SP_REFUSED,
+    SP_UNREACHABLE
+} sp_outcome_kind;
+enum { SP_OUTCOME_TEXT = 512 };
+
+typedef struct sp_outcome {
+    sp_outcome_kind kind;
+    bool asked;       /* the receiver named the wait itself: */
+    uint64_t wait_ns; /* of SP_TRY_AGAIN */
+    bool absent;      /* nobody is there, as far as this transfer could tell */
+    bool answered;    /* by HTTP, with */
+    long code;
+    char text[SP_OUTCOME_TEXT]; /* why, unless SP_DELIVERED; no secrets in it */
+} sp_outcome;
+
+/* SENDER's transfer ended with CODE and is still in its curl_multi. */
+sp_outcome sp_outcome_of(sp_sender *sender, CURLcode code);
+/* The answer to it, valid until the next attempt. */
+sp_answer sp_outcome_answer(sp_sender *sender);
+
+/* sender.c */
+
+/* Setup. False when memory is short. */
+bool sp_sender_init(sp_sender *sender, sp_telemetry_signal signal, const sp_http_target *target,
+                    CURLM *multi, size_t queue_maximum_bytes, sp_export_counters *counters);
+/* Cancels what is under way. Setup. */
+void sp_sender_deinit(sp_sender *sender);
+/* Queue REQUEST (taken), whose charged_bytes have been taken from the allowance. */
+void sp_sender_add(sp_sender *sender, sp_request *request);
+/* Begin the next attempt if it is time. Returns when to call again: UINT64_MAX when only a transfer's end changes anything. */
+uint64_t sp_sender_step(sp_sender *sender, uint64_t now_ns);
+/* The transfer ended with CODE. */
+void sp_sender_finish(sp_sender *sender, CURLcode code, uint64_t now_ns);
+/* Whether every request up to SEQUENCE is delivered or dropped. */
+bool sp_sender_is_past(const sp_sender *sender, uint64_t sequence);
+/* The exporter stops: what is left gets a last chance now. Once nobody is found there, all of it is dropped: waiting for a dead
+ * receiver would hold up the end of the program. */
+void sp_sender_hurry(sp_sender *sender);
+/* Drop and count all that is left. */
+void sp_sender_abandon(sp_sender *sender);
+
+/* config.c */
+bool sp_export_config_copy(sp_export_config *out, const sp_export_config *config);
+
+enum { SP_DESTINATION_HTTP, SP_DESTINATION_FILE, SP_DESTINATIONS };
+
+struct sp_exporter {
+    sp_export_config config;
+    const sp_resource *resource;
+    sp_export_counters counters;
+    CURLM *multi;
+    pthread_t thread;
+    uint8_t profile_destinations[SP_DESTINATIONS]; /* what a destination number stands for */
+    size_t profile_destination_count;
+
+    pthread_mutex_t lock; /* guards what follows, up to the thread's own; an innermost lock */
+    pthread_cond_t progress;
+    sp_request *inbox, **inbox_last;
+    uint64_t flush_asked, flush_done; /* tickets */
+    uint64_t drops_told;              /* by the last flush */
+    uint64_t stop_deadline_ns;
+    bool stop;
+
+    /* The thread's own. */
+    sp_sender senders[2];
+    sp_file files[2];
+    sp_span_data **batch; /* room for config.batch_spans */
+    uint64_t batch_due_ns;
+    uint64_t sequence;
+    uint64_t flush_ticket; /* under way; 0: none */
+    uint64_t flush_spans;  /* that it still has to take */
+    uint64_t
+        flush_goal; /* one more than the sequence that it waits for; 0: not known while there are flush_spans */
+    bool stopping;
+};
+
+/* loop.c: the thread; ARGUMENT is the exporter. */
+void *sp_export_loop(void *argument);
+
+/* batch.c: spans to requests. */
+
+/* Take and encode one batch if it is time. Returns when to call again. */
+uint64_t sp_batch_step(sp_exporter *exporter, uint64_t now_ns);
+/* Release spans that nobody will send any more; they count as one dropped request. */
+void sp_batch_abandon(sp_exporter *exporter);
+/* Bring BODY (borrowed) with ITEMS to the file of SIGNAL, and count. */
+void sp_batch_to_file(sp_exporter *exporter, sp_telemetry_signal signal, const sp_buffer *body,
+                      uint64_t items);
+
+#endif

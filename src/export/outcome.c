@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the end of a transfer means for its request: the table in docs/design/export.md. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/internal.h"
+
+static void SP_PRINTF(2, 3) describe(sp_outcome *out, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(out->text, sizeof out->text, format, arguments);
+    va_end(arguments);
+}
+
+sp_answer sp_outcome_answer(sp_sender *sender)
+{
+    sp_answer answer = {.body = sender->answer.data, .length = sender->answer.length};
+    char *type = NULL;
+    curl_easy_getinfo(sender->easy, CURLINFO_CONTENT_TYPE, &type);
+    answer.content_type = type;
+    return answer;
+}
+
+/* The transfer failed before there was an answer to go by. */
+static void judge_failure(sp_sender *sender, CURLcode code, sp_outcome *out)
+{
+    long system_error = 0;
+    curl_easy_getinfo(sender->easy, CURLINFO_OS_ERRNO, &system_error);
+    out->absent = code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY ||
+                  code == CURLE_COULDNT_CONNECT || code == CURLE_OPERATION_TIMEDOUT;
+    out->kind = sp_retry_curl(code) ? SP_TRY_AGAIN : SP_UNREACHABLE;
+    if (code == CURLE_COULDNT_CONNECT && system_error)
+        describe(out, "%s", strerror((int)system_error));
+    else
+        describe(out, "%s", sender->error_text[0] ? sender->error_text : curl_easy_strerror(code));
+}
+
+static void judge_redirect(sp_sender *sender, sp_outcome *out)
+{
+    char *location = NULL;
+    curl_easy_getinfo(sender->easy, CURLINFO_REDIRECT_URL, &location);
+    char *shown = location ? sp_endpoint_shown(location) : NULL;
+    describe(out,
+             "HTTP %ld: it redirects to %.200s, which is not followed: set the endpoint to the "
+             "final address",
+             out->code, shown ? shown : "nowhere");
+    free(shown);
+}
+
+static void judge_error(sp_sender *sender, sp_outcome *out)
+{
+    sp_answer answer = sp_outcome_answer(sender);
+    char words[SP_ANSWER_WORDS];
+    sp_answer_words(words, &answer);
+    describe(out, "HTTP %ld%s%s", out->code, words[0] ? ": " : "", words);
+    struct curl_header *header;
+    if (sp_retry_http(out->code)) {
+        out->kind = SP_TRY_AGAIN;
+        out->asked = curl_easy_header(sender->easy, "Retry-After", 0, CURLH_HEADER, -1, &header) ==
+                         CURLHE_OK &&
+                     sp_retry_after_ns(header->value, sp_clock_realtime_ns(), &out->wait_ns);
+    } else if (out->code >= 300 && out->code < 400) {
+        judge_redirect(sender, out);
+    }
+}
+
+sp_outcome sp_outcome_of(sp_sender *sender, CURLcode code)
+{
+    sp_outcome out = {.kind = SP_REFUSED};
+    curl_easy_getinfo(sender->easy, CURLINFO_RESPONSE_CODE, &out.code);
+    out.answered = out.code >= 200;
+    if (sender->answer_too_long)
+        describe(&out, "HTTP %ld with an answer of more than %d bytes", out.code,
+                 SP_ANSWER_MAX_BYTES);
+    else if (out.code >= 300)
+        judge_error(sender, &out); /* also when its body broke off: the code is what counts */
+    else if (code != CURLE_OK)
+        judge_failure(sender, code, &out);
+    else if (out.answered)
+        out.kind = SP_DELIVERED;
+    else
+        describe(&out, "HTTP %ld, which is no answer", out.code);
+    sp_headers_mask(out.text, sender->headers);
+    return out;
+}

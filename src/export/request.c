@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "export/internal.h"
+
+void sp_request_free(sp_request *request)
+{
+    if (!request)
+        return;
+    sp_buffer_deinit(&request->body);
+    free(request);
+}
+
+bool sp_allowance_take(sp_allowance *allowance, size_t bytes)
+{
+    size_t before = atomic_fetch_add_explicit(&allowance->used_bytes, bytes, memory_order_relaxed);
+    if (bytes <= allowance->maximum_bytes && before <= allowance->maximum_bytes - bytes)
+        return true;
+    sp_allowance_give(allowance, bytes);
+    return false;
+}
+
+void sp_allowance_give(sp_allowance *allowance, size_t bytes)
+{
+    atomic_fetch_sub_explicit(&allowance->used_bytes, bytes, memory_order_relaxed);
+}

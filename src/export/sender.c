@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One signal's requests over HTTP, one after the other, so that their order is kept. The transfers run in the exporter's
+ * curl_multi; this file begins them and does what follows from their ends. docs/design/export.md has the rules and why. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/socket.h>
+
+#include "core/log.h"
+#include "export/internal.h"
+#include "tracer/provider.h"
+
+#define USER_AGENT "spanprof-OTLP-Exporter-C/0.1.0"
+
+enum { CONNECT_TIMEOUT_MS = 10000, ANSWER_KEPT_BYTES = 65536 };
+
+static const char *const item_names[] = {"span", "sample"};
+
+/* ---- Setting up ---- */
+
+static size_t receive(char *data, size_t size, size_t count, void *user)
+{
+    sp_sender *sender = user;
+    if (!sp_buffer_add(&sender->answer, data, size * count)) {
+        sender->answer_too_long = true;
+        return 0; /* ends the transfer with CURLE_WRITE_ERROR */
+    }
+    return size * count;
+}
+
+/* The host's children must not keep connections open that they know nothing of. */
+static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    (void)user;
+    (void)purpose;
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+static bool build_headers(sp_sender *sender)
+{
+    static const char *const own[] = {"Content-Type: application/x-protobuf", "Expect:"};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(own); i++) {
+        struct curl_slist *longer = curl_slist_append(sender->headers, own[i]);
+        if (!longer)
+            return false;
+        sender->headers = longer;
+    }
+    static char encoding[] = "Content-Encoding: gzip";
+    sender->gzip_header = (struct curl_slist){.data = encoding, .next = sender->headers};
+    return !sender->target->headers ||
+           sp_headers_parse(&sender->headers, sender->target->headers, NULL);
+}
+
+static void set_security(CURL *easy, const sp_http_target *target)
+{
+#if LIBCURL_VERSION_NUM >= 0x075500
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+    curl_easy_setopt(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+    curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    if (target->ca_file)
+        curl_easy_setopt(easy, CURLOPT_CAINFO, target->ca_file);
+    if (target->client_key)
+        curl_easy_setopt(easy, CURLOPT_SSLKEY, target->client_key);
+    if (target->client_certificate)
+        curl_easy_setopt(easy, CURLOPT_SSLCERT, target->client_certificate);
+    if (getauxval(
+            AT_SECURE)) /* a setuid program ignores the environment, also where libcurl reads it */
+        curl_easy_setopt(easy, CURLOPT_PROXY, "");
+}
+
+/* What is the same for every attempt. */
+static void set_up(sp_sender *sender)
+{
+    CURL *easy = sender->easy;
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, sender);
+    curl_easy_setopt(easy, CURLOPT_URL, sender->target->url);
+    curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
+    curl_easy_setopt(easy, CURLOPT_POST, 1L);
+    curl_easy_setopt(easy, CURLOPT_USERAGENT, USER_AGENT);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, sender->error_text);
+    curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 1L);
+    curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, receive);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, sender);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
+#if LIBCURL_VERSION_NUM >= 0x075700
+    /* A name server that does not answer cannot be cancelled: the stop leaves libcurl's resolver thread behind, not waits. */
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+#endif
+    set_security(easy, sender->target);
+}
+
+bool sp_sender_init(sp_sender *sender, sp_telemetry_signal signal, const sp_http_target *target,
+                    CURLM *multi, size_t queue_maximum_bytes, sp_export_counters *counters)
+{
+    *sender = (sp_sender){.target = target,
+                          .counters = counters,
+                          .signal = signal,
+                          .multi = multi,
+                          .allowance = {.maximum_bytes = queue_maximum_bytes},
+                          .answer = SP_BUFFER_INIT(SP_ANSWER_MAX_BYTES)};
+    sender->last = &sender->first;
+    sender->easy = curl_easy_init();
+    sender->shown_url = sp_endpoint_shown(target->url);
+    if (!sender->easy || !sender->shown_url || !build_headers(sender))
+        return false;
+    set_up(sender);
+    return true;
+}
+
+void sp_sender_deinit(sp_sender *sender)
+{
+    if (sender->busy)
+        curl_multi_remove_handle(sender->multi, sender->easy);
+    curl_easy_cleanup(sender->easy);
+    curl_slist_free_all(sender->headers);
+    free(sender->shown_url);
+    sp_buffer_deinit(&sender->answer);
+    sp_gzip_deinit(&sender->gzip);
+    for (sp_request *next, *request = sender->first; request; request = next) {
+        next = request->next;
+        sp_request_free(request);
+    }
+    *sender = (sp_sender){0};
+}
+
+/* ---- The queue ---- */
+
+void sp_sender_add(sp_sender *sender, sp_request *request)
+{
+    if (sender->target->gzip && sp_gzip_body(&sender->gzip, &request->body)) {
+        request->gzip = true;
+        size_t smaller = sp_min_u64(request->body.length, request->charged_bytes);
+        sp_allowance_give(&sender->allowance, request->charged_bytes - smaller);
+        request->charged_bytes = smaller;
+    }
+    request->next = NULL;
+    *sender->last = request;
+    sender->last = &request->next;
+}
+
+/* The first request is delivered or dropped. */
+static void remove_first(sp_sender *sender)
+{
+    sp_request *request = sender->first;
+    sender->first = request->next;
+    if (!sender->first)
+        sender->last = &sender->first;
+    sender->failed = 0;
+    sp_allowance_give(&sender->allowance, request->charged_bytes);
+    sp_request_free(request);
+}
+
+bool sp_sender_is_past(const sp_sender *sender, uint64_t sequence)
+{
+    return !sender->first || sender->first->sequence > sequence;
+}
+
+/* ---- What is said ---- */
+
+/* The first request and where it was to go, and TEXT, at LEVEL. */
+static void say(sp_sender *sender, spanprof_log_level level, const char *text, uint64_t kept_back)
+{
+    char more[64] = "";
+    unsigned long long items = sender->first->items;
+    if (kept_back)
+        snprintf(more, sizeof more, " (and %llu more since this was last said)",
+                 (unsigned long long)kept_back);
+    sp_log(level, "export", "sending %llu %s%s to %s: %s%s", items, item_names[sender->signal],
+           items == 1 ? "" : "s", sender->shown_url, text, more);
+}
+
+/* A warning now and then, the rest for those who debug. */
+static void say_sometimes(sp_sender *sender, sp_repeat *repeat, uint64_t now_ns, const char *text)
+{
+    uint64_t kept_back = repeat->kept_back;
+    if (sp_repeat_allows(repeat, now_ns)) {
+        repeat->kept_back = 0;
+        say(sender, SPANPROF_LOG_WARN, text, kept_back);
+    } else {
+        say(sender, SPANPROF_LOG_DEBUG, text, 0);
+    }
+}
+
+/* ---- Ends of transfers ---- */
+
+/* Returns how many items were not taken after all. */
+static uint64_t read_partial_success(sp_sender *sender, uint64_t now_ns)
+{
+    sp_answer answer = sp_outcome_answer(sender);
+    uint64_t rejected;
+    char words[SP_ANSWER_WORDS], text[SP_OUTCOME_TEXT];
+    if (!sp_answer_partial(&answer, sender->signal, &rejected, words) && !sender->said_odd_answer) {
+        sender->said_odd_answer = true;
+        say(sender, SPANPROF_LOG_WARN, "accepted, but with an answer that no OTLP receiver sends",
+            0);
+    }
+    if (rejected == 0 && words[0] == 0)
+        return 0;
+    snprintf(text, sizeof text, "the receiver rejected %llu of the %s%s%s",
+             (unsigned long long)rejected, sender->signal == SP_TRACES ? "spans" : "profiles",
+             words[0] ? ": " : "", words);
+    sp_headers_mask(text, sender->headers);
+    say_sometimes(sender, &sender->partial, now_ns, text);
+    return sp_min_u64(rejected, sender->first->items); /* whatever number it sent */
+}
+
+static void delivered(sp_sender *sender, uint64_t now_ns)
+{
+    sp_export_counters *counters = sender->counters;
+    const sp_request *request = sender->first;
+    if (sender->failing) {
+        say(sender, SPANPROF_LOG_WARN, "delivering again", 0);
+        sender->failing = false;
+        sender->unreachable.kept_back = 0;
+    }
+    uint64_t rejected = read_partial_success(sender, now_ns);
+    sp_count(&counters->rejected, rejected);
+    if (sender->signal == SP_TRACES)
+        sp_count(&counters->spans, request->items - rejected);
+    else if (rejected == 0) /* how many samples were in the profiles that were taken is not known */
+        sp_count(&counters->samples, request->items);
+    sp_count(&counters->requests, 1);
+    sp_count(&counters->bytes, request->body.length);
+    remove_first(sender);
+}
+
+static void refused(sp_sender *sender, const sp_outcome *out, uint64_t now_ns)
+{
+    if (out->code == 404 && sender->signal == SP_PROFILES) {
+        if (!sender->said_not_taken)
+            say(sender, SPANPROF_LOG_WARN,
+                "HTTP 404: the receiver does not take profiles; they are dropped and counted", 0);
+        sender->said_not_taken = true;
+    } else {
+        char text[SP_OUTCOME_TEXT + 32];
+        snprintf(text, sizeof text, "%s; dropped and counted", out->text);
+        say_sometimes(sender, &sender->refused, now_ns, text);
+    }
+    sp_count(&sender->counters->dropped_refused, 1);
+    remove_first(sender);
+}
+
+/* Said with the first failure and not only when the request is given up: a program may be over by then. */
+static void unreachable(sp_sender *sender, const sp_outcome *out, uint64_t now_ns, bool again)
+{
+    char text[SP_OUTCOME_TEXT + 64];
+    snprintf(text, sizeof text, "%s; %s", out->text,
+             again ? "trying again" : "given up; dropped and counted");
+    if (again && out->answered) {
+        say(sender, SPANPROF_LOG_INFO, text, 0); /* it is alive and has asked for patience */
+    } else {
+        say_sometimes(sender, &sender->unreachable, now_ns, text);
+        sender->failing = true;
+    }
+    if (again)
+        return;
+    sp_count(&sender->counters->dropped_unreachable, 1);
+    remove_first(sender);
+}
+
+/* Whether the first request gets another attempt; resume_ns is then when. A wait that the receiver asked for is not the
+ * export's time: the request keeps what it had left. */
+static bool plan_retry(sp_sender *sender, const sp_outcome *out, uint64_t now_ns)
+{
+    if (sender->stopping && out->absent)
+        return false;
+    uint32_t random;
+    sp_random_id((uint8_t *)&random, sizeof random);
+    uint64_t wait_ns = out->asked ? out->wait_ns : sp_retry_backoff_ns(++sender->failed, random);
+    if (out->asked) {
+        sender->failed++;
+        sender->resume_ns = now_ns + wait_ns; /* holds for what comes next, too */
+        sender->deadline_ns = sp_deadline_after(sender->deadline_ns, wait_ns);
+    }
+    if (sender->failed >= SP_RETRY_ATTEMPTS || now_ns + wait_ns >= sender->deadline_ns)
+        return false;
+    sender->resume_ns = now_ns + wait_ns;
+    return true;
+}
+
+void sp_sender_finish(sp_sender *sender, CURLcode code, uint64_t now_ns)
+{
+    sp_outcome out = sp_outcome_of(sender, code);
+    curl_multi_remove_handle(sender->multi, sender->easy);
+    sender->busy = false;
+    sender->absent = out.absent;
+    switch (out.kind) {
+    case SP_DELIVERED:
+        delivered(sender, now_ns);
+        break;
+    case SP_REFUSED:
+        refused(sender, &out, now_ns);
+        break;
+    case SP_TRY_AGAIN:
+        unreachable(sender, &out, now_ns, plan_retry(sender, &out, now_ns));
+        break;
+    case SP_UNREACHABLE:
+        unreachable(sender, &out, now_ns, false);
+        break;
+    }
+    if (sender->stopping && out.absent)
+        sp_sender_abandon(sender);
+    if (sender->answer.capacity > ANSWER_KEPT_BYTES)
+        sp_buffer_deinit(&sender->answer);
+}
+
+/* ---- Attempts ---- */
+
+static void begin(sp_sender *sender, uint64_t now_ns)
+{
+    const sp_request *request = sender->first;
+    uint64_t timeout_ns = sender->target->timeout_ms * SP_NS_PER_MS;
+    if (sender->failed == 0)
+        sender->deadline_ns = timeout_ns ? now_ns + timeout_ns : UINT64_MAX;
+    uint64_t left_ms = 0; /* no limit */
+    if (sender->deadline_ns != UINT64_MAX)
+        left_ms = sender->deadline_ns > now_ns
+                      ? (sender->deadline_ns - now_ns + SP_NS_PER_MS - 1) / SP_NS_PER_MS
+                      : 1;
+    curl_easy_setopt(sender->easy, CURLOPT_TIMEOUT_MS, (long)left_ms);
+    curl_easy_setopt(sender->easy, CURLOPT_POSTFIELDS,
+                     request->body.data ? (const char *)request->body.data : "");
+    curl_easy_setopt(sender->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.length);
+    curl_easy_setopt(sender->easy, CURLOPT_HTTPHEADER,
+                     request->gzip ? &sender->gzip_header : sender->headers);
+    sp_buffer_clear(&sender->answer);
+    sender->answer_too_long = false;
+    sender->error_text[0] = 0;
+    sender->busy = curl_multi_add_handle(sender->multi, sender->easy) == CURLM_OK;
+}
+
+uint64_t sp_sender_step(sp_sender *sender, uint64_t now_ns)
+{
+    if (!sender->first || sender->busy)
+        return UINT64_MAX;
+    if (now_ns < sender->resume_ns)
+        return sender->resume_ns;
+    begin(sender, now_ns);
+    return sender->busy ? UINT64_MAX : now_ns + SP_NS_PER_S; /* only memory can be short here */
+}
+
+void sp_sender_hurry(sp_sender *sender)
+{
+    sender->stopping = true;
+    if (sender->absent) /* and not when it has asked for patience itself */
+        sender->resume_ns = 0;
+}
+
+void sp_sender_abandon(sp_sender *sender)
+{
+    uint64_t count = 0;
+    if (!sender->first)
+        return;
+    if (sender->busy)
+        curl_multi_remove_handle(sender->multi, sender->easy);
+    sender->busy = false;
+    for (; sender->first; count++)
+        remove_first(sender);
+    sp_count(&sender->counters->dropped_unreachable, count);
+    sp_log_warn("export", "stopping with %llu request%s for %s not delivered: dropped and counted",
+                (unsigned long long)count, count == 1 ? "" : "s", sender->shown_url);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the dynamic loader has mapped at one moment, copied while its lock is held: nothing can be unmapped meanwhile. Under
+ * that lock there is no allocation, for an allocator may want the loader (and has: deadlocks of other profilers).
+ * Threads: one at a time.  Signals: not safe. */
+#ifndef SP_MODULE_LOADER_SNAPSHOT_H
+#define SP_MODULE_LOADER_SNAPSHOT_H
+
+#include "module/module.h"
+#include "module/unwind_table.h"
+
+/* How often libraries came and went since the process began. */
+typedef struct sp_loader_counters {
+    uint64_t adds;
+    uint64_t subs;
+} sp_loader_counters;
+
+/* One module. `known` is set when it is the very module that an earlier generation has; then path and section are not. */
+typedef struct sp_module_image {
+    uint64_t start, end, bias, file_offset;
+    sp_module *known;
+    const char *path;       /* in the snapshot's bytes */
+    sp_cfi_section section; /* length 0: no frame information; data in the snapshot's bytes */
+    uint32_t build_id_length;
+    uint8_t build_id[SP_BUILD_ID_MAX];
+} sp_module_image;
+
+typedef struct sp_loader_snapshot {
+    sp_loader_counters counters;
+    sp_module_image *images; /* image_count, in the loader's order */
+    size_t image_count;
+    uint8_t *bytes;
+} sp_loader_snapshot;
+
+/* A few dozen nanoseconds, whatever is loaded. */
+sp_loader_counters sp_loader_counters_read(void);
+
+/* Copy what is loaded into *OUT. Modules that are in KNOWN (may be NULL) unchanged are not copied again; without a build id a
+ * module counts as unchanged only while nothing was unloaded since BEFORE. False, with *OUT empty, when memory is short. */
+bool sp_loader_snapshot_take(sp_loader_snapshot *out, const sp_generation *known,
+                             sp_loader_counters before);
+void sp_loader_snapshot_deinit(sp_loader_snapshot *snapshot);
+
+#endif

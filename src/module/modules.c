@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Generations: made, published, retired, freed. All on the collector thread. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/log.h"
+#include "module/generation_sig.h"
+#include "module/loader_snapshot.h"
+
+void sp_module_acquire(sp_module *module)
+{
+    module->references++;
+}
+
+void sp_module_release(sp_module *module)
+{
+    if (--module->references)
+        return;
+    sp_unwind_table_destroy((sp_unwind_table *)module->table);
+    free(module);
+}
+
+static sp_module *create_module(sp_modules *modules, const sp_module_image *image)
+{
+    size_t path_length = strlen(image->path);
+    sp_module *module = calloc(1, sizeof *module + path_length + 1);
+    if (!module)
+        return NULL;
+    module->start = image->start;
+    module->end = image->end;
+    module->bias = image->bias;
+    module->file_offset = image->file_offset;
+    module->id = ++modules->next_module_id;
+    module->build_id_length = image->build_id_length;
+    memcpy(module->build_id, image->build_id, image->build_id_length);
+    memcpy(module->path, image->path, path_length);
+    if (image->section.length)
+        module->table = sp_unwind_table_compile(&image->section);
+    if (!module->table)
+        sp_log_info("module", "compiling the unwind table of %s: no usable frame information",
+                    module->path);
+    return module;
+}
+
+static void destroy_generation(sp_generation *generation)
+{
+    if (!generation)
+        return;
+    for (uint32_t i = 0; i < generation->module_count; i++)
+        sp_module_release(generation->modules[i]);
+    free(generation);
+}
+
+static int compare_modules(const void *left, const void *right)
+{
+    const sp_module *a = *(sp_module *const *)left, *b = *(sp_module *const *)right;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* Lookup counts on ranges that do not overlap. The loader makes none that do; a module that breaks this is left out. */
+static void drop_overlapping(sp_generation *generation)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < generation->module_count; i++) {
+        sp_module *module = generation->modules[i];
+        if (kept && module->start < generation->modules[kept - 1]->end)
+            sp_module_release(module);
+        else
+            generation->modules[kept++] = module;
+    }
+    generation->module_count = kept;
+}
+
+static sp_generation *create_generation(sp_modules *modules, const sp_loader_snapshot *snapshot)
+{
+    sp_generation *generation =
+        calloc(1, sizeof *generation + snapshot->image_count * sizeof(sp_module *));
+    if (!generation)
+        return NULL;
+    for (size_t i = 0; i < snapshot->image_count; i++) {
+        const sp_module_image *image = &snapshot->images[i];
+        sp_module *module = image->known ? image->known : create_module(modules, image);
+        if (!module) {
+            destroy_generation(generation);
+            return NULL;
+        }
+        sp_module_acquire(module);
+        generation->modules[generation->module_count++] = module;
+    }
+    qsort(generation->modules, generation->module_count, sizeof(sp_module *), compare_modules);
+    drop_overlapping(generation);
+    generation->number = ++modules->next_number;
+    return generation;
+}
+
+/* Retire before publishing: whoever finds a number in a ring must find its generation. */
+static void publish(sp_modules *modules, sp_generation *generation)
+{
+    if (modules->newest) {
+        modules->newest->next = modules->retired;
+        modules->retired = modules->newest;
+    }
+    modules->newest = generation;
+    atomic_store(&modules->current, generation);
+}
+
+static bool make_generation(sp_modules *modules)
+{
+    sp_loader_counters before = {.adds = modules->adds, .subs = modules->subs};
+    sp_loader_snapshot snapshot;
+    sp_generation *generation = NULL;
+    if (sp_loader_snapshot_take(&snapshot, modules->newest, before)) {
+        generation = create_generation(modules, &snapshot);
+        if (generation) {
+            modules->adds = snapshot.counters.adds;
+            modules->subs = snapshot.counters.subs;
+            publish(modules, generation);
+        }
+        sp_loader_snapshot_deinit(&snapshot);
+    }
+    if (!generation)
+        sp_log_warn("module", "listing the loaded libraries: out of memory; stacks through new "
+                              "libraries will be cut short");
+    return generation != NULL;
+}
+
+bool sp_modules_refresh(sp_modules *modules)
+{
+    sp_loader_counters now = sp_loader_counters_read();
+    if (now.adds == modules->adds && now.subs == modules->subs)
+        return false;
+    return make_generation(modules);
+}
+
+sp_modules *sp_modules_create(void)
+{
+    sp_modules *modules = calloc(1, sizeof *modules);
+    if (!modules)
+        return NULL;
+    if (!make_generation(modules)) {
+        free(modules);
+        return NULL;
+    }
+    return modules;
+}
+
+void sp_modules_destroy(sp_modules *modules)
+{
+    if (!modules)
+        return;
+    sp_modules_reclaim(modules, UINT32_MAX);
+    destroy_generation(modules->newest);
+    free(modules);
+}
+
+const sp_generation *sp_modules_generation(const sp_modules *modules, uint32_t number)
+{
+    if (modules->newest->number == number)
+        return modules->newest;
+    for (const sp_generation *old = modules->retired; old; old = old->next)
+        if (old->number == number)
+            return old;
+    return NULL;
+}
+
+uint32_t sp_modules_hazard_number(const sp_modules *modules, _Atomic(const sp_generation *) *hazard)
+{
+    const sp_generation *shown = atomic_load(hazard);
+    if (shown == modules->newest)
+        return modules->newest->number;
+    for (const sp_generation *old = modules->retired; old; old = old->next)
+        if (old == shown)
+            return old->number;
+    return UINT32_MAX;
+}
+
+void sp_modules_reclaim(sp_modules *modules, uint32_t oldest_in_use)
+{
+    sp_generation **link = &modules->retired;
+    while (*link) {
+        sp_generation *old = *link;
+        if (old->number < oldest_in_use) {
+            *link = old->next;
+            destroy_generation(old);
+        } else {
+            link = &old->next;
+        }
+    }
+}

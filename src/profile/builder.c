@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a window to profiles: for each sample that weighs something, its stack with names, the link that the scope asks for, and
+ * its thread become entries of the dictionary; samples that are then equal are added up. */
+#include "profile/builder.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "core/clock.h"
+#include "profile/dictionary.h"
+
+/* Identity of a sample as OTLP has it. No padding: compared bytewise. */
+typedef struct sample_key {
+    uint32_t stack;
+    uint32_t link;
+    uint32_t attributes; /* number of a list */
+} sample_key;
+
+/* Samples of one profile while they are added up; number n of `keys` has values[n]. */
+typedef struct merged_samples {
+    sp_intern keys;
+    int64_t *values; /* room for all samples of the window */
+} merged_samples;
+
+typedef struct build {
+    sp_profile_data *data;
+    const sp_window *window;
+    sp_symbolizer *symbolizer;
+    bool thread_attributes;
+    sp_dictionary dictionary;
+    /* What a number of the window became, plus one; 0: not yet looked at. Shared by all profiles. */
+    uint32_t *locations, *stacks, *threads;
+    uint32_t *stack_scratch; /* room for the longest stack and a marker */
+    merged_samples merged;
+} build;
+
+/* How a stack ended that is not whole, as the root of what there is. */
+static const char *marker_name(uint32_t end)
+{
+    switch (end) {
+    case SP_WALK_TRUNCATED:
+        return "[truncated]";
+    case SP_WALK_NO_TABLE:
+        return "[unwind: no table]";
+    case SP_WALK_BAD_MEMORY:
+        return "[unwind: unreadable stack]";
+    case SP_WALK_NO_PROGRESS:
+        return "[unwind: no progress]";
+    case SP_WALK_NO_REGISTER:
+        return "[unwind: no register]";
+    case SP_WALK_FOLDED:
+        return "[folded]";
+    default:
+        return "[unwind: incomplete]";
+    }
+}
+
+static uint32_t build_location(build *b, uint32_t number)
+{
+    if (b->locations[number])
+        return b->locations[number] - 1;
+    const sp_window_location *location = sp_intern_key(&b->window->locations, number);
+    const sp_frame *frames;
+    uint32_t count =
+        sp_symbolizer_frames(b->symbolizer, location->module, location->address, &frames);
+    if (!count) {
+        b->dictionary.failed = true;
+        return 0;
+    }
+    uint32_t index =
+        sp_dictionary_location(&b->dictionary, location->module, location->address, frames, count);
+    b->locations[number] = index + 1;
+    return index;
+}
+
+static uint32_t build_stack(build *b, uint32_t number)
+{
+    if (b->stacks[number])
+        return b->stacks[number] - 1;
+    const uint32_t *key = sp_intern_key(&b->window->stacks, number);
+    uint32_t count = b->window->stacks.entries[number].length / sizeof *key - 1;
+    uint32_t end = key[count];
+    for (uint32_t i = 0; i < count; i++)
+        b->stack_scratch[i] = build_location(b, key[i]);
+    if (end != SP_WALK_COMPLETE)
+        b->stack_scratch[count++] = sp_dictionary_marker(&b->dictionary, marker_name(end));
+    uint32_t index = sp_dictionary_stack(&b->dictionary, b->stack_scratch, count);
+    b->stacks[number] = index + 1;
+    return index;
+}
+
+/* The attributes that tell a sample's thread, as the number of a list. */
+static uint32_t build_thread(build *b, uint32_t number)
+{
+    if (!b->thread_attributes)
+        return 0;
+    if (b->threads[number])
+        return b->threads[number] - 1;
+    const sp_window_thread *thread = sp_intern_key(&b->window->threads, number);
+    char name[sizeof thread->name + 1] = {0};
+    uint32_t attributes[2];
+    uint32_t count = 0;
+    memcpy(name, thread->name, sizeof thread->name);
+    attributes[count++] = sp_dictionary_int_attribute(&b->dictionary, "thread.id", "", thread->tid);
+    if (name[0])
+        attributes[count++] = sp_dictionary_string_attribute(&b->dictionary, "thread.name", name);
+    uint32_t list = sp_dictionary_attributes(&b->dictionary, attributes, count);
+    b->threads[number] = list + 1;
+    return list;
+}
+
+static bool all_zero(const uint8_t *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bytes[i])
+            return false;
+    return true;
+}
+
+static uint32_t build_link(build *b, uint32_t number, spanprof_link_scope scope)
+{
+    const sp_window_link *link = sp_intern_key(&b->window->links, number);
+    const uint8_t *span = link->span_id;
+    if (scope == SPANPROF_LINK_SCOPE_ROOT &&
+        !all_zero(link->root_span_id, sizeof link->root_span_id))
+        span = link->root_span_id;
+    /* half an id is none: what it names cannot be found */
+    if (scope == SPANPROF_LINK_SCOPE_NONE || all_zero(link->trace_id, sizeof link->trace_id) ||
+        all_zero(span, sizeof link->span_id))
+        return 0;
+    return sp_dictionary_link(&b->dictionary, link->trace_id, span);
+}
+
+static int64_t saturating_sum(int64_t a, uint64_t b)
+{
+    int64_t sum;
+    if (b > INT64_MAX || __builtin_add_overflow(a, (int64_t)b, &sum))
+        return INT64_MAX;
+    return sum;
+}
+
+static uint64_t saturating_product(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+/* Add the window's sample NUMBER, UNIT for each of its periods. */
+static void merge_sample(build *b, uint32_t number, spanprof_link_scope scope, uint64_t unit)
+{
+    const sp_window_key *from = sp_intern_key(&b->window->samples, number);
+    uint64_t value = saturating_product(b->window->sample_values[number].periods, unit);
+    if (!value) /* backends drop it, or fail on it */
+        return;
+    sample_key key = {
+        .stack = build_stack(b, from->stack),
+        .link = build_link(b, from->link, scope),
+        .attributes = build_thread(b, from->thread),
+    };
+    bool is_new;
+    uint32_t index = sp_intern_put(&b->merged.keys, &key, sizeof key, &is_new);
+    if (index == SP_INTERN_FAILED)
+        b->dictionary.failed = true;
+    else
+        b->merged.values[index] = saturating_sum(is_new ? 0 : b->merged.values[index], value);
+}
+
+/* attributes.offset is the number of a list until the dictionary is finished. */
+static void write_samples(build *b, sp_profile *profile)
+{
+    uint32_t count = b->merged.keys.count;
+    profile->samples = sp_arena_array(&b->data->memory, count, sizeof *profile->samples);
+    profile->sample_count = profile->samples ? count : 0;
+    for (uint32_t i = 0; i < profile->sample_count; i++) {
+        const sample_key *key = sp_intern_key(&b->merged.keys, i);
+        profile->samples[i] = (sp_profile_sample){
+            .stack_index = key->stack,
+            .link_index = key->link,
+            .attributes = {.offset = key->attributes},
+            .value = b->merged.values[i],
+        };
+    }
+}
+
+/* 16 random bytes, not all zero: receivers tell a repeated delivery by it. */
+static void make_profile_id(uint8_t id[16])
+{
+    if (getrandom(id, 16, 0) == 16)
+        return;
+    uint64_t now[2] = {sp_clock_realtime_ns(), sp_clock_process_cpu_ns()};
+    uint64_t halves[2] = {sp_hash_bytes(now, sizeof now), now[0]};
+    memcpy(id, halves, sizeof halves);
+}
+
+/* What the window says of itself, as the number of a list. */
+static uint32_t build_profile_attributes(build *b)
+{
+    const sp_window *w = b->window;
+    const struct {
+        const char *key, *unit;
+        uint64_t value;
+        bool only_when_set;
+    } numbers[] = {
+        {"spanprof.residual_ns", "ns", w->residual_ns, false},
+        {"spanprof.samples.linked", "", w->samples_linked, false},
+        {"spanprof.samples.none", "", w->samples_none, false},
+        {"spanprof.samples.unknown", "", w->samples_unknown, false},
+        {"spanprof.samples.boundary", "", w->samples_boundary, false},
+        {"spanprof.samples.folded", "", w->folded_frames, true},
+        {"spanprof.dropped.ring_full", "", w->dropped_ring_full, true},
+        {"spanprof.dropped.memory", "", w->dropped_memory, true},
+    };
+    uint32_t attributes[SP_ARRAY_LENGTH(numbers) + 1];
+    uint32_t count = 0;
+    if (w->engine)
+        attributes[count++] =
+            sp_dictionary_string_attribute(&b->dictionary, "spanprof.engine", w->engine);
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(numbers); i++)
+        if (numbers[i].value || !numbers[i].only_when_set)
+            attributes[count++] =
+                sp_dictionary_int_attribute(&b->dictionary, numbers[i].key, numbers[i].unit,
+                                            saturating_sum(0, numbers[i].value));
+    return sp_dictionary_attributes(&b->dictionary, attributes, count);
+}
+
+static void write_header(build *b, sp_profile *profile)
+{
+    const sp_window *w = b->window;
+    profile->period = saturating_sum(0, w->period_ns);
+    profile->time_unix_nano = w->start_time_ns;
+    profile->duration_nano = w->end_time_ns - w->start_time_ns;
+    profile->attributes.offset = build_profile_attributes(b);
+    make_profile_id(profile->profile_id);
+}
+
+/* CPU time the way backends know it: counts of samples, whose period is in nanoseconds. */
+static void build_cpu_profile(build *b, spanprof_link_scope scope)
+{
+    for (uint32_t i = 0; i < b->window->samples.count; i++)
+        merge_sample(b, i, scope, 1);
+    if (!b->merged.keys.count)
+        return;
+    sp_profile *profile = &b->data->profiles[b->data->profile_count++];
+    profile->sample_type_strindex = sp_dictionary_string(&b->dictionary, "samples");
+    profile->sample_unit_strindex = sp_dictionary_string(&b->dictionary, "count");
+    profile->period_type_strindex = sp_dictionary_string(&b->dictionary, "cpu");
+    profile->period_unit_strindex = sp_dictionary_string(&b->dictionary, "nanoseconds");
+    write_samples(b, profile);
+    write_header(b, profile);
+}
+
+/* The same samples once more, linked to the innermost spans, under a type of their own so that nobody adds the two up. Only
+ * "cpu" makes a backend multiply counts by the period, so the values here are nanoseconds. */
+static void build_innermost_profile(build *b)
+{
+    sp_intern_clear(&b->merged.keys);
+    for (uint32_t i = 0; i < b->window->samples.count; i++)
+        merge_sample(b, i, SPANPROF_LINK_SCOPE_INNERMOST, b->window->period_ns);
+    if (!b->merged.keys.count)
+        return;
+    sp_profile *profile = &b->data->profiles[b->data->profile_count++];
+    uint32_t type = sp_dictionary_string(&b->dictionary, "cpu_innermost");
+    uint32_t unit = sp_dictionary_string(&b->dictionary, "nanoseconds");
+    profile->sample_type_strindex = profile->period_type_strindex = type;
+    profile->sample_unit_strindex = profile->period_unit_strindex = unit;
+    write_samples(b, profile);
+    write_header(b, profile);
+}
+
+/* Numbers of attribute lists become places in data->indices. */
+static void place_lists(build *b)
+{
+    for (uint32_t i = 0; i < b->data->profile_count; i++) {
+        sp_profile *profile = &b->data->profiles[i];
+        profile->attributes = sp_dictionary_list(&b->dictionary, profile->attributes.offset);
+        for (uint32_t j = 0; j < profile->sample_count; j++) {
+            sp_index_list *list = &profile->samples[j].attributes;
+            *list = sp_dictionary_list(&b->dictionary, list->offset);
+        }
+    }
+}
+
+static uint32_t longest_stack(const sp_window *window)
+{
+    uint32_t longest = 0;
+    for (uint32_t i = 0; i < window->stacks.count; i++) {
+        uint32_t length = window->stacks.entries[i].length / sizeof(uint32_t);
+        longest = length > longest ? length : longest;
+    }
+    return longest;
+}
+
+/* One more element each: calloc of nothing may be NULL. */
+static bool allocate(build *b)
+{
+    const sp_window *w = b->window;
+    b->locations = calloc(w->locations.count + 1, sizeof *b->locations);
+    b->stacks = calloc(w->stacks.count + 1, sizeof *b->stacks);
+    b->threads = calloc(w->threads.count + 1, sizeof *b->threads);
+    b->stack_scratch = calloc(longest_stack(w) + 1, sizeof *b->stack_scratch);
+    b->merged.values = calloc(w->samples.count + 1, sizeof *b->merged.values);
+    b->data->profiles = sp_arena_array(&b->data->memory, 2, sizeof *b->data->profiles);
+    return b->locations && b->stacks && b->threads && b->stack_scratch && b->merged.values &&
+           b->data->profiles;
+}
+
+static void build_deinit(build *b)
+{
+    free(b->locations);
+    free(b->stacks);
+    free(b->threads);
+    free(b->stack_scratch);
+    free(b->merged.values);
+    sp_intern_deinit(&b->merged.keys);
+    sp_dictionary_deinit(&b->dictionary);
+}
+
+bool sp_profile_build(sp_profile_data *data, const sp_window *window, sp_symbolizer *symbolizer,
+                      const sp_build_options *options)
+{
+    build b = {
+        .data = data,
+        .window = window,
+        .symbolizer = symbolizer,
+        .thread_attributes = options->thread_attributes,
+    };
+    bool both = options->link_scope == SPANPROF_LINK_SCOPE_BOTH;
+    memset(data, 0, sizeof *data);
+    sp_dictionary_init(&b.dictionary);
+    bool built = allocate(&b);
+    if (built) {
+        build_cpu_profile(&b, both ? SPANPROF_LINK_SCOPE_ROOT : options->link_scope);
+        if (both)
+            build_innermost_profile(&b);
+        built = sp_dictionary_finish(&b.dictionary, data);
+    }
+    if (built)
+        place_lists(&b);
+    build_deinit(&b);
+    return built;
+}
+
+void sp_profile_data_deinit(sp_profile_data *data)
+{
+    sp_arena_deinit(&data->memory);
+    memset(data, 0, sizeof *data);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The builder: a window, with names, becomes profiles with one dictionary, as one destination wants them. Collector thread. */
+#ifndef SP_PROFILE_BUILDER_H
+#define SP_PROFILE_BUILDER_H
+
+#include <spanprof/sdk.h>
+#include "profile/profile_data.h"
+#include "profile/symbolizer.h"
+#include "profile/window.h"
+
+typedef struct sp_build_options {
+    spanprof_link_scope link_scope; /* not DEFAULT */
+    bool thread_attributes;         /* thread.id and thread.name on each sample */
+} sp_build_options;
+
+/* Project WINDOW's samples as OPTIONS say, merge those that became equal, and build the tables. DATA is to be freed by
+ * sp_profile_data_deinit whatever is returned. False when memory is short: DATA is then of no use. A window without samples gives
+ * profile_count 0. */
+bool sp_profile_build(sp_profile_data *data, const sp_window *window, sp_symbolizer *symbolizer,
+                      const sp_build_options *options);
+void sp_profile_data_deinit(sp_profile_data *data);
+
+#endif

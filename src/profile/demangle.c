@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profile/demangle.h"
+
+#include <string.h>
+
+#include "core/compiler.h"
+
+/* Names longer than this stay as they are: a demangler's recursion grows with them. */
+enum { LONGEST_SYMBOL = 8192 };
+
+/* What compilers append to the name of a copy or a part of a function. All of them begin with a dot, which is in no mangled
+ * name; other suffixes with a dot (".plt", ".avx2" of a hand-written variant) mean something to people and stay. */
+static size_t length_without_clone(const char *symbol)
+{
+    static const char *const suffixes[] = {".isra.", ".part.",     ".constprop.", ".cold",
+                                           ".llvm.", ".lto_priv.", ".localalias"};
+    size_t length = strlen(symbol);
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(suffixes); i++) {
+        const char *found = strstr(symbol, suffixes[i]);
+        if (found && found > symbol && (size_t)(found - symbol) < length)
+            length = (size_t)(found - symbol);
+    }
+    return length;
+}
+
+void sp_demangle_short(sp_buffer *out, const char *symbol)
+{
+    static bool (*const demanglers[])(sp_buffer *, const char *, size_t) = {
+        sp_demangle_rust_v0, sp_demangle_rust_legacy, sp_demangle_cpp};
+    size_t length = length_without_clone(symbol);
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(demanglers) && length <= LONGEST_SYMBOL; i++) {
+        sp_buffer_clear(out);
+        if (demanglers[i](out, symbol, length) && out->length && !out->failed)
+            return;
+    }
+    out->failed = false; /* a result too large for OUT: the symbol as it is may fit */
+    sp_buffer_clear(out);
+    sp_buffer_add(out, symbol, length);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The files that the names of one module come from. Only local files are looked at: nothing here, nor in the parts of elfutils
+ * that are used, asks a debuginfod server.
+ * Collector thread only. */
+#ifndef SP_PROFILE_ELF_OBJECT_H
+#define SP_PROFILE_ELF_OBJECT_H
+
+#include <elfutils/libdw.h>
+#include <gelf.h>
+
+#include "module/module.h"
+
+/* loaded: the file (or, for the vdso, the memory) that the process runs; NULL when it is gone, replaced by another one, or
+ * damaged. debug: its separate debug file, NULL when there is none or none is needed. dwarf: of either; NULL when neither has any.
+ * Zero-initialised is one without anything. */
+typedef struct sp_elf_object {
+    Elf *loaded;
+    Elf *debug;
+    Dwarf *dwarf;
+} sp_elf_object;
+
+/* Find and open what MODULE's names come from. What is missing is NULL; what is wrong is said in one warning. */
+void sp_elf_object_open(sp_elf_object *object, const sp_module *module);
+void sp_elf_object_close(sp_elf_object *object);
+
+/* Look for separate debug files below DIRECTORY instead of /usr/lib/debug. For tests; DIRECTORY is borrowed for ever. */
+void sp_elf_object_set_debug_directory(const char *directory);
+
+#endif

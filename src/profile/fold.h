@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fold: samples with the same identity (stack, link, thread) become one. Collector thread only. */
+#ifndef SP_PROFILE_FOLD_H
+#define SP_PROFILE_FOLD_H
+
+#include "profile/join.h"
+#include "profile/window.h"
+
+/* One sample to fold. generation may be NULL (its module list is gone): then addresses stay raw. */
+typedef struct sp_fold_sample {
+    const sp_sample_record *record;
+    const sp_generation *generation;
+    const sp_window_thread *thread;
+    sp_join_result result;
+    sp_window_link link;
+} sp_fold_sample;
+
+/* Add SAMPLE to WINDOW. From MAX_SAMPLES distinct ones on stacks are dropped and links kept (window.folded_frames): there is one more
+ * at most for each link on each thread. False when memory is short: counted as dropped_memory. */
+bool sp_fold_add(sp_window *window, const sp_fold_sample *sample, uint32_t max_samples);
+
+/* Empty WINDOW for the next round; modules are released. */
+void sp_window_clear(sp_window *window);
+void sp_window_deinit(sp_window *window);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The symbolizer: names for addresses that were sampled, by elfutils: functions, inlined functions, files, lines, from the module's
+ * file, its separate debug file (build id, debuglink), or at least its symbol table; C++ and Rust names demangled. Cached.
+ * Collector thread only (or one thread at a time). */
+#ifndef SP_PROFILE_SYMBOLIZER_H
+#define SP_PROFILE_SYMBOLIZER_H
+
+#include "module/module.h"
+
+/* Strings live as long as the symbolizer; "" when not known, never NULL. lines are 1-based, 0 not known. */
+typedef struct sp_frame {
+    const char *name;        /* for people: demangled, without parameters */
+    const char *system_name; /* as in the symbol table; "" when it equals name */
+    const char *file;
+    uint32_t line;
+    uint32_t column;
+    uint32_t start_line; /* of the function */
+    bool unresolved;     /* name is the substitute "module+0xaddr" */
+} sp_frame;
+
+typedef struct sp_symbolizer sp_symbolizer;
+
+/* NULL when memory is short. */
+sp_symbolizer *sp_symbolizer_create(void);
+void sp_symbolizer_destroy(sp_symbolizer *symbolizer);
+
+/* The frames at ELF virtual ADDRESS of MODULE, innermost inlined function first, the physical function last: *FRAMES with the
+ * count returned, valid until the symbolizer is destroyed. Always at least one: an address that could not be named gives the name
+ * "module+0xaddr" (module: the last part of the path) and no file. MODULE NULL (address in no module) gives "[unknown]+0xaddr".
+ * 0 only when memory is short. */
+uint32_t sp_symbolizer_frames(sp_symbolizer *symbolizer, const sp_module *module, uint64_t address,
+                              const sp_frame **frames);
+
+/* To be called once a window: closes the files of modules that were not needed for the last six calls. What was named stays named; a
+ * new address opens them again. */
+void sp_symbolizer_rest(sp_symbolizer *symbolizer);
+
+#endif

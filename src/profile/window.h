@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A window: what the collector folded between two exports, at most 10 s. Filled by fold.c, read by builder.c.
+ * Collector thread only. */
+#ifndef SP_PROFILE_WINDOW_H
+#define SP_PROFILE_WINDOW_H
+
+#include "core/arena.h"
+#include "core/intern.h"
+#include "module/module.h"
+#include "sampler/walk_sig.h"
+
+/* Where a pc lies: key of `window.locations`. address is an ELF virtual address when module != NULL, else the runtime one.
+ * No padding: the key is compared bytewise. */
+typedef struct sp_window_location {
+    sp_module *module; /* acquired by the window; NULL: in no known module */
+    uint64_t address;
+} sp_window_location;
+
+/* A link as the fold keeps it: innermost span and local root. Key of `window.links`; number 0 is the one of all zero: none. */
+typedef struct sp_window_link {
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+    uint8_t root_span_id[8]; /* zero: not known (then projections to the root use span_id) */
+} sp_window_link;
+
+/* Key of `window.threads`; name has zeros behind its end. */
+typedef struct sp_window_thread {
+    int64_t tid;
+    char name[16];
+} sp_window_thread;
+
+/* Key of `window.samples`: the identity of a sample. stack is a number of window.stacks, whose keys are arrays of uint32_t
+ * location numbers, leaf first, then one uint32_t: the sp_walk_end. */
+typedef struct sp_window_key {
+    uint32_t stack;
+    uint32_t link;
+    uint32_t thread;
+    uint32_t reserved; /* zero */
+} sp_window_key;
+
+typedef struct sp_window_sample {
+    uint64_t periods; /* weight */
+    uint64_t ticks;   /* events */
+} sp_window_sample;
+
+typedef struct sp_window {
+    uint64_t start_time_ns; /* since the epoch; start < end */
+    uint64_t end_time_ns;
+    uint64_t period_ns;
+    const char *engine;
+
+    sp_intern locations; /* sp_window_location */
+    sp_intern links;     /* sp_window_link */
+    sp_intern threads;   /* sp_window_thread */
+    sp_intern stacks;    /* uint32_t locations…, sp_walk_end */
+    sp_intern samples;   /* sp_window_key; number n has sample_values[n] */
+    sp_window_sample *sample_values;
+    uint32_t sample_capacity;
+
+    uint64_t ticks; /* folded into it */
+
+    /* What the window says of itself. */
+    uint64_t samples_linked, samples_none, samples_unknown,
+        samples_boundary; /* in periods, as the samples' values */
+    uint64_t residual_ns;
+    uint64_t dropped_ring_full;
+    uint64_t dropped_memory;
+    uint64_t folded_frames; /* samples put on a shorter stack because max_samples was reached */
+} sp_window;
+
+#endif

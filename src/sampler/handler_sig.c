@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The signal handler of the CPU engine, and all that it calls together with the *_sig.h headers and walk_sig.c.
+ *
+ * Charter. Allowed: loads and stores of the interrupted thread's own state, its ring, the published generation of modules, its own
+ * stack; raw system calls that do not touch errno (process_vm_readv for guarded loads). Forbidden: locks, allocation, any function
+ * of libc but those that the compiler itself emits (memcpy, memset), thread-local variables, functions bound lazily, logging, clocks.
+ * What needs more goes to the collector thread: a tick writes a record and leaves.
+ *
+ * A full ring drops the tick and counts it. The signal is blocked while its handler runs, so a tick does not nest. */
+#include "sampler/sampler.h"
+#include "sampler/walk_sig.h"
+
+#include <ucontext.h>
+
+enum { SMALLEST_STACK = 3 * 1024 };
+
+sp_handler_state sp_handler;
+
+/* Where the thread's control block lies: in glibc, at the high end of a stack that it allocated. */
+SP_SIGSAFE static uint64_t thread_pointer(void)
+{
+    uint64_t pointer;
+#if defined(__x86_64__)
+    __asm__("mov %%fs:0, %0" : "=r"(pointer));
+#elif defined(__aarch64__)
+    __asm__("mrs %0, tpidr_el0" : "=r"(pointer));
+#else
+#error "spanprof samples on x86-64 and aarch64"
+#endif
+    return pointer;
+}
+
+/* What one tick says about the context, read in an order that fits publish() in thread/context.c: on the same thread, so whatever is
+ * read at an even number is whole. */
+SP_SIGSAFE static void fill_interval(sp_interval_record *interval, sp_thread *thread,
+                                     uint64_t number)
+{
+    uint32_t tail = sp_load_relaxed(&thread->record.tail);
+    interval->header.size = sizeof *interval;
+    interval->header.kind = SP_RECORD_INTERVAL;
+    interval->number = number;
+    interval->trace_id[0] = sp_load_relaxed(&thread->record.trace_id[0]);
+    interval->trace_id[1] = sp_load_relaxed(&thread->record.trace_id[1]);
+    interval->span_id = sp_load_relaxed(&thread->record.span_id);
+    interval->local_root_span_id = sp_load_relaxed(&thread->local_root_span_id);
+    interval->trace_flags = tail >> 8 & 0xff;
+    interval->remote = (uint32_t)sp_load_relaxed(&thread->remote);
+}
+
+SP_SIGSAFE static void fill_sample(sp_sample_record *sample, sp_thread *thread,
+                                   const sp_generation *generation, const void *ucontext)
+{
+    sp_walk walk = {
+        .generation = generation,
+        .registers = sp_registers_from_ucontext(ucontext),
+        .bounds = {sp_load_relaxed(&thread->stack_low), sp_load_relaxed(&thread->stack_high)},
+        .pcs = sample->pcs,
+        .max_depth = sp_handler.max_depth,
+    };
+    if (walk.bounds.high == 0) {
+        sp_store_relaxed(&thread->seen_sp, walk.registers.sp);
+        sp_store_relaxed(&thread->seen_tp, thread_pointer());
+    }
+    sp_walk_stack(&walk);
+    sample->count = (uint16_t)walk.count;
+    sample->end = (uint8_t)walk.end;
+    sample->header.size = (uint32_t)(sizeof *sample + walk.count * sizeof walk.pcs[0]);
+    sample->header.kind = SP_RECORD_SAMPLE;
+    if (walk.end == SP_WALK_TRUNCATED)
+        sp_count_owned(&thread->truncated, 1);
+    else if (walk.end != SP_WALK_COMPLETE)
+        sp_count_owned(&thread->incomplete, 1);
+}
+
+/* Interval and sample are one commit: both are written, or neither, and only a commit moves last_recorded. */
+SP_SIGSAFE static void record_tick(sp_thread *thread, uint32_t periods,
+                                   const sp_generation *generation, const void *ucontext)
+{
+    uint64_t number = sp_load_relaxed(&thread->switch_number);
+    bool posted = sp_load_relaxed(&thread->posts) != sp_load_relaxed(&thread->posts_seen);
+    bool unknown = (number & 1) || posted;
+    uint64_t interval_bytes =
+        !unknown && number != thread->last_recorded ? sizeof(sp_interval_record) : 0;
+    uint64_t largest =
+        interval_bytes + sizeof(sp_sample_record) + sp_handler.max_depth * sizeof(uint64_t);
+    uint8_t *room = sp_ring_reserve(&thread->ring, largest);
+    if (!room) {
+        sp_count_owned(&thread->dropped_ring_full, 1);
+        return;
+    }
+    if (interval_bytes)
+        fill_interval((sp_interval_record *)(void *)room, thread, number);
+    sp_sample_record *sample = (sp_sample_record *)(void *)(room + interval_bytes);
+    sample->number = number;
+    sample->periods = periods;
+    sample->generation = generation ? generation->number : 0;
+    sample->unknown = unknown;
+    sample->reserved = 0;
+    fill_sample(sample, thread, generation, ucontext);
+    sp_ring_commit(&thread->ring, interval_bytes + sample->header.size);
+    if (interval_bytes)
+        thread->last_recorded = number;
+}
+
+/* How many of PERIODS this tick may stand for. While the context has not changed since the last tick they all fell under it. If it
+ * has, those beyond what the kernel misses between two looks were missed because the signal was blocked, and belong to other spans:
+ * they are left to the residual. */
+SP_SIGSAFE static uint32_t certain_periods(const sp_thread *thread, uint32_t periods)
+{
+    if (periods <= sp_handler.max_periods ||
+        sp_load_relaxed(&thread->switch_number) == thread->last_recorded)
+        return periods;
+    return sp_handler.max_periods;
+}
+
+/* The walk takes 1.5 KiB of stack. The host's alternate signal stack may be smaller than that: then there is no tick. */
+SP_SIGSAFE static bool has_room(const void *ucontext)
+{
+    const stack_t *stack = &((const ucontext_t *)ucontext)->uc_stack;
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0), base = (uintptr_t)stack->ss_sp;
+    if ((stack->ss_flags & SS_DISABLE) || here < base || here >= base + stack->ss_size)
+        return true; /* not on it */
+    return here - base >= SMALLEST_STACK;
+}
+
+SP_SIGSAFE void sp_tick(sp_thread *thread, uint32_t periods, const void *ucontext)
+{
+    sp_store_relaxed(&thread->in_tick, 1);
+    /* The full fence inside orders in_tick before the look at armed; pairs with the one in disarm. */
+    const sp_generation *generation = sp_generation_enter(sp_handler.modules, &thread->hazard);
+    sp_fence_full();
+    if (sp_load_acquire(&thread->armed) && sp_ring_exists(&thread->ring)) {
+        periods = certain_periods(thread, periods);
+        sp_count_owned(&thread->ticks, 1);
+        sp_count_owned(&thread->weights, periods);
+        if (has_room(ucontext))
+            record_tick(thread, periods, generation, ucontext);
+        else
+            sp_count_owned(&thread->dropped_small_stack, 1);
+    }
+    sp_generation_leave(&thread->hazard);
+    sp_store_release(&thread->in_tick, 0);
+}
+
+/* A signal that no timer of ours sent: the host's handler gets it, as if ours were not there. Default and ignore mean nothing here:
+ * the default of SIGPROF would end the process because we are in it. */
+SP_SIGSAFE static void forward(int signal, siginfo_t *info, void *ucontext)
+{
+    if (sp_handler.previous.sa_flags & SA_SIGINFO) {
+        if (sp_handler.previous.sa_sigaction)
+            sp_handler.previous.sa_sigaction(signal, info, ucontext);
+    } else if (sp_handler.previous.sa_handler != SIG_DFL &&
+               sp_handler.previous.sa_handler != SIG_IGN) {
+        sp_handler.previous.sa_handler(signal);
+    }
+}
+
+SP_SIGSAFE void sp_handle_tick(int signal, siginfo_t *info, void *ucontext)
+{
+    if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == &sp_handler.probe) {
+        sp_store_relaxed(&sp_handler.probe, 1);
+        return;
+    }
+    if (info->si_code != SI_TIMER || !sp_thread_is_state(info->si_value.sival_ptr)) {
+        forward(signal, info, ucontext);
+        return;
+    }
+    uint32_t overrun = info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0;
+    sp_tick(info->si_value.sival_ptr, 1 + overrun, ucontext);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The walk: from the registers of an interrupted thread to its program counters, leaf first, by the unwind tables of the
+ * generation, with frame pointers as the fallback. Runs in the signal handler: no lock, no allocation, no libc, no TLS.
+ *
+ * Addresses it yields are for lookup: the leaf is the pc itself, a caller is its return address minus one (it lies inside the
+ * call instruction), a frame that a signal interrupted is its pc. */
+#ifndef SP_SAMPLER_WALK_SIG_H
+#define SP_SAMPLER_WALK_SIG_H
+
+#include "module/module.h"
+
+/* How a walk ended. Only COMPLETE and TRUNCATED are stacks without doubt; with the others, what was found until there is. */
+typedef enum sp_walk_end {
+    SP_WALK_COMPLETE =
+        0, /* reached the outermost frame (its return address is undefined, or zero) */
+    SP_WALK_TRUNCATED = 1,   /* max_depth */
+    SP_WALK_NO_TABLE = 2,    /* a pc without unwind rule, and no frame pointer chain either */
+    SP_WALK_BAD_MEMORY = 3,  /* the stack could not be read where a rule says */
+    SP_WALK_NO_PROGRESS = 4, /* the frame does not lie above the one it called */
+    SP_WALK_NO_REGISTER = 5, /* the rule needs a register that is not known in this frame */
+    SP_WALK_FOLDED = 6, /* no walk's: the collector dropped the frames, for its window was full */
+} sp_walk_end;
+
+/* A frame's registers, as far as they are known. */
+typedef struct sp_registers {
+    uint64_t pc, sp;
+    uint64_t fp;
+    uint64_t base; /* module/unwind_rule.h says what for */
+    bool has_fp;   /* false where only pc and sp are told (/proc/…/syscall) */
+    bool has_base;
+    uint64_t
+        context; /* where the kernel put all registers (the ucontext), 0: nowhere. Leaves sometimes need others. */
+} sp_registers;
+
+/* Memory that may be read without a guard, because it is this thread's own stack: [low, high). low == high: none is known, each
+ * load is guarded (process_vm_readv, 1.3 us a KiB). Only for the calling thread's own stack: another's may be unmapped. */
+typedef struct sp_stack_bounds {
+    uint64_t low, high;
+} sp_stack_bounds;
+
+typedef struct sp_walk {
+    const sp_generation *generation; /* may be NULL: frame pointers only */
+    sp_registers registers;
+    sp_stack_bounds bounds;
+    uint64_t *pcs;      /* room for max_depth */
+    uint32_t max_depth; /* >= 1 */
+    uint32_t count;     /* out */
+    uint32_t
+        by_frame_pointer; /* out: how many callers were found by frame pointers: right if the code keeps them */
+    sp_walk_end end; /* out */
+} sp_walk;
+
+/* Fill in pcs[0 .. count), by_frame_pointer and end. registers.pc is always the first. */
+SP_SIGSAFE void sp_walk_stack(sp_walk *walk);
+
+/* The registers that UCONTEXT (the third argument of a SA_SIGINFO handler) holds. The result refers to it. */
+SP_SIGSAFE sp_registers sp_registers_from_ucontext(const void *ucontext);
+
+#endif

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The collector thread. Ten times a second it looks for new libraries and threads and drains the rings into the open window; at a
+ * window's end, or on a flush, it closes the window, names the addresses, and builds one profile per destination.
+ *
+ * Naming may take seconds when a huge debug file is opened for the first time. Rings hold a fraction of a second, so the thread goes on
+ * draining, into the next window, between any two addresses. */
+#include "sdk/collector.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "core/clock.h"
+#include "core/log.h"
+#include "profile/builder.h"
+#include "sdk/drain.h"
+#include "tracer/provider.h"
+
+enum { DRAIN_MS = 100, DESTINATIONS_MAX = 4, REQUEST_MAX_BYTES = 64 * 1024 * 1024 };
+
+struct sp_collector {
+    sp_collector_config config;
+    pthread_t thread;
+
+    /* Guards what follows up to the windows; order: before the sampler's and the registry's lock. */
+    pthread_mutex_t lock;
+    pthread_cond_t wake;      /* the thread's: a flush, or the end */
+    pthread_cond_t done;      /* the callers': flushed moved, or the thread ended */
+    uint64_t flush_requested; /* tickets */
+    uint64_t flushed;
+    bool ending;
+    bool ended;
+    /* Stop has given up waiting: the thread touches neither rings nor exporter any more and frees everything itself. Written with the
+     * lock held; whoever acts on it being false holds the lock, too. */
+    _Atomic bool abandoned;
+    bool keep_modules;
+
+    /* The thread's. */
+    sp_window windows[2];
+    uint32_t open;           /* the window that fills */
+    uint64_t window_ends_ns; /* monotonic */
+    uint64_t drained_at_ns;  /* monotonic */
+    uint64_t last_edge_ns;   /* realtime, before the last drain */
+    sp_drain drain;
+    _Atomic uint64_t handed_over; /* ticks of the windows that were closed to the end */
+    uint64_t spans_lost;          /* as last said */
+    bool said_no_ticks;
+    bool exiting; /* the application's threads have all ended */
+    sp_symbolizer *symbolizer;
+    sp_profile_destination destinations[DESTINATIONS_MAX];
+    size_t destination_count;
+};
+
+static void drain_once(sp_collector *collector)
+{
+    uint64_t before = sp_clock_realtime_ns();
+    sp_modules_refresh(collector->config.modules);
+    uint32_t oldest = sp_drain_oldest_generation(collector->config.modules);
+    pthread_mutex_lock(&collector->lock);
+    bool mine = !sp_load_relaxed(&collector->abandoned);
+    if (mine)
+        sp_drain_run(&collector->drain, &collector->windows[collector->open],
+                     collector->config.modules, collector->config.max_samples);
+    pthread_mutex_unlock(&collector->lock);
+    /* What was sampled under an older generation has been drained now, or shows in a hazard read before. */
+    if (mine)
+        sp_modules_reclaim(collector->config.modules, oldest);
+    collector->last_edge_ns = before;
+    collector->drained_at_ns = sp_clock_monotonic_ns();
+}
+
+static void drain_if_due(sp_collector *collector)
+{
+    if (sp_clock_monotonic_ns() - collector->drained_at_ns >= DRAIN_MS / 2 * SP_NS_PER_MS)
+        drain_once(collector);
+}
+
+/* Put every address's name into the symbolizer's cache, so that building does not wait. */
+static void name_addresses(sp_collector *collector, const sp_window *window)
+{
+    for (uint32_t n = 0; n < window->locations.count && !sp_load_relaxed(&collector->abandoned);
+         n++) {
+        const sp_window_location *location = sp_intern_key(&window->locations, n);
+        const sp_frame *frames;
+        sp_symbolizer_frames(collector->symbolizer, location->module, location->address, &frames);
+        drain_if_due(collector);
+    }
+}
+
+static void submit(sp_collector *collector, size_t index, sp_buffer *body, uint64_t samples)
+{
+    pthread_mutex_lock(&collector->lock);
+    if (!sp_load_relaxed(&collector->abandoned))
+        sp_exporter_submit_profiles(collector->config.exporter, index, body, samples);
+    else
+        sp_buffer_deinit(body);
+    pthread_mutex_unlock(&collector->lock);
+}
+
+static void export_to(sp_collector *collector, const sp_window *window, size_t index,
+                      const sp_profile_destination *destination)
+{
+    sp_build_options options = {.link_scope = destination->link_scope,
+                                .thread_attributes = destination->thread_attributes};
+    sp_profile_data data = {0};
+    sp_buffer body = SP_BUFFER_INIT(REQUEST_MAX_BYTES);
+    bool built = sp_profile_build(&data, window, collector->symbolizer, &options);
+    if (built && data.profile_count > 0)
+        built =
+            sp_otlp_encode_profiles(&body, destination->format, collector->config.resource, &data);
+    if (!built) {
+        sp_count_owned(&collector->drain.totals.dropped_memory, window->ticks);
+        sp_log_warn("collector", "a profile of %u samples was dropped: %s", window->samples.count,
+                    body.failed ? "its request would exceed 64 MiB, or memory is short"
+                                : "memory is short");
+        sp_buffer_deinit(&body);
+    } else if (body.length > 0) {
+        submit(collector, index, &body, window->ticks);
+    }
+    sp_profile_data_deinit(&data);
+}
+
+/* What a person would wonder about, once each; losses of spans again when there are more. */
+static void warn_of_losses(sp_collector *collector)
+{
+    sp_drain_totals *totals = &collector->drain.totals;
+    sp_tracer_counters spans;
+    sp_tracer_counters_get(&spans);
+    if (spans.dropped_queue_full > collector->spans_lost)
+        sp_log_warn(
+            "tracer",
+            "%llu spans dropped, the queue is full: a larger OTEL_BSP_MAX_QUEUE_SIZE keeps bursts",
+            (unsigned long long)(spans.dropped_queue_full - collector->spans_lost));
+    collector->spans_lost = spans.dropped_queue_full;
+    uint64_t unseen = sp_load_relaxed(&totals->residual_ns);
+    if (collector->said_no_ticks || sp_load_relaxed(&totals->ticks) ||
+        unseen < 20 * sp_sampler_period_ns() || unseen < SP_NS_PER_S / 2)
+        return;
+    collector->said_no_ticks = true;
+    sp_log_warn("sampler",
+                "the threads used %llu ms of CPU time and no tick arrived: is the signal blocked?",
+                (unsigned long long)(unseen / SP_NS_PER_MS));
+}
+
+/* The window that is open becomes a profile; the other one opens. */
+static void close_window(sp_collector *collector)
+{
+    uint64_t edge = collector->last_edge_ns;
+    drain_once(collector);
+    sp_window *window = &collector->windows[collector->open];
+    sp_drain_residual(&collector->drain, window);
+    window->end_time_ns = sp_max_u64(sp_clock_realtime_ns(), window->start_time_ns + 1);
+    collector->open ^= 1;
+    /* A sample that the next drain finds was taken after the previous one began, so windows overlap by that drain's length. */
+    collector->windows[collector->open].start_time_ns =
+        collector->last_edge_ns > edge ? collector->last_edge_ns : edge;
+    collector->window_ends_ns =
+        sp_deadline_after(sp_clock_monotonic_ns(), collector->config.window_ms * SP_NS_PER_MS);
+    window->period_ns = sp_sampler_period_ns();
+    window->engine = collector->config.engine;
+    if (collector->destination_count > 0 && window->samples.count > 0) {
+        name_addresses(collector, window);
+        for (size_t i = 0;
+             i < collector->destination_count && !sp_load_relaxed(&collector->abandoned); i++)
+            export_to(collector, window, i, &collector->destinations[i]);
+    }
+    sp_store_relaxed(&collector->handed_over,
+                     sp_load_relaxed(&collector->handed_over) + window->ticks);
+    warn_of_losses(collector);
+    sp_symbolizer_rest(collector->symbolizer);
+    sp_window_clear(window);
+}
+
+/* Sleep until the next drain or a request; returns the flush ticket to serve, and whether to end. */
+static uint64_t wait_for_work(sp_collector *collector, bool *ending)
+{
+    struct timespec until = sp_timespec_from_ns(collector->drained_at_ns + DRAIN_MS * SP_NS_PER_MS);
+    pthread_mutex_lock(&collector->lock);
+    while (!collector->ending && collector->flush_requested == collector->flushed)
+        if (pthread_cond_timedwait(&collector->wake, &collector->lock, &until) != 0)
+            break;
+    uint64_t ticket = collector->flush_requested;
+    *ending = collector->ending;
+    pthread_mutex_unlock(&collector->lock);
+    return ticket;
+}
+
+static void publish_flushed(sp_collector *collector, uint64_t ticket)
+{
+    pthread_mutex_lock(&collector->lock);
+    collector->flushed = ticket;
+    pthread_cond_broadcast(&collector->done);
+    pthread_mutex_unlock(&collector->lock);
+}
+
+static void destroy(sp_collector *collector)
+{
+    sp_symbolizer_destroy(collector->symbolizer);
+    sp_window_deinit(&collector->windows[0]);
+    sp_window_deinit(&collector->windows[1]);
+    sp_drain_deinit(&collector->drain);
+    if (!collector->keep_modules)
+        sp_modules_destroy(collector->config.modules);
+    pthread_cond_destroy(&collector->wake);
+    pthread_cond_destroy(&collector->done);
+    pthread_mutex_destroy(&collector->lock);
+    free(collector);
+}
+
+static void *exit_process(void *unused)
+{
+    (void)unused;
+    sp_thread_self_internal();
+    exit(0);
+}
+
+/* A process ends, as if by exit(0), when its last thread does (pthread_exit(3)). Our threads must not keep it. */
+static void end_with_the_last_thread(sp_collector *collector)
+{
+    pthread_t thread;
+    if (collector->exiting || !sp_threads_all_ended())
+        return;
+    collector->exiting = true;
+    if (pthread_create(&thread, NULL, exit_process, NULL) == 0)
+        pthread_detach(thread);
+}
+
+static void *run(void *argument)
+{
+    sp_collector *collector = argument;
+    pthread_setname_np(pthread_self(), "spanprof-collec");
+    sp_thread_self_internal();
+    bool ending = false;
+    while (!ending) {
+        uint64_t ticket = wait_for_work(collector, &ending);
+        bool flush = ending || ticket != collector->flushed;
+        if (!flush) {
+            sp_threads_scan();
+            end_with_the_last_thread(collector);
+            drain_once(collector);
+        }
+        if (flush || sp_clock_monotonic_ns() >= collector->window_ends_ns)
+            close_window(collector);
+        if (flush)
+            publish_flushed(collector, ticket);
+    }
+    pthread_mutex_lock(&collector->lock);
+    collector->ended = true;
+    bool abandoned = sp_load_relaxed(&collector->abandoned);
+    pthread_cond_broadcast(&collector->done);
+    pthread_mutex_unlock(&collector->lock);
+    if (abandoned)
+        destroy(collector);
+    return NULL;
+}
+
+static void init_conditions(sp_collector *collector)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&collector->wake, &attributes);
+    pthread_cond_init(&collector->done, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&collector->lock, NULL);
+}
+
+/* Signals are the application's: none is ever handled on this thread. */
+static bool start_thread(sp_collector *collector)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&collector->thread, NULL, run, collector);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error == 0;
+}
+
+sp_collector *sp_collector_create(const sp_collector_config *config)
+{
+    sp_collector *collector = calloc(1, sizeof *collector);
+    if (!collector)
+        return NULL;
+    collector->config = *config;
+    init_conditions(collector);
+    uint64_t now = sp_clock_monotonic_ns();
+    collector->drained_at_ns = now;
+    collector->window_ends_ns = sp_deadline_after(now, config->window_ms * SP_NS_PER_MS);
+    collector->last_edge_ns = collector->windows[0].start_time_ns = sp_clock_realtime_ns();
+    collector->destination_count =
+        sp_exporter_profile_destinations(config->exporter, collector->destinations);
+    sp_drain_begin(&collector->drain);
+    collector->symbolizer = sp_symbolizer_create();
+    if (collector->symbolizer && start_thread(collector))
+        return collector;
+    collector->keep_modules = true;
+    destroy(collector);
+    return NULL;
+}
+
+/* With the lock held: wait until FLAG or the deadline. */
+static bool wait_until(sp_collector *collector, const bool *ended, uint64_t ticket,
+                       uint64_t deadline_ns)
+{
+    struct timespec until = sp_timespec_from_ns(deadline_ns);
+    while (ended ? !*ended : collector->flushed < ticket) {
+        int error = deadline_ns == UINT64_MAX
+                        ? pthread_cond_wait(&collector->done, &collector->lock)
+                        : pthread_cond_timedwait(&collector->done, &collector->lock, &until);
+        if (error == ETIMEDOUT)
+            return ended ? *ended : collector->flushed >= ticket;
+    }
+    return true;
+}
+
+spanprof_status sp_collector_flush(sp_collector *collector, uint64_t deadline_ns)
+{
+    pthread_mutex_lock(&collector->lock);
+    uint64_t ticket = ++collector->flush_requested;
+    pthread_cond_signal(&collector->wake);
+    bool done = wait_until(collector, NULL, ticket, deadline_ns);
+    pthread_mutex_unlock(&collector->lock);
+    return done ? SPANPROF_OK : SPANPROF_ERROR_TIMEOUT;
+}
+
+/* Ticks that were joined into windows that are not closed. */
+static uint64_t unfinished(sp_collector *collector)
+{
+    sp_drain_totals *totals = &collector->drain.totals;
+    return sp_load_relaxed(&totals->linked) + sp_load_relaxed(&totals->none) +
+           sp_load_relaxed(&totals->unknown) - sp_load_relaxed(&collector->handed_over);
+}
+
+spanprof_status sp_collector_stop(sp_collector *collector, uint64_t deadline_ns,
+                                  bool modules_in_use, spanprof_stats *stats)
+{
+    pthread_mutex_lock(&collector->lock);
+    collector->ending = true;
+    collector->keep_modules = modules_in_use;
+    pthread_cond_signal(&collector->wake);
+    bool ended = wait_until(collector, &collector->ended, 0, deadline_ns);
+    sp_store_relaxed(&collector->abandoned, !ended);
+    sp_collector_stats(collector, stats);
+    stats->dropped_samples_at_stop = ended ? 0 : unfinished(collector);
+    pthread_t thread = collector->thread;
+    pthread_mutex_unlock(&collector->lock);
+    if (!ended) {
+        pthread_detach(thread);
+        return SPANPROF_ERROR_TIMEOUT;
+    }
+    pthread_join(thread, NULL);
+    destroy(collector);
+    return SPANPROF_OK;
+}
+
+void sp_collector_stats(sp_collector *collector, spanprof_stats *stats)
+{
+    sp_drain_totals *totals = &collector->drain.totals;
+    stats->ticks = sp_load_relaxed(&totals->ticks);
+    stats->weights = sp_load_relaxed(&totals->weights);
+    stats->samples_linked = sp_load_relaxed(&totals->linked);
+    stats->samples_none = sp_load_relaxed(&totals->none);
+    stats->samples_unknown = sp_load_relaxed(&totals->unknown);
+    stats->stacks_truncated = sp_load_relaxed(&totals->truncated);
+    stats->stacks_incomplete = sp_load_relaxed(&totals->incomplete);
+    stats->residual_ns = sp_load_relaxed(&totals->residual_ns);
+    stats->dropped_samples_ring_full = sp_load_relaxed(&totals->dropped_ring_full);
+    stats->dropped_samples_memory = sp_load_relaxed(&totals->dropped_memory);
+    stats->dropped_samples_small_stack = sp_load_relaxed(&totals->dropped_small_stack);
+}

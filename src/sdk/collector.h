@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The collector: the thread that drains the rings, joins, folds, symbolizes, builds and hands profiles to the exporter. It also finds
+ * new threads and libraries, and keeps the books.
+ *
+ * | operation                   | setup | any thread | collector |
+ * | sp_collector_create, stop   |  yes  |            |           |
+ * | sp_collector_flush, stats   |       |    yes     |           |
+ */
+#ifndef SP_SDK_COLLECTOR_H
+#define SP_SDK_COLLECTOR_H
+
+#include "export/exporter.h"
+#include "module/module.h"
+#include "sampler/sampler.h"
+
+typedef struct sp_collector sp_collector;
+
+typedef struct sp_collector_config {
+    uint32_t window_ms;
+    uint32_t max_samples;
+    const char *engine;
+    sp_modules *modules;   /* the collector's from now on */
+    sp_exporter *exporter; /* borrowed until stop returns */
+    const sp_resource
+        *resource; /* borrowed until stop returns SPANPROF_OK; for ever when it does not */
+} sp_collector_config;
+
+/* NULL when memory or threads are short; modules is then still the caller's. */
+sp_collector *sp_collector_create(const sp_collector_config *config);
+
+/* Close the window now and hand it over, for everything sampled before the call. SPANPROF_OK or ERROR_TIMEOUT at the monotonic
+ * DEADLINE_NS. */
+spanprof_status sp_collector_flush(sp_collector *collector, uint64_t deadline_ns);
+
+/* After the sampler has stopped: flush, end the thread by DEADLINE_NS, free all. A thread that does not end in time (it is inside a
+ * huge debug file) is left to end by itself, touching nothing that others use. MODULES_IN_USE: ticks may still read them, so they are
+ * not freed. STATS gets the final counts. */
+spanprof_status sp_collector_stop(sp_collector *collector, uint64_t deadline_ns,
+                                  bool modules_in_use, spanprof_stats *stats);
+
+/* Fill in what the collector counts. */
+void sp_collector_stats(sp_collector *collector, spanprof_stats *stats);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sdk/config.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/env.h"
+#include "core/log.h"
+
+spanprof_status sp_options_check(const spanprof_options *options, spanprof_options *out,
+                                 spanprof_error *error)
+{
+    static const spanprof_options zero;
+    *out = zero;
+    if (!options)
+        return SPANPROF_OK;
+    bool valid = options->struct_size != 0;
+    if (valid && options->struct_size > sizeof *out) {
+        const char *bytes = (const char *)options;
+        for (uint32_t i = sizeof *out; i < options->struct_size; i++)
+            valid &= bytes[i] == 0;
+    }
+    if (!valid) {
+        if (error)
+            *error = (spanprof_error){
+                .status = SPANPROF_ERROR_INVALID_ARGUMENT,
+                .message = options->struct_size
+                               ? "spanprof_options has fields set that this version does not know"
+                               : "spanprof_options.struct_size is 0: use SPANPROF_OPTIONS_INIT"};
+        return SPANPROF_ERROR_INVALID_ARGUMENT;
+    }
+    memcpy(out, options, options->struct_size < sizeof *out ? options->struct_size : sizeof *out);
+    out->struct_size = sizeof *out;
+    return SPANPROF_OK;
+}
+
+void sp_config_log(const spanprof_options *options)
+{
+    static const char *const levels[] = {"default", "off", "error", "warn", "info", "debug"};
+    sp_log_configure(options->log_level, options->log, options->log_user);
+    if (options->log_level != SPANPROF_LOG_DEFAULT)
+        return;
+    const char *name = sp_env("SPANPROF_LOG") ? "SPANPROF_LOG" : "OTEL_LOG_LEVEL";
+    int level = sp_env_word(name, levels + 1, 5, SPANPROF_LOG_WARN - 1) + 1;
+    sp_log_configure((spanprof_log_level)level, options->log, options->log_user);
+}
+
+/* A number: the option when it is in range (with a warning when not), else the variable, else FALLBACK. */
+static uint32_t number(const char *variable, uint32_t option, uint32_t minimum, uint32_t maximum,
+                       uint32_t fallback)
+{
+    if (option >= minimum && option <= maximum)
+        return option;
+    if (option)
+        sp_log_warn("config", "option for %s is %u, which is not from %u to %u: ignored", variable,
+                    option, minimum, maximum);
+    return sp_env_u32(variable, minimum, maximum, fallback);
+}
+
+static int signal_number(const char *text)
+{
+    static const struct {
+        const char *name;
+        int number;
+    } names[] = {{"PROF", SIGPROF}, {"VTALRM", SIGVTALRM}, {"STKFLT", SIGSTKFLT}, {"PWR", SIGPWR},
+                 {"USR1", SIGUSR1}, {"USR2", SIGUSR2},     {"ALRM", SIGALRM}};
+    const char *name = strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(names); i++)
+        if (strcasecmp(names[i].name, name) == 0)
+            return names[i].number;
+    uint64_t value;
+    if (!sp_parse_u64(text, &value) || value == 0 || value >= (uint64_t)SIGRTMAX)
+        return 0;
+    /* Signals that the kernel or the C library need for themselves, or that report faults. */
+    static const int reserved[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGILL, SIGFPE,
+                                   SIGTRAP, SIGABRT, SIGCHLD, 32,     33};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(reserved); i++)
+        if ((int)value == reserved[i])
+            return 0;
+    return (int)value;
+}
+
+static int read_signal(const spanprof_options *options)
+{
+    const char *text = options->signal ? options->signal : sp_env("SPANPROF_SIGNAL");
+    int number = text ? signal_number(text) : SIGPROF;
+    if (number)
+        return number;
+    sp_log_warn("config", "SPANPROF_SIGNAL=%s is no signal that sampling may use: using SIGPROF",
+                text);
+    return SIGPROF;
+}
+
+static bool read_profiles(const spanprof_options *options)
+{
+    static const char *const kinds[] = {"cpu", "wall", "alloc", "heap", "lock", "none"};
+    const char *text = options->profiles ? options->profiles : sp_env("SPANPROF_PROFILES");
+    uint32_t set = text ? sp_parse_word_list("SPANPROF_PROFILES", text, kinds, 6, 1) : 1;
+    for (int i = 1; i < 5; i++)
+        if (set & 1u << i)
+            sp_log_warn("config", "SPANPROF_PROFILES: %s is not built yet: left out", kinds[i]);
+    return set & 1;
+}
+
+/* What the contract names and this version does not have. */
+static void warn_not_built(void)
+{
+    static const char *const variables[] = {
+        "SPANPROF_CPU_BUDGET",     "SPANPROF_WALL_HZ",  "SPANPROF_TIMESTAMPS", "SPANPROF_CPU_TIME",
+        "SPANPROF_SWITCHES",       "SPANPROF_DEMANGLE", "SPANPROF_DEBUGINFOD", "SPANPROF_SPAN_NAME",
+        "OTEL_TRACES_SAMPLER_ARG", "OTEL_CONFIG_FILE",  "OTEL_ENTITIES"};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(variables); i++)
+        if (sp_env(variables[i]))
+            sp_log_warn("config", "%s is not built yet: ignored", variables[i]);
+    const char *engine = sp_env("SPANPROF_ENGINE");
+    if (engine && strcasecmp(engine, "auto") != 0 && strcasecmp(engine, "timer") != 0)
+        sp_log_warn("config", "SPANPROF_ENGINE=%s is not built yet: using timer", engine);
+    const char *sampler = sp_env("OTEL_TRACES_SAMPLER");
+    if (sampler && strcasecmp(sampler, "parentbased_always_on") != 0)
+        sp_log_warn("config",
+                    "OTEL_TRACES_SAMPLER=%s is not built yet: using parentbased_always_on",
+                    sampler);
+    const char *propagators = sp_env("OTEL_PROPAGATORS");
+    if (propagators && strcasecmp(propagators, "tracecontext") != 0)
+        sp_log_warn("config", "OTEL_PROPAGATORS=%s is not built yet: using tracecontext",
+                    propagators);
+}
+
+/* Which spans get pyroscope.profile.id: those whose own id some sample's link may name (design of the join, docs/design/span-context.md). */
+static void mark_spans(sp_config *config)
+{
+    bool network = config->export.http[SP_PROFILES].enabled;
+    spanprof_link_scope scope = config->export.link_scope;
+    if (scope == SPANPROF_LINK_SCOPE_DEFAULT)
+        scope = network ? SPANPROF_LINK_SCOPE_ROOT : SPANPROF_LINK_SCOPE_INNERMOST;
+    config->tracer.mark_roots = scope != SPANPROF_LINK_SCOPE_NONE;
+    config->tracer.mark_all =
+        scope == SPANPROF_LINK_SCOPE_INNERMOST || scope == SPANPROF_LINK_SCOPE_BOTH;
+}
+
+bool sp_config_init(sp_config *config, const spanprof_options *options)
+{
+    memset(config, 0, sizeof *config);
+    if (!sp_export_config_init(&config->export, options))
+        return false;
+    config->cpu = read_profiles(options);
+    config->sampler.cpu_hz = number("SPANPROF_CPU_HZ", options->cpu_hz, 1, 10000, 99);
+    config->sampler.max_depth = number("SPANPROF_MAX_DEPTH", options->max_depth, 2, 512, 128);
+    config->sampler.signal = read_signal(options);
+    config->window_ms = number("SPANPROF_WINDOW_MS", options->window_ms, 100, 10000, 10000);
+    config->max_samples = number("SPANPROF_MAX_SAMPLES", options->max_samples, 1, 10000000, 10000);
+    config->tracer.queue_spans = sp_env_u32("OTEL_BSP_MAX_QUEUE_SIZE", 1, INT32_MAX, 2048);
+    config->tracer.attribute_count_limit =
+        sp_env_u32("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", 0, INT32_MAX,
+                   sp_env_u32("OTEL_ATTRIBUTE_COUNT_LIMIT", 0, INT32_MAX, 128));
+    config->tracer.record = config->export.traces_enabled;
+    mark_spans(config);
+    warn_not_built();
+    return true;
+}
+
+void sp_config_deinit(sp_config *config)
+{
+    sp_export_config_deinit(&config->export);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The configuration of one run of the SDK, from options and environment (contract: include/spanprof/sdk.h). Setup only. */
+#ifndef SP_SDK_CONFIG_H
+#define SP_SDK_CONFIG_H
+
+#include "export/exporter.h"
+#include "sampler/sampler.h"
+#include "tracer/provider.h"
+
+typedef struct sp_config {
+    sp_sampler_config sampler;
+    bool cpu; /* SPANPROF_PROFILES has cpu */
+    uint32_t window_ms;
+    uint32_t max_samples;
+    sp_tracer_config tracer;
+    sp_export_config export;
+} sp_config;
+
+/* Whether OPTIONS can be used: ERROR_INVALID_ARGUMENT (with ERROR) for a struct_size of 0, or bytes set behind what this version
+ * knows. A smaller struct_size (an older caller) is completed with zeros into OUT. NULL: all zero. */
+spanprof_status sp_options_check(const spanprof_options *options, spanprof_options *out,
+                                 spanprof_error *error);
+
+/* Read everything. What cannot be used is named in one warning each. False when memory is short. */
+bool sp_config_init(sp_config *config, const spanprof_options *options);
+void sp_config_deinit(sp_config *config);
+
+/* Log level and sink from OPTIONS, SPANPROF_LOG, OTEL_LOG_LEVEL: to be called first, so that the rest can warn. */
+void sp_config_log(const spanprof_options *options);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sdk/drain.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+
+static sp_drain_slot *slot_of(sp_drain *drain, const sp_thread *thread)
+{
+    sp_drain_slot **page = &drain->slots[thread->slot / 256];
+    if (!*page)
+        *page = calloc(256, sizeof **page);
+    if (!*page)
+        return NULL;
+    sp_drain_slot *slot = &(*page)[thread->slot % 256];
+    if (slot->generation != thread->generation) {
+        memset(slot, 0, sizeof *slot);
+        slot->generation = thread->generation;
+        slot->thread.tid = thread->tid;
+    }
+    return slot;
+}
+
+/* The name may change at any time; it is read once a window, for threads with samples. A thread that is gone keeps its last. */
+static void refresh_name(sp_drain_slot *slot)
+{
+    char path[64], name[sizeof slot->thread.name] = "";
+    slot->name_is_fresh = true;
+    snprintf(path, sizeof path, "/proc/self/task/%d/comm", (int)slot->thread.tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    ssize_t length = read(fd, name, sizeof name);
+    close(fd);
+    if (length <= 0)
+        return;
+    name[length - 1] = 0; /* the newline; comm has at most 15 characters */
+    memset(slot->thread.name, 0, sizeof slot->thread.name);
+    memcpy(slot->thread.name, name, strnlen(name, sizeof name));
+}
+
+static void drain_sample(sp_drain *drain, sp_drain_slot *slot, const sp_sample_record *record,
+                         sp_window *window, const sp_modules *modules, uint32_t max_samples)
+{
+    if (!slot->name_is_fresh)
+        refresh_name(slot);
+    sp_fold_sample sample = {
+        .record = record,
+        .generation = sp_modules_generation(modules, record->generation),
+        .thread = &slot->thread,
+    };
+    sample.result = sp_join_sample(&slot->join, record, &sample.link);
+    if (!sp_fold_add(window, &sample, max_samples)) {
+        sp_count_owned(&drain->totals.dropped_memory, 1);
+        return;
+    }
+    _Atomic uint64_t *counters[] = {
+        [SP_JOIN_LINKED] = &drain->totals.linked,
+        [SP_JOIN_NONE] = &drain->totals.none,
+        [SP_JOIN_UNKNOWN] = &drain->totals.unknown,
+    };
+    sp_count_owned(counters[sample.result], 1);
+}
+
+static void drain_ring(sp_drain *drain, sp_drain_slot *slot, sp_ring *ring, sp_window *window,
+                       const sp_modules *modules, uint32_t max_samples)
+{
+    uint64_t head =
+        sp_load_acquire(&ring->head); /* pairs with sp_ring_commit: records below are whole */
+    for (const sp_record *record; (record = sp_ring_peek(ring, head)) != NULL;
+         sp_ring_pop(ring, record)) {
+        if (record->kind == SP_RECORD_INTERVAL)
+            sp_join_interval(&slot->join, (const sp_interval_record *)record);
+        else if (record->kind == SP_RECORD_SAMPLE)
+            drain_sample(drain, slot, (const sp_sample_record *)record, window, modules,
+                         max_samples);
+    }
+}
+
+/* Add what COUNTER gained since *SEEN to TOTAL. */
+static uint64_t take_counter(_Atomic uint64_t *counter, uint64_t *seen, _Atomic uint64_t *total)
+{
+    uint64_t now = sp_load_relaxed(counter);
+    uint64_t gained = now >= *seen ? now - *seen : now;
+    *seen = now;
+    sp_count_owned(total, gained);
+    return gained;
+}
+
+static void take_counters(sp_drain *drain, sp_drain_slot *slot, sp_thread *thread,
+                          sp_window *window)
+{
+    sp_drain_totals *totals = &drain->totals;
+    take_counter(&thread->ticks, &slot->ticks, &totals->ticks);
+    take_counter(&thread->weights, &slot->weights, &totals->weights);
+    take_counter(&thread->truncated, &slot->truncated, &totals->truncated);
+    take_counter(&thread->incomplete, &slot->incomplete, &totals->incomplete);
+    take_counter(&thread->dropped_small_stack, &slot->small_stack, &totals->dropped_small_stack);
+    window->dropped_ring_full +=
+        take_counter(&thread->dropped_ring_full, &slot->dropped, &totals->dropped_ring_full);
+}
+
+/* A thread that ended is gone for good only when the kernel says so: until then a tick may still be on its way to it. */
+static bool is_gone(sp_thread *thread)
+{
+    uint64_t ignored;
+    return sp_load_acquire(&thread->life) == SP_THREAD_EXITED &&
+           !sp_clock_thread_cpu_ns(thread->tid, &ignored);
+}
+
+void sp_drain_run(sp_drain *drain, sp_window *window, const sp_modules *modules,
+                  uint32_t max_samples)
+{
+    for (uint32_t n = 0; n < sp_thread_slots(); n++) {
+        sp_thread *thread = sp_thread_by_slot(n);
+        if (sp_load_acquire(&thread->life) == SP_THREAD_FREE)
+            continue;
+        sp_drain_slot *slot = slot_of(drain, thread);
+        if (!slot)
+            continue;
+        bool gone =
+            is_gone(thread); /* asked before the ring is read: then what is read is all there is */
+        if (sp_ring_exists(&thread->ring)) {
+            sp_sampler_learn_stack(thread);
+            drain_ring(drain, slot, &thread->ring, window, modules, max_samples);
+            take_counters(drain, slot, thread, window);
+        }
+        if (gone)
+            sp_thread_free(thread);
+    }
+}
+
+/* CPU time of the process without the SDK's own threads: what the weights should come to. The process's clock knows also of threads
+ * that were never found, and of those that are gone. */
+static uint64_t application_cpu_ns(void)
+{
+    uint64_t own = 0, cpu_ns;
+    for (uint32_t n = 0; n < sp_thread_slots(); n++) {
+        sp_thread *thread = sp_thread_by_slot(n);
+        if (thread->internal && sp_load_acquire(&thread->life) == SP_THREAD_LIVE &&
+            sp_clock_thread_cpu_ns(thread->tid, &cpu_ns))
+            own += cpu_ns;
+    }
+    uint64_t all = sp_clock_process_cpu_ns();
+    return all > own ? all - own : 0;
+}
+
+void sp_drain_begin(sp_drain *drain)
+{
+    drain->cpu_last_ns = application_cpu_ns();
+}
+
+void sp_drain_residual(sp_drain *drain, sp_window *window)
+{
+    for (size_t page = 0; page < SP_ARRAY_LENGTH(drain->slots); page++)
+        for (uint32_t n = 0; drain->slots[page] && n < 256; n++)
+            drain->slots[page][n].name_is_fresh = false;
+    uint64_t cpu_ns = application_cpu_ns(), weights = sp_load_relaxed(&drain->totals.weights);
+    drain->residual_carry_ns += (int64_t)(cpu_ns - drain->cpu_last_ns) -
+                                (int64_t)((weights - drain->weights_last) * sp_sampler_period_ns());
+    drain->cpu_last_ns = cpu_ns;
+    drain->weights_last = weights;
+    window->residual_ns = drain->residual_carry_ns > 0 ? (uint64_t)drain->residual_carry_ns : 0;
+    drain->residual_carry_ns -= (int64_t)window->residual_ns;
+    sp_count_owned(&drain->totals.residual_ns, window->residual_ns);
+}
+
+uint32_t sp_drain_oldest_generation(const sp_modules *modules)
+{
+    uint32_t oldest = UINT32_MAX;
+    for (uint32_t n = 0; n < sp_thread_slots(); n++) {
+        uint32_t number = sp_modules_hazard_number(modules, &sp_thread_by_slot(n)->hazard);
+        if (number < oldest)
+            oldest = number;
+    }
+    return oldest;
+}
+
+void sp_drain_deinit(sp_drain *drain)
+{
+    for (size_t page = 0; page < SP_ARRAY_LENGTH(drain->slots); page++)
+        free(drain->slots[page]);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Draining: what lies in the rings goes, joined, into a window; the threads' counters go into totals. Collector thread only. */
+#ifndef SP_SDK_DRAIN_H
+#define SP_SDK_DRAIN_H
+
+#include "profile/fold.h"
+#include "sampler/sampler.h"
+
+/* What the collector knows of one slot. Zeroed when the slot gets a new thread. */
+typedef struct sp_drain_slot {
+    uint32_t generation; /* of the slot */
+    sp_join join;
+    sp_window_thread thread;
+    bool name_is_fresh;                                                   /* read in this window */
+    uint64_t ticks, weights, dropped, truncated, incomplete, small_stack; /* as last seen */
+} sp_drain_slot;
+
+typedef struct sp_drain_totals {
+    _Atomic uint64_t ticks, weights;
+    _Atomic uint64_t linked, none, unknown;
+    _Atomic uint64_t truncated, incomplete;
+    _Atomic uint64_t dropped_ring_full, dropped_memory, dropped_small_stack;
+    _Atomic uint64_t residual_ns;
+} sp_drain_totals;
+
+typedef struct sp_drain {
+    sp_drain_slot *slots[SP_THREADS_MAX / 256]; /* pages of 256, made when needed */
+    sp_drain_totals totals;
+    uint64_t cpu_last_ns, weights_last; /* at the last sp_drain_residual */
+    int64_t
+        residual_carry_ns; /* weights ahead of the clocks, to be set off against later windows */
+} sp_drain;
+
+/* Move everything that lies in the rings now into WINDOW. Frees the slots of threads that are gone. */
+void sp_drain_run(sp_drain *drain, sp_window *window, const sp_modules *modules,
+                  uint32_t max_samples);
+
+/* Once, before the first drain: CPU time counts from here. */
+void sp_drain_begin(sp_drain *drain);
+
+/* At a window's end: read the CPU clocks, and set window->residual_ns to the time that no weight reaches. */
+void sp_drain_residual(sp_drain *drain, sp_window *window);
+
+/* The oldest generation that a tick under way may be using; UINT32_MAX: none. To be called before sp_drain_run, whose end makes older
+ * ones free. */
+uint32_t sp_drain_oldest_generation(const sp_modules *modules);
+
+void sp_drain_deinit(sp_drain *drain);
+
+#endif

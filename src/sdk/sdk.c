@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Start, flush, stop, fork, exit: puts the parts together.
+ *
+ * sdk.busy serializes start, flush and stop for as long as they take. sdk.life guards the state below, for moments only: statistics and
+ * fork take it and must not wait for a flush. sdk.parts guards the exporter for threads that end spans.
+ * Order: busy, life, parts, then the engine's lock, then the registry's. */
+#include <spanprof/sdk.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/env.h"
+#include "core/log.h"
+#include "sdk/collector.h"
+#include "sdk/config.h"
+#include "sdk/synthetic.h"
+
+#define EXIT_FLUSH_NS (5 * SP_NS_PER_S)
+
+static struct {
+    pthread_mutex_t busy;
+    pthread_mutex_t life;
+    pthread_mutex_t parts;
+    bool running;
+    bool forked;
+    bool hooks_installed; /* atexit and pthread_atfork, once a process */
+    bool synthetic;       /* the next start takes no real ticks (tests) */
+    sp_config config;
+    sp_resource *resource;
+    sp_exporter *exporter;
+    sp_collector *collector;
+    spanprof_stats last; /* as the last stop left them */
+} sdk = {.busy = PTHREAD_MUTEX_INITIALIZER,
+         .life = PTHREAD_MUTEX_INITIALIZER,
+         .parts = PTHREAD_MUTEX_INITIALIZER};
+
+void sp_sdk_use_synthetic_ticks(void)
+{
+    sdk.synthetic = true;
+}
+
+/* The tracer's queue has a batch: any thread, rarely. */
+static void wake_exporter(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&sdk.parts);
+    if (sdk.exporter)
+        sp_exporter_wake(sdk.exporter);
+    pthread_mutex_unlock(&sdk.parts);
+}
+
+static void set_exporter(sp_exporter *exporter)
+{
+    pthread_mutex_lock(&sdk.parts);
+    sdk.exporter = exporter;
+    pthread_mutex_unlock(&sdk.parts);
+}
+
+static void stop_at_exit(void)
+{
+    spanprof_stop(EXIT_FLUSH_NS);
+}
+
+static void fork_prepare(void)
+{
+    pthread_mutex_lock(&sdk.life);
+    pthread_mutex_lock(&sdk.parts);
+    sp_sampler_fork_prepare();
+}
+
+static void fork_parent(void)
+{
+    sp_sampler_fork_parent();
+    pthread_mutex_unlock(&sdk.parts);
+    pthread_mutex_unlock(&sdk.life);
+}
+
+/* The child has none of our threads: what they owned is left where it is and never touched. */
+static void fork_child(void)
+{
+    sp_sampler_fork_child();
+    sp_tracer_after_fork();
+    sdk.forked |= sdk.running;
+    sdk.running = false;
+    sdk.collector = NULL;
+    sdk.exporter = NULL;
+    sdk.resource = NULL;
+    memset(&sdk.config, 0, sizeof sdk.config);
+    memset(&sdk.last, 0, sizeof sdk.last);
+    pthread_mutex_init(&sdk.busy, NULL); /* another thread of the parent may hold it */
+    pthread_mutex_unlock(&sdk.parts);
+    pthread_mutex_unlock(&sdk.life);
+}
+
+/* After the exporter has set up libcurl and its TLS library: handlers run in reverse order, and ours needs theirs alive. */
+static void install_hooks(void)
+{
+    if (sdk.hooks_installed)
+        return;
+    sdk.hooks_installed = true;
+    if (atexit(stop_at_exit) != 0)
+        sp_log_warn("sdk", "atexit refused: an exit without spanprof_stop loses the last window");
+    if (pthread_atfork(fork_prepare, fork_parent, fork_child) != 0)
+        sp_log_warn("sdk", "pthread_atfork refused: forked children must not use spanprof");
+}
+
+static spanprof_status fail(spanprof_error *error, spanprof_status status, const char *message)
+{
+    if (error)
+        *error = (spanprof_error){.status = status,
+                                  .message = message,
+                                  .system_errno = status == SPANPROF_ERROR_SYSTEM ? errno : 0};
+    return status;
+}
+
+static spanprof_status start_resource(const spanprof_options *options)
+{
+    sdk.resource = calloc(1, sizeof *sdk.resource);
+    if (sdk.resource &&
+        sp_resource_init(sdk.resource, options->service_name, options->resource_attributes))
+        return SPANPROF_OK;
+    return SPANPROF_ERROR_NO_MEMORY;
+}
+
+static spanprof_status start_tracer(void)
+{
+    sdk.config.tracer.wake_spans = sdk.config.export.batch_spans;
+    sdk.config.tracer.wake = wake_exporter;
+    return sp_tracer_start(&sdk.config.tracer);
+}
+
+static spanprof_status start_collector(sp_modules *modules)
+{
+    sp_collector_config config = {
+        .window_ms = sdk.config.window_ms,
+        .max_samples = sdk.config.max_samples,
+        .engine = "timer",
+        .modules = modules,
+        .exporter = sdk.exporter,
+        .resource = sdk.resource,
+    };
+    sdk.collector = sp_collector_create(&config);
+    return sdk.collector ? SPANPROF_OK : SPANPROF_ERROR_NO_MEMORY;
+}
+
+/* The sampler first: it replaces rings that the collector drains. */
+static spanprof_status start_sampling(spanprof_error *error)
+{
+    if (!sdk.config.cpu)
+        return SPANPROF_OK;
+    sp_modules *modules = sp_modules_create();
+    if (!modules)
+        return fail(error, SPANPROF_ERROR_NO_MEMORY, "the unwind tables do not fit into memory");
+    sdk.config.sampler.modules = modules;
+    sdk.config.sampler.synthetic = sdk.synthetic;
+    spanprof_status status = sp_sampler_start(&sdk.config.sampler, error);
+    if (status == SPANPROF_OK) {
+        status = start_collector(modules);
+        if (status == SPANPROF_OK)
+            return SPANPROF_OK;
+        fail(error, status, "the collector thread could not be started");
+    }
+    if (sp_sampler_stop())
+        sp_modules_destroy(modules);
+    return status;
+}
+
+static void drop_resource(void)
+{
+    if (sdk.resource)
+        sp_resource_deinit(sdk.resource);
+    free(sdk.resource);
+    sdk.resource = NULL;
+}
+
+static void fill_exports(spanprof_stats *stats, const sp_export_counters *counters)
+{
+    stats->dropped_exports_queue_full = sp_load_relaxed(&counters->dropped_queue_full);
+    stats->dropped_exports_refused = sp_load_relaxed(&counters->dropped_refused);
+    stats->dropped_exports_unreachable = sp_load_relaxed(&counters->dropped_unreachable);
+    stats->exported_spans = sp_load_relaxed(&counters->spans);
+    stats->exported_samples = sp_load_relaxed(&counters->samples);
+    stats->exported_requests = sp_load_relaxed(&counters->requests);
+    stats->exported_bytes = sp_load_relaxed(&counters->bytes);
+}
+
+static void fill_tracer(spanprof_stats *stats)
+{
+    sp_tracer_counters counters;
+    sp_tracer_counters_get(&counters);
+    stats->spans_started = counters.spans_started;
+    stats->spans_ended = counters.spans_ended;
+    stats->spans_unsampled = counters.spans_unsampled;
+    stats->dropped_spans_queue_full = counters.dropped_queue_full;
+    stats->dropped_spans_memory = counters.dropped_memory;
+}
+
+/* The collector and the exporter are taken out of sight before they end; then their last counts are kept. */
+static spanprof_status end_collector(uint64_t deadline_ns, bool modules_in_use)
+{
+    sp_collector *collector = sdk.collector;
+    spanprof_stats last = sdk.last;
+    pthread_mutex_lock(&sdk.life);
+    sdk.collector = NULL;
+    pthread_mutex_unlock(&sdk.life);
+    spanprof_status status = sp_collector_stop(collector, deadline_ns, modules_in_use, &last);
+    last.failed_threads = sp_sampler_failed_threads();
+    pthread_mutex_lock(&sdk.life);
+    sdk.last = last;
+    pthread_mutex_unlock(&sdk.life);
+    return status;
+}
+
+static spanprof_status end_exporter(uint64_t deadline_ns)
+{
+    sp_exporter *exporter = sdk.exporter;
+    pthread_mutex_lock(&sdk.life);
+    set_exporter(NULL);
+    pthread_mutex_unlock(&sdk.life);
+    sp_export_counters counters = {0};
+    spanprof_status status = sp_exporter_destroy(exporter, deadline_ns, &counters);
+    pthread_mutex_lock(&sdk.life);
+    fill_tracer(&sdk.last);
+    fill_exports(&sdk.last, &counters);
+    pthread_mutex_unlock(&sdk.life);
+    return status;
+}
+
+static spanprof_status first_error(spanprof_status first, spanprof_status second)
+{
+    return first == SPANPROF_OK ? second : first;
+}
+
+/* Everything that runs, ended in the order in which data travels, by the deadline. Parts that are not there are passed over. */
+static spanprof_status end_parts(uint64_t deadline_ns)
+{
+    bool quiet = sp_sampler_stop();
+    sp_tracer_stop();
+    spanprof_status status = SPANPROF_OK, collected = SPANPROF_OK;
+    if (sdk.collector) {
+        status = sp_collector_flush(sdk.collector, deadline_ns);
+        collected = end_collector(deadline_ns, !quiet);
+    }
+    if (sdk.exporter)
+        status = first_error(status, end_exporter(deadline_ns));
+    if (collected == SPANPROF_OK)
+        drop_resource();
+    sdk.resource =
+        NULL; /* else the collector thread may still be reading it: left to it for good */
+    sp_config_deinit(&sdk.config);
+    return first_error(status, collected);
+}
+
+static spanprof_status start_locked(const spanprof_options *options, spanprof_error *error)
+{
+    pthread_mutex_lock(&sdk.life);
+    memset(&sdk.last, 0, sizeof sdk.last);
+    pthread_mutex_unlock(&sdk.life);
+    if (!sp_config_init(&sdk.config, options))
+        return fail(error, SPANPROF_ERROR_NO_MEMORY, "the configuration does not fit into memory");
+    spanprof_status status = start_resource(options);
+    if (status == SPANPROF_OK) {
+        set_exporter(sp_exporter_create(&sdk.config.export, sdk.resource, error));
+        status = sdk.exporter ? SPANPROF_OK : SPANPROF_ERROR_SYSTEM;
+    }
+    if (status == SPANPROF_OK)
+        status = start_tracer();
+    if (status == SPANPROF_OK)
+        status = start_sampling(error);
+    if (status != SPANPROF_OK)
+        end_parts(sp_clock_monotonic_ns());
+    return status;
+}
+
+/* A forked child that finds its parent's file prefix in the environment would begin the parent's files anew. */
+static void use_own_files(spanprof_options *options, char *path, size_t size)
+{
+    if (!sdk.forked || options->file)
+        return;
+    const char *prefix = sp_env("SPANPROF_FILE");
+    snprintf(path, size, "%s.%d", prefix ? prefix : "spanprof", (int)getpid());
+    options->file = path;
+}
+
+static void set_running(void)
+{
+    install_hooks();
+    pthread_mutex_lock(&sdk.life);
+    sdk.running = true;
+    sdk.forked = false;
+    pthread_mutex_unlock(&sdk.life);
+}
+
+spanprof_status spanprof_start(const spanprof_options *options, spanprof_error *error)
+{
+    spanprof_options known;
+    char path[PATH_MAX];
+    spanprof_status status = sp_options_check(options, &known, error);
+    if (status != SPANPROF_OK)
+        return status;
+    pthread_mutex_lock(&sdk.busy);
+    if (sdk.running) {
+        status = fail(error, SPANPROF_ERROR_ALREADY_STARTED,
+                      "spanprof_start: it runs already; call spanprof_stop first");
+    } else {
+        sp_config_log(&known);
+        if (sp_env_bool("OTEL_SDK_DISABLED"))
+            status = fail(error, SPANPROF_ERROR_DISABLED, "spanprof_start: OTEL_SDK_DISABLED=true");
+        else {
+            use_own_files(&known, path, sizeof path);
+            status = start_locked(&known, error);
+        }
+        if (status == SPANPROF_OK)
+            set_running();
+    }
+    pthread_mutex_unlock(&sdk.busy);
+    return status;
+}
+
+/* False when another call held the lock until the deadline. pthread_mutex_timedlock knows the realtime clock only; the variant for the
+ * monotonic one is unknown to ThreadSanitizer. */
+static bool lock_busy(uint64_t deadline_ns)
+{
+    if (deadline_ns == UINT64_MAX)
+        return pthread_mutex_lock(&sdk.busy) == 0;
+    uint64_t now = sp_clock_monotonic_ns();
+    uint64_t left = deadline_ns > now ? deadline_ns - now : 0;
+    struct timespec until = sp_timespec_from_ns(sp_deadline_after(sp_clock_realtime_ns(), left));
+    return pthread_mutex_timedlock(&sdk.busy, &until) == 0;
+}
+
+spanprof_status spanprof_flush(uint64_t timeout_ns)
+{
+    uint64_t deadline = sp_deadline_after(sp_clock_monotonic_ns(), timeout_ns);
+    if (!lock_busy(deadline))
+        return SPANPROF_ERROR_TIMEOUT;
+    spanprof_status status = sdk.running ? SPANPROF_OK : SPANPROF_ERROR_NOT_STARTED;
+    if (sdk.running && sdk.collector)
+        status = sp_collector_flush(sdk.collector, deadline);
+    if (sdk.running && status == SPANPROF_OK)
+        status = sp_exporter_flush(sdk.exporter, deadline);
+    pthread_mutex_unlock(&sdk.busy);
+    return status;
+}
+
+/* What runs now. */
+static void fill_running(spanprof_stats *stats)
+{
+    stats->running = 1;
+    if (sdk.collector) {
+        stats->threads = sp_sampler_threads();
+        stats->failed_threads = sp_sampler_failed_threads();
+        stats->cpu_hz = sdk.config.sampler.cpu_hz;
+        strcpy(stats->engine, "timer");
+        sp_collector_stats(sdk.collector, stats);
+    }
+    fill_tracer(stats);
+    if (sdk.exporter)
+        fill_exports(stats, sp_exporter_counters(sdk.exporter));
+}
+
+static void fill_misuse(spanprof_stats *stats)
+{
+    sp_tracer_counters counters;
+    sp_tracer_counters_get(&counters);
+    stats->misuse_dead_span = counters.misuse_dead_span;
+    stats->misuse_dead_scope = sp_load_relaxed(&sp_thread_counts.misuse_dead_scope);
+    stats->misuse_foreign_scope = sp_load_relaxed(&sp_thread_counts.misuse_foreign_scope);
+    stats->failed_attaches = sp_load_relaxed(&sp_thread_counts.failed_attaches);
+}
+
+void spanprof_stats_get(spanprof_stats *out)
+{
+    if (!out || out->struct_size == 0)
+        return;
+    uint32_t size = out->struct_size;
+    pthread_mutex_lock(&sdk.life);
+    spanprof_stats stats = sdk.last;
+    if (sdk.running)
+        fill_running(&stats);
+    stats.forked = sdk.forked;
+    fill_misuse(&stats);
+    pthread_mutex_unlock(&sdk.life);
+    stats.struct_size = size;
+    memcpy(out, &stats, size < sizeof stats ? size : sizeof stats);
+}
+
+spanprof_status spanprof_stop(uint64_t timeout_ns)
+{
+    uint64_t deadline = sp_deadline_after(sp_clock_monotonic_ns(), timeout_ns);
+    if (!lock_busy(deadline))
+        return SPANPROF_ERROR_TIMEOUT; /* another thread starts, flushes or stops */
+    spanprof_status status = SPANPROF_ERROR_NOT_STARTED;
+    if (sdk.running) {
+        status = end_parts(deadline);
+        pthread_mutex_lock(&sdk.life);
+        sdk.running = false;
+        pthread_mutex_unlock(&sdk.life);
+    }
+    pthread_mutex_unlock(&sdk.busy);
+    return status;
+}

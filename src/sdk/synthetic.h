@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ticks without signals, for tests under ThreadSanitizer, which delivers signals late. */
+#ifndef SP_SDK_SYNTHETIC_H
+#define SP_SDK_SYNTHETIC_H
+
+/* From the next spanprof_start on there are no timers and no handler: ticks come from sp_sampler_tick_here. */
+void sp_sdk_use_synthetic_ticks(void);
+
+#endif

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which threads there are. A state is made by its thread at its first attach, or by the collector when a scan of /proc/self/task
+ * finds a thread that has none; such a thread adopts the state when it attaches later.
+ *
+ * One lock guards life, tid and the table by tid. It is held for a few instructions and never while calling out, and no handler
+ * takes it. Order: it is the innermost lock of the SDK. */
+#include "thread/thread.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/log.h"
+#include "thread/self.h"
+
+enum { BUCKETS = 1024 };
+
+sp_thread_counters sp_thread_counts;
+sp_thread *sp_thread_states;
+_Thread_local sp_thread *sp_self;
+/* What readers outside the process look for (OTEP 4947). Another SDK may have put its record there: then it stays. */
+SPANPROF_API _Thread_local void *otel_thread_ctx_v1;
+
+static struct {
+    pthread_mutex_t lock;
+    _Atomic uint32_t used;
+    uint32_t free_list; /* slot + 1 */
+    uint32_t scan;
+    sp_thread *buckets[BUCKETS];
+    pthread_key_t exit_key;
+    bool have_key;
+    _Atomic(sp_thread_hook) registered;
+    _Atomic(sp_thread_hook) exiting;
+} registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void sp_threads_set_hook(sp_thread_hook registered, sp_thread_hook exiting)
+{
+    sp_store_release(&registry.registered, registered);
+    sp_store_release(&registry.exiting, exiting);
+}
+
+sp_thread *sp_thread_by_slot(uint32_t slot)
+{
+    return slot < sp_load_acquire(&registry.used) ? &sp_thread_states[slot] : NULL;
+}
+
+uint32_t sp_thread_slots(void)
+{
+    return sp_load_acquire(&registry.used);
+}
+
+static sp_thread **bucket_of(pid_t tid)
+{
+    return &registry.buckets[(uint32_t)tid % BUCKETS];
+}
+
+static sp_thread *find_locked(pid_t tid)
+{
+    sp_thread *thread = *bucket_of(tid);
+    while (thread && thread->tid != tid)
+        thread = thread->next_in_bucket;
+    return thread;
+}
+
+static void forget_tid_locked(sp_thread *thread)
+{
+    for (sp_thread **link = bucket_of(thread->tid); *link; link = &(*link)->next_in_bucket)
+        if (*link == thread) {
+            *link = thread->next_in_bucket;
+            return;
+        }
+}
+
+static void run_exit(void *state);
+static void fork_prepare(void);
+static void fork_parent(void);
+static void fork_child(void);
+
+/* Reserve the states and the key whose destructor tells that a thread ends. Untouched states cost address space only. */
+static bool init_locked(void)
+{
+    if (sp_thread_states)
+        return true;
+    void *memory = mmap(NULL, sizeof(sp_thread) * SP_THREADS_MAX, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return false;
+    registry.have_key = pthread_key_create(&registry.exit_key, run_exit) == 0;
+    if (pthread_atfork(fork_prepare, fork_parent, fork_child) != 0)
+        sp_log_warn("thread", "pthread_atfork refused: forked children must not use spanprof");
+    sp_thread_states = memory;
+    return true;
+}
+
+static sp_thread *take_slot_locked(void)
+{
+    if (registry.free_list) {
+        sp_thread *thread = &sp_thread_states[registry.free_list - 1];
+        registry.free_list = thread->next_free;
+        return thread;
+    }
+    uint32_t slot = sp_load_relaxed(&registry.used);
+    if (slot == SP_THREADS_MAX)
+        return NULL;
+    sp_thread *thread = &sp_thread_states[slot];
+    thread->slot = slot;
+    sp_store_relaxed(&thread->chunks[0], thread->first_scopes);
+    sp_store_release(&registry.used, slot + 1);
+    return thread;
+}
+
+/* A slot starts anew with no context, under a switch number that it never had. */
+static sp_thread *create_locked(pid_t tid)
+{
+    sp_thread *thread = init_locked() ? take_slot_locked() : NULL;
+    if (!thread)
+        return NULL;
+    thread->generation++;
+    thread->tid = tid;
+    sp_context_forget_scopes(thread);
+    sp_store_relaxed(&thread->posts_seen, sp_load_relaxed(&thread->posts));
+    sp_store_relaxed(&thread->record.tail, 0);
+    sp_store_relaxed(&thread->record.trace_id[0], 0);
+    sp_store_relaxed(&thread->record.trace_id[1], 0);
+    sp_store_relaxed(&thread->record.span_id, 0);
+    sp_store_relaxed(&thread->local_root_span_id, 0);
+    sp_store_relaxed(&thread->remote, 0);
+    sp_store_relaxed(&thread->switch_number, (sp_load_relaxed(&thread->switch_number) | 1) + 1);
+    sp_store_relaxed(&thread->stack_low, 0);
+    sp_store_relaxed(&thread->stack_high, 0);
+    sp_store_relaxed(&thread->seen_sp, 0);
+    thread->internal = thread->adopted = 0;
+    thread->scan = registry.scan;
+    thread->next_in_bucket = *bucket_of(tid);
+    *bucket_of(tid) = thread;
+    sp_store_release(&thread->life, SP_THREAD_LIVE);
+    return thread;
+}
+
+static void call_hook(_Atomic(sp_thread_hook) *slot, sp_thread *thread)
+{
+    sp_thread_hook hook = sp_load_acquire(slot);
+    if (hook)
+        hook(thread);
+}
+
+/* Our handler may stay installed, and ending threads run our destructor: the library, or the plugin that has us inside, must never be
+ * unloaded. Without a lock of ours, for the loader has its own. */
+static void pin_library(void)
+{
+    static atomic_flag pinned = ATOMIC_FLAG_INIT;
+    Dl_info info;
+    if (!atomic_flag_test_and_set(&pinned) && dladdr(&registry, &info) && info.dli_fname)
+        dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+static sp_thread *create_self(bool internal)
+{
+    pid_t tid = (pid_t)syscall(SYS_gettid);
+    pthread_mutex_lock(&registry.lock);
+    sp_thread *thread = sp_thread_states ? find_locked(tid) : NULL;
+    if (!thread)
+        thread = create_locked(tid);
+    if (thread) {
+        thread->adopted = 1;
+        thread->internal = internal;
+    }
+    pthread_mutex_unlock(&registry.lock);
+    if (!thread)
+        return NULL;
+    pin_library();
+    sp_self = thread;
+    if (!otel_thread_ctx_v1)
+        otel_thread_ctx_v1 = &thread->record;
+    if (registry.have_key)
+        pthread_setspecific(registry.exit_key, thread);
+    /* A scan may have found one of our own threads, and armed it, before it came to say whose it is. */
+    call_hook(internal ? &registry.exiting : &registry.registered, thread);
+    return thread;
+}
+
+sp_thread *sp_thread_self_create(void)
+{
+    sp_thread *thread = create_self(false);
+    if (!thread)
+        sp_count(&sp_thread_counts.failed_attaches, 1);
+    return thread;
+}
+
+void sp_thread_self_internal(void)
+{
+    create_self(true);
+}
+
+/* The destructor: the thread will attach no more, or if it does, in a later destructor, it gets a new state. */
+static void run_exit(void *state)
+{
+    sp_thread *thread = state;
+    call_hook(&registry.exiting, thread);
+    if (otel_thread_ctx_v1 == &thread->record)
+        otel_thread_ctx_v1 = NULL;
+    sp_self = NULL;
+    sp_context_forget_scopes(thread);
+    pthread_mutex_lock(&registry.lock);
+    forget_tid_locked(thread);
+    sp_store_release(&thread->life, SP_THREAD_EXITED);
+    pthread_mutex_unlock(&registry.lock);
+}
+
+/* One entry of /proc/self/task. */
+static void scan_tid(pid_t tid, uint32_t scan)
+{
+    pthread_mutex_lock(&registry.lock);
+    sp_thread *thread = sp_thread_states ? find_locked(tid) : NULL;
+    bool created = !thread;
+    if (!thread)
+        thread = create_locked(tid);
+    if (thread)
+        thread->scan = scan;
+    pthread_mutex_unlock(&registry.lock);
+    if (thread && created)
+        call_hook(&registry.registered, thread);
+}
+
+/* The listing may pass over a living thread while others come and go, so the clock has the last word. */
+static void mark_gone(uint32_t scan)
+{
+    for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
+        sp_thread *thread = &sp_thread_states[slot];
+        uint64_t ignored;
+        if (sp_load_acquire(&thread->life) != SP_THREAD_LIVE || thread->scan == scan ||
+            sp_clock_thread_cpu_ns(thread->tid, &ignored))
+            continue;
+        call_hook(&registry.exiting, thread);
+        pthread_mutex_lock(&registry.lock);
+        if (sp_load_relaxed(&thread->life) == SP_THREAD_LIVE) {
+            forget_tid_locked(thread);
+            sp_store_release(&thread->life, SP_THREAD_EXITED);
+        }
+        pthread_mutex_unlock(&registry.lock);
+    }
+}
+
+bool sp_threads_scan(void)
+{
+    DIR *directory = opendir("/proc/self/task");
+    if (!directory)
+        return false;
+    pthread_mutex_lock(&registry.lock);
+    uint32_t scan = ++registry.scan;
+    pthread_mutex_unlock(&registry.lock);
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        pid_t tid = (pid_t)atoi(entry->d_name);
+        if (tid > 0)
+            scan_tid(tid, scan);
+    }
+    closedir(directory);
+    mark_gone(scan);
+    return true;
+}
+
+/* The first thread stays as a zombie after pthread_exit, until the last has ended. */
+static bool first_thread_has_ended(void)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)getpid(), (int)getpid());
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    text[length > 0 ? length : 0] = 0;
+    const char *state = strrchr(text, ')'); /* "PID (name) S …" */
+    return state && (state[2] == 'Z' || state[2] == 'X');
+}
+
+bool sp_threads_all_ended(void)
+{
+    for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
+        sp_thread *thread = &sp_thread_states[slot];
+        if (sp_load_acquire(&thread->life) == SP_THREAD_LIVE && !thread->internal &&
+            thread->tid != getpid())
+            return false;
+    }
+    return first_thread_has_ended();
+}
+
+void sp_thread_free(sp_thread *thread)
+{
+    pthread_mutex_lock(&registry.lock);
+    sp_store_release(&thread->life, SP_THREAD_FREE);
+    thread->next_free = registry.free_list;
+    registry.free_list = thread->slot + 1;
+    pthread_mutex_unlock(&registry.lock);
+}
+
+static void fork_prepare(void)
+{
+    pthread_mutex_lock(&registry.lock);
+}
+
+static void fork_parent(void)
+{
+    pthread_mutex_unlock(&registry.lock);
+}
+
+/* All other threads are gone, and timers with them. The rings keep their memory; what is in them was the parent's. */
+static void fork_child(void)
+{
+    memset(registry.buckets, 0, sizeof registry.buckets);
+    registry.free_list = 0;
+    for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
+        sp_thread *thread = &sp_thread_states[slot];
+        sp_store_relaxed(&thread->armed, 0);
+        sp_store_relaxed(&thread->in_tick, 0);
+        sp_store_relaxed(&thread->hazard, NULL);
+        sp_store_relaxed(&thread->ring.tail, sp_load_relaxed(&thread->ring.head));
+        thread->has_timer = 0;
+        if (thread == sp_self) {
+            thread->tid = (pid_t)syscall(SYS_gettid);
+            thread->last_recorded = 1;
+            thread->next_in_bucket = NULL;
+            *bucket_of(thread->tid) = thread;
+        } else {
+            sp_store_relaxed(&thread->life, SP_THREAD_FREE);
+            thread->next_free = registry.free_list;
+            registry.free_list = slot + 1;
+        }
+    }
+    pthread_mutex_unlock(&registry.lock);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A ring of records from one producer, the ticks of one thread, to one consumer, the collector. A full ring drops what is new;
+ * nothing is ever overwritten. A record never wraps: the rest of the ring is skipped when it does not fit before the end.
+ *
+ * The producer reserves room for the largest record, writes in place, and commits what it used: what it did not commit never was.
+ * head is written by the producer (release; pairs with the consumer's acquire: the records below it are whole), tail by the
+ * consumer (release; pairs with the producer's acquire: the memory below it may be written again). Both only grow. */
+#ifndef SP_THREAD_RING_SIG_H
+#define SP_THREAD_RING_SIG_H
+
+#include "core/atomic.h"
+#include "core/compiler.h"
+
+typedef enum sp_record_kind {
+    SP_RECORD_SKIP = 0,     /* to the end of the ring */
+    SP_RECORD_INTERVAL = 1, /* sp_interval_record */
+    SP_RECORD_SAMPLE = 2,   /* sp_sample_record */
+} sp_record_kind;
+
+/* Every record begins so; size counts the header and is a multiple of 8. */
+typedef struct sp_record {
+    uint32_t size;
+    uint32_t kind;
+} sp_record;
+
+/* From switch NUMBER on, this context was active. Ids as in memory (network order bytes). */
+typedef struct sp_interval_record {
+    sp_record header;
+    uint64_t number; /* even */
+    uint64_t trace_id[2];
+    uint64_t span_id;
+    uint64_t local_root_span_id;
+    uint32_t trace_flags;
+    uint32_t remote;
+} sp_interval_record;
+
+/* A tick. When number is odd, or flagged, the context is unknown; else it is that of the interval with the same number. */
+typedef struct sp_sample_record {
+    sp_record header;
+    uint64_t number;
+    uint32_t periods;
+    uint32_t generation; /* of the modules; 0: none */
+    uint16_t count;      /* of pcs */
+    uint8_t end;         /* sp_walk_end */
+    uint8_t unknown;     /* 1: a foreign detach was pending */
+    uint32_t reserved;
+    uint64_t pcs[]; /* leaf first */
+} sp_sample_record;
+
+/* size is a power of two. */
+typedef struct sp_ring {
+    _Atomic(uint8_t *) data; /* NULL: no ring; stored last (release; pairs with sp_ring_exists) */
+    uint64_t size;
+    _Atomic uint64_t head;
+    _Atomic uint64_t tail;
+} sp_ring;
+
+SP_SIGSAFE static inline bool sp_ring_exists(const sp_ring *ring)
+{
+    return sp_load_acquire(&ring->data) != NULL;
+}
+
+/* BYTES (a multiple of 8, at most a quarter of the ring) in one piece, to be written by the producer; NULL when the ring is full. */
+SP_SIGSAFE static inline void *sp_ring_reserve(sp_ring *ring, uint64_t bytes)
+{
+    uint64_t head = sp_load_relaxed(&ring->head);
+    uint64_t used = head - sp_load_acquire(&ring->tail);
+    uint64_t offset = head & (ring->size - 1);
+    uint64_t to_end = ring->size - offset;
+    uint64_t needed = to_end < bytes ? to_end + bytes : bytes;
+    if (ring->size - used < needed)
+        return NULL;
+    if (to_end < bytes) {
+        sp_record *skip = (sp_record *)(void *)(sp_load_relaxed(&ring->data) + offset);
+        skip->size = (uint32_t)to_end;
+        skip->kind = SP_RECORD_SKIP;
+        /* Relaxed is enough: the consumer sees the skip with the commit that follows, or on its own; both are whole. */
+        sp_store_release(&ring->head, head + to_end);
+        offset = 0;
+    }
+    return sp_load_relaxed(&ring->data) + offset;
+}
+
+/* Publish BYTES of what the last reserve gave. */
+SP_SIGSAFE static inline void sp_ring_commit(sp_ring *ring, uint64_t bytes)
+{
+    sp_store_release(&ring->head, sp_load_relaxed(&ring->head) + bytes);
+}
+
+/* The consumer's: the oldest record below END (a head read before), or NULL; then give it back. */
+static inline const sp_record *sp_ring_peek(const sp_ring *ring, uint64_t end)
+{
+    uint64_t tail = sp_load_relaxed(&ring->tail);
+    return tail == end ? NULL
+                       : (const sp_record *)(const void *)(sp_load_relaxed(&ring->data) +
+                                                           (tail & (ring->size - 1)));
+}
+
+static inline void sp_ring_pop(sp_ring *ring, const sp_record *record)
+{
+    sp_store_release(&ring->tail, sp_load_relaxed(&ring->tail) + record->size);
+}
+
+/* Map and touch SIZE bytes (a power of two of at least 4096); false when memory is short. Not in handlers; a consumer may be looking. */
+bool sp_ring_init(sp_ring *ring, uint64_t size);
+/* Nobody may be using it. */
+void sp_ring_deinit(sp_ring *ring);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of a thread: its active context with the switch number, its scopes, its sample ring. It is found by attach and detach
+ * through a thread-local pointer, by a tick through the pointer that the timer's signal carries, by the collector through its slot.
+ *
+ * States live in one reserved range of memory that is never unmapped, so a late signal or a stale scope reads at worst the state
+ * of a thread that came later, and notices: serials and switch numbers of a slot only ever grow, over all its threads.
+ *
+ * | operation                                | owner thread | handler on it | collector | other threads |
+ * | attach, detach (publishes)               |     yes      |               |           |               |
+ * | read the active context                  |     yes      |      yes      |           |               |
+ * | post a foreign detach                    |              |               |           |      yes      |
+ * | push to the ring                         |              |      yes      |           |               |
+ * | pop from the ring                        |              |               |    yes    |               |
+ * | register, adopt, retire a state (a lock) |     yes      |               |    yes    |               |
+ */
+#ifndef SP_THREAD_THREAD_H
+#define SP_THREAD_THREAD_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include <spanprof/context.h>
+#include "core/atomic.h"
+#include "core/compiler.h"
+#include "thread/ring_sig.h"
+
+/* The record of OTEP 4947 as outside readers see it: 28 bytes at the address that otel_thread_ctx_v1 holds. It is written in words;
+ * its last four bytes are one word: valid (0 or 1), trace flags, and the 16-bit size of the attributes behind it. */
+typedef struct sp_context_record {
+    _Atomic uint64_t trace_id[2]; /* network order bytes */
+    _Atomic uint64_t span_id;
+    _Atomic uint32_t tail;
+    uint32_t attributes[3]; /* attrs-data; its size in the tail is always 0 now */
+} sp_context_record;
+
+_Static_assert(offsetof(sp_context_record, span_id) == 16 &&
+                   offsetof(sp_context_record, tail) == 24 &&
+                   offsetof(sp_context_record, attributes) == 28,
+               "the layout of OTEP 4947");
+
+/* One attached scope. serial is 0 when the scope was detached out of order. A foreign detach writes the serial that it means into
+ * `posted`; the owner compares, so a post that comes too late means nothing. */
+typedef struct sp_scope_entry {
+    _Atomic uint64_t serial;
+    _Atomic uint64_t posted;
+    spanprof_context context;
+} sp_scope_entry;
+
+/* Scopes nest in chunks that never move: 16 in the state itself, then 16, 32, 64, … */
+enum { SP_SCOPE_FIRST = 16, SP_SCOPE_CHUNKS = 20 };
+
+typedef enum sp_thread_life {
+    SP_THREAD_FREE = 0,
+    SP_THREAD_LIVE = 1,
+    SP_THREAD_EXITED =
+        2, /* its destructor ran, or it is no more in /proc/self/task; the collector frees it once drained */
+} sp_thread_life;
+
+typedef struct sp_thread sp_thread;
+
+struct sp_thread {
+    /* What a switch writes and a tick reads, in one cache line. The number is odd while a switch is under way. */
+    _Alignas(SP_CACHE_LINE) _Atomic uint64_t switch_number;
+    _Atomic uint64_t local_root_span_id;
+    _Atomic uint64_t remote; /* 1: no span of this process stands behind the context */
+    sp_context_record record;
+
+    /* The owner's. depth scopes are attached; the active context is that of scope depth - 1. */
+    _Alignas(SP_CACHE_LINE) uint32_t depth;
+    uint32_t slot;
+    uint64_t next_serial;
+    _Atomic uint64_t posts;      /* bumped by every foreign detach */
+    _Atomic uint64_t posts_seen; /* by the owner; while it lags, ticks are unknown */
+    _Atomic(sp_scope_entry *) chunks[SP_SCOPE_CHUNKS]; /* chunk 0 is first_scopes */
+
+    /* The handler's. */
+    _Alignas(SP_CACHE_LINE) _Atomic uint32_t in_tick; /* 1 while a tick runs */
+    _Atomic uint32_t armed;                           /* 0: ticks do nothing */
+    uint64_t last_recorded; /* switch number of the last interval in the ring; 1: none */
+    _Atomic(const struct sp_generation *) hazard; /* the generation that a tick is using */
+    _Atomic uint64_t stack_low,
+        stack_high;                    /* memory that may be read unguarded; equal: none known */
+    _Atomic uint64_t seen_sp, seen_tp; /* of a tick on a thread whose stack is not known yet */
+    _Atomic uint64_t ticks;
+    _Atomic uint64_t weights;
+    _Atomic uint64_t dropped_ring_full;
+    _Atomic uint64_t dropped_small_stack;
+    _Atomic uint64_t truncated, incomplete;
+    sp_ring ring;
+
+    /* Guarded by the registry's lock. */
+    _Alignas(SP_CACHE_LINE) _Atomic uint32_t life; /* sp_thread_life */
+    _Atomic uint32_t generation;                   /* of the slot: how many threads it has served */
+    _Atomic pid_t tid;
+    _Atomic uint32_t internal; /* one of ours: never sampled */
+    uint32_t adopted;          /* the thread itself knows the state (a destructor will run) */
+    _Atomic uint32_t scan;     /* number of the last scan that saw it */
+    timer_t timer;
+    uint32_t has_timer;
+    uint32_t next_free;        /* slot + 1 */
+    sp_thread *next_in_bucket; /* of the table by tid */
+
+    sp_scope_entry first_scopes[SP_SCOPE_FIRST];
+};
+
+/* What a switch writes shares one cache line (docs/design/span-context.md). */
+_Static_assert(offsetof(sp_thread, record) + sizeof(sp_context_record) == SP_CACHE_LINE,
+               "one line");
+
+typedef struct sp_thread_counters {
+    _Atomic uint64_t misuse_dead_scope;
+    _Atomic uint64_t misuse_foreign_scope;
+    _Atomic uint64_t failed_attaches;
+} sp_thread_counters;
+
+extern sp_thread_counters sp_thread_counts;
+
+/* --- registry.c ---------------------------------------------------------------------------------------------------------- */
+
+enum { SP_THREADS_MAX = 32768 };
+
+/* Called, with no lock held, on a thread whose state was just made or adopted by itself. Set by the sampler while it runs. */
+typedef void (*sp_thread_hook)(sp_thread *thread);
+void sp_threads_set_hook(sp_thread_hook registered, sp_thread_hook exiting);
+
+/* The state of the calling thread, made when it has none; NULL when memory or slots are short. Not in handlers. */
+sp_thread *sp_thread_self_create(void);
+/* Mark the calling thread, one of the SDK's own, as never to be sampled. */
+void sp_thread_self_internal(void);
+/* The state in SLOT, whatever its life; NULL for a slot that never was. Any thread. */
+sp_thread *sp_thread_by_slot(uint32_t slot);
+/* How many slots have ever been used: the bound for a loop over sp_thread_by_slot. */
+uint32_t sp_thread_slots(void);
+/* The range of all states, NULL until the first is made; and whether POINTER is one: what a signal carries may be anything. */
+extern sp_thread *sp_thread_states;
+SP_SIGSAFE static inline bool sp_thread_is_state(const void *pointer)
+{
+    uintptr_t offset = (uintptr_t)pointer - (uintptr_t)sp_thread_states;
+    return sp_thread_states && offset < sizeof(sp_thread) * SP_THREADS_MAX &&
+           offset % sizeof(sp_thread) == 0;
+}
+
+/* Compare with /proc/self/task (collector): make states for threads that have none, mark those gone as exited. Returns false when the
+ * directory cannot be read. */
+bool sp_threads_scan(void);
+/* After a scan: whether only threads of the SDK are left, so that the process lives on because of them. */
+bool sp_threads_all_ended(void);
+/* Free the slot of an exited thread; its ring stays with the slot. Collector. */
+void sp_thread_free(sp_thread *thread);
+
+/* Fork: the registry sees to it itself, also while the SDK does not run. The child has one state, its own thread's. */
+
+/* --- context.c ----------------------------------------------------------------------------------------------------------- */
+
+/* The active context of this thread: never NULL, all zero for none, valid until this thread's next switch. */
+const spanprof_context *sp_context_current_borrow(void);
+/* Make every scope of THREAD, which has ended, dead: who still holds one must not reach the slot's next thread. */
+void sp_context_forget_scopes(sp_thread *thread);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tool/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/utf8.h"
+#include "tool/tool.h"
+
+int sp_model_build(sp_model *model, const sp_input *input)
+{
+    *model = (sp_model){0};
+    sp_model_link none = {0};
+    if (sp_intern_put(&model->links, &none, sizeof none, NULL) == SP_INTERN_FAILED)
+        return sp_tool_no_memory();
+    for (size_t i = 0; i < input->count; i++) {
+        const sp_document *document = &input->documents[i];
+        int status = document->signal == SP_SIGNAL_TRACES ? sp_model_add_traces(model, document)
+                                                          : sp_model_add_profiles(model, document);
+        if (status != SP_TOOL_DONE)
+            return status;
+    }
+    int status = sp_model_link_spans(model);
+    return status == SP_TOOL_DONE ? sp_model_count_spans(model) : status;
+}
+
+void sp_model_deinit(sp_model *model)
+{
+    sp_intern_deinit(&model->strings);
+    sp_intern_deinit(&model->stacks);
+    sp_intern_deinit(&model->links);
+    sp_intern_deinit(&model->span_index);
+    sp_intern_deinit(&model->sample_index);
+    free(model->spans);
+    free(model->span_order);
+    free(model->samples);
+    free(model->types);
+    free(model->profiles);
+    sp_arena_deinit(&model->memory);
+    *model = (sp_model){0};
+}
+
+uint32_t sp_model_string(sp_model *model, const char *text)
+{
+    size_t length = strlen(text);
+    if (sp_utf8_valid(text, length))
+        return sp_intern_put(&model->strings, text, length, NULL);
+    char *repaired = malloc(3 * length + 1);
+    if (!repaired)
+        return SP_INTERN_FAILED;
+    uint32_t number =
+        sp_intern_put(&model->strings, repaired, sp_utf8_repair(repaired, text, length), NULL);
+    free(repaired);
+    return number;
+}
+
+const char *sp_model_text(const sp_model *model, uint32_t string)
+{
+    return sp_intern_key(&model->strings, string);
+}
+
+uint32_t sp_model_span_of_link(const sp_model *model, const sp_model_link *link)
+{
+    return sp_intern_find(&model->span_index, link, sizeof *link);
+}
+
+uint32_t sp_model_local_root(const sp_model *model, uint32_t span)
+{
+    for (;;) {
+        const sp_model_span *s = &model->spans[span];
+        if (s->parent == SP_MODEL_NONE || s->parent_is_remote)
+            return span;
+        span = s->parent;
+    }
+}
+
+bool sp_model_links_only_roots(const sp_model *model, uint32_t type)
+{
+    for (uint32_t i = 0; i < model->sample_index.count; i++) {
+        const sp_model_sample *sample = &model->samples[i];
+        if (sample->type != type || sample->link == 0)
+            continue;
+        uint32_t span = sp_model_span_of_link(model, sp_intern_key(&model->links, sample->link));
+        if (span != SP_MODEL_NONE && sp_model_local_root(model, span) != span)
+            return false;
+    }
+    return true;
+}
+
+uint32_t sp_model_type_of_name(const sp_model *model, const char *name)
+{
+    for (size_t i = 0; i < model->type_count; i++)
+        if (strcmp(model->types[i].name, name) == 0)
+            return (uint32_t)i;
+    return SP_MODEL_NONE;
+}
+
+uint32_t sp_model_main_type(const sp_model *model)
+{
+    uint32_t type = sp_model_type_of_name(model, "cpu");
+    if (type == SP_MODEL_NONE && model->type_count)
+        type = 0;
+    return type;
+}
+
+uint32_t sp_model_time_type(const sp_model *model)
+{
+    uint32_t type = sp_model_type_of_name(model, "cpu_innermost");
+    return type == SP_MODEL_NONE ? sp_model_main_type(model) : type;
+}
+
+static const char *table_string(const Sp__Profiles__ProfilesDictionary *dictionary, int32_t index)
+{
+    bool there = dictionary && index > 0 && (size_t)index < dictionary->n_string_table;
+    return there ? dictionary->string_table[index] : "";
+}
+
+static const char *value_text(const Sp__Common__AnyValue *value,
+                              const Sp__Profiles__ProfilesDictionary *dictionary)
+{
+    if (value && value->value_case == SP__COMMON__ANY_VALUE__VALUE_STRING_VALUE)
+        return value->string_value;
+    if (value && value->value_case == SP__COMMON__ANY_VALUE__VALUE_STRING_VALUE_STRINDEX)
+        return table_string(dictionary, value->string_value_strindex);
+    return "";
+}
+
+const char *sp_resource_text(const Sp__Resource__Resource *resource,
+                             const Sp__Profiles__ProfilesDictionary *dictionary, const char *key)
+{
+    for (size_t i = 0; resource && i < resource->n_attributes; i++) {
+        const Sp__Common__KeyValue *attribute = resource->attributes[i];
+        const char *own_key = attribute->key && *attribute->key
+                                  ? attribute->key
+                                  : table_string(dictionary, attribute->key_strindex);
+        if (strcmp(own_key, key) == 0)
+            return value_text(attribute->value, dictionary);
+    }
+    return "";
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tool/select.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/hex.h"
+#include "tool/output.h"
+#include "tool/tool.h"
+
+int sp_parse_id(const char *what, const char *text, uint8_t *out, size_t count)
+{
+    if (strlen(text) != 2 * count || !sp_hex_decode(out, text, count, true))
+        return sp_tool_wrong("%s is no %s id: %zu hex digits are needed, as `spanprof spans` shows "
+                             "them",
+                             text, what, 2 * count);
+    for (size_t i = 0; i < count; i++)
+        if (out[i])
+            return SP_TOOL_DONE;
+    return sp_tool_wrong("%s is no %s id: it is all zero", text, what);
+}
+
+/* ---- type ---- */
+
+static int unknown_type(const sp_model *model, const char *name)
+{
+    char list[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < model->type_count && used + 2 < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
+                                 model->types[i].name);
+    return sp_tool_no("no profile of type %s; the files have: %s", name, list);
+}
+
+static int select_type(sp_selection *selection, const sp_select_options *options)
+{
+    const sp_model *model = selection->model;
+    if (model->type_count == 0)
+        return sp_tool_wrong("the files hold no profiles; give the .profiles file too");
+    if (options->type)
+        selection->type = sp_model_type_of_name(model, options->type);
+    else
+        selection->type = options->span ? sp_model_time_type(model) : sp_model_main_type(model);
+    return selection->type == SP_MODEL_NONE ? unknown_type(model, options->type) : SP_TOOL_DONE;
+}
+
+/* ---- spans ---- */
+
+/* The span that was asked for. An id may be in two traces, by chance; then the trace has to be named. */
+static int find_span(sp_selection *selection, const char *text)
+{
+    const sp_model *model = selection->model;
+    for (uint32_t i = 0; i < model->span_index.count; i++) {
+        const sp_model_link *id = &model->spans[i].id;
+        if (memcmp(id->span_id, selection->span_id, sizeof id->span_id) != 0 ||
+            (selection->by_trace && memcmp(id->trace_id, selection->trace_id, 16) != 0))
+            continue;
+        if (selection->span != SP_MODEL_NONE)
+            return sp_tool_no("span id %s is in more than one trace; say which with --trace", text);
+        selection->span = i;
+    }
+    return SP_TOOL_DONE;
+}
+
+/* MARKED, one for each span: the span and its descendants (unless SELF). */
+static void mark_spans(sp_selection *selection, bool *marked, bool self)
+{
+    const sp_model *model = selection->model;
+    if (selection->span == SP_MODEL_NONE)
+        return;
+    marked[selection->span] = true;
+    selection->span_count = 1;
+    for (uint32_t i = 0; !self && i < model->span_index.count; i++) {
+        uint32_t span = model->span_order[i], parent = model->spans[span].parent;
+        if (parent == SP_MODEL_NONE || marked[span] || !marked[parent])
+            continue;
+        marked[span] = true;
+        selection->span_count++;
+    }
+}
+
+static bool link_matches(const sp_selection *selection, const bool *marked,
+                         const sp_model_link *link)
+{
+    if (selection->by_trace && memcmp(link->trace_id, selection->trace_id, 16) != 0)
+        return false;
+    if (!selection->by_span)
+        return true;
+    uint32_t span = sp_model_span_of_link(selection->model, link);
+    if (span != SP_MODEL_NONE)
+        return marked[span];
+    /* a span that the files do not have: its samples may still be there */
+    return selection->span == SP_MODEL_NONE && memcmp(link->span_id, selection->span_id, 8) == 0;
+}
+
+static bool mark_links(sp_selection *selection, bool self)
+{
+    const sp_model *model = selection->model;
+    bool *marked = calloc(model->span_index.count + 1, sizeof *marked);
+    selection->links = calloc(model->links.count, sizeof *selection->links);
+    if (marked && selection->links) {
+        mark_spans(selection, marked, self);
+        for (uint32_t i = 1; i < model->links.count; i++)
+            selection->links[i] = link_matches(selection, marked, sp_intern_key(&model->links, i));
+    }
+    free(marked);
+    return marked && selection->links;
+}
+
+/* ---- why nothing matched ---- */
+
+static int no_samples_of_span(const sp_selection *selection, const sp_select_options *options)
+{
+    const sp_model *model = selection->model;
+    const sp_model_span *span = &model->spans[selection->span];
+    uint32_t root = sp_model_local_root(model, selection->span);
+    const sp_model_span *root_span = &model->spans[root];
+    char root_id[17], duration[SP_DURATION_LENGTH];
+    sp_hex_encode(root_id, root_span->id.span_id, 8);
+    if (root != selection->span && root_span->total_count &&
+        sp_model_links_only_roots(model, selection->type))
+        return sp_tool_no("span %s: the file's link scope cannot answer: its samples are linked to "
+                          "local roots only; ask for the root, --span %s, or record with "
+                          "SPANPROF_LINK_SCOPE=innermost",
+                          options->span, root_id);
+    sp_format_duration(duration, span->end_ns - span->start_ns);
+    if (options->self && span->total_count)
+        return sp_tool_no(
+            "span %s (%s) has no samples of its own; its descendants have %llu: leave "
+            "out --self",
+            options->span, span->name, (unsigned long long)span->total_count);
+    return sp_tool_no(
+        "span %s (%s, %s) has no samples; it may have waited, or was too short for the "
+        "sampling rate: ask for its parent, or record with a higher SPANPROF_CPU_HZ",
+        options->span, span->name, duration);
+}
+
+static int no_match(const sp_selection *selection, const sp_select_options *options)
+{
+    if (selection->by_span && selection->span != SP_MODEL_NONE)
+        return no_samples_of_span(selection, options);
+    if (selection->by_span)
+        return sp_tool_no("no span %s%s%s in the files; `spanprof spans` lists them", options->span,
+                          selection->by_trace ? " of trace " : "",
+                          selection->by_trace ? options->trace : "");
+    if (selection->by_trace)
+        return sp_tool_no("no samples of trace %s in the files; `spanprof spans` lists the traces",
+                          options->trace);
+    return sp_tool_no("the files have no samples of type %s",
+                      selection->model->types[selection->type].name);
+}
+
+static int parse_ids(sp_selection *selection, const sp_select_options *options)
+{
+    int status = SP_TOOL_DONE;
+    selection->by_span = options->span;
+    selection->by_trace = options->trace;
+    if (options->self && !options->span)
+        return sp_tool_wrong("--self needs --span: whose own samples?");
+    if (options->span)
+        status = sp_parse_id("span", options->span, selection->span_id, 8);
+    if (status == SP_TOOL_DONE && options->trace)
+        status = sp_parse_id("trace", options->trace, selection->trace_id, 16);
+    return status;
+}
+
+int sp_select(sp_selection *selection, const sp_model *model, const sp_select_options *options)
+{
+    *selection = (sp_selection){.model = model, .span = SP_MODEL_NONE};
+    int status = parse_ids(selection, options);
+    if (status == SP_TOOL_DONE)
+        status = select_type(selection, options);
+    if (status == SP_TOOL_DONE && selection->by_span)
+        status = find_span(selection, options->span);
+    if (status != SP_TOOL_DONE)
+        return status;
+    if ((selection->by_span || selection->by_trace) && !mark_links(selection, options->self))
+        return sp_tool_no_memory();
+    for (uint32_t i = 0; i < model->sample_index.count; i++) {
+        if (!sp_selection_has(selection, &model->samples[i]))
+            continue;
+        selection->value += model->samples[i].value;
+        selection->count += model->samples[i].count;
+    }
+    return selection->count || selection->value ? SP_TOOL_DONE : no_match(selection, options);
+}
+
+void sp_selection_deinit(sp_selection *selection)
+{
+    free(selection->links);
+    selection->links = NULL;
+}

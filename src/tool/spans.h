@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `spanprof spans`: its options and its forms. */
+#ifndef SP_TOOL_SPANS_H
+#define SP_TOOL_SPANS_H
+
+#include "tool/model.h"
+#include "tool/output.h"
+
+typedef struct sp_spans_options {
+    const char *sort;
+    const char *trace;
+    const char *name;
+    uint64_t limit;
+    bool json;
+    bool roots;
+} sp_spans_options;
+
+/* The forms append to OUT. LIST has COUNT numbers of spans in the order in which to show them. */
+void sp_spans_table(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count,
+                    const sp_terminal *terminal);
+/* The spans of LIST (all those of one trace, parents before children) as a tree. */
+void sp_spans_tree(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count,
+                   const sp_terminal *terminal);
+json_t *sp_spans_json(const sp_model *model, const uint32_t *list, size_t count);
+
+/* "ok", "error" or "unset". */
+const char *sp_span_status_text(const sp_model_span *span);
+
+#endif

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `spanprof stats`: what the recorder says of itself in the profiles' attributes, added up by type, beside what the samples
+ * themselves tell. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/escape.h"
+#include "tool/model.h"
+#include "tool/output.h"
+#include "tool/tool.h"
+
+#define PREFIX         "spanprof."
+#define DROPPED_PREFIX "spanprof.dropped."
+
+/* Sums of the attributes of one type's profiles. */
+typedef struct type_stats {
+    bool told; /* some profile has the counts; else linked and none come from the samples */
+    uint64_t linked, none, unknown, boundary, residual_ns;
+    json_t *dropped; /* by reason */
+    char engine[64]; /* of the last profile that says */
+} type_stats;
+
+typedef struct stats {
+    const sp_model *model;
+    type_stats *types;
+    uint64_t linked_samples; /* over all types, as the messages tell */
+    uint32_t links, links_with_span;
+} stats;
+
+static const char *key_of(const Sp__Profiles__ProfilesDictionary *dictionary,
+                          const Sp__Profiles__KeyValueAndUnit *attribute)
+{
+    int32_t index = attribute->key_strindex;
+    return index >= 0 && (size_t)index < dictionary->n_string_table
+               ? dictionary->string_table[index]
+               : "";
+}
+
+static void add_dropped(type_stats *type, const char *reason, int64_t count)
+{
+    json_int_t before = json_integer_value(json_object_get(type->dropped, reason));
+    json_object_set_new(type->dropped, reason, json_integer(before + count));
+}
+
+static void add_number(type_stats *type, const char *key, int64_t number)
+{
+    static const struct {
+        const char *key;
+        size_t offset;
+        bool tells;
+    } all[] = {
+        {"spanprof.samples.linked", offsetof(type_stats, linked), true},
+        {"spanprof.samples.none", offsetof(type_stats, none), true},
+        {"spanprof.samples.unknown", offsetof(type_stats, unknown), true},
+        {"spanprof.samples.boundary", offsetof(type_stats, boundary), true},
+        {"spanprof.residual_ns", offsetof(type_stats, residual_ns), false},
+    };
+    if (strncmp(key, DROPPED_PREFIX, strlen(DROPPED_PREFIX)) == 0)
+        add_dropped(type, key + strlen(DROPPED_PREFIX), number);
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(all); i++) {
+        if (strcmp(all[i].key, key) != 0)
+            continue;
+        *(uint64_t *)((char *)type + all[i].offset) += (uint64_t)number;
+        type->told = type->told || all[i].tells;
+    }
+}
+
+static void add_profile(stats *stats, const sp_model_profile *profile)
+{
+    const Sp__Profiles__ProfilesDictionary *dictionary = profile->dictionary;
+    type_stats *type = &stats->types[profile->type];
+    for (size_t i = 0; i < profile->message->n_attribute_indices; i++) {
+        int32_t index = profile->message->attribute_indices[i];
+        if (index < 0 || (size_t)index >= dictionary->n_attribute_table)
+            continue; /* `spanprof check` is for that */
+        const Sp__Profiles__KeyValueAndUnit *attribute = dictionary->attribute_table[index];
+        const Sp__Common__AnyValue *value = attribute->value;
+        const char *key = key_of(dictionary, attribute);
+        if (!value || strncmp(key, PREFIX, strlen(PREFIX)) != 0)
+            continue;
+        if (value->value_case == SP__COMMON__ANY_VALUE__VALUE_INT_VALUE)
+            add_number(type, key, value->int_value);
+        else if (value->value_case == SP__COMMON__ANY_VALUE__VALUE_STRING_VALUE &&
+                 strcmp(key, "spanprof.engine") == 0)
+            snprintf(type->engine, sizeof type->engine, "%s", value->string_value);
+    }
+}
+
+static void count_samples(stats *stats)
+{
+    const sp_model *model = stats->model;
+    for (uint32_t i = 0; i < model->sample_index.count; i++) {
+        const sp_model_sample *sample = &model->samples[i];
+        type_stats *type = &stats->types[sample->type];
+        if (sample->link)
+            stats->linked_samples += sample->count;
+        if (!type->told)
+            *(sample->link ? &type->linked : &type->none) += sample->count;
+    }
+    stats->links = model->links.count - 1;
+    for (uint32_t i = 1; i < model->links.count; i++)
+        stats->links_with_span +=
+            sp_model_span_of_link(model, sp_intern_key(&model->links, i)) != SP_MODEL_NONE;
+}
+
+/* ---- forms ---- */
+
+static json_t *type_json(const sp_model_type *type, const type_stats *stats)
+{
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:s}", "type",
+                     type->name, "unit", type->unit, "profiles", (json_int_t)type->profiles,
+                     "period", (json_int_t)type->period, "samples", (json_int_t)type->samples,
+                     "linked", (json_int_t)stats->linked, "none", (json_int_t)stats->none,
+                     "unknown", (json_int_t)stats->unknown, "boundary", (json_int_t)stats->boundary,
+                     "residual_ns", (json_int_t)stats->residual_ns, "dropped", stats->dropped,
+                     "engine", stats->engine);
+}
+
+static int write_json(const stats *stats)
+{
+    json_t *types = json_array();
+    for (size_t i = 0; i < stats->model->type_count; i++)
+        json_array_append_new(types, type_json(&stats->model->types[i], &stats->types[i]));
+    return sp_output_write_json(json_pack("{s:I, s:I, s:I, s:I, s:o}", "spans",
+                                          (json_int_t)stats->model->span_index.count, "profiles",
+                                          (json_int_t)stats->model->profile_count, "links",
+                                          (json_int_t)stats->links, "links_with_span",
+                                          (json_int_t)stats->links_with_span, "types", types),
+                                NULL);
+}
+
+static void add_share(sp_buffer *out, const char *name, uint64_t part, uint64_t whole)
+{
+    sp_buffer_printf(out, "  %-12s %10" PRIu64, name, part);
+    if (whole)
+        sp_buffer_printf(out, "  %6.2f %%", 100.0 * (double)part / (double)whole);
+    sp_buffer_add_char(out, '\n');
+}
+
+static void add_type(sp_buffer *out, const sp_model_type *type, const type_stats *stats)
+{
+    char period[SP_VALUE_LENGTH], residual[SP_DURATION_LENGTH];
+    uint64_t whole = stats->linked + stats->none + stats->unknown + stats->boundary;
+    sp_format_value(period, type->period > 0 ? (uint64_t)type->period : 0, type->unit);
+    sp_buffer_add_char(out, '\n');
+    sp_escape_terminal(out, type->name);
+    sp_buffer_printf(out, ": %" PRIu64 " profile%s, %" PRIu64 " samples", type->profiles,
+                     type->profiles == 1 ? "" : "s", type->samples);
+    if (type->period > 0) {
+        sp_buffer_add_string(out, ", one each ");
+        sp_escape_terminal(out, period);
+    }
+    if (*stats->engine) {
+        sp_buffer_add_string(out, ", engine ");
+        sp_escape_terminal(out, stats->engine);
+    }
+    sp_buffer_add_char(out, '\n');
+    add_share(out, "linked", stats->linked, whole);
+    add_share(out, "none", stats->none, whole);
+    add_share(out, "unknown", stats->unknown, whole);
+    add_share(out, "boundary", stats->boundary, whole);
+    sp_format_duration(residual, stats->residual_ns);
+    sp_buffer_printf(out, "  %-12s %10s\n", "residual", residual);
+    const char *reason;
+    json_t *count;
+    json_object_foreach(stats->dropped, reason, count)
+    {
+        sp_buffer_add_string(out, "  dropped: ");
+        sp_escape_terminal(out, reason);
+        sp_buffer_printf(out, " %" JSON_INTEGER_FORMAT "\n", json_integer_value(count));
+    }
+}
+
+static int write_text(const stats *stats)
+{
+    sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
+    sp_buffer_printf(&out,
+                     "%u spans, %zu profiles, %u links (%u of them to a span in these files)\n",
+                     stats->model->span_index.count, stats->model->profile_count, stats->links,
+                     stats->links_with_span);
+    for (size_t i = 0; i < stats->model->type_count; i++)
+        add_type(&out, &stats->model->types[i], &stats->types[i]);
+    return sp_output_write(&out, NULL);
+}
+
+static int answer_from(const sp_model *model, bool as_json)
+{
+    stats stats = {.model = model};
+    stats.types = calloc(model->type_count + 1, sizeof *stats.types);
+    if (!stats.types)
+        return sp_tool_no_memory();
+    for (size_t i = 0; i < model->type_count; i++)
+        stats.types[i].dropped = json_object();
+    for (size_t i = 0; i < model->profile_count; i++)
+        add_profile(&stats, &model->profiles[i]);
+    count_samples(&stats);
+    int status = as_json ? write_json(&stats) : write_text(&stats);
+    for (size_t i = 0; i < model->type_count; i++)
+        json_decref(stats.types[i].dropped);
+    free(stats.types);
+    return status;
+}
+
+typedef struct stats_options {
+    bool json;
+} stats_options;
+
+static int run(int argc, char **argv)
+{
+    stats_options options = {0};
+    sp_operands files;
+    int status = sp_options_parse(&sp_command_stats, argc, argv, &options, &files);
+    if (status == SP_OPTIONS_GO_ON) {
+        sp_input input;
+        sp_model model = {0};
+        status = sp_input_read(&input, &files);
+        if (status == SP_TOOL_DONE)
+            status = sp_model_build(&model, &input);
+        if (status == SP_TOOL_DONE)
+            status = answer_from(&model, options.json);
+        sp_model_deinit(&model);
+        sp_input_deinit(&input);
+    }
+    sp_operands_deinit(&files);
+    return status;
+}
+
+static const sp_option options[] = {
+    {"--json", NULL, SP_OPTION_FLAG, offsetof(stats_options, json), "one JSON object"},
+};
+
+const sp_command sp_command_stats = {
+    .name = "stats",
+    .arguments = "FILE… [--json]",
+    .summary = "Samples by linked, none, unknown, boundary; residual and drops, by profile type.",
+    .options = options,
+    .option_count = SP_ARRAY_LENGTH(options),
+    .run = run,
+};

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of this folder share, under the name of the file that defines it. */
+#ifndef SP_TRACER_INTERNAL_H
+#define SP_TRACER_INTERNAL_H
+
+#include "tracer/cache.h"
+#include "tracer/pool.h"
+#include "tracer/provider.h"
+
+/* --- provider.c ---------------------------------------------------------------------------------------------------------- */
+
+enum { SP_PROCESSORS_MAX = 2 };
+
+/* What lasts from a start to its stop. Never changed and never freed, so that a span that outlives its session may look at it;
+ * a process has as many as it calls spanprof_start. */
+typedef struct sp_session {
+    sp_tracer_config config;
+    sp_span_processor *processors[SP_PROCESSORS_MAX];
+    uint32_t processor_count;
+    struct sp_session *older;
+} sp_session;
+
+/* The session that runs, or NULL. Its release pairs with an acquire by every start of a span. */
+extern __attribute__((visibility("hidden"))) _Atomic(sp_session *) sp_session_current;
+extern sp_pool sp_record_pool; /* of sp_span_record */
+extern sp_pool sp_light_pool;  /* of bare sp_slot: spans that record nothing */
+
+/* --- correlation.c ------------------------------------------------------------------------------------------------------- */
+
+extern sp_span_processor sp_correlation_roots; /* marks local roots */
+extern sp_span_processor sp_correlation_all;   /* marks every span */
+
+/* --- batch.c ------------------------------------------------------------------------------------------------------------- */
+
+extern sp_span_processor sp_batch_processor;
+void sp_batch_after_fork(void);
+
+/* --- tracer.c ------------------------------------------------------------------------------------------------------------ */
+
+struct spanprof_tracer {
+    sp_instrumentation_scope scope;
+    spanprof_tracer *next;
+};
+
+extern spanprof_tracer sp_tracer_default;
+void sp_tracer_table_after_fork(void);
+
+/* --- span_clock.c -------------------------------------------------------------------------------------------------------- */
+
+/* What to add to CLOCK_MONOTONIC, now MONOTONIC_NS, to get the time since the epoch; looked up anew once a second. */
+uint64_t sp_span_clock_offset(uint64_t monotonic_ns);
+
+#endif

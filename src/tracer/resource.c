@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tracer/resource.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "core/env.h"
+#include "core/hex.h"
+#include "core/log.h"
+#include "core/utf8.h"
+#include "tracer/provider.h"
+
+/* --- a resource under construction --------------------------------------------------------------------------------------- */
+
+/* Enough for what is detected; what the user names adds to it. */
+enum { DETECTED_MAX = 16 };
+
+static spanprof_attribute *find(const sp_resource *resource, const char *key)
+{
+    for (uint32_t i = 0; i < resource->attribute_count; i++)
+        if (strcmp(resource->attributes[i].key, key) == 0)
+            return &resource->attributes[i];
+    return NULL;
+}
+
+/* The attribute with KEY (borrowed), new or to be overwritten. */
+static spanprof_attribute *put(sp_resource *resource, const char *key)
+{
+    spanprof_attribute *attribute = find(resource, key);
+    if (!attribute)
+        attribute = &resource->attributes[resource->attribute_count++];
+    attribute->key = key;
+    return attribute;
+}
+
+static void put_string(sp_resource *resource, const char *key, const char *value)
+{
+    spanprof_attribute *attribute = put(resource, key);
+    size_t length = strlen(value);
+    char *copy = sp_arena_alloc(&resource->memory, 3 * length + 1);
+    if (copy)
+        sp_utf8_repair(copy, value, length);
+    attribute->type = SPANPROF_ATTRIBUTE_STRING;
+    attribute->value.string_value = copy ? copy : ""; /* the arena remembers that it failed */
+}
+
+static void put_int(sp_resource *resource, const char *key, int64_t value)
+{
+    spanprof_attribute *attribute = put(resource, key);
+    attribute->type = SPANPROF_ATTRIBUTE_INT;
+    attribute->value.int_value = value;
+}
+
+/* --- what the user names ------------------------------------------------------------------------------------------------- */
+
+/* Decode what lies between BEGIN and END in place, without blanks around it, and put a NUL behind it. Returns why not, or NULL. */
+static const char *decode(char *begin, char *end, char **out)
+{
+    while (begin < end && (*begin == ' ' || *begin == '\t'))
+        begin++;
+    while (end > begin && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    char *to = begin;
+    for (const char *from = begin; from < end; from++) {
+        uint8_t byte = (uint8_t)*from;
+        if (byte == '%') {
+            if (end - from < 3 || !sp_hex_decode(&byte, from + 1, 1, true) || byte == 0)
+                return "a percent sign without two hex digits other than 00 behind it";
+            from += 2;
+        }
+        *to++ = (char)byte;
+    }
+    *out = begin;
+    if (!sp_utf8_valid(begin, (size_t)(to - begin)))
+        return "bytes that are not UTF-8";
+    *to = 0;
+    return NULL;
+}
+
+static bool is_blank(const char *begin, const char *end)
+{
+    return strspn(begin, " \t") >= (size_t)(end - begin);
+}
+
+/* One member, "key=value", that ends at END where a comma or the NUL was. */
+static const char *decode_member(char *member, char *end, spanprof_attribute *out)
+{
+    char *key, *value, *equals = memchr(member, '=', (size_t)(end - member));
+    if (!equals)
+        return "no equals sign";
+    if (memchr(equals + 1, '=', (size_t)(end - equals - 1)))
+        return "a second equals sign, which is written %3D in a value";
+    const char *problem = decode(member, equals, &key);
+    if (!problem && !*key)
+        problem = "an empty key";
+    if (!problem)
+        problem = decode(equals + 1, end, &value);
+    if (!problem)
+        *out = (spanprof_attribute){
+            .key = key, .type = SPANPROF_ATTRIBUTE_STRING, .value = {.string_value = value}};
+    return problem;
+}
+
+/* All members of TEXT, which is overwritten, into OUT. Returns what is wrong with the first bad one, and its number. */
+static const char *decode_members(char *text, spanprof_attribute *out, uint32_t *count,
+                                  uint32_t *number)
+{
+    *count = 0;
+    *number = 0;
+    for (char *member = text, *end; member; member = end) {
+        char *comma = strchr(member, ',');
+        end = comma ? comma + 1 : NULL;
+        char *stop = comma ? comma : member + strlen(member);
+        ++*number;
+        if (is_blank(member, stop))
+            continue; /* a comma too many does no harm */
+        const char *problem = decode_member(member, stop, &out[*count]);
+        if (problem)
+            return problem;
+        ++*count;
+    }
+    return NULL;
+}
+
+static size_t count_members(const char *text)
+{
+    size_t count = 1;
+    for (; *text; text++)
+        count += *text == ',';
+    return count;
+}
+
+/* The attributes in TEXT, as an array in the resource's memory. Any error discards all (OpenTelemetry, resource/sdk.md). */
+static spanprof_attribute *parse(sp_resource *resource, const char *source, const char *text,
+                                 uint32_t *count)
+{
+    *count = 0;
+    spanprof_attribute *out = sp_arena_array(&resource->memory, count_members(text), sizeof *out);
+    char *copy = sp_arena_strdup(&resource->memory, text);
+    if (!out || !copy)
+        return NULL;
+    uint32_t number;
+    const char *problem = decode_members(copy, out, count, &number);
+    if (problem) {
+        sp_log_warn(
+            "resource",
+            "%s is ignored: its member %u has %s; write key=value,key=value, percent-encoded",
+            source, number, problem);
+        *count = 0;
+    }
+    return out;
+}
+
+/* --- what is detected ---------------------------------------------------------------------------------------------------- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* The name of the program's file; a file that was replaced since reads "name (deleted)". */
+static void put_executable(sp_resource *resource)
+{
+    static const char deleted[] = " (deleted)";
+    char path[PATH_MAX + 1];
+    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX);
+    path[length > 0 ? length : 0] = 0;
+    size_t cut = length > 0 ? (size_t)length : 0, tail = sizeof deleted - 1;
+    if (cut > tail && strcmp(path + cut - tail, deleted) == 0)
+        path[cut - tail] = 0;
+    put_string(resource, "process.executable.name",
+               path[0] ? base_name(path) : program_invocation_short_name);
+}
+
+/* The names that the semantic conventions give to machines; others stay as the kernel calls them. */
+static const char *arch_name(const char *machine)
+{
+    static const char *const names[][2] = {
+        {"x86_64", "amd64"}, {"aarch64", "arm64"}, {"armv7l", "arm32"}, {"armv6l", "arm32"},
+        {"i386", "x86"},     {"i686", "x86"},      {"ppc64le", "ppc64"}};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(names); i++)
+        if (strcmp(machine, names[i][0]) == 0)
+            return names[i][1];
+    return machine;
+}
+
+static void put_host(sp_resource *resource)
+{
+    struct utsname host;
+    if (uname(&host) == 0) {
+        put_string(resource, "host.name", host.nodename);
+        put_string(resource, "host.arch", arch_name(host.machine));
+    }
+    put_string(resource, "os.type", "linux");
+}
+
+/* A random UUID: version 4, variant 1 (RFC 9562). */
+static void put_instance_id(sp_resource *resource)
+{
+    uint8_t id[16];
+    char hex[33], text[37];
+    sp_random_id(id, sizeof id);
+    id[6] = (uint8_t)((id[6] & 0x0f) | 0x40);
+    id[8] = (uint8_t)((id[8] & 0x3f) | 0x80);
+    sp_hex_encode(hex, id, sizeof id);
+    snprintf(text, sizeof text, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16,
+             hex + 20);
+    put_string(resource, "service.instance.id", text);
+}
+
+static void detect(sp_resource *resource)
+{
+    put_executable(resource);
+    put_int(resource, "process.pid", getpid());
+    put_host(resource);
+    put_instance_id(resource);
+}
+
+/* SERVICE_NAME, the environment, what the attributes say, or the program's name, in this order; an empty name is none. */
+static void put_service_name(sp_resource *resource, const char *service_name)
+{
+    const char *name = service_name && *service_name ? service_name : sp_env("OTEL_SERVICE_NAME");
+    if (!name)
+        name = sp_resource_get(resource, "service.name");
+    if (!name || !*name)
+        name = sp_arena_printf(&resource->memory, "unknown_service:%s",
+                               sp_resource_get(resource, "process.executable.name"));
+    put_string(resource, "service.name", name ? name : "unknown_service");
+}
+
+static void put_sdk(sp_resource *resource)
+{
+    put_string(resource, "telemetry.sdk.name", "spanprof");
+    put_string(resource, "telemetry.sdk.language", "c");
+    put_string(resource, "telemetry.sdk.version", SPANPROF_VERSION);
+}
+
+/* --- the whole ----------------------------------------------------------------------------------------------------------- */
+
+bool sp_resource_init(sp_resource *resource, const char *service_name, const char *attributes)
+{
+    memset(resource, 0, sizeof *resource);
+    const char *source = attributes ? "resource_attributes" : "OTEL_RESOURCE_ATTRIBUTES";
+    const char *text = attributes ? attributes : sp_env("OTEL_RESOURCE_ATTRIBUTES");
+    uint32_t named_count;
+    const spanprof_attribute *named = parse(resource, source, text ? text : "", &named_count);
+    resource->attributes =
+        sp_arena_array(&resource->memory, (size_t)named_count + DETECTED_MAX, sizeof *named);
+    if (!named || !resource->attributes) {
+        sp_resource_deinit(resource);
+        return false;
+    }
+    detect(resource);
+    for (uint32_t i = 0; i < named_count; i++)
+        put_string(resource, named[i].key, named[i].value.string_value);
+    put_service_name(resource, service_name);
+    put_sdk(resource); /* last: nobody else can say who we are */
+    bool complete = !resource->memory.failed;
+    if (!complete)
+        sp_resource_deinit(resource);
+    return complete;
+}
+
+void sp_resource_deinit(sp_resource *resource)
+{
+    sp_arena_deinit(&resource->memory);
+    resource->attributes = NULL;
+    resource->attribute_count = 0;
+}
+
+const char *sp_resource_get(const sp_resource *resource, const char *key)
+{
+    const spanprof_attribute *attribute = find(resource, key);
+    return attribute && attribute->type == SPANPROF_ATTRIBUTE_STRING ? attribute->value.string_value
+                                                                     : NULL;
+}

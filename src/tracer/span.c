@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Spans: the calls of include/spanprof/tracer.h.
+ *
+ * A handle names a slot and the generation that the slot had when the span started. A recording span is used under the lock bit of
+ * its slot's word: taking it is one compare-and-swap from (generation, free) to (generation, locked), which fails for a span that
+ * ended, however long ago. Ending stores the next generation, which releases the lock and kills all handles in one move; then the
+ * record belongs to the processors. An unsampled span has a bare slot: its context, and nothing to lock. */
+#include <sched.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/log.h"
+#include "thread/thread.h"
+#include "tracer/record.h"
+
+/* The lowest bit of handle.slot: the slot is one of sp_light_pool. */
+enum { LIGHT = 1 };
+
+static const spanprof_context no_context;
+
+static spanprof_span make_handle(sp_slot *slot, uint64_t kind)
+{
+    return (spanprof_span){.slot = (uint64_t)slot->index << 1 | kind,
+                           .generation = sp_load_relaxed(&slot->word)};
+}
+
+/* The zero handle is what start returns while the SDK does not run, so then it is no misuse. */
+static __attribute__((noinline)) void count_misuse(spanprof_span span)
+{
+    if (span.slot || sp_load_relaxed(&sp_session_current))
+        sp_cache_count(sp_cache_mine, SP_COUNT_MISUSE);
+}
+
+/* --- finding and locking ------------------------------------------------------------------------------------------------- */
+
+/* The slot that SPAN may mean; its generation has yet to be compared. NULL when it can mean none. */
+static inline sp_slot *slot_of(spanprof_span span)
+{
+    if (SP_UNLIKELY(span.generation == 0 || span.generation & SP_SLOT_LOCKED))
+        return NULL;
+    return sp_pool_at(span.slot & LIGHT ? &sp_light_pool : &sp_record_pool, span.slot >> 1);
+}
+
+/* Someone holds the lock, for the time of a copy; on a busy machine its thread may have to get the processor first. */
+static __attribute__((noinline)) bool lock_contended(sp_slot *slot, uint64_t generation)
+{
+    for (unsigned tries = 0;; tries++) {
+        uint64_t expected = generation;
+        if (atomic_compare_exchange_weak_explicit(&slot->word, &expected,
+                                                  generation | SP_SLOT_LOCKED, memory_order_acquire,
+                                                  memory_order_relaxed))
+            return true;
+        if ((expected & ~(uint64_t)SP_SLOT_LOCKED) != generation)
+            return false;
+        if (tries >= 64)
+            sched_yield();
+    }
+}
+
+/* Lock SLOT while it is of GENERATION; false when the span has ended. */
+static inline bool lock(sp_slot *slot, uint64_t generation)
+{
+    uint64_t expected = generation;
+    if (SP_LIKELY(atomic_compare_exchange_strong_explicit(
+            &slot->word, &expected, generation | SP_SLOT_LOCKED, memory_order_acquire,
+            memory_order_relaxed)))
+        return true;
+    return expected == (generation | SP_SLOT_LOCKED) && lock_contended(slot, generation);
+}
+
+/* Pairs with the acquire in lock: what was recorded becomes visible to who locks next. */
+static inline void unlock(sp_slot *slot, uint64_t generation)
+{
+    sp_store_release(&slot->word, generation);
+}
+
+/* The record of SPAN, locked; NULL for a span that records nothing. A dead one is counted. */
+static sp_span_record *lock_record(spanprof_span span)
+{
+    sp_slot *slot = slot_of(span);
+    if (SP_UNLIKELY(span.slot & LIGHT)) {
+        if (!slot || sp_load_acquire(&slot->word) != span.generation)
+            count_misuse(span);
+        return NULL;
+    }
+    if (SP_LIKELY(slot != NULL) && SP_LIKELY(lock(slot, span.generation)))
+        return sp_record_of_slot(slot);
+    count_misuse(span);
+    return NULL;
+}
+
+/* --- start --------------------------------------------------------------------------------------------------------------- */
+
+static const spanprof_span_options no_options;
+
+static __attribute__((noinline)) void warn_of_missing_size(void)
+{
+    static _Atomic bool warned;
+    if (!atomic_exchange_explicit(&warned, true, memory_order_relaxed))
+        sp_log_warn("tracer", "spanprof_span_options with struct_size 0 are ignored: begin with "
+                              "SPANPROF_SPAN_OPTIONS_INIT");
+}
+
+/* The part of OPTIONS that the caller's version knew, with zeroes behind. False when it does not say how much that is. */
+static inline bool read_options(spanprof_span_options *out, const spanprof_span_options *options)
+{
+    if (SP_UNLIKELY(options->struct_size < sizeof *out)) {
+        if (options->struct_size == 0) {
+            warn_of_missing_size();
+            return false;
+        }
+        memset(out, 0, sizeof *out);
+    }
+    memcpy(out, options, sp_min_u64(options->struct_size, sizeof *out));
+    return true;
+}
+
+/* A context by words: trace id, span id, local root, flags and remote, carrier. */
+enum { TRACE_ID = 0, SPAN_ID = 2, LOCAL_ROOT = 3, FLAGS = 4, CARRIER = 5 };
+
+static inline uint64_t word_of(const spanprof_context *context, int number)
+{
+    uint64_t word;
+    memcpy(&word, (const uint8_t *)context + 8 * number, sizeof word);
+    return word;
+}
+
+static inline bool is_valid(const spanprof_context *context)
+{
+    return (word_of(context, TRACE_ID) | word_of(context, TRACE_ID + 1)) != 0 &&
+           word_of(context, SPAN_ID) != 0;
+}
+
+/* The word FLAGS of a local context with FLAGS: a constant where FLAGS is one. */
+static inline uint64_t flags_word(uint8_t flags)
+{
+    const uint8_t bytes[8] = {flags};
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    return word;
+}
+
+/* The context of a new span under PARENT, which is not valid for a new trace: sampled (the parentbased_always_on sampler), with
+ * the W3C random flag, for our trace ids are. Without a local parent, or with one that
+ * names no local root (somebody made it by hand), the span is a local root. */
+static inline void derive_context(uint64_t out[SP_CONTEXT_WORDS], const spanprof_context *parent,
+                                  sp_span_cache *cache)
+{
+    const uint64_t flags = flags_word(SPANPROF_TRACE_FLAG_SAMPLED | SPANPROF_TRACE_FLAG_RANDOM);
+    bool has_parent = is_valid(parent);
+    out[SPAN_ID] = sp_cache_id(cache);
+    out[TRACE_ID] = has_parent ? word_of(parent, TRACE_ID) : sp_cache_id(cache);
+    out[TRACE_ID + 1] = has_parent ? word_of(parent, TRACE_ID + 1) : sp_cache_random(cache);
+    uint64_t root = has_parent && !parent->remote ? word_of(parent, LOCAL_ROOT) : 0;
+    out[LOCAL_ROOT] = root ? root : out[SPAN_ID];
+    out[FLAGS] = has_parent ? word_of(parent, FLAGS) & flags : flags;
+    out[CARRIER] = has_parent ? word_of(parent, CARRIER) : 0;
+}
+
+static inline bool is_sampled(uint64_t flags)
+{
+    return (flags & flags_word(SPANPROF_TRACE_FLAG_SAMPLED)) != 0;
+}
+
+/* A span that has a context and records nothing: not sampled, or nobody exports spans. */
+static spanprof_span start_light(sp_span_cache *cache, const uint64_t context[SP_CONTEXT_WORDS])
+{
+    sp_slot *slot = sp_pool_take(&sp_light_pool, &cache->lights);
+    if (SP_UNLIKELY(!slot)) {
+        sp_cache_count(cache, SP_COUNT_MEMORY);
+        return (spanprof_span){0};
+    }
+    sp_cache_count(cache, is_sampled(context[FLAGS]) ? SP_COUNT_STARTED : SP_COUNT_UNSAMPLED);
+    sp_slot_write_context(slot, context);
+    return make_handle(slot, LIGHT);
+}
+
+static void fill_identity(sp_span_data *data, const uint64_t context[SP_CONTEXT_WORDS],
+                          const spanprof_context *parent)
+{
+    uint8_t flags;
+    memcpy(data->trace_id, &context[TRACE_ID], sizeof data->trace_id);
+    memcpy(data->span_id, &context[SPAN_ID], sizeof data->span_id);
+    memcpy(&flags, &context[FLAGS], 1);
+    data->flags = flags | 0x100u;
+    if (is_valid(parent)) {
+        memcpy(data->parent_span_id, parent->span_id, sizeof data->parent_span_id);
+        data->flags |= parent->remote ? 0x200u : 0;
+    }
+}
+
+static void fill_options(sp_span_record *record, const spanprof_span_options *options)
+{
+    if (options->kind > SPANPROF_SPAN_KIND_INTERNAL && options->kind <= SPANPROF_SPAN_KIND_CONSUMER)
+        record->data.kind = options->kind;
+    for (uint32_t i = 0; options->attributes && i < options->attribute_count; i++)
+        sp_record_set(record, &options->attributes[i]);
+    if (options->links && options->link_count)
+        sp_record_add_links(record, options->links, options->link_count);
+}
+
+static void fill_start_time(sp_span_record *record, uint64_t given_ns)
+{
+    uint64_t now = sp_clock_monotonic_ns();
+    record->start_monotonic_ns = given_ns ? 0 : now;
+    record->data.start_time_ns = given_ns ? given_ns : now + sp_span_clock_offset(now);
+}
+
+static void tell_processors(sp_span_record *record, const spanprof_context *context,
+                            const spanprof_context *parent)
+{
+    sp_session *session = record->session;
+    for (uint32_t i = 0; i < session->processor_count; i++) {
+        sp_span_processor *processor = session->processors[i];
+        if (processor->on_start)
+            processor->on_start(processor, &record->data, context,
+                                is_valid(parent) ? parent : &no_context);
+    }
+}
+
+/* What a start is about, its defaults filled in. */
+typedef struct start_request {
+    sp_session *session;
+    sp_span_cache *cache;
+    spanprof_tracer *tracer;
+    const char *name;
+    const spanprof_span_options *options; /* never NULL */
+    const spanprof_context *parent;       /* never NULL */
+    uint64_t context[SP_CONTEXT_WORDS];   /* the new span's */
+} start_request;
+
+static spanprof_span start_record(const start_request *start)
+{
+    sp_slot *slot = sp_pool_take(&sp_record_pool, &start->cache->records);
+    if (SP_UNLIKELY(!slot)) {
+        sp_cache_count(start->cache, SP_COUNT_MEMORY);
+        return (spanprof_span){0};
+    }
+    sp_cache_count(start->cache, SP_COUNT_STARTED);
+    sp_slot_write_context(slot, start->context);
+    spanprof_context context = {0};
+    memcpy(&context, start->context, sizeof start->context);
+    sp_span_record *record = sp_record_of_slot(slot);
+    sp_record_begin(record, start->session, start->name);
+    record->data.scope = start->tracer ? &start->tracer->scope : &sp_tracer_default.scope;
+    fill_identity(&record->data, start->context, start->parent);
+    tell_processors(record, &context, start->parent);
+    if (start->options != &no_options)
+        fill_options(record, start->options);
+    fill_start_time(record, start->options->start_time_ns);
+    return make_handle(slot, 0);
+}
+
+spanprof_span spanprof_span_start(spanprof_tracer *tracer, const char *name,
+                                  const spanprof_span_options *options)
+{
+    start_request start = {.tracer = tracer, .name = name, .options = &no_options};
+    spanprof_span_options known;
+    start.session =
+        sp_load_acquire(&sp_session_current); /* pairs with the release in sp_tracer_start */
+    if (SP_UNLIKELY(!start.session))
+        return (spanprof_span){0};
+    start.cache = sp_cache_get();
+    if (SP_UNLIKELY(!start.cache)) {
+        sp_cache_count(NULL, SP_COUNT_MEMORY);
+        return (spanprof_span){0};
+    }
+    if (options && read_options(&known, options))
+        start.options = &known;
+    start.parent = start.options->parent ? start.options->parent : sp_context_current_borrow();
+    derive_context(start.context, start.parent, start.cache);
+    if (SP_LIKELY(is_sampled(start.context[FLAGS]) && start.session->config.record))
+        return start_record(&start);
+    return start_light(start.cache, start.context);
+}
+
+/* --- end ----------------------------------------------------------------------------------------------------------------- */
+
+static void end_light(spanprof_span span)
+{
+    sp_slot *slot = slot_of(span);
+    uint64_t generation = span.generation;
+    if (!slot ||
+        !atomic_compare_exchange_strong_explicit(&slot->word, &generation, generation + 2,
+                                                 memory_order_acq_rel, memory_order_relaxed)) {
+        count_misuse(span);
+        return;
+    }
+    sp_span_cache *cache = sp_cache_get();
+    if (is_sampled(sp_load_relaxed(&slot->context[FLAGS])))
+        sp_cache_count(cache, SP_COUNT_ENDED);
+    sp_pool_give(&sp_light_pool, cache ? &cache->lights : NULL, slot);
+}
+
+static uint64_t end_time(const sp_span_record *record, uint64_t now)
+{
+    const sp_span_data *data = &record->data;
+    if (record->start_monotonic_ns)
+        return data->start_time_ns +
+               (sp_max_u64(now, record->start_monotonic_ns) - record->start_monotonic_ns);
+    return sp_max_u64(data->start_time_ns, now + sp_span_clock_offset(now));
+}
+
+void spanprof_span_end(spanprof_span span)
+{
+    if (SP_UNLIKELY(span.slot & LIGHT)) {
+        end_light(span);
+        return;
+    }
+    uint64_t now = sp_clock_monotonic_ns();
+    sp_span_record *record = lock_record(span);
+    if (SP_UNLIKELY(!record))
+        return;
+    unlock(&record->head, span.generation + 2); /* all handles are dead, the record is ours alone */
+    record->data.end_time_ns = end_time(record, now);
+    sp_session *session = record->session;
+    if (SP_UNLIKELY(session != sp_load_acquire(&sp_session_current))) {
+        sp_span_data_release(&record->data);
+        return;
+    }
+    sp_cache_count(sp_cache_get(), SP_COUNT_ENDED);
+    sp_span_processor *last = session->processors[session->processor_count - 1];
+    last->on_end(last, &record->data);
+}
+
+/* --- what a live span is told -------------------------------------------------------------------------------------------- */
+
+static void set_attribute(spanprof_span span, const spanprof_attribute *attribute)
+{
+    sp_span_record *record = lock_record(span);
+    if (!record)
+        return;
+    sp_record_set(record, attribute);
+    unlock(&record->head, span.generation);
+}
+
+void spanprof_span_set_string(spanprof_span span, const char *key, const char *value)
+{
+    set_attribute(span, &(spanprof_attribute){.key = key,
+                                              .type = SPANPROF_ATTRIBUTE_STRING,
+                                              .value = {.string_value = value}});
+}
+
+void spanprof_span_set_int(spanprof_span span, const char *key, int64_t value)
+{
+    set_attribute(span, &(spanprof_attribute){.key = key,
+                                              .type = SPANPROF_ATTRIBUTE_INT,
+                                              .value = {.int_value = value}});
+}
+
+void spanprof_span_set_double(spanprof_span span, const char *key, double value)
+{
+    set_attribute(span, &(spanprof_attribute){.key = key,
+                                              .type = SPANPROF_ATTRIBUTE_DOUBLE,
+                                              .value = {.double_value = value}});
+}
+
+void spanprof_span_set_bool(spanprof_span span, const char *key, bool value)
+{
+    set_attribute(span, &(spanprof_attribute){.key = key,
+                                              .type = SPANPROF_ATTRIBUTE_BOOL,
+                                              .value = {.bool_value = value}});
+}
+
+void spanprof_span_set_status(spanprof_span span, spanprof_span_status status,
+                              const char *description)
+{
+    sp_span_record *record = lock_record(span);
+    if (!record)
+        return;
+    sp_record_set_status(record, status, description);
+    unlock(&record->head, span.generation);
+}
+
+/* --- its context --------------------------------------------------------------------------------------------------------- */
+
+/* The context of SPAN into OUT, all zero for a dead one, which is counted. */
+static inline void read_context(spanprof_span span, spanprof_context *out)
+{
+    sp_slot *slot = slot_of(span);
+    if (SP_LIKELY(slot != NULL) && SP_LIKELY(sp_slot_read_context(slot, span.generation, out)))
+        return;
+    count_misuse(span);
+    *out = no_context;
+}
+
+spanprof_context spanprof_span_context(spanprof_span span)
+{
+    spanprof_context context;
+    read_context(span, &context);
+    return context;
+}
+
+spanprof_scope spanprof_span_attach(spanprof_span span)
+{
+    spanprof_context context;
+    read_context(span, &context);
+    return spanprof_context_attach(&context);
+}

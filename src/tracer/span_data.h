@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A finished span as data: what the tracer hands to its processors and the exporters encode. Everything a span_data points to
+ * lives in the span_data's own memory and goes with sp_span_data_release. */
+#ifndef SP_TRACER_SPAN_DATA_H
+#define SP_TRACER_SPAN_DATA_H
+
+#include <spanprof/tracer.h>
+
+/* An instrumentation scope. Lives as long as the process. */
+typedef struct sp_instrumentation_scope {
+    const char *name;    /* never NULL */
+    const char *version; /* never NULL */
+} sp_instrumentation_scope;
+
+typedef struct sp_span_link {
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+    uint32_t flags; /* as Span.Link.flags of OTLP */
+    const spanprof_attribute *attributes;
+    uint32_t attribute_count;
+    uint32_t dropped_attributes_count;
+} sp_span_link;
+
+/* Strings are valid UTF-8 and never NULL. Times are nanoseconds since the epoch, start <= end. */
+typedef struct sp_span_data {
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
+    uint8_t parent_span_id[8]; /* zero: a root */
+    uint32_t
+        flags; /* as Span.flags of OTLP: trace flags, 0x100 remote is known, 0x200 parent is remote */
+    spanprof_span_kind kind;
+    spanprof_span_status status;
+    uint32_t attribute_count;
+    uint32_t dropped_attributes_count;
+    uint32_t link_count;
+    uint32_t dropped_links_count;
+    uint64_t start_time_ns;
+    uint64_t end_time_ns;
+    const char *name;
+    const char *trace_state;
+    const char *status_message;
+    const sp_instrumentation_scope *scope;
+    const spanprof_attribute *attributes;
+    const sp_span_link *links;
+} sp_span_data;
+
+#endif

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+# sp_test(NAME SOURCES file… [LINK library…] [LABELS label…] [TIMEOUT seconds])
+# One cmocka program as one ctest test. Exit code 77 means skipped, with the reason printed.
+function(sp_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  string(MAKE_C_IDENTIFIER "${name}" target)
+  add_executable(${target} ${ARG_SOURCES})
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(${target} PRIVATE sp_flags ${ARG_LINK} PkgConfig::CMOCKA)
+  add_test(NAME ${name} COMMAND ${target})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
+  if(SPANPROF_SANITIZE MATCHES thread)
+    # A forked child that starts its own SDK makes threads, which TSan forbids unless told.
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT "TSAN_OPTIONS=die_after_fork=0")
+  endif()
+endfunction()
+
+# sp_tests(FOLDER [LINK library…]): every tests/FOLDER/test_*.c as a test named FOLDER/THING.
+function(sp_tests folder)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/test_*.c)
+  foreach(source IN LISTS sources)
+    get_filename_component(thing ${source} NAME_WE)
+    string(REGEX REPLACE "^test_" "" thing ${thing})
+    sp_test(${folder}/${thing} SOURCES ${source} LINK ${ARG_LINK} LABELS unit)
+  endforeach()
+endfunction()

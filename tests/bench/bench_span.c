@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a span costs its application, in nanoseconds, with nobody sampling: run it on a quiet machine and take the median.
+ * Bursts stay below the queue's size and are taken between the measurements, so what is measured is the application's side. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <spanprof/tracer.h>
+#include "core/clock.h"
+#include "core/compiler.h"
+#include "tracer/provider.h"
+
+enum { QUEUE = 2048, BURST = 1500, ROUNDS = 300 };
+
+typedef void (*operation)(void);
+
+static spanprof_span_options unsampled = SPANPROF_SPAN_OPTIONS_INIT;
+static spanprof_span kept;
+
+static void start_end(void)
+{
+    spanprof_span_end(spanprof_span_start(NULL, "GET /cart", NULL));
+}
+
+static void start_attach_detach_end(void)
+{
+    spanprof_span span = spanprof_span_start(NULL, "GET /cart", NULL);
+    spanprof_scope scope = spanprof_span_attach(span);
+    spanprof_scope_detach(&scope);
+    spanprof_span_end(span);
+}
+
+static void with_two_attributes(void)
+{
+    spanprof_span span = spanprof_span_start(NULL, "GET /cart", NULL);
+    spanprof_scope scope = spanprof_span_attach(span);
+    spanprof_span_set_string(span, "http.request.method", "GET");
+    spanprof_span_set_int(span, "http.response.status_code", 200);
+    spanprof_scope_detach(&scope);
+    spanprof_span_end(span);
+}
+
+static void unsampled_start_end(void)
+{
+    spanprof_span_end(spanprof_span_start(NULL, "GET /cart", &unsampled));
+}
+
+static void unsampled_all(void)
+{
+    spanprof_span span = spanprof_span_start(NULL, "GET /cart", &unsampled);
+    spanprof_scope scope = spanprof_span_attach(span);
+    spanprof_scope_detach(&scope);
+    spanprof_span_end(span);
+}
+
+static void unsampled_all_by_active_parent(void)
+{
+    spanprof_span span = spanprof_span_start(NULL, "GET /cart", NULL);
+    spanprof_scope scope = spanprof_span_attach(span);
+    spanprof_scope_detach(&scope);
+    spanprof_span_end(span);
+}
+
+static void attach_detach(void)
+{
+    spanprof_scope scope = spanprof_span_attach(kept);
+    spanprof_scope_detach(&scope);
+}
+
+static void extract(void)
+{
+    spanprof_context context;
+    spanprof_context_extract(&context, "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+                             NULL);
+    __asm__ volatile("" : : "r"(&context) : "memory");
+}
+
+static void inject(void)
+{
+    char text[56];
+    spanprof_context_inject(unsampled.parent, text);
+    __asm__ volatile("" : : "r"(text) : "memory");
+}
+
+static size_t take_all(void)
+{
+    static sp_span_data *spans[QUEUE];
+    size_t count = sp_tracer_take(spans, QUEUE);
+    for (size_t i = 0; i < count; i++)
+        sp_span_data_release(spans[i]);
+    return count;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median over ROUNDS bursts. RECORDED: each operation must leave one span in the queue. */
+static void measure(const char *what, operation run, bool recorded)
+{
+    static double ns[ROUNDS];
+    for (int round = -10; round < ROUNDS; round++) {
+        uint64_t begin = sp_clock_monotonic_ns();
+        for (int i = 0; i < BURST; i++)
+            run();
+        uint64_t end = sp_clock_monotonic_ns();
+        if (round >= 0)
+            ns[round] = (double)(end - begin) / BURST;
+        if (take_all() != (recorded ? BURST : 0))
+            exit((fprintf(stderr, "bench_span: %s: spans were lost or invented\n", what), 1));
+    }
+    qsort(ns, ROUNDS, sizeof ns[0], compare);
+    printf("%-56s median %7.1f  best %7.1f ns\n", what, ns[ROUNDS / 2], ns[0]);
+}
+
+int main(void)
+{
+    spanprof_context parent;
+    spanprof_context_extract(&parent, "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00",
+                             NULL);
+    unsampled.parent = &parent;
+    sp_tracer_config config = {.queue_spans = QUEUE, .attribute_count_limit = 128, .record = true};
+    for (int marked = 0; marked < 2; marked++) {
+        config.mark_roots = marked;
+        if (sp_tracer_start(&config) != SPANPROF_OK)
+            return 1;
+        printf("%s\n",
+               marked ? "local roots marked with pyroscope.profile.id:" : "nothing marked:");
+        measure("start, end", start_end, true);
+        measure("start, attach, detach, end", start_attach_detach_end, true);
+        measure("start, attach, 2 attributes, detach, end", with_two_attributes, true);
+        sp_tracer_stop();
+    }
+    if (sp_tracer_start(&config) != SPANPROF_OK)
+        return 1;
+    printf("others:\n");
+    measure("unsampled start, end", unsampled_start_end, false);
+    measure("unsampled start, attach, detach, end (options->parent)", unsampled_all, false);
+    spanprof_scope scope = spanprof_context_attach(&parent);
+    measure("unsampled start, attach, detach, end (active parent)", unsampled_all_by_active_parent,
+            false);
+    spanprof_scope_detach(&scope);
+    kept = spanprof_span_start(NULL, "kept", NULL);
+    measure("attach, detach", attach_detach, false);
+    spanprof_span_end(kept);
+    take_all();
+    measure("traceparent extract", extract, false);
+    measure("traceparent inject", inject, false);
+    return 0;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fault/export_fixture.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include <spanprof/tracer.h>
+#include "core/buffer.h"
+#include "core/log.h"
+#include "tracer/provider.h"
+
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+static sp_buffer log_text = SP_BUFFER_INIT(1 << 20);
+
+static void capture(spanprof_log_level level, const char *line, void *user)
+{
+    (void)user;
+    pthread_mutex_lock(&log_lock);
+    sp_buffer_printf(&log_text, "%s\n", line);
+    pthread_mutex_unlock(&log_lock);
+    if (getenv("TEST_SHOW_LOG"))
+        fprintf(stderr, "[log %d] %s\n", level, line);
+}
+
+unsigned log_count(const char *text)
+{
+    unsigned count = 0;
+    pthread_mutex_lock(&log_lock);
+    for (char *line = (char *)log_text.data; line && *line;) {
+        size_t length = strcspn(line, "\n");
+        count += memmem(line, length, text, strlen(text)) != NULL;
+        line += length + (line[length] != 0);
+    }
+    pthread_mutex_unlock(&log_lock);
+    return count;
+}
+
+void log_forget(void)
+{
+    pthread_mutex_lock(&log_lock);
+    sp_buffer_deinit(&log_text);
+    pthread_mutex_unlock(&log_lock);
+}
+
+int fixture_setup(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    *state = f;
+    sp_log_configure(SPANPROF_LOG_WARN, capture, NULL);
+    log_forget();
+    f->server = server_start();
+    snprintf(f->url[0], sizeof f->url[0], "http://127.0.0.1:%u" TRACES, server_port(f->server));
+    snprintf(f->url[1], sizeof f->url[1], "http://127.0.0.1:%u" PROFILES, server_port(f->server));
+    for (int i = 0; i < 2; i++)
+        f->config.http[i] =
+            (sp_http_target){.enabled = true, .url = f->url[i], .gzip = true, .timeout_ms = 30000};
+    f->config.traces_enabled = true;
+    f->config.batch_delay_ms = 60000;
+    assert_true(sp_resource_init(&f->resource, "fault-test", NULL));
+    sp_tracer_config tracer = {.queue_spans = 2048, .attribute_count_limit = 128, .record = true};
+    assert_int_equal(sp_tracer_start(&tracer), SPANPROF_OK);
+    return 0;
+}
+
+int fixture_teardown(void **state)
+{
+    fixture *f = *state;
+    if (f->exporter)
+        fixture_stop(f, 0);
+    sp_tracer_stop();
+    server_stop(f->server);
+    sp_resource_deinit(&f->resource);
+    free(f);
+    log_forget();
+    return 0;
+}
+
+void fixture_start(fixture *f)
+{
+    spanprof_error error = {0};
+    f->exporter = sp_exporter_create(&f->config, &f->resource, &error);
+    assert_non_null(f->exporter);
+}
+
+bool submit(fixture *f, const char *text)
+{
+    sp_buffer body = SP_BUFFER_INIT(16 << 20);
+    assert_true(sp_buffer_add_string(&body, text));
+    f->submitted++;
+    return sp_exporter_submit_profiles(f->exporter, 0, &body, 1);
+}
+
+void end_spans(fixture *f, const char *name, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        spanprof_span_end(spanprof_span_start(NULL, name, NULL));
+    f->submitted++;
+}
+
+spanprof_status flush(fixture *f)
+{
+    return sp_exporter_flush(f->exporter, sp_clock_monotonic_ns() + PATIENCE_NS);
+}
+
+spanprof_status fixture_stop(fixture *f, uint64_t timeout_ns)
+{
+    spanprof_status status = sp_exporter_destroy(
+        f->exporter, sp_deadline_after(sp_clock_monotonic_ns(), timeout_ns), &f->counted);
+    f->exporter = NULL;
+    assert_int_equal(f->submitted, f->counted.requests + f->counted.dropped_queue_full +
+                                       f->counted.dropped_refused + f->counted.dropped_unreachable);
+    return status;
+}
+
+size_t gunzip(const server_request *request, char *out, size_t room)
+{
+    z_stream stream = {.next_in = request->body,
+                       .avail_in = (uInt)request->body_length,
+                       .next_out = (Bytef *)out,
+                       .avail_out = (uInt)room - 1};
+    assert_int_equal(inflateInit2(&stream, 15 + 16), Z_OK);
+    assert_int_equal(inflate(&stream, Z_FINISH), Z_STREAM_END);
+    assert_int_equal(stream.avail_in, 0);
+    inflateEnd(&stream);
+    out[stream.total_out] = 0;
+    return stream.total_out;
+}
+
+bool has_header(const server_request *request, const char *text)
+{
+    char line[512];
+    snprintf(line, sizeof line, "\r\n%s\r\n", text);
+    return strstr(request->head, line) != NULL;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a receiver answers, read in every way in which it may be read: what is shown of it is one line of printable UTF-8. */
+#include "fuzz/fuzz.h"
+
+#include "core/utf8.h"
+#include "export/internal.h"
+
+static void check_words(const char words[SP_ANSWER_WORDS])
+{
+    size_t length = strnlen(words, SP_ANSWER_WORDS);
+    FUZZ_CHECK(length < SP_ANSWER_WORDS && sp_utf8_valid(words, length));
+    for (size_t i = 0; i < length; i++)
+        FUZZ_CHECK((unsigned char)words[i] >= ' ' && words[i] != 0x7f);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
+{
+    static const char *const types[] = {"application/x-protobuf", "text/plain", NULL};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(types); i++) {
+        sp_answer answer = {.content_type = types[i], .body = data, .length = length};
+        char words[SP_ANSWER_WORDS];
+        memset(words, 'x', sizeof words);
+        sp_answer_words(words, &answer);
+        check_words(words);
+        for (int signal = SP_TRACES; signal <= SP_PROFILES; signal++) {
+            uint64_t rejected = UINT64_MAX;
+            memset(words, 'x', sizeof words);
+            sp_answer_partial(&answer, (sp_telemetry_signal)signal, &rejected, words);
+            FUZZ_CHECK(rejected <= INT64_MAX);
+            check_words(words);
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frame information: the first byte is how many functions the header promises, the second where the section is, the rest the
+ * section. Whatever it is, the table keeps the rules that the handler's lookup relies on, and the lookup finds what a slow one
+ * finds. */
+#include "fuzz/fuzz.h"
+
+#include "module/unwind_table.h"
+
+enum { HEAD = 2 };
+
+static const uint64_t START = 0x10000, SIZE = 0x100000;
+
+static void check_rows(const sp_unwind_table *table)
+{
+    FUZZ_CHECK(table->row_count >= 1);
+    FUZZ_CHECK(table->rule_count >= 1 && table->rule_count <= 65536);
+    FUZZ_CHECK(table->rules[0].cfa_kind == SP_CFA_NONE);
+    FUZZ_CHECK(table->rule_of_row[table->row_count - 1] == 0);
+    for (uint32_t i = 0; i < table->row_count; i++) {
+        FUZZ_CHECK(i == 0 || table->pcs[i - 1] < table->pcs[i]);
+        FUZZ_CHECK(table->pcs[i] <= SIZE);
+        FUZZ_CHECK(table->rule_of_row[i] < table->rule_count);
+    }
+}
+
+static void check_pages(const sp_unwind_table *table)
+{
+    for (uint32_t page = 0; page < table->page_count; page++)
+        FUZZ_CHECK(table->page_rows[page] <= table->page_rows[page + 1]);
+    FUZZ_CHECK(table->page_rows[table->page_count] <= table->row_count);
+}
+
+/* Each row's first and last offset, and what is around all. */
+static void check_lookups(const sp_unwind_table *table)
+{
+    for (uint32_t i = 0; i < table->row_count; i++) {
+        const sp_unwind_rule *rule = &table->rules[table->rule_of_row[i]];
+        FUZZ_CHECK(sp_unwind_table_find(table, table->pcs[i]) == rule);
+        if (i + 1 < table->row_count)
+            FUZZ_CHECK(sp_unwind_table_find(table, table->pcs[i + 1] - 1) == rule);
+    }
+    static const uint64_t outside[] = {0, 1, UINT32_MAX, UINT64_C(1) << 32, UINT64_MAX};
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
+        if (outside[i] < table->pcs[0] || outside[i] >= SIZE)
+            FUZZ_CHECK(sp_unwind_table_find(table, outside[i]) == table->rules);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
+{
+    if (length < HEAD)
+        return 0;
+    uint8_t *copy = malloc(length - HEAD + 1);
+    FUZZ_CHECK(copy);
+    memcpy(copy, data + HEAD, length - HEAD);
+    sp_cfi_section section = {.data = copy,
+                              .length = length - HEAD,
+                              .address = START + ((uint64_t)data[1] << 12),
+                              .header_address = START + ((uint64_t)data[1] << 12) - 0x100,
+                              .module_start = START,
+                              .module_end = START + SIZE,
+                              .fde_limit = data[0]};
+    sp_unwind_table *table = sp_unwind_table_compile(&section);
+    free(copy);
+    if (table) {
+        check_rows(table);
+        check_pages(table);
+        check_lookups(table);
+    }
+    sp_unwind_table_destroy(table);
+    return 0;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Protobuf of both signals: what looks fine takes the memory that was foretold, and what is unpacked packs to the same again. */
+#include "fuzz/fuzz.h"
+
+#include "otlp/unpack.h"
+#include "tool/input.h"
+#include "tool/wire.h"
+
+static uint64_t live_bytes;
+
+/* Each block has its size in front. */
+static void *count_alloc(void *user, size_t bytes)
+{
+    (void)user;
+    size_t *block = malloc(bytes + 16);
+    FUZZ_CHECK(block);
+    *block = bytes;
+    live_bytes += bytes;
+    return (char *)block + 16;
+}
+
+static void count_free(void *user, void *memory)
+{
+    (void)user;
+    if (!memory)
+        return;
+    size_t *block = (size_t *)(void *)((char *)memory - 16);
+    live_bytes -= *block;
+    free(block);
+}
+
+/* The estimate is what keeps a small file from taking all memory: it may be too low by some factor, not by any. */
+static void check_estimate(const sp_wire_report *report, const ProtobufCMessageDescriptor *type,
+                           const uint8_t *data, size_t length)
+{
+    ProtobufCAllocator allocator = {.alloc = count_alloc, .free = count_free};
+    ProtobufCMessage *message = protobuf_c_message_unpack(type, &allocator, length, data);
+    FUZZ_CHECK(live_bytes <= report->memory_bytes + 4 * length);
+    if (message)
+        protobuf_c_message_free_unpacked(message, &allocator);
+    FUZZ_CHECK(live_bytes == 0);
+}
+
+static uint8_t *pack(const ProtobufCMessage *message, size_t *length)
+{
+    *length = protobuf_c_message_get_packed_size(message);
+    uint8_t *bytes = malloc(*length ? *length : 1);
+    FUZZ_CHECK(bytes && protobuf_c_message_pack(message, bytes) == *length);
+    return bytes;
+}
+
+static void check_unpacked(const ProtobufCMessageDescriptor *type, ProtobufCMessage *message)
+{
+    size_t first_length, second_length;
+    uint8_t *first = pack(message, &first_length);
+    ProtobufCMessage *again = sp_otlp_unpack(type, first, first_length);
+    FUZZ_CHECK(again);
+    uint8_t *second = pack(again, &second_length);
+    FUZZ_CHECK(first_length == second_length && memcmp(first, second, first_length) == 0);
+    free(first);
+    free(second);
+    protobuf_c_message_free_unpacked(again, NULL);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
+{
+    for (int signal = SP_SIGNAL_TRACES; signal <= SP_SIGNAL_PROFILES; signal++) {
+        const ProtobufCMessageDescriptor *type = sp_signal_descriptor((sp_signal)signal);
+        sp_wire_report report = sp_wire_look(type, data, 0, SP_WIRE_TO_THE_END, length);
+        FUZZ_CHECK(report.position <= length);
+        FUZZ_CHECK(report.result != SP_WIRE_BAD || report.problem);
+        if (report.result == SP_WIRE_FINE)
+            check_estimate(&report, type, data, length);
+        ProtobufCMessage *message = sp_otlp_unpack(type, data, length);
+        if (!message)
+            continue;
+        check_unpacked(type, message);
+        protobuf_c_message_free_unpacked(message, NULL);
+    }
+    return 0;
+}

@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the corpus of the fuzz targets anew: where libFuzzer begins. Inputs that once broke something are in the same folders
+under names that begin with `was-`; they are left alone. Needs gcc and objcopy for the ELF file and its frame information."""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "unit" / "tool"))
+import otlp
+
+TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+
+TEXTS = {
+    "traceparent": {
+        "plain": f"00-{TRACE}-{SPAN}-01",
+        "blanks": f" \t00-{TRACE}-{SPAN}-03 ",
+        "later-version": f"cc-{TRACE}-{SPAN}-01-what-the-future-will-be-like",
+        "version-ff": f"ff-{TRACE}-{SPAN}-01",
+        "zero-trace": f"00-{'0' * 32}-{SPAN}-00",
+        "upper-case": f"00-{TRACE.upper()}-{SPAN}-00",
+    },
+    "headers": {
+        "two": "api-key=secret,x-tenant=shop",
+        "encoded": "Authorization=Bearer%20abc%3D%3D , empty=\nno access for abc==, which is Bearer abc==",
+        "injection": "a=b%0d%0aContent-Length: 0,%0a=c,key",
+        "own": "content-type=text/plain,Expect=100-continue,ok=1",
+    },
+    "resource": {
+        "two": "service.name=shop,deployment.environment.name=prod",
+        "encoded": " service.version = 1.0%2C2 ,city=Z%C3%BCrich,,",
+        "broken": "a=%zz,b=%ff,c",
+        "ours": "telemetry.sdk.name=other,service.name=,process.pid=1",
+    },
+    "endpoint": {
+        "base": "http://localhost:4318",
+        "path": "https://collector.example/otlp/?key=secret#part",
+        "secret": "https://user:p@ss@[::1]:443/x@y",
+        "at-in-query": "http://host/v1?mail=me@SECRET",
+        "no-scheme": "localhost:4318",
+        "bad-port": "http://host:99999/",
+    },
+    "retry_after": {
+        "seconds": "120",
+        "large": "99999999999999999999",
+        "date": "Wed, 15 Nov 2023 08:00:00 GMT",
+        "before-1970": "Thu, 01 Jan 1960 00:00:00 GMT",
+        "past": "Sunday, 06-Nov-94 08:49:37 GMT",
+        "neither": "soon",
+    },
+    "demangle": {
+        "cpp": "_ZN2ns1fIiEEvPc",
+        "cpp-lambda": "_ZZ4mainENKUlvE_clEv.isra.0",
+        "cpp-thunk": "_ZThn16_NSt7__cxx1118basic_stringstreamIcSt11char_traitsIcESaIcEED1Ev",
+        "rust-legacy": "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE",
+        "rust-v0": "_RNvMs0_NtCs1234_5crate3fooINtB5_3BarmE3baz",
+        "rust-punycode": "_RNvC5crateu8gdel_5qa",
+        "c": "memcpy",
+    },
+}
+
+
+def varint(number):
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes(out + bytes([number]))
+
+
+def field(number, content):
+    if isinstance(content, int):
+        return varint(number << 3) + varint(content)
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def golden(name):
+    """The bytes that tests/golden/NAME writes down."""
+    text = (HERE.parent / "golden" / name).read_text()
+    return bytes.fromhex(re.sub(r"#.*", "", text))
+
+
+def answers():
+    partial = field(1, 3) + field(2, b"3 were too old")
+    return {"partial": field(1, partial), "status": field(1, 8) + field(2, "over the limit: 5 ü".encode()),
+            "status-details": field(1, 3) + field(2, b"bad") + field(3, field(1, b"type") + field(2, b"value")),
+            "text": b"404 page not found\n", "html": b"<html>\r\n<b>502</b> \xff\x01"}
+
+
+def files():
+    """What the command reads: both signals, JSON and protobuf, bare and framed, one and several."""
+    traces, profiles = golden("traces.hex"), golden("profiles.hex")
+    json_traces = (HERE.parent / "golden" / "traces.json").read_bytes()
+    json_profiles = (HERE.parent / "golden" / "profiles.json").read_bytes()
+    shop = json.dumps(otlp.traces(), separators=(",", ":")).encode()
+    cycle = json.dumps(otlp.traces([otlp.span(TRACE, "00000000000000a1", "a", 0, 9, "00000000000000a2"),
+                                    otlp.span(TRACE, "00000000000000a2", "b", 1, 5, "00000000000000a1")])).encode()
+    wire = {"traces.pb": traces, "profiles.pb": profiles}
+    text = {"traces.json": json_traces, "profiles.json": json_profiles, "shop.json": shop, "cycle.json": cycle}
+    both = {"framed.pb": varint(len(traces)) + traces + varint(len(traces)) + traces,
+            "two.jsonl": shop + b"\n" + json_profiles, "collapsed": b"main;work;leaf 12\n"}
+    return wire, text, {**wire, **text, **both}
+
+
+SOURCE = """
+__attribute__((weak)) int hook(int x) { return x; }
+static __attribute__((noinline)) int inner(int x) { return hook(x) + 1; }
+int outer(int n) { volatile char room[n]; room[0] = 1; return inner(room[0]) * 2; }
+"""
+
+
+def elf():
+    with tempfile.TemporaryDirectory() as folder:
+        run = lambda *words: subprocess.run(words, cwd=folder, check=True)
+        pathlib.Path(folder, "a.c").write_text(SOURCE)
+        run("gcc", "-O1", "-fno-omit-frame-pointer", "-shared", "-fPIC", "-nostdlib", "-Wl,--build-id=none,-z,noseparate-code,-z,norelro",
+            "-o", "a.so", "a.c")
+        run("objcopy", "--remove-section=.comment", "a.so")
+        run("objcopy", "-O", "binary", "--only-section=.eh_frame", "a.so", "frames")
+        run("strip", "-o", "stripped.so", "a.so")
+        read = lambda name: pathlib.Path(folder, name).read_bytes()
+        return {"symtab.so": read("a.so"), "dynsym.so": read("stripped.so")}, read("frames")
+
+
+def entry(content):
+    """One entry of .eh_frame: CIE or FDE without its length, which is put before it."""
+    content += bytes(-len(content) % 4)
+    return len(content).to_bytes(4, "little") + content
+
+
+def frames(compiled):
+    """Head of two bytes (functions promised; where the section is, in pages behind 0x10000), then the section."""
+    cie = entry(bytes(4) + b"\x01zRS\0\x01\x78\x10\x01\x03\x0c\x07\x08\x90\x01")
+    fde = entry((len(cie) + 4).to_bytes(4, "little") + (0x10100).to_bytes(4, "little") + (0x40).to_bytes(4, "little") + b"\0"
+                + bytes.fromhex("410e1086024 30d066c0c0708c6".replace(" ", "")))
+    expression = entry((len(cie) + len(fde) + 4).to_bytes(4, "little") + (0x10200).to_bytes(4, "little") + b"\x20\0\0\0\0"
+                       + bytes.fromhex("0f03770806" "0a410e200b"))
+    return {"compiled": b"\0\x02" + compiled, "written": b"\x02\x08" + cie + fde + expression, "limit": b"\x01\x08" + cie + fde}
+
+
+def write(target, inputs):
+    folder = HERE / "corpus" / target
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.iterdir():
+        if not old.name.startswith("was-"):
+            old.unlink()
+    for name, content in inputs.items():
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def main():
+    for target, inputs in TEXTS.items():
+        write(target, inputs)
+    write("answer", answers())
+    wire, text, every = files()
+    write("wire", wire)
+    write("json", text)
+    write("input", every)
+    images, compiled = elf()
+    write("elf", images)
+    write("unwind", frames(compiled))
+
+
+main()

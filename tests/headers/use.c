@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every macro and initialiser of the headers in plain C11; compiled, never run. */
+#include <spanprof/spanprof.h>
+
+_Static_assert(sizeof(spanprof_context) == 64, "the contract says 64 bytes");
+_Static_assert(sizeof(spanprof_span) == 16, "the contract says 16 bytes");
+
+int use(int early);
+
+int use(int early)
+{
+    spanprof_options options = SPANPROF_OPTIONS_INIT;
+    spanprof_span_options span_options = SPANPROF_SPAN_OPTIONS_INIT;
+    spanprof_stats stats = SPANPROF_STATS_INIT;
+    spanprof_error error;
+    if (spanprof_start(&options, &error) != SPANPROF_OK)
+        return error.status;
+    spanprof_span_end(spanprof_span_start(NULL, "explicit", &span_options));
+    SPANPROF_SPAN("outer") {
+        SPANPROF_SPAN("inner") {
+            if (early)
+                break;
+        }
+        if (early)
+            return 1;
+    }
+    spanprof_stats_get(&stats);
+    return spanprof_stop(0);
+}

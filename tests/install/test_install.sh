@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# test_install.sh cmake|pkgconfig BUILD COMPILER LIBDIR [FLAG…]: install what is in BUILD into a temporary prefix, move that
+# (an installed tree may be moved), and build and run the program in consumer/ against the shared and the static library.
+set -euo pipefail
+way=$1 build=$2 compiler=$3 libdir=$4
+shift 4
+flags=("$@")
+here=$(cd "$(dirname "$0")" && pwd)
+
+if [[ ! -w $build ]]; then
+    echo "skipped: installing writes a list of files into $build, where $(id -un) may not write"
+    exit 77
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cmake --install "$build" --prefix "$work/first" >"$work/install.log" || { cat "$work/install.log"; exit 1; }
+mv "$work/first" "$work/prefix"
+lib=$work/prefix/$libdir
+
+# A statically linked program has to show the thread record to outside readers; a shared one finds it in the library.
+run() {
+    local kind=$1 program=$2
+    echo "$way, $kind:"
+    LD_LIBRARY_PATH=$lib "$program"
+    case $kind in
+    shared) readelf -d "$program" | grep -q 'NEEDED.*libspanprof.so.0' ;;
+    static)
+        ! readelf -d "$program" | grep -q 'NEEDED.*libspanprof'
+        nm -D --defined-only "$program" | grep -q ' otel_thread_ctx_v1$'
+        ;;
+    esac || { echo "$program is not linked as it should be"; exit 1; }
+}
+
+build_with_cmake() {
+    # Words of the flags are one argument of cmake on purpose.
+    cmake -S "$here/consumer" -B "$work/out" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_C_COMPILER="$compiler" \
+        -DCMAKE_C_FLAGS="${flags[*]}" >"$work/log" 2>&1 &&
+        cmake --build "$work/out" >>"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+    run shared "$work/out/consumer_shared"
+    run static "$work/out/consumer_static"
+}
+
+build_with_pkgconfig() {
+    export PKG_CONFIG_PATH=$lib/pkgconfig
+    local cflags libs static_libs
+    read -ra cflags < <(pkg-config --cflags spanprof)
+    read -ra libs < <(pkg-config --libs spanprof)
+    read -ra static_libs < <(pkg-config --static --libs spanprof | sed 's/-lspanprof/-l:libspanprof.a/')
+    "$compiler" -std=c11 "${flags[@]}" "${cflags[@]}" "$here/consumer/main.c" -o "$work/shared" "${libs[@]}"
+    "$compiler" -std=c11 "${flags[@]}" "${cflags[@]}" "$here/consumer/main.c" -o "$work/static" "${static_libs[@]}"
+    run shared "$work/shared"
+    run static "$work/static"
+}
+
+build_with_"$way"

@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A shop sends to an OpenTelemetry Collector; what that wrote down has to join: each link of each profile leads to a span of the
+traces pipeline.
+
+usage: collector_test.py SHOP
+Exits 77 when the Collector cannot be built (see collector/build.sh).
+"""
+import collections
+import http.client
+import json
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from otlp_decode import decode
+from shop import Program, Shop
+
+SHOP = sys.argv.pop(1)
+HERE = pathlib.Path(__file__).resolve().parent
+REQUESTS = 400
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class Collector(Program):
+    """It writes traces.jsonl and profiles.jsonl into FOLDER."""
+    binary = None
+
+    def __init__(self, folder):
+        self.files = [folder / "traces.jsonl", folder / "profiles.jsonl"]
+        self.port = free_port()
+        super().__init__([self.binary, "--feature-gates=service.profilesSupport", f"--config={HERE}/collector/config.yaml"],
+                         folder / "collector.log", {"PORT": str(self.port), "FOLDER": str(folder)})
+        self.wait_for("Everything is ready")
+
+    def errors(self):
+        """Lines of its log that are worse than a warning, or are no log lines at all."""
+        errors = []
+        for line in self.text().splitlines():
+            try:
+                fine = json.loads(line)["level"] in ("debug", "info", "warn")
+            except (ValueError, KeyError):
+                fine = False
+            if not fine:
+                errors.append(line)
+        return errors
+
+
+def by_id(spans):
+    return {(span["trace_id"], span["span_id"]): span for span in spans}
+
+
+def links_of(profile):
+    return {(stack["trace_id"], stack["span_id"]) for stack in profile["stacks"]} - {("", "")}
+
+
+class Delivery:
+    """One recording that went to files and to a Collector; the subclasses say how."""
+    maxDiff = 4000
+    environment = {}
+
+    @classmethod
+    def setUpClass(cls):
+        holder = tempfile.TemporaryDirectory(prefix="spanprof-peer-")
+        cls.addClassCleanup(holder.cleanup)
+        cls.folder = pathlib.Path(holder.name)
+        with Collector(cls.folder) as collector:
+            environment = {"SPANPROF_EXPORTER": "otlp,file", "SPANPROF_FILE": str(cls.folder / "shop"),
+                           "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{collector.port}",
+                           "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=peer", "SPANPROF_CPU_HZ": "1000",
+                           "SPANPROF_WINDOW_MS": "1000", **cls.environment}
+            with Shop(SHOP, cls.folder / "shop.log", environment) as shop:
+                shop.visit(REQUESTS)
+                shop.stop()
+            collector.stop()
+            cls.errors, cls.complaints = collector.errors(), shop.complaints()
+        cls.got = decode(collector.files)
+        cls.spans = by_id(cls.got["spans"])
+        cls.own_files = [cls.folder / "shop.traces.jsonl", cls.folder / "shop.profiles.jsonl"]
+
+    def test_nobody_complained(self):
+        self.assertEqual((self.errors, self.complaints), ([], []))
+
+    def test_every_link_leads_to_a_span_that_overlaps_its_profile(self):
+        profiles = self.got["profiles"]
+        self.assertGreater(len(profiles), 1, "several windows")
+        self.assertGreater(len(set().union(*map(links_of, profiles))), 20, "links")
+        for profile in profiles:
+            begin, end = profile["time_unix_nano"], profile["time_unix_nano"] + profile["duration_nano"]
+            for link in links_of(profile):
+                self.assertIn(link, self.spans)
+                span = self.spans[link]
+                self.assertLessEqual(span["start_time_unix_nano"], end, f"{link} begins after its profile")
+                self.assertGreaterEqual(span["end_time_unix_nano"], begin, f"{link} ended before its profile")
+
+    def test_functions_are_linked_to_the_spans_that_ran_them(self):
+        names = collections.defaultdict(set)
+        for profile in self.got["profiles"]:
+            for stack in profile["stacks"]:
+                if stack["span_id"]:
+                    names[self.root_name(stack["trace_id"], stack["span_id"])].update(stack["frames"])
+        for frame in ("append_row_to_report", "report_render", "answer_report"):
+            self.assertIn(frame, names["GET /report"])
+            self.assertEqual([name for name, frames in names.items() if frame in frames], ["GET /report"])
+
+    def root_name(self, trace_id, span_id):
+        span = self.spans[trace_id, span_id]
+        while span["parent_span_id"]:
+            span = self.spans[trace_id, span["parent_span_id"]]
+        return span["name"]
+
+    def test_traces_and_profiles_have_the_same_resource(self):
+        resources = [item["resource"] for kind in self.got.values() for item in kind]
+        for resource in resources:
+            self.assertEqual(resource, resources[0])
+        self.assertEqual(resources[0]["service.name"], "shop")
+        self.assertEqual(resources[0]["deployment.environment.name"], "peer")
+        self.assertRegex(resources[0]["service.instance.id"], "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+
+    def test_spans_are_those_of_the_file(self):
+        self.assertEqual(len(self.got["spans"]), len(self.spans), "a span was delivered twice")
+        self.assertEqual(self.spans, by_id(decode(self.own_files)["spans"]))
+
+
+class Defaults(Delivery, unittest.TestCase):
+    """Over the network samples link to local roots, and a root tells by an attribute that it can be asked for."""
+
+    def test_links_are_local_roots_that_say_so(self):
+        for profile in self.got["profiles"]:
+            for link in links_of(profile):
+                self.assertEqual(self.spans[link]["parent_span_id"], "")
+                self.assertEqual(self.spans[link]["attributes"].get("pyroscope.profile.id"), link[1])
+
+
+class PlainInnermost(Delivery, unittest.TestCase):
+    environment = {"OTEL_EXPORTER_OTLP_COMPRESSION": "none", "SPANPROF_LINK_SCOPE": "innermost",
+                   "SPANPROF_THREAD_ATTRIBUTES": "1"}
+
+    def test_profiles_are_those_of_the_file(self):
+        def without_id(profiles):
+            """Each way out builds profiles of its own, so that they have ids of their own."""
+            return [{**profile, "profile_id": ""} for profile in sorted(profiles, key=lambda item: item["time_unix_nano"])]
+        self.assertEqual(without_id(self.got["profiles"]), without_id(decode(self.own_files)["profiles"]))
+
+    def test_file_lines_are_requests_that_a_collector_takes(self):
+        folder = self.folder / "posted"
+        folder.mkdir()
+        with Collector(folder) as collector:
+            for path, file in zip(("/v1/traces", "/v1development/profiles"), self.own_files):
+                for line in file.read_bytes().splitlines():
+                    connection = http.client.HTTPConnection("127.0.0.1", collector.port, timeout=20)
+                    connection.request("POST", path, line, {"Content-Type": "application/json"})
+                    answer = connection.getresponse()
+                    self.assertEqual((answer.status, json.loads(answer.read()).get("partialSuccess", {})), (200, {}), path)
+                    connection.close()
+            collector.stop()
+            self.assertEqual(collector.errors(), [])
+        self.assertEqual(decode(collector.files), decode(self.own_files))
+
+
+def main():
+    built = subprocess.run([HERE / "collector" / "build.sh"], stdout=subprocess.PIPE, text=True)
+    if built.returncode:
+        sys.exit(built.returncode)
+    Collector.binary = built.stdout.strip()
+    unittest.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What broke other profilers, and early versions of this one: each a program in small. Real signals. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <spanprof/spanprof.h>
+
+#define SECOND UINT64_C(1000000000)
+
+static const char *program;
+
+static void start(uint32_t hz)
+{
+    spanprof_options options = SPANPROF_OPTIONS_INIT;
+    options.exporter = "none";
+    options.cpu_hz = hz;
+    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+}
+
+static spanprof_stats stop(void)
+{
+    spanprof_stats stats = SPANPROF_STATS_INIT;
+    assert_int_equal(spanprof_stop(10 * SECOND), SPANPROF_OK);
+    spanprof_stats_get(&stats);
+    assert_int_equal(stats.ticks, stats.samples_linked + stats.samples_none +
+                                      stats.samples_unknown + stats.dropped_samples_ring_full +
+                                      stats.dropped_samples_memory +
+                                      stats.dropped_samples_small_stack);
+    return stats;
+}
+
+static void burn(double seconds)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    double end = (double)now.tv_sec + (double)now.tv_nsec / 1e9 + seconds;
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while ((double)now.tv_sec + (double)now.tv_nsec / 1e9 < end);
+}
+
+/* The timer's missed periods come with the first tick after the block, under another span: they must not be put on that one. */
+static void ticks_missed_while_blocked_are_residual_not_the_next_spans(void **state)
+{
+    (void)state;
+    sigset_t all, before;
+    sigfillset(&all);
+    start(1000);
+    SPANPROF_SPAN("blocked") {
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        burn(0.4);
+    }
+    SPANPROF_SPAN("next") {
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        burn(0.1);
+    }
+    spanprof_stats stats = stop();
+    assert_in_range(stats.weights, 50, 250); /* of 500 */
+    assert_in_range(stats.residual_ns, SECOND / 4, SECOND);
+}
+
+/* For the handler on the stack and the kernel's frame of a tick, but not for the tick. The sanitizer's clock_gettime takes its share. */
+#if defined(__SANITIZE_ADDRESS__)
+enum { ROOM = 6144 };
+#else
+enum { ROOM = 4096 };
+#endif
+
+static void burn_on_small_stack(int signal)
+{
+    (void)signal;
+    burn(0.2);
+}
+
+/* The kernel's frame fits onto the host's alternate stack, and a walk does not. */
+static void tick_on_a_signal_stack_too_small_is_dropped(void **state)
+{
+    (void)state;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), size = getauxval(AT_MINSIGSTKSZ) + ROOM;
+    size_t pages = (size + page - 1) / page * page;
+    char *memory =
+        mmap(NULL, pages + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(memory, page, PROT_NONE); /* whoever writes below the stack ends here */
+    stack_t stack = {.ss_sp = memory + page, .ss_size = size}, none = {.ss_flags = SS_DISABLE};
+    assert_int_equal(sigaltstack(&stack, NULL), 0);
+    struct sigaction action = {.sa_handler = burn_on_small_stack, .sa_flags = SA_ONSTACK};
+    sigaction(SIGUSR2, &action, NULL);
+    start(1000);
+    SPANPROF_SPAN("small")
+        raise(SIGUSR2);
+    spanprof_stats stats = stop();
+    sigaltstack(&none, NULL);
+    munmap(memory, pages + page);
+    assert_true(stats.dropped_samples_small_stack > 0);
+}
+
+static void *attach_and_end(void *scope)
+{
+    spanprof_context context = {.trace_flags = SPANPROF_TRACE_FLAG_SAMPLED};
+    memset(context.trace_id, 1, sizeof context.trace_id);
+    memset(context.span_id, 1, sizeof context.span_id);
+    *(spanprof_scope *)scope = spanprof_context_attach(&context);
+    return NULL;
+}
+
+static void *burn_in_span(void *scope)
+{
+    usleep(300000); /* the slot of the thread before is free by now */
+    SPANPROF_SPAN("later") {
+        spanprof_scope_detach(scope);
+        burn(0.2);
+    }
+    return NULL;
+}
+
+static void scope_of_a_thread_that_ended_reaches_nobody(void **state)
+{
+    (void)state;
+    spanprof_scope scope;
+    pthread_t first, second;
+    start(1000);
+    pthread_create(&first, NULL, attach_and_end, &scope);
+    pthread_join(first, NULL);
+    pthread_create(&second, NULL, burn_in_span, &scope);
+    pthread_join(second, NULL);
+    spanprof_stats stats = stop();
+    assert_int_equal(stats.samples_unknown, 0);
+    assert_true(stats.samples_linked > 0);
+}
+
+static void *burn_briefly(void *unused)
+{
+    (void)unused;
+    burn(0.03);
+    return NULL;
+}
+
+/* Threads that are gone before a scan sees them: no sample stands for them, and the books say so. */
+static void cpu_time_of_threads_never_found_is_residual(void **state)
+{
+    (void)state;
+    start(100);
+    for (int i = 0; i < 20; i++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, burn_briefly, NULL);
+        pthread_join(thread, NULL);
+    }
+    spanprof_stats stats = stop();
+    double accounted = (double)stats.weights / 100 + (double)stats.residual_ns / 1e9;
+    assert_true(accounted > 0.6 * 0.9 && accounted < 0.6 * 1.5);
+}
+
+static void *end_last(void *unused)
+{
+    (void)unused;
+    usleep(200000);
+    return NULL;
+}
+
+/* main ends by pthread_exit, then the last worker returns: the process must end, with 0. */
+static int run_until_the_last_thread(void)
+{
+    pthread_t thread;
+    start(99);
+    pthread_create(&thread, NULL, end_last, NULL);
+    pthread_detach(thread);
+    pthread_exit(NULL);
+}
+
+static void process_ends_with_its_last_thread(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        execl(program, program, "last thread", NULL);
+        _exit(127);
+    }
+    int status = 0;
+    for (int i = 0; i < 200 && waitpid(child, &status, WNOHANG) == 0; i++)
+        usleep(100000);
+    if (kill(child, SIGKILL) == 0 && waitpid(child, &status, 0) == child)
+        fail_msg("it still ran after 20 s");
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        return run_until_the_last_thread();
+#if defined(__SANITIZE_THREAD__)
+    puts("SKIPPED: TSan delivers signals late");
+    return 77;
+#endif
+    program = argv[0];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ticks_missed_while_blocked_are_residual_not_the_next_spans),
+        cmocka_unit_test(tick_on_a_signal_stack_too_small_is_dropped),
+        cmocka_unit_test(scope_of_a_thread_that_ended_reaches_nobody),
+        cmocka_unit_test(cpu_time_of_threads_never_found_is_residual),
+        cmocka_unit_test(process_ends_with_its_last_thread),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

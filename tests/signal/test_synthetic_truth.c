@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The join under ThreadSanitizer: real rings, collector, builder and file, but ticks that the threads take themselves, so that the number
+ * of samples under each span is known exactly. Each thread counts what it did; the file must say the same. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <spanprof/spanprof.h>
+#include "proto/profiles.pb-c.h"
+#include "sampler/sampler.h"
+#include "sdk/synthetic.h"
+
+enum { THREADS = 8, ROUNDS = 3000 };
+
+/* Ticks by the thread whose span they must link to, and ticks that must link to none. */
+static uint64_t expected[THREADS], expected_none[THREADS];
+
+static spanprof_span start_span(int thread, bool sampled)
+{
+    spanprof_context parent = {.remote = 1, .trace_flags = sampled};
+    memset(parent.trace_id, 0x10 + thread, sizeof parent.trace_id);
+    memset(parent.span_id, 1, sizeof parent.span_id);
+    spanprof_span_options options = SPANPROF_SPAN_OPTIONS_INIT;
+    options.parent = &parent;
+    return spanprof_span_start(NULL, "synthetic", &options);
+}
+
+static void tick(uint64_t *counter, uint32_t periods)
+{
+    sp_sampler_tick_here(periods);
+    *counter += periods;
+}
+
+static void *work(void *argument)
+{
+    int thread = (int)(intptr_t)argument;
+    spanprof_scope first = spanprof_context_attach(NULL); /* registers the thread */
+    spanprof_scope_detach(&first);
+    for (int round = 0; round < ROUNDS; round++) {
+        spanprof_span span = start_span(thread, true), unsampled = start_span(thread, false);
+        spanprof_scope outer = spanprof_span_attach(span);
+        tick(&expected[thread], 1 + (uint32_t)round % 3);
+        spanprof_scope inner = spanprof_span_attach(unsampled);
+        tick(&expected_none[thread], 1);
+        if (round % 2)
+            spanprof_scope_detach(&outer);
+        spanprof_scope_detach(&inner);
+        tick(round % 2 ? &expected_none[thread] : &expected[thread], 1);
+        spanprof_scope_detach(&outer);
+        spanprof_span_end(span);
+        spanprof_span_end(unsampled);
+        tick(&expected_none[thread], 2);
+        if (round % 100 == 0)
+            usleep(30000); /* rings are finite, and nothing here waits for the collector */
+    }
+    return NULL;
+}
+
+static uint8_t *read_file(const char *path, size_t *length)
+{
+    int fd = open(path, O_RDONLY);
+    struct stat status;
+    assert_true(fd >= 0 && fstat(fd, &status) == 0);
+    uint8_t *data = malloc((size_t)status.st_size);
+    assert_int_equal(read(fd, data, (size_t)status.st_size), status.st_size);
+    close(fd);
+    *length = (size_t)status.st_size;
+    return data;
+}
+
+static size_t read_varint(const uint8_t **at)
+{
+    size_t value = 0;
+    for (int shift = 0;; shift += 7) {
+        uint8_t byte = *(*at)++;
+        value |= (size_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            return value;
+    }
+}
+
+static void add_profiles(const Sp__Profiles__ProfilesData *data, uint64_t *found, uint64_t *none)
+{
+    const Sp__Profiles__Profile *profile =
+        data->resource_profiles[0]->scope_profiles[0]->profiles[0];
+    for (size_t i = 0; i < profile->n_samples; i++) {
+        const Sp__Profiles__Sample *sample = profile->samples[i];
+        const Sp__Profiles__Link *link = data->dictionary->link_table[sample->link_index];
+        if (sample->link_index == 0) {
+            *none += (uint64_t)sample->values[0];
+            continue;
+        }
+        assert_int_equal(link->trace_id.len, 16);
+        assert_in_range(link->trace_id.data[0], 0x10, 0x10 + THREADS - 1);
+        found[link->trace_id.data[0] - 0x10] += (uint64_t)sample->values[0];
+    }
+}
+
+static void synthetic_ticks_link_to_the_span_they_fell_in(void **state)
+{
+    (void)state;
+    char directory[] = "/tmp/spanprof-synthetic-XXXXXX", prefix[64], path[96];
+    assert_non_null(mkdtemp(directory));
+    snprintf(prefix, sizeof prefix, "%s/p", directory);
+    spanprof_options options = SPANPROF_OPTIONS_INIT;
+    options.exporter = "file";
+    options.file = prefix;
+    options.file_format = "proto";
+    options.window_ms = 500;
+    options.cpu_hz = 10000; /* makes the rings large */
+    sp_sdk_use_synthetic_ticks();
+    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, work, (void *)(intptr_t)i);
+    uint64_t expected_all_none = 0;
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        expected_all_none += expected_none[i];
+    }
+    assert_int_equal(spanprof_stop(UINT64_C(60000000000)), SPANPROF_OK);
+    spanprof_stats stats = SPANPROF_STATS_INIT;
+    spanprof_stats_get(&stats);
+    assert_int_equal(stats.dropped_samples_ring_full, 0);
+    assert_int_equal(stats.samples_unknown, 0);
+    assert_int_equal(stats.dropped_samples_memory, 0);
+    assert_int_equal(stats.dropped_exports_queue_full + stats.dropped_exports_refused, 0);
+    assert_int_equal(stats.exported_samples, stats.ticks);
+    assert_int_equal(stats.ticks, (uint64_t)THREADS * ROUNDS * 4);
+
+    snprintf(path, sizeof path, "%s.profiles.binpb", prefix);
+    size_t length;
+    uint8_t *file = read_file(path, &length);
+    uint64_t found[THREADS] = {0}, none = 0;
+    for (const uint8_t *at = file; at < file + length;) {
+        size_t size = read_varint(&at);
+        Sp__Profiles__ProfilesData *data = sp__profiles__profiles_data__unpack(NULL, size, at);
+        assert_non_null(data);
+        add_profiles(data, found, &none);
+        sp__profiles__profiles_data__free_unpacked(data, NULL);
+        at += size;
+    }
+    free(file);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(found[i], expected[i]);
+    assert_int_equal(none, expected_all_none);
+    unlink(path);
+    snprintf(path, sizeof path, "%s.traces.binpb", prefix);
+    unlink(path);
+    rmdir(directory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(synthetic_ticks_link_to_the_span_they_fell_in),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

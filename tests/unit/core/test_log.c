@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "core/log.h"
+
+static char last[1200];
+static int lines;
+
+static void keep(spanprof_log_level level, const char *line, void *user)
+{
+    (void)level;
+    assert_ptr_equal(user, &lines);
+    lines++;
+    snprintf(last, sizeof last, "%s", line);
+}
+
+static void log_level_decides_what_is_said(void **state)
+{
+    (void)state;
+    lines = 0;
+    sp_log_configure(SPANPROF_LOG_DEFAULT, keep, &lines);
+    sp_log_info("test", "not this");
+    assert_int_equal(lines, 0);
+    sp_log_warn("test", "attempt %d", 2);
+    assert_string_equal(last, "test: attempt 2");
+    sp_log_configure(SPANPROF_LOG_OFF, keep, &lines);
+    sp_log_error("test", "nor this");
+    assert_int_equal(lines, 1);
+    sp_log_configure(SPANPROF_LOG_DEBUG, keep, &lines);
+    sp_log_debug("test", "but this");
+    assert_int_equal(lines, 2);
+}
+
+static void log_long_message_is_cut(void **state)
+{
+    (void)state;
+    char text[5000];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = 0;
+    sp_log_configure(SPANPROF_LOG_WARN, keep, &lines);
+    sp_log_warn("test", "%s", text);
+    assert_true(strlen(last) < 1100);
+    assert_memory_equal(last, "test: xxx", 9);
+}
+
+/* Standard error gets one line, with its newline also when it was cut. */
+static void log_without_sink_goes_to_standard_error(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    int saved = dup(STDERR_FILENO);
+    dup2(ends[1], STDERR_FILENO);
+    char text[2000];
+    memset(text, 'y', sizeof text - 1);
+    text[sizeof text - 1] = 0;
+    sp_log_configure(SPANPROF_LOG_WARN, NULL, NULL);
+    sp_log_error("test", "%s", text);
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    close(ends[1]);
+    char got[4000];
+    ssize_t length = read(ends[0], got, sizeof got);
+    close(ends[0]);
+    assert_true(length > 1000);
+    assert_memory_equal(got, "spanprof: error: test: yyy", 26);
+    assert_ptr_equal(memchr(got, '\n', (size_t)length), got + length - 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(log_level_decides_what_is_said),
+        cmocka_unit_test(log_long_message_is_cut),
+        cmocka_unit_test(log_without_sink_goes_to_standard_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <dlfcn.h>
+#include <gnu/libc-version.h>
+#include <limits.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <pthread.h>
+#include <sys/auxv.h>
+#include <cmocka.h>
+
+#include "module/module.h"
+#include "module/unwind_table.h"
+
+static sp_modules *modules;
+static _Atomic(const sp_generation *) hazard;
+
+static const sp_module *module_of(const void *address)
+{
+    const sp_generation *generation = sp_generation_enter(modules, &hazard);
+    const sp_module *module = sp_generation_find(generation, (uint64_t)(uintptr_t)address);
+    sp_generation_leave(&hazard);
+    return module;
+}
+
+/* An address in libc itself: sanitizers have functions of their own in place of the better known ones. */
+static const void *in_libc(void)
+{
+    return (const void *)(uintptr_t)gnu_get_libc_version;
+}
+
+static void modules_created_list_executable_libc_and_vdso(void **state)
+{
+    (void)state;
+    char path[PATH_MAX] = "";
+    assert_true(readlink("/proc/self/exe", path, sizeof path - 1) > 0);
+    const sp_module *own = module_of((const void *)(uintptr_t)module_of);
+    assert_non_null(own);
+    assert_string_equal(own->path, path);
+    assert_non_null(own->table);
+    const sp_module *libc = module_of(in_libc());
+    assert_non_null(libc);
+    assert_non_null(strstr(libc->path, "/libc.so"));
+    assert_true(libc->build_id_length >= 16);
+    assert_true(libc->table->row_count > 1000);
+    assert_true(libc->start >= libc->bias);
+    const void *vdso = (const void *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
+    if (vdso) {
+        assert_non_null(module_of(vdso));
+        assert_string_equal(module_of(vdso)->path, "[vdso]");
+        assert_non_null(module_of(vdso)->table);
+    }
+}
+
+static void generation_is_sorted_without_overlaps(void **state)
+{
+    (void)state;
+    const sp_generation *generation = sp_generation_enter(modules, &hazard);
+    assert_true(generation->module_count >= 3);
+    for (uint32_t i = 0; i < generation->module_count; i++) {
+        const sp_module *module = generation->modules[i];
+        assert_true(module->start < module->end);
+        assert_true(i == 0 || generation->modules[i - 1]->end <= module->start);
+        assert_ptr_equal(sp_generation_find(generation, module->start), module);
+        assert_ptr_equal(sp_generation_find(generation, module->end - 1), module);
+    }
+    assert_null(sp_generation_find(generation, 0));
+    assert_null(sp_generation_find(generation, UINT64_MAX));
+    sp_generation_leave(&hazard);
+}
+
+static void refresh_without_change_keeps_the_generation(void **state)
+{
+    (void)state;
+    const sp_generation *before = sp_generation_enter(modules, &hazard);
+    sp_generation_leave(&hazard);
+    for (int i = 0; i < 100; i++)
+        assert_false(sp_modules_refresh(modules));
+    assert_ptr_equal(sp_generation_enter(modules, &hazard), before);
+    sp_generation_leave(&hazard);
+}
+
+static const char library[] = "libsqlite3.so.0";
+
+static void *open_library(void)
+{
+    void *handle = dlopen(library, RTLD_NOW);
+    if (!handle) {
+        printf("SKIP: %s is not installed\n", library);
+        skip();
+    }
+    return handle;
+}
+
+static void refresh_after_dlopen_adds_the_library(void **state)
+{
+    (void)state;
+    const sp_module *libc = module_of(in_libc());
+    void *handle = open_library();
+    const void *function = dlsym(handle, "sqlite3_open");
+    assert_null(module_of(function));
+    assert_true(sp_modules_refresh(modules));
+    const sp_module *added = module_of(function);
+    assert_non_null(added);
+    assert_non_null(strstr(added->path, "libsqlite3"));
+    assert_ptr_equal(module_of(in_libc()), libc); /* kept, not compiled again */
+    dlclose(handle);
+    assert_true(sp_modules_refresh(modules));
+    assert_null(module_of(function));
+    assert_ptr_equal(module_of(in_libc()), libc);
+    sp_modules_reclaim(modules, UINT32_MAX);
+}
+
+static void reclaim_keeps_what_a_hazard_or_number_holds(void **state)
+{
+    (void)state;
+    const sp_generation *held = sp_generation_enter(modules, &hazard);
+    uint32_t number = held->number;
+    void *handle = open_library();
+    assert_true(sp_modules_refresh(modules));
+    assert_int_equal(sp_modules_hazard_number(modules, &hazard), number);
+    sp_modules_reclaim(modules, sp_modules_hazard_number(modules, &hazard));
+    assert_ptr_equal(sp_modules_generation(modules, number), held);
+    assert_true(held->module_count >= 3);
+    sp_generation_leave(&hazard);
+    assert_int_equal(sp_modules_hazard_number(modules, &hazard), UINT32_MAX);
+    sp_modules_reclaim(modules, UINT32_MAX);
+    assert_null(sp_modules_generation(modules, number));
+    assert_non_null(sp_modules_generation(modules, number + 1));
+    dlclose(handle);
+    sp_modules_refresh(modules);
+    sp_modules_reclaim(modules, UINT32_MAX);
+}
+
+static void hazard_that_shows_a_freed_generation_counts_as_none(void **state)
+{
+    (void)state;
+    sp_store_relaxed(&hazard, (const sp_generation *)(uintptr_t)0xdead0);
+    assert_int_equal(sp_modules_hazard_number(modules, &hazard), UINT32_MAX);
+    sp_generation_leave(&hazard);
+}
+
+static void acquired_module_outlives_its_generations(void **state)
+{
+    (void)state;
+    void *handle = open_library();
+    assert_true(sp_modules_refresh(modules));
+    sp_module *module = (sp_module *)module_of(dlsym(handle, "sqlite3_open"));
+    assert_non_null(module);
+    sp_module_acquire(module);
+    dlclose(handle);
+    assert_true(sp_modules_refresh(modules));
+    sp_modules_reclaim(modules, UINT32_MAX);
+    assert_int_equal(module->references, 1);
+    assert_non_null(strstr(module->path, "libsqlite3"));
+    sp_module_release(module);
+}
+
+/* A reader as a handler is, but on a thread of its own: it holds a generation while the main thread makes and frees others. */
+static atomic_bool reader_stop;
+static atomic_uint reader_rounds;
+static _Atomic(const sp_generation *) reader_hazard;
+
+/* As a handler's code, this is not instrumented: the order that makes it right is in functions that are not either. */
+SP_SIGSAFE static bool read_generation(uint64_t pc)
+{
+    const sp_generation *generation = sp_generation_enter(modules, &reader_hazard);
+    const sp_module *module = sp_generation_find(generation, pc);
+    bool is_right = module && module->table;
+    for (uint32_t i = 0; i < generation->module_count; i++)
+        is_right &= generation->modules[i]->start < generation->modules[i]->end;
+    sp_generation_leave(&reader_hazard);
+    return is_right;
+}
+
+static void *read_generations(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&reader_stop)) {
+        if (!read_generation((uint64_t)(uintptr_t)read_generations))
+            abort();
+        atomic_fetch_add(&reader_rounds, 1);
+    }
+    return NULL;
+}
+
+static void dlopen_loop_frees_generations_under_a_reader(void **state)
+{
+    (void)state;
+    pthread_t reader;
+    uint32_t last = 0;
+    assert_int_equal(pthread_create(&reader, NULL, read_generations, NULL), 0);
+    while (atomic_load(&reader_rounds) == 0)
+        sched_yield();
+    for (int i = 0; i < 40; i++) {
+        void *handle = open_library();
+        assert_true(sp_modules_refresh(modules));
+        sp_modules_reclaim(modules, sp_modules_hazard_number(modules, &reader_hazard));
+        dlclose(handle);
+        assert_true(sp_modules_refresh(modules));
+        sp_modules_reclaim(modules, sp_modules_hazard_number(modules, &reader_hazard));
+        const sp_generation *now = sp_generation_enter(modules, &hazard);
+        assert_true(now->number > last);
+        last = now->number;
+        sp_generation_leave(&hazard);
+    }
+    atomic_store(&reader_stop, true);
+    pthread_join(reader, NULL);
+    sp_modules_reclaim(modules, UINT32_MAX);
+    for (uint32_t number = 1; number < last; number++)
+        assert_null(sp_modules_generation(modules, number));
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    modules = sp_modules_create();
+    return modules ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sp_modules_destroy(modules);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(modules_created_list_executable_libc_and_vdso),
+        cmocka_unit_test(generation_is_sorted_without_overlaps),
+        cmocka_unit_test(refresh_without_change_keeps_the_generation),
+        cmocka_unit_test(refresh_after_dlopen_adds_the_library),
+        cmocka_unit_test(reclaim_keeps_what_a_hazard_or_number_holds),
+        cmocka_unit_test(hazard_that_shows_a_freed_generation_counts_as_none),
+        cmocka_unit_test(acquired_module_outlives_its_generations),
+        cmocka_unit_test(dlopen_loop_frees_generations_under_a_reader),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

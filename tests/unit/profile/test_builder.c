@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The builder on windows made by hand. Each result is held against the rules of the tables, then against what was put in. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "core/log.h"
+#include "core/utf8.h"
+#include "profile/builder.h"
+#include "unit/profile/test_module.h"
+#include "unit/profile/test_profile_rules.h"
+
+/* ---- windows by hand ---- */
+
+static sp_window window;
+static sp_symbolizer *symbolizer;
+static sp_profile_data data;
+static sp_window_sample values[64];
+static sp_module *here; /* this program */
+
+/* Functions of this program, so that locations have names. */
+__attribute__((noinline)) static int handler_function(int n)
+{
+    __asm__ volatile("" ::: "memory");
+    return n + 1;
+}
+
+__attribute__((noinline)) static int worker_function(int n)
+{
+    __asm__ volatile("" ::: "memory");
+    return n + 2;
+}
+
+static uint32_t put_location(sp_module *module, uint64_t address)
+{
+    sp_window_location location = {.module = module, .address = address};
+    return sp_intern_put(&window.locations, &location, sizeof location, NULL);
+}
+
+static uint32_t put_code(int (*function)(int))
+{
+    return put_location(here, (uint64_t)function + 1 - here->bias);
+}
+
+static uint32_t put_stack(sp_walk_end end, uint32_t count, const uint32_t *locations)
+{
+    uint32_t key[16];
+    memcpy(key, locations, count * sizeof *key);
+    key[count] = end;
+    return sp_intern_put(&window.stacks, key, (count + 1) * sizeof *key, NULL);
+}
+
+/* Ids are one byte repeated; 0: none. */
+static uint32_t put_link(uint8_t trace, uint8_t span, uint8_t root)
+{
+    sp_window_link link;
+    memset(link.trace_id, trace, sizeof link.trace_id);
+    memset(link.span_id, span, sizeof link.span_id);
+    memset(link.root_span_id, root, sizeof link.root_span_id);
+    return sp_intern_put(&window.links, &link, sizeof link, NULL);
+}
+
+static uint32_t put_thread(int64_t tid, const char *name)
+{
+    sp_window_thread thread = {.tid = tid};
+    memcpy(thread.name, name, strnlen(name, sizeof thread.name));
+    return sp_intern_put(&window.threads, &thread, sizeof thread, NULL);
+}
+
+static void put_sample(uint32_t stack, uint32_t link, uint32_t thread, uint64_t periods)
+{
+    sp_window_key key = {.stack = stack, .link = link, .thread = thread};
+    uint32_t number = sp_intern_put(&window.samples, &key, sizeof key, NULL);
+    values[number].periods += periods;
+    values[number].ticks++;
+}
+
+static void ignore_line(spanprof_log_level level, const char *line, void *user)
+{
+    (void)level;
+    (void)line;
+    (void)user;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(values, 0, sizeof values);
+    window = (sp_window){
+        .start_time_ns = 1700000000000000000,
+        .end_time_ns = 1700000010000000000,
+        .period_ns = 10101010,
+        .engine = "timer",
+        .sample_values = values,
+        .sample_capacity = SP_ARRAY_LENGTH(values),
+    };
+    put_link(0, 0, 0);
+    here = test_module_of((uint64_t)handler_function, NULL);
+    symbolizer = sp_symbolizer_create();
+    memset(&data, 0, sizeof data);
+    return here && symbolizer ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sp_profile_data_deinit(&data);
+    sp_symbolizer_destroy(symbolizer);
+    sp_intern_deinit(&window.locations);
+    sp_intern_deinit(&window.links);
+    sp_intern_deinit(&window.threads);
+    sp_intern_deinit(&window.stacks);
+    sp_intern_deinit(&window.samples);
+    free(here);
+    return 0;
+}
+
+/* ---- reading results ---- */
+
+static void build(spanprof_link_scope scope, bool threads)
+{
+    sp_build_options options = {.link_scope = scope, .thread_attributes = threads};
+    assert_true(sp_profile_build(&data, &window, symbolizer, &options));
+    assert_profile_rules(&data);
+}
+
+static const char *function_name(uint32_t location, uint32_t line)
+{
+    const sp_profile_location *l = &data.locations[location];
+    assert_true(line < l->line_count);
+    return data
+        .strings[data.functions[data.lines[l->first_line + line].function_index].name_strindex];
+}
+
+static uint32_t stack_location(uint32_t stack, uint32_t depth)
+{
+    assert_true(depth < data.stacks[stack].count);
+    return (uint32_t)data.indices[data.stacks[stack].offset + depth];
+}
+
+static const sp_profile_attribute *find_attribute(sp_index_list list, const char *key)
+{
+    for (uint32_t i = 0; i < list.count; i++) {
+        const sp_profile_attribute *attribute = &data.attributes[data.indices[list.offset + i]];
+        if (strcmp(data.strings[attribute->key_strindex], key) == 0)
+            return attribute;
+    }
+    return NULL;
+}
+
+static void assert_link(const sp_profile_sample *sample, uint8_t trace, uint8_t span)
+{
+    const sp_profile_link *link = &data.links[sample->link_index];
+    assert_int_equal(link->trace_id[0], trace);
+    assert_int_equal(link->trace_id[15], trace);
+    assert_int_equal(link->span_id[0], span);
+    assert_int_equal(link->span_id[7], span);
+}
+
+static void assert_type(const sp_profile *profile, const char *type, const char *unit,
+                        const char *period_type)
+{
+    assert_string_equal(data.strings[profile->sample_type_strindex], type);
+    assert_string_equal(data.strings[profile->sample_unit_strindex], unit);
+    assert_string_equal(data.strings[profile->period_type_strindex], period_type);
+    assert_string_equal(data.strings[profile->period_unit_strindex], "nanoseconds");
+}
+
+/* Two spans with one root, a span whose root is not known, and no span, all on one stack. */
+static void fill_with_links(void)
+{
+    uint32_t stack = put_stack(SP_WALK_COMPLETE, 2,
+                               (uint32_t[]){put_code(handler_function), put_code(worker_function)});
+    uint32_t thread = put_thread(7, "main");
+    put_sample(stack, put_link(1, 10, 20), thread, 3);
+    put_sample(stack, put_link(1, 11, 20), thread, 4);
+    put_sample(stack, put_link(2, 12, 0), thread, 5);
+    put_sample(stack, put_link(0, 0, 0), thread, 6);
+}
+
+/* ---- cases ---- */
+
+static void builder_innermost_keeps_each_span(void **state)
+{
+    (void)state;
+    fill_with_links();
+    build(SPANPROF_LINK_SCOPE_INNERMOST, false);
+    assert_int_equal(data.profile_count, 1);
+    const sp_profile *profile = &data.profiles[0];
+    assert_type(profile, "samples", "count", "cpu");
+    assert_int_equal(profile->sample_count, 4);
+    const uint8_t expected[][3] = {{1, 10, 3}, {1, 11, 4}, {2, 12, 5}, {0, 0, 6}};
+    for (int i = 0; i < 4; i++) {
+        assert_link(&profile->samples[i], expected[i][0], expected[i][1]);
+        assert_int_equal(profile->samples[i].value, expected[i][2]);
+    }
+    assert_int_equal(profile->samples[3].link_index, 0);
+}
+
+static void builder_root_merges_spans_of_one_root(void **state)
+{
+    (void)state;
+    fill_with_links();
+    build(SPANPROF_LINK_SCOPE_ROOT, false);
+    const sp_profile *profile = &data.profiles[0];
+    assert_int_equal(profile->sample_count, 3);
+    assert_link(&profile->samples[0], 1, 20);
+    assert_int_equal(profile->samples[0].value, 7);
+    assert_link(&profile->samples[1], 2, 12); /* root not known: the span itself */
+    assert_int_equal(profile->samples[2].link_index, 0);
+}
+
+static void builder_none_links_nothing(void **state)
+{
+    (void)state;
+    fill_with_links();
+    build(SPANPROF_LINK_SCOPE_NONE, false);
+    assert_int_equal(data.link_count, 1);
+    assert_int_equal(data.profiles[0].sample_count, 1);
+    assert_int_equal(data.profiles[0].samples[0].value, 18);
+}
+
+static void builder_both_makes_two_types(void **state)
+{
+    (void)state;
+    fill_with_links();
+    build(SPANPROF_LINK_SCOPE_BOTH, true);
+    assert_int_equal(data.profile_count, 2);
+    assert_type(&data.profiles[0], "samples", "count", "cpu");
+    assert_int_equal(data.profiles[0].sample_count, 3);
+    assert_link(&data.profiles[0].samples[0], 1, 20);
+    assert_type(&data.profiles[1], "cpu_innermost", "nanoseconds", "cpu_innermost");
+    assert_int_equal(data.profiles[1].sample_count, 4);
+    assert_link(&data.profiles[1].samples[0], 1, 10);
+    assert_int_equal(data.profiles[1].samples[0].value, 3 * window.period_ns);
+    assert_int_equal(data.profiles[1].period, window.period_ns);
+    assert_memory_not_equal(data.profiles[0].profile_id, data.profiles[1].profile_id, 16);
+}
+
+static void builder_half_an_id_is_no_link(void **state)
+{
+    (void)state;
+    uint32_t stack = put_stack(SP_WALK_COMPLETE, 1, (uint32_t[]){put_code(handler_function)});
+    put_sample(stack, put_link(1, 0, 0), put_thread(1, ""), 1);
+    put_sample(stack, put_link(0, 1, 0), 0, 1);
+    build(SPANPROF_LINK_SCOPE_ROOT, false);
+    assert_int_equal(data.link_count, 1);
+    assert_int_equal(data.profiles[0].sample_count, 1);
+}
+
+static void builder_header_tells_the_window(void **state)
+{
+    static const uint8_t zeros[16];
+    (void)state;
+    fill_with_links();
+    window.samples_linked = 3;
+    window.samples_none = 4;
+    window.samples_unknown = 5;
+    window.residual_ns = 600;
+    window.dropped_ring_full = 7;
+    build(SPANPROF_LINK_SCOPE_INNERMOST, false);
+    const sp_profile *profile = &data.profiles[0];
+    assert_int_equal(profile->time_unix_nano, window.start_time_ns);
+    assert_int_equal(profile->duration_nano, 10000000000);
+    assert_int_equal(profile->period, window.period_ns);
+    assert_memory_not_equal(profile->profile_id, zeros, 16);
+    assert_string_equal(find_attribute(profile->attributes, "spanprof.engine")->value.string_value,
+                        "timer");
+    const sp_profile_attribute *residual =
+        find_attribute(profile->attributes, "spanprof.residual_ns");
+    assert_int_equal(residual->value.int_value, 600);
+    assert_int_equal(residual->type, SPANPROF_ATTRIBUTE_INT);
+    assert_string_equal(data.strings[residual->unit_strindex], "ns");
+    assert_int_equal(
+        find_attribute(profile->attributes, "spanprof.samples.linked")->value.int_value, 3);
+    assert_int_equal(find_attribute(profile->attributes, "spanprof.samples.none")->value.int_value,
+                     4);
+    assert_int_equal(
+        find_attribute(profile->attributes, "spanprof.samples.unknown")->value.int_value, 5);
+    assert_int_equal(
+        find_attribute(profile->attributes, "spanprof.samples.boundary")->value.int_value, 0);
+    assert_int_equal(
+        find_attribute(profile->attributes, "spanprof.dropped.ring_full")->value.int_value, 7);
+    assert_null(find_attribute(profile->attributes, "spanprof.dropped.memory"));
+}
+
+static void builder_named_location_has_file_and_line(void **state)
+{
+    (void)state;
+    fill_with_links();
+    build(SPANPROF_LINK_SCOPE_NONE, false);
+    uint32_t leaf = stack_location(data.profiles[0].samples[0].stack_index, 0);
+    const sp_profile_location *location = &data.locations[leaf];
+    const sp_profile_line *line = &data.lines[location->first_line];
+    const sp_profile_function *function = &data.functions[line->function_index];
+    assert_string_equal(function_name(leaf, 0), "handler_function");
+    assert_string_equal(
+        function_name(stack_location(data.profiles[0].samples[0].stack_index, 1), 0),
+        "worker_function");
+    assert_non_null(strstr(data.strings[function->filename_strindex], "/test_builder.c"));
+    assert_int_equal(function->system_name_strindex, 0);
+    assert_true(line->line >= function->start_line && function->start_line > 0);
+    assert_int_equal(location->address, (uint64_t)handler_function + 1 - here->bias);
+    const sp_profile_attribute *type = find_attribute(location->attributes, "profile.frame.type");
+    assert_string_equal(type->value.string_value, "native");
+}
+
+static void builder_mapping_has_build_id_and_range_only_when_needed(void **state)
+{
+    (void)state;
+    char hex[2 * SP_BUILD_ID_MAX + 1] = "";
+    for (uint32_t i = 0; i < here->build_id_length; i++)
+        sprintf(hex + 2 * i, "%02x", here->build_id[i]);
+    sp_module *lost =
+        test_module_make("/opt/lib/liblost.so.2", 0x7f0000001000, 0x7f0000009000, 0x7f0000000000);
+    uint32_t locations[] = {put_location(lost, 0x1234), put_code(worker_function)};
+    put_sample(put_stack(SP_WALK_COMPLETE, 2, locations), 0, put_thread(1, ""), 1);
+    build(SPANPROF_LINK_SCOPE_NONE, false);
+    assert_int_equal(data.mapping_count, 3);
+    assert_string_equal(data.strings[data.mappings[1].filename_strindex], "/opt/lib/liblost.so.2");
+    assert_int_equal(data.mappings[1].memory_start, 0x1000);
+    assert_int_equal(data.mappings[1].memory_limit, 0x9000);
+    assert_int_equal(data.mappings[1].file_offset, 0);
+    assert_int_equal(data.mappings[1].attributes.count, 0);
+    assert_string_equal(function_name(1, 0), "liblost.so.2+0x1234");
+    assert_int_equal(data.mappings[2].memory_limit, 0); /* all of it has names */
+    const sp_profile_attribute *id =
+        find_attribute(data.mappings[2].attributes, "process.executable.build_id.gnu");
+    assert_string_equal(id->value.string_value, hex);
+    free(lost);
+}
+
+static void builder_reloaded_library_is_one_mapping(void **state)
+{
+    (void)state;
+    sp_module *first = test_module_make("/opt/libplugin.so", 0x1000, 0x3000, 0);
+    sp_module *second = test_module_make("/opt/libplugin.so", 0x701000, 0x703000, 0x700000);
+    uint32_t thread = put_thread(1, "");
+    put_sample(put_stack(SP_WALK_COMPLETE, 1, (uint32_t[]){put_location(first, 0x1100)}), 0, thread,
+               1);
+    put_sample(put_stack(SP_WALK_COMPLETE, 1, (uint32_t[]){put_location(second, 0x1100)}), 0,
+               thread, 2);
+    build(SPANPROF_LINK_SCOPE_NONE, false);
+    assert_int_equal(data.mapping_count, 2);
+    assert_int_equal(data.profiles[0].sample_count, 1);
+    assert_int_equal(data.profiles[0].samples[0].value, 3);
+    free(first);
+    free(second);
+}
+
+static void builder_incomplete_stack_ends_in_marker(void **state)
+{
+    static const struct {
+        sp_walk_end end;
+        const char *name;
+    } markers[] = {
+        {SP_WALK_TRUNCATED, "[truncated]"},
+        {SP_WALK_NO_TABLE, "[unwind: no table]"},
+        {SP_WALK_BAD_MEMORY, "[unwind: unreadable stack]"},
+        {SP_WALK_NO_PROGRESS, "[unwind: no progress]"},
+        {SP_WALK_NO_REGISTER, "[unwind: no register]"},
+        {SP_WALK_FOLDED, "[folded]"},
+        {(sp_walk_end)99, "[unwind: incomplete]"},
+    };
+    (void)state;
+    uint32_t code = put_code(handler_function), thread = put_thread(1, "");
+    put_sample(put_stack(SP_WALK_COMPLETE, 1, &code), 0, thread, 1);
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(markers); i++)
+        put_sample(put_stack(markers[i].end, 1, &code), 0, thread, 1);
+    build(SPANPROF_LINK_SCOPE_NONE, false);
+    assert_int_equal(data.profiles[0].sample_count, 1 + SP_ARRAY_LENGTH(markers));
+    assert_int_equal(data.stacks[data.profiles[0].samples[0].stack_index].count, 1);
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(markers); i++) {
+        uint32_t stack = data.profiles[0].samples[i + 1].stack_index;
+        assert_int_equal(data.stacks[stack].count, 2);
+        assert_string_equal(function_name(stack_location(stack, 0), 0), "handler_function");
+        uint32_t root = stack_location(stack, 1);
+        assert_string_equal(function_name(root, 0), markers[i].name);
+        assert_int_equal(data.locations[root].mapping_index, 0);
+    }
+}
+
+static void builder_thread_attributes_keep_threads_apart(void **state)
+{
+    (void)state;
+    uint32_t stack = put_stack(SP_WALK_COMPLETE, 1, (uint32_t[]){put_code(handler_function)});
+    put_sample(stack, 0, put_thread(41, "worker-1"), 1);
+    put_sample(stack, 0, put_thread(42, ""), 2);
+    put_sample(stack, 0, put_thread(43, "exactly-16-chars"), 4);
+    build(SPANPROF_LINK_SCOPE_NONE, true);
+    const sp_profile_sample *samples = data.profiles[0].samples;
+    assert_int_equal(data.profiles[0].sample_count, 3);
+    assert_int_equal(find_attribute(samples[0].attributes, "thread.id")->value.int_value, 41);
+    assert_string_equal(find_attribute(samples[0].attributes, "thread.name")->value.string_value,
+                        "worker-1");
+    assert_int_equal(find_attribute(samples[1].attributes, "thread.id")->value.int_value, 42);
+    assert_null(find_attribute(samples[1].attributes, "thread.name"));
+    assert_string_equal(find_attribute(samples[2].attributes, "thread.name")->value.string_value,
+                        "exactly-16-chars");
+}
+
+static void builder_without_thread_attributes_merges_threads(void **state)
+{
+    (void)state;
+    uint32_t stack = put_stack(SP_WALK_COMPLETE, 1, (uint32_t[]){put_code(handler_function)});
+    put_sample(stack, 0, put_thread(41, "worker-1"), 1);
+    put_sample(stack, 0, put_thread(42, "worker-2"), 2);
+    build(SPANPROF_LINK_SCOPE_NONE, false);
+    assert_int_equal(data.profiles[0].sample_count, 1);
+    assert_int_equal(data.profiles[0].samples[0].value, 3);
+    assert_int_equal(data.profiles[0].samples[0].attributes.count, 0);
+}
+
+static void builder_invalid_utf8_is_repaired(void **state)
+{
+    (void)state;
+    sp_module *module = test_module_make("/opt/lib\xff\xfe.so", 0x1000, 0x2000, 0);
+    uint32_t stack = put_stack(SP_WALK_COMPLETE, 1, (uint32_t[]){put_location(module, 0x1100)});
+    put_sample(stack, 0, put_thread(1, "w\xe4rm"), 1);
+    put_sample(stack, 0,
+               put_thread(2, "\xe4\xb8\xad\xe4\xb8\xad\xe4\xb8\xad\xe4\xb8\xad\xe4\xb8\xad\xe4"),
+               1); /* cut */
+    build(SPANPROF_LINK_SCOPE_NONE, true);
+    assert_string_equal(function_name(1, 0), "lib\xef\xbf\xbd\xef\xbf\xbd.so+0x1100");
+    const sp_profile_sample *samples = data.profiles[0].samples;
+    assert_string_equal(find_attribute(samples[0].attributes, "thread.name")->value.string_value,
+                        "w\xef\xbf\xbdrm");
+    for (int i = 0; i < 2; i++) {
+        const char *name = find_attribute(samples[i].attributes, "thread.name")->value.string_value;
+        assert_true(sp_utf8_valid(name, strlen(name)));
+    }
+    free(module);
+}
+
+static void builder_empty_window_gives_no_profile(void **state)
+{
+    (void)state;
+    for (int scope = SPANPROF_LINK_SCOPE_INNERMOST; scope <= SPANPROF_LINK_SCOPE_NONE; scope++) {
+        build((spanprof_link_scope)scope, true);
+        assert_int_equal(data.profile_count, 0);
+        assert_int_equal(data.string_count, 1);
+        sp_profile_data_deinit(&data);
+    }
+}
+
+static void builder_sample_without_weight_is_left_out(void **state)
+{
+    (void)state;
+    uint32_t handler = put_stack(SP_WALK_COMPLETE, 1, (uint32_t[]){put_code(handler_function)});
+    uint32_t worker = put_stack(SP_WALK_COMPLETE, 1, (uint32_t[]){put_code(worker_function)});
+    uint32_t thread = put_thread(1, "");
+    put_sample(handler, put_link(5, 5, 5), thread, 0);
+    build(SPANPROF_LINK_SCOPE_BOTH, true);
+    assert_int_equal(data.profile_count, 0);
+    sp_profile_data_deinit(&data);
+    put_sample(worker, 0, thread, 1);
+    build(SPANPROF_LINK_SCOPE_BOTH, true); /* which finds orphans */
+    assert_int_equal(data.profile_count, 2);
+    assert_int_equal(data.profiles[0].sample_count, 1);
+}
+
+static void builder_huge_weight_saturates(void **state)
+{
+    (void)state;
+    uint32_t stack = put_stack(SP_WALK_COMPLETE, 1, (uint32_t[]){put_code(handler_function)});
+    put_sample(stack, 0, put_thread(1, ""), UINT64_MAX / 4);
+    put_sample(stack, 0, put_thread(2, ""), UINT64_MAX / 2);
+    build(SPANPROF_LINK_SCOPE_BOTH, false);
+    assert_true(data.profiles[0].samples[0].value == INT64_MAX);
+    assert_true(data.profiles[1].samples[0].value == INT64_MAX);
+}
+
+static void builder_same_window_gives_same_tables(void **state)
+{
+    (void)state;
+    fill_with_links();
+    build(SPANPROF_LINK_SCOPE_BOTH, true);
+    sp_profile_data first = data;
+    build(SPANPROF_LINK_SCOPE_BOTH, true);
+    assert_int_equal(first.string_count, data.string_count);
+    for (uint32_t i = 0; i < data.string_count; i++)
+        assert_string_equal(first.strings[i], data.strings[i]);
+    assert_int_equal(first.stack_count, data.stack_count);
+    assert_memory_equal(first.stacks, data.stacks, data.stack_count * sizeof *data.stacks);
+    assert_memory_equal(first.locations, data.locations,
+                        data.location_count * sizeof *data.locations);
+    assert_memory_equal(first.functions, data.functions,
+                        data.function_count * sizeof *data.functions);
+    sp_profile_data_deinit(&first);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        CASE(builder_innermost_keeps_each_span),
+        CASE(builder_root_merges_spans_of_one_root),
+        CASE(builder_none_links_nothing),
+        CASE(builder_both_makes_two_types),
+        CASE(builder_half_an_id_is_no_link),
+        CASE(builder_header_tells_the_window),
+        CASE(builder_named_location_has_file_and_line),
+        CASE(builder_mapping_has_build_id_and_range_only_when_needed),
+        CASE(builder_reloaded_library_is_one_mapping),
+        CASE(builder_incomplete_stack_ends_in_marker),
+        CASE(builder_thread_attributes_keep_threads_apart),
+        CASE(builder_without_thread_attributes_merges_threads),
+        CASE(builder_invalid_utf8_is_repaired),
+        CASE(builder_empty_window_gives_no_profile),
+        CASE(builder_sample_without_weight_is_left_out),
+        CASE(builder_huge_weight_saturates),
+        CASE(builder_same_window_gives_same_tables),
+    };
+    sp_log_configure(SPANPROF_LOG_WARN, ignore_line, NULL);
+    return cmocka_run_group_tests_name("builder", tests, NULL, NULL);
+}

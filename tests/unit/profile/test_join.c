@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The join and the fold on records made by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <spanprof/context.h>
+#include "profile/fold.h"
+
+static sp_interval_record interval(uint64_t number, uint64_t id, uint32_t flags, uint32_t remote)
+{
+    return (sp_interval_record){.header = {sizeof(sp_interval_record), SP_RECORD_INTERVAL},
+                                .number = number,
+                                .trace_id = {id, id},
+                                .span_id = id,
+                                .local_root_span_id = id + 1,
+                                .trace_flags = flags,
+                                .remote = remote};
+}
+
+static sp_join_result join_sample(const sp_join *join, uint64_t number, uint8_t unknown,
+                                  sp_window_link *link)
+{
+    sp_sample_record sample = {.number = number, .unknown = unknown};
+    return sp_join_sample(join, &sample, link);
+}
+
+static void join_sample_of_the_last_interval_is_linked(void **state)
+{
+    (void)state;
+    sp_join join = {0};
+    sp_window_link link;
+    sp_interval_record record = interval(8, 5, SPANPROF_TRACE_FLAG_SAMPLED, 0);
+    sp_join_interval(&join, &record);
+    assert_int_equal(join_sample(&join, 8, 0, &link), SP_JOIN_LINKED);
+    assert_memory_equal(link.span_id, &record.span_id, 8);
+    assert_memory_equal(link.trace_id, record.trace_id, 16);
+    assert_memory_equal(link.root_span_id, &record.local_root_span_id, 8);
+}
+
+static void join_sample_of_another_number_is_unknown_and_without_link(void **state)
+{
+    (void)state;
+    static const sp_window_link none;
+    sp_join join = {0};
+    sp_window_link link;
+    assert_int_equal(join_sample(&join, 8, 0, &link), SP_JOIN_UNKNOWN); /* no interval yet */
+    sp_interval_record record = interval(8, 5, SPANPROF_TRACE_FLAG_SAMPLED, 0);
+    sp_join_interval(&join, &record);
+    static const uint64_t numbers[] = {0, 6, 7, 9, 10, 11};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        assert_int_equal(join_sample(&join, numbers[i], 0, &link), SP_JOIN_UNKNOWN);
+        assert_memory_equal(&link, &none, sizeof link);
+    }
+    assert_int_equal(join_sample(&join, 8, 1, &link),
+                     SP_JOIN_UNKNOWN); /* a foreign detach was pending */
+    assert_memory_equal(&link, &none, sizeof link);
+}
+
+static void join_unsampled_remote_and_absent_spans_link_to_none(void **state)
+{
+    (void)state;
+    static const sp_window_link none;
+    sp_interval_record records[] = {
+        interval(8, 5, 0, 0),
+        interval(8, 5, SPANPROF_TRACE_FLAG_RANDOM, 0),
+        interval(8, 5, SPANPROF_TRACE_FLAG_SAMPLED, 1),
+        interval(8, 0, SPANPROF_TRACE_FLAG_SAMPLED, 0),
+    };
+    for (size_t i = 0; i < sizeof records / sizeof records[0]; i++) {
+        sp_join join = {0};
+        sp_window_link link;
+        sp_join_interval(&join, &records[i]);
+        assert_int_equal(join_sample(&join, 8, 0, &link), SP_JOIN_NONE);
+        assert_memory_equal(&link, &none, sizeof link);
+    }
+}
+
+static bool fold(sp_window *window, uint64_t leaf, uint8_t span, uint32_t periods,
+                 uint32_t max_samples)
+{
+    uint64_t room[(sizeof(sp_sample_record) + 2 * sizeof(uint64_t)) / sizeof(uint64_t)] = {0};
+    sp_sample_record *record = (sp_sample_record *)(void *)room;
+    record->periods = periods;
+    record->count = 2;
+    record->pcs[0] = leaf;
+    record->pcs[1] = 0x1000;
+    static const sp_window_thread thread = {.tid = 7, .name = "t"};
+    sp_fold_sample one = {
+        .record = record, .thread = &thread, .result = span ? SP_JOIN_LINKED : SP_JOIN_NONE};
+    memset(one.link.span_id, span, sizeof one.link.span_id);
+    return sp_fold_add(window, &one, max_samples);
+}
+
+static void fold_equal_samples_become_one_with_the_sum_of_weights(void **state)
+{
+    (void)state;
+    sp_window window = {0};
+    assert_true(fold(&window, 0x10, 1, 1, 100));
+    assert_true(fold(&window, 0x10, 1, 4, 100));
+    assert_true(fold(&window, 0x10, 2, 1, 100));
+    assert_true(fold(&window, 0x20, 1, 1, 100));
+    assert_true(fold(&window, 0x10, 0, 1, 100));
+    assert_int_equal(window.samples.count, 4);
+    assert_int_equal(window.sample_values[0].periods, 5);
+    assert_int_equal(window.sample_values[0].ticks, 2);
+    assert_int_equal(window.ticks, 5);
+    assert_int_equal(window.samples_linked, 7);
+    assert_int_equal(window.samples_none, 1);
+    assert_int_equal(window.links.count, 3); /* none, 1, 2 */
+    sp_window_clear(&window);
+    assert_int_equal(window.samples.count, 0);
+    assert_true(fold(&window, 0x10, 1, 1, 100));
+    assert_int_equal(window.sample_values[0].periods, 1);
+    sp_window_deinit(&window);
+}
+
+static void fold_full_window_drops_frames_and_keeps_every_weight_and_link(void **state)
+{
+    (void)state;
+    enum { MAX = 50, SPANS = 200 };
+    sp_window window = {0};
+    for (int i = 0; i < SPANS; i++)
+        for (int leaf = 0; leaf < 3; leaf++)
+            assert_true(fold(&window, 0x10 + (uint64_t)leaf, (uint8_t)(i + 1), 2, MAX));
+    uint64_t sum = 0;
+    for (uint32_t n = 0; n < window.samples.count; n++)
+        sum += window.sample_values[n].periods;
+    assert_int_equal(sum, SPANS * 3 * 2);
+    assert_in_range(window.samples.count, MAX, MAX + SPANS);
+    assert_int_equal(window.links.count, 1 + SPANS);
+    assert_int_equal(window.folded_frames, SPANS * 3 - MAX);
+    sp_window_deinit(&window);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(join_sample_of_the_last_interval_is_linked),
+        cmocka_unit_test(join_sample_of_another_number_is_unknown_and_without_link),
+        cmocka_unit_test(join_unsampled_remote_and_absent_spans_link_to_none),
+        cmocka_unit_test(fold_equal_samples_become_one_with_the_sum_of_weights),
+        cmocka_unit_test(fold_full_window_drops_frames_and_keeps_every_weight_and_link),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Walks from a timer's signal handler at random places of real work, each compared with libgcc's. A workload runs until it was
+ * stopped often enough, however long that takes. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <cmocka.h>
+
+#include "core/clock.h"
+#include "walk_reference.h"
+
+#define STOPS_WANTED 600
+
+#if defined(__clang__)
+#define NOT_OPTIMIZED    __attribute__((noinline, optnone))
+#define NO_FRAME_POINTER __attribute__((noinline))
+#else
+#define NOT_OPTIMIZED    __attribute__((noinline, optimize("O0")))
+#define NO_FRAME_POINTER __attribute__((noinline, optimize("O2", "omit-frame-pointer")))
+#endif
+
+static sp_modules *modules;
+static _Atomic(const sp_generation *) hazard;
+static sp_stack_bounds bounds;
+static reference_score score;
+static volatile uint64_t sink;
+
+static void on_tick(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    (void)info;
+    const sp_generation *generation = sp_generation_enter(modules, &hazard);
+    reference_compare(&score, generation, bounds, context);
+    sp_generation_leave(&hazard);
+}
+
+static void set_timer(long microseconds)
+{
+    struct itimerval interval = {.it_interval.tv_usec = microseconds,
+                                 .it_value.tv_usec = microseconds};
+    assert_int_equal(setitimer(ITIMER_REAL, &interval, NULL), 0);
+}
+
+/* Tick while WORK runs, then insist that no stack was wrong and nearly all were whole. */
+static void sample(const char *name, void (*work)(void))
+{
+    score = (reference_score){0};
+    bounds = sp_stack_bounds_of_self();
+    sp_modules_refresh(modules);
+    set_timer(250);
+    while (*(volatile uint64_t *)&score.stops < STOPS_WANTED)
+        work();
+    set_timer(0);
+    reference_report(name, &score, sp_generation_enter(modules, &hazard));
+    sp_generation_leave(&hazard);
+    assert_int_equal(score.wrong, 0);
+    assert_true(score.equal * 1000 >= score.stops * 999);
+}
+
+__attribute__((noinline)) static uint64_t recurse(unsigned depth)
+{
+    uint64_t sum = depth;
+    for (unsigned i = 0; i < 50; i++)
+        sum += sink ^ i;
+    if (depth > 0)
+        sum += recurse(depth - 1) + recurse(depth - 1);
+    return sum;
+}
+
+static void work_recursion(void)
+{
+    sink = recurse(10);
+}
+
+static int compare_ints(const void *left, const void *right)
+{
+    int a = *(const int *)left, b = *(const int *)right;
+    return a < b ? -1 : a > b;
+}
+
+static void work_qsort(void)
+{
+    static int numbers[5000];
+    for (int i = 0; i < 5000; i++)
+        numbers[i] = i * 7919 % 5003;
+    qsort(numbers, 5000, sizeof *numbers, compare_ints);
+}
+
+NO_FRAME_POINTER static uint64_t without_frame_pointer(const uint8_t *bytes, unsigned depth)
+{
+    uint64_t a = 1, b = 2, c = 3, d = 4, e = 5, f = 6;
+    for (unsigned i = 0; i < 64; i++) {
+        a += bytes[i] * f;
+        b ^= a << 3;
+        c += b >> 5;
+        d ^= c * 31;
+        e += d;
+        f ^= e + a;
+    }
+    uint64_t deeper = depth ? without_frame_pointer(bytes, depth - 1) : 0;
+    return a + b + c + d + e + f + deeper;
+}
+
+static void work_without_frame_pointer(void)
+{
+    static const uint8_t bytes[64] = {1, 2, 3};
+    sink = without_frame_pointer(bytes, 30);
+}
+
+NOT_OPTIMIZED static uint64_t not_optimized(unsigned depth)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < 100; i++)
+        sum = sum * 3 + i;
+    return depth ? sum + not_optimized(depth - 1) : sum;
+}
+
+static void work_not_optimized(void)
+{
+    sink = not_optimized(20);
+}
+
+__attribute__((noinline)) static uint64_t dynamic_frame(unsigned depth)
+{
+    volatile uint8_t variable[depth * 24 + 8];
+    volatile uint8_t *more = __builtin_alloca(depth * 8 + 16);
+    for (unsigned i = 0; i < depth * 8; i++)
+        variable[i] = more[i] = (uint8_t)i;
+    return depth ? variable[1] + dynamic_frame(depth - 1) : more[0];
+}
+
+static void work_dynamic_frames(void)
+{
+    sink = dynamic_frame(25);
+}
+
+static void work_format(void)
+{
+    char text[200];
+    for (int i = 0; i < 50; i++) {
+        snprintf(text, sizeof text, "%d %.17g %s", i, 1.0 / (i + 1), "words");
+        sink = (uint64_t)strtod(text, NULL);
+    }
+}
+
+static void work_malloc(void)
+{
+    void *blocks[64];
+    for (int i = 0; i < 64; i++)
+        blocks[i] = malloc((size_t)i * 100 + 1);
+    for (int i = 0; i < 64; i++)
+        free(blocks[i]);
+}
+
+static void on_user_signal(int number)
+{
+    (void)number;
+    work_recursion();
+}
+
+static void work_in_signal_handler(void)
+{
+    raise(SIGUSR1);
+}
+
+#define WORK_TEST(work)                                                                            \
+    static void walk_in_##work##_equals_libgcc(void **state)                                       \
+    {                                                                                              \
+        (void)state;                                                                               \
+        sample(#work, work);                                                                       \
+    }
+WORK_TEST(work_recursion)
+WORK_TEST(work_qsort)
+WORK_TEST(work_without_frame_pointer)
+WORK_TEST(work_not_optimized)
+WORK_TEST(work_dynamic_frames)
+WORK_TEST(work_format)
+WORK_TEST(work_malloc)
+
+static void walk_on_an_alternate_stack_crosses_to_the_interrupted_one(void **state)
+{
+    (void)state;
+    static char memory[256 * 1024];
+    stack_t alternate = {.ss_sp = memory, .ss_size = sizeof memory};
+    stack_t none = {.ss_flags = SS_DISABLE};
+    struct sigaction action = {.sa_handler = on_user_signal, .sa_flags = SA_ONSTACK};
+    assert_int_equal(sigaltstack(&alternate, NULL), 0);
+    assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+    sample("handler on alternate stack", work_in_signal_handler);
+    assert_int_equal(sigaltstack(&none, NULL), 0);
+    sample("handler on own stack", work_in_signal_handler);
+}
+
+static void *thread_main(void *unused)
+{
+    (void)unused;
+    sample("recursion in a thread", work_recursion);
+    return NULL;
+}
+
+/* The main thread blocks the signal, so that the ticks reach the other one. */
+static void walk_in_a_thread_ends_at_its_start(void **state)
+{
+    (void)state;
+    sigset_t alarms;
+    pthread_t thread;
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    assert_int_equal(pthread_create(&thread, NULL, thread_main, NULL), 0);
+    pthread_sigmask(SIG_BLOCK, &alarms, NULL);
+    pthread_join(thread, NULL);
+    pthread_sigmask(SIG_UNBLOCK, &alarms, NULL);
+    assert_int_equal(score.wrong, 0);
+    assert_true(score.stops >= STOPS_WANTED);
+}
+
+static int (*zlib_compress)(void *, unsigned long *, const void *, unsigned long, int);
+static int (*sqlite_open)(const char *, void **);
+static int (*sqlite_exec)(void *, const char *, void *, void *, void *);
+static int (*sqlite_close)(void *);
+static void *database;
+
+static void work_compress(void)
+{
+    static uint8_t text[40000], out[50000];
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (uint8_t)("spans and stacks"[i * i % 16] + i % 7);
+    unsigned long size = sizeof out;
+    zlib_compress(out, &size, text, sizeof text, 9);
+}
+
+static void work_query(void)
+{
+    sqlite_exec(database,
+                "select x.a, count(*), group_concat(y.b) from t x join t y on x.a = y.b "
+                "group by x.a % 13 order by 2",
+                NULL, NULL, NULL);
+}
+
+static void *find(const char *library, const char *symbol)
+{
+    void *handle = dlopen(library, RTLD_LAZY);
+    void *address = handle ? dlsym(handle, symbol) : NULL;
+    if (!address) {
+        printf("SKIP: %s is not installed\n", library);
+        skip();
+    }
+    return address;
+}
+
+static void walk_in_zlib_equals_libgcc(void **state)
+{
+    (void)state;
+    *(void **)&zlib_compress = find("libz.so.1", "compress2");
+    sample("zlib", work_compress);
+}
+
+static void walk_in_sqlite_equals_libgcc(void **state)
+{
+    (void)state;
+    *(void **)&sqlite_open = find("libsqlite3.so.0", "sqlite3_open");
+    *(void **)&sqlite_exec = find("libsqlite3.so.0", "sqlite3_exec");
+    *(void **)&sqlite_close = find("libsqlite3.so.0", "sqlite3_close");
+    assert_int_equal(sqlite_open(":memory:", &database), 0);
+    sqlite_exec(database,
+                "create table t(a, b); with recursive n(i) as (select 1 union all select i + 1 "
+                "from n where i < 500) insert into t select i, i * 7 % 500 from n",
+                NULL, NULL, NULL);
+    sample("sqlite", work_query);
+    sqlite_close(database);
+}
+
+/* A chain of calls that knows its own return addresses, without anybody else's unwinder. */
+static uint64_t chain[4], found[REFERENCE_DEPTH];
+static sp_walk chain_walk;
+
+static void on_chain_signal(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    (void)info;
+    chain_walk.registers = sp_registers_from_ucontext(context);
+    sp_walk_stack(&chain_walk);
+}
+
+#define RETURN_ADDRESS ((uint64_t)(uintptr_t)__builtin_return_address(0) - 1)
+
+__attribute__((noinline)) static void chain_leaf(void)
+{
+    chain[0] = RETURN_ADDRESS;
+    raise(SIGUSR2);
+    sink = 1;
+}
+
+__attribute__((noinline)) static void chain_middle(void)
+{
+    chain[1] = RETURN_ADDRESS;
+    chain_leaf();
+    sink = 2;
+}
+
+__attribute__((noinline)) static void chain_outer(void)
+{
+    chain[2] = RETURN_ADDRESS;
+    chain_middle();
+    sink = 3;
+}
+
+static void take_chain(uint32_t max_depth, sp_stack_bounds stack)
+{
+    struct sigaction action = {.sa_sigaction = on_chain_signal, .sa_flags = SA_SIGINFO};
+    assert_int_equal(sigaction(SIGUSR2, &action, NULL), 0);
+    chain_walk = (sp_walk){.generation = sp_generation_enter(modules, &hazard),
+                           .bounds = stack,
+                           .pcs = found,
+                           .max_depth = max_depth};
+    chain_outer();
+    sp_generation_leave(&hazard);
+}
+
+static bool has_chain(void)
+{
+    for (uint32_t i = 0; i + 3 <= chain_walk.count; i++)
+        if (memcmp(&found[i], chain, 3 * sizeof *chain) == 0)
+            return true;
+    return false;
+}
+
+static void walk_of_known_calls_yields_their_return_addresses(void **state)
+{
+    (void)state;
+    take_chain(REFERENCE_DEPTH, sp_stack_bounds_of_self());
+    assert_int_equal(chain_walk.end, SP_WALK_COMPLETE);
+    assert_int_equal(chain_walk.by_frame_pointer, 0);
+    assert_true(has_chain());
+}
+
+static void walk_without_bounds_yields_the_same(void **state)
+{
+    (void)state;
+    take_chain(REFERENCE_DEPTH, (sp_stack_bounds){0});
+    assert_int_equal(chain_walk.end, SP_WALK_COMPLETE);
+    assert_true(has_chain());
+}
+
+static void walk_deeper_than_max_depth_is_truncated(void **state)
+{
+    (void)state;
+    take_chain(2, sp_stack_bounds_of_self());
+    assert_int_equal(chain_walk.end, SP_WALK_TRUNCATED);
+    assert_int_equal(chain_walk.count, 2);
+    take_chain(1, sp_stack_bounds_of_self());
+    assert_int_equal(chain_walk.end, SP_WALK_TRUNCATED);
+    assert_int_equal(chain_walk.count, 1);
+}
+
+/* What a walk of some 26 frames costs: printed, not judged. */
+static void measure(const char *what, sp_stack_bounds stack, sp_walk walk)
+{
+    enum { ROUNDS = 20000 };
+    walk.bounds = stack;
+    uint64_t begin = sp_clock_monotonic_ns();
+    for (int i = 0; i < ROUNDS; i++)
+        sp_walk_stack(&walk);
+    uint64_t spent = sp_clock_monotonic_ns() - begin;
+    printf("%s: %lu ns for %u frames\n", what, (unsigned long)(spent / ROUNDS), walk.count);
+}
+
+static void on_measure(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    (void)info;
+    sp_walk walk = chain_walk;
+    walk.registers = sp_registers_from_ucontext(context);
+    measure("walk on the thread's own stack", walk.bounds, walk);
+    measure("walk with guarded loads", (sp_stack_bounds){0}, walk);
+    sp_walk_stack(&walk);
+    chain_walk.count = walk.count;
+}
+
+__attribute__((noinline)) static void descend(unsigned depth)
+{
+    if (depth)
+        descend(depth - 1);
+    else
+        raise(SIGUSR2);
+    sink = depth;
+}
+
+static void walk_of_26_frames_tells_its_cost(void **state)
+{
+    (void)state;
+    struct sigaction action = {.sa_sigaction = on_measure, .sa_flags = SA_SIGINFO};
+    assert_int_equal(sigaction(SIGUSR2, &action, NULL), 0);
+    chain_walk = (sp_walk){.generation = sp_generation_enter(modules, &hazard),
+                           .bounds = sp_stack_bounds_of_self(),
+                           .pcs = found,
+                           .max_depth = REFERENCE_DEPTH};
+    descend(15);
+    sp_generation_leave(&hazard);
+    assert_true(chain_walk.count >= 20);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    struct sigaction action = {.sa_sigaction = on_tick,
+                               .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    modules = sp_modules_create();
+    return modules && sigaction(SIGALRM, &action, NULL) == 0 ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sp_modules_destroy(modules);
+    return 0;
+}
+
+int main(void)
+{
+#if defined(__SANITIZE_THREAD__)
+    puts("SKIPPED: TSan delivers signals late, so a stack is not the one of the moment of the "
+         "signal");
+    return 77;
+#endif
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(walk_of_known_calls_yields_their_return_addresses),
+        cmocka_unit_test(walk_without_bounds_yields_the_same),
+        cmocka_unit_test(walk_deeper_than_max_depth_is_truncated),
+        cmocka_unit_test(walk_in_work_recursion_equals_libgcc),
+        cmocka_unit_test(walk_in_work_qsort_equals_libgcc),
+        cmocka_unit_test(walk_in_work_without_frame_pointer_equals_libgcc),
+        cmocka_unit_test(walk_in_work_not_optimized_equals_libgcc),
+        cmocka_unit_test(walk_in_work_dynamic_frames_equals_libgcc),
+        cmocka_unit_test(walk_in_work_format_equals_libgcc),
+        cmocka_unit_test(walk_in_work_malloc_equals_libgcc),
+        cmocka_unit_test(walk_in_zlib_equals_libgcc),
+        cmocka_unit_test(walk_in_sqlite_equals_libgcc),
+        cmocka_unit_test(walk_on_an_alternate_stack_crosses_to_the_interrupted_one),
+        cmocka_unit_test(walk_in_a_thread_ends_at_its_start),
+        cmocka_unit_test(walk_of_26_frames_tells_its_cost),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Walks from registers that make no sense, and over memory that is not there: each ends with a mark, none crashes. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#include <sys/mman.h>
+#include <cmocka.h>
+
+#include "sampler/guarded_load_sig.h"
+#include "sampler/stack_bounds.h"
+#include "sampler/walk_sig.h"
+
+#define DEPTH 64
+
+static sp_modules *modules;
+static const sp_generation *generation;
+
+static sp_walk walk_from(sp_registers registers, sp_stack_bounds bounds)
+{
+    static uint64_t pcs[DEPTH];
+    sp_walk walk = {.generation = generation,
+                    .registers = registers,
+                    .bounds = bounds,
+                    .pcs = pcs,
+                    .max_depth = DEPTH};
+    sp_walk_stack(&walk);
+    assert_in_range(walk.count, 1, DEPTH);
+    assert_true(walk.pcs[0] == registers.pc);
+    return walk;
+}
+
+static uint64_t address_of(const void *pointer)
+{
+    return (uint64_t)(uintptr_t)pointer;
+}
+
+/* A pc with a table: any function of ours, in its middle or at its beginning. */
+static uint64_t known_pc(void)
+{
+    return address_of((const void *)(uintptr_t)sp_walk_stack);
+}
+
+static void walk_with_unreadable_sp_ends_with_bad_memory(void **state)
+{
+    (void)state;
+    static const uint64_t stacks[] = {8, 4096, UINT64_MAX - 4095, UINT64_C(1) << 63,
+                                      UINT64_C(0x7ffffffff000)};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(stacks); i++) {
+        sp_registers registers = {.pc = known_pc(), .sp = stacks[i]};
+        sp_walk walk = walk_from(registers, (sp_stack_bounds){0});
+        assert_int_equal(walk.end, SP_WALK_BAD_MEMORY);
+        assert_int_equal(walk.count, 1);
+    }
+}
+
+static void walk_with_misaligned_sp_ends_with_bad_memory(void **state)
+{
+    (void)state;
+    uint64_t stack[16] = {0};
+    sp_registers registers = {.pc = known_pc(), .sp = address_of(stack) + 3};
+    sp_stack_bounds bounds = {.low = address_of(stack), .high = address_of(stack + 16)};
+    assert_int_equal(walk_from(registers, bounds).end, SP_WALK_BAD_MEMORY);
+    assert_int_equal(walk_from(registers, (sp_stack_bounds){0}).end, SP_WALK_BAD_MEMORY);
+}
+
+static void walk_with_wrapping_sp_makes_no_progress(void **state)
+{
+    (void)state;
+    sp_registers registers = {.pc = known_pc(), .sp = UINT64_MAX - 7};
+    assert_int_equal(walk_from(registers, (sp_stack_bounds){0}).end, SP_WALK_NO_PROGRESS);
+}
+
+/* The last word before an unmapped page can be read, the one behind cannot. */
+static void walk_to_the_edge_of_a_mapping_stops_there(void **state)
+{
+    (void)state;
+    char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(pages, MAP_FAILED);
+    assert_int_equal(munmap(pages + 4096, 4096), 0);
+    uint64_t *last = (uint64_t *)(pages + 4096) - 1;
+    *last = known_pc() + 1;
+    sp_registers registers = {.pc = known_pc(), .sp = address_of(last)};
+    sp_walk walk = walk_from(registers, (sp_stack_bounds){0});
+    assert_int_equal(walk.end, SP_WALK_BAD_MEMORY);
+    assert_int_equal(walk.count, 2);
+    assert_true(walk.pcs[1] == known_pc());
+    munmap(pages, 4096);
+}
+
+static void walk_with_stale_bounds_reads_only_above_sp(void **state)
+{
+    (void)state;
+    /* Bounds that claim everything: sp below the page says where the stack begins, and what lies below is guarded. */
+    sp_registers registers = {
+        .pc = 12345, .sp = address_of(&registers), .fp = 4096, .has_fp = true};
+    sp_stack_bounds bounds = {.low = 0, .high = UINT64_MAX};
+    assert_int_equal(walk_from(registers, bounds).end, SP_WALK_NO_PROGRESS);
+}
+
+static void walk_with_hostile_fp_ends_with_a_mark(void **state)
+{
+    (void)state;
+    uint64_t stack[64] = {0};
+    uint64_t sp = address_of(stack);
+    const uint64_t pointers[] = {0,
+                                 1,
+                                 sp + 1,
+                                 sp - 8,
+                                 sp + 4,
+                                 0x1000,
+                                 UINT64_MAX - 7,
+                                 UINT64_C(0xffff800000000000),
+                                 sp + (UINT64_C(1) << 30)};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(pointers); i++) {
+        sp_registers registers = {.pc = 12345, .sp = sp, .fp = pointers[i], .has_fp = true};
+        sp_walk walk = walk_from(registers, (sp_stack_bounds){0});
+        assert_int_not_equal(walk.end, SP_WALK_COMPLETE);
+        assert_int_equal(walk.count, 1);
+    }
+}
+
+static void walk_with_fp_to_no_call_ends_with_no_table(void **state)
+{
+    (void)state;
+    uint64_t stack[8] = {0};
+    stack[2] = address_of(stack + 4);
+    stack[3] = address_of(stack); /* a return address that is no code */
+    sp_registers registers = {
+        .pc = 12345, .sp = address_of(stack), .fp = address_of(stack + 2), .has_fp = true};
+    sp_walk walk = walk_from(registers, (sp_stack_bounds){0});
+    assert_int_equal(walk.end, SP_WALK_NO_TABLE);
+    assert_int_equal(walk.count, 1);
+}
+
+/* A frame that points to itself: each step has to go up, or the walk would go on for ever. */
+static void walk_along_a_loop_of_frames_makes_no_progress(void **state)
+{
+    (void)state;
+    uint64_t stack[8] = {0};
+    static const uint8_t call[8] = {
+        0xe8, 0, 0, 0, 0}; /* data that looks like code in front of the return address */
+    stack[2] = address_of(stack + 2);
+    stack[3] = address_of(call + 5);
+    sp_registers registers = {
+        .pc = 12345, .sp = address_of(stack), .fp = address_of(stack + 2), .has_fp = true};
+    sp_walk walk = walk_from(registers, (sp_stack_bounds){0});
+    assert_int_not_equal(walk.end, SP_WALK_COMPLETE);
+    assert_in_range(walk.count, 1, 3);
+}
+
+static void walk_without_fp_ends_with_no_register(void **state)
+{
+    (void)state;
+    uint64_t stack[8] = {0};
+    sp_registers registers = {.pc = 12345, .sp = address_of(stack)};
+    assert_int_equal(walk_from(registers, (sp_stack_bounds){0}).end, SP_WALK_NO_REGISTER);
+}
+
+static void walk_to_return_address_zero_is_complete(void **state)
+{
+    (void)state;
+    uint64_t stack[8] = {0};
+    sp_registers registers = {.pc = known_pc(), .sp = address_of(stack)};
+    sp_stack_bounds bounds = {.low = address_of(stack), .high = address_of(stack + 8)};
+    sp_walk walk = walk_from(registers, bounds);
+    assert_int_equal(walk.end, SP_WALK_COMPLETE);
+    assert_int_equal(walk.count, 1);
+}
+
+/* The tests are compiled with frame pointers: this function's frame and its caller's make a chain. */
+__attribute__((noinline)) static void walk_own_frames(void)
+{
+    uint64_t pcs[4];
+    uint64_t fp = address_of(__builtin_frame_address(0));
+    uint64_t caller = address_of(__builtin_return_address(0)) - 1;
+    sp_walk walk = {
+        .registers = {.pc = 12345, .sp = fp, .fp = fp, .has_fp = true}, .pcs = pcs, .max_depth = 2};
+    sp_walk_stack(&walk);
+    assert_int_equal(walk.end, SP_WALK_TRUNCATED);
+    assert_int_equal(walk.by_frame_pointer, 2);
+    assert_true(pcs[1] == caller);
+}
+
+static void walk_without_generation_uses_frame_pointers(void **state)
+{
+    (void)state;
+    walk_own_frames();
+    assert_non_null(modules); /* no tail call */
+}
+
+/* A signal trampoline without frame information, as musl has it: a handler with a table returns into it, and behind its return
+ * address lies the kernel's ucontext. */
+static void walk_over_a_bare_trampoline_finds_the_interrupted_frame(void **state)
+{
+    (void)state;
+    static const uint8_t trampoline[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+    struct {
+        uint64_t return_address;
+        ucontext_t context;
+    } frame = {.return_address = address_of(trampoline)};
+    uint64_t interrupted[2] = {0};
+    frame.context.uc_mcontext.gregs[REG_RIP] = (greg_t)known_pc();
+    frame.context.uc_mcontext.gregs[REG_RSP] = (greg_t)address_of(interrupted);
+    sp_registers registers = {.pc = known_pc(), .sp = address_of(&frame)};
+    sp_walk walk = walk_from(registers, (sp_stack_bounds){0});
+    assert_int_equal(walk.end, SP_WALK_COMPLETE);
+    assert_int_equal(walk.count, 3);
+    assert_true(walk.pcs[1] == address_of(trampoline) - 1);
+    assert_true(walk.pcs[2] == known_pc());
+}
+
+static uint64_t random_state = 1;
+
+static uint64_t next_random(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state;
+}
+
+/* A number that is sometimes an address of ours, so that walks get past their first step. */
+static uint64_t random_word(const uint64_t *stack, size_t words)
+{
+    const sp_module *module = generation->modules[next_random() % generation->module_count];
+    switch (next_random() % 4) {
+    case 0:
+        return address_of(stack + next_random() % words);
+    case 1:
+    case 2:
+        return module->start + next_random() % (module->end - module->start);
+    default:
+        return next_random() >> next_random() % 64;
+    }
+}
+
+static void walk_over_random_stacks_always_ends(void **state)
+{
+    (void)state;
+    enum { WORDS = 128, ROUNDS = 20000 };
+    uint64_t stack[WORDS];
+    sp_stack_bounds bounds = {.low = address_of(stack), .high = address_of(stack + WORDS)};
+    uint64_t ends[6] = {0};
+    for (int round = 0; round < ROUNDS; round++) {
+        for (size_t i = 0; i < WORDS; i++)
+            stack[i] = random_word(stack, WORDS);
+        sp_registers registers = {.pc = random_word(stack, WORDS),
+                                  .sp = random_word(stack, WORDS),
+                                  .fp = random_word(stack, WORDS),
+                                  .base = random_word(stack, WORDS),
+                                  .has_fp = round % 2,
+                                  .has_base = round % 3,
+                                  .context = round % 5 ? 0 : random_word(stack, WORDS)};
+        if (round % 4)
+            registers.sp = address_of(stack + next_random() % WORDS);
+        ends[walk_from(registers, bounds).end]++;
+    }
+    printf("random stacks: ends");
+    for (int i = 0; i < 6; i++)
+        printf(" %lu", (unsigned long)ends[i]);
+    printf("\n");
+    assert_true(ends[SP_WALK_BAD_MEMORY] > 0 && ends[SP_WALK_NO_TABLE] > 0);
+}
+
+static void guarded_load_of_bad_memory_fails_and_keeps_errno(void **state)
+{
+    (void)state;
+    sp_guarded guarded;
+    uint64_t word = 17, good = 42;
+    sp_guarded_init(&guarded);
+    errno = 5;
+    assert_false(sp_guarded_load(&guarded, 8, &word));
+    assert_false(sp_guarded_load(&guarded, address_of(&good) + 1, &word));
+    assert_false(sp_guarded_load(&guarded, UINT64_MAX - 7, &word));
+    assert_int_equal(word, 17);
+    assert_true(sp_guarded_load(&guarded, address_of(&good), &word));
+    assert_int_equal(word, 42);
+    assert_false(sp_guarded_load(&guarded, 8, &word));
+    assert_true(sp_guarded_load(&guarded, address_of(&good), &word));
+    assert_int_equal(errno, 5);
+}
+
+static void stack_bounds_hold_a_local_variable(void **state)
+{
+    (void)state;
+    uint64_t local = 0;
+    uint64_t address = address_of(&local);
+    sp_stack_bounds own = sp_stack_bounds_of_self(), mapped = {0};
+    assert_true(own.low <= address && address < own.high);
+    assert_true(sp_stack_bounds_of_address(address, &mapped));
+    assert_true(mapped.low <= address && address < mapped.high);
+    assert_false(sp_stack_bounds_of_address(8, &mapped));
+}
+
+static int set_up(void **state)
+{
+    static _Atomic(const sp_generation *) hazard;
+    (void)state;
+    modules = sp_modules_create();
+    generation = modules ? sp_generation_enter(modules, &hazard) : NULL;
+    return generation ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    sp_modules_destroy(modules);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(walk_with_unreadable_sp_ends_with_bad_memory),
+        cmocka_unit_test(walk_with_misaligned_sp_ends_with_bad_memory),
+        cmocka_unit_test(walk_with_wrapping_sp_makes_no_progress),
+        cmocka_unit_test(walk_to_the_edge_of_a_mapping_stops_there),
+        cmocka_unit_test(walk_with_stale_bounds_reads_only_above_sp),
+        cmocka_unit_test(walk_with_hostile_fp_ends_with_a_mark),
+        cmocka_unit_test(walk_with_fp_to_no_call_ends_with_no_table),
+        cmocka_unit_test(walk_along_a_loop_of_frames_makes_no_progress),
+        cmocka_unit_test(walk_without_fp_ends_with_no_register),
+        cmocka_unit_test(walk_to_return_address_zero_is_complete),
+        cmocka_unit_test(walk_without_generation_uses_frame_pointers),
+        cmocka_unit_test(walk_over_a_bare_trampoline_finds_the_interrupted_frame),
+        cmocka_unit_test(walk_over_random_stacks_always_ends),
+        cmocka_unit_test(guarded_load_of_bad_memory_fails_and_keeps_errno),
+        cmocka_unit_test(stack_bounds_hold_a_local_variable),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# test_symbols.sh COMPILER INCLUDE LIBRARY: the shared LIBRARY shows what the headers in INCLUDE mark SPANPROF_API, and the
+# thread record that outside readers look for by name; nothing else, and nothing less.
+set -euo pipefail
+export LC_ALL=C
+compiler=$1 include=$2 library=$3
+
+# The headers after preprocessing, one declaration a line; the mark stands before each, the name before the first parenthesis.
+declared() {
+    local header
+    for header in "$include"/spanprof/*.h; do
+        "$compiler" -E -P -I"$include" "$header"
+    done | tr '\n' ' ' | tr ';{}' '\n\n\n' |
+        sed -nE 's/.*__attribute__ ?\(\(visibility\("default"\)\)\)[^(]*[ *]([A-Za-z_][A-Za-z0-9_]*) ?\(.*/\1/p'
+    echo otel_thread_ctx_v1
+}
+
+visible() {
+    nm -D --defined-only "$library" | awk '{ print $3 }' | sed 's/@.*//'
+}
+
+want=$(declared | sort -u)
+have=$(visible | sort -u)
+[[ $(wc -l <<<"$want") -gt 20 ]] || { echo "found only: $want; can the headers still be read?" >&2; exit 1; }
+if ! diff <(echo "$want") <(echo "$have") >/dev/null; then
+    echo "declared, but not in $library:" && comm -23 <(echo "$want") <(echo "$have")
+    echo "visible, but not declared:" && comm -13 <(echo "$want") <(echo "$have")
+    exit 1
+fi
+echo "$(wc -l <<<"$have") symbols, all declared"

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small OTLP files for the tests of the spanprof command: the requests as dictionaries in OTLP/JSON's form, and an encoder to
+protobuf that knows the field numbers by itself, so that the tool's reader is not tested against its own tables."""
+import base64
+import copy
+import gzip
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+TOOL = os.environ.get("SPANPROF_TOOL", "spanprof")
+
+REPORT_TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+CART_TRACE = "0af7651916cd43dd8448eb211c80319c"
+REPORT, QUERY, RENDER, COMPRESS, CART = ("00f067aa0ba902b7", "00000000000000a1", "00000000000000a2", "00000000000000a3",
+                                         "b7ad6b7169203331")
+SECOND = 1_000_000_000
+START = 1_700_000_000 * SECOND
+
+
+def attribute(key, value):
+    kind = "intValue" if isinstance(value, int) else "stringValue"
+    return {"key": key, "value": {kind: str(value)}}
+
+
+def span(trace, span_id, name, start_ms, duration_ms, parent="", kind=1, **more):
+    made = {"traceId": trace, "spanId": span_id, "name": name, "kind": kind,
+            "startTimeUnixNano": str(START + start_ms * 1_000_000),
+            "endTimeUnixNano": str(START + (start_ms + duration_ms) * 1_000_000), **more}
+    if parent:
+        made["parentSpanId"] = parent
+    return made
+
+
+def traces(spans=None, service="shop"):
+    if spans is None:
+        profile_id = lambda own: [attribute("pyroscope.profile.id", own)]
+        spans = [
+            span(REPORT_TRACE, REPORT, "GET /report", 1000, 250, kind=2, attributes=profile_id(REPORT)),
+            span(REPORT_TRACE, QUERY, "query", 1005, 40, REPORT, attributes=profile_id(QUERY)),
+            span(REPORT_TRACE, RENDER, "render", 1050, 190, REPORT, attributes=profile_id(RENDER)),
+            span(REPORT_TRACE, COMPRESS, "compress", 1230, 5, RENDER, attributes=profile_id(COMPRESS)),
+            span(CART_TRACE, CART, "GET /cart", 1500, 60, kind=2, status={"code": 2, "message": "no such cart"},
+                 attributes=profile_id(CART)),
+        ]
+    return {"resourceSpans": [{"resource": {"attributes": [attribute("service.name", service)]},
+                               "scopeSpans": [{"scope": {"name": "shop"}, "spans": spans}]}]}
+
+
+class Dictionary:
+    """Makes the seven tables; each method gives the index of what it is asked for."""
+
+    def __init__(self):
+        self.tables = {"mappingTable": [{}], "locationTable": [{}], "functionTable": [{}], "linkTable": [{}],
+                       "stringTable": [""], "attributeTable": [{}], "stackTable": [{}]}
+
+    def put(self, table, entry):
+        entries = self.tables[table]
+        if entry not in entries:
+            entries.append(entry)
+        return entries.index(entry)
+
+    def string(self, text):
+        return self.put("stringTable", text)
+
+    def attribute(self, key, value):
+        return self.put("attributeTable", {"keyStrindex": self.string(key), "value": attribute(key, value)["value"]})
+
+    def mapping(self):
+        return self.put("mappingTable", {"memoryStart": "4096", "memoryLimit": "8192", "filenameStrindex": self.string("/bin/shop"),
+                                         "attributeIndices": [self.attribute("process.executable.build_id.gnu", "c0ffee")]})
+
+    def location(self, name):
+        function = self.put("functionTable", {"nameStrindex": self.string(name), "filenameStrindex": self.string("shop.c")})
+        return self.put("locationTable", {"mappingIndex": self.mapping(), "address": str(4096 + function),
+                                          "lines": [{"functionIndex": function, "line": "7"}]})
+
+    def stack(self, *names):
+        """NAMES from the root to the leaf."""
+        return self.put("stackTable", {"locationIndices": [self.location(name) for name in reversed(names)]})
+
+    def link(self, trace, span_id):
+        return self.put("linkTable", {"traceId": trace, "spanId": span_id}) if span_id else 0
+
+
+SAMPLES = [
+    (("main", "serve", "report", "append_row"), REPORT_TRACE, RENDER, 20),
+    (("main", "serve", "report", "query_rows"), REPORT_TRACE, QUERY, 3),
+    (("main", "serve", "deflate"), REPORT_TRACE, COMPRESS, 2),
+    (("main", "serve", "cart"), CART_TRACE, CART, 4),
+    (("main", "idle"), "", "", 1),
+]
+COUNTS = {"spanprof.engine": "timer", "spanprof.residual_ns": 12345, "spanprof.samples.linked": 29, "spanprof.samples.none": 1,
+          "spanprof.samples.unknown": 0, "spanprof.dropped.ring_full": 7}
+
+
+def profiles(samples=SAMPLES, service="shop", period=10_000_000, kind=("samples", "count", "cpu", "nanoseconds"),
+             attributes=COUNTS):
+    d = Dictionary()
+    profile = {"sampleType": {"typeStrindex": d.string(kind[0]), "unitStrindex": d.string(kind[1])},
+               "periodType": {"typeStrindex": d.string(kind[2]), "unitStrindex": d.string(kind[3])},
+               "period": str(period), "timeUnixNano": str(START), "durationNano": str(10 * SECOND),
+               "profileId": "0102030405060708090a0b0c0d0e0f10",
+               "attributeIndices": [d.attribute(key, value) for key, value in attributes.items()],
+               "samples": [{"stackIndex": d.stack(*names), "linkIndex": d.link(trace, own), "values": [str(value)]}
+                           for names, trace, own, value in samples]}
+    return {"resourceProfiles": [{"resource": {"attributes": [attribute("service.name", service)]},
+                                  "scopeProfiles": [{"scope": {"name": "spanprof"}, "profiles": [profile]}]}],
+            "dictionary": d.tables}
+
+
+# ---- protobuf: {message: {json name: (number, kind)}}; a kind in capitals is a message, "[…]" is repeated ----
+
+SCHEMA = {
+    "TRACES": {"resourceSpans": (1, "[RESOURCE_SPANS]")},
+    "RESOURCE_SPANS": {"resource": (1, "RESOURCE"), "scopeSpans": (2, "[SCOPE_SPANS]")},
+    "SCOPE_SPANS": {"scope": (1, "SCOPE"), "spans": (2, "[SPAN]")},
+    "SPAN": {"traceId": (1, "hex"), "spanId": (2, "hex"), "parentSpanId": (4, "hex"), "name": (5, "text"), "kind": (6, "varint"),
+             "startTimeUnixNano": (7, "fixed64"), "endTimeUnixNano": (8, "fixed64"), "attributes": (9, "[KEY_VALUE]"),
+             "status": (15, "STATUS"), "flags": (16, "fixed32")},
+    "STATUS": {"message": (2, "text"), "code": (3, "varint")},
+    "RESOURCE": {"attributes": (1, "[KEY_VALUE]")},
+    "SCOPE": {"name": (1, "text"), "attributes": (3, "[KEY_VALUE]")},
+    "KEY_VALUE": {"key": (1, "text"), "value": (2, "VALUE"), "keyStrindex": (3, "varint")},
+    "VALUE": {"stringValue": (1, "text"), "intValue": (3, "varint"), "kvlistValue": (6, "KEY_VALUE_LIST"),
+              "stringValueStrindex": (8, "varint")},
+    "KEY_VALUE_LIST": {"values": (1, "[KEY_VALUE]")},
+    "PROFILES": {"resourceProfiles": (1, "[RESOURCE_PROFILES]"), "dictionary": (2, "DICTIONARY")},
+    "RESOURCE_PROFILES": {"resource": (1, "RESOURCE"), "scopeProfiles": (2, "[SCOPE_PROFILES]")},
+    "SCOPE_PROFILES": {"scope": (1, "SCOPE"), "profiles": (2, "[PROFILE]")},
+    "PROFILE": {"sampleType": (1, "VALUE_TYPE"), "samples": (2, "[SAMPLE]"), "timeUnixNano": (3, "fixed64"),
+                "durationNano": (4, "varint"), "periodType": (5, "VALUE_TYPE"), "period": (6, "varint"), "profileId": (7, "hex"),
+                "originalPayloadFormat": (9, "text"), "originalPayload": (10, "base64"), "attributeIndices": (11, "[varint]")},
+    "VALUE_TYPE": {"typeStrindex": (1, "varint"), "unitStrindex": (2, "varint")},
+    "SAMPLE": {"stackIndex": (1, "varint"), "attributeIndices": (2, "[varint]"), "linkIndex": (3, "varint"),
+               "values": (4, "[varint]"), "timestampsUnixNano": (5, "[fixed64]")},
+    "DICTIONARY": {"mappingTable": (1, "[MAPPING]"), "locationTable": (2, "[LOCATION]"), "functionTable": (3, "[FUNCTION]"),
+                   "linkTable": (4, "[LINK]"), "stringTable": (5, "[text]"), "attributeTable": (6, "[KEY_VALUE_AND_UNIT]"),
+                   "stackTable": (7, "[STACK]")},
+    "MAPPING": {"memoryStart": (1, "varint"), "memoryLimit": (2, "varint"), "filenameStrindex": (4, "varint"),
+                "attributeIndices": (5, "[varint]")},
+    "LOCATION": {"mappingIndex": (1, "varint"), "address": (2, "varint"), "lines": (3, "[LINE]")},
+    "LINE": {"functionIndex": (1, "varint"), "line": (2, "varint"), "column": (3, "varint")},
+    "FUNCTION": {"nameStrindex": (1, "varint"), "systemNameStrindex": (2, "varint"), "filenameStrindex": (3, "varint"),
+                 "startLine": (4, "varint")},
+    "LINK": {"traceId": (1, "hex"), "spanId": (2, "hex")},
+    "KEY_VALUE_AND_UNIT": {"keyStrindex": (1, "varint"), "value": (2, "VALUE"), "unitStrindex": (3, "varint")},
+    "STACK": {"locationIndices": (1, "[varint]")},
+}
+
+
+def varint(number):
+    number &= 2**64 - 1
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes(out + bytes([number]))
+
+
+def scalar(kind, value):
+    """The wire type and the bytes of a value that is no message."""
+    if kind == "varint":
+        return 0, varint(int(value))
+    if kind in ("fixed64", "fixed32"):
+        return (1, int(value).to_bytes(8, "little")) if kind == "fixed64" else (5, int(value).to_bytes(4, "little"))
+    data = {"hex": bytes.fromhex, "base64": base64.b64decode}.get(kind, lambda v: v if isinstance(v, bytes) else v.encode())(value)
+    return 2, varint(len(data)) + data
+
+
+def encode(message, value):
+    out = b""
+    for name, item in value.items():
+        number, kind = SCHEMA[message][name]
+        repeated, kind = kind.startswith("["), kind.strip("[]")
+        if repeated and kind in ("varint", "fixed64"):
+            packed = b"".join(scalar(kind, each)[1] for each in item)
+            out += varint(number << 3 | 2) + varint(len(packed)) + packed
+            continue
+        for each in item if repeated else [item]:
+            wire, data = scalar(kind, each) if kind in ("varint", "fixed64", "fixed32", "text", "hex", "base64") else (2, None)
+            if data is None:
+                inner = encode(kind, each)
+                data = varint(len(inner)) + inner
+            out += varint(number << 3 | wire) + data
+    return out
+
+
+def protobuf(request):
+    return encode("TRACES" if "resourceSpans" in request else "PROFILES", request)
+
+
+def json_lines(*requests):
+    return "".join(json.dumps(request) + "\n" for request in requests).encode()
+
+
+def framed(*requests):
+    messages = [protobuf(request) for request in requests]
+    return b"".join(varint(len(message)) + message for message in messages)
+
+
+# ---- running the tool ----
+
+class ToolTest(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name, data):
+        (self.folder / name).write_bytes(data)
+        return name
+
+    def write_shop(self):
+        """The pair of files that "shop" stands for."""
+        self.write("shop.traces.jsonl", json_lines(traces()))
+        self.write("shop.profiles.jsonl", json_lines(profiles()))
+        return "shop"
+
+    def run_tool(self, *arguments, locale="C.UTF-8", columns=None, **more):
+        environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LC_ALL", "LANG", "LC_CTYPE")}
+        environment["LC_ALL"] = locale
+        if columns:
+            environment["COLUMNS"] = str(columns)
+        return subprocess.run([TOOL, *map(str, arguments)], cwd=self.folder, env=environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=60, check=False, **more)
+
+    def answer(self, *arguments, **more):
+        """What the tool prints when all goes well."""
+        result = self.run_tool(*arguments, **more)
+        self.assertEqual((result.returncode, result.stderr), (0, b""), result.stdout[-2000:])
+        return result.stdout.decode()
+
+    def answer_json(self, *arguments):
+        return json.loads(self.answer(*arguments))
+
+    def refuse(self, code, *arguments, says=()):
+        """The tool ends with CODE and one line on standard error, which holds all of SAYS."""
+        result = self.run_tool(*arguments)
+        error = result.stderr.decode()
+        self.assertEqual(result.returncode, code, error)
+        self.assertRegex(error, r"\Aspanprof: [^\n]+\n\Z")
+        for part in [says] if isinstance(says, str) else says:
+            self.assertIn(part, error)
+        return error
+
+
+__all__ = [name for name in dir() if not name.startswith("_")]

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Calls: help, version, and what is wrong with a call."""
+from otlp import *
+
+
+class Calls(ToolTest):
+    def test_help_lists_all_commands(self):
+        text = self.answer("help")
+        self.assertEqual(self.answer("--help"), text)
+        for command in ("spans", "flame", "stats", "convert", "check"):
+            self.assertIn(f"\n  {command} ", text)
+
+    def test_help_of_each_command_lists_its_options(self):
+        for command, option in (("spans", "--sort"), ("flame", "--span"), ("stats", "--json"), ("convert", "--to"),
+                                ("check", "--backend")):
+            text = self.answer("help", command)
+            self.assertEqual(self.answer(command, "--help"), text)
+            self.assertIn(option, text)
+
+    def test_version(self):
+        self.assertRegex(self.answer("--version"), r"\Aspanprof \d+\.\d+\.\d+\n\Z")
+
+    def test_no_command(self):
+        self.refuse(2, says="spanprof help")
+
+    def test_unknown_command(self):
+        self.refuse(2, "flme", says=("flme", "spanprof help"))
+        self.refuse(2, "help", "flme", says="flme")
+
+    def test_commands_to_come_say_so(self):
+        for command in ("run", "diff", "join", "send", "view"):
+            self.refuse(2, command, "x", says=(command, "not built yet"))
+            self.refuse(2, "help", command, says="not built yet")
+
+    def test_options_to_come_say_so(self):
+        self.write_shop()
+        for command, option in (("spans", "--where"), ("flame", "--where"), ("flame", "--percentile"), ("flame", "--by-thread"),
+                                ("flame", "--group-by"), ("flame", "--tempo"), ("check", "--span")):
+            self.refuse(2, command, "shop", option, "x", says=(option, "not built yet"))
+
+    def test_options_that_are_wrong(self):
+        self.refuse(2, "flame", "--what", "x", says=("--what", "spanprof help flame"))
+        self.refuse(2, "flame", "x", "--span", says=("--span", "argument"))
+        self.refuse(2, "flame", "x", "--self=1", says="no argument")
+        self.refuse(2, "spans", "x", "--limit", "many", says=("many", "whole number"))
+        for bad in ("-1", "101", "abc", "", "nan"):
+            self.refuse(2, "flame", "x", "--min-percent=" + bad, says="0 to 100")
+
+    def test_no_file(self):
+        for command in ("spans", "flame", "stats", "check"):
+            self.refuse(2, command, says="no file")
+
+    def test_files_may_begin_with_a_dash_behind_two(self):
+        self.write("-odd.jsonl", json_lines(profiles()))
+        self.assertIn("main", self.answer("flame", "--format", "folded", "--", "-odd.jsonl"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`spanprof flame`: forms, selections, and refusals."""
+from otlp import *
+
+ALL_STACKS = """\
+main;idle 10000000
+main;serve;cart 40000000
+main;serve;deflate 20000000
+main;serve;report;append_row 200000000
+main;serve;report;query_rows 30000000
+"""
+
+TEXT = """\
+GET /report
+span 00f067aa0ba902b7, trace 4bf92f3577b34da6a3ce929d0e0e4736, shop, 250 ms, with 3 descendants
+cpu: 250 ms in 25 samples
+
+ total    self              function
+100.0%          ########## main
+100.0%          ########## serve
+ 92.0%          #########  |- report
+ 80.0%   80.0%  ########   |  |- append_row
+ 12.0%   12.0%  #          |  `- query_rows
+  8.0%    8.0%  #          `- deflate
+"""
+
+TEXT_UTF8 = """\
+GET /cart
+span b7ad6b7169203331, trace 0af7651916cd43dd8448eb211c80319c, shop, 60.0 ms, error
+cpu: 40.0 ms in 4 samples
+only 4 samples: shares may be off by 25 points either way; look at several such spans, or record at…
+
+ total    self              function
+100.0%          ██████████ main
+100.0%          ██████████ serve
+100.0%  100.0%  ██████████ cart
+"""
+
+REVERSED = """\
+all samples
+cpu: 300 ms in 30 samples
+
+ total    self              leaf, and who called it
+ 66.7%   66.7%  ######-    |- append_row
+ 66.7%          ######-    |  report
+ 66.7%          ######-    |  serve
+ 66.7%          ######-    |  main
+ 13.3%   13.3%  #-         |- cart
+ 13.3%          #-         |  serve
+ 13.3%          #-         |  main
+ 10.0%   10.0%  #          |- query_rows
+ 10.0%          #          |  report
+ 10.0%          #          |  serve
+ 10.0%          #          |  main
+ 10.0%          #          `- (2 smaller)
+"""
+
+
+class Forms(ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.write_shop()
+
+    def test_text_shows_a_tree_with_branches_only_where_it_branches(self):
+        self.assertEqual(self.answer("flame", "shop", "--span", REPORT, locale="C"), TEXT)
+
+    def test_text_in_utf8_warns_of_few_samples(self):
+        self.assertEqual(self.answer("flame", "shop", "--span", CART), TEXT_UTF8)
+
+    def test_text_reversed_sums_up_what_is_small(self):
+        self.assertEqual(self.answer("flame", "shop", "--reverse", "--min-percent", "10", locale="C"), REVERSED)
+
+    def test_text_keeps_to_the_width(self):
+        deep = [(tuple(f"a_function_with_a_long_name_{i}" for i in range(k)), "", "", 1) for k in range(1, 60)]
+        self.write("deep.jsonl", json_lines(profiles(deep)))
+        for columns in (40, 60, 133):
+            lines = self.answer("flame", "deep.jsonl", columns=columns).splitlines()
+            self.assertGreater(len(lines), 60)
+            self.assertLessEqual(max(map(len, lines)), columns)
+
+    def test_folded_is_in_nanoseconds_and_sorted(self):
+        self.assertEqual(self.answer("flame", "shop", "--format", "folded"), ALL_STACKS)
+
+    def test_json_has_the_stacks_leaf_first(self):
+        answer = self.answer_json("flame", "shop", "--span", REPORT, "--format", "json")
+        stacks = answer.pop("stacks")
+        self.assertEqual(answer, {"type": "cpu", "unit": "nanoseconds", "total": 250_000_000, "count": 25})
+        self.assertEqual(stacks[0], {"frames": ["append_row", "report", "serve", "main"], "value": 200_000_000, "count": 20,
+                                     "trace_id": REPORT_TRACE, "span_id": RENDER})
+        self.assertEqual([(s["span_id"], s["count"]) for s in stacks], [(RENDER, 20), (QUERY, 3), (COMPRESS, 2)])
+
+    def test_json_of_everything_has_samples_without_span(self):
+        stacks = self.answer_json("flame", "shop", "--format=json")["stacks"]
+        self.assertIn({"frames": ["idle", "main"], "value": 10_000_000, "count": 1, "trace_id": "", "span_id": ""}, stacks)
+
+    def test_out_writes_the_file(self):
+        self.assertEqual(self.answer("flame", "shop", "--format", "folded", "-o", "out.txt"), "")
+        self.assertEqual((self.folder / "out.txt").read_text(), ALL_STACKS)
+
+    def test_out_that_cannot_be_written_is_refused(self):
+        self.refuse(2, "flame", "shop", "-o", "no/such/folder", says=("no/such/folder", "No such file"))
+
+    def test_full_device_is_told(self):
+        with open("/dev/full", "wb") as full:
+            result = subprocess.run([TOOL, "flame", "shop"], cwd=self.folder, stdout=full, stderr=subprocess.PIPE, check=False)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn(b"No space left", result.stderr)
+
+
+class Selections(ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.write_shop()
+
+    def folded(self, *arguments):
+        return self.answer("flame", *arguments, "--format", "folded").splitlines()
+
+    def test_span_takes_in_descendants(self):
+        self.assertEqual(self.folded("shop", "--span", RENDER),
+                         ["main;serve;deflate 20000000", "main;serve;report;append_row 200000000"])
+
+    def test_span_in_upper_case_is_the_same_span(self):
+        self.assertEqual(self.folded("shop", "--span", RENDER.upper()), self.folded("shop", "--span", RENDER))
+
+    def test_self_leaves_descendants_out(self):
+        self.assertEqual(self.folded("shop", "--span", RENDER, "--self"), ["main;serve;report;append_row 200000000"])
+
+    def test_trace_takes_its_spans(self):
+        self.assertEqual(self.folded("shop", "--trace", CART_TRACE), ["main;serve;cart 40000000"])
+
+    def test_profiles_alone_answer_for_the_span_itself(self):
+        self.assertEqual(self.folded("shop.profiles.jsonl", "--span", RENDER), ["main;serve;report;append_row 200000000"])
+
+    def test_type_selects_profiles(self):
+        wall = profiles([(("main", "poll"), REPORT_TRACE, REPORT, 5)], kind=("wall", "nanoseconds", "wall", "nanoseconds"))
+        self.write("two.jsonl", json_lines(profiles(), wall))
+        self.assertEqual(self.folded("two.jsonl", "--type", "wall"), ["main;poll 5"])
+        self.assertEqual(self.folded("two.jsonl"), ALL_STACKS.splitlines())
+        self.refuse(1, "flame", "two.jsonl", "--type", "heap", says=("heap", "cpu, wall"))
+
+    def test_both_scopes_answer_inner_spans_without_counting_twice(self):
+        root = [(names, trace, REPORT if trace == REPORT_TRACE else own, value) for names, trace, own, value in SAMPLES]
+        inner = [(names, trace, own, value * 10_000_000) for names, trace, own, value in SAMPLES]
+        self.write("both.jsonl", json_lines(profiles(root), profiles(
+            inner, kind=("cpu_innermost", "nanoseconds", "cpu_innermost", "nanoseconds"))))
+        both = ["shop.traces.jsonl", "both.jsonl"]
+        self.assertEqual(self.folded(*both), ALL_STACKS.splitlines())
+        self.assertEqual(self.folded(*both, "--span", COMPRESS), ["main;serve;deflate 20000000"])
+        self.assertEqual(self.answer_json("flame", *both, "--span", REPORT, "--format", "json")["total"], 250_000_000)
+
+    def test_samples_by_timestamps_count_each(self):
+        request = profiles()
+        sample = request["resourceProfiles"][0]["scopeProfiles"][0]["profiles"][0]["samples"][0]
+        sample.update(values=[], timestampsUnixNano=[str(START + i) for i in range(20)])
+        self.write("times.jsonl", json_lines(request))
+        self.assertEqual(self.folded("times.jsonl"), ALL_STACKS.splitlines())
+
+    def test_frames_without_symbols_are_named_by_module_and_address(self):
+        request = profiles()
+        for location in request["dictionary"]["locationTable"]:
+            location.pop("lines", None)
+        self.write("bare.jsonl", json_lines(request))
+        self.assertIn("shop+0x1004;shop+0x1008 10000000", self.folded("bare.jsonl"))
+
+
+class Refusals(ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.write_shop()
+
+    def test_unknown_span(self):
+        self.refuse(1, "flame", "shop", "--span", "1234567812345678", says=("1234567812345678", "spanprof spans"))
+
+    def test_unknown_trace(self):
+        self.refuse(1, "flame", "shop", "--trace", "12" * 16, says="12" * 16)
+
+    def test_ids_that_are_none(self):
+        for bad in ("xyz", "00f067aa0ba902b", "00f067aa0ba902b7a", "00f067aa0ba902bg", "0" * 16, "", REPORT_TRACE):
+            self.refuse(2, "flame", "shop", "--span", bad, says="span id")
+        self.refuse(2, "flame", "shop", "--trace", REPORT, says="trace id")
+
+    def test_link_scope_root_cannot_answer_for_inner_spans(self):
+        root = [(names, trace, REPORT if trace == REPORT_TRACE else own, value) for names, trace, own, value in SAMPLES]
+        self.write("root.jsonl", json_lines(profiles(root)))
+        self.refuse(1, "flame", "shop.traces.jsonl", "root.jsonl", "--span", RENDER, says=("link scope cannot answer", REPORT))
+
+    def test_span_that_waited_is_not_called_a_matter_of_scope(self):
+        self.write("few.jsonl", json_lines(profiles([SAMPLES[0]])))
+        self.refuse(1, "flame", "shop.traces.jsonl", "few.jsonl", "--span", COMPRESS, says=("compress, 5.00 ms", "no samples"))
+
+    def test_self_without_samples_points_to_the_descendants(self):
+        self.refuse(1, "flame", "shop", "--span", REPORT, "--self", says=("of its own", "25", "--self"))
+
+    def test_self_without_span(self):
+        self.refuse(2, "flame", "shop", "--self", says="--span")
+
+    def test_files_without_profiles(self):
+        self.refuse(2, "flame", "shop.traces.jsonl", says="no profiles")
+
+    def test_same_span_id_in_two_traces_needs_the_trace(self):
+        self.write("twice.jsonl", json_lines(traces([span(REPORT_TRACE, REPORT, "a", 0, 1), span(CART_TRACE, REPORT, "b", 0, 1)])))
+        samples = [(("main", "a"), REPORT_TRACE, REPORT, 1), (("main", "b"), CART_TRACE, REPORT, 2)]
+        self.write("both.jsonl", json_lines(profiles(samples)))
+        self.refuse(1, "flame", "twice.jsonl", "both.jsonl", "--span", REPORT, says="--trace")
+        self.assertEqual(self.answer("flame", "twice.jsonl", "both.jsonl", "--span", REPORT, "--trace", CART_TRACE, "--format",
+                                     "folded"), "main;b 20000000\n")
+
+    def test_formats_that_are_none_or_to_come(self):
+        self.refuse(2, "flame", "shop", "--format", "svg", says="not built yet")
+        self.refuse(2, "flame", "shop", "--format", "gif", says="unknown")
+
+    def test_values_that_overflow(self):
+        self.write("huge.jsonl", json_lines(profiles([(("main",), "", "", 2**62)])))
+        self.refuse(2, "flame", "huge.jsonl", says="too large")
+        self.write("negative.jsonl", json_lines(profiles([(("main",), "", "", -1)])))
+        self.refuse(2, "flame", "negative.jsonl", says="negative")
+
+
+class HostileNames(ToolTest):
+    NAME = "evil\x1b[2J\n;\u202e</script>\u009b\x7fé"
+
+    def setUp(self):
+        super().setUp()
+        self.write("t.jsonl", json_lines(traces([span(REPORT_TRACE, REPORT, self.NAME, 0, 9)])))
+        self.write("p.jsonl", json_lines(profiles([((self.NAME, "leaf"), REPORT_TRACE, REPORT, 30)])))
+
+    def test_terminal_forms_show_no_control_characters(self):
+        for command in (["flame"], ["flame", "--span", REPORT], ["flame", "--format", "folded"], ["spans"],
+                        ["spans", "--trace", REPORT_TRACE], ["stats"]):
+            text = self.answer(command[0], "t.jsonl", "p.jsonl", *command[1:], columns=300)
+            self.assertNotRegex(text.replace("\n", ""), "[\x00-\x1f\x7f-\x9f\u202e]")
+            if command[0] != "stats":
+                self.assertIn(r"evil\x1b[2J\x0a", text)
+
+    def test_folded_keeps_frames_apart(self):
+        line = self.answer("flame", "p.jsonl", "--format", "folded")
+        self.assertEqual(line.count(";"), 1)
+        self.assertEqual(line.count("\n"), 1)
+
+    def test_json_keeps_the_name(self):
+        stacks = self.answer_json("flame", "p.jsonl", "--format", "json")["stacks"]
+        self.assertEqual(stacks[0]["frames"], ["leaf", self.NAME])
+
+    def test_errors_show_no_control_characters(self):
+        error = self.refuse(2, "flame", "no\x1b[31msuch\nfile")
+        self.assertIn(r"no\x1b[31msuch\x0afile", error)
+
+    def test_names_that_are_not_utf8_are_repaired(self):
+        request = profiles([(("bad", "leaf"), "", "", 1)])
+        data = protobuf(request).replace(b"\x2a\x03bad", b"\x2a\x03b\xffd")
+        self.write("bad.binpb", data)
+        self.assertEqual(self.answer_json("flame", "bad.binpb", "--format", "json")["stacks"][0]["frames"], ["leaf", "b\ufffdd"])
+
+
+class Colours(ToolTest):
+    def test_terminal_gets_colours_and_its_own_width(self):
+        import fcntl
+        import pty
+        import struct
+        import termios
+        self.write_shop()
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 50, 0, 0))
+        environment = dict(os.environ, TERM="xterm", LC_ALL="C.UTF-8")
+        environment.pop("NO_COLOR", None)
+        with subprocess.Popen([TOOL, "flame", "shop"], cwd=self.folder, stdout=theirs, env=environment) as process:
+            os.close(theirs)
+            text = b""
+            while True:
+                try:
+                    chunk = os.read(ours, 65536)
+                except OSError:
+                    break
+                if not chunk:
+                    break
+                text += chunk
+        os.close(ours)
+        self.assertEqual(process.returncode, 0)
+        self.assertIn(b"\x1b[31m", text)
+        import re
+        plain = re.sub(r"\x1b\[[0-9]*m", "", text.decode())
+        self.assertLessEqual(max(map(len, plain.splitlines())), 50)
+
+
+if __name__ == "__main__":
+    unittest.main()

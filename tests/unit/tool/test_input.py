@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Reading files: every container gives the same answer, and whatever is damaged is refused with a sentence, never with a crash."""
+import random
+
+from otlp import *
+
+CONTAINERS = {
+    "lines.jsonl": lambda request: json_lines(request),
+    "pretty.json": lambda request: b"\n " + json.dumps(request, indent=2).encode() + b"\n\n",
+    "framed.binpb": lambda request: framed(request),
+    "bare.pb": lambda request: protobuf(request),
+}
+
+
+class Containers(ToolTest):
+    def stacks(self, *files):
+        return self.answer("flame", *files, "--span", REPORT, "--format", "json")
+
+    def test_all_containers_of_both_signals_read_the_same(self):
+        wanted = None
+        for name, make in CONTAINERS.items():
+            for pack in (lambda data: data, gzip.compress):
+                self.write("t-" + name, pack(make(traces())))
+                self.write("p-" + name, pack(make(profiles())))
+                answer = self.stacks("t-" + name, "p-" + name)
+                wanted = wanted or answer
+                self.assertEqual(answer, wanted, name)
+                self.assertEqual(self.stacks("p-" + name, "t-" + name), wanted, name)
+
+    def test_several_requests_in_one_file_add_up(self):
+        requests = [traces(), profiles(), profiles(service="other")]
+        self.write("all.jsonl", json_lines(*requests))
+        self.assertEqual(json.loads(self.stacks("all.jsonl"))["total"], 500_000_000)
+        self.write("p.binpb", framed(profiles(), profiles()))
+        self.write("t.binpb", framed(traces()))
+        self.assertEqual(json.loads(self.stacks("t.binpb", "p.binpb"))["total"], 500_000_000)
+
+    def test_gzip_of_several_members(self):
+        self.write("all.gz", gzip.compress(json_lines(traces())) + gzip.compress(json_lines(profiles())))
+        self.assertEqual(json.loads(self.stacks("all.gz"))["total"], 250_000_000)
+
+    def test_prefix_stands_for_the_pair_also_beside_a_program(self):
+        self.write_shop()
+        before = self.stacks("shop")
+        self.write("shop", b"\x7fELF and so on")
+        self.assertEqual(self.stacks("shop"), before)
+
+    def test_prefix_of_protobuf_files(self):
+        self.write("shop.traces.binpb", framed(traces()))
+        self.write("shop.profiles.binpb", framed(profiles()))
+        self.assertEqual(json.loads(self.stacks("shop"))["count"], 25)
+
+    def test_prefix_with_an_empty_half_gives_the_other(self):
+        self.write_shop()
+        self.write("shop.profiles.jsonl", b"")
+        self.assertEqual(len(self.answer_json("spans", "shop", "--json")["spans"]), 5)
+
+    def test_standard_input(self):
+        result = subprocess.run([TOOL, "flame", "-", "--format", "folded"], input=gzip.compress(json_lines(profiles())),
+                                stdout=subprocess.PIPE, check=True)
+        self.assertEqual(len(result.stdout.splitlines()), 5)
+
+    def test_unknown_fields_are_passed_over(self):
+        request = profiles()
+        request["somethingNew"] = [1, {"x": None}]
+        request["dictionary"]["functionTable"][1]["alsoNew"] = "x"
+        self.write("new.jsonl", json_lines(request))
+        self.assertEqual(len(self.answer("flame", "new.jsonl", "--format", "folded").splitlines()), 5)
+
+    def test_references_in_resources_are_resolved(self):
+        request = profiles()
+        strings = request["dictionary"]["stringTable"]
+        strings += ["service.name", "by-reference"]
+        request["resourceProfiles"][0]["resource"]["attributes"] = [
+            {"keyStrindex": len(strings) - 2, "value": {"stringValueStrindex": len(strings) - 1}}]
+        self.write("refs.jsonl", json_lines(request))
+        self.answer("check", "refs.jsonl")
+        self.answer("convert", "refs.jsonl", "--to", "otlp-json", "-o", "plain.json")
+        resource = json.loads((self.folder / "plain.json").read_text())["resourceProfiles"][0]["resource"]
+        self.assertEqual(resource["attributes"], [{"key": "service.name", "value": {"stringValue": "by-reference"}}])
+
+
+class BadInput(ToolTest):
+    def refuse_all(self, name, says=()):
+        for command in (["flame"], ["spans"], ["stats"], ["check"], ["convert", "--to", "otlp", "-o", "out"]):
+            self.refuse(2, command[0], name, *command[1:], says=says)
+        self.assertFalse((self.folder / "out").exists())
+
+    def test_missing(self):
+        self.refuse_all("nowhere.jsonl", ("nowhere.jsonl", "no such file"))
+
+    def test_empty(self):
+        self.write("empty.jsonl", b"")
+        self.refuse_all("empty.jsonl", ("empty.jsonl", "is empty"))
+        self.write("empty.gz", gzip.compress(b""))
+        self.refuse_all("empty.gz", "is empty")
+
+    def test_directory(self):
+        (self.folder / "folder").mkdir()
+        self.refuse_all("folder", ("folder", "is a directory"))
+
+    def test_unreadable(self):
+        if os.geteuid() == 0:
+            self.skipTest("root reads everything")
+        self.write("secret.jsonl", json_lines(traces()))
+        (self.folder / "secret.jsonl").chmod(0)
+        self.refuse_all("secret.jsonl", ("secret.jsonl", "Permission denied"))
+
+    def test_wrong_type(self):
+        samples = {"text": b"hello, world\n", "png": b"\x89PNG\r\n\x1a\n" + bytes(64), "elf": b"\x7fELF" + bytes(60),
+                   "zeros": bytes(4096), "space": b" \n\t \n", "array": b"[1, 2]", "newline": b"\nHello there, this is text"}
+        for name, data in samples.items():
+            self.write(name, data)
+            self.refuse_all(name, name)
+            self.write(name + ".gz", gzip.compress(data))
+            self.refuse_all(name + ".gz", name)
+
+    def test_random_bytes_are_not_recognized(self):
+        dice = random.Random(1)
+        for number in range(40):
+            self.write("random", dice.randbytes(dice.randrange(1, 3000)))
+            self.refuse(2, "flame", "random", says="random")
+
+    def test_json_of_something_else(self):
+        self.write("a.json", b'{"hello": 1}')
+        self.refuse_all("a.json", ("line 1", "no OTLP request"))
+        self.write("logs.json", b'\n{"resourceLogs": []}')
+        self.refuse_all("logs.json", ("line 2", "logs or metrics"))
+        self.write("both.json", json.dumps({**traces(), **profiles()}).encode())
+        self.refuse_all("both.json", "traces and profiles")
+
+    def test_json_with_a_mistake_tells_line_and_field(self):
+        bad = traces()
+        bad["resourceSpans"][0]["scopeSpans"][0]["spans"][1]["spanId"] = "not hex"
+        self.write("bad.jsonl", json_lines(traces(), bad))
+        self.refuse_all("bad.jsonl", ("bad.jsonl", "line 2", "spans[1].spanId"))
+
+    def test_json_followed_by_rubbish(self):
+        self.write("tail.jsonl", json_lines(traces()) + b"rubbish")
+        self.refuse_all("tail.jsonl", ("line 2", "JSON object has to begin"))
+
+    def test_cut_json_tells_where(self):
+        data = json_lines(traces(), profiles())
+        self.write("cut.jsonl", data[:-40])
+        self.refuse_all("cut.jsonl", ("line 2", "cut", str(len(data) - 40)))
+
+    def test_cut_protobuf_tells_where(self):
+        for name, data in (("framed", framed(profiles())), ("bare", protobuf(profiles()))):
+            self.write(name, data[:-7])
+            self.refuse_all(name, (name, "cut", f"byte {len(data) - 7}"))
+
+    def test_cut_gzip_tells_where(self):
+        data = gzip.compress(json_lines(traces(), profiles()))
+        self.write("cut.gz", data[: len(data) // 2])
+        self.refuse_all("cut.gz", ("cut.gz", "gzip data is cut"))
+
+    def test_damaged_gzip(self):
+        data = bytearray(gzip.compress(json_lines(traces(), profiles())))
+        data[len(data) // 2] ^= 0xFF
+        self.write("bad.gz", bytes(data))
+        self.refuse_all("bad.gz", ("bad.gz", "gzip data is"))
+
+    def test_formats_to_come_are_named(self):
+        self.write("stacks.txt", b"main;work;leaf 12\nmain 3\n")
+        self.refuse_all("stacks.txt", "collapsed stacks, which are not read yet")
+        pprof = b"\x0a\x04\x08\x01\x10\x02" + b"\x12\x05\x0a\x01\x01\x12\x00" + b"".join(
+            b"\x32" + varint(len(s)) + s for s in (b"", b"samples", b"count"))
+        self.write("cpu.pprof", gzip.compress(pprof))
+        self.refuse_all("cpu.pprof", "pprof, which is not read yet")
+
+    def test_nesting_without_end(self):
+        value = {"stringValue": "x"}
+        for _ in range(120):
+            value = {"kvlistValue": {"values": [{"key": "k", "value": value}]}}
+        deep = traces()
+        deep["resourceSpans"][0]["resource"]["attributes"] = [{"key": "k", "value": value}]
+        self.write("deep.jsonl", json_lines(deep))
+        self.refuse_all("deep.jsonl")
+        self.write("deep.pb", protobuf(deep))
+        self.refuse_all("deep.pb")
+        self.write("braces.json", b'{"resourceSpans":' + b"[" * 1_000_000)
+        self.refuse_all("braces.json")
+
+    def test_gzip_bomb_of_zeros_is_refused(self):
+        self.write("bomb.gz", gzip.compress(bytes(64 << 20)))
+        self.refuse(2, "flame", "bomb.gz", says="bomb.gz")
+
+    def test_indices_outside_their_tables_are_refused(self):
+        for table, entry, key in (("stackTable", 2, "locationIndices"), ("locationTable", 1, None)):
+            for index in (999, -1):
+                bad = profiles()
+                if key:
+                    bad["dictionary"][table][entry][key] = [index]
+                else:
+                    bad["dictionary"][table][entry]["lines"][0]["functionIndex"] = index
+                self.write("bad.jsonl", json_lines(bad))
+                self.refuse(2, "flame", "bad.jsonl", says=("sample", str(index), "spanprof check"))
+                self.refuse(2, "convert", "bad.jsonl", "--to", "otlp", "-o", "-", says=str(index))
+
+    def test_dictionary_that_is_missing_is_refused(self):
+        bad = profiles()
+        del bad["dictionary"]
+        self.write("bad.jsonl", json_lines(bad))
+        self.refuse(2, "flame", "bad.jsonl")
+
+
+class EveryCut(ToolTest):
+    """Each prefix of a small file: an answer, a no, or a sentence; one request is enough, so most are sentences."""
+
+    REQUEST = profiles(SAMPLES[:2])
+
+    def survive(self, command, name):
+        """An exit code of ours, with what belongs to it: a sanitizer ends with 1 as well, but says more."""
+        result = self.run_tool(command, name)
+        quiet = result.returncode == 0 or (command == "check" and result.returncode == 1)
+        self.assertIn(result.returncode, (0, 1, 2))
+        self.assertRegex(result.stderr.decode(), r"\A\Z" if quiet else r"\Aspanprof: [^\n]+\n\Z")
+        return result.returncode
+
+    def cut_everywhere(self, data, step=1):
+        codes = set()
+        for length in range(1, len(data), step):
+            self.write("cut", data[:length])
+            codes.add(self.survive("check", "cut"))
+        self.assertIn(2, codes)
+
+    def test_protobuf(self):
+        self.cut_everywhere(framed(self.REQUEST))
+
+    def test_json(self):
+        self.cut_everywhere(json_lines(self.REQUEST), step=5)
+
+    def test_gzip(self):
+        self.cut_everywhere(gzip.compress(json_lines(self.REQUEST)))
+
+    def test_flipped_bytes_of_protobuf(self):
+        dice = random.Random(7)
+        good = protobuf(self.REQUEST)
+        for _ in range(400):
+            data = bytearray(good)
+            for _ in range(dice.randrange(1, 4)):
+                data[dice.randrange(len(data))] = dice.randrange(256)
+            self.write("flipped", bytes(data))
+            for command in ("check", "flame"):
+                self.survive(command, "flipped")
+
+
+if __name__ == "__main__":
+    unittest.main()

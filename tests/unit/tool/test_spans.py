@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`spanprof spans` and `spanprof stats`."""
+from otlp import *
+
+TABLE = f"""\
+duration       cpu  samples  status  trace id                          span id           name
+  250 ms    250 ms       25  unset   {REPORT_TRACE}  {REPORT}  GET /report
+  190 ms    220 ms       22  unset   {REPORT_TRACE}  {RENDER}  render
+ 60.0 ms   40.0 ms        4  error   {CART_TRACE}  {CART}  GET /cart
+3 of 5 spans
+"""
+
+TREE = f"""\
+trace {REPORT_TRACE}, 4 spans, shop
+
+duration       cpu  smpls       own  smpls  span id           name
+  250 ms    250 ms     25      0 ns      0  {REPORT}  GET /report
+ 40.0 ms   30.0 ms      3   30.0 ms      3  {QUERY}  ├─ query
+  190 ms    220 ms     22    200 ms     20  {RENDER}  └─ render
+ 5.00 ms   20.0 ms      2   20.0 ms      2  {COMPRESS}     └─ compress
+"""
+
+STATS = """\
+5 spans, 1 profiles, 4 links (4 of them to a span in these files)
+
+cpu: 1 profile, 30 samples, one each 10.0 ms, engine timer
+  linked               29   96.67 %
+  none                  1    3.33 %
+  unknown               0    0.00 %
+  boundary              0    0.00 %
+  residual        12.3 us
+  dropped: ring_full 7
+"""
+
+
+class Spans(ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.write_shop()
+
+    def order(self, *arguments):
+        return [s["name"] for s in self.answer_json("spans", "shop", "--json", *arguments)["spans"]]
+
+    def test_table_has_the_slowest_first(self):
+        self.assertEqual(self.answer("spans", "shop", "--sort", "duration", "--limit", "3"), TABLE)
+
+    def test_trace_is_a_tree_with_own_and_total(self):
+        self.assertEqual(self.answer("spans", "shop", "--trace", REPORT_TRACE), TREE)
+
+    def test_json_has_integers_and_lower_case_ids(self):
+        answer = self.answer_json("spans", "shop", "--json", "--name", "render")
+        self.assertEqual((answer["type"], answer["unit"], answer["count"]), ("cpu", "nanoseconds", 1))
+        self.assertEqual(answer["spans"], [{
+            "trace_id": REPORT_TRACE, "span_id": RENDER, "parent_span_id": REPORT, "name": "render", "service": "shop",
+            "kind": "internal", "status": "unset", "start_time_ns": START + 1_050_000_000, "duration_ns": 190_000_000,
+            "own_value": 200_000_000, "own_count": 20, "total_value": 220_000_000, "total_count": 22}])
+
+    def test_sort_by_each_key(self):
+        self.assertEqual(self.order("--sort", "duration"), ["GET /report", "render", "GET /cart", "query", "compress"])
+        self.assertEqual(self.order("--sort", "start"), ["GET /report", "query", "render", "compress", "GET /cart"])
+        self.assertEqual(self.order("--sort", "cpu"), ["GET /report", "render", "GET /cart", "query", "compress"])
+        self.assertEqual(self.order("--sort", "samples", "--limit", "1"), ["GET /report"])
+        self.refuse(2, "spans", "shop", "--sort", "size", says=("size", "duration, start, cpu, samples"))
+
+    def test_filters(self):
+        self.assertEqual(self.order("--roots"), ["GET /report", "GET /cart"])
+        self.assertEqual(self.order("--trace", CART_TRACE), ["GET /cart"])
+        self.refuse(1, "spans", "shop", "--name", "GET /nothing", says="no span matches")
+        self.refuse(1, "spans", "shop", "--trace", "12" * 16, says="12" * 16)
+        self.refuse(2, "spans", "shop", "--trace", "12", says="trace id")
+
+    def test_a_remote_parent_in_the_files_makes_a_local_root(self):
+        self.write("t.jsonl", json_lines(traces([
+            span(REPORT_TRACE, REPORT, "client", 0, 9, kind=3),
+            span(REPORT_TRACE, QUERY, "server", 1, 5, REPORT, kind=2, flags=0x300),
+            span(REPORT_TRACE, RENDER, "inner", 2, 3, QUERY, flags=0x100)])))
+        names = [s["name"] for s in self.answer_json("spans", "t.jsonl", "--roots", "--json")["spans"]]
+        self.assertEqual(names, ["client", "server"])
+
+    def test_services_have_a_column_when_there_are_several(self):
+        self.write("t.jsonl", json_lines(traces(), traces([span("12" * 16, "34" * 8, "other", 0, 999)], service="billing")))
+        lines = self.answer("spans", "t.jsonl", columns=140).splitlines()
+        self.assertIn("service", lines[0])
+        self.assertTrue(lines[1].endswith("billing   other"))
+
+    def test_files_without_profiles_have_no_samples(self):
+        answer = self.answer_json("spans", "shop.traces.jsonl", "--json")
+        self.assertEqual({s["total_count"] for s in answer["spans"]}, {0})
+
+    def test_files_without_spans(self):
+        self.refuse(2, "spans", "shop.profiles.jsonl", says="no spans")
+
+    def test_spans_delivered_twice_count_once(self):
+        self.write("twice.jsonl", json_lines(traces(), traces()))
+        self.assertEqual(self.answer_json("spans", "twice.jsonl", "--json")["count"], 5)
+
+    def test_parents_in_a_circle_end(self):
+        ids = [f"{i:016x}" for i in range(1, 6)]
+        ring = [span(REPORT_TRACE, own, f"s{i}", i, 5, ids[i - 1]) for i, own in enumerate(ids)]
+        self_parent = span(REPORT_TRACE, "99" * 8, "self", 0, 1, "99" * 8)
+        self.write("ring.jsonl", json_lines(traces(ring + [self_parent])))
+        self.assertEqual(self.answer("spans", "ring.jsonl", "--trace", REPORT_TRACE).count("\n"), 3 + 6)
+        self.write("p.jsonl", json_lines(profiles([(("main",), REPORT_TRACE, ids[2], 40)])))
+        self.assertEqual(self.answer_json("flame", "ring.jsonl", "p.jsonl", "--span", ids[2], "--format", "json")["count"], 40)
+
+    def test_spans_nested_a_hundred_thousand_deep(self):
+        count = 100_000
+        chain = [span(REPORT_TRACE, f"{i + 1:016x}", "s", 0, 5, f"{i:016x}" if i else "") for i in range(count)]
+        self.write("deep.jsonl", json_lines(traces(chain)))
+        self.write("p.jsonl", json_lines(profiles([(("main",), REPORT_TRACE, f"{count:016x}", 40)])))
+        self.assertEqual(self.answer("spans", "deep.jsonl", "--trace", REPORT_TRACE).count("\n"), 3 + count)
+        root = f"{1:016x}"
+        self.assertEqual(self.answer_json("flame", "deep.jsonl", "p.jsonl", "--span", root, "--format", "json")["count"], 40)
+
+
+class Stats(ToolTest):
+    def test_text(self):
+        self.write_shop()
+        self.assertEqual(self.answer("stats", "shop"), STATS)
+
+    def test_json_adds_up_by_type(self):
+        wall = profiles(kind=("wall", "nanoseconds", "wall", "nanoseconds"), attributes={})
+        self.write("p.jsonl", json_lines(profiles(), profiles(), wall))
+        answer = self.answer_json("stats", "p.jsonl", "--json")
+        self.assertEqual((answer["spans"], answer["profiles"], answer["links"], answer["links_with_span"]), (0, 3, 4, 0))
+        cpu, wall = answer["types"]
+        self.assertEqual(cpu, {"type": "cpu", "unit": "nanoseconds", "profiles": 2, "period": 10_000_000, "samples": 60,
+                               "linked": 58, "none": 2, "unknown": 0, "boundary": 0, "residual_ns": 24690,
+                               "dropped": {"ring_full": 14}, "engine": "timer"})
+        self.assertEqual((wall["type"], wall["linked"], wall["none"]), ("wall", 4, 1))  # told by the samples themselves
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The html page of `spanprof flame`, in headless Chromium: it draws the frames, finds and zooms, and names do no harm.
+
+Chromium prints the document as it is once all timers ran (--dump-dom), and that is read here."""
+import html.parser
+import re
+import shutil
+import sys
+
+from otlp import *
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FOUND_COLOUR = "#7b5cd6"
+HOSTILE = """</script><img src=x onerror="document.title='harm'"><b>&amp;\u2028'"`${document.title='harm'}"""
+
+
+class Page(html.parser.HTMLParser):
+    """What a document holds: frames of the graph, texts by id, all tags."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.frames, self.texts, self.tags, self.attributes, self.open = [], {}, [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in ("meta", "input", "link", "br", "img"):
+            self.open.append((tag, attrs.get("id")))
+        if tag == "g":
+            # the group's width is set at once, its rectangle's by a transition, for which no frames are rendered here
+            self.frames.append({"name": attrs.get("name"), "class": attrs.get("class"), "width": float(attrs.get("width", 0))})
+        elif tag == "rect" and self.frames:
+            self.frames[-1]["fill"] = attrs.get("fill")
+
+    def handle_endtag(self, tag):
+        while self.open and self.open.pop()[0] != tag:
+            pass
+
+    def handle_data(self, data):
+        for _, key in self.open:
+            if key:
+                self.texts[key] = self.texts.get(key, "") + data
+
+    def frame(self, name):
+        return next(frame for frame in self.frames if frame["name"] == name)
+
+
+class FlamePage(ToolTest):
+    def page_of(self, *arguments):
+        self.answer("flame", *arguments, "--format", "html", "-o", "page.html")
+        return (self.folder / "page.html").read_text(encoding="utf-8")
+
+    def load(self, anchor="", script=""):
+        """The document after SCRIPT ran behind the page's own."""
+        if script:
+            page = (self.folder / "page.html").read_text(encoding="utf-8")
+            self.write("page.html", page.replace("</body>", f"<script>{script}</script></body>").encode())
+        environment = dict(os.environ, HOME=str(self.folder), XDG_CONFIG_HOME=str(self.folder), XDG_CACHE_HOME=str(self.folder))
+        command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
+                   "--host-resolver-rules=MAP * ~NOTFOUND", "--no-first-run", f"--user-data-dir={self.folder}/browser",
+                   "--window-size=1400,900", "--virtual-time-budget=5000", "--dump-dom",
+                   (self.folder / "page.html").as_uri() + anchor]
+        result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False)
+        self.assertEqual(result.returncode, 0, result.stderr.decode()[-2000:])
+        return Page(result.stdout.decode())
+
+    def test_frames_and_legend_are_drawn(self):
+        self.write_shop()
+        self.page_of("shop", "--span", REPORT)
+        page = self.load()
+        self.assertEqual([frame["name"] for frame in page.frames],
+                         ["GET /report", "main", "serve", "report", "deflate", "append_row", "query_rows"])
+        whole = page.frame("main")["width"]
+        self.assertGreater(whole, 1000)
+        self.assertAlmostEqual(page.frame("append_row")["width"] / whole, 0.80, places=2)
+        self.assertEqual(page.texts["subject"], "GET /report")
+        for part in (REPORT, REPORT_TRACE, "shop", "250 ms"):
+            self.assertIn(part, page.texts["details"])
+        self.assertEqual(page.texts["amount"], "cpu: 250 ms in 25 samples")
+        self.assertEqual(page.texts.get("confidence", ""), "")
+        self.assertRegex(page.texts["functions"], r"200 ms\s*80\.0 %\s*200 ms\s*80\.0 %\s*append_row")
+
+    def test_few_samples_are_told(self):
+        self.write_shop()
+        self.page_of("shop", "--span", CART)
+        self.assertIn("only 4 samples", self.load().texts["confidence"])
+
+    def test_search_marks_what_matches(self):
+        self.write_shop()
+        self.page_of("shop", "--span", REPORT)
+        page = self.load("#search=Append_")
+        self.assertEqual([frame["name"] for frame in page.frames if frame["fill"] == FOUND_COLOUR], ["append_row"])
+        self.assertEqual(page.texts["status"], "1 frames match, 200 ms (80.0 %)")
+
+    def test_search_takes_any_text_literally(self):
+        self.write_shop()
+        self.page_of("shop", "--span", REPORT)
+        page = self.load(script="""
+            const box = document.getElementById('search');
+            box.value = '(['; box.dispatchEvent(new Event('input'));""")
+        self.assertEqual(page.texts["status"], "0 frames match, 0 ns (0.0 %)")
+
+    def test_click_zooms_and_reset_goes_back(self):
+        self.write_shop()
+        self.page_of("shop", "--span", REPORT)
+        click = "document.querySelector('g[name=query_rows]').dispatchEvent(new MouseEvent('click', {bubbles: true}));"
+        zoomed = self.load(script=click)
+        self.assertGreater(zoomed.frame("query_rows")["width"], 1000)
+        back = self.load(script="setTimeout(() => document.getElementById('reset').click(), 1000);")
+        self.assertAlmostEqual(back.frame("query_rows")["width"] / back.frame("main")["width"], 0.12, places=2)
+
+    def test_names_do_no_harm(self):
+        self.write("t.jsonl", json_lines(traces([span(REPORT_TRACE, REPORT, HOSTILE, 0, 9)], service=HOSTILE)))
+        self.write("p.jsonl", json_lines(profiles([((HOSTILE, "leaf"), REPORT_TRACE, REPORT, 30)])))
+        source = self.page_of("t.jsonl", "p.jsonl", "--span", REPORT)
+        self.assertNotIn("onerror=\"", source)
+        self.assertNotIn("\u2028", source)
+        page = self.load("#search=leaf")
+        self.assertEqual([frame["name"] for frame in page.frames], [HOSTILE, HOSTILE, "leaf"])
+        self.assertEqual(page.texts["subject"], HOSTILE)
+        self.assertNotIn("img", page.tags)
+        self.assertNotIn("b", page.tags)
+        self.assertNotIn("onerror", page.attributes)
+        self.assertEqual(page.tags.count("script"), 3)
+
+    def test_page_needs_nothing_from_outside(self):
+        self.write_shop()
+        source = self.page_of("shop")
+        body = re.sub(r"<!--.*?-->", "", source, flags=re.S)
+        self.assertNotRegex(body, r"<[a-z]+[^>]*\s(src|href)=")
+        self.assertNotRegex(body, r"@import|url\(|fetch\(|XMLHttpRequest|importScripts")
+        self.assertIn("default-src 'none'", body)
+        for text in ("d3-flame-graph 5.0.0", "Apache License", "Permission to use, copy, modify"):
+            self.assertIn(text, source)
+
+    def test_deep_stacks_are_drawn_and_said_to_be_cut(self):
+        self.write("p.jsonl", json_lines(profiles([(tuple(f"f{i}" for i in range(3000)), "", "", 30)])))
+        self.page_of("p.jsonl")
+        page = self.load()
+        self.assertEqual(len(page.frames), 1001)
+        self.assertIn("cut", page.texts["status"])
+
+
+if __name__ == "__main__":
+    if not CHROMIUM:
+        print("skipped: no Chromium was found (Debian: chromium)")
+        sys.exit(77)
+    probe = subprocess.run([TOOL, "flame", "/dev/null", "--format", "html"], stderr=subprocess.PIPE, check=False)
+    if b"built without the page" in probe.stderr:
+        print("skipped: spanprof was built without the page, for npm was missing")
+        sys.exit(77)
+    unittest.main()
