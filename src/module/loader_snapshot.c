@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <limits.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -17,6 +18,9 @@
 #define SECTION_BYTES_MAX                                                                          \
     ((uint64_t)256 << 20) /* of frame information in one module; no library comes near */
 #define ROUNDS_MAX 8
+
+/* Held while the loader's lock is, see sp_loader_fork_prepare. */
+static pthread_mutex_t fork_guard = PTHREAD_MUTEX_INITIALIZER;
 
 typedef struct round {
     sp_loader_snapshot *snapshot;
@@ -31,6 +35,23 @@ typedef struct round {
     bool is_first_module;
 } copy_round;
 
+static void visit_loaded(int (*visit)(struct dl_phdr_info *, size_t, void *), void *user)
+{
+    pthread_mutex_lock(&fork_guard);
+    dl_iterate_phdr(visit, user);
+    pthread_mutex_unlock(&fork_guard);
+}
+
+void sp_loader_fork_prepare(void)
+{
+    pthread_mutex_lock(&fork_guard);
+}
+
+void sp_loader_fork_done(void)
+{
+    pthread_mutex_unlock(&fork_guard);
+}
+
 static int read_counters(struct dl_phdr_info *info, size_t size, void *user)
 {
     (void)size;
@@ -42,7 +63,7 @@ static int read_counters(struct dl_phdr_info *info, size_t size, void *user)
 sp_loader_counters sp_loader_counters_read(void)
 {
     sp_loader_counters counters = {0};
-    dl_iterate_phdr(read_counters, &counters);
+    visit_loaded(read_counters, &counters);
     return counters;
 }
 
@@ -251,7 +272,7 @@ bool sp_loader_snapshot_take(sp_loader_snapshot *out, const sp_generation *known
         round.images_needed = 0;
         round.bytes_needed = 0;
         round.is_first_module = true;
-        dl_iterate_phdr(copy_module, &round);
+        visit_loaded(copy_module, &round);
         if (round.images_needed <= round.image_capacity &&
             round.bytes_needed <= round.byte_capacity) {
             out->image_count = round.images_needed;

@@ -31,6 +31,11 @@ typedef struct sp_loader_snapshot {
     uint8_t *bytes;
 } sp_loader_snapshot;
 
+/* The loader's lock (dl_load_write_lock) is one that glibc does not free in a forked child: a fork while another thread held it
+ * leaves a child that hangs at its next dlopen or dl_iterate_phdr. Between these two calls no thread of ours holds it. */
+void sp_loader_fork_prepare(void);
+void sp_loader_fork_done(void);
+
 /* A few dozen nanoseconds, whatever is loaded. */
 sp_loader_counters sp_loader_counters_read(void);
 

@@ -3,7 +3,7 @@
  *
  * sdk.busy serializes start, flush and stop for as long as they take. sdk.life guards the state below, for moments only: statistics and
  * fork take it and must not wait for a flush. sdk.parts guards the exporter for threads that end spans.
- * Order: busy, life, parts, then the engine's lock, then the registry's. */
+ * Order: busy, life, parts, then the engine's lock, then the registry's; the loader's last. */
 #include <spanprof/sdk.h>
 
 #include <errno.h>
@@ -17,6 +17,7 @@
 #include "core/clock.h"
 #include "core/env.h"
 #include "core/log.h"
+#include "module/loader_snapshot.h"
 #include "sdk/collector.h"
 #include "sdk/config.h"
 #include "sdk/synthetic.h"
@@ -72,10 +73,12 @@ static void fork_prepare(void)
     pthread_mutex_lock(&sdk.life);
     pthread_mutex_lock(&sdk.parts);
     sp_sampler_fork_prepare();
+    sp_loader_fork_prepare();
 }
 
 static void fork_parent(void)
 {
+    sp_loader_fork_done();
     sp_sampler_fork_parent();
     pthread_mutex_unlock(&sdk.parts);
     pthread_mutex_unlock(&sdk.life);
@@ -84,6 +87,7 @@ static void fork_parent(void)
 /* The child has none of our threads: what they owned is left where it is and never touched. */
 static void fork_child(void)
 {
+    sp_loader_fork_done();
     sp_sampler_fork_child();
     sp_tracer_after_fork();
     sdk.forked |= sdk.running;

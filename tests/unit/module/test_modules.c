@@ -12,9 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 #include <pthread.h>
+#include <link.h>
 #include <sys/auxv.h>
+#include <sys/wait.h>
 #include <cmocka.h>
 
+#include "module/loader_snapshot.h"
 #include "module/module.h"
 #include "module/unwind_table.h"
 
@@ -231,6 +234,48 @@ static int tear_down(void **state)
     return 0;
 }
 
+static _Atomic bool stop_looking;
+
+static void *look_at_loader(void *unused)
+{
+    (void)unused;
+    while (!sp_load_relaxed(&stop_looking))
+        sp_loader_counters_read();
+    return NULL;
+}
+
+static int visit_nothing(struct dl_phdr_info *info, size_t size, void *user)
+{
+    (void)info;
+    (void)size;
+    (void)user;
+    return 0;
+}
+
+/* Without the guard a handful of these children hang. */
+static void fork_while_the_loader_is_looked_at_leaves_no_lock_behind(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, look_at_loader, NULL), 0);
+    for (int i = 0; i < 300; i++) {
+        sp_loader_fork_prepare();
+        pid_t child = fork();
+        sp_loader_fork_done();
+        if (child == 0) {
+            alarm(10);
+            dl_iterate_phdr(visit_nothing, NULL);
+            sp_loader_counters_read();
+            _exit(0);
+        }
+        int status = -1;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+    sp_store_relaxed(&stop_looking, true);
+    pthread_join(thread, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +287,7 @@ int main(void)
         cmocka_unit_test(hazard_that_shows_a_freed_generation_counts_as_none),
         cmocka_unit_test(acquired_module_outlives_its_generations),
         cmocka_unit_test(dlopen_loop_frees_generations_under_a_reader),
+        cmocka_unit_test(fork_while_the_loader_is_looked_at_leaves_no_lock_behind),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

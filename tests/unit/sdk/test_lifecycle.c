@@ -229,9 +229,9 @@ static int run_child(void)
         burn(0.1);
     if (stats_now().ticks != 0 || spanprof_stop(SECOND) != SPANPROF_ERROR_NOT_STARTED)
         return 2;
-#if defined(__SANITIZE_THREAD__)
-    print_message(
-        "skipped in the child: its own start, for TSan cannot make threads after a fork\n");
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    print_message("skipped in the child: its own start. TSan cannot make threads after a fork, and "
+                  "ASan's allocator leaves its locks as other threads held them\n");
     return 0;
 #endif
     char own[128];
