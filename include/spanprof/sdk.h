@@ -3,7 +3,11 @@
  *
  * Threads: any; start, flush and stop are serialized among themselves.  Signals: not safe.
  * Fork: the child of a process that runs the SDK does not sample and does not send (spanprof_stats says forked = 1); it may
- * call spanprof_start for itself. Its files are then named PREFIX.PID, unless options name others: not its parent's. */
+ * call spanprof_start for itself. Its files are then named PREFIX.PID, unless options name others: not its parent's. Descriptors of the
+ * parent's perf events are closed in it.
+ * Exec: ends sampling; all descriptors of the SDK are closed. A program that calls exec *without* fork while the engine `perf` runs calls
+ * spanprof_pause or spanprof_stop first: a tick that comes while the kernel replaces the program would end the new one, for its
+ * handlers are gone by then (signal(7)). fork and exec, vfork, posix_spawn, system and popen need nothing. */
 #ifndef SPANPROF_SDK_H
 #define SPANPROF_SDK_H
 
@@ -28,6 +32,15 @@ typedef enum spanprof_link_scope {
     SPANPROF_LINK_SCOPE_BOTH = 3,
     SPANPROF_LINK_SCOPE_NONE = 4,
 } spanprof_link_scope;
+
+/* What is sampled: SPANPROF_PROFILES. */
+typedef enum spanprof_profile_kind {
+    SPANPROF_PROFILE_CPU = 0,
+    SPANPROF_PROFILE_WALL = 1, /* this kind and the next are not built yet */
+    SPANPROF_PROFILE_ALLOC = 2,
+    SPANPROF_PROFILE_HEAP = 3,
+    SPANPROF_PROFILE_LOCK = 4,
+} spanprof_profile_kind;
 
 /* Receives the SDK's messages: LEVEL, a line without newline (borrowed for the call), and the user's pointer. May be called
  * by any thread of the SDK and by threads inside start, flush and stop; never from a signal handler. Must not call spanprof. */
@@ -56,6 +69,10 @@ typedef struct spanprof_options {
     spanprof_log_level log_level;   /* SPANPROF_LOG, else OTEL_LOG_LEVEL (warn) */
     spanprof_log_function log;      /* (standard error) */
     void *log_user;
+    const char *engine; /* SPANPROF_ENGINE (auto), perf, timer */
+    const char *
+        cpu_budget; /* SPANPROF_CPU_BUDGET (none), share of the application's CPU time that ticks may
+                             * take: "0.1%" or "0.001" */
 } spanprof_options;
 
 #define SPANPROF_OPTIONS_INIT                                                                      \
@@ -68,10 +85,10 @@ typedef struct spanprof_stats {
     uint32_t struct_size; /* sizeof(spanprof_stats) */
     uint32_t running;     /* 1 between start and stop */
     uint32_t forked; /* 1 in the child of a process in which the SDK ran, until it starts its own */
-    uint32_t threads; /* threads with a timer now */
+    uint32_t threads; /* threads that tick now */
     uint32_t cpu_hz;  /* rate of the CPU engine now */
-    uint32_t reserved;
-    char engine[16]; /* engine of the CPU ticks: "timer", or "" */
+    uint32_t paused;  /* 1 between spanprof_pause and spanprof_resume */
+    char engine[16];  /* engine of the CPU ticks: "perf", "timer", or "" */
 
     /* Ticks and samples. A sample may weigh several periods. ticks = samples_* + dropped_samples_ring_full,
      * _memory and _small_stack once flushed. */
@@ -95,7 +112,7 @@ typedef struct spanprof_stats {
     uint64_t dropped_exports_queue_full;  /* requests */
     uint64_t dropped_exports_refused;     /* requests that the receiver or the disk refused */
     uint64_t dropped_exports_unreachable; /* requests given up after retries, or at stop */
-    uint64_t failed_threads;              /* threads that could not be given a timer */
+    uint64_t failed_threads;              /* threads that could not be made to tick */
 
     /* Spans and exports. */
     uint64_t spans_started; /* recording ones */
@@ -111,6 +128,11 @@ typedef struct spanprof_stats {
     uint64_t misuse_dead_scope;    /* a detach of a zero or ended scope */
     uint64_t misuse_foreign_scope; /* a detach on another thread than the attach */
     uint64_t failed_attaches;      /* no memory for a thread's state or scopes */
+
+    /* The engine. */
+    char engine_reason[192];   /* why this engine: one sentence */
+    uint64_t fallback_threads; /* threads that tick by timer now though the engine is perf */
+    uint64_t tick_cost_ns;     /* of a tick, as last measured; 0 without a budget */
 } spanprof_stats;
 
 #define SPANPROF_STATS_INIT                                                                        \
@@ -134,6 +156,17 @@ SPANPROF_API spanprof_status spanprof_flush(uint64_t timeout_ns);
  * The host's signal handler is put back; where there was none, ours stays installed and does nothing, for a tick still on its way
  * would end the process otherwise. Start may follow. Returns as spanprof_flush does.  Since 0.1. */
 SPANPROF_API spanprof_status spanprof_stop(uint64_t timeout_ns);
+
+/* Take no ticks until spanprof_resume: when it returns, none is under way. Spans and sending go on. CPU time that passes meanwhile is
+ * in no sample and not in residual_ns. Paused already is no error. Returns ERROR_NOT_STARTED.
+ * Fork: the child is not paused, for it does not sample.  Since 0.1. */
+SPANPROF_API spanprof_status spanprof_pause(void);
+SPANPROF_API spanprof_status spanprof_resume(void);
+
+/* Sample KIND at HZ, 1 to 10,000. The window ends soon after the call and the next one has the new rate, for a profile has one period;
+ * a budget (SPANPROF_CPU_BUDGET) may keep the rate below. Returns ERROR_INVALID_ARGUMENT, ERROR_UNSUPPORTED for a kind that is not
+ * sampled, ERROR_NOT_STARTED.  Since 0.1. */
+SPANPROF_API spanprof_status spanprof_set_rate(spanprof_profile_kind kind, uint32_t hz);
 
 /* Copy the counters into OUT, whose struct_size says how much of them.  Since 0.1. */
 SPANPROF_API void spanprof_stats_get(spanprof_stats *out);

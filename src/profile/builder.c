@@ -3,6 +3,7 @@
  * its thread become entries of the dictionary; samples that are then equal are added up. */
 #include "profile/builder.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -193,8 +194,28 @@ static void make_profile_id(uint8_t id[16])
     memcpy(id, halves, sizeof halves);
 }
 
-/* What the window says of itself, as the number of a list. */
-static uint32_t build_profile_attributes(build *b)
+/* What the window says of itself: numbers, the engine, and the threads that have the most of the residual. */
+enum { WINDOW_ATTRIBUTES_MAX = 8 + 2 + SP_WINDOW_RESIDUALS_MAX };
+
+typedef struct attribute_list {
+    uint32_t indices[WINDOW_ATTRIBUTES_MAX];
+    uint32_t count;
+} attribute_list;
+
+static void add_int(build *b, attribute_list *list, const char *key, const char *unit,
+                    uint64_t value)
+{
+    list->indices[list->count++] =
+        sp_dictionary_int_attribute(&b->dictionary, key, unit, saturating_sum(0, value));
+}
+
+static void add_string(build *b, attribute_list *list, const char *key, const char *value)
+{
+    if (value && *value)
+        list->indices[list->count++] = sp_dictionary_string_attribute(&b->dictionary, key, value);
+}
+
+static void add_numbers(build *b, attribute_list *list)
 {
     const sp_window *w = b->window;
     const struct {
@@ -211,17 +232,30 @@ static uint32_t build_profile_attributes(build *b)
         {"spanprof.dropped.ring_full", "", w->dropped_ring_full, true},
         {"spanprof.dropped.memory", "", w->dropped_memory, true},
     };
-    uint32_t attributes[SP_ARRAY_LENGTH(numbers) + 1];
-    uint32_t count = 0;
-    if (w->engine)
-        attributes[count++] =
-            sp_dictionary_string_attribute(&b->dictionary, "spanprof.engine", w->engine);
     for (size_t i = 0; i < SP_ARRAY_LENGTH(numbers); i++)
         if (numbers[i].value || !numbers[i].only_when_set)
-            attributes[count++] =
-                sp_dictionary_int_attribute(&b->dictionary, numbers[i].key, numbers[i].unit,
-                                            saturating_sum(0, numbers[i].value));
-    return sp_dictionary_attributes(&b->dictionary, attributes, count);
+            add_int(b, list, numbers[i].key, numbers[i].unit, numbers[i].value);
+}
+
+static void add_residuals(build *b, attribute_list *list)
+{
+    for (uint32_t i = 0; b->thread_attributes && i < b->window->residual_count; i++) {
+        const sp_window_residual *residual = &b->window->residuals[i];
+        char key[64];
+        snprintf(key, sizeof key, "spanprof.residual_ns.thread.%.16s/%d", residual->thread.name,
+                 (int)residual->thread.tid);
+        add_int(b, list, key, "ns", residual->residual_ns);
+    }
+}
+
+static uint32_t build_profile_attributes(build *b)
+{
+    attribute_list list = {.count = 0};
+    add_string(b, &list, "spanprof.engine", b->window->engine);
+    add_string(b, &list, "spanprof.engine.reason", b->window->engine_reason);
+    add_numbers(b, &list);
+    add_residuals(b, &list);
+    return sp_dictionary_attributes(&b->dictionary, list.indices, list.count);
 }
 
 static void write_header(build *b, sp_profile *profile)

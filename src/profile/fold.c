@@ -119,6 +119,7 @@ void sp_window_clear(sp_window *window)
     window->ticks = 0;
     window->samples_linked = window->samples_none = window->samples_unknown =
         window->samples_boundary = 0;
+    window->residual_count = 0;
     window->residual_ns = window->dropped_ring_full = window->dropped_memory =
         window->folded_frames = 0;
 }

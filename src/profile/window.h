@@ -43,11 +43,20 @@ typedef struct sp_window_sample {
     uint64_t ticks;   /* events */
 } sp_window_sample;
 
+/* CPU time of a thread that no sample stands for. */
+typedef struct sp_window_residual {
+    sp_window_thread thread;
+    uint64_t residual_ns;
+} sp_window_residual;
+
+enum { SP_WINDOW_RESIDUALS_MAX = 32 };
+
 typedef struct sp_window {
     uint64_t start_time_ns; /* since the epoch; start < end */
     uint64_t end_time_ns;
     uint64_t period_ns;
-    const char *engine;
+    const char *engine; /* borrowed; NULL: not told */
+    const char *engine_reason;
 
     sp_intern locations; /* sp_window_location */
     sp_intern links;     /* sp_window_link */
@@ -61,8 +70,10 @@ typedef struct sp_window {
 
     /* What the window says of itself. */
     uint64_t samples_linked, samples_none, samples_unknown,
-        samples_boundary; /* in periods, as the samples' values */
-    uint64_t residual_ns;
+        samples_boundary;                                  /* in periods, as the samples' values */
+    uint64_t residual_ns;                                  /* of the process */
+    sp_window_residual residuals[SP_WINDOW_RESIDUALS_MAX]; /* the threads that have most of it */
+    uint32_t residual_count;
     uint64_t dropped_ring_full;
     uint64_t dropped_memory;
     uint64_t folded_frames; /* samples put on a shorter stack because max_samples was reached */

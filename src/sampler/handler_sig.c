@@ -2,7 +2,7 @@
 /* The signal handler of the CPU engine, and all that it calls together with the *_sig.h headers and walk_sig.c.
  *
  * Charter. Allowed: loads and stores of the interrupted thread's own state, its ring, the published generation of modules, its own
- * stack; raw system calls that do not touch errno (process_vm_readv for guarded loads). Forbidden: locks, allocation, any function
+ * stack; raw system calls that do not touch errno (process_vm_readv for guarded loads; gettid and ioctl once a thread). Forbidden: locks, allocation, any function
  * of libc but those that the compiler itself emits (memcpy, memset), thread-local variables, functions bound lazily, logging, clocks.
  * What needs more goes to the collector thread: a tick writes a record and leaves.
  *
@@ -10,7 +10,13 @@
 #include "sampler/sampler.h"
 #include "sampler/walk_sig.h"
 
+#include <linux/perf_event.h>
+#include <poll.h>
 #include <ucontext.h>
+
+#include "core/cycles_sig.h"
+#include "core/syscall_sig.h"
+#include "sampler/perf_owners_sig.h"
 
 enum { SMALLEST_STACK = 3 * 1024 };
 
@@ -123,26 +129,34 @@ SP_SIGSAFE static bool has_room(const void *ucontext)
     return here - base >= SMALLEST_STACK;
 }
 
+SP_SIGSAFE static void take_tick(sp_thread *thread, uint32_t periods,
+                                 const sp_generation *generation, const void *ucontext)
+{
+    uint64_t start = sp_handler.measure_cost ? sp_cycles() : 0;
+    periods = certain_periods(thread, periods);
+    sp_count_owned(&thread->ticks, 1);
+    sp_count_owned(&thread->weights, periods);
+    if (has_room(ucontext))
+        record_tick(thread, periods, generation, ucontext);
+    else
+        sp_count_owned(&thread->dropped_small_stack, 1);
+    if (start)
+        sp_count_owned(&thread->tick_cycles, sp_cycles() - start);
+}
+
 SP_SIGSAFE void sp_tick(sp_thread *thread, uint32_t periods, const void *ucontext)
 {
     sp_store_relaxed(&thread->in_tick, 1);
     /* The full fence inside orders in_tick before the look at armed; pairs with the one in disarm. */
     const sp_generation *generation = sp_generation_enter(sp_handler.modules, &thread->hazard);
     sp_fence_full();
-    if (sp_load_acquire(&thread->armed) && sp_ring_exists(&thread->ring)) {
-        periods = certain_periods(thread, periods);
-        sp_count_owned(&thread->ticks, 1);
-        sp_count_owned(&thread->weights, periods);
-        if (has_room(ucontext))
-            record_tick(thread, periods, generation, ucontext);
-        else
-            sp_count_owned(&thread->dropped_small_stack, 1);
-    }
+    if (sp_load_acquire(&thread->armed) && sp_ring_exists(&thread->ring))
+        take_tick(thread, periods, generation, ucontext);
     sp_generation_leave(&thread->hazard);
     sp_store_release(&thread->in_tick, 0);
 }
 
-/* A signal that no timer of ours sent: the host's handler gets it, as if ours were not there. Default and ignore mean nothing here:
+/* A signal that no ticker of ours sent: the host's handler gets it, as if ours were not there. Default and ignore mean nothing here:
  * the default of SIGPROF would end the process because we are in it. */
 SP_SIGSAFE static void forward(int signal, siginfo_t *info, void *ucontext)
 {
@@ -155,16 +169,62 @@ SP_SIGSAFE static void forward(int signal, siginfo_t *info, void *ucontext)
     }
 }
 
+/* A descriptor's number may have gone to another thread's event while a signal waited on this one. The kernel is asked once; after
+ * that the thread pointer tells. */
+SP_SIGSAFE static bool is_calling_thread(sp_thread *thread)
+{
+    uint64_t pointer = thread_pointer();
+    if (sp_load_relaxed(&thread->proven_tp) == pointer)
+        return true;
+    if (sp_syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0) != sp_load_relaxed(&thread->tid))
+        return false;
+    sp_store_relaxed(&thread->proven_tp, pointer);
+    return true;
+}
+
+/* The first period was random; from now on it is a whole one. Where the kernel refuses, the weights would be wrong: no ticks then. */
+SP_SIGSAFE static void set_whole_period(sp_thread *thread, int fd)
+{
+    sp_store_relaxed(&thread->first_tick, 0);
+    if (sp_syscall6(SYS_ioctl, fd, PERF_EVENT_IOC_PERIOD, (long)&sp_handler.period_ns, 0, 0, 0) < 0)
+        sp_store_release(&thread->armed, 0);
+}
+
+SP_SIGSAFE static void handle_event(sp_thread *thread, int fd, const void *ucontext)
+{
+    if (!is_calling_thread(thread))
+        return;
+    if (sp_load_relaxed(&thread->first_tick))
+        set_whole_period(thread, fd);
+    sp_tick(thread, 1, ucontext);
+}
+
+SP_SIGSAFE static void handle_timer(sp_thread *thread, int overrun, const void *ucontext)
+{
+    sp_tick(thread, 1 + (overrun > 0 ? (uint32_t)overrun : 0), ucontext);
+}
+
+/* Whom the signal is for: the state of a thread, or the probe; NULL when it is none of ours. */
+SP_SIGSAFE static void *owner_of(const siginfo_t *info)
+{
+    if (info->si_code == POLL_IN)
+        return sp_perf_owner(info->si_fd);
+    void *owner = info->si_value.sival_ptr;
+    if (info->si_code == SI_TIMER && sp_thread_is_state(owner))
+        return owner;
+    bool probes = info->si_code == SI_TIMER || info->si_code == SI_QUEUE;
+    return probes && owner == (void *)&sp_handler.probe ? owner : NULL;
+}
+
 SP_SIGSAFE void sp_handle_tick(int signal, siginfo_t *info, void *ucontext)
 {
-    if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == &sp_handler.probe) {
-        sp_store_relaxed(&sp_handler.probe, 1);
-        return;
-    }
-    if (info->si_code != SI_TIMER || !sp_thread_is_state(info->si_value.sival_ptr)) {
+    void *owner = owner_of(info);
+    if (!owner)
         forward(signal, info, ucontext);
-        return;
-    }
-    uint32_t overrun = info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0;
-    sp_tick(info->si_value.sival_ptr, 1 + overrun, ucontext);
+    else if (owner == (void *)&sp_handler.probe)
+        sp_store_relaxed(&sp_handler.probe, 1);
+    else if (info->si_code == SI_TIMER)
+        handle_timer(owner, info->si_overrun, ucontext);
+    else
+        handle_event(owner, info->si_fd, ucontext);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPU sampler: a timer on each thread's CPU clock, its signal, and the tick that the signal's handler takes. */
+/* The CPU sampler: what makes each thread tick on its CPU time, the signal, and the tick that the signal's handler takes. */
 #ifndef SP_SAMPLER_SAMPLER_H
 #define SP_SAMPLER_SAMPLER_H
 
@@ -9,11 +9,17 @@
 #include "module/module.h"
 #include "thread/thread.h"
 
+typedef enum sp_engine { SP_ENGINE_AUTO, SP_ENGINE_PERF, SP_ENGINE_TIMER } sp_engine;
+
+enum { SP_CPU_HZ_MAX = 10000, SP_ENGINE_REASON_SIZE = 192 };
+
 typedef struct sp_sampler_config {
-    uint32_t cpu_hz;    /* 1 to 10,000 */
+    uint32_t cpu_hz;    /* 1 to SP_CPU_HZ_MAX */
     uint32_t max_depth; /* 2 to 512 */
     int signal;         /* SIGPROF, or another */
-    bool synthetic;     /* no timers, no handler: ticks come from sp_sampler_tick_here (tests) */
+    sp_engine engine;
+    bool measure_cost; /* of ticks, for a budget */
+    bool synthetic;    /* no timers, no handler: ticks come from sp_sampler_tick_here (tests) */
     const sp_modules *modules;
 } sp_sampler_config;
 
@@ -24,8 +30,11 @@ typedef struct sp_handler_state {
     const sp_modules *modules;
     uint32_t max_depth;
     uint32_t max_periods;      /* that may have passed between two looks of the kernel */
+    bool measure_cost;         /* count the cycles of each tick */
+    uint64_t period_ns;        /* what an event's random first period gives way to */
     struct sigaction previous; /* the host's, for signals that are not ours */
-    _Atomic uint32_t probe; /* set by a signal that carries its address: our handler is reached */
+    _Atomic uint32_t
+        probe; /* bumped by a signal that carries its address: our handler is reached */
 } sp_handler_state;
 
 extern sp_handler_state sp_handler;
@@ -35,14 +44,30 @@ void sp_handle_tick(int signal, siginfo_t *info, void *ucontext);
 /* Take a tick of THREAD, the calling one, interrupted at UCONTEXT, that stands for PERIODS. */
 SP_SIGSAFE void sp_tick(sp_thread *thread, uint32_t periods, const void *ucontext);
 
-/* --- cpu_timer.c: the engine ----------------------------------------------------------------------------------------------- */
+/* --- engine.c: which threads tick, and how often ---------------------------------------------------------------------------- */
 
-/* Install the handler and arm every thread. Threads that come later are armed at their first attach or when a scan finds them. */
+/* Install the handler, choose the engine and arm every thread. Threads that come later are armed at their first attach or when a scan
+ * finds them. */
 spanprof_status sp_sampler_start(const sp_sampler_config *config, spanprof_error *error);
 /* Disarm all threads, wait for ticks under way, give the signal back. What is in the rings stays to be drained. Returns false when a
  * tick does not end (its thread is stopped by a debugger): then the modules must not be freed. */
 bool sp_sampler_stop(void);
-/* Fork: prepare takes the engine's lock, parent gives it back; the child has no timers and does not sample. */
+
+/* No thread ticks until resume; its CPU time meanwhile is nobody's, not residual. Repeated calls do nothing. ERROR_NOT_STARTED. */
+spanprof_status sp_sampler_pause(void);
+spanprof_status sp_sampler_resume(void);
+
+/* For a change of rate (collector): hold disarms all and returns whether no tick is under way any more; what then lies in the rings is
+ * of the old rate. go_on arms all again, at CPU_HZ. A hold that returned false has to go on at the old rate. */
+bool sp_sampler_hold(void);
+void sp_sampler_go_on(uint32_t cpu_hz);
+
+/* Make threads tick again whose ticker the host has taken (closed its descriptor); how many (collector). */
+uint32_t sp_sampler_repair(void);
+/* Whether our handler is the one that is installed. */
+bool sp_sampler_owns_signal(void);
+
+/* Fork: prepare takes the engine's lock, parent gives it back; the child has no tickers and does not sample. */
 void sp_sampler_fork_prepare(void);
 void sp_sampler_fork_parent(void);
 void sp_sampler_fork_child(void);
@@ -50,10 +75,26 @@ void sp_sampler_fork_child(void);
 void sp_sampler_tick_here(uint32_t periods);
 /* Threads that were found with their stack not known yet: find it (collector). */
 void sp_sampler_learn_stack(sp_thread *thread);
-/* Nanoseconds between two ticks of a thread. */
+
+/* What is to be said of the run. */
+typedef struct sp_sampler_state {
+    uint32_t cpu_hz;
+    bool paused;
+    uint32_t threads; /* that tick now */
+    uint32_t
+        fallback_threads; /* of them by timer, though the engine is perf: no descriptor was to be had */
+    uint64_t failed_threads; /* that could not be made to tick, since the start */
+    uint64_t signal_cost_ns; /* of an empty signal; 0: not measured */
+    char engine[16];
+    char reason[SP_ENGINE_REASON_SIZE];
+} sp_sampler_state;
+
+void sp_sampler_state_get(sp_sampler_state *out);
+/* Nanoseconds between two ticks of a thread. Changes only between hold and go_on. */
 uint64_t sp_sampler_period_ns(void);
-/* Threads with a timer now, and threads that could not be given one since the start. */
-uint32_t sp_sampler_threads(void);
-uint64_t sp_sampler_failed_threads(void);
+/* CPU time of the process without the SDK's threads, and without that which passed in pauses. */
+uint64_t sp_sampler_process_cpu_ns(void);
+/* The same of one thread; false when it is gone. */
+bool sp_sampler_thread_cpu_ns(sp_thread *thread, uint64_t *out);
 
 #endif

@@ -14,10 +14,12 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "profile/builder.h"
+#include "sdk/budget.h"
+#include "sdk/discovery.h"
 #include "sdk/drain.h"
 #include "tracer/provider.h"
 
-enum { DRAIN_MS = 100, DESTINATIONS_MAX = 4, REQUEST_MAX_BYTES = 64 * 1024 * 1024 };
+enum { DRAIN_MS = 40, DESTINATIONS_MAX = 4, REQUEST_MAX_BYTES = 64 * 1024 * 1024 };
 
 struct sp_collector {
     sp_collector_config config;
@@ -29,6 +31,8 @@ struct sp_collector {
     pthread_cond_t done;      /* the callers': flushed moved, or the thread ended */
     uint64_t flush_requested; /* tickets */
     uint64_t flushed;
+    uint32_t wished_hz;
+    bool edge_wished; /* the window is to end */
     bool ending;
     bool ended;
     /* Stop has given up waiting: the thread touches neither rings nor exporter any more and frees everything itself. Written with the
@@ -42,10 +46,14 @@ struct sp_collector {
     uint64_t window_ends_ns; /* monotonic */
     uint64_t drained_at_ns;  /* monotonic */
     uint64_t last_edge_ns;   /* realtime, before the last drain */
+    sp_discovery discovery;
+    sp_budget budget;
+    sp_sampler_state sampler;        /* at the last window's end: what windows borrow names from */
+    uint64_t residual_unreported_ns; /* of windows without samples, which are not sent */
     sp_drain drain;
     _Atomic uint64_t handed_over; /* ticks of the windows that were closed to the end */
     uint64_t spans_lost;          /* as last said */
-    bool said_no_ticks;
+    bool said_no_ticks, said_replaced, said_repaired;
     bool exiting; /* the application's threads have all ended */
     sp_symbolizer *symbolizer;
     sp_profile_destination destinations[DESTINATIONS_MAX];
@@ -121,6 +129,28 @@ static void export_to(sp_collector *collector, const sp_window *window, size_t i
     sp_profile_data_deinit(&data);
 }
 
+/* The host may have put another handler over ours, or closed descriptors that it did not know. */
+static void look_after_the_engine(sp_collector *collector, const sp_window *window)
+{
+    bool ticks_missing = window->ticks == 0 && window->residual_ns > SP_NS_PER_S / 10 &&
+                         window->residual_ns > 20 * window->period_ns;
+    if (ticks_missing && !collector->said_replaced && !sp_sampler_owns_signal()) {
+        collector->said_replaced = true;
+        sp_log_warn(
+            "sampler",
+            "the handler of the sampling signal has been replaced by one that does not pass "
+            "ticks on: nothing is sampled; SPANPROF_SIGNAL chooses another signal");
+    }
+    uint32_t repaired = sp_sampler_repair();
+    if (repaired && !collector->said_repaired) {
+        collector->said_repaired = true;
+        sp_log_warn("sampler",
+                    "the perf events of %u threads had been closed by the application, and were "
+                    "opened again",
+                    repaired);
+    }
+}
+
 /* What a person would wonder about, once each; losses of spans again when there are more. */
 static void warn_of_losses(sp_collector *collector)
 {
@@ -143,13 +173,31 @@ static void warn_of_losses(sp_collector *collector)
                 (unsigned long long)(unseen / SP_NS_PER_MS));
 }
 
-/* The window that is open becomes a profile; the other one opens. */
-static void close_window(sp_collector *collector)
+static uint32_t wished_rate(sp_collector *collector)
 {
-    uint64_t edge = collector->last_edge_ns;
-    drain_once(collector);
+    pthread_mutex_lock(&collector->lock);
+    uint32_t wished = collector->wished_hz;
+    collector->edge_wished = false;
+    pthread_mutex_unlock(&collector->lock);
+    return wished;
+}
+
+/* Drain to the end of the open window, settle its books, and let the other one open. A new rate begins here: no thread ticks between
+ * the last drain of the old one and the first tick of the new. */
+static sp_window *end_window(sp_collector *collector)
+{
     sp_window *window = &collector->windows[collector->open];
+    uint64_t edge = collector->last_edge_ns;
+    sp_sampler_state_get(&collector->sampler);
+    uint32_t rate = sp_budget_rate(&collector->budget, &collector->sampler,
+                                   &collector->drain.totals, wished_rate(collector));
+    bool changes = rate != collector->sampler.cpu_hz;
+    bool quiet = changes && sp_sampler_hold();
+    drain_once(collector);
     sp_drain_residual(&collector->drain, window);
+    window->period_ns = sp_sampler_period_ns();
+    window->engine = collector->sampler.engine;
+    window->engine_reason = collector->sampler.reason;
     window->end_time_ns = sp_max_u64(sp_clock_realtime_ns(), window->start_time_ns + 1);
     collector->open ^= 1;
     /* A sample that the next drain finds was taken after the previous one began, so windows overlap by that drain's length. */
@@ -157,33 +205,60 @@ static void close_window(sp_collector *collector)
         collector->last_edge_ns > edge ? collector->last_edge_ns : edge;
     collector->window_ends_ns =
         sp_deadline_after(sp_clock_monotonic_ns(), collector->config.window_ms * SP_NS_PER_MS);
-    window->period_ns = sp_sampler_period_ns();
-    window->engine = collector->config.engine;
-    if (collector->destination_count > 0 && window->samples.count > 0) {
-        name_addresses(collector, window);
-        for (size_t i = 0;
-             i < collector->destination_count && !sp_load_relaxed(&collector->abandoned); i++)
-            export_to(collector, window, i, &collector->destinations[i]);
-    }
+    if (changes)
+        sp_sampler_go_on(quiet ? rate : collector->sampler.cpu_hz);
+    return window;
+}
+
+static void export_window(sp_collector *collector, sp_window *window)
+{
+    collector->residual_unreported_ns += window->residual_ns;
+    if (collector->destination_count == 0 || window->samples.count == 0)
+        return;
+    window->residual_ns = collector->residual_unreported_ns;
+    collector->residual_unreported_ns = 0;
+    name_addresses(collector, window);
+    for (size_t i = 0; i < collector->destination_count && !sp_load_relaxed(&collector->abandoned);
+         i++)
+        export_to(collector, window, i, &collector->destinations[i]);
+}
+
+/* The window that is open becomes a profile; the other one opens. */
+static void close_window(sp_collector *collector)
+{
+    sp_window *window = end_window(collector);
+    export_window(collector, window);
     sp_store_relaxed(&collector->handed_over,
                      sp_load_relaxed(&collector->handed_over) + window->ticks);
     warn_of_losses(collector);
+    look_after_the_engine(collector, window);
     sp_symbolizer_rest(collector->symbolizer);
     sp_window_clear(window);
 }
 
-/* Sleep until the next drain or a request; returns the flush ticket to serve, and whether to end. */
-static uint64_t wait_for_work(sp_collector *collector, bool *ending)
+/* What the thread was woken for. */
+typedef struct work {
+    uint64_t flush_ticket;
+    bool flush, edge, ending;
+} work;
+
+/* Sleep until the next drain or a request. */
+static work wait_for_work(sp_collector *collector)
 {
     struct timespec until = sp_timespec_from_ns(collector->drained_at_ns + DRAIN_MS * SP_NS_PER_MS);
     pthread_mutex_lock(&collector->lock);
-    while (!collector->ending && collector->flush_requested == collector->flushed)
+    while (!collector->ending && !collector->edge_wished &&
+           collector->flush_requested == collector->flushed)
         if (pthread_cond_timedwait(&collector->wake, &collector->lock, &until) != 0)
             break;
-    uint64_t ticket = collector->flush_requested;
-    *ending = collector->ending;
+    work work = {
+        .flush_ticket = collector->flush_requested,
+        .flush = collector->ending || collector->flush_requested != collector->flushed,
+        .edge = collector->edge_wished,
+        .ending = collector->ending,
+    };
     pthread_mutex_unlock(&collector->lock);
-    return ticket;
+    return work;
 }
 
 static void publish_flushed(sp_collector *collector, uint64_t ticket)
@@ -231,19 +306,18 @@ static void *run(void *argument)
     sp_collector *collector = argument;
     pthread_setname_np(pthread_self(), "spanprof-collec");
     sp_thread_self_internal();
-    bool ending = false;
-    while (!ending) {
-        uint64_t ticket = wait_for_work(collector, &ending);
-        bool flush = ending || ticket != collector->flushed;
-        if (!flush) {
-            sp_threads_scan();
-            end_with_the_last_thread(collector);
+    work work = {0};
+    while (!work.ending) {
+        work = wait_for_work(collector);
+        if (!work.flush && !work.edge) {
             drain_once(collector);
+            if (sp_discovery_look(&collector->discovery, sp_drain_ahead_ns(&collector->drain)))
+                end_with_the_last_thread(collector);
         }
-        if (flush || sp_clock_monotonic_ns() >= collector->window_ends_ns)
+        if (work.flush || work.edge || sp_clock_monotonic_ns() >= collector->window_ends_ns)
             close_window(collector);
-        if (flush)
-            publish_flushed(collector, ticket);
+        if (work.flush)
+            publish_flushed(collector, work.flush_ticket);
     }
     pthread_mutex_lock(&collector->lock);
     collector->ended = true;
@@ -290,6 +364,8 @@ sp_collector *sp_collector_create(const sp_collector_config *config)
     collector->last_edge_ns = collector->windows[0].start_time_ns = sp_clock_realtime_ns();
     collector->destination_count =
         sp_exporter_profile_destinations(config->exporter, collector->destinations);
+    collector->wished_hz = config->cpu_hz;
+    sp_budget_begin(&collector->budget, config->cpu_budget);
     sp_drain_begin(&collector->drain);
     collector->symbolizer = sp_symbolizer_create();
     if (collector->symbolizer && start_thread(collector))
@@ -322,6 +398,15 @@ spanprof_status sp_collector_flush(sp_collector *collector, uint64_t deadline_ns
     bool done = wait_until(collector, NULL, ticket, deadline_ns);
     pthread_mutex_unlock(&collector->lock);
     return done ? SPANPROF_OK : SPANPROF_ERROR_TIMEOUT;
+}
+
+void sp_collector_set_rate(sp_collector *collector, uint32_t cpu_hz)
+{
+    pthread_mutex_lock(&collector->lock);
+    collector->wished_hz = cpu_hz;
+    collector->edge_wished = true;
+    pthread_cond_signal(&collector->wake);
+    pthread_mutex_unlock(&collector->lock);
 }
 
 /* Ticks that were joined into windows that are not closed. */
@@ -368,4 +453,5 @@ void sp_collector_stats(sp_collector *collector, spanprof_stats *stats)
     stats->dropped_samples_ring_full = sp_load_relaxed(&totals->dropped_ring_full);
     stats->dropped_samples_memory = sp_load_relaxed(&totals->dropped_memory);
     stats->dropped_samples_small_stack = sp_load_relaxed(&totals->dropped_small_stack);
+    stats->tick_cost_ns = sp_load_relaxed(&collector->budget.tick_cost_ns);
 }

@@ -4,7 +4,8 @@
  *
  * | operation                   | setup | any thread | collector |
  * | sp_collector_create, stop   |  yes  |            |           |
- * | sp_collector_flush, stats   |       |    yes     |           |
+ * | sp_collector_flush, stats,  |       |    yes     |           |
+ * | set_rate                    |       |            |           |
  */
 #ifndef SP_SDK_COLLECTOR_H
 #define SP_SDK_COLLECTOR_H
@@ -18,7 +19,8 @@ typedef struct sp_collector sp_collector;
 typedef struct sp_collector_config {
     uint32_t window_ms;
     uint32_t max_samples;
-    const char *engine;
+    uint32_t cpu_hz;       /* the rate that is wished for */
+    double cpu_budget;     /* share of the application's CPU time that ticks may take; 0: any */
     sp_modules *modules;   /* the collector's from now on */
     sp_exporter *exporter; /* borrowed until stop returns */
     const sp_resource
@@ -31,6 +33,9 @@ sp_collector *sp_collector_create(const sp_collector_config *config);
 /* Close the window now and hand it over, for everything sampled before the call. SPANPROF_OK or ERROR_TIMEOUT at the monotonic
  * DEADLINE_NS. */
 spanprof_status sp_collector_flush(sp_collector *collector, uint64_t deadline_ns);
+
+/* Wish for another rate: the window ends soon, and the next one has it. */
+void sp_collector_set_rate(sp_collector *collector, uint32_t cpu_hz);
 
 /* After the sampler has stopped: flush, end the thread by DEADLINE_NS, free all. A thread that does not end in time (it is inside a
  * huge debug file) is left to end by itself, touching nothing that others use. MODULES_IN_USE: ticks may still read them, so they are

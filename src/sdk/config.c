@@ -104,19 +104,56 @@ static bool read_profiles(const spanprof_options *options)
     return set & 1;
 }
 
+static sp_engine read_engine(const spanprof_options *options)
+{
+    static const char *const words[] = {
+        [SP_ENGINE_AUTO] = "auto", [SP_ENGINE_PERF] = "perf", [SP_ENGINE_TIMER] = "timer"};
+    const char *text = options->engine ? options->engine : sp_env("SPANPROF_ENGINE");
+    return (sp_engine)sp_parse_word("SPANPROF_ENGINE", text, words, 3, SP_ENGINE_AUTO);
+}
+
+/* "0.1%" or "0.001": without strtod, which reads a locale's decimal point. 0 for what is no share. */
+static double parse_share(const char *text)
+{
+    double value = 0, unit = 1;
+    bool digits = false, fraction = false;
+    for (; (*text >= '0' && *text <= '9') || (*text == '.' && !fraction); text++) {
+        if (*text == '.') {
+            fraction = true;
+            continue;
+        }
+        digits = true;
+        value = value * 10 + (*text - '0');
+        unit = fraction ? unit * 10 : unit;
+    }
+    if (*text == '%') {
+        unit *= 100;
+        text++;
+    }
+    return digits && *text == 0 && value / unit <= 1 ? value / unit : 0;
+}
+
+static double read_budget(const spanprof_options *options)
+{
+    const char *text = options->cpu_budget ? options->cpu_budget : sp_env("SPANPROF_CPU_BUDGET");
+    double share = text ? parse_share(text) : 0;
+    if (text && share == 0)
+        sp_log_warn("config",
+                    "SPANPROF_CPU_BUDGET=%s is no share above 0, such as 0.1%%: no budget is kept",
+                    text);
+    return share;
+}
+
 /* What the contract names and this version does not have. */
 static void warn_not_built(void)
 {
     static const char *const variables[] = {
-        "SPANPROF_CPU_BUDGET",     "SPANPROF_WALL_HZ",  "SPANPROF_TIMESTAMPS", "SPANPROF_CPU_TIME",
-        "SPANPROF_SWITCHES",       "SPANPROF_DEMANGLE", "SPANPROF_DEBUGINFOD", "SPANPROF_SPAN_NAME",
-        "OTEL_TRACES_SAMPLER_ARG", "OTEL_CONFIG_FILE",  "OTEL_ENTITIES"};
+        "SPANPROF_WALL_HZ",  "SPANPROF_TIMESTAMPS", "SPANPROF_CPU_TIME",  "SPANPROF_SWITCHES",
+        "SPANPROF_DEMANGLE", "SPANPROF_DEBUGINFOD", "SPANPROF_SPAN_NAME", "OTEL_TRACES_SAMPLER_ARG",
+        "OTEL_CONFIG_FILE",  "OTEL_ENTITIES"};
     for (size_t i = 0; i < SP_ARRAY_LENGTH(variables); i++)
         if (sp_env(variables[i]))
             sp_log_warn("config", "%s is not built yet: ignored", variables[i]);
-    const char *engine = sp_env("SPANPROF_ENGINE");
-    if (engine && strcasecmp(engine, "auto") != 0 && strcasecmp(engine, "timer") != 0)
-        sp_log_warn("config", "SPANPROF_ENGINE=%s is not built yet: using timer", engine);
     const char *sampler = sp_env("OTEL_TRACES_SAMPLER");
     if (sampler && strcasecmp(sampler, "parentbased_always_on") != 0)
         sp_log_warn("config",
@@ -146,7 +183,10 @@ bool sp_config_init(sp_config *config, const spanprof_options *options)
     if (!sp_export_config_init(&config->export, options))
         return false;
     config->cpu = read_profiles(options);
-    config->sampler.cpu_hz = number("SPANPROF_CPU_HZ", options->cpu_hz, 1, 10000, 99);
+    config->sampler.cpu_hz = number("SPANPROF_CPU_HZ", options->cpu_hz, 1, SP_CPU_HZ_MAX, 99);
+    config->sampler.engine = read_engine(options);
+    config->cpu_budget = read_budget(options);
+    config->sampler.measure_cost = config->cpu_budget > 0;
     config->sampler.max_depth = number("SPANPROF_MAX_DEPTH", options->max_depth, 2, 512, 128);
     config->sampler.signal = read_signal(options);
     config->window_ms = number("SPANPROF_WINDOW_MS", options->window_ms, 100, 10000, 10000);

@@ -9,7 +9,8 @@
 
 typedef struct sp_config {
     sp_sampler_config sampler;
-    bool cpu; /* SPANPROF_PROFILES has cpu */
+    bool cpu;          /* SPANPROF_PROFILES has cpu */
+    double cpu_budget; /* share of the application's CPU time that ticks may take; 0: any */
     uint32_t window_ms;
     uint32_t max_samples;
     sp_tracer_config tracer;

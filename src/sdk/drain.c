@@ -99,6 +99,7 @@ static void take_counters(sp_drain *drain, sp_drain_slot *slot, sp_thread *threa
     take_counter(&thread->weights, &slot->weights, &totals->weights);
     take_counter(&thread->truncated, &slot->truncated, &totals->truncated);
     take_counter(&thread->incomplete, &slot->incomplete, &totals->incomplete);
+    take_counter(&thread->tick_cycles, &slot->cycles, &totals->tick_cycles);
     take_counter(&thread->dropped_small_stack, &slot->small_stack, &totals->dropped_small_stack);
     window->dropped_ring_full +=
         take_counter(&thread->dropped_ring_full, &slot->dropped, &totals->dropped_ring_full);
@@ -134,32 +135,70 @@ void sp_drain_run(sp_drain *drain, sp_window *window, const sp_modules *modules,
     }
 }
 
-/* CPU time of the process without the SDK's own threads: what the weights should come to. The process's clock knows also of threads
- * that were never found, and of those that are gone. */
-static uint64_t application_cpu_ns(void)
-{
-    uint64_t own = 0, cpu_ns;
-    for (uint32_t n = 0; n < sp_thread_slots(); n++) {
-        sp_thread *thread = sp_thread_by_slot(n);
-        if (thread->internal && sp_load_acquire(&thread->life) == SP_THREAD_LIVE &&
-            sp_clock_thread_cpu_ns(thread->tid, &cpu_ns))
-            own += cpu_ns;
-    }
-    uint64_t all = sp_clock_process_cpu_ns();
-    return all > own ? all - own : 0;
-}
-
+/* Of a thread that was there before, only what comes from now on counts. */
 void sp_drain_begin(sp_drain *drain)
 {
-    drain->cpu_last_ns = application_cpu_ns();
+    drain->cpu_last_ns = sp_sampler_process_cpu_ns();
+    for (uint32_t n = 0; n < sp_thread_slots(); n++) {
+        sp_thread *thread = sp_thread_by_slot(n);
+        sp_drain_slot *slot = slot_of(drain, thread);
+        if (slot)
+            sp_sampler_thread_cpu_ns(thread, &slot->cpu_ns);
+    }
 }
 
+/* The COUNT largest are kept. */
+static void keep_residual(sp_window *window, const sp_window_residual *residual)
+{
+    sp_window_residual *smallest = &window->residuals[0];
+    if (window->residual_count < SP_WINDOW_RESIDUALS_MAX) {
+        window->residuals[window->residual_count++] = *residual;
+        return;
+    }
+    for (uint32_t i = 1; i < window->residual_count; i++)
+        if (window->residuals[i].residual_ns < smallest->residual_ns)
+            smallest = &window->residuals[i];
+    if (residual->residual_ns > smallest->residual_ns)
+        *smallest = *residual;
+}
+
+/* Up to two periods are only the ticks that are about to come. */
+static void settle_thread(sp_drain_slot *slot, sp_thread *thread, sp_window *window)
+{
+    uint64_t cpu_ns, period_ns = sp_sampler_period_ns();
+    if (thread->internal || !sp_sampler_thread_cpu_ns(thread, &cpu_ns))
+        return;
+    slot->carry_ns += (int64_t)(cpu_ns - slot->cpu_ns) -
+                      (int64_t)((slot->weights - slot->weights_settled) * period_ns);
+    slot->cpu_ns = cpu_ns;
+    slot->weights_settled = slot->weights;
+    if (slot->carry_ns <= (int64_t)(2 * period_ns))
+        return;
+    if (!slot->name_is_fresh)
+        refresh_name(slot);
+    keep_residual(window, &(sp_window_residual){slot->thread, (uint64_t)slot->carry_ns});
+    slot->carry_ns = 0;
+}
+
+static void settle_threads(sp_drain *drain, sp_window *window)
+{
+    for (uint32_t n = 0; n < sp_thread_slots(); n++) {
+        sp_thread *thread = sp_thread_by_slot(n);
+        sp_drain_slot *slot =
+            sp_load_acquire(&thread->life) == SP_THREAD_LIVE ? slot_of(drain, thread) : NULL;
+        if (!slot)
+            continue;
+        settle_thread(slot, thread, window);
+        slot->name_is_fresh = false;
+    }
+}
+
+/* The process's clock knows also of threads that were never found, and of the last bits of those that are gone. */
 void sp_drain_residual(sp_drain *drain, sp_window *window)
 {
-    for (size_t page = 0; page < SP_ARRAY_LENGTH(drain->slots); page++)
-        for (uint32_t n = 0; drain->slots[page] && n < 256; n++)
-            drain->slots[page][n].name_is_fresh = false;
-    uint64_t cpu_ns = application_cpu_ns(), weights = sp_load_relaxed(&drain->totals.weights);
+    settle_threads(drain, window);
+    uint64_t cpu_ns = sp_sampler_process_cpu_ns(),
+             weights = sp_load_relaxed(&drain->totals.weights);
     drain->residual_carry_ns += (int64_t)(cpu_ns - drain->cpu_last_ns) -
                                 (int64_t)((weights - drain->weights_last) * sp_sampler_period_ns());
     drain->cpu_last_ns = cpu_ns;
@@ -167,6 +206,13 @@ void sp_drain_residual(sp_drain *drain, sp_window *window)
     window->residual_ns = drain->residual_carry_ns > 0 ? (uint64_t)drain->residual_carry_ns : 0;
     drain->residual_carry_ns -= (int64_t)window->residual_ns;
     sp_count_owned(&drain->totals.residual_ns, window->residual_ns);
+}
+
+int64_t sp_drain_ahead_ns(const sp_drain *drain)
+{
+    uint64_t weights = sp_load_relaxed(&drain->totals.weights) - drain->weights_last;
+    return (int64_t)(sp_sampler_process_cpu_ns() - drain->cpu_last_ns) -
+           (int64_t)(weights * sp_sampler_period_ns());
 }
 
 uint32_t sp_drain_oldest_generation(const sp_modules *modules)

@@ -11,8 +11,10 @@ typedef struct sp_drain_slot {
     uint32_t generation; /* of the slot */
     sp_join join;
     sp_window_thread thread;
-    bool name_is_fresh;                                                   /* read in this window */
-    uint64_t ticks, weights, dropped, truncated, incomplete, small_stack; /* as last seen */
+    bool name_is_fresh; /* read in this window */
+    uint64_t ticks, weights, dropped, truncated, incomplete, small_stack, cycles; /* as last seen */
+    uint64_t cpu_ns, weights_settled; /* at the last sp_drain_residual */
+    int64_t carry_ns;                 /* CPU time less weights, not yet reported */
 } sp_drain_slot;
 
 typedef struct sp_drain_totals {
@@ -21,6 +23,7 @@ typedef struct sp_drain_totals {
     _Atomic uint64_t truncated, incomplete;
     _Atomic uint64_t dropped_ring_full, dropped_memory, dropped_small_stack;
     _Atomic uint64_t residual_ns;
+    _Atomic uint64_t tick_cycles;
 } sp_drain_totals;
 
 typedef struct sp_drain {
@@ -38,8 +41,12 @@ void sp_drain_run(sp_drain *drain, sp_window *window, const sp_modules *modules,
 /* Once, before the first drain: CPU time counts from here. */
 void sp_drain_begin(sp_drain *drain);
 
-/* At a window's end: read the CPU clocks, and set window->residual_ns to the time that no weight reaches. */
+/* At a window's end, before its period changes: read the CPU clocks, and set window->residual_ns to the time that no weight reaches,
+ * window->residuals to the threads that it is known of. */
 void sp_drain_residual(sp_drain *drain, sp_window *window);
+
+/* How far the process's clock is ahead of the weights now, counted from the last sp_drain_residual. */
+int64_t sp_drain_ahead_ns(const sp_drain *drain);
 
 /* The oldest generation that a tick under way may be using; UINT32_MAX: none. To be called before sp_drain_run, whose end makes older
  * ones free. */

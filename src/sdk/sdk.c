@@ -144,7 +144,8 @@ static spanprof_status start_collector(sp_modules *modules)
     sp_collector_config config = {
         .window_ms = sdk.config.window_ms,
         .max_samples = sdk.config.max_samples,
-        .engine = "timer",
+        .cpu_hz = sdk.config.sampler.cpu_hz,
+        .cpu_budget = sdk.config.cpu_budget,
         .modules = modules,
         .exporter = sdk.exporter,
         .resource = sdk.resource,
@@ -205,6 +206,19 @@ static void fill_tracer(spanprof_stats *stats)
     stats->dropped_spans_memory = counters.dropped_memory;
 }
 
+static void fill_sampler(spanprof_stats *stats)
+{
+    sp_sampler_state state;
+    sp_sampler_state_get(&state);
+    stats->threads = state.threads;
+    stats->fallback_threads = state.fallback_threads;
+    stats->failed_threads = state.failed_threads;
+    stats->cpu_hz = state.cpu_hz;
+    stats->paused = state.paused;
+    strcpy(stats->engine, state.engine);
+    strcpy(stats->engine_reason, state.reason);
+}
+
 /* The collector and the exporter are taken out of sight before they end; then their last counts are kept. */
 static spanprof_status end_collector(uint64_t deadline_ns, bool modules_in_use)
 {
@@ -214,7 +228,7 @@ static spanprof_status end_collector(uint64_t deadline_ns, bool modules_in_use)
     sdk.collector = NULL;
     pthread_mutex_unlock(&sdk.life);
     spanprof_status status = sp_collector_stop(collector, deadline_ns, modules_in_use, &last);
-    last.failed_threads = sp_sampler_failed_threads();
+    fill_sampler(&last);
     pthread_mutex_lock(&sdk.life);
     sdk.last = last;
     pthread_mutex_unlock(&sdk.life);
@@ -358,10 +372,7 @@ static void fill_running(spanprof_stats *stats)
 {
     stats->running = 1;
     if (sdk.collector) {
-        stats->threads = sp_sampler_threads();
-        stats->failed_threads = sp_sampler_failed_threads();
-        stats->cpu_hz = sdk.config.sampler.cpu_hz;
-        strcpy(stats->engine, "timer");
+        fill_sampler(stats);
         sp_collector_stats(sdk.collector, stats);
     }
     fill_tracer(stats);
@@ -408,5 +419,31 @@ spanprof_status spanprof_stop(uint64_t timeout_ns)
         pthread_mutex_unlock(&sdk.life);
     }
     pthread_mutex_unlock(&sdk.busy);
+    return status;
+}
+
+spanprof_status spanprof_pause(void)
+{
+    return sp_sampler_pause();
+}
+
+spanprof_status spanprof_resume(void)
+{
+    return sp_sampler_resume();
+}
+
+spanprof_status spanprof_set_rate(spanprof_profile_kind kind, uint32_t hz)
+{
+    if (hz == 0 || hz > SP_CPU_HZ_MAX || (unsigned)kind > SPANPROF_PROFILE_LOCK)
+        return SPANPROF_ERROR_INVALID_ARGUMENT;
+    spanprof_status status = SPANPROF_ERROR_NOT_STARTED;
+    pthread_mutex_lock(&sdk.life);
+    if (sdk.running) {
+        bool sampled = sdk.collector && kind == SPANPROF_PROFILE_CPU;
+        status = sampled ? SPANPROF_OK : SPANPROF_ERROR_UNSUPPORTED;
+        if (sampled)
+            sp_collector_set_rate(sdk.collector, hz);
+    }
+    pthread_mutex_unlock(&sdk.life);
     return status;
 }

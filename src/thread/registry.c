@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,6 +35,8 @@ static struct {
     _Atomic uint32_t used;
     uint32_t free_list; /* slot + 1 */
     uint32_t scan;
+    nlink_t
+        scanned_links; /* of /proc/self/task, before the last scan; one thread scans at a time */
     sp_thread *buckets[BUCKETS];
     pthread_key_t exit_key;
     bool have_key;
@@ -117,6 +120,18 @@ static sp_thread *take_slot_locked(void)
     return thread;
 }
 
+void sp_thread_reset_ticks(sp_thread *thread)
+{
+    sp_store_relaxed(&thread->ticks, 0);
+    sp_store_relaxed(&thread->weights, 0);
+    sp_store_relaxed(&thread->dropped_ring_full, 0);
+    sp_store_relaxed(&thread->dropped_small_stack, 0);
+    sp_store_relaxed(&thread->truncated, 0);
+    sp_store_relaxed(&thread->incomplete, 0);
+    sp_store_relaxed(&thread->tick_cycles, 0);
+    thread->last_recorded = 1;
+}
+
 /* A slot starts anew with no context, under a switch number that it never had. */
 static sp_thread *create_locked(pid_t tid)
 {
@@ -137,6 +152,9 @@ static sp_thread *create_locked(pid_t tid)
     sp_store_relaxed(&thread->stack_low, 0);
     sp_store_relaxed(&thread->stack_high, 0);
     sp_store_relaxed(&thread->seen_sp, 0);
+    sp_store_relaxed(&thread->proven_tp, 0);
+    sp_thread_reset_ticks(thread);
+    thread->excluded_cpu_ns = 0;
     thread->internal = thread->adopted = 0;
     thread->scan = registry.scan;
     thread->next_in_bucket = *bucket_of(tid);
@@ -249,11 +267,24 @@ static void mark_gone(uint32_t scan)
     }
 }
 
+/* A directory has a link for each of its subdirectories, and two of its own. */
+static nlink_t task_links(void)
+{
+    struct stat status;
+    return stat("/proc/self/task", &status) == 0 ? status.st_nlink : 0;
+}
+
+bool sp_threads_number_changed(void)
+{
+    return task_links() != registry.scanned_links;
+}
+
 bool sp_threads_scan(void)
 {
     DIR *directory = opendir("/proc/self/task");
     if (!directory)
         return false;
+    registry.scanned_links = task_links();
     pthread_mutex_lock(&registry.lock);
     uint32_t scan = ++registry.scan;
     pthread_mutex_unlock(&registry.lock);
@@ -292,6 +323,19 @@ bool sp_threads_all_ended(void)
     return first_thread_has_ended();
 }
 
+uint64_t sp_threads_application_cpu_ns(void)
+{
+    uint64_t own = 0, cpu_ns;
+    for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
+        sp_thread *thread = &sp_thread_states[slot];
+        if (thread->internal && sp_load_acquire(&thread->life) == SP_THREAD_LIVE &&
+            sp_clock_thread_cpu_ns(thread->tid, &cpu_ns))
+            own += cpu_ns;
+    }
+    uint64_t all = sp_clock_process_cpu_ns();
+    return all > own ? all - own : 0;
+}
+
 void sp_thread_free(sp_thread *thread)
 {
     pthread_mutex_lock(&registry.lock);
@@ -322,7 +366,6 @@ static void fork_child(void)
         sp_store_relaxed(&thread->in_tick, 0);
         sp_store_relaxed(&thread->hazard, NULL);
         sp_store_relaxed(&thread->ring.tail, sp_load_relaxed(&thread->ring.head));
-        thread->has_timer = 0;
         if (thread == sp_self) {
             thread->tid = (pid_t)syscall(SYS_gettid);
             thread->last_recorded = 1;

@@ -57,6 +57,14 @@ typedef enum sp_thread_life {
         2, /* its destructor ran, or it is no more in /proc/self/task; the collector frees it once drained */
 } sp_thread_life;
 
+/* What makes a thread tick: a timer, or a perf event (src/sampler/cpu_source.h). Guarded by the sampler's lock. */
+typedef struct sp_ticker {
+    const struct sp_cpu_source *source; /* NULL: nothing does */
+    timer_t timer;
+    int fd;
+    uint64_t event_id; /* the kernel's, by which a descriptor is known to be still ours */
+} sp_ticker;
+
 typedef struct sp_thread sp_thread;
 
 struct sp_thread {
@@ -82,11 +90,15 @@ struct sp_thread {
     _Atomic uint64_t stack_low,
         stack_high;                    /* memory that may be read unguarded; equal: none known */
     _Atomic uint64_t seen_sp, seen_tp; /* of a tick on a thread whose stack is not known yet */
+    _Atomic uint64_t
+        proven_tp; /* the thread pointer under which the kernel said that it is this thread */
+    _Atomic uint32_t first_tick; /* 1: the event still has its random first period */
     _Atomic uint64_t ticks;
     _Atomic uint64_t weights;
     _Atomic uint64_t dropped_ring_full;
     _Atomic uint64_t dropped_small_stack;
     _Atomic uint64_t truncated, incomplete;
+    _Atomic uint64_t tick_cycles; /* spent in ticks, when that is measured */
     sp_ring ring;
 
     /* Guarded by the registry's lock. */
@@ -96,8 +108,8 @@ struct sp_thread {
     _Atomic uint32_t internal; /* one of ours: never sampled */
     uint32_t adopted;          /* the thread itself knows the state (a destructor will run) */
     _Atomic uint32_t scan;     /* number of the last scan that saw it */
-    timer_t timer;
-    uint32_t has_timer;
+    sp_ticker ticker;          /* the sampler's lock, not the registry's */
+    int64_t excluded_cpu_ns;   /* CPU time that was not to be sampled; likewise */
     uint32_t next_free;        /* slot + 1 */
     sp_thread *next_in_bucket; /* of the table by tid */
 
@@ -146,6 +158,12 @@ SP_SIGSAFE static inline bool sp_thread_is_state(const void *pointer)
 bool sp_threads_scan(void);
 /* After a scan: whether only threads of the SDK are left, so that the process lives on because of them. */
 bool sp_threads_all_ended(void);
+/* Whether threads came or went since the last scan, as far as their number tells: one system call. False without /proc. */
+bool sp_threads_number_changed(void);
+/* CPU time of the process without the SDK's own threads, those that have ended included. */
+uint64_t sp_threads_application_cpu_ns(void);
+/* Counts and the interval log begin anew: for a slot's next thread, and for the next run of the sampler. No tick may be under way. */
+void sp_thread_reset_ticks(sp_thread *thread);
 /* Free the slot of an exited thread; its ring stays with the slot. Collector. */
 void sp_thread_free(sp_thread *thread);
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which engine ticks: asked by taking real ticks, for a timer that can be made is not yet one that fires (gVisor, some emulators). */
+#ifndef SP_SAMPLER_ENGINE_CHOICE_H
+#define SP_SAMPLER_ENGINE_CHOICE_H
+
+#include "sampler/cpu_source.h"
+#include "sampler/sampler.h"
+
+typedef struct sp_engine_choice {
+    const sp_cpu_source *source;
+    char reason[SP_ENGINE_REASON_SIZE];
+} sp_engine_choice;
+
+/* Choose as WANTED says, on the calling thread, with our handler installed for SIGNAL. Takes milliseconds of CPU time. */
+void sp_engine_choose(sp_engine_choice *choice, sp_engine wanted, int signal);
+
+/* Nanoseconds that an empty signal costs the thread that it interrupts: the tick without what the handler does. */
+uint64_t sp_engine_signal_cost_ns(int signal);
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine as an application sees it: which one ticks and why, pause, change of rate, budget, and descriptors that vanish. Each case
+ * runs with both engines; where perf events are not allowed the case for perf is skipped aloud. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <spanprof/spanprof.h>
+#include "proto/profiles.pb-c.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static char directory[64], prefix[80], log_text[16384];
+
+static void keep_log(spanprof_log_level level, const char *line, void *user)
+{
+    (void)level;
+    (void)user;
+    size_t length = strlen(log_text);
+    snprintf(log_text + length, sizeof log_text - length, "%s\n", line);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    log_text[0] = 0;
+    strcpy(directory, "/tmp/spanprof-engine-XXXXXX");
+    assert_non_null(mkdtemp(directory));
+    snprintf(prefix, sizeof prefix, "%s/p", directory);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"traces", "profiles"};
+    for (int i = 0; i < 2; i++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s.%s.binpb", prefix, kinds[i]);
+        unlink(path);
+    }
+    return rmdir(directory);
+}
+
+static spanprof_stats stats_now(void)
+{
+    spanprof_stats stats = SPANPROF_STATS_INIT;
+    spanprof_stats_get(&stats);
+    return stats;
+}
+
+static spanprof_options options_with(const char *engine, uint32_t hz)
+{
+    spanprof_options options = SPANPROF_OPTIONS_INIT;
+    options.exporter = "file";
+    options.file = prefix;
+    options.file_format = "proto";
+    options.engine = engine;
+    options.cpu_hz = hz;
+    options.log = keep_log;
+    return options;
+}
+
+/* The engine of this case; skipped where it cannot be had. */
+static const char *start(void **state, uint32_t hz)
+{
+    const char *engine = *state;
+    spanprof_options options = options_with(engine, hz);
+    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+    if (strcmp(stats_now().engine, engine) != 0) {
+        print_message("SKIPPED: the engine %s cannot be had here: %s\n", engine,
+                      stats_now().engine_reason);
+        spanprof_stop(SECOND);
+        skip();
+    }
+    return engine;
+}
+
+static double cpu_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void burn(double seconds)
+{
+    double end = cpu_seconds() + seconds;
+    while (cpu_seconds() < end)
+        ;
+}
+
+/* What the run's profiles say of themselves. */
+typedef struct profile {
+    int64_t period;
+    int64_t periods; /* the sum of its weights */
+    char engine[16];
+    bool has_reason;
+} profile;
+
+static void read_profile(const Sp__Profiles__ProfilesData *data, profile *out)
+{
+    const Sp__Profiles__Profile *one = data->resource_profiles[0]->scope_profiles[0]->profiles[0];
+    const Sp__Profiles__ProfilesDictionary *dictionary = data->dictionary;
+    out->period = one->period;
+    for (size_t i = 0; i < one->n_samples; i++)
+        out->periods += one->samples[i]->values[0];
+    for (size_t i = 0; i < one->n_attribute_indices; i++) {
+        const Sp__Profiles__KeyValueAndUnit *attribute =
+            dictionary->attribute_table[one->attribute_indices[i]];
+        const char *key = dictionary->string_table[attribute->key_strindex];
+        if (strcmp(key, "spanprof.engine") == 0)
+            snprintf(out->engine, sizeof out->engine, "%s", attribute->value->string_value);
+        out->has_reason |=
+            strcmp(key, "spanprof.engine.reason") == 0 && *attribute->value->string_value;
+    }
+}
+
+/* The length before each message; 0 at the end of the file. */
+static size_t read_length(FILE *file)
+{
+    size_t length = 0;
+    for (int shift = 0, byte = 0x80; byte & 0x80; shift += 7) {
+        byte = fgetc(file);
+        if (byte == EOF)
+            return 0;
+        length |= (size_t)(byte & 0x7f) << shift;
+    }
+    return length;
+}
+
+static size_t read_profiles(profile *out, size_t room)
+{
+    char path[128];
+    size_t count = 0;
+    snprintf(path, sizeof path, "%s.profiles.binpb", prefix);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    memset(out, 0, room * sizeof *out);
+    for (size_t length; count < room && (length = read_length(file)) > 0; count++) {
+        uint8_t *bytes = malloc(length);
+        assert_int_equal(fread(bytes, 1, length, file), length);
+        Sp__Profiles__ProfilesData *data = sp__profiles__profiles_data__unpack(NULL, length, bytes);
+        assert_non_null(data);
+        read_profile(data, &out[count]);
+        sp__profiles__profiles_data__free_unpacked(data, NULL);
+        free(bytes);
+    }
+    fclose(file);
+    return count;
+}
+
+static void engine_is_told_in_stats_and_profile_with_the_reason(void **state)
+{
+    const char *engine = start(state, 1000);
+    SPANPROF_SPAN("work")
+        burn(0.2);
+    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_string_equal(stats_now().engine, engine);
+    assert_true(strlen(stats_now().engine_reason) > 10);
+    profile profiles[8];
+    size_t count = read_profiles(profiles, 8);
+    assert_true(count > 0);
+    assert_string_equal(profiles[0].engine, engine);
+    assert_true(profiles[0].has_reason);
+}
+
+/* A signal whose queue may be full is refused for perf events, and told. */
+static void perf_with_a_real_time_signal_becomes_timer(void **state)
+{
+    (void)state;
+    char number[16];
+    snprintf(number, sizeof number, "%d", SIGRTMIN + 2);
+    spanprof_options options = options_with("perf", 1000);
+    options.signal = number;
+    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+    assert_string_equal(stats_now().engine, "timer");
+    assert_non_null(strstr(stats_now().engine_reason, "real-time signal"));
+    assert_non_null(strstr(log_text, "SPANPROF_ENGINE=perf cannot be had"));
+    SPANPROF_SPAN("work")
+        burn(0.1);
+    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_true(stats_now().weights > 50);
+}
+
+static void paused_time_is_neither_sampled_nor_residual(void **state)
+{
+    start(state, 1000);
+    SPANPROF_SPAN("work") {
+        burn(0.2);
+        assert_int_equal(spanprof_pause(), SPANPROF_OK);
+        assert_int_equal(spanprof_pause(), SPANPROF_OK);
+        assert_int_equal(stats_now().paused, 1);
+        assert_int_equal(stats_now().threads, 0);
+        assert_int_equal(spanprof_flush(5 * SECOND), SPANPROF_OK);
+        uint64_t ticks = stats_now().ticks;
+        burn(1);
+        assert_int_equal(spanprof_flush(5 * SECOND), SPANPROF_OK);
+        assert_int_equal(stats_now().ticks, ticks);
+        assert_int_equal(spanprof_resume(), SPANPROF_OK);
+        assert_int_equal(stats_now().paused, 0);
+        burn(0.2);
+    }
+    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    spanprof_stats stats = stats_now();
+    /* 0.4 s were worked with ticks, 1 s without. */
+    assert_in_range(stats.weights, 300, 500);
+    assert_true(stats.weights * (SECOND / 1000) + stats.residual_ns < SECOND * 7 / 10);
+}
+
+static void pause_and_rate_need_a_running_sdk(void **state)
+{
+    (void)state;
+    assert_int_equal(spanprof_pause(), SPANPROF_ERROR_NOT_STARTED);
+    assert_int_equal(spanprof_resume(), SPANPROF_ERROR_NOT_STARTED);
+    assert_int_equal(spanprof_set_rate(SPANPROF_PROFILE_CPU, 99), SPANPROF_ERROR_NOT_STARTED);
+    assert_int_equal(spanprof_set_rate(SPANPROF_PROFILE_CPU, 0), SPANPROF_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(spanprof_set_rate(SPANPROF_PROFILE_CPU, 10001),
+                     SPANPROF_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(spanprof_set_rate((spanprof_profile_kind)77, 99),
+                     SPANPROF_ERROR_INVALID_ARGUMENT);
+    spanprof_options options = options_with("timer", 99);
+    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+    assert_int_equal(spanprof_set_rate(SPANPROF_PROFILE_WALL, 99), SPANPROF_ERROR_UNSUPPORTED);
+    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    options.profiles = "none";
+    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+    assert_int_equal(spanprof_set_rate(SPANPROF_PROFILE_CPU, 99), SPANPROF_ERROR_UNSUPPORTED);
+    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+}
+
+/* Every profile has one period, and weights times period are the CPU time at any rate. */
+static void rate_changes_at_the_edge_of_a_window(void **state)
+{
+    static const uint32_t rates[] = {1000, 100, 10000, 500};
+    start(state, rates[0]);
+    double before = cpu_seconds();
+    SPANPROF_SPAN("work")
+        for (int i = 0; i < 4; i++) {
+            if (i > 0)
+                assert_int_equal(spanprof_set_rate(SPANPROF_PROFILE_CPU, rates[i]), SPANPROF_OK);
+            burn(0.4);
+        }
+    double worked = cpu_seconds() - before;
+    assert_int_equal(stats_now().cpu_hz, rates[3]);
+    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    profile profiles[16];
+    size_t count = read_profiles(profiles, 16);
+    assert_int_equal(count, 4);
+    double total = 0;
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(profiles[i].period, SECOND / rates[i]);
+        total += (double)(profiles[i].periods * profiles[i].period) / 1e9;
+    }
+    /* Each of the four parts loses or wins less than a period, the longest of which is 10 ms, and a jiffy or two by timer. */
+    assert_true(total > worked - 0.08 && total < worked + 0.08);
+}
+
+static void budget_lowers_the_rate_and_the_weights_stay_right(void **state)
+{
+    const char *engine = *state;
+    spanprof_options options = options_with(engine, 10000);
+    options.cpu_budget = "0.1%";
+    options.window_ms = 200;
+    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+    if (strcmp(stats_now().engine, engine) != 0) {
+        spanprof_stop(SECOND);
+        print_message("SKIPPED: the engine %s cannot be had here\n", engine);
+        skip();
+    }
+    double before = cpu_seconds();
+    SPANPROF_SPAN("work")
+        burn(1.5);
+    double worked = cpu_seconds() - before;
+    spanprof_stats stats = stats_now();
+    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_true(stats.tick_cost_ns > 100);
+    assert_true(stats.cpu_hz < 5000); /* a signal alone costs more than 200 ns */
+    profile profiles[32];
+    size_t count = read_profiles(profiles, 32);
+    assert_true(count >= 3);
+    double total = 0;
+    for (size_t i = 0; i < count; i++)
+        total += (double)(profiles[i].periods * profiles[i].period) / 1e9;
+    assert_true(total > worked - 0.15 && total < worked + 0.15);
+}
+
+static void budget_that_is_no_share_is_named(void **state)
+{
+    (void)state;
+    static const char *const values[] = {"abc", "0", "-1", "200%", "0.1.2", "%", "1%x"};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        spanprof_options options = options_with("timer", 99);
+        options.cpu_budget = values[i];
+        log_text[0] = 0;
+        assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+        assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+        char expected[64];
+        snprintf(expected, sizeof expected, "SPANPROF_CPU_BUDGET=%s is no share", values[i]);
+        assert_non_null(strstr(log_text, expected));
+    }
+}
+
+static void engine_that_is_none_is_named_with_what_is_used(void **state)
+{
+    (void)state;
+    spanprof_options options = options_with("ebpf", 99);
+    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_non_null(strstr(log_text, "SPANPROF_ENGINE"));
+    assert_non_null(strstr(log_text, "auto"));
+}
+
+/* As daemons do. The host's own file under the same number stays open, and ticks come again. */
+static void descriptors_closed_by_the_host_are_opened_anew(void **state)
+{
+    spanprof_options options = options_with(*state, 1000);
+    options.exporter = "none";
+    options.window_ms = 100;
+    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+    if (strcmp(stats_now().engine, *state) != 0) {
+        spanprof_stop(SECOND);
+        print_message("SKIPPED: the engine %s cannot be had here\n", (const char *)*state);
+        skip();
+    }
+    SPANPROF_SPAN("work")
+        burn(0.05);
+    int high = 0, descriptors[64], count = 0;
+    for (int fd = 3; fd < 4096; fd++)
+        if (close(fd) == 0)
+            high = fd;
+    for (int i = 0; high && i < 64; i++) /* the same numbers, among others */
+        if ((descriptors[count] = fcntl(0, F_DUPFD_CLOEXEC, high > 40 ? high - 40 : 3)) >= 0)
+            count++;
+    SPANPROF_SPAN("work")
+        burn(0.6);
+    uint64_t weights = stats_now().weights;
+    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_true(weights > 300);
+    for (int i = 0; i < count; i++)
+        assert_int_equal(close(descriptors[i]), 0); /* nobody else has closed it */
+}
+
+#define BOTH(test)                                                                                 \
+    {#test "/timer", test, setup, teardown, "timer"},                                              \
+    {                                                                                              \
+#test "/perf", test, setup, teardown, "perf"                                               \
+    }
+#define ONCE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+#if defined(__SANITIZE_THREAD__)
+    puts("SKIPPED: TSan delivers signals late");
+    return 77;
+#endif
+    const struct CMUnitTest tests[] = {
+        BOTH(engine_is_told_in_stats_and_profile_with_the_reason),
+        ONCE(perf_with_a_real_time_signal_becomes_timer),
+        BOTH(paused_time_is_neither_sampled_nor_residual),
+        ONCE(pause_and_rate_need_a_running_sdk),
+        BOTH(rate_changes_at_the_edge_of_a_window),
+        BOTH(budget_lowers_the_rate_and_the_weights_stay_right),
+        ONCE(budget_that_is_no_share_is_named),
+        ONCE(engine_that_is_none_is_named_with_what_is_used),
+        BOTH(descriptors_closed_by_the_host_are_opened_anew),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
