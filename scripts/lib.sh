@@ -9,7 +9,7 @@ program=$(basename "$0")
 build_packages=(build-essential cmake ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev zlib1g-dev
     libcurl4-openssl-dev libdw-dev libelf-dev libjansson-dev libmicrohttpd-dev libsqlite3-dev libcmocka-dev python3)
 test_packages=(python3-venv chromium)
-all_packages=(clang-14 clang-format-14 libclang-rt-14-dev util-linux)
+all_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev util-linux)
 demo_packages=(wrk libc6-dbg) # the latter has the names of the C library's functions
 
 if [[ -t 1 ]]; then
