@@ -11,8 +11,9 @@
 #include "tool/output.h"
 #include "tool/tool.h"
 
-#define PREFIX         "spanprof."
-#define DROPPED_PREFIX "spanprof.dropped."
+#define PREFIX          "spanprof."
+#define DROPPED_PREFIX  "spanprof.dropped."
+#define RESIDUAL_PREFIX "spanprof.residual_ns.thread."
 
 /* Sums of the attributes of one type's profiles. */
 typedef struct type_stats {
@@ -20,6 +21,8 @@ typedef struct type_stats {
     uint64_t linked, none, unknown, boundary, residual_ns;
     json_t *dropped; /* by reason */
     char engine[64]; /* of the last profile that says */
+    char engine_reason[256];
+    json_t *residual_threads; /* name/tid: ns */
 } type_stats;
 
 typedef struct stats {
@@ -38,10 +41,10 @@ static const char *key_of(const Sp__Profiles__ProfilesDictionary *dictionary,
                : "";
 }
 
-static void add_dropped(type_stats *type, const char *reason, int64_t count)
+static void add_to(json_t *object, const char *key, int64_t number)
 {
-    json_int_t before = json_integer_value(json_object_get(type->dropped, reason));
-    json_object_set_new(type->dropped, reason, json_integer(before + count));
+    json_int_t before = json_integer_value(json_object_get(object, key));
+    json_object_set_new(object, key, json_integer(before + number));
 }
 
 static void add_number(type_stats *type, const char *key, int64_t number)
@@ -58,13 +61,23 @@ static void add_number(type_stats *type, const char *key, int64_t number)
         {"spanprof.residual_ns", offsetof(type_stats, residual_ns), false},
     };
     if (strncmp(key, DROPPED_PREFIX, strlen(DROPPED_PREFIX)) == 0)
-        add_dropped(type, key + strlen(DROPPED_PREFIX), number);
+        add_to(type->dropped, key + strlen(DROPPED_PREFIX), number);
+    if (strncmp(key, RESIDUAL_PREFIX, strlen(RESIDUAL_PREFIX)) == 0)
+        add_to(type->residual_threads, key + strlen(RESIDUAL_PREFIX), number);
     for (size_t i = 0; i < SP_ARRAY_LENGTH(all); i++) {
         if (strcmp(all[i].key, key) != 0)
             continue;
         *(uint64_t *)((char *)type + all[i].offset) += (uint64_t)number;
         type->told = type->told || all[i].tells;
     }
+}
+
+static void keep_text(type_stats *type, const char *key, const char *text)
+{
+    if (strcmp(key, "spanprof.engine") == 0)
+        snprintf(type->engine, sizeof type->engine, "%s", text);
+    else if (strcmp(key, "spanprof.engine.reason") == 0)
+        snprintf(type->engine_reason, sizeof type->engine_reason, "%s", text);
 }
 
 static void add_profile(stats *stats, const sp_model_profile *profile)
@@ -82,9 +95,8 @@ static void add_profile(stats *stats, const sp_model_profile *profile)
             continue;
         if (value->value_case == SP__COMMON__ANY_VALUE__VALUE_INT_VALUE)
             add_number(type, key, value->int_value);
-        else if (value->value_case == SP__COMMON__ANY_VALUE__VALUE_STRING_VALUE &&
-                 strcmp(key, "spanprof.engine") == 0)
-            snprintf(type->engine, sizeof type->engine, "%s", value->string_value);
+        else if (value->value_case == SP__COMMON__ANY_VALUE__VALUE_STRING_VALUE)
+            keep_text(type, key, value->string_value);
     }
 }
 
@@ -109,13 +121,14 @@ static void count_samples(stats *stats)
 
 static json_t *type_json(const sp_model_type *type, const type_stats *stats)
 {
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:s}", "type",
-                     type->name, "unit", type->unit, "profiles", (json_int_t)type->profiles,
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:O, s:s, s:s}",
+                     "type", type->name, "unit", type->unit, "profiles", (json_int_t)type->profiles,
                      "period", (json_int_t)type->period, "samples", (json_int_t)type->samples,
                      "linked", (json_int_t)stats->linked, "none", (json_int_t)stats->none,
                      "unknown", (json_int_t)stats->unknown, "boundary", (json_int_t)stats->boundary,
-                     "residual_ns", (json_int_t)stats->residual_ns, "dropped", stats->dropped,
-                     "engine", stats->engine);
+                     "residual_ns", (json_int_t)stats->residual_ns, "residual_threads",
+                     stats->residual_threads, "dropped", stats->dropped, "engine", stats->engine,
+                     "engine_reason", stats->engine_reason);
 }
 
 static int write_json(const stats *stats)
@@ -139,6 +152,21 @@ static void add_share(sp_buffer *out, const char *name, uint64_t part, uint64_t 
     sp_buffer_add_char(out, '\n');
 }
 
+/* Where ticks did not reach: a thread that always sleeps when the kernel looks, or blocks the signal. */
+static void add_residual_threads(sp_buffer *out, json_t *threads)
+{
+    const char *name;
+    json_t *ns;
+    json_object_foreach(threads, name, ns)
+    {
+        char residual[SP_DURATION_LENGTH];
+        sp_format_duration(residual, (uint64_t)json_integer_value(ns));
+        sp_buffer_printf(out, "    %10s  thread ", residual);
+        sp_escape_terminal(out, name);
+        sp_buffer_add_char(out, '\n');
+    }
+}
+
 static void add_type(sp_buffer *out, const sp_model_type *type, const type_stats *stats)
 {
     char period[SP_VALUE_LENGTH], residual[SP_DURATION_LENGTH];
@@ -156,6 +184,11 @@ static void add_type(sp_buffer *out, const sp_model_type *type, const type_stats
         sp_buffer_add_string(out, ", engine ");
         sp_escape_terminal(out, stats->engine);
     }
+    if (*stats->engine_reason) {
+        sp_buffer_add_string(out, " (");
+        sp_escape_terminal(out, stats->engine_reason);
+        sp_buffer_add_char(out, ')');
+    }
     sp_buffer_add_char(out, '\n');
     add_share(out, "linked", stats->linked, whole);
     add_share(out, "none", stats->none, whole);
@@ -163,6 +196,7 @@ static void add_type(sp_buffer *out, const sp_model_type *type, const type_stats
     add_share(out, "boundary", stats->boundary, whole);
     sp_format_duration(residual, stats->residual_ns);
     sp_buffer_printf(out, "  %-12s %10s\n", "residual", residual);
+    add_residual_threads(out, stats->residual_threads);
     const char *reason;
     json_t *count;
     json_object_foreach(stats->dropped, reason, count)
@@ -185,6 +219,12 @@ static int write_text(const stats *stats)
     return sp_output_write(&out, NULL);
 }
 
+static void deinit_type(type_stats *type)
+{
+    json_decref(type->dropped);
+    json_decref(type->residual_threads);
+}
+
 static int answer_from(const sp_model *model, bool as_json)
 {
     stats stats = {.model = model};
@@ -192,13 +232,13 @@ static int answer_from(const sp_model *model, bool as_json)
     if (!stats.types)
         return sp_tool_no_memory();
     for (size_t i = 0; i < model->type_count; i++)
-        stats.types[i].dropped = json_object();
+        stats.types[i] = (type_stats){.dropped = json_object(), .residual_threads = json_object()};
     for (size_t i = 0; i < model->profile_count; i++)
         add_profile(&stats, &model->profiles[i]);
     count_samples(&stats);
     int status = as_json ? write_json(&stats) : write_text(&stats);
     for (size_t i = 0; i < model->type_count; i++)
-        json_decref(stats.types[i].dropped);
+        deinit_type(&stats.types[i]);
     free(stats.types);
     return status;
 }

@@ -93,7 +93,8 @@ SAMPLES = [
     (("main", "serve", "cart"), CART_TRACE, CART, 4),
     (("main", "idle"), "", "", 1),
 ]
-COUNTS = {"spanprof.engine": "timer", "spanprof.residual_ns": 12345, "spanprof.samples.linked": 29, "spanprof.samples.none": 1,
+COUNTS = {"spanprof.engine": "timer", "spanprof.engine.reason": "asked for", "spanprof.residual_ns": 12345,
+          "spanprof.residual_ns.thread.w\x1b1/77": 12000, "spanprof.samples.linked": 29, "spanprof.samples.none": 1,
           "spanprof.samples.unknown": 0, "spanprof.dropped.ring_full": 7}
 
 

@@ -24,12 +24,13 @@ duration       cpu  smpls       own  smpls  span id           name
 STATS = """\
 5 spans, 1 profiles, 4 links (4 of them to a span in these files)
 
-cpu: 1 profile, 30 samples, one each 10.0 ms, engine timer
+cpu: 1 profile, 30 samples, one each 10.0 ms, engine timer (asked for)
   linked               29   96.67 %
   none                  1    3.33 %
   unknown               0    0.00 %
   boundary              0    0.00 %
   residual        12.3 us
+       12.0 us  thread w\\x1b1/77
   dropped: ring_full 7
 """
 
@@ -127,7 +128,8 @@ class Stats(ToolTest):
         cpu, wall = answer["types"]
         self.assertEqual(cpu, {"type": "cpu", "unit": "nanoseconds", "profiles": 2, "period": 10_000_000, "samples": 60,
                                "linked": 58, "none": 2, "unknown": 0, "boundary": 0, "residual_ns": 24690,
-                               "dropped": {"ring_full": 14}, "engine": "timer"})
+                               "residual_threads": {"w\x1b1/77": 24000},
+                               "dropped": {"ring_full": 14}, "engine": "timer", "engine_reason": "asked for"})
         self.assertEqual((wall["type"], wall["linked"], wall["none"]), ("wall", 4, 1))  # told by the samples themselves
 
 
