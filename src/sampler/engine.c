@@ -17,6 +17,7 @@
 #include "sampler/handler_install.h"
 #include "sampler/sampler.h"
 #include "sampler/stack_bounds.h"
+#include "sampler/switch_loss.h"
 #include "thread/self.h"
 
 /* A thread that shares its core often sleeps when the kernel looks: jiffies of CPU time that may pass unseen. */
@@ -74,8 +75,7 @@ static void set_rate(uint32_t cpu_hz)
     engine.config.cpu_hz = cpu_hz;
     sp_store_relaxed(&engine.period_ns, SP_NS_PER_S / cpu_hz);
     engine.ring_bytes = ring_size(cpu_hz);
-    sp_handler.period_ns = SP_NS_PER_S / cpu_hz;
-    sp_handler.max_periods = (uint32_t)(LOOKS_MISSED * jiffy_ns() / sp_handler.period_ns) + 1;
+    sp_handler.max_periods = (uint32_t)(LOOKS_MISSED * jiffy_ns() * cpu_hz / SP_NS_PER_S) + 1;
 }
 
 static uint64_t random_below(uint64_t bound)
@@ -129,7 +129,9 @@ static bool open_ticker(sp_thread *thread)
     uint64_t period = sp_sampler_period_ns();
     sp_tick_plan plan = {
         .signal = engine.config.signal, .period_ns = period, .first_ns = 1 + random_below(period)};
-    sp_store_relaxed(&thread->first_tick, engine.choice.source == &sp_cpu_perf);
+    sp_store_relaxed(&thread->event_period_ns, period);
+    thread->event_period_set_ns = plan.first_ns;
+    thread->switch_loss = (sp_switch_loss){0};
     if (engine.choice.source->open(&thread->ticker, thread->tid, thread, &plan))
         return true;
     if (engine.choice.source == &sp_cpu_timer || errno == ESRCH)
@@ -408,6 +410,18 @@ bool sp_sampler_thread_cpu_ns(sp_thread *thread, uint64_t *out)
 }
 
 /* --- what may have gone wrong ---------------------------------------------------------------------------------------------- */
+
+void sp_sampler_follow_switches(void)
+{
+    for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
+        sp_thread *thread = sp_thread_by_slot(slot);
+        pthread_mutex_lock(&engine.lock);
+        if (thread->ticker.source == &sp_cpu_perf)
+            sp_store_relaxed(&thread->event_period_ns,
+                             sp_switch_loss_period(thread, sp_sampler_period_ns()));
+        pthread_mutex_unlock(&engine.lock);
+    }
+}
 
 uint32_t sp_sampler_repair(void)
 {

@@ -2,7 +2,7 @@
 /* The signal handler of the CPU engine, and all that it calls together with the *_sig.h headers and walk_sig.c.
  *
  * Charter. Allowed: loads and stores of the interrupted thread's own state, its ring, the published generation of modules, its own
- * stack; raw system calls that do not touch errno (process_vm_readv for guarded loads; gettid and ioctl once a thread). Forbidden: locks, allocation, any function
+ * stack; raw system calls that do not touch errno (process_vm_readv for guarded loads; gettid once a thread, ioctl when its period changes). Forbidden: locks, allocation, any function
  * of libc but those that the compiler itself emits (memcpy, memset), thread-local variables, functions bound lazily, logging, clocks.
  * What needs more goes to the collector thread: a tick writes a record and leaves.
  *
@@ -182,11 +182,12 @@ SP_SIGSAFE static bool is_calling_thread(sp_thread *thread)
     return true;
 }
 
-/* The first period was random; from now on it is a whole one. Where the kernel refuses, the weights would be wrong: no ticks then. */
-SP_SIGSAFE static void set_whole_period(sp_thread *thread, int fd)
+/* The first period was random, and later ones follow the thread's way of working (switch_loss.h). Set here, at the end of a period, and
+ * never from outside, for then it would begin anew. Where the kernel refuses, the weights would be wrong: no ticks then. */
+SP_SIGSAFE static void set_period(sp_thread *thread, int fd, uint64_t period_ns)
 {
-    sp_store_relaxed(&thread->first_tick, 0);
-    if (sp_syscall6(SYS_ioctl, fd, PERF_EVENT_IOC_PERIOD, (long)&sp_handler.period_ns, 0, 0, 0) < 0)
+    thread->event_period_set_ns = period_ns;
+    if (sp_syscall6(SYS_ioctl, fd, PERF_EVENT_IOC_PERIOD, (long)&period_ns, 0, 0, 0) < 0)
         sp_store_release(&thread->armed, 0);
 }
 
@@ -194,8 +195,9 @@ SP_SIGSAFE static void handle_event(sp_thread *thread, int fd, const void *ucont
 {
     if (!is_calling_thread(thread))
         return;
-    if (sp_load_relaxed(&thread->first_tick))
-        set_whole_period(thread, fd);
+    uint64_t period_ns = sp_load_relaxed(&thread->event_period_ns);
+    if (period_ns != thread->event_period_set_ns)
+        set_period(thread, fd, period_ns);
     sp_tick(thread, 1, ucontext);
 }
 
@@ -222,7 +224,7 @@ SP_SIGSAFE void sp_handle_tick(int signal, siginfo_t *info, void *ucontext)
     if (!owner)
         forward(signal, info, ucontext);
     else if (owner == (void *)&sp_handler.probe)
-        sp_store_relaxed(&sp_handler.probe, 1);
+        sp_count_owned(&sp_handler.probe, 1);
     else if (info->si_code == SI_TIMER)
         handle_timer(owner, info->si_overrun, ucontext);
     else

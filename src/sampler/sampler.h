@@ -31,7 +31,6 @@ typedef struct sp_handler_state {
     uint32_t max_depth;
     uint32_t max_periods;      /* that may have passed between two looks of the kernel */
     bool measure_cost;         /* count the cycles of each tick */
-    uint64_t period_ns;        /* what an event's random first period gives way to */
     struct sigaction previous; /* the host's, for signals that are not ours */
     _Atomic uint32_t
         probe; /* bumped by a signal that carries its address: our handler is reached */
@@ -62,6 +61,8 @@ spanprof_status sp_sampler_resume(void);
 bool sp_sampler_hold(void);
 void sp_sampler_go_on(uint32_t cpu_hz);
 
+/* Let events follow what their threads lose in switches (collector, about once a second). */
+void sp_sampler_follow_switches(void);
 /* Make threads tick again whose ticker the host has taken (closed its descriptor); how many (collector). */
 uint32_t sp_sampler_repair(void);
 /* Whether our handler is the one that is installed. */

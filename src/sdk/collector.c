@@ -19,7 +19,7 @@
 #include "sdk/drain.h"
 #include "tracer/provider.h"
 
-enum { DRAIN_MS = 40, DESTINATIONS_MAX = 4, REQUEST_MAX_BYTES = 64 * 1024 * 1024 };
+enum { DRAIN_MS = 40, FOLLOW_MS = 500, DESTINATIONS_MAX = 4, REQUEST_MAX_BYTES = 64 * 1024 * 1024 };
 
 struct sp_collector {
     sp_collector_config config;
@@ -45,6 +45,7 @@ struct sp_collector {
     uint32_t open;           /* the window that fills */
     uint64_t window_ends_ns; /* monotonic */
     uint64_t drained_at_ns;  /* monotonic */
+    uint64_t followed_at_ns; /* monotonic */
     uint64_t last_edge_ns;   /* realtime, before the last drain */
     sp_discovery discovery;
     sp_budget budget;
@@ -171,6 +172,15 @@ static void warn_of_losses(sp_collector *collector)
     sp_log_warn("sampler",
                 "the threads used %llu ms of CPU time and no tick arrived: is the signal blocked?",
                 (unsigned long long)(unseen / SP_NS_PER_MS));
+}
+
+static void follow_switches(sp_collector *collector)
+{
+    uint64_t now = sp_clock_monotonic_ns();
+    if (now - collector->followed_at_ns < FOLLOW_MS * SP_NS_PER_MS)
+        return;
+    collector->followed_at_ns = now;
+    sp_sampler_follow_switches();
 }
 
 static uint32_t wished_rate(sp_collector *collector)
@@ -311,6 +321,7 @@ static void *run(void *argument)
         work = wait_for_work(collector);
         if (!work.flush && !work.edge) {
             drain_once(collector);
+            follow_switches(collector);
             if (sp_discovery_look(&collector->discovery, sp_drain_ahead_ns(&collector->drain)))
                 end_with_the_last_thread(collector);
         }

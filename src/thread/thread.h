@@ -65,6 +65,17 @@ typedef struct sp_ticker {
     uint64_t event_id; /* the kernel's, by which a descriptor is known to be still ours */
 } sp_ticker;
 
+/* What a thread has done when it was last looked at, and what its event loses in a time slice (src/sampler/switch_loss.h). Guarded by the
+ * sampler's lock. */
+typedef struct sp_slices {
+    uint64_t cpu_ns, count, weights;
+} sp_slices;
+
+typedef struct sp_switch_loss {
+    sp_slices seen_at, learned_at;
+    double slice_ns;
+} sp_switch_loss;
+
 typedef struct sp_thread sp_thread;
 
 struct sp_thread {
@@ -92,7 +103,8 @@ struct sp_thread {
     _Atomic uint64_t seen_sp, seen_tp; /* of a tick on a thread whose stack is not known yet */
     _Atomic uint64_t
         proven_tp; /* the thread pointer under which the kernel said that it is this thread */
-    _Atomic uint32_t first_tick; /* 1: the event still has its random first period */
+    _Atomic uint64_t event_period_ns; /* that its perf event should have: set by the next tick */
+    uint64_t event_period_set_ns;     /* that it has */
     _Atomic uint64_t ticks;
     _Atomic uint64_t weights;
     _Atomic uint64_t dropped_ring_full;
@@ -105,13 +117,14 @@ struct sp_thread {
     _Alignas(SP_CACHE_LINE) _Atomic uint32_t life; /* sp_thread_life */
     _Atomic uint32_t generation;                   /* of the slot: how many threads it has served */
     _Atomic pid_t tid;
-    _Atomic uint32_t internal; /* one of ours: never sampled */
-    uint32_t adopted;          /* the thread itself knows the state (a destructor will run) */
-    _Atomic uint32_t scan;     /* number of the last scan that saw it */
-    sp_ticker ticker;          /* the sampler's lock, not the registry's */
-    int64_t excluded_cpu_ns;   /* CPU time that was not to be sampled; likewise */
-    uint32_t next_free;        /* slot + 1 */
-    sp_thread *next_in_bucket; /* of the table by tid */
+    _Atomic uint32_t internal;  /* one of ours: never sampled */
+    uint32_t adopted;           /* the thread itself knows the state (a destructor will run) */
+    _Atomic uint32_t scan;      /* number of the last scan that saw it */
+    sp_ticker ticker;           /* the sampler's lock, not the registry's */
+    sp_switch_loss switch_loss; /* likewise */
+    int64_t excluded_cpu_ns;    /* CPU time that was not to be sampled; likewise */
+    uint32_t next_free;         /* slot + 1 */
+    sp_thread *next_in_bucket;  /* of the table by tid */
 
     sp_scope_entry first_scopes[SP_SCOPE_FIRST];
 };
