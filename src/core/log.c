@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "core/cancel.h"
+
 static struct {
     spanprof_log_level level;
     spanprof_log_function function;
@@ -41,6 +43,7 @@ void sp_log(spanprof_log_level level, const char *module, const char *format, ..
 {
     if (!sp_log_enabled(level))
         return;
+    SP_UNCANCELLED; /* the caller may hold locks */
     char line[1024];
     int prefix = snprintf(line, sizeof line, "%s: ", module);
     va_list arguments;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -20,8 +21,15 @@
 #include "sampler/switch_loss.h"
 #include "thread/self.h"
 
+/* linux/Documentation/arch/x86/elf_auxvec: the instructions that read the segment bases are allowed. Other architectures have another
+ * meaning for the bit, and do not ask. */
+#define HWCAP2_FSGSBASE 2
+
 /* A thread that shares its core often sleeps when the kernel looks: jiffies of CPU time that may pass unseen. */
 enum { LOOKS_MISSED = 2 };
+
+/* Into so many parts a jiffy is divided to tell what a thread had used at the first look. */
+enum { LOOK_UNITS = 32 };
 
 static struct {
     pthread_mutex_t lock;
@@ -75,7 +83,11 @@ static void set_rate(uint32_t cpu_hz)
     engine.config.cpu_hz = cpu_hz;
     sp_store_relaxed(&engine.period_ns, SP_NS_PER_S / cpu_hz);
     engine.ring_bytes = ring_size(cpu_hz);
-    sp_handler.max_periods = (uint32_t)(LOOKS_MISSED * jiffy_ns() * cpu_hz / SP_NS_PER_S) + 1;
+    sp_handler.period_ns = SP_NS_PER_S / cpu_hz;
+    sp_handler.jiffy_ns = jiffy_ns();
+    sp_handler.look_unit_ns = sp_handler.jiffy_ns / LOOK_UNITS;
+    sp_handler.max_periods =
+        (uint32_t)(LOOKS_MISSED * sp_handler.jiffy_ns * cpu_hz / SP_NS_PER_S) + 1;
 }
 
 static uint64_t random_below(uint64_t bound)
@@ -89,11 +101,11 @@ static uint64_t random_below(uint64_t bound)
 static void say_failure(sp_thread *thread)
 {
     int error = errno;
-    if (engine.failed_threads++ == 0)
+    if (engine.failed_threads++ == 0 && engine.choice.ticks)
         sp_log_warn("sampler",
-                    "thread %d cannot be made to tick: %s (RLIMIT_SIGPENDING bounds timers); "
-                    "further ones are counted only",
-                    (int)thread->tid, strerror(error));
+                    "thread %d cannot be made to tick: %s%s; further ones are counted only",
+                    (int)thread->tid, strerror(error),
+                    error == EAGAIN ? " (RLIMIT_SIGPENDING bounds timers)" : "");
 }
 
 static void say_fallback(void)
@@ -123,21 +135,31 @@ static void forget_last_run(sp_thread *thread)
     thread->excluded_cpu_ns = 0;
 }
 
-/* By the engine, or by a timer where the engine cannot; errno tells why neither could. */
-static bool open_ticker(sp_thread *thread)
+/* A timer begins with short intervals, so that the first look tells by their number what the thread has used; then the handler gives
+ * it whole periods. */
+static bool open_with(const sp_cpu_source *source, sp_thread *thread)
 {
-    uint64_t period = sp_sampler_period_ns();
-    sp_tick_plan plan = {
-        .signal = engine.config.signal, .period_ns = period, .first_ns = 1 + random_below(period)};
+    uint64_t period = sp_sampler_period_ns(), moment = 1 + random_below(period);
+    bool by_timer = source == &sp_cpu_timer;
+    sp_tick_plan plan = {.signal = engine.config.signal,
+                         .period_ns = by_timer ? sp_handler.look_unit_ns : period,
+                         .first_ns = by_timer ? 1 + random_below(sp_handler.look_unit_ns) : moment};
+    thread->first_moment_ns = by_timer ? moment : 0;
     sp_store_relaxed(&thread->event_period_ns, period);
     thread->event_period_set_ns = plan.first_ns;
     thread->switch_loss = (sp_switch_loss){0};
-    if (engine.choice.source->open(&thread->ticker, thread->tid, thread, &plan))
+    return source->open(&thread->ticker, thread->tid, thread, &plan);
+}
+
+/* By the engine, or by a timer where the engine cannot; errno tells why neither could. */
+static bool open_ticker(sp_thread *thread)
+{
+    if (open_with(engine.choice.source, thread))
         return true;
     if (engine.choice.source == &sp_cpu_timer || errno == ESRCH)
         return false;
     say_fallback();
-    if (!sp_cpu_timer.open(&thread->ticker, thread->tid, thread, &plan))
+    if (!open_with(&sp_cpu_timer, thread))
         return false;
     engine.fallback_threads++;
     return true;
@@ -269,6 +291,7 @@ spanprof_status sp_sampler_start(const sp_sampler_config *config, spanprof_error
     sp_handler.modules = config->modules;
     sp_handler.max_depth = config->max_depth;
     sp_handler.measure_cost = config->measure_cost;
+    sp_handler.has_fsgsbase = (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE) != 0;
     if (!choose_engine()) {
         fill_error(error, "the sampling signal's handler could not be installed");
         pthread_mutex_unlock(&engine.lock);
@@ -415,6 +438,8 @@ void sp_sampler_follow_switches(void)
 {
     for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
         sp_thread *thread = sp_thread_by_slot(slot);
+        if (!sp_load_relaxed(&thread->armed))
+            continue;
         pthread_mutex_lock(&engine.lock);
         if (thread->ticker.source == &sp_cpu_perf)
             sp_store_relaxed(&thread->event_period_ns,

@@ -82,13 +82,13 @@ static void say_why_not_perf(sp_engine_choice *choice, int error)
     int level = paranoid_level();
     if (error == 0)
         say(choice, "a perf event could be opened, and no tick of it arrived");
-    else if ((error == EACCES || error == EPERM) && level > 1 && level != 99)
+    else if (error == EACCES && level > 1 && level != 99)
         say(choice,
             "perf_event_open: %s; kernel.perf_event_paranoid is %d: 1 or less, or CAP_PERFMON, "
             "would allow it",
             strerror(error), level);
-    else if (error == EACCES || error == EPERM)
-        say(choice, "perf_event_open: %s; a container's seccomp profile forbids it, most likely",
+    else if (error == EPERM)
+        say(choice, "perf_event_open: %s; a seccomp profile forbids it, most likely",
             strerror(error));
     else
         say(choice, "perf_event_open: %s", strerror(error));
@@ -104,6 +104,7 @@ static bool choose_perf(sp_engine_choice *choice, int signal)
     }
     if (probe(&sp_cpu_perf, signal, PERF_PATIENCE_NS)) {
         say(choice, "perf events with kernel time are allowed, and ticks arrive");
+        choice->ticks = true;
         return true;
     }
     say_why_not_perf(choice, errno);
@@ -122,6 +123,7 @@ static void choose_timer(sp_engine_choice *choice, int signal)
 {
     char text[96];
     choice->source = &sp_cpu_timer;
+    choice->ticks = true;
     if (probe(&sp_cpu_timer, signal, TIMER_PATIENCE_NS))
         return;
     if (errno)
@@ -129,6 +131,7 @@ static void choose_timer(sp_engine_choice *choice, int signal)
     else
         snprintf(text, sizeof text, "a CPU timer could be made, and no tick of it arrived");
     append(choice, text);
+    choice->ticks = false;
     sp_log_warn("sampler", "no engine ticks here, CPU time will be residual: %s", choice->reason);
 }
 

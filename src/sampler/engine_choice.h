@@ -8,6 +8,7 @@
 
 typedef struct sp_engine_choice {
     const sp_cpu_source *source;
+    bool ticks; /* they arrived; else a warning has said why not */
     char reason[SP_ENGINE_REASON_SIZE];
 } sp_engine_choice;
 

@@ -2,7 +2,8 @@
 /* The signal handler of the CPU engine, and all that it calls together with the *_sig.h headers and walk_sig.c.
  *
  * Charter. Allowed: loads and stores of the interrupted thread's own state, its ring, the published generation of modules, its own
- * stack; raw system calls that do not touch errno (process_vm_readv for guarded loads; gettid once a thread, ioctl when its period changes). Forbidden: locks, allocation, any function
+ * stack; raw system calls that do not touch errno (process_vm_readv for guarded loads; gettid and
+ * timer_settime once a thread, ioctl when its period changes). Forbidden: locks, allocation, any function
  * of libc but those that the compiler itself emits (memcpy, memset), thread-local variables, functions bound lazily, logging, clocks.
  * What needs more goes to the collector thread: a tick writes a record and leaves.
  *
@@ -10,6 +11,9 @@
 #include "sampler/sampler.h"
 #include "sampler/walk_sig.h"
 
+#if defined(__x86_64__)
+#include <asm/prctl.h>
+#endif
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <ucontext.h>
@@ -22,12 +26,16 @@ enum { SMALLEST_STACK = 3 * 1024 };
 
 sp_handler_state sp_handler;
 
-/* Where the thread's control block lies: in glibc, at the high end of a stack that it allocated. */
+/* Where the thread's control block lies: in glibc, at the high end of a stack that it allocated. The register itself, and not the word
+ * that it points to, for a thread that clone made may have none. */
 SP_SIGSAFE static uint64_t thread_pointer(void)
 {
-    uint64_t pointer;
+    uint64_t pointer = 0;
 #if defined(__x86_64__)
-    __asm__("mov %%fs:0, %0" : "=r"(pointer));
+    if (sp_handler.has_fsgsbase)
+        __asm__("rdfsbase %0" : "=r"(pointer));
+    else
+        sp_syscall6(SYS_arch_prctl, ARCH_GET_FS, (long)(uintptr_t)&pointer, 0, 0, 0, 0);
 #elif defined(__aarch64__)
     __asm__("mrs %0, tpidr_el0" : "=r"(pointer));
 #else
@@ -134,7 +142,6 @@ SP_SIGSAFE static void take_tick(sp_thread *thread, uint32_t periods,
 {
     uint64_t start = sp_handler.measure_cost ? sp_cycles() : 0;
     periods = certain_periods(thread, periods);
-    sp_count_owned(&thread->ticks, 1);
     sp_count_owned(&thread->weights, periods);
     if (has_room(ucontext))
         record_tick(thread, periods, generation, ucontext);
@@ -142,6 +149,8 @@ SP_SIGSAFE static void take_tick(sp_thread *thread, uint32_t periods,
         sp_count_owned(&thread->dropped_small_stack, 1);
     if (start)
         sp_count_owned(&thread->tick_cycles, sp_cycles() - start);
+    /* Last: whoever sees this tick counted sees what it counted (pairs with take_counters). */
+    sp_store_release(&thread->ticks, sp_load_relaxed(&thread->ticks) + 1);
 }
 
 SP_SIGSAFE void sp_tick(sp_thread *thread, uint32_t periods, const void *ucontext)
@@ -201,9 +210,33 @@ SP_SIGSAFE static void handle_event(sp_thread *thread, int fd, const void *ucont
     sp_tick(thread, 1, ucontext);
 }
 
+/* The first look of the kernel at a thread's timer. A look stands for a jiffy, the first one too: what a thread uses after the last look
+ * of its life is seen by none, and this makes up for it on average (docs/design/sampling.md). The tick comes if the random moment lies
+ * in what the look stands for; then the timer gets its whole periods. Returns how many passed, 0 for none. */
+SP_SIGSAFE static uint32_t settle_first_look(sp_thread *thread, uint32_t expiries)
+{
+    uint64_t period_ns = sp_handler.period_ns, moment_ns = thread->first_moment_ns;
+    uint64_t used_ns = expiries * sp_handler.look_unit_ns;
+    uint64_t stands_for_ns = used_ns > sp_handler.jiffy_ns ? used_ns : sp_handler.jiffy_ns;
+    uint64_t periods = stands_for_ns < moment_ns ? 0 : (stands_for_ns - moment_ns) / period_ns + 1;
+    uint64_t next_ns = moment_ns + periods * period_ns - stands_for_ns;
+    struct itimerspec when = {
+        .it_value = {(time_t)(next_ns / 1000000000), (long)(next_ns % 1000000000)},
+        .it_interval = {(time_t)(period_ns / 1000000000), (long)(period_ns % 1000000000)},
+    };
+    thread->first_moment_ns = 0;
+    sp_syscall6(SYS_timer_settime, (long)(intptr_t)thread->ticker.timer, 0, (long)(uintptr_t)&when,
+                0, 0, 0);
+    return (uint32_t)periods;
+}
+
 SP_SIGSAFE static void handle_timer(sp_thread *thread, int overrun, const void *ucontext)
 {
-    sp_tick(thread, 1 + (overrun > 0 ? (uint32_t)overrun : 0), ucontext);
+    uint32_t periods = 1 + (overrun > 0 ? (uint32_t)overrun : 0);
+    if (thread->first_moment_ns)
+        periods = settle_first_look(thread, periods);
+    if (periods > 0)
+        sp_tick(thread, periods, ucontext);
 }
 
 /* Whom the signal is for: the state of a thread, or the probe; NULL when it is none of ours. */

@@ -197,7 +197,6 @@ static uint32_t wished_rate(sp_collector *collector)
 static sp_window *end_window(sp_collector *collector)
 {
     sp_window *window = &collector->windows[collector->open];
-    uint64_t edge = collector->last_edge_ns;
     sp_sampler_state_get(&collector->sampler);
     uint32_t rate = sp_budget_rate(&collector->budget, &collector->sampler,
                                    &collector->drain.totals, wished_rate(collector));
@@ -211,8 +210,7 @@ static sp_window *end_window(sp_collector *collector)
     window->end_time_ns = sp_max_u64(sp_clock_realtime_ns(), window->start_time_ns + 1);
     collector->open ^= 1;
     /* A sample that the next drain finds was taken after the previous one began, so windows overlap by that drain's length. */
-    collector->windows[collector->open].start_time_ns =
-        collector->last_edge_ns > edge ? collector->last_edge_ns : edge;
+    collector->windows[collector->open].start_time_ns = collector->last_edge_ns;
     collector->window_ends_ns =
         sp_deadline_after(sp_clock_monotonic_ns(), collector->config.window_ms * SP_NS_PER_MS);
     if (changes)
@@ -322,7 +320,7 @@ static void *run(void *argument)
         if (!work.flush && !work.edge) {
             drain_once(collector);
             follow_switches(collector);
-            if (sp_discovery_look(&collector->discovery, sp_drain_ahead_ns(&collector->drain)))
+            if (sp_discovery_look(&collector->discovery, &collector->drain))
                 end_with_the_last_thread(collector);
         }
         if (work.flush || work.edge || sp_clock_monotonic_ns() >= collector->window_ends_ns)

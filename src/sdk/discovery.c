@@ -4,30 +4,44 @@
 #include "core/clock.h"
 #include "thread/thread.h"
 
-/* A scan may take one part in SHARE of the collector's time: with thousands of threads that come and go it waits longer. */
+/* What takes time for each thread may take one part in SHARE of the collector's: with thousands of threads it is done less often. */
 enum { SHARE = 200 };
 #define UNSEEN_NS   (20 * (int64_t)SP_NS_PER_MS)
 #define PATIENCE_NS SP_NS_PER_S
 
-static bool has_reason(const sp_discovery *discovery, uint64_t waited_ns, int64_t ahead_ns)
+/* Whether CPU time has passed since the last scan that no thread's ticks account for. The kernel adds the process's clock up from all
+ * threads. */
+static bool time_passes_unseen(sp_discovery *discovery, const sp_drain *drain, uint64_t now)
 {
-    if (waited_ns < SHARE * discovery->scan_took_ns)
+    if (now - discovery->asked_at_ns < SHARE * discovery->asking_took_ns)
         return false;
-    return waited_ns >= PATIENCE_NS || ahead_ns - discovery->ahead_ns >= UNSEEN_NS ||
-           sp_threads_number_changed();
+    int64_t ahead_ns = sp_drain_ahead_ns(drain);
+    discovery->asked_at_ns = sp_clock_monotonic_ns();
+    discovery->asking_took_ns = discovery->asked_at_ns - now;
+    if (ahead_ns < discovery->ahead_ns) /* the weights have caught up */
+        discovery->ahead_ns = ahead_ns;
+    if (ahead_ns - discovery->ahead_ns < UNSEEN_NS)
+        return false;
+    discovery->ahead_ns = ahead_ns;
+    return true;
 }
 
-bool sp_discovery_look(sp_discovery *discovery, int64_t ahead_ns)
+static bool has_reason(sp_discovery *discovery, const sp_drain *drain, uint64_t now)
+{
+    uint64_t waited_ns = now - discovery->scanned_at_ns;
+    if (waited_ns < SHARE * discovery->scan_took_ns)
+        return false;
+    return waited_ns >= PATIENCE_NS || sp_threads_number_changed() ||
+           time_passes_unseen(discovery, drain, now);
+}
+
+bool sp_discovery_look(sp_discovery *discovery, const sp_drain *drain)
 {
     uint64_t before = sp_clock_monotonic_ns();
-    if (!has_reason(discovery, before - discovery->scanned_at_ns, ahead_ns)) {
-        if (ahead_ns < discovery->ahead_ns) /* the weights have caught up */
-            discovery->ahead_ns = ahead_ns;
+    if (!has_reason(discovery, drain, before))
         return false;
-    }
     sp_threads_scan();
     discovery->scanned_at_ns = sp_clock_monotonic_ns();
     discovery->scan_took_ns = discovery->scanned_at_ns - before;
-    discovery->ahead_ns = ahead_ns;
     return true;
 }

@@ -8,16 +8,18 @@
 #ifndef SP_SDK_DISCOVERY_H
 #define SP_SDK_DISCOVERY_H
 
-#include "core/compiler.h"
+#include "sdk/drain.h"
 
 /* Zero-initialised. */
 typedef struct sp_discovery {
     uint64_t scanned_at_ns; /* monotonic */
     uint64_t scan_took_ns;
-    int64_t ahead_ns; /* at the last scan */
+    uint64_t asked_at_ns; /* the clocks */
+    uint64_t asking_took_ns;
+    int64_t ahead_ns; /* the process's clock before the weights, at the last scan */
 } sp_discovery;
 
-/* Scan if there is a reason to; AHEAD_NS is how far the process's clock is ahead of the weights. Returns whether it scanned. */
-bool sp_discovery_look(sp_discovery *discovery, int64_t ahead_ns);
+/* Scan if there is a reason to. Returns whether it scanned. */
+bool sp_discovery_look(sp_discovery *discovery, const sp_drain *drain);
 
 #endif

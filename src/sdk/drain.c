@@ -84,7 +84,7 @@ static void drain_ring(sp_drain *drain, sp_drain_slot *slot, sp_ring *ring, sp_w
 /* Add what COUNTER gained since *SEEN to TOTAL. */
 static uint64_t take_counter(_Atomic uint64_t *counter, uint64_t *seen, _Atomic uint64_t *total)
 {
-    uint64_t now = sp_load_relaxed(counter);
+    uint64_t now = sp_load_acquire(counter);
     uint64_t gained = now >= *seen ? now - *seen : now;
     *seen = now;
     sp_count_owned(total, gained);
@@ -95,7 +95,8 @@ static void take_counters(sp_drain *drain, sp_drain_slot *slot, sp_thread *threa
                           sp_window *window)
 {
     sp_drain_totals *totals = &drain->totals;
-    take_counter(&thread->ticks, &slot->ticks, &totals->ticks);
+    if (take_counter(&thread->ticks, &slot->ticks, &totals->ticks) == 0)
+        return; /* no other count moves without this one: most threads sleep */
     take_counter(&thread->weights, &slot->weights, &totals->weights);
     take_counter(&thread->truncated, &slot->truncated, &totals->truncated);
     take_counter(&thread->incomplete, &slot->incomplete, &totals->incomplete);

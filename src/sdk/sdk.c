@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/cancel.h"
 #include "core/clock.h"
 #include "core/env.h"
 #include "core/log.h"
@@ -49,6 +50,7 @@ void sp_sdk_use_synthetic_ticks(void)
 /* The tracer's queue has a batch: any thread, rarely. */
 static void wake_exporter(void *unused)
 {
+    SP_UNCANCELLED;
     (void)unused;
     pthread_mutex_lock(&sdk.parts);
     if (sdk.exporter)
@@ -87,6 +89,7 @@ static void fork_parent(void)
 /* The child has none of our threads: what they owned is left where it is and never touched. */
 static void fork_child(void)
 {
+    SP_UNCANCELLED;
     sp_loader_fork_done();
     sp_sampler_fork_child();
     sp_tracer_after_fork();
@@ -317,6 +320,7 @@ static void set_running(void)
 
 spanprof_status spanprof_start(const spanprof_options *options, spanprof_error *error)
 {
+    SP_UNCANCELLED;
     spanprof_options known;
     char path[PATH_MAX];
     spanprof_status status = sp_options_check(options, &known, error);
@@ -355,6 +359,7 @@ static bool lock_busy(uint64_t deadline_ns)
 
 spanprof_status spanprof_flush(uint64_t timeout_ns)
 {
+    SP_UNCANCELLED;
     uint64_t deadline = sp_deadline_after(sp_clock_monotonic_ns(), timeout_ns);
     if (!lock_busy(deadline))
         return SPANPROF_ERROR_TIMEOUT;
@@ -392,6 +397,7 @@ static void fill_misuse(spanprof_stats *stats)
 
 void spanprof_stats_get(spanprof_stats *out)
 {
+    SP_UNCANCELLED;
     if (!out || out->struct_size == 0)
         return;
     uint32_t size = out->struct_size;
@@ -408,6 +414,7 @@ void spanprof_stats_get(spanprof_stats *out)
 
 spanprof_status spanprof_stop(uint64_t timeout_ns)
 {
+    SP_UNCANCELLED;
     uint64_t deadline = sp_deadline_after(sp_clock_monotonic_ns(), timeout_ns);
     if (!lock_busy(deadline))
         return SPANPROF_ERROR_TIMEOUT; /* another thread starts, flushes or stops */
@@ -424,16 +431,19 @@ spanprof_status spanprof_stop(uint64_t timeout_ns)
 
 spanprof_status spanprof_pause(void)
 {
+    SP_UNCANCELLED;
     return sp_sampler_pause();
 }
 
 spanprof_status spanprof_resume(void)
 {
+    SP_UNCANCELLED;
     return sp_sampler_resume();
 }
 
 spanprof_status spanprof_set_rate(spanprof_profile_kind kind, uint32_t hz)
 {
+    SP_UNCANCELLED;
     if (hz == 0 || hz > SP_CPU_HZ_MAX || (unsigned)kind > SPANPROF_PROFILE_LOCK)
         return SPANPROF_ERROR_INVALID_ARGUMENT;
     spanprof_status status = SPANPROF_ERROR_NOT_STARTED;

@@ -18,11 +18,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/cancel.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "thread/self.h"
 
-enum { BUCKETS = 1024 };
+/* The SDK has a collector and an exporter; more when one was given up on at a stop. */
+enum { BUCKETS = 1024, INTERNAL_MAX = 16 };
 
 sp_thread_counters sp_thread_counts;
 sp_thread *sp_thread_states;
@@ -38,6 +40,7 @@ static struct {
     nlink_t
         scanned_links; /* of /proc/self/task, before the last scan; one thread scans at a time */
     sp_thread *buckets[BUCKETS];
+    _Atomic(sp_thread *) internal[INTERNAL_MAX];
     pthread_key_t exit_key;
     bool have_key;
     _Atomic(sp_thread_hook) registered;
@@ -180,8 +183,23 @@ static void pin_library(void)
         dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
+static void list_internal_locked(sp_thread *thread)
+{
+    int free_place = -1;
+    for (int i = 0; i < INTERNAL_MAX; i++) {
+        sp_thread *other = sp_load_relaxed(&registry.internal[i]);
+        if (other == thread)
+            return;
+        if (!other || sp_load_relaxed(&other->life) != SP_THREAD_LIVE || !other->internal)
+            free_place = i;
+    }
+    if (free_place >= 0)
+        sp_store_release(&registry.internal[free_place], thread);
+}
+
 static sp_thread *create_self(bool internal)
 {
+    SP_UNCANCELLED;
     pid_t tid = (pid_t)syscall(SYS_gettid);
     pthread_mutex_lock(&registry.lock);
     sp_thread *thread = sp_thread_states ? find_locked(tid) : NULL;
@@ -190,6 +208,8 @@ static sp_thread *create_self(bool internal)
     if (thread) {
         thread->adopted = 1;
         thread->internal = internal;
+        if (internal)
+            list_internal_locked(thread);
     }
     pthread_mutex_unlock(&registry.lock);
     if (!thread)
@@ -221,6 +241,7 @@ void sp_thread_self_internal(void)
 /* The destructor: the thread will attach no more, or if it does, in a later destructor, it gets a new state. */
 static void run_exit(void *state)
 {
+    SP_UNCANCELLED;
     sp_thread *thread = state;
     call_hook(&registry.exiting, thread);
     if (otel_thread_ctx_v1 == &thread->record)
@@ -326,9 +347,9 @@ bool sp_threads_all_ended(void)
 uint64_t sp_threads_application_cpu_ns(void)
 {
     uint64_t own = 0, cpu_ns;
-    for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
-        sp_thread *thread = &sp_thread_states[slot];
-        if (thread->internal && sp_load_acquire(&thread->life) == SP_THREAD_LIVE &&
+    for (int i = 0; i < INTERNAL_MAX; i++) {
+        sp_thread *thread = sp_load_acquire(&registry.internal[i]);
+        if (thread && sp_load_acquire(&thread->life) == SP_THREAD_LIVE && thread->internal &&
             sp_clock_thread_cpu_ns(thread->tid, &cpu_ns))
             own += cpu_ns;
     }

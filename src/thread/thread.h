@@ -105,6 +105,7 @@ struct sp_thread {
         proven_tp; /* the thread pointer under which the kernel said that it is this thread */
     _Atomic uint64_t event_period_ns; /* that its perf event should have: set by the next tick */
     uint64_t event_period_set_ns;     /* that it has */
+    uint64_t first_moment_ns; /* by timer: the random moment of the first tick; 0: it has been */
     _Atomic uint64_t ticks;
     _Atomic uint64_t weights;
     _Atomic uint64_t dropped_ring_full;
