@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs truth_workload and judges every sample: does its link name the span whose function its stack names?
 
-  truth_judge.py WORKLOAD [--seconds S] [--threads N] [--hz HZ] [--minimum-samples N]
+  truth_judge.py WORKLOAD [--seconds S] [--threads N] [--engine timer|perf] [--hz HZ] [--minimum-samples N]
 
 Rules (docs/design/span-context.md): the leaf-most of the functions below decides.
   span_work_K           link to a span of function K and of this thread; none or unknown: counted, below 0.05 %
@@ -79,6 +79,7 @@ def main():
     parser.add_argument("workload")
     parser.add_argument("--seconds", default="20")
     parser.add_argument("--threads", default="8")
+    parser.add_argument("--engine", help="skip where the SDK does not take it; default: what the environment says")
     parser.add_argument("--hz", default="1000")
     parser.add_argument("--minimum-samples", type=int, default=8000)
     parser.add_argument("--weight-tolerance", type=float, default=0.05)
@@ -86,11 +87,16 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         environment = dict(os.environ, SPANPROF_EXPORTER="file", SPANPROF_FILE=directory + "/truth",
                            SPANPROF_CPU_HZ=arguments.hz, SPANPROF_MAX_SAMPLES="1000000", OTEL_TRACES_EXPORTER="none")
+        if arguments.engine:
+            environment["SPANPROF_ENGINE"] = arguments.engine
         run = subprocess.run([arguments.workload, arguments.seconds, arguments.threads], env=environment,
                              stdout=subprocess.PIPE, text=True, timeout=float(arguments.seconds) + 200)
         if run.returncode != 0:
             sys.exit(f"the workload exited with {run.returncode}")
         result = json.loads(run.stdout.splitlines()[-1])
+        if arguments.engine and result["engine"] != arguments.engine:
+            print(f"SKIPPED: the engine {arguments.engine} is not to be had here: {result['engine']} was taken")
+            sys.exit(77)
         verdicts, weight_ns, examples, thread_weight_ns = collections.Counter(), 0, [], 0
         for names, thread, trace_id, value, period in load(directory + "/truth.profiles.jsonl"):
             link = decode(trace_id)
@@ -129,4 +135,5 @@ def main():
     sys.exit(1 if failures else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

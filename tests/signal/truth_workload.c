@@ -284,16 +284,17 @@ static void *work(void *argument)
     return NULL;
 }
 
-static void print_result(uint64_t cpu_ns)
+static void print_result(const char *engine, uint64_t cpu_ns)
 {
     spanprof_stats stats = SPANPROF_STATS_INIT;
     spanprof_stats_get(&stats);
-    printf("{\"cpu_ns\":%llu,\"ticks\":%llu,\"weights\":%llu,\"linked\":%llu,\"none\":%llu,"
+    printf("{\"engine\":\"%s\",\"cpu_ns\":%llu,\"ticks\":%llu,\"weights\":%llu,\"linked\":%llu,"
+           "\"none\":%llu,"
            "\"unknown\":%llu,"
            "\"ring_full\":%llu,\"memory\":%llu,\"residual_ns\":%llu,\"incomplete\":%llu,"
            "\"truncated\":%llu,"
            "\"foreign\":%llu,\"dead_scope\":%llu}\n",
-           (unsigned long long)cpu_ns, (unsigned long long)stats.ticks,
+           engine, (unsigned long long)cpu_ns, (unsigned long long)stats.ticks,
            (unsigned long long)stats.weights, (unsigned long long)stats.samples_linked,
            (unsigned long long)stats.samples_none, (unsigned long long)stats.samples_unknown,
            (unsigned long long)stats.dropped_samples_ring_full,
@@ -332,7 +333,9 @@ int main(int argc, char **argv)
         pthread_join(workers[i].thread, NULL);
         cpu_ns += workers[i].cpu_ns;
     }
+    spanprof_stats running = SPANPROF_STATS_INIT; /* the engine's name, while there is one */
+    spanprof_stats_get(&running);
     spanprof_stop(10000000000u);
-    print_result(cpu_ns);
+    print_result(running.engine, cpu_ns);
     return 0;
 }

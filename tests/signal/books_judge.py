@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs books_workload and holds what the SDK shows against the CPU clocks that the threads read themselves.
+
+  books_judge.py WORKLOAD [--engine timer|perf] [--only MODE,…] [--hz HZ] [--scale FACTOR]
+
+Two equations are judged, and that the profiles say what the counters say:
+  weights x period            = the sum of the threads' own clocks     (the books)
+  weights x period + residual = the process's clock without the SDK's own threads
+
+How sure a sum is: a thread's first tick is due after a time that is uniform in one period, so a life of m + f periods gets m or
+m + 1 of them, the latter with probability f. That is right on average, with a variance of f (1 - f) periods squared, which is 1/6 on
+average over f. N threads make a standard deviation of period x sqrt(N / 6). A percentage is demanded where it is wider than four of
+them; else four of them are. Residual is never negative, so when the weights happen to be ahead the second equation is, too.
+
+What an engine cannot see, each told by the residual and demanded to be no more than this:
+  timer  The kernel looks at CPU timers once a jiffy. What a thread used after the last look before its end is never seen, and the first
+         look, which stands for a jiffy, makes up for it when the thread keeps its core. One that loses it between looks lacks more:
+         at most a jiffy less what its first look is above, 0.63 of one for bursts that looks meet at random (exponential), 0.4 for
+         threads of 10 ms that share a core. So the standard deviation has a jiffy where that is longer than the period.
+  perf   The event counts what a hypervisor takes away (steal), a thread's clock does not: the weights may be ahead by that. /proc/stat
+         tells it in hundredths of a second; pieces that it does not tell came to 0.07 % on a quiet host, and 0.3 % are allowed."""
+import argparse, collections, json, math, os, subprocess, sys, tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import truth_judge
+
+SKIP = 77
+# mode of the workload, threads, seconds, percent that the books may be off; "many" is steady with 200 threads.
+CASES = {
+    "steady": ("steady", 4, 2.0, 0.5),
+    "many": ("steady", 200, 2.5, 0.5),
+    "bursty": ("bursty", 8, 4.0, 1.0),
+    "short": ("short", 4, 2.5, 3.0),
+    "plain": ("plain", 4, 0.5, None),
+    "locked": ("locked", 2, 2.0, None),
+}
+# Jiffies of a thread's life that the timer engine may not see.
+UNSEEN_JIFFIES = {"steady": 0.1, "many": 0.1, "bursty": 0.63, "short": 0.4, "plain": 1, "locked": 1}
+TOLD_PERCENT = 99.0  # of the time that the timer engine misses of tick-locked work, that the residual tells
+LANDED_PERCENT = 94.0  # of tick-locked work, that the perf engine puts on stacks
+BALANCE_PERCENT = 0.1
+UNTOLD_STEAL_PERCENT = 0.3
+UNTOLD_NS = 10000000
+
+
+class Skip(Exception):
+    pass
+
+
+def steal_ns():
+    """What hypervisors took away from this machine so far, all cores."""
+    with open("/proc/stat") as file:
+        fields = file.readline().split()
+    return int(fields[8]) * 1000000000 // os.sysconf("SC_CLK_TCK") if len(fields) > 8 else 0
+
+
+def run(arguments, mode, seconds, threads):
+    """The workload's JSON line; periods on stacks of books_work, and all periods and residual that the profiles show."""
+    with tempfile.TemporaryDirectory() as directory:
+        environment = dict(os.environ, SPANPROF_EXPORTER="file", SPANPROF_FILE=directory + "/books",
+                           SPANPROF_CPU_HZ=str(arguments.hz), SPANPROF_ENGINE=arguments.engine,
+                           SPANPROF_MAX_SAMPLES="1000000", OTEL_TRACES_EXPORTER="none")
+        stolen = steal_ns()
+        done = subprocess.run([arguments.workload, mode, str(seconds), str(threads)], env=environment,
+                              stdout=subprocess.PIPE, text=True, timeout=seconds * 4 + 120)
+        if done.returncode != 0:
+            sys.exit(f"the workload exited with {done.returncode}")
+        result = json.loads(done.stdout.splitlines()[-1])
+        result["steal_ns"] = steal_ns() - stolen
+        if result["engine"] != arguments.engine:
+            raise Skip(f"the engine {arguments.engine} is not to be had here: {result['engine']} was taken")
+        shown = collections.Counter()
+        path = directory + "/books.profiles.jsonl"
+        if os.path.exists(path):
+            for names, _, _, value, period in truth_judge.load(path):
+                shown["ns"] += value * period
+                if "books_work" in names:
+                    shown["work_ns"] += value * period
+            shown["residual_ns"] = sum(residuals(path))
+    return result, shown
+
+
+def residuals(path):
+    """What each profile says of its residual."""
+    for line in open(path):
+        request = json.loads(line)
+        dictionary = request["dictionary"]
+        strings = dictionary["stringTable"]
+        table = dictionary["attributeTable"]
+        for resource in request["resourceProfiles"]:
+            for scope in resource["scopeProfiles"]:
+                for profile in scope["profiles"]:
+                    for index in profile.get("attributeIndices", []):
+                        if strings[table[index].get("keyStrindex", 0)] == "spanprof.residual_ns":
+                            yield int(table[index]["value"].get("intValue", 0))
+
+
+def slack(case, result, period_ns):
+    """In percent of the threads' clocks: four standard deviations, what may be unseen, what may be too much."""
+    percent = 100 / result["cpu_ns"]
+    once = period_ns if result["engine"] == "perf" else max(period_ns, result["jiffy_ns"])
+    deviations = 4 * percent * once * math.sqrt(result["threads"] / 6)
+    if result["engine"] == "perf":
+        return deviations, 0, UNTOLD_STEAL_PERCENT + percent * result["steal_ns"]
+    return deviations, percent * result["jiffy_ns"] * result["threads"] * UNSEEN_JIFFIES[case], 0
+
+
+def judge_books(case, percent, result, period_ns):
+    """The first equation. None demands nothing: threads that nobody told of are in the residual for as long as they are not found."""
+    weights_ns = result["weights"] * period_ns
+    off = 100 * (weights_ns / result["cpu_ns"] - 1)
+    deviations, unseen, ahead = slack(case, result, period_ns)
+    missing_us = (result["cpu_ns"] - weights_ns) / result["threads"] / 1e3
+    print(f"  {case}: weights {off:+.3f} % against the threads' clocks, {missing_us:.0f} us a thread "
+          f"missing; four standard deviations are {deviations:.2f} %, unseen may be {unseen:.2f} %, stolen {ahead:.2f} %")
+    if percent is None:
+        return []
+    low, high = max(percent, deviations) + unseen, max(percent, deviations) + ahead
+    print(f"  {case}: {percent} % is aimed at{'' if abs(off) <= percent else ', and missed'}; right is -{low:.2f} to +{high:.2f} %")
+    return [] if -low <= off <= high else [f"{case}: the weights are off by {off:+.3f} %, right is -{low:.2f} to +{high:.2f} %"]
+
+
+def judge_balance(case, result, period_ns):
+    """The second equation."""
+    shown = result["weights"] * period_ns + result["residual_ns"]
+    off = 100 * (shown / result["process_ns"] - 1)
+    deviations, _, ahead = slack(case, result, period_ns)
+    high = max(BALANCE_PERCENT, deviations + ahead)
+    print(f"  {case}: weights + residual {off:+.4f} % against the process's clock; right is -{BALANCE_PERCENT} to +{high:.2f} %")
+    if -BALANCE_PERCENT <= off <= high:
+        return []
+    return [f"{case}: weights and residual are off by {off:+.4f} % from the process's clock"]
+
+
+def judge_locked(engine, result, shown, period_ns):
+    """Work that sleeps at every periodic tick."""
+    weights_ns = result["weights"] * period_ns
+    landed = 100 * shown["work_ns"] / result["cpu_ns"]
+    missing = result["process_ns"] - weights_ns
+    told = 100 * result["residual_ns"] / missing if missing > 0 else 100
+    print(f"  locked: {result['cpu_ns'] / 1e6:.0f} ms of CPU, {landed:.2f} % on stacks of the work; {missing / 1e6:.0f} ms missing, "
+          f"of which the residual tells {told:.2f} %")
+    if engine == "perf":
+        return [] if landed >= LANDED_PERCENT else [f"locked: only {landed:.2f} % of the work landed on stacks"]
+    if landed > 50:
+        print("  locked: the kernel's tick did meet the work here, so this says nothing of work that it never meets")
+    return [] if told >= TOLD_PERCENT else [f"locked: only {told:.2f} % of the missing time is told"]
+
+
+def judge_case(arguments, case):
+    mode, threads, seconds, percent = CASES[case]
+    result, shown = run(arguments, mode, round(seconds * arguments.scale, 1), threads)
+    period_ns = 1000000000 // result["cpu_hz"]
+    print(f"{case}: {result['engine']} {result['cpu_hz']} Hz, {result['threads']} threads, {result['ticks']} ticks, weights "
+          f"{result['weights'] * period_ns / 1e9:.3f} s, residual {result['residual_ns'] / 1e9:.3f} s, threads' clocks "
+          f"{result['cpu_ns'] / 1e9:.3f} s, process's {result['process_ns'] / 1e9:.3f} s, steal {result['steal_ns'] / 1e9:.2f} s")
+    failures = judge_books(case, percent, result, period_ns)
+    failures += judge_balance(case, result, period_ns)
+    if case == "locked":
+        failures += judge_locked(arguments.engine, result, shown, period_ns)
+    if shown["ns"] and shown["ns"] != result["weights_at_stop"] * period_ns:
+        failures.append(f"{case}: the profiles show {shown['ns']} ns, the counters {result['weights_at_stop']} periods")
+    # A window without a sample makes no profile: what the main thread used between the flush and the stop is told by the counter only.
+    untold = result["residual_ns_at_stop"] - shown["residual_ns"]
+    if shown["ns"] and not 0 <= untold < UNTOLD_NS:
+        failures.append(f"{case}: the profiles tell {shown['residual_ns']} ns of residual, the counters {result['residual_ns_at_stop']}")
+    if result["ring_full"] or result["memory"] or result["failed_threads"]:
+        failures.append(f"{case}: samples were dropped, or threads got no timer: {result}")
+    return failures
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("workload")
+    parser.add_argument("--engine", default="timer")
+    parser.add_argument("--only", default=",".join(CASES))
+    parser.add_argument("--hz", type=int, default=1000)
+    parser.add_argument("--scale", type=float, default=1, help="how many times longer than in the suite")
+    arguments = parser.parse_args()
+    failures = []
+    try:
+        for case in arguments.only.split(","):
+            failures += judge_case(arguments, case)
+    except Skip as reason:
+        print("SKIPPED:", reason)
+        sys.exit(SKIP)
+    for failure in failures:
+        print("FAILED:", failure)
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the programs test_hazard_*.c share. Each case runs in a process of its own, which the program starts again with the case's name,
+ * so that a crash or a hang is that case's failure, and what it leaves behind can be counted. By hand: signal_hazard_process CASE. */
+#ifndef TESTS_SIGNAL_HAZARD_H
+#define TESTS_SIGNAL_HAZARD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <spanprof/spanprof.h>
+
+#define SECOND UINT64_C(1000000000)
+
+/* Exit codes of a case beside 0; what a role does not mean to return is 1 or a signal. */
+enum { HAZARD_FAILED = 1, HAZARD_SKIPPED = 77 };
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HAZARD_ASAN 1
+#else
+#define HAZARD_ASAN 0
+#endif
+
+typedef struct hazard_case {
+    const char *name;
+    int (*run)(void); /* what the process ends with: 0, or HAZARD_SKIPPED after saying why */
+    bool is_role;     /* a program that other cases start, no case */
+} hazard_case;
+
+/* To be returned by main: runs all cases, or the one that the command line names. */
+int hazard_main(int argc, char **argv, const hazard_case *cases, size_t count);
+
+/* Ends the process when CONDITION does not hold. Allocates nothing: also for forked children. */
+#define CHECK(condition)                                                                           \
+    ((condition) ? (void)0 : hazard_failed(__FILE__, __LINE__, #condition, 0, 0))
+/* The same for two integers, which are printed. */
+#define CHECK_EQUAL(a, b)                                                                          \
+    ((long long)(a) == (long long)(b)                                                              \
+         ? (void)0                                                                                 \
+         : hazard_failed(__FILE__, __LINE__, #a " == " #b, (long long)(a), (long long)(b)))
+_Noreturn void hazard_failed(const char *file, int line, const char *what, long long a,
+                             long long b);
+int hazard_skip(const char *reason);
+
+/* Whether the test runs the engine perf; and SHORT, or LONG when SPANPROF_HAZARD_LONG is set. */
+bool hazard_is_perf(void);
+unsigned hazard_many(unsigned short_count, unsigned long_count);
+
+/* Start sampling at HZ, exporting nothing. What the process has open is counted before. */
+void hazard_start(uint32_t hz);
+void hazard_start_with(spanprof_options *options);
+/* Stop. The books have to balance, and nothing may be left behind: no timer, no descriptor. */
+spanprof_stats hazard_stop(void);
+spanprof_stats hazard_stats(void);
+/* The SDK's warnings so far that contain TEXT. */
+unsigned hazard_warnings(const char *text);
+
+/* Spend CPU time on this thread. */
+void hazard_burn(double seconds);
+/* Burns under a span until *STOP, an atomic bool: for pthread_create. */
+void *hazard_burn_until(void *stop);
+double hazard_process_cpu(void);
+double hazard_now(void);
+pthread_t hazard_thread(void *(*function)(void *), void *argument);
+
+/* Read without allocating; -1 where /proc does not tell. */
+long hazard_descriptors(void);
+long hazard_descriptors_of(const char *kind); /* whose file's name in /proc/self/fd contains KIND */
+long hazard_timers(void);
+long hazard_queued_signals(void); /* of all processes of this user; timers count, too */
+long hazard_resident_kib(void);
+
+/* Start this program once more as the role NAME. The role may write to descriptor 3; the other end is *PIPE, unless that is NULL. */
+pid_t hazard_role(const char *name, int *pipe);
+/* The wait status of CHILD, which has SECONDS of time to end: a hang is a failure. */
+int hazard_wait(pid_t child, unsigned seconds);
+/* Wait, and take nothing but exit code 0. */
+void hazard_wait_well(pid_t child, unsigned seconds);
+/* The path of this program. */
+extern const char *hazard_program;
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ticks inside the loader, the allocator, and the first touch of thread-local storage: code with locks that a handler must not want. */
+#include "hazard.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <malloc.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+
+static atomic_bool stopping;
+
+static int visit(struct dl_phdr_info *info, size_t size, void *user)
+{
+    (void)info;
+    (void)size;
+    (void)user;
+    hazard_burn(0.00002); /* with the loader's lock held */
+    return 0;
+}
+
+static void *list_libraries(void *unused)
+{
+    while (!atomic_load(&stopping))
+        SPANPROF_SPAN("listing")
+            dl_iterate_phdr(visit, NULL);
+    return unused;
+}
+
+static void load_work_unload(void)
+{
+    void *handle = dlopen(HAZARD_PLUGIN, RTLD_NOW);
+    CHECK(handle != NULL);
+    int (*work)(int) = (int (*)(int))(uintptr_t)dlsym(handle, "hazard_plugin_work");
+    CHECK(work != NULL);
+    SPANPROF_SPAN("plugin")
+        work(20000);
+    CHECK_EQUAL(dlclose(handle), 0);
+}
+
+/* Samples of the library outlive it, its unwind tables must outlive the samples, and neither may pile up: a generation of tables has
+ * tens of KiB, so 1,500 that stay would be more than the bound. */
+static int load_and_unload_many_times(void)
+{
+    unsigned count = hazard_many(1500, 200000);
+    hazard_start(10000);
+    pthread_t lister = hazard_thread(list_libraries, NULL);
+    for (unsigned i = 0; i < count / 3; i++)
+        load_work_unload();
+    long before = hazard_resident_kib();
+    for (unsigned i = 0; i < count - count / 3; i++)
+        load_work_unload();
+    long growth = hazard_resident_kib() - before;
+    atomic_store(&stopping, true);
+    pthread_join(lister, NULL);
+    spanprof_stats stats = hazard_stop();
+    printf("%llu ticks, %ld KiB grown\n", (unsigned long long)stats.ticks, growth);
+    CHECK(stats.ticks > 20);
+    if (!HAZARD_ASAN) /* which keeps what was freed */
+        CHECK(growth < 16 * 1024);
+    return 0;
+}
+
+static void *touch_first(void *touch)
+{
+    CHECK(((int (*)(void))(uintptr_t)touch)() > 0);
+    return NULL;
+}
+
+/* __tls_get_addr allocates a megabyte and copies the initial image into it, on each thread, with ticks in the middle. */
+static int first_touch_of_thread_local_storage(void)
+{
+    void *handle = dlopen(HAZARD_PLUGIN, RTLD_NOW);
+    CHECK(handle != NULL);
+    void *touch = dlsym(handle, "hazard_plugin_touch");
+    CHECK(touch != NULL);
+    hazard_start(10000);
+    for (unsigned round = 0; round < hazard_many(300, 20000); round++) {
+        pthread_t threads[4];
+        for (int i = 0; i < 4; i++)
+            threads[i] = hazard_thread(touch_first, touch);
+        for (int i = 0; i < 4; i++)
+            pthread_join(threads[i], NULL);
+    }
+    hazard_stop();
+    CHECK_EQUAL(dlclose(handle), 0);
+    return 0;
+}
+
+/* The same on a thread that is known and armed, so that it is sampled all through: many libraries' storage, one after the other. */
+static void *touch_after_attach(void *touch)
+{
+    SPANPROF_SPAN("touching")
+        return touch_first(touch);
+    return NULL;
+}
+
+static int first_touch_under_a_span(void)
+{
+    hazard_start(10000);
+    for (unsigned round = 0; round < hazard_many(300, 20000); round++) {
+        void *handle = dlopen(HAZARD_PLUGIN, RTLD_NOW); /* a module id of its own each time */
+        CHECK(handle != NULL);
+        void *touch = dlsym(handle, "hazard_plugin_touch");
+        pthread_join(hazard_thread(touch_after_attach, touch), NULL);
+        CHECK_EQUAL(dlclose(handle), 0);
+    }
+    spanprof_stats stats = hazard_stop();
+    printf("%llu ticks\n", (unsigned long long)stats.ticks);
+    CHECK(stats.ticks > 0);
+    return 0;
+}
+
+static void *allocate_and_free(void *seed)
+{
+    void *blocks[64] = {NULL};
+    uint64_t x = (uintptr_t)seed;
+    while (!atomic_load(&stopping))
+        SPANPROF_SPAN("allocating")
+            for (int i = 0; i < 200; i++) {
+                x = x * 6364136223846793005u + 1442695040888963407u;
+                free(blocks[x >> 58]);
+                blocks[x >> 58] = malloc(2000 + (x >> 40) % 60000); /* past the thread caches */
+            }
+    for (int i = 0; i < 64; i++)
+        free(blocks[i]);
+    return NULL;
+}
+
+/* One arena: its lock is nearly always held by one of them, and most ticks fall where it is. Forks wait for it, and their children
+ * allocate. */
+static int malloc_lock_is_held(void)
+{
+    if (HAZARD_ASAN)
+        return hazard_skip("ASan has an allocator of its own, whose locks no fork gives back");
+    mallopt(M_ARENA_MAX, 1);
+    hazard_start(10000);
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        threads[i] = hazard_thread(allocate_and_free, (void *)(uintptr_t)(i + 1));
+    for (unsigned round = 0; round < hazard_many(100, 5000); round++) {
+        pid_t child = fork();
+        if (child == 0) {
+            free(malloc(100000));
+            _exit(0);
+        }
+        CHECK(child > 0);
+        hazard_wait_well(child, 30);
+    }
+    hazard_burn(0.3);
+    atomic_store(&stopping, true);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    spanprof_stats stats = hazard_stop();
+    printf("%llu ticks\n", (unsigned long long)stats.ticks);
+    CHECK(stats.ticks > 50);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const hazard_case cases[] = {
+        {"libraries_loaded_and_unloaded_under_ticks", load_and_unload_many_times, false},
+        {"first_touch_of_thread_local_storage_on_new_threads", first_touch_of_thread_local_storage,
+         false},
+        {"first_touch_of_thread_local_storage_under_a_span", first_touch_under_a_span, false},
+        {"malloc_lock_held_while_ticks_and_forks_come", malloc_lock_is_held, false},
+    };
+    return hazard_main(argc, argv, cases, sizeof cases / sizeof *cases);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stacks that are not as a walk would like them: being unwound, jumped out of, switched, or lying elsewhere. */
+#include "hazard.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+unsigned hazard_throw_and_catch(unsigned count);
+
+#define WORK_SECONDS 0.5
+
+static bool is_over(double end)
+{
+    return hazard_process_cpu() >= end;
+}
+
+static void check_ticks(const spanprof_stats *stats)
+{
+    printf("%llu ticks, %llu stacks incomplete\n", (unsigned long long)stats->ticks,
+           (unsigned long long)stats->stacks_incomplete);
+    CHECK(stats->ticks > 50); /* of 125 at HZ 250 */
+    CHECK_EQUAL(stats->samples_unknown * 20 <= stats->ticks, 1);
+}
+
+/* --- exceptions --------------------------------------------------------------------------------------------------------- */
+
+static int exceptions_under_ticks(void)
+{
+    hazard_start(10000);
+    double end = hazard_process_cpu() + WORK_SECONDS;
+    while (!is_over(end))
+        SPANPROF_SPAN("throwing")
+            CHECK_EQUAL(hazard_throw_and_catch(100), 2100);
+    spanprof_stats stats = hazard_stop();
+    check_ticks(&stats);
+    return 0;
+}
+
+/* --- jumps -------------------------------------------------------------------------------------------------------------- */
+
+static jmp_buf target;
+static sigjmp_buf handler_target;
+
+/* Not a tail call, so that the frames are there. */
+__attribute__((noinline)) static unsigned jump_from(unsigned depth)
+{
+    unsigned below = depth > 0 ? jump_from(depth - 1) : 0;
+    if (depth == 0)
+        longjmp(target, 1);
+    return below + 1;
+}
+
+/* The span's scope is left by the jump, and never detached: the outer one's end takes it along. */
+static void jump_out_of_a_span(void)
+{
+    if (setjmp(target) == 0)
+        SPANPROF_SPAN("left by a jump")
+            jump_from(20);
+}
+
+static int jumps_under_ticks(void)
+{
+    hazard_start(10000);
+    double end = hazard_process_cpu() + WORK_SECONDS;
+    while (!is_over(end))
+        SPANPROF_SPAN("outer")
+            for (int i = 0; i < 100; i++)
+                jump_out_of_a_span();
+    spanprof_stats stats = hazard_stop();
+    check_ticks(&stats);
+    return 0;
+}
+
+static void jump_out_of_handler(int signal)
+{
+    (void)signal;
+    hazard_burn(0.0001);
+    siglongjmp(handler_target, 1);
+}
+
+static void install(int signal, void (*handler)(int), int flags)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+    CHECK_EQUAL(sigaction(signal, &action, NULL), 0);
+}
+
+static int jumps_out_of_handlers_under_ticks(void)
+{
+    install(SIGUSR1, jump_out_of_handler, 0);
+    hazard_start(10000);
+    double end = hazard_process_cpu() + WORK_SECONDS;
+    while (!is_over(end))
+        SPANPROF_SPAN("raising")
+            if (sigsetjmp(handler_target, 1) == 0)
+                raise(SIGUSR1);
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    CHECK_EQUAL(sigismember(&mask, SIGPROF), 0);
+    spanprof_stats stats = hazard_stop();
+    check_ticks(&stats);
+    return 0;
+}
+
+/* --- alternate stack ------------------------------------------------------------------------------------------------------ */
+
+static void *stack_of(size_t size)
+{
+    void *stack = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(stack != MAP_FAILED);
+    return stack;
+}
+
+static void burn_a_little(int signal)
+{
+    (void)signal;
+    hazard_burn(0.001);
+}
+
+/* The tick's frame lies on top of the handler's, on the same stack, and the walk has to cross to the other. */
+static int handler_on_an_alternate_stack(void)
+{
+    enum { SIZE = 128 * 1024 };
+    stack_t stack = {.ss_sp = stack_of(SIZE), .ss_size = SIZE}, none = {.ss_flags = SS_DISABLE};
+    CHECK_EQUAL(sigaltstack(&stack, NULL), 0);
+    install(SIGUSR1, burn_a_little, SA_ONSTACK);
+    hazard_start(10000);
+    double end = hazard_process_cpu() + WORK_SECONDS;
+    while (!is_over(end))
+        SPANPROF_SPAN("raising")
+            raise(SIGUSR1);
+    spanprof_stats stats = hazard_stop();
+    check_ticks(&stats);
+    CHECK_EQUAL(stats.dropped_samples_small_stack, 0);
+    CHECK_EQUAL(sigaltstack(&none, NULL), 0);
+    munmap(stack.ss_sp, SIZE);
+    return 0;
+}
+
+/* --- fibers ----------------------------------------------------------------------------------------------------------------- */
+
+enum { FIBERS = 4, FIBER_STACK = 128 * 1024 };
+
+static ucontext_t fibers[FIBERS], back;
+static double fibers_end;
+
+/* Each carries its context along, as a runtime of fibers has to: attached after a switch, detached before the next. */
+static void be_a_fiber(int self)
+{
+    spanprof_span span = spanprof_span_start(NULL, "fiber", NULL);
+    while (!is_over(fibers_end)) {
+        spanprof_scope scope = spanprof_span_attach(span);
+        hazard_burn(0.00005);
+        spanprof_scope_detach(&scope);
+        swapcontext(&fibers[self], &fibers[(self + 1) % FIBERS]);
+    }
+    spanprof_span_end(span);
+    setcontext(&back);
+}
+
+static int fibers_under_ticks(void)
+{
+    if (HAZARD_ASAN)
+        return hazard_skip("ASan does not know which stack is in use after swapcontext");
+    hazard_start(10000);
+    fibers_end = hazard_process_cpu() + WORK_SECONDS;
+    for (int i = 0; i < FIBERS; i++) {
+        CHECK_EQUAL(getcontext(&fibers[i]), 0);
+        fibers[i].uc_stack = (stack_t){.ss_sp = stack_of(FIBER_STACK), .ss_size = FIBER_STACK};
+        fibers[i].uc_link = NULL;
+        makecontext(&fibers[i], (void (*)(void))be_a_fiber, 1, i);
+    }
+    swapcontext(&back, &fibers[0]);
+    spanprof_stats stats = hazard_stop();
+    check_ticks(&stats);
+    CHECK(stats.samples_linked * 2 > stats.ticks);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const hazard_case cases[] = {
+        {"exceptions_under_ticks_run_every_destructor", exceptions_under_ticks, false},
+        {"jumps_out_of_spans_under_ticks", jumps_under_ticks, false},
+        {"jumps_out_of_handlers_under_ticks", jumps_out_of_handlers_under_ticks, false},
+        {"ticks_in_a_handler_on_an_alternate_stack", handler_on_an_alternate_stack, false},
+        {"ticks_on_fibers", fibers_under_ticks, false},
+    };
+    return hazard_main(argc, argv, cases, sizeof cases / sizeof *cases);
+}
