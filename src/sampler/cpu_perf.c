@@ -103,14 +103,21 @@ static bool is_open(const sp_ticker *ticker)
     return ioctl(ticker->fd, PERF_EVENT_IOC_ID, &id) == 0 && id == ticker->event_id;
 }
 
+static void hush_event(sp_ticker *ticker)
+{
+    if (is_open(ticker))
+        ioctl(ticker->fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+/* Stopped before it is closed: a child that a raw clone made may hold the descriptor open. */
 static void close_event(sp_ticker *ticker)
 {
-    sp_store_release(&sp_perf_owners[ticker->fd], NULL);
-    /* Stopped before it is closed: a child that a raw clone made may hold the descriptor open. */
-    if (is_open(ticker)) {
+    bool ours = is_open(ticker);
+    if (ours)
         ioctl(ticker->fd, PERF_EVENT_IOC_DISABLE, 0);
+    sp_store_release(&sp_perf_owners[ticker->fd], NULL);
+    if (ours)
         close(ticker->fd);
-    }
     perf.open_count--;
     ticker->source = NULL;
 }
@@ -166,6 +173,7 @@ static void after_fork(void)
 const sp_cpu_source sp_cpu_perf = {.name = "perf",
                                    .prepare = prepare,
                                    .open = open_event,
+                                   .hush = hush_event,
                                    .close = close_event,
                                    .is_open = is_open,
                                    .after_fork = after_fork};

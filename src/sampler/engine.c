@@ -31,8 +31,11 @@ enum { LOOKS_MISSED = 2 };
 /* Into so many parts a jiffy is divided to tell what a thread had used at the first look. */
 enum { LOOK_UNITS = 32 };
 
+enum { SETTLE_US = 500 };
+
 static struct {
     pthread_mutex_t lock;
+    pthread_mutex_t pausing; /* held by pause and resume for all that they do; before lock */
     bool running;
     bool held;    /* the collector changes the rate */
     bool paused;  /* the application wishes no ticks */
@@ -47,7 +50,7 @@ static struct {
     uint64_t signal_cost_ns;
     uint32_t armed_threads, fallback_threads;
     uint64_t failed_threads;
-} engine = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} engine = {.lock = PTHREAD_MUTEX_INITIALIZER, .pausing = PTHREAD_MUTEX_INITIALIZER};
 
 uint64_t sp_sampler_period_ns(void)
 {
@@ -310,6 +313,19 @@ spanprof_status sp_sampler_start(const sp_sampler_config *config, spanprof_error
     return SPANPROF_OK;
 }
 
+/* No thread takes a tick any more; signals on their way still find us. */
+static void hush_locked(sp_thread *thread)
+{
+    if (!sp_load_relaxed(&thread->armed))
+        return;
+    sp_store_release(&thread->armed, 0);
+    sp_fence_full(); /* pairs with the one in sp_tick, as in disarm_locked */
+    if (thread->ticker.source)
+        thread->ticker.source->hush(&thread->ticker);
+    else
+        engine.armed_threads--; /* synthetic: nothing is left to close */
+}
+
 static bool wait_for_ticks(void)
 {
     for (int round = 0; round < 1000; round++) {
@@ -323,16 +339,30 @@ static bool wait_for_ticks(void)
     return false;
 }
 
+/* With the lock held, and given back for a while: all threads disarmed. First all are hushed, then the signals that were on their way get
+ * a moment to arrive: the host's handler must not see them. Returns whether no tick is under way. */
+static bool disarm_all_locked(void)
+{
+    for_each_thread(hush_locked);
+    pthread_mutex_unlock(&engine.lock);
+    if (!engine.config.synthetic)
+        usleep(SETTLE_US);
+    bool quiet = wait_for_ticks();
+    pthread_mutex_lock(&engine.lock);
+    for_each_thread(disarm_locked);
+    return quiet;
+}
+
 bool sp_sampler_stop(void)
 {
     pthread_mutex_lock(&engine.lock);
     sp_threads_set_hook(NULL, NULL);
     engine.running = false;
-    for_each_thread(disarm_locked);
+    bool quiet = disarm_all_locked();
     if (!engine.config.synthetic)
         sp_handler_restore(engine.config.signal);
     pthread_mutex_unlock(&engine.lock);
-    return wait_for_ticks();
+    return quiet;
 }
 
 /* --- rate and pause -------------------------------------------------------------------------------------------------------- */
@@ -341,9 +371,9 @@ bool sp_sampler_hold(void)
 {
     pthread_mutex_lock(&engine.lock);
     engine.held = true;
-    for_each_thread(disarm_locked);
+    bool quiet = disarm_all_locked();
     pthread_mutex_unlock(&engine.lock);
-    return wait_for_ticks();
+    return quiet;
 }
 
 void sp_sampler_go_on(uint32_t cpu_hz)
@@ -378,23 +408,23 @@ static void exclude_until(sp_thread *thread)
 
 spanprof_status sp_sampler_pause(void)
 {
+    pthread_mutex_lock(&engine.pausing);
     pthread_mutex_lock(&engine.lock);
     bool running = engine.running;
     if (running && !engine.paused) {
         engine.paused = true;
-        for_each_thread(disarm_locked);
+        disarm_all_locked();
         engine.excluded_cpu_ns -= (int64_t)sp_threads_application_cpu_ns();
         for_each_thread(exclude_from);
     }
     pthread_mutex_unlock(&engine.lock);
-    if (!running)
-        return SPANPROF_ERROR_NOT_STARTED;
-    wait_for_ticks();
-    return SPANPROF_OK;
+    pthread_mutex_unlock(&engine.pausing);
+    return running ? SPANPROF_OK : SPANPROF_ERROR_NOT_STARTED;
 }
 
 spanprof_status sp_sampler_resume(void)
 {
+    pthread_mutex_lock(&engine.pausing);
     pthread_mutex_lock(&engine.lock);
     bool running = engine.running;
     if (running && engine.paused) {
@@ -404,6 +434,7 @@ spanprof_status sp_sampler_resume(void)
         for_each_thread(arm_locked);
     }
     pthread_mutex_unlock(&engine.lock);
+    pthread_mutex_unlock(&engine.pausing);
     return running ? SPANPROF_OK : SPANPROF_ERROR_NOT_STARTED;
 }
 
@@ -524,6 +555,7 @@ void sp_sampler_fork_child(void)
     sp_threads_set_hook(NULL, NULL);
     engine.running = false;
     engine.armed_threads = engine.fallback_threads = 0;
+    pthread_mutex_init(&engine.pausing, NULL); /* another thread of the parent may hold it */
     sp_cpu_perf.after_fork();
     sp_cpu_timer.after_fork();
     for_each_thread(forget_ticker);

@@ -45,7 +45,7 @@ static uint32_t threads_after_a_while(void)
 }
 
 /* A slot and its ring are used again, so memory follows the most threads between two rounds of the collector, not their number. A ring
- * that is not given back would show as at least 32 KiB for each third of them. */
+ * that is not given back would show as at least 16 KiB for each third of them. */
 static int created_and_gone_leave_nothing(void)
 {
     unsigned count = hazard_many(10000, 1000000);
@@ -58,7 +58,9 @@ static int created_and_gone_leave_nothing(void)
     spanprof_stats stats = hazard_stop();
     printf("%u threads, %llu ticks, %ld KiB grown, %llu failed\n", count,
            (unsigned long long)stats.ticks, growth, (unsigned long long)stats.failed_threads);
-    CHECK(growth < 40 * 1024); /* of 80 MiB in the suite, were each ring lost */
+#if !defined(__SANITIZE_ADDRESS__) /* which keeps what is freed for a while */
+    CHECK(growth < 20 * 1024); /* of 40 MiB in the suite, were each ring lost */
+#endif
     CHECK_EQUAL(stats.failed_threads, 0);
     CHECK_EQUAL(stats.failed_attaches, 0);
     return 0;
@@ -151,6 +153,9 @@ static void *flush_for_ever(void *unused)
 /* A cancelled thread must not take one of our locks with it, wherever it was: in an attach, in a flush. */
 static int cancelled_in_a_call_leaves_no_lock(void)
 {
+#if defined(__SANITIZE_ADDRESS__)
+    return hazard_skip("ASan takes a cancelled thread's stack for one in use");
+#endif
     hazard_start(1000);
     for (unsigned round = 0; round < hazard_many(50, 2000); round++) {
         pthread_t flusher = hazard_thread(flush_for_ever, NULL);
