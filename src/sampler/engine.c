@@ -133,7 +133,9 @@ static bool make_ring(sp_thread *thread)
 /* Before anything of a new run looks: what a slot counted and sampled in an earlier one is not this one's. */
 static void forget_last_run(sp_thread *thread)
 {
-    sp_store_relaxed(&thread->ring.tail, sp_load_relaxed(&thread->ring.head));
+    /* A slot that is free now, or is just being taken by a thread, begins anew by itself. */
+    if (sp_load_acquire(&thread->life) == SP_THREAD_FREE) /* pairs with create_locked */
+        return;
     sp_thread_reset_ticks(thread);
     thread->excluded_cpu_ns = 0;
 }

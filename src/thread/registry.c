@@ -132,6 +132,7 @@ void sp_thread_reset_ticks(sp_thread *thread)
     sp_store_relaxed(&thread->truncated, 0);
     sp_store_relaxed(&thread->incomplete, 0);
     sp_store_relaxed(&thread->tick_cycles, 0);
+    sp_store_relaxed(&thread->ring.tail, sp_load_relaxed(&thread->ring.head));
     thread->last_recorded = 1;
 }
 

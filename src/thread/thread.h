@@ -176,7 +176,7 @@ bool sp_threads_all_ended(void);
 bool sp_threads_number_changed(void);
 /* CPU time of the process without the SDK's own threads, those that have ended included. */
 uint64_t sp_threads_application_cpu_ns(void);
-/* Counts and the interval log begin anew: for a slot's next thread, and for the next run of the sampler. No tick may be under way. */
+/* Counts, ring and interval log begin anew: for a slot's next thread, and for the next run of the sampler. No tick may be under way. */
 void sp_thread_reset_ticks(sp_thread *thread);
 /* Free the slot of an exited thread; its ring stays with the slot. Collector. */
 void sp_thread_free(sp_thread *thread);

@@ -59,7 +59,7 @@ static int created_and_gone_leave_nothing(void)
     printf("%u threads, %llu ticks, %ld KiB grown, %llu failed\n", count,
            (unsigned long long)stats.ticks, growth, (unsigned long long)stats.failed_threads);
 #if !defined(__SANITIZE_ADDRESS__) /* which keeps what is freed for a while */
-    CHECK(growth < 20 * 1024); /* of 40 MiB in the suite, were each ring lost */
+    CHECK(growth < 20 * 1024);     /* of 40 MiB in the suite, were each ring lost */
 #endif
     CHECK_EQUAL(stats.failed_threads, 0);
     CHECK_EQUAL(stats.failed_attaches, 0);
