@@ -326,8 +326,14 @@ static void compare_slots(void)
         print_slot(slot);
 }
 
-__attribute__((noinline, optimize("omit-frame-pointer", "no-optimize-sibling-calls"))) static void
-descend(int depth)
+#if defined(__clang__)
+#define WITHOUT_FRAME_POINTER __attribute__((noinline)) /* it keeps them: the stack is as deep */
+#else
+#define WITHOUT_FRAME_POINTER                                                                      \
+    __attribute__((noinline, optimize("omit-frame-pointer", "no-optimize-sibling-calls")))
+#endif
+
+WITHOUT_FRAME_POINTER static void descend(int depth)
 {
     if (depth > 0)
         descend(depth - 1);

@@ -208,8 +208,7 @@ typedef struct bare_thread {
     _Atomic int tid; /* cleared by the kernel when it ends */
 } bare_thread;
 
-__attribute__((noreturn, no_sanitize("address", "undefined"),
-               optimize("no-stack-protector"))) static int
+__attribute__((noreturn, no_stack_protector, no_sanitize("address", "undefined"))) static int
 run_bare(void *argument)
 {
     bare_thread *self = argument;
