@@ -13,6 +13,12 @@ static struct {
     void *user;
 } sink = {.level = SPANPROF_LOG_WARN};
 
+/* Of the calling thread; NULL: none. */
+static _Thread_local struct {
+    spanprof_log_function function;
+    void *user;
+} redirection;
+
 void sp_log_configure(spanprof_log_level level, spanprof_log_function function, void *user)
 {
     sink.level = level == SPANPROF_LOG_DEFAULT ? SPANPROF_LOG_WARN : level;
@@ -50,8 +56,27 @@ void sp_log(spanprof_log_level level, const char *module, const char *format, ..
     va_start(arguments, format);
     vsnprintf(line + prefix, sizeof line - (size_t)prefix, format, arguments);
     va_end(arguments);
+    if (redirection.function)
+        redirection.function(level, line, redirection.user);
+    else
+        sp_log_deliver(level, line);
+}
+
+void sp_log_deliver(spanprof_log_level level, const char *line)
+{
     if (sink.function)
         sink.function(level, line, sink.user);
     else
         write_to_stderr(level, line);
+}
+
+bool sp_log_has_function(void)
+{
+    return sink.function != NULL;
+}
+
+void sp_log_redirect(spanprof_log_function function, void *user)
+{
+    redirection.function = function;
+    redirection.user = user;
 }

@@ -12,6 +12,12 @@ void sp_log_configure(spanprof_log_level level, spanprof_log_function function, 
 bool sp_log_enabled(spanprof_log_level level);
 void sp_log(spanprof_log_level level, const char *module, const char *format, ...) SP_PRINTF(3, 4);
 
+/* For a thread that must not call the host's function itself: what it says goes to FUNCTION, and somebody else delivers it. */
+void sp_log_redirect(spanprof_log_function function, void *user);
+void sp_log_deliver(spanprof_log_level level, const char *line);
+/* Whether lines go to a function of the host's, and not to standard error. */
+bool sp_log_has_function(void);
+
 #define sp_log_error(module, ...) sp_log(SPANPROF_LOG_ERROR, module, __VA_ARGS__)
 #define sp_log_warn(module, ...)  sp_log(SPANPROF_LOG_WARN, module, __VA_ARGS__)
 #define sp_log_info(module, ...)  sp_log(SPANPROF_LOG_INFO, module, __VA_ARGS__)

@@ -64,7 +64,8 @@ static void check_headers(const char *text, const char *name)
 {
     struct curl_slist *list = NULL;
     sp_headers_parse(&list, text, name);
-    curl_slist_free_all(list);
+    if (list)
+        curl_slist_free_all(list);
 }
 
 static void read_headers(otlp_settings *out, const char *infix)
@@ -271,31 +272,30 @@ static void warn_not_built(void)
             sp_log_warn("config", "%s is not built yet: ignored", names[i]);
 }
 
-/* OPTIONS completed: all zero for NULL, and without an endpoint that cannot be used. */
-static spanprof_options usable_options(const spanprof_options *options)
+/* Where nothing is sent the endpoint is not looked at: that would load libcurl. */
+static void drop_unusable_endpoint(spanprof_options *options)
 {
-    spanprof_options usable = {0};
     const char *why;
-    if (options)
-        usable = *options;
-    if (usable.endpoint && !sp_endpoint_check(usable.endpoint, &why)) {
-        const char *general = sp_env("OTEL_EXPORTER_OTLP_ENDPOINT");
-        warn_endpoint("options.endpoint", usable.endpoint, why,
-                      general ? general : default_endpoint);
-        usable.endpoint = NULL;
-    }
-    return usable;
+    if (!options->endpoint || sp_endpoint_check(options->endpoint, &why))
+        return;
+    const char *general = sp_env("OTEL_EXPORTER_OTLP_ENDPOINT");
+    warn_endpoint("options.endpoint", options->endpoint, why, general ? general : default_endpoint);
+    options->endpoint = NULL;
 }
 
 bool sp_export_config_init(sp_export_config *config, const spanprof_options *given)
 {
     *config = (sp_export_config){0};
-    spanprof_options options = usable_options(given);
+    spanprof_options options = {0};
+    if (given)
+        options = *given;
     uint32_t destinations = read_destinations(&options);
     bool otlp_spans = read_traces_exporter();
     bool done = true;
-    if (destinations & 1u << WORD_OTLP)
+    if (destinations & 1u << WORD_OTLP) {
+        drop_unusable_endpoint(&options);
         done = read_http(config, &options, otlp_spans);
+    }
     if (done && (destinations & 1u << WORD_FILE))
         done = read_file(config, &options);
     config->traces_enabled = config->http[SP_TRACES].enabled || config->file_enabled;

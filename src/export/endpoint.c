@@ -48,6 +48,8 @@ bool sp_endpoint_check(const char *text, const char **why)
             return false;
         }
     }
+    if (!sp_network_load()) /* said, and the exporter will not start: no word about the text */
+        return true;
     CURLU *url = curl_url();
     CURLUcode code = url ? curl_url_set(url, CURLUPART_URL, text, 0) : CURLUE_OUT_OF_MEMORY;
     curl_url_cleanup(url);

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "core/log.h"
 #include "export/internal.h"
 
 enum {
@@ -13,13 +14,6 @@ enum {
 };
 
 /* ---- Setting up ---- */
-
-static CURLcode curl_started = CURLE_FAILED_INIT;
-
-static void start_curl(void)
-{
-    curl_started = curl_global_init(CURL_GLOBAL_DEFAULT);
-}
 
 static void fill_defaults(sp_export_config *config)
 {
@@ -36,14 +30,33 @@ static void fill_defaults(sp_export_config *config)
     config->file_enabled &= config->file_prefix != NULL;
 }
 
-static bool init_destinations(sp_exporter *exporter)
+static bool wants_network(const sp_export_config *config)
+{
+    return (config->http[SP_TRACES].enabled && config->http[SP_TRACES].url) ||
+           (config->http[SP_PROFILES].enabled && config->http[SP_PROFILES].url);
+}
+
+static bool open_network(sp_exporter *exporter)
 {
     const sp_export_config *config = &exporter->config;
+    if (!wants_network(config))
+        return true;
+    exporter->multi = curl_multi_init();
+    if (!exporter->multi)
+        return false;
     for (int i = 0; i < 2; i++)
         if (config->http[i].enabled &&
             !sp_sender_init(&exporter->senders[i], (sp_telemetry_signal)i, &config->http[i],
                             exporter->multi, config->queue_maximum_bytes, &exporter->counters))
             return false;
+    return true;
+}
+
+bool sp_export_open(sp_exporter *exporter)
+{
+    const sp_export_config *config = &exporter->config;
+    if (!open_network(exporter))
+        return false;
     if (config->http[SP_PROFILES].enabled)
         exporter->profile_destinations[exporter->profile_destination_count++] = SP_DESTINATION_HTTP;
     for (int i = 0; i < 2 && config->file_enabled; i++) {
@@ -68,6 +81,17 @@ static void init_lock(sp_exporter *exporter)
     pthread_cond_init(&exporter->progress, &attributes);
     pthread_condattr_destroy(&attributes);
     exporter->inbox_last = &exporter->inbox;
+    sp_alarm_init(&exporter->alarm);
+}
+
+void sp_export_close(sp_exporter *exporter)
+{
+    for (int i = 0; i < 2; i++) {
+        sp_sender_deinit(&exporter->senders[i]);
+        sp_file_deinit(&exporter->files[i]);
+    }
+    if (exporter->multi)
+        curl_multi_cleanup(exporter->multi);
 }
 
 static bool init(sp_exporter *exporter, const sp_export_config *config)
@@ -77,13 +101,12 @@ static bool init(sp_exporter *exporter, const sp_export_config *config)
         return false;
     fill_defaults(&exporter->config);
     exporter->batch = calloc(exporter->config.batch_spans, sizeof *exporter->batch);
-    exporter->multi = curl_multi_init();
-    return exporter->batch && exporter->multi && init_destinations(exporter);
+    return exporter->batch != NULL;
 }
 
-/* Signals are blocked in the thread and in those that libcurl starts from it: the host's handlers never run there. Faults of the
+/* Signals are blocked in the threads and in those that libcurl starts from it: the host's handlers never run there. Faults of the
  * thread itself are not, for the host's crash reporter to see them. */
-static int start_thread(sp_exporter *exporter)
+int sp_export_thread(pthread_t *thread, void *(*run)(void *), void *argument)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
     sigset_t all, before;
@@ -91,20 +114,33 @@ static int start_thread(sp_exporter *exporter)
     for (size_t i = 0; i < SP_ARRAY_LENGTH(faults); i++)
         sigdelset(&all, faults[i]);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&exporter->thread, NULL, sp_export_loop, exporter);
+    int error = pthread_create(thread, NULL, run, argument);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!error)
-        pthread_setname_np(exporter->thread, "spanprof-export");
     return error;
+}
+
+/* Until the thread has opened its files, for a file that cannot be made is told before the start returns. */
+static bool wait_for_start(sp_exporter *exporter)
+{
+    pthread_mutex_lock(&exporter->lock);
+    while (!exporter->told_start)
+        pthread_cond_wait(&exporter->progress, &exporter->lock);
+    pthread_mutex_unlock(&exporter->lock);
+    if (!exporter->started)
+        pthread_join(exporter->thread, NULL);
+    return exporter->started;
+}
+
+static int start_threads(sp_exporter *exporter)
+{
+    int error = sp_log_has_function() ? sp_log_relay_start(&exporter->log_relay) : 0;
+    return error ? error : sp_export_thread(&exporter->thread, sp_export_loop, exporter);
 }
 
 static void free_all(sp_exporter *exporter)
 {
-    for (int i = 0; i < 2; i++) {
-        sp_sender_deinit(&exporter->senders[i]);
-        sp_file_deinit(&exporter->files[i]);
-    }
-    curl_multi_cleanup(exporter->multi);
+    sp_log_relay_stop(&exporter->log_relay);
+    sp_alarm_deinit(&exporter->alarm);
     sp_export_config_deinit(&exporter->config);
     pthread_cond_destroy(&exporter->progress);
     pthread_mutex_destroy(&exporter->lock);
@@ -127,25 +163,30 @@ sp_exporter *sp_exporter_create(const sp_export_config *config, const sp_resourc
     static const spanprof_error no_memory = {
         .status = SPANPROF_ERROR_NO_MEMORY,
         .message = "the exporter could not be set up for want of memory"};
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, start_curl);
-    if (curl_started != CURLE_OK)
+    if (wants_network(config) && !sp_network_load())
         return fail(NULL, error,
                     (spanprof_error){.status = SPANPROF_ERROR_SYSTEM,
-                                     .message = "libcurl could not be started"});
+                                     .message = "libcurl could not be loaded or started"});
     sp_exporter *exporter = calloc(1, sizeof *exporter);
     if (!exporter)
         return fail(NULL, error, no_memory);
     exporter->resource = resource;
     if (!init(exporter, config))
         return fail(exporter, error, no_memory);
-    int failed = start_thread(exporter);
+    int failed = start_threads(exporter);
     if (failed)
         return fail(exporter, error,
                     (spanprof_error){.status = SPANPROF_ERROR_SYSTEM,
                                      .message = "the exporter's thread could not be created",
                                      .system_errno = failed});
+    if (!wait_for_start(exporter))
+        return fail(exporter, error, no_memory);
     return exporter;
+}
+
+bool sp_exporter_network_is_loaded(void)
+{
+    return sp_network_is_loaded();
 }
 
 /* ---- What others ask for ---- */
@@ -195,7 +236,7 @@ bool sp_exporter_submit_profiles(sp_exporter *exporter, size_t destination, sp_b
 
 void sp_exporter_wake(sp_exporter *exporter)
 {
-    curl_multi_wakeup(exporter->multi);
+    sp_alarm_ring(&exporter->alarm);
 }
 
 static uint64_t drops_of(const sp_exporter *exporter)

@@ -79,10 +79,15 @@ typedef struct sp_export_counters {
 
 typedef struct sp_exporter sp_exporter;
 
-/* Start the thread. RESOURCE is borrowed until destroy, CONFIG is copied. On failure NULL and *ERROR (may be NULL): a file that
- * cannot be created is such a failure of that destination only: it is said in one warning, and counted with each request. */
+/* Start the thread, and wait until it has opened its files. RESOURCE is borrowed until destroy, CONFIG is copied. On failure NULL and
+ * *ERROR (may be NULL). A file that cannot be created is a failure of that destination only: it is said in one warning before this
+ * returns, and counted with each request. */
 sp_exporter *sp_exporter_create(const sp_export_config *config, const sp_resource *resource,
                                 spanprof_error *error);
+
+/* Whether libcurl has been loaded, which the first exporter that sends to the network does. TLS libraries then have their own handlers
+ * for the process's exit, so whoever flushes at exit registers for it after that. */
+bool sp_exporter_network_is_loaded(void);
 
 /* The destinations of profiles, each with the shape it wants. */
 typedef struct sp_profile_destination {

@@ -118,6 +118,8 @@ static bool add_entry(struct curl_slist **list, text_range entry, const char **f
 
 bool sp_headers_parse(struct curl_slist **list, const char *text, const char *name)
 {
+    if (!sp_network_load()) /* said, and the exporter will not start */
+        return false;
     for (unsigned position = 1; *text; position++) {
         size_t length = strcspn(text, ",");
         text_range entry = trim((text_range){text, text + length});

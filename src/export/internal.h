@@ -3,13 +3,13 @@
 #ifndef SP_EXPORT_INTERNAL_H
 #define SP_EXPORT_INTERNAL_H
 
-#include <curl/curl.h>
 #include <pthread.h>
 #include <zlib.h>
 
 #include "core/clock.h"
 #include "core/compiler.h"
 #include "export/exporter.h"
+#include "export/network.h"
 
 /* One encoded export request on its way to one destination. */
 typedef struct sp_request {
@@ -112,7 +112,7 @@ typedef struct sp_file {
     sp_allowance allowance; /* profiles that wait in the inbox */
 } sp_file;
 
-/* Make PREFIX's file for SIGNAL anew. Setup. False when memory is short; a file that cannot be made is warned of, and fd is -1. */
+/* Make PREFIX's file for SIGNAL anew. False when memory is short; a file that cannot be made is warned of, and fd is -1. */
 bool sp_file_init(sp_file *file, const char *prefix, sp_telemetry_signal signal,
                   sp_otlp_format format);
 void sp_file_deinit(sp_file *file);
@@ -174,10 +174,10 @@ sp_answer sp_outcome_answer(sp_sender *sender);
 
 /* sender.c */
 
-/* Setup. False when memory is short. */
+/* False when memory is short. */
 bool sp_sender_init(sp_sender *sender, sp_telemetry_signal signal, const sp_http_target *target,
                     CURLM *multi, size_t queue_maximum_bytes, sp_export_counters *counters);
-/* Cancels what is under way. Setup. */
+/* Cancels what is under way. */
 void sp_sender_deinit(sp_sender *sender);
 /* Queue REQUEST (taken), whose charged_bytes have been taken from the allowance. */
 void sp_sender_add(sp_sender *sender, sp_request *request);
@@ -198,11 +198,47 @@ bool sp_export_config_copy(sp_export_config *out, const sp_export_config *config
 
 enum { SP_DESTINATION_HTTP, SP_DESTINATION_FILE, SP_DESTINATIONS };
 
+/* descriptors.c */
+
+/* Give the calling thread, and those that it will start, a descriptor table of their own, with 2 in it and nothing else of the host's.
+ * False where the kernel does not: it goes on with the host's. */
+bool sp_descriptors_unshare(void);
+
+/* log_relay.c: a thread that calls the host's log function for the exporter thread. Zero-initialised is not running. */
+typedef struct sp_log_relay {
+    pthread_mutex_t lock; /* guards level, line and stop; an innermost lock */
+    pthread_cond_t changed;
+    pthread_t thread;
+    bool running;
+    spanprof_log_level level;
+    const char *line; /* not delivered yet; NULL: none */
+    bool stop;
+} sp_log_relay;
+
+/* Setup. 0, or errno. */
+int sp_log_relay_start(sp_log_relay *relay);
+void sp_log_relay_stop(sp_log_relay *relay);
+/* What the calling thread says from now on goes through RELAY, if it is running. One thread for each relay. */
+void sp_log_relay_use(sp_log_relay *relay);
+
+/* loop.c: how others wake the thread. No descriptor is in it, for theirs are not the thread's. A wake is remembered when nobody sleeps. */
+typedef struct sp_alarm {
+    pthread_mutex_t lock; /* guards `rung`; an innermost lock */
+    pthread_cond_t ring;
+    bool rung;
+} sp_alarm;
+
+void sp_alarm_init(sp_alarm *alarm);
+void sp_alarm_deinit(sp_alarm *alarm);
+/* Any thread. */
+void sp_alarm_ring(sp_alarm *alarm);
+
 struct sp_exporter {
     sp_export_config config;
     const sp_resource *resource;
     sp_export_counters counters;
-    CURLM *multi;
+    sp_alarm alarm;
+    sp_log_relay log_relay;
     pthread_t thread;
     uint8_t profile_destinations[SP_DESTINATIONS]; /* what a destination number stands for */
     size_t profile_destination_count;
@@ -214,8 +250,11 @@ struct sp_exporter {
     uint64_t drops_told;              /* by the last flush */
     uint64_t stop_deadline_ns;
     bool stop;
+    bool told_start; /* the thread has set itself up, or has failed to: */
+    bool started;
 
-    /* The thread's own. */
+    /* The thread's own, for their descriptors are in its table; others may take and give the allowances. */
+    CURLM *multi; /* NULL: nothing goes to the network */
     sp_sender senders[2];
     sp_file files[2];
     sp_span_data **batch; /* room for config.batch_spans */
@@ -227,6 +266,14 @@ struct sp_exporter {
         flush_goal; /* one more than the sequence that it waits for; 0: not known while there are flush_spans */
     bool stopping;
 };
+
+/* exporter.c */
+
+/* Start a thread. Setup. 0, or errno. */
+int sp_export_thread(pthread_t *thread, void *(*run)(void *), void *argument);
+/* Open and close what EXPORTER sends to. False when memory is short. */
+bool sp_export_open(sp_exporter *exporter);
+void sp_export_close(sp_exporter *exporter);
 
 /* loop.c: the thread; ARGUMENT is the exporter. */
 void *sp_export_loop(void *argument);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exporter thread: a loop around curl_multi_poll. In each round it takes what others ask for (profiles, a flush, the stop), encodes
- * a batch of spans if it is time, begins and ends transfers, and sleeps until something is due. Nothing in a round waits for a
- * receiver, so that a slow one holds up neither encoding nor files; a slow disk does hold up the rest.
+/* The exporter thread. In each round it takes what others ask for (profiles, a flush, the stop), encodes a batch of spans if it is time,
+ * begins and ends transfers, and sleeps until something is due. Nothing in a round waits for a receiver, so that a slow one holds up
+ * neither encoding nor files; a slow disk does hold up the rest.
  *
- * Whoever asks takes the lock, notes it, and calls curl_multi_wakeup, which is remembered when the thread is not asleep. */
-#include <limits.h>
+ * Whoever asks takes the lock, notes it, and rings the alarm, which is remembered when the thread is not asleep. While transfers run the
+ * thread sleeps in curl_multi_poll, where no alarm is heard: its own descriptor table has none that others could write to. So it
+ * looks up every now and then; a request rarely takes that long. */
 
 #include "export/internal.h"
 #include "thread/thread.h"
 #include "tracer/provider.h"
 
-enum { POLL_FAILED_MS = 100 };
+enum { POLL_FAILED_MS = 100, POLL_MAX_MS = 50 };
 
 /* Profiles go on to their destination. */
 static void dispatch(sp_exporter *exporter, sp_request *request)
@@ -61,6 +62,8 @@ static bool run_transfers(sp_exporter *exporter)
 {
     int running, left;
     bool ended = false;
+    if (!exporter->multi)
+        return false;
     curl_multi_perform(exporter->multi, &running);
     for (CURLMsg *message; (message = curl_multi_info_read(exporter->multi, &left));) {
         if (message->msg != CURLMSG_DONE)
@@ -102,14 +105,70 @@ static bool finish_flush(sp_exporter *exporter)
     return more;
 }
 
-static void sleep_until(sp_exporter *exporter, uint64_t wake_ns)
+void sp_alarm_init(sp_alarm *alarm)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_mutex_init(&alarm->lock, NULL);
+    pthread_cond_init(&alarm->ring, &attributes);
+    pthread_condattr_destroy(&attributes);
+    alarm->rung = false;
+}
+
+void sp_alarm_deinit(sp_alarm *alarm)
+{
+    pthread_cond_destroy(&alarm->ring);
+    pthread_mutex_destroy(&alarm->lock);
+}
+
+void sp_alarm_ring(sp_alarm *alarm)
+{
+    pthread_mutex_lock(&alarm->lock);
+    alarm->rung = true;
+    pthread_cond_signal(&alarm->ring);
+    pthread_mutex_unlock(&alarm->lock);
+}
+
+static void wait_for_alarm(sp_alarm *alarm, uint64_t deadline_ns)
+{
+    struct timespec deadline = sp_timespec_from_ns(deadline_ns);
+    pthread_mutex_lock(&alarm->lock);
+    while (!alarm->rung && pthread_cond_timedwait(&alarm->ring, &alarm->lock, &deadline) == 0)
+        ;
+    alarm->rung = false;
+    pthread_mutex_unlock(&alarm->lock);
+}
+
+/* Whether it has rung since the last look. */
+static bool alarm_has_rung(sp_alarm *alarm)
+{
+    pthread_mutex_lock(&alarm->lock);
+    bool rung = alarm->rung;
+    alarm->rung = false;
+    pthread_mutex_unlock(&alarm->lock);
+    return rung;
+}
+
+static void wait_for_transfers(sp_exporter *exporter, uint64_t deadline_ns)
 {
     uint64_t now_ns = sp_clock_monotonic_ns();
-    uint64_t ms = wake_ns > now_ns ? (wake_ns - now_ns + SP_NS_PER_MS - 1) / SP_NS_PER_MS : 0;
-    if (curl_multi_poll(exporter->multi, NULL, 0, (int)sp_min_u64(ms, INT_MAX), NULL) != CURLM_OK) {
-        struct timespec pause = sp_timespec_from_ns(POLL_FAILED_MS * SP_NS_PER_MS);
-        nanosleep(&pause, NULL);
-    }
+    uint64_t ms =
+        deadline_ns > now_ns ? (deadline_ns - now_ns + SP_NS_PER_MS - 1) / SP_NS_PER_MS : 0;
+    ms = sp_min_u64(ms, POLL_MAX_MS);
+    if (alarm_has_rung(&exporter->alarm) ||
+        curl_multi_poll(exporter->multi, NULL, 0, (int)ms, NULL) == CURLM_OK)
+        return;
+    struct timespec pause = sp_timespec_from_ns(POLL_FAILED_MS * SP_NS_PER_MS);
+    nanosleep(&pause, NULL);
+}
+
+static void sleep_until(sp_exporter *exporter, uint64_t wake_ns)
+{
+    if (exporter->senders[SP_TRACES].busy || exporter->senders[SP_PROFILES].busy)
+        wait_for_transfers(exporter, wake_ns);
+    else
+        wait_for_alarm(&exporter->alarm, wake_ns);
 }
 
 /* One round. False when the thread shall end. */
@@ -134,10 +193,17 @@ static bool step(sp_exporter *exporter)
     return true;
 }
 
-void *sp_export_loop(void *argument)
+static void tell_start(sp_exporter *exporter, bool started)
 {
-    sp_thread_self_internal();
-    sp_exporter *exporter = argument;
+    pthread_mutex_lock(&exporter->lock);
+    exporter->told_start = true;
+    exporter->started = started;
+    pthread_cond_broadcast(&exporter->progress);
+    pthread_mutex_unlock(&exporter->lock);
+}
+
+static void run(sp_exporter *exporter)
+{
     exporter->batch_due_ns =
         sp_clock_monotonic_ns() + exporter->config.batch_delay_ms * SP_NS_PER_MS;
     while (step(exporter))
@@ -146,5 +212,20 @@ void *sp_export_loop(void *argument)
         if (exporter->config.http[i].enabled)
             sp_sender_abandon(&exporter->senders[i]);
     sp_batch_abandon(exporter);
+}
+
+void *sp_export_loop(void *argument)
+{
+    /* By the thread itself: to name another one the C library opens a file, which a fork would hand on. */
+    pthread_setname_np(pthread_self(), "spanprof-export");
+    sp_thread_self_internal();
+    sp_exporter *exporter = argument;
+    sp_log_relay_use(&exporter->log_relay);
+    sp_descriptors_unshare();
+    bool started = sp_export_open(exporter);
+    tell_start(exporter, started);
+    if (started)
+        run(exporter);
+    sp_export_close(exporter); /* by nobody else: in another table the numbers are other files' */
     return NULL;
 }

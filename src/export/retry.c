@@ -45,7 +45,7 @@ bool sp_retry_after_ns(const char *text, uint64_t now_ns, uint64_t *out_ns)
 {
     uint64_t seconds;
     if (!sp_parse_u64(text, &seconds)) {
-        time_t date = curl_getdate(text, NULL);
+        time_t date = sp_network_load() ? curl_getdate(text, NULL) : -1;
         if (date == -1)
             return false;
         uint64_t now_s = now_ns / SP_NS_PER_S;

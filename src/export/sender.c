@@ -116,8 +116,10 @@ void sp_sender_deinit(sp_sender *sender)
 {
     if (sender->busy)
         curl_multi_remove_handle(sender->multi, sender->easy);
-    curl_easy_cleanup(sender->easy);
-    curl_slist_free_all(sender->headers);
+    if (sender->easy)
+        curl_easy_cleanup(sender->easy);
+    if (sender->headers)
+        curl_slist_free_all(sender->headers);
     free(sender->shown_url);
     sp_buffer_deinit(&sender->answer);
     sp_gzip_deinit(&sender->gzip);

@@ -1,26 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was asked is remembered twice: the frames of an address stay for good, and a module's files stay open until no new address of
- * it was asked for in a while (libdw's view of a debug file takes tens of MiB). Modules are told apart by path and build id, so that a library which is unloaded and loaded again (a new
+/* What was asked is remembered twice: the frames of an address stay for good, and a module's files stay open for a while, for libdw's
+ * view of a debug file takes tens of MiB: until the round ends where opening them again each round would take little time, else until
+ * no new address was asked for in six rounds. Modules are told apart by path and build id, so that a library which is unloaded and loaded again (a new
  * sp_module) finds its names. docs/design/symbols.md. */
 #include "profile/symbolizer.h"
 
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/arena.h"
+#include "core/clock.h"
 #include "core/intern.h"
 #include "profile/demangle.h"
 #include "profile/dwarf_frames.h"
 #include "profile/elf_object.h"
 #include "profile/elf_symbols.h"
 
-enum { LONGEST_NAME = 16 * 1024, REST_ROUNDS = 6 };
+enum {
+    LONGEST_NAME = 16 * 1024,
+    REST_ROUNDS = 6,
+    REOPEN_SHARE = 50, /* a file may be opened anew for 1/50 of the time, in CPU time of a core, */
+    TRIM_SHARE = 1000, /* and memory be given back to the system for 1/1000 */
+};
 
 /* What is known of one module; all but base only while it is open. */
 typedef struct module_names {
     bool is_open;
-    uint32_t idle; /* rounds since it was last needed */
+    uint32_t idle;    /* rounds since it was last needed */
+    uint64_t cost_ns; /* CPU time that opening took */
     sp_elf_object object;
     sp_elf_symbols symbols;
     sp_dwarf_index *dwarf; /* NULL: none */
@@ -48,6 +57,9 @@ struct sp_symbolizer {
     frame_list *lists;   /* address_capacity */
     uint32_t address_capacity;
     sp_buffer key, text; /* scratch */
+    uint64_t rested_ns;  /* monotonic: when the last round ended */
+    bool trim_is_due;    /* something was closed since the last trim */
+    uint64_t trimmed_ns, trim_cost_ns;
 };
 
 sp_symbolizer *sp_symbolizer_create(void)
@@ -57,7 +69,16 @@ sp_symbolizer *sp_symbolizer_create(void)
         return NULL;
     symbolizer->key = (sp_buffer)SP_BUFFER_INIT(LONGEST_NAME);
     symbolizer->text = (sp_buffer)SP_BUFFER_INIT(LONGEST_NAME);
+    symbolizer->rested_ns = sp_clock_monotonic_ns();
     return symbolizer;
+}
+
+static uint64_t own_cpu_ns(void)
+{
+    struct timespec time;
+    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0
+               ? (uint64_t)time.tv_sec * SP_NS_PER_S + (uint64_t)time.tv_nsec
+               : 0;
 }
 
 static void open_names(module_names *names, const sp_module *module)
@@ -66,9 +87,11 @@ static void open_names(module_names *names, const sp_module *module)
     if (names->is_open)
         return;
     names->is_open = true;
+    uint64_t before_ns = own_cpu_ns();
     sp_elf_object_open(&names->object, module);
     names->dwarf = sp_dwarf_index_create(names->object.dwarf);
     sp_elf_symbols_init(&names->symbols, names->object.loaded, names->object.debug);
+    names->cost_ns = own_cpu_ns() - before_ns;
 }
 
 static void close_names(module_names *names)
@@ -82,18 +105,34 @@ static void close_names(module_names *names)
     *names = (module_names){.base = base};
 }
 
+/* The C library would keep freed pages for itself. Giving them back goes through the application's free memory, too, and holds up its
+ * allocations meanwhile: where that takes long it is done seldom. */
+static void trim(sp_symbolizer *symbolizer, uint64_t now_ns)
+{
+    if (!symbolizer->trim_is_due ||
+        now_ns - symbolizer->trimmed_ns < TRIM_SHARE * symbolizer->trim_cost_ns)
+        return;
+    uint64_t before_ns = own_cpu_ns();
+    malloc_trim(0);
+    symbolizer->trim_is_due = false;
+    symbolizer->trimmed_ns = now_ns;
+    symbolizer->trim_cost_ns = own_cpu_ns() - before_ns;
+}
+
 void sp_symbolizer_rest(sp_symbolizer *symbolizer)
 {
-    bool closed = false;
+    uint64_t now_ns = sp_clock_monotonic_ns();
+    uint64_t round_ns = now_ns - symbolizer->rested_ns;
+    symbolizer->rested_ns = now_ns;
     for (uint32_t i = 0; i < symbolizer->modules.count && i < symbolizer->module_capacity; i++) {
         module_names *names = symbolizer->names[i];
-        if (!names || !names->is_open || ++names->idle < REST_ROUNDS)
+        if (!names || !names->is_open ||
+            (++names->idle < REST_ROUNDS && names->cost_ns * REOPEN_SHARE > round_ns))
             continue;
         close_names(names);
-        closed = true;
+        symbolizer->trim_is_due = true;
     }
-    if (closed)
-        malloc_trim(0); /* or the C library would keep the pages for itself */
+    trim(symbolizer, now_ns);
 }
 
 void sp_symbolizer_destroy(sp_symbolizer *symbolizer)

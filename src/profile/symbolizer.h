@@ -31,8 +31,9 @@ void sp_symbolizer_destroy(sp_symbolizer *symbolizer);
 uint32_t sp_symbolizer_frames(sp_symbolizer *symbolizer, const sp_module *module, uint64_t address,
                               const sp_frame **frames);
 
-/* To be called once a window: closes the files of modules that were not needed for the last six calls. What was named stays named; a
- * new address opens them again. */
+/* To be called once a window: closes the files of modules that were not needed for the last six calls, and those that are quickly opened
+ * again (below 2 % of the time between two calls), and gives their memory back to the system. What was named stays named; a new address
+ * opens them again. */
 void sp_symbolizer_rest(sp_symbolizer *symbolizer);
 
 #endif

@@ -108,13 +108,16 @@ static void fork_child(void)
 /* After the exporter has set up libcurl and its TLS library: handlers run in reverse order, and ours needs theirs alive. */
 static void install_hooks(void)
 {
-    if (sdk.hooks_installed)
+    static bool after_network;
+    bool again = sp_exporter_network_is_loaded() && !after_network;
+    if (sdk.hooks_installed && !again)
         return;
-    sdk.hooks_installed = true;
+    after_network |= again;
     if (atexit(stop_at_exit) != 0)
         sp_log_warn("sdk", "atexit refused: an exit without spanprof_stop loses the last window");
-    if (pthread_atfork(fork_prepare, fork_parent, fork_child) != 0)
+    if (!sdk.hooks_installed && pthread_atfork(fork_prepare, fork_parent, fork_child) != 0)
         sp_log_warn("sdk", "pthread_atfork refused: forked children must not use spanprof");
+    sdk.hooks_installed = true;
 }
 
 static spanprof_status fail(spanprof_error *error, spanprof_status status, const char *message)

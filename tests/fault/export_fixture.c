@@ -45,15 +45,12 @@ void log_forget(void)
     pthread_mutex_unlock(&log_lock);
 }
 
-int fixture_setup(void **state)
+void fixture_prepare(fixture *f, unsigned port)
 {
-    fixture *f = calloc(1, sizeof *f);
-    *state = f;
     sp_log_configure(SPANPROF_LOG_WARN, capture, NULL);
     log_forget();
-    f->server = server_start();
-    snprintf(f->url[0], sizeof f->url[0], "http://127.0.0.1:%u" TRACES, server_port(f->server));
-    snprintf(f->url[1], sizeof f->url[1], "http://127.0.0.1:%u" PROFILES, server_port(f->server));
+    snprintf(f->url[0], sizeof f->url[0], "http://127.0.0.1:%u" TRACES, port);
+    snprintf(f->url[1], sizeof f->url[1], "http://127.0.0.1:%u" PROFILES, port);
     for (int i = 0; i < 2; i++)
         f->config.http[i] =
             (sp_http_target){.enabled = true, .url = f->url[i], .gzip = true, .timeout_ms = 30000};
@@ -62,19 +59,32 @@ int fixture_setup(void **state)
     assert_true(sp_resource_init(&f->resource, "fault-test", NULL));
     sp_tracer_config tracer = {.queue_spans = 2048, .attribute_count_limit = 128, .record = true};
     assert_int_equal(sp_tracer_start(&tracer), SPANPROF_OK);
+}
+
+int fixture_setup(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    *state = f;
+    f->server = server_start();
+    fixture_prepare(f, server_port(f->server));
     return 0;
+}
+
+void fixture_end(fixture *f)
+{
+    if (f->exporter)
+        fixture_stop(f, 0);
+    sp_tracer_stop();
+    sp_resource_deinit(&f->resource);
+    log_forget();
 }
 
 int fixture_teardown(void **state)
 {
     fixture *f = *state;
-    if (f->exporter)
-        fixture_stop(f, 0);
-    sp_tracer_stop();
+    fixture_end(f);
     server_stop(f->server);
-    sp_resource_deinit(&f->resource);
     free(f);
-    log_forget();
     return 0;
 }
 

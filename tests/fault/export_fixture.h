@@ -31,6 +31,10 @@ typedef struct fixture {
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
 
+/* Setup and teardown without a receiver: what F exports goes to PORT. F is zeroed. */
+void fixture_prepare(fixture *f, unsigned port);
+void fixture_end(fixture *f);
+
 void fixture_start(fixture *f);
 /* Submit a profile whose bytes are TEXT. Returns what the exporter said. */
 bool submit(fixture *f, const char *text);

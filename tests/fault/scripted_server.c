@@ -2,6 +2,7 @@
 #include "fault/scripted_server.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -220,7 +221,7 @@ static void *accept_connections(void *argument)
         connection c = {.server = server, .fd = server->listener};
         if (!wait_readable(&c))
             return NULL;
-        c.fd = accept(server->listener, NULL, NULL);
+        c.fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC);
         if (c.fd < 0)
             continue;
         connection *own = malloc(sizeof *own);
@@ -244,7 +245,7 @@ scripted_server *server_start(void)
     server->port = ntohs(address.sin_port);
     server->paths[0].path = "/v1/traces";
     server->paths[1].path = "/v1development/profiles";
-    assert_int_equal(pipe(server->stop_pipe), 0);
+    assert_int_equal(pipe2(server->stop_pipe, O_CLOEXEC), 0);
     pthread_mutex_init(&server->lock, NULL);
     pthread_cond_init(&server->came, NULL);
     pthread_create(&server->acceptor, NULL, accept_connections, server);

@@ -4,9 +4,7 @@
 #include "fault/export_fixture.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,27 +58,6 @@ static void receiver_accepts_what_was_submitted_arrives(void **state)
     assert_int_equal(f->counted.requests, 2);
     assert_int_equal(f->counted.bytes, profile->body_length + spans->body_length);
     assert_int_equal(log_count(""), 0);
-}
-
-/* Sockets of this process whose other end is the receiver's port. */
-static void connection_is_not_inherited_by_programs_that_the_host_starts(void **state)
-{
-    fixture *f = *state;
-    fixture_start(f);
-    submit(f, "profile");
-    assert_int_equal(flush(f), SPANPROF_OK);
-    unsigned found = 0;
-    for (int fd = 3; fd < 1024; fd++) {
-        struct sockaddr_in peer = {0};
-        socklen_t length = sizeof peer;
-        if (getpeername(fd, (struct sockaddr *)&peer, &length) != 0 ||
-            ntohs(peer.sin_port) != server_port(f->server))
-            continue;
-        found++;
-        assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
-    }
-    assert_int_equal(found, 1); /* kept open for the next request */
-    fixture_stop(f, PATIENCE_NS);
 }
 
 static void compression_none_body_is_sent_as_it_is(void **state)
@@ -463,7 +440,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(receiver_accepts_what_was_submitted_arrives),
-        CASE(connection_is_not_inherited_by_programs_that_the_host_starts),
         CASE(compression_none_body_is_sent_as_it_is),
         CASE(receiver_answers_400_with_status_its_words_are_logged),
         CASE(receiver_answers_400_with_broken_status_is_refused),

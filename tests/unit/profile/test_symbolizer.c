@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "core/buffer.h"
 #include "core/log.h"
@@ -224,6 +225,62 @@ static void symbolizer_module_not_needed_is_closed_and_opened_again(void **state
         sp_symbolizer_frames(symbolizer, module, recorded_pc + 1 - module->bias, &other);
     assert_string_equal(other[count - 1].name, "outer_function");
     free(module);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec time;
+    clock_gettime(clock, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* Name the recorded address; what that took of CPU time is no less than what opening the file took. */
+static uint64_t name_recorded(sp_symbolizer *asked, const sp_module *module)
+{
+    const sp_frame *frames;
+    uint64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    sp_symbolizer_frames(asked, module, recorded_pc - module->bias, &frames);
+    return clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
+}
+
+static void symbolizer_round_is_long_enough_to_open_again_file_is_closed(void **state)
+{
+    (void)state;
+    sp_module *module = test_module_of(recorded_pc, NULL);
+    int before = mappings_of_program(module->path);
+    uint64_t cost_ns = name_recorded(symbolizer, module);
+    assert_true(mappings_of_program(module->path) > before);
+    uint64_t end = clock_ns(CLOCK_MONOTONIC) + 50 * cost_ns; /* 2 % */
+    while (clock_ns(CLOCK_MONOTONIC) < end)
+        usleep(10000);
+    sp_symbolizer_rest(symbolizer);
+    assert_int_equal(mappings_of_program(module->path), before);
+    free(module);
+}
+
+/* On a machine so busy that a round is always long the question does not arise. */
+static void symbolizer_round_is_short_file_stays_open(void **state)
+{
+    (void)state;
+    sp_module *module = test_module_of(recorded_pc, NULL);
+    int before = mappings_of_program(module->path);
+    bool short_round = false;
+    for (int i = 0; i < 20 && !short_round; i++) {
+        uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+        sp_symbolizer *fresh = sp_symbolizer_create();
+        uint64_t cost_ns = name_recorded(fresh, module);
+        sp_symbolizer_rest(fresh);
+        short_round = clock_ns(CLOCK_MONOTONIC) - begin < 5 * cost_ns; /* far from 50 */
+        if (short_round)
+            assert_true(mappings_of_program(module->path) > before);
+        sp_symbolizer_destroy(fresh);
+        assert_int_equal(mappings_of_program(module->path), before);
+    }
+    free(module);
+    if (!short_round) {
+        print_message("SKIPPED: the machine is too busy\n");
+        skip();
+    }
 }
 
 static void symbolizer_libc_function_has_its_public_name(void **state)
@@ -617,6 +674,8 @@ int main(int argc, char **argv)
         CASE(symbolizer_inlined_address_gives_chain_with_lines),
         CASE(symbolizer_same_question_gives_same_frames),
         CASE(symbolizer_module_not_needed_is_closed_and_opened_again),
+        CASE(symbolizer_round_is_long_enough_to_open_again_file_is_closed),
+        CASE(symbolizer_round_is_short_file_stays_open),
         CASE(symbolizer_libc_function_has_its_public_name),
         CASE(symbolizer_vdso_is_read_from_memory),
         CASE(symbolizer_no_module_gives_unknown_name),

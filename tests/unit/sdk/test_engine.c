@@ -268,7 +268,8 @@ static void budget_lowers_the_rate_and_the_weights_stay_right(void **state)
 {
     const char *engine = *state;
     spanprof_options options = options_with(engine, 10000);
-    options.cpu_budget = "0.1%";
+    options.cpu_budget =
+        "0.01%"; /* by timer 10,000 Hz cost less than 0.1 %, for they are 250 ticks a second */
     options.window_ms = 200;
     assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
     if (strcmp(stats_now().engine, engine) != 0) {
@@ -283,7 +284,7 @@ static void budget_lowers_the_rate_and_the_weights_stay_right(void **state)
     spanprof_stats stats = stats_now();
     assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
     assert_true(stats.tick_cost_ns > 100);
-    assert_true(stats.cpu_hz < 5000); /* a signal alone costs more than 200 ns */
+    assert_true(stats.cpu_hz < 1000); /* a signal alone costs more than 100 ns */
     profile profiles[32];
     size_t count = read_profiles(profiles, 32);
     assert_true(count >= 3);
@@ -371,7 +372,8 @@ int main(void)
         BOTH(budget_lowers_the_rate_and_the_weights_stay_right),
         ONCE(budget_that_is_no_share_is_named),
         ONCE(engine_that_is_none_is_named_with_what_is_used),
-        BOTH(descriptors_closed_by_the_host_are_opened_anew),
+        {"descriptors_closed_by_the_host_are_opened_anew/perf",
+         descriptors_closed_by_the_host_are_opened_anew, setup, teardown, "perf"},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

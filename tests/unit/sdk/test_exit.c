@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program that ends without spanprof_stop still delivers its last spans and samples. The test runs itself as such programs. */
+#include <netinet/in.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -50,11 +52,72 @@ static int run_worker(void)
     return waitpid(worker, &status, 0) == worker ? status : 1;
 }
 
+/* What sends has begun to speak TLS. */
+static _Atomic bool hello_came;
+
+/* A receiver that takes the first byte of each connection and hangs up. */
+static void *take_hellos(void *listener)
+{
+    for (;;) {
+        char byte = 0;
+        int fd = accept4(*(int *)listener, NULL, NULL, SOCK_CLOEXEC);
+        if (fd >= 0 && recv(fd, &byte, 1, 0) == 1 && byte == 0x16) /* RFC 8446: handshake */
+            hello_came = true;
+        close(fd);
+    }
+    return NULL;
+}
+
+/* Returns its port. */
+static unsigned start_receiver(void)
+{
+    static int listener;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    pthread_t thread;
+    listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(listener, (struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(listener, 64) != 0 ||
+        getsockname(listener, (struct sockaddr *)&address, &length) != 0 ||
+        pthread_create(&thread, NULL, take_hellos, &listener) != 0)
+        exit(1);
+    return ntohs(address.sin_port);
+}
+
+static void tell_hello(void)
+{
+    _exit(hello_came ? 0 : 3);
+}
+
+/* The first start loads no TLS library and the second one does, whose handler for the exit is then called before all that were there. */
+static int run_none_then_network(void)
+{
+    char endpoint[64];
+    spanprof_options options = SPANPROF_OPTIONS_INIT;
+    atexit(tell_hello); /* the last to be called */
+    options.exporter = "none";
+    if (spanprof_start(&options, NULL) != SPANPROF_OK || spanprof_stop(UINT64_MAX) != SPANPROF_OK)
+        _exit(1);
+    snprintf(endpoint, sizeof endpoint, "https://127.0.0.1:%u", start_receiver());
+    options.exporter = "otlp";
+    options.endpoint = endpoint;
+    options.timeout_ms = 200;
+    options.log_level = SPANPROF_LOG_OFF;
+    if (spanprof_start(&options, NULL) != SPANPROF_OK)
+        _exit(1);
+    work();
+    if (hello_came) /* what is sent has to be sent at the exit */
+        _exit(2);
+    return 0;
+}
+
 /* The README's program, which then ends as MODE says. */
 static int run_as(const char *mode)
 {
     if (strcmp(mode, "worker") == 0)
         return run_worker();
+    if (strcmp(mode, "network") == 0)
+        return run_none_then_network();
     if (spanprof_start(NULL, NULL) != SPANPROF_OK)
         return 1;
     work();
@@ -131,6 +194,19 @@ static void worker_of_a_parent_that_only_attached_is_sampled(void **state)
     program_that_ends_by("worker");
 }
 
+static void return_from_main_after_a_late_network_start_still_sends(void **state)
+{
+    (void)state;
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        execl(program, program, "network", NULL);
+        _exit(127);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1)
@@ -141,6 +217,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(exit_flushes),
         cmocka_unit_test(exit_on_another_thread_flushes),
         cmocka_unit_test(worker_of_a_parent_that_only_attached_is_sampled),
+        cmocka_unit_test(return_from_main_after_a_late_network_start_still_sends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the SDK adds to a process's resident memory: memory_workload less the same program without the SDK.
+
+  memory_judge.py WORKLOAD WITHOUT [--seconds S] [--threads N] [--exporter file] [--churn PLUGIN] [--told]
+
+Private memory (RssAnon) and file pages (RssFile, shared with every process that maps the same libraries) are told apart. Three rules, unless
+--told only asks for the figures; each is about the lower quartile of the readings in a third of the run, so that the moments in which names
+are looked up, when debug files are open, do not decide (they are long on a busy machine, and told as the highest):
+  private memory, last third      at most 8 MiB
+  file pages, last third          at most 8 MiB: the SDK's own libraries, and none of the network's, which only a network exporter loads
+  private memory, last less middle third   at most 512 KiB: names of addresses are kept, a few hundred bytes for each new one, and new ones
+                                  become rare; a leak of 100 bytes a span shows in 30 seconds, one of 5 bytes a span in ten minutes; 1 MiB with --churn
+Windows have their usual length, for how long debug files stay open is part of the figure."""
+import argparse, json, os, statistics, subprocess, sys, tempfile
+
+BOUND_KIB = 8 * 1024
+FLAT_KIB = 512
+FLAT_CHURN_KIB = 1024  # the loader and the thread library are on the stacks, too: more addresses to name
+
+
+def lines(process):
+    return [json.loads(line) for line in process.stdout]
+
+
+def run(program, arguments, environment):
+    return subprocess.Popen([program] + arguments, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def third(samples, number, key):
+    size = max(len(samples) // 3, 1)
+    part = samples[size * number:size * (number + 1)] if number < 2 else samples[-size:]
+    values = [s[key] for s in part]
+    return statistics.quantiles(values, n=4)[0] if len(values) > 1 else values[0]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("workload")
+    parser.add_argument("without")
+    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--threads", type=int, default=100)
+    parser.add_argument("--exporter", default="file")
+    parser.add_argument("--churn")
+    parser.add_argument("--told", action="store_true")
+    a = parser.parse_args()
+    every = "1" if a.seconds <= 120 else "5"
+    extra = [str(a.threads), every] + (["churn", a.churn] if a.churn else [])
+    with tempfile.TemporaryDirectory() as directory:
+        environment = dict(os.environ, SPANPROF_EXPORTER=a.exporter, SPANPROF_FILE=directory + "/memory", SPANPROF_CPU_HZ="99")
+        for name in ("SPANPROF_WINDOW_MS", "SPANPROF_MAX_DEPTH", "OTEL_BSP_MAX_QUEUE_SIZE"):
+            environment.pop(name, None)
+        plain = run(a.without, [str(min(a.seconds, 30))] + extra, environment)
+        measured = run(a.workload, [str(a.seconds)] + extra, environment)
+        without, samples = lines(plain), lines(measured)
+        codes = plain.wait(), measured.wait()
+    if 77 in codes:
+        sys.exit(77)
+    if any(codes):
+        sys.exit(f"the workloads exited with {codes}")
+    anon_without, file_without = third(without, 2, "anon"), third(without, 2, "file")
+    middle, last = third(samples, 1, "anon") - anon_without, third(samples, 2, "anon") - anon_without
+    file_pages = third(samples, 2, "file") - file_without
+    end = samples[-1]
+    print(f"{a.threads} threads, {a.seconds:.0f} s, exporter {a.exporter}{', churn' if a.churn else ''}: {end['ticks']} ticks "
+          f"({end['linked']} linked), {end['spans']} spans, {end['threads']} threads with a timer, dropped {end['ring_full']} + {end['memory']}")
+    print(f"without the SDK: private {anon_without:.0f} KiB, file pages {file_without:.0f} KiB")
+    print(f"the SDK adds: private {last:.0f} KiB ({middle:.0f} in the middle of the run), file pages {file_pages:.0f} KiB, private dirty "
+          f"{third(samples, 2, 'private_dirty') - third(without, 2, 'private_dirty'):.0f} KiB; {last / a.threads:.1f} KiB private a thread; "
+          f"most in one reading {max(s['anon'] for s in samples) - anon_without:.0f}, highest of all resident memory {end['highest']} KiB")
+    if a.told:
+        return
+    failures = []
+    if end["threads"] < a.threads * (0.2 if a.churn else 0.9) or end["linked"] == 0:
+        failures.append("the threads were not sampled")
+    if last > BOUND_KIB:
+        failures.append(f"more than {BOUND_KIB} KiB of private memory")
+    if file_pages > BOUND_KIB:
+        failures.append(f"more than {BOUND_KIB} KiB of file pages")
+    if last - middle > (FLAT_CHURN_KIB if a.churn else FLAT_KIB):
+        failures.append(f"private memory grew by {last - middle:.0f} KiB between two thirds of the run")
+    for failure in failures:
+        print("FAILED:", failure)
+    sys.exit(1 if failures else 0)
+
+
+main()
