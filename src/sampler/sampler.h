@@ -47,7 +47,7 @@ void sp_handle_tick(int signal, siginfo_t *info, void *ucontext);
 /* Take a tick of THREAD, the calling one, interrupted at UCONTEXT, that stands for PERIODS. */
 SP_SIGSAFE void sp_tick(sp_thread *thread, uint32_t periods, const void *ucontext);
 
-/* --- engine.c: which threads tick, and how often ---------------------------------------------------------------------------- */
+/* --- engine.c: the life of a run ------------------------------------------------------------------------------------------- */
 
 /* Install the handler, choose the engine and arm every thread. Threads that come later are armed at their first attach or when a scan
  * finds them. */
@@ -55,15 +55,6 @@ spanprof_status sp_sampler_start(const sp_sampler_config *config, spanprof_error
 /* Disarm all threads, wait for ticks under way, give the signal back. What is in the rings stays to be drained. Returns false when a
  * tick does not end (its thread is stopped by a debugger): then the modules must not be freed. */
 bool sp_sampler_stop(void);
-
-/* No thread ticks until resume; its CPU time meanwhile is nobody's, not residual. Repeated calls do nothing. ERROR_NOT_STARTED. */
-spanprof_status sp_sampler_pause(void);
-spanprof_status sp_sampler_resume(void);
-
-/* For a change of rate (collector): hold disarms all and returns whether no tick is under way any more; what then lies in the rings is
- * of the old rate. go_on arms all again, at CPU_HZ. A hold that returned false has to go on at the old rate. */
-bool sp_sampler_hold(void);
-void sp_sampler_go_on(uint32_t cpu_hz);
 
 /* Let events follow what their threads lose in switches (collector, about once a second). */
 void sp_sampler_follow_switches(void);
@@ -78,18 +69,15 @@ void sp_sampler_fork_parent(void);
 void sp_sampler_fork_child(void);
 /* A tick of the calling thread without a signal. Synthetic engine only. */
 void sp_sampler_tick_here(uint32_t periods);
-/* Threads that were found with their stack not known yet: find it (collector). */
-void sp_sampler_learn_stack(sp_thread *thread);
 
 /* What is to be said of the run. */
 typedef struct sp_sampler_state {
     uint32_t cpu_hz;
     bool paused;
-    uint32_t threads; /* that tick now */
-    uint32_t
-        fallback_threads; /* of them by timer, though the engine is perf: no descriptor was to be had */
-    uint64_t failed_threads; /* that could not be made to tick, since the start */
-    uint64_t signal_cost_ns; /* of an empty signal; 0: not measured */
+    uint32_t threads;          /* that tick now */
+    uint32_t fallback_threads; /* of them by timer: no descriptor was left for an event */
+    uint64_t failed_threads;   /* that could not be made to tick, since the start */
+    uint64_t signal_cost_ns;   /* of an empty signal; 0: not measured */
     char engine[16];
     char reason[SP_ENGINE_REASON_SIZE];
 } sp_sampler_state;
@@ -97,9 +85,26 @@ typedef struct sp_sampler_state {
 void sp_sampler_state_get(sp_sampler_state *out);
 /* Nanoseconds between two ticks of a thread. Changes only between hold and go_on. */
 uint64_t sp_sampler_period_ns(void);
+
+/* --- pausing.c: rate, pause, and the clocks without it ---------------------------------------------------------------------- */
+
+/* No thread ticks until resume; its CPU time meanwhile is nobody's, not residual. Repeated calls do nothing. ERROR_NOT_STARTED. */
+spanprof_status sp_sampler_pause(void);
+spanprof_status sp_sampler_resume(void);
+
+/* For a change of rate (collector): hold disarms all and returns whether no tick is under way any more; what then lies in the rings is
+ * of the old rate. go_on arms all again, at CPU_HZ. A hold that returned false has to go on at the old rate. */
+bool sp_sampler_hold(void);
+void sp_sampler_go_on(uint32_t cpu_hz);
+
 /* CPU time of the process without the SDK's threads, and without that which passed in pauses. */
 uint64_t sp_sampler_process_cpu_ns(void);
 /* The same of one thread; false when it is gone. */
 bool sp_sampler_thread_cpu_ns(sp_thread *thread, uint64_t *out);
+
+/* --- stack_bounds.c -------------------------------------------------------------------------------------------------------- */
+
+/* Threads that were found with their stack not known yet: find it (collector). */
+void sp_sampler_learn_stack(sp_thread *thread);
 
 #endif

@@ -5,6 +5,9 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+#include "sampler/sampler.h"
 
 sp_stack_bounds sp_stack_bounds_of_self(void)
 {
@@ -41,4 +44,27 @@ bool sp_stack_bounds_of_address(uint64_t sp, sp_stack_bounds *out)
     free(line);
     (void)fclose(maps);
     return found;
+}
+
+void sp_stack_learn_own(sp_thread *thread)
+{
+    sp_stack_bounds bounds = sp_stack_bounds_of_self();
+    sp_store_relaxed(&thread->stack_low, bounds.low);
+    sp_store_release(&thread->stack_high, bounds.high);
+}
+
+/* The top of a stack that glibc made is where the thread's control block begins; the main thread's is the end of its mapping. What
+ * cannot be told so stays guarded: a mapping's end proves nothing, for neighbours merge. */
+void sp_sampler_learn_stack(sp_thread *thread)
+{
+    uint64_t sp = sp_load_relaxed(&thread->seen_sp), tp = sp_load_relaxed(&thread->seen_tp);
+    sp_stack_bounds mapping;
+    if (sp_load_relaxed(&thread->stack_high) || sp == 0 ||
+        !sp_stack_bounds_of_address(sp, &mapping))
+        return;
+    uint64_t high = thread->tid == getpid() ? mapping.high : tp > sp && tp < mapping.high ? tp : 0;
+    if (high == 0)
+        return;
+    sp_store_relaxed(&thread->stack_low, mapping.low);
+    sp_store_release(&thread->stack_high, high);
 }

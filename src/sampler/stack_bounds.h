@@ -4,6 +4,7 @@
 #define SP_SAMPLER_STACK_BOUNDS_H
 
 #include "sampler/walk_sig.h"
+#include "thread/thread.h"
 
 /* The calling thread's stack, also the main thread's; empty when libc cannot tell. Fibers have others: the walk then loads
  * with a guard. */
@@ -11,5 +12,8 @@ sp_stack_bounds sp_stack_bounds_of_self(void);
 
 /* The mapping that holds SP, in *OUT. It is a hint: nothing keeps it mapped. False when there is none. */
 bool sp_stack_bounds_of_address(uint64_t sp, sp_stack_bounds *out);
+
+/* Note the calling thread's stack in THREAD, its state. */
+void sp_stack_learn_own(sp_thread *thread);
 
 #endif
