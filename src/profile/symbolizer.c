@@ -17,6 +17,7 @@
 #include "profile/dwarf_frames.h"
 #include "profile/elf_object.h"
 #include "profile/elf_symbols.h"
+#include "profile/heap_trim.h"
 
 enum {
     LONGEST_NAME = 16 * 1024,
@@ -105,12 +106,14 @@ static void close_names(module_names *names)
     *names = (module_names){.base = base};
 }
 
-/* The C library would keep freed pages for itself. Giving them back goes through the application's free memory, too, and holds up its
+/* The C library would keep freed pages for itself. Giving all back goes through the application's free memory, too, and holds up its
  * allocations meanwhile: where that takes long it is done seldom. */
 static void trim(sp_symbolizer *symbolizer, uint64_t now_ns)
 {
-    if (!symbolizer->trim_is_due ||
-        now_ns - symbolizer->trimmed_ns < TRIM_SHARE * symbolizer->trim_cost_ns)
+    if (!symbolizer->trim_is_due)
+        return;
+    sp_heap_trim_end();
+    if (now_ns - symbolizer->trimmed_ns < TRIM_SHARE * symbolizer->trim_cost_ns)
         return;
     uint64_t before_ns = own_cpu_ns();
     malloc_trim(0);

@@ -29,13 +29,16 @@ SKIP = 77
 # mode of the workload, threads, seconds, percent that the books may be off; "many" is steady with 200 threads.
 CASES = {
     "steady": ("steady", 4, 2.0, 0.5),
-    "many": ("steady", 200, 2.5, 0.5),
+    "many": ("steady", 200, 4.0, 0.5),
     "bursty": ("bursty", 8, 4.0, 1.0),
     "short": ("short", 4, 2.5, 3.0),
     "plain": ("plain", 4, 0.5, None),
     "locked": ("locked", 2, 2.0, None),
 }
-# Jiffies of a thread's life that the timer engine may not see.
+# Jiffies of a thread's life that the timer engine may be ahead: where 200 threads share two cores, a slice ends at a look, so nothing is
+# lost when all are told to end, and the first look, which often comes early in a slice, was still made a whole one.
+AHEAD_JIFFIES = {"many": 0.25}
+# And that it may not see.
 UNSEEN_JIFFIES = {"steady": 0.1, "many": 0.1, "bursty": 0.63, "short": 0.4, "plain": 1, "locked": 1}
 TOLD_PERCENT = 99.0  # of the time that the timer engine misses of tick-locked work, that the residual tells
 LANDED_PERCENT = 94.0  # of tick-locked work, that the perf engine puts on stacks
@@ -103,7 +106,8 @@ def slack(case, result, period_ns):
     deviations = 4 * percent * once * math.sqrt(result["threads"] / 6)
     if result["engine"] == "perf":
         return deviations, 0, UNTOLD_STEAL_PERCENT + percent * result["steal_ns"]
-    return deviations, percent * result["jiffy_ns"] * result["threads"] * UNSEEN_JIFFIES[case], 0
+    jiffies = percent * result["jiffy_ns"] * result["threads"]
+    return deviations, jiffies * UNSEEN_JIFFIES[case], jiffies * AHEAD_JIFFIES.get(case, 0)
 
 
 def judge_books(case, percent, result, period_ns):
@@ -113,7 +117,7 @@ def judge_books(case, percent, result, period_ns):
     deviations, unseen, ahead = slack(case, result, period_ns)
     missing_us = (result["cpu_ns"] - weights_ns) / result["threads"] / 1e3
     print(f"  {case}: weights {off:+.3f} % against the threads' clocks, {missing_us:.0f} us a thread "
-          f"missing; four standard deviations are {deviations:.2f} %, unseen may be {unseen:.2f} %, stolen {ahead:.2f} %")
+          f"missing; four standard deviations are {deviations:.2f} %, unseen may be {unseen:.2f} %, ahead {ahead:.2f} %")
     if percent is None:
         return []
     low, high = max(percent, deviations) + unseen, max(percent, deviations) + ahead
