@@ -143,7 +143,8 @@ typedef struct spanprof_stats {
 /* Start spans, sampling and sending. OPTIONS: NULL is everything from the environment. ERROR may be NULL.
  * A value that cannot be used is named in one warning with what is used instead; it is no error.
  * Returns ERROR_ALREADY_STARTED while it runs, ERROR_DISABLED when OTEL_SDK_DISABLED=true (all other calls are then no-ops),
- * ERROR_INVALID_ARGUMENT for a struct_size of 0 or non-zero fields that this version does not know.
+ * ERROR_INVALID_ARGUMENT for a struct_size of 0 or non-zero fields that this version does not know, ERROR_SYSTEM when the exporter cannot be
+ * set up (libcurl is not installed) or the signal's handler cannot be installed, ERROR_NO_MEMORY.
  * Return from main and exit() flush without a stop, for at most 5 seconds.  Since 0.1. */
 SPANPROF_API spanprof_status spanprof_start(const spanprof_options *options, spanprof_error *error);
 

@@ -34,10 +34,9 @@ static void say_failure(sp_thread *thread)
 static void say_fallback(void)
 {
     if (!sp_run.said_fallback)
-        sp_log_warn("sampler",
-                    "no more perf events: %s (they take at most a quarter of RLIMIT_NOFILE); "
-                    "further threads tick by timer",
-                    strerror(errno));
+        sp_log_warn("sampler", "no more perf events: %s%s; further threads tick by timer",
+                    strerror(errno),
+                    errno == EMFILE ? " (they take at most a quarter of RLIMIT_NOFILE)" : "");
     sp_run.said_fallback = true;
 }
 

@@ -124,7 +124,7 @@ static void warn_of_what_is_missing(bool scanned)
         sp_log_warn("sampler", "no memory for the states of threads: nothing is sampled");
 }
 
-spanprof_status sp_sampler_start(const sp_sampler_config *config, spanprof_error *error)
+static spanprof_status start(const sp_sampler_config *config, spanprof_error *error)
 {
     pthread_mutex_lock(&sp_run.lock);
     sp_run.config = *config;
@@ -153,8 +153,18 @@ spanprof_status sp_sampler_start(const sp_sampler_config *config, spanprof_error
     return SPANPROF_OK;
 }
 
+/* A pause gives the lock back in its middle: it must not find another run afterwards. */
+spanprof_status sp_sampler_start(const sp_sampler_config *config, spanprof_error *error)
+{
+    pthread_mutex_lock(&sp_run.pausing);
+    spanprof_status status = start(config, error);
+    pthread_mutex_unlock(&sp_run.pausing);
+    return status;
+}
+
 bool sp_sampler_stop(void)
 {
+    pthread_mutex_lock(&sp_run.pausing);
     pthread_mutex_lock(&sp_run.lock);
     sp_threads_set_hook(NULL, NULL);
     sp_run.running = false;
@@ -162,6 +172,7 @@ bool sp_sampler_stop(void)
     if (!sp_run.config.synthetic)
         sp_handler_restore(sp_run.config.signal);
     pthread_mutex_unlock(&sp_run.lock);
+    pthread_mutex_unlock(&sp_run.pausing);
     return quiet;
 }
 

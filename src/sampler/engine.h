@@ -13,7 +13,8 @@
 
 typedef struct sp_sampler_run {
     pthread_mutex_t lock;
-    pthread_mutex_t pausing; /* held by pause and resume for all that they do; before lock */
+    pthread_mutex_t
+        pausing; /* held by start, stop, pause and resume for all that they do; before lock */
     bool running;
     bool held;    /* the collector changes the rate */
     bool paused;  /* the application wishes no ticks */

@@ -81,20 +81,25 @@ static uint64_t not_below_zero(int64_t value)
 
 uint64_t sp_sampler_process_cpu_ns(void)
 {
+    pthread_mutex_lock(
+        &sp_run.pausing); /* in the middle of a pause the books are not made up yet */
     pthread_mutex_lock(&sp_run.lock);
     int64_t clock = sp_run.paused ? 0 : (int64_t)sp_threads_application_cpu_ns();
     uint64_t cpu_ns = not_below_zero(clock - sp_run.excluded_cpu_ns);
     pthread_mutex_unlock(&sp_run.lock);
+    pthread_mutex_unlock(&sp_run.pausing);
     return cpu_ns;
 }
 
 bool sp_sampler_thread_cpu_ns(sp_thread *thread, uint64_t *out)
 {
     uint64_t clock = 0;
+    pthread_mutex_lock(&sp_run.pausing);
     pthread_mutex_lock(&sp_run.lock);
     bool alive = sp_load_acquire(&thread->life) == SP_THREAD_LIVE &&
                  (sp_run.paused || sp_clock_thread_cpu_ns(thread->tid, &clock));
     *out = not_below_zero((int64_t)clock - thread->excluded_cpu_ns);
     pthread_mutex_unlock(&sp_run.lock);
+    pthread_mutex_unlock(&sp_run.pausing);
     return alive;
 }

@@ -54,7 +54,7 @@ struct sp_collector {
     sp_drain drain;
     _Atomic uint64_t handed_over; /* ticks of the windows that were closed to the end */
     uint64_t spans_lost;          /* as last said */
-    bool said_no_ticks, said_replaced, said_repaired;
+    bool said_no_ticks, said_replaced, said_repaired, said_ring_full;
     bool exiting; /* the application's threads have all ended */
     sp_symbolizer *symbolizer;
     sp_profile_destination destinations[DESTINATIONS_MAX];
@@ -165,7 +165,14 @@ static void warn_of_losses(sp_collector *collector)
             (unsigned long long)(spans.dropped_queue_full - collector->spans_lost));
     collector->spans_lost = spans.dropped_queue_full;
     uint64_t unseen = sp_load_relaxed(&totals->residual_ns);
-    if (collector->said_no_ticks || sp_load_relaxed(&totals->ticks) ||
+    if (sp_load_relaxed(&totals->dropped_ring_full) && !collector->said_ring_full) {
+        collector->said_ring_full = true;
+        sp_log_warn("sampler",
+                    "samples were dropped, for the collector's thread does not get to its work in "
+                    "time; a lower SPANPROF_CPU_HZ or SPANPROF_MAX_DEPTH helps; further ones are "
+                    "counted only");
+    }
+    if (collector->said_no_ticks || collector->said_replaced || sp_load_relaxed(&totals->ticks) ||
         unseen < 20 * sp_sampler_period_ns() || unseen < SP_NS_PER_S / 2)
         return;
     collector->said_no_ticks = true;
@@ -238,8 +245,8 @@ static void close_window(sp_collector *collector)
     export_window(collector, window);
     sp_store_relaxed(&collector->handed_over,
                      sp_load_relaxed(&collector->handed_over) + window->ticks);
-    warn_of_losses(collector);
     look_after_the_engine(collector, window);
+    warn_of_losses(collector);
     sp_symbolizer_rest(collector->symbolizer);
     sp_window_clear(window);
 }
@@ -317,12 +324,11 @@ static void *run(void *argument)
     work work = {0};
     while (!work.ending) {
         work = wait_for_work(collector);
-        if (!work.flush && !work.edge) {
+        if (!work.flush && !work.edge)
             drain_once(collector);
-            follow_switches(collector);
-            if (sp_discovery_look(&collector->discovery, &collector->drain))
-                end_with_the_last_thread(collector);
-        }
+        follow_switches(collector);
+        if (sp_discovery_look(&collector->discovery, &collector->drain))
+            end_with_the_last_thread(collector);
         if (work.flush || work.edge || sp_clock_monotonic_ns() >= collector->window_ends_ns)
             close_window(collector);
         if (work.flush)
@@ -376,9 +382,11 @@ sp_collector *sp_collector_create(const sp_collector_config *config)
     collector->wished_hz = config->cpu_hz;
     sp_budget_begin(&collector->budget, config->cpu_budget);
     sp_drain_begin(&collector->drain);
+    sp_threads_set_collected(true);
     collector->symbolizer = sp_symbolizer_create();
     if (collector->symbolizer && start_thread(collector))
         return collector;
+    sp_threads_set_collected(false);
     collector->keep_modules = true;
     destroy(collector);
     return NULL;
@@ -439,6 +447,7 @@ spanprof_status sp_collector_stop(sp_collector *collector, uint64_t deadline_ns,
     stats->dropped_samples_at_stop = ended ? 0 : unfinished(collector);
     pthread_t thread = collector->thread;
     pthread_mutex_unlock(&collector->lock);
+    sp_threads_set_collected(false); /* one that was given up on does not drain any more */
     if (!ended) {
         pthread_detach(thread);
         return SPANPROF_ERROR_TIMEOUT;

@@ -53,10 +53,11 @@ static uint32_t number(const char *variable, uint32_t option, uint32_t minimum, 
 {
     if (option >= minimum && option <= maximum)
         return option;
+    uint32_t value = sp_env_u32(variable, minimum, maximum, fallback);
     if (option)
-        sp_log_warn("config", "option for %s is %u, which is not from %u to %u: ignored", variable,
-                    option, minimum, maximum);
-    return sp_env_u32(variable, minimum, maximum, fallback);
+        sp_log_warn("config", "option for %s is %u, which is not from %u to %u: using %u", variable,
+                    option, minimum, maximum, value);
+    return value;
 }
 
 static int signal_number(const char *text)
@@ -139,7 +140,8 @@ static double read_budget(const spanprof_options *options)
     double share = text ? parse_share(text) : 0;
     if (text && share == 0)
         sp_log_warn("config",
-                    "SPANPROF_CPU_BUDGET=%s is no share above 0, such as 0.1%%: no budget is kept",
+                    "SPANPROF_CPU_BUDGET=%s is no share above 0 and up to 100%%, such as 0.1%%: no "
+                    "budget is kept",
                     text);
     return share;
 }

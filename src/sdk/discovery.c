@@ -2,12 +2,14 @@
 #include "sdk/discovery.h"
 
 #include "core/clock.h"
+#include "core/log.h"
 #include "thread/thread.h"
 
 /* What takes time for each thread may take one part in SHARE of the collector's: with thousands of threads it is done less often. */
 enum { SHARE = 200 };
 #define UNSEEN_NS   (20 * (int64_t)SP_NS_PER_MS)
 #define PATIENCE_NS SP_NS_PER_S
+#define LOOK_NS     (30 * SP_NS_PER_MS) /* however often the collector is woken */
 
 /* Whether CPU time has passed since the last scan that no thread's ticks account for. The kernel adds the process's clock up from all
  * threads. */
@@ -38,9 +40,16 @@ static bool has_reason(sp_discovery *discovery, const sp_drain *drain, uint64_t 
 bool sp_discovery_look(sp_discovery *discovery, const sp_drain *drain)
 {
     uint64_t before = sp_clock_monotonic_ns();
+    if (before - discovery->looked_at_ns < LOOK_NS)
+        return false;
+    discovery->looked_at_ns = before;
     if (!has_reason(discovery, drain, before))
         return false;
-    sp_threads_scan();
+    if (!sp_threads_scan() && !discovery->said_blind) {
+        discovery->said_blind = true;
+        sp_log_warn("sampler", "/proc/self/task cannot be read (any more): only threads that "
+                               "attach are sampled");
+    }
     discovery->scanned_at_ns = sp_clock_monotonic_ns();
     discovery->scan_took_ns = discovery->scanned_at_ns - before;
     return true;

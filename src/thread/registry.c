@@ -24,7 +24,7 @@
 #include "thread/self.h"
 
 /* The SDK has a collector and an exporter; more when one was given up on at a stop. */
-enum { BUCKETS = 1024, INTERNAL_MAX = 16 };
+enum { BUCKETS = 1024, INTERNAL_MAX = 16, REAP_LEAST = 32 };
 
 sp_thread_counters sp_thread_counts;
 sp_thread *sp_thread_states;
@@ -36,6 +36,8 @@ static struct {
     pthread_mutex_t lock;
     _Atomic uint32_t used;
     uint32_t free_list; /* slot + 1 */
+    uint32_t exited;    /* threads, since exited slots were last reaped */
+    bool collected;     /* a collector frees the slots of exited threads */
     uint32_t scan;
     nlink_t
         scanned_links; /* of /proc/self/task, before the last scan; one thread scans at a time */
@@ -106,8 +108,40 @@ static bool init_locked(void)
     return true;
 }
 
+static void free_locked(sp_thread *thread)
+{
+    sp_store_release(&thread->life, SP_THREAD_FREE);
+    thread->next_free = registry.free_list;
+    registry.free_list = thread->slot + 1;
+}
+
+void sp_threads_set_collected(bool collected)
+{
+    pthread_mutex_lock(&registry.lock);
+    registry.collected = collected;
+    pthread_mutex_unlock(&registry.lock);
+}
+
+/* While the SDK does not run nobody drains, and threads that attach come and go all the same. Looked through when as many have ended as
+ * half of all slots. */
+static void reap_exited_locked(void)
+{
+    uint64_t ignored;
+    if (registry.collected || registry.exited < REAP_LEAST || registry.exited < registry.used / 2)
+        return;
+    registry.exited = 0;
+    for (uint32_t slot = 0; slot < sp_load_relaxed(&registry.used); slot++) {
+        sp_thread *thread = &sp_thread_states[slot];
+        if (sp_load_relaxed(&thread->life) == SP_THREAD_EXITED &&
+            !sp_clock_thread_cpu_ns(thread->tid, &ignored))
+            free_locked(thread);
+    }
+}
+
 static sp_thread *take_slot_locked(void)
 {
+    if (!registry.free_list)
+        reap_exited_locked();
     if (registry.free_list) {
         sp_thread *thread = &sp_thread_states[registry.free_list - 1];
         registry.free_list = thread->next_free;
@@ -252,6 +286,7 @@ static void run_exit(void *state)
     pthread_mutex_lock(&registry.lock);
     forget_tid_locked(thread);
     sp_store_release(&thread->life, SP_THREAD_EXITED);
+    registry.exited++;
     pthread_mutex_unlock(&registry.lock);
 }
 
@@ -361,9 +396,7 @@ uint64_t sp_threads_application_cpu_ns(void)
 void sp_thread_free(sp_thread *thread)
 {
     pthread_mutex_lock(&registry.lock);
-    sp_store_release(&thread->life, SP_THREAD_FREE);
-    thread->next_free = registry.free_list;
-    registry.free_list = thread->slot + 1;
+    free_locked(thread);
     pthread_mutex_unlock(&registry.lock);
 }
 
@@ -382,6 +415,8 @@ static void fork_child(void)
 {
     memset(registry.buckets, 0, sizeof registry.buckets);
     registry.free_list = 0;
+    registry.exited = 0;
+    registry.collected = false;
     for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
         sp_thread *thread = &sp_thread_states[slot];
         sp_store_relaxed(&thread->armed, 0);

@@ -178,6 +178,8 @@ bool sp_threads_number_changed(void);
 uint64_t sp_threads_application_cpu_ns(void);
 /* Counts, ring and interval log begin anew: for a slot's next thread, and for the next run of the sampler. No tick may be under way. */
 void sp_thread_reset_ticks(sp_thread *thread);
+/* Whether a collector drains exited threads and frees their slots; else they are freed when slots run short. Setup. */
+void sp_threads_set_collected(bool collected);
 /* Free the slot of an exited thread; its ring stays with the slot. Collector. */
 void sp_thread_free(sp_thread *thread);
 

@@ -50,6 +50,7 @@ static void check_shown(const char *text, bool good)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
+    FUZZ_CHECK(sp_network_load()); /* curl_url() below */
     char *text = fuzz_string(data, length);
     const char *why = NULL;
     bool good = sp_endpoint_check(text, &why);

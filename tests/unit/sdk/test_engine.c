@@ -2,6 +2,8 @@
 /* The engine as an application sees it: which one ticks and why, pause, change of rate, budget, and descriptors that vanish. Each case
  * runs with both engines; where perf events are not allowed the case for perf is skipped aloud. */
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -305,7 +307,8 @@ static void budget_that_is_no_share_is_named(void **state)
         assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
         assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
         char expected[64];
-        snprintf(expected, sizeof expected, "SPANPROF_CPU_BUDGET=%s is no share", values[i]);
+        snprintf(expected, sizeof expected, "SPANPROF_CPU_BUDGET=%s is no share above 0",
+                 values[i]);
         assert_non_null(strstr(log_text, expected));
     }
 }
@@ -350,6 +353,63 @@ static void descriptors_closed_by_the_host_are_opened_anew(void **state)
         assert_int_equal(close(descriptors[i]), 0); /* nobody else has closed it */
 }
 
+static void *burn_without_a_call(void *unused)
+{
+    burn(0.5);
+    return unused;
+}
+
+static void thread_is_found_while_another_flushes_all_the_time(void **state)
+{
+    spanprof_options options = options_with(*state, 1000);
+    options.exporter = "none";
+    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, burn_without_a_call, NULL), 0);
+    for (int i = 0; i < 80; i++) {
+        spanprof_flush(SECOND);
+        usleep(5000);
+    }
+    pthread_join(thread, NULL);
+    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_true(stats_now().weights > 250); /* of 500, and the 50 ms in which it may be found */
+}
+
+static _Atomic bool stop_pausing;
+
+static void *pause_and_resume(void *unused)
+{
+    while (!stop_pausing) {
+        spanprof_pause();
+        spanprof_resume();
+    }
+    return unused;
+}
+
+/* A pause that began in one run must not end in the next. */
+static void pauses_beside_starts_and_stops_leave_a_run_that_ticks(void **state)
+{
+    spanprof_options options = options_with(*state, 1000);
+    options.exporter = "none";
+    pthread_t thread;
+    stop_pausing = false;
+    burn(0.3);
+    assert_int_equal(pthread_create(&thread, NULL, pause_and_resume, NULL), 0);
+    for (int i = 0; i < 12; i++) {
+        assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+        burn(0.005);
+        assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+        assert_true(stats_now().residual_ns < SECOND / 5); /* not the time before the start */
+    }
+    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+    stop_pausing = true;
+    pthread_join(thread, NULL);
+    SPANPROF_SPAN("work")
+        burn(0.2);
+    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_true(stats_now().weights > 100);
+}
+
 #define BOTH(test)                                                                                 \
     {#test "/timer", test, setup, teardown, "timer"},                                              \
     {                                                                                              \
@@ -372,6 +432,8 @@ int main(void)
         BOTH(budget_lowers_the_rate_and_the_weights_stay_right),
         ONCE(budget_that_is_no_share_is_named),
         ONCE(engine_that_is_none_is_named_with_what_is_used),
+        BOTH(thread_is_found_while_another_flushes_all_the_time),
+        BOTH(pauses_beside_starts_and_stops_leave_a_run_that_ticks),
         {"descriptors_closed_by_the_host_are_opened_anew/perf",
          descriptors_closed_by_the_host_are_opened_anew, setup, teardown, "perf"},
     };
