@@ -115,15 +115,6 @@ static bool choose_engine(void)
     return true;
 }
 
-static void warn_of_what_is_missing(bool scanned)
-{
-    if (!scanned)
-        sp_log_warn("sampler",
-                    "/proc/self/task cannot be read: only threads that attach are sampled");
-    if (sp_thread_slots() == 0)
-        sp_log_warn("sampler", "no memory for the states of threads: nothing is sampled");
-}
-
 static spanprof_status start(const sp_sampler_config *config, spanprof_error *error)
 {
     pthread_mutex_lock(&sp_run.lock);
@@ -149,7 +140,9 @@ static spanprof_status start(const sp_sampler_config *config, spanprof_error *er
     pthread_mutex_unlock(&sp_run.lock);
     if (sp_self)
         sp_stack_learn_own(sp_self);
-    warn_of_what_is_missing(sp_threads_scan());
+    sp_threads_scan();
+    if (sp_thread_slots() == 0)
+        sp_log_warn("sampler", "no memory for the states of threads: nothing is sampled");
     return SPANPROF_OK;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sdk/discovery.h"
 
+#include <errno.h>
+
 #include "core/clock.h"
 #include "core/log.h"
 #include "thread/thread.h"
@@ -37,6 +39,15 @@ static bool has_reason(sp_discovery *discovery, const sp_drain *drain, uint64_t 
            time_passes_unseen(discovery, drain, now);
 }
 
+/* Out of descriptors is out for a moment. */
+static void say_blind(sp_discovery *discovery, int error)
+{
+    if (discovery->said_blind || error == EMFILE || error == ENFILE)
+        return;
+    discovery->said_blind = true;
+    sp_log_warn("sampler", "/proc/self/task cannot be read: only threads that attach are sampled");
+}
+
 bool sp_discovery_look(sp_discovery *discovery, const sp_drain *drain)
 {
     uint64_t before = sp_clock_monotonic_ns();
@@ -45,11 +56,8 @@ bool sp_discovery_look(sp_discovery *discovery, const sp_drain *drain)
     discovery->looked_at_ns = before;
     if (!has_reason(discovery, drain, before))
         return false;
-    if (!sp_threads_scan() && !discovery->said_blind) {
-        discovery->said_blind = true;
-        sp_log_warn("sampler", "/proc/self/task cannot be read (any more): only threads that "
-                               "attach are sampled");
-    }
+    if (!sp_threads_scan())
+        say_blind(discovery, errno);
     discovery->scanned_at_ns = sp_clock_monotonic_ns();
     discovery->scan_took_ns = discovery->scanned_at_ns - before;
     return true;
