@@ -266,6 +266,22 @@ pid_t hazard_role(const char *name, int *pipe)
     return child;
 }
 
+pid_t hazard_ready_role(const char *name)
+{
+    int ready;
+    char byte;
+    pid_t child = hazard_role(name, &ready);
+    CHECK_EQUAL(read(ready, &byte, 1), 1);
+    close(ready);
+    return child;
+}
+
+void hazard_say_ready(void)
+{
+    if (write(3, "r", 1) != 1)
+        _exit(5);
+}
+
 int hazard_wait(pid_t child, unsigned seconds)
 {
     int status = 0;

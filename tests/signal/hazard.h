@@ -75,6 +75,9 @@ long hazard_resident_kib(void);
 
 /* Start this program once more as the role NAME. The role may write to descriptor 3; the other end is *PIPE, unless that is NULL. */
 pid_t hazard_role(const char *name, int *pipe);
+/* The same for a role that calls hazard_say_ready: waits for that. */
+pid_t hazard_ready_role(const char *name);
+void hazard_say_ready(void);
 /* The wait status of CHILD, which has SECONDS of time to end: a hang is a failure. */
 int hazard_wait(pid_t child, unsigned seconds);
 /* Wait, and take nothing but exit code 0. */

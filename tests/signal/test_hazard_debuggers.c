@@ -13,16 +13,10 @@
 
 /* --- those that are looked at -------------------------------------------------------------------------------------------- */
 
-static void say_ready(void)
-{
-    if (write(3, "r", 1) != 1)
-        _exit(5);
-}
-
 static int be_traced(void)
 {
     hazard_start(10000);
-    say_ready();
+    hazard_say_ready();
     SPANPROF_SPAN("traced")
         hazard_burn(0.5);
     spanprof_stats stats = hazard_stop();
@@ -45,21 +39,11 @@ static int be_watched(void)
 static int be_attached_to(void)
 {
     hazard_start(1000);
-    say_ready();
+    hazard_say_ready();
     SPANPROF_SPAN("attached to")
         hazard_burn(2);
     CHECK(hazard_stop().ticks > 100);
     return 0;
-}
-
-static pid_t ready_role(const char *name)
-{
-    int ready;
-    char byte;
-    pid_t child = hazard_role(name, &ready);
-    CHECK_EQUAL(read(ready, &byte, 1), 1);
-    close(ready);
-    return child;
 }
 
 /* --- ptrace -------------------------------------------------------------------------------------------------------------- */
@@ -86,7 +70,7 @@ static int next_stop(pid_t child, bool *is_signal)
 /* Many single steps, which ticks interrupt and which go through ticks. Then it runs on alone, and has to end well. */
 static int single_steps(void)
 {
-    pid_t child = ready_role("be_traced");
+    pid_t child = hazard_ready_role("be_traced");
     if (!seize(child)) {
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
@@ -111,7 +95,7 @@ static int single_steps(void)
 /* As strace does: stopped at both ends of each system call and at each signal, to the end. */
 static int traced_to_its_end(void)
 {
-    pid_t child = ready_role("be_traced");
+    pid_t child = hazard_ready_role("be_traced");
     if (!seize(child)) {
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
@@ -139,13 +123,13 @@ static int stop_beside_a_stopped_thread(void)
     hazard_start(1000);
     pthread_t thread = hazard_thread(hazard_burn_until, &stopping);
     hazard_burn(0.02);
-    say_ready();
+    hazard_say_ready();
     char byte;
     CHECK_EQUAL(read(STDIN_FILENO, &byte, 1), 0); /* until the thread is stopped */
     double begin = hazard_now();
     CHECK_EQUAL(spanprof_stop(20 * SECOND), SPANPROF_OK);
     (void)fprintf(stderr, "   stopped in %.3f s\n", hazard_now() - begin);
-    say_ready();
+    hazard_say_ready();
     atomic_store(&stopping, true);
     CHECK_EQUAL(pthread_join(thread, NULL), 0); /* goes on when it is let go */
     hazard_start(1000);
@@ -214,7 +198,7 @@ static void freeze_and_thaw(unsigned steps)
 
 static int frozen_in_a_tick(void)
 {
-    pid_t child = ready_role("be_traced");
+    pid_t child = hazard_ready_role("be_traced");
     bool allowed = seize(child);
     kill(child, SIGKILL);
     waitpid(child, NULL, __WALL);
@@ -263,7 +247,7 @@ static int gdb_attaches_and_detaches(void)
     char command[256];
     if (!is_there("gdb"))
         return hazard_skip("gdb is not installed");
-    pid_t child = ready_role("be_attached_to");
+    pid_t child = hazard_ready_role("be_attached_to");
     for (int round = 0; round < 2; round++) {
         snprintf(command, sizeof command,
                  "gdb -nx -batch -p %d -ex 'set debuginfod enabled off' -ex 'thread apply all bt' "

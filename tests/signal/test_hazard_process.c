@@ -356,31 +356,15 @@ static int ends_without_stop(void)
 
 /* --- signals that end or stop --------------------------------------------------------------------------------------------- */
 
-static void say_ready(void)
-{
-    if (write(3, "r", 1) != 1)
-        _exit(5);
-}
-
 static int tick_for_ever(void)
 {
     hazard_start(10000);
     start_burners();
     hazard_burn(0.05);
-    say_ready();
+    hazard_say_ready();
     SPANPROF_SPAN("for ever")
         hazard_burn(60);
     return 0;
-}
-
-static pid_t ready_role(const char *name)
-{
-    int ready;
-    char byte;
-    pid_t child = hazard_role(name, &ready);
-    CHECK_EQUAL(read(ready, &byte, 1), 1);
-    close(ready);
-    return child;
 }
 
 static int ends_by_the_signal_it_got(void)
@@ -390,7 +374,7 @@ static int ends_by_the_signal_it_got(void)
         for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
             if (HAZARD_ASAN && signals[i] == SIGSEGV)
                 continue; /* ASan's own handler reports it */
-            pid_t child = ready_role("tick_for_ever");
+            pid_t child = hazard_ready_role("tick_for_ever");
             CHECK_EQUAL(kill(child, signals[i]), 0);
             int status = hazard_wait(child, 30);
             CHECK(WIFSIGNALED(status));
@@ -404,7 +388,7 @@ static int use_a_second(void)
 {
     hazard_start(1000);
     double before = hazard_process_cpu();
-    say_ready();
+    hazard_say_ready();
     SPANPROF_SPAN("stopped")
         hazard_burn(1);
     double cpu = hazard_process_cpu() - before;
@@ -417,7 +401,7 @@ static int use_a_second(void)
 
 static int stopped_for_a_while(void)
 {
-    pid_t child = ready_role("use_a_second");
+    pid_t child = hazard_ready_role("use_a_second");
     usleep(200000);
     CHECK_EQUAL(kill(child, SIGSTOP), 0);
     sleep(hazard_many(1, 60));
