@@ -84,7 +84,7 @@ void sp_arm_locked(sp_thread *thread)
     /* life first: what stands beside it belongs to the thread that it speaks of (pairs with create_locked) */
     if (!sp_run.running || sp_run.held || sp_run.paused ||
         sp_load_acquire(&thread->life) != SP_THREAD_LIVE || thread->internal ||
-        sp_load_relaxed(&thread->armed))
+        sp_load_relaxed(&thread->armed) || thread->ticker.source)
         return;
     if (!make_ring(thread)) {
         errno = ENOMEM;
