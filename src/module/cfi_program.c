@@ -101,11 +101,11 @@ static void restore_saved(program *p, uint64_t column)
 
 static void set_cfa(program *p, sp_cfa_kind kind, uint64_t base, int64_t offset, int64_t addend)
 {
-    bool fits = offset == (int32_t)offset && addend == (int32_t)addend && base < SP_DWARF_RA;
+    bool fits = offset == (int32_t)offset && addend == (int16_t)addend && base < SP_DWARF_RA;
     p->rule.cfa_kind = (uint8_t)(fits ? kind : SP_CFA_UNSUPPORTED);
     p->rule.cfa_register = fits ? (uint8_t)base : 0;
     p->rule.cfa_offset = fits ? (int32_t)offset : 0;
-    p->rule.cfa_addend = fits ? (int32_t)addend : 0;
+    p->rule.cfa_addend = fits ? (int16_t)addend : 0;
 }
 
 /* OFFSET times the data alignment factor, wrapping as the target's arithmetic would. */

@@ -8,7 +8,7 @@
  * | sp_modules_refresh, reclaim, hazard_number  |  yes  |    yes    |         |
  * | sp_module_acquire, release                  |  yes  |    yes    |         |
  * | sp_generation_enter, leave                  |  yes  |    yes    |   yes   |
- * | sp_generation_find                          |  yes  |    yes    |   yes   |
+ * | sp_generation_find, sp_generation_rule_at   |  yes  |    yes    |   yes   |
  */
 #ifndef SP_MODULE_MODULE_H
 #define SP_MODULE_MODULE_H
@@ -18,7 +18,9 @@
 
 #define SP_BUILD_ID_MAX 64
 
-typedef struct sp_unwind_table sp_unwind_table; /* module/unwind_table.h */
+typedef struct sp_unwind_table sp_unwind_table;   /* module/unwind_table.h */
+typedef struct sp_rule_pool sp_rule_pool;         /* module/rule_pool.h */
+typedef struct sp_shelved_table sp_shelved_table; /* module/table_shelf.h */
 
 /* start < end; a runtime address minus bias is an ELF virtual address. Never changes after publication, but for `references`. */
 typedef struct sp_module {
@@ -27,6 +29,7 @@ typedef struct sp_module {
     uint64_t bias;
     uint64_t file_offset;              /* of the first executable segment */
     const sp_unwind_table *table;      /* NULL: none could be made */
+    sp_shelved_table *shelved;         /* what holds it */
     uint32_t id;                       /* from 1, never used again in this process */
     uint32_t build_id_length;          /* 0: none */
     uint8_t build_id[SP_BUILD_ID_MAX]; /* .note.gnu.build-id, from the loaded image */
@@ -35,11 +38,14 @@ typedef struct sp_module {
     char path[];    /* absolute where the loader knows it; "[vdso]" */
 } sp_module;
 
-/* modules are sorted by start and do not overlap. */
+/* modules are sorted by start and do not overlap. rule_cache is what handlers looked up, for all threads; it begins empty with each
+ * generation, so that nothing in it is about a library that is gone. */
 typedef struct sp_generation {
     uint32_t number; /* from 1, increasing */
     uint32_t module_count;
     struct sp_generation *next; /* of the retired ones, newest first; collector thread only */
+    const sp_rule_pool *rules;
+    _Atomic uint64_t *rule_cache; /* generation_sig.h */
     sp_module *modules[];
 } sp_generation;
 

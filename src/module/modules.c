@@ -16,7 +16,7 @@ void sp_module_release(sp_module *module)
 {
     if (--module->references)
         return;
-    sp_unwind_table_destroy((sp_unwind_table *)module->table);
+    sp_table_shelf_give_back(module->shelved);
     free(module);
 }
 
@@ -34,8 +34,8 @@ static sp_module *create_module(sp_modules *modules, const sp_module_image *imag
     module->build_id_length = image->build_id_length;
     memcpy(module->build_id, image->build_id, image->build_id_length);
     memcpy(module->path, image->path, path_length);
-    if (image->section.length)
-        module->table = sp_unwind_table_compile(&image->section);
+    module->shelved = sp_table_shelf_take(&modules->shelf, image);
+    module->table = sp_shelved_table_get(module->shelved);
     if (!module->table)
         sp_log_info("module", "compiling the unwind table of %s: no usable frame information",
                     module->path);
@@ -48,6 +48,7 @@ static void destroy_generation(sp_generation *generation)
         return;
     for (uint32_t i = 0; i < generation->module_count; i++)
         sp_module_release(generation->modules[i]);
+    free(generation->rule_cache);
     free(generation);
 }
 
@@ -77,6 +78,12 @@ static sp_generation *create_generation(sp_modules *modules, const sp_loader_sna
         calloc(1, sizeof *generation + snapshot->image_count * sizeof(sp_module *));
     if (!generation)
         return NULL;
+    generation->rules = &modules->rules;
+    generation->rule_cache = calloc(SP_RULE_CACHE_ENTRIES, sizeof *generation->rule_cache);
+    if (!generation->rule_cache) {
+        destroy_generation(generation);
+        return NULL;
+    }
     for (size_t i = 0; i < snapshot->image_count; i++) {
         const sp_module_image *image = &snapshot->images[i];
         sp_module *module = image->known ? image->known : create_module(modules, image);
@@ -132,16 +139,24 @@ bool sp_modules_refresh(sp_modules *modules)
     return make_generation(modules);
 }
 
+/* No generation is left. */
+static void free_modules(sp_modules *modules)
+{
+    sp_table_shelf_deinit(&modules->shelf);
+    sp_rule_pool_deinit(&modules->rules);
+    free(modules);
+}
+
 sp_modules *sp_modules_create(void)
 {
     sp_modules *modules = calloc(1, sizeof *modules);
     if (!modules)
         return NULL;
-    if (!make_generation(modules)) {
-        free(modules);
-        return NULL;
-    }
-    return modules;
+    modules->shelf.pool = &modules->rules;
+    if (sp_rule_pool_init(&modules->rules) && make_generation(modules))
+        return modules;
+    free_modules(modules);
+    return NULL;
 }
 
 void sp_modules_destroy(sp_modules *modules)
@@ -150,7 +165,7 @@ void sp_modules_destroy(sp_modules *modules)
         return;
     sp_modules_reclaim(modules, UINT32_MAX);
     destroy_generation(modules->newest);
-    free(modules);
+    free_modules(modules);
 }
 
 const sp_generation *sp_modules_generation(const sp_modules *modules, uint32_t number)

@@ -47,21 +47,20 @@ typedef struct sp_saved {
     uint16_t unused;
 } sp_saved;
 
-/* Compared and hashed as bytes: every byte is set, padding would be a bug. */
+/* Compared and hashed as bytes: every byte is set, padding would be a bug. Two fit into a cache line. */
 typedef struct sp_unwind_rule {
     int32_t cfa_offset;
-    int32_t cfa_addend;
-    uint8_t cfa_kind; /* sp_cfa_kind */
+    int16_t cfa_addend;
     uint8_t cfa_register;
+    uint8_t cfa_kind : 7; /* sp_cfa_kind */
     uint8_t
-        is_signal_frame; /* the caller was interrupted: its pc is exact, and its stack may be another one */
-    uint8_t unused;
-    sp_saved ra; /* the return address */
+        is_signal_frame : 1; /* the caller was interrupted: its pc is exact, and its stack may be another one */
+    sp_saved ra;             /* the return address */
     sp_saved fp;
     sp_saved base;
 } sp_unwind_rule;
 
-_Static_assert(sizeof(sp_unwind_rule) == 36,
+_Static_assert(sizeof(sp_unwind_rule) == 32,
                "rules are compared as bytes, so they have no padding");
 
 #endif

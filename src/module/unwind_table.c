@@ -4,12 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/intern.h"
 #include "module/cfi.h"
 
 /* Rows while they are collected. pcs[0 .. count) are strictly increasing, and no two neighbours have the same rule. */
 typedef struct compiler {
-    sp_intern rules; /* number 0 is the rule of gaps */
+    sp_rule_pool *pool;
     uint32_t *pcs;
     uint16_t *rule_of_row;
     uint32_t count;
@@ -37,8 +36,8 @@ static bool make_room(compiler *c)
 
 static bool add_row(compiler *c, uint32_t offset, const sp_unwind_rule *rule)
 {
-    uint32_t number = sp_intern_put(&c->rules, rule, sizeof *rule, NULL);
-    if (number > UINT16_MAX || !make_room(c)) {
+    uint32_t number = sp_rule_pool_put(c->pool, rule);
+    if (number == SP_INTERN_FAILED || !make_room(c)) {
         c->failed = true;
         return false;
     }
@@ -133,41 +132,36 @@ static sp_unwind_table *assemble(const compiler *c)
 {
     uint32_t first_page;
     uint32_t page_count = pages_of(c, &first_page);
-    size_t rules_bytes = c->rules.count * sizeof(sp_unwind_rule);
     size_t pages_bytes = ((size_t)page_count + 1) * sizeof(uint32_t);
     size_t pcs_bytes = c->count * sizeof(uint32_t);
     size_t row_bytes = c->count * sizeof(uint16_t);
-    sp_unwind_table *table =
-        malloc(sizeof *table + rules_bytes + pages_bytes + pcs_bytes + row_bytes);
+    size_t bytes = sizeof(sp_unwind_table) + pages_bytes + pcs_bytes + row_bytes;
+    sp_unwind_table *table = malloc(bytes);
     if (!table)
         return NULL;
     char *at = (char *)(table + 1);
     *table = (sp_unwind_table){.row_count = c->count,
-                               .rule_count = c->rules.count,
                                .first_page = first_page,
                                .page_count = page_count,
-                               .rules = (void *)at,
-                               .page_rows = (void *)(at + rules_bytes),
-                               .pcs = (void *)(at + rules_bytes + pages_bytes),
-                               .rule_of_row = (void *)(at + rules_bytes + pages_bytes + pcs_bytes)};
-    for (uint32_t i = 0; i < c->rules.count; i++)
-        memcpy(&table->rules[i], sp_intern_key(&c->rules, i), sizeof(sp_unwind_rule));
+                               .page_rows = (void *)at,
+                               .pcs = (void *)(at + pages_bytes),
+                               .rule_of_row = (void *)(at + pages_bytes + pcs_bytes),
+                               .bytes = bytes};
     memcpy(table->pcs, c->pcs, pcs_bytes);
     memcpy(table->rule_of_row, c->rule_of_row, row_bytes);
     fill_pages(table);
     return table;
 }
 
-sp_unwind_table *sp_unwind_table_compile(const sp_cfi_section *section)
+sp_unwind_table *sp_unwind_table_compile(const sp_cfi_section *section, sp_rule_pool *pool)
 {
     if (section->length > UINT32_MAX || section->module_end <= section->module_start)
         return NULL;
-    static const sp_unwind_rule none;
-    compiler c = {0};
+    compiler c = {.pool = pool};
     sp_cfi_function *functions;
     size_t count = sp_cfi_functions(section, &functions);
     sp_unwind_table *table = NULL;
-    if (count && sp_intern_put(&c.rules, &none, sizeof none, NULL) == 0) {
+    if (count) {
         sort_functions(functions, count);
         compile_functions(&c, section, functions, count);
         if (!c.failed && c.count)
@@ -176,7 +170,6 @@ sp_unwind_table *sp_unwind_table_compile(const sp_cfi_section *section)
     free(functions);
     free(c.pcs);
     free(c.rule_of_row);
-    sp_intern_deinit(&c.rules);
     return table;
 }
 

@@ -2,13 +2,13 @@
 /* The unwind table of one module, compiled from its .eh_frame away from any signal handler.
  *
  * pcs[0 .. row_count) are strictly increasing offsets from the module's start; row i covers [pcs[i], pcs[i+1]) and has the
- * rule rules[rule_of_row[i]]. rules[0] is SP_CFA_NONE: the gaps between functions are rows of it, the last row too.
+ * rule with number rule_of_row[i] in the pool. The gaps between functions are rows of SP_RULE_NONE, the last row too.
  * page_rows is what makes lookup a few steps: page_rows[p] is the number of rows below first_page + (p << SP_UNWIND_PAGE_SHIFT).
  *
  *   page_rows  | 0 | 3 | 3 | 7 |            one entry per 512 bytes of code, and one behind
  *                |    \   \   \________
  *   pcs        | 0x10 0x11 0x14 | 0x424 … |
- *   rule_of_row|    1    2    3 |    1  … |  into rules
+ *   rule_of_row|    2    3    4 |    2  … |  into the pool
  */
 #ifndef SP_MODULE_UNWIND_TABLE_H
 #define SP_MODULE_UNWIND_TABLE_H
@@ -18,20 +18,19 @@
 #include <stdint.h>
 
 #include "core/compiler.h"
-#include "module/unwind_rule.h"
+#include "module/rule_pool.h"
 
 #define SP_UNWIND_PAGE_SHIFT 9
 
 /* Immutable once compiled. */
 typedef struct sp_unwind_table {
     uint32_t row_count;  /* >= 1 */
-    uint32_t rule_count; /* <= 65536 */
     uint32_t first_page; /* pcs[0] rounded down to a page */
     uint32_t page_count; /* page_rows has one more */
     uint32_t *pcs;
     uint16_t *rule_of_row;
     uint32_t *page_rows;
-    sp_unwind_rule *rules;
+    size_t bytes; /* of the block that holds all this */
 } sp_unwind_table;
 
 /* A copy of frame information, as the loader mapped it at run time. */
@@ -46,19 +45,19 @@ typedef struct sp_cfi_section {
 } sp_cfi_section;
 
 /* NULL when there is nothing usable in SECTION, or memory is short. Any bytes are fine: what cannot be read is left out, memory
- * stays proportional to SECTION's length. The result is one block that refers to nothing of SECTION. */
-sp_unwind_table *sp_unwind_table_compile(const sp_cfi_section *section);
+ * stays proportional to SECTION's length. The result is one block that refers to nothing of SECTION; its rules are added to POOL. */
+sp_unwind_table *sp_unwind_table_compile(const sp_cfi_section *section, sp_rule_pool *pool);
 void sp_unwind_table_destroy(sp_unwind_table *table);
 
-/* The rule for OFFSET bytes from the module's start; never NULL. Signals: safe. */
-SP_SIGSAFE static inline const sp_unwind_rule *sp_unwind_table_find(const sp_unwind_table *table,
-                                                                    uint64_t offset)
+/* The number of the rule for OFFSET bytes from the module's start. Signals: safe. */
+SP_SIGSAFE static inline uint16_t sp_unwind_table_find(const sp_unwind_table *table,
+                                                       uint64_t offset)
 {
-    if (offset < table->pcs[0] || offset > UINT32_MAX)
-        return table->rules;
+    if (offset < table->first_page || offset > UINT32_MAX)
+        return SP_RULE_NONE;
     uint64_t page = (offset - table->first_page) >> SP_UNWIND_PAGE_SHIFT;
     if (page >= table->page_count)
-        return table->rules;
+        return SP_RULE_NONE;
     /* The first row above OFFSET is in [low, high]. */
     uint32_t low = table->page_rows[page];
     uint32_t high = table->page_rows[page + 1];
@@ -69,7 +68,7 @@ SP_SIGSAFE static inline const sp_unwind_rule *sp_unwind_table_find(const sp_unw
         else
             high = middle;
     }
-    return &table->rules[table->rule_of_row[low - 1]];
+    return low ? table->rule_of_row[low - 1] : SP_RULE_NONE;
 }
 
 #endif

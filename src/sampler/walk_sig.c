@@ -9,7 +9,7 @@
  * Whatever does not hold ends the walk with a mark. Nothing is guessed. */
 #include "sampler/walk_sig.h"
 
-#include "module/unwind_table.h"
+#include "module/generation_sig.h"
 #include "sampler/guarded_load_sig.h"
 #include "sampler/walk_x86_64_sig.h"
 
@@ -21,11 +21,13 @@
 
 typedef struct walker {
     sp_walk *walk;
-    const sp_module *module; /* where the last pc was: callers are often in the same */
-    sp_registers frame;      /* of the frame that the walk is at */
-    bool pc_is_exact;        /* not a return address */
-    bool in_chain;           /* the step before went along frame pointers */
-    sp_walk_end end;         /* why a step failed */
+    sp_registers frame; /* of the frame that the walk is at */
+    bool pc_is_exact;   /* not a return address */
+    bool in_chain;      /* the step before went along frame pointers */
+    sp_walk_end end;    /* why a step failed */
+    uint32_t steps;     /* frames found */
+    uint32_t steps_max; /* no more than these */
+    uint32_t next;      /* where in pcs the next one goes */
     sp_guarded guarded;
 } walker;
 
@@ -35,19 +37,30 @@ SP_SIGSAFE static bool fail(walker *w, sp_walk_end end)
     return false;
 }
 
-SP_SIGSAFE static bool load(walker *w, uint64_t address, uint64_t *out)
+/* ADDRESS was found to lie in the part of the stack that is in use. */
+SP_SIGSAFE static inline uint64_t stack_word(uint64_t address)
+{
+    return *(const uint64_t *)(uintptr_t)address; // NOLINT(performance-no-int-to-ptr)
+}
+
+SP_SIGSAFE static bool load_guarded(walker *w, uint64_t address, uint64_t *out)
+{
+    return sp_guarded_load(&w->guarded, address, out) || fail(w, SP_WALK_BAD_MEMORY);
+}
+
+SP_SIGSAFE static inline bool load(walker *w, uint64_t address, uint64_t *out)
 {
     const sp_stack_bounds *bounds = &w->walk->bounds;
     uint64_t sp = w->frame.sp;
     if (SP_LIKELY(sp >= bounds->low && address >= sp && address < bounds->high &&
                   bounds->high - address >= 8 && address % 8 == 0)) {
-        *out = *(const uint64_t *)(uintptr_t)address; // NOLINT(performance-no-int-to-ptr)
+        *out = stack_word(address);
         return true;
     }
-    return sp_guarded_load(&w->guarded, address, out) || fail(w, SP_WALK_BAD_MEMORY);
+    return load_guarded(w, address, out);
 }
 
-SP_SIGSAFE static bool read_register(walker *w, unsigned number, uint64_t *out)
+SP_SIGSAFE static inline bool read_register(walker *w, unsigned number, uint64_t *out)
 {
     if (number == SP_DWARF_SP) {
         *out = w->frame.sp;
@@ -66,20 +79,21 @@ SP_SIGSAFE static bool read_register(walker *w, unsigned number, uint64_t *out)
     return load(w, sp_machine_register_address(w->frame.context, number), out);
 }
 
-SP_SIGSAFE static const sp_unwind_rule *find_rule(walker *w)
+SP_SIGSAFE static void find_rule(const walker *w, sp_unwind_rule *rule)
 {
-    static const sp_unwind_rule none;
-    uint64_t pc = w->frame.pc - !w->pc_is_exact;
-    if (!w->walk->generation)
-        return &none;
-    if (!w->module || pc < w->module->start || pc >= w->module->end)
-        w->module = sp_generation_find(w->walk->generation, pc);
-    if (!w->module || !w->module->table)
-        return &none;
-    return sp_unwind_table_find(w->module->table, pc - w->module->start);
+    const sp_generation *generation = w->walk->generation;
+    uint32_t packed = sp_packed_of_number(SP_RULE_NONE);
+    if (generation)
+        packed = sp_generation_rule_at(generation, w->frame.pc - !w->pc_is_exact);
+    if (packed & SP_PACKED_FLAG)
+        sp_packed_expand(packed, rule);
+    else if (packed == sp_packed_of_number(SP_RULE_NONE))
+        *rule = (sp_unwind_rule){.cfa_kind = SP_CFA_NONE};
+    else
+        *rule = generation->rules->rules[sp_packed_number(packed)];
 }
 
-SP_SIGSAFE static bool find_cfa(walker *w, const sp_unwind_rule *rule, uint64_t *cfa)
+SP_SIGSAFE static inline bool find_cfa(walker *w, const sp_unwind_rule *rule, uint64_t *cfa)
 {
     uint64_t base;
     if (!read_register(w, rule->cfa_register, &base))
@@ -98,9 +112,11 @@ SP_SIGSAFE static bool find_cfa(walker *w, const sp_unwind_rule *rule, uint64_t 
 }
 
 /* The caller's value of a register that this frame saved as SAVED says. */
-SP_SIGSAFE static bool find_saved(walker *w, sp_saved saved, uint64_t cfa, uint64_t *out)
+SP_SIGSAFE static inline bool find_saved(walker *w, sp_saved saved, uint64_t cfa, uint64_t *out)
 {
     uint64_t address = cfa;
+    if (SP_LIKELY(saved.kind == SP_SAVED_AT_CFA))
+        return load(w, address + (uint64_t)(int64_t)saved.offset, out);
     if (saved.kind == SP_SAVED_IN_REGISTER)
         return read_register(w, saved.base, out);
     if (saved.kind == SP_SAVED_AT_REGISTER && !read_register(w, saved.base, &address))
@@ -108,35 +124,40 @@ SP_SIGSAFE static bool find_saved(walker *w, sp_saved saved, uint64_t cfa, uint6
     return load(w, address + (uint64_t)(int64_t)saved.offset, out);
 }
 
-/* The same for a register that this frame may have left alone: *VALUE and *IS_KNOWN hold this frame's and get the caller's. One
- * that cannot be found is only missed if a rule further up wants it. */
-SP_SIGSAFE static void find_kept(walker *w, sp_saved saved, uint64_t cfa, uint64_t *value,
-                                 bool *is_known)
+/* The same for a register that this frame may have left alone, whose value here is *VALUE, if it is known. Returns whether the
+ * caller's, put there, is. One that cannot be found is only missed if a rule further up wants it. */
+SP_SIGSAFE static inline bool find_kept(walker *w, sp_saved saved, uint64_t cfa, bool is_known,
+                                        uint64_t *value)
 {
     if (saved.kind == SP_SAVED_UNCHANGED)
-        return;
-    *is_known = saved.kind != SP_SAVED_UNDEFINED && saved.kind != SP_SAVED_UNKNOWN &&
-                find_saved(w, saved, cfa, value);
+        return is_known;
+    return saved.kind != SP_SAVED_UNDEFINED && saved.kind != SP_SAVED_UNKNOWN &&
+           find_saved(w, saved, cfa, value);
 }
 
 SP_SIGSAFE static bool step_by_rule(walker *w, const sp_unwind_rule *rule)
 {
-    sp_registers caller = w->frame;
+    uint64_t cfa, pc, fp = w->frame.fp, base = w->frame.base;
     if (rule->ra.kind == SP_SAVED_UNDEFINED)
         return fail(w, SP_WALK_COMPLETE);
     if (rule->cfa_kind == SP_CFA_UNSUPPORTED)
         return fail(w, SP_WALK_NO_TABLE);
-    if (!find_cfa(w, rule, &caller.sp))
+    if (!find_cfa(w, rule, &cfa))
         return false;
     /* A signal may have come on an alternate stack: then the frame below it lies anywhere. */
-    if (caller.sp <= w->frame.sp && !rule->is_signal_frame)
+    if (cfa <= w->frame.sp && !rule->is_signal_frame)
         return fail(w, SP_WALK_NO_PROGRESS);
-    if (!find_saved(w, rule->ra, caller.sp, &caller.pc))
+    if (!find_saved(w, rule->ra, cfa, &pc))
         return false;
-    find_kept(w, rule->fp, caller.sp, &caller.fp, &caller.has_fp);
-    find_kept(w, rule->base, caller.sp, &caller.base, &caller.has_base);
-    caller.context = rule->is_signal_frame ? sp_machine_signal_context(w->frame.sp) : 0;
-    w->frame = caller;
+    bool has_fp = find_kept(w, rule->fp, cfa, w->frame.has_fp, &fp);
+    bool has_base = find_kept(w, rule->base, cfa, w->frame.has_base, &base);
+    w->frame.context = rule->is_signal_frame ? sp_machine_signal_context(w->frame.sp) : 0;
+    w->frame.pc = pc;
+    w->frame.sp = cfa;
+    w->frame.fp = fp;
+    w->frame.base = base;
+    w->frame.has_fp = has_fp;
+    w->frame.has_base = has_base;
     w->pc_is_exact = rule->is_signal_frame;
     w->in_chain = false;
     return true;
@@ -206,38 +227,126 @@ SP_SIGSAFE static bool is_trampoline(walker *w)
 
 SP_SIGSAFE static bool step(walker *w)
 {
-    const sp_unwind_rule *rule = find_rule(w);
-    if (SP_UNLIKELY(rule->cfa_kind == SP_CFA_NONE)) {
-        sp_unwind_rule trampoline;
+    sp_unwind_rule rule;
+    find_rule(w, &rule);
+    if (rule.cfa_kind == SP_CFA_NONE) {
         if (!is_trampoline(w))
             return step_by_frame_pointer(w);
-        sp_machine_signal_rule(&trampoline);
-        return step_by_rule(w, &trampoline);
+        sp_machine_signal_rule(&rule);
     }
-    return step_by_rule(w, rule);
+    return step_by_rule(w, &rule);
+}
+
+SP_SIGSAFE static void reverse(uint64_t *values, uint32_t count)
+{
+    for (uint32_t i = 0; i < count / 2; i++) {
+        uint64_t value = values[i];
+        values[i] = values[count - 1 - i];
+        values[count - 1 - i] = value;
+    }
+}
+
+/* Once pcs is full, its last quarter is a ring that holds the latest frames. Turned so that they are in order, at the end. */
+SP_SIGSAFE static void settle_frames(walker *w)
+{
+    sp_walk *walk = w->walk;
+    walk->count = walk->leaf_count = w->steps;
+    walk->omitted = 0;
+    if (w->steps <= walk->max_depth)
+        return;
+    uint32_t kept = walk->max_depth / 4, first = walk->max_depth - kept;
+    walk->leaf_count = walk->count = first;
+    if (w->end == SP_WALK_TRUNCATED)
+        return; /* the latest are not the root */
+    reverse(walk->pcs + first, w->next - first);
+    reverse(walk->pcs + w->next, walk->max_depth - w->next);
+    reverse(walk->pcs + first, kept);
+    walk->count = walk->max_depth;
+    walk->omitted = w->steps - walk->max_depth;
+}
+
+SP_SIGSAFE static inline void put_frame(walker *w, uint64_t pc)
+{
+    const sp_walk *walk = w->walk;
+    if (SP_UNLIKELY(w->next == walk->max_depth))
+        w->next -= walk->max_depth / 4;
+    walk->pcs[w->next++] = pc;
+    w->steps++;
+}
+
+/* Below what nothing of the stack is read: this handler's own frame where it runs on the same stack, so that all above is mapped, else
+ * the interrupted code's stack pointer. */
+SP_SIGSAFE static uint64_t stack_floor(const walker *w)
+{
+    uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
+    return here >= w->walk->bounds.low && here < w->frame.sp ? here : w->frame.sp;
+}
+
+/* The way of nearly all frames: packed rules on the thread's own stack, one after the other, in variables that fit into registers and
+ * with few branches: a frame takes some 20 cycles, for most of which the next return address is waited for. It stops in front of the
+ * first frame that is anything else, also of the outermost one, and leaves it to step(). */
+SP_SIGSAFE static void run_packed_rules(walker *w)
+{
+    const sp_generation *generation = w->walk->generation;
+    uint64_t *const pcs = w->walk->pcs;
+    const uint64_t high = w->walk->bounds.high, floor = stack_floor(w);
+    uint64_t pc = w->frame.pc - !w->pc_is_exact;
+    uint64_t sp = w->frame.sp, fp = w->frame.fp, base = w->frame.base;
+    uint32_t next = w->next, last = w->walk->max_depth, start = next;
+    if (w->steps + (last - next) > w->steps_max)
+        last = next + (w->steps_max - w->steps);
+    if (!generation || !w->frame.has_fp || !w->frame.has_base || sp < w->walk->bounds.low ||
+        sp >= high)
+        return;
+    while (next < last) {
+        uint32_t rule = sp_generation_rule_at(generation, pc);
+        uint64_t cfa = (rule & SP_PACKED_BY_FP ? fp : sp) + sp_packed_cfa_offset(rule);
+        if (!(rule & SP_PACKED_FLAG) || cfa - sp - 1 >= high - sp - 1 ||
+            cfa - SP_PACKED_DEPTH_MAX < floor || cfa % 8)
+            break;
+        uint64_t ra = stack_word(cfa - sp_packed_depth(rule, SP_PACKED_RA));
+        uint64_t fp_depth = sp_packed_depth(rule, SP_PACKED_FP);
+        uint64_t base_depth = sp_packed_depth(rule, SP_PACKED_BASE);
+        uint64_t saved_fp = stack_word(cfa - fp_depth), saved_base = stack_word(cfa - base_depth);
+        if (ra == 0)
+            break;
+        fp = fp_depth ? saved_fp : fp;
+        base = base_depth ? saved_base : base;
+        sp = cfa;
+        pc = ra - 1;
+        pcs[next++] = pc;
+    }
+    if (next == start)
+        return;
+    w->steps += next - start;
+    w->next = next;
+    w->frame = (sp_registers){
+        .pc = pc + 1, .sp = sp, .fp = fp, .base = base, .has_fp = true, .has_base = true};
+    w->pc_is_exact = w->in_chain = false;
 }
 
 SP_SIGSAFE void sp_walk_stack(sp_walk *walk)
 {
     walker w;
     w.walk = walk;
-    w.module = 0;
     w.frame = walk->registers;
     w.pc_is_exact = true;
     w.in_chain = false;
     w.end = SP_WALK_COMPLETE;
+    w.steps = w.next = 0;
+    w.steps_max = walk->max_depth < 4 ? walk->max_depth : SP_WALK_STEPS_MAX;
     sp_guarded_init(&w.guarded);
     walk->by_frame_pointer = 0;
-    walk->pcs[0] = w.frame.pc;
-    walk->count = 1;
-    while (step(&w)) {
-        if (w.frame.pc == 0 || walk->count == walk->max_depth) {
+    put_frame(&w, w.frame.pc);
+    for (run_packed_rules(&w); step(&w); run_packed_rules(&w)) {
+        if (w.frame.pc == 0 || w.steps == w.steps_max) {
             w.end = w.frame.pc == 0 ? SP_WALK_COMPLETE : SP_WALK_TRUNCATED;
             break;
         }
-        walk->pcs[walk->count++] = w.frame.pc - !w.pc_is_exact;
+        put_frame(&w, w.frame.pc - !w.pc_is_exact);
     }
     walk->end = w.end;
+    settle_frames(&w);
 }
 
 SP_SIGSAFE sp_registers sp_registers_from_ucontext(const void *ucontext)

@@ -9,11 +9,13 @@
 
 #include "module/module.h"
 
-/* How a walk ended. Only COMPLETE and TRUNCATED are stacks without doubt; with the others, what was found until there is. */
+/* How a walk ended. Only COMPLETE and TRUNCATED are stacks without doubt; with the others, what was found until there is. Whether frames
+ * are missing in the middle is told by sp_walk.omitted, beside. */
 typedef enum sp_walk_end {
     SP_WALK_COMPLETE =
         0, /* reached the outermost frame (its return address is undefined, or zero) */
-    SP_WALK_TRUNCATED = 1,   /* max_depth */
+    SP_WALK_TRUNCATED =
+        1, /* deeper than SP_WALK_STEPS_MAX, or than a max_depth below 4: the root end is missing */
     SP_WALK_NO_TABLE = 2,    /* a pc without unwind rule, and no frame pointer chain either */
     SP_WALK_BAD_MEMORY = 3,  /* the stack could not be read where a rule says */
     SP_WALK_NO_PROGRESS = 4, /* the frame does not lie above the one it called */
@@ -38,19 +40,28 @@ typedef struct sp_stack_bounds {
     uint64_t low, high;
 } sp_stack_bounds;
 
+#define SP_WALK_STEPS_MAX                                                                          \
+    16384 /* a recursion without end must not hold the thread up for longer than 0.1 ms or so */
+
+/* A stack of more than max_depth frames keeps both its ends: the leaf, which works, and the root, by which stacks are grouped.
+ *
+ *   pcs:  leaf … | … root      count == max_depth, a quarter of it behind the gap, which is at leaf_count;
+ *                ^ omitted     omitted frames are missing there. omitted == 0: leaf_count == count, no gap. */
 typedef struct sp_walk {
     const sp_generation *generation; /* may be NULL: frame pointers only */
     sp_registers registers;
     sp_stack_bounds bounds;
-    uint64_t *pcs;      /* room for max_depth */
-    uint32_t max_depth; /* >= 1 */
-    uint32_t count;     /* out */
+    uint64_t *pcs;       /* room for max_depth */
+    uint32_t max_depth;  /* >= 1 */
+    uint32_t count;      /* out: of pcs */
+    uint32_t leaf_count; /* out: pcs in front of the gap */
+    uint32_t omitted;    /* out: frames missing in the gap */
     uint32_t
         by_frame_pointer; /* out: how many callers were found by frame pointers: right if the code keeps them */
     sp_walk_end end; /* out */
 } sp_walk;
 
-/* Fill in pcs[0 .. count), by_frame_pointer and end. registers.pc is always the first. */
+/* Fill in pcs[0 .. count) and what is marked out. registers.pc is always the first. */
 SP_SIGSAFE void sp_walk_stack(sp_walk *walk);
 
 /* The registers that UCONTEXT (the third argument of a SA_SIGINFO handler) holds. The result refers to it. */

@@ -17,9 +17,8 @@
 #include <sys/wait.h>
 #include <cmocka.h>
 
+#include "module/generation_sig.h"
 #include "module/loader_snapshot.h"
-#include "module/module.h"
-#include "module/unwind_table.h"
 
 static sp_modules *modules;
 static _Atomic(const sp_generation *) hazard;
@@ -118,6 +117,134 @@ static void refresh_after_dlopen_adds_the_library(void **state)
     assert_null(module_of(function));
     assert_ptr_equal(module_of(in_libc()), libc);
     sp_modules_reclaim(modules, UINT32_MAX);
+}
+
+static void library_loaded_anew_finds_its_table(void **state)
+{
+    (void)state;
+    const sp_unwind_table *tables[2];
+    for (int i = 0; i < 2; i++) {
+        void *handle = open_library();
+        assert_true(sp_modules_refresh(modules));
+        tables[i] = module_of(dlsym(handle, "sqlite3_open"))->table;
+        assert_non_null(tables[i]);
+        dlclose(handle);
+        assert_true(sp_modules_refresh(modules));
+        sp_modules_reclaim(modules, UINT32_MAX);
+    }
+    assert_ptr_equal(tables[0], tables[1]);
+}
+
+/* An image like libc's, with BUILD_ID_LENGTH bytes of a build id of its own. */
+static sp_module_image image_of_libc(const sp_loader_snapshot *snapshot, uint8_t build_id,
+                                     uint32_t build_id_length)
+{
+    sp_module_image image = {0};
+    for (size_t i = 0; i < snapshot->image_count; i++)
+        if (strstr(snapshot->images[i].path, "/libc.so"))
+            image = snapshot->images[i];
+    image.build_id_length = build_id_length;
+    memset(image.build_id, build_id, sizeof image.build_id);
+    return image;
+}
+
+static void shelf_shares_tables_by_build_id_and_keeps_few_idle_ones(void **state)
+{
+    (void)state;
+    enum { TABLES = 20 };
+    sp_rule_pool pool;
+    sp_loader_snapshot snapshot;
+    assert_true(sp_rule_pool_init(&pool));
+    assert_true(sp_loader_snapshot_take(&snapshot, NULL, (sp_loader_counters){0}));
+    sp_table_shelf shelf = {.pool = &pool};
+    sp_shelved_table *held[TABLES];
+    for (uint8_t i = 0; i < TABLES; i++) {
+        sp_module_image image = image_of_libc(&snapshot, i, 20);
+        held[i] = sp_table_shelf_take(&shelf, &image);
+        assert_non_null(held[i]);
+        image.bias += 0x10000;
+        image.start += 0x10000; /* elsewhere, as a whole */
+        image.end += 0x10000;
+        image.section.address += 0x10000;
+        assert_ptr_equal(sp_table_shelf_take(&shelf, &image), held[i]);
+        image.end += 0x1000;
+        sp_shelved_table *longer = sp_table_shelf_take(&shelf, &image);
+        assert_ptr_not_equal(longer, held[i]);
+        sp_table_shelf_give_back(longer);
+        sp_table_shelf_give_back(held[i]);
+    }
+    size_t one = sp_shelved_table_get(held[0])->bytes;
+    assert_true(sp_table_shelf_bytes(&shelf) >= TABLES * one);
+    sp_module_image nameless = image_of_libc(&snapshot, 0, 0);
+    sp_shelved_table *first = sp_table_shelf_take(&shelf, &nameless);
+    sp_shelved_table *second = sp_table_shelf_take(&shelf, &nameless);
+    assert_ptr_not_equal(first, second);
+    sp_table_shelf_give_back(first);
+    sp_table_shelf_give_back(second);
+    for (int i = 0; i < TABLES - 1; i++)
+        sp_table_shelf_give_back(held[i]);
+    assert_in_range(sp_table_shelf_bytes(&shelf), one, SP_SHELF_IDLE_BYTES + one);
+    sp_module_image latest = image_of_libc(&snapshot, TABLES - 2, 20);
+    assert_ptr_equal(sp_table_shelf_take(&shelf, &latest), held[TABLES - 2]);
+    sp_table_shelf_give_back(held[TABLES - 2]);
+    sp_table_shelf_deinit(&shelf);
+    assert_int_equal(sp_shelved_table_get(held[TABLES - 1])->bytes, one); /* in use: lives on */
+    sp_table_shelf_give_back(held[TABLES - 1]);
+    sp_loader_snapshot_deinit(&snapshot);
+    sp_rule_pool_deinit(&pool);
+}
+
+static uint32_t rule_by_table(const sp_generation *generation, uint64_t pc)
+{
+    const sp_module *module = sp_generation_find(generation, pc);
+    uint16_t number =
+        module ? sp_unwind_table_find(module->table, pc - module->start) : SP_RULE_NONE;
+    return generation->rules->packed[number];
+}
+
+/* Far more addresses than entries, so that they displace each other; near ones, and ones that share an entry. */
+static void rule_cache_answers_as_the_tables_do(void **state)
+{
+    (void)state;
+    const sp_generation *generation = sp_generation_enter(modules, &hazard);
+    const sp_module *libc = module_of(in_libc());
+    uint64_t random = 1;
+    for (int i = 0; i < 400000; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        uint64_t offset = (random >> 33) % (libc->end - libc->start);
+        uint64_t pc = i % 4 ? libc->start + offset : libc->start + offset / 8192 * 8192;
+        uint32_t expected = rule_by_table(generation, pc);
+        assert_int_equal(sp_generation_rule_at(generation, pc), expected);
+        assert_int_equal(sp_generation_rule_at(generation, pc), expected);
+    }
+    static const uint64_t outside[] = {
+        0, 1, 8192, UINT64_C(1) << 47, UINT64_C(1) << 48, (UINT64_C(1) << 48) + 5, UINT64_MAX};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(outside); i++)
+        for (int twice = 0; twice < 2; twice++)
+            assert_int_equal(sp_generation_rule_at(generation, outside[i]),
+                             sp_packed_of_number(SP_RULE_NONE));
+    sp_generation_leave(&hazard);
+}
+
+static void packed_rule_expands_to_what_it_was(void **state)
+{
+    (void)state;
+    const sp_generation *generation = sp_generation_enter(modules, &hazard);
+    const sp_rule_pool *pool = generation->rules;
+    uint32_t packed = 0;
+    for (uint32_t number = 0; number < pool->numbers.count; number++) {
+        sp_unwind_rule rule;
+        if (pool->packed[number] & SP_PACKED_FLAG) {
+            sp_packed_expand(pool->packed[number], &rule);
+            assert_memory_equal(&rule, &pool->rules[number], sizeof rule);
+            packed++;
+        } else {
+            assert_int_equal(sp_packed_number(pool->packed[number]), number);
+        }
+    }
+    printf("%u of %u rules are packed\n", packed, pool->numbers.count);
+    assert_true(packed > pool->numbers.count / 2);
+    sp_generation_leave(&hazard);
 }
 
 static void reclaim_keeps_what_a_hazard_or_number_holds(void **state)
@@ -283,6 +410,10 @@ int main(void)
         cmocka_unit_test(generation_is_sorted_without_overlaps),
         cmocka_unit_test(refresh_without_change_keeps_the_generation),
         cmocka_unit_test(refresh_after_dlopen_adds_the_library),
+        cmocka_unit_test(library_loaded_anew_finds_its_table),
+        cmocka_unit_test(shelf_shares_tables_by_build_id_and_keeps_few_idle_ones),
+        cmocka_unit_test(rule_cache_answers_as_the_tables_do),
+        cmocka_unit_test(packed_rule_expands_to_what_it_was),
         cmocka_unit_test(reclaim_keeps_what_a_hazard_or_number_holds),
         cmocka_unit_test(hazard_that_shows_a_freed_generation_counts_as_none),
         cmocka_unit_test(acquired_module_outlives_its_generations),

@@ -53,6 +53,8 @@ static void put_function(maker *m, uint32_t begin, uint32_t size, const uint8_t 
     put(m, program, count);
 }
 
+static sp_rule_pool pool;
+
 static sp_unwind_table *compile_limited(const maker *m, uint64_t fde_limit)
 {
     uint8_t *copy =
@@ -64,7 +66,7 @@ static sp_unwind_table *compile_limited(const maker *m, uint64_t fde_limit)
                               .module_start = BASE,
                               .module_end = BASE + 0x10000,
                               .fde_limit = fde_limit};
-    sp_unwind_table *table = sp_unwind_table_compile(&section);
+    sp_unwind_table *table = sp_unwind_table_compile(&section, &pool);
     free(copy);
     return table;
 }
@@ -87,7 +89,7 @@ static sp_unwind_table *compile_program(const uint8_t *program, size_t count)
 
 static sp_unwind_rule rule_at(const sp_unwind_table *table, uint64_t offset)
 {
-    return *sp_unwind_table_find(table, offset);
+    return pool.rules[sp_unwind_table_find(table, offset)];
 }
 
 static void table_of_a_plain_prologue_has_its_rows(void **state)
@@ -258,14 +260,14 @@ static void check_table(const sp_unwind_table *table, size_t section_length)
     assert_true(table->row_count >= 1 && table->row_count <= 3 * section_length);
     assert_int_equal(table->page_rows[table->page_count], table->row_count);
     for (uint32_t i = 0; i < table->row_count; i++) {
-        assert_true(table->rule_of_row[i] < table->rule_count);
+        assert_true(table->rule_of_row[i] < pool.numbers.count);
         assert_true(i == 0 || table->pcs[i] > table->pcs[i - 1]);
-        const sp_unwind_rule *expected = &table->rules[table->rule_of_row[i]];
-        assert_ptr_equal(sp_unwind_table_find(table, table->pcs[i]), expected);
+        uint16_t expected = table->rule_of_row[i];
+        assert_int_equal(sp_unwind_table_find(table, table->pcs[i]), expected);
         if (i + 1 < table->row_count)
-            assert_ptr_equal(sp_unwind_table_find(table, table->pcs[i + 1] - 1), expected);
+            assert_int_equal(sp_unwind_table_find(table, table->pcs[i + 1] - 1), expected);
     }
-    assert_ptr_equal(sp_unwind_table_find(table, 0xffffffff), table->rules);
+    assert_int_equal(sp_unwind_table_find(table, 0xffffffff), SP_RULE_NONE);
 }
 
 static uint64_t random_state = 88172645463325252u;
@@ -315,7 +317,7 @@ static void table_of_mutated_bytes_never_breaks(void **state)
         memcpy(copy, original->data, section.length);
         mutate(copy, section.length);
         section.fde_limit = round % 2 ? 0 : original->fde_limit;
-        sp_unwind_table *table = sp_unwind_table_compile(&section);
+        sp_unwind_table *table = sp_unwind_table_compile(&section, &pool);
         if (table)
             check_table(table, section.length);
         tables += table != NULL;
@@ -335,19 +337,50 @@ static void tables_of_all_loaded_modules_keep_their_promises(void **state)
     assert_true(snapshot.image_count >= 3);
     for (size_t i = 0; i < snapshot.image_count; i++) {
         const sp_module_image *image = &snapshot.images[i];
+        uint32_t rules_before = pool.numbers.count;
         uint64_t begin = sp_clock_monotonic_ns();
-        sp_unwind_table *table = sp_unwind_table_compile(&image->section);
+        sp_unwind_table *table = sp_unwind_table_compile(&image->section, &pool);
         uint64_t spent = sp_clock_monotonic_ns() - begin;
         assert_non_null(table);
         uint32_t unsupported = 0;
         for (uint32_t row = 0; row < table->row_count; row++)
-            unsupported += table->rules[table->rule_of_row[row]].cfa_kind == SP_CFA_UNSUPPORTED;
-        printf("%s: %u rows, %u rules, %u rows unsupported, %lu us\n", image->path,
-               table->row_count, table->rule_count, unsupported, (unsigned long)(spent / 1000));
+            unsupported += table->rule_of_row[row] == SP_RULE_UNSUPPORTED;
+        printf("%s: %u rows, %u new rules, %u rows unsupported, %lu us\n", image->path,
+               table->row_count, pool.numbers.count - rules_before, unsupported,
+               (unsigned long)(spent / 1000));
         check_table(table, image->section.length);
         sp_unwind_table_destroy(table);
     }
     sp_loader_snapshot_deinit(&snapshot);
+}
+
+/* The last test: nothing fits into the pool afterwards. */
+static void full_pool_makes_new_rules_unsupported(void **state)
+{
+    (void)state;
+    for (int32_t offset = 1; pool.numbers.count < SP_RULES_MAX; offset++) {
+        sp_unwind_rule rule = {
+            .cfa_kind = SP_CFA_REGISTER, .cfa_register = 1, .cfa_offset = -offset};
+        assert_true(sp_rule_pool_put(&pool, &rule) < SP_RULES_MAX);
+    }
+    sp_unwind_table *table = COMPILE(0x0e, 16, 0x41, 0x0e, 0xe5, 0x8e, 0x26);
+    assert_non_null(table);
+    assert_int_equal(rule_at(table, 0x101).cfa_kind, SP_CFA_UNSUPPORTED);
+    assert_int_equal(rule_at(table, 0x140).cfa_kind, SP_CFA_NONE);
+    sp_unwind_table_destroy(table);
+}
+
+static int create_pool(void **state)
+{
+    (void)state;
+    return sp_rule_pool_init(&pool) ? 0 : -1;
+}
+
+static int destroy_pool(void **state)
+{
+    (void)state;
+    sp_rule_pool_deinit(&pool);
+    return 0;
 }
 
 int main(void)
@@ -364,6 +397,7 @@ int main(void)
         cmocka_unit_test(empty_and_cut_sections_give_no_table),
         cmocka_unit_test(tables_of_all_loaded_modules_keep_their_promises),
         cmocka_unit_test(table_of_mutated_bytes_never_breaks),
+        cmocka_unit_test(full_pool_makes_new_rules_unsupported),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, create_pool, destroy_pool);
 }

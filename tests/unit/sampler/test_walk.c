@@ -347,7 +347,7 @@ static void walk_without_bounds_yields_the_same(void **state)
     assert_true(has_chain());
 }
 
-static void walk_deeper_than_max_depth_is_truncated(void **state)
+static void walk_without_room_for_both_ends_keeps_the_leaf(void **state)
 {
     (void)state;
     take_chain(2, sp_stack_bounds_of_self());
@@ -356,6 +356,70 @@ static void walk_deeper_than_max_depth_is_truncated(void **state)
     take_chain(1, sp_stack_bounds_of_self());
     assert_int_equal(chain_walk.end, SP_WALK_TRUNCATED);
     assert_int_equal(chain_walk.count, 1);
+}
+
+/* Deeper than the limit: DEPTH calls of one function below main and this one. */
+__attribute__((noinline)) static void descend_to(int depth)
+{
+    if (depth > 0)
+        descend_to(depth - 1);
+    else
+        raise(SIGUSR2);
+    sink = 4;
+}
+
+static void take_recursion(int depth, uint32_t max_depth)
+{
+    struct sigaction action = {.sa_sigaction = on_chain_signal, .sa_flags = SA_SIGINFO};
+    assert_int_equal(sigaction(SIGUSR2, &action, NULL), 0);
+    chain_walk = (sp_walk){.generation = sp_generation_enter(modules, &hazard),
+                           .bounds = sp_stack_bounds_of_self(),
+                           .pcs = found,
+                           .max_depth = max_depth};
+    descend_to(depth);
+    sp_generation_leave(&hazard);
+}
+
+/* Both ends of the whole stack, at each limit and depth around where the ring behind the gap begins, fills and turns. */
+static void walk_deeper_than_its_limit_keeps_both_ends(void **state)
+{
+    (void)state;
+    static uint64_t whole[REFERENCE_DEPTH];
+    for (int depth = 0; depth < 60; depth++) {
+        take_recursion(depth, REFERENCE_DEPTH);
+        assert_int_equal(chain_walk.end, SP_WALK_COMPLETE);
+        assert_int_equal(chain_walk.omitted, 0);
+        assert_int_equal(chain_walk.leaf_count, chain_walk.count);
+        uint32_t count = chain_walk.count;
+        memcpy(whole, found, count * sizeof *whole);
+        for (uint32_t limit = 4; limit < 50; limit++) {
+            take_recursion(depth, limit);
+            assert_int_equal(chain_walk.end, SP_WALK_COMPLETE);
+            assert_int_equal(chain_walk.count, count < limit ? count : limit);
+            assert_int_equal(chain_walk.omitted, count - chain_walk.count);
+            uint32_t leaf = chain_walk.leaf_count, root = chain_walk.count - leaf;
+            assert_int_equal(root, count > limit ? limit / 4 : 0);
+            /* the call of take_recursion is another one, and so is what is above it */
+            assert_memory_equal(found, whole, (leaf < 3 ? leaf : 3) * sizeof *found);
+            for (uint32_t i = 1; i <= root && i <= 3; i++)
+                assert_true(found[chain_walk.count - i] == whole[count - i]);
+            for (uint32_t i = 3; i + 6 < leaf && i < (uint32_t)depth; i++)
+                assert_true(found[i] == whole[i]);
+        }
+    }
+}
+
+static void walk_of_endless_recursion_keeps_the_leaf(void **state)
+{
+    (void)state;
+    take_recursion(SP_WALK_STEPS_MAX + 10, 64);
+    assert_int_equal(chain_walk.end, SP_WALK_TRUNCATED);
+    assert_int_equal(chain_walk.count, 48);
+    assert_int_equal(chain_walk.omitted, 0);
+    take_recursion(SP_WALK_STEPS_MAX / 2, 64);
+    assert_int_equal(chain_walk.end, SP_WALK_COMPLETE);
+    assert_int_equal(chain_walk.count, 64);
+    assert_in_range(chain_walk.omitted, SP_WALK_STEPS_MAX / 2 - 64, SP_WALK_STEPS_MAX / 2);
 }
 
 /* What a walk of some 26 frames costs: printed, not judged. */
@@ -431,7 +495,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(walk_of_known_calls_yields_their_return_addresses),
         cmocka_unit_test(walk_without_bounds_yields_the_same),
-        cmocka_unit_test(walk_deeper_than_max_depth_is_truncated),
+        cmocka_unit_test(walk_without_room_for_both_ends_keeps_the_leaf),
+        cmocka_unit_test(walk_deeper_than_its_limit_keeps_both_ends),
+        cmocka_unit_test(walk_of_endless_recursion_keeps_the_leaf),
         cmocka_unit_test(walk_in_work_recursion_equals_libgcc),
         cmocka_unit_test(walk_in_work_qsort_equals_libgcc),
         cmocka_unit_test(walk_in_work_without_frame_pointer_equals_libgcc),
