@@ -98,7 +98,7 @@ typedef struct spanprof_stats {
     uint64_t samples_none;      /* no span, or an unsampled or remote one */
     uint64_t samples_unknown;   /* between two contexts, or the interval was lost */
     uint64_t samples_boundary;  /* foreign samples too near to an edge */
-    uint64_t stacks_truncated;  /* cut at max_depth */
+    uint64_t stacks_truncated;  /* deeper than max_depth: frames in the middle are missing */
     uint64_t stacks_incomplete; /* ended by doubt: no unwind table, unreadable memory */
     uint64_t residual_ns;       /* CPU time of the threads that no sample stands for */
 

@@ -32,11 +32,11 @@ typedef struct build {
     sp_dictionary dictionary;
     /* What a number of the window became, plus one; 0: not yet looked at. Shared by all profiles. */
     uint32_t *locations, *stacks, *threads;
-    uint32_t *stack_scratch; /* room for the longest stack and a marker */
+    uint32_t *stack_scratch; /* room for the longest stack with its markers */
     merged_samples merged;
 } build;
 
-/* How a stack ended that is not whole, as the root of what there is. */
+/* Why frames are missing, in the place where they are: at the root, or between both ends of a stack that was too deep. */
 static const char *marker_name(uint32_t end)
 {
     switch (end) {
@@ -83,7 +83,10 @@ static uint32_t build_stack(build *b, uint32_t number)
     uint32_t count = b->window->stacks.entries[number].length / sizeof *key - 1;
     uint32_t end = key[count];
     for (uint32_t i = 0; i < count; i++)
-        b->stack_scratch[i] = build_location(b, key[i]);
+        b->stack_scratch[i] =
+            key[i] == SP_WINDOW_GAP
+                ? sp_dictionary_marker(&b->dictionary, marker_name(SP_WALK_TRUNCATED))
+                : build_location(b, key[i]);
     if (end != SP_WALK_COMPLETE)
         b->stack_scratch[count++] = sp_dictionary_marker(&b->dictionary, marker_name(end));
     uint32_t index = sp_dictionary_stack(&b->dictionary, b->stack_scratch, count);
@@ -195,7 +198,7 @@ static void make_profile_id(uint8_t id[16])
 }
 
 /* What the window says of itself: numbers, the engine, and the threads that have the most of the residual. */
-enum { WINDOW_ATTRIBUTES_MAX = 8 + 2 + SP_WINDOW_RESIDUALS_MAX };
+enum { WINDOW_ATTRIBUTES_MAX = 15 + 2 + SP_WINDOW_RESIDUALS_MAX };
 
 typedef struct attribute_list {
     uint32_t indices[WINDOW_ATTRIBUTES_MAX];
@@ -228,6 +231,13 @@ static void add_numbers(build *b, attribute_list *list)
         {"spanprof.samples.none", "", w->samples_none, false},
         {"spanprof.samples.unknown", "", w->samples_unknown, false},
         {"spanprof.samples.boundary", "", w->samples_boundary, false},
+        {"spanprof.stacks.complete", "", w->stacks_by_end[SP_WALK_COMPLETE], false},
+        {"spanprof.stacks.truncated", "", w->stacks_by_end[SP_WALK_TRUNCATED], true},
+        {"spanprof.stacks.no_table", "", w->stacks_by_end[SP_WALK_NO_TABLE], true},
+        {"spanprof.stacks.unreadable_stack", "", w->stacks_by_end[SP_WALK_BAD_MEMORY], true},
+        {"spanprof.stacks.no_progress", "", w->stacks_by_end[SP_WALK_NO_PROGRESS], true},
+        {"spanprof.stacks.no_register", "", w->stacks_by_end[SP_WALK_NO_REGISTER], true},
+        {"spanprof.stacks.by_frame_pointer", "", w->stacks_by_frame_pointer, true},
         {"spanprof.samples.folded", "", w->folded_frames, true},
         {"spanprof.dropped.ring_full", "", w->dropped_ring_full, true},
         {"spanprof.dropped.memory", "", w->dropped_memory, true},

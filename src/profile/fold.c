@@ -22,15 +22,19 @@ static uint32_t put_location(sp_window *window, const sp_generation *generation,
 
 static uint32_t put_stack(sp_window *window, const sp_fold_sample *sample)
 {
-    uint32_t key[STACK_MAX + 1];
-    uint32_t count = sample->record->count < STACK_MAX ? sample->record->count : STACK_MAX;
+    const sp_sample_record *record = sample->record;
+    uint32_t key[STACK_MAX + 2], length = 0;
+    uint32_t count = record->count < STACK_MAX ? record->count : STACK_MAX;
     for (uint32_t i = 0; i < count; i++) {
-        key[i] = put_location(window, sample->generation, sample->record->pcs[i]);
-        if (key[i] == SP_INTERN_FAILED)
+        if (i == record->leaf_count)
+            key[length++] = SP_WINDOW_GAP;
+        uint32_t location = put_location(window, sample->generation, record->pcs[i]);
+        if (location == SP_INTERN_FAILED)
             return SP_INTERN_FAILED;
+        key[length++] = location;
     }
-    key[count] = sample->record->end;
-    return sp_intern_put(&window->stacks, key, (count + 1) * sizeof key[0], NULL);
+    key[length++] = record->end;
+    return sp_intern_put(&window->stacks, key, length * sizeof key[0], NULL);
 }
 
 static uint32_t put_folded_stack(sp_window *window)
@@ -77,6 +81,21 @@ static void count_result(sp_window *window, sp_join_result result, uint32_t peri
     }
 }
 
+sp_walk_end sp_fold_stack_end(const sp_sample_record *record)
+{
+    bool is_cut = record->leaf_count < record->count;
+    return is_cut && record->end == SP_WALK_COMPLETE ? SP_WALK_TRUNCATED : (sp_walk_end)record->end;
+}
+
+static void count_stack(sp_window *window, const sp_sample_record *record)
+{
+    sp_walk_end end = sp_fold_stack_end(record);
+    if ((uint32_t)end < SP_WINDOW_ENDS)
+        window->stacks_by_end[end] += record->periods;
+    if (record->by_frame_pointer)
+        window->stacks_by_frame_pointer += record->periods;
+}
+
 bool sp_fold_add(sp_window *window, const sp_fold_sample *sample, uint32_t max_samples)
 {
     bool full = window->samples.count >= max_samples; /* then frames are dropped, never links */
@@ -100,6 +119,7 @@ bool sp_fold_add(sp_window *window, const sp_fold_sample *sample, uint32_t max_s
     value->periods += sample->record->periods;
     value->ticks++;
     window->ticks++;
+    count_stack(window, sample->record);
     count_result(window, sample->result, sample->record->periods);
     return true;
 }
@@ -119,6 +139,8 @@ void sp_window_clear(sp_window *window)
     window->ticks = 0;
     window->samples_linked = window->samples_none = window->samples_unknown =
         window->samples_boundary = 0;
+    memset(window->stacks_by_end, 0, sizeof window->stacks_by_end);
+    window->stacks_by_frame_pointer = 0;
     window->residual_count = 0;
     window->residual_ns = window->dropped_ring_full = window->dropped_memory =
         window->folded_frames = 0;

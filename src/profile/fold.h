@@ -19,6 +19,9 @@ typedef struct sp_fold_sample {
  * at most for each link on each thread. False when memory is short: counted as dropped_memory. */
 bool sp_fold_add(sp_window *window, const sp_fold_sample *sample, uint32_t max_samples);
 
+/* What RECORD's stack is counted as: how its walk ended, or TRUNCATED where that was good and frames are missing in its middle. */
+sp_walk_end sp_fold_stack_end(const sp_sample_record *record);
+
 /* Empty WINDOW for the next round; modules are released. */
 void sp_window_clear(sp_window *window);
 void sp_window_deinit(sp_window *window);

@@ -30,7 +30,7 @@ typedef struct sp_window_thread {
 } sp_window_thread;
 
 /* Key of `window.samples`: the identity of a sample. stack is a number of window.stacks, whose keys are arrays of uint32_t
- * location numbers, leaf first, then one uint32_t: the sp_walk_end. */
+ * location numbers, leaf first, SP_WINDOW_GAP among them where frames are missing, then one uint32_t: the sp_walk_end. */
 typedef struct sp_window_key {
     uint32_t stack;
     uint32_t link;
@@ -49,7 +49,9 @@ typedef struct sp_window_residual {
     uint64_t residual_ns;
 } sp_window_residual;
 
-enum { SP_WINDOW_RESIDUALS_MAX = 32 };
+#define SP_WINDOW_GAP (UINT32_MAX - 1) /* no location has this number */
+
+enum { SP_WINDOW_RESIDUALS_MAX = 32, SP_WINDOW_ENDS = SP_WALK_FOLDED };
 
 typedef struct sp_window {
     uint64_t start_time_ns; /* since the epoch; start < end */
@@ -70,8 +72,10 @@ typedef struct sp_window {
 
     /* What the window says of itself. */
     uint64_t samples_linked, samples_none, samples_unknown,
-        samples_boundary;                                  /* in periods, as the samples' values */
-    uint64_t residual_ns;                                  /* of the process */
+        samples_boundary;                   /* in periods, as the samples' values */
+    uint64_t stacks_by_end[SP_WINDOW_ENDS]; /* sp_fold_stack_end; in periods, too */
+    uint64_t stacks_by_frame_pointer;       /* with frames found so, however they ended */
+    uint64_t residual_ns;                   /* of the process */
     sp_window_residual residuals[SP_WINDOW_RESIDUALS_MAX]; /* the threads that have most of it */
     uint32_t residual_count;
     uint64_t dropped_ring_full;

@@ -77,13 +77,11 @@ SP_SIGSAFE static void fill_sample(sp_sample_record *sample, sp_thread *thread,
     }
     sp_walk_stack(&walk);
     sample->count = (uint16_t)walk.count;
+    sample->leaf_count = (uint16_t)walk.leaf_count;
+    sample->by_frame_pointer = (uint16_t)walk.by_frame_pointer;
     sample->end = (uint8_t)walk.end;
     sample->header.size = (uint32_t)(sizeof *sample + walk.count * sizeof walk.pcs[0]);
     sample->header.kind = SP_RECORD_SAMPLE;
-    if (walk.end == SP_WALK_TRUNCATED)
-        sp_count_owned(&thread->truncated, 1);
-    else if (walk.end != SP_WALK_COMPLETE)
-        sp_count_owned(&thread->incomplete, 1);
 }
 
 /* Interval and sample are one commit: both are written, or neither, and only a commit moves last_recorded. */
@@ -109,7 +107,6 @@ SP_SIGSAFE static void record_tick(sp_thread *thread, uint32_t periods,
     sample->periods = periods;
     sample->generation = generation ? generation->number : 0;
     sample->unknown = unknown;
-    sample->reserved = 0;
     fill_sample(sample, thread, generation, ucontext);
     sp_ring_commit(&thread->ring, interval_bytes + sample->header.size);
     if (interval_bytes)

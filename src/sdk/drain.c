@@ -64,6 +64,11 @@ static void drain_sample(sp_drain *drain, sp_drain_slot *slot, const sp_sample_r
         [SP_JOIN_UNKNOWN] = &drain->totals.unknown,
     };
     sp_count_owned(counters[sample.result], 1);
+    sp_walk_end end = sp_fold_stack_end(record);
+    if (end == SP_WALK_TRUNCATED)
+        sp_count_owned(&drain->totals.truncated, 1);
+    else if (end != SP_WALK_COMPLETE)
+        sp_count_owned(&drain->totals.incomplete, 1);
 }
 
 static void drain_ring(sp_drain *drain, sp_drain_slot *slot, sp_ring *ring, sp_window *window,
@@ -98,8 +103,6 @@ static void take_counters(sp_drain *drain, sp_drain_slot *slot, sp_thread *threa
     if (take_counter(&thread->ticks, &slot->ticks, &totals->ticks) == 0)
         return; /* no other count moves without this one: most threads sleep */
     take_counter(&thread->weights, &slot->weights, &totals->weights);
-    take_counter(&thread->truncated, &slot->truncated, &totals->truncated);
-    take_counter(&thread->incomplete, &slot->incomplete, &totals->incomplete);
     take_counter(&thread->tick_cycles, &slot->cycles, &totals->tick_cycles);
     take_counter(&thread->dropped_small_stack, &slot->small_stack, &totals->dropped_small_stack);
     window->dropped_ring_full +=

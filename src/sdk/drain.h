@@ -11,10 +11,10 @@ typedef struct sp_drain_slot {
     uint32_t generation; /* of the slot */
     sp_join join;
     sp_window_thread thread;
-    bool name_is_fresh; /* read in this window */
-    uint64_t ticks, weights, dropped, truncated, incomplete, small_stack, cycles; /* as last seen */
-    uint64_t cpu_ns, weights_settled; /* at the last sp_drain_residual */
-    int64_t carry_ns;                 /* CPU time less weights, not yet reported */
+    bool name_is_fresh;                                    /* read in this window */
+    uint64_t ticks, weights, dropped, small_stack, cycles; /* as last seen */
+    uint64_t cpu_ns, weights_settled;                      /* at the last sp_drain_residual */
+    int64_t carry_ns; /* CPU time less weights, not yet reported */
 } sp_drain_slot;
 
 typedef struct sp_drain_totals {

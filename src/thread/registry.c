@@ -163,8 +163,6 @@ void sp_thread_reset_ticks(sp_thread *thread)
     sp_store_relaxed(&thread->weights, 0);
     sp_store_relaxed(&thread->dropped_ring_full, 0);
     sp_store_relaxed(&thread->dropped_small_stack, 0);
-    sp_store_relaxed(&thread->truncated, 0);
-    sp_store_relaxed(&thread->incomplete, 0);
     sp_store_relaxed(&thread->tick_cycles, 0);
     sp_store_relaxed(&thread->ring.tail, sp_load_relaxed(&thread->ring.head));
     thread->last_recorded = 1;

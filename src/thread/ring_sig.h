@@ -39,12 +39,13 @@ typedef struct sp_sample_record {
     sp_record header;
     uint64_t number;
     uint32_t periods;
-    uint32_t generation; /* of the modules; 0: none */
-    uint16_t count;      /* of pcs */
-    uint8_t end;         /* sp_walk_end */
-    uint8_t unknown;     /* 1: a foreign detach was pending */
-    uint32_t reserved;
-    uint64_t pcs[]; /* leaf first */
+    uint32_t generation;       /* of the modules; 0: none */
+    uint16_t count;            /* of pcs */
+    uint16_t leaf_count;       /* less than count: frames are missing behind as many pcs */
+    uint16_t by_frame_pointer; /* of the callers; the others by tables */
+    uint8_t end;               /* sp_walk_end */
+    uint8_t unknown;           /* 1: a foreign detach was pending */
+    uint64_t pcs[];            /* leaf first */
 } sp_sample_record;
 
 /* size is a power of two. */

@@ -110,7 +110,6 @@ struct sp_thread {
     _Atomic uint64_t weights;
     _Atomic uint64_t dropped_ring_full;
     _Atomic uint64_t dropped_small_stack;
-    _Atomic uint64_t truncated, incomplete;
     _Atomic uint64_t tick_cycles; /* spent in ticks, when that is measured */
     sp_ring ring;
 

@@ -14,6 +14,8 @@
 #define PREFIX          "spanprof."
 #define DROPPED_PREFIX  "spanprof.dropped."
 #define RESIDUAL_PREFIX "spanprof.residual_ns.thread."
+#define STACKS_PREFIX   "spanprof.stacks."
+#define BY_POINTER      "by_frame_pointer" /* beside the ends, which are a whole */
 
 /* Sums of the attributes of one type's profiles. */
 typedef struct type_stats {
@@ -23,6 +25,7 @@ typedef struct type_stats {
     char engine[64]; /* of the last profile that says */
     char engine_reason[256];
     json_t *residual_threads; /* name/tid: ns */
+    json_t *stacks;           /* how they ended: samples; and BY_POINTER */
 } type_stats;
 
 typedef struct stats {
@@ -64,6 +67,8 @@ static void add_number(type_stats *type, const char *key, int64_t number)
         add_to(type->dropped, key + strlen(DROPPED_PREFIX), number);
     if (strncmp(key, RESIDUAL_PREFIX, strlen(RESIDUAL_PREFIX)) == 0)
         add_to(type->residual_threads, key + strlen(RESIDUAL_PREFIX), number);
+    if (strncmp(key, STACKS_PREFIX, strlen(STACKS_PREFIX)) == 0)
+        add_to(type->stacks, key + strlen(STACKS_PREFIX), number);
     for (size_t i = 0; i < SP_ARRAY_LENGTH(all); i++) {
         if (strcmp(all[i].key, key) != 0)
             continue;
@@ -121,14 +126,14 @@ static void count_samples(stats *stats)
 
 static json_t *type_json(const sp_model_type *type, const type_stats *stats)
 {
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:O, s:s, s:s}",
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:O, s:O, s:s, s:s}",
                      "type", type->name, "unit", type->unit, "profiles", (json_int_t)type->profiles,
                      "period", (json_int_t)type->period, "samples", (json_int_t)type->samples,
                      "linked", (json_int_t)stats->linked, "none", (json_int_t)stats->none,
                      "unknown", (json_int_t)stats->unknown, "boundary", (json_int_t)stats->boundary,
                      "residual_ns", (json_int_t)stats->residual_ns, "residual_threads",
-                     stats->residual_threads, "dropped", stats->dropped, "engine", stats->engine,
-                     "engine_reason", stats->engine_reason);
+                     stats->residual_threads, "stacks", stats->stacks, "dropped", stats->dropped,
+                     "engine", stats->engine, "engine_reason", stats->engine_reason);
 }
 
 static int write_json(const stats *stats)
@@ -167,6 +172,30 @@ static void add_residual_threads(sp_buffer *out, json_t *threads)
     }
 }
 
+/* Which stacks are whole, and why the others are not. */
+static void add_stacks(sp_buffer *out, json_t *stacks)
+{
+    const char *end;
+    json_t *count;
+    json_int_t whole = 0;
+    if (!json_object_size(stacks))
+        return;
+    json_object_foreach(stacks, end, count)
+    {
+        if (strcmp(end, BY_POINTER) != 0)
+            whole += json_integer_value(count);
+    }
+    sp_buffer_add_string(out, "  stacks\n");
+    json_object_foreach(stacks, end, count)
+    {
+        sp_buffer_printf(out, "    %10" JSON_INTEGER_FORMAT "  %6.2f %%  ",
+                         json_integer_value(count),
+                         whole > 0 ? 100.0 * (double)json_integer_value(count) / (double)whole : 0);
+        sp_escape_terminal(out, end);
+        sp_buffer_add_char(out, '\n');
+    }
+}
+
 static void add_type(sp_buffer *out, const sp_model_type *type, const type_stats *stats)
 {
     char period[SP_VALUE_LENGTH], residual[SP_DURATION_LENGTH];
@@ -197,6 +226,7 @@ static void add_type(sp_buffer *out, const sp_model_type *type, const type_stats
     sp_format_duration(residual, stats->residual_ns);
     sp_buffer_printf(out, "  %-12s %10s\n", "residual", residual);
     add_residual_threads(out, stats->residual_threads);
+    add_stacks(out, stats->stacks);
     const char *reason;
     json_t *count;
     json_object_foreach(stats->dropped, reason, count)
@@ -223,6 +253,7 @@ static void deinit_type(type_stats *type)
 {
     json_decref(type->dropped);
     json_decref(type->residual_threads);
+    json_decref(type->stacks);
 }
 
 static int answer_from(const sp_model *model, bool as_json)
@@ -232,7 +263,8 @@ static int answer_from(const sp_model *model, bool as_json)
     if (!stats.types)
         return sp_tool_no_memory();
     for (size_t i = 0; i < model->type_count; i++)
-        stats.types[i] = (type_stats){.dropped = json_object(), .residual_threads = json_object()};
+        stats.types[i] = (type_stats){
+            .dropped = json_object(), .residual_threads = json_object(), .stacks = json_object()};
     for (size_t i = 0; i < model->profile_count; i++)
         add_profile(&stats, &model->profiles[i]);
     count_samples(&stats);

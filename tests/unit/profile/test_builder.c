@@ -385,6 +385,27 @@ static void builder_incomplete_stack_ends_in_marker(void **state)
     }
 }
 
+static void builder_gap_in_a_deep_stack_is_a_marker_between_both_ends(void **state)
+{
+    (void)state;
+    uint32_t code = put_code(handler_function), thread = put_thread(1, "");
+    put_sample(put_stack(SP_WALK_NO_TABLE, 3, (uint32_t[]){code, SP_WINDOW_GAP, code}), 0, thread,
+               1);
+    window.stacks_by_end[SP_WALK_COMPLETE] = 4;
+    window.stacks_by_end[SP_WALK_NO_TABLE] = 1;
+    build(SPANPROF_LINK_SCOPE_NONE, false);
+    uint32_t stack = data.profiles[0].samples[0].stack_index;
+    assert_int_equal(data.stacks[stack].count, 4);
+    static const char *const names[] = {"handler_function", "[truncated]", "handler_function",
+                                        "[unwind: no table]"};
+    for (uint32_t i = 0; i < 4; i++)
+        assert_string_equal(function_name(stack_location(stack, i), 0), names[i]);
+    sp_index_list attributes = data.profiles[0].attributes;
+    assert_int_equal(find_attribute(attributes, "spanprof.stacks.complete")->value.int_value, 4);
+    assert_int_equal(find_attribute(attributes, "spanprof.stacks.no_table")->value.int_value, 1);
+    assert_null(find_attribute(attributes, "spanprof.stacks.truncated"));
+}
+
 static void builder_thread_attributes_keep_threads_apart(void **state)
 {
     (void)state;
@@ -508,6 +529,7 @@ int main(void)
         CASE(builder_mapping_has_build_id_and_range_only_when_needed),
         CASE(builder_reloaded_library_is_one_mapping),
         CASE(builder_incomplete_stack_ends_in_marker),
+        CASE(builder_gap_in_a_deep_stack_is_a_marker_between_both_ends),
         CASE(builder_thread_attributes_keep_threads_apart),
         CASE(builder_without_thread_attributes_merges_threads),
         CASE(builder_invalid_utf8_is_repaired),

@@ -85,7 +85,7 @@ static bool fold(sp_window *window, uint64_t leaf, uint8_t span, uint32_t period
     uint64_t room[(sizeof(sp_sample_record) + 2 * sizeof(uint64_t)) / sizeof(uint64_t)] = {0};
     sp_sample_record *record = (sp_sample_record *)(void *)room;
     record->periods = periods;
-    record->count = 2;
+    record->count = record->leaf_count = 2;
     record->pcs[0] = leaf;
     record->pcs[1] = 0x1000;
     static const sp_window_thread thread = {.tid = 7, .name = "t"};
@@ -136,6 +136,47 @@ static void fold_full_window_drops_frames_and_keeps_every_weight_and_link(void *
     sp_window_deinit(&window);
 }
 
+/* A record of COUNT pcs from 0x1000 down, LEAF_COUNT of them in front of a gap. */
+static bool fold_stack(sp_window *window, uint16_t count, uint16_t leaf_count, sp_walk_end end,
+                       uint16_t by_frame_pointer)
+{
+    uint64_t room[sizeof(sp_sample_record) / sizeof(uint64_t) + 8] = {0};
+    sp_sample_record *record = (sp_sample_record *)(void *)room;
+    record->periods = 2;
+    record->count = count;
+    record->leaf_count = leaf_count;
+    record->end = (uint8_t)end;
+    record->by_frame_pointer = by_frame_pointer;
+    for (uint16_t i = 0; i < count; i++)
+        record->pcs[i] = 0x1000u - i;
+    static const sp_window_thread thread = {.tid = 1};
+    sp_fold_sample one = {.record = record, .thread = &thread, .result = SP_JOIN_NONE};
+    return sp_fold_add(window, &one, 100);
+}
+
+static void fold_marks_the_gap_of_a_deep_stack_and_counts_ends(void **state)
+{
+    (void)state;
+    sp_window window = {0};
+    assert_true(fold_stack(&window, 4, 4, SP_WALK_COMPLETE, 0));
+    assert_true(fold_stack(&window, 4, 3, SP_WALK_COMPLETE, 0));
+    assert_true(fold_stack(&window, 4, 3, SP_WALK_COMPLETE, 0));
+    assert_true(fold_stack(&window, 4, 3, SP_WALK_NO_TABLE, 2));
+    assert_true(fold_stack(&window, 3, 3, SP_WALK_TRUNCATED, 0));
+    assert_int_equal(window.stacks.count, 4);
+    const uint32_t *cut = sp_intern_key(&window.stacks, 1);
+    static const uint32_t expected[] = {0, 1, 2, SP_WINDOW_GAP, 3, SP_WALK_COMPLETE};
+    assert_int_equal(window.stacks.entries[1].length, sizeof expected);
+    assert_memory_equal(cut, expected, sizeof expected);
+    assert_int_equal(window.stacks_by_end[SP_WALK_COMPLETE], 2);
+    assert_int_equal(window.stacks_by_end[SP_WALK_TRUNCATED], 6);
+    assert_int_equal(window.stacks_by_end[SP_WALK_NO_TABLE], 2); /* the doubt weighs more */
+    assert_int_equal(window.stacks_by_frame_pointer, 2);
+    sp_window_clear(&window);
+    assert_int_equal(window.stacks_by_end[SP_WALK_TRUNCATED], 0);
+    sp_window_deinit(&window);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +185,7 @@ int main(void)
         cmocka_unit_test(join_unsampled_remote_and_absent_spans_link_to_none),
         cmocka_unit_test(fold_equal_samples_become_one_with_the_sum_of_weights),
         cmocka_unit_test(fold_full_window_drops_frames_and_keeps_every_weight_and_link),
+        cmocka_unit_test(fold_marks_the_gap_of_a_deep_stack_and_counts_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
