@@ -21,16 +21,17 @@ SP_SIGSAFE void sp_generation_leave(_Atomic(const sp_generation *) *hazard)
     sp_store_release(hazard, (const sp_generation *)0);
 }
 
-SP_SIGSAFE uint32_t sp_generation_look_up(const sp_generation *generation, uint64_t pc)
+SP_SIGSAFE uint32_t sp_generation_look_up(const sp_generation *generation, uint64_t behind)
 {
+    uint64_t pc = behind - 1;
     const sp_module *module = sp_generation_find(generation, pc);
     uint16_t number = SP_RULE_NONE;
     if (module && module->table)
         number = sp_unwind_table_find(module->table, pc - module->start);
     uint32_t packed = generation->rules->packed[number];
-    if (pc >> 48 == 0)
-        sp_store_relaxed(sp_rule_entry(generation, pc),
-                         pc >> SP_RULE_CACHE_BITS << SP_PACKED_BITS | packed);
+    if (behind >> 48 == 0)
+        sp_store_relaxed(sp_rule_entry(generation, behind),
+                         behind >> SP_RULE_CACHE_BITS << SP_PACKED_BITS | packed);
     return packed;
 }
 

@@ -16,14 +16,14 @@
 #include "module/module.h"
 #include "module/table_shelf.h"
 
-#define SP_RULE_CACHE_BITS    13
-#define SP_RULE_CACHE_ENTRIES (1u << SP_RULE_CACHE_BITS) /* 64 KiB */
+#define SP_RULE_CACHE_BITS    14
+#define SP_RULE_CACHE_ENTRIES (1u << SP_RULE_CACHE_BITS) /* 128 KiB */
 
-_Static_assert(48 - SP_RULE_CACHE_BITS + SP_PACKED_BITS == 64,
+_Static_assert(48 - SP_RULE_CACHE_BITS + SP_PACKED_BITS <= 64,
                "an entry is a tag and a packed rule");
 
 struct sp_modules {
-    _Atomic(const sp_generation *) current; /* never NULL after create */
+    _Atomic(const sp_generation *) current; /* NULL: not created, or destroyed */
     /* The rest belongs to the collector thread. */
     sp_rule_pool rules;
     sp_table_shelf shelf;
@@ -31,31 +31,34 @@ struct sp_modules {
     sp_generation *retired; /* newest first */
     uint64_t adds;          /* the loader's counters when newest was made */
     uint64_t subs;
+    sp_modules *next_spare;
     uint32_t next_number;
     uint32_t next_module_id;
 };
 
-/* Where in the cache the entry for PC is. Neighbours have different ones. */
+/* Where in the cache the entry for the address BEHIND is: its lowest bits, with the ones above folded in, for functions stand at round
+ * addresses. Where the upper bits are known the lowest follow from the place. */
 SP_SIGSAFE static inline _Atomic uint64_t *sp_rule_entry(const sp_generation *generation,
-                                                         uint64_t pc)
+                                                         uint64_t behind)
 {
-    return &generation->rule_cache[(pc ^ pc >> SP_RULE_CACHE_BITS) & (SP_RULE_CACHE_ENTRIES - 1)];
+    return &generation->rule_cache[(behind ^ behind >> 8) & (SP_RULE_CACHE_ENTRIES - 1)];
 }
 
-/* Look PC up in the modules' tables, and remember what is found. */
-SP_SIGSAFE uint32_t sp_generation_look_up(const sp_generation *generation, uint64_t pc);
+/* Look BEHIND - 1 up in the modules' tables, and remember what is found. */
+SP_SIGSAFE uint32_t sp_generation_look_up(const sp_generation *generation, uint64_t behind);
 
-/* The packed rule (packed_rule.h) at PC, the number of SP_RULE_NONE where nothing is known; never 0.
+/* The packed rule (packed_rule.h) of the instruction that ends at or holds the byte before BEHIND: for a return address that is the call,
+ * for a pc it is asked with pc + 1. The number of SP_RULE_NONE where nothing is known; never 0.
  *
- * An entry of the cache is one word, read and written as such, so that it is always whole, whoever else writes it: 35 bits tell the pc,
- * without its lowest 13, which follow from those and from the entry's place; the other 29 are the packed rule. */
-SP_SIGSAFE static inline uint32_t sp_generation_rule_at(const sp_generation *generation,
-                                                        uint64_t pc)
+ * An entry of the cache is one word, read and written as such, so that it is always whole, whoever else writes it: the address
+ * without its lowest 14 bits, of which there are 34, and the 29 bits of the packed rule. */
+SP_SIGSAFE static inline uint32_t sp_generation_rule(const sp_generation *generation,
+                                                     uint64_t behind)
 {
-    uint64_t known = sp_load_relaxed(sp_rule_entry(generation, pc));
-    if (SP_LIKELY(known >> SP_PACKED_BITS == pc >> SP_RULE_CACHE_BITS && known))
+    uint64_t known = sp_load_relaxed(sp_rule_entry(generation, behind));
+    if (SP_LIKELY(known >> SP_PACKED_BITS == behind >> SP_RULE_CACHE_BITS && known))
         return (uint32_t)known & ((1u << SP_PACKED_BITS) - 1);
-    return sp_generation_look_up(generation, pc);
+    return sp_generation_look_up(generation, behind);
 }
 
 #endif

@@ -8,7 +8,7 @@
  * | sp_modules_refresh, reclaim, hazard_number  |  yes  |    yes    |         |
  * | sp_module_acquire, release                  |  yes  |    yes    |         |
  * | sp_generation_enter, leave                  |  yes  |    yes    |   yes   |
- * | sp_generation_find, sp_generation_rule_at   |  yes  |    yes    |   yes   |
+ * | sp_generation_find, sp_generation_rule      |  yes  |    yes    |   yes   |
  */
 #ifndef SP_MODULE_MODULE_H
 #define SP_MODULE_MODULE_H

@@ -139,17 +139,33 @@ bool sp_modules_refresh(sp_modules *modules)
     return make_generation(modules);
 }
 
+/* A signal that comes late looks at `current` before it can know that all is over. So the struct is never given back, only used again;
+ * what becomes of that handler is settled by what it sees there, and by `armed` (sampler/handler_sig.c). Setup only. */
+static sp_modules *spare;
+
+static sp_modules *allocate_modules(void)
+{
+    sp_modules *modules = spare;
+    if (!modules)
+        return calloc(1, sizeof *modules);
+    spare = modules->next_spare;
+    memset((char *)modules + sizeof modules->current, 0, sizeof *modules - sizeof modules->current);
+    return modules;
+}
+
 /* No generation is left. */
 static void free_modules(sp_modules *modules)
 {
+    atomic_store(&modules->current, NULL);
     sp_table_shelf_deinit(&modules->shelf);
     sp_rule_pool_deinit(&modules->rules);
-    free(modules);
+    modules->next_spare = spare;
+    spare = modules;
 }
 
 sp_modules *sp_modules_create(void)
 {
-    sp_modules *modules = calloc(1, sizeof *modules);
+    sp_modules *modules = allocate_modules();
     if (!modules)
         return NULL;
     modules->shelf.pool = &modules->rules;

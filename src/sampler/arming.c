@@ -116,7 +116,7 @@ void sp_disarm_locked(sp_thread *thread)
     if (!was_armed)
         return;
     sp_store_release(&thread->armed, 0);
-    sp_fence_full(); /* pairs with the one in sp_tick: the tick sees armed == 0, or we see in_tick */
+    sp_fence_full(); /* pairs with the one in sp_tick: the tick sees armed == 0, or we see its hazard */
     close_ticker(thread);
     sp_run.armed_threads--;
 }
@@ -139,7 +139,7 @@ static bool wait_for_ticks(void)
     for (int round = 0; round < 1000; round++) {
         bool busy = false;
         for (uint32_t slot = 0; slot < sp_thread_slots(); slot++)
-            busy |= sp_load_acquire(&sp_thread_by_slot(slot)->in_tick) != 0;
+            busy |= sp_load_acquire(&sp_thread_by_slot(slot)->hazard) != NULL;
         if (!busy)
             return true;
         usleep(1000);

@@ -152,14 +152,12 @@ SP_SIGSAFE static void take_tick(sp_thread *thread, uint32_t periods,
 
 SP_SIGSAFE void sp_tick(sp_thread *thread, uint32_t periods, const void *ucontext)
 {
-    sp_store_relaxed(&thread->in_tick, 1);
-    /* The full fence inside orders in_tick before the look at armed; pairs with the one in disarm. */
+    /* The hazard also says that a tick is under way. Its store and the look at armed are sequentially consistent; they pair with the
+     * store of armed and the look at the hazard in arming.c, with a fence between: one of the two sees the other's. */
     const sp_generation *generation = sp_generation_enter(sp_handler.modules, &thread->hazard);
-    sp_fence_full();
-    if (sp_load_acquire(&thread->armed) && sp_ring_exists(&thread->ring))
+    if (atomic_load(&thread->armed) && sp_ring_exists(&thread->ring))
         take_tick(thread, periods, generation, ucontext);
     sp_generation_leave(&thread->hazard);
-    sp_store_release(&thread->in_tick, 0);
 }
 
 /* A signal that no ticker of ours sent: the host's handler gets it, as if ours were not there. Default and ignore mean nothing here:

@@ -84,7 +84,7 @@ SP_SIGSAFE static void find_rule(const walker *w, sp_unwind_rule *rule)
     const sp_generation *generation = w->walk->generation;
     uint32_t packed = sp_packed_of_number(SP_RULE_NONE);
     if (generation)
-        packed = sp_generation_rule_at(generation, w->frame.pc - !w->pc_is_exact);
+        packed = sp_generation_rule(generation, w->frame.pc + w->pc_is_exact);
     if (packed & SP_PACKED_FLAG)
         sp_packed_expand(packed, rule);
     else if (packed == sp_packed_of_number(SP_RULE_NONE))
@@ -290,7 +290,7 @@ SP_SIGSAFE static void run_packed_rules(walker *w)
     const sp_generation *generation = w->walk->generation;
     uint64_t *const pcs = w->walk->pcs;
     const uint64_t high = w->walk->bounds.high, floor = stack_floor(w);
-    uint64_t pc = w->frame.pc - !w->pc_is_exact;
+    uint64_t behind = w->frame.pc + w->pc_is_exact;
     uint64_t sp = w->frame.sp, fp = w->frame.fp, base = w->frame.base;
     uint32_t next = w->next, last = w->walk->max_depth, start = next;
     if (w->steps + (last - next) > w->steps_max)
@@ -299,12 +299,14 @@ SP_SIGSAFE static void run_packed_rules(walker *w)
         sp >= high)
         return;
     while (next < last) {
-        uint32_t rule = sp_generation_rule_at(generation, pc);
-        uint64_t cfa = (rule & SP_PACKED_BY_FP ? fp : sp) + sp_packed_cfa_offset(rule);
+        uint32_t rule = sp_generation_rule(generation, behind);
+        uint64_t from = rule & SP_PACKED_BY_FP ? fp : sp, offset = sp_packed_cfa_offset(rule);
+        uint64_t cfa = from + offset;
         if (!(rule & SP_PACKED_FLAG) || cfa - sp - 1 >= high - sp - 1 ||
             cfa - SP_PACKED_DEPTH_MAX < floor || cfa % 8)
             break;
-        uint64_t ra = stack_word(cfa - sp_packed_depth(rule, SP_PACKED_RA));
+        /* not from the CFA: what is waited for is the rule, and this is one sum less behind it */
+        uint64_t ra = stack_word(from + (offset - sp_packed_depth(rule, SP_PACKED_RA)));
         uint64_t fp_depth = sp_packed_depth(rule, SP_PACKED_FP);
         uint64_t base_depth = sp_packed_depth(rule, SP_PACKED_BASE);
         uint64_t saved_fp = stack_word(cfa - fp_depth), saved_base = stack_word(cfa - base_depth);
@@ -313,15 +315,15 @@ SP_SIGSAFE static void run_packed_rules(walker *w)
         fp = fp_depth ? saved_fp : fp;
         base = base_depth ? saved_base : base;
         sp = cfa;
-        pc = ra - 1;
-        pcs[next++] = pc;
+        behind = ra;
+        pcs[next++] = ra - 1;
     }
     if (next == start)
         return;
     w->steps += next - start;
     w->next = next;
     w->frame = (sp_registers){
-        .pc = pc + 1, .sp = sp, .fp = fp, .base = base, .has_fp = true, .has_base = true};
+        .pc = behind, .sp = sp, .fp = fp, .base = base, .has_fp = true, .has_base = true};
     w->pc_is_exact = w->in_chain = false;
 }
 

@@ -418,7 +418,6 @@ static void fork_child(void)
     for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
         sp_thread *thread = &sp_thread_states[slot];
         sp_store_relaxed(&thread->armed, 0);
-        sp_store_relaxed(&thread->in_tick, 0);
         sp_store_relaxed(&thread->hazard, NULL);
         sp_store_relaxed(&thread->ring.tail, sp_load_relaxed(&thread->ring.head));
         if (thread == sp_self) {

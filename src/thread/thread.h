@@ -94,10 +94,10 @@ struct sp_thread {
     _Atomic(sp_scope_entry *) chunks[SP_SCOPE_CHUNKS]; /* chunk 0 is first_scopes */
 
     /* The handler's. */
-    _Alignas(SP_CACHE_LINE) _Atomic uint32_t in_tick; /* 1 while a tick runs */
-    _Atomic uint32_t armed;                           /* 0: ticks do nothing */
+    _Alignas(SP_CACHE_LINE) _Atomic uint32_t armed; /* 0: ticks do nothing */
     uint64_t last_recorded; /* switch number of the last interval in the ring; 1: none */
-    _Atomic(const struct sp_generation *) hazard; /* the generation that a tick is using */
+    _Atomic(const struct sp_generation *)
+        hazard; /* the generation that a tick is using; NULL: no tick runs */
     _Atomic uint64_t stack_low,
         stack_high;                    /* memory that may be read unguarded; equal: none known */
     _Atomic uint64_t seen_sp, seen_tp; /* of a tick on a thread whose stack is not known yet */

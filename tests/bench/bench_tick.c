@@ -1,167 +1,206 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a tick costs the interrupted thread: a real signal whose handler takes a tick, beside one whose handler does nothing, in turn, in
- * one run. The stack has 26 frames of code compiled without frame pointers. Prints also the bytes that a sample takes in the ring, and
- * the memory that the SDK holds with 100 threads. */
-#include <pthread.h>
+/* What a tick costs the interrupted thread: a signal that our handler takes, beside the same signal whose handler does nothing.
+ *
+ * The thread sends it to itself (rt_tgsigqueueinfo), with what a timer's signal carries, so that sp_handle_tick does all that it does for
+ * one: finds the thread's state, takes the generation, reads the context, which has changed since the last tick, walks, and writes
+ * interval and sample. Time is from before the system call until after it. The signal comes in code without frame pointers, FRAMES deep, on
+ * STACKS different stacks in turn; the rings are emptied outside of the measured time. The two handlers take turns: a round is all stacks
+ * with one and all stacks with the other. The ratio is that of a round's medians.
+ *
+ * A timer's or an event's signal costs the thread more than one that it sends itself (the interrupt, the kernel's list of timers): then
+ * the handler's share, and the ratio, are smaller.
+ *
+ *   bench_tick [ROUNDS [STACKS [FRAMES]]] */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <spanprof/spanprof.h>
-#include "core/clock.h"
+#include "bench/deep.h"
+#include "bench/figures.h"
 #include "sampler/sampler.h"
-#include "sdk/synthetic.h"
+#include "sampler/walk_sig.h"
 
-enum { ROUNDS = 40, SIGNALS = 400, FRAMES = 26, THREADS = 100 };
+enum { ROUNDS_MAX = 1000, STACKS_MAX = 10000, SIGNAL = SIGUSR2 };
 
+typedef void handler(int, siginfo_t *, void *);
+
+/* The figures of the handler in turn. */
+typedef struct tally {
+    double counts[STACKS_MAX];
+    uint64_t bytes, ticks_with_interval;
+    uint32_t frames; /* of the last tick */
+    bool has_doubt;
+} tally;
+
+static int rounds = 40;
+static uint32_t stacks = 200, frames = 26;
+static uint32_t depth; /* functions to call for FRAMES frames, the program's beginning included */
 static sp_thread *self;
-static uint64_t ring_bytes, frames;
+static siginfo_t info;
+static long process;
+static uint64_t signal_start, signal_end;
 
-static void handle_nothing(int signal, siginfo_t *info, void *ucontext)
+static void handle_nothing(int signal, siginfo_t *unused, void *ucontext)
 {
     (void)signal;
-    (void)info;
+    (void)unused;
     (void)ucontext;
 }
 
-static void handle_tick(int signal, siginfo_t *info, void *ucontext)
+static void install(handler *action_of_signal)
 {
-    (void)signal;
-    (void)info;
-    sp_tick(self, 1, ucontext);
+    struct sigaction action = {.sa_sigaction = action_of_signal,
+                               .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    sigfillset(&action.sa_mask);
+    sigaction(SIGNAL, &action, NULL);
 }
 
-static uint64_t measure(void (*handler)(int, siginfo_t *, void *))
+/* Not through libc, whose raise blocks all signals and allows them again: two more system calls. */
+static inline long send_signal(void)
 {
-    struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_RESTART};
-    sigaction(SIGUSR2, &action, NULL);
-    spanprof_context context = {.trace_flags = 1};
-    memset(context.trace_id, 1, 24);
-    uint64_t total = 0;
-    for (int i = 0; i < SIGNALS; i++) {
-        spanprof_scope scope =
-            spanprof_context_attach(&context); /* each tick finds a new interval */
-        uint64_t start = sp_clock_monotonic_ns();
-        raise(SIGUSR2);
-        total += sp_clock_monotonic_ns() - start;
-        spanprof_scope_detach(&scope);
-        ring_bytes = sp_load_relaxed(&self->ring.head) - sp_load_relaxed(&self->ring.tail);
-        if (handler == handle_tick) {
-            const sp_record *interval =
-                sp_ring_peek(&self->ring, sp_load_relaxed(&self->ring.head));
-            const sp_sample_record *sample =
-                (const void *)((const char *)interval + interval->size);
-            if (interval->kind == SP_RECORD_INTERVAL)
-                frames = sample->count;
-        }
-        sp_store_relaxed(&self->ring.tail, sp_load_relaxed(&self->ring.head));
-    }
-    return total / SIGNALS;
+    long result = SYS_rt_tgsigqueueinfo;
+    register siginfo_t *carried __asm__("r10") = &info;
+    __asm__ volatile("syscall"
+                     : "+a"(result)
+                     : "D"(process), "S"((long)self->tid), "d"((long)SIGNAL), "r"(carried)
+                     : "rcx", "r11", "memory");
+    return result;
 }
 
-static int compare(const void *a, const void *b)
-{
-    return *(const double *)a < *(const double *)b ? -1 : 1;
-}
-
-static void compare_handlers(void)
-{
-    double empty[ROUNDS], tick[ROUNDS], ratio[ROUNDS];
-    for (int round = 0; round < ROUNDS; round++) {
-        empty[round] = (double)measure(handle_nothing);
-        tick[round] = (double)measure(handle_tick);
-        ratio[round] = tick[round] / empty[round];
-    }
-    qsort(empty, ROUNDS, sizeof empty[0], compare);
-    qsort(tick, ROUNDS, sizeof tick[0], compare);
-    qsort(ratio, ROUNDS, sizeof ratio[0], compare);
-    printf("empty handler %.0f ns, handler with a tick of %llu frames %.0f ns: ratio %.2f (medians "
-           "of %d rounds)\n",
-           empty[ROUNDS / 2], (unsigned long long)frames, tick[ROUNDS / 2], ratio[ROUNDS / 2],
-           ROUNDS);
-    printf("interval and sample in the ring: %llu bytes\n", (unsigned long long)ring_bytes);
-}
-
-__attribute__((noinline, optimize("omit-frame-pointer", "no-optimize-sibling-calls"))) static void
-descend(int depth)
-{
-    if (depth > 0)
-        descend(depth - 1);
-    else
-        compare_handlers();
-    __asm__ volatile("" ::: "memory");
-}
-
-static uint64_t resident_kib(const char *what)
-{
-    uint64_t value = 0;
-    char line[256], format[64];
-    snprintf(format, sizeof format, "%s: %%lu", what);
-    FILE *file = fopen("/proc/self/status", "r");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, format, &value) == 1)
-            break;
-    if (file)
-        fclose(file);
-    return value;
-}
-
-static pthread_barrier_t ready, done;
-
-static void *wait_inside_a_scope(void *unused)
+static void be_interrupted(void *unused)
 {
     (void)unused;
+    signal_start = figures_count();
+    long result = send_signal();
+    signal_end = figures_count();
+    if (result != 0) {
+        fprintf(stderr, "sending the signal: error %ld\n", -result);
+        exit(1);
+    }
+}
+
+/* What the last tick wrote; its room is given back. */
+static const sp_sample_record *take_records(tally *out)
+{
+    sp_ring *ring = &self->ring;
+    const sp_sample_record *sample = NULL;
+    uint64_t head = sp_load_relaxed(&ring->head);
+    const sp_record *record;
+    out->bytes = 0;
+    while ((record = sp_ring_peek(ring, head))) {
+        if (record->kind == SP_RECORD_SAMPLE)
+            sample = (const void *)record;
+        if (record->kind != SP_RECORD_SKIP)
+            out->bytes += record->size;
+        out->ticks_with_interval += record->kind == SP_RECORD_INTERVAL;
+        sp_ring_pop(ring, record);
+    }
+    return sample;
+}
+
+static void tick_on(uint32_t stack, tally *out)
+{
     spanprof_context context = {.trace_flags = 1};
-    memset(context.trace_id, 1, 24);
-    pthread_barrier_wait(&ready);
+    memset(context.trace_id, (int)(stack % 255) + 1, 24);
     spanprof_scope scope = spanprof_context_attach(&context);
-    pthread_barrier_wait(&ready);
-    pthread_barrier_wait(&done);
+    deep_call(DEEP_WITHOUT_FRAME_POINTERS, stack, depth, be_interrupted, NULL);
     spanprof_scope_detach(&scope);
-    return NULL;
+    out->counts[stack] = (double)(signal_end - signal_start);
 }
 
-static void measure_memory(const spanprof_options *options)
+__attribute__((noinline)) static double measure(handler *action_of_signal, tally *out)
 {
-    pthread_t threads[THREADS];
-    pthread_barrier_init(&ready, NULL, THREADS + 1);
-    pthread_barrier_init(&done, NULL, THREADS + 1);
-    for (int i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, wait_inside_a_scope, NULL);
-    uint64_t all = resident_kib("VmRSS"), anonymous = resident_kib("RssAnon");
-    spanprof_start(options, NULL);
-    pthread_barrier_wait(&ready);
-    pthread_barrier_wait(&ready);
-    uint64_t burn_until = sp_clock_monotonic_ns() + 2 * SP_NS_PER_S;
-    while (sp_clock_monotonic_ns() < burn_until)
-        ;
-    spanprof_flush(UINT64_MAX);
-    printf("resident memory of the SDK with %d threads after a window: %.1f MiB, %.1f MiB of it "
-           "its own (not pages of files)\n",
-           THREADS, (double)(resident_kib("VmRSS") - all) / 1024,
-           (double)(resident_kib("RssAnon") - anonymous) / 1024);
-    pthread_barrier_wait(&done);
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
-    spanprof_stop(UINT64_MAX);
+    install(action_of_signal);
+    out->ticks_with_interval = 0;
+    out->has_doubt = false;
+    for (uint32_t stack = 0; stack < stacks; stack++) {
+        tick_on(stack, out);
+        const sp_sample_record *sample = take_records(out);
+        if (action_of_signal == sp_handle_tick) {
+            out->frames = sample ? sample->count : 0;
+            out->has_doubt |= out->frames != frames || sample->end != SP_WALK_COMPLETE;
+        }
+    }
+    return figures_quantile(out->counts, stacks, 0.5);
 }
 
-int main(void)
+/* Of FRAMES frames some are those of this program and of libc. */
+static uint32_t depth_for(uint32_t frames_with_one)
 {
-    spanprof_options options = SPANPROF_OPTIONS_INIT;
-    options.exporter = "file";
-    options.file = "/tmp/spanprof-bench";
-    measure_memory(&options);
-    sp_sdk_use_synthetic_ticks();
-    options.window_ms = 10000;
-    spanprof_start(&options, NULL);
-    spanprof_scope scope = spanprof_context_attach(NULL);
-    self = sp_thread_by_slot(scope.thread - 1);
-    descend(FRAMES - 8);
-    spanprof_stop(UINT64_MAX);
-    remove("/tmp/spanprof-bench.traces.jsonl");
-    remove("/tmp/spanprof-bench.profiles.jsonl");
+    uint32_t others = frames_with_one - 1;
+    if (frames_with_one == 0 || frames <= others || frames - others > DEEP_FRAMES_MAX) {
+        fprintf(stderr, "bench_tick: no stacks of %u frames\n", frames);
+        exit(2);
+    }
+    return frames - others;
+}
+
+static void print_quantiles(const char *what, double *values, double unit)
+{
+    printf("%-28s %8.2f   (quartiles %.2f, %.2f)\n", what,
+           figures_quantile(values, (size_t)rounds, 0.5) / unit,
+           figures_quantile(values, (size_t)rounds, 0.25) / unit,
+           figures_quantile(values, (size_t)rounds, 0.75) / unit);
+}
+
+static void compare_handlers(double counts_per_ns)
+{
+    static double empty[ROUNDS_MAX], tick[ROUNDS_MAX], ratio[ROUNDS_MAX], more[ROUNDS_MAX];
+    static tally figures;
+    depth = 1;
+    measure(sp_handle_tick, &figures);
+    depth = depth_for(figures.frames);
+    measure(sp_handle_tick, &figures); /* warm-up */
+    bool has_doubt = figures.has_doubt;
+    for (int round = 0; round < rounds; round++) {
+        empty[round] = measure(handle_nothing, &figures);
+        tick[round] = measure(sp_handle_tick, &figures);
+        has_doubt |= figures.has_doubt || figures.ticks_with_interval != stacks;
+        ratio[round] = tick[round] / empty[round];
+        more[round] = tick[round] - empty[round];
+    }
+    printf("%d rounds of %u stacks of %u frames, %u of them in 4 shared objects without frame "
+           "pointers; %u different return addresses\n",
+           rounds, stacks, frames, depth, deep_places(stacks, depth));
+    print_quantiles("signal, empty handler, ns", empty, counts_per_ns);
+    print_quantiles("signal, tick, ns", tick, counts_per_ns);
+    print_quantiles("what the tick adds, ns", more, counts_per_ns);
+    print_quantiles("ratio", ratio, 1);
+    printf("bytes in the ring for a tick: %llu (interval and sample)\n",
+           (unsigned long long)figures.bytes);
+    if (has_doubt) {
+        printf("WRONG: not every tick found %u frames and a new context\n", frames);
+        exit(1);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    rounds = argc > 1 ? atoi(argv[1]) : rounds;
+    stacks = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : stacks;
+    frames = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : frames;
+    if (rounds < 1 || rounds > ROUNDS_MAX || stacks < 1 || stacks > STACKS_MAX) {
+        fprintf(stderr, "usage: bench_tick [ROUNDS [STACKS [FRAMES]]]\n");
+        return 2;
+    }
+    sp_modules *modules = sp_modules_create();
+    self = sp_thread_self_create();
+    if (!modules || !self)
+        return 1;
+    /* Synthetic: nothing else makes this thread tick, and no collector drains its ring. */
+    sp_sampler_config config = {
+        .cpu_hz = 99, .max_depth = 256, .signal = SIGNAL, .synthetic = true, .modules = modules};
+    sp_sampler_start(&config, NULL);
+    process = getpid();
+    info.si_signo = SIGNAL;
+    info.si_code = SI_TIMER;
+    info.si_value.sival_ptr = self;
+    compare_handlers(figures_counts_per_ns());
+    sp_sampler_stop();
+    sp_modules_destroy(modules);
     return 0;
 }
