@@ -112,6 +112,13 @@ uint32_t sp_intern_find(const sp_intern *table, const void *key, size_t length)
     return *slot ? *slot - 1 : SP_INTERN_FAILED;
 }
 
+size_t sp_intern_bytes(const sp_intern *table)
+{
+    const sp_arena *memory = table->memory;
+    return (memory ? memory->used_bytes : 0) + table->entry_capacity * sizeof *table->entries +
+           table->slot_count * sizeof *table->slots;
+}
+
 void sp_intern_clear(sp_intern *table)
 {
     table->count = 0;

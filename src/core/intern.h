@@ -38,6 +38,8 @@ static inline const void *sp_intern_key(const sp_intern *table, uint32_t number)
 {
     return table->entries[number].key;
 }
+/* What the keys and the table take of memory. */
+size_t sp_intern_bytes(const sp_intern *table);
 /* Forget all keys, keep some memory. */
 void sp_intern_clear(sp_intern *table);
 void sp_intern_deinit(sp_intern *table);

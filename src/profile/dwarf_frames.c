@@ -2,14 +2,15 @@
 #include "profile/dwarf_frames.h"
 
 #include <dwarf.h>
+#include <gelf.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/log.h"
 
-/* Trees deeper than this are damaged or made to hurt. */
-enum { TREE_DEPTH = 100 };
+/* Trees deeper than this are damaged or made to hurt. A line is what libdw 0.188 takes for one, measured. */
+enum { TREE_DEPTH = 100, BYTES_OF_LINE = 48, ROOM_BEHIND = 16 };
 
 /* [start, end) belongs to what `owner` says: a unit's number, or a function's. */
 typedef struct address_range {
@@ -39,6 +40,7 @@ struct sp_dwarf_index {
     unit *units;
     size_t unit_count, unit_capacity;
     range_list ranges; /* of units */
+    size_t read_bytes; /* for what was read of them */
 };
 
 /* Room for one more element; false when memory is short. */
@@ -166,9 +168,32 @@ static void read_units(sp_dwarf_index *index, void *argument)
             add_unit(index, &die, &split);
 }
 
+/* libdw looks a byte or two behind a section that breaks off in the middle of an entry. Section headers or other sections follow there,
+ * unless the file was made to hurt: then that may be behind its mapping. */
+static bool has_room_behind(Elf *elf)
+{
+    size_t bytes, names;
+    const char *file = elf_rawfile(elf, &bytes);
+    if (!file || elf_getshdrstrndx(elf, &names) != 0)
+        return false;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+        GElf_Shdr header;
+        const char *name =
+            gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+        Elf_Data *data = name && strstr(name, "debug_") ? elf_getdata(section, NULL) : NULL;
+        const char *begin =
+            data ? data->d_buf : NULL; /* outside of the file when it was inflated */
+        if (begin && begin >= file && begin < file + bytes &&
+            (size_t)(file + bytes - begin) - data->d_size < ROOM_BEHIND)
+            return false;
+    }
+    return true;
+}
+
 sp_dwarf_index *sp_dwarf_index_create(Dwarf *dwarf)
 {
-    sp_dwarf_index *index = dwarf ? calloc(1, sizeof *index) : NULL;
+    bool readable = dwarf && has_room_behind(dwarf_getelf(dwarf));
+    sp_dwarf_index *index = readable ? calloc(1, sizeof *index) : NULL;
     if (!index)
         return NULL;
     dwarf_new_oom_handler(dwarf, leave_libdw);
@@ -193,6 +218,13 @@ void sp_dwarf_index_destroy(sp_dwarf_index *index)
     free(index);
 }
 
+size_t sp_dwarf_index_bytes(const sp_dwarf_index *index)
+{
+    return index ? index->unit_capacity * sizeof *index->units +
+                       index->ranges.capacity * sizeof *index->ranges.items + index->read_bytes
+                 : 0;
+}
+
 static void add_function(unit *u, const Dwarf_Die *die)
 {
     void *functions = u->functions;
@@ -207,25 +239,40 @@ static void add_function(unit *u, const Dwarf_Die *die)
     u->function_count++;
 }
 
-/* Whether functions may stand below: namespaces, types with methods, and, for nested functions, blocks and functions. */
-static bool may_hold_functions(int tag)
+/* In C types have no methods, and most of a unit's tree is types: then they are stepped over. */
+static bool is_c(Dwarf_Die *die)
 {
-    switch (tag) {
-    case DW_TAG_namespace:
-    case DW_TAG_module:
-    case DW_TAG_structure_type:
-    case DW_TAG_class_type:
-    case DW_TAG_union_type:
-    case DW_TAG_enumeration_type:
-    case DW_TAG_subprogram:
-    case DW_TAG_lexical_block:
+    switch (dwarf_srclang(die)) {
+    case DW_LANG_C89:
+    case DW_LANG_C:
+    case DW_LANG_C99:
+    case DW_LANG_C11:
         return true;
     default:
         return false;
     }
 }
 
-static void read_functions(unit *u, Dwarf_Die *parent, int depth)
+/* Whether functions may stand below: namespaces, types with methods, and, for nested functions, blocks and functions. */
+static bool may_hold_functions(int tag, bool in_types)
+{
+    switch (tag) {
+    case DW_TAG_namespace:
+    case DW_TAG_module:
+    case DW_TAG_subprogram:
+    case DW_TAG_lexical_block:
+        return true;
+    case DW_TAG_structure_type:
+    case DW_TAG_class_type:
+    case DW_TAG_union_type:
+    case DW_TAG_enumeration_type:
+        return in_types;
+    default:
+        return false;
+    }
+}
+
+static void read_functions(unit *u, Dwarf_Die *parent, bool in_types, int depth)
 {
     Dwarf_Die child;
     if (depth > TREE_DEPTH || dwarf_child(parent, &child) != 0)
@@ -237,18 +284,27 @@ static void read_functions(unit *u, Dwarf_Die *parent, int depth)
         if (has_code)
             add_function(u, &child);
         /* an abstract or declared function has no nested ones with code */
-        if (may_hold_functions(tag) && (tag != DW_TAG_subprogram || has_code))
-            read_functions(u, &child, depth + 1);
+        if (may_hold_functions(tag, in_types) && (tag != DW_TAG_subprogram || has_code))
+            read_functions(u, &child, in_types, depth + 1);
     } while (dwarf_siblingof(&child, &child) == 0);
+}
+
+/* libdw decodes all lines of a unit when it is first asked for one, and keeps them. */
+static void read_unit(sp_dwarf_index *index, unit *u)
+{
+    Dwarf_Lines *lines;
+    size_t line_count = 0;
+    u->read = true;
+    read_functions(u, &u->body, !is_c(&u->body), 0);
+    sort_ranges(&u->ranges);
+    if (dwarf_getsrclines(&u->skeleton, &lines, &line_count) != 0)
+        line_count = 0;
+    index->read_bytes += line_count * BYTES_OF_LINE + u->ranges.capacity * sizeof *u->ranges.items +
+                         u->function_capacity * sizeof *u->functions;
 }
 
 static Dwarf_Die *find_function(unit *u, uint64_t address)
 {
-    if (!u->read) {
-        u->read = true;
-        read_functions(u, &u->body, 0);
-        sort_ranges(&u->ranges);
-    }
     const address_range *range = find_range(&u->ranges, address);
     return range ? &u->functions[range->owner] : NULL;
 }
@@ -355,6 +411,8 @@ static void answer(sp_dwarf_index *index, void *argument)
     if (!range)
         return;
     unit *u = &index->units[range->owner];
+    if (!u->read)
+        read_unit(index, u);
     Dwarf_Die chain[SP_DWARF_DEPTH];
     Dwarf_Die *function = find_function(u, q->address);
     uint32_t count = function ? find_chain(function, q->address, chain) : 1;

@@ -29,6 +29,9 @@ typedef struct sp_dwarf_index sp_dwarf_index;
 sp_dwarf_index *sp_dwarf_index_create(Dwarf *dwarf);
 void sp_dwarf_index_destroy(sp_dwarf_index *index);
 
+/* About what INDEX (may be NULL) and DWARF have taken of memory for the units that were asked for: libdw keeps their lines. */
+size_t sp_dwarf_index_bytes(const sp_dwarf_index *index);
+
 /* The frames at ADDRESS, innermost inlined function first, the physical function last; how many. One without names means that
  * only the line is known (assembler). 0: nothing is known. */
 uint32_t sp_dwarf_frames(sp_dwarf_index *index, uint64_t address,

@@ -40,6 +40,7 @@ typedef struct open_file {
     Elf *elf;
     int error;           /* errno of open */
     const char *problem; /* libelf's, when it was opened but is no ELF file */
+    sp_file_mark mark;
 } open_file;
 
 static void close_file(open_file *file)
@@ -47,6 +48,7 @@ static void close_file(open_file *file)
     elf_end(file->elf);
     if (file->fd >= 0)
         close(file->fd);
+    sp_file_mark_deinit(&file->mark);
     *file = (open_file){.fd = -1};
 }
 
@@ -83,6 +85,7 @@ static open_file open_elf(const char *path)
         file.error = errno;
         return file;
     }
+    sp_file_mark_init(&file.mark, path, file.fd);
     file.elf = elf_begin(file.fd, ELF_C_READ_MMAP, NULL);
     const char *problem = problem_of(&file);
     if (problem)
@@ -315,6 +318,8 @@ void sp_elf_object_open(sp_elf_object *object, const sp_module *module)
         object->dwarf = open_dwarf(debug.elf, module->path);
     object->loaded = keep_elf(&loaded);
     object->debug = keep_elf(&debug);
+    object->loaded_mark = loaded.mark;
+    object->debug_mark = debug.mark;
 }
 
 void sp_elf_object_close(sp_elf_object *object)
@@ -322,5 +327,13 @@ void sp_elf_object_close(sp_elf_object *object)
     dwarf_end(object->dwarf);
     elf_end(object->debug);
     elf_end(object->loaded);
+    sp_file_mark_deinit(&object->loaded_mark);
+    sp_file_mark_deinit(&object->debug_mark);
     *object = (sp_elf_object){0};
+}
+
+bool sp_elf_object_is_written(const sp_elf_object *object)
+{
+    return sp_file_mark_is_written(&object->loaded_mark) ||
+           sp_file_mark_is_written(&object->debug_mark);
 }

@@ -9,6 +9,7 @@
 #include <gelf.h>
 
 #include "module/module.h"
+#include "profile/file_mark.h"
 
 /* loaded: the file (or, for the vdso, the memory) that the process runs; NULL when it is gone, replaced by another one, or
  * damaged. debug: its separate debug file, NULL when there is none or none is needed. dwarf: of either; NULL when neither has any.
@@ -17,11 +18,14 @@ typedef struct sp_elf_object {
     Elf *loaded;
     Elf *debug;
     Dwarf *dwarf;
+    sp_file_mark loaded_mark, debug_mark; /* the files, which are mapped */
 } sp_elf_object;
 
 /* Find and open what MODULE's names come from. What is missing is NULL; what is wrong is said in one warning. */
 void sp_elf_object_open(sp_elf_object *object, const sp_module *module);
 void sp_elf_object_close(sp_elf_object *object);
+/* One of the files was written over: nothing of OBJECT may be looked at any more, but it can be closed. */
+bool sp_elf_object_is_written(const sp_elf_object *object);
 
 /* Look for separate debug files below DIRECTORY instead of /usr/lib/debug. For tests; DIRECTORY is borrowed for ever. */
 void sp_elf_object_set_debug_directory(const char *directory);

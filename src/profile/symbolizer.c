@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was asked is remembered twice: the frames of an address stay for good, and a module's files stay open for a while, for libdw's
- * view of a debug file takes tens of MiB: until the round ends where opening them again each round would take little time, else until
- * no new address was asked for in six rounds. Modules are told apart by path and build id, so that a library which is unloaded and loaded again (a new
- * sp_module) finds its names. docs/design/symbols.md. */
+/* What was asked is remembered twice: the frames of an address within a bound (name_cache.h), and a module's files stay open for a
+ * while, for libdw's view of a debug file takes tens of MiB: until the round ends where opening them again each round would take little
+ * time, else until no new address was asked for in six rounds. Modules are told apart by build id, or by path where they have none, so
+ * that a library which is unloaded and loaded again (a new sp_module), or lies at two paths, finds its names. docs/design/symbols.md. */
 #include "profile/symbolizer.h"
 
 #include <malloc.h>
@@ -10,53 +10,51 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/arena.h"
+#include "core/buffer.h"
 #include "core/clock.h"
 #include "core/intern.h"
+#include "core/log.h"
 #include "profile/demangle.h"
 #include "profile/dwarf_frames.h"
 #include "profile/elf_object.h"
 #include "profile/elf_symbols.h"
 #include "profile/heap_trim.h"
+#include "profile/name_cache.h"
 
 enum {
     LONGEST_NAME = 16 * 1024,
     REST_ROUNDS = 6,
     REOPEN_SHARE = 50, /* a file may be opened anew for 1/50 of the time, in CPU time of a core, */
     TRIM_SHARE = 1000, /* and memory be given back to the system for 1/1000 */
+    MODULES_MIN = 256, /* up to so many are remembered, asked for or not */
+    LARGEST_INDEX = 128 * 1024 * 1024, /* bytes of one module's debug information, read */
 };
 
-/* What is known of one module; all but base only while it is open. */
+/* What is known of one module; object, symbols and dwarf only while it is open. */
 typedef struct module_names {
+    uint64_t id; /* > 0, never given twice */
     bool is_open;
-    uint32_t idle;    /* rounds since it was last needed */
-    uint64_t cost_ns; /* CPU time that opening took */
+    bool is_marked, has_nothing; /* `marked` is set; no file was found when it was last opened */
+    uint32_t idle;               /* rounds since a new address was last asked for */
+    uint32_t unasked;            /* rounds since any was */
+    uint64_t cost_ns;            /* CPU time that opening took */
+    sp_file_mark marked;         /* the file, as first opened */
     sp_elf_object object;
     sp_elf_symbols symbols;
     sp_dwarf_index *dwarf; /* NULL: none */
     const char *base;      /* last part of the path */
+    char path[];
 } module_names;
 
-/* Key of `addresses`. No padding: compared bytewise. */
-typedef struct address_key {
-    uint64_t address;
-    uint64_t module; /* number of the module + 1; 0: in none */
-} address_key;
-
-typedef struct frame_list {
-    const sp_frame *frames;
-    uint32_t count;
-} frame_list;
-
 struct sp_symbolizer {
-    sp_arena memory;      /* module_names and frames */
-    sp_intern strings;    /* every string that is handed out */
-    sp_intern modules;    /* path, NUL, build id; number n has names[n] */
+    sp_name_cache cache;
+    size_t names_limit;   /* of the cache, in bytes */
+    size_t index_limit;   /* of one module's `dwarf`, in bytes */
+    sp_intern modules;    /* keys as in look_up; number n has names[n] */
     module_names **names; /* module_capacity */
     uint32_t module_capacity;
-    sp_intern addresses; /* address_key; number n has lists[n] */
-    frame_list *lists;   /* address_capacity */
-    uint32_t address_capacity;
+    uint32_t module_limit; /* above so many those that nobody asks for are forgotten */
+    uint64_t last_id;
     sp_buffer key, text; /* scratch */
     uint64_t rested_ns;  /* monotonic: when the last round ended */
     bool trim_is_due;    /* something was closed since the last trim */
@@ -71,6 +69,8 @@ sp_symbolizer *sp_symbolizer_create(void)
     symbolizer->key = (sp_buffer)SP_BUFFER_INIT(LONGEST_NAME);
     symbolizer->text = (sp_buffer)SP_BUFFER_INIT(LONGEST_NAME);
     symbolizer->rested_ns = sp_clock_monotonic_ns();
+    sp_symbolizer_set_limits(symbolizer, SP_NAME_CACHE_BYTES, LARGEST_INDEX);
+    symbolizer->module_limit = MODULES_MIN;
     return symbolizer;
 }
 
@@ -82,19 +82,6 @@ static uint64_t own_cpu_ns(void)
                : 0;
 }
 
-static void open_names(module_names *names, const sp_module *module)
-{
-    names->idle = 0;
-    if (names->is_open)
-        return;
-    names->is_open = true;
-    uint64_t before_ns = own_cpu_ns();
-    sp_elf_object_open(&names->object, module);
-    names->dwarf = sp_dwarf_index_create(names->object.dwarf);
-    sp_elf_symbols_init(&names->symbols, names->object.loaded, names->object.debug);
-    names->cost_ns = own_cpu_ns() - before_ns;
-}
-
 static void close_names(module_names *names)
 {
     if (!names->is_open)
@@ -102,8 +89,54 @@ static void close_names(module_names *names)
     sp_dwarf_index_destroy(names->dwarf);
     sp_elf_symbols_deinit(&names->symbols);
     sp_elf_object_close(&names->object);
-    const char *base = names->base;
-    *names = (module_names){.base = base};
+    names->dwarf = NULL;
+    names->is_open = false;
+}
+
+/* Where the module has no build id the file at its path is believed, but only the one that was there first. */
+static bool is_other_file(module_names *names, const sp_module *module)
+{
+    const sp_file_mark *now = &names->object.loaded_mark;
+    if (module->build_id_length || !now->path)
+        return false;
+    if (!names->is_marked)
+        names->marked = *now;
+    names->marked.path = NULL; /* is the object's */
+    names->is_marked = true;
+    return !sp_file_mark_is_equal(&names->marked, now);
+}
+
+static void open_object(module_names *names, const sp_module *module)
+{
+    sp_elf_object_open(&names->object, module);
+    if (is_other_file(names, module)) {
+        sp_log_warn("symbols", "reading %s: another file than before: its frames get no names",
+                    module->path);
+        sp_elf_object_close(&names->object);
+    }
+    names->has_nothing = !names->object.loaded && !names->object.debug;
+}
+
+static void open_names(module_names *names, const sp_module *module)
+{
+    names->idle = 0;
+    if (names->is_open && sp_elf_object_is_written(&names->object))
+        close_names(names);
+    if (names->is_open)
+        return;
+    names->is_open = true;
+    uint64_t before_ns = own_cpu_ns();
+    open_object(names, module);
+    names->dwarf = sp_dwarf_index_create(names->object.dwarf);
+    sp_elf_symbols_init(&names->symbols, names->object.loaded, names->object.debug);
+    names->cost_ns = own_cpu_ns() - before_ns;
+}
+
+static void destroy_names(module_names *names)
+{
+    if (names)
+        close_names(names);
+    free(names);
 }
 
 /* The C library would keep freed pages for itself. Giving all back goes through the application's free memory, too, and holds up its
@@ -122,6 +155,30 @@ static void trim(sp_symbolizer *symbolizer, uint64_t now_ns)
     symbolizer->trim_cost_ns = own_cpu_ns() - before_ns;
 }
 
+/* Modules come and go in some programs, each with another path. Those that nobody asked for in a while are forgotten; their addresses
+ * are found no more, and leave the cache with its next generations. */
+static void forget_modules(sp_symbolizer *symbolizer)
+{
+    sp_intern kept = {0};
+    if (symbolizer->modules.count <= symbolizer->module_limit)
+        return;
+    for (uint32_t i = 0; i < symbolizer->modules.count && i < symbolizer->module_capacity; i++) {
+        module_names *names = symbolizer->names[i];
+        const sp_intern_entry *key = &symbolizer->modules.entries[i];
+        symbolizer->names[i] = NULL;
+        uint32_t number = names && names->unasked < REST_ROUNDS
+                              ? sp_intern_put(&kept, key->key, key->length, NULL)
+                              : SP_INTERN_FAILED;
+        if (number == SP_INTERN_FAILED)
+            destroy_names(names);
+        else
+            symbolizer->names[number] = names; /* number <= i */
+    }
+    sp_intern_deinit(&symbolizer->modules);
+    symbolizer->modules = kept;
+    symbolizer->module_limit = kept.count > MODULES_MIN / 2 ? kept.count * 2 : MODULES_MIN;
+}
+
 void sp_symbolizer_rest(sp_symbolizer *symbolizer)
 {
     uint64_t now_ns = sp_clock_monotonic_ns();
@@ -129,39 +186,49 @@ void sp_symbolizer_rest(sp_symbolizer *symbolizer)
     symbolizer->rested_ns = now_ns;
     for (uint32_t i = 0; i < symbolizer->modules.count && i < symbolizer->module_capacity; i++) {
         module_names *names = symbolizer->names[i];
+        if (names)
+            names->unasked++;
         if (!names || !names->is_open ||
             (++names->idle < REST_ROUNDS && names->cost_ns * REOPEN_SHARE > round_ns))
             continue;
         close_names(names);
         symbolizer->trim_is_due = true;
     }
+    forget_modules(symbolizer);
+    if (sp_name_cache_age(&symbolizer->cache, symbolizer->names_limit))
+        symbolizer->trim_is_due = true;
     trim(symbolizer, now_ns);
+}
+
+size_t sp_symbolizer_bytes(const sp_symbolizer *symbolizer)
+{
+    return sp_name_cache_bytes(&symbolizer->cache) + sp_intern_bytes(&symbolizer->modules);
+}
+
+void sp_symbolizer_set_limits(sp_symbolizer *symbolizer, size_t names_bytes, size_t index_bytes)
+{
+    symbolizer->names_limit = names_bytes;
+    symbolizer->index_limit = index_bytes;
 }
 
 void sp_symbolizer_destroy(sp_symbolizer *symbolizer)
 {
     if (!symbolizer)
         return;
-    for (uint32_t i = 0; i < symbolizer->modules.count && i < symbolizer->module_capacity; i++) {
-        if (symbolizer->names[i])
-            close_names(symbolizer->names[i]);
-    }
-    sp_intern_deinit(&symbolizer->strings);
+    for (uint32_t i = 0; i < symbolizer->modules.count && i < symbolizer->module_capacity; i++)
+        destroy_names(symbolizer->names[i]);
+    sp_name_cache_deinit(&symbolizer->cache);
     sp_intern_deinit(&symbolizer->modules);
-    sp_intern_deinit(&symbolizer->addresses);
     sp_buffer_deinit(&symbolizer->key);
     sp_buffer_deinit(&symbolizer->text);
     free(symbolizer->names);
-    free(symbolizer->lists);
-    sp_arena_deinit(&symbolizer->memory);
     free(symbolizer);
 }
 
 /* TEXT (NULL: "") among the strings that live on; NULL when memory is short. */
 static const char *keep(sp_symbolizer *symbolizer, const char *text)
 {
-    uint32_t number = sp_intern_put_string(&symbolizer->strings, text ? text : "");
-    return number == SP_INTERN_FAILED ? NULL : sp_intern_key(&symbolizer->strings, number);
+    return sp_name_cache_string(&symbolizer->cache, text ? text : "");
 }
 
 static const char *keep_scratch(sp_symbolizer *symbolizer)
@@ -169,52 +236,64 @@ static const char *keep_scratch(sp_symbolizer *symbolizer)
     return symbolizer->text.failed ? NULL : keep(symbolizer, (const char *)symbolizer->text.data);
 }
 
-/* Room for element NUMBER in an array of SIZE bytes each, new ones zeroed. */
-static bool reach(void **items, uint32_t *capacity, uint32_t number, size_t size)
+/* Room for NUMBER in `names`, new ones NULL. */
+static bool reach(sp_symbolizer *symbolizer, uint32_t number)
 {
-    if (number < *capacity)
+    uint32_t capacity = symbolizer->module_capacity;
+    if (number < capacity)
         return true;
-    uint32_t wanted = *capacity ? *capacity * 2 : 64;
-    while (wanted <= number)
-        wanted *= 2;
-    char *grown = realloc(*items, wanted * size);
+    uint32_t wanted = capacity ? capacity * 2 : 64; /* numbers come one by one */
+    module_names **grown = realloc(symbolizer->names, wanted * sizeof *grown);
     if (!grown)
         return false;
-    memset(grown + *capacity * size, 0, (wanted - *capacity) * size);
-    *items = grown;
-    *capacity = wanted;
+    memset(grown + capacity, 0, (wanted - capacity) * sizeof *grown);
+    symbolizer->names = grown;
+    symbolizer->module_capacity = wanted;
     return true;
 }
 
-static module_names *add_names(sp_symbolizer *symbolizer, const sp_module *module)
+static module_names *create_names(sp_symbolizer *symbolizer, const char *path)
 {
-    module_names *names = sp_arena_alloc(&symbolizer->memory, sizeof *names);
+    size_t length = strlen(path);
+    module_names *names = calloc(1, sizeof *names + length + 1);
     if (!names)
         return NULL;
-    const char *slash = strrchr(module->path, '/');
-    names->base = keep(symbolizer, slash ? slash + 1 : module->path[0] ? module->path : "[main]");
-    return names->base ? names : NULL;
+    memcpy(names->path, path, length + 1);
+    const char *slash = strrchr(names->path, '/');
+    names->base = slash ? slash + 1 : names->path[0] ? names->path : "[main]";
+    names->id = ++symbolizer->last_id;
+    return names;
 }
 
-/* The number of MODULE, which has names then, open or not; SP_INTERN_FAILED when memory is short. */
-static uint32_t find_module(sp_symbolizer *symbolizer, const sp_module *module)
+/* What is known of MODULE by its build id, and by its path, too, if WITH_PATH. NULL when memory is short. */
+static module_names *look_up(sp_symbolizer *symbolizer, const sp_module *module, bool with_path)
 {
     sp_buffer *key = &symbolizer->key;
+    uint8_t length = (uint8_t)module->build_id_length;
     sp_buffer_clear(key);
-    sp_buffer_add(key, module->path, strlen(module->path) + 1);
-    sp_buffer_add(key, module->build_id, module->build_id_length);
+    sp_buffer_add(key, &length, 1);
+    sp_buffer_add(key, module->build_id, length);
+    if (with_path)
+        sp_buffer_add(key, module->path, strlen(module->path));
     if (key->failed)
-        return SP_INTERN_FAILED;
+        return NULL;
     uint32_t number = sp_intern_put(&symbolizer->modules, key->data, key->length, NULL);
-    void *all = symbolizer->names;
-    bool room = number != SP_INTERN_FAILED &&
-                reach(&all, &symbolizer->module_capacity, number, sizeof *symbolizer->names);
-    symbolizer->names = all;
-    if (!room)
-        return SP_INTERN_FAILED;
+    if (number == SP_INTERN_FAILED || !reach(symbolizer, number))
+        return NULL;
     if (!symbolizer->names[number])
-        symbolizer->names[number] = add_names(symbolizer, module);
-    return symbolizer->names[number] ? number : SP_INTERN_FAILED;
+        symbolizer->names[number] = create_names(symbolizer, module->path);
+    return symbolizer->names[number];
+}
+
+/* Copies of a library share their names; but where the first one is gone, another may still be there. */
+static module_names *find_module(sp_symbolizer *symbolizer, const sp_module *module)
+{
+    module_names *names = look_up(symbolizer, module, module->build_id_length == 0);
+    if (names && names->has_nothing && strcmp(names->path, module->path) != 0)
+        names = look_up(symbolizer, module, true);
+    if (names)
+        names->unasked = 0;
+    return names;
 }
 
 /* FRAME's names from a symbol as in the symbol table. A version ("qsort@@GLIBC_2.2.5") is no part of the name. PLAIN is the name
@@ -298,44 +377,53 @@ static void fill_frame(sp_symbolizer *symbolizer, sp_frame *frame, const sp_dwar
     }
 }
 
-static frame_list make_frames(sp_symbolizer *symbolizer, const module_names *names,
-                              uint64_t address)
+static sp_frame_list make_frames(sp_symbolizer *symbolizer, const module_names *names,
+                                 uint64_t address)
 {
     static const sp_dwarf_frame nothing;
     sp_dwarf_frame sources[SP_DWARF_DEPTH];
     uint32_t found = names->dwarf ? sp_dwarf_frames(names->dwarf, address, sources) : 0;
     uint32_t count = found ? found : 1;
-    sp_frame *frames = sp_arena_array(&symbolizer->memory, count, sizeof *frames);
+    sp_frame *frames = sp_name_cache_frames(&symbolizer->cache, count);
     for (uint32_t i = 0; i < count && frames; i++) {
         fill_frame(symbolizer, &frames[i], found ? &sources[i] : &nothing, names, address,
                    i + 1 == count);
         if (!frames[i].name || !frames[i].system_name || !frames[i].file)
             frames = NULL;
     }
-    return (frame_list){frames, frames ? count : 0};
+    return (sp_frame_list){frames, frames ? count : 0};
+}
+
+/* The frames of an address that was not asked for before. */
+static sp_frame_list name_address(sp_symbolizer *symbolizer, module_names *names,
+                                  const sp_module *module, uint64_t address)
+{
+    static const module_names unknown = {.base = "[unknown]"};
+    if (!names)
+        return make_frames(symbolizer, &unknown, address);
+    open_names(names, module);
+    sp_frame_list list = make_frames(symbolizer, names, address);
+    if (sp_dwarf_index_bytes(names->dwarf) > symbolizer->index_limit) {
+        close_names(names);
+        symbolizer->trim_is_due = true;
+    }
+    return list;
 }
 
 uint32_t sp_symbolizer_frames(sp_symbolizer *symbolizer, const sp_module *module, uint64_t address,
                               const sp_frame **frames)
 {
-    static const module_names unknown = {.base = "[unknown]"};
     *frames = NULL;
-    uint32_t number = module ? find_module(symbolizer, module) : 0;
-    if (number == SP_INTERN_FAILED)
+    module_names *names = module ? find_module(symbolizer, module) : NULL;
+    if (module && !names)
         return 0;
-    address_key key = {.address = address, .module = module ? (uint64_t)number + 1 : 0};
-    uint32_t slot = sp_intern_put(&symbolizer->addresses, &key, sizeof key, NULL);
-    void *lists = symbolizer->lists;
-    bool room = slot != SP_INTERN_FAILED &&
-                reach(&lists, &symbolizer->address_capacity, slot, sizeof *symbolizer->lists);
-    symbolizer->lists = lists;
-    if (!room)
-        return 0;
-    frame_list *list = &symbolizer->lists[slot];
-    if (!list->count && module)
-        open_names(symbolizer->names[number], module);
-    if (!list->count)
-        *list = make_frames(symbolizer, module ? symbolizer->names[number] : &unknown, address);
-    *frames = list->frames;
-    return list->count;
+    uint64_t id = names ? names->id : 0;
+    sp_frame_list list = sp_name_cache_find(&symbolizer->cache, id, address);
+    if (!list.count) {
+        list = name_address(symbolizer, names, module, address);
+        if (!list.count || !sp_name_cache_put(&symbolizer->cache, id, address, list))
+            return 0;
+    }
+    *frames = list.frames;
+    return list.count;
 }

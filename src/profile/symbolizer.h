@@ -7,7 +7,7 @@
 
 #include "module/module.h"
 
-/* Strings live as long as the symbolizer; "" when not known, never NULL. lines are 1-based, 0 not known. */
+/* Strings live as long as the frame; "" when not known, never NULL. lines are 1-based, 0 not known. */
 typedef struct sp_frame {
     const char *name;        /* for people: demangled, without parameters */
     const char *system_name; /* as in the symbol table; "" when it equals name */
@@ -25,15 +25,21 @@ sp_symbolizer *sp_symbolizer_create(void);
 void sp_symbolizer_destroy(sp_symbolizer *symbolizer);
 
 /* The frames at ELF virtual ADDRESS of MODULE, innermost inlined function first, the physical function last: *FRAMES with the
- * count returned, valid until the symbolizer is destroyed. Always at least one: an address that could not be named gives the name
+ * count returned, valid until the next sp_symbolizer_rest. Always at least one: an address that could not be named gives the name
  * "module+0xaddr" (module: the last part of the path) and no file. MODULE NULL (address in no module) gives "[unknown]+0xaddr".
  * 0 only when memory is short. */
 uint32_t sp_symbolizer_frames(sp_symbolizer *symbolizer, const sp_module *module, uint64_t address,
                               const sp_frame **frames);
 
 /* To be called once a window: closes the files of modules that were not needed for the last six calls, and those that are quickly opened
- * again (below 2 % of the time between two calls), and gives their memory back to the system. What was named stays named; a new address
- * opens them again. */
+ * again (below 2 % of the time between two calls), and gives their memory back to the system. What was named stays named, as far as the
+ * bound allows (16 MiB; what was not asked for lately goes first); a new address opens the files again. */
 void sp_symbolizer_rest(sp_symbolizer *symbolizer);
+
+/* What the names take of memory. */
+size_t sp_symbolizer_bytes(const sp_symbolizer *symbolizer);
+/* Other bounds: of the names, 16 MiB unless told otherwise, and of what was read of one module's debug information before its files are
+ * closed in the middle of a window, 128 MiB. For tests. */
+void sp_symbolizer_set_limits(sp_symbolizer *symbolizer, size_t names_bytes, size_t index_bytes);
 
 #endif

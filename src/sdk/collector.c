@@ -85,16 +85,31 @@ static void drain_if_due(sp_collector *collector)
         drain_once(collector);
 }
 
-/* Put every address's name into the symbolizer's cache, so that building does not wait. */
+static int compare_locations(const void *a, const void *b)
+{
+    const sp_window_location *const *left = a, *const *right = b;
+    if ((*left)->module != (*right)->module)
+        return (uintptr_t)(*left)->module < (uintptr_t)(*right)->module ? -1 : 1;
+    return ((*left)->address > (*right)->address) - ((*left)->address < (*right)->address);
+}
+
+/* Put every address's name into the symbolizer's cache, so that building does not wait; ordered, so that each part of the debug
+ * information is read once, however little of it may be kept. When memory is short building finds the names. */
 static void name_addresses(sp_collector *collector, const sp_window *window)
 {
-    for (uint32_t n = 0; n < window->locations.count && !sp_load_relaxed(&collector->abandoned);
-         n++) {
-        const sp_window_location *location = sp_intern_key(&window->locations, n);
+    uint32_t count = window->locations.count;
+    const sp_window_location **locations = malloc(count * sizeof *locations);
+    for (uint32_t n = 0; n < count && locations; n++)
+        locations[n] = sp_intern_key(&window->locations, n);
+    if (locations && count)
+        qsort(locations, count, sizeof *locations, compare_locations);
+    for (uint32_t n = 0; n < count && locations && !sp_load_relaxed(&collector->abandoned); n++) {
         const sp_frame *frames;
-        sp_symbolizer_frames(collector->symbolizer, location->module, location->address, &frames);
+        sp_symbolizer_frames(collector->symbolizer, locations[n]->module, locations[n]->address,
+                             &frames);
         drain_if_due(collector);
     }
+    free(locations);
 }
 
 static void submit(sp_collector *collector, size_t index, sp_buffer *body, uint64_t samples)

@@ -126,6 +126,39 @@ def elf():
         return {"symtab.so": read("a.so"), "dynsym.so": read("stripped.so")}, read("frames")
 
 
+INLINED = """
+struct shop { int open; struct shop *next; };
+static inline int leaf(struct shop *s) { return s->open ? s->open * 3 : 7; }
+static inline int middle(struct shop *s) { int sum = leaf(s); for (int i = 0; i < sum; i++) sum ^= leaf(s->next); return sum; }
+int work(struct shop *s) { return middle(s) + middle(s->next); }
+void _start(void) { static struct shop s; s.open = work(&s); }
+"""
+NAMESPACES = """
+namespace outer { namespace { struct box { int items[4]; template <class F> int each(F f) { int n = 0; for (int i : items) n += f(i); return n; } }; } }
+int work(int x) { outer::box b = {{x, 2, 3, x}}; return b.each([x](int i) { return i * x; }); }
+extern "C" void _start() { static volatile int x; x = work(x); }
+"""
+# The order of section_names in fuzz_dwarf.c.
+DWARF_SECTIONS = ["str", "line_str", "addr", "str_offsets", "ranges", "rnglists", "line", "abbrev", "info"]
+SEPARATOR = b"\n--\n"
+
+
+def dwarf(compiler, language, source, *options):
+    """The contents of the sections with debug information of a small program linked at 0x10000."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([compiler, "-x", language, "-", "-g", "-O2", *options, f"-ffile-prefix-map={folder}=/src", "-nostdlib", "-static", "-fno-exceptions",
+                        "-Wl,-Ttext=0x10000,--build-id=none", "-o", "a"],
+                       input=source, text=True, cwd=folder, check=True)
+        contents = []
+        for name in DWARF_SECTIONS:
+            subprocess.run(["objcopy", "-O", "binary", "--only-section=.debug_" + name, "--set-section-flags",
+                            f".debug_{name}=alloc", "a", name], cwd=folder, check=False, capture_output=True)
+            path = pathlib.Path(folder, name)
+            contents.append(path.read_bytes() if path.exists() else b"")
+            assert SEPARATOR not in contents[-1]
+        return SEPARATOR.join(contents)
+
+
 def entry(content):
     """One entry of .eh_frame: CIE or FDE without its length, which is put before it."""
     content += bytes(-len(content) % 4)
@@ -163,6 +196,9 @@ def main():
     images, compiled = elf()
     write("elf", images)
     write("unwind", frames(compiled))
+    write("dwarf", {"gcc5": dwarf("gcc", "c", INLINED), "gcc4": dwarf("gcc", "c", INLINED, "-gdwarf-4"),
+                    "gxx5": dwarf("g++", "c++", NAMESPACES), "clang5": dwarf("clang-14", "c", INLINED),
+                    "clangxx4": dwarf("clang++-14", "c++", NAMESPACES, "-gdwarf-4")})
 
 
 main()

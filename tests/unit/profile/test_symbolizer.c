@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -116,10 +117,11 @@ static void run_tool(const char *format, ...)
     }
 }
 
-static void copy_self(const char *to, off_t bytes)
+/* The first BYTES of the file FROM written over TO. */
+static void copy_file(const char *from_path, const char *to, off_t bytes)
 {
     static char block[65536];
-    int from = open(self_path, O_RDONLY), out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0755);
+    int from = open(from_path, O_RDONLY), out = open(to, O_WRONLY | O_CREAT | O_TRUNC, 0755);
     ssize_t got;
     assert_true(from >= 0 && out >= 0);
     while (bytes > 0 && (got = read(from, block, sizeof block)) > 0) {
@@ -129,6 +131,11 @@ static void copy_self(const char *to, off_t bytes)
     }
     close(from);
     close(out);
+}
+
+static void copy_self(const char *to, off_t bytes)
+{
+    copy_file(self_path, to, bytes);
 }
 
 /* The one frame of the address recorded in this program, when MODULE says where its file is. */
@@ -502,6 +509,256 @@ static void symbolizer_damaged_file_survives(void **state)
     }
 }
 
+/* Put the content of .debug_info at the end of the file at PATH, with BEHIND bytes after it. */
+static void move_debug_information(const char *path, size_t behind)
+{
+    int fd = open(path, O_RDWR);
+    off_t size = lseek(fd, 0, SEEK_END);
+    char *file = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_true(file != MAP_FAILED);
+    const ElfW(Ehdr) *header = (const void *)file;
+    ElfW(Shdr) *sections = (void *)(file + header->e_shoff);
+    const char *names = file + sections[header->e_shstrndx].sh_offset;
+    for (int i = 0; i < header->e_shnum; i++) {
+        ElfW(Shdr) *section = &sections[i];
+        if (strcmp(names + section->sh_name, ".debug_info") != 0)
+            continue;
+        ssize_t count = (ssize_t)section->sh_size;
+        assert_int_equal(pwrite(fd, file + section->sh_offset, (size_t)count, size), count);
+        assert_int_equal(ftruncate(fd, size + count + (off_t)behind), 0);
+        section->sh_offset = (ElfW(Off))size;
+    }
+    munmap(file, (size_t)size);
+    close(fd);
+}
+
+/* libdw 0.188 looks behind a section, where there may be nothing any more. */
+static void symbolizer_debug_information_with_nothing_behind_it_is_not_read(void **state)
+{
+    (void)state;
+    static const size_t behind[] = {64, 0};
+    for (int i = 0; i < 2; i++) {
+        const char *path = in_folder(i ? "nothing_behind" : "something_behind");
+        copy_self(path, INT32_MAX);
+        move_debug_information(path, behind[i]);
+        sp_module *module = test_module_of(recorded_pc, path);
+        module->build_id_length = 0; /* else the copy shares the names of the one before */
+        const sp_frame *frame = outermost_frame(module);
+        assert_string_equal(frame->name, "outer_function");
+        assert_int_equal(frame->line, i ? 0 : outer_line);
+        free(module);
+    }
+}
+
+/* ---- bounds ---- */
+
+static void symbolizer_names_stay_within_their_bound(void **state)
+{
+    enum { BOUND = 512 * 1024, ROUNDS = 200, NEW_EACH = 100 };
+    (void)state;
+    size_t most = 0;
+    sp_module *module = test_module_of(recorded_pc, NULL);
+    sp_symbolizer_set_limits(symbolizer, BOUND, SIZE_MAX);
+    for (int round = 0; round < ROUNDS; round++) {
+        const sp_frame *frames;
+        for (uint64_t i = 0; i < NEW_EACH; i++)
+            assert_int_equal(
+                sp_symbolizer_frames(symbolizer, NULL, (uint64_t)round * NEW_EACH + i + 1, &frames),
+                1);
+        assert_string_equal(outermost_frame(module)->name, "outer_function"); /* asked each round */
+        assert_int_equal(outermost_frame(module)->line, outer_line);
+        size_t bytes = sp_symbolizer_bytes(symbolizer);
+        most = bytes > most ? bytes : most;
+        sp_symbolizer_rest(symbolizer);
+    }
+    const sp_frame *frames;
+    sp_symbolizer_frames(symbolizer, NULL, 1, &frames); /* forgotten: named anew */
+    assert_string_equal(frames[0].name, "[unknown]+0x1");
+    /* a table that doubles may go over half of the bound by as much again */
+    assert_in_range(most, BOUND / 4, BOUND * 2);
+    free(module);
+}
+
+static void symbolizer_modules_that_nobody_asks_for_are_forgotten(void **state)
+{
+    (void)state;
+    size_t early = 0;
+    for (int i = 0; i < 3000; i++) {
+        char name[64];
+        const sp_frame *frames;
+        snprintf(name, sizeof name, "/nonexistent/libmade%d.so", i);
+        sp_module *module = test_module_make(name, 0, 16, 0);
+        assert_int_equal(sp_symbolizer_frames(symbolizer, module, 1, &frames), 1);
+        snprintf(name, sizeof name, "libmade%d.so+0x1", i);
+        assert_string_equal(frames[0].name, name);
+        free(module);
+        sp_symbolizer_set_limits(symbolizer, 1, SIZE_MAX); /* so that modules are what is left */
+        sp_symbolizer_rest(symbolizer);
+        if (i == 400)
+            early = sp_symbolizer_bytes(symbolizer);
+    }
+    assert_in_range(sp_symbolizer_bytes(symbolizer), 1, early * 2);
+}
+
+static void symbolizer_much_debug_information_read_closes_the_file(void **state)
+{
+    (void)state;
+    sp_module *module = test_module_of(recorded_pc, NULL);
+    int before = mappings_of_program(module->path);
+    sp_symbolizer_set_limits(symbolizer, SIZE_MAX, 1);
+    const sp_frame *frame = outermost_frame(module);
+    assert_int_equal(mappings_of_program(module->path), before);
+    assert_string_equal(frame->name, "outer_function"); /* is no longer part of the file */
+    assert_int_equal(frame->line, outer_line);
+    free(module);
+}
+
+/* ---- files that change: a copy of libc, for the program itself is found in /proc whatever happens to its file ---- */
+
+static void *libc_handle;
+static char libc_path[PATH_MAX];
+
+/* libc in memory, said to lie at PATH. */
+static sp_module *libc_at(const char *path)
+{
+    libc_handle = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    sp_module *real = test_module_of((uint64_t)dlsym(libc_handle, "getenv"), NULL);
+    assert_true(real->build_id_length > 0);
+    snprintf(libc_path, sizeof libc_path, "%s", real->path);
+    free(real);
+    return test_module_of((uint64_t)dlsym(libc_handle, "getenv"), path);
+}
+
+/* The frame that FUNCTION of libc gets when libc is MODULE. */
+static const sp_frame *frame_of(const sp_module *module, const char *function)
+{
+    const sp_frame *frames;
+    uint64_t address = (uint64_t)dlsym(libc_handle, function);
+    assert_int_equal(sp_symbolizer_frames(symbolizer, module, address - module->bias, &frames), 1);
+    return frames;
+}
+
+static const char *name_of(const sp_module *module, const char *function)
+{
+    const sp_frame *frame = frame_of(module, function);
+    return frame->unresolved ? "" : frame->name;
+}
+
+static void rest_until_closed(void)
+{
+    for (int round = 0; round < 6; round++)
+        sp_symbolizer_rest(symbolizer);
+}
+
+enum { WHOLE = INT32_MAX };
+
+/* The copy was written over while it is mapped: reading on would be a SIGBUS. */
+static void symbolizer_mapped_file_is_truncated_survives(void **state)
+{
+    (void)state;
+    const char *path = in_folder("libtruncated.so");
+    sp_module *module = libc_at(path);
+    copy_file(libc_path, path, WHOLE);
+    assert_string_equal(name_of(module, "getenv"), "getenv");
+    assert_true(mappings_of_program(path) > 0);
+    assert_int_equal(truncate(path, 0), 0);
+    assert_string_equal(name_of(module, "getenv"), "getenv");
+    assert_string_equal(name_of(module, "qsort_r"), "");
+    assert_int_equal(logged_count, 1);
+    copy_file(libc_path, path, WHOLE); /* the installation ends */
+    rest_until_closed();
+    assert_string_equal(name_of(module, "strtoul"), "strtoul");
+    free(module);
+}
+
+static void symbolizer_file_replaced_between_windows_is_noticed(void **state)
+{
+    (void)state;
+    char other[PATH_MAX], path[PATH_MAX];
+    snprintf(other, sizeof other, "%s", in_folder("new.so"));
+    snprintf(path, sizeof path, "%s", in_folder("libreplaced.so"));
+    sp_module *module = libc_at(path);
+    copy_file(libc_path, path, WHOLE);
+    assert_string_equal(name_of(module, "getenv"), "getenv");
+    rest_until_closed();
+    copy_file(libc_path, other, WHOLE); /* the same build */
+    assert_int_equal(rename(other, path), 0);
+    assert_string_equal(name_of(module, "qsort_r"), "qsort_r");
+    copy_self(other, WHOLE); /* another build, while the first one is mapped: that stays whole */
+    assert_int_equal(rename(other, path), 0);
+    assert_string_equal(name_of(module, "strtoul"), "strtoul");
+    assert_int_equal(logged_count, 0);
+    rest_until_closed();
+    assert_string_equal(name_of(module, "fopen"), "");
+    assert_string_equal(name_of(module, "getenv"), "getenv");
+    assert_int_equal(logged_count, 1);
+    assert_non_null(strstr((char *)logged.data, "build id"));
+    free(module);
+}
+
+static void symbolizer_file_removed_between_windows_is_noticed(void **state)
+{
+    (void)state;
+    const char *path = in_folder("libremoved.so");
+    sp_module *module = libc_at(path);
+    copy_file(libc_path, path, WHOLE);
+    assert_string_equal(name_of(module, "getenv"), "getenv");
+    assert_int_equal(unlink(path), 0);
+    assert_string_equal(name_of(module, "qsort_r"), "qsort_r"); /* still mapped */
+    rest_until_closed();
+    assert_string_equal(name_of(module, "strtoul"), "");
+    rest_until_closed();
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_string_equal(name_of(module, "fopen"), "");
+    assert_string_equal(name_of(module, "getenv"), "getenv");
+    free(module);
+}
+
+/* Without a build id the path is believed, but not for a second file. */
+static void symbolizer_file_without_build_id_replaced_gives_no_wrong_name(void **state)
+{
+    (void)state;
+    char other[PATH_MAX], path[PATH_MAX];
+    snprintf(other, sizeof other, "%s", in_folder("new.so"));
+    snprintf(path, sizeof path, "%s", in_folder("libnoid.so"));
+    sp_module *module = libc_at(path);
+    module->build_id_length = 0;
+    copy_file(libc_path, path, WHOLE);
+    assert_string_equal(name_of(module, "getenv"), "getenv");
+    rest_until_closed();
+    assert_string_equal(name_of(module, "qsort_r"), "qsort_r");
+    rest_until_closed();
+    copy_self(other, WHOLE);
+    assert_int_equal(rename(other, path), 0);
+    assert_string_equal(name_of(module, "strtoul"), "");
+    assert_int_equal(logged_count, 1);
+    assert_non_null(strstr((char *)logged.data, "another file"));
+    free(module);
+}
+
+static void symbolizer_copies_of_a_library_share_their_names(void **state)
+{
+    (void)state;
+    const char *gone = in_folder("libgone.so"), *copy = in_folder("libcopy.so");
+    sp_module *first = libc_at(gone), *second = libc_at(copy), *third = libc_at(libc_path);
+    copy_file(libc_path, copy, WHOLE);
+    assert_string_equal(name_of(first, "getenv"), "");
+    assert_string_equal(name_of(second, "getenv"),
+                        "getenv"); /* not spoiled by the one that is gone */
+    assert_int_equal(logged_count, 1);
+    rest_until_closed();
+    sp_symbolizer_destroy(symbolizer);
+    symbolizer = sp_symbolizer_create();
+    assert_string_equal(name_of(second, "getenv"), "getenv");
+    assert_ptr_equal(frame_of(third, "getenv"), frame_of(second, "getenv"));
+    assert_int_equal(unlink(copy), 0);
+    rest_until_closed();
+    assert_string_equal(name_of(third, "qsort_r"), "qsort_r");
+    free(first);
+    free(second);
+    free(third);
+}
+
 /* ---- the same questions to addr2line ---- */
 
 extern char __executable_start[], etext[];
@@ -690,6 +947,15 @@ int main(int argc, char **argv)
         CASE(symbolizer_fifo_does_not_block),
         CASE(symbolizer_truncated_file_warns_and_survives),
         CASE(symbolizer_damaged_file_survives),
+        CASE(symbolizer_debug_information_with_nothing_behind_it_is_not_read),
+        CASE(symbolizer_names_stay_within_their_bound),
+        CASE(symbolizer_modules_that_nobody_asks_for_are_forgotten),
+        CASE(symbolizer_much_debug_information_read_closes_the_file),
+        CASE(symbolizer_mapped_file_is_truncated_survives),
+        CASE(symbolizer_file_replaced_between_windows_is_noticed),
+        CASE(symbolizer_file_removed_between_windows_is_noticed),
+        CASE(symbolizer_file_without_build_id_replaced_gives_no_wrong_name),
+        CASE(symbolizer_copies_of_a_library_share_their_names),
         CASE(symbolizer_agrees_with_addr2line),
         CASE(symbolizer_never_asks_a_server),
     };
