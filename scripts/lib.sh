@@ -10,6 +10,7 @@ build_packages=(build-essential cmake ninja-build pkg-config protobuf-c-compiler
     libcurl4-openssl-dev libdw-dev libelf-dev libjansson-dev libmicrohttpd-dev libsqlite3-dev libcmocka-dev python3)
 test_packages=(python3-venv chromium)
 all_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev util-linux)
+aarch64_packages=(gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
 demo_packages=(wrk libc6-dbg) # the latter has the names of the C library's functions
 
 if [[ -t 1 ]]; then
@@ -57,6 +58,35 @@ need_packages() {
         fail "apt-get could not install them; its output is in $log"
     fi
     rm -f "$log"
+}
+
+# What the cross build for aarch64 links with: Debian's packages for arm64, with all that they need, unpacked in a tree of their own. This
+# system stays as it is: beside each other, the packages of two architectures have to be of the same version, so that installing some
+# would change others. Returns false, with the reason said, when they cannot be had.
+make_sysroot() {
+    local tree=$root/build/aarch64-sysroot packages=(libc6-dev zlib1g-dev libprotobuf-c-dev libdw-dev libcurl4-openssl-dev
+        libcmocka-dev libsqlite3-dev)
+    [[ $(cat "$tree/packages" 2>/dev/null) != "${packages[*]}" ]] || return 0
+    say "Fetching Debian's arm64 packages: ${packages[*]}"
+    rm -rf "$tree"
+    mkdir -p "$tree"/apt/{state/lists,cache/archives}/partial
+    : >"$tree/apt/status"
+    local log=$tree/apt/log deb link
+    local apt=(apt-get -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::State="$tree/apt/state"
+        -o Dir::State::status="$tree/apt/status" -o Dir::Cache="$tree/apt/cache" -o Debug::NoLocking=1
+        -o APT::Sandbox::User="$(id -un)")
+    if ! { "${apt[@]}" update && "${apt[@]}" install -y --download-only --no-install-recommends "${packages[@]}"; } >"$log" 2>&1; then
+        tail -n 5 "$log"
+        return 1
+    fi
+    for deb in "$tree"/apt/cache/archives/*.deb; do
+        dpkg -x "$deb" "$tree" || return 1
+    done
+    find "$tree" -type l -lname '/*' | while read -r link; do # absolute links mean this tree's root
+        ln -sfr "$tree$(readlink "$link")" "$link"
+    done
+    rm -rf "$tree/apt"
+    echo "${packages[*]}" >"$tree/packages"
 }
 
 # The page of `spanprof flame --format html` is made with npm; Debian's serves when there is no newer one.

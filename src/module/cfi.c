@@ -65,6 +65,9 @@ static void read_augmentation(sp_cfi_reader *reader, size_t letters, const sp_cf
         case 'S':
             out->is_signal_frame = true;
             break;
+        case 'B': /* aarch64: return addresses are signed with the other key */
+        case 'G': /* aarch64: the frame's memory is tagged */
+            break;
         default: /* its data's size is not known, so neither is what follows */
             reader->failed = true;
         }

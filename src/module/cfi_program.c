@@ -34,6 +34,8 @@ enum { /* DWARF 5 table 7.29; the first three have their operand in the low six 
        CFA_VAL_OFFSET = 0x14,
        CFA_VAL_OFFSET_SF = 0x15,
        CFA_VAL_EXPRESSION = 0x16,
+       CFA_AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c,
+       CFA_AARCH64_NEGATE_RA_STATE = 0x2d,
        CFA_GNU_ARGS_SIZE = 0x2e,
        CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };
@@ -85,7 +87,9 @@ static void set_saved(program *p, uint64_t column, sp_saved_kind kind, uint64_t 
     sp_saved *saved = saved_in(&p->rule, column);
     if (!saved)
         return;
-    if (offset != (int32_t)offset || base >= SP_DWARF_REGISTERS)
+    if (SP_LINK_REGISTER && column == SP_DWARF_RA && kind == SP_SAVED_UNCHANGED)
+        *saved = (sp_saved){.kind = SP_SAVED_IN_REGISTER, .base = SP_DWARF_RA};
+    else if (offset != (int32_t)offset || base >= SP_DWARF_REGISTERS)
         *saved = (sp_saved){.kind = SP_SAVED_UNKNOWN};
     else
         *saved =
@@ -101,7 +105,7 @@ static void restore_saved(program *p, uint64_t column)
 
 static void set_cfa(program *p, sp_cfa_kind kind, uint64_t base, int64_t offset, int64_t addend)
 {
-    bool fits = offset == (int32_t)offset && addend == (int16_t)addend && base < SP_DWARF_RA;
+    bool fits = offset == (int32_t)offset && addend == (int16_t)addend && base < SP_DWARF_GENERAL;
     p->rule.cfa_kind = (uint8_t)(fits ? kind : SP_CFA_UNSUPPORTED);
     p->rule.cfa_register = fits ? (uint8_t)base : 0;
     p->rule.cfa_offset = fits ? (int32_t)offset : 0;
@@ -143,7 +147,7 @@ static bool read_plt_rest(sp_cfi_reader *expression, int64_t *threshold)
 {
     uint64_t pc_register;
     int64_t pc_offset;
-    if (!read_base(expression, &pc_register, &pc_offset) || pc_register != SP_DWARF_RA ||
+    if (!read_base(expression, &pc_register, &pc_offset) || pc_register != SP_DWARF_PC ||
         pc_offset != 0)
         return false;
     uint8_t ops[7];
@@ -208,13 +212,48 @@ static void set_saved_expression(program *p)
         set_saved(p, column, SP_SAVED_UNKNOWN, 0, 0);
 }
 
+static void lower(sp_saved *saved, int32_t bytes)
+{
+    if (saved->kind != SP_SAVED_AT_CFA)
+        return;
+    if (saved->offset < INT32_MIN + bytes)
+        *saved = (sp_saved){.kind = SP_SAVED_UNKNOWN};
+    else
+        saved->offset -= bytes;
+}
+
+/* A lazy PLT entry of aarch64 pushes two words, the link register the second, before it jumps to the loader, whose frame information
+ * takes the stack pointer behind the push for the CFA: "the return address is at CFA + 8". But the CFA is to be the caller's stack
+ * pointer, and what a frame saved lies below it. When the words are popped, the register has the return address again. */
+static sp_unwind_rule without_pushed_words(sp_unwind_rule rule)
+{
+    enum { PUSHED_BYTES = 16 };
+    if (!SP_LINK_REGISTER || rule.is_signal_frame || rule.cfa_kind != SP_CFA_REGISTER ||
+        rule.ra.kind != SP_SAVED_AT_CFA || rule.ra.offset != 8 ||
+        rule.cfa_offset > INT32_MAX - PUSHED_BYTES)
+        return rule;
+    rule.cfa_offset += PUSHED_BYTES;
+    lower(&rule.ra, PUSHED_BYTES);
+    lower(&rule.fp, PUSHED_BYTES);
+    lower(&rule.base, PUSHED_BYTES);
+    if (rule.cfa_register == SP_DWARF_SP && rule.cfa_offset <= 0)
+        rule.ra = (sp_saved){.kind = SP_SAVED_IN_REGISTER, .base = SP_DWARF_RA};
+    return rule;
+}
+
+static bool emit_row(const program *p)
+{
+    sp_unwind_rule rule = without_pushed_words(p->rule);
+    return p->sink->row(p->sink->user, (uint32_t)p->offset, &rule);
+}
+
 static bool advance_to(program *p, uint64_t offset)
 {
     if (!p->sink || offset < p->offset)
         return false;
     if (offset == p->offset)
         return true;
-    if (p->offset < p->end && !p->sink->row(p->sink->user, (uint32_t)p->offset, &p->rule))
+    if (p->offset < p->end && !emit_row(p))
         return false;
     p->offset = offset;
     return true;
@@ -280,6 +319,9 @@ static bool run_rule_instruction(program *p, unsigned instruction)
     switch (instruction) {
     case CFA_NOP:
         return true;
+    case CFA_AARCH64_NEGATE_RA_STATE: /* a walk strips signatures, whether there is one or not */
+    case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
+        return SP_LINK_REGISTER;
     case CFA_GNU_ARGS_SIZE:
         sp_cfi_read_uleb(r);
         return true;
@@ -398,6 +440,7 @@ bool sp_cfi_run(const sp_cfi_section *section, const sp_cfi_common *common,
                  .end = function->end};
     p.rule.is_signal_frame = common->is_signal_frame;
     p.rule.cfa_kind = SP_CFA_UNSUPPORTED;
+    set_saved(&p, SP_DWARF_RA, SP_SAVED_UNCHANGED, 0, 0);
     if (!run_until(&p, common->instructions, common->instructions_end))
         return false;
     p.initial = p.rule;
@@ -405,5 +448,5 @@ bool sp_cfi_run(const sp_cfi_section *section, const sp_cfi_common *common,
     p.sink = sink;
     if (!run_until(&p, function->instructions, function->instructions_end))
         return false;
-    return p.offset >= p.end || sink->row(sink->user, (uint32_t)p.offset, &p.rule);
+    return p.offset >= p.end || emit_row(&p);
 }

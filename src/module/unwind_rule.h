@@ -13,7 +13,19 @@
 #define SP_DWARF_FP        6  /* rbp */
 #define SP_DWARF_SP        7  /* rsp */
 #define SP_DWARF_RA        16 /* rip */
+#define SP_DWARF_PC        16
+#define SP_DWARF_GENERAL   16 /* what a CFA may be computed from: the numbers below this one */
 #define SP_DWARF_REGISTERS 17
+#define SP_LINK_REGISTER   0 /* a call pushes the return address */
+#elif defined(__aarch64__)
+#define SP_DWARF_BASE      19 /* x19, LLVM's base pointer; nothing in glibc needs one here */
+#define SP_DWARF_FP        29
+#define SP_DWARF_SP        31
+#define SP_DWARF_RA        30 /* x30, the link register */
+#define SP_DWARF_PC        32
+#define SP_DWARF_GENERAL   32
+#define SP_DWARF_REGISTERS 33
+#define SP_LINK_REGISTER   1 /* a call leaves the return address in SP_DWARF_RA */
 #else
 #error "unwinding: the DWARF register numbers of this architecture are not written down yet"
 #endif

@@ -11,7 +11,11 @@
 
 #include "module/generation_sig.h"
 #include "sampler/guarded_load_sig.h"
+#if defined(__aarch64__)
+#include "sampler/walk_aarch64_sig.h"
+#else
 #include "sampler/walk_x86_64_sig.h"
+#endif
 
 #define LOWEST_CODE  UINT64_C(4096)
 #define HIGHEST_CODE (UINT64_C(1) << 56)
@@ -24,6 +28,7 @@ typedef struct walker {
     sp_registers frame; /* of the frame that the walk is at */
     bool pc_is_exact;   /* not a return address */
     bool in_chain;      /* the step before went along frame pointers */
+    bool sp_is_floor;   /* and told only that sp is not lower */
     sp_walk_end end;    /* why a step failed */
     uint32_t steps;     /* frames found */
     uint32_t steps_max; /* no more than these */
@@ -74,6 +79,10 @@ SP_SIGSAFE static inline bool read_register(walker *w, unsigned number, uint64_t
         *out = w->frame.base;
         return true;
     }
+    if (number == SP_DWARF_RA && w->frame.has_link) {
+        *out = w->frame.link;
+        return true;
+    }
     if (!w->frame.context)
         return fail(w, SP_WALK_NO_REGISTER);
     return load(w, sp_machine_register_address(w->frame.context, number), out);
@@ -93,9 +102,20 @@ SP_SIGSAFE static void find_rule(const walker *w, sp_unwind_rule *rule)
         *rule = generation->rules->rules[sp_packed_number(packed)];
 }
 
+/* Behind a frame without a rule, where sp is not known: the frame pointer is at the frame's record, and the rule says where that is. */
+SP_SIGSAFE static bool find_cfa_by_record(walker *w, const sp_unwind_rule *rule, uint64_t *cfa)
+{
+    if (rule->cfa_kind != SP_CFA_REGISTER || rule->fp.kind != SP_SAVED_AT_CFA || !w->frame.has_fp)
+        return fail(w, SP_WALK_NO_REGISTER);
+    *cfa = w->frame.fp - (uint64_t)(int64_t)rule->fp.offset;
+    return true;
+}
+
 SP_SIGSAFE static inline bool find_cfa(walker *w, const sp_unwind_rule *rule, uint64_t *cfa)
 {
     uint64_t base;
+    if (SP_UNLIKELY(w->sp_is_floor && rule->cfa_register == SP_DWARF_SP))
+        return find_cfa_by_record(w, rule, cfa);
     if (!read_register(w, rule->cfa_register, &base))
         return false;
     *cfa = base + (uint64_t)(int64_t)rule->cfa_offset;
@@ -144,40 +164,54 @@ SP_SIGSAFE static bool step_by_rule(walker *w, const sp_unwind_rule *rule)
         return fail(w, SP_WALK_NO_TABLE);
     if (!find_cfa(w, rule, &cfa))
         return false;
+    /* Interrupted code may not have a frame, where calls push nothing. */
+    bool may_stay = w->pc_is_exact && rule->ra.kind == SP_SAVED_IN_REGISTER;
     /* A signal may have come on an alternate stack: then the frame below it lies anywhere. */
-    if (cfa <= w->frame.sp && !rule->is_signal_frame)
+    bool goes_up = cfa > w->frame.sp || (may_stay && cfa == w->frame.sp);
+    if (!goes_up && !rule->is_signal_frame)
         return fail(w, SP_WALK_NO_PROGRESS);
     if (!find_saved(w, rule->ra, cfa, &pc))
         return false;
     bool has_fp = find_kept(w, rule->fp, cfa, w->frame.has_fp, &fp);
     bool has_base = find_kept(w, rule->base, cfa, w->frame.has_base, &base);
     w->frame.context = rule->is_signal_frame ? sp_machine_signal_context(w->frame.sp) : 0;
-    w->frame.pc = pc;
+    w->frame.pc = sp_machine_strip(pc);
     w->frame.sp = cfa;
     w->frame.fp = fp;
     w->frame.base = base;
     w->frame.has_fp = has_fp;
     w->frame.has_base = has_base;
+    w->frame.has_link = false;
     w->pc_is_exact = rule->is_signal_frame;
     w->in_chain = false;
+    w->sp_is_floor = false;
     return true;
 }
 
-/* Where the return address is in a frame without a rule, and what the caller's fp is. */
-SP_SIGSAFE static bool find_frame_by_shape(walker *w, uint64_t *ra_address, uint64_t *caller_fp)
+/* Only interrupted code can be elsewhere than behind a call, where the frame is set up. */
+SP_SIGSAFE static sp_frame_shape find_shape(walker *w)
 {
-    uint8_t code[SP_MACHINE_CODE_BYTES] = {0};
-    sp_frame_shape shape = SP_FRAME_SET_UP;
-    /* Only interrupted code can be elsewhere than behind a call, where the frame is set up. */
-    if (w->pc_is_exact && sp_guarded_copy(&w->guarded, code, w->frame.pc, sizeof code))
-        shape = sp_machine_frame_shape(code);
-    if (shape == SP_FRAME_ENTERED) {
-        *ra_address = w->frame.sp;
+    uint8_t code[SP_MACHINE_CODE_BEFORE + SP_MACHINE_CODE_BYTES] = {0};
+    uint8_t *at_pc = code + SP_MACHINE_CODE_BEFORE;
+    if (!w->pc_is_exact || !sp_guarded_copy(&w->guarded, at_pc, w->frame.pc, SP_MACHINE_CODE_BYTES))
+        return (sp_frame_shape){.kind = SP_FRAME_SET_UP};
+    if (SP_MACHINE_CODE_BEFORE) /* a page may begin between the two */
+        sp_guarded_copy(&w->guarded, code, w->frame.pc - SP_MACHINE_CODE_BEFORE,
+                        SP_MACHINE_CODE_BEFORE);
+    return sp_machine_frame_shape(at_pc);
+}
+
+/* Where the return address is in a frame without a rule, and what the caller's fp is. */
+SP_SIGSAFE static bool find_frame_by_shape(walker *w, sp_frame_shape shape, uint64_t *ra_address,
+                                           uint64_t *caller_fp)
+{
+    if (shape.kind == SP_FRAME_ENTERED) {
+        *ra_address = w->frame.sp + shape.offset;
         *caller_fp = w->frame.fp;
         return true;
     }
-    uint64_t at = shape == SP_FRAME_PUSHED ? w->frame.sp : w->frame.fp;
-    if (shape == SP_FRAME_SET_UP && !w->frame.has_fp)
+    uint64_t at = shape.kind == SP_FRAME_PUSHED ? w->frame.sp + shape.offset : w->frame.fp;
+    if (shape.kind == SP_FRAME_SET_UP && !w->frame.has_fp)
         return fail(w, SP_WALK_NO_REGISTER);
     if (at == 0 && w->in_chain)
         return fail(w, SP_WALK_COMPLETE);
@@ -196,21 +230,75 @@ SP_SIGSAFE static bool follows_call(walker *w, uint64_t pc)
            sp_machine_is_after_call(before);
 }
 
+SP_SIGSAFE static void leave_frame(walker *w, uint64_t pc, uint64_t sp, uint64_t fp)
+{
+    w->frame.pc = pc;
+    w->frame.sp = sp;
+    w->frame.fp = fp;
+    w->frame.has_base = false;
+    w->frame.has_link = false;
+    w->frame.context = 0;
+    w->pc_is_exact = false;
+}
+
+SP_SIGSAFE static bool is_in_record(walker *w, uint64_t link)
+{
+    uint64_t saved;
+    return w->frame.has_fp && load(w, w->frame.fp + 8, &saved) && sp_machine_strip(saved) == link;
+}
+
+/* To the caller that the link register names, from a frame that has not saved it: frame pointer and, if SHAPE says so, stack pointer
+ * are still the caller's. Code of unknown shape may have saved it. Then it is in the frame record, or the code has called somewhere
+ * since, and the register points into this same code, which has no table. */
+SP_SIGSAFE static bool step_by_link(walker *w, sp_frame_shape shape)
+{
+    const sp_registers callee = w->frame;
+    const bool is_sure = shape.kind == SP_FRAME_LINKED;
+    uint64_t link;
+    if (!w->pc_is_exact || !read_register(w, SP_DWARF_RA, &link))
+        return false;
+    link = sp_machine_strip(link);
+    if (!is_sure && is_in_record(w, link))
+        return false;
+    leave_frame(w, link, callee.sp, callee.fp);
+    sp_unwind_rule rule;
+    find_rule(w, &rule);
+    if ((!is_sure && rule.cfa_kind == SP_CFA_NONE) || !follows_call(w, link)) {
+        w->frame = callee;
+        w->pc_is_exact = true;
+        return fail(w, SP_WALK_NO_TABLE);
+    }
+    w->sp_is_floor = !is_sure;
+    w->walk->by_frame_pointer++;
+    return true;
+}
+
+SP_SIGSAFE static bool step_over_signal(walker *w)
+{
+    sp_unwind_rule trampoline;
+    sp_machine_signal_rule(&trampoline);
+    return step_by_rule(w, &trampoline);
+}
+
 SP_SIGSAFE static bool step_by_frame_pointer(walker *w)
 {
     uint64_t ra_address = 0, caller_fp = 0, pc = 0;
-    if (!find_frame_by_shape(w, &ra_address, &caller_fp) || !load(w, ra_address, &pc))
+    sp_frame_shape shape = find_shape(w);
+    if (shape.kind == SP_FRAME_LINKED)
+        return step_by_link(w, shape);
+    if (shape.kind == SP_FRAME_SIGNAL)
+        return step_over_signal(w);
+    if (SP_LINK_REGISTER && shape.kind == SP_FRAME_SET_UP && step_by_link(w, shape))
+        return true;
+    if (!find_frame_by_shape(w, shape, &ra_address, &caller_fp) || !load(w, ra_address, &pc))
         return false;
+    pc = sp_machine_strip(pc);
     if (pc != 0 &&
         (pc < LOWEST_CODE || pc >= HIGHEST_CODE || (!w->in_chain && !follows_call(w, pc))))
         return fail(w, SP_WALK_NO_TABLE);
-    w->frame.pc = pc;
-    w->frame.sp = ra_address + 8;
-    w->frame.fp = caller_fp;
-    w->frame.has_base = false;
-    w->frame.context = 0;
-    w->pc_is_exact = false;
+    leave_frame(w, pc, ra_address + 8, caller_fp);
     w->in_chain = true;
+    w->sp_is_floor = !SP_MACHINE_RECORD_TELLS_SP && shape.kind != SP_FRAME_ENTERED;
     w->walk->by_frame_pointer++;
     return true;
 }
@@ -229,12 +317,10 @@ SP_SIGSAFE static bool step(walker *w)
 {
     sp_unwind_rule rule;
     find_rule(w, &rule);
-    if (rule.cfa_kind == SP_CFA_NONE) {
-        if (!is_trampoline(w))
-            return step_by_frame_pointer(w);
-        sp_machine_signal_rule(&rule);
-    }
-    return step_by_rule(w, &rule);
+    bool has_rule = rule.cfa_kind != SP_CFA_NONE;
+    if ((!has_rule || (SP_MACHINE_SIGNAL_BY_BYTES && rule.is_signal_frame)) && is_trampoline(w))
+        return step_over_signal(w);
+    return has_rule ? step_by_rule(w, &rule) : step_by_frame_pointer(w);
 }
 
 SP_SIGSAFE static void reverse(uint64_t *values, uint32_t count)
@@ -295,8 +381,8 @@ SP_SIGSAFE static void run_packed_rules(walker *w)
     uint32_t next = w->next, last = w->walk->max_depth, start = next;
     if (w->steps + (last - next) > w->steps_max)
         last = next + (w->steps_max - w->steps);
-    if (!generation || !w->frame.has_fp || !w->frame.has_base || sp < w->walk->bounds.low ||
-        sp >= high)
+    if (!generation || !w->frame.has_fp || !w->frame.has_base || w->sp_is_floor ||
+        sp < w->walk->bounds.low || sp >= high)
         return;
     while (next < last) {
         uint32_t rule = sp_generation_rule(generation, behind);
@@ -306,7 +392,8 @@ SP_SIGSAFE static void run_packed_rules(walker *w)
             cfa - SP_PACKED_DEPTH_MAX < floor || cfa % 8)
             break;
         /* not from the CFA: what is waited for is the rule, and this is one sum less behind it */
-        uint64_t ra = stack_word(from + (offset - sp_packed_depth(rule, SP_PACKED_RA)));
+        uint64_t depth = sp_packed_depth(rule, SP_PACKED_RA);
+        uint64_t ra = sp_machine_strip(stack_word(from + (offset - depth)));
         uint64_t fp_depth = sp_packed_depth(rule, SP_PACKED_FP);
         uint64_t base_depth = sp_packed_depth(rule, SP_PACKED_BASE);
         uint64_t saved_fp = stack_word(cfa - fp_depth), saved_base = stack_word(cfa - base_depth);
@@ -334,6 +421,7 @@ SP_SIGSAFE void sp_walk_stack(sp_walk *walk)
     w.frame = walk->registers;
     w.pc_is_exact = true;
     w.in_chain = false;
+    w.sp_is_floor = false;
     w.end = SP_WALK_COMPLETE;
     w.steps = w.next = 0;
     w.steps_max = walk->max_depth < 4 ? walk->max_depth : SP_WALK_STEPS_MAX;

@@ -28,8 +28,10 @@ typedef struct sp_registers {
     uint64_t pc, sp;
     uint64_t fp;
     uint64_t base; /* module/unwind_rule.h says what for */
+    uint64_t link; /* the link register, where a machine has one */
     bool has_fp;   /* false where only pc and sp are told (/proc/…/syscall) */
     bool has_base;
+    bool has_link; /* only of interrupted code: what a caller had there, the call has overwritten */
     uint64_t
         context; /* where the kernel put all registers (the ucontext), 0: nowhere. Leaves sometimes need others. */
 } sp_registers;

@@ -10,13 +10,27 @@
 #include "module/unwind_rule.h"
 #include "sampler/walk_sig.h"
 
-#define SP_MACHINE_CODE_BYTES 9 /* what the functions below may look at, at the most */
+#define SP_MACHINE_CODE_BEFORE 0 /* what the functions below may look at, at the most: */
+#define SP_MACHINE_CODE_BYTES  9 /* in front of a pc, and from it on */
+
+/* The return address lies where the caller's stack ends. */
+#define SP_MACHINE_RECORD_TELLS_SP true
+
+/* libc's frame information for its trampoline is right. */
+#define SP_MACHINE_SIGNAL_BY_BYTES false
 
 /* What the first instructions at a pc without unwind rule say about the frame. */
-typedef enum sp_frame_shape {
-    SP_FRAME_SET_UP,  /* fp points to the saved fp, the return address above it */
-    SP_FRAME_ENTERED, /* sp points to the return address: before `push fp`, or at the `ret` */
-    SP_FRAME_PUSHED,  /* sp points to the saved fp: between `push fp` and `mov sp to fp` */
+typedef enum sp_shape_kind {
+    SP_FRAME_SET_UP, /* fp points to the saved fp, the return address above it */
+    SP_FRAME_ENTERED, /* sp + offset points to the return address: before `push fp`, or at the `ret` */
+    SP_FRAME_PUSHED, /* sp + offset points to the saved fp: between `push fp` and `mov sp to fp` */
+    SP_FRAME_LINKED, /* never */
+    SP_FRAME_SIGNAL, /* never */
+} sp_shape_kind;
+
+typedef struct sp_frame_shape {
+    sp_shape_kind kind;
+    uint32_t offset;
 } sp_frame_shape;
 
 SP_SIGSAFE static inline sp_registers sp_machine_registers(const ucontext_t *context)
@@ -66,6 +80,12 @@ SP_SIGSAFE static inline void sp_machine_signal_rule(sp_unwind_rule *rule)
                              .is_signal_frame = 1};
 }
 
+/* A return address without what does not belong to it: nothing. */
+SP_SIGSAFE static inline uint64_t sp_machine_strip(uint64_t address)
+{
+    return address;
+}
+
 /* mov $15, %rax; syscall: rt_sigreturn. */
 SP_SIGSAFE static inline bool sp_machine_is_trampoline(const uint8_t *code)
 {
@@ -84,10 +104,10 @@ SP_SIGSAFE static inline sp_frame_shape sp_machine_frame_shape(const uint8_t *co
     bool is_push = code[0] == 0x55;
     bool is_return = code[0] == 0xc3 || code[0] == 0xc2;
     if (is_endbr || is_push || is_return)
-        return SP_FRAME_ENTERED;
+        return (sp_frame_shape){.kind = SP_FRAME_ENTERED};
     bool is_move = code[0] == 0x48 &&
                    ((code[1] == 0x89 && code[2] == 0xe5) || (code[1] == 0x8b && code[2] == 0xec));
-    return is_move ? SP_FRAME_PUSHED : SP_FRAME_SET_UP;
+    return (sp_frame_shape){.kind = is_move ? SP_FRAME_PUSHED : SP_FRAME_SET_UP};
 }
 
 #define SP_MACHINE_CALL_BYTES 7 /* the longest call instruction */

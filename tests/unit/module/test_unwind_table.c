@@ -11,7 +11,17 @@
 #include "module/loader_snapshot.h"
 #include "module/unwind_table.h"
 
+#ifndef MUTATIONS
+#define MUTATIONS 100000
+#endif
+
 #define BASE UINT64_C(0x10000) /* where the made-up module is */
+
+/* The programs below are x86-64's, with the registers of this machine. */
+#define DEF_CFA    0x0c
+#define SAVED(r)   (0x80 | SP_DWARF_##r) /* in front of a factored offset from the CFA */
+#define RESTORE(r) (0xc0 | SP_DWARF_##r)
+#define PLUS(r)    (0x70 + SP_DWARF_##r) /* in an expression, in front of an offset */
 
 /* A made-up section: one common entry, then functions that refer to it. */
 typedef struct maker {
@@ -30,13 +40,13 @@ static void put_u32(maker *m, uint32_t value)
     put(m, &value, 4);
 }
 
-/* CIE: "zR" or "zRS", code alignment 1, data alignment -8, return column 16, absolute 4-byte addresses, CFA rsp+8, ra at CFA-8. */
+/* CIE: "zR" or "zRS", code alignment 1, data alignment -8, absolute 4-byte addresses, CFA sp+8, ra at CFA-8. */
 static void put_common(maker *m, bool is_signal)
 {
-    static const uint8_t plain[] = {1,    'z',  'R', 0, 1,    0x78, 16, 1,
-                                    0x03, 0x0c, 7,   8, 0x90, 1,    0,  0};
-    static const uint8_t with_s[] = {1, 'z',  'R',  'S', 0, 1,    0x78, 16,
-                                     1, 0x03, 0x0c, 7,   8, 0x90, 1,    0};
+    static const uint8_t plain[] = {1,    'z',     'R',         0, 1,         0x78, SP_DWARF_RA, 1,
+                                    0x03, DEF_CFA, SP_DWARF_SP, 8, SAVED(RA), 1,    0,           0};
+    static const uint8_t with_s[] = {1, 'z',  'R',     'S',         0, 1,         0x78, SP_DWARF_RA,
+                                     1, 0x03, DEF_CFA, SP_DWARF_SP, 8, SAVED(RA), 1,    0};
     put_u32(m, 4 + 16);
     put_u32(m, 0);
     put(m, is_signal ? with_s : plain, 16);
@@ -96,8 +106,8 @@ static void table_of_a_plain_prologue_has_its_rows(void **state)
 {
     (void)state;
     /* push rbp; mov rsp, rbp; …; ret at 0x30 */
-    sp_unwind_table *table =
-        COMPILE(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x6c, 0x0c, 7, 8, 0xc6);
+    sp_unwind_table *table = COMPILE(0x41, 0x0e, 16, SAVED(FP), 2, 0x43, 0x0d, SP_DWARF_FP, 0x6c,
+                                     DEF_CFA, SP_DWARF_SP, 8, RESTORE(FP));
     assert_non_null(table);
     assert_int_equal(rule_at(table, 0xff).cfa_kind, SP_CFA_NONE);
     sp_unwind_rule rule = rule_at(table, 0x100);
@@ -138,24 +148,27 @@ static void table_restores_nested_states(void **state)
 static void table_knows_the_expressions_of_linkers_and_compilers(void **state)
 {
     (void)state;
+#if !SP_LINK_REGISTER /* elsewhere they have no frame information */
     sp_unwind_table *plt =
         COMPILE(0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22);
     assert_int_equal(rule_at(plt, 0x100).cfa_kind, SP_CFA_PLT);
     assert_int_equal(rule_at(plt, 0x100).cfa_offset, 8);
     assert_int_equal(rule_at(plt, 0x100).cfa_addend, 11);
     sp_unwind_table_destroy(plt);
+#endif
     /* A realigned frame: CFA = *(rbp - 8), rbp saved where it points to. */
-    sp_unwind_table *realigned = COMPILE(0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0);
+    sp_unwind_table *realigned =
+        COMPILE(0x0f, 3, PLUS(FP), 0x78, 0x06, 0x10, SP_DWARF_FP, 2, PLUS(FP), 0);
     assert_int_equal(rule_at(realigned, 0x100).cfa_kind, SP_CFA_DEREF);
     assert_int_equal(rule_at(realigned, 0x100).cfa_register, SP_DWARF_FP);
     assert_int_equal(rule_at(realigned, 0x100).cfa_offset, -8);
     assert_int_equal(rule_at(realigned, 0x100).fp.kind, SP_SAVED_AT_REGISTER);
     sp_unwind_table_destroy(realigned);
-    sp_unwind_table *added = COMPILE(0x0f, 5, 0x77, 16, 0x06, 0x23, 8);
+    sp_unwind_table *added = COMPILE(0x0f, 5, PLUS(SP), 16, 0x06, 0x23, 8);
     assert_int_equal(rule_at(added, 0x100).cfa_kind, SP_CFA_DEREF);
     assert_int_equal(rule_at(added, 0x100).cfa_addend, 8);
     sp_unwind_table_destroy(added);
-    sp_unwind_table *other = COMPILE(0x0f, 4, 0x77, 16, 0x06, 0x06);
+    sp_unwind_table *other = COMPILE(0x0f, 4, PLUS(SP), 16, 0x06, 0x06);
     assert_int_equal(rule_at(other, 0x100).cfa_kind, SP_CFA_UNSUPPORTED);
     sp_unwind_table_destroy(other);
 }
@@ -163,7 +176,7 @@ static void table_knows_the_expressions_of_linkers_and_compilers(void **state)
 static void table_marks_the_outermost_and_signal_frames(void **state)
 {
     (void)state;
-    sp_unwind_table *outermost = COMPILE(0x07, 16);
+    sp_unwind_table *outermost = COMPILE(0x07, SP_DWARF_RA);
     assert_int_equal(rule_at(outermost, 0x100).ra.kind, SP_SAVED_UNDEFINED);
     assert_false(rule_at(outermost, 0x100).is_signal_frame);
     sp_unwind_table_destroy(outermost);
@@ -174,6 +187,50 @@ static void table_marks_the_outermost_and_signal_frames(void **state)
     assert_true(rule_at(signal_frame, 0x100).is_signal_frame);
     sp_unwind_table_destroy(signal_frame);
 }
+
+static void return_address_left_alone_is_in_the_link_register(void **state)
+{
+    (void)state;
+    sp_unwind_table *table = COMPILE(0x08, SP_DWARF_RA, DEF_CFA, SP_DWARF_SP, 0);
+    sp_unwind_rule rule = rule_at(table, 0x100);
+#if SP_LINK_REGISTER
+    assert_int_equal(rule.cfa_kind, SP_CFA_REGISTER);
+    assert_int_equal(rule.ra.kind, SP_SAVED_IN_REGISTER);
+    assert_int_equal(rule.ra.base, SP_DWARF_RA);
+#else
+    assert_int_equal(rule.cfa_kind, SP_CFA_UNSUPPORTED);
+#endif
+    sp_unwind_table_destroy(table);
+}
+
+#if SP_LINK_REGISTER
+static void signed_return_addresses_have_the_same_rules(void **state)
+{
+    (void)state;
+    sp_unwind_table *table = COMPILE(0x0e, 16, 0x41, 0x2d, 0x0e, 32, 0x41, 0x2c, 0x0e, 48);
+    assert_int_equal(rule_at(table, 0x100).cfa_offset, 16);
+    assert_int_equal(rule_at(table, 0x101).cfa_offset, 32);
+    assert_int_equal(rule_at(table, 0x102).cfa_offset, 48);
+    sp_unwind_table_destroy(table);
+}
+
+/* The loader's entry for lazy binding: sp + 208 for the CFA and the return address at CFA + 8, when a PLT entry had pushed 16 bytes. */
+static void words_that_a_plt_entry_pushed_belong_to_the_frame(void **state)
+{
+    (void)state;
+    sp_unwind_table *table =
+        COMPILE(0x11, SP_DWARF_RA, 0x7f, SAVED(FP), 2, 0x0e, 48, 0x41, 0x13, 2);
+    sp_unwind_rule rule = rule_at(table, 0x100);
+    assert_int_equal(rule.cfa_offset, 64);
+    assert_int_equal(rule.ra.kind, SP_SAVED_AT_CFA);
+    assert_int_equal(rule.ra.offset, -8);
+    assert_int_equal(rule.fp.offset, -32);
+    rule = rule_at(table, 0x101); /* CFA = sp - 16: they are popped */
+    assert_int_equal(rule.cfa_offset, 0);
+    assert_int_equal(rule.ra.kind, SP_SAVED_IN_REGISTER);
+    sp_unwind_table_destroy(table);
+}
+#endif
 
 static void broken_program_spoils_its_function_only(void **state)
 {
@@ -304,7 +361,7 @@ static const sp_cfi_section *pick_section(const sp_loader_snapshot *snapshot)
 static void table_of_mutated_bytes_never_breaks(void **state)
 {
     (void)state;
-    enum { ROUNDS = 100000 };
+    enum { ROUNDS = MUTATIONS };
     sp_loader_snapshot snapshot;
     assert_true(sp_loader_snapshot_take(&snapshot, NULL, (sp_loader_counters){0}));
     const sp_cfi_section *original = pick_section(&snapshot);
@@ -390,6 +447,11 @@ int main(void)
         cmocka_unit_test(table_restores_nested_states),
         cmocka_unit_test(table_knows_the_expressions_of_linkers_and_compilers),
         cmocka_unit_test(table_marks_the_outermost_and_signal_frames),
+        cmocka_unit_test(return_address_left_alone_is_in_the_link_register),
+#if SP_LINK_REGISTER
+        cmocka_unit_test(signed_return_addresses_have_the_same_rules),
+        cmocka_unit_test(words_that_a_plt_entry_pushed_belong_to_the_frame),
+#endif
         cmocka_unit_test(broken_program_spoils_its_function_only),
         cmocka_unit_test(overlapping_functions_are_cut_at_the_next),
         cmocka_unit_test(terminator_ends_a_section_unless_more_is_promised),

@@ -2,6 +2,7 @@
 /* Walks from registers that make no sense, and over memory that is not there: each ends with a mark, none crashes. */
 #include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -39,11 +40,54 @@ static uint64_t address_of(const void *pointer)
     return (uint64_t)(uintptr_t)pointer;
 }
 
+#if defined(__aarch64__)
+/* A pc with a table: its rule is that of a function's beginning on x86-64, where a call pushes the return address. */
+__asm__(".pushsection .text\n"
+        ".globl known_code\n"
+        "known_code: .cfi_startproc\n"
+        ".cfi_def_cfa sp, 8\n"
+        ".cfi_offset x30, -8\n"
+        "nop; nop\n"
+        ".cfi_endproc\n"
+        ".popsection\n");
+extern __attribute__((visibility("hidden"))) const uint32_t known_code[];
+
+static uint64_t known_pc(void)
+{
+    return address_of(known_code);
+}
+
+static void set_interrupted(ucontext_t *context, uint64_t pc, uint64_t sp)
+{
+    context->uc_mcontext.pc = pc;
+    context->uc_mcontext.sp = sp;
+}
+
+/* What stands in front of the kernel's ucontext when a handler has returned. */
+typedef siginfo_t before_context;
+
+static const uint32_t trampoline[] = {0xd2801168, 0xd4000001}; /* mov x8, #139; svc #0 */
+static const uint32_t call[] = {0x94000000};                   /* bl */
+#else
 /* A pc with a table: any function of ours, in its middle or at its beginning. */
 static uint64_t known_pc(void)
 {
     return address_of((const void *)(uintptr_t)sp_walk_stack);
 }
+
+static void set_interrupted(ucontext_t *context, uint64_t pc, uint64_t sp)
+{
+    context->uc_mcontext.gregs[REG_RIP] = (greg_t)pc;
+    context->uc_mcontext.gregs[REG_RSP] = (greg_t)sp;
+}
+
+/* What stands in front of the kernel's ucontext when a handler has returned: nothing. */
+typedef struct before_context {
+} before_context;
+
+static const uint8_t trampoline[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
+#endif
 
 static void walk_with_unreadable_sp_ends_with_bad_memory(void **state)
 {
@@ -146,10 +190,8 @@ static void walk_along_a_loop_of_frames_makes_no_progress(void **state)
 {
     (void)state;
     uint64_t stack[8] = {0};
-    static const uint8_t call[8] = {
-        0xe8, 0, 0, 0, 0}; /* data that looks like code in front of the return address */
     stack[2] = address_of(stack + 2);
-    stack[3] = address_of(call + 5);
+    stack[3] = address_of(call) + sizeof call; /* data that looks like code */
     sp_registers registers = {
         .pc = 12345, .sp = address_of(stack), .fp = address_of(stack + 2), .has_fp = true};
     sp_walk walk = walk_from(registers, (sp_stack_bounds){0});
@@ -203,16 +245,18 @@ static void walk_without_generation_uses_frame_pointers(void **state)
 static void walk_over_a_bare_trampoline_finds_the_interrupted_frame(void **state)
 {
     (void)state;
-    static const uint8_t trampoline[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
     struct {
+        uint64_t align;
         uint64_t return_address;
+        before_context before;
         ucontext_t context;
     } frame = {.return_address = address_of(trampoline)};
     uint64_t interrupted[2] = {0};
-    frame.context.uc_mcontext.gregs[REG_RIP] = (greg_t)known_pc();
-    frame.context.uc_mcontext.gregs[REG_RSP] = (greg_t)address_of(interrupted);
-    sp_registers registers = {
-        .pc = known_pc(), .sp = address_of(&frame), .has_fp = true, .has_base = true};
+    set_interrupted(&frame.context, known_pc(), address_of(interrupted));
+    sp_registers registers = {.pc = known_pc(),
+                              .sp = address_of(&frame.return_address),
+                              .has_fp = true,
+                              .has_base = true};
     sp_walk walk = walk_from(registers, (sp_stack_bounds){0});
     assert_int_equal(walk.end, SP_WALK_COMPLETE);
     assert_int_equal(walk.count, 3);
@@ -259,8 +303,10 @@ static void walk_over_random_stacks_always_ends(void **state)
                                   .sp = random_word(stack, WORDS),
                                   .fp = random_word(stack, WORDS),
                                   .base = random_word(stack, WORDS),
+                                  .link = random_word(stack, WORDS),
                                   .has_fp = round % 2,
                                   .has_base = round % 7 != 0,
+                                  .has_link = round % 5 != 0,
                                   .context = round % 5 ? 0 : random_word(stack, WORDS)};
         if (round % 4)
             registers.sp = address_of(stack + next_random() % WORDS);

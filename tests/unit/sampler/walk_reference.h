@@ -14,12 +14,14 @@
 
 #define REFERENCE_DEPTH 256
 
-/* stops == equal + doubtful + wrong. The first difference is kept for the report. */
+/* stops == equal + doubtful + wrong + unknown. The first difference is kept for the report. */
 typedef struct reference_score {
     uint64_t stops;
     uint64_t equal;
     uint64_t doubtful; /* the same as far as it goes, and marked as not complete */
     uint64_t wrong;    /* a frame differs, or the walk says complete and is not */
+    uint64_t
+        unknown; /* whole, and libgcc knows nothing of the interrupted code (PLT entries and the signal trampoline of aarch64) */
     uint64_t frames;
     uint64_t ends[8];
     uint64_t doubtful_pc;
@@ -67,16 +69,24 @@ static void reference_compare(reference_score *score, const sp_generation *gener
                     .pcs = pcs,
                     .max_depth = REFERENCE_DEPTH};
     sp_walk_stack(&walk);
-    reference_stack theirs = {.first = walk.registers.pc};
-    _Unwind_Backtrace(reference_frame, &theirs);
+    bool is_whole = walk.end == SP_WALK_COMPLETE || walk.end == SP_WALK_TRUNCATED;
     score->stops++;
     score->frames += walk.count;
     score->ends[walk.end]++;
-    bool is_whole = walk.end == SP_WALK_COMPLETE || walk.end == SP_WALK_TRUNCATED;
+    /* In the kernel's signal trampoline on aarch64: libgcc may crash. */
+    if (!sp_generation_find(generation, walk.registers.pc)) {
+        *(is_whole ? &score->unknown : &score->doubtful) += 1;
+        return;
+    }
+    reference_stack theirs = {.first = walk.registers.pc};
+    _Unwind_Backtrace(reference_frame, &theirs);
     bool is_prefix =
         walk.count <= theirs.count && memcmp(walk.pcs, theirs.pcs, walk.count * sizeof *pcs) == 0;
     if (is_prefix && walk.count == theirs.count && is_whole) {
         score->equal++;
+    } else if (walk.by_frame_pointer == 1 && theirs.count == 1 && theirs.pcs[0] == pcs[0] &&
+               walk.end == SP_WALK_COMPLETE) {
+        score->unknown++;
     } else if (is_prefix && !is_whole) {
         if (!score->doubtful++ && !score->wrong)
             reference_keep(score, &walk, &theirs);
@@ -99,11 +109,11 @@ static SP_UNUSED void reference_print_stack(const char *title, const sp_generati
 static SP_UNUSED void reference_report(const char *name, const reference_score *score,
                                        const sp_generation *generation)
 {
-    printf("%-28s %7lu stops, %5.1f frames: %lu equal, %lu doubtful, %lu wrong; ends", name,
-           (unsigned long)score->stops,
+    printf("%-28s %7lu stops, %5.1f frames: %lu equal, %lu unknown, %lu doubtful, %lu wrong; ends",
+           name, (unsigned long)score->stops,
            (double)score->frames / (double)(score->stops ? score->stops : 1),
-           (unsigned long)score->equal, (unsigned long)score->doubtful,
-           (unsigned long)score->wrong);
+           (unsigned long)score->equal, (unsigned long)score->unknown,
+           (unsigned long)score->doubtful, (unsigned long)score->wrong);
     for (int i = 0; i < 6; i++)
         printf(" %lu", (unsigned long)score->ends[i]);
     printf("\n");
