@@ -73,6 +73,9 @@ typedef struct spanprof_options {
     const char *
         cpu_budget; /* SPANPROF_CPU_BUDGET (none), share of the application's CPU time that ticks may
                              * take: "0.1%" or "0.001" */
+    const char
+        *demangle; /* SPANPROF_DEMANGLE (short), folded, full, none: how functions are named */
+    const char *debuginfod; /* SPANPROF_DEBUGINFOD (0), 1: ask the servers of DEBUGINFOD_URLS */
 } spanprof_options;
 
 #define SPANPROF_OPTIONS_INIT                                                                      \

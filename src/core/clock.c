@@ -19,6 +19,11 @@ uint64_t sp_clock_realtime_ns(void)
     return read_clock(CLOCK_REALTIME);
 }
 
+uint64_t sp_clock_own_cpu_ns(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
 uint64_t sp_clock_process_cpu_ns(void)
 {
     return read_clock(CLOCK_PROCESS_CPUTIME_ID);

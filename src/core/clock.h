@@ -14,6 +14,7 @@
 uint64_t sp_clock_monotonic_ns(void);
 uint64_t sp_clock_realtime_ns(void);
 uint64_t sp_clock_process_cpu_ns(void);
+uint64_t sp_clock_own_cpu_ns(void); /* of the calling thread */
 
 /* The clock id of the CPU time of thread TID of this process (the kernel's encoding, linux/posix-timers_types.h). */
 static inline clockid_t sp_clock_thread_cpu_id(pid_t tid)

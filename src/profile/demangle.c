@@ -23,14 +23,18 @@ static size_t length_without_clone(const char *symbol)
     return length;
 }
 
-void sp_demangle_short(sp_buffer *out, const char *symbol)
+void sp_demangle(sp_buffer *out, const char *symbol, sp_demangle_style style)
 {
-    static bool (*const demanglers[])(sp_buffer *, const char *, size_t) = {
+    static bool (*const demanglers[])(sp_buffer *, const char *, size_t, bool) = {
         sp_demangle_rust_v0, sp_demangle_rust_legacy, sp_demangle_cpp};
-    size_t length = length_without_clone(symbol);
-    for (size_t i = 0; i < SP_ARRAY_LENGTH(demanglers) && length <= LONGEST_SYMBOL; i++) {
+    bool mangled = symbol[0] == '_' && style != SP_DEMANGLE_NONE;
+    size_t length = style == SP_DEMANGLE_NONE ? strlen(symbol) : length_without_clone(symbol);
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(demanglers) && mangled && length <= LONGEST_SYMBOL;
+         i++) {
         sp_buffer_clear(out);
-        if (demanglers[i](out, symbol, length) && out->length && !out->failed)
+        bool read = demanglers[i](out, symbol, length, style == SP_DEMANGLE_FULL);
+        if (read && out->length && !out->failed &&
+            (style != SP_DEMANGLE_FOLDED || sp_demangle_fold(out)))
             return;
     }
     out->failed = false; /* a result too large for OUT: the symbol as it is may fit */

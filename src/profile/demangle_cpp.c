@@ -46,18 +46,25 @@ static size_t without_qualifiers(const char *text, size_t length)
     return length;
 }
 
+/* Where the last parenthesis of TEXT opens that closes at END; END when none does. */
+static size_t opening(const char *text, size_t end)
+{
+    int depth = 0;
+    for (size_t i = end; i > 0 && text[end - 1] == ')'; i--) {
+        depth += text[i - 1] == ')' ? 1 : text[i - 1] == '(' ? -1 : 0;
+        if (depth == 0)
+            return i - 1;
+    }
+    return end;
+}
+
 /* Length of TEXT without its last parameter list; all of it when it does not end in one. Parentheses inside a name ("(anonymous
  * namespace)", "f(int)::{lambda()#1}") stay, and so does the pair of "operator()". */
 static size_t without_parameters(const char *text, size_t length)
 {
     size_t end = without_qualifiers(text, length);
-    int depth = 0;
-    for (size_t i = end; i > 0 && end && text[end - 1] == ')'; i--) {
-        depth += text[i - 1] == ')' ? 1 : text[i - 1] == '(' ? -1 : 0;
-        if (depth == 0)
-            return i == 1 || ends_with(text, i - 1, "operator") ? length : i - 1;
-    }
-    return length;
+    size_t open = end ? opening(text, end) : end;
+    return open == 0 || open == end || ends_with(text, open, "operator") ? length : open;
 }
 
 static bool is_name_character(char c)
@@ -78,16 +85,55 @@ static bool is_operator(const char *text, size_t i, size_t length)
 static size_t behind_return_type(const char *text, size_t length)
 {
     size_t begin = 0;
-    int depth = 0;
-    for (size_t i = 0; i < length && !(depth == 0 && is_operator(text, i, length)); i++) {
-        if (strchr("<({[", text[i]))
-            depth++;
-        else if (strchr(">)}]", text[i]) && !(i && text[i] == '>' && text[i - 1] == '-'))
-            depth--;
-        else if (text[i] == ' ' && depth == 0)
+    for (size_t i = 0; i < length && !is_operator(text, i, length);) {
+        size_t behind = strchr("<({[", text[i]) ? sp_demangle_group(text, i, length) : 0;
+        if (text[i] == ' ')
             begin = i + 1;
+        i = behind ? behind : i + 1;
     }
     return begin < length ? begin : 0;
+}
+
+/* Length of TEXT without array bounds behind it (" [3]"). */
+static size_t without_bounds(const char *text, size_t length)
+{
+    while (length > 3 && text[length - 1] == ']') {
+        const char *open = memrchr(text, '[', length);
+        if (!open || open == text || (open[-1] != ' ' && open[-1] != ']'))
+            break;
+        length = (size_t)(open - text) - (open[-1] == ' ');
+    }
+    return length;
+}
+
+/* What is between a declarator's parentheses behind "*", "&" or "Class::*"; 0 when TEXT to END is no declarator. */
+static size_t declared(const char *text, size_t begin, size_t end)
+{
+    for (size_t i = begin; i + 1 < end;) {
+        size_t behind = strchr("<({[", text[i]) ? sp_demangle_group(text, i, end) : 0;
+        bool is_pointer = text[i] == '*' || text[i] == '&';
+        if (is_pointer && (i == begin || text[i - 1] == ':' || text[i - 1] == '&'))
+            return i + 1 < end && text[i + 1] == '&' ? i + 2 : i + 1;
+        if (text[i] == '(' || text[i] == ' ')
+            return 0;
+        i = behind ? behind : i + 1;
+    }
+    return 0;
+}
+
+/* A function that returns a pointer to a function, or a reference to an array, stands inside of what it returns:
+ * "void (*ns::f(int))(char)". Narrows TEXT to "ns::f(int)" and returns the length of that; LENGTH when it is no such name. */
+static size_t inside_declarator(const char **text, size_t length)
+{
+    size_t end = without_qualifiers(*text, length), outer = without_bounds(*text, end);
+    if (outer == end)
+        outer = opening(*text, end);
+    size_t inner = opening(*text, outer);
+    size_t begin = inner < outer ? declared(*text, inner + 1, outer - 1) : 0;
+    if (!begin)
+        return length;
+    *text += begin;
+    return outer - 1 - begin;
 }
 
 /* "non-virtual thunk to ns::f(int)": the words before the name, which are worth keeping. */
@@ -108,13 +154,14 @@ static void add_short_name(sp_buffer *out, const char *text)
     size_t prefix = special_prefix(text);
     sp_buffer_add(out, text, prefix);
     text += prefix;
-    size_t length = without_parameters(text, strlen(text));
+    size_t length = inside_declarator(&text, strlen(text));
+    length = without_parameters(text, length);
     /* a type stands before the name only where there are parameters behind it: not in "vtable for X" */
     size_t begin = text[length] ? behind_return_type(text, length) : 0;
     sp_buffer_add(out, text + begin, length - begin);
 }
 
-bool sp_demangle_cpp(sp_buffer *out, const char *symbol, size_t length)
+bool sp_demangle_cpp(sp_buffer *out, const char *symbol, size_t length, bool full)
 {
     if (length < 3 || symbol[0] != '_' || symbol[1] != 'Z')
         return false;
@@ -125,7 +172,9 @@ bool sp_demangle_cpp(sp_buffer *out, const char *symbol, size_t length)
     int status = -1;
     char *text = demangle(mangled, NULL, NULL, &status);
     free(mangled);
-    if (text && status == 0)
+    if (text && status == 0 && full)
+        sp_buffer_add_string(out, text);
+    else if (text && status == 0)
         add_short_name(out, text);
     free(text);
     return status == 0;

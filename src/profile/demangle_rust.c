@@ -79,7 +79,7 @@ static void add_name(sp_buffer *out, const char *name, size_t length)
     }
 }
 
-bool sp_demangle_rust_legacy(sp_buffer *out, const char *symbol, size_t length)
+bool sp_demangle_rust_legacy(sp_buffer *out, const char *symbol, size_t length, bool full)
 {
     size_t at = 3;
     if (length < 4 || memcmp(symbol, "_ZN", 3) != 0)
@@ -92,11 +92,15 @@ bool sp_demangle_rust_legacy(sp_buffer *out, const char *symbol, size_t length)
             return false;
         const char *name = symbol + at;
         at += count;
-        if (symbol[at] == 'E')
-            return at + 1 == length && !first && is_hash(name, count);
-        if (!first)
+        bool last = symbol[at] == 'E';
+        if (last && (at + 1 != length || first || !is_hash(name, count)))
+            return false;
+        if (!first && (!last || full))
             sp_buffer_add_string(out, "::");
-        add_name(out, name, count);
+        if (!last || full)
+            add_name(out, name, count);
+        if (last)
+            return true;
     }
     return false;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rust's newer mangling ("_R…", Rust RFC 2603): a small language of paths, types and constants, read by one function each. Written
- * for people: crates' hashes, lifetimes' names and the paths of impl blocks are left out.
+ * for people: crates' hashes (but in full names), lifetimes' names and the paths of impl blocks are left out.
  *
  * A name may refer back to parts of itself, so that a short one can be made to grow without end: what is written is bounded by
  * the buffer, what is read by `steps`, and the stack by `depth`. */
@@ -21,6 +21,7 @@ typedef struct parser {
     const char *text; /* behind the "_R", where references count from */
     size_t at, length;
     unsigned depth, steps, silent;
+    bool full; /* crates' hashes are written, too */
     bool failed;
 } parser;
 
@@ -273,9 +274,13 @@ static void read_impl(parser *p, char tag)
 
 static void read_crate(parser *p)
 {
-    read_optional(p, 's');
+    char text[32];
+    uint64_t hash = read_optional(p, 's');
     identifier name = read_identifier(p);
     write_identifier(p, &name);
+    (void)snprintf(text, sizeof text, "[%llx]", (unsigned long long)hash);
+    if (p->full && hash)
+        write_text(p, text);
 }
 
 static void read_path(parser *p, bool in_value)
@@ -533,11 +538,11 @@ static void read_const(parser *p)
     leave(p);
 }
 
-bool sp_demangle_rust_v0(sp_buffer *out, const char *symbol, size_t length)
+bool sp_demangle_rust_v0(sp_buffer *out, const char *symbol, size_t length, bool full)
 {
     if (length < 4 || symbol[0] != '_' || symbol[1] != 'R' || symbol[2] < 'A' || symbol[2] > 'Z')
         return false;
-    parser p = {.out = out, .text = symbol + 2, .length = length - 2};
+    parser p = {.out = out, .text = symbol + 2, .length = length - 2, .full = full};
     read_path(&p, true);
     if (peek(&p) >= 'A' &&
         peek(&p) <= 'Z') { /* the crate that made this copy of a generic function */

@@ -197,6 +197,10 @@ sp_dwarf_index *sp_dwarf_index_create(Dwarf *dwarf)
     if (!index)
         return NULL;
     dwarf_new_oom_handler(dwarf, leave_libdw);
+    Dwarf *alt =
+        dwarf_getalt(dwarf); /* what it shares with other files is read with memory of its own */
+    if (alt)
+        dwarf_new_oom_handler(alt, leave_libdw);
     if (!guarded(read_units, index, dwarf) || index->ranges.failed || index->ranges.count == 0) {
         sp_dwarf_index_destroy(index);
         return NULL;

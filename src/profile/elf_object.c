@@ -5,13 +5,12 @@
  * .gnu_debuglink gives.
  *
  * Files are mapped, not read: libdw touches the pages of what is asked for. Compressed debug sections are the exception, libdw
- * inflates each one whole; above LARGEST_INFLATED they are left alone and the symbol table has to do. */
+ * inflates each one whole; above SP_ELF_LARGEST_INFLATED they are left alone and the symbol table has to do. */
 #include "profile/elf_object.h"
 
 #include <elf.h>
 #include <elfutils/libdwelf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <limits.h>
 #include <link.h>
@@ -24,85 +23,33 @@
 
 #include "core/hex.h"
 #include "core/log.h"
-
-enum { LARGEST_INFLATED = 100 * 1024 * 1024 };
+#include "profile/elf_file.h"
 
 static const char *debug_directory = "/usr/lib/debug";
+
+/* Whose names are looked for, and how loud warnings are: what was said once is said no more when a file is opened again. */
+typedef struct search {
+    const sp_module *module;
+    spanprof_log_level level;
+    bool *warned; /* set when something is said */
+} search;
+
+static spanprof_log_level loudness(const search *s)
+{
+    *s->warned = true;
+    return s->level;
+}
 
 void sp_elf_object_set_debug_directory(const char *directory)
 {
     debug_directory = directory;
 }
 
-/* An open file; fd is -1 and elf NULL when it could not be opened. */
-typedef struct open_file {
-    int fd;
-    Elf *elf;
-    int error;           /* errno of open */
-    const char *problem; /* libelf's, when it was opened but is no ELF file */
-    sp_file_mark mark;
-} open_file;
-
-static void close_file(open_file *file)
-{
-    elf_end(file->elf);
-    if (file->fd >= 0)
-        close(file->fd);
-    sp_file_mark_deinit(&file->mark);
-    *file = (open_file){.fd = -1};
-}
-
-/* A regular file only: opening a FIFO would wait, and a device has effects. */
-static int open_regular(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct stat status;
-    if (fd < 0 || (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)))
-        return fd;
-    close(fd);
-    errno = EINVAL;
-    return -1;
-}
-
-/* Section headers are the last thing in most files, and libelf takes those that lie outside for none at all. */
-static const char *problem_of(const open_file *file)
-{
-    GElf_Ehdr header;
-    struct stat status;
-    if (!file->elf || elf_kind(file->elf) != ELF_K_ELF || !gelf_getehdr(file->elf, &header))
-        return "not an ELF file, or a damaged one";
-    uint64_t sections = (uint64_t)header.e_shnum * header.e_shentsize;
-    if (fstat(file->fd, &status) != 0 || header.e_shoff > (uint64_t)status.st_size ||
-        sections > (uint64_t)status.st_size - header.e_shoff)
-        return "its section headers lie outside the file (truncated?)";
-    return NULL;
-}
-
-static open_file open_elf(const char *path)
-{
-    open_file file = {.fd = open_regular(path)};
-    if (file.fd < 0) {
-        file.error = errno;
-        return file;
-    }
-    sp_file_mark_init(&file.mark, path, file.fd);
-    file.elf = elf_begin(file.fd, ELF_C_READ_MMAP, NULL);
-    const char *problem = problem_of(&file);
-    if (problem)
-        close_file(&file);
-    file.problem = problem;
-    return file;
-}
-
 /* Whether ELF carries MODULE's build id. A module without one matches everything. */
 static bool has_build_id_of(Elf *elf, const sp_module *module)
 {
-    if (!module->build_id_length)
-        return true;
-    const void *id;
-    ssize_t length = dwelf_elf_gnu_build_id(elf, &id);
-    return length == (ssize_t)module->build_id_length &&
-           memcmp(id, module->build_id, (size_t)length) == 0;
+    return !module->build_id_length ||
+           sp_elf_has_build_id(elf, module->build_id, module->build_id_length);
 }
 
 /* Whether PATH names the main executable, as the kernel knows it (which adds " (deleted)"), for modules without build id. */
@@ -117,41 +64,39 @@ static bool is_main_executable(const char *path)
 }
 
 /* The running program's own file, when MODULE is the main executable: it can be opened even after it was removed or replaced. */
-static open_file open_running_executable(const sp_module *module)
+static sp_elf_file open_running_executable(const sp_module *module)
 {
     if (!module->build_id_length && !is_main_executable(module->path))
-        return (open_file){.fd = -1};
-    open_file file = open_elf("/proc/self/exe");
+        return SP_ELF_FILE_NONE;
+    sp_elf_file file = sp_elf_file_open("/proc/self/exe");
     if (file.elf && !has_build_id_of(file.elf, module))
-        close_file(&file);
+        sp_elf_file_close(&file);
     return file;
 }
 
-static void warn_unusable(const sp_module *module, const open_file *file)
+static void warn_unusable(const search *s, const sp_elf_file *file)
 {
-    const char *consequence = "its frames get no names";
+    const char *reason = file->problem;
     if (file->elf)
-        sp_log_warn("symbols",
-                    "reading %s: its build id is not that of the library in memory (replaced since "
-                    "it was loaded?): %s",
-                    module->path, consequence);
-    else if (file->problem)
-        sp_log_warn("symbols", "reading %s: %s: %s", module->path, file->problem, consequence);
-    else
-        sp_log_warn("symbols", "reading %s: %s: %s", module->path, strerror(file->error),
-                    consequence);
+        reason = "its build id is not that of the library in memory (replaced since it was "
+                 "loaded?)";
+    else if (!reason)
+        reason = strerror(file->error);
+    sp_log(loudness(s), "symbols", "reading %s: %s: its frames get no names", s->module->path,
+           reason);
 }
 
-static open_file open_loaded(const sp_module *module)
+static sp_elf_file open_loaded(const search *s)
 {
-    open_file file =
-        module->path[0] ? open_elf(module->path) : (open_file){.fd = -1, .error = ENOENT};
+    const sp_module *module = s->module;
+    sp_elf_file file =
+        module->path[0] ? sp_elf_file_open(module->path) : (sp_elf_file){.fd = -1, .error = ENOENT};
     if (file.elf && has_build_id_of(file.elf, module))
         return file;
-    open_file running = open_running_executable(module);
+    sp_elf_file running = open_running_executable(module);
     if (!running.elf)
-        warn_unusable(module, &file);
-    close_file(&file);
+        warn_unusable(s, &file);
+    sp_elf_file_close(&file);
     return running;
 }
 
@@ -170,17 +115,8 @@ static Elf *open_vdso(const sp_module *module)
 
 static bool has_section(Elf *elf, const char *name)
 {
-    size_t names;
-    if (elf_getshdrstrndx(elf, &names) != 0)
-        return false;
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
-        GElf_Shdr header;
-        const char *found =
-            gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
-        if (found && strcmp(found, name) == 0)
-            return header.sh_type != SHT_NOBITS;
-    }
-    return false;
+    GElf_Shdr header;
+    return sp_elf_find_section(elf, name, &header) && header.sh_type != SHT_NOBITS;
 }
 
 static bool has_dwarf(Elf *elf)
@@ -188,39 +124,30 @@ static bool has_dwarf(Elf *elf)
     return has_section(elf, ".debug_info") || has_section(elf, ".zdebug_info");
 }
 
-static uint64_t inflated_bytes(Elf *elf)
+/* The debug information of FILE and what it shares with other files, unless it has none or too much. */
+static void open_dwarf(sp_elf_object *object, const sp_elf_file *file, const search *s)
 {
-    uint64_t sum = 0;
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
-        GElf_Shdr header;
-        GElf_Chdr compression;
-        if (gelf_getshdr(section, &header) && (header.sh_flags & SHF_COMPRESSED) &&
-            gelf_getchdr(section, &compression))
-            sum += sp_min_u64(compression.ch_size,
-                              UINT32_MAX); /* a forged size must not wrap the sum */
+    char problem[PATH_MAX + 128];
+    const char *path = s->module->path;
+    if (!file->elf || !has_dwarf(file->elf))
+        return;
+    if (sp_elf_inflated_bytes(file->elf) > SP_ELF_LARGEST_INFLATED) {
+        sp_log_info("symbols",
+                    "%s: more than %d MiB of compressed debug information: using the symbol table",
+                    path, (int)(SP_ELF_LARGEST_INFLATED >> 20));
+        return;
     }
-    return sum;
-}
-
-/* NULL when the file has none, or too much. Its debug file's directory, where shared parts (dwz) are, is noted now: later the
- * descriptor is closed. */
-static Dwarf *open_dwarf(Elf *elf, const char *path)
-{
-    if (!has_dwarf(elf))
-        return NULL;
-    if (inflated_bytes(elf) > LARGEST_INFLATED) {
-        sp_log_info(
-            "symbols",
-            "%s: more than %d MiB of compressed debug information: using the symbol table only",
-            path, LARGEST_INFLATED >> 20);
-        return NULL;
+    object->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
+    if (!object->dwarf) {
+        (void)snprintf(problem, sizeof problem, "%s", dwarf_errmsg(-1));
+    } else if (!sp_dwarf_alt_open(&object->alt, object->dwarf, file->fd, debug_directory, problem,
+                                  sizeof problem)) {
+        dwarf_end(object->dwarf);
+        object->dwarf = NULL;
     }
-    Dwarf *dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
-    if (!dwarf)
-        sp_log_warn("symbols",
-                    "reading the debug information of %s: %s: using the symbol table only", path,
-                    dwarf_errmsg(-1));
-    return dwarf;
+    if (!object->dwarf)
+        sp_log(loudness(s), "symbols",
+               "reading the debug information of %s: %s: using the symbol table", path, problem);
 }
 
 /* The checksum of .gnu_debuglink: CRC-32 as gzip has it, a bit at a time, for a file is read once and seldom. */
@@ -249,27 +176,38 @@ static bool has_checksum(int fd, uint32_t expected)
     return equal;
 }
 
-static open_file open_debug_by_build_id(const sp_module *module)
+/* A debug file at PATH. One that is there and damaged is named; one of another build is passed over. */
+static sp_elf_file open_debug(const search *s, const char *path)
 {
+    sp_elf_file file = sp_elf_file_open(path);
+    if (file.problem)
+        sp_log(loudness(s), "symbols", "reading %s: %s: not used", path, file.problem);
+    return file;
+}
+
+static sp_elf_file open_debug_by_build_id(const search *s)
+{
+    const sp_module *module = s->module;
     char hex[2 * SP_BUILD_ID_MAX + 1];
     char path[PATH_MAX];
     if (module->build_id_length < 2 || module->build_id_length > SP_BUILD_ID_MAX)
-        return (open_file){.fd = -1};
+        return SP_ELF_FILE_NONE;
     sp_hex_encode(hex, module->build_id, module->build_id_length);
     (void)snprintf(path, sizeof path, "%s/.build-id/%.2s/%s.debug", debug_directory, hex, hex + 2);
-    open_file file = open_elf(path);
+    sp_elf_file file = open_debug(s, path);
     if (file.elf && !has_build_id_of(file.elf, module))
-        close_file(&file);
+        sp_elf_file_close(&file);
     return file;
 }
 
 /* The places where a debugger looks for the file that .gnu_debuglink names, DIRECTORY being that of the module. */
-static open_file open_debug_by_link(const sp_module *module, Elf *loaded)
+static sp_elf_file open_debug_by_link(const search *s, Elf *loaded)
 {
+    const sp_module *module = s->module;
     GElf_Word crc;
     const char *name = dwelf_elf_gnu_debuglink(loaded, &crc);
     const char *slash = strrchr(module->path, '/');
-    open_file file = {.fd = -1};
+    sp_elf_file file = SP_ELF_FILE_NONE;
     if (!name || !slash)
         return file;
     int length = (int)(slash - module->path);
@@ -280,51 +218,72 @@ static open_file open_debug_by_link(const sp_module *module, Elf *loaded)
         int needed = snprintf(path, sizeof path, formats[i], roots[i], length, module->path, name);
         if (needed >= (int)sizeof path || strcmp(path, module->path) == 0)
             continue;
-        file = open_elf(path);
+        file = open_debug(s, path);
         if (file.elf && !(module->build_id_length ? has_build_id_of(file.elf, module)
                                                   : has_checksum(file.fd, crc)))
-            close_file(&file);
+            sp_elf_file_close(&file);
     }
     return file;
 }
 
-/* Give up FILE's descriptor but not its mapping, so that a process does not lose a descriptor for each library. */
-static Elf *keep_elf(open_file *file)
+/* The symbols that a distribution leaves in a stripped file, when nothing better has any. */
+static void open_debugdata(sp_elf_object *object, const search *s)
 {
-    if (file->elf)
-        elf_cntl(file->elf, ELF_C_FDDONE);
-    if (file->fd >= 0)
-        close(file->fd);
-    return file->elf;
+    GElf_Shdr header;
+    Elf *loaded = object->loaded;
+    Elf_Scn *section = loaded ? sp_elf_find_section(loaded, ".gnu_debugdata", &header) : NULL;
+    if (!section || has_section(loaded, ".symtab") ||
+        (object->debug && has_section(object->debug, ".symtab")))
+        return;
+    Elf_Data *data = header.sh_type == SHT_NOBITS ? NULL : elf_rawdata(section, NULL);
+    const char *problem = data && data->d_buf
+                              ? sp_elf_debugdata_open(&object->debugdata, data->d_buf, data->d_size)
+                              : "its .gnu_debugdata is damaged";
+    if (problem)
+        sp_log(loudness(s), "symbols", "reading %s: %s: not used", s->module->path, problem);
 }
 
-void sp_elf_object_open(sp_elf_object *object, const sp_module *module)
+/* FETCHED: the path of a debug file that a server gave, NULL for none. */
+static sp_elf_file open_separate(const search *s, Elf *loaded, const char *fetched)
 {
+    sp_elf_file debug = open_debug_by_build_id(s);
+    if (!debug.elf && loaded)
+        debug = open_debug_by_link(s, loaded);
+    if (!debug.elf && fetched)
+        debug = open_debug(s, fetched);
+    if (debug.elf && fetched && !has_build_id_of(debug.elf, s->module))
+        sp_elf_file_close(&debug);
+    return debug;
+}
+
+void sp_elf_object_open(sp_elf_object *object, const sp_module *module, const char *fetched,
+                        bool *warned)
+{
+    search s = {.module = module,
+                .level = *warned ? SPANPROF_LOG_DEBUG : SPANPROF_LOG_WARN,
+                .warned = warned};
     *object = (sp_elf_object){0};
     elf_version(EV_CURRENT);
     if (strcmp(module->path, "[vdso]") == 0) {
         object->loaded = open_vdso(module);
         return;
     }
-    open_file loaded = open_loaded(module);
-    open_file debug = {.fd = -1};
-    if (loaded.elf)
-        object->dwarf = open_dwarf(loaded.elf, module->path);
-    if (!object->dwarf)
-        debug = open_debug_by_build_id(module);
-    if (!object->dwarf && !debug.elf && loaded.elf)
-        debug = open_debug_by_link(module, loaded.elf);
-    if (debug.elf)
-        object->dwarf = open_dwarf(debug.elf, module->path);
-    object->loaded = keep_elf(&loaded);
-    object->debug = keep_elf(&debug);
-    object->loaded_mark = loaded.mark;
-    object->debug_mark = debug.mark;
+    sp_elf_file loaded = open_loaded(&s), debug = SP_ELF_FILE_NONE;
+    open_dwarf(object, &loaded, &s);
+    if (!object->dwarf) {
+        debug = open_separate(&s, loaded.elf, fetched);
+        open_dwarf(object, &debug, &s);
+    }
+    object->loaded = sp_elf_file_keep(&loaded, &object->loaded_mark);
+    object->debug = sp_elf_file_keep(&debug, &object->debug_mark);
+    open_debugdata(object, &s);
 }
 
 void sp_elf_object_close(sp_elf_object *object)
 {
     dwarf_end(object->dwarf);
+    sp_dwarf_alt_close(&object->alt);
+    sp_elf_debugdata_close(&object->debugdata);
     elf_end(object->debug);
     elf_end(object->loaded);
     sp_file_mark_deinit(&object->loaded_mark);
@@ -335,5 +294,6 @@ void sp_elf_object_close(sp_elf_object *object)
 bool sp_elf_object_is_written(const sp_elf_object *object)
 {
     return sp_file_mark_is_written(&object->loaded_mark) ||
-           sp_file_mark_is_written(&object->debug_mark);
+           sp_file_mark_is_written(&object->debug_mark) ||
+           sp_file_mark_is_written(&object->alt.mark);
 }

@@ -8,18 +8,14 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/buffer.h"
 #include "core/clock.h"
 #include "core/intern.h"
-#include "core/log.h"
-#include "profile/demangle.h"
-#include "profile/dwarf_frames.h"
-#include "profile/elf_object.h"
-#include "profile/elf_symbols.h"
 #include "profile/heap_trim.h"
+#include "profile/module_names.h"
 #include "profile/name_cache.h"
+#include "profile/outside_names.h"
 
 enum {
     LONGEST_NAME = 16 * 1024,
@@ -30,31 +26,25 @@ enum {
     LARGEST_INDEX = 128 * 1024 * 1024, /* bytes of one module's debug information, read */
 };
 
-/* What is known of one module; object, symbols and dwarf only while it is open. */
-typedef struct module_names {
-    uint64_t id; /* > 0, never given twice */
-    bool is_open;
-    bool is_marked, has_nothing; /* `marked` is set; no file was found when it was last opened */
-    uint32_t idle;               /* rounds since a new address was last asked for */
-    uint32_t unasked;            /* rounds since any was */
-    uint64_t cost_ns;            /* CPU time that opening took */
-    sp_file_mark marked;         /* the file, as first opened */
-    sp_elf_object object;
-    sp_elf_symbols symbols;
-    sp_dwarf_index *dwarf; /* NULL: none */
-    const char *base;      /* last part of the path */
-    char path[];
-} module_names;
+typedef struct known_module {
+    uint64_t id;      /* > 0, of its names; another one when they are made anew */
+    uint32_t idle;    /* rounds since a new address was last asked for */
+    uint32_t unasked; /* rounds since any was */
+    sp_module_names *names;
+} known_module;
 
 struct sp_symbolizer {
     sp_name_cache cache;
-    size_t names_limit;   /* of the cache, in bytes */
-    size_t index_limit;   /* of one module's `dwarf`, in bytes */
-    sp_intern modules;    /* keys as in look_up; number n has names[n] */
-    module_names **names; /* module_capacity */
+    size_t names_limit;  /* of the cache, in bytes */
+    size_t index_limit;  /* of one module's `dwarf`, in bytes */
+    sp_intern modules;   /* keys as in look_up; number n has known[n] */
+    known_module *known; /* module_capacity */
     uint32_t module_capacity;
     uint32_t module_limit; /* above so many those that nobody asks for are forgotten */
     uint64_t last_id;
+    sp_debuginfod *debuginfod; /* NULL: not wanted, or not to be had */
+    sp_outside_names *outside; /* NULL until one is asked for */
+    sp_symbolizer_options options;
     sp_buffer key, text; /* scratch */
     uint64_t rested_ns;  /* monotonic: when the last round ended */
     bool trim_is_due;    /* something was closed since the last trim */
@@ -74,69 +64,11 @@ sp_symbolizer *sp_symbolizer_create(void)
     return symbolizer;
 }
 
-static uint64_t own_cpu_ns(void)
+void sp_symbolizer_configure(sp_symbolizer *symbolizer, const sp_symbolizer_options *options)
 {
-    struct timespec time;
-    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) == 0
-               ? (uint64_t)time.tv_sec * SP_NS_PER_S + (uint64_t)time.tv_nsec
-               : 0;
-}
-
-static void close_names(module_names *names)
-{
-    if (!names->is_open)
-        return;
-    sp_dwarf_index_destroy(names->dwarf);
-    sp_elf_symbols_deinit(&names->symbols);
-    sp_elf_object_close(&names->object);
-    names->dwarf = NULL;
-    names->is_open = false;
-}
-
-/* Where the module has no build id the file at its path is believed, but only the one that was there first. */
-static bool is_other_file(module_names *names, const sp_module *module)
-{
-    const sp_file_mark *now = &names->object.loaded_mark;
-    if (module->build_id_length || !now->path)
-        return false;
-    if (!names->is_marked)
-        names->marked = *now;
-    names->marked.path = NULL; /* is the object's */
-    names->is_marked = true;
-    return !sp_file_mark_is_equal(&names->marked, now);
-}
-
-static void open_object(module_names *names, const sp_module *module)
-{
-    sp_elf_object_open(&names->object, module);
-    if (is_other_file(names, module)) {
-        sp_log_warn("symbols", "reading %s: another file than before: its frames get no names",
-                    module->path);
-        sp_elf_object_close(&names->object);
-    }
-    names->has_nothing = !names->object.loaded && !names->object.debug;
-}
-
-static void open_names(module_names *names, const sp_module *module)
-{
-    names->idle = 0;
-    if (names->is_open && sp_elf_object_is_written(&names->object))
-        close_names(names);
-    if (names->is_open)
-        return;
-    names->is_open = true;
-    uint64_t before_ns = own_cpu_ns();
-    open_object(names, module);
-    names->dwarf = sp_dwarf_index_create(names->object.dwarf);
-    sp_elf_symbols_init(&names->symbols, names->object.loaded, names->object.debug);
-    names->cost_ns = own_cpu_ns() - before_ns;
-}
-
-static void destroy_names(module_names *names)
-{
-    if (names)
-        close_names(names);
-    free(names);
+    symbolizer->options = *options;
+    if (options->debuginfod && !symbolizer->debuginfod)
+        symbolizer->debuginfod = sp_debuginfod_create();
 }
 
 /* The C library would keep freed pages for itself. Giving all back goes through the application's free memory, too, and holds up its
@@ -148,11 +80,11 @@ static void trim(sp_symbolizer *symbolizer, uint64_t now_ns)
     sp_heap_trim_end();
     if (now_ns - symbolizer->trimmed_ns < TRIM_SHARE * symbolizer->trim_cost_ns)
         return;
-    uint64_t before_ns = own_cpu_ns();
+    uint64_t before_ns = sp_clock_own_cpu_ns();
     malloc_trim(0);
     symbolizer->trim_is_due = false;
     symbolizer->trimmed_ns = now_ns;
-    symbolizer->trim_cost_ns = own_cpu_ns() - before_ns;
+    symbolizer->trim_cost_ns = sp_clock_own_cpu_ns() - before_ns;
 }
 
 /* Modules come and go in some programs, each with another path. Those that nobody asked for in a while are forgotten; their addresses
@@ -163,20 +95,30 @@ static void forget_modules(sp_symbolizer *symbolizer)
     if (symbolizer->modules.count <= symbolizer->module_limit)
         return;
     for (uint32_t i = 0; i < symbolizer->modules.count && i < symbolizer->module_capacity; i++) {
-        module_names *names = symbolizer->names[i];
+        known_module known = symbolizer->known[i];
         const sp_intern_entry *key = &symbolizer->modules.entries[i];
-        symbolizer->names[i] = NULL;
-        uint32_t number = names && names->unasked < REST_ROUNDS
+        symbolizer->known[i] = (known_module){0};
+        uint32_t number = known.names && known.unasked < REST_ROUNDS
                               ? sp_intern_put(&kept, key->key, key->length, NULL)
                               : SP_INTERN_FAILED;
         if (number == SP_INTERN_FAILED)
-            destroy_names(names);
+            sp_module_names_destroy(known.names);
         else
-            symbolizer->names[number] = names; /* number <= i */
+            symbolizer->known[number] = known; /* number <= i */
     }
     sp_intern_deinit(&symbolizer->modules);
     symbolizer->modules = kept;
     symbolizer->module_limit = kept.count > MODULES_MIN / 2 ? kept.count * 2 : MODULES_MIN;
+}
+
+static void rest_module(sp_symbolizer *symbolizer, known_module *known, uint64_t round_ns)
+{
+    known->unasked++;
+    if (!known->names->is_open ||
+        (++known->idle < REST_ROUNDS && known->names->cost_ns * REOPEN_SHARE > round_ns))
+        return;
+    sp_module_names_close(known->names);
+    symbolizer->trim_is_due = true;
 }
 
 void sp_symbolizer_rest(sp_symbolizer *symbolizer)
@@ -184,19 +126,14 @@ void sp_symbolizer_rest(sp_symbolizer *symbolizer)
     uint64_t now_ns = sp_clock_monotonic_ns();
     uint64_t round_ns = now_ns - symbolizer->rested_ns;
     symbolizer->rested_ns = now_ns;
-    for (uint32_t i = 0; i < symbolizer->modules.count && i < symbolizer->module_capacity; i++) {
-        module_names *names = symbolizer->names[i];
-        if (names)
-            names->unasked++;
-        if (!names || !names->is_open ||
-            (++names->idle < REST_ROUNDS && names->cost_ns * REOPEN_SHARE > round_ns))
-            continue;
-        close_names(names);
-        symbolizer->trim_is_due = true;
-    }
+    for (uint32_t i = 0; i < symbolizer->modules.count && i < symbolizer->module_capacity; i++)
+        if (symbolizer->known[i].names)
+            rest_module(symbolizer, &symbolizer->known[i], round_ns);
     forget_modules(symbolizer);
     if (sp_name_cache_age(&symbolizer->cache, symbolizer->names_limit))
         symbolizer->trim_is_due = true;
+    if (symbolizer->outside)
+        sp_outside_names_rest(symbolizer->outside);
     trim(symbolizer, now_ns);
 }
 
@@ -216,12 +153,14 @@ void sp_symbolizer_destroy(sp_symbolizer *symbolizer)
     if (!symbolizer)
         return;
     for (uint32_t i = 0; i < symbolizer->modules.count && i < symbolizer->module_capacity; i++)
-        destroy_names(symbolizer->names[i]);
+        sp_module_names_destroy(symbolizer->known[i].names);
     sp_name_cache_deinit(&symbolizer->cache);
     sp_intern_deinit(&symbolizer->modules);
     sp_buffer_deinit(&symbolizer->key);
     sp_buffer_deinit(&symbolizer->text);
-    free(symbolizer->names);
+    sp_outside_names_destroy(symbolizer->outside);
+    sp_debuginfod_destroy(symbolizer->debuginfod);
+    free(symbolizer->known);
     free(symbolizer);
 }
 
@@ -236,37 +175,24 @@ static const char *keep_scratch(sp_symbolizer *symbolizer)
     return symbolizer->text.failed ? NULL : keep(symbolizer, (const char *)symbolizer->text.data);
 }
 
-/* Room for NUMBER in `names`, new ones NULL. */
+/* Room for NUMBER in `known`, new ones zero. */
 static bool reach(sp_symbolizer *symbolizer, uint32_t number)
 {
     uint32_t capacity = symbolizer->module_capacity;
     if (number < capacity)
         return true;
     uint32_t wanted = capacity ? capacity * 2 : 64; /* numbers come one by one */
-    module_names **grown = realloc(symbolizer->names, wanted * sizeof *grown);
+    known_module *grown = realloc(symbolizer->known, wanted * sizeof *grown);
     if (!grown)
         return false;
     memset(grown + capacity, 0, (wanted - capacity) * sizeof *grown);
-    symbolizer->names = grown;
+    symbolizer->known = grown;
     symbolizer->module_capacity = wanted;
     return true;
 }
 
-static module_names *create_names(sp_symbolizer *symbolizer, const char *path)
-{
-    size_t length = strlen(path);
-    module_names *names = calloc(1, sizeof *names + length + 1);
-    if (!names)
-        return NULL;
-    memcpy(names->path, path, length + 1);
-    const char *slash = strrchr(names->path, '/');
-    names->base = slash ? slash + 1 : names->path[0] ? names->path : "[main]";
-    names->id = ++symbolizer->last_id;
-    return names;
-}
-
 /* What is known of MODULE by its build id, and by its path, too, if WITH_PATH. NULL when memory is short. */
-static module_names *look_up(sp_symbolizer *symbolizer, const sp_module *module, bool with_path)
+static known_module *look_up(sp_symbolizer *symbolizer, const sp_module *module, bool with_path)
 {
     sp_buffer *key = &symbolizer->key;
     uint8_t length = (uint8_t)module->build_id_length;
@@ -280,20 +206,25 @@ static module_names *look_up(sp_symbolizer *symbolizer, const sp_module *module,
     uint32_t number = sp_intern_put(&symbolizer->modules, key->data, key->length, NULL);
     if (number == SP_INTERN_FAILED || !reach(symbolizer, number))
         return NULL;
-    if (!symbolizer->names[number])
-        symbolizer->names[number] = create_names(symbolizer, module->path);
-    return symbolizer->names[number];
+    known_module *known = &symbolizer->known[number];
+    if (!known->names)
+        *known = (known_module){.id = ++symbolizer->last_id,
+                                .names = sp_module_names_create(module->path)};
+    return known->names ? known : NULL;
 }
 
 /* Copies of a library share their names; but where the first one is gone, another may still be there. */
-static module_names *find_module(sp_symbolizer *symbolizer, const sp_module *module)
+static known_module *find_module(sp_symbolizer *symbolizer, const sp_module *module)
 {
-    module_names *names = look_up(symbolizer, module, module->build_id_length == 0);
-    if (names && names->has_nothing && strcmp(names->path, module->path) != 0)
-        names = look_up(symbolizer, module, true);
-    if (names)
-        names->unasked = 0;
-    return names;
+    known_module *known = look_up(symbolizer, module, module->build_id_length == 0);
+    if (known && known->names->has_nothing && strcmp(known->names->path, module->path) != 0)
+        known = look_up(symbolizer, module, true);
+    if (!known)
+        return NULL;
+    known->unasked = 0;
+    if (sp_module_names_has_answer(known->names, module, symbolizer->debuginfod))
+        known->id = ++symbolizer->last_id; /* what was named before leaves the cache with time */
+    return known;
 }
 
 /* FRAME's names from a symbol as in the symbol table. A version ("qsort@@GLIBC_2.2.5") is no part of the name. PLAIN is the name
@@ -308,7 +239,7 @@ static void name_frame(sp_symbolizer *symbolizer, sp_frame *frame, const char *s
     frame->system_name = keep_scratch(symbolizer);
     if (!frame->system_name)
         return;
-    sp_demangle_short(text, frame->system_name);
+    sp_demangle(text, frame->system_name, symbolizer->options.style);
     frame->name = keep_scratch(symbolizer);
     if (frame->name == frame->system_name && plain)
         frame->name = keep(symbolizer, plain);
@@ -327,10 +258,10 @@ static void name_unresolved(sp_symbolizer *symbolizer, sp_frame *frame, const ch
 }
 
 /* A frame of the ELF symbol around ADDRESS, or of none. */
-static void name_by_symbol(sp_symbolizer *symbolizer, sp_frame *frame, const module_names *names,
+static void name_by_symbol(sp_symbolizer *symbolizer, sp_frame *frame, const sp_module_names *names,
                            uint64_t address)
 {
-    const sp_elf_symbol *symbol = sp_elf_symbols_find(&names->symbols, address);
+    const sp_elf_symbol *symbol = sp_module_names_symbol(names, address);
     if (symbol)
         name_frame(symbolizer, frame, symbol->name, NULL);
     else
@@ -349,19 +280,19 @@ static const char *keep_file(sp_symbolizer *symbolizer, const sp_dwarf_frame *so
 
 /* What the symbol table calls SOURCE's function. Compilers give no linkage name to C++ functions that no other file can see; for
  * the PHYSICAL function of ADDRESS the ELF symbol knows it. */
-static const char *symbol_of(const sp_dwarf_frame *source, const module_names *names,
+static const char *symbol_of(const sp_dwarf_frame *source, const sp_module_names *names,
                              uint64_t address, bool physical)
 {
     if (source->linkage_name)
         return source->linkage_name;
-    const sp_elf_symbol *symbol = physical ? sp_elf_symbols_find(&names->symbols, address) : NULL;
+    const sp_elf_symbol *symbol = physical ? sp_module_names_symbol(names, address) : NULL;
     bool mangled =
         symbol && symbol->name[0] == '_' && (symbol->name[1] == 'Z' || symbol->name[1] == 'R');
     return mangled ? symbol->name : source->name;
 }
 
 static void fill_frame(sp_symbolizer *symbolizer, sp_frame *frame, const sp_dwarf_frame *source,
-                       const module_names *names, uint64_t address, bool physical)
+                       const sp_module_names *names, uint64_t address, bool physical)
 {
     *frame = (sp_frame){
         .line = source->line, .column = source->column, .start_line = source->start_line};
@@ -377,7 +308,7 @@ static void fill_frame(sp_symbolizer *symbolizer, sp_frame *frame, const sp_dwar
     }
 }
 
-static sp_frame_list make_frames(sp_symbolizer *symbolizer, const module_names *names,
+static sp_frame_list make_frames(sp_symbolizer *symbolizer, const sp_module_names *names,
                                  uint64_t address)
 {
     static const sp_dwarf_frame nothing;
@@ -395,35 +326,47 @@ static sp_frame_list make_frames(sp_symbolizer *symbolizer, const module_names *
 }
 
 /* The frames of an address that was not asked for before. */
-static sp_frame_list name_address(sp_symbolizer *symbolizer, module_names *names,
+static sp_frame_list name_address(sp_symbolizer *symbolizer, known_module *known,
                                   const sp_module *module, uint64_t address)
 {
-    static const module_names unknown = {.base = "[unknown]"};
-    if (!names)
-        return make_frames(symbolizer, &unknown, address);
-    open_names(names, module);
-    sp_frame_list list = make_frames(symbolizer, names, address);
-    if (sp_dwarf_index_bytes(names->dwarf) > symbolizer->index_limit) {
-        close_names(names);
+    known->idle = 0;
+    sp_module_names_open(known->names, module, symbolizer->debuginfod);
+    sp_frame_list list = make_frames(symbolizer, known->names, address);
+    if (sp_dwarf_index_bytes(known->names->dwarf) > symbolizer->index_limit) {
+        sp_module_names_close(known->names);
         symbolizer->trim_is_due = true;
     }
     return list;
+}
+
+static uint32_t outside_frames(sp_symbolizer *symbolizer, uint64_t address, const sp_frame **frames)
+{
+    if (!symbolizer->outside)
+        symbolizer->outside = sp_outside_names_create(symbolizer->options.style);
+    *frames = symbolizer->outside ? sp_outside_names_frame(symbolizer->outside, address) : NULL;
+    return *frames != NULL;
 }
 
 uint32_t sp_symbolizer_frames(sp_symbolizer *symbolizer, const sp_module *module, uint64_t address,
                               const sp_frame **frames)
 {
     *frames = NULL;
-    module_names *names = module ? find_module(symbolizer, module) : NULL;
-    if (module && !names)
+    if (!module)
+        return outside_frames(symbolizer, address, frames);
+    known_module *known = find_module(symbolizer, module);
+    if (!known)
         return 0;
-    uint64_t id = names ? names->id : 0;
-    sp_frame_list list = sp_name_cache_find(&symbolizer->cache, id, address);
+    sp_frame_list list = sp_name_cache_find(&symbolizer->cache, known->id, address);
     if (!list.count) {
-        list = name_address(symbolizer, names, module, address);
-        if (!list.count || !sp_name_cache_put(&symbolizer->cache, id, address, list))
+        list = name_address(symbolizer, known, module, address);
+        if (!list.count || !sp_name_cache_put(&symbolizer->cache, known->id, address, list))
             return 0;
     }
     *frames = list.frames;
     return list.count;
+}
+
+bool sp_symbolizer_wait(sp_symbolizer *symbolizer, uint32_t ms)
+{
+    return symbolizer->debuginfod && sp_debuginfod_wait(symbolizer->debuginfod, ms);
 }

@@ -6,10 +6,11 @@
 #define SP_PROFILE_SYMBOLIZER_H
 
 #include "module/module.h"
+#include "profile/demangle.h"
 
 /* Strings live as long as the frame; "" when not known, never NULL. lines are 1-based, 0 not known. */
 typedef struct sp_frame {
-    const char *name;        /* for people: demangled, without parameters */
+    const char *name;        /* for people: demangled, in the style that is configured */
     const char *system_name; /* as in the symbol table; "" when it equals name */
     const char *file;
     uint32_t line;
@@ -20,16 +21,30 @@ typedef struct sp_frame {
 
 typedef struct sp_symbolizer sp_symbolizer;
 
+/* Zero-initialised is what a new symbolizer has. */
+typedef struct sp_symbolizer_options {
+    sp_demangle_style style;
+    bool
+        debuginfod; /* ask the servers that DEBUGINFOD_URLS names for debug files that are not here */
+} sp_symbolizer_options;
+
 /* NULL when memory is short. */
 sp_symbolizer *sp_symbolizer_create(void);
 void sp_symbolizer_destroy(sp_symbolizer *symbolizer);
+/* Before the first question. Threads: setup. */
+void sp_symbolizer_configure(sp_symbolizer *symbolizer, const sp_symbolizer_options *options);
 
 /* The frames at ELF virtual ADDRESS of MODULE, innermost inlined function first, the physical function last: *FRAMES with the
  * count returned, valid until the next sp_symbolizer_rest. Always at least one: an address that could not be named gives the name
- * "module+0xaddr" (module: the last part of the path) and no file. MODULE NULL (address in no module) gives "[unknown]+0xaddr".
- * 0 only when memory is short. */
+ * "module+0xaddr" (module: the last part of the path) and no file. MODULE NULL: runtime ADDRESS lies in no module; its one frame
+ * is what a just-in-time compiler told (perf-PID.map, jitdump), a function of the kernel, "[kernel]+0xaddr" or
+ * "[unknown]+0xaddr". 0 only when memory is short. */
 uint32_t sp_symbolizer_frames(sp_symbolizer *symbolizer, const sp_module *module, uint64_t address,
                               const sp_frame **frames);
+
+/* Wait MS milliseconds at most for debug files that a server was asked for; what was named then may have better names, so ask again. False,
+ * at once, when there is nothing to wait for, or when waiting took two seconds without an answer. */
+bool sp_symbolizer_wait(sp_symbolizer *symbolizer, uint32_t ms);
 
 /* To be called once a window: closes the files of modules that were not needed for the last six calls, and those that are quickly opened
  * again (below 2 % of the time between two calls), and gives their memory back to the system. What was named stays named, as far as the

@@ -93,9 +93,9 @@ static int compare_locations(const void *a, const void *b)
     return ((*left)->address > (*right)->address) - ((*left)->address < (*right)->address);
 }
 
-/* Put every address's name into the symbolizer's cache, so that building does not wait; ordered, so that each part of the debug
- * information is read once, however little of it may be kept. When memory is short building finds the names. */
-static void name_addresses(sp_collector *collector, const sp_window *window)
+/* Ordered, so that each part of the debug information is read once, however little of it may be kept. When memory is short building
+ * finds the names. */
+static void name_each(sp_collector *collector, const sp_window *window)
 {
     uint32_t count = window->locations.count;
     const sp_window_location **locations = malloc(count * sizeof *locations);
@@ -110,6 +110,20 @@ static void name_addresses(sp_collector *collector, const sp_window *window)
         drain_if_due(collector);
     }
     free(locations);
+}
+
+/* Put every address's name into the symbolizer's cache, so that building does not wait. */
+static void name_addresses(sp_collector *collector, const sp_window *window)
+{
+    bool better = false;
+    name_each(collector, window);
+    while (!sp_load_relaxed(&collector->abandoned) &&
+           sp_symbolizer_wait(collector->symbolizer, DRAIN_MS / 2)) {
+        better = true;
+        drain_if_due(collector);
+    }
+    if (better)
+        name_each(collector, window);
 }
 
 static void submit(sp_collector *collector, size_t index, sp_buffer *body, uint64_t samples)
@@ -399,6 +413,8 @@ sp_collector *sp_collector_create(const sp_collector_config *config)
     sp_drain_begin(&collector->drain);
     sp_threads_set_collected(true);
     collector->symbolizer = sp_symbolizer_create();
+    if (collector->symbolizer)
+        sp_symbolizer_configure(collector->symbolizer, &config->symbols);
     if (collector->symbolizer && start_thread(collector))
         return collector;
     sp_threads_set_collected(false);

@@ -12,6 +12,7 @@
 
 #include "export/exporter.h"
 #include "module/module.h"
+#include "profile/symbolizer.h"
 #include "sampler/sampler.h"
 
 typedef struct sp_collector sp_collector;
@@ -19,6 +20,7 @@ typedef struct sp_collector sp_collector;
 typedef struct sp_collector_config {
     uint32_t window_ms;
     uint32_t max_samples;
+    sp_symbolizer_options symbols;
     uint32_t cpu_hz;       /* the rate that is wished for */
     double cpu_budget;     /* share of the application's CPU time that ticks may take; 0: any */
     sp_modules *modules;   /* the collector's from now on */

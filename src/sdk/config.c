@@ -146,13 +146,27 @@ static double read_budget(const spanprof_options *options)
     return share;
 }
 
+static sp_symbolizer_options read_symbols(const spanprof_options *options)
+{
+    static const char *const styles[] = {[SP_DEMANGLE_SHORT] = "short",
+                                         [SP_DEMANGLE_FOLDED] = "folded",
+                                         [SP_DEMANGLE_FULL] = "full",
+                                         [SP_DEMANGLE_NONE] = "none"};
+    static const char *const switches[] = {"0", "1"};
+    const char *style = options->demangle ? options->demangle : sp_env("SPANPROF_DEMANGLE");
+    const char *ask = options->debuginfod ? options->debuginfod : sp_env("SPANPROF_DEBUGINFOD");
+    return (sp_symbolizer_options){
+        .style = (sp_demangle_style)sp_parse_word("SPANPROF_DEMANGLE", style, styles, 4,
+                                                  SP_DEMANGLE_SHORT),
+        .debuginfod = sp_parse_word("SPANPROF_DEBUGINFOD", ask, switches, 2, 0) != 0};
+}
+
 /* What the contract names and this version does not have. */
 static void warn_not_built(void)
 {
     static const char *const variables[] = {
-        "SPANPROF_WALL_HZ",  "SPANPROF_TIMESTAMPS", "SPANPROF_CPU_TIME",  "SPANPROF_SWITCHES",
-        "SPANPROF_DEMANGLE", "SPANPROF_DEBUGINFOD", "SPANPROF_SPAN_NAME", "OTEL_TRACES_SAMPLER_ARG",
-        "OTEL_CONFIG_FILE",  "OTEL_ENTITIES"};
+        "SPANPROF_WALL_HZ",   "SPANPROF_TIMESTAMPS",     "SPANPROF_CPU_TIME", "SPANPROF_SWITCHES",
+        "SPANPROF_SPAN_NAME", "OTEL_TRACES_SAMPLER_ARG", "OTEL_CONFIG_FILE",  "OTEL_ENTITIES"};
     for (size_t i = 0; i < SP_ARRAY_LENGTH(variables); i++)
         if (sp_env(variables[i]))
             sp_log_warn("config", "%s is not built yet: ignored", variables[i]);
@@ -193,6 +207,7 @@ bool sp_config_init(sp_config *config, const spanprof_options *options)
     config->sampler.signal = read_signal(options);
     config->window_ms = number("SPANPROF_WINDOW_MS", options->window_ms, 100, 10000, 10000);
     config->max_samples = number("SPANPROF_MAX_SAMPLES", options->max_samples, 1, 10000000, 10000);
+    config->symbols = read_symbols(options);
     config->tracer.queue_spans = sp_env_u32("OTEL_BSP_MAX_QUEUE_SIZE", 1, INT32_MAX, 2048);
     config->tracer.attribute_count_limit =
         sp_env_u32("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", 0, INT32_MAX,

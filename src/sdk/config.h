@@ -4,6 +4,7 @@
 #define SP_SDK_CONFIG_H
 
 #include "export/exporter.h"
+#include "profile/symbolizer.h"
 #include "sampler/sampler.h"
 #include "tracer/provider.h"
 
@@ -13,6 +14,7 @@ typedef struct sp_config {
     double cpu_budget; /* share of the application's CPU time that ticks may take; 0: any */
     uint32_t window_ms;
     uint32_t max_samples;
+    sp_symbolizer_options symbols;
     sp_tracer_config tracer;
     sp_export_config export;
 } sp_config;

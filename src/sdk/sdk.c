@@ -150,6 +150,7 @@ static spanprof_status start_collector(sp_modules *modules)
     sp_collector_config config = {
         .window_ms = sdk.config.window_ms,
         .max_samples = sdk.config.max_samples,
+        .symbols = sdk.config.symbols,
         .cpu_hz = sdk.config.sampler.cpu_hz,
         .cpu_budget = sdk.config.cpu_budget,
         .modules = modules,

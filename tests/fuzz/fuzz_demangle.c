@@ -8,9 +8,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
     char *symbol = fuzz_string(data, length);
     static const size_t maxima[] = {1 << 16, 64, 8};
+    static const sp_demangle_style styles[] = {SP_DEMANGLE_FOLDED, SP_DEMANGLE_FULL,
+                                               SP_DEMANGLE_SHORT};
     for (size_t i = 0; i < sizeof maxima / sizeof *maxima; i++) {
         sp_buffer out = SP_BUFFER_INIT(maxima[i]);
-        sp_demangle_short(&out, symbol);
+        sp_demangle(&out, symbol, styles[i]);
         FUZZ_CHECK(out.length <= maxima[i]);
         FUZZ_CHECK(!*symbol || out.failed || out.length);
         FUZZ_CHECK(!out.failed || strlen(symbol) + 1 >= maxima[i]);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The symbol table of a damaged ELF file: names for addresses, each of them a string that ends inside the file. */
+/* The symbol table of a damaged ELF file: names for addresses, each of them a string that ends inside the file. It is read even when the
+ * look at the headers finds a problem, for the vdso is read without that. */
 #include "fuzz/fuzz.h"
 
+#include "profile/elf_check.h"
 #include "profile/elf_symbols.h"
 
 static void check_symbols(const sp_elf_symbols *symbols)
@@ -24,6 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     FUZZ_CHECK(image);
     memcpy(image, data, length);
     Elf *elf = elf_memory(image, length);
+    const char *problem = sp_elf_problem(elf, length);
+    FUZZ_CHECK(problem || (elf && elf_kind(elf) == ELF_K_ELF));
     if (elf && elf_kind(elf) == ELF_K_ELF) {
         sp_elf_symbols symbols;
         sp_elf_symbols_init(&symbols, elf, NULL);

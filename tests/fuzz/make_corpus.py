@@ -3,6 +3,7 @@
 """Makes the corpus of the fuzz targets anew: where libFuzzer begins. Inputs that once broke something are in the same folders
 under names that begin with `was-`; they are left alone. Needs gcc and objcopy for the ELF file and its frame information."""
 import json
+import lzma
 import pathlib
 import re
 import subprocess
@@ -51,6 +52,11 @@ TEXTS = {
         "before-1970": "Thu, 01 Jan 1960 00:00:00 GMT",
         "past": "Sunday, 06-Nov-94 08:49:37 GMT",
         "neither": "soon",
+    },
+    "perf_map": {
+        "node": "3ef0a1c2d3c0 1c8 LazyCompile:*render /srv/app.js:7\n3ef0a1c2d600 40 RegExp:[a-z]\n",
+        "overlaps": "1000 1000 a\n1800 1000 b\n1400 100 c\nf00 200 d\n1000 10 e\n",
+        "odd": "0x1000 0x20 x\r\nfffffffffffffff0 20 wraps\n11111111111111111 1 y\n\n2000  20  two\n3000 20 no end",
     },
     "demangle": {
         "cpp": "_ZN2ns1fIiEEvPc",
@@ -175,6 +181,27 @@ def frames(compiled):
     return {"compiled": b"\0\x02" + compiled, "written": b"\x02\x08" + cie + fde + expression, "limit": b"\x01\x08" + cie + fde}
 
 
+def debugdata(images):
+    """A first byte that tells what follows: an image, or what is compressed."""
+    return {"image": b"\0" + images["symtab.so"], "stripped": b"\0" + images["dynsym.so"],
+            "xz": b"\x01" + lzma.compress(images["symtab.so"], preset=0), "two-streams": b"\x01" + 2 * lzma.compress(b"x")}
+
+
+def jitdump():
+    word = lambda size, *values: b"".join((value % (1 << 8 * size)).to_bytes(size, "little") for value in values)
+    header = word(4, 0x4A695444, 1, 40, 62, 0, 1234) + word(8, 0, 0)
+    record = lambda number, content: word(4, number, 16 + len(content)) + word(8, 0) + content
+    load = lambda start, size, name: record(0, word(4, 1, 1) + word(8, start, start, size, 1) + name + b"\0" + bytes(size))
+    move = lambda old, new, size: record(1, word(4, 1, 1) + word(8, new, old, new, size, 1))
+    line = lambda address, number, file: word(8, address) + word(4, number, 0) + file + b"\0"
+    lines = record(2, word(8, 0x1000, 2) + line(0x1000, 10, b"app.js") + line(0x1008, 12, b"\xff"))
+    unwinding = record(4, word(8, 0, 0, 0))
+    return {"all": header + lines + load(0x1000, 32, b"first") + load(0x1010, 16, b"second") + unwinding
+            + move(0x1000, 0x2000, 32) + record(3, b""),
+            "swapped": word(4, 0x4454694A) + header[4:], "no-length": header + load(0x1000, 1, b"f") + bytes(16),
+            "later": header + record(99, b"what the future brings") + load(-16, 64, b"wraps")}
+
+
 def write(target, inputs):
     folder = HERE / "corpus" / target
     folder.mkdir(parents=True, exist_ok=True)
@@ -195,6 +222,8 @@ def main():
     write("input", every)
     images, compiled = elf()
     write("elf", images)
+    write("gnu_debugdata", debugdata(images))
+    write("jitdump", jitdump())
     write("unwind", frames(compiled))
     write("dwarf", {"gcc5": dwarf("gcc", "c", INLINED), "gcc4": dwarf("gcc", "c", INLINED, "-gdwarf-4"),
                     "gxx5": dwarf("g++", "c++", NAMESPACES), "clang5": dwarf("clang-14", "c", INLINED),

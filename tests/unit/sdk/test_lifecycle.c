@@ -165,6 +165,22 @@ static void rate_that_cannot_be_used_is_named_once_with_what_is_used(void **stat
     }
 }
 
+static void names_setting_that_cannot_be_used_is_named_once(void **state)
+{
+    static const char *const settings[][3] = {{"SPANPROF_DEMANGLE", "loud", "using short"},
+                                              {"SPANPROF_DEBUGINFOD", "yes", "using 0"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        start_with(settings[i][0], settings[i][1]);
+        assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+        assert_int_equal(count_lines_with(settings[i][0]), 1);
+        assert_int_equal(count_lines_with(settings[i][2]), 1);
+    }
+    start_with("SPANPROF_DEMANGLE", "Folded");
+    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_int_equal(count_lines_with("SPANPROF_DEMANGLE"), 0);
+}
+
 static void options_not_built_yet_are_named_once(void **state)
 {
     (void)state;
@@ -343,6 +359,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(options_of_unknown_size_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(rate_that_cannot_be_used_is_named_once_with_what_is_used,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(names_setting_that_cannot_be_used_is_named_once, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(options_not_built_yet_are_named_once, setup, teardown),
         cmocka_unit_test_setup_teardown(disabled_sdk_does_not_start_and_spans_are_no_ops, setup,
                                         teardown),
