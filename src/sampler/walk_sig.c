@@ -29,6 +29,7 @@ typedef struct walker {
     bool pc_is_exact;   /* not a return address */
     bool in_chain;      /* the step before went along frame pointers */
     bool sp_is_floor;   /* and told only that sp is not lower */
+    bool last_is_none;  /* what was last taken for a frame is none */
     sp_walk_end end;    /* why a step failed */
     uint32_t steps;     /* frames found */
     uint32_t steps_max; /* no more than these */
@@ -313,6 +314,13 @@ SP_SIGSAFE static bool is_trampoline(walker *w)
            sp_machine_is_trampoline(code);
 }
 
+/* A rule that is wrong (assembly that pushes and does not say so) takes something else for the return address. Where there is no table
+ * and no call in front of it either, it is no frame. */
+SP_SIGSAFE static bool is_no_code(walker *w)
+{
+    return !w->pc_is_exact && !w->in_chain && !follows_call(w, w->frame.pc);
+}
+
 SP_SIGSAFE static bool step(walker *w)
 {
     sp_unwind_rule rule;
@@ -320,7 +328,10 @@ SP_SIGSAFE static bool step(walker *w)
     bool has_rule = rule.cfa_kind != SP_CFA_NONE;
     if ((!has_rule || (SP_MACHINE_SIGNAL_BY_BYTES && rule.is_signal_frame)) && is_trampoline(w))
         return step_over_signal(w);
-    return has_rule ? step_by_rule(w, &rule) : step_by_frame_pointer(w);
+    if (has_rule)
+        return step_by_rule(w, &rule);
+    w->last_is_none = is_no_code(w);
+    return w->last_is_none ? fail(w, SP_WALK_NO_TABLE) : step_by_frame_pointer(w);
 }
 
 SP_SIGSAFE static void reverse(uint64_t *values, uint32_t count)
@@ -332,23 +343,28 @@ SP_SIGSAFE static void reverse(uint64_t *values, uint32_t count)
     }
 }
 
-/* Once pcs is full, its last quarter is a ring that holds the latest frames. Turned so that they are in order, at the end. */
+/* The last quarter of a full pcs is a ring that holds the latest frames. Turn it, so that they are in order. */
+SP_SIGSAFE static void turn_ring(walker *w, uint32_t first)
+{
+    uint64_t *pcs = w->walk->pcs;
+    uint32_t end = w->walk->max_depth;
+    reverse(pcs + first, w->next - first);
+    reverse(pcs + w->next, end - w->next);
+    reverse(pcs + first, end - first);
+}
+
 SP_SIGSAFE static void settle_frames(walker *w)
 {
     sp_walk *walk = w->walk;
-    walk->count = walk->leaf_count = w->steps;
-    walk->omitted = 0;
-    if (w->steps <= walk->max_depth)
-        return;
-    uint32_t kept = walk->max_depth / 4, first = walk->max_depth - kept;
-    walk->leaf_count = walk->count = first;
-    if (w->end == SP_WALK_TRUNCATED)
-        return; /* the latest are not the root */
-    reverse(walk->pcs + first, w->next - first);
-    reverse(walk->pcs + w->next, walk->max_depth - w->next);
-    reverse(walk->pcs + first, kept);
-    walk->count = walk->max_depth;
-    walk->omitted = w->steps - walk->max_depth;
+    bool is_deep = w->steps > walk->max_depth;
+    bool has_root = is_deep && w->end != SP_WALK_TRUNCATED; /* else the latest are not the root */
+    uint32_t first = walk->max_depth - walk->max_depth / 4;
+    if (has_root)
+        turn_ring(w, first);
+    walk->count = has_root ? walk->max_depth : is_deep ? first : w->steps;
+    walk->omitted = has_root ? w->steps - walk->max_depth : 0;
+    walk->count -= w->last_is_none;
+    walk->leaf_count = has_root ? first : walk->count;
 }
 
 SP_SIGSAFE static inline void put_frame(walker *w, uint64_t pc)
@@ -421,7 +437,7 @@ SP_SIGSAFE void sp_walk_stack(sp_walk *walk)
     w.frame = walk->registers;
     w.pc_is_exact = true;
     w.in_chain = false;
-    w.sp_is_floor = false;
+    w.sp_is_floor = w.last_is_none = false;
     w.end = SP_WALK_COMPLETE;
     w.steps = w.next = 0;
     w.steps_max = walk->max_depth < 4 ? walk->max_depth : SP_WALK_STEPS_MAX;

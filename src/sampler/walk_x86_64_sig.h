@@ -97,13 +97,22 @@ SP_SIGSAFE static inline bool sp_machine_is_trampoline(const uint8_t *code)
     return true;
 }
 
+/* Not all linkers describe their procedure linkage table. Its entries begin with `jmp *slot` or `push $index; jmp`, and have no frame; a
+ * `jmp *slot` with the nop of three bytes or more behind it is the entry that calls the loader, where two words were pushed. */
+SP_SIGSAFE static inline bool sp_machine_is_linkage(const uint8_t *code)
+{
+    bool is_jump = code[0] == 0xff && code[1] == 0x25;
+    bool calls_loader = code[6] == 0x0f && code[7] == 0x1f;
+    return (is_jump && !calls_loader) || (code[0] == 0x68 && code[5] == 0xe9);
+}
+
 /* CODE is what the interrupted pc points to. */
 SP_SIGSAFE static inline sp_frame_shape sp_machine_frame_shape(const uint8_t *code)
 {
     bool is_endbr = code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e && code[3] == 0xfa;
     bool is_push = code[0] == 0x55;
     bool is_return = code[0] == 0xc3 || code[0] == 0xc2;
-    if (is_endbr || is_push || is_return)
+    if (is_endbr || is_push || is_return || sp_machine_is_linkage(code))
         return (sp_frame_shape){.kind = SP_FRAME_ENTERED};
     bool is_move = code[0] == 0x48 &&
                    ((code[1] == 0x89 && code[2] == 0xe5) || (code[1] == 0x8b && code[2] == 0xec));

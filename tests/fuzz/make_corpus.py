@@ -202,6 +202,25 @@ def jitdump():
             "later": header + record(99, b"what the future brings") + load(-16, 64, b"wraps")}
 
 
+def walks():
+    """Flags; a section; how many words; pc, sp, fp and rbx; the words. Words 0 to 95 are code, then the made-up module's, the stack's
+    own addresses, small numbers, and anything (fuzz_walk.c)."""
+    code = lambda where, offset: bytes([where]) + offset.to_bytes(3, "little")
+    made_up = lambda offset: bytes([100]) + offset.to_bytes(2, "little")
+    stack = lambda offset: bytes([150]) + offset.to_bytes(2, "little")
+    cie = entry(bytes(4) + b"\x01zRS\0\x01\x78\x10\x01\x1b\x0c\x07\x08\x90\x01")
+    fde = entry((len(cie) + 4).to_bytes(4, "little") + (0x100 - 0x8008 - len(cie)).to_bytes(4, "little", signed=True)
+                + (0x400).to_bytes(4, "little") + b"\0" + bytes.fromhex("410e108602430d06"))
+    chain = b"".join(stack(16 * i + 16) + made_up(0x5000) for i in range(20))
+    calls = b"".join(code(i * 5, 0x1000 + 977 * i) + stack(8 * i) for i in range(30))
+    return {"chain": b"\x04\0\x5f" + made_up(0x5000) + stack(0) + stack(0) + stack(0) + chain,
+            "code": b"\x04\0\x5f" + code(0, 0x2345) + stack(0) + stack(16) + stack(8) + calls,
+            "no-modules": b"\x05\0\x1f" + code(0, 0x2345) + stack(0) + stack(0) + stack(0) + chain,
+            "section": bytes([4, len(cie + fde)]) + cie + fde + b"\x5f" + made_up(0x108) + stack(0) + stack(0) + stack(8)
+                       + b"".join(stack(16 * i + 16) + made_up(0x110 + i) for i in range(20)),
+            "context": b"\x0e\0\x5f" + code(3, 0x1234) + stack(8) + stack(40) + stack(8) + calls}
+
+
 def write(target, inputs):
     folder = HERE / "corpus" / target
     folder.mkdir(parents=True, exist_ok=True)
@@ -228,6 +247,7 @@ def main():
     write("dwarf", {"gcc5": dwarf("gcc", "c", INLINED), "gcc4": dwarf("gcc", "c", INLINED, "-gdwarf-4"),
                     "gxx5": dwarf("g++", "c++", NAMESPACES), "clang5": dwarf("clang-14", "c", INLINED),
                     "clangxx4": dwarf("clang++-14", "c++", NAMESPACES, "-gdwarf-4")})
+    write("walk", walks())
 
 
 main()

@@ -185,6 +185,46 @@ static void walk_with_fp_to_no_call_ends_with_no_table(void **state)
     assert_int_equal(walk.count, 1);
 }
 
+/* glibc's __mpn_addmul_1 pushes two registers and its frame information does not say so: what the rule takes for the return address is
+ * one of them, here an address of the stack. It is no frame, and the frame pointer that would lead on is no proof of it. */
+static void walk_by_a_wrong_rule_ends_before_what_is_no_code(void **state)
+{
+    (void)state;
+    uint64_t stack[8] = {0};
+    static const uint8_t call[8] = {0xe8, 0, 0, 0, 0};
+    stack[0] = address_of(stack + 6);
+    stack[2] = address_of(stack + 4);
+    stack[3] = address_of(call + 5);
+    sp_registers registers = {
+        .pc = known_pc(), .sp = address_of(stack), .fp = address_of(stack + 2), .has_fp = true};
+    sp_walk walk = walk_from(registers, (sp_stack_bounds){0});
+    assert_int_equal(walk.end, SP_WALK_NO_TABLE);
+    assert_int_equal(walk.count, 1);
+}
+
+/* lld writes no frame information for its procedure linkage table. Whoever called through it must not be left out. */
+static void walk_in_a_linkage_table_finds_the_caller(void **state)
+{
+    (void)state;
+    static const uint8_t entry[] = {0xff, 0x25, 0x42, 0x49, 0, 0, 0x68, 1,
+                                    0,    0,    0,    0xe9, 0, 0, 0,    0};
+    static const uint8_t calls[16] = {0xe8, 0, 0, 0, 0, 0xe8, 0, 0, 0, 0};
+    uint64_t stack[8] = {0};
+    stack[0] = address_of(calls + 5);
+    stack[2] = address_of(stack + 4);
+    stack[3] = address_of(calls + 10);
+    for (int offset = 0; offset <= 6; offset += 6) {
+        sp_registers registers = {.pc = address_of(entry + offset),
+                                  .sp = address_of(stack),
+                                  .fp = address_of(stack + 2),
+                                  .has_fp = true};
+        sp_walk walk = walk_from(registers, (sp_stack_bounds){0});
+        assert_in_range(walk.count, 3, DEPTH);
+        assert_true(walk.pcs[1] == address_of(calls + 5) - 1);
+        assert_true(walk.pcs[2] == address_of(calls + 10) - 1);
+    }
+}
+
 /* A frame that points to itself: each step has to go up, or the walk would go on for ever. */
 static void walk_along_a_loop_of_frames_makes_no_progress(void **state)
 {
@@ -383,6 +423,8 @@ int main(void)
         cmocka_unit_test(walk_with_stale_bounds_reads_only_above_sp),
         cmocka_unit_test(walk_with_hostile_fp_ends_with_a_mark),
         cmocka_unit_test(walk_with_fp_to_no_call_ends_with_no_table),
+        cmocka_unit_test(walk_by_a_wrong_rule_ends_before_what_is_no_code),
+        cmocka_unit_test(walk_in_a_linkage_table_finds_the_caller),
         cmocka_unit_test(walk_along_a_loop_of_frames_makes_no_progress),
         cmocka_unit_test(walk_without_fp_ends_with_no_register),
         cmocka_unit_test(walk_to_return_address_zero_is_complete),

@@ -1,0 +1,3 @@
+module walk_truth
+
+go 1.19
