@@ -19,7 +19,7 @@
 #define SP_RULE_CACHE_BITS    14
 #define SP_RULE_CACHE_ENTRIES (1u << SP_RULE_CACHE_BITS) /* 128 KiB */
 
-_Static_assert(48 - SP_RULE_CACHE_BITS + SP_PACKED_BITS <= 64,
+_Static_assert(48 - SP_RULE_CACHE_BITS + SP_PACKED_BITS == 64,
                "an entry is a tag and a packed rule");
 
 struct sp_modules {
@@ -51,13 +51,13 @@ SP_SIGSAFE uint32_t sp_generation_look_up(const sp_generation *generation, uint6
  * for a pc it is asked with pc + 1. The number of SP_RULE_NONE where nothing is known; never 0.
  *
  * An entry of the cache is one word, read and written as such, so that it is always whole, whoever else writes it: the address
- * without its lowest 14 bits, of which there are 34, and the 29 bits of the packed rule. */
+ * without its lowest 14 bits, of which there are 34, and the 30 bits of the packed rule. Above those the result has anything. */
 SP_SIGSAFE static inline uint32_t sp_generation_rule(const sp_generation *generation,
                                                      uint64_t behind)
 {
     uint64_t known = sp_load_relaxed(sp_rule_entry(generation, behind));
     if (SP_LIKELY(known >> SP_PACKED_BITS == behind >> SP_RULE_CACHE_BITS && known))
-        return (uint32_t)known & ((1u << SP_PACKED_BITS) - 1);
+        return (uint32_t)known;
     return sp_generation_look_up(generation, behind);
 }
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An unwind rule in 29 bits, so that a cache by pc holds it itself, in one word with what tells the pc (generation_sig.h): a walk waits
+/* An unwind rule in 30 bits, so that a cache by pc holds it itself, in one word with what tells the pc (generation_sig.h): a walk waits
  * for one load then, where a number of a rule would make it two, each behind the other.
  *
  *   bit  0      1: packed, as follows; 0: number of the rule + 1 in bits 1..17. All 0 is neither.
- *   bit  1      CFA = 0: stack pointer, 1: frame pointer, plus
- *   bits 2..13  8 times this
- *   bits 14..18 return address at CFA - 8 times this, 1..31
- *   bits 19..23 frame pointer at CFA - 8 times this, 0: unchanged
- *   bits 24..28 base register the same
+ *   bit  1      0: stack pointer, 1: frame pointer, plus
+ *   bits 3..14  bytes, a multiple of 8, is where the return address is: one mask away, for that is what is waited for
+ *   bits 15..19 8 times this above it is the CFA, 1..31
+ *   bits 20..24 8 times this below the CFA is the frame pointer, 0: it is unchanged
+ *   bits 25..29 the same for the base register
  *
- * That is what compilers make, but for frames of 32 KiB and more; what does not fit keeps its number. */
+ * That is what compilers make, but for frames of 32 KiB and more; what does not fit keeps its number. The functions here ignore what
+ * stands above bit 29. */
 #ifndef SP_MODULE_PACKED_RULE_H
 #define SP_MODULE_PACKED_RULE_H
 
@@ -18,25 +19,26 @@
 #include "core/compiler.h"
 #include "module/unwind_rule.h"
 
-#define SP_PACKED_BITS   29
+#define SP_PACKED_BITS   30
 #define SP_PACKED_FLAG   1u
 #define SP_PACKED_BY_FP  2u
-#define SP_PACKED_OFFSET 2
-#define SP_PACKED_RA     14
-#define SP_PACKED_FP     19
-#define SP_PACKED_BASE   24
+#define SP_PACKED_OFFSET (0xfffu << 3)
+#define SP_PACKED_RA     15
+#define SP_PACKED_FP     20
+#define SP_PACKED_BASE   25
 
 #define SP_PACKED_DEPTH_MAX (31 * 8) /* bytes below the CFA */
 
-SP_SIGSAFE static inline uint64_t sp_packed_cfa_offset(uint32_t packed)
+/* Where the return address is, from the register. */
+SP_SIGSAFE static inline uint64_t sp_packed_ra_offset(uint32_t packed)
 {
-    return (uint64_t)packed << (3 - SP_PACKED_OFFSET) & 0xfff * 8;
+    return packed & SP_PACKED_OFFSET;
 }
 
 /* How far below the CFA the register at bit SHIFT is kept; 0: it is not. */
 SP_SIGSAFE static inline uint64_t sp_packed_depth(uint32_t packed, unsigned shift)
 {
-    return (uint64_t)packed >> (shift - 3) & SP_PACKED_DEPTH_MAX;
+    return packed >> (shift - 3) & SP_PACKED_DEPTH_MAX;
 }
 
 SP_SIGSAFE static inline uint32_t sp_packed_of_number(uint32_t number)
@@ -46,7 +48,7 @@ SP_SIGSAFE static inline uint32_t sp_packed_of_number(uint32_t number)
 
 SP_SIGSAFE static inline uint32_t sp_packed_number(uint32_t packed)
 {
-    return (packed >> 1) - 1;
+    return (packed >> 1 & 0x1ffff) - 1;
 }
 
 SP_SIGSAFE static inline sp_saved sp_packed_saved(uint32_t packed, unsigned shift)
@@ -63,7 +65,8 @@ SP_SIGSAFE static inline void sp_packed_expand(uint32_t packed, sp_unwind_rule *
     *rule = (sp_unwind_rule){
         .cfa_kind = SP_CFA_REGISTER,
         .cfa_register = packed & SP_PACKED_BY_FP ? SP_DWARF_FP : SP_DWARF_SP,
-        .cfa_offset = (int32_t)sp_packed_cfa_offset(packed),
+        .cfa_offset =
+            (int32_t)(sp_packed_ra_offset(packed) + sp_packed_depth(packed, SP_PACKED_RA)),
         .ra = sp_packed_saved(packed, SP_PACKED_RA),
         .fp = sp_packed_saved(packed, SP_PACKED_FP),
         .base = sp_packed_saved(packed, SP_PACKED_BASE),

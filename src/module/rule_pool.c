@@ -21,15 +21,16 @@ static bool pack_saved(sp_saved kept, unsigned shift, uint32_t *packed)
 
 uint32_t sp_pack_rule(const sp_unwind_rule *rule, uint32_t number)
 {
-    uint32_t packed = SP_PACKED_FLAG | (uint32_t)(rule->cfa_offset / 8) << SP_PACKED_OFFSET;
+    int64_t ra = (int64_t)rule->cfa_offset + rule->ra.offset;
     bool by_fp = rule->cfa_register == SP_DWARF_FP;
+    uint32_t packed = SP_PACKED_FLAG | (by_fp ? SP_PACKED_BY_FP : 0);
     bool fits = rule->cfa_kind == SP_CFA_REGISTER && !rule->is_signal_frame &&
-                (by_fp || rule->cfa_register == SP_DWARF_SP) && rule->cfa_offset >= 0 &&
-                rule->cfa_offset <= 0xfff * 8 && rule->cfa_offset % 8 == 0 &&
-                rule->ra.kind == SP_SAVED_AT_CFA && pack_saved(rule->ra, SP_PACKED_RA, &packed) &&
+                (by_fp || rule->cfa_register == SP_DWARF_SP) && ra >= 0 && ra % 8 == 0 &&
+                ra <= SP_PACKED_OFFSET && rule->ra.kind == SP_SAVED_AT_CFA &&
+                pack_saved(rule->ra, SP_PACKED_RA, &packed) &&
                 pack_saved(rule->fp, SP_PACKED_FP, &packed) &&
                 pack_saved(rule->base, SP_PACKED_BASE, &packed);
-    return fits ? packed | (by_fp ? SP_PACKED_BY_FP : 0) : sp_packed_of_number(number);
+    return fits ? packed | (uint32_t)ra : sp_packed_of_number(number);
 }
 
 bool sp_rule_pool_init(sp_rule_pool *pool)

@@ -97,7 +97,7 @@ SP_SIGSAFE static void find_rule(const walker *w, sp_unwind_rule *rule)
         packed = sp_generation_rule(generation, w->frame.pc + w->pc_is_exact);
     if (packed & SP_PACKED_FLAG)
         sp_packed_expand(packed, rule);
-    else if (packed == sp_packed_of_number(SP_RULE_NONE))
+    else if (sp_packed_number(packed) == SP_RULE_NONE)
         *rule = (sp_unwind_rule){.cfa_kind = SP_CFA_NONE};
     else
         *rule = generation->rules->rules[sp_packed_number(packed)];
@@ -402,14 +402,12 @@ SP_SIGSAFE static void run_packed_rules(walker *w)
         return;
     while (next < last) {
         uint32_t rule = sp_generation_rule(generation, behind);
-        uint64_t from = rule & SP_PACKED_BY_FP ? fp : sp, offset = sp_packed_cfa_offset(rule);
-        uint64_t cfa = from + offset;
+        uint64_t ra_at = (rule & SP_PACKED_BY_FP ? fp : sp) + sp_packed_ra_offset(rule);
+        uint64_t cfa = ra_at + sp_packed_depth(rule, SP_PACKED_RA);
         if (!(rule & SP_PACKED_FLAG) || cfa - sp - 1 >= high - sp - 1 ||
             cfa - SP_PACKED_DEPTH_MAX < floor || cfa % 8)
             break;
-        /* not from the CFA: what is waited for is the rule, and this is one sum less behind it */
-        uint64_t depth = sp_packed_depth(rule, SP_PACKED_RA);
-        uint64_t ra = sp_machine_strip(stack_word(from + (offset - depth)));
+        uint64_t ra = sp_machine_strip(stack_word(ra_at));
         uint64_t fp_depth = sp_packed_depth(rule, SP_PACKED_FP);
         uint64_t base_depth = sp_packed_depth(rule, SP_PACKED_BASE);
         uint64_t saved_fp = stack_word(cfa - fp_depth), saved_base = stack_word(cfa - base_depth);
