@@ -46,9 +46,11 @@ static void *burn_in_a_span(void *unused)
     return unused;
 }
 
-/* Two threads at work; everything that they used is in the weights or in the residual. */
+/* Two threads at work; everything that they used is in the weights or in the residual, and no more than the process used. (Where the
+ * host of a virtual machine takes the processor away, that is more than the 0.2 s that the threads meant to use.) */
 static spanprof_stats run_two_threads(void)
 {
+    double cpu_before = hazard_process_cpu();
     hazard_start(1000);
     pthread_t other = hazard_thread(burn_in_a_span, NULL);
     burn_in_a_span(NULL);
@@ -58,9 +60,11 @@ static spanprof_stats run_two_threads(void)
     spanprof_stats stats = hazard_stop();
     memcpy(stats.engine, engine, sizeof engine);
     double told = (double)stats.weights / 1000 + (double)stats.residual_ns / 1e9;
-    (void)fprintf(stderr, "   engine %s, %llu ticks, %.3f s told, %llu threads failed\n", engine,
-                  (unsigned long long)stats.ticks, told, (unsigned long long)stats.failed_threads);
-    CHECK(told > 0.19 && told < 0.35); /* of 0.2 s, and the work of start and stop */
+    double used = hazard_process_cpu() - cpu_before;
+    (void)fprintf(
+        stderr, "   engine %s, %llu ticks, %.3f s told of %.3f used, %llu threads failed\n", engine,
+        (unsigned long long)stats.ticks, told, used, (unsigned long long)stats.failed_threads);
+    CHECK(told > 0.19 && told < used + 0.01);
     return stats;
 }
 
