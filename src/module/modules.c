@@ -2,6 +2,7 @@
 /* Generations: made, published, retired, freed. All on the collector thread. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "core/log.h"
 #include "module/generation_sig.h"
@@ -42,13 +43,24 @@ static sp_module *create_module(sp_modules *modules, const sp_module_image *imag
     return module;
 }
 
+#define CACHE_BYTES (SP_RULE_CACHE_ENTRIES * sizeof(uint64_t))
+
+/* Of its own pages, for it comes and goes with each generation, and only some of them may ever be touched. NULL: memory is short. */
+static _Atomic uint64_t *map_cache(void)
+{
+    void *cache =
+        mmap(NULL, CACHE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return cache == MAP_FAILED ? NULL : cache;
+}
+
 static void destroy_generation(sp_generation *generation)
 {
     if (!generation)
         return;
     for (uint32_t i = 0; i < generation->module_count; i++)
         sp_module_release(generation->modules[i]);
-    free(generation->rule_cache);
+    if (generation->rule_cache)
+        munmap((void *)generation->rule_cache, CACHE_BYTES);
     free(generation);
 }
 
@@ -79,7 +91,7 @@ static sp_generation *create_generation(sp_modules *modules, const sp_loader_sna
     if (!generation)
         return NULL;
     generation->rules = &modules->rules;
-    generation->rule_cache = calloc(SP_RULE_CACHE_ENTRIES, sizeof *generation->rule_cache);
+    generation->rule_cache = map_cache();
     if (!generation->rule_cache) {
         destroy_generation(generation);
         return NULL;
