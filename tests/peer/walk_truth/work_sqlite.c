@@ -8,8 +8,8 @@
 static const char *const statements[] = {
     "create table if not exists t(a integer primary key, b integer, c text)",
     "create index if not exists t_b on t(b)",
-    "with recursive n(i) as (select 1 union all select i + 1 from n where i < 2000) "
-    "insert into t select null, i * 7919 % 501, hex(i) || printf('%08.3f', i / 7.0) from n",
+    ("with recursive n(i) as (select 1 union all select i + 1 from n where i < 2000) "
+     "insert into t select null, i * 7919 % 501, hex(i) || printf('%08.3f', i / 7.0) from n"),
     "select x.b, count(*), group_concat(y.c) from t x join t y on x.b = y.a group by 1 order by 2",
     "select b, avg(a), upper(c) from t where c like '%3F%' group by b having count(*) > 1",
     "select distinct substr(c, 1, 3) from t order by c desc",
