@@ -23,6 +23,9 @@
 /* A chain of frame pointers that leaps further has left the stack: what was in the register is another stack's frame. */
 #define FRAME_BYTES_MAX (UINT64_C(256) << 10)
 
+/* Handlers that interrupt each other. More are a broken stack that leads back to itself. */
+#define SIGNAL_FRAMES_MAX 32
+
 typedef struct walker {
     sp_walk *walk;
     sp_registers frame; /* of the frame that the walk is at */
@@ -32,6 +35,7 @@ typedef struct walker {
     bool last_is_none;  /* what was last taken for a frame is none */
     sp_walk_end end;    /* why a step failed */
     uint32_t steps;     /* frames found */
+    uint32_t signal_frames;
     uint32_t steps_max; /* no more than these */
     uint32_t next;      /* where in pcs the next one goes */
     sp_guarded guarded;
@@ -167,9 +171,9 @@ SP_SIGSAFE static bool step_by_rule(walker *w, const sp_unwind_rule *rule)
         return false;
     /* Interrupted code may not have a frame, where calls push nothing. */
     bool may_stay = w->pc_is_exact && rule->ra.kind == SP_SAVED_IN_REGISTER;
-    /* A signal may have come on an alternate stack: then the frame below it lies anywhere. */
+    /* A signal may have come on an alternate stack: then the frame below it lies anywhere, but it is not often so in one stack. */
     bool goes_up = cfa > w->frame.sp || (may_stay && cfa == w->frame.sp);
-    if (!goes_up && !rule->is_signal_frame)
+    if (rule->is_signal_frame ? ++w->signal_frames > SIGNAL_FRAMES_MAX : !goes_up)
         return fail(w, SP_WALK_NO_PROGRESS);
     if (!find_saved(w, rule->ra, cfa, &pc))
         return false;
@@ -437,7 +441,7 @@ SP_SIGSAFE void sp_walk_stack(sp_walk *walk)
     w.in_chain = false;
     w.sp_is_floor = w.last_is_none = false;
     w.end = SP_WALK_COMPLETE;
-    w.steps = w.next = 0;
+    w.steps = w.next = w.signal_frames = 0;
     w.steps_max = walk->max_depth < 4 ? walk->max_depth : SP_WALK_STEPS_MAX;
     sp_guarded_init(&w.guarded);
     walk->by_frame_pointer = 0;

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "sampler/guarded_load_sig.h"
+#include "module/unwind_table.h"
 #include "sampler/stack_bounds.h"
 #include "sampler/walk_sig.h"
 
@@ -304,6 +305,31 @@ static void walk_over_a_bare_trampoline_finds_the_interrupted_frame(void **state
     assert_true(walk.pcs[2] == known_pc());
 }
 
+static uint64_t restorer;
+
+static void note_restorer(int signal)
+{
+    (void)signal;
+    restorer = address_of(__builtin_return_address(0));
+}
+
+/* The kernel's frame says that libc's trampoline itself was interrupted, on the same stack: each step leads back. */
+static void walk_over_a_signal_frame_that_leads_to_itself_ends(void **state)
+{
+    (void)state;
+    ucontext_t context;
+    memset(&context, 0, sizeof context);
+    signal(SIGUSR1, note_restorer);
+    raise(SIGUSR1);
+    set_interrupted(&context, restorer, address_of(&context));
+    sp_registers registers = {
+        .pc = restorer, .sp = address_of(&context), .has_fp = true, .has_base = true};
+    sp_walk walk = walk_from(registers, (sp_stack_bounds){0});
+    assert_int_not_equal(walk.end, SP_WALK_COMPLETE);
+    assert_int_not_equal(walk.end, SP_WALK_TRUNCATED);
+    assert_in_range(walk.count, 1, 40);
+}
+
 static uint64_t random_state = 1;
 
 static uint64_t next_random(void)
@@ -318,12 +344,15 @@ static uint64_t next_random(void)
 static uint64_t random_word(const uint64_t *stack, size_t words)
 {
     const sp_module *module = generation->modules[next_random() % generation->module_count];
+    const sp_unwind_table *table =
+        module->table; /* from its first to its last function: what lies there does not change */
+    uint32_t first = table->pcs[0], last = table->pcs[table->row_count - 1];
     switch (next_random() % 4) {
     case 0:
         return address_of(stack + next_random() % words);
     case 1:
     case 2:
-        return module->start + next_random() % (module->end - module->start);
+        return module->start + first + next_random() % (last - first);
     default:
         return next_random() >> next_random() % 64;
     }
@@ -332,8 +361,12 @@ static uint64_t random_word(const uint64_t *stack, size_t words)
 static void walk_over_random_stacks_always_ends(void **state)
 {
     (void)state;
-    enum { WORDS = 128, ROUNDS = 20000 };
-    uint64_t stack[WORDS];
+    enum { WORDS = 128, ROUNDS = 20000, PAGE = 4096 };
+    /* Between pages that are not there, for two walks have to find the same around it. */
+    char *pages = mmap(NULL, 3 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(pages, MAP_FAILED);
+    assert_int_equal(mprotect(pages + PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
+    uint64_t *stack = (uint64_t *)(pages + 2 * PAGE) - WORDS;
     sp_stack_bounds bounds = {.low = address_of(stack), .high = address_of(stack + WORDS)};
     uint64_t ends[6] = {0};
     for (int round = 0; round < ROUNDS; round++) {
@@ -364,7 +397,9 @@ static void walk_over_random_stacks_always_ends(void **state)
     for (int i = 0; i < 6; i++)
         printf(" %lu", (unsigned long)ends[i]);
     printf("\n");
+    assert_int_equal(ends[SP_WALK_TRUNCATED], 0);
     assert_true(ends[SP_WALK_BAD_MEMORY] > 0 && ends[SP_WALK_NO_TABLE] > 0);
+    munmap(pages, 3 * PAGE);
 }
 
 static void guarded_load_of_bad_memory_fails_and_keeps_errno(void **state)
@@ -430,6 +465,7 @@ int main(void)
         cmocka_unit_test(walk_to_return_address_zero_is_complete),
         cmocka_unit_test(walk_without_generation_uses_frame_pointers),
         cmocka_unit_test(walk_over_a_bare_trampoline_finds_the_interrupted_frame),
+        cmocka_unit_test(walk_over_a_signal_frame_that_leads_to_itself_ends),
         cmocka_unit_test(walk_over_random_stacks_always_ends),
         cmocka_unit_test(guarded_load_of_bad_memory_fails_and_keeps_errno),
         cmocka_unit_test(stack_bounds_hold_a_local_variable),
