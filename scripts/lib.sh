@@ -64,7 +64,7 @@ need_packages() {
 # system stays as it is: beside each other, the packages of two architectures have to be of the same version, so that installing some
 # would change others. Returns false, with the reason said, when they cannot be had.
 make_sysroot() {
-    local tree=$root/build/aarch64-sysroot packages=(libc6-dev zlib1g-dev libprotobuf-c-dev libdw-dev libcurl4-openssl-dev
+    local tree=$root/build/aarch64-sysroot packages=(libc6-dev zlib1g-dev liblzma-dev libprotobuf-c-dev libdw-dev libcurl4-openssl-dev
         libcmocka-dev libsqlite3-dev)
     [[ $(cat "$tree/packages" 2>/dev/null) != "${packages[*]}" ]] || return 0
     say "Fetching Debian's arm64 packages: ${packages[*]}"
