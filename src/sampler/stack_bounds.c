@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "sampler/sampler.h"
@@ -25,7 +26,24 @@ sp_stack_bounds sp_stack_bounds_of_self(void)
     return bounds;
 }
 
-bool sp_stack_bounds_of_address(uint64_t sp, sp_stack_bounds *out)
+typedef bool is_wanted(const char *line, const sp_stack_bounds *mapping, uint64_t sp);
+
+static bool holds(const char *line, const sp_stack_bounds *mapping, uint64_t sp)
+{
+    (void)line;
+    return sp >= mapping->low && sp < mapping->high;
+}
+
+/* The kernel names the mapping in which the process began so; it is never a neighbour's. */
+static bool is_main_stack(const char *line, const sp_stack_bounds *mapping, uint64_t sp)
+{
+    (void)mapping;
+    (void)sp;
+    return strstr(line, "[stack]") != NULL;
+}
+
+/* The first mapping that IS_WANTED, in *OUT. */
+static bool find_mapping(is_wanted *is_wanted, uint64_t sp, sp_stack_bounds *out)
 {
     FILE *maps = fopen("/proc/self/maps", "re");
     if (!maps)
@@ -39,11 +57,16 @@ bool sp_stack_bounds_of_address(uint64_t sp, sp_stack_bounds *out)
         if (*rest != '-')
             continue;
         out->high = strtoull(rest + 1, NULL, 16);
-        found = sp >= out->low && sp < out->high;
+        found = is_wanted(line, out, sp);
     }
     free(line);
     (void)fclose(maps);
     return found;
+}
+
+bool sp_stack_bounds_of_address(uint64_t sp, sp_stack_bounds *out)
+{
+    return find_mapping(holds, sp, out);
 }
 
 void sp_stack_learn_own(sp_thread *thread)
@@ -53,18 +76,27 @@ void sp_stack_learn_own(sp_thread *thread)
     sp_store_release(&thread->stack_high, bounds.high);
 }
 
-/* The top of a stack that glibc made is where the thread's control block begins; the main thread's is the end of its mapping. What
- * cannot be told so stays guarded: a mapping's end proves nothing, for neighbours merge. */
+/* glibc puts a thread's control block on top of the stack that it makes for it, in the same mapping. */
+static bool find_made_stack(uint64_t sp, uint64_t tp, sp_stack_bounds *out)
+{
+    if (!sp_stack_bounds_of_address(sp, out) || tp <= sp || tp >= out->high)
+        return false;
+    out->high = tp;
+    return true;
+}
+
+/* What cannot be told stays guarded: the end of the mapping that SP is in proves nothing, for neighbours merge, and a coroutine's stack may
+ * lose what is above it. */
 void sp_sampler_learn_stack(sp_thread *thread)
 {
     uint64_t sp = sp_load_relaxed(&thread->seen_sp), tp = sp_load_relaxed(&thread->seen_tp);
-    sp_stack_bounds mapping;
-    if (sp_load_relaxed(&thread->stack_high) || sp == 0 ||
-        !sp_stack_bounds_of_address(sp, &mapping))
+    sp_stack_bounds found;
+    if (sp_load_relaxed(&thread->stack_high) || sp == 0)
         return;
-    uint64_t high = thread->tid == getpid() ? mapping.high : tp > sp && tp < mapping.high ? tp : 0;
-    if (high == 0)
+    bool known = thread->tid == getpid() ? find_mapping(is_main_stack, sp, &found)
+                                         : find_made_stack(sp, tp, &found);
+    if (!known)
         return;
-    sp_store_relaxed(&thread->stack_low, mapping.low);
-    sp_store_release(&thread->stack_high, high);
+    sp_store_relaxed(&thread->stack_low, found.low);
+    sp_store_release(&thread->stack_high, found.high);
 }

@@ -14,6 +14,7 @@
 
 #include "sampler/guarded_load_sig.h"
 #include "module/unwind_table.h"
+#include "sampler/sampler.h"
 #include "sampler/stack_bounds.h"
 #include "sampler/walk_sig.h"
 
@@ -424,6 +425,24 @@ static void guarded_load_of_bad_memory_fails_and_keeps_errno(void **state)
     assert_int_equal(errno, 5);
 }
 
+/* The first tick of the main thread may come on a coroutine's stack, above which memory may go. */
+static void stack_of_the_main_thread_is_where_it_began(void **state)
+{
+    (void)state;
+    char *other = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(other, MAP_FAILED);
+    static sp_thread thread;
+    sp_store_relaxed(&thread.tid, getpid());
+    sp_store_relaxed(&thread.seen_sp, address_of(other + 4096));
+    sp_sampler_learn_stack(&thread);
+    int local;
+    assert_true(address_of(&local) >= sp_load_relaxed(&thread.stack_low));
+    assert_true(address_of(&local) < sp_load_relaxed(&thread.stack_high));
+    assert_false(address_of(other) >= sp_load_relaxed(&thread.stack_low) &&
+                 address_of(other) < sp_load_relaxed(&thread.stack_high));
+    munmap(other, 65536);
+}
+
 static void stack_bounds_hold_a_local_variable(void **state)
 {
     (void)state;
@@ -477,6 +496,7 @@ int main(void)
         cmocka_unit_test(walk_over_random_stacks_always_ends),
         cmocka_unit_test(guarded_load_of_bad_memory_fails_and_keeps_errno),
         cmocka_unit_test(stack_bounds_hold_a_local_variable),
+        cmocka_unit_test(stack_of_the_main_thread_is_where_it_began),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
