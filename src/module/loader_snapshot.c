@@ -205,7 +205,8 @@ static sp_module *find_known(const copy_round *round, const struct dl_phdr_info 
         if (module->start != image->start || module->end != image->end ||
             module->bias != image->bias || module->build_id_length != image->build_id_length)
             continue;
-        bool may_differ = image->build_id_length == 0 && info->dlpi_subs != round->before.subs;
+        bool may_differ = image->build_id_length == 0 && !round->is_first_module &&
+                          info->dlpi_subs != round->before.subs;
         bool is_equal = memcmp(module->build_id, image->build_id, image->build_id_length) == 0 &&
                         strcmp(module->path, path) == 0;
         return is_equal && !may_differ ? module : NULL;

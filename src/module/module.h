@@ -30,6 +30,7 @@ typedef struct sp_module {
     uint64_t file_offset;              /* of the first executable segment */
     const sp_unwind_table *table;      /* NULL: none could be made */
     sp_shelved_table *shelved;         /* what holds it */
+    bool is_from_start;                /* in the first generation */
     uint32_t id;                       /* from 1, never used again in this process */
     uint32_t build_id_length;          /* 0: none */
     uint8_t build_id[SP_BUILD_ID_MAX]; /* .note.gnu.build-id, from the loaded image */
@@ -44,6 +45,7 @@ typedef struct sp_generation {
     uint32_t number; /* from 1, increasing */
     uint32_t module_count;
     struct sp_generation *next; /* of the retired ones, newest first; collector thread only */
+    uint64_t subs;              /* how many libraries had gone since the process began */
     const sp_rule_pool *rules;
     _Atomic uint64_t *rule_cache; /* generation_sig.h */
     sp_module *modules[];
@@ -69,6 +71,14 @@ SP_SIGSAFE void sp_generation_leave(_Atomic(const sp_generation *) *hazard);
 
 /* The module whose range holds PC, or NULL. */
 SP_SIGSAFE const sp_module *sp_generation_find(const sp_generation *generation, uint64_t pc);
+
+/* The number of the newest generation. Collector only. */
+uint32_t sp_modules_newest_number(const sp_modules *modules);
+
+/* Whether MODULE of GENERATION has been there ever since. A library that came later than the first generation is doubted when any has gone:
+ * it may have been away, and another in its place, between two looks at the loader. Collector only. */
+bool sp_modules_has_stayed(const sp_modules *modules, const sp_generation *generation,
+                           const sp_module *module);
 
 /* The generation with NUMBER, current or retired and not yet reclaimed; NULL when it is gone. Collector only. */
 const sp_generation *sp_modules_generation(const sp_modules *modules, uint32_t number);

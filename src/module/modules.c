@@ -32,6 +32,7 @@ static sp_module *create_module(sp_modules *modules, const sp_module_image *imag
     module->bias = image->bias;
     module->file_offset = image->file_offset;
     module->id = ++modules->next_module_id;
+    module->is_from_start = modules->newest == NULL;
     module->build_id_length = image->build_id_length;
     memcpy(module->build_id, image->build_id, image->build_id_length);
     memcpy(module->path, image->path, path_length);
@@ -109,6 +110,7 @@ static sp_generation *create_generation(sp_modules *modules, const sp_loader_sna
     qsort(generation->modules, generation->module_count, sizeof(sp_module *), compare_modules);
     drop_overlapping(generation);
     generation->number = ++modules->next_number;
+    generation->subs = snapshot->counters.subs;
     return generation;
 }
 
@@ -194,6 +196,18 @@ void sp_modules_destroy(sp_modules *modules)
     sp_modules_reclaim(modules, UINT32_MAX);
     destroy_generation(modules->newest);
     free_modules(modules);
+}
+
+uint32_t sp_modules_newest_number(const sp_modules *modules)
+{
+    return modules->newest->number;
+}
+
+bool sp_modules_has_stayed(const sp_modules *modules, const sp_generation *generation,
+                           const sp_module *module)
+{
+    return sp_generation_find(modules->newest, module->start) == module &&
+           (module->is_from_start || modules->newest->subs == generation->subs);
 }
 
 const sp_generation *sp_modules_generation(const sp_modules *modules, uint32_t number)

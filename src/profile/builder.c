@@ -50,6 +50,8 @@ static const char *marker_name(uint32_t end)
         return "[unwind: no progress]";
     case SP_WALK_NO_REGISTER:
         return "[unwind: no register]";
+    case SP_WALK_UNLOADED:
+        return "[unwind: library unloaded]";
     case SP_WALK_FOLDED:
         return "[folded]";
     default:
@@ -198,7 +200,7 @@ static void make_profile_id(uint8_t id[16])
 }
 
 /* What the window says of itself: numbers, the engine, and the threads that have the most of the residual. */
-enum { WINDOW_ATTRIBUTES_MAX = 15 + 2 + SP_WINDOW_RESIDUALS_MAX };
+enum { WINDOW_ATTRIBUTES_MAX = 17 + 2 + SP_WINDOW_RESIDUALS_MAX };
 
 typedef struct attribute_list {
     uint32_t indices[WINDOW_ATTRIBUTES_MAX];
@@ -237,10 +239,12 @@ static void add_numbers(build *b, attribute_list *list)
         {"spanprof.stacks.unreadable_stack", "", w->stacks_by_end[SP_WALK_BAD_MEMORY], true},
         {"spanprof.stacks.no_progress", "", w->stacks_by_end[SP_WALK_NO_PROGRESS], true},
         {"spanprof.stacks.no_register", "", w->stacks_by_end[SP_WALK_NO_REGISTER], true},
+        {"spanprof.stacks.unloaded", "", w->stacks_by_end[SP_WALK_UNLOADED], true},
         {"spanprof.stacks.by_frame_pointer", "", w->stacks_by_frame_pointer, true},
         {"spanprof.samples.folded", "", w->folded_frames, true},
         {"spanprof.dropped.ring_full", "", w->dropped_ring_full, true},
         {"spanprof.dropped.memory", "", w->dropped_memory, true},
+        {"spanprof.dropped.small_stack", "", w->dropped_small_stack, true},
     };
     for (size_t i = 0; i < SP_ARRAY_LENGTH(numbers); i++)
         if (numbers[i].value || !numbers[i].only_when_set)

@@ -20,12 +20,29 @@ static uint32_t put_location(sp_window *window, const sp_generation *generation,
     return number;
 }
 
+/* Whether PC is in a library that is no longer there, or may have been away. When the sample was taken another may have been in its place:
+ * neither the name nor the rule by which the walk went on is certain. */
+static bool is_unloaded(const sp_fold_sample *sample, uint64_t pc)
+{
+    const sp_module *module =
+        sample->changed && sample->generation ? sp_generation_find(sample->generation, pc) : NULL;
+    return module && !sp_modules_has_stayed(sample->changed, sample->generation, module);
+}
+
+static uint32_t put_cut_stack(sp_window *window, uint32_t *key, uint32_t length)
+{
+    key[length++] = SP_WALK_UNLOADED;
+    return sp_intern_put(&window->stacks, key, length * sizeof key[0], NULL);
+}
+
 static uint32_t put_stack(sp_window *window, const sp_fold_sample *sample)
 {
     const sp_sample_record *record = sample->record;
     uint32_t key[STACK_MAX + 2], length = 0;
     uint32_t count = record->count < STACK_MAX ? record->count : STACK_MAX;
     for (uint32_t i = 0; i < count; i++) {
+        if (is_unloaded(sample, record->pcs[i]))
+            return put_cut_stack(window, key, length);
         if (i == record->leaf_count)
             key[length++] = SP_WINDOW_GAP;
         uint32_t location = put_location(window, sample->generation, record->pcs[i]);
@@ -81,15 +98,20 @@ static void count_result(sp_window *window, sp_join_result result, uint32_t peri
     }
 }
 
-sp_walk_end sp_fold_stack_end(const sp_sample_record *record)
+sp_walk_end sp_fold_stack_end(const sp_fold_sample *sample)
 {
+    const sp_sample_record *record = sample->record;
+    for (uint32_t i = 0; sample->changed && i < record->count; i++)
+        if (is_unloaded(sample, record->pcs[i]))
+            return SP_WALK_UNLOADED;
     bool is_cut = record->leaf_count < record->count;
     return is_cut && record->end == SP_WALK_COMPLETE ? SP_WALK_TRUNCATED : (sp_walk_end)record->end;
 }
 
-static void count_stack(sp_window *window, const sp_sample_record *record)
+static void count_stack(sp_window *window, const sp_fold_sample *sample)
 {
-    sp_walk_end end = sp_fold_stack_end(record);
+    const sp_sample_record *record = sample->record;
+    sp_walk_end end = sp_fold_stack_end(sample);
     if ((uint32_t)end < SP_WINDOW_ENDS)
         window->stacks_by_end[end] += record->periods;
     if (record->by_frame_pointer)
@@ -119,7 +141,7 @@ bool sp_fold_add(sp_window *window, const sp_fold_sample *sample, uint32_t max_s
     value->periods += sample->record->periods;
     value->ticks++;
     window->ticks++;
-    count_stack(window, sample->record);
+    count_stack(window, sample);
     count_result(window, sample->result, sample->record->periods);
     return true;
 }
@@ -143,7 +165,7 @@ void sp_window_clear(sp_window *window)
     window->stacks_by_frame_pointer = 0;
     window->residual_count = 0;
     window->residual_ns = window->dropped_ring_full = window->dropped_memory =
-        window->folded_frames = 0;
+        window->dropped_small_stack = window->folded_frames = 0;
 }
 
 void sp_window_deinit(sp_window *window)

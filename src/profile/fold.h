@@ -10,6 +10,7 @@
 typedef struct sp_fold_sample {
     const sp_sample_record *record;
     const sp_generation *generation;
+    const sp_modules *changed; /* set when the generation is not the newest one any more */
     const sp_window_thread *thread;
     sp_join_result result;
     sp_window_link link;
@@ -19,8 +20,8 @@ typedef struct sp_fold_sample {
  * at most for each link on each thread. False when memory is short: counted as dropped_memory. */
 bool sp_fold_add(sp_window *window, const sp_fold_sample *sample, uint32_t max_samples);
 
-/* What RECORD's stack is counted as: how its walk ended, or TRUNCATED where that was good and frames are missing in its middle. */
-sp_walk_end sp_fold_stack_end(const sp_sample_record *record);
+/* What SAMPLE's stack is counted as: how its walk ended, TRUNCATED where that was good and frames are missing in its middle, or UNLOADED. */
+sp_walk_end sp_fold_stack_end(const sp_fold_sample *sample);
 
 /* Empty WINDOW for the next round; modules are released. */
 void sp_window_clear(sp_window *window);

@@ -241,7 +241,7 @@ static void name_frame(sp_symbolizer *symbolizer, sp_frame *frame, const char *s
         return;
     sp_demangle(text, frame->system_name, symbolizer->options.style);
     frame->name = keep_scratch(symbolizer);
-    if (frame->name == frame->system_name && plain)
+    if (frame->name == frame->system_name && plain && symbolizer->options.style != SP_DEMANGLE_NONE)
         frame->name = keep(symbolizer, plain);
     if (frame->name == frame->system_name) /* one string has one address here */
         frame->system_name = keep(symbolizer, NULL);

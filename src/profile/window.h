@@ -80,6 +80,7 @@ typedef struct sp_window {
     uint32_t residual_count;
     uint64_t dropped_ring_full;
     uint64_t dropped_memory;
+    uint64_t dropped_small_stack; /* ticks on a signal stack too small for a walk */
     uint64_t folded_frames; /* samples put on a shorter stack because max_samples was reached */
 } sp_window;
 

@@ -51,6 +51,7 @@ static void drain_sample(sp_drain *drain, sp_drain_slot *slot, const sp_sample_r
     sp_fold_sample sample = {
         .record = record,
         .generation = sp_modules_generation(modules, record->generation),
+        .changed = record->generation != sp_modules_newest_number(modules) ? modules : NULL,
         .thread = &slot->thread,
     };
     sample.result = sp_join_sample(&slot->join, record, &sample.link);
@@ -64,18 +65,22 @@ static void drain_sample(sp_drain *drain, sp_drain_slot *slot, const sp_sample_r
         [SP_JOIN_UNKNOWN] = &drain->totals.unknown,
     };
     sp_count_owned(counters[sample.result], 1);
-    sp_walk_end end = sp_fold_stack_end(record);
+    sp_walk_end end = sp_fold_stack_end(&sample);
     if (end == SP_WALK_TRUNCATED)
         sp_count_owned(&drain->totals.truncated, 1);
     else if (end != SP_WALK_COMPLETE)
         sp_count_owned(&drain->totals.incomplete, 1);
 }
 
+/* The loader is asked after the head was read: where it says that nothing changed, nothing had when the samples below were taken. */
 static void drain_ring(sp_drain *drain, sp_drain_slot *slot, sp_ring *ring, sp_window *window,
-                       const sp_modules *modules, uint32_t max_samples)
+                       sp_modules *modules, uint32_t max_samples)
 {
     uint64_t head =
         sp_load_acquire(&ring->head); /* pairs with sp_ring_commit: records below are whole */
+    if (sp_ring_peek(ring, head) == NULL)
+        return;
+    sp_modules_refresh(modules);
     for (const sp_record *record; (record = sp_ring_peek(ring, head)) != NULL;
          sp_ring_pop(ring, record)) {
         if (record->kind == SP_RECORD_INTERVAL)
@@ -104,7 +109,8 @@ static void take_counters(sp_drain *drain, sp_drain_slot *slot, sp_thread *threa
         return; /* no other count moves without this one: most threads sleep */
     take_counter(&thread->weights, &slot->weights, &totals->weights);
     take_counter(&thread->tick_cycles, &slot->cycles, &totals->tick_cycles);
-    take_counter(&thread->dropped_small_stack, &slot->small_stack, &totals->dropped_small_stack);
+    window->dropped_small_stack += take_counter(&thread->dropped_small_stack, &slot->small_stack,
+                                                &totals->dropped_small_stack);
     window->dropped_ring_full +=
         take_counter(&thread->dropped_ring_full, &slot->dropped, &totals->dropped_ring_full);
 }
@@ -117,8 +123,7 @@ static bool is_gone(sp_thread *thread)
            !sp_clock_thread_cpu_ns(thread->tid, &ignored);
 }
 
-void sp_drain_run(sp_drain *drain, sp_window *window, const sp_modules *modules,
-                  uint32_t max_samples)
+void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint32_t max_samples)
 {
     for (uint32_t n = 0; n < sp_thread_slots(); n++) {
         sp_thread *thread = sp_thread_by_slot(n);
@@ -221,7 +226,7 @@ int64_t sp_drain_ahead_ns(const sp_drain *drain)
 
 uint32_t sp_drain_oldest_generation(const sp_modules *modules)
 {
-    uint32_t oldest = UINT32_MAX;
+    uint32_t oldest = sp_modules_newest_number(modules);
     for (uint32_t n = 0; n < sp_thread_slots(); n++) {
         uint32_t number = sp_modules_hazard_number(modules, &sp_thread_by_slot(n)->hazard);
         if (number < oldest)

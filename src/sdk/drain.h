@@ -34,9 +34,8 @@ typedef struct sp_drain {
         residual_carry_ns; /* weights ahead of the clocks, to be set off against later windows */
 } sp_drain;
 
-/* Move everything that lies in the rings now into WINDOW. Frees the slots of threads that are gone. */
-void sp_drain_run(sp_drain *drain, sp_window *window, const sp_modules *modules,
-                  uint32_t max_samples);
+/* Move everything that lies in the rings now into WINDOW, and see to it that MODULES are as new as what is moved. Frees the slots of threads that are gone. */
+void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint32_t max_samples);
 
 /* Once, before the first drain: CPU time counts from here. */
 void sp_drain_begin(sp_drain *drain);
@@ -48,7 +47,7 @@ void sp_drain_residual(sp_drain *drain, sp_window *window);
 /* How far the process's clock is ahead of the weights now, counted from the last sp_drain_residual. */
 int64_t sp_drain_ahead_ns(const sp_drain *drain);
 
-/* The oldest generation that a tick under way may be using; UINT32_MAX: none. To be called before sp_drain_run, whose end makes older
+/* The oldest generation that a tick under way, or one that begins before the drain, may be using. To be called before sp_drain_run, whose end makes older
  * ones free. */
 uint32_t sp_drain_oldest_generation(const sp_modules *modules);
 

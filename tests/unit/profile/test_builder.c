@@ -364,6 +364,7 @@ static void builder_incomplete_stack_ends_in_marker(void **state)
         {SP_WALK_BAD_MEMORY, "[unwind: unreadable stack]"},
         {SP_WALK_NO_PROGRESS, "[unwind: no progress]"},
         {SP_WALK_NO_REGISTER, "[unwind: no register]"},
+        {SP_WALK_UNLOADED, "[unwind: library unloaded]"},
         {SP_WALK_FOLDED, "[folded]"},
         {(sp_walk_end)99, "[unwind: incomplete]"},
     };

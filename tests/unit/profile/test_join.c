@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The join and the fold on records made by hand. */
 #include <setjmp.h>
+#include <dlfcn.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -177,6 +179,46 @@ static void fold_marks_the_gap_of_a_deep_stack_and_counts_ends(void **state)
     sp_window_deinit(&window);
 }
 
+/* What lay in it may have been another library's already, that was loaded in its place. */
+static void fold_cuts_a_stack_at_a_library_that_went(void **state)
+{
+    (void)state;
+    sp_modules *modules = sp_modules_create();
+    assert_non_null(modules);
+    void *library = dlopen("libsqlite3.so.0", RTLD_NOW);
+    if (!library) {
+        printf("SKIP: libsqlite3.so.0 is not installed\n");
+        skip();
+    }
+    assert_true(sp_modules_refresh(modules));
+    uint64_t room[sizeof(sp_sample_record) / sizeof(uint64_t) + 3] = {0};
+    sp_sample_record *record = (sp_sample_record *)(void *)room;
+    record->periods = 1;
+    record->count = record->leaf_count = 3;
+    record->pcs[0] = record->pcs[2] = (uint64_t)(uintptr_t)fold_stack;
+    record->pcs[1] = (uint64_t)(uintptr_t)dlsym(library, "sqlite3_open");
+    static const sp_window_thread thread = {.tid = 1};
+    uint32_t number = sp_modules_newest_number(modules);
+    sp_fold_sample sample = {.record = record,
+                             .generation = sp_modules_generation(modules, number),
+                             .thread = &thread,
+                             .result = SP_JOIN_NONE};
+    sp_window window = {0};
+    assert_true(sp_fold_add(&window, &sample, 100));
+    dlclose(library);
+    assert_true(sp_modules_refresh(modules));
+    sample.changed = modules;
+    assert_true(sp_fold_add(&window, &sample, 100));
+    static const uint32_t whole[] = {0, 1, 0, SP_WALK_COMPLETE}, cut[] = {0, SP_WALK_UNLOADED};
+    assert_int_equal(window.stacks.count, 2);
+    assert_memory_equal(sp_intern_key(&window.stacks, 0), whole, sizeof whole);
+    assert_int_equal(window.stacks.entries[1].length, sizeof cut);
+    assert_memory_equal(sp_intern_key(&window.stacks, 1), cut, sizeof cut);
+    assert_int_equal(window.stacks_by_end[SP_WALK_UNLOADED], 1);
+    sp_window_deinit(&window);
+    sp_modules_destroy(modules);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +228,7 @@ int main(void)
         cmocka_unit_test(fold_equal_samples_become_one_with_the_sum_of_weights),
         cmocka_unit_test(fold_full_window_drops_frames_and_keeps_every_weight_and_link),
         cmocka_unit_test(fold_marks_the_gap_of_a_deep_stack_and_counts_ends),
+        cmocka_unit_test(fold_cuts_a_stack_at_a_library_that_went),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

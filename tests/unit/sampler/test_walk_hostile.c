@@ -373,7 +373,7 @@ static void walk_over_random_stacks_always_ends(void **state)
     assert_int_equal(mprotect(pages + PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
     uint64_t *stack = (uint64_t *)(pages + 2 * PAGE) - WORDS;
     sp_stack_bounds bounds = {.low = address_of(stack), .high = address_of(stack + WORDS)};
-    uint64_t ends[6] = {0};
+    uint64_t ends[SP_WALK_FOLDED] = {0};
     for (int round = 0; round < ROUNDS; round++) {
         for (size_t i = 0; i < WORDS; i++)
             stack[i] = random_word(stack, WORDS);
