@@ -3,8 +3,8 @@
  * library first). Each file is measured in a process of its own, on a copy of its frame information, as the snapshot of the loader's list
  * makes one. Time is CPU time of the compiling thread.
  *
- *   rows, rules      of the table
- *   bytes a row      the whole table's, its index and its rules included
+ *   rows             of the table; rules: those that it added to the pool
+ *   bytes a row      the whole table's, its index included
  *   first, median    of RUNS compilations; the first also takes fresh memory from the kernel
  *   section          the bytes that are compiled: .eh_frame, and what stands behind it in its segment
  *   table            the whole table's bytes
