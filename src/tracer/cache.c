@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "core/cancel.h"
 #include "core/clock.h"
 #include "tracer/internal.h"
 
@@ -92,6 +93,7 @@ static sp_span_cache *get_cache_and_key(bool *has_key)
 
 __attribute__((noinline)) sp_span_cache *sp_cache_create(void)
 {
+    SP_UNCANCELLED;          /* getrandom is a cancellation point */
     int saved_errno = errno; /* the application's: starting a span does not change it */
     bool has_key;
     sp_span_cache *cache = get_cache_and_key(&has_key);

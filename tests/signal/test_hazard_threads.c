@@ -80,17 +80,9 @@ static void burn_in_destructor(void *rounds)
         pthread_setspecific(keys[left % 3], (void *)left);
 }
 
-#if defined(__SANITIZE_ADDRESS__)
-void __asan_handle_no_return(void);
-#else
-#define __asan_handle_no_return() ((void)0)
-#endif
-
-/* Frames that cancellation unwinds do not take their marks from ASan's map, and what the thread's end calls next would trip over them. */
 static void burn_in_cleanup(void *unused)
 {
     (void)unused;
-    __asan_handle_no_return();
     hazard_burn(0.001);
 }
 

@@ -306,6 +306,32 @@ static void forked_child_of_busy_threads_can_trace(void **state)
     release_all();
 }
 
+/* --- cancellation ---------------------------------------------------------------------------------------------------------- */
+
+/* Its first span makes what a thread keeps, with calls that a cancellation may end. */
+static void *cancel_before_the_first_span(void *started)
+{
+    pthread_cancel(pthread_self());
+    spanprof_span span = spanprof_span_start(NULL, "first", NULL);
+    *(bool *)started = true;
+    spanprof_span_end(span);
+    pthread_testcancel();
+    return NULL;
+}
+
+static void cancelled_thread_starts_its_first_span_to_the_end(void **state)
+{
+    (void)state;
+    bool started = false;
+    void *result = NULL;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, cancel_before_the_first_span, &started), 0);
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_true(started);
+    assert_ptr_equal(result, PTHREAD_CANCELED);
+    release_all();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +341,7 @@ int main(void)
         traced(books_balance_with_producers_and_a_consumer),
         traced(stop_and_start_under_load_loses_no_slot),
         traced(forked_child_of_busy_threads_can_trace),
+        traced(cancelled_thread_starts_its_first_span_to_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
