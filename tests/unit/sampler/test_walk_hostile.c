@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <ucontext.h>
 #include <sys/mman.h>
 #include <cmocka.h>
@@ -309,12 +311,24 @@ static void walk_over_a_bare_trampoline_finds_the_interrupted_frame(void **state
 }
 
 #if defined(__x86_64__)
-static uint64_t restorer;
-
-static void note_restorer(int signal)
+static void do_nothing(int signal)
 {
     (void)signal;
-    restorer = address_of(__builtin_return_address(0));
+}
+
+/* The address of libc's signal trampoline, which the kernel was told with a handler (sigaction(2), "C library/kernel differences"). */
+static uint64_t find_restorer(void)
+{
+    struct {
+        void *handler;
+        unsigned long flags;
+        void *restorer;
+        unsigned long mask;
+    } known = {0};
+    signal(SIGUSR1, do_nothing);
+    assert_int_equal(syscall(SYS_rt_sigaction, SIGUSR1, NULL, &known, sizeof known.mask), 0);
+    assert_non_null(known.restorer);
+    return address_of(known.restorer);
 }
 
 /* The kernel's frame says that libc's trampoline itself was interrupted, on the same stack: each step leads back. */
@@ -323,8 +337,7 @@ static void walk_over_a_signal_frame_that_leads_to_itself_ends(void **state)
     (void)state;
     ucontext_t context;
     memset(&context, 0, sizeof context);
-    signal(SIGUSR1, note_restorer);
-    raise(SIGUSR1);
+    uint64_t restorer = find_restorer();
     set_interrupted(&context, restorer, address_of(&context));
     sp_registers registers = {
         .pc = restorer, .sp = address_of(&context), .has_fp = true, .has_base = true};
