@@ -290,10 +290,16 @@ static void budget_lowers_the_rate_and_the_weights_stay_right(void **state)
     profile profiles[32];
     size_t count = read_profiles(profiles, 32);
     assert_true(count >= 3);
-    double total = 0;
-    for (size_t i = 0; i < count; i++)
+    /* A tick comes at a random moment of the first period, so that each change of the rate loses or wins less than one. How long they are
+     * follows from what ticks cost at the moment: 20 ms at 5 us. */
+    double total = 0, uncertain = 0.05 + 1.0 / stats.cpu_hz;
+    for (size_t i = 0; i < count; i++) {
         total += (double)(profiles[i].periods * profiles[i].period) / 1e9;
-    assert_true(total > worked - 0.15 && total < worked + 0.15);
+        if (i == 0 || profiles[i].period != profiles[i - 1].period)
+            uncertain += (double)profiles[i].period / 1e9;
+    }
+    print_message("%.3f s told of %.3f, %.3f uncertain\n", total, worked, uncertain);
+    assert_true(total > worked - uncertain && total < worked + uncertain);
 }
 
 static void budget_that_is_no_share_is_named(void **state)
