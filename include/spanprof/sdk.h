@@ -36,8 +36,8 @@ typedef enum spanprof_link_scope {
 /* What is sampled: SPANPROF_PROFILES. */
 typedef enum spanprof_profile_kind {
     SPANPROF_PROFILE_CPU = 0,
-    SPANPROF_PROFILE_WALL = 1, /* this kind and the next are not built yet */
-    SPANPROF_PROFILE_ALLOC = 2,
+    SPANPROF_PROFILE_WALL = 1,
+    SPANPROF_PROFILE_ALLOC = 2, /* this kind and the next are not built yet */
     SPANPROF_PROFILE_HEAP = 3,
     SPANPROF_PROFILE_LOCK = 4,
 } spanprof_profile_kind;
@@ -75,7 +75,9 @@ typedef struct spanprof_options {
                              * take: "0.1%" or "0.001" */
     const char
         *demangle; /* SPANPROF_DEMANGLE (short), folded, full, none: how functions are named */
-    const char *debuginfod; /* SPANPROF_DEBUGINFOD (0), 1: ask the servers of DEBUGINFOD_URLS */
+    const char *debuginfod;   /* SPANPROF_DEBUGINFOD (0), 1: ask the servers of DEBUGINFOD_URLS */
+    uint32_t wall_hz;         /* SPANPROF_WALL_HZ (20), 1 to 1,000 visits a second of each thread */
+    const char *wall_threads; /* SPANPROF_WALL_THREADS (spans): those with a sampled span, or all */
 } spanprof_options;
 
 #define SPANPROF_OPTIONS_INIT                                                                      \
@@ -136,6 +138,22 @@ typedef struct spanprof_stats {
     char engine_reason[192];   /* why this engine: one sentence */
     uint64_t fallback_threads; /* threads that tick by timer now though the engine is perf */
     uint64_t tick_cost_ns;     /* of a tick, as last measured; 0 without a budget */
+
+    /* Wall time. A visit is one look at a thread that waits; visits = visits_* + dropped_visits once flushed. */
+    uint32_t wall_hz;      /* rate of the visits now */
+    uint32_t wall_running; /* 1 while threads are visited */
+    uint64_t visits;       /* of threads that waited */
+    uint64_t
+        visits_unmoved; /* of them: the thread had not run since its last, nothing else was read */
+    uint64_t visits_linked; /* as samples_linked */
+    uint64_t visits_none;
+    uint64_t visits_unknown;
+    uint64_t
+        visits_discarded;    /* attempts that were thrown away, for the thread had run meanwhile */
+    uint64_t dropped_visits; /* no room */
+    uint64_t failed_visits;  /* the thread could not be looked at */
+    uint64_t wall_cpu_ns;    /* CPU time of the sampler thread's rounds */
+    char wall_reason[192];   /* why threads are not visited though wall time was asked for; "" */
 } spanprof_stats;
 
 #define SPANPROF_STATS_INIT                                                                        \

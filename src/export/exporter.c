@@ -315,6 +315,7 @@ size_t sp_exporter_profile_destinations(const sp_exporter *exporter, sp_profile_
         out[i] = (sp_profile_destination){.link_scope = file ? SPANPROF_LINK_SCOPE_INNERMOST
                                                              : SPANPROF_LINK_SCOPE_ROOT,
                                           .thread_attributes = file,
+                                          .wait_attributes = file,
                                           .format = file ? config->file_format : SP_OTLP_PROTOBUF};
         if (config->link_scope != SPANPROF_LINK_SCOPE_DEFAULT)
             out[i].link_scope = config->link_scope;

@@ -93,6 +93,7 @@ bool sp_exporter_network_is_loaded(void);
 typedef struct sp_profile_destination {
     spanprof_link_scope link_scope; /* not DEFAULT */
     bool thread_attributes;
+    bool wait_attributes;
     sp_otlp_format format;
 } sp_profile_destination;
 /* Into OUT, room for 4; returns how many. Constant for the exporter's life. */

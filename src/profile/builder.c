@@ -10,6 +10,8 @@
 
 #include "core/clock.h"
 #include "profile/dictionary.h"
+#include "profile/syscall_names.h"
+#include "thread/ring_sig.h"
 
 /* Identity of a sample as OTLP has it. No padding: compared bytewise. */
 typedef struct sample_key {
@@ -21,14 +23,14 @@ typedef struct sample_key {
 /* Samples of one profile while they are added up; number n of `keys` has values[n]. */
 typedef struct merged_samples {
     sp_intern keys;
-    int64_t *values; /* room for all samples of the window */
+    int64_t *values; /* room for all samples of a profile */
 } merged_samples;
 
 typedef struct build {
     sp_profile_data *data;
     const sp_window *window;
     sp_symbolizer *symbolizer;
-    bool thread_attributes;
+    const sp_build_options *options;
     sp_dictionary dictionary;
     /* What a number of the window became, plus one; 0: not yet looked at. Shared by all profiles. */
     uint32_t *locations, *stacks, *threads;
@@ -52,6 +54,8 @@ static const char *marker_name(uint32_t end)
         return "[unwind: no register]";
     case SP_WALK_UNLOADED:
         return "[unwind: library unloaded]";
+    case SP_WALK_WOKE:
+        return "[unwind: thread woke]";
     case SP_WALK_FOLDED:
         return "[folded]";
     default:
@@ -59,20 +63,40 @@ static const char *marker_name(uint32_t end)
     }
 }
 
+/* What a thread waits for stands as the leaf: the system call, as the kernel's headers name it. */
+static uint32_t build_wait(build *b, uint64_t address)
+{
+    char unnamed[40];
+    int64_t number = (int32_t)(uint32_t)address;
+    if (address == SP_PC_RUNNABLE)
+        return sp_dictionary_marker(&b->dictionary, "[runnable]");
+    if (number == -1)
+        return sp_dictionary_marker(&b->dictionary, "[kernel]");
+    const char *name = sp_syscall_name(number);
+    if (!name)
+        snprintf(unnamed, sizeof unnamed, "[system call %d]", (int)number);
+    return sp_dictionary_marker(&b->dictionary, name ? name : unnamed);
+}
+
+static uint32_t build_code(build *b, const sp_window_location *location)
+{
+    const sp_frame *frames;
+    uint32_t count =
+        sp_symbolizer_frames(b->symbolizer, location->module, location->address, &frames);
+    if (count)
+        return sp_dictionary_location(&b->dictionary, location->module, location->address, frames,
+                                      count);
+    b->dictionary.failed = true;
+    return 0;
+}
+
 static uint32_t build_location(build *b, uint32_t number)
 {
     if (b->locations[number])
         return b->locations[number] - 1;
     const sp_window_location *location = sp_intern_key(&b->window->locations, number);
-    const sp_frame *frames;
-    uint32_t count =
-        sp_symbolizer_frames(b->symbolizer, location->module, location->address, &frames);
-    if (!count) {
-        b->dictionary.failed = true;
-        return 0;
-    }
-    uint32_t index =
-        sp_dictionary_location(&b->dictionary, location->module, location->address, frames, count);
+    bool is_wait = !location->module && sp_pc_is_wait(location->address);
+    uint32_t index = is_wait ? build_wait(b, location->address) : build_code(b, location);
     b->locations[number] = index + 1;
     return index;
 }
@@ -96,23 +120,47 @@ static uint32_t build_stack(build *b, uint32_t number)
     return index;
 }
 
-/* The attributes that tell a sample's thread, as the number of a list. */
-static uint32_t build_thread(build *b, uint32_t number)
+enum { SAMPLE_ATTRIBUTES_MAX = 4 };
+
+static uint32_t add_thread(build *b, uint32_t number, uint32_t *attributes)
 {
-    if (!b->thread_attributes)
-        return 0;
-    if (b->threads[number])
-        return b->threads[number] - 1;
     const sp_window_thread *thread = sp_intern_key(&b->window->threads, number);
     char name[sizeof thread->name + 1] = {0};
-    uint32_t attributes[2];
     uint32_t count = 0;
     memcpy(name, thread->name, sizeof thread->name);
     attributes[count++] = sp_dictionary_int_attribute(&b->dictionary, "thread.id", "", thread->tid);
     if (name[0])
         attributes[count++] = sp_dictionary_string_attribute(&b->dictionary, "thread.name", name);
+    return count;
+}
+
+static uint32_t add_wait(build *b, sp_wait wait, uint32_t *attributes)
+{
+    uint32_t count = 0;
+    attributes[count++] = sp_dictionary_string_attribute(&b->dictionary, "spanprof.wait",
+                                                         sp_wait_class_name(wait.wait_class));
+    if (wait.descriptor != SP_DESCRIPTOR_NONE)
+        attributes[count++] = sp_dictionary_string_attribute(
+            &b->dictionary, "spanprof.wait.descriptor", sp_wait_descriptor_name(wait.descriptor));
+    return count;
+}
+
+/* The attributes that tell a sample's thread and what it waited for, as the number of a list. */
+static uint32_t build_attributes(build *b, const sp_window_key *from)
+{
+    uint32_t attributes[SAMPLE_ATTRIBUTES_MAX], count = 0;
+    bool tells_wait = b->options->wait_attributes && from->wait != SP_WAIT_CPU;
+    if (b->options->thread_attributes && !tells_wait && b->threads[from->thread])
+        return b->threads[from->thread] - 1;
+    if (b->options->thread_attributes)
+        count += add_thread(b, from->thread, attributes);
+    if (tells_wait)
+        count += add_wait(b, sp_window_wait_of(from->wait), attributes + count);
+    if (count == 0)
+        return 0;
     uint32_t list = sp_dictionary_attributes(&b->dictionary, attributes, count);
-    b->threads[number] = list + 1;
+    if (!tells_wait)
+        b->threads[from->thread] = list + 1;
     return list;
 }
 
@@ -152,17 +200,18 @@ static uint64_t saturating_product(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* Add the window's sample NUMBER, UNIT for each of its periods. */
-static void merge_sample(build *b, uint32_t number, spanprof_link_scope scope, uint64_t unit)
+/* Add sample NUMBER, UNIT for each of its weights. */
+static void merge_sample(build *b, const sp_window_samples *samples, uint32_t number,
+                         spanprof_link_scope scope, uint64_t unit)
 {
-    const sp_window_key *from = sp_intern_key(&b->window->samples, number);
-    uint64_t value = saturating_product(b->window->sample_values[number].periods, unit);
+    const sp_window_key *from = sp_intern_key(&samples->keys, number);
+    uint64_t value = saturating_product(samples->values[number].weight, unit);
     if (!value) /* backends drop it, or fail on it */
         return;
     sample_key key = {
         .stack = build_stack(b, from->stack),
         .link = build_link(b, from->link, scope),
-        .attributes = build_thread(b, from->thread),
+        .attributes = build_attributes(b, from),
     };
     bool is_new;
     uint32_t index = sp_intern_put(&b->merged.keys, &key, sizeof key, &is_new);
@@ -200,7 +249,7 @@ static void make_profile_id(uint8_t id[16])
 }
 
 /* What the window says of itself: numbers, the engine, and the threads that have the most of the residual. */
-enum { WINDOW_ATTRIBUTES_MAX = 17 + 2 + SP_WINDOW_RESIDUALS_MAX };
+enum { WINDOW_ATTRIBUTES_MAX = 18 + 2 + SP_WINDOW_RESIDUALS_MAX, PROFILES_MAX = 4 };
 
 typedef struct attribute_list {
     uint32_t indices[WINDOW_ATTRIBUTES_MAX];
@@ -220,40 +269,45 @@ static void add_string(build *b, attribute_list *list, const char *key, const ch
         list->indices[list->count++] = sp_dictionary_string_attribute(&b->dictionary, key, value);
 }
 
-static void add_numbers(build *b, attribute_list *list)
+typedef struct number_attribute {
+    const char *key, *unit;
+    uint64_t value;
+    bool only_when_set;
+} number_attribute;
+
+static void add_numbers(build *b, attribute_list *list, const number_attribute *numbers,
+                        size_t count)
 {
-    const sp_window *w = b->window;
-    const struct {
-        const char *key, *unit;
-        uint64_t value;
-        bool only_when_set;
-    } numbers[] = {
-        {"spanprof.residual_ns", "ns", w->residual_ns, false},
-        {"spanprof.samples.linked", "", w->samples_linked, false},
-        {"spanprof.samples.none", "", w->samples_none, false},
-        {"spanprof.samples.unknown", "", w->samples_unknown, false},
-        {"spanprof.samples.boundary", "", w->samples_boundary, false},
-        {"spanprof.stacks.complete", "", w->stacks_by_end[SP_WALK_COMPLETE], false},
-        {"spanprof.stacks.truncated", "", w->stacks_by_end[SP_WALK_TRUNCATED], true},
-        {"spanprof.stacks.no_table", "", w->stacks_by_end[SP_WALK_NO_TABLE], true},
-        {"spanprof.stacks.unreadable_stack", "", w->stacks_by_end[SP_WALK_BAD_MEMORY], true},
-        {"spanprof.stacks.no_progress", "", w->stacks_by_end[SP_WALK_NO_PROGRESS], true},
-        {"spanprof.stacks.no_register", "", w->stacks_by_end[SP_WALK_NO_REGISTER], true},
-        {"spanprof.stacks.unloaded", "", w->stacks_by_end[SP_WALK_UNLOADED], true},
-        {"spanprof.stacks.by_frame_pointer", "", w->stacks_by_frame_pointer, true},
-        {"spanprof.samples.folded", "", w->folded_frames, true},
-        {"spanprof.dropped.ring_full", "", w->dropped_ring_full, true},
-        {"spanprof.dropped.memory", "", w->dropped_memory, true},
-        {"spanprof.dropped.small_stack", "", w->dropped_small_stack, true},
-    };
-    for (size_t i = 0; i < SP_ARRAY_LENGTH(numbers); i++)
+    for (size_t i = 0; i < count; i++)
         if (numbers[i].value || !numbers[i].only_when_set)
             add_int(b, list, numbers[i].key, numbers[i].unit, numbers[i].value);
 }
 
+static void add_samples(build *b, attribute_list *list, const sp_window_samples *samples)
+{
+    const uint64_t *ends = samples->stacks_by_end;
+    const number_attribute numbers[] = {
+        {"spanprof.samples.linked", "", samples->linked, false},
+        {"spanprof.samples.none", "", samples->none, false},
+        {"spanprof.samples.unknown", "", samples->unknown, false},
+        {"spanprof.samples.boundary", "", samples->boundary, false},
+        {"spanprof.stacks.complete", "", ends[SP_WALK_COMPLETE], false},
+        {"spanprof.stacks.truncated", "", ends[SP_WALK_TRUNCATED], true},
+        {"spanprof.stacks.no_table", "", ends[SP_WALK_NO_TABLE], true},
+        {"spanprof.stacks.unreadable_stack", "", ends[SP_WALK_BAD_MEMORY], true},
+        {"spanprof.stacks.no_progress", "", ends[SP_WALK_NO_PROGRESS], true},
+        {"spanprof.stacks.no_register", "", ends[SP_WALK_NO_REGISTER], true},
+        {"spanprof.stacks.unloaded", "", ends[SP_WALK_UNLOADED], true},
+        {"spanprof.stacks.woke", "", ends[SP_WALK_WOKE], true},
+        {"spanprof.stacks.by_frame_pointer", "", samples->stacks_by_frame_pointer, true},
+        {"spanprof.samples.folded", "", samples->folded, true},
+    };
+    add_numbers(b, list, numbers, SP_ARRAY_LENGTH(numbers));
+}
+
 static void add_residuals(build *b, attribute_list *list)
 {
-    for (uint32_t i = 0; b->thread_attributes && i < b->window->residual_count; i++) {
+    for (uint32_t i = 0; b->options->thread_attributes && i < b->window->residual_count; i++) {
         const sp_window_residual *residual = &b->window->residuals[i];
         char key[64];
         snprintf(key, sizeof key, "spanprof.residual_ns.thread.%.16s/%d", residual->thread.name,
@@ -262,58 +316,117 @@ static void add_residuals(build *b, attribute_list *list)
     }
 }
 
-static uint32_t build_profile_attributes(build *b)
+static uint32_t build_cpu_attributes(build *b)
 {
+    const sp_window *w = b->window;
+    const number_attribute numbers[] = {
+        {"spanprof.dropped.ring_full", "", w->dropped_ring_full, true},
+        {"spanprof.dropped.memory", "", w->dropped_memory, true},
+        {"spanprof.dropped.small_stack", "", w->dropped_small_stack, true},
+    };
     attribute_list list = {.count = 0};
-    add_string(b, &list, "spanprof.engine", b->window->engine);
-    add_string(b, &list, "spanprof.engine.reason", b->window->engine_reason);
-    add_numbers(b, &list);
+    add_string(b, &list, "spanprof.engine", w->engine);
+    add_string(b, &list, "spanprof.engine.reason", w->engine_reason);
+    add_int(b, &list, "spanprof.residual_ns", "ns", w->residual_ns);
+    add_samples(b, &list, &w->cpu);
+    add_numbers(b, &list, numbers, SP_ARRAY_LENGTH(numbers));
     add_residuals(b, &list);
     return sp_dictionary_attributes(&b->dictionary, list.indices, list.count);
 }
 
-static void write_header(build *b, sp_profile *profile)
+static uint32_t build_wall_attributes(build *b)
 {
     const sp_window *w = b->window;
-    profile->period = saturating_sum(0, w->period_ns);
-    profile->time_unix_nano = w->start_time_ns;
-    profile->duration_nano = w->end_time_ns - w->start_time_ns;
-    profile->attributes.offset = build_profile_attributes(b);
-    make_profile_id(profile->profile_id);
+    const number_attribute numbers[] = {
+        {"spanprof.wall.visits", "", w->wall.count, false},
+        {"spanprof.wall.unmoved", "", w->wall_unmoved, false},
+        {"spanprof.wall.discarded", "", w->wall_discarded, false},
+        {"spanprof.dropped.visits", "", w->dropped_visits, true},
+    };
+    attribute_list list = {.count = 0};
+    add_string(b, &list, "spanprof.engine", w->engine);
+    add_int(b, &list, "spanprof.residual_ns", "ns", w->residual_ns);
+    add_samples(b, &list, &w->wall);
+    add_numbers(b, &list, numbers, SP_ARRAY_LENGTH(numbers));
+    return sp_dictionary_attributes(&b->dictionary, list.indices, list.count);
 }
 
-/* CPU time the way backends know it: counts of samples, whose period is in nanoseconds. */
-static void build_cpu_profile(build *b, spanprof_link_scope scope)
+/* What was merged becomes a profile of type SAMPLE/UNIT over PERIOD/nanoseconds. */
+static sp_profile *write_profile(build *b, const char *sample, const char *unit, const char *period)
 {
-    for (uint32_t i = 0; i < b->window->samples.count; i++)
-        merge_sample(b, i, scope, 1);
-    if (!b->merged.keys.count)
-        return;
     sp_profile *profile = &b->data->profiles[b->data->profile_count++];
-    profile->sample_type_strindex = sp_dictionary_string(&b->dictionary, "samples");
-    profile->sample_unit_strindex = sp_dictionary_string(&b->dictionary, "count");
-    profile->period_type_strindex = sp_dictionary_string(&b->dictionary, "cpu");
+    profile->sample_type_strindex = sp_dictionary_string(&b->dictionary, sample);
+    profile->sample_unit_strindex = sp_dictionary_string(&b->dictionary, unit);
+    profile->period_type_strindex = sp_dictionary_string(&b->dictionary, period);
     profile->period_unit_strindex = sp_dictionary_string(&b->dictionary, "nanoseconds");
+    profile->time_unix_nano = b->window->start_time_ns;
+    profile->duration_nano = b->window->end_time_ns - b->window->start_time_ns;
+    make_profile_id(profile->profile_id);
     write_samples(b, profile);
-    write_header(b, profile);
+    return profile;
 }
 
-/* The same samples once more, linked to the innermost spans, under a type of their own so that nobody adds the two up. Only
- * "cpu" makes a backend multiply counts by the period, so the values here are nanoseconds. */
-static void build_innermost_profile(build *b)
+static void merge_all(build *b, const sp_window_samples *samples, spanprof_link_scope scope,
+                      uint64_t unit)
 {
+    for (uint32_t i = 0; i < samples->keys.count; i++)
+        merge_sample(b, samples, i, scope, unit);
+}
+
+/* CPU time the way backends know it: counts of samples, whose period is in nanoseconds. The same once more, linked to the innermost
+ * spans, is of a type of its own so that nobody adds the two up; only "cpu" makes a backend multiply counts by the period, so its
+ * values are nanoseconds. */
+static void build_cpu_profile(build *b, spanprof_link_scope scope, bool is_second)
+{
+    const sp_window *w = b->window;
     sp_intern_clear(&b->merged.keys);
-    for (uint32_t i = 0; i < b->window->samples.count; i++)
-        merge_sample(b, i, SPANPROF_LINK_SCOPE_INNERMOST, b->window->period_ns);
+    merge_all(b, &w->cpu, scope, is_second ? w->period_ns : 1);
     if (!b->merged.keys.count)
         return;
-    sp_profile *profile = &b->data->profiles[b->data->profile_count++];
-    uint32_t type = sp_dictionary_string(&b->dictionary, "cpu_innermost");
-    uint32_t unit = sp_dictionary_string(&b->dictionary, "nanoseconds");
-    profile->sample_type_strindex = profile->period_type_strindex = type;
-    profile->sample_unit_strindex = profile->period_unit_strindex = unit;
-    write_samples(b, profile);
-    write_header(b, profile);
+    sp_profile *profile = is_second
+                              ? write_profile(b, "cpu_innermost", "nanoseconds", "cpu_innermost")
+                              : write_profile(b, "samples", "count", "cpu");
+    profile->period = saturating_sum(0, w->period_ns);
+    profile->attributes.offset = build_cpu_attributes(b);
+}
+
+/* Threads that have a span are visited, so their ticks belong to it, and those of others do not. */
+static void merge_cpu_into_wall(build *b, spanprof_link_scope scope)
+{
+    const sp_window *w = b->window;
+    for (uint32_t i = 0; i < w->cpu.keys.count; i++) {
+        const sp_window_key *key = sp_intern_key(&w->cpu.keys, i);
+        if (w->wall_of_all || key->link != 0)
+            merge_sample(b, &w->cpu, i, scope, w->period_ns);
+    }
+}
+
+/* Wall time: what threads waited, and what they worked. */
+static void build_wall_profile(build *b, spanprof_link_scope scope, bool is_second)
+{
+    const char *type = is_second ? "wall_innermost" : "wall";
+    sp_intern_clear(&b->merged.keys);
+    merge_all(b, &b->window->wall, scope, 1);
+    merge_cpu_into_wall(b, scope);
+    if (!b->merged.keys.count)
+        return;
+    sp_profile *profile = write_profile(b, type, "nanoseconds", type);
+    profile->period = saturating_sum(0, b->window->wall_period_ns);
+    profile->attributes.offset = build_wall_attributes(b);
+}
+
+/* With both scopes there are two profiles: of the roots, and of the innermost spans. */
+static void build_profiles(build *b)
+{
+    bool both = b->options->link_scope == SPANPROF_LINK_SCOPE_BOTH;
+    spanprof_link_scope first = both ? SPANPROF_LINK_SCOPE_ROOT : b->options->link_scope;
+    for (int second = 0; second <= both; second++) {
+        spanprof_link_scope scope = second ? SPANPROF_LINK_SCOPE_INNERMOST : first;
+        if (!b->options->without_cpu)
+            build_cpu_profile(b, scope, second);
+        if (b->window->wall_period_ns)
+            build_wall_profile(b, scope, second);
+    }
 }
 
 /* Numbers of attribute lists become places in data->indices. */
@@ -347,8 +460,9 @@ static bool allocate(build *b)
     b->stacks = calloc(w->stacks.count + 1, sizeof *b->stacks);
     b->threads = calloc(w->threads.count + 1, sizeof *b->threads);
     b->stack_scratch = calloc(longest_stack(w) + 1, sizeof *b->stack_scratch);
-    b->merged.values = calloc(w->samples.count + 1, sizeof *b->merged.values);
-    b->data->profiles = sp_arena_array(&b->data->memory, 2, sizeof *b->data->profiles);
+    b->merged.values =
+        calloc((size_t)w->cpu.keys.count + w->wall.keys.count + 1, sizeof *b->merged.values);
+    b->data->profiles = sp_arena_array(&b->data->memory, PROFILES_MAX, sizeof *b->data->profiles);
     return b->locations && b->stacks && b->threads && b->stack_scratch && b->merged.values &&
            b->data->profiles;
 }
@@ -371,16 +485,13 @@ bool sp_profile_build(sp_profile_data *data, const sp_window *window, sp_symboli
         .data = data,
         .window = window,
         .symbolizer = symbolizer,
-        .thread_attributes = options->thread_attributes,
+        .options = options,
     };
-    bool both = options->link_scope == SPANPROF_LINK_SCOPE_BOTH;
     memset(data, 0, sizeof *data);
     sp_dictionary_init(&b.dictionary);
     bool built = allocate(&b);
     if (built) {
-        build_cpu_profile(&b, both ? SPANPROF_LINK_SCOPE_ROOT : options->link_scope);
-        if (both)
-            build_innermost_profile(&b);
+        build_profiles(&b);
         built = sp_dictionary_finish(&b.dictionary, data);
     }
     if (built)

@@ -11,6 +11,8 @@
 typedef struct sp_build_options {
     spanprof_link_scope link_scope; /* not DEFAULT */
     bool thread_attributes;         /* thread.id and thread.name on each sample */
+    bool wait_attributes;           /* spanprof.wait and what belongs to it on those that wait */
+    bool without_cpu;               /* no CPU profile: ticks are only a part of wall time */
 } sp_build_options;
 
 /* Project WINDOW's samples as OPTIONS say, merge those that became equal, and build the tables. DATA is to be freed by

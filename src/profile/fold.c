@@ -54,23 +54,23 @@ static uint32_t put_stack(sp_window *window, const sp_fold_sample *sample)
     return sp_intern_put(&window->stacks, key, length * sizeof key[0], NULL);
 }
 
-static uint32_t put_folded_stack(sp_window *window)
+static uint32_t put_folded_stack(sp_window *window, sp_window_samples *samples)
 {
     uint32_t key = SP_WALK_FOLDED;
-    window->folded_frames++;
+    samples->folded++;
     return sp_intern_put(&window->stacks, &key, sizeof key, NULL);
 }
 
-static bool make_room(sp_window *window)
+static bool make_room(sp_window_samples *samples)
 {
-    if (window->samples.count < window->sample_capacity)
+    if (samples->keys.count < samples->capacity)
         return true;
-    uint32_t capacity = window->sample_capacity ? window->sample_capacity * 2 : 256;
-    sp_window_sample *values = realloc(window->sample_values, capacity * sizeof *values);
+    uint32_t capacity = samples->capacity ? samples->capacity * 2 : 256;
+    sp_window_sample *values = realloc(samples->values, capacity * sizeof *values);
     if (!values)
         return false;
-    window->sample_values = values;
-    window->sample_capacity = capacity;
+    samples->values = values;
+    samples->capacity = capacity;
     return true;
 }
 
@@ -83,17 +83,17 @@ static uint32_t put_link(sp_window *window, const sp_window_link *link)
     return sp_intern_put(&window->links, link, sizeof *link, NULL);
 }
 
-static void count_result(sp_window *window, sp_join_result result, uint32_t periods)
+static void count_result(sp_window_samples *samples, sp_join_result result, uint64_t counted)
 {
     switch (result) {
     case SP_JOIN_LINKED:
-        window->samples_linked += periods;
+        samples->linked += counted;
         break;
     case SP_JOIN_NONE:
-        window->samples_none += periods;
+        samples->none += counted;
         break;
     case SP_JOIN_UNKNOWN:
-        window->samples_unknown += periods;
+        samples->unknown += counted;
         break;
     }
 }
@@ -108,42 +108,49 @@ sp_walk_end sp_fold_stack_end(const sp_fold_sample *sample)
     return is_cut && record->end == SP_WALK_COMPLETE ? SP_WALK_TRUNCATED : (sp_walk_end)record->end;
 }
 
-static void count_stack(sp_window *window, const sp_fold_sample *sample)
+static void count_stack(sp_window_samples *samples, const sp_fold_sample *sample)
 {
-    const sp_sample_record *record = sample->record;
     sp_walk_end end = sp_fold_stack_end(sample);
     if ((uint32_t)end < SP_WINDOW_ENDS)
-        window->stacks_by_end[end] += record->periods;
-    if (record->by_frame_pointer)
-        window->stacks_by_frame_pointer += record->periods;
+        samples->stacks_by_end[end] += sample->counted;
+    if (sample->record->by_frame_pointer)
+        samples->stacks_by_frame_pointer += sample->counted;
 }
 
-bool sp_fold_add(sp_window *window, const sp_fold_sample *sample, uint32_t max_samples)
+bool sp_fold_add(sp_window *window, sp_window_samples *samples, const sp_fold_sample *sample,
+                 uint32_t max_samples)
 {
-    bool full = window->samples.count >= max_samples; /* then frames are dropped, never links */
+    bool full = samples->keys.count >= max_samples; /* then frames are dropped, never links */
     sp_window_key key = {
-        .stack = full ? put_folded_stack(window) : put_stack(window, sample),
+        .stack = full ? put_folded_stack(window, samples) : put_stack(window, sample),
         .link = put_link(window, &sample->link),
         .thread = sp_intern_put(&window->threads, sample->thread, sizeof *sample->thread, NULL),
+        .wait = sp_window_wait(sample->wait),
     };
     bool is_new = false;
     uint32_t number = SP_INTERN_FAILED;
     if (key.stack != SP_INTERN_FAILED && key.link != SP_INTERN_FAILED &&
-        key.thread != SP_INTERN_FAILED && make_room(window))
-        number = sp_intern_put(&window->samples, &key, sizeof key, &is_new);
-    if (number == SP_INTERN_FAILED) {
-        window->dropped_memory++;
+        key.thread != SP_INTERN_FAILED && make_room(samples))
+        number = sp_intern_put(&samples->keys, &key, sizeof key, &is_new);
+    if (number == SP_INTERN_FAILED)
         return false;
-    }
-    sp_window_sample *value = &window->sample_values[number];
+    sp_window_sample *value = &samples->values[number];
     if (is_new)
         *value = (sp_window_sample){0};
-    value->periods += sample->record->periods;
-    value->ticks++;
-    window->ticks++;
-    count_stack(window, sample);
-    count_result(window, sample->result, sample->record->periods);
+    value->weight += sample->weight;
+    value->count += sample->count;
+    samples->count += sample->count;
+    count_stack(samples, sample);
+    count_result(samples, sample->result, sample->counted);
     return true;
+}
+
+static void clear_samples(sp_window_samples *samples)
+{
+    sp_intern keys = samples->keys;
+    sp_intern_clear(&keys);
+    *samples =
+        (sp_window_samples){.keys = keys, .values = samples->values, .capacity = samples->capacity};
 }
 
 void sp_window_clear(sp_window *window)
@@ -157,15 +164,18 @@ void sp_window_clear(sp_window *window)
     sp_intern_clear(&window->links);
     sp_intern_clear(&window->threads);
     sp_intern_clear(&window->stacks);
-    sp_intern_clear(&window->samples);
-    window->ticks = 0;
-    window->samples_linked = window->samples_none = window->samples_unknown =
-        window->samples_boundary = 0;
-    memset(window->stacks_by_end, 0, sizeof window->stacks_by_end);
-    window->stacks_by_frame_pointer = 0;
+    clear_samples(&window->cpu);
+    clear_samples(&window->wall);
     window->residual_count = 0;
     window->residual_ns = window->dropped_ring_full = window->dropped_memory =
-        window->dropped_small_stack = window->folded_frames = 0;
+        window->dropped_small_stack = 0;
+    window->dropped_visits = window->wall_unmoved = window->wall_discarded = 0;
+}
+
+static void deinit_samples(sp_window_samples *samples)
+{
+    sp_intern_deinit(&samples->keys);
+    free(samples->values);
 }
 
 void sp_window_deinit(sp_window *window)
@@ -175,7 +185,7 @@ void sp_window_deinit(sp_window *window)
     sp_intern_deinit(&window->links);
     sp_intern_deinit(&window->threads);
     sp_intern_deinit(&window->stacks);
-    sp_intern_deinit(&window->samples);
-    free(window->sample_values);
+    deinit_samples(&window->cpu);
+    deinit_samples(&window->wall);
     memset(window, 0, sizeof *window);
 }

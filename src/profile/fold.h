@@ -6,7 +6,8 @@
 #include "profile/join.h"
 #include "profile/window.h"
 
-/* One sample to fold. generation may be NULL (its module list is gone): then addresses stay raw. */
+/* One sample to fold. generation may be NULL (its module list is gone): then addresses stay raw. weight and count are what it adds to
+ * its kind's sp_window_sample, counted to what is told of links and stacks. */
 typedef struct sp_fold_sample {
     const sp_sample_record *record;
     const sp_generation *generation;
@@ -14,11 +15,14 @@ typedef struct sp_fold_sample {
     const sp_window_thread *thread;
     sp_join_result result;
     sp_window_link link;
+    sp_wait wait;
+    uint64_t weight, count, counted;
 } sp_fold_sample;
 
-/* Add SAMPLE to WINDOW. From MAX_SAMPLES distinct ones on stacks are dropped and links kept (window.folded_frames): there is one more
- * at most for each link on each thread. False when memory is short: counted as dropped_memory. */
-bool sp_fold_add(sp_window *window, const sp_fold_sample *sample, uint32_t max_samples);
+/* Add SAMPLE to SAMPLES of WINDOW, its cpu or wall. From MAX_SAMPLES distinct ones on stacks are dropped and links kept (folded): there
+ * is one more at most for each link on each thread and each wait. False when memory is short: not counted at all. */
+bool sp_fold_add(sp_window *window, sp_window_samples *samples, const sp_fold_sample *sample,
+                 uint32_t max_samples);
 
 /* What SAMPLE's stack is counted as: how its walk ended, TRUNCATED where that was good and frames are missing in its middle, or UNLOADED. */
 sp_walk_end sp_fold_stack_end(const sp_fold_sample *sample);

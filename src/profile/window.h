@@ -7,6 +7,7 @@
 #include "core/arena.h"
 #include "core/intern.h"
 #include "module/module.h"
+#include "sampler/wait.h"
 #include "sampler/walk_sig.h"
 
 /* Where a pc lies: key of `window.locations`. address is an ELF virtual address when module != NULL, else the runtime one.
@@ -29,19 +30,46 @@ typedef struct sp_window_thread {
     char name[16];
 } sp_window_thread;
 
-/* Key of `window.samples`: the identity of a sample. stack is a number of window.stacks, whose keys are arrays of uint32_t
+/* Key of `samples.keys`: the identity of a sample. stack is a number of window.stacks, whose keys are arrays of uint32_t
  * location numbers, leaf first, SP_WINDOW_GAP among them where frames are missing, then one uint32_t: the sp_walk_end. */
 typedef struct sp_window_key {
     uint32_t stack;
     uint32_t link;
     uint32_t thread;
-    uint32_t reserved; /* zero */
+    uint32_t wait; /* sp_window_wait; 0 for CPU time */
 } sp_window_key;
 
 typedef struct sp_window_sample {
-    uint64_t periods; /* weight */
-    uint64_t ticks;   /* events */
+    uint64_t weight; /* CPU: periods; wall: nanoseconds */
+    uint64_t count;  /* of ticks, or visits */
 } sp_window_sample;
+
+/* What a sample waits for, in one number. */
+static inline uint32_t sp_window_wait(sp_wait wait)
+{
+    return (uint32_t)wait.wait_class | (uint32_t)wait.descriptor << 8;
+}
+
+static inline sp_wait sp_window_wait_of(uint32_t number)
+{
+    return (sp_wait){.wait_class = (uint8_t)number, .descriptor = (uint8_t)(number >> 8)};
+}
+
+enum { SP_WINDOW_ENDS = SP_WALK_FOLDED };
+
+/* The samples of one engine, and what it says of them. */
+typedef struct sp_window_samples {
+    sp_intern keys; /* sp_window_key; number n has values[n] */
+    sp_window_sample *values;
+    uint32_t capacity;
+    uint64_t count; /* of ticks, or visits, that were folded */
+
+    /* CPU: in periods, as the samples' values; wall: in visits. */
+    uint64_t linked, none, unknown, boundary;
+    uint64_t stacks_by_end[SP_WINDOW_ENDS]; /* sp_fold_stack_end */
+    uint64_t stacks_by_frame_pointer;       /* with frames found so, however they ended */
+    uint64_t folded; /* put on a shorter stack because max_samples was reached */
+} sp_window_samples;
 
 /* CPU time of a thread that no sample stands for. */
 typedef struct sp_window_residual {
@@ -51,37 +79,32 @@ typedef struct sp_window_residual {
 
 #define SP_WINDOW_GAP (UINT32_MAX - 1) /* no location has this number */
 
-enum { SP_WINDOW_RESIDUALS_MAX = 32, SP_WINDOW_ENDS = SP_WALK_FOLDED };
+enum { SP_WINDOW_RESIDUALS_MAX = 32 };
 
 typedef struct sp_window {
     uint64_t start_time_ns; /* since the epoch; start < end */
     uint64_t end_time_ns;
-    uint64_t period_ns;
-    const char *engine; /* borrowed; NULL: not told */
+    uint64_t period_ns;      /* of the CPU engine */
+    uint64_t wall_period_ns; /* 0: no wall engine runs */
+    bool wall_of_all;        /* its samples are of all threads, not only of those with a span */
+    const char *engine;      /* borrowed; NULL: not told */
     const char *engine_reason;
 
     sp_intern locations; /* sp_window_location */
     sp_intern links;     /* sp_window_link */
     sp_intern threads;   /* sp_window_thread */
     sp_intern stacks;    /* uint32_t locations…, sp_walk_end */
-    sp_intern samples;   /* sp_window_key; number n has sample_values[n] */
-    sp_window_sample *sample_values;
-    uint32_t sample_capacity;
-
-    uint64_t ticks; /* folded into it */
+    sp_window_samples cpu, wall;
 
     /* What the window says of itself. */
-    uint64_t samples_linked, samples_none, samples_unknown,
-        samples_boundary;                   /* in periods, as the samples' values */
-    uint64_t stacks_by_end[SP_WINDOW_ENDS]; /* sp_fold_stack_end; in periods, too */
-    uint64_t stacks_by_frame_pointer;       /* with frames found so, however they ended */
-    uint64_t residual_ns;                   /* of the process */
+    uint64_t residual_ns;                                  /* of the process */
     sp_window_residual residuals[SP_WINDOW_RESIDUALS_MAX]; /* the threads that have most of it */
     uint32_t residual_count;
     uint64_t dropped_ring_full;
     uint64_t dropped_memory;
     uint64_t dropped_small_stack; /* ticks on a signal stack too small for a walk */
-    uint64_t folded_frames; /* samples put on a shorter stack because max_samples was reached */
+    uint64_t dropped_visits;      /* for which the wall engine's ring, or memory, had no room */
+    uint64_t wall_unmoved, wall_discarded;
 } sp_window;
 
 #endif

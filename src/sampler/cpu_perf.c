@@ -14,34 +14,20 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/descriptors.h"
 #include "sampler/cpu_source.h"
 #include "sampler/perf_owners_sig.h"
-
-enum { SELECT_BOUND = 1024 }; /* FD_SETSIZE */
 
 _Atomic(void *) *sp_perf_owners;
 
 /* Under the sampler's lock. */
 static struct {
     uint32_t open_count, open_limit;
-    int lowest;       /* descriptor that may be used */
     int past_highest; /* that was ever used */
 } perf;
-
-static void learn_limits(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        limit.rlim_cur = SELECT_BOUND;
-    uint64_t descriptors =
-        limit.rlim_cur < SP_PERF_DESCRIPTORS ? limit.rlim_cur : SP_PERF_DESCRIPTORS;
-    perf.open_limit = (uint32_t)(descriptors / 4);
-    perf.lowest = descriptors >= 2 * SELECT_BOUND ? SELECT_BOUND : (int)(descriptors / 2);
-}
 
 /* Where the queue of a real-time signal is full the kernel sends SIGIO in its place, which ends a process that does not handle it. */
 static bool prepare(int signal, const char **why_not)
@@ -51,7 +37,7 @@ static bool prepare(int signal, const char **why_not)
     if (signal >= SIGRTMIN)
         return false;
     *why_not = "no memory for the table of descriptors";
-    learn_limits();
+    perf.open_limit = sp_descriptors_limit(SP_PERF_DESCRIPTORS) / 4;
     if (sp_perf_owners)
         return true;
     void *memory = mmap(NULL, SP_PERF_DESCRIPTORS * sizeof *sp_perf_owners, PROT_READ | PROT_WRITE,
@@ -72,21 +58,6 @@ static int open_stopped_event(pid_t tid, uint64_t first_ns)
     attributes.sample_period = first_ns;
     attributes.disabled = 1;
     return (int)syscall(SYS_perf_event_open, &attributes, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
-/* The same event under a number that is out of the way. */
-static int move_up(int fd)
-{
-    int moved = fcntl(fd, F_DUPFD_CLOEXEC, perf.lowest);
-    int error = errno;
-    close(fd);
-    if (moved >= SP_PERF_DESCRIPTORS) {
-        close(moved);
-        moved = -1;
-        error = EMFILE;
-    }
-    errno = error;
-    return moved;
 }
 
 /* The signal names the descriptor under which O_ASYNC was set: after the move. */
@@ -138,7 +109,7 @@ static bool open_event(sp_ticker *ticker, pid_t tid, void *owner, const sp_tick_
         return false;
     }
     int fd = open_stopped_event(tid, plan->first_ns);
-    ticker->fd = fd < 0 ? -1 : move_up(fd);
+    ticker->fd = fd < 0 ? -1 : sp_descriptor_move_up(fd, SP_PERF_DESCRIPTORS);
     if (ticker->fd < 0)
         return false;
     perf.open_count++;
@@ -157,7 +128,7 @@ static bool open_event(sp_ticker *ticker, pid_t tid, void *owner, const sp_tick_
  * was copied with it. The probe is never open when a fork comes: both hold the sampler's lock. */
 static void after_fork(void)
 {
-    for (int fd = perf.lowest; fd < perf.past_highest; fd++) {
+    for (int fd = 0; fd < perf.past_highest; fd++) {
         void *owner = sp_perf_owner(fd);
         if (sp_thread_is_state(owner)) {
             const sp_ticker *ticker = &((sp_thread *)owner)->ticker;

@@ -20,6 +20,7 @@
 
 #include "core/cycles_sig.h"
 #include "core/syscall_sig.h"
+#include "sampler/interval_sig.h"
 #include "sampler/perf_owners_sig.h"
 
 enum { SMALLEST_STACK = 3 * 1024 };
@@ -42,23 +43,6 @@ SP_SIGSAFE static uint64_t thread_pointer(void)
 #error "spanprof samples on x86-64 and aarch64"
 #endif
     return pointer;
-}
-
-/* What one tick says about the context, read in an order that fits publish() in thread/context.c: on the same thread, so whatever is
- * read at an even number is whole. */
-SP_SIGSAFE static void fill_interval(sp_interval_record *interval, sp_thread *thread,
-                                     uint64_t number)
-{
-    uint32_t tail = sp_load_relaxed(&thread->record.tail);
-    interval->header.size = sizeof *interval;
-    interval->header.kind = SP_RECORD_INTERVAL;
-    interval->number = number;
-    interval->trace_id[0] = sp_load_relaxed(&thread->record.trace_id[0]);
-    interval->trace_id[1] = sp_load_relaxed(&thread->record.trace_id[1]);
-    interval->span_id = sp_load_relaxed(&thread->record.span_id);
-    interval->local_root_span_id = sp_load_relaxed(&thread->local_root_span_id);
-    interval->trace_flags = tail >> 8 & 0xff;
-    interval->remote = (uint32_t)sp_load_relaxed(&thread->remote);
 }
 
 SP_SIGSAFE static void fill_sample(sp_sample_record *sample, sp_thread *thread,
@@ -101,7 +85,7 @@ SP_SIGSAFE static void record_tick(sp_thread *thread, uint32_t periods,
         return;
     }
     if (interval_bytes)
-        fill_interval((sp_interval_record *)(void *)room, thread, number);
+        sp_interval_fill((sp_interval_record *)(void *)room, thread, number);
     sp_sample_record *sample = (sp_sample_record *)(void *)(room + interval_bytes);
     sample->number = number;
     sample->periods = periods;

@@ -22,7 +22,9 @@ typedef enum sp_walk_end {
     SP_WALK_NO_REGISTER = 5, /* the rule needs a register that is not known in this frame */
     SP_WALK_UNLOADED =
         6, /* no walk's: behind the last frame comes a library that went meanwhile, and another may be in its place */
-    SP_WALK_FOLDED = 7, /* no walk's: the collector dropped the frames, for its window was full */
+    SP_WALK_WOKE =
+        7, /* no walk's: the thread ran while it was visited, so its frames are not certain */
+    SP_WALK_FOLDED = 8, /* no walk's: the collector dropped the frames, for its window was full */
 } sp_walk_end;
 
 /* A frame's registers, as far as they are known. */

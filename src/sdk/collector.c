@@ -14,6 +14,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "profile/builder.h"
+#include "sampler/wall.h"
 #include "sdk/budget.h"
 #include "sdk/discovery.h"
 #include "sdk/drain.h"
@@ -31,7 +32,7 @@ struct sp_collector {
     pthread_cond_t done;      /* the callers': flushed moved, or the thread ended */
     uint64_t flush_requested; /* tickets */
     uint64_t flushed;
-    uint32_t wished_hz;
+    uint32_t wished_hz, wished_wall_hz;
     bool edge_wished; /* the window is to end */
     bool ending;
     bool ended;
@@ -43,6 +44,7 @@ struct sp_collector {
     /* The thread's. */
     sp_window windows[2];
     uint32_t open;           /* the window that fills */
+    uint32_t wall_hz;        /* of the open window */
     uint64_t window_ends_ns; /* monotonic */
     uint64_t drained_at_ns;  /* monotonic */
     uint64_t followed_at_ns; /* monotonic */
@@ -105,8 +107,9 @@ static void name_each(sp_collector *collector, const sp_window *window)
         qsort(locations, count, sizeof *locations, compare_locations);
     for (uint32_t n = 0; n < count && locations && !sp_load_relaxed(&collector->abandoned); n++) {
         const sp_frame *frames;
-        sp_symbolizer_frames(collector->symbolizer, locations[n]->module, locations[n]->address,
-                             &frames);
+        if (locations[n]->module || !sp_pc_is_wait(locations[n]->address))
+            sp_symbolizer_frames(collector->symbolizer, locations[n]->module, locations[n]->address,
+                                 &frames);
         drain_if_due(collector);
     }
     free(locations);
@@ -140,7 +143,9 @@ static void export_to(sp_collector *collector, const sp_window *window, size_t i
                       const sp_profile_destination *destination)
 {
     sp_build_options options = {.link_scope = destination->link_scope,
-                                .thread_attributes = destination->thread_attributes};
+                                .thread_attributes = destination->thread_attributes,
+                                .wait_attributes = destination->wait_attributes,
+                                .without_cpu = collector->config.without_cpu};
     sp_profile_data data = {0};
     sp_buffer body = SP_BUFFER_INIT(REQUEST_MAX_BYTES);
     bool built = sp_profile_build(&data, window, collector->symbolizer, &options);
@@ -148,13 +153,15 @@ static void export_to(sp_collector *collector, const sp_window *window, size_t i
         built =
             sp_otlp_encode_profiles(&body, destination->format, collector->config.resource, &data);
     if (!built) {
-        sp_count_owned(&collector->drain.totals.dropped_memory, window->ticks);
-        sp_log_warn("collector", "a profile of %u samples was dropped: %s", window->samples.count,
+        sp_count_owned(&collector->drain.totals.dropped_memory, window->cpu.count);
+        sp_count_owned(&collector->drain.totals.visits_dropped, window->wall.count);
+        sp_log_warn("collector", "a profile of %u samples was dropped: %s",
+                    window->cpu.keys.count + window->wall.keys.count,
                     body.failed ? "its request would exceed 64 MiB, or memory is short"
                                 : "memory is short");
         sp_buffer_deinit(&body);
     } else if (body.length > 0) {
-        submit(collector, index, &body, window->ticks);
+        submit(collector, index, &body, window->cpu.count + window->wall.count);
     }
     sp_profile_data_deinit(&data);
 }
@@ -162,7 +169,7 @@ static void export_to(sp_collector *collector, const sp_window *window, size_t i
 /* The host may have put another handler over ours, or closed descriptors that it did not know. */
 static void look_after_the_engine(sp_collector *collector, const sp_window *window)
 {
-    bool ticks_missing = window->ticks == 0 && window->residual_ns > SP_NS_PER_S / 10 &&
+    bool ticks_missing = window->cpu.count == 0 && window->residual_ns > SP_NS_PER_S / 10 &&
                          window->residual_ns > 20 * window->period_ns;
     if (ticks_missing && !collector->said_replaced && !sp_sampler_owns_signal()) {
         collector->said_replaced = true;
@@ -228,6 +235,24 @@ static uint32_t wished_rate(sp_collector *collector)
     return wished;
 }
 
+/* The visits that are not in the ring yet belong to this window, and from now on they are of the rate that is wished for. */
+static void settle_wall(sp_collector *collector, sp_window *window)
+{
+    if (!collector->wall_hz)
+        return;
+    pthread_mutex_lock(&collector->lock);
+    uint32_t wished = collector->wished_wall_hz;
+    if (!sp_load_relaxed(&collector->abandoned))
+        sp_drain_settle_wall(&collector->drain, window, collector->config.modules,
+                             collector->config.max_samples);
+    pthread_mutex_unlock(&collector->lock);
+    window->wall_period_ns = SP_NS_PER_S / collector->wall_hz;
+    window->wall_of_all = collector->config.wall_of_all;
+    if (wished != collector->wall_hz)
+        sp_wall_set_rate(wished);
+    collector->wall_hz = wished;
+}
+
 /* Drain to the end of the open window, settle its books, and let the other one open. A new rate begins here: no thread ticks between
  * the last drain of the old one and the first tick of the new. */
 static sp_window *end_window(sp_collector *collector)
@@ -239,6 +264,7 @@ static sp_window *end_window(sp_collector *collector)
     bool changes = rate != collector->sampler.cpu_hz;
     bool quiet = changes && sp_sampler_hold();
     drain_once(collector);
+    settle_wall(collector, window);
     sp_drain_residual(&collector->drain, window);
     window->period_ns = sp_sampler_period_ns();
     window->engine = collector->sampler.engine;
@@ -257,7 +283,7 @@ static sp_window *end_window(sp_collector *collector)
 static void export_window(sp_collector *collector, sp_window *window)
 {
     collector->residual_unreported_ns += window->residual_ns;
-    if (collector->destination_count == 0 || window->samples.count == 0)
+    if (collector->destination_count == 0 || window->cpu.keys.count + window->wall.keys.count == 0)
         return;
     window->residual_ns = collector->residual_unreported_ns;
     collector->residual_unreported_ns = 0;
@@ -273,7 +299,7 @@ static void close_window(sp_collector *collector)
     sp_window *window = end_window(collector);
     export_window(collector, window);
     sp_store_relaxed(&collector->handed_over,
-                     sp_load_relaxed(&collector->handed_over) + window->ticks);
+                     sp_load_relaxed(&collector->handed_over) + window->cpu.count);
     look_after_the_engine(collector, window);
     warn_of_losses(collector);
     sp_symbolizer_rest(collector->symbolizer);
@@ -409,6 +435,7 @@ sp_collector *sp_collector_create(const sp_collector_config *config)
     collector->destination_count =
         sp_exporter_profile_destinations(config->exporter, collector->destinations);
     collector->wished_hz = config->cpu_hz;
+    collector->wall_hz = collector->wished_wall_hz = config->wall_hz;
     sp_budget_begin(&collector->budget, config->cpu_budget);
     sp_drain_begin(&collector->drain);
     sp_threads_set_collected(true);
@@ -452,6 +479,15 @@ void sp_collector_set_rate(sp_collector *collector, uint32_t cpu_hz)
 {
     pthread_mutex_lock(&collector->lock);
     collector->wished_hz = cpu_hz;
+    collector->edge_wished = true;
+    pthread_cond_signal(&collector->wake);
+    pthread_mutex_unlock(&collector->lock);
+}
+
+void sp_collector_set_wall_rate(sp_collector *collector, uint32_t wall_hz)
+{
+    pthread_mutex_lock(&collector->lock);
+    collector->wished_wall_hz = wall_hz;
     collector->edge_wished = true;
     pthread_cond_signal(&collector->wake);
     pthread_mutex_unlock(&collector->lock);
@@ -502,5 +538,9 @@ void sp_collector_stats(sp_collector *collector, spanprof_stats *stats)
     stats->dropped_samples_ring_full = sp_load_relaxed(&totals->dropped_ring_full);
     stats->dropped_samples_memory = sp_load_relaxed(&totals->dropped_memory);
     stats->dropped_samples_small_stack = sp_load_relaxed(&totals->dropped_small_stack);
+    stats->visits_linked = sp_load_relaxed(&totals->visits_linked);
+    stats->visits_none = sp_load_relaxed(&totals->visits_none);
+    stats->visits_unknown = sp_load_relaxed(&totals->visits_unknown);
+    stats->dropped_visits = sp_load_relaxed(&totals->visits_dropped);
     stats->tick_cost_ns = sp_load_relaxed(&collector->budget.tick_cost_ns);
 }

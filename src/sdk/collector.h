@@ -22,6 +22,9 @@ typedef struct sp_collector_config {
     uint32_t max_samples;
     sp_symbolizer_options symbols;
     uint32_t cpu_hz;       /* the rate that is wished for */
+    uint32_t wall_hz;      /* 0: no wall sampler runs */
+    bool wall_of_all;      /* it visits all threads */
+    bool without_cpu;      /* ticks are only a part of wall time */
     double cpu_budget;     /* share of the application's CPU time that ticks may take; 0: any */
     sp_modules *modules;   /* the collector's from now on */
     sp_exporter *exporter; /* borrowed until stop returns */
@@ -36,8 +39,9 @@ sp_collector *sp_collector_create(const sp_collector_config *config);
  * DEADLINE_NS. */
 spanprof_status sp_collector_flush(sp_collector *collector, uint64_t deadline_ns);
 
-/* Wish for another rate: the window ends soon, and the next one has it. */
+/* Wish for another rate: the window ends soon, and the next one has it. WALL_HZ changes nothing where no wall sampler runs. */
 void sp_collector_set_rate(sp_collector *collector, uint32_t cpu_hz);
+void sp_collector_set_wall_rate(sp_collector *collector, uint32_t wall_hz);
 
 /* After the sampler has stopped: flush, end the thread by DEADLINE_NS, free all. A thread that does not end in time (it is inside a
  * huge debug file) is left to end by itself, touching nothing that others use. MODULES_IN_USE: ticks may still read them, so they are

@@ -94,15 +94,29 @@ static int read_signal(const spanprof_options *options)
     return SIGPROF;
 }
 
-static bool read_profiles(const spanprof_options *options)
+/* A set of 1 << spanprof_profile_kind. */
+static uint32_t read_profiles(const spanprof_options *options)
 {
+    const uint32_t built = 1u << SPANPROF_PROFILE_CPU | 1u << SPANPROF_PROFILE_WALL;
     static const char *const kinds[] = {"cpu", "wall", "alloc", "heap", "lock", "none"};
     const char *text = options->profiles ? options->profiles : sp_env("SPANPROF_PROFILES");
     uint32_t set = text ? sp_parse_word_list("SPANPROF_PROFILES", text, kinds, 6, 1) : 1;
-    for (int i = 1; i < 5; i++)
-        if (set & 1u << i)
+    for (int i = 0; i <= SPANPROF_PROFILE_LOCK; i++)
+        if (set & ~built & 1u << i)
             sp_log_warn("config", "SPANPROF_PROFILES: %s is not built yet: left out", kinds[i]);
-    return set & 1;
+    return set & built;
+}
+
+static void read_wall(sp_config *config, const spanprof_options *options)
+{
+    static const char *const words[] = {"spans", "all"};
+    const char *threads =
+        options->wall_threads ? options->wall_threads : sp_env("SPANPROF_WALL_THREADS");
+    config->wall_sampler = (sp_wall_config){
+        .hz = number("SPANPROF_WALL_HZ", options->wall_hz, 1, SP_WALL_HZ_MAX, 20),
+        .max_depth = config->sampler.max_depth,
+        .all_threads = sp_parse_word("SPANPROF_WALL_THREADS", threads, words, 2, 0) != 0,
+    };
 }
 
 static sp_engine read_engine(const spanprof_options *options)
@@ -165,8 +179,8 @@ static sp_symbolizer_options read_symbols(const spanprof_options *options)
 static void warn_not_built(void)
 {
     static const char *const variables[] = {
-        "SPANPROF_WALL_HZ",   "SPANPROF_TIMESTAMPS",     "SPANPROF_CPU_TIME", "SPANPROF_SWITCHES",
-        "SPANPROF_SPAN_NAME", "OTEL_TRACES_SAMPLER_ARG", "OTEL_CONFIG_FILE",  "OTEL_ENTITIES"};
+        "SPANPROF_TIMESTAMPS",     "SPANPROF_CPU_TIME", "SPANPROF_SWITCHES", "SPANPROF_SPAN_NAME",
+        "OTEL_TRACES_SAMPLER_ARG", "OTEL_CONFIG_FILE",  "OTEL_ENTITIES"};
     for (size_t i = 0; i < SP_ARRAY_LENGTH(variables); i++)
         if (sp_env(variables[i]))
             sp_log_warn("config", "%s is not built yet: ignored", variables[i]);
@@ -198,13 +212,16 @@ bool sp_config_init(sp_config *config, const spanprof_options *options)
     memset(config, 0, sizeof *config);
     if (!sp_export_config_init(&config->export, options))
         return false;
-    config->cpu = read_profiles(options);
+    uint32_t profiles = read_profiles(options);
+    config->cpu = profiles & 1u << SPANPROF_PROFILE_CPU;
+    config->wall = profiles & 1u << SPANPROF_PROFILE_WALL;
     config->sampler.cpu_hz = number("SPANPROF_CPU_HZ", options->cpu_hz, 1, SP_CPU_HZ_MAX, 99);
     config->sampler.engine = read_engine(options);
     config->cpu_budget = read_budget(options);
     config->sampler.measure_cost = config->cpu_budget > 0;
     config->sampler.max_depth = number("SPANPROF_MAX_DEPTH", options->max_depth, 2, 512, 128);
     config->sampler.signal = read_signal(options);
+    read_wall(config, options);
     config->window_ms = number("SPANPROF_WINDOW_MS", options->window_ms, 100, 10000, 10000);
     config->max_samples = number("SPANPROF_MAX_SAMPLES", options->max_samples, 1, 10000000, 10000);
     config->symbols = read_symbols(options);

@@ -6,11 +6,13 @@
 #include "export/exporter.h"
 #include "profile/symbolizer.h"
 #include "sampler/sampler.h"
+#include "sampler/wall.h"
 #include "tracer/provider.h"
 
 typedef struct sp_config {
     sp_sampler_config sampler;
-    bool cpu;          /* SPANPROF_PROFILES has cpu */
+    bool cpu, wall; /* SPANPROF_PROFILES has them */
+    sp_wall_config wall_sampler;
     double cpu_budget; /* share of the application's CPU time that ticks may take; 0: any */
     uint32_t window_ms;
     uint32_t max_samples;

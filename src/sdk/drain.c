@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "sampler/wall.h"
 
 static sp_drain_slot *slot_of(sp_drain *drain, const sp_thread *thread)
 {
@@ -53,9 +54,13 @@ static void drain_sample(sp_drain *drain, sp_drain_slot *slot, const sp_sample_r
         .generation = sp_modules_generation(modules, record->generation),
         .changed = record->generation != sp_modules_newest_number(modules) ? modules : NULL,
         .thread = &slot->thread,
+        .weight = record->periods,
+        .count = 1,
+        .counted = record->periods,
     };
     sample.result = sp_join_sample(&slot->join, record, &sample.link);
-    if (!sp_fold_add(window, &sample, max_samples)) {
+    if (!sp_fold_add(window, &window->cpu, &sample, max_samples)) {
+        window->dropped_memory++;
         sp_count_owned(&drain->totals.dropped_memory, 1);
         return;
     }
@@ -70,6 +75,97 @@ static void drain_sample(sp_drain *drain, sp_drain_slot *slot, const sp_sample_r
         sp_count_owned(&drain->totals.truncated, 1);
     else if (end != SP_WALK_COMPLETE)
         sp_count_owned(&drain->totals.incomplete, 1);
+}
+
+/* Where visits go. */
+typedef struct visit_drain {
+    sp_drain *drain;
+    sp_window *window;
+    sp_modules *modules;
+    uint32_t max_samples;
+} visit_drain;
+
+/* The thread may have ended since, and its slot be another's. */
+static sp_window_thread visited_thread(sp_drain *drain, const sp_visit_record *visit)
+{
+    sp_drain_slot *slot = slot_of(drain, sp_thread_by_slot(visit->slot));
+    if (!slot || slot->generation != visit->generation)
+        return (sp_window_thread){.tid = visit->tid};
+    if (!slot->name_is_fresh)
+        refresh_name(slot);
+    return slot->thread;
+}
+
+static void drain_visit(void *user, const sp_visit_record *visit)
+{
+    const visit_drain *to = user;
+    const sp_sample_record *record = sp_visit_sample(visit);
+    sp_window_thread thread = visited_thread(to->drain, visit);
+    sp_join join = {0};
+    sp_fold_sample sample = {
+        .record = record,
+        .generation = sp_modules_generation(to->modules, record->generation),
+        .changed = record->generation != sp_modules_newest_number(to->modules) ? to->modules : NULL,
+        .thread = &thread,
+        .wait = {.wait_class = visit->wait_class, .descriptor = visit->descriptor},
+        .weight = visit->weight_ns,
+        .count = visit->visits,
+        .counted = visit->visits,
+    };
+    sp_join_interval(&join, sp_visit_interval(visit));
+    sample.result = sp_join_sample(&join, record, &sample.link);
+    sp_drain_totals *totals = &to->drain->totals;
+    if (!sp_fold_add(to->window, &to->window->wall, &sample, to->max_samples)) {
+        to->window->dropped_visits += visit->visits;
+        sp_count_owned(&totals->visits_dropped, visit->visits);
+        return;
+    }
+    _Atomic uint64_t *counters[] = {
+        [SP_JOIN_LINKED] = &totals->visits_linked,
+        [SP_JOIN_NONE] = &totals->visits_none,
+        [SP_JOIN_UNKNOWN] = &totals->visits_unknown,
+    };
+    sp_count_owned(counters[sample.result], visit->visits);
+}
+
+static void drain_wall(sp_drain *drain, sp_window *window, sp_modules *modules,
+                       uint32_t max_samples)
+{
+    sp_ring *ring = sp_wall_ring();
+    visit_drain to = {drain, window, modules, max_samples};
+    if (!sp_ring_exists(ring))
+        return;
+    uint64_t head =
+        sp_load_acquire(&ring->head); /* pairs with sp_ring_commit: records below are whole */
+    if (sp_ring_peek(ring, head) == NULL)
+        return;
+    sp_modules_refresh(modules);
+    for (const sp_record *record; (record = sp_ring_peek(ring, head)) != NULL;
+         sp_ring_pop(ring, record))
+        if (record->kind == SP_RECORD_VISIT)
+            drain_visit(&to, (const sp_visit_record *)record);
+}
+
+/* The loader is asked for each, for the next visit may come while this one is drained. */
+static void drain_settled(void *user, const sp_visit_record *visit)
+{
+    sp_modules_refresh(((const visit_drain *)user)->modules);
+    drain_visit(user, visit);
+}
+
+void sp_drain_settle_wall(sp_drain *drain, sp_window *window, sp_modules *modules,
+                          uint32_t max_samples)
+{
+    visit_drain to = {drain, window, modules, max_samples};
+    sp_wall_state state;
+    sp_wall_settle(drain_settled, &to, sp_modules_newest_number(modules));
+    sp_wall_state_get(&state);
+    window->wall_unmoved = state.unmoved - drain->wall_unmoved;
+    window->wall_discarded = state.discarded - drain->wall_discarded;
+    window->dropped_visits += state.dropped - drain->wall_dropped;
+    drain->wall_unmoved = state.unmoved;
+    drain->wall_discarded = state.discarded;
+    drain->wall_dropped = state.dropped;
 }
 
 /* The loader is asked after the head was read: where it says that nothing changed, nothing had when the samples below were taken. */
@@ -125,6 +221,7 @@ static bool is_gone(sp_thread *thread)
 
 void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint32_t max_samples)
 {
+    drain_wall(drain, window, modules, max_samples); /* first: slots are freed below */
     for (uint32_t n = 0; n < sp_thread_slots(); n++) {
         sp_thread *thread = sp_thread_by_slot(n);
         if (sp_load_acquire(&thread->life) == SP_THREAD_FREE)
@@ -226,7 +323,8 @@ int64_t sp_drain_ahead_ns(const sp_drain *drain)
 
 uint32_t sp_drain_oldest_generation(const sp_modules *modules)
 {
-    uint32_t oldest = sp_modules_newest_number(modules);
+    uint32_t oldest = sp_modules_newest_number(modules), held = sp_wall_held_generation();
+    oldest = held < oldest ? held : oldest;
     for (uint32_t n = 0; n < sp_thread_slots(); n++) {
         uint32_t number = sp_modules_hazard_number(modules, &sp_thread_by_slot(n)->hazard);
         if (number < oldest)

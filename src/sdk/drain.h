@@ -24,6 +24,7 @@ typedef struct sp_drain_totals {
     _Atomic uint64_t dropped_ring_full, dropped_memory, dropped_small_stack;
     _Atomic uint64_t residual_ns;
     _Atomic uint64_t tick_cycles;
+    _Atomic uint64_t visits_linked, visits_none, visits_unknown, visits_dropped;
 } sp_drain_totals;
 
 typedef struct sp_drain {
@@ -32,6 +33,7 @@ typedef struct sp_drain {
     uint64_t cpu_last_ns, weights_last; /* at the last sp_drain_residual */
     int64_t
         residual_carry_ns; /* weights ahead of the clocks, to be set off against later windows */
+    uint64_t wall_unmoved, wall_discarded, wall_dropped; /* as last seen */
 } sp_drain;
 
 /* Move everything that lies in the rings now into WINDOW, and see to it that MODULES are as new as what is moved. Frees the slots of threads that are gone. */
@@ -43,6 +45,10 @@ void sp_drain_begin(sp_drain *drain);
 /* At a window's end, before its period changes: read the CPU clocks, and set window->residual_ns to the time that no weight reaches,
  * window->residuals to the threads that it is known of. */
 void sp_drain_residual(sp_drain *drain, sp_window *window);
+
+/* At a window's end, after the last drain: what the wall sampler has not handed over goes into WINDOW, with its counts. */
+void sp_drain_settle_wall(sp_drain *drain, sp_window *window, sp_modules *modules,
+                          uint32_t max_samples);
 
 /* How far the process's clock is ahead of the weights now, counted from the last sp_drain_residual. */
 int64_t sp_drain_ahead_ns(const sp_drain *drain);

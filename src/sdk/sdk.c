@@ -75,12 +75,14 @@ static void fork_prepare(void)
     pthread_mutex_lock(&sdk.life);
     pthread_mutex_lock(&sdk.parts);
     sp_sampler_fork_prepare();
+    sp_wall_fork_prepare();
     sp_loader_fork_prepare();
 }
 
 static void fork_parent(void)
 {
     sp_loader_fork_done();
+    sp_wall_fork_parent();
     sp_sampler_fork_parent();
     pthread_mutex_unlock(&sdk.parts);
     pthread_mutex_unlock(&sdk.life);
@@ -91,6 +93,7 @@ static void fork_child(void)
 {
     SP_UNCANCELLED;
     sp_loader_fork_done();
+    sp_wall_fork_child();
     sp_sampler_fork_child();
     sp_tracer_after_fork();
     sdk.forked |= sdk.running;
@@ -145,13 +148,16 @@ static spanprof_status start_tracer(void)
     return sp_tracer_start(&sdk.config.tracer);
 }
 
-static spanprof_status start_collector(sp_modules *modules)
+static spanprof_status start_collector(sp_modules *modules, bool visits)
 {
     sp_collector_config config = {
         .window_ms = sdk.config.window_ms,
         .max_samples = sdk.config.max_samples,
         .symbols = sdk.config.symbols,
         .cpu_hz = sdk.config.sampler.cpu_hz,
+        .wall_hz = visits ? sdk.config.wall_sampler.hz : 0,
+        .wall_of_all = sdk.config.wall_sampler.all_threads,
+        .without_cpu = !sdk.config.cpu,
         .cpu_budget = sdk.config.cpu_budget,
         .modules = modules,
         .exporter = sdk.exporter,
@@ -161,10 +167,17 @@ static spanprof_status start_collector(sp_modules *modules)
     return sdk.collector ? SPANPROF_OK : SPANPROF_ERROR_NO_MEMORY;
 }
 
+/* Wall time is put together from ticks and visits, so both run for it. Where threads cannot be visited, CPU time goes on. */
+static bool start_wall(sp_modules *modules)
+{
+    sdk.config.wall_sampler.modules = modules;
+    return sdk.config.wall && sp_wall_start(&sdk.config.wall_sampler);
+}
+
 /* The sampler first: it replaces rings that the collector drains. */
 static spanprof_status start_sampling(spanprof_error *error)
 {
-    if (!sdk.config.cpu)
+    if (!sdk.config.cpu && !sdk.config.wall)
         return SPANPROF_OK;
     sp_modules *modules = sp_modules_create();
     if (!modules)
@@ -173,11 +186,13 @@ static spanprof_status start_sampling(spanprof_error *error)
     sdk.config.sampler.synthetic = sdk.synthetic;
     spanprof_status status = sp_sampler_start(&sdk.config.sampler, error);
     if (status == SPANPROF_OK) {
-        status = start_collector(modules);
+        status = start_collector(modules, start_wall(modules));
         if (status == SPANPROF_OK)
             return SPANPROF_OK;
         fail(error, status, "the collector thread could not be started");
     }
+    sp_wall_stop();
+    sp_wall_free();
     if (sp_sampler_stop())
         sp_modules_destroy(modules);
     return status;
@@ -226,6 +241,21 @@ static void fill_sampler(spanprof_stats *stats)
     strcpy(stats->engine_reason, state.reason);
 }
 
+static void fill_wall(spanprof_stats *stats)
+{
+    sp_wall_state state;
+    sp_wall_state_get(&state);
+    stats->wall_hz = state.hz;
+    stats->wall_running = state.running;
+    stats->visits = state.visits;
+    stats->visits_unmoved = state.unmoved;
+    stats->visits_discarded = state.discarded;
+    stats->failed_visits = state.failed;
+    stats->dropped_visits += state.dropped;
+    stats->wall_cpu_ns = state.cpu_ns;
+    strcpy(stats->wall_reason, state.reason);
+}
+
 /* The collector and the exporter are taken out of sight before they end; then their last counts are kept. */
 static spanprof_status end_collector(uint64_t deadline_ns, bool modules_in_use)
 {
@@ -236,6 +266,7 @@ static spanprof_status end_collector(uint64_t deadline_ns, bool modules_in_use)
     pthread_mutex_unlock(&sdk.life);
     spanprof_status status = sp_collector_stop(collector, deadline_ns, modules_in_use, &last);
     fill_sampler(&last);
+    fill_wall(&last);
     pthread_mutex_lock(&sdk.life);
     sdk.last = last;
     pthread_mutex_unlock(&sdk.life);
@@ -265,12 +296,14 @@ static spanprof_status first_error(spanprof_status first, spanprof_status second
 /* Everything that runs, ended in the order in which data travels, by the deadline. Parts that are not there are passed over. */
 static spanprof_status end_parts(uint64_t deadline_ns)
 {
+    sp_wall_stop();
     bool quiet = sp_sampler_stop();
     sp_tracer_stop();
     spanprof_status status = SPANPROF_OK, collected = SPANPROF_OK;
     if (sdk.collector) {
         status = sp_collector_flush(sdk.collector, deadline_ns);
         collected = end_collector(deadline_ns, !quiet);
+        sp_wall_free();
     }
     if (sdk.exporter)
         status = first_error(status, end_exporter(deadline_ns));
@@ -383,6 +416,7 @@ static void fill_running(spanprof_stats *stats)
     if (sdk.collector) {
         fill_sampler(stats);
         sp_collector_stats(sdk.collector, stats);
+        fill_wall(stats);
     }
     fill_tracer(stats);
     if (sdk.exporter)
@@ -436,27 +470,33 @@ spanprof_status spanprof_stop(uint64_t timeout_ns)
 spanprof_status spanprof_pause(void)
 {
     SP_UNCANCELLED;
+    sp_wall_pause();
     return sp_sampler_pause();
 }
 
 spanprof_status spanprof_resume(void)
 {
     SP_UNCANCELLED;
+    sp_wall_resume();
     return sp_sampler_resume();
 }
 
 spanprof_status spanprof_set_rate(spanprof_profile_kind kind, uint32_t hz)
 {
     SP_UNCANCELLED;
-    if (hz == 0 || hz > SP_CPU_HZ_MAX || (unsigned)kind > SPANPROF_PROFILE_LOCK)
+    uint32_t highest = kind == SPANPROF_PROFILE_WALL ? SP_WALL_HZ_MAX : SP_CPU_HZ_MAX;
+    if (hz == 0 || hz > highest || (unsigned)kind > SPANPROF_PROFILE_LOCK)
         return SPANPROF_ERROR_INVALID_ARGUMENT;
     spanprof_status status = SPANPROF_ERROR_NOT_STARTED;
     pthread_mutex_lock(&sdk.life);
     if (sdk.running) {
-        bool sampled = sdk.collector && kind == SPANPROF_PROFILE_CPU;
-        status = sampled ? SPANPROF_OK : SPANPROF_ERROR_UNSUPPORTED;
-        if (sampled)
+        status = SPANPROF_OK;
+        if (sdk.collector && kind == SPANPROF_PROFILE_CPU)
             sp_collector_set_rate(sdk.collector, hz);
+        else if (sdk.collector && kind == SPANPROF_PROFILE_WALL && sdk.config.wall)
+            sp_collector_set_wall_rate(sdk.collector, hz);
+        else
+            status = SPANPROF_ERROR_UNSUPPORTED;
     }
     pthread_mutex_unlock(&sdk.life);
     return status;

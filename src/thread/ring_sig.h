@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ring of records from one producer, the ticks of one thread, to one consumer, the collector. A full ring drops what is new;
+/* A ring of records from one producer, the ticks of one thread or the wall sampler, to one consumer, the collector. A full ring drops what is new;
  * nothing is ever overwritten. A record never wraps: the rest of the ring is skipped when it does not fit before the end.
  *
  * The producer reserves room for the largest record, writes in place, and commits what it used: what it did not commit never was.
@@ -15,6 +15,7 @@ typedef enum sp_record_kind {
     SP_RECORD_SKIP = 0,     /* to the end of the ring */
     SP_RECORD_INTERVAL = 1, /* sp_interval_record */
     SP_RECORD_SAMPLE = 2,   /* sp_sample_record */
+    SP_RECORD_VISIT = 3,    /* sp_visit_record, with an interval and a sample in it */
 } sp_record_kind;
 
 /* Every record begins so; size counts the header and is a multiple of 8. */
@@ -47,6 +48,40 @@ typedef struct sp_sample_record {
     uint8_t unknown;           /* 1: a foreign detach was pending */
     uint64_t pcs[];            /* leaf first */
 } sp_sample_record;
+
+/* In pcs of visits, in front of the leaf: addresses that nothing can have, for they are not canonical. The lower half of the first is
+ * the number of the system call that the thread waits in, UINT32_MAX: in the kernel, but in none. */
+#define SP_PC_SYSTEM_CALL UINT64_C(0x5379730000000000)
+#define SP_PC_RUNNABLE    UINT64_C(0x52756e0000000000)
+
+SP_SIGSAFE static inline bool sp_pc_is_wait(uint64_t pc)
+{
+    return pc >> 32 == SP_PC_SYSTEM_CALL >> 32 || pc == SP_PC_RUNNABLE;
+}
+
+/* Visits of a thread that waited (src/sampler/wall.h), written by the wall sampler. Behind it, in the same record, lie an
+ * sp_interval_record, the context, and an sp_sample_record, the stack, whose periods are 0. */
+typedef struct sp_visit_record {
+    sp_record header;
+    uint32_t slot;       /* of the thread */
+    uint32_t generation; /* of the slot */
+    int64_t tid;
+    uint64_t weight_ns; /* of all visits */
+    uint32_t visits;
+    uint8_t wait_class; /* sampler/wait.h */
+    uint8_t descriptor;
+    uint16_t reserved;
+} sp_visit_record;
+
+static inline sp_interval_record *sp_visit_interval(const sp_visit_record *visit)
+{
+    return (sp_interval_record *)(uintptr_t)(visit + 1); // NOLINT(performance-no-int-to-ptr)
+}
+
+static inline sp_sample_record *sp_visit_sample(const sp_visit_record *visit)
+{
+    return (sp_sample_record *)(void *)(sp_visit_interval(visit) + 1);
+}
 
 /* size is a power of two. */
 typedef struct sp_ring {

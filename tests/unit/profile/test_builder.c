@@ -75,9 +75,9 @@ static uint32_t put_thread(int64_t tid, const char *name)
 static void put_sample(uint32_t stack, uint32_t link, uint32_t thread, uint64_t periods)
 {
     sp_window_key key = {.stack = stack, .link = link, .thread = thread};
-    uint32_t number = sp_intern_put(&window.samples, &key, sizeof key, NULL);
-    values[number].periods += periods;
-    values[number].ticks++;
+    uint32_t number = sp_intern_put(&window.cpu.keys, &key, sizeof key, NULL);
+    values[number].weight += periods;
+    values[number].count++;
 }
 
 static void ignore_line(spanprof_log_level level, const char *line, void *user)
@@ -96,8 +96,7 @@ static int set_up(void **state)
         .end_time_ns = 1700000010000000000,
         .period_ns = 10101010,
         .engine = "timer",
-        .sample_values = values,
-        .sample_capacity = SP_ARRAY_LENGTH(values),
+        .cpu = {.values = values, .capacity = SP_ARRAY_LENGTH(values)},
     };
     put_link(0, 0, 0);
     here = test_module_of((uint64_t)handler_function, NULL);
@@ -115,7 +114,7 @@ static int tear_down(void **state)
     sp_intern_deinit(&window.links);
     sp_intern_deinit(&window.threads);
     sp_intern_deinit(&window.stacks);
-    sp_intern_deinit(&window.samples);
+    sp_intern_deinit(&window.cpu.keys);
     free(here);
     return 0;
 }
@@ -258,9 +257,9 @@ static void builder_header_tells_the_window(void **state)
     static const uint8_t zeros[16];
     (void)state;
     fill_with_links();
-    window.samples_linked = 3;
-    window.samples_none = 4;
-    window.samples_unknown = 5;
+    window.cpu.linked = 3;
+    window.cpu.none = 4;
+    window.cpu.unknown = 5;
     window.residual_ns = 600;
     window.dropped_ring_full = 7;
     build(SPANPROF_LINK_SCOPE_INNERMOST, false);
@@ -392,8 +391,8 @@ static void builder_gap_in_a_deep_stack_is_a_marker_between_both_ends(void **sta
     uint32_t code = put_code(handler_function), thread = put_thread(1, "");
     put_sample(put_stack(SP_WALK_NO_TABLE, 3, (uint32_t[]){code, SP_WINDOW_GAP, code}), 0, thread,
                1);
-    window.stacks_by_end[SP_WALK_COMPLETE] = 4;
-    window.stacks_by_end[SP_WALK_NO_TABLE] = 1;
+    window.cpu.stacks_by_end[SP_WALK_COMPLETE] = 4;
+    window.cpu.stacks_by_end[SP_WALK_NO_TABLE] = 1;
     build(SPANPROF_LINK_SCOPE_NONE, false);
     uint32_t stack = data.profiles[0].samples[0].stack_index;
     assert_int_equal(data.stacks[stack].count, 4);

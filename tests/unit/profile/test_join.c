@@ -92,9 +92,15 @@ static bool fold(sp_window *window, uint64_t leaf, uint8_t span, uint32_t period
     record->pcs[1] = 0x1000;
     static const sp_window_thread thread = {.tid = 7, .name = "t"};
     sp_fold_sample one = {
-        .record = record, .thread = &thread, .result = span ? SP_JOIN_LINKED : SP_JOIN_NONE};
+        .record = record,
+        .thread = &thread,
+        .result = span ? SP_JOIN_LINKED : SP_JOIN_NONE,
+        .weight = periods,
+        .count = 1,
+        .counted = periods,
+    };
     memset(one.link.span_id, span, sizeof one.link.span_id);
-    return sp_fold_add(window, &one, max_samples);
+    return sp_fold_add(window, &window->cpu, &one, max_samples);
 }
 
 static void fold_equal_samples_become_one_with_the_sum_of_weights(void **state)
@@ -106,17 +112,17 @@ static void fold_equal_samples_become_one_with_the_sum_of_weights(void **state)
     assert_true(fold(&window, 0x10, 2, 1, 100));
     assert_true(fold(&window, 0x20, 1, 1, 100));
     assert_true(fold(&window, 0x10, 0, 1, 100));
-    assert_int_equal(window.samples.count, 4);
-    assert_int_equal(window.sample_values[0].periods, 5);
-    assert_int_equal(window.sample_values[0].ticks, 2);
-    assert_int_equal(window.ticks, 5);
-    assert_int_equal(window.samples_linked, 7);
-    assert_int_equal(window.samples_none, 1);
+    assert_int_equal(window.cpu.keys.count, 4);
+    assert_int_equal(window.cpu.values[0].weight, 5);
+    assert_int_equal(window.cpu.values[0].count, 2);
+    assert_int_equal(window.cpu.count, 5);
+    assert_int_equal(window.cpu.linked, 7);
+    assert_int_equal(window.cpu.none, 1);
     assert_int_equal(window.links.count, 3); /* none, 1, 2 */
     sp_window_clear(&window);
-    assert_int_equal(window.samples.count, 0);
+    assert_int_equal(window.cpu.keys.count, 0);
     assert_true(fold(&window, 0x10, 1, 1, 100));
-    assert_int_equal(window.sample_values[0].periods, 1);
+    assert_int_equal(window.cpu.values[0].weight, 1);
     sp_window_deinit(&window);
 }
 
@@ -129,12 +135,12 @@ static void fold_full_window_drops_frames_and_keeps_every_weight_and_link(void *
         for (int leaf = 0; leaf < 3; leaf++)
             assert_true(fold(&window, 0x10 + (uint64_t)leaf, (uint8_t)(i + 1), 2, MAX));
     uint64_t sum = 0;
-    for (uint32_t n = 0; n < window.samples.count; n++)
-        sum += window.sample_values[n].periods;
+    for (uint32_t n = 0; n < window.cpu.keys.count; n++)
+        sum += window.cpu.values[n].weight;
     assert_int_equal(sum, SPANS * 3 * 2);
-    assert_in_range(window.samples.count, MAX, MAX + SPANS);
+    assert_in_range(window.cpu.keys.count, MAX, MAX + SPANS);
     assert_int_equal(window.links.count, 1 + SPANS);
-    assert_int_equal(window.folded_frames, SPANS * 3 - MAX);
+    assert_int_equal(window.cpu.folded, SPANS * 3 - MAX);
     sp_window_deinit(&window);
 }
 
@@ -152,8 +158,9 @@ static bool fold_stack(sp_window *window, uint16_t count, uint16_t leaf_count, s
     for (uint16_t i = 0; i < count; i++)
         record->pcs[i] = 0x1000u - i;
     static const sp_window_thread thread = {.tid = 1};
-    sp_fold_sample one = {.record = record, .thread = &thread, .result = SP_JOIN_NONE};
-    return sp_fold_add(window, &one, 100);
+    sp_fold_sample one = {
+        .record = record, .thread = &thread, .result = SP_JOIN_NONE, .weight = 2, .counted = 2};
+    return sp_fold_add(window, &window->cpu, &one, 100);
 }
 
 static void fold_marks_the_gap_of_a_deep_stack_and_counts_ends(void **state)
@@ -170,12 +177,12 @@ static void fold_marks_the_gap_of_a_deep_stack_and_counts_ends(void **state)
     static const uint32_t expected[] = {0, 1, 2, SP_WINDOW_GAP, 3, SP_WALK_COMPLETE};
     assert_int_equal(window.stacks.entries[1].length, sizeof expected);
     assert_memory_equal(cut, expected, sizeof expected);
-    assert_int_equal(window.stacks_by_end[SP_WALK_COMPLETE], 2);
-    assert_int_equal(window.stacks_by_end[SP_WALK_TRUNCATED], 6);
-    assert_int_equal(window.stacks_by_end[SP_WALK_NO_TABLE], 2); /* the doubt weighs more */
-    assert_int_equal(window.stacks_by_frame_pointer, 2);
+    assert_int_equal(window.cpu.stacks_by_end[SP_WALK_COMPLETE], 2);
+    assert_int_equal(window.cpu.stacks_by_end[SP_WALK_TRUNCATED], 6);
+    assert_int_equal(window.cpu.stacks_by_end[SP_WALK_NO_TABLE], 2); /* the doubt weighs more */
+    assert_int_equal(window.cpu.stacks_by_frame_pointer, 2);
     sp_window_clear(&window);
-    assert_int_equal(window.stacks_by_end[SP_WALK_TRUNCATED], 0);
+    assert_int_equal(window.cpu.stacks_by_end[SP_WALK_TRUNCATED], 0);
     sp_window_deinit(&window);
 }
 
@@ -202,19 +209,21 @@ static void fold_cuts_a_stack_at_a_library_that_went(void **state)
     sp_fold_sample sample = {.record = record,
                              .generation = sp_modules_generation(modules, number),
                              .thread = &thread,
-                             .result = SP_JOIN_NONE};
+                             .result = SP_JOIN_NONE,
+                             .weight = 1,
+                             .counted = 1};
     sp_window window = {0};
-    assert_true(sp_fold_add(&window, &sample, 100));
+    assert_true(sp_fold_add(&window, &window.cpu, &sample, 100));
     dlclose(library);
     assert_true(sp_modules_refresh(modules));
     sample.changed = modules;
-    assert_true(sp_fold_add(&window, &sample, 100));
+    assert_true(sp_fold_add(&window, &window.cpu, &sample, 100));
     static const uint32_t whole[] = {0, 1, 0, SP_WALK_COMPLETE}, cut[] = {0, SP_WALK_UNLOADED};
     assert_int_equal(window.stacks.count, 2);
     assert_memory_equal(sp_intern_key(&window.stacks, 0), whole, sizeof whole);
     assert_int_equal(window.stacks.entries[1].length, sizeof cut);
     assert_memory_equal(sp_intern_key(&window.stacks, 1), cut, sizeof cut);
-    assert_int_equal(window.stacks_by_end[SP_WALK_UNLOADED], 1);
+    assert_int_equal(window.cpu.stacks_by_end[SP_WALK_UNLOADED], 1);
     sp_window_deinit(&window);
     sp_modules_destroy(modules);
 }

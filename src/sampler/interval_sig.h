@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A copy of a thread's active context. */
+#ifndef SP_SAMPLER_INTERVAL_SIG_H
+#define SP_SAMPLER_INTERVAL_SIG_H
+
+#include "thread/thread.h"
+
+/* The context of THREAD at switch NUMBER, which was read before and is even. It is whole when the thread is the calling one, for then
+ * it stands between two instructions of it, or when NUMBER is still the thread's afterwards (pairs with publish() in thread/context.c,
+ * whose stores come one after the other). */
+SP_SIGSAFE static inline void sp_interval_fill(sp_interval_record *interval, sp_thread *thread,
+                                               uint64_t number)
+{
+    uint32_t tail = sp_load_relaxed(&thread->record.tail);
+    interval->header.size = sizeof *interval;
+    interval->header.kind = SP_RECORD_INTERVAL;
+    interval->number = number;
+    interval->trace_id[0] = sp_load_relaxed(&thread->record.trace_id[0]);
+    interval->trace_id[1] = sp_load_relaxed(&thread->record.trace_id[1]);
+    interval->span_id = sp_load_relaxed(&thread->record.span_id);
+    interval->local_root_span_id = sp_load_relaxed(&thread->local_root_span_id);
+    interval->trace_flags = tail >> 8 & 0xff;
+    interval->remote = (uint32_t)sp_load_relaxed(&thread->remote);
+}
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An attempt reads in this order:
+ *
+ *   switch number ─ CPU clock ─ state ─ wait ─ stack ─ context ─ switch number again ─ CPU clock again
+ *
+ * Equal clocks prove that the thread did not run in between, so all that was read is of one moment. The state, one line of the kernel's,
+ * is of one moment by itself, and that moment is the one that is sampled: a thread that was blocked then is counted, also when it has run
+ * since. Its stack is not certain then, and an attempt is made once more; if that fails too, or finds the thread elsewhere, the stack is
+ * the system call and a mark. The context needs less: switch numbers only grow, so an even one that is the same afterwards says that
+ * the context has been the same all the time. */
+#include "sampler/visit.h"
+
+#include <string.h>
+
+#include "core/clock.h"
+#include "sampler/interval_sig.h"
+#include "sampler/walk_sig.h"
+
+/* Whether another thread sees this one's relaxed stores in their order (publish() in thread/context.c has compiler fences only). Where
+ * not, a context is certain only when the thread has not run: to be taken off its core orders everything. */
+#if defined(__x86_64__)
+#define STORES_COME_IN_ORDER true
+#else
+#define STORES_COME_IN_ORDER false
+#endif
+
+typedef struct attempt {
+    sp_syscall_state state;
+    sp_syscall_line line;
+    sp_wait wait;
+    uint64_t number;       /* switch number at the begin */
+    uint64_t cpu_ns;       /* clock at the begin */
+    bool has_not_run;      /* the clock is the same at the end */
+    bool has_not_switched; /* the number is, even, and no detach by another thread is pending */
+} attempt;
+
+static sp_visit_record *record_of(sp_visit *visit)
+{
+    return (sp_visit_record *)(void *)visit->record;
+}
+
+static uint64_t count_of(const sp_thread *thread, uint64_t *posts)
+{
+    *posts = sp_load_acquire(&thread->posts);
+    return sp_load_acquire(&thread->switch_number);
+}
+
+static void fill_stack(sp_visit *visit, const attempt *a, sp_visitor *visitor)
+{
+    sp_sample_record *sample = sp_visit_sample(record_of(visit));
+    const sp_generation *generation = sp_generation_enter(visitor->modules, visitor->hazard);
+    sp_walk walk = {
+        .generation = generation,
+        .registers = {.pc = a->line.pc, .sp = a->line.sp},
+        .pcs = sample->pcs + 1,
+        .max_depth = visitor->max_depth,
+    };
+    sp_walk_stack(&walk);
+    sample->generation = generation->number;
+    sp_generation_leave(visitor->hazard);
+    sample->count = (uint16_t)(1 + walk.count);
+    sample->leaf_count = (uint16_t)(1 + walk.leaf_count);
+    sample->by_frame_pointer = (uint16_t)walk.by_frame_pointer;
+    sample->end = (uint8_t)walk.end;
+}
+
+/* What is known of the stack without looking at it. */
+static void fill_leaf(sp_visit *visit, uint64_t leaf, sp_walk_end end)
+{
+    sp_sample_record *sample = sp_visit_sample(record_of(visit));
+    sample->pcs[0] = leaf;
+    sample->generation = 0;
+    sample->count = sample->leaf_count = 1;
+    sample->by_frame_pointer = 0;
+    sample->end = (uint8_t)end;
+}
+
+static uint64_t leaf_of(const sp_syscall_line *line)
+{
+    return SP_PC_SYSTEM_CALL | (uint32_t)line->number;
+}
+
+static void fill_wait(sp_visit *visit, attempt *a, sp_visitor *visitor)
+{
+    bool is_blocked = a->state == SP_SYSCALL_BLOCKED;
+    a->wait = (sp_wait){.wait_class = SP_WAIT_RUNNABLE};
+    fill_leaf(visit, is_blocked ? leaf_of(&a->line) : SP_PC_RUNNABLE, SP_WALK_COMPLETE);
+    if (!is_blocked)
+        return;
+    a->wait = sp_wait_of(a->line.number, a->line.arguments);
+    fill_stack(visit, a, visitor);
+}
+
+static void fill_context(sp_visit *visit, sp_thread *thread, const attempt *a)
+{
+    sp_interval_fill(sp_visit_interval(record_of(visit)), thread, a->number);
+    sp_visit_sample(record_of(visit))->number = a->number;
+}
+
+/* One look. VISIT is filled where the thread waits; what of it is certain, *A tells. */
+static sp_visit_result try_once(attempt *a, sp_visit *visit, sp_thread *thread, pid_t tid,
+                                sp_syscall_file *file, sp_visitor *visitor)
+{
+    uint64_t cpu_ns, posts, posts_after;
+    a->number = count_of(thread, &posts);
+    bool is_even = !(a->number & 1) && posts == sp_load_relaxed(&thread->posts_seen);
+    if (!sp_clock_thread_cpu_ns(tid, &a->cpu_ns))
+        return SP_VISIT_GONE;
+    a->state = sp_syscall_file_read(&visitor->files, file, tid, &a->line);
+    if (a->state == SP_SYSCALL_GONE)
+        return SP_VISIT_GONE;
+    if (a->state == SP_SYSCALL_FAILED)
+        return SP_VISIT_FAILED;
+    fill_wait(visit, a, visitor);
+    fill_context(visit, thread, a);
+    atomic_thread_fence(memory_order_acquire);
+    a->has_not_switched =
+        is_even && count_of(thread, &posts_after) == a->number && posts_after == posts;
+    if (!sp_clock_thread_cpu_ns(tid, &cpu_ns))
+        return SP_VISIT_GONE;
+    a->has_not_run = cpu_ns == a->cpu_ns;
+    return a->state == SP_SYSCALL_BLOCKED || a->has_not_run ? SP_VISIT_WAITS : SP_VISIT_ON_CPU;
+}
+
+static void finish(sp_visit *visit, const sp_thread *thread, pid_t tid, const attempt *a,
+                   bool knows_context)
+{
+    sp_visit_record *record = record_of(visit);
+    sp_sample_record *sample = sp_visit_sample(record);
+    sample->unknown = !knows_context;
+    sample->periods = 0;
+    sample->header.kind = SP_RECORD_SAMPLE;
+    sample->header.size = (uint32_t)(sizeof *sample + sample->count * sizeof sample->pcs[0]);
+    record->header.kind = SP_RECORD_VISIT;
+    record->header.size =
+        (uint32_t)sizeof *record + (uint32_t)sizeof(sp_interval_record) + sample->header.size;
+    record->slot = thread->slot;
+    record->generation = sp_load_relaxed(&thread->generation);
+    record->tid = tid;
+    record->wait_class = a->wait.wait_class;
+    record->descriptor = a->wait.descriptor;
+    record->weight_ns = 0;
+    record->visits = 0;
+    record->reserved = 0;
+    visit->cpu_ns = a->cpu_ns;
+    visit->is_proven = a->has_not_run;
+}
+
+sp_visit_result sp_visit_thread(sp_visit *out, sp_thread *thread, pid_t tid, sp_syscall_file *file,
+                                sp_visitor *visitor)
+{
+    attempt first, second;
+    sp_visit_result result = try_once(&first, out, thread, tid, file, visitor);
+    if (result != SP_VISIT_WAITS)
+        return result;
+    if (first.has_not_run) {
+        finish(out, thread, tid, &first, first.has_not_switched);
+        return SP_VISIT_WAITS;
+    }
+    visitor->discarded++;
+    sp_interval_record context = *sp_visit_interval(record_of(out));
+    result = try_once(&second, out, thread, tid, file, visitor);
+    if (result == SP_VISIT_WAITS && second.state == SP_SYSCALL_BLOCKED && second.has_not_run &&
+        second.has_not_switched && second.number == first.number) {
+        finish(out, thread, tid, &second, true);
+        return SP_VISIT_WAITS;
+    }
+    *sp_visit_interval(record_of(out)) = context;
+    sp_visit_sample(record_of(out))->number = first.number;
+    fill_leaf(out, leaf_of(&first.line), SP_WALK_WOKE);
+    finish(out, thread, tid, &first, first.has_not_switched && STORES_COME_IN_ORDER);
+    return SP_VISIT_WAITS;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A visit: what another thread is doing at this moment, found out from outside, without a signal and without stopping it
+ * (docs/design/wall.md). What a visit tells is certain, because the thread's CPU clock and switch number did not move meanwhile; what
+ * could not be made certain is marked.
+ * Threads: one at a time.  Signals: not safe. */
+#ifndef SP_SAMPLER_VISIT_H
+#define SP_SAMPLER_VISIT_H
+
+#include "module/module.h"
+#include "sampler/syscall_file.h"
+#include "sampler/wait.h"
+#include "thread/thread.h"
+
+typedef enum sp_visit_result {
+    SP_VISIT_ON_CPU, /* it works: ticks tell what at */
+    SP_VISIT_WAITS,  /* out->record says where, and for what */
+    SP_VISIT_GONE,
+    SP_VISIT_FAILED, /* errno says why */
+} sp_visit_result;
+
+enum { SP_VISIT_DEPTH_MAX = 512 };
+
+/* A record as it goes into the ring: visit, interval, sample. */
+typedef struct sp_visit {
+    _Alignas(
+        8) uint8_t record[sizeof(sp_visit_record) + sizeof(sp_interval_record) +
+                          sizeof(sp_sample_record) + (1 + SP_VISIT_DEPTH_MAX) * sizeof(uint64_t)];
+    uint64_t cpu_ns; /* the thread's clock before and after, when is_proven */
+    bool
+        is_proven; /* it did not run meanwhile: until its clock moves, what the record says holds */
+} sp_visit;
+
+/* What visits need, made once. */
+typedef struct sp_visitor {
+    const sp_modules *modules;
+    uint32_t max_depth; /* 1 to SP_VISIT_DEPTH_MAX */
+    sp_syscall_files files;
+    _Atomic(const sp_generation *) *hazard; /* the visiting thread's own */
+    uint64_t discarded;                     /* out: attempts after which the thread had run */
+} sp_visitor;
+
+/* Visit THREAD, whose id is TID. *FILE is that thread's. The record's weight is 0. */
+sp_visit_result sp_visit_thread(sp_visit *out, sp_thread *thread, pid_t tid, sp_syscall_file *file,
+                                sp_visitor *visitor);
+
+#endif

@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The wall sampler's thread.
+ *
+ * Time is cut into cells of one period. In each cell there is one round, at a moment that is chosen evenly at random: so every moment has
+ * the same chance of being seen, and a visit stands for a period. When there are more threads than a round may visit, each has the
+ * same chance to be among those visited, and a visit stands for so much more. Nothing about a thread enters into either choice: that
+ * is all that an unbiased sum needs.
+ *
+ * wall.lock is held for a visit, not for a round: fork and the collector wait for microseconds. Order: the collector's lock before it,
+ * the registry's after. */
+#include "sampler/wall.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <spanprof/context.h>
+#include "core/clock.h"
+#include "core/log.h"
+#include "core/syscall_sig.h"
+#include "sampler/wall_places.h"
+#include "thread/self.h"
+
+/* One part in SHARE of a core is what rounds may take. */
+enum { SHARE = 33, VISITS_MIN = 16, FIRST_COST_NS = 8000, AHEAD = 8 };
+
+enum { PROBES = 200, PROBE_US = 500, RING_BYTES = 512 * 1024 };
+
+typedef struct wall_round {
+    uint64_t period_ns;
+    uint64_t cells; /* that it stands for: more than one when rounds, or the machine, were late */
+} wall_round;
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* on the monotonic clock: stopping, pause, rate, probed */
+    pthread_t thread;
+    bool has_thread;
+    bool probed, stopping, paused;
+    bool restarts; /* cells are to begin anew */
+    bool said_failure;
+    sp_wall_config config;
+    sp_wall_state state;
+    pid_t starter;
+    uint32_t held_generation;
+
+    /* The thread's. */
+    sp_visitor visitor;
+    sp_visit visit;
+    uint32_t newest; /* generation at the begin of the round */
+    uint64_t random;
+    uint64_t cell, cells_begin_ns;
+    double visit_cost_ns;
+    uint32_t *slots; /* of the threads that are to be visited */
+
+    sp_wall_places places;
+    sp_ring ring;
+} wall = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Even, in [0, 1). */
+static double draw(void)
+{
+    wall.random ^= wall.random << 13;
+    wall.random ^= wall.random >> 7;
+    wall.random ^= wall.random << 17;
+    return (double)(wall.random >> 11) * 0x1p-53;
+}
+
+static void seed(void)
+{
+    if (getrandom(&wall.random, sizeof wall.random, GRND_NONBLOCK) != sizeof wall.random)
+        wall.random = sp_clock_monotonic_ns();
+    wall.random |= 1;
+}
+
+/* --- one thread ------------------------------------------------------------------------------------------------------------ */
+
+static void count_dropped(const sp_wall_place *place)
+{
+    wall.state.dropped += place->record->visits;
+}
+
+/* The thread goes on, or is another: what its place weighs goes to the collector. */
+static void leave_place(sp_wall_place *place)
+{
+    place->is_still = false;
+    if (!sp_wall_place_is_due(place))
+        return;
+    uint32_t bytes = place->record->header.size;
+    void *room = sp_ring_reserve(&wall.ring, bytes);
+    if (room) {
+        memcpy(room, place->record, bytes);
+        sp_ring_commit(&wall.ring, bytes);
+    } else {
+        count_dropped(place);
+    }
+    sp_wall_place_clear(place);
+}
+
+static bool is_older(const sp_wall_place *place, uint32_t generation)
+{
+    const sp_sample_record *sample = sp_visit_sample(place->record);
+    return sample->generation != 0 && sample->generation != generation;
+}
+
+static bool has_stayed(const sp_wall_place *place, const sp_thread *thread, pid_t tid)
+{
+    uint64_t cpu_ns;
+    return place->is_still && !is_older(place, wall.newest) &&
+           sp_load_acquire(&thread->posts) == sp_load_relaxed(&thread->posts_seen) &&
+           sp_clock_thread_cpu_ns(tid, &cpu_ns) && cpu_ns == place->cpu_ns;
+}
+
+static void say_failure(pid_t tid)
+{
+    wall.state.failed++;
+    if (!wall.said_failure)
+        sp_log_warn("sampler",
+                    "thread %d cannot be looked at (/proc/self/task/%d/syscall: %s): its waits are "
+                    "missing from wall time; further ones are counted only",
+                    (int)tid, (int)tid, strerror(errno));
+    wall.said_failure = true;
+}
+
+static void visit_anew(sp_wall_place *place, sp_thread *thread, pid_t tid, uint64_t weight_ns)
+{
+    leave_place(place);
+    switch (sp_visit_thread(&wall.visit, thread, tid, &place->file, &wall.visitor)) {
+    case SP_VISIT_WAITS:
+        wall.state.visits++;
+        if (!sp_wall_place_put(place, &wall.visit, weight_ns))
+            wall.state.dropped++;
+        break;
+    case SP_VISIT_FAILED:
+        say_failure(tid);
+        break;
+    case SP_VISIT_ON_CPU:
+    case SP_VISIT_GONE:
+        break;
+    }
+}
+
+/* Life is looked at again afterwards: a slot that got another thread meanwhile was visited as nobody. */
+static void visit_slot(uint32_t slot, uint64_t weight_ns)
+{
+    sp_thread *thread = sp_thread_by_slot(slot);
+    sp_wall_place *place = sp_wall_place_of(&wall.places, slot, true);
+    if (sp_load_acquire(&thread->life) != SP_THREAD_LIVE) /* pairs with create_locked */
+        return;
+    uint32_t generation = sp_load_relaxed(&thread->generation);
+    pid_t tid = sp_load_relaxed(&thread->tid);
+    if (!place) {
+        wall.state.dropped++;
+        return;
+    }
+    if (place->generation != generation) {
+        leave_place(place);
+        sp_syscall_file_close(&wall.visitor.files, &place->file);
+        place->generation = generation;
+    }
+    if (has_stayed(place, thread, tid)) {
+        wall.state.visits++;
+        wall.state.unmoved++;
+        sp_wall_place_stay(place, weight_ns);
+    } else {
+        visit_anew(place, thread, tid, weight_ns);
+    }
+}
+
+/* --- a round --------------------------------------------------------------------------------------------------------------- */
+
+/* Whether a sample of the thread's now would be linked. */
+static bool has_span(const sp_thread *thread)
+{
+    uint32_t tail = sp_load_relaxed(&thread->record.tail);
+    return (tail & 1) && (tail >> 8 & SPANPROF_TRACE_FLAG_SAMPLED) &&
+           !sp_load_relaxed(&thread->remote);
+}
+
+/* Into wall.slots; returns how many. States are far apart in memory, so the next ones are asked for ahead. */
+static uint32_t find_threads(void)
+{
+    uint32_t count = 0, slots = sp_thread_slots();
+    for (uint32_t slot = 0; slot < slots; slot++) {
+        const sp_thread *thread = sp_thread_by_slot(slot);
+        if (slot + AHEAD < slots)
+            __builtin_prefetch(sp_thread_by_slot(slot + AHEAD));
+        if ((wall.config.all_threads || has_span(thread)) &&
+            sp_load_acquire(&thread->life) == SP_THREAD_LIVE && /* pairs with create_locked */
+            !sp_load_relaxed(&thread->internal))
+            wall.slots[count++] = slot;
+    }
+    return count;
+}
+
+/* How many threads a round may visit at what visits cost lately. */
+static uint32_t visits_allowed(uint64_t period_ns)
+{
+    double visits = (double)period_ns / SHARE / wall.visit_cost_ns;
+    return visits < VISITS_MIN       ? VISITS_MIN
+           : visits > SP_THREADS_MAX ? SP_THREADS_MAX
+                                     : (uint32_t)visits;
+}
+
+static void learn_cost(uint64_t cpu_ns, uint32_t visits)
+{
+    if (visits > 0)
+        wall.visit_cost_ns += ((double)cpu_ns / visits - wall.visit_cost_ns) / 8;
+    pthread_mutex_lock(&wall.lock);
+    wall.state.cpu_ns += cpu_ns;
+    pthread_mutex_unlock(&wall.lock);
+}
+
+static void visit_one(uint32_t slot, uint64_t weight_ns)
+{
+    pthread_mutex_lock(&wall.lock);
+    visit_slot(slot, weight_ns);
+    pthread_mutex_unlock(&wall.lock);
+}
+
+static void learn_newest_generation(void)
+{
+    const sp_generation *generation =
+        sp_generation_enter(wall.visitor.modules, wall.visitor.hazard);
+    wall.newest = generation->number;
+    sp_generation_leave(wall.visitor.hazard);
+}
+
+/* Every STEPth thread, from a random one on: each has the same chance. */
+static void run_round(const wall_round *round)
+{
+    uint64_t begin_ns = sp_clock_own_cpu_ns();
+    uint32_t count = find_threads(), allowed = visits_allowed(round->period_ns);
+    uint32_t visits = count < allowed ? count : allowed;
+    double step = visits ? (double)count / visits : 1, next = draw() * step;
+    uint64_t weight_ns = (uint64_t)((double)(round->cells * round->period_ns) * step + 0.5);
+    learn_newest_generation();
+    for (uint32_t n = 0; n < visits && (uint32_t)next < count; n++, next += step)
+        visit_one(wall.slots[(uint32_t)next], weight_ns);
+    learn_cost(sp_clock_own_cpu_ns() - begin_ns, visits);
+}
+
+/* --- time ------------------------------------------------------------------------------------------------------------------ */
+
+static bool is_disturbed(void)
+{
+    return wall.stopping || wall.paused || wall.restarts;
+}
+
+/* With the lock held, until TIME_NS. False when something else is to be done first. */
+static bool sleep_until(uint64_t time_ns)
+{
+    struct timespec until = sp_timespec_from_ns(time_ns);
+    while (!is_disturbed())
+        if (pthread_cond_timedwait(&wall.changed, &wall.lock, &until) == ETIMEDOUT)
+            return !is_disturbed();
+    return false;
+}
+
+static void begin_cells(void)
+{
+    wall.restarts = false;
+    wall.cell = 0;
+    wall.cells_begin_ns = sp_clock_monotonic_ns();
+}
+
+/* With the lock held, for the moment of the next cell's round. */
+static bool wait_for_round(wall_round *round)
+{
+    uint64_t period_ns = SP_NS_PER_S / wall.config.hz;
+    uint64_t now_cell = (sp_clock_monotonic_ns() - wall.cells_begin_ns) / period_ns;
+    uint64_t cell = now_cell > wall.cell ? now_cell : wall.cell;
+    uint64_t moment_ns = cell * period_ns + (uint64_t)(draw() * (double)period_ns);
+    if (!sleep_until(wall.cells_begin_ns + moment_ns))
+        return false;
+    *round = (wall_round){.period_ns = period_ns, .cells = cell + 1 - wall.cell};
+    wall.cell = cell + 1;
+    return true;
+}
+
+static void run_rounds(void)
+{
+    wall_round round;
+    pthread_mutex_lock(&wall.lock);
+    begin_cells();
+    while (!wall.stopping) {
+        if (wall.paused) {
+            pthread_cond_wait(&wall.changed, &wall.lock);
+            wall.restarts = true;
+        } else if (wall.restarts) {
+            begin_cells();
+        } else if (wait_for_round(&round)) {
+            pthread_mutex_unlock(&wall.lock);
+            run_round(&round);
+            pthread_mutex_lock(&wall.lock);
+        }
+    }
+    pthread_mutex_unlock(&wall.lock);
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------------------ */
+
+static void set_reason(int error)
+{
+    if (error == EACCES || error == EPERM)
+        strcpy(wall.state.reason,
+               "the files of its threads in /proc belong to root, for the process "
+               "is not dumpable (prctl(2), PR_SET_DUMPABLE)");
+    else if (error == ENOENT)
+        strcpy(wall.state.reason,
+               "there is no /proc/self/task/TID/syscall: /proc is not mounted, or "
+               "the kernel was built without it");
+    else
+        snprintf(wall.state.reason, sizeof wall.state.reason,
+                 "/proc/self/task/TID/syscall cannot be read: %s", strerror(error));
+}
+
+/* The thread that starts us waits meanwhile, so it can be looked at. Where it is never seen to wait, because the machine is busy, it is
+ * enough that its file can be read. */
+static bool look_at_starter(void)
+{
+    sp_syscall_line line;
+    sp_syscall_file file = {0};
+    sp_syscall_state state = SP_SYSCALL_RUNNING;
+    for (int n = 0; n < PROBES && state == SP_SYSCALL_RUNNING; n++) {
+        if (n > 0)
+            usleep(PROBE_US);
+        state = sp_syscall_file_read(&wall.visitor.files, &file, wall.starter, &line);
+    }
+    int error = state == SP_SYSCALL_GONE ? ENOENT : errno;
+    sp_syscall_file_close(&wall.visitor.files, &file);
+    errno = error;
+    return state == SP_SYSCALL_RUNNING || state == SP_SYSCALL_BLOCKED;
+}
+
+static bool prepare(void)
+{
+    sp_thread *self = sp_self;
+    errno = ENOMEM;
+    if (!self)
+        return false;
+    wall.visitor.hazard = &self->hazard;
+    wall.slots = calloc(SP_THREADS_MAX, sizeof *wall.slots);
+    return wall.slots && sp_ring_init(&wall.ring, RING_BYTES) &&
+           sp_syscall_files_open(&wall.visitor.files) && look_at_starter();
+}
+
+static void *run(void *unused)
+{
+    pthread_setname_np(pthread_self(), "spanprof-wall");
+    sp_thread_self_internal();
+    seed();
+    bool works = prepare();
+    int error = errno;
+    pthread_mutex_lock(&wall.lock);
+    if (!works)
+        set_reason(error);
+    wall.state.running = works;
+    wall.probed = true;
+    pthread_cond_broadcast(&wall.changed);
+    pthread_mutex_unlock(&wall.lock);
+    if (works)
+        run_rounds();
+    return unused;
+}
+
+static void init_condition(void)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&wall.changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+/* Signals are the application's: none is ever handled on this thread. */
+static bool start_thread(void)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    errno = pthread_create(&wall.thread, NULL, run, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return errno == 0;
+}
+
+static void forget_last_run(void)
+{
+    wall.has_thread = wall.probed = wall.stopping = wall.paused = wall.restarts =
+        wall.said_failure = false;
+    wall.state = (sp_wall_state){0};
+    wall.held_generation = UINT32_MAX;
+    wall.visit_cost_ns = FIRST_COST_NS;
+}
+
+static bool wait_for_probe(void)
+{
+    pthread_mutex_lock(&wall.lock);
+    while (!wall.probed)
+        pthread_cond_wait(&wall.changed, &wall.lock);
+    bool works = wall.state.running;
+    pthread_mutex_unlock(&wall.lock);
+    return works;
+}
+
+bool sp_wall_start(const sp_wall_config *config)
+{
+    forget_last_run();
+    init_condition();
+    wall.config = *config;
+    wall.state.hz = config->hz;
+    wall.visitor = (sp_visitor){
+        .modules = config->modules, .max_depth = config->max_depth, .files = {.tasks = -1}};
+    wall.held_generation = 0; /* none has been settled: all are held */
+    wall.starter = (pid_t)sp_syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    wall.has_thread = start_thread();
+    if (wall.has_thread && wait_for_probe())
+        return true;
+    if (!wall.has_thread)
+        snprintf(wall.state.reason, sizeof wall.state.reason, "no thread can be made: %s",
+                 strerror(errno));
+    sp_log_warn("sampler", "no wall time: %s; CPU sampling goes on", wall.state.reason);
+    sp_wall_stop();
+    sp_wall_free();
+    return false;
+}
+
+void sp_wall_stop(void)
+{
+    if (!wall.has_thread)
+        return;
+    pthread_mutex_lock(&wall.lock);
+    wall.stopping = true;
+    wall.state.running = false;
+    pthread_cond_broadcast(&wall.changed);
+    pthread_mutex_unlock(&wall.lock);
+    pthread_join(wall.thread, NULL);
+    wall.has_thread = false;
+    pthread_cond_destroy(&wall.changed);
+}
+
+void sp_wall_free(void)
+{
+    pthread_mutex_lock(&wall.lock);
+    sp_syscall_files_close(&wall.visitor.files);
+    sp_wall_places_deinit(&wall.places);
+    sp_ring_deinit(&wall.ring);
+    free(wall.slots);
+    wall.slots = NULL;
+    wall.held_generation = UINT32_MAX;
+    pthread_mutex_unlock(&wall.lock);
+}
+
+static void change(void (*set)(uint32_t), uint32_t value)
+{
+    pthread_mutex_lock(&wall.lock);
+    if (wall.has_thread) {
+        set(value);
+        pthread_cond_broadcast(&wall.changed);
+    }
+    pthread_mutex_unlock(&wall.lock);
+}
+
+static void set_paused(uint32_t paused)
+{
+    wall.paused = paused;
+}
+
+static void set_hz(uint32_t hz)
+{
+    wall.restarts |= hz != wall.config.hz;
+    wall.config.hz = wall.state.hz = hz;
+}
+
+void sp_wall_pause(void)
+{
+    change(set_paused, true);
+}
+
+void sp_wall_resume(void)
+{
+    change(set_paused, false);
+}
+
+void sp_wall_set_rate(uint32_t hz)
+{
+    change(set_hz, hz);
+}
+
+/* --- the collector's ------------------------------------------------------------------------------------------------------- */
+
+sp_ring *sp_wall_ring(void)
+{
+    return &wall.ring;
+}
+
+static void settle_place(sp_wall_place *place, sp_wall_taker *take, void *user, uint32_t newest)
+{
+    if (!place->record)
+        return;
+    if (sp_wall_place_is_due(place))
+        take(user, place->record);
+    sp_wall_place_clear(place);
+    if (is_older(place, newest))
+        place->is_still = false;
+}
+
+void sp_wall_settle(sp_wall_taker *take, void *user, uint32_t newest)
+{
+    for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
+        pthread_mutex_lock(&wall.lock);
+        sp_wall_place *place = sp_wall_place_of(&wall.places, slot, false);
+        if (place)
+            settle_place(place, take, user, newest);
+        pthread_mutex_unlock(&wall.lock);
+    }
+    pthread_mutex_lock(&wall.lock);
+    if (wall.held_generation != UINT32_MAX)
+        wall.held_generation = newest;
+    pthread_mutex_unlock(&wall.lock);
+}
+
+uint32_t sp_wall_held_generation(void)
+{
+    pthread_mutex_lock(&wall.lock);
+    uint32_t held = wall.held_generation;
+    pthread_mutex_unlock(&wall.lock);
+    return held;
+}
+
+void sp_wall_state_get(sp_wall_state *out)
+{
+    pthread_mutex_lock(&wall.lock);
+    *out = wall.state;
+    out->discarded = wall.visitor.discarded;
+    pthread_mutex_unlock(&wall.lock);
+}
+
+/* --- fork ------------------------------------------------------------------------------------------------------------------ */
+
+void sp_wall_fork_prepare(void)
+{
+    pthread_mutex_lock(&wall.lock);
+}
+
+void sp_wall_fork_parent(void)
+{
+    pthread_mutex_unlock(&wall.lock);
+}
+
+void sp_wall_fork_child(void)
+{
+    pthread_mutex_unlock(&wall.lock);
+    wall.has_thread = false;
+    wall.state = (sp_wall_state){0};
+    sp_wall_free();
+}

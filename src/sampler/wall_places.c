@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler/wall_places.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE = 256, ROUND_UP = 128 };
+
+sp_wall_place *sp_wall_place_of(sp_wall_places *places, uint32_t slot, bool make)
+{
+    sp_wall_place **page = &places->pages[slot / PAGE];
+    if (!*page && make)
+        *page = calloc(PAGE, sizeof **page);
+    return *page ? &(*page)[slot % PAGE] : NULL;
+}
+
+static bool make_room(sp_wall_place *place, uint32_t bytes)
+{
+    if (bytes <= place->capacity)
+        return true;
+    uint32_t capacity = (bytes + ROUND_UP - 1) / ROUND_UP * ROUND_UP;
+    free(place->record);
+    place->record = malloc(capacity);
+    place->capacity = place->record ? capacity : 0;
+    return place->record;
+}
+
+bool sp_wall_place_put(sp_wall_place *place, const sp_visit *visit, uint64_t weight_ns)
+{
+    const sp_visit_record *record = (const sp_visit_record *)(const void *)visit->record;
+    place->is_still = false;
+    if (!make_room(place, record->header.size))
+        return false;
+    memcpy(place->record, record, record->header.size);
+    place->is_still = visit->is_proven;
+    place->cpu_ns = visit->cpu_ns;
+    sp_wall_place_stay(place, weight_ns);
+    return true;
+}
+
+void sp_wall_place_stay(sp_wall_place *place, uint64_t weight_ns)
+{
+    place->record->weight_ns += weight_ns;
+    place->record->visits++;
+}
+
+bool sp_wall_place_is_due(const sp_wall_place *place)
+{
+    return place->record && place->record->visits > 0;
+}
+
+void sp_wall_place_clear(sp_wall_place *place)
+{
+    if (!place->record)
+        return;
+    place->record->weight_ns = 0;
+    place->record->visits = 0;
+}
+
+void sp_wall_places_deinit(sp_wall_places *places)
+{
+    for (uint32_t n = 0; n < SP_ARRAY_LENGTH(places->pages); n++) {
+        for (uint32_t i = 0; places->pages[n] && i < PAGE; i++)
+            free(places->pages[n][i].record);
+        free(places->pages[n]);
+        places->pages[n] = NULL;
+    }
+}
