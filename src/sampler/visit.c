@@ -14,7 +14,6 @@
 
 #include "core/clock.h"
 #include "sampler/interval_sig.h"
-#include "sampler/walk_sig.h"
 
 /* Whether another thread sees this one's relaxed stores in their order (publish() in thread/context.c has compiler fences only). Where
  * not, a context is certain only when the thread has not run: to be taken off its core orders everything. */
@@ -55,7 +54,7 @@ static void fill_stack(sp_visit *visit, const attempt *a, sp_visitor *visitor)
         .pcs = sample->pcs + 1,
         .max_depth = visitor->max_depth,
     };
-    sp_walk_stack(&walk);
+    sp_outside_walk(visitor->copy, &walk);
     sample->generation = generation->number;
     sp_generation_leave(visitor->hazard);
     sample->count = (uint16_t)(1 + walk.count);

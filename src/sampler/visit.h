@@ -7,6 +7,7 @@
 #define SP_SAMPLER_VISIT_H
 
 #include "module/module.h"
+#include "sampler/outside_walk.h"
 #include "sampler/syscall_file.h"
 #include "sampler/wait.h"
 #include "thread/thread.h"
@@ -35,6 +36,7 @@ typedef struct sp_visitor {
     const sp_modules *modules;
     uint32_t max_depth; /* 1 to SP_VISIT_DEPTH_MAX */
     sp_syscall_files files;
+    sp_stack_copy *copy;
     _Atomic(const sp_generation *) *hazard; /* the visiting thread's own */
     uint64_t discarded;                     /* out: attempts after which the thread had run */
 } sp_visitor;

@@ -53,8 +53,21 @@ SP_SIGSAFE static inline uint64_t stack_word(uint64_t address)
     return *(const uint64_t *)(uintptr_t)address; // NOLINT(performance-no-int-to-ptr)
 }
 
+SP_SIGSAFE static bool load_outside(sp_outside *outside, uint64_t address, uint64_t *out)
+{
+    if (address % 8)
+        return false;
+    if ((address < outside->low || address >= outside->high) && !outside->reach(outside, address))
+        return false;
+    *out = stack_word(address + outside->delta);
+    return true;
+}
+
 SP_SIGSAFE static bool load_guarded(walker *w, uint64_t address, uint64_t *out)
 {
+    sp_outside *outside = w->walk->outside;
+    if (outside)
+        return load_outside(outside, address, out) || fail(w, SP_WALK_BAD_MEMORY);
     return sp_guarded_load(&w->guarded, address, out) || fail(w, SP_WALK_BAD_MEMORY);
 }
 
@@ -68,6 +81,14 @@ SP_SIGSAFE static inline bool load(walker *w, uint64_t address, uint64_t *out)
         return true;
     }
     return load_guarded(w, address, out);
+}
+
+/* Code, which may be gone. */
+SP_SIGSAFE static bool copy_code(walker *w, void *out, uint64_t address, uint64_t bytes)
+{
+    sp_outside *outside = w->walk->outside;
+    return outside ? outside->read(outside, out, address, bytes)
+                   : sp_guarded_copy(&w->guarded, out, address, bytes);
 }
 
 SP_SIGSAFE static inline bool read_register(walker *w, unsigned number, uint64_t *out)
@@ -116,11 +137,24 @@ SP_SIGSAFE static bool find_cfa_by_record(walker *w, const sp_unwind_rule *rule,
     return true;
 }
 
+/* From outside, nobody tells the frame pointer. */
+SP_SIGSAFE static bool recover_fp(walker *w)
+{
+    sp_outside *outside = w->walk->outside;
+    if (w->frame.context)
+        return true;
+    w->frame.has_fp =
+        outside && outside->find_fp(outside, w->walk, &w->frame, w->pc_is_exact, &w->frame.fp);
+    return w->frame.has_fp || fail(w, SP_WALK_NO_REGISTER);
+}
+
 SP_SIGSAFE static inline bool find_cfa(walker *w, const sp_unwind_rule *rule, uint64_t *cfa)
 {
     uint64_t base;
     if (SP_UNLIKELY(w->sp_is_floor && rule->cfa_register == SP_DWARF_SP))
         return find_cfa_by_record(w, rule, cfa);
+    if (SP_UNLIKELY(rule->cfa_register == SP_DWARF_FP && !w->frame.has_fp) && !recover_fp(w))
+        return false;
     if (!read_register(w, rule->cfa_register, &base))
         return false;
     *cfa = base + (uint64_t)(int64_t)rule->cfa_offset;
@@ -198,11 +232,10 @@ SP_SIGSAFE static sp_frame_shape find_shape(walker *w)
 {
     uint8_t code[SP_MACHINE_CODE_BEFORE + SP_MACHINE_CODE_BYTES] = {0};
     uint8_t *at_pc = code + SP_MACHINE_CODE_BEFORE;
-    if (!w->pc_is_exact || !sp_guarded_copy(&w->guarded, at_pc, w->frame.pc, SP_MACHINE_CODE_BYTES))
+    if (!w->pc_is_exact || !copy_code(w, at_pc, w->frame.pc, SP_MACHINE_CODE_BYTES))
         return (sp_frame_shape){.kind = SP_FRAME_SET_UP};
     if (SP_MACHINE_CODE_BEFORE) /* a page may begin between the two */
-        sp_guarded_copy(&w->guarded, code, w->frame.pc - SP_MACHINE_CODE_BEFORE,
-                        SP_MACHINE_CODE_BEFORE);
+        copy_code(w, code, w->frame.pc - SP_MACHINE_CODE_BEFORE, SP_MACHINE_CODE_BEFORE);
     return sp_machine_frame_shape(at_pc);
 }
 
@@ -231,7 +264,7 @@ SP_SIGSAFE static bool find_frame_by_shape(walker *w, sp_frame_shape shape, uint
 SP_SIGSAFE static bool follows_call(walker *w, uint64_t pc)
 {
     uint8_t before[SP_MACHINE_CALL_BYTES] = {0};
-    return sp_guarded_copy(&w->guarded, before, pc - sizeof before, sizeof before) &&
+    return copy_code(w, before, pc - sizeof before, sizeof before) &&
            sp_machine_is_after_call(before);
 }
 
@@ -313,8 +346,7 @@ SP_SIGSAFE static bool step_by_frame_pointer(walker *w)
 SP_SIGSAFE static bool is_trampoline(walker *w)
 {
     uint8_t code[SP_MACHINE_CODE_BYTES] = {0};
-    return !w->pc_is_exact && !w->in_chain &&
-           sp_guarded_copy(&w->guarded, code, w->frame.pc, sizeof code) &&
+    return !w->pc_is_exact && !w->in_chain && copy_code(w, code, w->frame.pc, sizeof code) &&
            sp_machine_is_trampoline(code);
 }
 
@@ -380,29 +412,46 @@ SP_SIGSAFE static inline void put_frame(walker *w, uint64_t pc)
     w->steps++;
 }
 
-/* Below what nothing of the stack is read: this handler's own frame where it runs on the same stack, so that all above is mapped, else
- * the interrupted code's stack pointer. */
-SP_SIGSAFE static uint64_t stack_floor(const walker *w)
+/* Where packed rules run: [low, high) is the stack, nothing below floor is read, and what belongs to ADDRESS is at ADDRESS + delta. */
+typedef struct extent {
+    uint64_t low, high, floor, delta;
+} extent;
+
+/* This handler's own frame where it runs on the same stack, so that all above is mapped, else the interrupted code's stack pointer. */
+SP_SIGSAFE static inline extent own_extent(const walker *w)
 {
+    sp_stack_bounds bounds = w->walk->bounds;
     uint64_t here = (uint64_t)(uintptr_t)__builtin_frame_address(0);
-    return here >= w->walk->bounds.low && here < w->frame.sp ? here : w->frame.sp;
+    bool is_here = here >= bounds.low && here < w->frame.sp;
+    return (extent){.low = bounds.low, .high = bounds.high, .floor = is_here ? here : w->frame.sp};
 }
 
-/* The way of nearly all frames: packed rules on the thread's own stack, one after the other, in variables that fit into registers and
- * with few branches: a frame takes some 20 cycles, for most of which the next return address is waited for. It stops in front of the
- * first frame that is anything else, also of the outermost one, and leaves it to step(). */
-SP_SIGSAFE static void run_packed_rules(walker *w)
+SP_SIGSAFE static inline extent outside_extent(const walker *w)
+{
+    const sp_outside *outside = w->walk->outside;
+    return (extent){.low = outside->low,
+                    .high = outside->high,
+                    .floor = outside->low - SP_PACKED_DEPTH_MAX,
+                    .delta = outside->delta};
+}
+
+_Static_assert(SP_OUTSIDE_MARGIN >= SP_PACKED_DEPTH_MAX, "what is below the copy is readable");
+
+/* Compiled twice: from outside, with an extent of another thread's, the frame pointer mostly begins unknown. */
+SP_SIGSAFE static inline __attribute__((always_inline)) void
+run_in_extent(walker *w, const extent extent, const bool is_outside)
 {
     const sp_generation *generation = w->walk->generation;
     uint64_t *const pcs = w->walk->pcs;
-    const uint64_t high = w->walk->bounds.high, floor = stack_floor(w);
+    const uint64_t high = extent.high, floor = extent.floor, delta = extent.delta;
     uint64_t behind = w->frame.pc + w->pc_is_exact;
     uint64_t sp = w->frame.sp, fp = w->frame.fp, base = w->frame.base;
     uint32_t next = w->next, last = w->walk->max_depth, start = next;
+    bool has_fp = w->frame.has_fp, has_base = w->frame.has_base;
     if (w->steps + (last - next) > w->steps_max)
         last = next + (w->steps_max - w->steps);
-    if (!generation || !w->frame.has_fp || !w->frame.has_base || w->sp_is_floor ||
-        sp < w->walk->bounds.low || sp >= high)
+    if (!generation || (!is_outside && (!has_fp || !has_base)) || w->sp_is_floor ||
+        sp < extent.low || sp >= high)
         return;
     while (next < last) {
         uint32_t rule = sp_generation_rule(generation, behind);
@@ -411,14 +460,21 @@ SP_SIGSAFE static void run_packed_rules(walker *w)
         if (!(rule & SP_PACKED_FLAG) || cfa - sp - 1 >= high - sp - 1 ||
             cfa - SP_PACKED_DEPTH_MAX < floor || cfa % 8)
             break;
-        uint64_t ra = sp_machine_strip(stack_word(ra_at));
+        if (is_outside && rule & SP_PACKED_BY_FP && !has_fp)
+            break;
+        uint64_t ra = sp_machine_strip(stack_word(ra_at + delta));
         uint64_t fp_depth = sp_packed_depth(rule, SP_PACKED_FP);
         uint64_t base_depth = sp_packed_depth(rule, SP_PACKED_BASE);
-        uint64_t saved_fp = stack_word(cfa - fp_depth), saved_base = stack_word(cfa - base_depth);
+        uint64_t saved_fp = stack_word(cfa - fp_depth + delta);
+        uint64_t saved_base = stack_word(cfa - base_depth + delta);
         if (ra == 0)
             break;
         fp = fp_depth ? saved_fp : fp;
         base = base_depth ? saved_base : base;
+        if (is_outside) {
+            has_fp |= fp_depth != 0;
+            has_base |= base_depth != 0;
+        }
         sp = cfa;
         behind = ra;
         pcs[next++] = ra - 1;
@@ -428,8 +484,19 @@ SP_SIGSAFE static void run_packed_rules(walker *w)
     w->steps += next - start;
     w->next = next;
     w->frame = (sp_registers){
-        .pc = behind, .sp = sp, .fp = fp, .base = base, .has_fp = true, .has_base = true};
+        .pc = behind, .sp = sp, .fp = fp, .base = base, .has_fp = has_fp, .has_base = has_base};
     w->pc_is_exact = w->in_chain = false;
+}
+
+/* The way of nearly all frames: packed rules on the thread's own stack, one after the other, in variables that fit into registers and
+ * with few branches: a frame takes some 20 cycles, for most of which the next return address is waited for. It stops in front of the
+ * first frame that is anything else, also of the outermost one, and leaves it to step(). */
+SP_SIGSAFE static void run_packed_rules(walker *w)
+{
+    if (SP_LIKELY(!w->walk->outside))
+        run_in_extent(w, own_extent(w), false);
+    else
+        run_in_extent(w, outside_extent(w), true);
 }
 
 SP_SIGSAFE void sp_walk_stack(sp_walk *walk)

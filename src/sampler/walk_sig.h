@@ -46,17 +46,37 @@ typedef struct sp_stack_bounds {
     uint64_t low, high;
 } sp_stack_bounds;
 
+typedef struct sp_walk sp_walk;
+
 #define SP_WALK_STEPS_MAX                                                                          \
     16384 /* a recursion without end must not hold the thread up for longer than 0.1 ms or so */
+
+/* Where the walk of another thread's stack reads: outside_walk.h makes one and explains it. Never in a handler.
+ * [low, high) of that stack is copied, both multiples of 8: what was at ADDRESS is at ADDRESS + delta now. In front of it are
+ * SP_OUTSIDE_MARGIN bytes that may be read and say nothing. The functions change all three. */
+typedef struct sp_outside sp_outside;
+struct sp_outside {
+    uint64_t low, high, delta;
+    /* Have the word at ADDRESS, a multiple of 8, in the copy. False: it cannot be read. */
+    bool (*reach)(sp_outside *outside, uint64_t address);
+    /* BYTES of any memory into OUT, all or nothing. */
+    bool (*read)(sp_outside *outside, void *out, uint64_t address, uint64_t bytes);
+    /* The frame pointer of FRAME, whose rule needs it. PC_IS_EXACT: it is not a return address. False: it is not found. */
+    bool (*find_fp)(sp_outside *outside, sp_walk *walk, const sp_registers *frame, bool pc_is_exact,
+                    uint64_t *fp);
+};
+
+#define SP_OUTSIDE_MARGIN 256
 
 /* A stack of more than max_depth frames keeps both its ends: the leaf, which works, and the root, by which stacks are grouped.
  *
  *   pcs:  leaf … | … root      count == max_depth, a quarter of it behind the gap, which is at leaf_count;
  *                ^ omitted     omitted frames are missing there. omitted == 0: leaf_count == count, no gap. */
-typedef struct sp_walk {
+struct sp_walk {
     const sp_generation *generation; /* may be NULL: frame pointers only */
     sp_registers registers;
     sp_stack_bounds bounds;
+    sp_outside *outside; /* NULL: the calling thread's own stack. Else bounds are {0} */
     uint64_t *pcs;       /* room for max_depth */
     uint32_t max_depth;  /* >= 1 */
     uint32_t count;      /* out: of pcs */
@@ -65,7 +85,12 @@ typedef struct sp_walk {
     uint32_t
         by_frame_pointer; /* out: how many callers were found by frame pointers: right if the code keeps them */
     sp_walk_end end; /* out */
-} sp_walk;
+    /* From outside: how frame pointers that no frame further down had saved were found (frame_pointer.h). Counted on. */
+    uint32_t fp_by_call; /* the call in front of the return address leads to this function */
+    uint32_t
+        fp_by_return; /* where the code says, a return address was, behind a call to nobody knows whom */
+    uint32_t fp_not_found; /* neither: the stack ends there, as SP_WALK_NO_REGISTER */
+};
 
 /* Fill in pcs[0 .. count) and what is marked out. registers.pc is always the first. */
 SP_SIGSAFE void sp_walk_stack(sp_walk *walk);

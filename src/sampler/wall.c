@@ -345,8 +345,9 @@ static bool prepare(void)
     if (!self)
         return false;
     wall.visitor.hazard = &self->hazard;
+    wall.visitor.copy = sp_stack_copy_create();
     wall.slots = calloc(SP_THREADS_MAX, sizeof *wall.slots);
-    return wall.slots && sp_ring_init(&wall.ring, RING_BYTES) &&
+    return wall.visitor.copy && wall.slots && sp_ring_init(&wall.ring, RING_BYTES) &&
            sp_syscall_files_open(&wall.visitor.files) && look_at_starter();
 }
 
@@ -448,6 +449,8 @@ void sp_wall_free(void)
 {
     pthread_mutex_lock(&wall.lock);
     sp_syscall_files_close(&wall.visitor.files);
+    sp_stack_copy_destroy(wall.visitor.copy);
+    wall.visitor.copy = NULL;
     sp_wall_places_deinit(&wall.places);
     sp_ring_deinit(&wall.ring);
     free(wall.slots);
