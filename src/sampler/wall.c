@@ -80,32 +80,25 @@ static void seed(void)
 
 /* --- one thread ------------------------------------------------------------------------------------------------------------ */
 
-static void count_dropped(const sp_wall_place *place)
-{
-    wall.state.dropped += place->record->visits;
-}
-
 /* The thread goes on, or is another: what its place weighs goes to the collector. */
 static void leave_place(sp_wall_place *place)
 {
     place->is_still = false;
-    if (!sp_wall_place_is_due(place))
+    const sp_visit_record *record = sp_wall_place_take(place);
+    if (!record)
         return;
-    uint32_t bytes = place->record->header.size;
-    void *room = sp_ring_reserve(&wall.ring, bytes);
-    if (room) {
-        memcpy(room, place->record, bytes);
-        sp_ring_commit(&wall.ring, bytes);
-    } else {
-        count_dropped(place);
+    void *room = sp_ring_reserve(&wall.ring, record->header.size);
+    if (!room) {
+        wall.state.dropped += record->visits;
+        return;
     }
-    sp_wall_place_clear(place);
+    memcpy(room, record, record->header.size);
+    sp_ring_commit(&wall.ring, record->header.size);
 }
 
 static bool is_older(const sp_wall_place *place, uint32_t generation)
 {
-    const sp_sample_record *sample = sp_visit_sample(place->record);
-    return sample->generation != 0 && sample->generation != generation;
+    return place->modules != 0 && place->modules != generation;
 }
 
 static bool has_stayed(const sp_wall_place *place, const sp_thread *thread, pid_t tid)
@@ -223,6 +216,17 @@ static void visit_one(uint32_t slot, uint64_t weight_ns)
     pthread_mutex_unlock(&wall.lock);
 }
 
+/* With many threads none of what a visit reads is in the cache. */
+static void ask_ahead(uint32_t slot)
+{
+    const sp_thread *thread = sp_thread_by_slot(slot);
+    const sp_wall_place *page = wall.places.pages[slot / SP_WALL_PAGE];
+    __builtin_prefetch(&thread->posts);
+    __builtin_prefetch((const void *)&thread->life);
+    if (page)
+        __builtin_prefetch(&page[slot % SP_WALL_PAGE], 1);
+}
+
 static void learn_newest_generation(void)
 {
     const sp_generation *generation =
@@ -240,8 +244,12 @@ static void run_round(const wall_round *round)
     double step = visits ? (double)count / visits : 1, next = draw() * step;
     uint64_t weight_ns = (uint64_t)((double)(round->cells * round->period_ns) * step + 0.5);
     learn_newest_generation();
-    for (uint32_t n = 0; n < visits && (uint32_t)next < count; n++, next += step)
+    for (uint32_t n = 0; n < visits && (uint32_t)next < count; n++, next += step) {
+        double ahead = next + AHEAD * step;
+        if (ahead < count)
+            ask_ahead(wall.slots[(uint32_t)ahead]);
         visit_one(wall.slots[(uint32_t)next], weight_ns);
+    }
     learn_cost(sp_clock_own_cpu_ns() - begin_ns, visits);
 }
 
@@ -504,11 +512,9 @@ sp_ring *sp_wall_ring(void)
 
 static void settle_place(sp_wall_place *place, sp_wall_taker *take, void *user, uint32_t newest)
 {
-    if (!place->record)
-        return;
-    if (sp_wall_place_is_due(place))
-        take(user, place->record);
-    sp_wall_place_clear(place);
+    const sp_visit_record *record = sp_wall_place_take(place);
+    if (record)
+        take(user, record);
     if (is_older(place, newest))
         place->is_still = false;
 }

@@ -4,14 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAGE = 256, ROUND_UP = 128 };
+enum { ROUND_UP = 128 };
 
 sp_wall_place *sp_wall_place_of(sp_wall_places *places, uint32_t slot, bool make)
 {
-    sp_wall_place **page = &places->pages[slot / PAGE];
-    if (!*page && make)
-        *page = calloc(PAGE, sizeof **page);
-    return *page ? &(*page)[slot % PAGE] : NULL;
+    sp_wall_place **page = &places->pages[slot / SP_WALL_PAGE];
+    if (!*page && make) {
+        *page = aligned_alloc(SP_CACHE_LINE, SP_WALL_PAGE * sizeof **page);
+        if (*page)
+            memset(*page, 0, SP_WALL_PAGE * sizeof **page);
+    }
+    return *page ? &(*page)[slot % SP_WALL_PAGE] : NULL;
 }
 
 static bool make_room(sp_wall_place *place, uint32_t bytes)
@@ -34,33 +37,26 @@ bool sp_wall_place_put(sp_wall_place *place, const sp_visit *visit, uint64_t wei
     memcpy(place->record, record, record->header.size);
     place->is_still = visit->is_proven;
     place->cpu_ns = visit->cpu_ns;
+    place->modules = sp_visit_sample(record)->generation;
     sp_wall_place_stay(place, weight_ns);
     return true;
 }
 
-void sp_wall_place_stay(sp_wall_place *place, uint64_t weight_ns)
+const sp_visit_record *sp_wall_place_take(sp_wall_place *place)
 {
-    place->record->weight_ns += weight_ns;
-    place->record->visits++;
-}
-
-bool sp_wall_place_is_due(const sp_wall_place *place)
-{
-    return place->record && place->record->visits > 0;
-}
-
-void sp_wall_place_clear(sp_wall_place *place)
-{
-    if (!place->record)
-        return;
-    place->record->weight_ns = 0;
-    place->record->visits = 0;
+    if (place->visits == 0)
+        return NULL;
+    place->record->weight_ns = place->weight_ns;
+    place->record->visits = place->visits;
+    place->weight_ns = 0;
+    place->visits = 0;
+    return place->record;
 }
 
 void sp_wall_places_deinit(sp_wall_places *places)
 {
     for (uint32_t n = 0; n < SP_ARRAY_LENGTH(places->pages); n++) {
-        for (uint32_t i = 0; places->pages[n] && i < PAGE; i++)
+        for (uint32_t i = 0; places->pages[n] && i < SP_WALL_PAGE; i++)
             free(places->pages[n][i].record);
         free(places->pages[n]);
         places->pages[n] = NULL;
