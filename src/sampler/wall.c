@@ -27,7 +27,7 @@
 #include "thread/self.h"
 
 /* One part in SHARE of a core is what rounds may take. */
-enum { SHARE = 33, VISITS_MIN = 16, FIRST_COST_NS = 8000, AHEAD = 8 };
+enum { SHARE = 33, VISITS_MIN = 16, FIRST_COST_NS = 8000, AHEAD = 12 };
 
 enum { PROBES = 200, PROBE_US = 500, RING_BYTES = 512 * 1024 };
 
@@ -143,7 +143,8 @@ static void visit_slot(uint32_t slot, uint64_t weight_ns)
 {
     sp_thread *thread = sp_thread_by_slot(slot);
     sp_wall_place *place = sp_wall_place_of(&wall.places, slot, true);
-    if (sp_load_acquire(&thread->life) != SP_THREAD_LIVE) /* pairs with create_locked */
+    if (sp_load_acquire(&thread->life) != SP_THREAD_LIVE || /* pairs with create_locked */
+        sp_load_relaxed(&thread->internal))
         return;
     uint32_t generation = sp_load_relaxed(&thread->generation);
     pid_t tid = sp_load_relaxed(&thread->tid);
@@ -175,17 +176,14 @@ static bool has_span(const sp_thread *thread)
            !sp_load_relaxed(&thread->remote);
 }
 
-/* Into wall.slots; returns how many. States are far apart in memory, so the next ones are asked for ahead. */
+/* Into wall.slots; returns how many. States are far apart in memory, so of each one line is read, and asked for ahead; what else speaks
+ * against a visit is seen there. */
 static uint32_t find_threads(void)
 {
     uint32_t count = 0, slots = sp_thread_slots();
     for (uint32_t slot = 0; slot < slots; slot++) {
-        const sp_thread *thread = sp_thread_by_slot(slot);
-        if (slot + AHEAD < slots)
-            __builtin_prefetch(sp_thread_by_slot(slot + AHEAD));
-        if ((wall.config.all_threads || has_span(thread)) &&
-            sp_load_acquire(&thread->life) == SP_THREAD_LIVE && /* pairs with create_locked */
-            !sp_load_relaxed(&thread->internal))
+        __builtin_prefetch(sp_thread_states + slot + AHEAD); /* behind the last: no harm */
+        if (wall.config.all_threads || has_span(sp_thread_states + slot))
             wall.slots[count++] = slot;
     }
     return count;
