@@ -21,11 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     FUZZ_CHECK(sp_perf_map_read(&whole, data, length) <= length);
     read_in_steps(&grown, data, length, 1 + length / 7);
     fuzz_check_table(&whole.table);
-    fuzz_check_table(&grown.table);
-    FUZZ_CHECK(whole.table.segment_count == grown.table.segment_count);
-    for (uint32_t i = 0; i < whole.table.segment_count; i++)
-        FUZZ_CHECK(whole.table.segments[i].start == grown.table.segments[i].start &&
-                   whole.table.segments[i].end == grown.table.segments[i].end);
+    fuzz_check_same(&whole.table, &grown.table);
     sp_perf_map_deinit(&whole);
     sp_perf_map_deinit(&grown);
     return 0;

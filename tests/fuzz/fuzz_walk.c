@@ -110,14 +110,27 @@ static sp_generation *join_modules(sp_module *made_up)
     return all;
 }
 
+/* Code that a walk knows by its bytes, and that no frame information describes: it is only looked at. */
+static const struct {
+    uint8_t call[8]; /* ends with call +0 */
+    uint8_t trampoline[16];
+} known_code = {
+    .call = {0x90, 0x90, 0x90, 0xe8, 0, 0, 0, 0},
+    .trampoline = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}, /* mov $15, %rax; syscall */
+};
+
 /* A word as a stack may have it: an address of code, one of the stack itself, a small number, or anything. */
 static uint64_t make_word(input *in, uint64_t stack, size_t bytes)
 {
     uint8_t kind = take_byte(in);
     if (kind < 96)
         return code[kind % code_count].start + take_word(in, 3) % code[kind % code_count].size;
-    if (kind < 128)
+    if (kind < 126)
         return MADE_UP_START + take_word(in, 2);
+    if (kind == 126) /* where the call returns to */
+        return (uint64_t)(uintptr_t)known_code.call + sizeof known_code.call;
+    if (kind == 127)
+        return (uint64_t)(uintptr_t)known_code.trampoline;
     if (kind < 208)
         return stack + take_word(in, 2) % (bytes + 16);
     if (kind < 240)

@@ -203,21 +203,38 @@ def jitdump():
 
 
 def walks():
-    """Flags; a section; how many words; pc, sp, fp and rbx; the words. Words 0 to 95 are code, then the made-up module's, the stack's
-    own addresses, small numbers, and anything (fuzz_walk.c)."""
+    """Flags; a section; how many words; pc, sp, fp and rbx; the words. Words 0 to 95 are code, then the made-up module's, what returns
+    from a call, a signal trampoline, the stack's own addresses, small numbers, and anything (fuzz_walk.c)."""
     code = lambda where, offset: bytes([where]) + offset.to_bytes(3, "little")
     made_up = lambda offset: bytes([100]) + offset.to_bytes(2, "little")
     stack = lambda offset: bytes([150]) + offset.to_bytes(2, "little")
-    cie = entry(bytes(4) + b"\x01zRS\0\x01\x78\x10\x01\x1b\x0c\x07\x08\x90\x01")
-    fde = entry((len(cie) + 4).to_bytes(4, "little") + (0x100 - 0x8008 - len(cie)).to_bytes(4, "little", signed=True)
-                + (0x400).to_bytes(4, "little") + b"\0" + bytes.fromhex("410e108602430d06"))
+    after_call, trampoline, zero = bytes([126]), bytes([127]), bytes([208])
+
+    def section(program, augmentation=b"zR"):
+        """The length of what follows; a common entry, and one for [0x100, 0x500)."""
+        cie = entry(bytes(4) + b"\x01" + augmentation + b"\0\x01\x78\x10\x01\x1b\x0c\x07\x08\x90\x01")
+        fde = entry((len(cie) + 4).to_bytes(4, "little") + (0x100 - 0x8008 - len(cie)).to_bytes(4, "little", signed=True)
+                    + (0x400).to_bytes(4, "little") + b"\0" + bytes.fromhex(program))
+        return bytes([len(cie + fde)]) + cie + fde
+
+    framed = "410e108602430d06"  # push %rbp; mov %rsp, %rbp
+    # The CFA is *(rsp + 8) + 16; rbp is at rsp + 16, the return address at rsp + 24.
+    pointed = "0f057708062310" "1006027710" "1010027718"
+    pointers = b"".join(zero + stack(64 * i + 48) + stack(64 * i + 32) + made_up(0x110 + i) + 4 * zero for i in range(11))
+    # Return address of a handler; then what the kernel saved: rbp, rbx, rsp and pc are words 15, 16, 20 and 21 of it.
+    interrupted = (stack(0) + trampoline + 15 * zero + stack(26 * 8) + stack(8) + 3 * zero + stack(24 * 8) + made_up(0x120)
+                   + 2 * zero + b"".join(stack(16 * i + 28 * 8) + made_up(0x110 + i) for i in range(20)))
     chain = b"".join(stack(16 * i + 16) + made_up(0x5000) for i in range(20))
     calls = b"".join(code(i * 5, 0x1000 + 977 * i) + stack(8 * i) for i in range(30))
+    ending = b"".join(stack(16 * i + 16) + after_call for i in range(5)) + zero + after_call
     return {"chain": b"\x04\0\x5f" + made_up(0x5000) + stack(0) + stack(0) + stack(0) + chain,
             "code": b"\x04\0\x5f" + code(0, 0x2345) + stack(0) + stack(16) + stack(8) + calls,
             "no-modules": b"\x05\0\x1f" + code(0, 0x2345) + stack(0) + stack(0) + stack(0) + chain,
-            "section": bytes([4, len(cie + fde)]) + cie + fde + b"\x5f" + made_up(0x108) + stack(0) + stack(0) + stack(8)
+            "no-modules-ending": b"\x05\0\x1f" + after_call + stack(0) + stack(0) + stack(0) + ending,
+            "section": b"\x04" + section(framed, b"zRS") + b"\x5f" + made_up(0x108) + stack(0) + stack(0) + stack(8)
                        + b"".join(stack(16 * i + 16) + made_up(0x110 + i) for i in range(20)),
+            "pointed": b"\x04" + section(pointed) + b"\x5f" + made_up(0x108) + stack(0) + stack(0) + stack(8) + pointers,
+            "signal": b"\x04" + section(framed) + b"\x5f" + made_up(0x108) + stack(0) + stack(0) + stack(8) + interrupted,
             "context": b"\x0e\0\x5f" + code(3, 0x1234) + stack(8) + stack(40) + stack(8) + calls}
 
 
