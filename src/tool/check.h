@@ -85,6 +85,15 @@ void sp_check_dictionary(sp_tables *tables);
 /* Once everything was used: what nothing leads to. */
 void sp_check_orphans(sp_tables *tables);
 
+/* ---- wall time ---- */
+
+/* A profile whose type is wall time: unit and period. */
+void sp_check_wall_profile(sp_tables *tables, const Sp__Profiles__Profile *profile,
+                           const sp_place *place);
+/* An entry of the attribute table that tells what was waited for: its word. */
+void sp_check_wait(sp_tables *tables, const Sp__Profiles__KeyValueAndUnit *attribute,
+                   const sp_place *place);
+
 /* ---- parts ---- */
 
 void sp_check_traces(sp_checker *checker);

@@ -141,6 +141,7 @@ static void check_attribute(sp_tables *tables, const Sp__Profiles__KeyValueAndUn
     as_list_item.key = (char *)"key"; /* its own was checked just now; what is left is the value */
     as_list_item.value = attribute->value;
     sp_check_attributes(tables->checker, tables, list, 1, place);
+    sp_check_wait(tables, attribute, place);
 }
 
 static void check_stack(sp_tables *tables, const Sp__Profiles__Stack *stack, const sp_place *place)

@@ -140,6 +140,7 @@ static void check_profile(sp_tables *tables, const Sp__Profiles__Profile *profil
     use_value_type(tables, profile->period_type, place);
     if (!profile->sample_type || profile->sample_type->type_strindex == 0)
         sp_check_violation(checker, "sample-type", place, "has no sample type");
+    sp_check_wall_profile(tables, profile, place);
     if (profile->profile_id.len && !sp_id_is_good(&profile->profile_id, 16))
         sp_check_violation(checker, "profile-id", place,
                            "has %zu bytes; 16 that are not all zero are needed, or none",

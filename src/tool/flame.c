@@ -94,7 +94,8 @@ static const sp_option options[] = {
     {"--span", "ID", SP_OPTION_TEXT, AT(select.span), "samples of this span and its descendants"},
     {"--trace", "ID", SP_OPTION_TEXT, AT(select.trace), "samples of this trace"},
     {"--self", NULL, SP_OPTION_FLAG, AT(select.self), "with --span: without its descendants"},
-    {"--type", "TYPE", SP_OPTION_TEXT, AT(select.type), "which profiles (cpu)"},
+    {"--type", "TYPE", SP_OPTION_TEXT, AT(select.type),
+     "cpu, wall, offcpu, or another that the files have (cpu, else wall)"},
     {"--format", "FORMAT", SP_OPTION_TEXT, AT(format), "text, folded, html, json (text)"},
     {"-o", "OUT", SP_OPTION_TEXT, AT(out), "write to this file (standard output)"},
     {"--min-percent", "P", SP_OPTION_PERCENT, AT(min_percent),
@@ -115,8 +116,11 @@ const sp_command sp_command_flame = {
     .summary = "The flamegraph of a span, a trace, or everything.",
     .details =
         "FILEs hold traces and profiles; PREFIX stands for PREFIX.traces.jsonl and "
-        "PREFIX.profiles.jsonl.\nfolded prints root;…;leaf VALUE in the profile's unit (CPU: "
-        "nanoseconds).",
+        "PREFIX.profiles.jsonl.\nfolded prints root;…;leaf VALUE in the profile's unit (CPU and "
+        "wall time: nanoseconds).\n"
+        "wall is CPU time and waiting time in one graph, and offcpu the waiting alone; each "
+        "waiting "
+        "stack ends in\nthe system call, or in [runnable] where the thread waited for a core.",
     .options = options,
     .option_count = SP_ARRAY_LENGTH(options),
     .run = run,

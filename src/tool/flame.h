@@ -41,10 +41,11 @@ typedef struct sp_flame_options {
 
 /* What stands over a flamegraph: lines that say whose it is, how much it is, and how far to trust it. */
 typedef struct sp_flame_legend {
-    char subject[512];    /* whose: "GET /report", "trace …", "all samples" */
-    char details[512];    /* ids, service, duration, status; may be empty */
-    char amount[256];     /* "cpu: 1.23 s in 124 samples …" */
-    char confidence[256]; /* empty when there are enough samples */
+    char subject[512];           /* whose: "GET /report", "trace …", "all samples" */
+    char details[512];           /* ids, service, duration, status; may be empty */
+    char amount[256];            /* "cpu: 1.23 s in 124 samples …" */
+    char where[SP_WHERE_LENGTH]; /* of wall time: the classes it went to; may be empty */
+    char confidence[256];        /* empty when there are enough samples */
 } sp_flame_legend;
 
 void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection, bool self);

@@ -69,8 +69,9 @@ bool sp_flame_html(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_opt
     write_member(&writer, "subject", legend.subject);
     write_member(&writer, "details", legend.details);
     write_member(&writer, "amount", legend.amount);
+    write_member(&writer, "where", legend.where);
     write_member(&writer, "confidence", legend.confidence);
-    write_member(&writer, "type", type->name);
+    write_member(&writer, "type", sp_selection_name(tree->selection));
     write_member(&writer, "unit", type->unit);
     sp_buffer_printf(&writer.json, "\"count\":%llu,\"reverse\":%s,\"tree\":",
                      (unsigned long long)tree->selection->count,

@@ -71,6 +71,12 @@ static void fill_confidence(sp_flame_legend *legend, uint64_t count)
         (unsigned long long)count, count == 1 ? "" : "s", points);
 }
 
+static const char *amount_label(const sp_selection *selection)
+{
+    const sp_model_type *type = &selection->model->types[selection->type];
+    return selection->off_cpu ? "off-CPU time" : type->is_wall ? "wall time" : type->name;
+}
+
 void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection, bool self)
 {
     const sp_model_type *type = &selection->model->types[selection->type];
@@ -78,7 +84,10 @@ void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection
     memset(legend, 0, sizeof *legend);
     fill_subject(legend, selection, self);
     sp_format_value(value, selection->value, type->unit);
-    snprintf(legend->amount, sizeof legend->amount, "%.60s: %s in %llu sample%s", type->name, value,
-             (unsigned long long)selection->count, selection->count == 1 ? "" : "s");
+    snprintf(legend->amount, sizeof legend->amount, "%.60s: %s in %llu sample%s",
+             amount_label(selection), value, (unsigned long long)selection->count,
+             selection->count == 1 ? "" : "s");
+    if (type->tells_where)
+        sp_where_format(legend->where, selection->where_ns);
     fill_confidence(legend, selection->count);
 }

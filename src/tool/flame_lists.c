@@ -93,6 +93,14 @@ static json_t *frames_of(const sp_model *model, uint32_t stack)
     return list;
 }
 
+static void add_wait(json_t *stack, const sp_model *model, const sp_model_sample *sample)
+{
+    bool has_kind = sample->descriptor != SP_MODEL_NONE;
+    json_object_set_new(stack, "wait", json_string(sp_where_names[sample->where]));
+    json_object_set_new(stack, "descriptor",
+                        json_string(has_kind ? sp_model_text(model, sample->descriptor) : ""));
+}
+
 static json_t *stack_of(const sp_model *model, const sp_model_sample *sample)
 {
     char trace_id[33] = "", span_id[17] = "";
@@ -101,9 +109,13 @@ static json_t *stack_of(const sp_model *model, const sp_model_sample *sample)
         sp_hex_encode(trace_id, link->trace_id, 16);
         sp_hex_encode(span_id, link->span_id, 8);
     }
-    return json_pack("{s:o, s:I, s:I, s:s, s:s}", "frames", frames_of(model, sample->stack),
-                     "value", (json_int_t)sample->value, "count", (json_int_t)sample->count,
-                     "trace_id", trace_id, "span_id", span_id);
+    json_t *stack =
+        json_pack("{s:o, s:I, s:I, s:s, s:s}", "frames", frames_of(model, sample->stack), "value",
+                  (json_int_t)sample->value, "count", (json_int_t)sample->count, "trace_id",
+                  trace_id, "span_id", span_id);
+    if (model->types[sample->type].tells_where)
+        add_wait(stack, model, sample);
+    return stack;
 }
 
 static const sp_model_sample *sorted_samples;
@@ -134,7 +146,10 @@ json_t *sp_flame_json(const sp_selection *selection)
     for (uint32_t i = 0; i < count; i++)
         json_array_append_new(stacks, stack_of(model, &model->samples[order[i]]));
     free(order);
-    return json_pack("{s:s, s:s, s:I, s:I, s:o}", "type", type->name, "unit", type->unit, "total",
-                     (json_int_t)selection->value, "count", (json_int_t)selection->count, "stacks",
-                     stacks);
+    json_t *answer = json_pack("{s:s, s:s, s:I, s:I, s:o}", "type", sp_selection_name(selection),
+                               "unit", type->unit, "total", (json_int_t)selection->value, "count",
+                               (json_int_t)selection->count, "stacks", stacks);
+    if (type->tells_where)
+        json_object_set_new(answer, "wall", sp_where_json(selection->where_ns));
+    return answer;
 }

@@ -205,6 +205,7 @@ bool sp_flame_text(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_opt
     write_line(&writer, writer.style.bold, legend.subject);
     write_line(&writer, "", legend.details);
     write_line(&writer, "", legend.amount);
+    write_line(&writer, "", legend.where);
     write_line(&writer, writer.style.warm, legend.confidence);
     sp_buffer_printf(out, "\n%s total    self              %s%s\n", writer.style.dim,
                      options->reverse ? "leaf, and who called it" : "function", writer.style.reset);

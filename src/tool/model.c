@@ -95,18 +95,44 @@ uint32_t sp_model_type_of_name(const sp_model *model, const char *name)
     return SP_MODEL_NONE;
 }
 
+uint32_t sp_model_cpu_type(const sp_model *model, bool innermost)
+{
+    uint32_t type = sp_model_type_of_name(model, innermost ? "cpu_innermost" : "cpu");
+    return type != SP_MODEL_NONE
+               ? type
+               : sp_model_type_of_name(model, innermost ? "cpu" : "cpu_innermost");
+}
+
+uint32_t sp_model_wall_type(const sp_model *model, bool innermost)
+{
+    uint32_t other = SP_MODEL_NONE;
+    for (uint32_t i = 0; i < model->type_count; i++) {
+        if (!model->types[i].is_wall)
+            continue;
+        if ((strcmp(model->types[i].name, "wall") != 0) == innermost)
+            return i;
+        other = i;
+    }
+    return other;
+}
+
+/* Time as the files have it, never two kinds of it. */
+static uint32_t any_type(const sp_model *model, bool innermost)
+{
+    uint32_t type = sp_model_cpu_type(model, innermost);
+    if (type == SP_MODEL_NONE)
+        type = sp_model_wall_type(model, innermost);
+    return type == SP_MODEL_NONE && model->type_count ? 0 : type;
+}
+
 uint32_t sp_model_main_type(const sp_model *model)
 {
-    uint32_t type = sp_model_type_of_name(model, "cpu");
-    if (type == SP_MODEL_NONE && model->type_count)
-        type = 0;
-    return type;
+    return any_type(model, false);
 }
 
 uint32_t sp_model_time_type(const sp_model *model)
 {
-    uint32_t type = sp_model_type_of_name(model, "cpu_innermost");
-    return type == SP_MODEL_NONE ? sp_model_main_type(model) : type;
+    return any_type(model, true);
 }
 
 static const char *table_string(const Sp__Profiles__ProfilesDictionary *dictionary, int32_t index)
@@ -115,8 +141,8 @@ static const char *table_string(const Sp__Profiles__ProfilesDictionary *dictiona
     return there ? dictionary->string_table[index] : "";
 }
 
-static const char *value_text(const Sp__Common__AnyValue *value,
-                              const Sp__Profiles__ProfilesDictionary *dictionary)
+const char *sp_value_text(const Sp__Common__AnyValue *value,
+                          const Sp__Profiles__ProfilesDictionary *dictionary)
 {
     if (value && value->value_case == SP__COMMON__ANY_VALUE__VALUE_STRING_VALUE)
         return value->string_value;
@@ -134,7 +160,7 @@ const char *sp_resource_text(const Sp__Resource__Resource *resource,
                                   ? attribute->key
                                   : table_string(dictionary, attribute->key_strindex);
         if (strcmp(own_key, key) == 0)
-            return value_text(attribute->value, dictionary);
+            return sp_value_text(attribute->value, dictionary);
     }
     return "";
 }

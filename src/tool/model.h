@@ -12,6 +12,7 @@
 #include "proto/profiles.pb-c.h"
 #include "proto/trace.pb-c.h"
 #include "tool/input.h"
+#include "tool/where.h"
 
 #define SP_MODEL_NONE UINT32_MAX
 
@@ -34,6 +35,9 @@ typedef struct sp_model_span {
     const Sp__Trace__Span *message;
     /* Of the model's time type (see sp_model_time_type): what links to this span, and with all descendants. */
     uint64_t own_value, own_count, total_value, total_count;
+    /* Of the wall type (see sp_model_wall_type), with all descendants: by class. Several threads that work for a span at once
+     * make more of it than the span took. */
+    uint64_t wall_ns[SP_WHERE_COUNT];
 } sp_model_span;
 
 /* A kind of measurement. CPU samples are counts in OTLP; here they are nanoseconds already: type is "cpu". */
@@ -43,13 +47,17 @@ typedef struct sp_model_type {
     uint64_t profiles;
     uint64_t samples; /* sum of counts */
     int64_t period;   /* of the first profile */
+    bool is_wall;     /* wall time in nanoseconds: its samples have classes */
+    bool tells_where; /* some sample says that it waited; else SP_WHERE_CPU says nothing */
 } sp_model_type;
 
-/* Samples of equal type, stack and link are one. */
+/* Samples whose first five members are equal are one. */
 typedef struct sp_model_sample {
     uint32_t type, stack, link;
-    uint64_t value; /* in the type's unit */
-    uint64_t count; /* of events, where they are known; else 1 for each sample message */
+    uint32_t where;      /* sp_where; SP_WHERE_CPU unless the type is wall time */
+    uint32_t descriptor; /* string: the kind of descriptor that was waited on, or SP_MODEL_NONE */
+    uint64_t value;      /* in the type's unit */
+    uint64_t count;      /* of events, where they are known; else 1 for each sample message */
 } sp_model_sample;
 
 typedef struct sp_model_profile {
@@ -69,7 +77,7 @@ typedef struct sp_model {
     size_t span_capacity;
     uint32_t *span_order; /* parents before children, span_index.count long */
 
-    sp_intern sample_index; /* the first three members of a sample */
+    sp_intern sample_index; /* the first five members of a sample */
     sp_model_sample *samples;
     size_t sample_capacity;
 
@@ -106,15 +114,23 @@ bool sp_model_links_only_roots(const sp_model *model, uint32_t type);
 
 /* The type called NAME, or SP_MODEL_NONE. */
 uint32_t sp_model_type_of_name(const sp_model *model, const char *name);
-/* The type that tells CPU time by innermost span, as well as the files can: "cpu_innermost", else "cpu", else the first. With
- * NULL types: SP_MODEL_NONE. */
+/* The type of CPU time, or SP_MODEL_NONE: "cpu", or with INNERMOST "cpu_innermost", which is the same time linked to inner spans; the
+ * other one where the files have only that. Never both: they are not to be added up. */
+uint32_t sp_model_cpu_type(const sp_model *model, bool innermost);
+/* The same of wall time, which holds the CPU time once more. Only a type in nanoseconds is one. */
+uint32_t sp_model_wall_type(const sp_model *model, bool innermost);
+/* The type that tells time by innermost span, as well as the files can: of CPU time, else of wall time, else the first. With no
+ * types: SP_MODEL_NONE. */
 uint32_t sp_model_time_type(const sp_model *model);
-/* What a command works on that is not asked for spans: "cpu", else the first. */
+/* What a command works on that is not asked for spans: "cpu", else "wall", else the first. */
 uint32_t sp_model_main_type(const sp_model *model);
 
 /* The value of the string attribute KEY of RESOURCE (may be NULL), or "". DICTIONARY resolves references of the profiles signal;
  * NULL: there are none. */
 const char *sp_resource_text(const Sp__Resource__Resource *resource,
                              const Sp__Profiles__ProfilesDictionary *dictionary, const char *key);
+/* The text of VALUE (may be NULL) when it is a string, or "". */
+const char *sp_value_text(const Sp__Common__AnyValue *value,
+                          const Sp__Profiles__ProfilesDictionary *dictionary);
 
 #endif

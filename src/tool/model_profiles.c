@@ -9,13 +9,20 @@
 #include "tool/model.h"
 #include "tool/tool.h"
 
+/* What an entry of the attribute table says of a wait; the zero value: nothing. */
+typedef struct wait_attribute {
+    sp_where where;
+    uint32_t descriptor; /* string of the model, plus 1 */
+} wait_attribute;
+
 /* One message while it is read. Numbers already found, plus 1; 0: not yet. */
 typedef struct profile_reader {
     sp_model *model;
     const sp_document *document;
     const Sp__Profiles__ProfilesDictionary *dictionary;
     uint32_t *stack_numbers, *link_numbers;
-    uint32_t *frames; /* of the stack that is being built */
+    wait_attribute *waits; /* by entry of the attribute table */
+    uint32_t *frames;      /* of the stack that is being built */
     size_t frame_count, frame_capacity;
     size_t profile, sample; /* where the reader is, for messages */
     int status;
@@ -161,13 +168,58 @@ static bool find_link(profile_reader *reader, int32_t index, uint32_t *out)
     return true;
 }
 
+/* ---- waits ---- */
+
+/* A word that we do not know is still a wait, of some other kind. */
+static bool read_wait_attributes(profile_reader *reader)
+{
+    const Sp__Profiles__ProfilesDictionary *d = reader->dictionary;
+    for (size_t i = 0; i < d->n_attribute_table; i++) {
+        const char *key = table_string(d, d->attribute_table[i]->key_strindex);
+        const char *text = sp_value_text(d->attribute_table[i]->value, d);
+        if (!key || !*text)
+            continue;
+        if (strcmp(key, SP_WHERE_KEY) == 0) {
+            sp_where where = sp_where_of_word(text);
+            reader->waits[i].where = where == SP_WHERE_CPU ? SP_WHERE_OTHER : where;
+        } else if (strcmp(key, SP_WHERE_DESCRIPTOR_KEY) == 0) {
+            uint32_t string = sp_model_string(reader->model, text);
+            if (string == SP_INTERN_FAILED)
+                return fail_memory(reader);
+            reader->waits[i].descriptor = string + 1;
+        }
+    }
+    return true;
+}
+
+/* What the attributes of MESSAGE say, in SAMPLE. */
+static bool find_wait(profile_reader *reader, const Sp__Profiles__Sample *message,
+                      sp_model_sample *sample)
+{
+    sp_model_type *type = &reader->model->types[sample->type];
+    for (size_t i = 0; type->is_wall && i < message->n_attribute_indices; i++) {
+        int32_t index = message->attribute_indices[i];
+        if (index < 0 || (size_t)index >= reader->dictionary->n_attribute_table)
+            return fail_index(reader, "attribute_table", index,
+                              reader->dictionary->n_attribute_table);
+        const wait_attribute *wait = &reader->waits[index];
+        if (wait->where != SP_WHERE_CPU)
+            sample->where = wait->where;
+        if (wait->descriptor)
+            sample->descriptor = wait->descriptor - 1;
+    }
+    type->tells_where = type->tells_where || sample->where != SP_WHERE_CPU;
+    return true;
+}
+
 /* ---- types and values ---- */
 
 /* How a profile's values become the type's unit. */
 typedef struct type_rule {
     const char *name, *unit;
     int64_t factor;
-    bool counts; /* the values are counts of events */
+    bool counts;   /* the values are counts of events */
+    int64_t event; /* how much of the unit one event is, else 0 */
 } type_rule;
 
 static bool find_rule(profile_reader *reader, const Sp__Profiles__Profile *profile, type_rule *rule)
@@ -192,6 +244,9 @@ static bool find_rule(profile_reader *reader, const Sp__Profiles__Profile *profi
         rule->unit = period_unit;
         rule->factor = profile->period;
     }
+    if (period_name && period_unit && strcmp(period_name, rule->name) == 0 &&
+        strcmp(period_unit, rule->unit) == 0 && profile->period > 0)
+        rule->event = profile->period;
     return true;
 }
 
@@ -217,8 +272,12 @@ static bool find_type(profile_reader *reader, const type_rule *rule, int64_t per
         model->type_capacity = capacity;
     }
     *out = (uint32_t)model->type_count;
-    model->types[model->type_count++] =
-        (sp_model_type){.name = name_text, .unit = unit_text, .period = period};
+    model->types[model->type_count++] = (sp_model_type){
+        .name = name_text,
+        .unit = unit_text,
+        .period = period,
+        .is_wall = strcmp(unit_text, "nanoseconds") == 0 &&
+                   (strcmp(name_text, "wall") == 0 || strcmp(name_text, "wall_innermost") == 0)};
     return true;
 }
 
@@ -245,11 +304,24 @@ static bool sum_values(profile_reader *reader, const type_rule *rule,
 
 /* ---- samples ---- */
 
-static bool add_sample(profile_reader *reader, uint32_t type, uint32_t stack, uint32_t link,
-                       uint64_t value, uint64_t count)
+/* Events of a sample that stands for SUM, which is VALUE in the type's unit. */
+static uint64_t count_events(const type_rule *rule, const Sp__Profiles__Sample *message,
+                             uint64_t sum, uint64_t value)
+{
+    if (rule->counts)
+        return sum;
+    if (message->n_timestamps_unix_nano)
+        return message->n_timestamps_unix_nano;
+    uint64_t event = (uint64_t)rule->event;
+    uint64_t events = event ? (value + event / 2) / event : 0;
+    return events ? events : 1;
+}
+
+static bool add_sample(profile_reader *reader, const sp_model_sample *sample)
 {
     sp_model *model = reader->model;
-    uint32_t key[3] = {type, stack, link};
+    uint32_t key[5] = {sample->type, sample->stack, sample->link, sample->where,
+                       sample->descriptor};
     bool is_new;
     uint32_t number = sp_intern_put(&model->sample_index, key, sizeof key, &is_new);
     if (number == SP_INTERN_FAILED)
@@ -262,11 +334,13 @@ static bool add_sample(profile_reader *reader, uint32_t type, uint32_t stack, ui
         model->samples = samples;
         model->sample_capacity = capacity;
     }
-    if (is_new)
-        model->samples[number] = (sp_model_sample){.type = type, .stack = stack, .link = link};
-    model->samples[number].value += value;
-    model->samples[number].count += count;
-    model->types[type].samples += count;
+    if (is_new) {
+        model->samples[number] = *sample;
+    } else {
+        model->samples[number].value += sample->value;
+        model->samples[number].count += sample->count;
+    }
+    model->types[sample->type].samples += sample->count;
     return true;
 }
 
@@ -274,18 +348,17 @@ static bool add_samples(profile_reader *reader, const Sp__Profiles__Profile *pro
                         const type_rule *rule, uint32_t type)
 {
     for (size_t i = 0; i < profile->n_samples; i++) {
-        const Sp__Profiles__Sample *sample = profile->samples[i];
-        uint32_t stack = 0, link = 0;
-        uint64_t sum = 0, value = 0;
+        const Sp__Profiles__Sample *message = profile->samples[i];
+        sp_model_sample sample = {.type = type, .descriptor = SP_MODEL_NONE};
+        uint64_t sum = 0;
         reader->sample = i;
-        if (!find_stack(reader, sample->stack_index, &stack) ||
-            !find_link(reader, sample->link_index, &link) ||
-            !sum_values(reader, rule, sample, &sum, &value))
+        if (!find_stack(reader, message->stack_index, &sample.stack) ||
+            !find_link(reader, message->link_index, &sample.link) ||
+            !find_wait(reader, message, &sample) ||
+            !sum_values(reader, rule, message, &sum, &sample.value))
             return false;
-        uint64_t events = rule->counts                     ? sum
-                          : sample->n_timestamps_unix_nano ? sample->n_timestamps_unix_nano
-                                                           : 1;
-        if (!add_sample(reader, type, stack, link, value, events))
+        sample.count = count_events(rule, message, sum, sample.value);
+        if (!add_sample(reader, &sample))
             return false;
     }
     return true;
@@ -347,12 +420,16 @@ int sp_model_add_profiles(sp_model *model, const sp_document *document)
     reader.dictionary = data->dictionary ? data->dictionary : &empty;
     reader.stack_numbers = calloc(reader.dictionary->n_stack_table + 1, sizeof(uint32_t));
     reader.link_numbers = calloc(reader.dictionary->n_link_table + 1, sizeof(uint32_t));
-    if (!reader.stack_numbers || !reader.link_numbers)
+    reader.waits = calloc(reader.dictionary->n_attribute_table + 1, sizeof *reader.waits);
+    if (!reader.stack_numbers || !reader.link_numbers || !reader.waits)
         fail_memory(&reader);
+    else
+        read_wait_attributes(&reader);
     for (size_t i = 0; reader.status == SP_TOOL_DONE && i < data->n_resource_profiles; i++)
         add_resource(&reader, data->resource_profiles[i]);
     free(reader.stack_numbers);
     free(reader.link_numbers);
+    free(reader.waits);
     free(reader.frames);
     return reader.status;
 }

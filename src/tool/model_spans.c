@@ -183,27 +183,40 @@ int sp_model_link_spans(sp_model *model)
     return done ? SP_TOOL_DONE : sp_tool_no_memory();
 }
 
-int sp_model_count_spans(sp_model *model)
+/* What links to the spans themselves. */
+static void count_own(sp_model *model)
 {
-    uint32_t type = sp_model_time_type(model);
+    uint32_t type = sp_model_time_type(model), wall = sp_model_wall_type(model, true);
     for (uint32_t i = 0; i < model->sample_index.count; i++) {
         const sp_model_sample *sample = &model->samples[i];
-        if (sample->type != type || sample->link == 0)
+        if ((sample->type != type && sample->type != wall) || sample->link == 0)
             continue;
         uint32_t span = sp_model_span_of_link(model, sp_intern_key(&model->links, sample->link));
         if (span == SP_MODEL_NONE)
             continue;
-        model->spans[span].own_value += sample->value;
-        model->spans[span].own_count += sample->count;
+        if (sample->type == type) {
+            model->spans[span].own_value += sample->value;
+            model->spans[span].own_count += sample->count;
+        }
+        if (sample->type == wall)
+            model->spans[span].wall_ns[sample->where] += sample->value;
     }
+}
+
+int sp_model_count_spans(sp_model *model)
+{
+    count_own(model);
     for (uint32_t i = model->span_index.count; i-- > 0;) {
         sp_model_span *span = &model->spans[model->span_order[i]];
         span->total_value += span->own_value;
         span->total_count += span->own_count;
-        if (span->parent != SP_MODEL_NONE) {
-            model->spans[span->parent].total_value += span->total_value;
-            model->spans[span->parent].total_count += span->total_count;
-        }
+        if (span->parent == SP_MODEL_NONE)
+            continue;
+        sp_model_span *parent = &model->spans[span->parent];
+        parent->total_value += span->total_value;
+        parent->total_count += span->total_count;
+        for (int k = 0; k < SP_WHERE_COUNT; k++)
+            parent->wall_ns[k] += span->wall_ns[k];
     }
     return SP_TOOL_DONE;
 }

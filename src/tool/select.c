@@ -23,14 +23,42 @@ int sp_parse_id(const char *what, const char *text, uint8_t *out, size_t count)
 
 /* ---- type ---- */
 
-static int unknown_type(const sp_model *model, const char *name)
+/* Types that files may have; any other word has to be the name of a type in these. */
+static bool is_type_word(const char *word)
+{
+    static const char *const words[] = {"cpu", "wall", "offcpu", "cpu_innermost", "wall_innermost"};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(words); i++)
+        if (strcmp(word, words[i]) == 0)
+            return true;
+    return false;
+}
+
+static int unknown_type(const sp_model *model, const char *word)
 {
     char list[256] = "";
     size_t used = 0;
-    for (size_t i = 0; i < model->type_count && used + 2 < sizeof list; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
-                                 model->types[i].name);
-    return sp_tool_no("no profile of type %s; the files have: %s", name, list);
+    for (size_t i = 0; i < model->type_count && used + 2 < sizeof list; i++) {
+        const sp_model_type *type = &model->types[i];
+        bool usual = strcmp(type->unit, "nanoseconds") == 0;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s%s%s%s", i ? ", " : "",
+                                 type->name, usual ? "" : " (", usual ? "" : type->unit,
+                                 usual ? "" : ")");
+    }
+    if (is_type_word(word))
+        return sp_tool_no("no profile of type %s; the files have: %s", word, list);
+    return sp_tool_wrong("--type %s is unknown; there are cpu, wall, offcpu, and what the files "
+                         "have: %s",
+                         word, list);
+}
+
+/* The type that WORD means. Of a span, time is best told by inner links. */
+static uint32_t type_of_word(const sp_model *model, const char *word, bool innermost)
+{
+    if (strcmp(word, "cpu") == 0)
+        return sp_model_cpu_type(model, innermost);
+    if (strcmp(word, "wall") == 0 || strcmp(word, "offcpu") == 0)
+        return sp_model_wall_type(model, innermost);
+    return sp_model_type_of_name(model, word);
 }
 
 static int select_type(sp_selection *selection, const sp_select_options *options)
@@ -39,10 +67,24 @@ static int select_type(sp_selection *selection, const sp_select_options *options
     if (model->type_count == 0)
         return sp_tool_wrong("the files hold no profiles; give the .profiles file too");
     if (options->type)
-        selection->type = sp_model_type_of_name(model, options->type);
+        selection->type = type_of_word(model, options->type, options->span);
     else
         selection->type = options->span ? sp_model_time_type(model) : sp_model_main_type(model);
-    return selection->type == SP_MODEL_NONE ? unknown_type(model, options->type) : SP_TOOL_DONE;
+    if (selection->type == SP_MODEL_NONE)
+        return unknown_type(model, options->type);
+    selection->off_cpu = options->type && strcmp(options->type, "offcpu") == 0;
+    if (selection->off_cpu && !model->types[selection->type].tells_where)
+        return sp_tool_no(
+            "the wall profile does not tell what was off CPU: none of its samples has "
+            "the attribute " SP_WHERE_KEY
+            ", which files have and the network has not; ask for --type wall, or "
+            "record with SPANPROF_EXPORTER=file");
+    return SP_TOOL_DONE;
+}
+
+const char *sp_selection_name(const sp_selection *selection)
+{
+    return selection->off_cpu ? "offcpu" : selection->model->types[selection->type].name;
 }
 
 /* ---- spans ---- */
@@ -108,32 +150,79 @@ static bool mark_links(sp_selection *selection, bool self)
     return marked && selection->links;
 }
 
+static void add_up(sp_selection *selection)
+{
+    const sp_model *model = selection->model;
+    for (uint32_t i = 0; i < model->sample_index.count; i++) {
+        const sp_model_sample *sample = &model->samples[i];
+        if (!sp_selection_has(selection, sample))
+            continue;
+        selection->value += sample->value;
+        selection->count += sample->count;
+        if (model->types[selection->type].is_wall)
+            selection->where_ns[sample->where] += sample->value;
+    }
+}
+
 /* ---- why nothing matched ---- */
+
+/* How many samples of the selected kind link to SPAN and its descendants. */
+static uint64_t count_below(const sp_selection *selection, uint32_t span)
+{
+    sp_selection other = *selection;
+    other.span = span;
+    other.links = NULL;
+    other.count = 0;
+    if (mark_links(&other, false))
+        add_up(&other);
+    sp_selection_deinit(&other);
+    return other.count;
+}
+
+/* Why a span may have no samples of the selected kind. */
+static int span_without_samples(const sp_selection *selection, const sp_select_options *options,
+                                const sp_model_span *span)
+{
+    const sp_model *model = selection->model;
+    uint32_t wall = sp_model_wall_type(model, true);
+    char duration[SP_DURATION_LENGTH];
+    sp_format_duration(duration, span->end_ns - span->start_ns);
+    if (selection->off_cpu)
+        return sp_tool_no("span %s (%s, %s) has no samples off CPU: where it was seen, it ran; ask "
+                          "for --type wall",
+                          options->span, span->name, duration);
+    if (model->types[selection->type].is_wall)
+        return sp_tool_no(
+            "span %s (%s, %s) has no samples; it was too short for the sampling rate: "
+            "ask for its parent, or record with a higher SPANPROF_WALL_HZ",
+            options->span, span->name, duration);
+    return sp_tool_no("span %s (%s, %s) has no samples; it may have waited%s, or was too short for "
+                      "the sampling rate: ask for its parent, or record with a higher "
+                      "SPANPROF_CPU_HZ",
+                      options->span, span->name, duration,
+                      wall == SP_MODEL_NONE ? "" : " (ask for --type wall)");
+}
 
 static int no_samples_of_span(const sp_selection *selection, const sp_select_options *options)
 {
     const sp_model *model = selection->model;
     const sp_model_span *span = &model->spans[selection->span];
     uint32_t root = sp_model_local_root(model, selection->span);
-    const sp_model_span *root_span = &model->spans[root];
-    char root_id[17], duration[SP_DURATION_LENGTH];
-    sp_hex_encode(root_id, root_span->id.span_id, 8);
-    if (root != selection->span && root_span->total_count &&
-        sp_model_links_only_roots(model, selection->type))
+    char root_id[17];
+    sp_hex_encode(root_id, model->spans[root].id.span_id, 8);
+    if (root != selection->span && sp_model_links_only_roots(model, selection->type) &&
+        count_below(selection, root))
         return sp_tool_no("span %s: the file's link scope cannot answer: its samples are linked to "
                           "local roots only; ask for the root, --span %s, or record with "
                           "SPANPROF_LINK_SCOPE=innermost",
                           options->span, root_id);
-    sp_format_duration(duration, span->end_ns - span->start_ns);
-    if (options->self && span->total_count)
+    uint64_t below = options->self ? count_below(selection, selection->span) : 0;
+    if (below)
         return sp_tool_no(
             "span %s (%s) has no samples of its own; its descendants have %llu: leave "
             "out --self",
-            options->span, span->name, (unsigned long long)span->total_count);
-    return sp_tool_no(
-        "span %s (%s, %s) has no samples; it may have waited, or was too short for the "
-        "sampling rate: ask for its parent, or record with a higher SPANPROF_CPU_HZ",
-        options->span, span->name, duration);
+            options->span, span->name, (unsigned long long)below);
+    return span_without_samples(selection, options, span);
 }
 
 static int no_match(const sp_selection *selection, const sp_select_options *options)
@@ -147,8 +236,7 @@ static int no_match(const sp_selection *selection, const sp_select_options *opti
     if (selection->by_trace)
         return sp_tool_no("no samples of trace %s in the files; `spanprof spans` lists the traces",
                           options->trace);
-    return sp_tool_no("the files have no samples of type %s",
-                      selection->model->types[selection->type].name);
+    return sp_tool_no("the files have no samples of type %s", sp_selection_name(selection));
 }
 
 static int parse_ids(sp_selection *selection, const sp_select_options *options)
@@ -177,12 +265,7 @@ int sp_select(sp_selection *selection, const sp_model *model, const sp_select_op
         return status;
     if ((selection->by_span || selection->by_trace) && !mark_links(selection, options->self))
         return sp_tool_no_memory();
-    for (uint32_t i = 0; i < model->sample_index.count; i++) {
-        if (!sp_selection_has(selection, &model->samples[i]))
-            continue;
-        selection->value += model->samples[i].value;
-        selection->count += model->samples[i].count;
-    }
+    add_up(selection);
     return selection->count || selection->value ? SP_TOOL_DONE : no_match(selection, options);
 }
 

@@ -45,20 +45,42 @@ static int by_samples(const void *a, const void *b)
     return by_number(span_at(a)->total_count, span_at(b)->total_count, a, b);
 }
 
-static int find_comparison(const char *name, comparison *out)
+static int by_wall(const void *a, const void *b)
+{
+    return by_number(sp_where_sum(span_at(a)->wall_ns), sp_where_sum(span_at(b)->wall_ns), a, b);
+}
+
+/* For files without a CPU profile: what wall time has of it. */
+static int by_cpu_of_wall(const void *a, const void *b)
+{
+    return by_number(span_at(a)->wall_ns[SP_WHERE_CPU], span_at(b)->wall_ns[SP_WHERE_CPU], a, b);
+}
+
+static int find_comparison(const sp_model *model, const char *name, comparison *out)
 {
     static const struct {
         const char *name;
         comparison comparison;
-    } all[] = {
-        {"duration", by_duration}, {"start", by_start}, {"cpu", by_cpu}, {"samples", by_samples}};
-    for (size_t i = 0; i < SP_ARRAY_LENGTH(all); i++) {
-        *out = all[i].comparison;
-        if (strcmp(all[i].name, name) == 0)
-            return SP_TOOL_DONE;
-    }
-    return sp_tool_wrong("spans: --sort %s is unknown; there are duration, start, cpu, samples",
-                         name);
+    } all[] = {{"duration", by_duration},
+               {"start", by_start},
+               {"cpu", by_cpu},
+               {"wall", by_wall},
+               {"samples", by_samples}};
+    uint32_t wall = sp_model_wall_type(model, true);
+    size_t i = 0;
+    while (i < SP_ARRAY_LENGTH(all) && strcmp(all[i].name, name) != 0)
+        i++;
+    if (i == SP_ARRAY_LENGTH(all))
+        return sp_tool_wrong("spans: --sort %s is unknown; there are duration, start, cpu, wall, "
+                             "samples",
+                             name);
+    *out = all[i].comparison;
+    if (*out == by_wall && wall == SP_MODEL_NONE)
+        return sp_tool_no("spans: --sort wall: the files have no wall profile; record one with "
+                          "SPANPROF_WALL_HZ");
+    if (*out == by_cpu && wall != SP_MODEL_NONE && sp_model_time_type(model) == wall)
+        *out = by_cpu_of_wall;
+    return SP_TOOL_DONE;
 }
 
 static bool matches(const sp_model *model, uint32_t number, const sp_spans_options *options,
@@ -111,7 +133,7 @@ static int answer_from(const sp_model *model, const sp_spans_options *options)
 {
     uint8_t trace_id[16];
     comparison compare;
-    int status = find_comparison(options->sort ? options->sort : "duration", &compare);
+    int status = find_comparison(model, options->sort ? options->sort : "duration", &compare);
     if (status == SP_TOOL_DONE && options->trace)
         status = sp_parse_id("trace", options->trace, trace_id, sizeof trace_id);
     if (status != SP_TOOL_DONE)
@@ -157,7 +179,7 @@ static int run(int argc, char **argv)
 
 #define AT(member) offsetof(sp_spans_options, member)
 static const sp_option options[] = {
-    {"--sort", "KEY", SP_OPTION_TEXT, AT(sort), "duration, start, cpu or samples (duration)"},
+    {"--sort", "KEY", SP_OPTION_TEXT, AT(sort), "duration, start, cpu, wall or samples (duration)"},
     {"--limit", "N", SP_OPTION_NUMBER, AT(limit), "at most N spans"},
     {"--trace", "ID", SP_OPTION_TEXT, AT(trace), "one trace, as a tree"},
     {"--name", "NAME", SP_OPTION_TEXT, AT(name), "spans of exactly this name"},
@@ -169,10 +191,17 @@ static const sp_option options[] = {
 const sp_command sp_command_spans = {
     .name = "spans",
     .arguments = "FILE… [options]",
-    .summary = "A table of spans, or the tree of a trace, with CPU time and samples.",
+    .summary = "A table of spans, or the tree of a trace, with CPU and wall time.",
     .details =
-        "CPU time and samples of a span include its descendants'; the tree, and --json, show "
-        "its own beside them.",
+        "Times and samples of a span include its descendants'; the tree, and --json, show its own "
+        "beside them.\n"
+        "With a wall profile, \"went to\" shows where the time went, a letter for each tenth; what "
+        "a "
+        "narrow terminal\nhas no room for is left out, and --json has the nanoseconds by class. "
+        "Wall "
+        "time is that of threads: where\nseveral work for a span at once, it may sum to more than "
+        "the "
+        "span's duration.",
     .options = options,
     .option_count = SP_ARRAY_LENGTH(options),
     .run = run,

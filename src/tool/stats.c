@@ -9,6 +9,7 @@
 #include "tool/escape.h"
 #include "tool/model.h"
 #include "tool/output.h"
+#include "tool/stats_wall.h"
 #include "tool/tool.h"
 
 #define PREFIX          "spanprof."
@@ -26,6 +27,7 @@ typedef struct type_stats {
     char engine_reason[256];
     json_t *residual_threads; /* name/tid: ns */
     json_t *stacks;           /* how they ended: samples; and BY_POINTER */
+    sp_wall_stats wall;       /* of types of wall time */
 } type_stats;
 
 typedef struct stats {
@@ -44,12 +46,6 @@ static const char *key_of(const Sp__Profiles__ProfilesDictionary *dictionary,
                : "";
 }
 
-static void add_to(json_t *object, const char *key, int64_t number)
-{
-    json_int_t before = json_integer_value(json_object_get(object, key));
-    json_object_set_new(object, key, json_integer(before + number));
-}
-
 static void add_number(type_stats *type, const char *key, int64_t number)
 {
     static const struct {
@@ -64,11 +60,12 @@ static void add_number(type_stats *type, const char *key, int64_t number)
         {"spanprof.residual_ns", offsetof(type_stats, residual_ns), false},
     };
     if (strncmp(key, DROPPED_PREFIX, strlen(DROPPED_PREFIX)) == 0)
-        add_to(type->dropped, key + strlen(DROPPED_PREFIX), number);
+        sp_stats_add(type->dropped, key + strlen(DROPPED_PREFIX), number);
     if (strncmp(key, RESIDUAL_PREFIX, strlen(RESIDUAL_PREFIX)) == 0)
-        add_to(type->residual_threads, key + strlen(RESIDUAL_PREFIX), number);
+        sp_stats_add(type->residual_threads, key + strlen(RESIDUAL_PREFIX), number);
     if (strncmp(key, STACKS_PREFIX, strlen(STACKS_PREFIX)) == 0)
-        add_to(type->stacks, key + strlen(STACKS_PREFIX), number);
+        sp_stats_add(type->stacks, key + strlen(STACKS_PREFIX), number);
+    sp_wall_stats_attribute(&type->wall, key, number);
     for (size_t i = 0; i < SP_ARRAY_LENGTH(all); i++) {
         if (strcmp(all[i].key, key) != 0)
             continue;
@@ -113,6 +110,8 @@ static void count_samples(stats *stats)
         type_stats *type = &stats->types[sample->type];
         if (sample->link)
             stats->linked_samples += sample->count;
+        if (model->types[sample->type].is_wall)
+            sp_wall_stats_sample(&type->wall, model, sample);
         if (!type->told)
             *(sample->link ? &type->linked : &type->none) += sample->count;
     }
@@ -126,14 +125,18 @@ static void count_samples(stats *stats)
 
 static json_t *type_json(const sp_model_type *type, const type_stats *stats)
 {
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:O, s:O, s:s, s:s}",
-                     "type", type->name, "unit", type->unit, "profiles", (json_int_t)type->profiles,
-                     "period", (json_int_t)type->period, "samples", (json_int_t)type->samples,
-                     "linked", (json_int_t)stats->linked, "none", (json_int_t)stats->none,
-                     "unknown", (json_int_t)stats->unknown, "boundary", (json_int_t)stats->boundary,
-                     "residual_ns", (json_int_t)stats->residual_ns, "residual_threads",
-                     stats->residual_threads, "stacks", stats->stacks, "dropped", stats->dropped,
-                     "engine", stats->engine, "engine_reason", stats->engine_reason);
+    json_t *json =
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:O, s:O, s:s, s:s}",
+                  "type", type->name, "unit", type->unit, "profiles", (json_int_t)type->profiles,
+                  "period", (json_int_t)type->period, "samples", (json_int_t)type->samples,
+                  "linked", (json_int_t)stats->linked, "none", (json_int_t)stats->none, "unknown",
+                  (json_int_t)stats->unknown, "boundary", (json_int_t)stats->boundary,
+                  "residual_ns", (json_int_t)stats->residual_ns, "residual_threads",
+                  stats->residual_threads, "stacks", stats->stacks, "dropped", stats->dropped,
+                  "engine", stats->engine, "engine_reason", stats->engine_reason);
+    if (type->is_wall)
+        json_object_set_new(json, "wall", sp_wall_stats_json(&stats->wall, type));
+    return json;
 }
 
 static int write_json(const stats *stats)
@@ -223,9 +226,13 @@ static void add_type(sp_buffer *out, const sp_model_type *type, const type_stats
     add_share(out, "none", stats->none, whole);
     add_share(out, "unknown", stats->unknown, whole);
     add_share(out, "boundary", stats->boundary, whole);
-    sp_format_duration(residual, stats->residual_ns);
-    sp_buffer_printf(out, "  %-12s %10s\n", "residual", residual);
-    add_residual_threads(out, stats->residual_threads);
+    if (type->is_wall) {
+        sp_wall_stats_text(out, &stats->wall, type);
+    } else {
+        sp_format_duration(residual, stats->residual_ns);
+        sp_buffer_printf(out, "  %-12s %10s\n", "residual", residual);
+        add_residual_threads(out, stats->residual_threads);
+    }
     add_stacks(out, stats->stacks);
     const char *reason;
     json_t *count;
@@ -254,6 +261,7 @@ static void deinit_type(type_stats *type)
     json_decref(type->dropped);
     json_decref(type->residual_threads);
     json_decref(type->stacks);
+    sp_wall_stats_deinit(&type->wall);
 }
 
 static int answer_from(const sp_model *model, bool as_json)
@@ -262,9 +270,11 @@ static int answer_from(const sp_model *model, bool as_json)
     stats.types = calloc(model->type_count + 1, sizeof *stats.types);
     if (!stats.types)
         return sp_tool_no_memory();
-    for (size_t i = 0; i < model->type_count; i++)
+    for (size_t i = 0; i < model->type_count; i++) {
         stats.types[i] = (type_stats){
             .dropped = json_object(), .residual_threads = json_object(), .stacks = json_object()};
+        sp_wall_stats_init(&stats.types[i].wall);
+    }
     for (size_t i = 0; i < model->profile_count; i++)
         add_profile(&stats, &model->profiles[i]);
     count_samples(&stats);
@@ -307,6 +317,9 @@ const sp_command sp_command_stats = {
     .name = "stats",
     .arguments = "FILE… [--json]",
     .summary = "Samples by linked, none, unknown, boundary; residual and drops, by profile type.",
+    .details = "Of wall time also the sampler's visits (unmoved: the thread had not run since the "
+               "last one;\ndiscarded: it ran meanwhile), the time by what was waited for, and "
+               "by kind of descriptor.",
     .options = options,
     .option_count = SP_ARRAY_LENGTH(options),
     .run = run,

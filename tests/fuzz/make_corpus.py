@@ -108,7 +108,8 @@ def files():
     wire = {"traces.pb": traces, "profiles.pb": profiles}
     text = {"traces.json": json_traces, "profiles.json": json_profiles, "shop.json": shop, "cycle.json": cycle}
     both = {"framed.pb": varint(len(traces)) + traces + varint(len(traces)) + traces,
-            "two.jsonl": shop + b"\n" + json_profiles, "collapsed": b"main;work;leaf 12\n"}
+            "two.jsonl": shop + b"\n" + json_profiles, "collapsed": b"main;work;leaf 12\n",
+            "wall.pb": otlp.protobuf(otlp.both_profiles())}
     return wire, text, {**wire, **text, **both}
 
 

@@ -88,6 +88,18 @@ class FlamePage(ToolTest):
         self.page_of("shop", "--span", CART)
         self.assertIn("only 4 samples", self.load().texts["confidence"])
 
+    def test_wall_time_says_where_it_went(self):
+        self.write("t.jsonl", json_lines(traces()))
+        self.write("both.jsonl", json_lines(both_profiles()))
+        self.page_of("t.jsonl", "both.jsonl", "--span", REPORT, "--type", "offcpu")
+        page = self.load()
+        self.assertEqual(page.texts["amount"], "off-CPU time: 80.0 ms in 4 samples")
+        self.assertEqual(page.texts["where"], "runnable 25 %, lock 25 %, disk 25 %, network 25 %")
+        self.assertAlmostEqual(page.frame("futex")["width"] / page.frame("main")["width"], 0.25, places=2)
+        self.assertEqual(page.frame("[runnable]")["width"], page.frame("futex")["width"])
+        self.page_of("t.jsonl", "both.jsonl", "--span", REPORT)
+        self.assertEqual(self.load().texts.get("where", ""), "")
+
     def test_search_marks_what_matches(self):
         self.write_shop()
         self.page_of("shop", "--span", REPORT)

@@ -25,8 +25,10 @@
 
   // ---- legend ----
   for (const key of ['subject', 'details', 'amount']) element(key).textContent = data[key];
-  element('confidence').textContent = data.confidence;
-  element('confidence').hidden = !data.confidence;
+  for (const key of ['where', 'confidence']) {
+    element(key).textContent = data[key];
+    element(key).hidden = !data[key];
+  }
   document.title = data.subject + ' – flamegraph';
 
   // ---- chart ----

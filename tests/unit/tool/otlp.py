@@ -74,6 +74,9 @@ class Dictionary:
                                          "attributeIndices": [self.attribute("process.executable.build_id.gnu", "c0ffee")]})
 
     def location(self, name):
+        if name in SYSTEM_CALLS:
+            return self.put("locationTable", {"lines": [{"functionIndex": self.put("functionTable",
+                                                                                   {"nameStrindex": self.string(name)})}]})
         function = self.put("functionTable", {"nameStrindex": self.string(name), "filenameStrindex": self.string("shop.c")})
         return self.put("locationTable", {"mappingIndex": self.mapping(), "address": str(4096 + function),
                                           "lines": [{"functionIndex": function, "line": "7"}]})
@@ -99,19 +102,65 @@ COUNTS = {"spanprof.engine": "timer", "spanprof.engine.reason": "asked for", "sp
           "spanprof.stacks.complete": 27, "spanprof.stacks.no_table": 3, "spanprof.stacks.by_frame_pointer": 6}
 
 
+# A wall profile's leaves where a thread waits: names without address and mapping.
+SYSTEM_CALLS = {"recvfrom", "pread64", "futex", "clock_nanosleep", "poll", "[runnable]"}
+MS = 1_000_000
+WALL = ("wall", "nanoseconds", "wall", "nanoseconds")
+WALL_SAMPLES = [
+    (("main", "serve", "report", "append_row"), REPORT_TRACE, RENDER, 200 * MS),
+    (("main", "serve", "report", "append_row", "[runnable]"), REPORT_TRACE, RENDER, 20 * MS, "runnable"),
+    (("main", "serve", "report", "query_rows", "recvfrom"), REPORT_TRACE, QUERY, 20 * MS, "network", "socket"),
+    (("main", "serve", "report", "query_rows", "pread64"), REPORT_TRACE, QUERY, 20 * MS, "disk", "file"),
+    (("main", "serve", "deflate"), REPORT_TRACE, COMPRESS, 20 * MS),
+    (("main", "serve", "futex"), REPORT_TRACE, REPORT, 20 * MS, "lock"),
+    (("main", "serve", "cart"), CART_TRACE, CART, 40 * MS),
+    (("main", "serve", "cart", "clock_nanosleep"), CART_TRACE, CART, 20 * MS, "sleep"),
+    (("main", "idle", "poll"), "", "", 1000 * MS, "network", "socket"),
+    (("main", "idle", "poll"), "", "", 20 * MS, "other", "device"),
+]
+WALL_COUNTS = {"spanprof.samples.linked": 18, "spanprof.samples.none": 51, "spanprof.samples.unknown": 1,
+               "spanprof.samples.boundary": 0, "spanprof.wall.visits": 80, "spanprof.wall.unmoved": 40,
+               "spanprof.wall.discarded": 2, "spanprof.stacks.complete": 70}
+
+
+def sample(d, names, trace, own, value, wait="", descriptor=""):
+    words = [("spanprof.wait", wait), ("spanprof.wait.descriptor", descriptor)]
+    made = {"stackIndex": d.stack(*names), "linkIndex": d.link(trace, own), "values": [str(value)],
+            "attributeIndices": [d.attribute(key, word) for key, word in words if word]}
+    return {key: item for key, item in made.items() if item != []}
+
+
+def request(d, *made, service="shop"):
+    """One request that holds these profiles; D is their dictionary."""
+    return {"resourceProfiles": [{"resource": {"attributes": [attribute("service.name", service)]},
+                                  "scopeProfiles": [{"scope": {"name": "spanprof"}, "profiles": list(made)}]}],
+            "dictionary": d.tables}
+
+
+def profile(d, samples, period, kind, attributes, start_s=0):
+    return {"sampleType": {"typeStrindex": d.string(kind[0]), "unitStrindex": d.string(kind[1])},
+            "periodType": {"typeStrindex": d.string(kind[2]), "unitStrindex": d.string(kind[3])},
+            "period": str(period), "timeUnixNano": str(START + start_s * SECOND), "durationNano": str(10 * SECOND),
+            "profileId": "0102030405060708090a0b0c0d0e0f10",
+            "attributeIndices": [d.attribute(key, value) for key, value in attributes.items()],
+            "samples": [sample(d, *each) for each in samples]}
+
+
 def profiles(samples=SAMPLES, service="shop", period=10_000_000, kind=("samples", "count", "cpu", "nanoseconds"),
              attributes=COUNTS):
     d = Dictionary()
-    profile = {"sampleType": {"typeStrindex": d.string(kind[0]), "unitStrindex": d.string(kind[1])},
-               "periodType": {"typeStrindex": d.string(kind[2]), "unitStrindex": d.string(kind[3])},
-               "period": str(period), "timeUnixNano": str(START), "durationNano": str(10 * SECOND),
-               "profileId": "0102030405060708090a0b0c0d0e0f10",
-               "attributeIndices": [d.attribute(key, value) for key, value in attributes.items()],
-               "samples": [{"stackIndex": d.stack(*names), "linkIndex": d.link(trace, own), "values": [str(value)]}
-                           for names, trace, own, value in samples]}
-    return {"resourceProfiles": [{"resource": {"attributes": [attribute("service.name", service)]},
-                                  "scopeProfiles": [{"scope": {"name": "spanprof"}, "profiles": [profile]}]}],
-            "dictionary": d.tables}
+    return request(d, profile(d, samples, period, kind, attributes), service=service)
+
+
+def wall_profiles(samples=WALL_SAMPLES, period=20 * MS, kind=WALL, attributes=WALL_COUNTS):
+    return profiles(samples, period=period, kind=kind, attributes=attributes)
+
+
+def both_profiles(cpu=SAMPLES, wall=WALL_SAMPLES):
+    """A request as the SDK writes it: CPU time and wall time beside each other, with one dictionary."""
+    d = Dictionary()
+    return request(d, profile(d, cpu, 10 * MS, ("samples", "count", "cpu", "nanoseconds"), COUNTS),
+                   profile(d, wall, 20 * MS, WALL, WALL_COUNTS))
 
 
 # ---- protobuf: {message: {json name: (number, kind)}}; a kind in capitals is a message, "[…]" is repeated ----

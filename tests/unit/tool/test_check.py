@@ -201,11 +201,37 @@ class CheckTest(ToolTest):
 
 
 
+def wait_word(word):
+    def change(request):
+        entry = next(e for e in tables(request)["attributeTable"] if e.get("value") == {"stringValue": "lock"})
+        entry["value"] = word
+    return change
+
+
+WALL_RULES = [
+    ("wall-unit", "profiles[0]", lambda r: set_in(profile_of(r)["sampleType"], unitStrindex=string(r, "milliseconds"))),
+    ("wall-unit", "profiles[0]", lambda r: set_in(profile_of(r)["periodType"], unitStrindex=string(r, "count"))),
+    ("wall-period", "profiles[0]", lambda r: set_in(profile_of(r), period="0")),
+    ("wall-period", "profiles[0]", lambda r: set_in(profile_of(r), period="-5")),
+    ("wait-word", "attribute_table[", wait_word({"stringValue": "locked"})),
+    ("wait-word", "attribute_table[", wait_word({"stringValue": "cpu"})),
+    ("wait-word", "attribute_table[", wait_word({"stringValue": ""})),
+    ("wait-word", "attribute_table[", wait_word({"intValue": "2"})),
+]
+
+
 class Rules(CheckTest):
     def test_good_files_pass_also_for_backends(self):
         self.write_shop()
         for options in ([], ["--backend", "pyroscope"], ["--backend", "collector"]):
             text = self.answer("check", "shop", *options)
+            self.assertEqual(text, "ok: 1 requests of traces with 5 spans, 1 of profiles\n")
+
+    def test_cpu_and_wall_time_in_one_request_pass_also_for_backends(self):
+        self.write("t.jsonl", json_lines(traces()))
+        self.write("p.jsonl", json_lines(both_profiles()))
+        for options in ([], ["--backend", "pyroscope"], ["--backend", "collector"]):
+            text = self.answer("check", "t.jsonl", "p.jsonl", *options)
             self.assertEqual(text, "ok: 1 requests of traces with 5 spans, 1 of profiles\n")
 
     def test_link_zero_may_be_spelled_out(self):
@@ -221,6 +247,16 @@ class Rules(CheckTest):
     def test_each_rule_of_profiles(self):
         for rule, place, change in PROFILE_RULES:
             self.break_rule(profiles, rule, place, change, strict=rule in STAND_ALONE)
+
+    def test_each_rule_of_wall_time(self):
+        for rule, place, change in WALL_RULES:
+            self.break_rule(wall_profiles, rule, place, change)
+
+    def test_units_of_other_types_are_not_ours_to_judge(self):
+        self.assertEqual(self.check(profiles(kind=("cpu", "milliseconds", "cpu", "milliseconds"), period=0))[0], 0)
+
+    def test_wall_time_may_have_the_period_of_another_type(self):
+        self.assertEqual(self.check(wall_profiles(kind=("wall", "nanoseconds", "cpu", "nanoseconds")))[0], 0)
 
     def test_rules_that_come_with_others(self):
         for rule, place, change in MORE_PROFILE_RULES:
@@ -278,6 +314,8 @@ class Backends(CheckTest):
         for rule, place, change in rules:
             self.break_rule(profiles, rule, place, change, options=["--backend", "pyroscope"])
         self.break_rule(lambda: profiles(many), "backend-samples", "profiles[0]", lambda r: None,
+                        options=["--backend", "pyroscope"])
+        self.break_rule(wall_profiles, "backend-period", "profiles[0]", lambda r: drop(profile_of(r), "periodType"),
                         options=["--backend", "pyroscope"])
 
     def test_pyroscope_wants_the_profile_id_on_spans(self):

@@ -52,6 +52,18 @@ class Convert(ToolTest):
         self.answer("check", "clean.pb")
         self.assertEqual(self.stacks("clean.pb"), self.stacks("messy.jsonl"))
 
+    def test_waits_stay_with_their_samples(self):
+        other = wall_profiles([(("main", "elsewhere", "futex"), CART_TRACE, CART, 20 * MS, "lock")])
+        self.write("a.jsonl", json_lines(both_profiles()))
+        self.write("b.binpb", framed(other))
+        self.convert("otlp", "all.pb", "a.jsonl", "b.binpb")
+        self.convert("otlp-json", "all.json", "all.pb")
+        self.answer("check", "all.json")
+        for kind in ("cpu", "wall", "offcpu"):
+            before = self.answer_json("flame", "a.jsonl", "b.binpb", "--type", kind, "--format", "json")
+            self.assertEqual(self.answer_json("flame", "all.json", "--type", kind, "--format", "json"), before)
+        self.assertEqual(self.answer("stats", "all.pb"), self.answer("stats", "a.jsonl", "b.binpb"))
+
     def test_traces_are_merged(self):
         self.write("t.jsonl", json_lines(traces(), traces([span("12" * 16, "34" * 8, "other", 0, 1)])))
         self.convert("otlp", "t.pb", "t.jsonl")

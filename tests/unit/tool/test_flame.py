@@ -137,7 +137,7 @@ class Selections(ToolTest):
         self.write("two.jsonl", json_lines(profiles(), wall))
         self.assertEqual(self.folded("two.jsonl", "--type", "wall"), ["main;poll 5"])
         self.assertEqual(self.folded("two.jsonl"), ALL_STACKS.splitlines())
-        self.refuse(1, "flame", "two.jsonl", "--type", "heap", says=("heap", "cpu, wall"))
+        self.refuse(2, "flame", "two.jsonl", "--type", "heap", says=("heap", "cpu, wall"))
 
     def test_both_scopes_answer_inner_spans_without_counting_twice(self):
         root = [(names, trace, REPORT if trace == REPORT_TRACE else own, value) for names, trace, own, value in SAMPLES]

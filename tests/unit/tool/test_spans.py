@@ -66,7 +66,7 @@ class Spans(ToolTest):
         self.assertEqual(self.order("--sort", "start"), ["GET /report", "query", "render", "compress", "GET /cart"])
         self.assertEqual(self.order("--sort", "cpu"), ["GET /report", "render", "GET /cart", "query", "compress"])
         self.assertEqual(self.order("--sort", "samples", "--limit", "1"), ["GET /report"])
-        self.refuse(2, "spans", "shop", "--sort", "size", says=("size", "duration, start, cpu, samples"))
+        self.refuse(2, "spans", "shop", "--sort", "size", says=("size", "duration, start, cpu, wall, samples"))
 
     def test_filters(self):
         self.assertEqual(self.order("--roots"), ["GET /report", "GET /cart"])

@@ -1,0 +1,368 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Wall time in each command: what waited and on what, and never added to the CPU time that it holds once more."""
+from otlp import *
+
+CLASSES = ("cpu", "runnable", "lock", "disk", "network", "sleep", "other")
+
+OFF_CPU_STACKS = """\
+main;idle;poll 1020000000
+main;serve;cart;clock_nanosleep 20000000
+main;serve;futex 20000000
+main;serve;report;append_row;[runnable] 20000000
+main;serve;report;query_rows;pread64 20000000
+main;serve;report;query_rows;recvfrom 20000000
+"""
+CPU_STACKS = """\
+main;idle 10000000
+main;serve;cart 40000000
+main;serve;deflate 20000000
+main;serve;report;append_row 200000000
+main;serve;report;query_rows 30000000
+"""
+
+WALL_TEXT = """\
+GET /report
+span 00f067aa0ba902b7, trace 4bf92f3577b34da6a3ce929d0e0e4736, shop, 250 ms, with 3 descendants
+wall time: 300 ms in 15 samples
+cpu 73 %, runnable 7 %, lock 7 %, disk 7 %, network 7 %
+only 15 samples: shares may be off by 13 points either way; look at several such spans, or record a~
+
+ total    self              function
+100.0%          ########## main
+100.0%          ########## serve
+ 86.7%          ########-  |- report
+ 73.3%   66.7%  #######-   |  |- append_row
+  6.7%    6.7%  -          |  |  [runnable]
+ 13.3%          #-         |  `- query_rows
+  6.7%    6.7%  -          |     |- recvfrom
+  6.7%    6.7%  -          |     `- pread64
+  6.7%    6.7%  -          |- deflate
+  6.7%    6.7%  -          `- futex
+"""
+
+OFF_CPU_TEXT = """\
+GET /cart
+span b7ad6b7169203331, trace 0af7651916cd43dd8448eb211c80319c, shop, 60.0 ms, error
+off-CPU time: 20.0 ms in 1 sample
+sleep 100 %
+only 1 sample: shares may be off by 50 points either way; look at several such spans, or record at ~
+
+ total    self              function
+100.0%          ########## main
+100.0%          ########## serve
+100.0%          ########## cart
+100.0%  100.0%  ########## clock_nanosleep
+"""
+
+TABLE_80 = f"""\
+duration       cpu      wall  went to     span id           name
+  250 ms    250 ms    300 ms  cccccccrln  {REPORT}  GET /report
+  190 ms    220 ms    240 ms  cccccccccr  {RENDER}  render
+ 60.0 ms   40.0 ms   60.0 ms  cccccccsss  {CART}  GET /cart
+ 40.0 ms   30.0 ms   40.0 ms  dddddnnnnn  {QUERY}  query
+ 5.00 ms   20.0 ms   20.0 ms  cccccccccc  {COMPRESS}  compress
+went to, in tenths of wall: cpu runnable lock disk network sleep other
+"""
+
+TABLE_150 = f"""\
+duration       cpu      wall  went to     samples  status  trace id                          span id           name
+  250 ms    250 ms    300 ms  cccccccrln       25  unset   {REPORT_TRACE}  {REPORT}  GET /report
+went to, in tenths of wall: cpu runnable lock disk network sleep other
+1 of 5 spans
+"""
+
+TREE = f"""\
+trace {REPORT_TRACE}, 4 spans, shop
+
+duration       cpu      wall  went to          own  span id           name
+  250 ms    250 ms    300 ms  cccccccrln      0 ns  {REPORT}  GET /report
+ 40.0 ms   30.0 ms   40.0 ms  dddddnnnnn   30.0 ms  {QUERY}  ├─ query
+  190 ms    220 ms    240 ms  cccccccccr    200 ms  {RENDER}  └─ render
+ 5.00 ms   20.0 ms   20.0 ms  cccccccccc   20.0 ms  {COMPRESS}     └─ compress
+went to, in tenths of wall: cpu runnable lock disk network sleep other
+"""
+
+STATS = """\
+wall: 1 profile, 69 samples, one each 20.0 ms
+  linked               18   25.71 %
+  none                 51   72.86 %
+  unknown               1    1.43 %
+  boundary              0    0.00 %
+  visits               80
+            40   50.00 %  unmoved
+             2    2.50 %  discarded
+  time
+        260 ms   18.84 %  cpu
+       20.0 ms    1.45 %  runnable
+       20.0 ms    1.45 %  lock
+       20.0 ms    1.45 %  disk
+        1.02 s   73.91 %  network
+       20.0 ms    1.45 %  sleep
+       20.0 ms    1.45 %  other
+  waited on
+        1.02 s   73.91 %  socket
+       20.0 ms    1.45 %  file
+       20.0 ms    1.45 %  device
+  stacks
+            70  100.00 %  complete
+"""
+
+
+def without_waits(samples=WALL_SAMPLES):
+    """As the network has them: the stacks tell what waited, attributes do not."""
+    return [each[:4] for each in samples]
+
+
+def linked_to_roots(samples):
+    return [(names, trace, REPORT if trace == REPORT_TRACE else own, *more) for names, trace, own, *more in samples]
+
+
+class WallTest(ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.write("t.jsonl", json_lines(traces()))
+        self.write("both.jsonl", json_lines(both_profiles()))
+        self.write("wall.jsonl", json_lines(wall_profiles()))
+        self.write("cpu.jsonl", json_lines(profiles()))
+        self.write("network.jsonl", json_lines(wall_profiles(without_waits())))
+
+    def folded(self, *arguments):
+        return self.answer("flame", *arguments, "--format", "folded")
+
+    def graph(self, *arguments):
+        return self.answer_json("flame", "t.jsonl", *arguments, "--format", "json")
+
+    def wall_of(self, *files):
+        return {s["name"]: s.get("wall") for s in self.answer_json("spans", "t.jsonl", *files, "--json")["spans"]}
+
+
+class Flame(WallTest):
+    def test_cpu_is_the_default_and_holds_no_wall_time(self):
+        self.assertEqual(self.folded("both.jsonl"), CPU_STACKS)
+        self.assertEqual(self.folded("both.jsonl", "--type", "cpu"), CPU_STACKS)
+
+    def test_wall_is_the_default_where_there_is_no_cpu_profile(self):
+        self.assertEqual(self.folded("wall.jsonl"), self.folded("both.jsonl", "--type", "wall"))
+        self.assertEqual(self.graph("wall.jsonl", "--span", REPORT)["type"], "wall")
+        heap = profiles(kind=("alloc_space", "bytes", "space", "bytes"))
+        self.write("heap_first.jsonl", json_lines(heap, wall_profiles()))
+        self.assertEqual(self.graph("heap_first.jsonl")["type"], "wall")
+
+    def test_wall_text_says_where_the_time_went(self):
+        self.assertEqual(self.answer("flame", "t.jsonl", "both.jsonl", "--type", "wall", "--span", REPORT, locale="C"), WALL_TEXT)
+
+    def test_off_cpu_text(self):
+        self.assertEqual(self.answer("flame", "t.jsonl", "both.jsonl", "--type", "offcpu", "--span", CART, locale="C"),
+                         OFF_CPU_TEXT)
+
+    def test_off_cpu_has_what_waited_and_nothing_else(self):
+        self.assertEqual(self.folded("both.jsonl", "--type", "offcpu"), OFF_CPU_STACKS)
+
+    def test_wall_is_on_cpu_and_off_cpu_together(self):
+        totals = {kind: self.graph("both.jsonl", "--type", kind)["total"] for kind in ("wall", "offcpu")}
+        self.assertEqual(totals, {"wall": 1380 * MS, "offcpu": 1120 * MS})
+
+    def test_json_has_classes_and_descriptors(self):
+        answer = self.graph("both.jsonl", "--type", "wall", "--span", QUERY)
+        stacks = answer.pop("stacks")
+        self.assertEqual(answer, {"type": "wall", "unit": "nanoseconds", "total": 40 * MS, "count": 2,
+                                  "wall": dict.fromkeys(CLASSES, 0) | {"disk": 20 * MS, "network": 20 * MS}})
+        self.assertEqual(stacks[0], {"frames": ["recvfrom", "query_rows", "report", "serve", "main"], "value": 20 * MS, "count": 1,
+                                     "trace_id": REPORT_TRACE, "span_id": QUERY, "wait": "network", "descriptor": "socket"})
+        self.assertEqual(self.graph("both.jsonl", "--type", "offcpu")["type"], "offcpu")
+        self.assertNotIn("wall", self.graph("both.jsonl"))
+
+    def test_equal_stacks_with_other_waits_are_kept_apart(self):
+        waits = [("network", "socket"), ("network", "pipe"), ("other", "pipe"), ("other", "")]
+        samples = [(("main", "poll"), "", "", (60 - 20 * i) * MS + 1, *wait) for i, wait in enumerate(waits[:3])]
+        self.write("same.jsonl", json_lines(wall_profiles(samples + [(("main", "poll"), "", "", 1, *waits[3])]),
+                                            wall_profiles(samples)))
+        stacks = self.graph("same.jsonl", "--type", "offcpu")["stacks"]
+        self.assertEqual([(s["value"], s["wait"], s["descriptor"]) for s in stacks],
+                         [(2 * sample[3], *sample[4:]) for sample in samples] + [(1, "other", "")])
+
+    def test_count_is_in_visits(self):
+        self.assertEqual(self.graph("wall.jsonl")["count"], 1380 // 20)
+        self.write("part.jsonl", json_lines(wall_profiles([(("main",), "", "", 5 * MS)])))
+        self.assertEqual(self.graph("part.jsonl")["count"], 1)
+
+    def test_windows_and_requests_are_added_up_type_by_type(self):
+        d = Dictionary()
+        second = request(d, profile(d, WALL_SAMPLES, 20 * MS, WALL, WALL_COUNTS, start_s=10),
+                         profile(d, SAMPLES, 10 * MS, ("samples", "count", "cpu", "nanoseconds"), COUNTS, start_s=10))
+        self.write("windows.binpb", framed(both_profiles(), second))
+        self.assertEqual(self.graph("windows.binpb")["total"], 2 * 300 * MS)
+        self.assertEqual(self.graph("windows.binpb", "--type", "wall")["total"], 2 * 1380 * MS)
+        self.assertEqual(self.graph("windows.binpb", "--type", "offcpu")["wall"]["network"], 2 * 1020 * MS)
+
+    def test_both_scopes_answer_inner_spans_without_counting_twice(self):
+        d = Dictionary()
+        innermost = ("wall_innermost", "nanoseconds") * 2
+        self.write("scopes.jsonl", json_lines(request(
+            d, profile(d, linked_to_roots(SAMPLES), 10 * MS, ("samples", "count", "cpu", "nanoseconds"), COUNTS),
+            profile(d, linked_to_roots(WALL_SAMPLES), 20 * MS, WALL, WALL_COUNTS),
+            profile(d, WALL_SAMPLES, 20 * MS, innermost, WALL_COUNTS))))
+        self.assertEqual(self.graph("scopes.jsonl", "--type", "wall")["total"], 1380 * MS)
+        self.assertEqual(self.graph("scopes.jsonl", "--type", "offcpu", "--span", QUERY)["total"], 40 * MS)
+        self.assertEqual(self.wall_of("scopes.jsonl"), self.wall_of("both.jsonl"))
+
+    def test_profiles_that_count_visits_are_wall_time_too(self):
+        counted = [(names, trace, own, value // (20 * MS), *wait) for names, trace, own, value, *wait in WALL_SAMPLES]
+        self.write("counted.jsonl", json_lines(wall_profiles(counted, kind=("samples", "count", "wall", "nanoseconds"))))
+        self.assertEqual(self.folded("counted.jsonl", "--type", "offcpu"), OFF_CPU_STACKS)
+
+    def test_words_may_stand_in_the_string_table(self):
+        made = wall_profiles()
+        strings = made["dictionary"]["stringTable"]
+        for entry in made["dictionary"]["attributeTable"][1:]:
+            if "stringValue" in entry["value"] and strings[entry["keyStrindex"]].startswith("spanprof.wait"):
+                strings.append(entry["value"].pop("stringValue"))
+                entry["value"]["stringValueStrindex"] = len(strings) - 1
+        self.write("refers.binpb", framed(made))
+        self.assertEqual(self.folded("refers.binpb", "--type", "offcpu"), OFF_CPU_STACKS)
+
+
+class Refusals(WallTest):
+    def test_words_that_are_no_type(self):
+        for word in ("", "off-cpu", "WALL", "lock", "samples"):
+            self.refuse(2, "flame", "both.jsonl", "--type", word, says=("cpu, wall, offcpu", "have: cpu, wall"))
+
+    def test_types_that_the_files_lack(self):
+        for word in ("wall", "offcpu", "wall_innermost"):
+            self.refuse(1, "flame", "cpu.jsonl", "--type", word, says=(word, "the files have: cpu"))
+        for word in ("cpu", "cpu_innermost"):
+            self.refuse(1, "flame", "wall.jsonl", "--type", word, says=(word, "the files have: wall"))
+
+    def test_wall_time_in_another_unit_is_none(self):
+        self.write("ms.jsonl", json_lines(profiles(), wall_profiles(kind=("wall", "milliseconds") * 2)))
+        for word in ("wall", "offcpu"):
+            self.refuse(1, "flame", "ms.jsonl", "--type", word, says="the files have: cpu, wall (milliseconds)")
+        self.assertEqual(set(self.wall_of("ms.jsonl").values()), {None})
+        self.refuse(1, "spans", "t.jsonl", "ms.jsonl", "--sort", "wall", says="no wall profile")
+
+    def test_off_cpu_of_a_profile_that_does_not_tell(self):
+        self.refuse(1, "flame", "network.jsonl", "--type", "offcpu", says=("spanprof.wait", "SPANPROF_EXPORTER=file"))
+        answer = self.graph("network.jsonl", "--type", "wall")
+        self.assertEqual((answer["total"], answer.get("wall")), (1380 * MS, None))
+        text = self.answer("flame", "network.jsonl", "--type", "wall")
+        self.assertNotIn("cpu 100 %", text)
+
+    def test_span_that_never_waited(self):
+        self.refuse(1, "flame", "t.jsonl", "both.jsonl", "--type", "offcpu", "--span", COMPRESS, says=("compress", "it ran"))
+        self.write("few.jsonl", json_lines(profiles([SAMPLES[0]]), wall_profiles([WALL_SAMPLES[0]])))
+        self.refuse(1, "flame", "t.jsonl", "few.jsonl", "--span", COMPRESS, says=("waited (ask for --type wall)", "SPANPROF_CPU_HZ"))
+        self.refuse(1, "flame", "t.jsonl", "few.jsonl", "--type", "wall", "--span", COMPRESS, says=("too short", "SPANPROF_WALL_HZ"))
+
+    def test_link_scope_root_cannot_answer_for_inner_spans(self):
+        self.write("root.jsonl", json_lines(profiles([SAMPLES[4]]), wall_profiles(linked_to_roots(WALL_SAMPLES))))
+        self.refuse(1, "flame", "t.jsonl", "root.jsonl", "--type", "wall", "--span", RENDER,
+                    says=("link scope cannot answer", REPORT))
+
+    def test_self_counts_the_type_that_was_asked_for(self):
+        samples = [each for each in WALL_SAMPLES if each[2] != REPORT]
+        self.write("p.jsonl", json_lines(profiles(), wall_profiles(samples)))
+        self.refuse(1, "flame", "t.jsonl", "p.jsonl", "--type", "offcpu", "--span", REPORT, "--self", says=("of its own", "have 3:"))
+
+    def test_word_that_is_unknown_is_still_a_wait(self):
+        self.write("new.jsonl", json_lines(wall_profiles([(("main",), REPORT_TRACE, REPORT, 20 * MS, "teleport", "portal")])))
+        self.assertEqual(self.wall_of("new.jsonl")["GET /report"]["other"], 20 * MS)
+        self.assertEqual(self.graph("new.jsonl", "--type", "offcpu")["total"], 20 * MS)
+
+    def test_attribute_index_outside_its_table(self):
+        made = wall_profiles()
+        made["resourceProfiles"][0]["scopeProfiles"][0]["profiles"][0]["samples"][1]["attributeIndices"] = [99]
+        self.write("bad.jsonl", json_lines(made))
+        self.refuse(2, "flame", "bad.jsonl", says=("attribute_table[99]", "sample 1"))
+
+
+class Spans(WallTest):
+    def test_table_fits_a_narrow_terminal(self):
+        self.assertEqual(self.answer("spans", "t.jsonl", "both.jsonl", columns=80), TABLE_80)
+
+    def test_table_with_room_has_all_columns(self):
+        self.assertEqual(self.answer("spans", "t.jsonl", "both.jsonl", "--limit", "1", columns=150), TABLE_150)
+
+    def test_lines_keep_to_the_width(self):
+        self.write("long.jsonl", json_lines(traces([span(REPORT_TRACE, REPORT, "n" * 300, 0, 250),
+                                                    span(REPORT_TRACE, QUERY, "n" * 300, 1, 40, REPORT)])))
+        for columns in (80, 97, 100, 131, 200):
+            for more in ([], ["--trace", REPORT_TRACE]):
+                lines = self.answer("spans", "long.jsonl", "both.jsonl", *more, columns=columns).splitlines()
+                self.assertLessEqual(max(map(len, lines)), columns, lines)
+
+    def test_tree_shows_where_the_time_went(self):
+        self.assertEqual(self.answer("spans", "t.jsonl", "both.jsonl", "--trace", REPORT_TRACE), TREE)
+
+    def test_json_has_nanoseconds_by_class_with_descendants(self):
+        wall = self.wall_of("both.jsonl")
+        self.assertEqual(wall["GET /report"], {"cpu": 220 * MS, "runnable": 20 * MS, "lock": 20 * MS, "disk": 20 * MS,
+                                               "network": 20 * MS, "sleep": 0, "other": 0})
+        self.assertEqual(wall["query"], dict.fromkeys(CLASSES, 0) | {"disk": 20 * MS, "network": 20 * MS})
+        self.assertEqual(wall["GET /cart"], dict.fromkeys(CLASSES, 0) | {"cpu": 40 * MS, "sleep": 20 * MS})
+
+    def test_cpu_columns_stay_those_of_the_cpu_profile(self):
+        with_wall = self.answer_json("spans", "t.jsonl", "both.jsonl", "--json")
+        for each in with_wall["spans"]:
+            del each["wall"]
+        self.assertEqual(with_wall, self.answer_json("spans", "t.jsonl", "cpu.jsonl", "--json"))
+
+    def test_files_with_wall_time_only(self):
+        answer = self.answer_json("spans", "t.jsonl", "wall.jsonl", "--json", "--name", "GET /report")
+        self.assertEqual((answer["type"], answer["spans"][0]["total_value"], answer["spans"][0]["total_count"]),
+                         ("wall", 300 * MS, 15))
+        head = self.answer("spans", "t.jsonl", "wall.jsonl").splitlines()[0].split()
+        self.assertEqual((head.count("wall"), head.count("cpu")), (1, 0))
+
+    def test_root_links_count_for_roots(self):
+        self.write("root.jsonl", json_lines(wall_profiles(linked_to_roots(WALL_SAMPLES))))
+        wall = self.wall_of("root.jsonl")
+        self.assertEqual(wall["GET /report"], self.wall_of("both.jsonl")["GET /report"])
+        self.assertEqual(wall["query"], dict.fromkeys(CLASSES, 0))
+
+    def test_sort_by_wall(self):
+        names = lambda *arguments: [s["name"] for s in self.answer_json("spans", "t.jsonl", *arguments, "--json")["spans"]]
+        self.assertEqual(names("both.jsonl", "--sort", "wall"), ["GET /report", "render", "GET /cart", "query", "compress"])
+        self.assertEqual(names("wall.jsonl", "--sort", "cpu"), ["GET /report", "render", "GET /cart", "compress", "query"])
+        self.refuse(1, "spans", "t.jsonl", "cpu.jsonl", "--sort", "wall", says="no wall profile")
+
+    def test_wall_time_without_classes_has_a_sum_only(self):
+        text = self.answer("spans", "t.jsonl", "cpu.jsonl", "network.jsonl")
+        self.assertIn("300 ms", text)
+        self.assertNotIn("went to", text)
+        self.assertEqual(set(self.wall_of("network.jsonl").values()), {None})
+
+    def test_spans_without_wall_samples_have_a_blank_bar(self):
+        self.write("cart.jsonl", json_lines(profiles(), wall_profiles(WALL_SAMPLES[6:8])))
+        line = next(l for l in self.answer("spans", "t.jsonl", "cart.jsonl").splitlines() if l.endswith("query"))
+        self.assertRegex(line, r" 40\.0 ms   30\.0 ms      0 ns {12,}3 ")
+
+
+class Stats(WallTest):
+    def test_text_tells_visits_time_and_descriptors(self):
+        cpu, wall = self.answer("stats", "both.jsonl").split("\n\n")[1:]
+        self.assertEqual(wall, STATS)
+        self.assertNotIn("visits", cpu)
+
+    def test_json(self):
+        cpu, wall = self.answer_json("stats", "both.jsonl", "--json")["types"]
+        self.assertNotIn("wall", cpu)
+        self.assertEqual(wall["wall"], {
+            "visits": {"visits": 80, "unmoved": 40, "discarded": 2},
+            "time": {"cpu": 260 * MS, "runnable": 20 * MS, "lock": 20 * MS, "disk": 20 * MS, "network": 1020 * MS,
+                     "sleep": 20 * MS, "other": 20 * MS},
+            "descriptors": {"socket": 1020 * MS, "file": 20 * MS, "device": 20 * MS}})
+        self.assertEqual((wall["linked"], wall["none"], wall["unknown"], wall["samples"]), (18, 51, 1, 69))
+
+    def test_profiles_without_waits_have_no_time_by_class(self):
+        wall = self.answer_json("stats", "network.jsonl", "--json")["types"][0]["wall"]
+        self.assertEqual((wall["time"], wall["descriptors"]), ({}, {}))
+        self.assertNotIn("  time", self.answer("stats", "network.jsonl"))
+
+    def test_hostile_descriptors_are_escaped(self):
+        self.write("evil.jsonl", json_lines(wall_profiles([(("main",), "", "", 1, "other", "\x1b[2J")])))
+        self.assertIn(r"\x1b[2J", self.answer("stats", "evil.jsonl"))
+
+
+if __name__ == "__main__":
+    unittest.main()
