@@ -8,10 +8,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 
 #include "core/log.h"
 #include "core/utf8.h"
 #include "profile/builder.h"
+#include "thread/ring_sig.h"
 #include "unit/profile/test_module.h"
 #include "unit/profile/test_profile_rules.h"
 
@@ -20,7 +22,7 @@
 static sp_window window;
 static sp_symbolizer *symbolizer;
 static sp_profile_data data;
-static sp_window_sample values[64];
+static sp_window_sample values[64], visits[64];
 static sp_module *here; /* this program */
 
 /* Functions of this program, so that locations have names. */
@@ -91,12 +93,14 @@ static int set_up(void **state)
 {
     (void)state;
     memset(values, 0, sizeof values);
+    memset(visits, 0, sizeof visits);
     window = (sp_window){
         .start_time_ns = 1700000000000000000,
         .end_time_ns = 1700000010000000000,
         .period_ns = 10101010,
         .engine = "timer",
         .cpu = {.values = values, .capacity = SP_ARRAY_LENGTH(values)},
+        .wall = {.values = visits, .capacity = SP_ARRAY_LENGTH(visits)},
     };
     put_link(0, 0, 0);
     here = test_module_of((uint64_t)handler_function, NULL);
@@ -115,6 +119,7 @@ static int tear_down(void **state)
     sp_intern_deinit(&window.threads);
     sp_intern_deinit(&window.stacks);
     sp_intern_deinit(&window.cpu.keys);
+    sp_intern_deinit(&window.wall.keys);
     free(here);
     return 0;
 }
@@ -239,6 +244,118 @@ static void builder_both_makes_two_types(void **state)
     assert_int_equal(data.profiles[1].samples[0].value, 3 * window.period_ns);
     assert_int_equal(data.profiles[1].period, window.period_ns);
     assert_memory_not_equal(data.profiles[0].profile_id, data.profiles[1].profile_id, 16);
+}
+
+/* A visit: WAIT at LEAF, under it the worker, linked to SPAN. */
+static void put_visit(uint64_t leaf, uint8_t span, sp_wait wait, uint64_t weight_ns)
+{
+    sp_window_location at = {.address = leaf};
+    uint32_t location = sp_intern_put(&window.locations, &at, sizeof at, NULL);
+    sp_window_key key = {
+        .stack = put_stack(SP_WALK_COMPLETE, 2, (uint32_t[]){location, put_code(worker_function)}),
+        .link = put_link(span ? 1 : 0, span, span ? 20 : 0),
+        .thread = put_thread(7, "main"),
+        .wait = sp_window_wait(wait),
+    };
+    uint32_t number = sp_intern_put(&window.wall.keys, &key, sizeof key, NULL);
+    visits[number].weight += weight_ns;
+    visits[number].count++;
+}
+
+static const sp_profile_sample *sample_with_leaf(const sp_profile *profile, const char *name)
+{
+    for (uint32_t i = 0; i < profile->sample_count; i++)
+        if (strcmp(function_name(stack_location(profile->samples[i].stack_index, 0), 0), name) == 0)
+            return &profile->samples[i];
+    fail_msg("no sample with the leaf %s", name);
+    return NULL;
+}
+
+static const sp_wait on_socket = {SP_WAIT_NETWORK, SP_DESCRIPTOR_SOCKET},
+                     for_a_core = {SP_WAIT_RUNNABLE, SP_DESCRIPTOR_NONE},
+                     on_nothing = {SP_WAIT_OTHER, SP_DESCRIPTOR_NONE};
+
+/* Of the ticks those of spans belong to it: 3 + 4 + 5 periods. */
+static void fill_with_waits(void)
+{
+    window.wall_period_ns = 50000000;
+    fill_with_links();
+    put_visit(SP_PC_SYSTEM_CALL | SYS_read, 10, on_socket, 100);
+    put_visit(SP_PC_SYSTEM_CALL | SYS_read, 11, on_socket, 20);
+    put_visit(SP_PC_RUNNABLE, 10, for_a_core, 3);
+    put_visit(SP_PC_SYSTEM_CALL | UINT32_MAX, 0, on_nothing, 4);
+    put_visit(SP_PC_SYSTEM_CALL | 99999, 0, on_nothing, 5);
+}
+
+static void assert_waits(const sp_profile_sample *sample, int64_t value, const char *wait,
+                         const char *descriptor)
+{
+    const sp_profile_attribute *found = find_attribute(sample->attributes, "spanprof.wait");
+    assert_int_equal(sample->value, value);
+    assert_string_equal(found->value.string_value, wait);
+    found = find_attribute(sample->attributes, "spanprof.wait.descriptor");
+    if (descriptor)
+        assert_string_equal(found->value.string_value, descriptor);
+    else
+        assert_null(found);
+}
+
+static void builder_wall_is_ticks_of_spans_and_waits(void **state)
+{
+    (void)state;
+    fill_with_waits();
+    sp_build_options options = {.link_scope = SPANPROF_LINK_SCOPE_INNERMOST,
+                                .wait_attributes = true};
+    assert_true(sp_profile_build(&data, &window, symbolizer, &options));
+    assert_profile_rules(&data);
+    assert_int_equal(data.profile_count, 2);
+    const sp_profile *wall = &data.profiles[1];
+    assert_type(wall, "wall", "nanoseconds", "wall");
+    assert_int_equal(wall->period, window.wall_period_ns);
+    assert_int_equal(wall->sample_count, 5 + 3);
+    assert_waits(sample_with_leaf(wall, "read"), 100, "network", "socket");
+    assert_link(sample_with_leaf(wall, "read"), 1, 10);
+    assert_waits(sample_with_leaf(wall, "[runnable]"), 3, "runnable", NULL);
+    assert_waits(sample_with_leaf(wall, "[kernel]"), 4, "other", NULL);
+    assert_waits(sample_with_leaf(wall, "[system call 99999]"), 5, "other", NULL);
+    const sp_profile_sample *tick = sample_with_leaf(wall, "handler_function");
+    assert_null(find_attribute(tick->attributes, "spanprof.wait"));
+    int64_t ticks = 0;
+    for (uint32_t i = 0; i < wall->sample_count; i++)
+        ticks += find_attribute(wall->samples[i].attributes, "spanprof.wait")
+                     ? 0
+                     : wall->samples[i].value;
+    assert_int_equal(ticks, (3 + 4 + 5) * window.period_ns);
+}
+
+static void builder_wall_of_all_threads_has_all_ticks(void **state)
+{
+    (void)state;
+    fill_with_waits();
+    window.wall_of_all = true;
+    build(SPANPROF_LINK_SCOPE_NONE, false);
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < data.profiles[1].sample_count; i++)
+        sum += data.profiles[1].samples[i].value;
+    assert_int_equal(sum, 132 + (3 + 4 + 5 + 6) * window.period_ns);
+}
+
+static void builder_wall_without_cpu_profile_for_both_scopes(void **state)
+{
+    (void)state;
+    fill_with_waits();
+    sp_build_options options = {.link_scope = SPANPROF_LINK_SCOPE_BOTH, .without_cpu = true};
+    assert_true(sp_profile_build(&data, &window, symbolizer, &options));
+    assert_profile_rules(&data);
+    assert_int_equal(data.profile_count, 2);
+    assert_type(&data.profiles[0], "wall", "nanoseconds", "wall");
+    assert_type(&data.profiles[1], "wall_innermost", "nanoseconds", "wall_innermost");
+    assert_link(sample_with_leaf(&data.profiles[0], "read"), 1, 20);
+    assert_int_equal(sample_with_leaf(&data.profiles[0], "read")->value, 120);
+    assert_link(sample_with_leaf(&data.profiles[1], "read"), 1, 10);
+    assert_int_equal(sample_with_leaf(&data.profiles[1], "read")->value, 100);
+    assert_null(
+        find_attribute(sample_with_leaf(&data.profiles[0], "read")->attributes, "spanprof.wait"));
 }
 
 static void builder_half_an_id_is_no_link(void **state)
@@ -523,6 +640,9 @@ int main(void)
         CASE(builder_root_merges_spans_of_one_root),
         CASE(builder_none_links_nothing),
         CASE(builder_both_makes_two_types),
+        CASE(builder_wall_is_ticks_of_spans_and_waits),
+        CASE(builder_wall_of_all_threads_has_all_ticks),
+        CASE(builder_wall_without_cpu_profile_for_both_scopes),
         CASE(builder_half_an_id_is_no_link),
         CASE(builder_header_tells_the_window),
         CASE(builder_named_location_has_file_and_line),
