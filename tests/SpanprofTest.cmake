@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # sp_test(NAME SOURCES file… [LINK library…] [LABELS label…] [TIMEOUT seconds])
-# One cmocka program as one ctest test. Exit code 77 means skipped, with the reason printed.
+# One cmocka program as one ctest test. A time limit is for what hangs, and many times what a test takes alone: the cores may be shared.
+# Exit code 77 means skipped, with the reason printed.
 function(sp_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)
+    set(ARG_TIMEOUT 600)
   endif()
   string(MAKE_C_IDENTIFIER "${name}" target)
   add_executable(${target} ${ARG_SOURCES})

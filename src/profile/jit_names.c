@@ -200,8 +200,8 @@ static void add_dump(sp_jit_names *names, const char *path)
 static void scan_maps(sp_jit_names *names)
 {
     char line[PATH_MAX + 128], wanted[32];
-    uint64_t before = sp_clock_monotonic_ns();
-    if (before - names->scanned_ns < SCAN_SHARE * names->scan_cost_ns)
+    uint64_t cpu_before = sp_clock_own_cpu_ns();
+    if (sp_clock_monotonic_ns() - names->scanned_ns < SCAN_SHARE * names->scan_cost_ns)
         return;
     FILE *maps = fopen("/proc/self/maps", "re");
     size_t count = (size_t)snprintf(wanted, sizeof wanted, "/jit-%d.dump", (int)getpid());
@@ -215,7 +215,7 @@ static void scan_maps(sp_jit_names *names)
     if (maps)
         fclose(maps);
     names->scanned_ns = sp_clock_monotonic_ns();
-    names->scan_cost_ns = names->scanned_ns - before;
+    names->scan_cost_ns = sp_clock_own_cpu_ns() - cpu_before;
 }
 
 static void look(sp_jit_names *names)

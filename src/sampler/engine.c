@@ -124,7 +124,7 @@ static spanprof_status start(const sp_sampler_config *config, spanprof_error *er
     sp_run.held = sp_run.paused = sp_run.said_fallback = false;
     sp_handler.modules = config->modules;
     sp_handler.max_depth = config->max_depth;
-    sp_handler.measure_cost = config->measure_cost;
+    sp_handler.cost_limit_cycles = config->measure_cost ? sp_engine_longest_tick_cycles() : 0;
     sp_handler.has_fsgsbase = (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE) != 0;
     if (!choose_engine()) {
         fill_error(error, "the sampling signal's handler could not be installed");

@@ -11,15 +11,19 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/cycles_sig.h"
 #include "core/log.h"
 #include "sampler/handler_install.h"
 
-enum { SIGNALS_TIMED = 64 };
+enum { SIGNALS_TIMED = 64, LONGEST_TICKS_TIMED = 5 };
 
 /* A jiffy lasts 10 ms at most; the event's timer is exact to microseconds. */
 #define TIMER_PATIENCE_NS (45 * SP_NS_PER_MS)
 #define PERF_PATIENCE_NS  (5 * SP_NS_PER_MS)
 #define PROBE_PERIOD_NS   UINT64_C(200000)
+
+/* The deepest stack that is walked takes half of this; a thread that loses its core, ten times as long. */
+#define LONGEST_TICK_NS UINT64_C(200000)
 
 static void SP_PRINTF(2, 3) say(sp_engine_choice *choice, const char *format, ...)
 {
@@ -36,12 +40,20 @@ static uint64_t thread_cpu_ns(void)
     return now;
 }
 
+/* The CPU clock is not asked before the time may be over: asking makes the kernel take the core from a thread whose slice is over, and on
+ * a busy machine that is before the periodic tick, each time, so that no timer would ever be seen to expire. */
 static bool tick_arrives(uint64_t patience_ns)
 {
-    uint64_t give_up = thread_cpu_ns() + patience_ns;
-    while (!sp_load_relaxed(&sp_handler.probe))
-        if (thread_cpu_ns() > give_up)
+    uint64_t give_up = thread_cpu_ns() + patience_ns, look = 0;
+    while (!sp_load_relaxed(&sp_handler.probe)) {
+        uint64_t now = sp_clock_monotonic_ns();
+        if (now < look)
+            continue;
+        uint64_t used = thread_cpu_ns();
+        if (used >= give_up)
             return false;
+        look = now + give_up - used;
+    }
     return true;
 }
 
@@ -148,6 +160,19 @@ void sp_engine_choose(sp_engine_choice *choice, sp_engine wanted, int signal)
         choose_timer(choice, signal);
     }
     sp_log_info("sampler", "CPU ticks by engine %s: %s", choice->source->name, choice->reason);
+}
+
+/* The shortest of some tries, for one may lose its core. */
+uint64_t sp_engine_longest_tick_cycles(void)
+{
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < LONGEST_TICKS_TIMED; i++) {
+        uint64_t begin = sp_cycles(), end_ns = sp_clock_monotonic_ns() + LONGEST_TICK_NS;
+        while (sp_clock_monotonic_ns() < end_ns)
+            ;
+        best = sp_min_u64(best, sp_cycles() - begin);
+    }
+    return best;
 }
 
 uint64_t sp_engine_signal_cost_ns(int signal)

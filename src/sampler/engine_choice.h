@@ -15,6 +15,9 @@ typedef struct sp_engine_choice {
 /* Choose as WANTED says, on the calling thread, with our handler installed for SIGNAL. Takes milliseconds of CPU time. */
 void sp_engine_choose(sp_engine_choice *choice, sp_engine wanted, int signal);
 
+/* Cycles (core/cycles_sig.h) of the longest tick that can be: what takes longer has lost its core. Takes a millisecond. */
+uint64_t sp_engine_longest_tick_cycles(void);
+
 /* Nanoseconds that an empty signal costs the thread that it interrupts: the tick without what the handler does. */
 uint64_t sp_engine_signal_cost_ns(int signal);
 

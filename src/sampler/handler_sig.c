@@ -118,10 +118,18 @@ SP_SIGSAFE static bool has_room(const void *ucontext)
     return here - base >= SMALLEST_STACK;
 }
 
+SP_SIGSAFE static void count_cost(sp_thread *thread, uint64_t cycles)
+{
+    if (cycles >= sp_handler.cost_limit_cycles)
+        return;
+    sp_count_owned(&thread->tick_cycles, cycles);
+    sp_count_owned(&thread->costed_ticks, 1);
+}
+
 SP_SIGSAFE static void take_tick(sp_thread *thread, uint32_t periods,
                                  const sp_generation *generation, const void *ucontext)
 {
-    uint64_t start = sp_handler.measure_cost ? sp_cycles() : 0;
+    uint64_t start = sp_handler.cost_limit_cycles ? sp_cycles() : 0;
     periods = certain_periods(thread, periods);
     sp_count_owned(&thread->weights, periods);
     if (has_room(ucontext))
@@ -129,7 +137,7 @@ SP_SIGSAFE static void take_tick(sp_thread *thread, uint32_t periods,
     else
         sp_count_owned(&thread->dropped_small_stack, 1);
     if (start)
-        sp_count_owned(&thread->tick_cycles, sp_cycles() - start);
+        count_cost(thread, sp_cycles() - start);
     /* Last: whoever sees this tick counted sees what it counted (pairs with take_counters). */
     sp_store_release(&thread->ticks, sp_load_relaxed(&thread->ticks) + 1);
 }

@@ -30,8 +30,9 @@ typedef struct sp_handler_state {
     const sp_modules *modules;
     uint32_t max_depth;
     uint32_t max_periods; /* that may have passed between two looks of the kernel */
-    bool measure_cost;    /* count the cycles of each tick */
-    bool has_fsgsbase;    /* x86-64: the thread pointer can be read without the kernel */
+    uint64_t
+        cost_limit_cycles; /* a tick that took longer had lost its core meanwhile; 0: what ticks cost is not measured */
+    bool has_fsgsbase; /* x86-64: the thread pointer can be read without the kernel */
     uint64_t period_ns;
     uint64_t jiffy_ns;         /* between two looks of the kernel at CPU timers */
     uint64_t look_unit_ns;     /* interval of a timer until the first look */

@@ -47,15 +47,17 @@ uint32_t sp_budget_rate(sp_budget *budget, const sp_sampler_state *sampler,
         return wished_hz;
     uint64_t ticks = sp_load_relaxed(&totals->ticks) - budget->ticks,
              weights = sp_load_relaxed(&totals->weights) - budget->weights,
-             cycles = sp_load_relaxed(&totals->tick_cycles) - budget->cycles;
-    if (ticks < TICKS_ENOUGH || weights == 0)
+             cycles = sp_load_relaxed(&totals->tick_cycles) - budget->cycles,
+             costed = sp_load_relaxed(&totals->costed_ticks) - budget->costed;
+    if (costed < TICKS_ENOUGH || weights == 0)
         return sampler->cpu_hz < wished_hz ? sampler->cpu_hz : wished_hz;
     budget->ticks += ticks;
     budget->weights += weights;
     budget->cycles += cycles;
+    budget->costed += costed;
     sp_store_relaxed(&budget->tick_cost_ns,
                      sampler->signal_cost_ns +
-                         (uint64_t)((double)cycles * ns_per_cycle(budget) / (double)ticks));
+                         (uint64_t)((double)cycles * ns_per_cycle(budget) / (double)costed));
     uint32_t hz = allowed_hz(budget->share, period_cost_ns(budget, ticks, weights), wished_hz);
     if (hz != wished_hz && is_near(hz, sampler->cpu_hz))
         return sampler->cpu_hz;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rate that a budget allows: SPANPROF_CPU_BUDGET is the share of the application's CPU time that ticks may take. A thread ticks
  * once a period of its CPU time, so a period's cost over the period is the share, and the rate that the budget allows is
- * budget / cost of a period. The cost is that of an empty signal, measured at the start, and the cycles that the handler counts.
+ * budget / cost of a period. The cost is that of an empty signal, measured at the start, and the cycles that the handler counts; ticks
+ * that lost their core in the middle are left out, for one of them counts as a thousand.
  * Collector thread only, but for tick_cost_ns. */
 #ifndef SP_SDK_BUDGET_H
 #define SP_SDK_BUDGET_H
@@ -13,8 +14,8 @@ typedef struct sp_budget {
     double share; /* 0: no budget */
     uint64_t begun_ns,
         begun_cycles; /* two clocks at one moment: their ratio is told by a second one */
-    uint64_t ticks, weights, cycles; /* at the last edge */
-    _Atomic uint64_t tick_cost_ns;   /* as last measured; 0: not yet */
+    uint64_t ticks, weights, cycles, costed; /* at the last edge */
+    _Atomic uint64_t tick_cost_ns;           /* as last measured; 0: not yet */
 } sp_budget;
 
 void sp_budget_begin(sp_budget *budget, double share);

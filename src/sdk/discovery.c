@@ -7,7 +7,8 @@
 #include "core/log.h"
 #include "thread/thread.h"
 
-/* What takes time for each thread may take one part in SHARE of the collector's: with thousands of threads it is done less often. */
+/* What takes time for each thread may take one part in SHARE of a core: with thousands of threads it is done less often. CPU time counts,
+ * for on a busy machine a look that loses its core for 100 ms would put the next one off for 20 s. */
 enum { SHARE = 200 };
 #define UNSEEN_NS   (20 * (int64_t)SP_NS_PER_MS)
 #define PATIENCE_NS SP_NS_PER_S
@@ -19,9 +20,10 @@ static bool time_passes_unseen(sp_discovery *discovery, const sp_drain *drain, u
 {
     if (now - discovery->asked_at_ns < SHARE * discovery->asking_took_ns)
         return false;
+    uint64_t cpu_before = sp_clock_own_cpu_ns();
     int64_t ahead_ns = sp_drain_ahead_ns(drain);
-    discovery->asked_at_ns = sp_clock_monotonic_ns();
-    discovery->asking_took_ns = discovery->asked_at_ns - now;
+    discovery->asked_at_ns = now;
+    discovery->asking_took_ns = sp_clock_own_cpu_ns() - cpu_before;
     if (ahead_ns < discovery->ahead_ns) /* the weights have caught up */
         discovery->ahead_ns = ahead_ns;
     if (ahead_ns - discovery->ahead_ns < UNSEEN_NS)
@@ -50,15 +52,16 @@ static void say_blind(sp_discovery *discovery, int error)
 
 bool sp_discovery_look(sp_discovery *discovery, const sp_drain *drain)
 {
-    uint64_t before = sp_clock_monotonic_ns();
-    if (before - discovery->looked_at_ns < LOOK_NS)
+    uint64_t now = sp_clock_monotonic_ns();
+    if (now - discovery->looked_at_ns < LOOK_NS)
         return false;
-    discovery->looked_at_ns = before;
-    if (!has_reason(discovery, drain, before))
+    discovery->looked_at_ns = now;
+    if (!has_reason(discovery, drain, now))
         return false;
+    uint64_t cpu_before = sp_clock_own_cpu_ns();
     if (!sp_threads_scan())
         say_blind(discovery, errno);
     discovery->scanned_at_ns = sp_clock_monotonic_ns();
-    discovery->scan_took_ns = discovery->scanned_at_ns - before;
+    discovery->scan_took_ns = sp_clock_own_cpu_ns() - cpu_before;
     return true;
 }

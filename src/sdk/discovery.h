@@ -14,8 +14,8 @@
 typedef struct sp_discovery {
     uint64_t looked_at_ns;  /* monotonic */
     uint64_t scanned_at_ns; /* monotonic */
-    uint64_t scan_took_ns;
-    uint64_t asked_at_ns; /* the clocks */
+    uint64_t scan_took_ns;  /* CPU time */
+    uint64_t asked_at_ns;   /* the clocks; monotonic */
     uint64_t asking_took_ns;
     int64_t ahead_ns; /* the process's clock before the weights, at the last scan */
     bool said_blind;

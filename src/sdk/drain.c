@@ -205,6 +205,7 @@ static void take_counters(sp_drain *drain, sp_drain_slot *slot, sp_thread *threa
         return; /* no other count moves without this one: most threads sleep */
     take_counter(&thread->weights, &slot->weights, &totals->weights);
     take_counter(&thread->tick_cycles, &slot->cycles, &totals->tick_cycles);
+    take_counter(&thread->costed_ticks, &slot->costed_ticks, &totals->costed_ticks);
     window->dropped_small_stack += take_counter(&thread->dropped_small_stack, &slot->small_stack,
                                                 &totals->dropped_small_stack);
     window->dropped_ring_full +=

@@ -11,10 +11,10 @@ typedef struct sp_drain_slot {
     uint32_t generation; /* of the slot */
     sp_join join;
     sp_window_thread thread;
-    bool name_is_fresh;                                    /* read in this window */
-    uint64_t ticks, weights, dropped, small_stack, cycles; /* as last seen */
-    uint64_t cpu_ns, weights_settled;                      /* at the last sp_drain_residual */
-    int64_t carry_ns; /* CPU time less weights, not yet reported */
+    bool name_is_fresh;                                                  /* read in this window */
+    uint64_t ticks, weights, dropped, small_stack, cycles, costed_ticks; /* as last seen */
+    uint64_t cpu_ns, weights_settled; /* at the last sp_drain_residual */
+    int64_t carry_ns;                 /* CPU time less weights, not yet reported */
 } sp_drain_slot;
 
 typedef struct sp_drain_totals {
@@ -23,7 +23,7 @@ typedef struct sp_drain_totals {
     _Atomic uint64_t truncated, incomplete;
     _Atomic uint64_t dropped_ring_full, dropped_memory, dropped_small_stack;
     _Atomic uint64_t residual_ns;
-    _Atomic uint64_t tick_cycles;
+    _Atomic uint64_t tick_cycles, costed_ticks; /* when that is measured */
     _Atomic uint64_t visits_linked, visits_none, visits_unknown, visits_dropped;
 } sp_drain_totals;
 

@@ -164,6 +164,7 @@ void sp_thread_reset_ticks(sp_thread *thread)
     sp_store_relaxed(&thread->dropped_ring_full, 0);
     sp_store_relaxed(&thread->dropped_small_stack, 0);
     sp_store_relaxed(&thread->tick_cycles, 0);
+    sp_store_relaxed(&thread->costed_ticks, 0);
     sp_store_relaxed(&thread->ring.tail, sp_load_relaxed(&thread->ring.head));
     thread->last_recorded = 1;
 }

@@ -110,7 +110,8 @@ struct sp_thread {
     _Atomic uint64_t weights;
     _Atomic uint64_t dropped_ring_full;
     _Atomic uint64_t dropped_small_stack;
-    _Atomic uint64_t tick_cycles; /* spent in ticks, when that is measured */
+    _Atomic uint64_t tick_cycles;  /* spent in ticks, when that is measured */
+    _Atomic uint64_t costed_ticks; /* in how many */
     sp_ring ring;
 
     /* Guarded by the registry's lock. */

@@ -18,7 +18,7 @@ start_shop() {
     SPANPROF_EXPORTER=file SPANPROF_FILE=$work/shop TMPDIR=$work "$shop" --port 0 "$@" >"$work/shop.log" 2>&1 &
     shop_pid=$!
     local tries
-    for ((tries = 0; tries < 300; tries++)); do
+    for ((tries = 0; tries < 3000; tries++)); do
         port=$(sed -n 's|^shop: listening on http://127.0.0.1:||p' "$work/shop.log")
         [[ -z $port ]] || return 0
         kill -0 "$shop_pid" 2>/dev/null || break

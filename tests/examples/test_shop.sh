@@ -16,7 +16,7 @@ expect() {
 
 expect_refused() {
     local code=0
-    timeout 20 "$shop" "$@" >"$work/refused" 2>&1 || code=$?
+    timeout 120 "$shop" "$@" >"$work/refused" 2>&1 || code=$?
     ((code == 2)) && grep -q '^\(shop: \|Usage: \|.*unrecognized option\)' "$work/refused" ||
         fail "shop $*: exit code $code: $(cat "$work/refused")"
 }

@@ -24,10 +24,13 @@ HERE = pathlib.Path(__file__).resolve().parent
 REQUESTS = 400
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+def kept_port():
+    """A socket with a port that a server may listen on (both say SO_REUSEADDR, and this one does not listen), and that nobody else gets
+    while the socket is open."""
+    one = socket.socket()
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    one.bind(("127.0.0.1", 0))
+    return one
 
 
 class Collector(Program):
@@ -36,10 +39,11 @@ class Collector(Program):
 
     def __init__(self, folder):
         self.files = [folder / "traces.jsonl", folder / "profiles.jsonl"]
-        self.port = free_port()
-        super().__init__([self.binary, "--feature-gates=service.profilesSupport", f"--config={HERE}/collector/config.yaml"],
-                         folder / "collector.log", {"PORT": str(self.port), "FOLDER": str(folder)})
-        self.wait_for("Everything is ready")
+        with kept_port() as kept:
+            self.port = kept.getsockname()[1]
+            super().__init__([self.binary, "--feature-gates=service.profilesSupport", f"--config={HERE}/collector/config.yaml"],
+                             folder / "collector.log", {"PORT": str(self.port), "FOLDER": str(folder)})
+            self.wait_for("Everything is ready")
 
     def errors(self):
         """Lines of its log that are worse than a warning, or are no log lines at all."""
@@ -75,6 +79,7 @@ class Delivery:
         with Collector(cls.folder) as collector:
             environment = {"SPANPROF_EXPORTER": "otlp,file", "SPANPROF_FILE": str(cls.folder / "shop"),
                            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{collector.port}",
+                           "OTEL_EXPORTER_OTLP_TIMEOUT": "120000",  # a busy machine is no complaint
                            "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=peer", "SPANPROF_CPU_HZ": "1000",
                            "SPANPROF_WINDOW_MS": "1000", **cls.environment}
             with Shop(SHOP, cls.folder / "shop.log", environment) as shop:
@@ -156,7 +161,7 @@ class PlainInnermost(Delivery, unittest.TestCase):
         with Collector(folder) as collector:
             for path, file in zip(("/v1/traces", "/v1development/profiles"), self.own_files):
                 for line in file.read_bytes().splitlines():
-                    connection = http.client.HTTPConnection("127.0.0.1", collector.port, timeout=20)
+                    connection = http.client.HTTPConnection("127.0.0.1", collector.port, timeout=300)
                     connection.request("POST", path, line, {"Content-Type": "application/json"})
                     answer = connection.getresponse()
                     self.assertEqual((answer.status, json.loads(answer.read()).get("partialSuccess", {})), (200, {}), path)

@@ -25,7 +25,7 @@ TYPES = {"innermost": "cpu", "both": "cpu_innermost"}  # what tells CPU time spa
 
 
 def ask(*arguments):
-    answer = subprocess.run([SPANPROF, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    answer = subprocess.run([SPANPROF, *map(str, arguments)], capture_output=True, text=True, timeout=300)
     return answer.returncode, json.loads(answer.stdout) if answer.stdout else answer.stderr
 
 

@@ -44,12 +44,12 @@ class Profcheck(unittest.TestCase):
 
     def convert(self, *files):
         out = self.folder / "converted"
-        subprocess.run([SPANPROF, "convert", *files, "-o", out, "--to", "otlp"], check=True, timeout=60)
+        subprocess.run([SPANPROF, "convert", *files, "-o", out, "--to", "otlp"], check=True, timeout=300)
         return out
 
     def check(self, path, what):
         answer = subprocess.run([PROFCHECK, "-check-dupes", "-check-orphans", path], stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT, text=True, timeout=60)
+                                stderr=subprocess.STDOUT, text=True, timeout=300)
         self.assertEqual(answer.returncode, 0, f"{what}: {answer.stdout}")
 
     def test_messages_of_the_sdk(self):
@@ -69,7 +69,7 @@ class Profcheck(unittest.TestCase):
 
     def test_the_checker_does_check(self):
         """A dictionary without its entries number 0, which every rule forbids."""
-        answer = subprocess.run([PROFCHECK, self.write("wrong", b"\x12\x03\x32\x01x")], capture_output=True, timeout=60)
+        answer = subprocess.run([PROFCHECK, self.write("wrong", b"\x12\x03\x32\x01x")], capture_output=True, timeout=300)
         self.assertNotEqual(answer.returncode, 0)
 
 

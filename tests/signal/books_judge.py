@@ -17,7 +17,9 @@ What an engine cannot see, each told by the residual and demanded to be no more 
   timer  The kernel looks at CPU timers once a jiffy. What a thread used after the last look before its end is never seen, and the first
          look, which stands for a jiffy, makes up for it when the thread keeps its core. One that loses it between looks lacks more:
          at most a jiffy less what its first look is above, 0.63 of one for bursts that looks meet at random (exponential), 0.4 for
-         threads of 10 ms that share a core. So the standard deviation has a jiffy where that is longer than the period.
+         threads of 10 ms that share a core. So the standard deviation has a jiffy where that is longer than the period. Where others want
+         the cores, too, looks do not meet bursts at random: one that waits for a core gets it at a tick and is over before the next. A timer
+         of the workload's own tells what the kernel's looks saw of each thread; what they missed, where that is more, was not to be had.
   perf   The event counts what a hypervisor takes away (steal), a thread's clock does not: the weights may be ahead by that. /proc/stat
          tells it in hundredths of a second; pieces that it does not tell came to 0.07 % on a quiet host, and 0.3 % are allowed."""
 import argparse, collections, json, math, os, subprocess, sys, tempfile
@@ -107,7 +109,8 @@ def slack(case, result, period_ns):
     if result["engine"] == "perf":
         return deviations, 0, UNTOLD_STEAL_PERCENT + percent * result["steal_ns"]
     jiffies = percent * result["jiffy_ns"] * result["threads"]
-    return deviations, jiffies * UNSEEN_JIFFIES[case], jiffies * AHEAD_JIFFIES.get(case, 0)
+    missed = percent * (result["cpu_ns"] - result["looked_ns"]) if case != "plain" else 0
+    return deviations, max(jiffies * UNSEEN_JIFFIES[case], missed), max(jiffies * AHEAD_JIFFIES.get(case, 0), -missed)
 
 
 def judge_books(case, percent, result, period_ns):
@@ -116,7 +119,8 @@ def judge_books(case, percent, result, period_ns):
     off = 100 * (weights_ns / result["cpu_ns"] - 1)
     deviations, unseen, ahead = slack(case, result, period_ns)
     missing_us = (result["cpu_ns"] - weights_ns) / result["threads"] / 1e3
-    print(f"  {case}: weights {off:+.3f} % against the threads' clocks, {missing_us:.0f} us a thread "
+    looked = "" if result["engine"] == "perf" or case == "plain" else f", {100 * (weights_ns / result['looked_ns'] - 1):+.3f} % against the kernel's looks"
+    print(f"  {case}: weights {off:+.3f} % against the threads' clocks{looked}, {missing_us:.0f} us a thread "
           f"missing; four standard deviations are {deviations:.2f} %, unseen may be {unseen:.2f} %, ahead {ahead:.2f} %")
     if percent is None:
         return []

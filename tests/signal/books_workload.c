@@ -14,6 +14,7 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,13 +24,14 @@
 #include <unistd.h>
 
 #include <spanprof/spanprof.h>
+#include "cpu_work.h"
 
 #define NS_PER_S 1000000000ull
 enum { MAX_THREADS = 1000, SHORT_STACK_BYTES = 64 * 1024 };
 
 static const char *mode;
 static atomic_bool stopping;
-static _Atomic uint64_t threads_cpu_ns, threads_ended;
+static _Atomic uint64_t threads_cpu_ns, threads_looked_ns, threads_ended;
 static uint64_t life_ns = 10000000;
 static uint64_t jiffy_ns, jiffy_phase_ns;
 static sem_t places;
@@ -61,11 +63,12 @@ static uint64_t random_next(uint64_t *state)
 /* The functions whose names the judge looks for in the stacks. */
 __attribute__((noinline)) static void books_work(clockid_t clock, uint64_t ns)
 {
-    uint64_t end = clock_ns(clock) + ns, x = ns;
+    cpu_work work = cpu_work_of(clock, (double)ns / 1e9);
+    uint64_t x = ns;
     do {
         for (int i = 0; i < 500; i++)
             x = x * 6364136223846793005u + 1442695040888963407u;
-    } while (clock_ns(clock) < end && !atomic_load_explicit(&stopping, memory_order_relaxed));
+    } while (cpu_work_goes_on(&work) && !atomic_load_explicit(&stopping, memory_order_relaxed));
     sink = x;
 }
 
@@ -134,6 +137,46 @@ static void find_ticks(void)
     jiffy_phase_ns = (first + least) % jiffy_ns;
 }
 
+/* --- the kernel's looks ---------------------------------------------------------------------------------------------------- */
+
+/* At each periodic tick the kernel looks at the CPU timers of the thread that it meets. A timer of our own, so short that each look finds
+ * it expired, tells what the thread had used at the first look and at the last. */
+static _Thread_local struct {
+    uint64_t begun_ns;
+    volatile uint64_t first_ns, last_ns; /* 0: no look yet */
+} looks;
+
+static bool counts_looks;
+
+static void note_look(int signal)
+{
+    (void)signal;
+    looks.last_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - looks.begun_ns;
+    if (looks.first_ns == 0)
+        looks.first_ns = looks.last_ns;
+}
+
+static timer_t start_looks(void)
+{
+    timer_t timer = NULL;
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR2};
+    event._sigev_un._tid = gettid();
+    looks.begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) != 0)
+        abort();
+    struct itimerspec often = {{0, 10000}, {0, 1}};
+    timer_settime(timer, 0, &often, NULL);
+    return timer;
+}
+
+/* What looks tell of this thread: all until the last one, and the first, too, stands for a jiffy at least. */
+static void end_looks(timer_t timer)
+{
+    timer_delete(timer);
+    uint64_t more_ns = looks.first_ns && looks.first_ns < jiffy_ns ? jiffy_ns - looks.first_ns : 0;
+    atomic_fetch_add(&threads_looked_ns, looks.last_ns + more_ns);
+}
+
 static void run_mode(uint64_t number)
 {
     uint64_t random = 0x9e3779b97f4a7c15u * (number + 1) ^ clock_ns(CLOCK_MONOTONIC);
@@ -143,7 +186,10 @@ static void run_mode(uint64_t number)
     }
     spanprof_span span = spanprof_span_start(NULL, mode, NULL);
     spanprof_scope scope = spanprof_span_attach(span);
+    timer_t timer = counts_looks ? start_looks() : NULL;
     modes[chosen].work(&random);
+    if (counts_looks)
+        end_looks(timer);
     spanprof_scope_detach(&scope);
     spanprof_span_end(span);
 }
@@ -267,6 +313,7 @@ static void print_result(const spanprof_stats *stats, uint64_t process_ns, uint6
 {
     printf("{\"mode\":\"%s\",\"engine\":\"%s\",", mode, stats->engine);
     print_number("cpu_ns", atomic_load(&threads_cpu_ns));
+    print_number("looked_ns", atomic_load(&threads_looked_ns));
     print_number("process_ns", process_ns);
     print_number("threads", threads);
     print_number("cpu_hz", stats->cpu_hz);
@@ -309,14 +356,20 @@ int main(int argc, char **argv)
         fprintf(stderr, "spanprof_start: %s\n", error.message);
         return 1;
     }
+    spanprof_stats stats = SPANPROF_STATS_INIT;
+    spanprof_stats_get(&stats);
+    counts_looks = strcmp(stats.engine, "timer") == 0;
+    struct sigaction look = {.sa_handler = note_look, .sa_flags = SA_RESTART};
+    sigaction(SIGUSR2, &look, NULL);
     uint64_t process_before = application_cpu_ns();
     uint64_t main_before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     uint64_t lived = modes[chosen].is_short ? run_short_lived(seconds, threads)
                                             : run_long_lived(seconds, threads);
     spanprof_flush(30 * NS_PER_S);
-    atomic_fetch_add(&threads_cpu_ns, clock_ns(CLOCK_THREAD_CPUTIME_ID) - main_before);
+    uint64_t main_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - main_before;
+    atomic_fetch_add(&threads_cpu_ns, main_ns);
+    atomic_fetch_add(&threads_looked_ns, main_ns); /* hardly anything: it sleeps */
     uint64_t process_ns = application_cpu_ns() - process_before;
-    spanprof_stats stats = SPANPROF_STATS_INIT;
     spanprof_stats_get(&stats);
     spanprof_stop(30 * NS_PER_S);
     print_result(&stats, process_ns, lived);

@@ -12,11 +12,15 @@
 #include <unistd.h>
 
 #include <spanprof/spanprof.h>
+#include "cpu_work.h"
 
 #define SECOND UINT64_C(1000000000)
 
 /* Exit codes of a case beside 0; what a role does not mean to return is 1 or a signal. */
 enum { HAZARD_FAILED = 1, HAZARD_SKIPPED = 77 };
+
+/* A child that takes longer hangs: many times what it takes beside busy neighbours. */
+enum { HAZARD_PATIENCE_S = 200 };
 
 #if defined(__SANITIZE_ADDRESS__)
 #define HAZARD_ASAN 1
@@ -38,11 +42,10 @@ int hazard_main(int argc, char **argv, const hazard_case *cases, size_t count);
     ((condition) ? (void)0 : hazard_failed(__FILE__, __LINE__, #condition, 0, 0))
 /* The same for two integers, which are printed. */
 #define CHECK_EQUAL(a, b)                                                                          \
-    ((long long)(a) == (long long)(b)                                                              \
-         ? (void)0                                                                                 \
-         : hazard_failed(__FILE__, __LINE__, #a " == " #b, (long long)(a), (long long)(b)))
+    hazard_check_equal(__FILE__, __LINE__, #a " == " #b, (long long)(a), (long long)(b))
 _Noreturn void hazard_failed(const char *file, int line, const char *what, long long a,
                              long long b);
+void hazard_check_equal(const char *file, int line, const char *what, long long a, long long b);
 int hazard_skip(const char *reason);
 
 /* Whether the test runs the engine perf; and SHORT, or LONG when SPANPROF_HAZARD_LONG is set. */
@@ -58,8 +61,13 @@ spanprof_stats hazard_stats(void);
 /* The SDK's warnings so far that contain TEXT. */
 unsigned hazard_warnings(const char *text);
 
-/* Spend CPU time on this thread. */
+/* Spend CPU time on this thread (cpu_work.h); a breakpoint of gdb's is here. */
 void hazard_burn(double seconds);
+/* Goes on until CONDITION holds: for what comes from other threads or from outside, which come when they get a core. One that does not
+ * hold after half a minute of CPU time never will. */
+#define HAZARD_WORK_UNTIL(condition)                                                               \
+    for (cpu_work patience = cpu_work_of(CLOCK_THREAD_CPUTIME_ID, 30); !(condition);)              \
+    CHECK(cpu_work_goes_on(&patience) && #condition)
 /* Burns under a span until *STOP, an atomic bool: for pthread_create. */
 void *hazard_burn_until(void *stop);
 double hazard_process_cpu(void);

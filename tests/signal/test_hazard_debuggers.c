@@ -88,7 +88,7 @@ static int single_steps(void)
     int signal = next_stop(child, &is_signal);
     CHECK_EQUAL(ptrace(PTRACE_DETACH, child, NULL, (void *)(intptr_t)signal), 0);
     (void)fprintf(stderr, "   %u signals on the way\n", signals);
-    hazard_wait_well(child, 30);
+    hazard_wait_well(child, HAZARD_PATIENCE_S);
     return 0;
 }
 
@@ -102,7 +102,7 @@ static int traced_to_its_end(void)
         return hazard_skip("ptrace is not allowed here");
     }
     int status = 0;
-    double end = hazard_now() + 60;
+    double end = hazard_now() + HAZARD_PATIENCE_S;
     while (waitpid(child, &status, __WALL) == child && WIFSTOPPED(status) && hazard_now() < end) {
         int signal = WSTOPSIG(status) == SIGTRAP || status >> 16 ? 0 : WSTOPSIG(status);
         ptrace(PTRACE_SYSCALL, child, NULL, (void *)(intptr_t)signal);
@@ -127,7 +127,7 @@ static int stop_beside_a_stopped_thread(void)
     char byte;
     CHECK_EQUAL(read(STDIN_FILENO, &byte, 1), 0); /* until the thread is stopped */
     double begin = hazard_now();
-    CHECK_EQUAL(spanprof_stop(20 * SECOND), SPANPROF_OK);
+    CHECK_EQUAL(spanprof_stop(60 * SECOND), SPANPROF_OK);
     (void)fprintf(stderr, "   stopped in %.3f s\n", hazard_now() - begin);
     hazard_say_ready();
     atomic_store(&stopping, true);
@@ -193,7 +193,7 @@ static void freeze_and_thaw(unsigned steps)
     CHECK_EQUAL(read(ready, &byte, 1), 1);
     close(ready);
     CHECK_EQUAL(ptrace(PTRACE_DETACH, thread, NULL, NULL), 0);
-    hazard_wait_well(child, 30);
+    hazard_wait_well(child, HAZARD_PATIENCE_S);
 }
 
 static int frozen_in_a_tick(void)
@@ -238,7 +238,7 @@ static int gdb_starts_the_program(void)
              "-ex 'set startup-with-shell off' -ex 'break hazard_burn' -ex run -ex bt -ex step "
              "-ex step -ex delete -ex continue --args '%s' be_watched >/dev/null </dev/null",
              hazard_program);
-    run_well(command, 90);
+    run_well(command, HAZARD_PATIENCE_S);
     return 0;
 }
 
@@ -253,9 +253,9 @@ static int gdb_attaches_and_detaches(void)
                  "gdb -nx -batch -p %d -ex 'set debuginfod enabled off' -ex 'thread apply all bt' "
                  "-ex stepi -ex stepi -ex detach >/dev/null 2>&1 </dev/null",
                  (int)child);
-        run_well(command, 90);
+        run_well(command, HAZARD_PATIENCE_S);
     }
-    hazard_wait_well(child, 90);
+    hazard_wait_well(child, HAZARD_PATIENCE_S);
     return 0;
 }
 
@@ -272,7 +272,7 @@ static int valgrind_finds_nothing(void)
         return hazard_skip("valgrind is not installed");
     snprintf(command, sizeof command, "valgrind -q --error-exitcode=99 '%s' be_watched",
              hazard_program);
-    run_well(command, 90);
+    run_well(command, HAZARD_PATIENCE_S);
     return 0;
 }
 

@@ -155,12 +155,12 @@ static int handler_over_ours_that_keeps_all(void)
         hazard_burn(0.3);
     uint64_t before = hazard_stats().ticks;
     install(SIGPROF, handle_host_signal, SA_RESTART);
-    CHECK_EQUAL(spanprof_flush(10 * SECOND), SPANPROF_OK); /* a window without any tick begins */
+    CHECK_EQUAL(spanprof_flush(60 * SECOND), SPANPROF_OK); /* a window without any tick begins */
     host_timer host = start_host_timer();
     SPANPROF_SPAN("theirs")
         hazard_burn(0.7);
     end_host_timer(&host);
-    CHECK_EQUAL(spanprof_flush(10 * SECOND), SPANPROF_OK);
+    CHECK_EQUAL(spanprof_flush(60 * SECOND), SPANPROF_OK);
     CHECK_EQUAL(hazard_warnings("has been replaced"), 1);
     spanprof_stats stats = hazard_stop();
     check_installed(handle_host_signal);
@@ -215,8 +215,12 @@ static int storm_of_the_sampling_signal(void)
     atomic_store(&target_tid, (int)syscall(SYS_gettid));
     pthread_t storm = hazard_thread(raise_a_storm, NULL);
     double before = hazard_process_cpu();
-    SPANPROF_SPAN("stormy")
+    SPANPROF_SPAN("stormy") {
         hazard_burn(0.5);
+        /* How many arrive by then is a matter of how often the other thread gets a core. */
+        HAZARD_WORK_UNTIL(atomic_load(&seen.from_threads) > 100 &&
+                          atomic_load(&seen.foreign) > 100);
+    }
     double cpu = hazard_process_cpu() - before;
     atomic_store(&stopping, true);
     pthread_join(storm, NULL);
@@ -226,8 +230,6 @@ static int storm_of_the_sampling_signal(void)
                   atomic_load(&seen.foreign));
     CHECK(stats.ticks > 20);
     CHECK((double)stats.weights / 10000 < cpu * 1.2); /* no forged one weighs anything */
-    CHECK(atomic_load(&seen.from_threads) > 100);
-    CHECK(atomic_load(&seen.foreign) > 100);
     return 0;
 }
 
@@ -238,7 +240,7 @@ static void burn_in_other_handler(int signal, siginfo_t *info, void *context)
     (void)context;
     atomic_fetch_add(&seen.handler_burns, 1);
     SPANPROF_SPAN("in the handler") /* the context may be switched here, for the tick only reads */
-        hazard_burn(0.0002);
+        spin(0.0002);
 }
 
 static void *interrupt_often(void *unused)
@@ -256,9 +258,9 @@ static int ticks_in_other_handlers(void)
     install(SIGUSR1, burn_in_other_handler, SA_NODEFER);
     hazard_start(10000);
     atomic_store(&target_tid, (int)syscall(SYS_gettid));
-    double end = hazard_process_cpu() + 0.6;
     pthread_t other = hazard_thread(interrupt_often, NULL);
-    while (hazard_process_cpu() < end)
+    cpu_work work = cpu_work_of(CLOCK_PROCESS_CPUTIME_ID, 0.6);
+    while (cpu_work_goes_on(&work))
         ;
     atomic_store(&stopping, true);
     pthread_join(other, NULL);

@@ -173,7 +173,7 @@ static void run_as(uid_t user)
         _exit(0);
     }
     CHECK(child > 0);
-    int status = hazard_wait(child, 20);
+    int status = hazard_wait(child, HAZARD_PATIENCE_S);
     CHECK(WIFEXITED(status));
     CHECK_EQUAL(WEXITSTATUS(status), 0);
 }
@@ -206,7 +206,7 @@ static bool is_well_at(const char *level, const char *role)
 {
     CHECK(set_paranoid(level));
     (void)fprintf(stderr, "   level %s\n", level);
-    int status = hazard_wait(hazard_role(role, NULL), 60);
+    int status = hazard_wait(hazard_role(role, NULL), HAZARD_PATIENCE_S);
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -234,11 +234,13 @@ static int paranoid_levels(void)
 enum { CROWD = 40 };
 
 static atomic_bool crowd_may_go;
+static atomic_int crowd_attached;
 
 static void *attach_and_wait(void *unused)
 {
     SPANPROF_SPAN("crowd") {
         hazard_burn(0.002);
+        atomic_fetch_add(&crowd_attached, 1);
         while (!atomic_load(&crowd_may_go))
             usleep(5000);
     }
@@ -251,7 +253,8 @@ static void run_crowd(uint32_t *threads)
     pthread_t crowd[CROWD];
     for (int i = 0; i < CROWD; i++)
         crowd[i] = hazard_thread(attach_and_wait, NULL);
-    usleep(300000); /* the scan, for those that did not come to attach yet */
+    while (atomic_load(&crowd_attached) < CROWD)
+        usleep(5000);
     *threads = hazard_stats().threads;
     atomic_store(&crowd_may_go, true);
     for (int i = 0; i < CROWD; i++)
@@ -306,6 +309,7 @@ static int queued_signals_are_back(void)
     for (int round = 0; round < 5; round++) {
         uint32_t threads = 0;
         atomic_store(&crowd_may_go, false);
+        atomic_store(&crowd_attached, 0);
         hazard_start(1000);
         run_crowd(&threads);
         hazard_burn(0.02);
@@ -389,11 +393,11 @@ static int host_closes_all_descriptors(void)
     atomic_store(&stop, true);
     for (int i = 0; i < 4; i++)
         pthread_join(threads[i], NULL); /* each takes its own event down */
-    CHECK_EQUAL(spanprof_flush(10 * SECOND), SPANPROF_OK);
+    CHECK_EQUAL(spanprof_flush(60 * SECOND), SPANPROF_OK);
     uint64_t ticks = hazard_stats().ticks;
     hazard_burn(0.2);
     check_files(count);
-    spanprof_stop(20 * SECOND);
+    spanprof_stop(60 * SECOND);
     check_files(count);
     spanprof_stats stats = hazard_stats();
     CHECK_EQUAL(stats.ticks, stats.samples_linked + stats.samples_none + stats.samples_unknown +

@@ -15,7 +15,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *user)
     (void)info;
     (void)size;
     (void)user;
-    hazard_burn(0.00002); /* with the loader's lock held */
+    spin(0.00002); /* with the loader's lock held */
     return 0;
 }
 
@@ -145,7 +145,7 @@ static int malloc_lock_is_held(void)
             _exit(0);
         }
         CHECK(child > 0);
-        hazard_wait_well(child, 30);
+        hazard_wait_well(child, HAZARD_PATIENCE_S);
     }
     hazard_burn(0.3);
     atomic_store(&stopping, true);

@@ -13,11 +13,6 @@ unsigned hazard_throw_and_catch(unsigned count);
 
 #define WORK_SECONDS 0.5
 
-static bool is_over(double end)
-{
-    return hazard_process_cpu() >= end;
-}
-
 static void check_ticks(const spanprof_stats *stats)
 {
     printf("%llu ticks, %llu stacks incomplete\n", (unsigned long long)stats->ticks,
@@ -31,8 +26,8 @@ static void check_ticks(const spanprof_stats *stats)
 static int exceptions_under_ticks(void)
 {
     hazard_start(10000);
-    double end = hazard_process_cpu() + WORK_SECONDS;
-    while (!is_over(end))
+    cpu_work work = cpu_work_of(CLOCK_PROCESS_CPUTIME_ID, WORK_SECONDS);
+    while (cpu_work_goes_on(&work))
         SPANPROF_SPAN("throwing")
             CHECK_EQUAL(hazard_throw_and_catch(100), 2100);
     spanprof_stats stats = hazard_stop();
@@ -65,8 +60,8 @@ static void jump_out_of_a_span(void)
 static int jumps_under_ticks(void)
 {
     hazard_start(10000);
-    double end = hazard_process_cpu() + WORK_SECONDS;
-    while (!is_over(end))
+    cpu_work work = cpu_work_of(CLOCK_PROCESS_CPUTIME_ID, WORK_SECONDS);
+    while (cpu_work_goes_on(&work))
         SPANPROF_SPAN("outer")
             for (int i = 0; i < 100; i++)
                 jump_out_of_a_span();
@@ -78,7 +73,7 @@ static int jumps_under_ticks(void)
 static void jump_out_of_handler(int signal)
 {
     (void)signal;
-    hazard_burn(0.0001);
+    spin(0.0001);
     siglongjmp(handler_target, 1);
 }
 
@@ -92,8 +87,8 @@ static int jumps_out_of_handlers_under_ticks(void)
 {
     install(SIGUSR1, jump_out_of_handler, 0);
     hazard_start(10000);
-    double end = hazard_process_cpu() + WORK_SECONDS;
-    while (!is_over(end))
+    cpu_work work = cpu_work_of(CLOCK_PROCESS_CPUTIME_ID, WORK_SECONDS);
+    while (cpu_work_goes_on(&work))
         SPANPROF_SPAN("raising")
             if (sigsetjmp(handler_target, 1) == 0)
                 raise(SIGUSR1);
@@ -117,7 +112,7 @@ static void *stack_of(size_t size)
 static void burn_a_little(int signal)
 {
     (void)signal;
-    hazard_burn(0.001);
+    spin(0.001);
 }
 
 /* The tick's frame lies on top of the handler's, on the same stack, and the walk has to cross to the other. */
@@ -128,8 +123,8 @@ static int handler_on_an_alternate_stack(void)
     CHECK_EQUAL(sigaltstack(&stack, NULL), 0);
     install(SIGUSR1, burn_a_little, SA_ONSTACK);
     hazard_start(10000);
-    double end = hazard_process_cpu() + WORK_SECONDS;
-    while (!is_over(end))
+    cpu_work work = cpu_work_of(CLOCK_PROCESS_CPUTIME_ID, WORK_SECONDS);
+    while (cpu_work_goes_on(&work))
         SPANPROF_SPAN("raising")
             raise(SIGUSR1);
     spanprof_stats stats = hazard_stop();
@@ -145,15 +140,15 @@ static int handler_on_an_alternate_stack(void)
 enum { FIBERS = 4, FIBER_STACK = 128 * 1024 };
 
 static ucontext_t fibers[FIBERS], back;
-static double fibers_end;
+static cpu_work fibers_work;
 
 /* Each carries its context along, as a runtime of fibers has to: attached after a switch, detached before the next. */
 static void be_a_fiber(int self)
 {
     spanprof_span span = spanprof_span_start(NULL, "fiber", NULL);
-    while (!is_over(fibers_end)) {
+    while (cpu_work_goes_on(&fibers_work)) {
         spanprof_scope scope = spanprof_span_attach(span);
-        hazard_burn(0.00005);
+        spin(0.00005);
         spanprof_scope_detach(&scope);
         swapcontext(&fibers[self], &fibers[(self + 1) % FIBERS]);
     }
@@ -166,7 +161,7 @@ static int fibers_under_ticks(void)
     if (HAZARD_ASAN)
         return hazard_skip("ASan does not know which stack is in use after swapcontext");
     hazard_start(10000);
-    fibers_end = hazard_process_cpu() + WORK_SECONDS;
+    fibers_work = cpu_work_of(CLOCK_PROCESS_CPUTIME_ID, WORK_SECONDS);
     for (int i = 0; i < FIBERS; i++) {
         CHECK_EQUAL(getcontext(&fibers[i]), 0);
         fibers[i].uc_stack = (stack_t){.ss_sp = stack_of(FIBER_STACK), .ss_size = FIBER_STACK};

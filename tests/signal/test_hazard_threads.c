@@ -39,7 +39,7 @@ static void create_and_join(unsigned count)
 static uint32_t threads_after_a_while(void)
 {
     uint32_t threads = 0;
-    for (int i = 0; i < 200 && (threads = hazard_stats().threads) > 1; i++)
+    for (int i = 0; i < 1200 && (threads = hazard_stats().threads) > 1; i++)
         usleep(50000);
     return threads;
 }
@@ -74,7 +74,7 @@ static pthread_key_t keys[3];
 static void burn_in_destructor(void *rounds)
 {
     SPANPROF_SPAN("destructor")
-        hazard_burn(0.001);
+        spin(0.001);
     uintptr_t left = (uintptr_t)rounds - 1;
     if (left > 0)
         pthread_setspecific(keys[left % 3], (void *)left);
@@ -83,7 +83,7 @@ static void burn_in_destructor(void *rounds)
 static void burn_in_cleanup(void *unused)
 {
     (void)unused;
-    hazard_burn(0.001);
+    spin(0.001);
 }
 
 /* In this many frames, that the end has to unwind. Returns when nothing ends it. */
@@ -104,7 +104,7 @@ static void *end_somehow(void *number)
         pthread_setspecific(keys[i], (void *)(uintptr_t)3);
     pthread_cleanup_push(burn_in_cleanup, NULL);
     SPANPROF_SPAN("ending") {
-        hazard_burn(0.001);
+        spin(0.001);
         switch ((uintptr_t)number % 3) {
         case 0:
             end_deep(20, true);
@@ -123,7 +123,7 @@ static int ending_by_exit_cancel_and_return_under_ticks(void)
     pthread_key_create(&keys[0], burn_in_destructor);
     hazard_start(10000);
     SPANPROF_SPAN("registers")
-        hazard_burn(0.001);
+        spin(0.001);
     pthread_key_create(&keys[1], burn_in_destructor);
     pthread_key_create(&keys[2], burn_in_destructor);
     for (unsigned round = 0; round < hazard_many(40, 1000); round++) {
@@ -243,7 +243,7 @@ static void run_and_wait(bare_thread *self, char *stack, size_t size)
                 CLONE_CHILD_CLEARTID;
     atomic_store(&self->tid, 1);
     CHECK(clone(run_bare, stack + size, flags, self, NULL, NULL, &self->tid) > 0);
-    double end = hazard_now() + 30;
+    double end = hazard_now() + HAZARD_PATIENCE_S;
     while (atomic_load(&self->tid) != 0 && hazard_now() < end)
         usleep(1000);
     CHECK_EQUAL(atomic_load(&self->tid), 0);

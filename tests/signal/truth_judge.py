@@ -4,6 +4,8 @@
 
   truth_judge.py WORKLOAD [--seconds S] [--threads N] [--engine timer|perf] [--hz HZ] [--minimum-samples N]
 
+The workload runs for S seconds, and longer where it takes longer to get N samples.
+
 Rules (docs/design/span-context.md): the leaf-most of the functions below decides.
   span_work_K           link to a span of function K and of this thread; none or unknown: counted, below 0.05 %
   span_work_K below which `nested` and so on switch: K's span, or a span of the same thread that is just being attached
@@ -89,8 +91,8 @@ def main():
                            SPANPROF_CPU_HZ=arguments.hz, SPANPROF_MAX_SAMPLES="1000000", OTEL_TRACES_EXPORTER="none")
         if arguments.engine:
             environment["SPANPROF_ENGINE"] = arguments.engine
-        run = subprocess.run([arguments.workload, arguments.seconds, arguments.threads], env=environment,
-                             stdout=subprocess.PIPE, text=True, timeout=float(arguments.seconds) + 200)
+        run = subprocess.run([arguments.workload, arguments.seconds, arguments.threads, str(arguments.minimum_samples)],
+                             env=environment, stdout=subprocess.PIPE, text=True, timeout=float(arguments.seconds) * 10 + 200)
         if run.returncode != 0:
             sys.exit(f"the workload exited with {run.returncode}")
         result = json.loads(run.stdout.splitlines()[-1])

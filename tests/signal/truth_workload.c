@@ -2,7 +2,7 @@
 /* The workload of the truth test: threads whose every span works in a function of its own, so that a stack tells which span was
  * active. What a sample should be linked to is written into the trace id: "TRUT", function, thread, serial. Public API only.
  *
- *   truth_workload SECONDS THREADS
+ *   truth_workload SECONDS THREADS [TICKS]
  *
  * Prints one JSON line: the CPU time that the threads used, by their own clocks, and the SDK's counters. truth_judge.py reads it
  * together with the exported profiles. Consecutive spans of a thread never use the same function: a stale link shows. */
@@ -304,12 +304,28 @@ static void print_result(const char *engine, uint64_t cpu_ns)
            (unsigned long long)stats.misuse_dead_scope);
 }
 
+/* For SECONDS, and then until there are TICKS: on a machine that is busy with other things they take longer. Ten times as long is too
+ * long. */
+static void wait_for_work(double seconds, uint64_t ticks)
+{
+    spanprof_stats stats = SPANPROF_STATS_INIT;
+    uint64_t begin = clock_ns(CLOCK_MONOTONIC), end = begin + (uint64_t)(seconds * 1e9),
+             give_up = begin + (uint64_t)(seconds * 1e10), now = begin;
+    while (now < end || (now < give_up && stats.ticks < ticks)) {
+        struct timespec pause = {.tv_nsec = 20000000};
+        nanosleep(&pause, NULL);
+        spanprof_stats_get(&stats);
+        now = clock_ns(CLOCK_MONOTONIC);
+    }
+}
+
 int main(int argc, char **argv)
 {
     double seconds = argc > 1 ? atof(argv[1]) : 5;
+    uint64_t ticks = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
     worker_count = argc > 2 ? atoi(argv[2]) : 8;
     if (worker_count < 2 || worker_count > MAX_THREADS || seconds <= 0) {
-        fprintf(stderr, "usage: truth_workload SECONDS THREADS (2 to %d)\n", MAX_THREADS);
+        fprintf(stderr, "usage: truth_workload SECONDS THREADS (2 to %d) [TICKS]\n", MAX_THREADS);
         return 2;
     }
     spanprof_error error;
@@ -324,9 +340,7 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < worker_count; i++)
         pthread_create(&workers[i].thread, NULL, work, &workers[i]);
-    struct timespec pause = {.tv_sec = (time_t)seconds,
-                             .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    nanosleep(&pause, NULL);
+    wait_for_work(seconds, ticks);
     atomic_store(&stopping, true);
     uint64_t cpu_ns = 0;
     for (int i = 0; i < worker_count; i++) {
@@ -335,7 +349,7 @@ int main(int argc, char **argv)
     }
     spanprof_stats running = SPANPROF_STATS_INIT; /* the engine's name, while there is one */
     spanprof_stats_get(&running);
-    spanprof_stop(10000000000u);
+    spanprof_stop(60000000000u);
     print_result(running.engine, cpu_ns);
     return 0;
 }

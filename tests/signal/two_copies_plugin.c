@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The second copy of the SDK in test_two_copies.c: this library links libspanprof.so, the program the static one. */
-#include <time.h>
-
 #include <spanprof/spanprof.h>
+#include "cpu_work.h"
 
 int plugin_start(const char *file);
 int plugin_work(double seconds);
@@ -19,17 +18,14 @@ int plugin_start(const char *file)
 
 int plugin_work(double seconds)
 {
-    SPANPROF_SPAN("plugin work") {
-        clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC);
-        while (clock() < end)
-            ;
-    }
+    SPANPROF_SPAN("plugin work")
+        burn(seconds);
     return 0;
 }
 
 int plugin_stop(spanprof_stats *stats)
 {
-    int status = spanprof_stop(5000000000u);
+    int status = spanprof_stop(UINT64_C(60000000000));
     stats->struct_size = sizeof *stats;
     spanprof_stats_get(stats);
     return status;

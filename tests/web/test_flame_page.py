@@ -63,7 +63,7 @@ class FlamePage(ToolTest):
                    "--host-resolver-rules=MAP * ~NOTFOUND", "--no-first-run", f"--user-data-dir={self.folder}/browser",
                    "--window-size=1400,900", "--virtual-time-budget=5000", "--dump-dom",
                    (self.folder / "page.html").as_uri() + anchor]
-        result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False)
+        result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600, check=False)
         self.assertEqual(result.returncode, 0, result.stderr.decode()[-2000:])
         return Page(result.stdout.decode())
 

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
+#include "cpu_work.h"
 #include "proto/profiles.pb-c.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -86,20 +87,6 @@ static const char *start(void **state, uint32_t hz)
     return engine;
 }
 
-static double cpu_seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static void burn(double seconds)
-{
-    double end = cpu_seconds() + seconds;
-    while (cpu_seconds() < end)
-        ;
-}
-
 /* What the run's profiles say of themselves. */
 typedef struct profile {
     int64_t period;
@@ -139,6 +126,10 @@ static size_t read_length(FILE *file)
     return length;
 }
 
+/* How many there are depends on how long the work took. */
+enum { PROFILES_MAX = 10000 };
+
+/* All of them. */
 static size_t read_profiles(profile *out, size_t room)
 {
     char path[128];
@@ -157,6 +148,7 @@ static size_t read_profiles(profile *out, size_t room)
         free(bytes);
     }
     fclose(file);
+    assert_true(count < room);
     return count;
 }
 
@@ -165,11 +157,11 @@ static void engine_is_told_in_stats_and_profile_with_the_reason(void **state)
     const char *engine = start(state, 1000);
     SPANPROF_SPAN("work")
         burn(0.2);
-    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
     assert_string_equal(stats_now().engine, engine);
     assert_true(strlen(stats_now().engine_reason) > 10);
-    profile profiles[8];
-    size_t count = read_profiles(profiles, 8);
+    static profile profiles[PROFILES_MAX];
+    size_t count = read_profiles(profiles, PROFILES_MAX);
     assert_true(count > 0);
     assert_string_equal(profiles[0].engine, engine);
     assert_true(profiles[0].has_reason);
@@ -189,7 +181,7 @@ static void perf_with_a_real_time_signal_becomes_timer(void **state)
     assert_non_null(strstr(log_text, "SPANPROF_ENGINE=perf cannot be had"));
     SPANPROF_SPAN("work")
         burn(0.1);
-    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
     assert_true(stats_now().weights > 50);
 }
 
@@ -202,16 +194,16 @@ static void paused_time_is_neither_sampled_nor_residual(void **state)
         assert_int_equal(spanprof_pause(), SPANPROF_OK);
         assert_int_equal(stats_now().paused, 1);
         assert_int_equal(stats_now().threads, 0);
-        assert_int_equal(spanprof_flush(5 * SECOND), SPANPROF_OK);
+        assert_int_equal(spanprof_flush(60 * SECOND), SPANPROF_OK);
         uint64_t ticks = stats_now().ticks;
         burn(1);
-        assert_int_equal(spanprof_flush(5 * SECOND), SPANPROF_OK);
+        assert_int_equal(spanprof_flush(60 * SECOND), SPANPROF_OK);
         assert_int_equal(stats_now().ticks, ticks);
         assert_int_equal(spanprof_resume(), SPANPROF_OK);
         assert_int_equal(stats_now().paused, 0);
         burn(0.2);
     }
-    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
     spanprof_stats stats = stats_now();
     /* 0.4 s were worked with ticks, 1 s without. */
     assert_in_range(stats.weights, 300, 500);
@@ -232,11 +224,11 @@ static void pause_and_rate_need_a_running_sdk(void **state)
     spanprof_options options = options_with("timer", 99);
     assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
     assert_int_equal(spanprof_set_rate(SPANPROF_PROFILE_WALL, 99), SPANPROF_ERROR_UNSUPPORTED);
-    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
     options.profiles = "none";
     assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
     assert_int_equal(spanprof_set_rate(SPANPROF_PROFILE_CPU, 99), SPANPROF_ERROR_UNSUPPORTED);
-    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
 }
 
 /* Every profile has one period, and weights times period are the CPU time at any rate. */
@@ -244,24 +236,28 @@ static void rate_changes_at_the_edge_of_a_window(void **state)
 {
     static const uint32_t rates[] = {1000, 100, 10000, 500};
     start(state, rates[0]);
-    double before = cpu_seconds();
+    double before = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
     SPANPROF_SPAN("work")
         for (int i = 0; i < 4; i++) {
             if (i > 0)
                 assert_int_equal(spanprof_set_rate(SPANPROF_PROFILE_CPU, rates[i]), SPANPROF_OK);
             burn(0.4);
         }
-    double worked = cpu_seconds() - before;
+    double worked = clock_seconds(CLOCK_THREAD_CPUTIME_ID) - before;
     assert_int_equal(stats_now().cpu_hz, rates[3]);
-    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
-    profile profiles[16];
-    size_t count = read_profiles(profiles, 16);
-    assert_int_equal(count, 4);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
+    static profile profiles[PROFILES_MAX];
+    size_t count = read_profiles(profiles, PROFILES_MAX), rate = 0;
     double total = 0;
     for (size_t i = 0; i < count; i++) {
-        assert_int_equal(profiles[i].period, SECOND / rates[i]);
+        if (profiles[i].period !=
+            (int64_t)(SECOND / rates[rate])) /* a window of 10 s may have ended, too */
+            rate++;
+        assert_in_range(rate, 0, 3);
+        assert_int_equal(profiles[i].period, SECOND / rates[rate]);
         total += (double)(profiles[i].periods * profiles[i].period) / 1e9;
     }
+    assert_int_equal(rate, 3);
     /* Each of the four parts loses or wins less than a period, the longest of which is 10 ms, and a jiffy or two by timer. */
     assert_true(total > worked - 0.08 && total < worked + 0.08);
 }
@@ -280,16 +276,16 @@ static void budget_lowers_the_rate_and_the_weights_stay_right(void **state)
         print_message("SKIPPED: the engine %s cannot be had here\n", engine);
         skip();
     }
-    double before = cpu_seconds();
+    double before = clock_seconds(CLOCK_THREAD_CPUTIME_ID);
     SPANPROF_SPAN("work")
         burn(1.5);
-    double worked = cpu_seconds() - before;
+    double worked = clock_seconds(CLOCK_THREAD_CPUTIME_ID) - before;
     spanprof_stats stats = stats_now();
-    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
     assert_true(stats.tick_cost_ns > 100);
     assert_true(stats.cpu_hz < 1000); /* a signal alone costs more than 100 ns */
-    profile profiles[32];
-    size_t count = read_profiles(profiles, 32);
+    static profile profiles[PROFILES_MAX];
+    size_t count = read_profiles(profiles, PROFILES_MAX);
     assert_true(count >= 3);
     double total = 0;
     for (size_t i = 0; i < count; i++)
@@ -307,7 +303,7 @@ static void budget_that_is_no_share_is_named(void **state)
         options.cpu_budget = values[i];
         log_text[0] = 0;
         assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
-        assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+        assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
         char expected[64];
         snprintf(expected, sizeof expected, "SPANPROF_CPU_BUDGET=%s is no share above 0",
                  values[i]);
@@ -320,7 +316,7 @@ static void engine_that_is_none_is_named_with_what_is_used(void **state)
     (void)state;
     spanprof_options options = options_with("ebpf", 99);
     assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
-    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
     assert_non_null(strstr(log_text, "SPANPROF_ENGINE"));
     assert_non_null(strstr(log_text, "auto"));
 }
@@ -349,7 +345,7 @@ static void descriptors_closed_by_the_host_are_opened_anew(void **state)
     SPANPROF_SPAN("work")
         burn(0.6);
     uint64_t weights = stats_now().weights;
-    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
     assert_true(weights > 300);
     for (int i = 0; i < count; i++)
         assert_int_equal(close(descriptors[i]), 0); /* nobody else has closed it */
@@ -373,7 +369,7 @@ static void thread_is_found_while_another_flushes_all_the_time(void **state)
         usleep(5000);
     }
     pthread_join(thread, NULL);
-    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
     assert_true(stats_now().weights > 250); /* of 500, and the 50 ms in which it may be found */
 }
 
@@ -400,7 +396,7 @@ static void pauses_beside_starts_and_stops_leave_a_run_that_ticks(void **state)
     for (int i = 0; i < 12; i++) {
         assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
         burn(0.005);
-        assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+        assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
         assert_true(stats_now().residual_ns < SECOND / 5); /* not the time before the start */
     }
     assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
@@ -408,7 +404,7 @@ static void pauses_beside_starts_and_stops_leave_a_run_that_ticks(void **state)
     pthread_join(thread, NULL);
     SPANPROF_SPAN("work")
         burn(0.2);
-    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
     assert_true(stats_now().weights > 100);
 }
 

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
+#include "cpu_work.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -70,19 +70,12 @@ static int teardown(void **state)
 {
     (void)state;
     char path[128];
-    spanprof_stop(5 * SECOND);
+    spanprof_stop(60 * SECOND);
     snprintf(path, sizeof path, "%s.traces.jsonl", prefix);
     unlink(path);
     snprintf(path, sizeof path, "%s.profiles.jsonl", prefix);
     unlink(path);
     return rmdir(directory);
-}
-
-static void burn(double seconds)
-{
-    clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC);
-    while (clock() < end)
-        ;
 }
 
 static void start_twice_is_an_error_and_stop_twice_too(void **state)
@@ -95,9 +88,9 @@ static void start_twice_is_an_error_and_stop_twice_too(void **state)
     assert_int_equal(error.status, SPANPROF_ERROR_ALREADY_STARTED);
     assert_non_null(strstr(error.message, "spanprof_stop"));
     assert_int_equal(stats_now().running, 1);
-    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
-    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_ERROR_NOT_STARTED);
-    assert_int_equal(spanprof_flush(5 * SECOND), SPANPROF_ERROR_NOT_STARTED);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_ERROR_NOT_STARTED);
+    assert_int_equal(spanprof_flush(60 * SECOND), SPANPROF_ERROR_NOT_STARTED);
     assert_int_equal(stats_now().running, 0);
 }
 
@@ -111,7 +104,7 @@ static void start_after_stop_samples_again(void **state)
         assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
         SPANPROF_SPAN("burn")
             burn(0.2);
-        assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+        assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
         spanprof_stats stats = stats_now();
 #if !defined(__SANITIZE_THREAD__)
         assert_in_range(stats.weights, rates[round] / 10, rates[round] * 3 / 10); /* 0.2 s */
@@ -158,7 +151,7 @@ static void rate_that_cannot_be_used_is_named_once_with_what_is_used(void **stat
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         start_with("SPANPROF_CPU_HZ", values[i]);
         assert_int_equal(stats_now().cpu_hz, 99);
-        assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+        assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
         assert_int_equal(count_lines_with("SPANPROF_CPU_HZ"), 1);
         assert_non_null(strstr(log_text, values[i]));
         assert_non_null(strstr(log_text, "using 99"));
@@ -172,12 +165,12 @@ static void names_setting_that_cannot_be_used_is_named_once(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
         start_with(settings[i][0], settings[i][1]);
-        assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+        assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
         assert_int_equal(count_lines_with(settings[i][0]), 1);
         assert_int_equal(count_lines_with(settings[i][2]), 1);
     }
     start_with("SPANPROF_DEMANGLE", "Folded");
-    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
     assert_int_equal(count_lines_with("SPANPROF_DEMANGLE"), 0);
 }
 
@@ -185,13 +178,13 @@ static void options_not_built_yet_are_named_once(void **state)
 {
     (void)state;
     start_with("SPANPROF_PROFILES", "cpu,alloc");
-    spanprof_stop(5 * SECOND);
+    spanprof_stop(60 * SECOND);
     assert_int_equal(count_lines_with("alloc is not built yet"), 1);
     start_with("SPANPROF_TIMESTAMPS", "1");
-    spanprof_stop(5 * SECOND);
+    spanprof_stop(60 * SECOND);
     assert_int_equal(count_lines_with("SPANPROF_TIMESTAMPS is not built yet"), 1);
     start_with("SPANPROF_SIGNAL", "SIGKILL");
-    spanprof_stop(5 * SECOND);
+    spanprof_stop(60 * SECOND);
     assert_int_equal(count_lines_with("SPANPROF_SIGNAL=SIGKILL"), 1);
 }
 
@@ -232,7 +225,7 @@ static void every_call_takes_zero_and_ended_handles(void **state)
     spanprof_stats_get(NULL);
     spanprof_scope_detach(NULL);
     spanprof_context_attach(NULL);
-    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
 }
 
 /* In the child: nothing samples or sends, and it may start its own. Exits 0 when all holds. */
@@ -259,7 +252,7 @@ static int run_child(void)
         return 3;
     SPANPROF_SPAN("child")
         burn(0.2);
-    if (spanprof_stop(5 * SECOND) != SPANPROF_OK)
+    if (spanprof_stop(60 * SECOND) != SPANPROF_OK)
         return 4;
     stats = stats_now();
     if (stats.exported_spans != 1)
@@ -293,7 +286,7 @@ static void forked_child_is_silent_until_it_starts_its_own(void **state)
     burn(0.1);
     spanprof_scope_detach(&scope);
     spanprof_span_end(span);
-    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
     assert_int_equal(stats_now().forked, 0);
     assert_int_equal(stats_now().exported_spans, 1);
 }
@@ -319,12 +312,12 @@ static void hosts_handler_is_served_and_put_back(void **state)
     assert_int_equal(host_signals, before + 1);
     burn(0.1);
     assert_int_equal(host_signals, before + 1); /* our ticks are not passed on */
-    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
     sigaction(SIGPROF, NULL, &now);
     assert_ptr_equal(now.sa_handler, host_handler);
     signal(SIGPROF, SIG_DFL);
     assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
-    assert_int_equal(spanprof_stop(5 * SECOND), SPANPROF_OK);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
     raise(SIGPROF); /* the default would end us */
 }
 
@@ -336,18 +329,21 @@ static void stop_returns_by_its_deadline_with_a_dead_endpoint(void **state)
     options.endpoint = "http://127.0.0.1:1";
     assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
     SPANPROF_SPAN("lost")
-        burn(0.1);
+        for (int i = 0; i < 100 && stats_now().ticks == 0; i++)
+            burn(0.1);
     spanprof_status status = spanprof_stop(SECOND / 2);
     assert_true(status == SPANPROF_ERROR_TIMEOUT || status == SPANPROF_ERROR_EXPORT);
     spanprof_stats stats = stats_now();
     assert_true(stats.dropped_exports_unreachable >= 1);
-    /* Each of the two says once that nobody is there, or, when stop came first, once what was lost by it. */
+    /* Each of the two says once that nobody is there, or, when stop came first, once what was lost by it. A profile that was not made yet
+     * by then is no request: its samples are counted. */
     int refused = count_lines_with("v1/traces: Connection refused");
     int lost = count_lines_with("v1/traces not delivered");
     assert_true(refused <= 1 && lost <= 1 && refused + lost >= 1);
     refused = count_lines_with("v1development/profiles: Connection refused");
     lost = count_lines_with("v1development/profiles not delivered");
-    assert_true(refused <= 1 && lost <= 1 && refused + lost >= 1);
+    assert_true(refused <= 1 && lost <= 1);
+    assert_true(refused + lost + stats.dropped_samples_at_stop >= 1);
 }
 
 int main(void)

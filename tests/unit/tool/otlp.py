@@ -279,7 +279,7 @@ class ToolTest(unittest.TestCase):
         if columns:
             environment["COLUMNS"] = str(columns)
         return subprocess.run([TOOL, *map(str, arguments)], cwd=self.folder, env=environment, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=60, check=False, **more)
+                              stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=300, check=False, **more)
 
     def answer(self, *arguments, **more):
         """What the tool prints when all goes well."""
