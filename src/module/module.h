@@ -28,6 +28,7 @@ typedef struct sp_module {
     uint64_t end;   /* behind the highest */
     uint64_t bias;
     uint64_t file_offset;              /* of the first executable segment */
+    uint64_t frame_header;             /* where .eh_frame_hdr is; 0: there is none */
     const sp_unwind_table *table;      /* NULL: none could be made */
     sp_shelved_table *shelved;         /* what holds it */
     bool is_from_start;                /* in the first generation */

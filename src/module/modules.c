@@ -31,6 +31,7 @@ static sp_module *create_module(sp_modules *modules, const sp_module_image *imag
     module->end = image->end;
     module->bias = image->bias;
     module->file_offset = image->file_offset;
+    module->frame_header = image->section.header_address;
     module->id = ++modules->next_module_id;
     module->is_from_start = modules->newest == NULL;
     module->build_id_length = image->build_id_length;

@@ -12,6 +12,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "sampler/frame_pointer.h"
+
 enum {
     PAGE_BYTES = 4096,
     COPY_BYTES = 64 << 10,  /* at the most, then it begins anew further up */
@@ -22,6 +24,7 @@ enum {
 
 struct sp_stack_copy {
     sp_outside outside; /* first, so that its functions find the rest */
+    sp_fp_finder *finder;
     uint64_t step_bytes;
     pid_t pid;       /* whose memory is read */
     int memory_file; /* /proc/self/mem, where process_vm_readv is refused; -1: it is not */
@@ -116,22 +119,25 @@ static bool reach(sp_outside *outside, uint64_t address)
     return address >= outside->low && address < outside->high;
 }
 
-static bool find_no_fp(sp_outside *outside, sp_walk *walk, const sp_registers *frame,
-                       bool pc_is_exact, uint64_t *fp)
+static bool find_fp(sp_outside *outside, sp_walk *walk, const sp_registers *frame, bool pc_is_exact,
+                    uint64_t *fp)
 {
-    (void)outside, (void)frame, (void)pc_is_exact, (void)fp;
-    walk->fp_not_found++;
-    return false;
+    return sp_fp_find(copy_of(outside)->finder, walk, frame, pc_is_exact, fp);
 }
 
 sp_stack_copy *sp_stack_copy_create(void)
 {
     sp_stack_copy *copy = calloc(1, sizeof *copy);
-    if (!copy)
+    sp_fp_finder *finder = sp_fp_finder_create();
+    if (!copy || !finder) {
+        sp_fp_finder_destroy(finder);
+        free(copy);
         return NULL;
+    }
+    copy->finder = finder;
     copy->outside.reach = reach;
     copy->outside.read = read_memory;
-    copy->outside.find_fp = find_no_fp;
+    copy->outside.find_fp = find_fp;
     copy->memory_file = -1;
     return copy;
 }
@@ -148,6 +154,7 @@ void sp_stack_copy_destroy(sp_stack_copy *copy)
     if (!copy)
         return;
     close_memory(copy);
+    sp_fp_finder_destroy(copy->finder);
     free(copy);
 }
 

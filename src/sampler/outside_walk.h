@@ -15,7 +15,7 @@
 
 typedef struct sp_stack_copy sp_stack_copy;
 
-/* NULL: memory is short. Some 100 KiB; one for each thread that walks. */
+/* NULL: memory is short. Some 400 KiB; one for each thread that walks. */
 sp_stack_copy *sp_stack_copy_create(void);
 void sp_stack_copy_destroy(sp_stack_copy *copy);
 

@@ -408,6 +408,8 @@ SP_SIGSAFE static inline void put_frame(walker *w, uint64_t pc)
     const sp_walk *walk = w->walk;
     if (SP_UNLIKELY(w->next == walk->max_depth))
         w->next -= walk->max_depth / 4;
+    if (SP_UNLIKELY(walk->outside && walk->outside->sps))
+        walk->outside->sps[w->next] = w->frame.sp;
     walk->pcs[w->next++] = pc;
     w->steps++;
 }
@@ -448,6 +450,7 @@ run_in_extent(walker *w, const extent extent, const bool is_outside)
     uint64_t sp = w->frame.sp, fp = w->frame.fp, base = w->frame.base;
     uint32_t next = w->next, last = w->walk->max_depth, start = next;
     bool has_fp = w->frame.has_fp, has_base = w->frame.has_base;
+    uint64_t *const sps = is_outside ? w->walk->outside->sps : NULL;
     if (w->steps + (last - next) > w->steps_max)
         last = next + (w->steps_max - w->steps);
     if (!generation || (!is_outside && (!has_fp || !has_base)) || w->sp_is_floor ||
@@ -477,6 +480,8 @@ run_in_extent(walker *w, const extent extent, const bool is_outside)
         }
         sp = cfa;
         behind = ra;
+        if (is_outside && sps)
+            sps[next] = cfa;
         pcs[next++] = ra - 1;
     }
     if (next == start)

@@ -57,6 +57,8 @@ typedef struct sp_walk sp_walk;
 typedef struct sp_outside sp_outside;
 struct sp_outside {
     uint64_t low, high, delta;
+    uint64_t *
+        sps; /* NULL, or room for max_depth: gets the stack pointer of each frame, as pcs its address */
     /* Have the word at ADDRESS, a multiple of 8, in the copy. False: it cannot be read. */
     bool (*reach)(sp_outside *outside, uint64_t address);
     /* BYTES of any memory into OUT, all or nothing. */

@@ -30,6 +30,7 @@
 #include "bench/deep.h"
 #include "bench/figures.h"
 #include "module/generation_sig.h"
+#include "sampler/outside_walk.h"
 #include "sampler/stack_bounds.h"
 #include "sampler/walk_sig.h"
 
@@ -54,6 +55,7 @@ typedef struct stack {
 
 static sp_modules *modules;
 static const sp_generation *generation;
+static sp_stack_copy *copy;
 static _Atomic(const sp_generation *) hazard;
 static sp_stack_bounds bounds;
 static stack found;
@@ -70,10 +72,25 @@ static void walk_ours(stack *out)
     out->count = walk.count;
 }
 
+/* As another thread would, from pc and sp alone, with the copying. */
+static void walk_outside(stack *out)
+{
+    sp_registers all = sp_registers_from_ucontext(here);
+    sp_walk walk = {.generation = generation,
+                    .registers = {.pc = all.pc, .sp = all.sp},
+                    .pcs = out->pcs,
+                    .max_depth = FRAMES_MAX};
+    sp_outside_walk(copy, &walk);
+    for (uint32_t i = 1; i < walk.count; i++)
+        out->pcs[i]++; /* return addresses, as the others' */
+    out->count = walk.count;
+}
+
 static void take_generation(void)
 {
     modules = sp_modules_create();
-    if (!modules)
+    copy = sp_stack_copy_create();
+    if (!modules || !copy)
         exit(1);
     generation = sp_generation_enter(modules, &hazard);
 }
@@ -187,6 +204,7 @@ typedef struct unwinder {
 
 static const unwinder unwinders[] = {
     {"sp_walk_stack", walk_ours, empty_pc_cache, NULL},
+    {"sp_outside_walk", walk_outside, empty_pc_cache, NULL},
 #if defined(HAVE_LIBUNWIND)
     {"unw_step", walk_unw_step, empty_libunwind, cache_for_all},
     {"unw_step, cache by thread", walk_unw_step, empty_libunwind, cache_by_thread},
@@ -464,6 +482,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof frames / sizeof frames[0]; i++)
         compare_unwinders(frames[i], frames[i] - others);
     sp_generation_leave(&hazard);
+    sp_stack_copy_destroy(copy);
     sp_modules_destroy(modules);
     return 0;
 }

@@ -239,6 +239,24 @@ def walks():
             "context": b"\x0e\0\x5f" + code(3, 0x1234) + stack(8) + stack(40) + stack(8) + calls}
 
 
+def depths():
+    """Flags, the place, code (fuzz_frame_depth.c): of frames that are fixed, dynamic, realigned, taken page by page, and of a part elsewhere."""
+    begin, end = bytes.fromhex("554889e553"), bytes.fromhex("488d65f85b5dc3")
+    call, wide = bytes.fromhex("e8fbffffff"), bytes.fromhex("4881ec00100000")
+    probed = bytes.fromhex("4c8d9c240000ffff") + wide + bytes.fromhex("48830c24004c39dc75ef")
+    at = lambda code: len(code).to_bytes(2, "little")
+    cases = {"fixed": b"4883ec28", "dynamic": b"4829c4", "realigned": b"4883e4e0", "pushes": b"6a016a02", "loop": b"48ffc87508eb02c9c34829c4ebf1"}
+    inputs = {}
+    for name, text in cases.items():
+        code = begin + bytes.fromhex(text.decode()) + call
+        inputs[name] = b"\0" + at(code) + code + end
+    code = begin + probed + call
+    inputs["probed"] = b"\0" + at(code) + code + end
+    half = begin + bytes.fromhex("85ff7509") + call + end[:6]
+    inputs["part"] = b"\1" + at(half + call) + half + call + bytes.fromhex("ebe0") + bytes(len(half) - len(call) - 2)
+    return inputs
+
+
 def write(target, inputs):
     folder = HERE / "corpus" / target
     folder.mkdir(parents=True, exist_ok=True)
@@ -266,6 +284,7 @@ def main():
                     "gxx5": dwarf("g++", "c++", NAMESPACES), "clang5": dwarf("clang-14", "c", INLINED),
                     "clangxx4": dwarf("clang++-14", "c++", NAMESPACES, "-gdwarf-4")})
     write("walk", walks())
+    write("frame_depth", depths())
 
 
 main()
