@@ -249,7 +249,7 @@ static void make_profile_id(uint8_t id[16])
 }
 
 /* What the window says of itself: numbers, the engine, and the threads that have the most of the residual. */
-enum { WINDOW_ATTRIBUTES_MAX = 18 + 2 + SP_WINDOW_RESIDUALS_MAX, PROFILES_MAX = 4 };
+enum { WINDOW_ATTRIBUTES_MAX = 22 + 2 + SP_WINDOW_RESIDUALS_MAX, PROFILES_MAX = 4 };
 
 typedef struct attribute_list {
     uint32_t indices[WINDOW_ATTRIBUTES_MAX];
@@ -341,6 +341,9 @@ static uint32_t build_wall_attributes(build *b)
         {"spanprof.wall.visits", "", w->wall.count, false},
         {"spanprof.wall.unmoved", "", w->wall_unmoved, false},
         {"spanprof.wall.discarded", "", w->wall_discarded, false},
+        {"spanprof.wall.frame_pointers.by_call", "", w->fp_by_call, true},
+        {"spanprof.wall.frame_pointers.by_return", "", w->fp_by_return, true},
+        {"spanprof.wall.frame_pointers.not_found", "", w->fp_not_found, true},
         {"spanprof.dropped.visits", "", w->dropped_visits, true},
     };
     attribute_list list = {.count = 0};

@@ -170,6 +170,7 @@ void sp_window_clear(sp_window *window)
     window->residual_ns = window->dropped_ring_full = window->dropped_memory =
         window->dropped_small_stack = 0;
     window->dropped_visits = window->wall_unmoved = window->wall_discarded = 0;
+    window->fp_by_call = window->fp_by_return = window->fp_not_found = 0;
 }
 
 static void deinit_samples(sp_window_samples *samples)

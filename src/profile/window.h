@@ -105,6 +105,7 @@ typedef struct sp_window {
     uint64_t dropped_small_stack; /* ticks on a signal stack too small for a walk */
     uint64_t dropped_visits;      /* for which the wall engine's ring, or memory, had no room */
     uint64_t wall_unmoved, wall_discarded;
+    uint64_t fp_by_call, fp_by_return, fp_not_found; /* sp_walk's, of visits */
 } sp_window;
 
 #endif

@@ -109,7 +109,8 @@ static bool choose_engine(void)
         return true;
     if (!sp_handler_install(sp_run.config.signal))
         return false;
-    sp_engine_choose(&sp_run.choice, sp_run.config.engine, sp_run.config.signal);
+    sp_engine_choose(&sp_run.choice, sp_run.config.engine, sp_run.config.signal,
+                     sp_run.config.spares_calls);
     sp_run.signal_cost_ns =
         sp_run.config.measure_cost ? sp_engine_signal_cost_ns(sp_run.config.signal) : 0;
     return true;

@@ -147,12 +147,27 @@ static void choose_timer(sp_engine_choice *choice, int signal)
     sp_log_warn("sampler", "no engine ticks here, CPU time will be residual: %s", choice->reason);
 }
 
-void sp_engine_choose(sp_engine_choice *choice, sp_engine wanted, int signal)
+/* The kernel sends a timer's signal when the thread is about to leave it, and an event's at once, so that a call on its way to sleep
+ * returns EINTR: one of some thousand short waits. */
+static bool choose_sparing(sp_engine_choice *choice, int signal)
+{
+    if (!probe(&sp_cpu_timer, signal, TIMER_PATIENCE_NS))
+        return false;
+    choice->source = &sp_cpu_timer;
+    choice->ticks = true;
+    say(choice, "wall time is sampled, which cuts no system call short; ticks of perf events "
+                "sometimes do, those of timers do not");
+    return true;
+}
+
+void sp_engine_choose(sp_engine_choice *choice, sp_engine wanted, int signal, bool spares_calls)
 {
     choice->reason[0] = 0;
     if (wanted == SP_ENGINE_TIMER) {
         choose_timer(choice, signal);
         append(choice, "SPANPROF_ENGINE asks for it");
+    } else if (wanted == SP_ENGINE_AUTO && spares_calls && choose_sparing(choice, signal)) {
+        /* told already */
     } else if (!choose_perf(choice, signal)) {
         if (wanted == SP_ENGINE_PERF)
             sp_log_warn("sampler", "SPANPROF_ENGINE=perf cannot be had, using timer: %s",

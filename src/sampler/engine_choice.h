@@ -12,8 +12,9 @@ typedef struct sp_engine_choice {
     char reason[SP_ENGINE_REASON_SIZE];
 } sp_engine_choice;
 
-/* Choose as WANTED says, on the calling thread, with our handler installed for SIGNAL. Takes milliseconds of CPU time. */
-void sp_engine_choose(sp_engine_choice *choice, sp_engine wanted, int signal);
+/* Choose as WANTED says, on the calling thread, with our handler installed for SIGNAL. With SPARES_CALLS, auto prefers the engine whose
+ * ticks cut no system call short. Takes milliseconds of CPU time. */
+void sp_engine_choose(sp_engine_choice *choice, sp_engine wanted, int signal, bool spares_calls);
 
 /* Cycles (core/cycles_sig.h) of the longest tick that can be: what takes longer has lost its core. Takes a millisecond. */
 uint64_t sp_engine_longest_tick_cycles(void);

@@ -18,6 +18,7 @@ typedef struct sp_sampler_config {
     uint32_t max_depth; /* 2 to 512 */
     int signal;         /* SIGPROF, or another */
     sp_engine engine;
+    bool spares_calls; /* auto: no engine whose ticks may cut a system call short */
     bool measure_cost; /* of ticks, for a budget */
     bool synthetic;    /* no timers, no handler: ticks come from sp_sampler_tick_here (tests) */
     const sp_modules *modules;

@@ -16,6 +16,13 @@ enum { SHARE_OF_DESCRIPTORS = 8, KEPT_MAX = 1024, LINE_BYTES = 256 };
 
 #define DESCRIPTORS_MAX (UINT32_C(1) << 30)
 
+/* A program that closes descriptors it does not know may have opened its own under the same number. 0: it is closed. */
+static uint64_t inode_of(int fd)
+{
+    struct stat now;
+    return fstat(fd, &now) == 0 ? now.st_ino : 0;
+}
+
 bool sp_syscall_files_open(sp_syscall_files *files)
 {
     uint32_t share = sp_descriptors_limit(DESCRIPTORS_MAX) / SHARE_OF_DESCRIPTORS;
@@ -24,6 +31,7 @@ bool sp_syscall_files_open(sp_syscall_files *files)
     files->tasks = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (files->tasks < 0)
         return false;
+    files->inode = inode_of(files->tasks);
     files->kept = calloc(files->limit + 1, sizeof(sp_syscall_file *));
     if (files->kept)
         return true;
@@ -36,17 +44,15 @@ void sp_syscall_files_close(sp_syscall_files *files)
 {
     while (files->count > 0)
         sp_syscall_file_close(files, files->kept[0]);
-    if (files->tasks >= 0)
+    if (files->tasks >= 0 && inode_of(files->tasks) == files->inode)
         close(files->tasks);
     free(files->kept);
     *files = (sp_syscall_files){.tasks = -1};
 }
 
-/* A program that closes descriptors it does not know may have opened its own under the same number. */
 static bool is_ours(const sp_syscall_file *file)
 {
-    struct stat now;
-    return fstat(file->fd_plus_one - 1, &now) == 0 && now.st_ino == file->inode;
+    return inode_of(file->fd_plus_one - 1) == file->inode;
 }
 
 static void forget(sp_syscall_files *files, sp_syscall_file *file)
@@ -83,16 +89,15 @@ static int open_line(const sp_syscall_files *files, pid_t tid)
 /* FD is the files' now, or closed. */
 static void keep(sp_syscall_files *files, sp_syscall_file *file, int fd)
 {
-    struct stat made;
     fd = sp_descriptor_move_up(fd, DESCRIPTORS_MAX);
     if (fd < 0)
         return;
-    if (files->limit == 0 || fstat(fd, &made) != 0) {
+    if (files->limit == 0) {
         close(fd);
         return;
     }
     make_room(files);
-    *file = (sp_syscall_file){.fd_plus_one = fd + 1, .kept = files->count, .inode = made.st_ino};
+    *file = (sp_syscall_file){.fd_plus_one = fd + 1, .kept = files->count, .inode = inode_of(fd)};
     files->kept[files->count++] = file;
 }
 

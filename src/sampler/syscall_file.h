@@ -33,7 +33,8 @@ typedef struct sp_syscall_file {
 } sp_syscall_file;
 
 typedef struct sp_syscall_files {
-    int tasks; /* /proc/self/task; -1: not open */
+    int tasks;      /* /proc/self/task; -1: not open */
+    uint64_t inode; /* of tasks */
     uint32_t count, limit;
     uint64_t random;
     sp_syscall_file **kept;

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An attempt reads in this order:
  *
- *   switch number ─ CPU clock ─ state ─ wait ─ stack ─ context ─ switch number again ─ CPU clock again
+ *   switch number ─ CPU clock, twice ─ state ─ context ─ switch number again ─ wait ─ stack ─ CPU clock again
  *
- * Equal clocks prove that the thread did not run in between, so all that was read is of one moment. The state, one line of the kernel's,
- * is of one moment by itself, and that moment is the one that is sampled: a thread that was blocked then is counted, also when it has run
- * since. Its stack is not certain then, and an attempt is made once more; if that fails too, or finds the thread elsewhere, the stack is
- * the system call and a mark. The context needs less: switch numbers only grow, so an even one that is the same afterwards says that
- * the context has been the same all the time. */
+ * The moment that is sampled is that of the first clock. Whoever runs then has another clock in the next, a fifth of a microsecond later;
+ * whoever has not waits, and is counted. (The state does not tell as much: a thread that is about to block is "blocked" for some
+ * microseconds in which it still runs, and its ticks count them.)
+ *
+ * Equal clocks at begin and end prove that the thread did not run in between, so all that was read is of one moment. The state, one line
+ * of the kernel's, is of one moment by itself. When the thread has run since, its stack is not certain, and an attempt is made once
+ * more; if that fails too, or finds the thread elsewhere, the stack is the system call and a mark. The context needs less: switch numbers
+ * only grow, so an even one that is the same afterwards says that the context has been the same all the time. It comes right after the
+ * state, for what ends a wait often ends a span, too: the longer it took, the more last moments of spans would be unknown. */
 #include "sampler/visit.h"
 
 #include <string.h>
@@ -55,6 +59,9 @@ static void fill_stack(sp_visit *visit, const attempt *a, sp_visitor *visitor)
         .max_depth = visitor->max_depth,
     };
     sp_outside_walk(visitor->copy, &walk);
+    visitor->fp.by_call += walk.fp_by_call;
+    visitor->fp.by_return += walk.fp_by_return;
+    visitor->fp.not_found += walk.fp_not_found;
     sample->generation = generation->number;
     sp_generation_leave(visitor->hazard);
     sample->count = (uint16_t)(1 + walk.count);
@@ -103,22 +110,24 @@ static sp_visit_result try_once(attempt *a, sp_visit *visit, sp_thread *thread, 
     uint64_t cpu_ns, posts, posts_after;
     a->number = count_of(thread, &posts);
     bool is_even = !(a->number & 1) && posts == sp_load_relaxed(&thread->posts_seen);
-    if (!sp_clock_thread_cpu_ns(tid, &a->cpu_ns))
+    if (!sp_clock_thread_cpu_ns(tid, &a->cpu_ns) || !sp_clock_thread_cpu_ns(tid, &cpu_ns))
         return SP_VISIT_GONE;
+    if (cpu_ns != a->cpu_ns)
+        return SP_VISIT_ON_CPU;
     a->state = sp_syscall_file_read(&visitor->files, file, tid, &a->line);
     if (a->state == SP_SYSCALL_GONE)
         return SP_VISIT_GONE;
     if (a->state == SP_SYSCALL_FAILED)
         return SP_VISIT_FAILED;
-    fill_wait(visit, a, visitor);
     fill_context(visit, thread, a);
     atomic_thread_fence(memory_order_acquire);
     a->has_not_switched =
         is_even && count_of(thread, &posts_after) == a->number && posts_after == posts;
+    fill_wait(visit, a, visitor);
     if (!sp_clock_thread_cpu_ns(tid, &cpu_ns))
         return SP_VISIT_GONE;
     a->has_not_run = cpu_ns == a->cpu_ns;
-    return a->state == SP_SYSCALL_BLOCKED || a->has_not_run ? SP_VISIT_WAITS : SP_VISIT_ON_CPU;
+    return SP_VISIT_WAITS;
 }
 
 static void finish(sp_visit *visit, const sp_thread *thread, pid_t tid, const attempt *a,
@@ -154,6 +163,10 @@ sp_visit_result sp_visit_thread(sp_visit *out, sp_thread *thread, pid_t tid, sp_
         return result;
     if (first.has_not_run) {
         finish(out, thread, tid, &first, first.has_not_switched);
+        return SP_VISIT_WAITS;
+    }
+    if (first.state == SP_SYSCALL_RUNNING) {
+        finish(out, thread, tid, &first, first.has_not_switched && STORES_COME_IN_ORDER);
         return SP_VISIT_WAITS;
     }
     visitor->discarded++;

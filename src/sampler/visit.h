@@ -31,6 +31,11 @@ typedef struct sp_visit {
         is_proven; /* it did not run meanwhile: until its clock moves, what the record says holds */
 } sp_visit;
 
+/* How frame pointers were found that walks needed and nobody told (sp_walk). */
+typedef struct sp_fp_counts {
+    uint64_t by_call, by_return, not_found;
+} sp_fp_counts;
+
 /* What visits need, made once. */
 typedef struct sp_visitor {
     const sp_modules *modules;
@@ -39,6 +44,7 @@ typedef struct sp_visitor {
     sp_stack_copy *copy;
     _Atomic(const sp_generation *) *hazard; /* the visiting thread's own */
     uint64_t discarded;                     /* out: attempts after which the thread had run */
+    sp_fp_counts fp;                        /* out: as sp_walk's, over all visits */
 } sp_visitor;
 
 /* Visit THREAD, whose id is TID. *FILE is that thread's. The record's weight is 0. */

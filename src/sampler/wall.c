@@ -11,12 +11,17 @@
 #include "sampler/wall.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <spanprof/context.h>
@@ -29,12 +34,23 @@
 /* One part in SHARE of a core is what rounds may take. */
 enum { SHARE = 33, VISITS_MIN = 16, FIRST_COST_NS = 8000, AHEAD = 12 };
 
+enum { SLICE_NS = 100000 };
+
 enum { PROBES = 200, PROBE_US = 500, RING_BYTES = 512 * 1024 };
 
 typedef struct wall_round {
     uint64_t period_ns;
+    uint64_t moment_ns; /* that was chosen */
     uint64_t cells; /* that it stands for: more than one when rounds, or the machine, were late */
 } wall_round;
+
+/* A thread that has either waited for a core or had to give one to us. */
+typedef struct doubtful {
+    uint32_t slot;
+    pid_t tid;
+    uint64_t used_ns; /* of the CPU since it was seen waiting before */
+    uint64_t weight_ns;
+} doubtful;
 
 static struct {
     pthread_mutex_t lock;
@@ -46,7 +62,7 @@ static struct {
     bool said_failure;
     sp_wall_config config;
     sp_wall_state state;
-    pid_t starter;
+    pid_t starter, tid;
     uint32_t held_generation;
 
     /* The thread's. */
@@ -56,11 +72,13 @@ static struct {
     uint64_t random;
     uint64_t cell, cells_begin_ns;
     double visit_cost_ns;
-    uint32_t *slots; /* of the threads that are to be visited */
+    uint32_t wanted; /* threads, in the last round */
+    doubtful *doubtful;
+    uint32_t doubtful_count;
 
     sp_wall_places places;
     sp_ring ring;
-} wall = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} wall = {.lock = PTHREAD_MUTEX_INITIALIZER, .visitor = {.files = {.tasks = -1}}};
 
 /* Even, in [0, 1). */
 static double draw(void)
@@ -105,6 +123,7 @@ static bool has_stayed(const sp_wall_place *place, const sp_thread *thread, pid_
 {
     uint64_t cpu_ns;
     return place->is_still && !is_older(place, wall.newest) &&
+           (uint32_t)sp_load_acquire(&thread->switch_number) == place->number &&
            sp_load_acquire(&thread->posts) == sp_load_relaxed(&thread->posts_seen) &&
            sp_clock_thread_cpu_ns(tid, &cpu_ns) && cpu_ns == place->cpu_ns;
 }
@@ -120,14 +139,33 @@ static void say_failure(pid_t tid)
     wall.said_failure = true;
 }
 
+static void weigh(sp_wall_place *place, uint64_t weight_ns)
+{
+    wall.state.visits++;
+    sp_wall_place_stay(place, weight_ns);
+}
+
+/* Of a thread that waits for a core it is not known yet whether it waits for ours: it is looked at again. */
+static void keep_visit(sp_wall_place *place, uint32_t slot, uint64_t weight_ns)
+{
+    uint64_t used_ns = wall.visit.cpu_ns - place->cpu_ns;
+    if (!sp_wall_place_put(place, &wall.visit)) {
+        wall.state.visits++;
+        wall.state.dropped++;
+    } else if (place->is_still && place->record->wait_class == SP_WAIT_RUNNABLE) {
+        wall.doubtful[wall.doubtful_count++] =
+            (doubtful){slot, place->record->tid, used_ns, weight_ns};
+    } else {
+        weigh(place, weight_ns);
+    }
+}
+
 static void visit_anew(sp_wall_place *place, sp_thread *thread, pid_t tid, uint64_t weight_ns)
 {
     leave_place(place);
     switch (sp_visit_thread(&wall.visit, thread, tid, &place->file, &wall.visitor)) {
     case SP_VISIT_WAITS:
-        wall.state.visits++;
-        if (!sp_wall_place_put(place, &wall.visit, weight_ns))
-            wall.state.dropped++;
+        keep_visit(place, thread->slot, weight_ns);
         break;
     case SP_VISIT_FAILED:
         say_failure(tid);
@@ -158,12 +196,63 @@ static void visit_slot(uint32_t slot, uint64_t weight_ns)
         place->generation = generation;
     }
     if (has_stayed(place, thread, tid)) {
-        wall.state.visits++;
         wall.state.unmoved++;
-        sp_wall_place_stay(place, weight_ns);
+        weigh(place, weight_ns);
     } else {
         visit_anew(place, thread, tid, weight_ns);
     }
+}
+
+/* When thread TID was last on a core, by that core's own clock (/proc/self/task/TID/sched: se.exec_start, in ms); 0 when it is not told. */
+static uint64_t last_ran_ns(pid_t tid)
+{
+    char name[32], text[256];
+    unsigned long long ms, ns;
+    snprintf(name, sizeof name, "%d/sched", (int)tid);
+    int fd = openat(wall.visitor.files.tasks, name, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    text[length > 0 ? length : 0] = 0;
+    const char *at = strstr(text, "se.exec_start");
+    bool told = at && sscanf(at, "se.exec_start : %llu.%6llu", &ms, &ns) == 2;
+    return told ? ms * SP_NS_PER_MS + ns : 0;
+}
+
+/* Which of the doubtful had a core at MOMENT_NS, and was to give it up before we came: of those that have run from then on, which takes
+ * as much CPU time, the first to end; their count when none has. */
+static uint32_t find_giver(uint64_t moment_ns)
+{
+    uint32_t giver = wall.doubtful_count;
+    uint64_t since_ns = sp_clock_monotonic_ns() - moment_ns, now_ns = last_ran_ns(wall.tid);
+    uint64_t first_ns = UINT64_MAX;
+    for (uint32_t n = 0; now_ns != 0 && n < wall.doubtful_count; n++) {
+        const doubtful *doubt = &wall.doubtful[n];
+        uint64_t until_ns = last_ran_ns(doubt->tid) + since_ns - now_ns; /* from the moment on */
+        if (until_ns <= since_ns && until_ns <= doubt->used_ns && until_ns < first_ns) {
+            giver = n;
+            first_ns = until_ns;
+        }
+    }
+    return giver;
+}
+
+/* To run the sampler needs a core, and where all are taken it takes that of a thread which would have run: this one, and no other, looks
+ * as if it waited for a core as long as we look. It is the one that ran until we came. Where the kernel does not tell (it was built
+ * without SCHED_DEBUG), all count as waiting. */
+static void resolve_doubts(uint64_t moment_ns)
+{
+    uint32_t giver = wall.doubtful_count > 0 ? find_giver(moment_ns) : 0;
+    pthread_mutex_lock(&wall.lock);
+    for (uint32_t n = 0; n < wall.doubtful_count; n++) {
+        sp_wall_place *place = sp_wall_place_of(&wall.places, wall.doubtful[n].slot, false);
+        if (n == giver)
+            place->is_still = false;
+        else
+            weigh(place, wall.doubtful[n].weight_ns);
+    }
+    pthread_mutex_unlock(&wall.lock);
+    wall.doubtful_count = 0;
 }
 
 /* --- a round --------------------------------------------------------------------------------------------------------------- */
@@ -176,17 +265,9 @@ static bool has_span(const sp_thread *thread)
            !sp_load_relaxed(&thread->remote);
 }
 
-/* Into wall.slots; returns how many. States are far apart in memory, so of each one line is read, and asked for ahead; what else speaks
- * against a visit is seen there. */
-static uint32_t find_threads(void)
+static bool is_wanted(uint32_t slot)
 {
-    uint32_t count = 0, slots = sp_thread_slots();
-    for (uint32_t slot = 0; slot < slots; slot++) {
-        __builtin_prefetch(sp_thread_states + slot + AHEAD); /* behind the last: no harm */
-        if (wall.config.all_threads || has_span(sp_thread_states + slot))
-            wall.slots[count++] = slot;
-    }
-    return count;
+    return wall.config.all_threads || has_span(sp_thread_states + slot);
 }
 
 /* How many threads a round may visit at what visits cost lately. */
@@ -233,21 +314,36 @@ static void learn_newest_generation(void)
     sp_generation_leave(wall.visitor.hazard);
 }
 
-/* Every STEPth thread, from a random one on: each has the same chance. */
+/* Every STEPth thread that is wanted, from a random one on: each has the same chance. Whether it is wanted is looked at when it is its turn,
+ * not before, so a span that begins while others are visited is seen as often as one that ends then. States are far apart in memory, so of
+ * each one line is read, and asked for ahead; what else speaks against a visit is seen there. */
+static uint32_t visit_each(double step, uint64_t weight_ns)
+{
+    double next = draw() * step;
+    uint32_t visits = 0, wanted = 0, slots = sp_thread_slots();
+    for (uint32_t slot = 0; slot < slots; slot++) {
+        __builtin_prefetch(sp_thread_states + slot + 2 * AHEAD); /* behind the last: no harm */
+        if (slot + AHEAD < slots && is_wanted(slot + AHEAD))
+            ask_ahead(slot + AHEAD);
+        if (!is_wanted(slot) || wanted++ != (uint32_t)next)
+            continue;
+        visit_one(slot, weight_ns);
+        next += step;
+        visits++;
+    }
+    wall.wanted = wanted;
+    return visits;
+}
+
 static void run_round(const wall_round *round)
 {
     uint64_t begin_ns = sp_clock_own_cpu_ns();
-    uint32_t count = find_threads(), allowed = visits_allowed(round->period_ns);
-    uint32_t visits = count < allowed ? count : allowed;
-    double step = visits ? (double)count / visits : 1, next = draw() * step;
+    uint32_t allowed = visits_allowed(round->period_ns);
+    double step = wall.wanted > allowed ? (double)wall.wanted / allowed : 1;
     uint64_t weight_ns = (uint64_t)((double)(round->cells * round->period_ns) * step + 0.5);
     learn_newest_generation();
-    for (uint32_t n = 0; n < visits && (uint32_t)next < count; n++, next += step) {
-        double ahead = next + AHEAD * step;
-        if (ahead < count)
-            ask_ahead(wall.slots[(uint32_t)ahead]);
-        visit_one(wall.slots[(uint32_t)next], weight_ns);
-    }
+    uint32_t visits = visit_each(step, weight_ns);
+    resolve_doubts(round->moment_ns);
     learn_cost(sp_clock_own_cpu_ns() - begin_ns, visits);
 }
 
@@ -284,7 +380,9 @@ static bool wait_for_round(wall_round *round)
     uint64_t moment_ns = cell * period_ns + (uint64_t)(draw() * (double)period_ns);
     if (!sleep_until(wall.cells_begin_ns + moment_ns))
         return false;
-    *round = (wall_round){.period_ns = period_ns, .cells = cell + 1 - wall.cell};
+    *round = (wall_round){.period_ns = period_ns,
+                          .moment_ns = wall.cells_begin_ns + moment_ns,
+                          .cells = cell + 1 - wall.cell};
     wall.cell = cell + 1;
     return true;
 }
@@ -313,7 +411,7 @@ static void run_rounds(void)
 
 static void set_reason(int error)
 {
-    if (error == EACCES || error == EPERM)
+    if ((error == EACCES || error == EPERM) && prctl(PR_GET_DUMPABLE) != 1)
         strcpy(wall.state.reason,
                "the files of its threads in /proc belong to root, for the process "
                "is not dumpable (prctl(2), PR_SET_DUMPABLE)");
@@ -352,14 +450,34 @@ static bool prepare(void)
         return false;
     wall.visitor.hazard = &self->hazard;
     wall.visitor.copy = sp_stack_copy_create();
-    wall.slots = calloc(SP_THREADS_MAX, sizeof *wall.slots);
-    return wall.visitor.copy && wall.slots && sp_ring_init(&wall.ring, RING_BYTES) &&
+    wall.wanted = sp_thread_slots();
+    wall.doubtful = calloc(SP_THREADS_MAX, sizeof *wall.doubtful);
+    return wall.visitor.copy && wall.doubtful && sp_ring_init(&wall.ring, RING_BYTES) &&
            sp_syscall_files_open(&wall.visitor.files) && look_at_starter();
+}
+
+/* Rounds that come later the longer others have the cores would see threads too often just as they begin to wait. So the sampler asks to
+ * be woken on time, and to come first: from Linux 6.12 on that is what a short slice does. Where it is refused, nothing is lost. */
+static void come_on_time(void)
+{
+    const struct {
+        uint32_t size, policy;
+        uint64_t flags;
+        int32_t nice;
+        uint32_t priority;
+        uint64_t runtime_ns, deadline_ns, period_ns;
+    } attributes = {
+        .size = sizeof attributes, .nice = getpriority(PRIO_PROCESS, 0), .runtime_ns = SLICE_NS};
+    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+    if (sched_getscheduler(0) == SCHED_OTHER)
+        syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
 static void *run(void *unused)
 {
     pthread_setname_np(pthread_self(), "spanprof-wall");
+    wall.tid = (pid_t)sp_syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0);
+    come_on_time();
     sp_thread_self_internal();
     seed();
     bool works = prepare();
@@ -403,6 +521,7 @@ static void forget_last_run(void)
     wall.state = (sp_wall_state){0};
     wall.held_generation = UINT32_MAX;
     wall.visit_cost_ns = FIRST_COST_NS;
+    wall.doubtful_count = 0;
 }
 
 static bool wait_for_probe(void)
@@ -459,8 +578,8 @@ void sp_wall_free(void)
     wall.visitor.copy = NULL;
     sp_wall_places_deinit(&wall.places);
     sp_ring_deinit(&wall.ring);
-    free(wall.slots);
-    wall.slots = NULL;
+    free(wall.doubtful);
+    wall.doubtful = NULL;
     wall.held_generation = UINT32_MAX;
     pthread_mutex_unlock(&wall.lock);
 }
@@ -545,6 +664,7 @@ void sp_wall_state_get(sp_wall_state *out)
     pthread_mutex_lock(&wall.lock);
     *out = wall.state;
     out->discarded = wall.visitor.discarded;
+    out->fp = wall.visitor.fp;
     pthread_mutex_unlock(&wall.lock);
 }
 

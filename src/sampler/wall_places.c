@@ -28,7 +28,7 @@ static bool make_room(sp_wall_place *place, uint32_t bytes)
     return place->record;
 }
 
-bool sp_wall_place_put(sp_wall_place *place, const sp_visit *visit, uint64_t weight_ns)
+bool sp_wall_place_put(sp_wall_place *place, const sp_visit *visit)
 {
     const sp_visit_record *record = (const sp_visit_record *)(const void *)visit->record;
     place->is_still = false;
@@ -38,7 +38,7 @@ bool sp_wall_place_put(sp_wall_place *place, const sp_visit *visit, uint64_t wei
     place->is_still = visit->is_proven;
     place->cpu_ns = visit->cpu_ns;
     place->modules = sp_visit_sample(record)->generation;
-    sp_wall_place_stay(place, weight_ns);
+    place->number = (uint32_t)sp_visit_sample(record)->number;
     return true;
 }
 

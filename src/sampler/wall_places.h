@@ -17,6 +17,7 @@ typedef struct sp_wall_place {
     uint32_t modules;                        /* generation that the record refers to; 0: none */
     bool is_still;           /* until the thread's clock moves, the record is true of it */
     uint32_t capacity;       /* of the record, bytes */
+    uint32_t number;         /* switch number of the record, its lower half */
     sp_visit_record *record; /* NULL: none yet; its own weight and visits are set when it leaves */
     sp_syscall_file file;
 } sp_wall_place;
@@ -32,9 +33,9 @@ typedef struct sp_wall_places {
 /* The place of SLOT; NULL when memory is short, or when there is none and MAKE is false. */
 sp_wall_place *sp_wall_place_of(sp_wall_places *places, uint32_t slot, bool make);
 
-/* Keep VISIT as the place's record, with a weight. False when memory is short. */
-bool sp_wall_place_put(sp_wall_place *place, const sp_visit *visit, uint64_t weight_ns);
-/* One visit more. */
+/* Keep VISIT as the place's record, of no weight. False when memory is short. */
+bool sp_wall_place_put(sp_wall_place *place, const sp_visit *visit);
+/* One visit more, or the first. */
 static inline void sp_wall_place_stay(sp_wall_place *place, uint64_t weight_ns)
 {
     place->weight_ns += weight_ns;

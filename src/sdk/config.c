@@ -217,6 +217,7 @@ bool sp_config_init(sp_config *config, const spanprof_options *options)
     config->wall = profiles & 1u << SPANPROF_PROFILE_WALL;
     config->sampler.cpu_hz = number("SPANPROF_CPU_HZ", options->cpu_hz, 1, SP_CPU_HZ_MAX, 99);
     config->sampler.engine = read_engine(options);
+    config->sampler.spares_calls = config->wall;
     config->cpu_budget = read_budget(options);
     config->sampler.measure_cost = config->cpu_budget > 0;
     config->sampler.max_depth = number("SPANPROF_MAX_DEPTH", options->max_depth, 2, 512, 128);

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "sampler/wall.h"
 
 static sp_drain_slot *slot_of(sp_drain *drain, const sp_thread *thread)
 {
@@ -160,12 +159,14 @@ void sp_drain_settle_wall(sp_drain *drain, sp_window *window, sp_modules *module
     sp_wall_state state;
     sp_wall_settle(drain_settled, &to, sp_modules_newest_number(modules));
     sp_wall_state_get(&state);
-    window->wall_unmoved = state.unmoved - drain->wall_unmoved;
-    window->wall_discarded = state.discarded - drain->wall_discarded;
-    window->dropped_visits += state.dropped - drain->wall_dropped;
-    drain->wall_unmoved = state.unmoved;
-    drain->wall_discarded = state.discarded;
-    drain->wall_dropped = state.dropped;
+    const sp_wall_state *before = &drain->wall;
+    window->wall_unmoved = state.unmoved - before->unmoved;
+    window->wall_discarded = state.discarded - before->discarded;
+    window->dropped_visits += state.dropped - before->dropped;
+    window->fp_by_call = state.fp.by_call - before->fp.by_call;
+    window->fp_by_return = state.fp.by_return - before->fp.by_return;
+    window->fp_not_found = state.fp.not_found - before->fp.not_found;
+    drain->wall = state;
 }
 
 /* The loader is asked after the head was read: where it says that nothing changed, nothing had when the samples below were taken. */

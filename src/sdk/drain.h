@@ -5,6 +5,7 @@
 
 #include "profile/fold.h"
 #include "sampler/sampler.h"
+#include "sampler/wall.h"
 
 /* What the collector knows of one slot. Zeroed when the slot gets a new thread. */
 typedef struct sp_drain_slot {
@@ -33,7 +34,7 @@ typedef struct sp_drain {
     uint64_t cpu_last_ns, weights_last; /* at the last sp_drain_residual */
     int64_t
         residual_carry_ns; /* weights ahead of the clocks, to be set off against later windows */
-    uint64_t wall_unmoved, wall_discarded, wall_dropped; /* as last seen */
+    sp_wall_state wall;    /* as last seen */
 } sp_drain;
 
 /* Move everything that lies in the rings now into WINDOW, and see to it that MODULES are as new as what is moved. Frees the slots of threads that are gone. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A library to be loaded and unloaded under ticks, with a thread-local variable that each thread's first touch has to allocate. */
 #include <string.h>
+#include <unistd.h>
 
 int hazard_plugin_work(int rounds);
 int hazard_plugin_touch(void);
+void hazard_plugin_nap(unsigned us);
 
 enum { BIG = 1024 * 1024 };
 
@@ -24,4 +26,9 @@ int hazard_plugin_touch(void)
     for (int i = 0; i < BIG; i += 4096)
         sum += big[i];
     return sum;
+}
+
+void hazard_plugin_nap(unsigned us)
+{
+    usleep(us);
 }

@@ -56,6 +56,7 @@ hazard(handlers)
 hazard(limits SERIAL) # it changes kernel.perf_event_paranoid, for all
 hazard(debuggers LONG)
 hazard(clock)
+hazard(wall LONG)
 
 # The first ones, which are in one process.
 add_executable(signal_hazards test_hazards.c)

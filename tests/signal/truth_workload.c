@@ -2,16 +2,28 @@
 /* The workload of the truth test: threads whose every span works in a function of its own, so that a stack tells which span was
  * active. What a sample should be linked to is written into the trace id: "TRUT", function, thread, serial. Public API only.
  *
- *   truth_workload SECONDS THREADS [TICKS]
+ *   truth_workload SECONDS THREADS [TICKS | waits]
+ *
+ * With `waits` the functions wait instead, in several ways, now for microseconds and now for milliseconds: the truth of wall time.
  *
  * Prints one JSON line: the CPU time that the threads used, by their own clocks, and the SDK's counters. truth_judge.py reads it
  * together with the exported profiles. Consecutive spans of a thread never use the same function: a stale link shows. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <spanprof/spanprof.h>
 
@@ -28,11 +40,15 @@ typedef struct worker {
     pthread_mutex_t lock;
     spanprof_span span_to_end;
     spanprof_scope scope_to_detach;
+    /* What its waits are for: nothing, ever, and a pipe that is fed again and again. */
+    int never[2], fed[2], epoll;
 } worker;
 
 static worker workers[MAX_THREADS];
 static int worker_count;
 static atomic_bool stopping;
+static atomic_bool fed_enough;
+static bool waits;
 static volatile uint64_t sink;
 
 static uint64_t clock_ns(clockid_t clock)
@@ -61,18 +77,60 @@ static inline __attribute__((always_inline)) void spin(uint64_t ns)
     sink = x;
 }
 
+/* Waits for about NS, in the way that the last bits say. All of a thread's waits of one kind are at one pc, and mostly at one sp: only the
+ * caller tells one span's from another's. */
+__attribute__((noinline)) static void wait_for(worker *self, uint64_t ns)
+{
+    struct timespec time = {.tv_sec = (time_t)(ns / 1000000000u),
+                            .tv_nsec = (long)(ns % 1000000000u)};
+    struct pollfd never = {.fd = self->never[0], .events = POLLIN};
+    struct epoll_event event;
+    uint32_t word = 0;
+    char byte;
+    switch (ns % 5) {
+    case 0:
+        nanosleep(&time, NULL);
+        break;
+    case 1:
+        syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &time, NULL, 0);
+        break;
+    case 2:
+        ppoll(&never, 1, &time, NULL);
+        break;
+    case 3:
+        if (ns >= 1000000) { /* epoll knows milliseconds only */
+            epoll_wait(self->epoll, &event, 1, (int)(ns / 1000000));
+            break;
+        }
+        pselect(0, NULL, NULL, NULL, &time, NULL);
+        break;
+    default:
+        if (read(self->fed[0], &byte, 1) != 1)
+            abort();
+    }
+}
+
 /* Keeps the compiler from merging functions that do the same, and from turning the call before it into a jump. */
 #define BE_DISTINCT(n) __asm__ volatile("" : : "i"(n) : "memory")
 
 static void nested(worker *self, int depth);
 
+/* Short waits and a few long ones, so that there are as many of them as time in them. */
+static inline __attribute__((always_inline)) void spend(worker *self, uint64_t ns)
+{
+    if (waits)
+        wait_for(self, ns % 16 ? ns : 50 * ns + ns % 5);
+    else
+        spin(ns);
+}
+
 #define SPAN_FUNCTION(k)                                                                           \
     __attribute__((noinline)) static void span_work_##k(worker *self, uint64_t ns, int depth)      \
     {                                                                                              \
-        spin(ns / 2);                                                                              \
+        spend(self, ns / 2);                                                                       \
         if (depth > 0)                                                                             \
             nested(self, depth - 1);                                                               \
-        spin(ns / 2);                                                                              \
+        spend(self, ns / 2);                                                                       \
         BE_DISTINCT(k);                                                                            \
     }
 SPAN_FUNCTION(0)
@@ -98,22 +156,22 @@ static void (*const span_functions[FUNCTIONS])(worker *, uint64_t, int) = {
     span_work_12, span_work_13, span_work_14, span_work_15,
 };
 
-__attribute__((noinline)) static void unsampled_work(uint64_t ns)
+__attribute__((noinline)) static void unsampled_work(worker *self, uint64_t ns)
 {
-    spin(ns);
+    spend(self, ns);
     BE_DISTINCT(__COUNTER__ + 100);
 }
 
-__attribute__((noinline)) static void between_work(uint64_t ns)
+__attribute__((noinline)) static void between_work(worker *self, uint64_t ns)
 {
-    spin(ns);
+    spend(self, ns);
     BE_DISTINCT(__COUNTER__ + 100);
 }
 
 /* Another thread may detach the scope at any moment of this: linked to its own span before, unknown after. */
-__attribute__((noinline)) static void foreign_detach_work(uint64_t ns)
+__attribute__((noinline)) static void foreign_detach_work(worker *self, uint64_t ns)
 {
-    spin(ns);
+    spend(self, ns);
     BE_DISTINCT(__COUNTER__ + 100);
 }
 
@@ -181,7 +239,7 @@ static void out_of_order(worker *self)
     span_functions[inner_function](self, pick_duration(self), 0);
     spanprof_scope_detach(&inner_scope);
     spanprof_span_end(inner);
-    between_work(pick_duration(self)); /* the dead outer scope must not be active now */
+    between_work(self, pick_duration(self)); /* the dead outer scope must not be active now */
 }
 
 /* The span is ended by another thread while it is active here: it stays active until its scope ends. */
@@ -210,7 +268,7 @@ static void detached_elsewhere(worker *self)
     pthread_mutex_lock(&other->lock);
     other->scope_to_detach = scope;
     pthread_mutex_unlock(&other->lock);
-    foreign_detach_work(4 * pick_duration(self));
+    foreign_detach_work(self, 4 * pick_duration(self));
     spanprof_scope_detach(&copy); /* or ours, when the other was not there in time */
     spanprof_span_end(span);
 }
@@ -219,9 +277,25 @@ static void unsampled(worker *self)
 {
     spanprof_span span = start_span(self, UNSAMPLED, false);
     spanprof_scope scope = spanprof_span_attach(span);
-    unsampled_work(pick_duration(self));
+    unsampled_work(self, pick_duration(self));
     spanprof_scope_detach(&scope);
     spanprof_span_end(span);
+}
+
+/* Two spans take turns every 20 us; both wait in the same way, at the same pc and sp. */
+static void alternating(worker *self)
+{
+    unsigned functions[2] = {pick_function(self), 0};
+    functions[1] = pick_function(self);
+    spanprof_span spans[2] = {start_span(self, functions[0], true),
+                              start_span(self, functions[1], true)};
+    for (int turn = 0; turn < 40; turn++) {
+        spanprof_scope scope = spanprof_span_attach(spans[turn % 2]);
+        span_functions[functions[turn % 2]](self, 20002 + 2 * (uint64_t)(turn / 2 % 5), 0);
+        spanprof_scope_detach(&scope);
+    }
+    spanprof_span_end(spans[0]);
+    spanprof_span_end(spans[1]);
 }
 
 /* A context that another thread may have made, attached as plain data; the span is long ended. */
@@ -256,10 +330,12 @@ static void *work(void *argument)
     char name[16];
     snprintf(name, sizeof name, "truth-%d", self->index);
     pthread_setname_np(pthread_self(), name);
+    if (waits)
+        prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
     uint64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     while (!atomic_load(&stopping)) {
         serve_mailbox(self);
-        switch (random_next(self) % 8) {
+        switch (random_next(self) % 9) {
         case 0:
             out_of_order(self);
             break;
@@ -275,10 +351,13 @@ static void *work(void *argument)
         case 4:
             carried(self);
             break;
+        case 5:
+            alternating(self);
+            break;
         default:
             nested(self, (int)(random_next(self) % 4));
         }
-        between_work(pick_duration(self));
+        between_work(self, pick_duration(self));
     }
     self->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
     return NULL;
@@ -288,7 +367,14 @@ static void print_result(const char *engine, uint64_t cpu_ns)
 {
     spanprof_stats stats = SPANPROF_STATS_INIT;
     spanprof_stats_get(&stats);
-    printf("{\"engine\":\"%s\",\"cpu_ns\":%llu,\"ticks\":%llu,\"weights\":%llu,\"linked\":%llu,"
+    printf("{\"visits\":%llu,\"unmoved\":%llu,\"visits_linked\":%llu,\"visits_none\":%llu,\"visits_"
+           "unknown\":%llu,"
+           "\"discarded\":%llu,\"visits_dropped\":%llu,\"wall\":%d,",
+           (unsigned long long)stats.visits, (unsigned long long)stats.visits_unmoved,
+           (unsigned long long)stats.visits_linked, (unsigned long long)stats.visits_none,
+           (unsigned long long)stats.visits_unknown, (unsigned long long)stats.visits_discarded,
+           (unsigned long long)stats.dropped_visits, stats.wall_reason[0] == 0);
+    printf("\"engine\":\"%s\",\"cpu_ns\":%llu,\"ticks\":%llu,\"weights\":%llu,\"linked\":%llu,"
            "\"none\":%llu,"
            "\"unknown\":%llu,"
            "\"ring_full\":%llu,\"memory\":%llu,\"residual_ns\":%llu,\"incomplete\":%llu,"
@@ -302,6 +388,32 @@ static void print_result(const char *engine, uint64_t cpu_ns)
            (unsigned long long)stats.stacks_incomplete, (unsigned long long)stats.stacks_truncated,
            (unsigned long long)stats.misuse_foreign_scope,
            (unsigned long long)stats.misuse_dead_scope);
+}
+
+/* Each byte ends a wait. */
+static void *feed(void *unused)
+{
+    (void)unused;
+    struct timespec pause = {.tv_nsec = 300000};
+    while (!atomic_load(&fed_enough)) {
+        for (int i = 0; i < worker_count; i++)
+            if (write(workers[i].fed[1], "", 1) != 1 && errno != EAGAIN)
+                abort();
+        nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+static void init_worker(int index)
+{
+    worker *self = &workers[index];
+    self->index = index;
+    self->random = 0x9e3779b97f4a7c15u * (uint64_t)(index + 1);
+    pthread_mutex_init(&self->lock, NULL);
+    self->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (self->epoll < 0 || pipe(self->never) != 0 || pipe2(self->fed, O_CLOEXEC) != 0 ||
+        fcntl(self->fed[1], F_SETFL, O_NONBLOCK) != 0)
+        abort();
 }
 
 /* For SECONDS, and then until there are TICKS: on a machine that is busy with other things they take longer. Ten times as long is too
@@ -325,7 +437,8 @@ int main(int argc, char **argv)
     uint64_t ticks = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
     worker_count = argc > 2 ? atoi(argv[2]) : 8;
     if (worker_count < 2 || worker_count > MAX_THREADS || seconds <= 0) {
-        fprintf(stderr, "usage: truth_workload SECONDS THREADS (2 to %d) [TICKS]\n", MAX_THREADS);
+        fprintf(stderr, "usage: truth_workload SECONDS THREADS (2 to %d) [TICKS | waits]\n",
+                MAX_THREADS);
         return 2;
     }
     spanprof_error error;
@@ -333,11 +446,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "spanprof_start: %s\n", error.message);
         return 1;
     }
-    for (int i = 0; i < worker_count; i++) {
-        workers[i].index = i;
-        workers[i].random = 0x9e3779b97f4a7c15u * (uint64_t)(i + 1);
-        pthread_mutex_init(&workers[i].lock, NULL);
-    }
+    waits = argc > 3 && strcmp(argv[3], "waits") == 0;
+    for (int i = 0; i < worker_count; i++)
+        init_worker(i);
+    pthread_t feeder;
+    pthread_create(&feeder, NULL, feed, NULL);
     for (int i = 0; i < worker_count; i++)
         pthread_create(&workers[i].thread, NULL, work, &workers[i]);
     wait_for_work(seconds, ticks);
@@ -347,6 +460,8 @@ int main(int argc, char **argv)
         pthread_join(workers[i].thread, NULL);
         cpu_ns += workers[i].cpu_ns;
     }
+    atomic_store(&fed_enough, true);
+    pthread_join(feeder, NULL);
     spanprof_stats running = SPANPROF_STATS_INIT; /* the engine's name, while there is one */
     spanprof_stats_get(&running);
     spanprof_stop(60000000000u);

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* No system call of the application ends sooner for wall time: threads wait in every way that a signal would break, with spans active, and
+ * each call has to come back without EINTR, and a timeout not before its time. Public API only.
+ *
+ *   wall_eintr SECONDS THREADS [signals]
+ *
+ * `signals` sends a signal to the threads as other profilers do; the program has to fail then, or it would prove nothing. */
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/io_uring.h>
+#include <linux/time_types.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <spanprof/spanprof.h>
+
+#define NS_PER_S  1000000000ull
+#define NS_PER_MS 1000000ull
+enum { THREADS_MAX = 1000, WAIT_MS_MAX = 40, FEED_MS = 7, SKIPPED = 77 };
+
+typedef struct waiter {
+    pthread_t thread;
+    struct kind *kind;
+    uint64_t random;
+    int pipe[2], sockets[2], epoll, ring;
+    sem_t semaphore;
+    pthread_mutex_t mutex;
+    pthread_cond_t condition;
+} waiter;
+
+/* Waits for MS and returns 0 when the time is over, which is what should happen, an errno otherwise. */
+typedef int wait_function(waiter *self, unsigned ms);
+
+typedef struct kind {
+    const char *name;
+    wait_function *wait;
+    bool has_no_timeout;
+    unsigned coarse_ms; /* the kernel keeps this timeout in jiffies, and may be one ahead */
+    atomic_ullong calls, interrupted, early, wrong;
+    atomic_ullong ticked; /* interrupted or early, and a CPU tick came meanwhile */
+} kind;
+
+/* CPU ticks are signals: they come while a thread works, and its way into a call is work, too. A call that one has hit is told apart. */
+static struct sigaction sdk_action;
+static _Thread_local volatile unsigned ticks;
+
+static waiter *waiters;
+static int waiter_count;
+static atomic_bool stopping;
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static struct timespec timespec_of(uint64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S)};
+}
+
+/* A deadline by the real-time clock, for calls that know no other. */
+static struct timespec real_time_in(unsigned ms)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return timespec_of((uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec + ms * NS_PER_MS);
+}
+
+static int wait_epoll(waiter *self, unsigned ms)
+{
+    struct epoll_event event;
+    return epoll_wait(self->epoll, &event, 1, (int)ms) < 0 ? errno : 0;
+}
+
+static int wait_poll(waiter *self, unsigned ms)
+{
+    struct pollfd descriptor = {.fd = self->sockets[0], .events = POLLIN};
+    return poll(&descriptor, 1, (int)ms) < 0 ? errno : 0;
+}
+
+static int wait_select(waiter *self, unsigned ms)
+{
+    (void)self;
+    struct timeval time = {.tv_usec = (long)ms * 1000};
+    return select(0, NULL, NULL, NULL, &time) < 0 ? errno : 0;
+}
+
+static int wait_nanosleep(waiter *self, unsigned ms)
+{
+    (void)self;
+    struct timespec time = timespec_of(ms * NS_PER_MS);
+    return nanosleep(&time, NULL) < 0 ? errno : 0;
+}
+
+static int wait_recv(waiter *self, unsigned ms)
+{
+    char byte;
+    struct timeval time = {.tv_usec = (long)ms * 1000};
+    setsockopt(self->sockets[0], SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+    return recv(self->sockets[0], &byte, 1, 0) < 0 && errno != EAGAIN ? errno : 0;
+}
+
+static int wait_semaphore(waiter *self, unsigned ms)
+{
+    struct timespec until = real_time_in(ms);
+    return sem_timedwait(&self->semaphore, &until) < 0 && errno != ETIMEDOUT ? errno : 0;
+}
+
+static int wait_futex(waiter *self, unsigned ms)
+{
+    (void)self;
+    uint32_t word = 0;
+    struct timespec time = timespec_of(ms * NS_PER_MS);
+    long result = syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &time, NULL, 0);
+    return result < 0 && errno != ETIMEDOUT ? errno : 0;
+}
+
+/* Woken for no reason is allowed, so it waits until the time is over. */
+static int wait_condition(waiter *self, unsigned ms)
+{
+    struct timespec until = timespec_of(now_ns() + ms * NS_PER_MS);
+    int error = 0;
+    pthread_mutex_lock(&self->mutex);
+    while (error == 0)
+        error = pthread_cond_timedwait(&self->condition, &self->mutex, &until);
+    pthread_mutex_unlock(&self->mutex);
+    return error == ETIMEDOUT ? 0 : error;
+}
+
+/* Fed by the main thread. */
+static int wait_pipe(waiter *self, unsigned ms)
+{
+    (void)ms;
+    char byte;
+    return read(self->pipe[0], &byte, 1) < 0 ? errno : 0;
+}
+
+static int wait_signal(waiter *self, unsigned ms)
+{
+    (void)self;
+    sigset_t never;
+    sigemptyset(&never);
+    sigaddset(&never, SIGUSR2);
+    struct timespec time = timespec_of(ms * NS_PER_MS);
+    return sigtimedwait(&never, NULL, &time) < 0 && errno != EAGAIN ? errno : 0;
+}
+
+static int wait_ring(waiter *self, unsigned ms)
+{
+    struct __kernel_timespec time = {.tv_nsec = (long long)(ms * NS_PER_MS)};
+    struct io_uring_getevents_arg argument = {.ts = (uint64_t)(uintptr_t)&time};
+    long result =
+        syscall(SYS_io_uring_enter, self->ring, 0, 1, IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG,
+                &argument, sizeof argument);
+    return result < 0 && errno != ETIME ? errno : 0;
+}
+
+static kind kinds[] = {
+    {.name = "epoll_wait", .wait = wait_epoll},
+    {.name = "poll", .wait = wait_poll},
+    {.name = "select", .wait = wait_select},
+    {.name = "nanosleep", .wait = wait_nanosleep},
+    {.name = "recv", .wait = wait_recv, .coarse_ms = 10},
+    {.name = "sem_timedwait", .wait = wait_semaphore},
+    {.name = "futex", .wait = wait_futex},
+    {.name = "cond_timedwait", .wait = wait_condition},
+    {.name = "read", .wait = wait_pipe, .has_no_timeout = true},
+    {.name = "sigtimedwait", .wait = wait_signal},
+    {.name = "io_uring_enter", .wait = wait_ring}, /* the last: left out where it is refused */
+};
+static size_t kind_count = sizeof kinds / sizeof *kinds;
+
+static int open_ring(void)
+{
+    struct io_uring_params parameters = {0};
+    int fd = (int)syscall(SYS_io_uring_setup, 1, &parameters);
+    if (fd >= 0 && parameters.features & IORING_FEAT_EXT_ARG)
+        return fd;
+    if (fd >= 0) {
+        close(fd);
+        errno = ENOSYS;
+    }
+    return -1;
+}
+
+static void must(bool holds, const char *what)
+{
+    if (holds)
+        return;
+    perror(what);
+    exit(1);
+}
+
+static void init_waiter(waiter *self, int index)
+{
+    pthread_condattr_t monotonic;
+    struct epoll_event event = {.events = EPOLLIN};
+    self->random = 0x9e3779b97f4a7c15u * (uint64_t)(index + 1);
+    self->kind = &kinds[(size_t)index % kind_count];
+    must(pipe(self->pipe) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, self->sockets) == 0, "pipe");
+    self->epoll = epoll_create1(EPOLL_CLOEXEC);
+    must(epoll_ctl(self->epoll, EPOLL_CTL_ADD, self->sockets[0], &event) == 0, "epoll_ctl");
+    self->ring = self->kind->wait == wait_ring ? open_ring() : -1;
+    sem_init(&self->semaphore, 0, 0);
+    pthread_mutex_init(&self->mutex, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&self->condition, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+static void wait_once(waiter *self)
+{
+    self->random = self->random * 6364136223846793005u + 1442695040888963407u;
+    unsigned ms = 1 + (unsigned)(self->random >> 33) % WAIT_MS_MAX, ticks_before = ticks;
+    uint64_t begin_ns = now_ns();
+    int error = self->kind->wait(self, ms);
+    uint64_t took_ns = now_ns() - begin_ns;
+    bool is_early =
+        !self->kind->has_no_timeout && took_ns + self->kind->coarse_ms * NS_PER_MS < ms * NS_PER_MS;
+    atomic_fetch_add(&self->kind->calls, 1);
+    if ((error == EINTR || is_early) && ticks != ticks_before)
+        atomic_fetch_add(&self->kind->ticked, 1);
+    else if (error == EINTR)
+        atomic_fetch_add(&self->kind->interrupted, 1);
+    else if (is_early)
+        atomic_fetch_add(&self->kind->early, 1);
+    else if (error)
+        atomic_fetch_add(&self->kind->wrong, 1);
+}
+
+static void *run(void *argument)
+{
+    waiter *self = argument;
+    while (!atomic_load(&stopping))
+        SPANPROF_SPAN("waiting")
+            wait_once(self);
+    return NULL;
+}
+
+static void handle(int signal)
+{
+    (void)signal;
+}
+
+static void count_tick(int signal, siginfo_t *info, void *context)
+{
+    ticks++;
+    sdk_action.sa_sigaction(signal, info, context);
+}
+
+/* In front of the SDK's handler. */
+static void watch_ticks(void)
+{
+    sigaction(SIGPROF, NULL, &sdk_action);
+    struct sigaction action = sdk_action;
+    action.sa_sigaction = count_tick;
+    if (sdk_action.sa_flags & SA_SIGINFO)
+        sigaction(SIGPROF, &action, NULL);
+}
+
+static void send_signals(void)
+{
+    for (int i = 0; i < waiter_count; i++)
+        pthread_kill(waiters[i].thread, SIGUSR1);
+}
+
+static void feed_pipes(void)
+{
+    for (int i = 0; i < waiter_count; i++)
+        must(write(waiters[i].pipe[1], "", 1) == 1 || errno == EAGAIN, "write");
+}
+
+/* Pipes are fed until all have ended: a thread may be waiting for its next byte. */
+static void run_for(double seconds, bool signals)
+{
+    struct timespec pause = timespec_of(FEED_MS * NS_PER_MS);
+    uint64_t end_ns = now_ns() + (uint64_t)(seconds * (double)NS_PER_S);
+    while (now_ns() < end_ns) {
+        feed_pipes();
+        if (signals)
+            send_signals();
+        nanosleep(&pause, NULL);
+    }
+    atomic_store(&stopping, true);
+    feed_pipes();
+    for (int i = 0; i < waiter_count; i++)
+        pthread_join(waiters[i].thread, NULL);
+}
+
+static unsigned long long tell(void)
+{
+    unsigned long long bad = 0, calls = 0, ticked = 0;
+    for (size_t i = 0; i < kind_count; i++) {
+        kind *k = &kinds[i];
+        printf("%-15s %8llu calls: %llu EINTR, %llu early, %llu failed, %llu cut short by a CPU "
+               "tick\n",
+               k->name, k->calls, k->interrupted, k->early, k->wrong, k->ticked);
+        bad += k->interrupted + k->early + k->wrong;
+        ticked += k->ticked;
+        calls += k->calls;
+    }
+    printf(
+        "%llu calls: %llu interrupted, early, or failed, beside %llu that a CPU tick cut short\n",
+        calls, bad, ticked);
+    return bad;
+}
+
+static bool prepare(int argc, char **argv)
+{
+    waiter_count = argc >= 3 ? atoi(argv[2]) : 0;
+    if (waiter_count < 1 || waiter_count > THREADS_MAX || atof(argv[1]) <= 0) {
+        fprintf(stderr, "usage: wall_eintr SECONDS THREADS [signals]\n");
+        return false;
+    }
+    int ring = open_ring();
+    if (ring < 0) {
+        printf("io_uring_enter is left out: %s\n", strerror(errno));
+        kind_count--;
+    } else {
+        close(ring);
+    }
+    struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
+    sigaction(SIGUSR1, &action, NULL);
+    sigset_t never;
+    sigemptyset(&never);
+    sigaddset(&never, SIGUSR2);
+    sigprocmask(SIG_BLOCK, &never, NULL);
+    waiters = calloc((size_t)waiter_count, sizeof *waiters);
+    return waiters;
+}
+
+int main(int argc, char **argv)
+{
+    if (!prepare(argc, argv))
+        return 2;
+    spanprof_options options = SPANPROF_OPTIONS_INIT;
+    options.exporter = "none";
+    must(spanprof_start(&options, NULL) == SPANPROF_OK, "spanprof_start");
+    watch_ticks();
+    for (int i = 0; i < waiter_count; i++)
+        init_waiter(&waiters[i], i);
+    for (int i = 0; i < waiter_count; i++)
+        must(pthread_create(&waiters[i].thread, NULL, run, &waiters[i]) == 0, "pthread_create");
+    run_for(atof(argv[1]), argc > 3);
+    if (sdk_action.sa_flags & SA_SIGINFO)
+        sigaction(SIGPROF, &sdk_action, NULL);
+    spanprof_stop(20 * NS_PER_S);
+    spanprof_stats stats = SPANPROF_STATS_INIT;
+    spanprof_stats_get(&stats);
+    printf("%llu visits (%llu unmoved, %llu linked, %llu unknown), %llu ticks\n",
+           (unsigned long long)stats.visits, (unsigned long long)stats.visits_unmoved,
+           (unsigned long long)stats.visits_linked, (unsigned long long)stats.visits_unknown,
+           (unsigned long long)stats.ticks);
+    unsigned long long bad = tell();
+    if (stats.wall_reason[0]) {
+        printf("SKIPPED: no wall time here: %s\n", stats.wall_reason);
+        return SKIPPED;
+    }
+    if (stats.visits < (uint64_t)(atof(argv[1]) * waiter_count)) {
+        printf("FAILED: too few visits to prove anything\n");
+        return 1;
+    }
+    return bad > 0;
+}

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs truth_workload with spans that wait, and judges every wall sample: does its link name the span whose function its stack names?
+
+  wall_truth_judge.py WORKLOAD [--seconds S] [--threads N] [--hz HZ] [--minimum-samples N] [--minimum-judged SHARE]
+
+The rules are those of truth_judge.py; one wrong link fails the test. What the stack does not tell (a thread that waited for a core, one
+that woke while it was visited, frames that could not be walked) is counted as other. On a machine with few cores waiting for one is the
+larger part, so only --minimum-judged of the periods must have a stack that tells."""
+import argparse, collections, json, os, subprocess, sys, tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import truth_judge
+
+SKIP = 77
+
+
+def wall_samples(path):
+    """(names leaf first, thread name, trace id, visits' weight, period, what was waited for) of each wall sample that is not CPU time."""
+    for line in open(path):
+        request = json.loads(line)
+        d = request["dictionary"]
+        strings = d["stringTable"]
+        functions = [strings[f.get("nameStrindex", 0)] for f in d["functionTable"]]
+        locations = [[functions[l.get("functionIndex", 0)] for l in loc.get("lines", [])] for loc in d["locationTable"]]
+        stacks = [s.get("locationIndices", []) for s in d["stackTable"]]
+        links = [l.get("traceId", "") for l in d["linkTable"]]
+        attributes = [(strings[a.get("keyStrindex", 0)], a.get("value", {}).get("stringValue", "")) for a in d["attributeTable"]]
+        for profile in (p for rp in request["resourceProfiles"] for sp in rp["scopeProfiles"] for p in sp["profiles"]):
+            if strings[profile["sampleType"]["typeStrindex"]] != "wall":
+                continue
+            for s in profile["samples"]:
+                of_sample = dict(attributes[i] for i in s.get("attributeIndices", []))
+                if "spanprof.wait" in of_sample:
+                    names = [n for i in stacks[s.get("stackIndex", 0)] for n in locations[i]]
+                    yield (names, of_sample.get("thread.name", ""), links[s.get("linkIndex", 0)], int(s["values"][0]),
+                           int(profile["period"]), of_sample["spanprof.wait"])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("workload")
+    parser.add_argument("--seconds", default="8")
+    parser.add_argument("--threads", default="12")
+    parser.add_argument("--hz", default="1000")
+    parser.add_argument("--minimum-samples", type=int, default=50000)
+    parser.add_argument("--minimum-judged", type=float, default=0.2)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        environment = dict(os.environ, SPANPROF_EXPORTER="file", SPANPROF_FILE=directory + "/truth", SPANPROF_PROFILES="cpu,wall",
+                           SPANPROF_WALL_HZ=arguments.hz, SPANPROF_MAX_SAMPLES="1000000", OTEL_TRACES_EXPORTER="none")
+        run = subprocess.run([arguments.workload, arguments.seconds, arguments.threads, "waits"], env=environment,
+                             stdout=subprocess.PIPE, text=True, timeout=float(arguments.seconds) + 200)
+        if run.returncode != 0:
+            sys.exit(f"the workload exited with {run.returncode}")
+        result = json.loads(run.stdout.splitlines()[-1])
+        if not result["wall"]:
+            print("SKIPPED: no wall time is to be had here")
+            sys.exit(SKIP)
+        verdicts, examples, others, leaves = collections.Counter(), [], collections.Counter(), collections.Counter()
+        for names, thread, trace_id, value, period, wait in wall_samples(directory + "/truth.profiles.jsonl"):
+            link, visits = truth_judge.decode(trace_id), value / period
+            verdict = truth_judge.judge(names, thread, link)
+            verdicts[verdict] += visits
+            if verdict == "wrong":
+                examples.append((names, thread, link))
+            if verdict == "other":
+                others[" < ".join(names[:3])] += visits
+            else:
+                leaves[names[0]] += visits
+    judged = sum(n for v, n in verdicts.items() if v != "other")
+    everything = judged + verdicts["other"]
+    print(f"{result['visits']} visits ({result['unmoved']} unmoved): linked {result['visits_linked']}, none {result['visits_none']}, unknown "
+          f"{result['visits_unknown']}, dropped {result['visits_dropped']}; {result['discarded']} attempts discarded")
+    print(f"judged {judged:.0f} of {everything:.0f} periods: " + ", ".join(f"{k} {v:.0f}" for k, v in sorted(verdicts.items())))
+    print("waits: " + ", ".join(f"{k} {v:.0f}" for k, v in leaves.most_common(8)))
+    print("others: " + ", ".join(f"{k} {v:.0f}" for k, v in others.most_common(5)))
+    failures = []
+    if verdicts["wrong"]:
+        failures.append(f"{verdicts['wrong']:.0f} periods linked to another span, e.g. {examples[:5]}")
+    if result["visits"] < arguments.minimum_samples:
+        failures.append(f"only {result['visits']} visits, {arguments.minimum_samples} are needed")
+    if judged < arguments.minimum_judged * everything:
+        failures.append(f"fewer than {arguments.minimum_judged:.0%} of the periods have a stack that tells")
+    if result["visits_dropped"]:
+        failures.append("visits were dropped")
+    for failure in failures:
+        print("FAILED:", failure)
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
