@@ -102,12 +102,16 @@ static void start_after_stop_samples_again(void **state)
     for (int round = 0; round < 3; round++) {
         options.cpu_hz = rates[round];
         assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+        double began = clock_seconds(CLOCK_MONOTONIC);
         SPANPROF_SPAN("burn")
             burn(0.2);
+        double passed = clock_seconds(CLOCK_MONOTONIC) - began;
         assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
         spanprof_stats stats = stats_now();
 #if !defined(__SANITIZE_THREAD__)
-        assert_in_range(stats.weights, rates[round] / 10, rates[round] * 3 / 10); /* 0.2 s */
+        /* 0.2 s; an event also counts what a hypervisor takes away, of all the time that passed at most */
+        assert_in_range(stats.weights, rates[round] / 10,
+                        (uint64_t)(rates[round] * (passed + 0.1)));
         assert_true(stats.samples_linked > 0);
 #endif
         assert_int_equal(stats.ticks, stats.samples_linked + stats.samples_none +
