@@ -21,14 +21,15 @@ SPANPROF_BEGIN_DECLS
 #define SPANPROF_TRACE_FLAG_SAMPLED 0x01
 #define SPANPROF_TRACE_FLAG_RANDOM  0x02
 
-/* Tracestate, baggage and attributes that travel with a context: a handle into a bounded table, checked by generation.
+/* Tracestate and baggage that travel with a context: a handle into a bounded table, checked by generation (propagation.h).
  * The zero handle carries nothing. */
 typedef struct spanprof_carrier {
     uint32_t slot;
     uint32_t generation;
 } spanprof_carrier;
 
-/* 64 bytes. All zero is "no span". A context is valid when trace_id and span_id are both non-zero. */
+/* 64 bytes. All zero is "no span". A context is valid when trace_id and span_id are both non-zero; one that is not may still
+ * carry baggage. */
 typedef struct spanprof_context {
     uint8_t trace_id[16];          /* network byte order */
     uint8_t span_id[8];            /* network byte order */
@@ -47,7 +48,8 @@ typedef struct spanprof_scope {
     uint64_t serial;
 } spanprof_scope;
 
-/* Make CONTEXT, which is copied, the active context of this thread. NULL, or one that is not valid, means: no span.
+/* Make CONTEXT, which is copied, the active context of this thread. NULL, or one that is not valid, means: no span; what the latter
+ * carries is active all the same.
  * Returns the scope to detach. When no memory could be had for this thread's state, the zero scope; the failure is
  * counted, and the active context stays what it was, and samples are unknown until this thread's next attach or detach.
  * Does not allocate after the first call on a thread, except when scopes nest deeper than ever before (32, 64, 128, …). Since 0.1. */
@@ -61,13 +63,14 @@ SPANPROF_API spanprof_scope spanprof_context_attach(const spanprof_context *cont
  * owner's samples link to nothing (unknown) until it next attaches or detaches, when SCOPE leaves its chain.  Since 0.1. */
 SPANPROF_API spanprof_status spanprof_scope_detach(spanprof_scope *scope);
 
-/* The active context of this thread; all zero when there is none.  Since 0.1. */
+/* The active context of this thread; its ids are all zero when there is no span, all of it when nothing is attached.  Since 0.1. */
 SPANPROF_API spanprof_context spanprof_context_current(void);
 
 /* Read a W3C traceparent header (NUL-terminated; blanks around it are allowed) into OUT, with TRACESTATE (NULL: none).
  * Returns whether it was valid; OUT is all zero when it was not. OUT is remote, and starts a local root when a span is
- * started under it. TRACESTATE is not carried on yet; whatever it is, it never makes TRACEPARENT invalid.
- * Source: W3C Trace Context level 2, section 3.2.  Signals: safe.  Since 0.1. */
+ * started under it. TRACESTATE travels with OUT, as spanprof_propagation_extract says; whatever it is, it never makes TRACEPARENT
+ * invalid. OTEL_PROPAGATORS does not matter here.
+ * Source: W3C Trace Context level 2, section 3.2.  Signals: safe without a TRACESTATE.  Since 0.1. */
 SPANPROF_API bool spanprof_context_extract(spanprof_context *out, const char *traceparent,
                                            const char *tracestate);
 

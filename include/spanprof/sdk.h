@@ -78,6 +78,8 @@ typedef struct spanprof_options {
     const char *debuginfod;   /* SPANPROF_DEBUGINFOD (0), 1: ask the servers of DEBUGINFOD_URLS */
     uint32_t wall_hz;         /* SPANPROF_WALL_HZ (20), 1 to 1,000 visits a second of each thread */
     const char *wall_threads; /* SPANPROF_WALL_THREADS (spans): those with a sampled span, or all */
+    const char
+        *propagators; /* OTEL_PROPAGATORS (tracecontext,baggage), or none; see propagation.h */
 } spanprof_options;
 
 #define SPANPROF_OPTIONS_INIT                                                                      \
@@ -154,6 +156,11 @@ typedef struct spanprof_stats {
     uint64_t failed_visits;  /* the thread could not be looked at */
     uint64_t wall_cpu_ns;    /* CPU time of the sampler thread's rounds */
     char wall_reason[192];   /* why threads are not visited though wall time was asked for; "" */
+
+    /* What contexts carry: tracestates and baggage, since the process began. */
+    uint64_t
+        evicted_carriers; /* made room for new ones: contexts that still name them carry nothing */
+    uint64_t dropped_carriers; /* no memory, or no room because live spans had it all */
 } spanprof_stats;
 
 #define SPANPROF_STATS_INIT                                                                        \

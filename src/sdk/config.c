@@ -6,8 +6,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/buffer.h"
 #include "core/env.h"
 #include "core/log.h"
+#include "tracer/propagation.h"
 
 spanprof_status sp_options_check(const spanprof_options *options, spanprof_options *out,
                                  spanprof_error *error)
@@ -189,10 +191,59 @@ static void warn_not_built(void)
         sp_log_warn("config",
                     "OTEL_TRACES_SAMPLER=%s is not built yet: using parentbased_always_on",
                     sampler);
-    const char *propagators = sp_env("OTEL_PROPAGATORS");
-    if (propagators && strcasecmp(propagators, "tracecontext") != 0)
-        sp_log_warn("config", "OTEL_PROPAGATORS=%s is not built yet: using tracecontext",
-                    propagators);
+}
+
+/* The next entry of the list at *TEXT, without blanks around it, and its length; *TEXT moves behind it. */
+static const char *next_entry(const char **text, size_t *length)
+{
+    const char *entry = *text + strspn(*text, ", \t");
+    *length = strcspn(entry, ",");
+    *text = entry + *length;
+    while (*length > 0 && (entry[*length - 1] == ' ' || entry[*length - 1] == '\t'))
+        --*length;
+    return entry;
+}
+
+/* What NAME, of LENGTH bytes, adds to the set; false when it is not known or not built. */
+static bool add_propagator(uint32_t *set, const char *name, size_t length)
+{
+    static const struct {
+        const char *name;
+        uint32_t value;
+    } known[] = {{"tracecontext", SP_PROPAGATE_TRACE_CONTEXT},
+                 {"baggage", SP_PROPAGATE_BAGGAGE},
+                 {"none", 0}};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(known); i++)
+        if (strlen(known[i].name) == length && strncasecmp(known[i].name, name, length) == 0) {
+            *set |= known[i].value;
+            return true;
+        }
+    return false;
+}
+
+/* OpenTelemetry: duplicates count once, an empty list is unset. What is not known or not built is left out; when nothing else was asked
+ * for, it is as if nothing had been said. */
+uint32_t sp_config_propagators(const spanprof_options *options)
+{
+    static const char *const words[] = {"none", "tracecontext", "baggage", "tracecontext,baggage"};
+    const char *text = options->propagators ? options->propagators : sp_env("OTEL_PROPAGATORS");
+    sp_buffer unknown = SP_BUFFER_INIT(1000);
+    uint32_t set = 0;
+    bool any = false;
+    size_t length;
+    for (const char *entry; text && *(entry = next_entry(&text, &length));) {
+        if (add_propagator(&set, entry, length))
+            any = true;
+        else
+            sp_propagation_add_member(&unknown, entry, length);
+    }
+    if (!any)
+        set = SP_PROPAGATE_TRACE_CONTEXT | SP_PROPAGATE_BAGGAGE;
+    if (unknown.length)
+        sp_log_warn("config", "OTEL_PROPAGATORS: %s: not built, or not known: using %s",
+                    (const char *)unknown.data, words[set]);
+    sp_buffer_deinit(&unknown);
+    return set;
 }
 
 /* Which spans get pyroscope.profile.id: those whose own id some sample's link may name (design of the join, docs/design/span-context.md). */

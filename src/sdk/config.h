@@ -26,6 +26,9 @@ typedef struct sp_config {
 spanprof_status sp_options_check(const spanprof_options *options, spanprof_options *out,
                                  spanprof_error *error);
 
+/* Which headers are propagated (a set of SP_PROPAGATE_…); also for an SDK that is disabled. */
+uint32_t sp_config_propagators(const spanprof_options *options);
+
 /* Read everything. What cannot be used is named in one warning each. False when memory is short. */
 bool sp_config_init(sp_config *config, const spanprof_options *options);
 void sp_config_deinit(sp_config *config);

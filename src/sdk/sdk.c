@@ -22,6 +22,7 @@
 #include "sdk/collector.h"
 #include "sdk/config.h"
 #include "sdk/synthetic.h"
+#include "tracer/propagation.h"
 
 #define EXIT_FLUSH_NS (5 * SP_NS_PER_S)
 
@@ -369,6 +370,7 @@ spanprof_status spanprof_start(const spanprof_options *options, spanprof_error *
                       "spanprof_start: it runs already; call spanprof_stop first");
     } else {
         sp_config_log(&known);
+        sp_propagation_configure(sp_config_propagators(&known));
         if (sp_env_bool("OTEL_SDK_DISABLED"))
             status = fail(error, SPANPROF_ERROR_DISABLED, "spanprof_start: OTEL_SDK_DISABLED=true");
         else {
@@ -423,6 +425,14 @@ static void fill_running(spanprof_stats *stats)
         fill_exports(stats, sp_exporter_counters(sdk.exporter));
 }
 
+static void fill_carriers(spanprof_stats *stats)
+{
+    sp_carrier_counters counters;
+    sp_carrier_counters_get(&counters);
+    stats->evicted_carriers = counters.evicted;
+    stats->dropped_carriers = counters.dropped;
+}
+
 static void fill_misuse(spanprof_stats *stats)
 {
     sp_tracer_counters counters;
@@ -445,6 +455,7 @@ void spanprof_stats_get(spanprof_stats *out)
         fill_running(&stats);
     stats.forked = sdk.forked;
     fill_misuse(&stats);
+    fill_carriers(&stats);
     pthread_mutex_unlock(&sdk.life);
     stats.struct_size = size;
     memcpy(out, &stats, size < sizeof stats ? size : sizeof stats);

@@ -109,6 +109,20 @@ static inline bool has_posts(sp_thread *thread)
     return SP_UNLIKELY(sp_load_relaxed(&thread->posts) != sp_load_relaxed(&thread->posts_seen));
 }
 
+static inline bool is_valid(const spanprof_context *context)
+{
+    return context && load_word(context->span_id) != 0 &&
+           (load_word(context->trace_id) | load_word(context->trace_id + 8)) != 0;
+}
+
+/* ENTRY becomes "no span", which may have baggage all the same. Returns what is to be published. */
+static __attribute__((noinline)) const spanprof_context *
+store_without_span(sp_scope_entry *entry, const spanprof_context *context)
+{
+    entry->context = (spanprof_context){.carrier = context ? context->carrier : no_context.carrier};
+    return &no_context;
+}
+
 spanprof_scope spanprof_context_attach(const spanprof_context *context)
 {
     spanprof_scope scope = {0};
@@ -124,10 +138,10 @@ spanprof_scope spanprof_context_attach(const spanprof_context *context)
         sp_count(&thread->posts, 1);
         return scope;
     }
-    if (!context || load_word(context->span_id) == 0 ||
-        (load_word(context->trace_id) | load_word(context->trace_id + 8)) == 0)
-        context = &no_context;
-    entry->context = *context;
+    if (SP_LIKELY(is_valid(context)))
+        entry->context = *context;
+    else
+        context = store_without_span(entry, context);
     sp_store_relaxed(&entry->serial, ++thread->next_serial);
     scope = (spanprof_scope){
         .thread = thread->slot + 1, .depth = thread->depth, .serial = thread->next_serial};

@@ -141,6 +141,17 @@ void sp_record_begin(sp_span_record *record, sp_session *session, const char *na
     record->data.status_message = "";
 }
 
+bool sp_record_set_trace_state(sp_span_record *record, const char *text, size_t length)
+{
+    char *copy = take_bytes(record, length + 1, 1);
+    if (!copy)
+        return false;
+    memcpy(copy, text, length);
+    copy[length] = 0;
+    record->data.trace_state = copy;
+    return true;
+}
+
 /* The attributes are const for those who read them only. */
 static spanprof_attribute *attributes_of(sp_span_record *record)
 {

@@ -57,6 +57,8 @@ static inline sp_span_record *sp_record_of_slot(sp_slot *slot)
 
 /* Make RECORD an empty span named NAME (copied). */
 void sp_record_begin(sp_span_record *record, sp_session *session, const char *name);
+/* TEXT has LENGTH bytes of ASCII, and is copied. False when memory is short. */
+bool sp_record_set_trace_state(sp_span_record *record, const char *text, size_t length);
 /* Add or replace an attribute; KEY is copied when it is new. What does not fit is counted in dropped_attributes_count. */
 void sp_record_set(sp_span_record *record, const spanprof_attribute *attribute);
 /* The same with a key that lives for ever and is valid UTF-8. */

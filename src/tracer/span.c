@@ -12,6 +12,7 @@
 #include "core/log.h"
 #include "thread/thread.h"
 #include "tracer/record.h"
+#include "tracer/span_carrier.h"
 
 /* The lowest bit of handle.slot: the slot is one of sp_light_pool. */
 enum { LIGHT = 1 };
@@ -154,7 +155,9 @@ static inline void derive_context(uint64_t out[SP_CONTEXT_WORDS], const spanprof
     uint64_t root = has_parent && !parent->remote ? word_of(parent, LOCAL_ROOT) : 0;
     out[LOCAL_ROOT] = root ? root : out[SPAN_ID];
     out[FLAGS] = has_parent ? word_of(parent, FLAGS) & flags : flags;
-    out[CARRIER] = has_parent ? word_of(parent, CARRIER) : 0;
+    out[CARRIER] = word_of(parent, CARRIER);
+    if (SP_UNLIKELY(out[CARRIER] != 0 && !has_parent))
+        out[CARRIER] = sp_span_carrier_of_root(parent->carrier);
 }
 
 static inline bool is_sampled(uint64_t flags)
@@ -163,7 +166,7 @@ static inline bool is_sampled(uint64_t flags)
 }
 
 /* A span that has a context and records nothing: not sampled, or nobody exports spans. */
-static spanprof_span start_light(sp_span_cache *cache, const uint64_t context[SP_CONTEXT_WORDS])
+static spanprof_span start_light(sp_span_cache *cache, uint64_t context[SP_CONTEXT_WORDS])
 {
     sp_slot *slot = sp_pool_take(&sp_light_pool, &cache->lights);
     if (SP_UNLIKELY(!slot)) {
@@ -171,6 +174,7 @@ static spanprof_span start_light(sp_span_cache *cache, const uint64_t context[SP
         return (spanprof_span){0};
     }
     sp_cache_count(cache, is_sampled(context[FLAGS]) ? SP_COUNT_STARTED : SP_COUNT_UNSAMPLED);
+    sp_span_carrier_pin(&context[CARRIER]);
     sp_slot_write_context(slot, context);
     return make_handle(slot, LIGHT);
 }
@@ -229,7 +233,7 @@ typedef struct start_request {
     uint64_t context[SP_CONTEXT_WORDS];   /* the new span's */
 } start_request;
 
-static spanprof_span start_record(const start_request *start)
+static spanprof_span start_record(start_request *start)
 {
     sp_slot *slot = sp_pool_take(&sp_record_pool, &start->cache->records);
     if (SP_UNLIKELY(!slot)) {
@@ -237,6 +241,7 @@ static spanprof_span start_record(const start_request *start)
         return (spanprof_span){0};
     }
     sp_cache_count(start->cache, SP_COUNT_STARTED);
+    sp_span_carrier_pin(&start->context[CARRIER]);
     sp_slot_write_context(slot, start->context);
     spanprof_context context = {0};
     memcpy(&context, start->context, sizeof start->context);
@@ -289,6 +294,7 @@ static void end_light(spanprof_span span)
     sp_span_cache *cache = sp_cache_get();
     if (is_sampled(sp_load_relaxed(&slot->context[FLAGS])))
         sp_cache_count(cache, SP_COUNT_ENDED);
+    sp_span_carrier_unpin(sp_load_relaxed(&slot->context[CARRIER]));
     sp_pool_give(&sp_light_pool, cache ? &cache->lights : NULL, slot);
 }
 
@@ -312,6 +318,7 @@ void spanprof_span_end(spanprof_span span)
     if (SP_UNLIKELY(!record))
         return;
     unlock(&record->head, span.generation + 2); /* all handles are dead, the record is ours alone */
+    sp_span_carrier_end(record, sp_load_relaxed(&record->head.context[CARRIER]));
     record->data.end_time_ns = end_time(record, now);
     sp_session *session = record->session;
     if (SP_UNLIKELY(session != sp_load_acquire(&sp_session_current))) {
