@@ -80,6 +80,15 @@ typedef struct spanprof_options {
     const char *wall_threads; /* SPANPROF_WALL_THREADS (spans): those with a sampled span, or all */
     const char
         *propagators; /* OTEL_PROPAGATORS (tracecontext,baggage), or none; see propagation.h */
+    /* What a span keeps: docs of tracer.h. Where two variables are named the first wins; in them 0 means none at all. */
+    uint32_t
+        attribute_count_limit; /* OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT, OTEL_ATTRIBUTE_COUNT_LIMIT (128) */
+    uint32_t attribute_value_length_limit; /* OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT,
+                                            * OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT (none), characters */
+    uint32_t event_count_limit;            /* OTEL_SPAN_EVENT_COUNT_LIMIT (128) */
+    uint32_t link_count_limit;             /* OTEL_SPAN_LINK_COUNT_LIMIT (128) */
+    uint32_t event_attribute_count_limit;  /* OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT (128) */
+    uint32_t link_attribute_count_limit;   /* OTEL_LINK_ATTRIBUTE_COUNT_LIMIT (128) */
 } spanprof_options;
 
 #define SPANPROF_OPTIONS_INIT                                                                      \

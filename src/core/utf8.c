@@ -24,21 +24,35 @@ size_t sp_utf8_sequence(const char *text, size_t left)
     return length;
 }
 
-/* The length of the ASCII text in front, in steps of eight bytes: nearly all names and values are nothing else. */
-static size_t ascii_prefix(const char *text, size_t length)
+static inline uint64_t load(const char *text, size_t bytes)
 {
-    size_t i = 0;
-    for (uint64_t word; i + sizeof word <= length; i += sizeof word) {
-        memcpy(&word, text + i, sizeof word);
-        if (word & UINT64_C(0x8080808080808080))
-            break;
+    uint64_t word = 0;
+    memcpy(&word, text, bytes);
+    return word;
+}
+
+/* In steps of eight bytes, of which the last overlaps: nearly all names and values are nothing else. */
+static inline bool is_ascii(const char *text, size_t length)
+{
+    const uint64_t high_bits = UINT64_C(0x8080808080808080);
+    uint64_t seen = 0;
+    if (length >= 8) {
+        for (size_t i = 0; i < length - 8; i += 8)
+            seen |= load(text + i, 8);
+        seen |= load(text + length - 8, 8);
+    } else if (length >= 4) {
+        seen = load(text, 4) | load(text + length - 4, 4);
+    } else if (length > 0) {
+        seen = load(text, 1) | load(text + length / 2, 1) | load(text + length - 1, 1);
     }
-    return i;
+    return (seen & high_bits) == 0;
 }
 
 bool sp_utf8_valid(const char *text, size_t length)
 {
-    for (size_t i = ascii_prefix(text, length); i < length;) {
+    if (is_ascii(text, length))
+        return true;
+    for (size_t i = 0; i < length;) {
         size_t step = sp_utf8_sequence(text + i, length - i);
         if (!step)
             return false;

@@ -115,12 +115,13 @@ static bool build_stacks(sp_arena *arena, Sp__Profiles__ProfilesDictionary *out,
     return true;
 }
 
-static void set_value(Sp__Common__AnyValue *value, const sp_profile_attribute *from)
+static bool set_value(sp_arena *arena, Sp__Common__AnyValue *value,
+                      const sp_profile_attribute *from)
 {
     spanprof_attribute attribute = {.type = from->type};
     _Static_assert(sizeof attribute.value == sizeof from->value, "the same kinds of values");
     memcpy(&attribute.value, &from->value, sizeof attribute.value);
-    sp_otlp_value_set(value, &attribute);
+    return sp_otlp_value_set(arena, value, &attribute);
 }
 
 /* Entry 0 stays the empty message: it has no value, not the value "". */
@@ -139,7 +140,8 @@ static bool build_attributes(sp_arena *arena, Sp__Profiles__ProfilesDictionary *
         out->attribute_table[i]->key_strindex = (int32_t)from->key_strindex;
         out->attribute_table[i]->unit_strindex = (int32_t)from->unit_strindex;
         out->attribute_table[i]->value = values[i];
-        set_value(values[i], from);
+        if (!set_value(arena, values[i], from))
+            return false;
     }
     return true;
 }
@@ -210,7 +212,8 @@ static bool build_profile(sp_arena *arena, Sp__Profiles__Profile *out, const sp_
 static bool build_scope_profiles(sp_arena *arena, Sp__Profiles__ScopeProfiles *out,
                                  const sp_profile_data *data)
 {
-    out->scope = sp_otlp_scope(arena, "spanprof", SPANPROF_VERSION);
+    static const sp_instrumentation_scope scope = {.name = "spanprof", .version = SPANPROF_VERSION};
+    out->scope = sp_otlp_scope(arena, &scope);
     out->profiles = sp_otlp_list(arena, &sp__profiles__profile__descriptor, data->profile_count);
     if (!out->scope || !out->profiles)
         return false;

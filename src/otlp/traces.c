@@ -46,6 +46,26 @@ static bool group_spans(sp_arena *arena, span_grouping *grouping, sp_span_data *
     return true;
 }
 
+static Sp__Trace__Span__Event **build_events(sp_arena *arena, const sp_span_data *span)
+{
+    Sp__Trace__Span__Event **events =
+        sp_otlp_list(arena, &sp__trace__span__event__descriptor, span->event_count);
+    if (!events)
+        return NULL;
+    for (uint32_t i = 0; i < span->event_count; i++) {
+        const sp_span_event *event = &span->events[i];
+        events[i]->time_unix_nano = event->time_ns;
+        events[i]->name = (char *)event->name;
+        events[i]->dropped_attributes_count = event->dropped_attributes_count;
+        events[i]->n_attributes = event->attribute_count;
+        events[i]->attributes =
+            sp_otlp_attributes(arena, event->attributes, event->attribute_count);
+        if (!events[i]->attributes)
+            return NULL;
+    }
+    return events;
+}
+
 static Sp__Trace__Span__Link **build_links(sp_arena *arena, const sp_span_data *span)
 {
     Sp__Trace__Span__Link **links =
@@ -94,17 +114,21 @@ static bool build_span(sp_arena *arena, Sp__Trace__Span *out, const sp_span_data
     out->dropped_links_count = span->dropped_links_count;
     out->n_attributes = span->attribute_count;
     out->attributes = sp_otlp_attributes(arena, span->attributes, span->attribute_count);
+    out->dropped_events_count = span->dropped_events_count;
+    out->n_events = span->event_count;
+    out->events = build_events(arena, span);
     out->n_links = span->link_count;
     out->links = build_links(arena, span);
-    return out->attributes && out->links && build_status(arena, out, span);
+    return out->attributes && out->events && out->links && build_status(arena, out, span);
 }
 
 static bool build_scope_spans(sp_arena *arena, Sp__Trace__ScopeSpans *out, const span_group *group)
 {
     if (group->scope) {
-        out->scope = sp_otlp_scope(arena, group->scope->name, group->scope->version);
+        out->scope = sp_otlp_scope(arena, group->scope);
         if (!out->scope)
             return false;
+        out->schema_url = (char *)group->scope->schema_url;
     }
     out->spans = sp_arena_array(arena, group->count, sizeof *out->spans);
     return out->spans != NULL;

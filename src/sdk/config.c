@@ -177,6 +177,32 @@ static sp_symbolizer_options read_symbols(const spanprof_options *options)
         .debuginfod = sp_parse_word("SPANPROF_DEBUGINFOD", ask, switches, 2, 0) != 0};
 }
 
+/* A limit, of which 0 is a good value in the environment, and the default among the options. */
+static uint32_t limit(uint32_t option, const char *variable, uint32_t fallback)
+{
+    return option ? option : sp_env_u32(variable, 0, INT32_MAX, fallback);
+}
+
+/* The variables for spans win over those for all signals. Events and links have their own only. */
+static sp_span_limits read_limits(const spanprof_options *options)
+{
+    const sp_span_limits defaults = SP_SPAN_LIMITS_INIT;
+    uint32_t attributes = limit(0, "OTEL_ATTRIBUTE_COUNT_LIMIT", defaults.attributes);
+    uint32_t value_length = limit(0, "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", defaults.value_length);
+    return (sp_span_limits){
+        .attributes =
+            limit(options->attribute_count_limit, "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", attributes),
+        .value_length = limit(options->attribute_value_length_limit,
+                              "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", value_length),
+        .events = limit(options->event_count_limit, "OTEL_SPAN_EVENT_COUNT_LIMIT", defaults.events),
+        .links = limit(options->link_count_limit, "OTEL_SPAN_LINK_COUNT_LIMIT", defaults.links),
+        .event_attributes = limit(options->event_attribute_count_limit,
+                                  "OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT", defaults.event_attributes),
+        .link_attributes = limit(options->link_attribute_count_limit,
+                                 "OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", defaults.link_attributes),
+    };
+}
+
 /* What the contract names and this version does not have. */
 static void warn_not_built(void)
 {
@@ -278,9 +304,7 @@ bool sp_config_init(sp_config *config, const spanprof_options *options)
     config->max_samples = number("SPANPROF_MAX_SAMPLES", options->max_samples, 1, 10000000, 10000);
     config->symbols = read_symbols(options);
     config->tracer.queue_spans = sp_env_u32("OTEL_BSP_MAX_QUEUE_SIZE", 1, INT32_MAX, 2048);
-    config->tracer.attribute_count_limit =
-        sp_env_u32("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", 0, INT32_MAX,
-                   sp_env_u32("OTEL_ATTRIBUTE_COUNT_LIMIT", 0, INT32_MAX, 128));
+    config->tracer.limits = read_limits(options);
     config->tracer.record = config->export.traces_enabled;
     mark_spans(config);
     warn_not_built();

@@ -75,12 +75,19 @@ static void keep_span(sp_checker *checker, const Sp__Trace__Span *span, const sp
     checker->spans[number] = (sp_checked_span){span};
 }
 
+/* A link with attributes may lead to nothing that has ids (trace/api.md, "Link"). */
+static bool is_good_in(const Sp__Trace__Span__Link *link, const ProtobufCBinaryData *id,
+                       size_t count)
+{
+    return sp_id_is_good(id, count) || (id->len == 0 && link->n_attributes > 0);
+}
+
 static void check_links(sp_checker *checker, const Sp__Trace__Span *span, const sp_place *place)
 {
     for (size_t i = 0; i < span->n_links; i++) {
         const Sp__Trace__Span__Link *link = span->links[i];
         sp_place own = sp_place_of("%s.links[%zu]", place->text, i);
-        if (!sp_id_is_good(&link->trace_id, 16) || !sp_id_is_good(&link->span_id, 8))
+        if (!is_good_in(link, &link->trace_id, 16) || !is_good_in(link, &link->span_id, 8))
             sp_check_violation(checker, "span-link", &own,
                                "has no trace id of 16 bytes and span id of 8");
         sp_check_attributes(checker, NULL, link->attributes, link->n_attributes, &own);

@@ -6,6 +6,7 @@
 #include "tracer/cache.h"
 #include "tracer/pool.h"
 #include "tracer/provider.h"
+#include "tracer/span_memory.h"
 
 /* --- provider.c ---------------------------------------------------------------------------------------------------------- */
 
@@ -39,6 +40,7 @@ void sp_batch_after_fork(void);
 
 struct spanprof_tracer {
     sp_instrumentation_scope scope;
+    sp_span_memory memory; /* what scope points at */
     spanprof_tracer *next;
 };
 

@@ -6,9 +6,27 @@
 #include "core/atomic.h"
 #include "tracer/processor.h"
 
+/* How much of each a span keeps (OpenTelemetry specification, trace/sdk.md, "Span limits"). */
+typedef struct sp_span_limits {
+    uint32_t attributes;       /* OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT, OTEL_ATTRIBUTE_COUNT_LIMIT */
+    uint32_t value_length;     /* characters: OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT,
+                                  OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT; UINT32_MAX: none */
+    uint32_t events;           /* OTEL_SPAN_EVENT_COUNT_LIMIT */
+    uint32_t links;            /* OTEL_SPAN_LINK_COUNT_LIMIT */
+    uint32_t event_attributes; /* OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT, of one event */
+    uint32_t link_attributes;  /* OTEL_LINK_ATTRIBUTE_COUNT_LIMIT, of one link */
+} sp_span_limits;
+
+/* The defaults. */
+#define SP_SPAN_LIMITS_INIT                                                                        \
+    {                                                                                              \
+        .attributes = 128, .value_length = UINT32_MAX, .events = 128, .links = 128,                \
+        .event_attributes = 128, .link_attributes = 128                                            \
+    }
+
 typedef struct sp_tracer_config {
-    uint32_t queue_spans;           /* OTEL_BSP_MAX_QUEUE_SIZE */
-    uint32_t attribute_count_limit; /* OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT */
+    uint32_t queue_spans; /* OTEL_BSP_MAX_QUEUE_SIZE */
+    sp_span_limits limits;
     bool record; /* false: spans have contexts, nothing is queued (traces are exported by nobody) */
     /* Which spans get the string attribute pyroscope.profile.id, their own id (docs/design/span-context.md): */
     bool mark_roots; /* local roots */

@@ -1,149 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tracer/record.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "core/utf8.h"
+#include "core/clock.h"
+#include "core/log.h"
 
-struct sp_record_chunk {
-    sp_record_chunk *next;
-    _Alignas(8) uint8_t bytes[];
-};
+/* Room of the first arrays: most spans with events or links have one, which then fits into the slot. */
+enum { FIRST_ATTRIBUTES = 4, FIRST_EVENTS = 1, FIRST_LINKS = 1 };
 
-enum { CHUNK_BYTES = 1024 - sizeof(sp_record_chunk) };
-
-static uint8_t *add_chunk(sp_span_record *record, size_t bytes)
+/* In pieces, each a few vector stores: for the whole gcc takes `rep stos`, whose start alone costs more than they do. */
+static inline void clear(sp_span_data *data)
 {
-    size_t room = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
-    sp_record_chunk *chunk = malloc(sizeof *chunk + room);
-    if (!chunk)
-        return NULL;
-    chunk->next = record->chunks;
-    record->chunks = chunk;
-    record->cursor = chunk->bytes + bytes;
-    record->limit = chunk->bytes + room;
-    return chunk->bytes;
-}
-
-/* BYTES of memory that goes with the record, ALIGNMENT a power of two up to 8. */
-static inline void *take_bytes(sp_span_record *record, size_t bytes, size_t alignment)
-{
-    uint8_t *start =
-        (uint8_t *)(((uintptr_t)record->cursor + alignment - 1) & ~(uintptr_t)(alignment - 1));
-    if (SP_UNLIKELY(start > record->limit || bytes > (size_t)(record->limit - start)))
-        return add_chunk(record, bytes);
-    record->cursor = start + bytes;
-    return start;
-}
-
-void sp_record_release_memory(sp_span_record *record)
-{
-    while (record->chunks) {
-        sp_record_chunk *chunk = record->chunks;
-        record->chunks = chunk->next;
-        free(chunk);
-    }
-}
-
-/* Texts that may be replaced: the bytes behind a capacity, so that a new value that fits goes where the old one was. */
-typedef struct text {
-    uint32_t capacity; /* of bytes, with the NUL */
-    char bytes[];
-} text;
-
-static text *text_of(const char *bytes)
-{
-    return (text *)(void *)(uintptr_t)(bytes - offsetof(text, bytes));
-}
-
-static size_t repaired_length(const char *from, size_t length)
-{
-    size_t result = 0;
-    for (size_t i = 0; i < length;) {
-        size_t step = sp_utf8_sequence(from + i, length - i);
-        result += step ? step : 3;
-        i += step ? step : 1;
-    }
-    return result;
-}
-
-/* A source text as it will be stored. */
-typedef struct measured {
-    const char *from;
-    size_t length; /* of from */
-    size_t stored; /* of the valid UTF-8 that it becomes */
-} measured;
-
-static inline measured measure(const char *from)
-{
-    measured m = {.from = from ? from : ""};
-    m.length = m.stored = strlen(m.from);
-    if (SP_UNLIKELY(!sp_utf8_valid(m.from, m.length)))
-        m.stored = repaired_length(m.from, m.length);
-    return m;
-}
-
-static inline void store(char *out, const measured *m)
-{
-    if (SP_LIKELY(m->stored == m->length)) {
-        memcpy(out, m->from, m->length);
-        out[m->length] = 0;
-    } else {
-        sp_utf8_repair(out, m->from, m->length);
-    }
-}
-
-/* A copy that will not be replaced, or NULL. */
-static inline const char *copy_text(sp_span_record *record, const char *from)
-{
-    measured m = measure(from);
-    if (SP_UNLIKELY(m.stored > SP_TEXT_MAX))
-        return NULL;
-    char *out = take_bytes(record, m.stored + 1, 1);
-    if (SP_LIKELY(out != NULL))
-        store(out, &m);
-    return out;
-}
-
-/* FROM in the place of OLD (NULL: there is none, or none with a capacity) when it fits, else in a new one, twice as large as the
- * old. NULL when memory is short; OLD is untouched then. */
-static const char *replace_text(sp_span_record *record, const char *old, const char *from)
-{
-    measured m = measure(from);
-    if (SP_UNLIKELY(m.stored > SP_TEXT_MAX))
-        return NULL;
-    text *t = old ? text_of(old) : NULL;
-    if (!t || t->capacity <= m.stored) {
-        size_t capacity = t ? sp_max_u64(m.stored + 1, 2 * (uint64_t)t->capacity) : m.stored + 1;
-        t = take_bytes(record, sizeof *t + capacity, sizeof(uint32_t));
-        if (!t)
-            return NULL;
-        t->capacity = (uint32_t)capacity;
-    }
-    store(t->bytes, &m);
-    return t->bytes;
+    enum { PIECE = 64, REST = sizeof *data % PIECE };
+    uint8_t *bytes = (uint8_t *)data;
+    for (size_t i = 0; i + PIECE <= sizeof *data; i += PIECE)
+        memset(bytes + i, 0, PIECE);
+    memset(bytes + sizeof *data - REST, 0, REST);
 }
 
 void sp_record_begin(sp_span_record *record, sp_session *session, const char *name)
 {
-    memset(&record->data, 0, sizeof record->data);
+    clear(&record->data);
     record->session = session;
     record->start_monotonic_ns = 0;
-    record->chunks = NULL;
-    record->cursor = record->bytes;
-    record->limit = record->bytes + sizeof record->bytes;
-    record->attribute_capacity = 0;
-    record->link_capacity = 0;
-    const char *copy = copy_text(record, name);
-    record->data.name = copy ? copy : "";
+    record->memory =
+        (sp_span_memory){.cursor = record->bytes, .limit = record->bytes + sizeof record->bytes};
+    const char *copy = sp_text_replace(&record->memory, NULL, name);
+    record->data.name = copy ? copy : sp_text_empty.bytes;
     record->data.trace_state = "";
-    record->data.status_message = "";
+    record->data.status_message = sp_text_empty.bytes;
 }
 
 bool sp_record_set_trace_state(sp_span_record *record, const char *text, size_t length)
 {
-    char *copy = take_bytes(record, length + 1, 1);
+    char *copy = sp_span_memory_take(&record->memory, length + 1, 1);
     if (!copy)
         return false;
     memcpy(copy, text, length);
@@ -152,75 +44,58 @@ bool sp_record_set_trace_state(sp_span_record *record, const char *text, size_t 
     return true;
 }
 
+void sp_record_release_memory(sp_span_record *record)
+{
+    sp_span_memory_deinit(&record->memory);
+}
+
+/* COUNT of data is that of what was dropped. */
+static void count_drop(sp_span_record *record, uint32_t *count)
+{
+    (*count)++;
+    record->data.dropped_something = true;
+}
+
+/* --- attributes ---------------------------------------------------------------------------------------------------------- */
+
 /* The attributes are const for those who read them only. */
 static spanprof_attribute *attributes_of(sp_span_record *record)
 {
     return (spanprof_attribute *)(uintptr_t)record->data.attributes;
 }
 
-static spanprof_attribute *find_attribute(spanprof_attribute *attributes, uint32_t count,
-                                          const char *key)
+static bool add_attribute(sp_span_record *record, const spanprof_attribute *attribute,
+                          bool copy_key)
 {
-    for (uint32_t i = 0; i < count; i++)
-        if (strcmp(attributes[i].key, key) == 0)
-            return &attributes[i];
-    return NULL;
-}
-
-/* Room for one attribute more, at the end; it counts only once it is filled. */
-static spanprof_attribute *next_attribute(sp_span_record *record)
-{
-    uint32_t count = record->data.attribute_count;
-    if (count == record->session->config.attribute_count_limit)
-        return NULL;
-    if (count == record->attribute_capacity) {
-        uint32_t capacity = count ? 2 * count : SP_RECORD_FIRST_ATTRIBUTES;
-        spanprof_attribute *grown =
-            take_bytes(record, capacity * sizeof *grown, _Alignof(spanprof_attribute));
-        if (!grown)
-            return NULL;
-        if (count)
-            memcpy(grown, record->data.attributes, count * sizeof *grown);
-        record->data.attributes = grown;
-        record->attribute_capacity = capacity;
-    }
-    return attributes_of(record) + count;
-}
-
-/* Give TO the value of FROM. False when it is of no type that there is, or memory is short; TO keeps what it had. */
-static bool assign_value(sp_span_record *record, spanprof_attribute *to, bool is_new,
-                         const spanprof_attribute *from)
-{
-    if (from->type == SPANPROF_ATTRIBUTE_STRING) {
-        const char *old =
-            !is_new && to->type == SPANPROF_ATTRIBUTE_STRING ? to->value.string_value : NULL;
-        const char *fresh = replace_text(record, old, from->value.string_value);
-        if (!fresh)
-            return false;
-        to->value.string_value = fresh;
-    } else if ((uint32_t)from->type <= SPANPROF_ATTRIBUTE_BOOL) {
-        to->value = from->value;
-    } else {
+    sp_span_data *data = &record->data;
+    const sp_span_limits *limits = &record->session->config.limits;
+    if (data->attribute_count >= limits->attributes)
         return false;
-    }
-    to->type = from->type;
+    spanprof_attribute *grown = sp_span_array_extend(
+        &record->memory, data->attributes, data->attribute_count, sizeof *grown, FIRST_ATTRIBUTES);
+    if (!grown)
+        return false;
+    spanprof_attribute *to = &grown[data->attribute_count];
+    to->key = copy_key ? sp_text_copy(&record->memory, attribute->key) : attribute->key;
+    if (!to->key || !sp_value_assign(&record->memory, limits->value_length, to, true, attribute))
+        return false;
+    data->attributes = grown;
+    data->attribute_count++;
     return true;
 }
 
 static void set(sp_span_record *record, const spanprof_attribute *attribute, bool copy_key)
 {
+    sp_span_memory mark = record->memory;
+    uint32_t length_limit = record->session->config.limits.value_length;
     spanprof_attribute *old =
-        find_attribute(attributes_of(record), record->data.attribute_count, attribute->key);
-    spanprof_attribute *to = old ? old : next_attribute(record);
-    if (to && !old) {
-        to->key = copy_key ? copy_text(record, attribute->key) : attribute->key;
-        if (!to->key)
-            to = NULL;
+        sp_attribute_find(attributes_of(record), record->data.attribute_count, attribute->key);
+    bool done = old ? sp_value_assign(&record->memory, length_limit, old, false, attribute)
+                    : add_attribute(record, attribute, copy_key);
+    if (SP_UNLIKELY(!done)) {
+        sp_span_memory_return(&record->memory, &mark);
+        count_drop(record, &record->data.dropped_attributes_count);
     }
-    if (!to || !assign_value(record, to, !old, attribute))
-        record->data.dropped_attributes_count++;
-    else if (!old)
-        record->data.attribute_count++;
 }
 
 /* A key that is not UTF-8 is looked for as it is stored, else the same key twice would not be found again. */
@@ -229,7 +104,7 @@ static void set_repaired(sp_span_record *record, const spanprof_attribute *attri
     spanprof_attribute repaired = *attribute;
     char *key = length <= SP_TEXT_MAX ? malloc(3 * length + 1) : NULL;
     if (!key) {
-        record->data.dropped_attributes_count++;
+        count_drop(record, &record->data.dropped_attributes_count);
         return;
     }
     sp_utf8_repair(key, attribute->key, length);
@@ -259,6 +134,8 @@ void sp_span_data_set(sp_span_data *span, const spanprof_attribute *attribute)
     sp_record_set_borrowed_key(sp_record_of_data(span), attribute);
 }
 
+/* --- status and name ----------------------------------------------------------------------------------------------------- */
+
 void sp_record_set_status(sp_span_record *record, spanprof_span_status status,
                           const char *description)
 {
@@ -266,65 +143,134 @@ void sp_record_set_status(sp_span_record *record, spanprof_span_status status,
     bool known = status == SPANPROF_SPAN_STATUS_OK || status == SPANPROF_SPAN_STATUS_ERROR;
     if (!known || data->status == SPANPROF_SPAN_STATUS_OK)
         return;
-    const char *message = "";
-    if (status == SPANPROF_SPAN_STATUS_ERROR && description && description[0]) {
-        const char *old =
-            data->status_message[0] ? data->status_message : NULL; /* "" has no capacity */
-        message = replace_text(record, old, description);
-    }
-    data->status = status;
-    data->status_message = message ? message : "";
+    const char *text = status == SPANPROF_SPAN_STATUS_ERROR && description ? description : "";
+    const char *message = sp_text_replace(&record->memory, data->status_message, text);
+    data->status = (uint8_t)status;
+    data->status_message = message ? message : sp_text_empty.bytes;
 }
 
-static void copy_link_attribute(sp_span_record *record, sp_span_link *link, spanprof_attribute *all,
-                                const spanprof_attribute *from)
+void sp_record_update_name(sp_span_record *record, const char *name)
 {
-    spanprof_attribute *next = &all[link->attribute_count];
-    if (!from->key || !from->key[0])
+    const char *fresh = sp_text_replace(&record->memory, record->data.name, name);
+    if (fresh)
+        record->data.name = fresh;
+}
+
+/* --- events and links ---------------------------------------------------------------------------------------------------- */
+
+/* A list for WANTED attributes, of which LIMIT may be kept. */
+static sp_attribute_list make_list(sp_span_record *record, uint64_t wanted, uint32_t limit)
+{
+    return sp_attribute_list_make(&record->memory, (uint32_t)sp_min_u64(wanted, limit));
+}
+
+static void add_all(sp_span_record *record, sp_attribute_list *list, const spanprof_attribute *from,
+                    uint32_t count)
+{
+    sp_attribute_list_add(&record->memory, record->session->config.limits.value_length, list, from,
+                          count);
+    record->data.dropped_something |= list->dropped > 0;
+}
+
+static bool add_event(sp_span_record *record, const sp_event_request *request)
+{
+    sp_span_data *data = &record->data;
+    const sp_span_limits *limits = &record->session->config.limits;
+    if (data->event_count >= limits->events)
+        return false;
+    sp_span_event *events = sp_span_array_extend(&record->memory, data->events, data->event_count,
+                                                 sizeof *events, FIRST_EVENTS);
+    const char *name = events ? sp_text_copy(&record->memory, request->name) : NULL;
+    if (!name)
+        return false;
+    const spanprof_event_options *options = request->options;
+    uint64_t wanted = (uint64_t)request->own_count + options->attribute_count;
+    sp_attribute_list list = make_list(record, wanted, limits->event_attributes);
+    add_all(record, &list, request->own, request->own_count);
+    add_all(record, &list, options->attributes, options->attribute_count);
+    events[data->event_count] = (sp_span_event){.time_ns = request->time_ns,
+                                                .name = name,
+                                                .attributes = list.items,
+                                                .attribute_count = list.count,
+                                                .dropped_attributes_count = list.dropped};
+    data->events = events;
+    data->event_count++;
+    return true;
+}
+
+void sp_record_add_event(sp_span_record *record, const sp_event_request *request)
+{
+    sp_span_memory mark = record->memory;
+    if (add_event(record, request))
         return;
-    next->key = copy_text(record, from->key);
-    spanprof_attribute *old =
-        next->key ? find_attribute(all, link->attribute_count, next->key) : NULL;
-    if (!next->key || !assign_value(record, old ? old : next, !old, from))
-        link->dropped_attributes_count++;
-    else if (!old)
-        link->attribute_count++;
+    sp_span_memory_return(&record->memory, &mark);
+    count_drop(record, &record->data.dropped_events_count);
 }
 
-static void copy_link_attributes(sp_span_record *record, sp_span_link *to,
-                                 const spanprof_link *from)
+static bool is_valid(const spanprof_context *context)
 {
-    uint32_t count = from->attributes ? from->attribute_count : 0;
-    uint32_t kept = count < SP_LINK_ATTRIBUTES_MAX ? count : SP_LINK_ATTRIBUTES_MAX;
-    spanprof_attribute *all =
-        kept ? take_bytes(record, kept * sizeof *all, _Alignof(spanprof_attribute)) : NULL;
-    if (!all)
-        kept = 0;
-    to->attributes = all;
-    to->dropped_attributes_count = count - kept;
-    for (uint32_t i = 0; i < kept; i++)
-        copy_link_attribute(record, to, all, &from->attributes[i]);
+    static const spanprof_context none;
+    return memcmp(context->trace_id, none.trace_id, sizeof none.trace_id) != 0 &&
+           memcmp(context->span_id, none.span_id, sizeof none.span_id) != 0;
 }
 
-static void copy_link(sp_span_record *record, sp_span_link *to, const spanprof_link *from)
+static bool add_link(sp_span_record *record, const spanprof_context *context,
+                     const spanprof_link *link)
 {
-    memset(to, 0, sizeof *to);
-    memcpy(to->trace_id, from->context->trace_id, sizeof to->trace_id);
-    memcpy(to->span_id, from->context->span_id, sizeof to->span_id);
-    to->flags = from->context->trace_flags | 0x100u | (from->context->remote ? 0x200u : 0);
-    copy_link_attributes(record, to, from);
+    sp_span_data *data = &record->data;
+    const sp_span_limits *limits = &record->session->config.limits;
+    if (data->link_count >= limits->links)
+        return false;
+    sp_span_link *links = sp_span_array_extend(&record->memory, data->links, data->link_count,
+                                               sizeof *links, FIRST_LINKS);
+    if (!links)
+        return false;
+    sp_attribute_list list = make_list(record, link->attribute_count, limits->link_attributes);
+    add_all(record, &list, link->attributes, link->attribute_count);
+    sp_span_link *to = &links[data->link_count];
+    *to = (sp_span_link){.flags = context->trace_flags | 0x100u | (context->remote ? 0x200u : 0),
+                         .attributes = list.items,
+                         .attribute_count = list.count,
+                         .dropped_attributes_count = list.dropped};
+    memcpy(to->trace_id, context->trace_id, sizeof to->trace_id);
+    memcpy(to->span_id, context->span_id, sizeof to->span_id);
+    data->links = links;
+    data->link_count++;
+    return true;
 }
 
-void sp_record_add_links(sp_span_record *record, const spanprof_link *links, uint32_t count)
+void sp_record_add_link(sp_span_record *record, const spanprof_link *link)
 {
-    uint32_t kept = count < SP_LINKS_MAX ? count : SP_LINKS_MAX;
-    sp_span_link *out = take_bytes(record, kept * sizeof *out, _Alignof(sp_span_link));
-    record->data.links = out;
-    record->data.dropped_links_count = count - (out ? kept : 0);
-    for (uint32_t i = 0; out && i < kept; i++) {
-        if (links[i].context)
-            copy_link(record, &out[record->data.link_count++], &links[i]);
-        else
-            record->data.dropped_links_count++;
+    static const spanprof_context none;
+    const spanprof_context *context = link->context ? link->context : &none;
+    if (!is_valid(context) && !(link->attributes && link->attribute_count))
+        return;
+    sp_span_memory mark = record->memory;
+    if (add_link(record, context, link))
+        return;
+    sp_span_memory_return(&record->memory, &mark);
+    count_drop(record, &record->data.dropped_links_count);
+}
+
+/* --- what was dropped ---------------------------------------------------------------------------------------------------- */
+
+void sp_record_warn_of_drops(const sp_span_record *record)
+{
+    static _Atomic uint64_t next_ns, unsaid;
+    const sp_span_data *data = &record->data;
+    uint64_t now = sp_clock_monotonic_ns(), next = sp_load_relaxed(&next_ns);
+    if (now < next ||
+        !atomic_compare_exchange_strong_explicit(&next_ns, &next, now + 60 * SP_NS_PER_S,
+                                                 memory_order_relaxed, memory_order_relaxed)) {
+        sp_count(&unsaid, 1);
+        return;
     }
+    sp_log_warn("tracer",
+                "span \"%.100s\" had more than it may keep (limits OTEL_SPAN_…, OTEL_EVENT_…, "
+                "OTEL_LINK_…; 16 MiB a value; memory): dropped %" PRIu32 " attributes, %" PRIu32
+                " events, %" PRIu32 " links, or attributes of these; as did %" PRIu64
+                " spans since this was last said",
+                data->name, data->dropped_attributes_count, data->dropped_events_count,
+                data->dropped_links_count,
+                atomic_exchange_explicit(&unsaid, 0, memory_order_relaxed));
 }

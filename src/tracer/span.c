@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spans: the calls of include/spanprof/tracer.h.
+/* Spans: how they start and end, and their contexts (include/spanprof/tracer.h).
  *
- * A handle names a slot and the generation that the slot had when the span started. A recording span is used under the lock bit of
- * its slot's word: taking it is one compare-and-swap from (generation, free) to (generation, locked), which fails for a span that
- * ended, however long ago. Ending stores the next generation, which releases the lock and kills all handles in one move; then the
- * record belongs to the processors. An unsampled span has a bare slot: its context, and nothing to lock. */
-#include <sched.h>
+ * Ending stores the next generation, which releases the slot's lock and kills all handles in one move; then the record belongs to the
+ * processors. What a live span is told is in span_write.c. */
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/log.h"
 #include "thread/thread.h"
+#include "tracer/handle.h"
 #include "tracer/record.h"
 #include "tracer/span_carrier.h"
-
-/* The lowest bit of handle.slot: the slot is one of sp_light_pool. */
-enum { LIGHT = 1 };
+#include "tracer/struct_read.h"
 
 static const spanprof_context no_context;
 
@@ -25,96 +20,9 @@ static spanprof_span make_handle(sp_slot *slot, uint64_t kind)
                            .generation = sp_load_relaxed(&slot->word)};
 }
 
-/* The zero handle is what start returns while the SDK does not run, so then it is no misuse. */
-static __attribute__((noinline)) void count_misuse(spanprof_span span)
-{
-    if (span.slot || sp_load_relaxed(&sp_session_current))
-        sp_cache_count(sp_cache_mine, SP_COUNT_MISUSE);
-}
-
-/* --- finding and locking ------------------------------------------------------------------------------------------------- */
-
-/* The slot that SPAN may mean; its generation has yet to be compared. NULL when it can mean none. */
-static inline sp_slot *slot_of(spanprof_span span)
-{
-    if (SP_UNLIKELY(span.generation == 0 || span.generation & SP_SLOT_LOCKED))
-        return NULL;
-    return sp_pool_at(span.slot & LIGHT ? &sp_light_pool : &sp_record_pool, span.slot >> 1);
-}
-
-/* Someone holds the lock, for the time of a copy; on a busy machine its thread may have to get the processor first. */
-static __attribute__((noinline)) bool lock_contended(sp_slot *slot, uint64_t generation)
-{
-    for (unsigned tries = 0;; tries++) {
-        uint64_t expected = generation;
-        if (atomic_compare_exchange_weak_explicit(&slot->word, &expected,
-                                                  generation | SP_SLOT_LOCKED, memory_order_acquire,
-                                                  memory_order_relaxed))
-            return true;
-        if ((expected & ~(uint64_t)SP_SLOT_LOCKED) != generation)
-            return false;
-        if (tries >= 64)
-            sched_yield();
-    }
-}
-
-/* Lock SLOT while it is of GENERATION; false when the span has ended. */
-static inline bool lock(sp_slot *slot, uint64_t generation)
-{
-    uint64_t expected = generation;
-    if (SP_LIKELY(atomic_compare_exchange_strong_explicit(
-            &slot->word, &expected, generation | SP_SLOT_LOCKED, memory_order_acquire,
-            memory_order_relaxed)))
-        return true;
-    return expected == (generation | SP_SLOT_LOCKED) && lock_contended(slot, generation);
-}
-
-/* Pairs with the acquire in lock: what was recorded becomes visible to who locks next. */
-static inline void unlock(sp_slot *slot, uint64_t generation)
-{
-    sp_store_release(&slot->word, generation);
-}
-
-/* The record of SPAN, locked; NULL for a span that records nothing. A dead one is counted. */
-static sp_span_record *lock_record(spanprof_span span)
-{
-    sp_slot *slot = slot_of(span);
-    if (SP_UNLIKELY(span.slot & LIGHT)) {
-        if (!slot || sp_load_acquire(&slot->word) != span.generation)
-            count_misuse(span);
-        return NULL;
-    }
-    if (SP_LIKELY(slot != NULL) && SP_LIKELY(lock(slot, span.generation)))
-        return sp_record_of_slot(slot);
-    count_misuse(span);
-    return NULL;
-}
-
 /* --- start --------------------------------------------------------------------------------------------------------------- */
 
 static const spanprof_span_options no_options;
-
-static __attribute__((noinline)) void warn_of_missing_size(void)
-{
-    static _Atomic bool warned;
-    if (!atomic_exchange_explicit(&warned, true, memory_order_relaxed))
-        sp_log_warn("tracer", "spanprof_span_options with struct_size 0 are ignored: begin with "
-                              "SPANPROF_SPAN_OPTIONS_INIT");
-}
-
-/* The part of OPTIONS that the caller's version knew, with zeroes behind. False when it does not say how much that is. */
-static inline bool read_options(spanprof_span_options *out, const spanprof_span_options *options)
-{
-    if (SP_UNLIKELY(options->struct_size < sizeof *out)) {
-        if (options->struct_size == 0) {
-            warn_of_missing_size();
-            return false;
-        }
-        memset(out, 0, sizeof *out);
-    }
-    memcpy(out, options, sp_min_u64(options->struct_size, sizeof *out));
-    return true;
-}
 
 /* A context by words: trace id, span id, local root, flags and remote, carrier. */
 enum { TRACE_ID = 0, SPAN_ID = 2, LOCAL_ROOT = 3, FLAGS = 4, CARRIER = 5 };
@@ -176,7 +84,7 @@ static spanprof_span start_light(sp_span_cache *cache, uint64_t context[SP_CONTE
     sp_cache_count(cache, is_sampled(context[FLAGS]) ? SP_COUNT_STARTED : SP_COUNT_UNSAMPLED);
     sp_span_carrier_pin(&context[CARRIER]);
     sp_slot_write_context(slot, context);
-    return make_handle(slot, LIGHT);
+    return make_handle(slot, SP_HANDLE_LIGHT);
 }
 
 static void fill_identity(sp_span_data *data, const uint64_t context[SP_CONTEXT_WORDS],
@@ -196,11 +104,11 @@ static void fill_identity(sp_span_data *data, const uint64_t context[SP_CONTEXT_
 static void fill_options(sp_span_record *record, const spanprof_span_options *options)
 {
     if (options->kind > SPANPROF_SPAN_KIND_INTERNAL && options->kind <= SPANPROF_SPAN_KIND_CONSUMER)
-        record->data.kind = options->kind;
+        record->data.kind = (uint8_t)options->kind;
     for (uint32_t i = 0; options->attributes && i < options->attribute_count; i++)
         sp_record_set(record, &options->attributes[i]);
-    if (options->links && options->link_count)
-        sp_record_add_links(record, options->links, options->link_count);
+    for (uint32_t i = 0; options->links && i < options->link_count; i++)
+        sp_record_add_link(record, &options->links[i]);
 }
 
 static void fill_start_time(sp_span_record *record, uint64_t given_ns)
@@ -270,7 +178,7 @@ spanprof_span spanprof_span_start(spanprof_tracer *tracer, const char *name,
         sp_cache_count(NULL, SP_COUNT_MEMORY);
         return (spanprof_span){0};
     }
-    if (options && read_options(&known, options))
+    if (options && SP_STRUCT_READ(&known, options, "spanprof_span_options"))
         start.options = &known;
     start.parent = start.options->parent ? start.options->parent : sp_context_current_borrow();
     derive_context(start.context, start.parent, start.cache);
@@ -283,12 +191,12 @@ spanprof_span spanprof_span_start(spanprof_tracer *tracer, const char *name,
 
 static void end_light(spanprof_span span)
 {
-    sp_slot *slot = slot_of(span);
+    sp_slot *slot = sp_handle_slot(span);
     uint64_t generation = span.generation;
     if (!slot ||
         !atomic_compare_exchange_strong_explicit(&slot->word, &generation, generation + 2,
                                                  memory_order_acq_rel, memory_order_relaxed)) {
-        count_misuse(span);
+        sp_handle_count_misuse(span);
         return;
     }
     sp_span_cache *cache = sp_cache_get();
@@ -298,85 +206,47 @@ static void end_light(spanprof_span span)
     sp_pool_give(&sp_light_pool, cache ? &cache->lights : NULL, slot);
 }
 
-static uint64_t end_time(const sp_span_record *record, uint64_t now)
+/* GIVEN_NS, or now, but not before the start. */
+static uint64_t end_time(const sp_span_record *record, uint64_t now, uint64_t given_ns)
 {
-    const sp_span_data *data = &record->data;
-    if (record->start_monotonic_ns)
-        return data->start_time_ns +
-               (sp_max_u64(now, record->start_monotonic_ns) - record->start_monotonic_ns);
-    return sp_max_u64(data->start_time_ns, now + sp_span_clock_offset(now));
+    uint64_t end = given_ns ? given_ns : sp_record_time(record, now);
+    return sp_max_u64(record->data.start_time_ns, end);
 }
 
-void spanprof_span_end(spanprof_span span)
+static inline __attribute__((always_inline)) void end_span(spanprof_span span, uint64_t time_ns)
 {
-    if (SP_UNLIKELY(span.slot & LIGHT)) {
+    if (SP_UNLIKELY(span.slot & SP_HANDLE_LIGHT)) {
         end_light(span);
         return;
     }
     uint64_t now = sp_clock_monotonic_ns();
-    sp_span_record *record = lock_record(span);
+    sp_span_record *record = sp_handle_lock(span);
     if (SP_UNLIKELY(!record))
         return;
-    unlock(&record->head, span.generation + 2); /* all handles are dead, the record is ours alone */
+    /* All handles are dead, the record is ours alone. */
+    sp_handle_unlock(&record->head, span.generation + 2);
     sp_span_carrier_end(record, sp_load_relaxed(&record->head.context[CARRIER]));
-    record->data.end_time_ns = end_time(record, now);
+    record->data.end_time_ns = end_time(record, now, time_ns);
     sp_session *session = record->session;
     if (SP_UNLIKELY(session != sp_load_acquire(&sp_session_current))) {
         sp_span_data_release(&record->data);
         return;
     }
+    if (SP_UNLIKELY(record->data.dropped_something))
+        sp_record_warn_of_drops(record);
     sp_cache_count(sp_cache_get(), SP_COUNT_ENDED);
     sp_span_processor *last = session->processors[session->processor_count - 1];
     last->on_end(last, &record->data);
 }
 
-/* --- what a live span is told -------------------------------------------------------------------------------------------- */
-
-static void set_attribute(spanprof_span span, const spanprof_attribute *attribute)
+void spanprof_span_end(spanprof_span span)
 {
-    sp_span_record *record = lock_record(span);
-    if (!record)
-        return;
-    sp_record_set(record, attribute);
-    unlock(&record->head, span.generation);
+    end_span(span, 0);
 }
 
-void spanprof_span_set_string(spanprof_span span, const char *key, const char *value)
+void spanprof_span_end_at(spanprof_span span, uint64_t time_ns)
 {
-    set_attribute(span, &(spanprof_attribute){.key = key,
-                                              .type = SPANPROF_ATTRIBUTE_STRING,
-                                              .value = {.string_value = value}});
-}
-
-void spanprof_span_set_int(spanprof_span span, const char *key, int64_t value)
-{
-    set_attribute(span, &(spanprof_attribute){.key = key,
-                                              .type = SPANPROF_ATTRIBUTE_INT,
-                                              .value = {.int_value = value}});
-}
-
-void spanprof_span_set_double(spanprof_span span, const char *key, double value)
-{
-    set_attribute(span, &(spanprof_attribute){.key = key,
-                                              .type = SPANPROF_ATTRIBUTE_DOUBLE,
-                                              .value = {.double_value = value}});
-}
-
-void spanprof_span_set_bool(spanprof_span span, const char *key, bool value)
-{
-    set_attribute(span, &(spanprof_attribute){.key = key,
-                                              .type = SPANPROF_ATTRIBUTE_BOOL,
-                                              .value = {.bool_value = value}});
-}
-
-void spanprof_span_set_status(spanprof_span span, spanprof_span_status status,
-                              const char *description)
-{
-    sp_span_record *record = lock_record(span);
-    if (!record)
-        return;
-    sp_record_set_status(record, status, description);
-    unlock(&record->head, span.generation);
+    end_span(span, time_ns);
 }
 
 /* --- its context --------------------------------------------------------------------------------------------------------- */
@@ -384,10 +254,10 @@ void spanprof_span_set_status(spanprof_span span, spanprof_span_status status,
 /* The context of SPAN into OUT, all zero for a dead one, which is counted. */
 static inline void read_context(spanprof_span span, spanprof_context *out)
 {
-    sp_slot *slot = slot_of(span);
+    sp_slot *slot = sp_handle_slot(span);
     if (SP_LIKELY(slot != NULL) && SP_LIKELY(sp_slot_read_context(slot, span.generation, out)))
         return;
-    count_misuse(span);
+    sp_handle_count_misuse(span);
     *out = no_context;
 }
 

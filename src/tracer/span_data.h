@@ -8,8 +8,12 @@
 
 /* An instrumentation scope. Lives as long as the process. */
 typedef struct sp_instrumentation_scope {
-    const char *name;    /* never NULL */
-    const char *version; /* never NULL */
+    const char *name; /* never NULL, as are the other strings */
+    const char *version;
+    const char *schema_url;
+    const spanprof_attribute *attributes; /* sorted by key */
+    uint32_t attribute_count;
+    uint32_t dropped_attributes_count;
 } sp_instrumentation_scope;
 
 typedef struct sp_span_link {
@@ -21,6 +25,14 @@ typedef struct sp_span_link {
     uint32_t dropped_attributes_count;
 } sp_span_link;
 
+typedef struct sp_span_event {
+    uint64_t time_ns;
+    const char *name;
+    const spanprof_attribute *attributes;
+    uint32_t attribute_count;
+    uint32_t dropped_attributes_count;
+} sp_span_event;
+
 /* Strings are valid UTF-8 and never NULL. Times are nanoseconds since the epoch, start <= end. */
 typedef struct sp_span_data {
     uint8_t trace_id[16];
@@ -28,12 +40,15 @@ typedef struct sp_span_data {
     uint8_t parent_span_id[8]; /* zero: a root */
     uint32_t
         flags; /* as Span.flags of OTLP: trace flags, 0x100 remote is known, 0x200 parent is remote */
-    spanprof_span_kind kind;
-    spanprof_span_status status;
+    uint8_t kind;           /* spanprof_span_kind */
+    uint8_t status;         /* spanprof_span_status */
+    bool dropped_something; /* one of the counts below is not 0, or one of an event or a link */
     uint32_t attribute_count;
     uint32_t dropped_attributes_count;
     uint32_t link_count;
     uint32_t dropped_links_count;
+    uint32_t event_count;
+    uint32_t dropped_events_count;
     uint64_t start_time_ns;
     uint64_t end_time_ns;
     const char *name;
@@ -42,6 +57,7 @@ typedef struct sp_span_data {
     const sp_instrumentation_scope *scope;
     const spanprof_attribute *attributes;
     const sp_span_link *links;
+    const sp_span_event *events;
 } sp_span_data;
 
 #endif

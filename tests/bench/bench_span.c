@@ -40,6 +40,17 @@ static void with_two_attributes(void)
     spanprof_span_end(span);
 }
 
+static void with_two_attributes_and_an_event(void)
+{
+    spanprof_span span = spanprof_span_start(NULL, "GET /cart", NULL);
+    spanprof_scope scope = spanprof_span_attach(span);
+    spanprof_span_set_string(span, "http.request.method", "GET");
+    spanprof_span_set_int(span, "http.response.status_code", 200);
+    spanprof_span_add_event(span, "cache miss", NULL);
+    spanprof_scope_detach(&scope);
+    spanprof_span_end(span);
+}
+
 static void unsampled_start_end(void)
 {
     spanprof_span_end(spanprof_span_start(NULL, "GET /cart", &unsampled));
@@ -121,7 +132,7 @@ int main(void)
     spanprof_context_extract(&parent, "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00",
                              NULL);
     unsampled.parent = &parent;
-    sp_tracer_config config = {.queue_spans = QUEUE, .attribute_count_limit = 128, .record = true};
+    sp_tracer_config config = {.queue_spans = QUEUE, .limits = SP_SPAN_LIMITS_INIT, .record = true};
     for (int marked = 0; marked < 2; marked++) {
         config.mark_roots = marked;
         if (sp_tracer_start(&config) != SPANPROF_OK)
@@ -131,6 +142,8 @@ int main(void)
         measure("start, end", start_end, true);
         measure("start, attach, detach, end", start_attach_detach_end, true);
         measure("start, attach, 2 attributes, detach, end", with_two_attributes, true);
+        measure("start, attach, 2 attributes, event, detach, end", with_two_attributes_and_an_event,
+                true);
         sp_tracer_stop();
     }
     if (sp_tracer_start(&config) != SPANPROF_OK)

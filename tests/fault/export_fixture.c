@@ -57,7 +57,7 @@ void fixture_prepare(fixture *f, unsigned port)
     f->config.traces_enabled = true;
     f->config.batch_delay_ms = 60000;
     assert_true(sp_resource_init(&f->resource, "fault-test", NULL));
-    sp_tracer_config tracer = {.queue_spans = 2048, .attribute_count_limit = 128, .record = true};
+    sp_tracer_config tracer = {.queue_spans = 2048, .limits = SP_SPAN_LIMITS_INIT, .record = true};
     assert_int_equal(sp_tracer_start(&tracer), SPANPROF_OK);
 }
 

@@ -23,8 +23,24 @@ static const sp_resource golden_resource = {
 
 /* ---- a trace: a server span that failed, and its child from another scope ---- */
 
-static const sp_instrumentation_scope golden_http = {.name = "http", .version = "1.2"};
-static const sp_instrumentation_scope golden_sql = {.name = "sql", .version = ""};
+static const spanprof_attribute golden_scope_attributes[] = {
+    {.key = "team", .type = SPANPROF_ATTRIBUTE_STRING, .value.string_value = "cart"},
+};
+
+static const sp_instrumentation_scope golden_http = {
+    .name = "http",
+    .version = "1.2",
+    .schema_url = "https://opentelemetry.io/schemas/1.30.0",
+    .attributes = golden_scope_attributes,
+    .attribute_count = 1,
+    .dropped_attributes_count = 4,
+};
+static const sp_instrumentation_scope golden_sql = {.name = "sql", .version = "", .schema_url = ""};
+
+static const char *const golden_words[] = {"a", "", "\xc3\xa9"};
+static const int64_t golden_numbers[] = {0, -1, INT64_MAX};
+static const double golden_reals[] = {0.1, -2.5};
+static const bool golden_truths[] = {true, false};
 
 static const spanprof_attribute golden_root_attributes[] = {
     {.key = "http.route", .type = SPANPROF_ATTRIBUTE_STRING, .value.string_value = "/cart"},
@@ -33,6 +49,40 @@ static const spanprof_attribute golden_root_attributes[] = {
     {.key = "retried", .type = SPANPROF_ATTRIBUTE_BOOL, .value.bool_value = false},
     {.key = "user", .type = SPANPROF_ATTRIBUTE_STRING, .value.string_value = ""},
     {.key = "delta", .type = SPANPROF_ATTRIBUTE_INT, .value.int_value = -1},
+    {.key = "words",
+     .type = SPANPROF_ATTRIBUTE_STRING_ARRAY,
+     .count = 3,
+     .value.string_array = golden_words},
+    {.key = "numbers",
+     .type = SPANPROF_ATTRIBUTE_INT_ARRAY,
+     .count = 3,
+     .value.int_array = golden_numbers},
+    {.key = "reals",
+     .type = SPANPROF_ATTRIBUTE_DOUBLE_ARRAY,
+     .count = 2,
+     .value.double_array = golden_reals},
+    {.key = "truths",
+     .type = SPANPROF_ATTRIBUTE_BOOL_ARRAY,
+     .count = 2,
+     .value.bool_array = golden_truths},
+    {.key = "nothing", .type = SPANPROF_ATTRIBUTE_INT_ARRAY, .count = 0},
+};
+
+static const spanprof_attribute golden_event_attributes[] = {
+    {.key = "exception.type", .type = SPANPROF_ATTRIBUTE_STRING, .value.string_value = "ENOENT"},
+    {.key = "tries",
+     .type = SPANPROF_ATTRIBUTE_INT_ARRAY,
+     .count = 1,
+     .value.int_array = golden_numbers},
+};
+
+static const sp_span_event golden_events[] = {
+    {.time_ns = UINT64_C(1700000000000000002),
+     .name = "exception",
+     .attributes = golden_event_attributes,
+     .attribute_count = 2,
+     .dropped_attributes_count = 5},
+    {.time_ns = UINT64_C(1700000000000000003), .name = ""},
 };
 
 static const spanprof_attribute golden_link_attributes[] = {
@@ -55,8 +105,10 @@ static sp_span_data golden_root = {
     .parent_span_id = {0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88},
     .kind = SPANPROF_SPAN_KIND_SERVER,
     .status = SPANPROF_SPAN_STATUS_ERROR,
-    .attribute_count = 6,
+    .attribute_count = 11,
     .dropped_attributes_count = 1,
+    .event_count = 2,
+    .dropped_events_count = 6,
     .link_count = 1,
     .dropped_links_count = 3,
     .start_time_ns = UINT64_C(1700000000000000001),
@@ -67,6 +119,7 @@ static sp_span_data golden_root = {
     .scope = &golden_http,
     .attributes = golden_root_attributes,
     .links = golden_links,
+    .events = golden_events,
 };
 
 static sp_span_data golden_child = {

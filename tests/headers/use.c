@@ -11,11 +11,16 @@ int use(int early)
 {
     spanprof_options options = SPANPROF_OPTIONS_INIT;
     spanprof_span_options span_options = SPANPROF_SPAN_OPTIONS_INIT;
+    spanprof_tracer_options tracer_options = SPANPROF_TRACER_OPTIONS_INIT;
+    spanprof_event_options event_options = SPANPROF_EVENT_OPTIONS_INIT;
     spanprof_stats stats = SPANPROF_STATS_INIT;
     spanprof_error error;
     if (spanprof_start(&options, &error) != SPANPROF_OK)
         return error.status;
-    spanprof_span_end(spanprof_span_start(NULL, "explicit", &span_options));
+    spanprof_span span =
+        spanprof_span_start(spanprof_tracer_get_with(&tracer_options), "explicit", &span_options);
+    spanprof_span_add_event(span, "event", &event_options);
+    spanprof_span_end(span);
     SPANPROF_SPAN("outer") {
         SPANPROF_SPAN("inner") {
             if (early)

@@ -124,16 +124,32 @@ def plain_attributes(attributes, strings=()):
             for item in attributes}
 
 
-def plain_span(span, scope, resource):
+def plain_scope(scope, schema_url):
+    return {"name": scope.name, "version": scope.version, "attributes": plain_attributes(scope.attributes),
+            "dropped_attributes_count": scope.dropped_attributes_count, "schema_url": schema_url}
+
+
+def plain_event(event):
+    return {"time_unix_nano": event.time_unix_nano, "name": event.name, "attributes": plain_attributes(event.attributes),
+            "dropped_attributes_count": event.dropped_attributes_count}
+
+
+def plain_link(link):
+    return {"trace_id": link.trace_id.hex(), "span_id": link.span_id.hex(), "flags": link.flags,
+            "attributes": plain_attributes(link.attributes), "dropped_attributes_count": link.dropped_attributes_count}
+
+
+def plain_span(span, scope_spans, resource):
     return {
         "trace_id": span.trace_id.hex(), "span_id": span.span_id.hex(), "parent_span_id": span.parent_span_id.hex(),
         "trace_state": span.trace_state, "name": span.name, "kind": span.kind, "flags": span.flags,
         "start_time_unix_nano": span.start_time_unix_nano, "end_time_unix_nano": span.end_time_unix_nano,
         "status": {"code": span.status.code, "message": span.status.message},
         "attributes": plain_attributes(span.attributes),
-        "links": [{"trace_id": link.trace_id.hex(), "span_id": link.span_id.hex(), "flags": link.flags,
-                   "attributes": plain_attributes(link.attributes)} for link in span.links],
-        "scope": {"name": scope.name, "version": scope.version}, "resource": plain_attributes(resource.attributes),
+        "events": [plain_event(event) for event in span.events], "links": [plain_link(link) for link in span.links],
+        "dropped": {"attributes": span.dropped_attributes_count, "events": span.dropped_events_count,
+                    "links": span.dropped_links_count},
+        "scope": plain_scope(scope_spans.scope, scope_spans.schema_url), "resource": plain_attributes(resource.attributes),
     }
 
 
@@ -141,7 +157,7 @@ def spans_of(request):
     for resource_spans in request.resource_spans:
         for scope_spans in resource_spans.scope_spans:
             for span in scope_spans.spans:
-                yield plain_span(span, scope_spans.scope, resource_spans.resource)
+                yield plain_span(span, scope_spans, resource_spans.resource)
 
 
 class Dictionary:

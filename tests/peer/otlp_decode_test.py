@@ -19,24 +19,32 @@ GOLDEN = pathlib.Path(sys.argv.pop() if len(sys.argv) > 1 else ".")
 TRACE = "5b8efff798038103d269b633813fc60c"
 ROOT = "eee19b7ec3c1b174"
 RESOURCE = {"service.name": "shop", "process.pid": 4242}
+HTTP = {"name": "http", "version": "1.2", "attributes": {"team": "cart"}, "dropped_attributes_count": 4,
+        "schema_url": "https://opentelemetry.io/schemas/1.30.0"}
 
 SPANS = [
     {"trace_id": TRACE, "span_id": ROOT, "parent_span_id": "1122334455667788", "trace_state": "vendor=1", "name": "GET /cart",
      "kind": 2, "flags": 0x301, "start_time_unix_nano": 1700000000000000001, "end_time_unix_nano": 1700000000050000000,
      "status": {"code": 2, "message": "no été"},
      "attributes": {"http.route": "/cart", "http.response.status_code": 500, "load": 0.1, "retried": False, "user": "",
-                    "delta": -1},
+                    "delta": -1, "words": ["a", "", "é"], "numbers": [0, -1, 2**63 - 1], "reals": [0.1, -2.5],
+                    "truths": [True, False], "nothing": []},
+     "events": [{"time_unix_nano": 1700000000000000002, "name": "exception",
+                 "attributes": {"exception.type": "ENOENT", "tries": [0]}, "dropped_attributes_count": 5},
+                {"time_unix_nano": 1700000000000000003, "name": "", "attributes": {}, "dropped_attributes_count": 0}],
      "links": [{"trace_id": "aa0000000000000000000000000000bb", "span_id": "cc000000000000dd", "flags": 0x101,
-                "attributes": {"why": "queue \"a\"\n"}}],
-     "scope": {"name": "http", "version": "1.2"}, "resource": RESOURCE},
+                "attributes": {"why": "queue \"a\"\n"}, "dropped_attributes_count": 2}],
+     "dropped": {"attributes": 1, "events": 6, "links": 3}, "scope": HTTP, "resource": RESOURCE},
     {"trace_id": TRACE, "span_id": "000000000000002b", "parent_span_id": "", "trace_state": "", "name": "poll",
      "kind": 5, "flags": 0x101, "start_time_unix_nano": 1700000000030000000, "end_time_unix_nano": 1700000000030000000,
-     "status": {"code": 1, "message": ""}, "attributes": {}, "links": [],
-     "scope": {"name": "http", "version": "1.2"}, "resource": RESOURCE},
+     "status": {"code": 1, "message": ""}, "attributes": {}, "events": [], "links": [],
+     "dropped": {"attributes": 0, "events": 0, "links": 0}, "scope": HTTP, "resource": RESOURCE},
     {"trace_id": TRACE, "span_id": "000000000000002a", "parent_span_id": ROOT, "trace_state": "", "name": "select",
      "kind": 1, "flags": 0x101, "start_time_unix_nano": 1700000000010000000, "end_time_unix_nano": 1700000000020000000,
-     "status": {"code": 0, "message": ""}, "attributes": {}, "links": [],
-     "scope": {"name": "sql", "version": ""}, "resource": RESOURCE},
+     "status": {"code": 0, "message": ""}, "attributes": {}, "events": [], "links": [],
+     "dropped": {"attributes": 0, "events": 0, "links": 0},
+     "scope": {"name": "sql", "version": "", "attributes": {}, "dropped_attributes_count": 0, "schema_url": ""},
+     "resource": RESOURCE},
 ]
 
 STACK_MAIN = ["main"]

@@ -63,7 +63,7 @@ static void traces_attributes_of_every_type_come_back(void **state)
     (void)state;
     request_message *request = encode_and_unpack(golden_spans, 1);
     const Sp__Trace__Span *span = request->resource_spans[0]->scope_spans[0]->spans[0];
-    assert_int_equal(span->n_attributes, 6);
+    assert_int_equal(span->n_attributes, 11);
     Sp__Common__KeyValue **list = span->attributes;
     assert_string_equal(list[0]->key, "http.route");
     assert_string_equal(list[0]->value->string_value, "/cart");
@@ -74,6 +74,67 @@ static void traces_attributes_of_every_type_come_back(void **state)
     assert_int_equal(list[4]->value->value_case, SP__COMMON__ANY_VALUE__VALUE_STRING_VALUE);
     assert_string_equal(list[4]->value->string_value, "");
     assert_int_equal(list[5]->value->int_value, -1);
+    release(request);
+}
+
+static void traces_arrays_of_every_type_come_back(void **state)
+{
+    (void)state;
+    request_message *request = encode_and_unpack(golden_spans, 1);
+    const Sp__Trace__Span *span = request->resource_spans[0]->scope_spans[0]->spans[0];
+    const Sp__Common__ArrayValue *arrays[5];
+    for (int i = 0; i < 5; i++) {
+        const Sp__Common__AnyValue *value = span->attributes[6 + i]->value;
+        assert_int_equal(value->value_case, SP__COMMON__ANY_VALUE__VALUE_ARRAY_VALUE);
+        arrays[i] = value->array_value;
+    }
+    assert_int_equal(arrays[0]->n_values, 3);
+    assert_int_equal(arrays[0]->values[1]->value_case, SP__COMMON__ANY_VALUE__VALUE_STRING_VALUE);
+    assert_string_equal(arrays[0]->values[1]->string_value, "");
+    assert_string_equal(arrays[0]->values[2]->string_value, "\xc3\xa9");
+    assert_int_equal(arrays[1]->n_values, 3);
+    assert_int_equal(arrays[1]->values[0]->value_case, SP__COMMON__ANY_VALUE__VALUE_INT_VALUE);
+    assert_true(arrays[1]->values[2]->int_value == INT64_MAX);
+    assert_int_equal(arrays[2]->n_values, 2);
+    assert_true(arrays[2]->values[0]->double_value == 0.1);
+    assert_int_equal(arrays[3]->n_values, 2);
+    assert_int_equal(arrays[3]->values[1]->value_case, SP__COMMON__ANY_VALUE__VALUE_BOOL_VALUE);
+    assert_true(arrays[3]->values[0]->bool_value);
+    assert_int_equal(arrays[4]->n_values, 0);
+    release(request);
+}
+
+static void traces_events_come_back(void **state)
+{
+    (void)state;
+    request_message *request = encode_and_unpack(golden_spans, 1);
+    const Sp__Trace__Span *span = request->resource_spans[0]->scope_spans[0]->spans[0];
+    assert_int_equal(span->dropped_events_count, 6);
+    assert_int_equal(span->n_events, 2);
+    const Sp__Trace__Span__Event *event = span->events[0];
+    assert_true(event->time_unix_nano == golden_events[0].time_ns);
+    assert_string_equal(event->name, "exception");
+    assert_int_equal(event->dropped_attributes_count, 5);
+    assert_int_equal(event->n_attributes, 2);
+    assert_string_equal(event->attributes[0]->value->string_value, "ENOENT");
+    assert_int_equal(event->attributes[1]->value->array_value->n_values, 1);
+    assert_string_equal(span->events[1]->name, "");
+    assert_int_equal(span->events[1]->n_attributes, 0);
+    release(request);
+}
+
+static void traces_scope_has_its_attributes_and_schema(void **state)
+{
+    (void)state;
+    request_message *request = encode_and_unpack(golden_spans, 2);
+    const Sp__Trace__ScopeSpans *group = request->resource_spans[0]->scope_spans[0];
+    assert_string_equal(group->schema_url, golden_http.schema_url);
+    assert_int_equal(group->scope->n_attributes, 1);
+    assert_string_equal(group->scope->attributes[0]->key, "team");
+    assert_int_equal(group->scope->dropped_attributes_count, 4);
+    group = request->resource_spans[0]->scope_spans[1];
+    assert_string_equal(group->schema_url, "");
+    assert_int_equal(group->scope->n_attributes, 0);
     release(request);
 }
 
@@ -143,7 +204,7 @@ static void traces_interleaved_scopes_are_grouped_in_order(void **state)
     sp_instrumentation_scope scopes[SCOPES];
     sp_span_data spans[SPANS], *list[SPANS];
     for (int i = 0; i < SCOPES; i++)
-        scopes[i] = (sp_instrumentation_scope){.name = "s", .version = "1"};
+        scopes[i] = (sp_instrumentation_scope){.name = "s", .version = "1", .schema_url = ""};
     for (int i = 0; i < SPANS; i++) {
         spans[i] = golden_child;
         spans[i].scope = &scopes[i * 7 % SCOPES];
@@ -230,6 +291,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(traces_every_field_of_a_span_comes_back),
         cmocka_unit_test(traces_attributes_of_every_type_come_back),
+        cmocka_unit_test(traces_arrays_of_every_type_come_back),
+        cmocka_unit_test(traces_events_come_back),
+        cmocka_unit_test(traces_scope_has_its_attributes_and_schema),
         cmocka_unit_test(traces_links_come_back),
         cmocka_unit_test(traces_resource_and_schema_are_inline),
         cmocka_unit_test(traces_root_span_without_status_has_neither),

@@ -168,6 +168,7 @@ SPAN_RULES = [
     ("span-status", "spans[0]", lambda r: set_in(first_span(r), status={"code": 3})),
     ("span-duplicate", "spans[5]", lambda r: twice_in(r["resourceSpans"][0]["scopeSpans"][0]["spans"])),
     ("span-link", "spans[0].links[0]", lambda r: set_in(first_span(r), links=[{"traceId": "ab", "spanId": REPORT}])),
+    ("span-link", "spans[0].links[0]", lambda r: set_in(first_span(r), links=[{}])),
     ("attribute-unique", "spans[0].attributes[1]", lambda r: twice_in(first_span(r)["attributes"])),
     ("attribute-unique", "spans[0].events[0].attributes[1]", lambda r: set_in(first_span(r), events=[
         {"name": "e", "timeUnixNano": str(START), "attributes": [attribute("a", 1), attribute("a", 2)]}])),

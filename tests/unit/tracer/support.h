@@ -54,9 +54,16 @@ static inline size_t release_all(void)
 static inline int start_tracer(void **state)
 {
     (void)state;
-    sp_tracer_config config = {
-        .queue_spans = QUEUE, .attribute_count_limit = ATTRIBUTE_LIMIT, .record = true};
+    sp_tracer_config config = {.queue_spans = QUEUE, .limits = SP_SPAN_LIMITS_INIT, .record = true};
     return sp_tracer_start(&config);
+}
+
+/* For the rest of a test: spans keep no more than LIMITS. */
+static inline void use_limits(sp_span_limits limits)
+{
+    sp_tracer_config config = {.queue_spans = QUEUE, .limits = limits, .record = true};
+    sp_tracer_stop();
+    assert_int_equal(sp_tracer_start(&config), SPANPROF_OK);
 }
 
 /* Every test leaves nothing behind: no span in the queue, none alive, no context on the thread. */

@@ -21,7 +21,7 @@ static void count_wake(void *user)
 static sp_tracer_config config_with_queue(uint32_t spans)
 {
     return (sp_tracer_config){.queue_spans = spans,
-                              .attribute_count_limit = 128,
+                              .limits = SP_SPAN_LIMITS_INIT,
                               .record = true,
                               .wake_spans = 4,
                               .wake = count_wake,
@@ -304,11 +304,20 @@ static int start_spans_until_memory_is_short(void)
         return 3;
     spanprof_span_set_string(first, "big", big);
     spanprof_span_set_string(first, big, "big");
+    spanprof_span_set_string_array(first, "big", (const char *const[]){big}, 1);
     spanprof_span_set_int(first, "small", 1);
+    spanprof_span_add_event(first, big, NULL);
+    spanprof_span_record_error(first, "small", big, NULL, NULL);
+    spanprof_span_update_name(first, big);
+    if (spanprof_tracer_get_with(&(spanprof_tracer_options){
+            .struct_size = sizeof(spanprof_tracer_options), .schema_url = big}))
+        return 6;
     spanprof_span_end(first);
     sp_span_data *data = NULL;
-    if (sp_tracer_take(&data, 1) != 1 || data->dropped_attributes_count != 2 ||
-        data->attribute_count != 1)
+    if (sp_tracer_take(&data, 1) != 1 || data->dropped_attributes_count != 3 ||
+        data->attribute_count != 1 || data->dropped_events_count != 1 || data->event_count != 1 ||
+        data->events[0].attribute_count != 1 || data->events[0].dropped_attributes_count != 1 ||
+        strcmp(data->name, "first") != 0)
         return 4;
     sp_span_data_release(data); /* and there is a slot again */
     return spanprof_span_start(NULL, "again", NULL).slot ? 0 : 5;

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "tracer/record.h"
+
 /* --- contexts ------------------------------------------------------------------------------------------------------------ */
 
 static void span_without_parent_starts_a_sampled_trace(void **state)
@@ -130,6 +132,10 @@ static void span_under_unsampled_parent_has_a_context_and_records_nothing(void *
     assert_memory_equal(of_child.local_root_span_id, context.span_id, 8);
     spanprof_span_set_string(span, "key", "value");
     spanprof_span_set_status(span, SPANPROF_SPAN_STATUS_ERROR, "ignored");
+    spanprof_span_add_event(span, "ignored", NULL);
+    spanprof_span_record_error(span, "ignored", NULL, NULL, NULL);
+    spanprof_span_update_name(span, "ignored");
+    assert_false(spanprof_span_is_recording(span));
     spanprof_scope_detach(&scope);
     spanprof_span_end(child);
     spanprof_span_end(span);
@@ -198,7 +204,7 @@ static void span_options_are_recorded(void **state)
     assert_true(data->attributes[2].value.double_value == 0.25);
     assert_true(data->attributes[3].value.bool_value);
     assert_int_equal(data->link_count, 1);
-    assert_int_equal(data->dropped_links_count, 1);
+    assert_int_equal(data->dropped_links_count, 0); /* one without context or attributes is none */
     assert_memory_equal(data->links[0].trace_id, linked.trace_id, 16);
     assert_memory_equal(data->links[0].span_id, linked.span_id, 8);
     assert_int_equal(data->links[0].flags, 0x301);
@@ -357,6 +363,112 @@ static void huge_keys_and_values_are_kept_or_dropped_whole(void **state)
     free(text);
 }
 
+static void name_is_replaced(void **state)
+{
+    (void)state;
+    spanprof_span span = spanprof_span_start(NULL, "GET", NULL);
+    spanprof_span_update_name(span, "GET /cart/{id}");
+    sp_span_record *record = sp_record_of_slot(sp_pool_at(&sp_record_pool, span.slot >> 1));
+    const char *place = record->data.name;
+    spanprof_span_update_name(span, NULL);
+    assert_string_equal(record->data.name, "");
+    spanprof_span_update_name(span, "caf\xe9");
+    assert_ptr_equal(record->data.name, place); /* what fits takes no more memory */
+    spanprof_span_end(span);
+    sp_span_data *data = take_one();
+    assert_string_equal(data->name, "caf\xef\xbf\xbd");
+    sp_span_data_release(data);
+}
+
+static void end_given_is_kept_but_not_before_the_start(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t start, end, wanted;
+    } cases[] = {
+        {1000, 2000, 2000}, {1000, 1000, 1000}, {1000, 999, 1000}, {1000, UINT64_MAX, UINT64_MAX}};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(cases); i++) {
+        spanprof_span_options options = SPANPROF_SPAN_OPTIONS_INIT;
+        options.start_time_ns = cases[i].start;
+        spanprof_span_end_at(spanprof_span_start(NULL, "s", &options), cases[i].end);
+        sp_span_data *data = take_one();
+        assert_true(data->start_time_ns == cases[i].start && data->end_time_ns == cases[i].wanted);
+        sp_span_data_release(data);
+    }
+    spanprof_span_end_at(spanprof_span_start(NULL, "now", NULL), 0);
+    sp_span_data *data = take_one();
+    assert_in_range(data->end_time_ns - data->start_time_ns, 0, 600 * SP_NS_PER_S);
+    sp_span_data_release(data);
+    spanprof_span_end_at(spanprof_span_start(NULL, "past", NULL), 5);
+    data = take_one();
+    assert_true(data->end_time_ns == data->start_time_ns && data->start_time_ns > 5);
+    sp_span_data_release(data);
+}
+
+static void span_is_recording_until_it_ends(void **state)
+{
+    (void)state;
+    uint64_t misuse = counters().misuse_dead_span;
+    spanprof_span span = spanprof_span_start(NULL, "s", NULL);
+    assert_true(spanprof_span_is_recording(span));
+    spanprof_span_end(span);
+    assert_false(spanprof_span_is_recording(span));
+    assert_false(spanprof_span_is_recording((spanprof_span){0, 0}));
+    assert_int_equal(counters().misuse_dead_span, misuse);
+    release_all();
+}
+
+/* As instrumented programs have them. */
+static void live_span_with_four_attributes_fits_its_slot(void **state)
+{
+    (void)state;
+    spanprof_span span = spanprof_span_start(NULL, "GET /cart/{id}", NULL);
+    spanprof_span_set_string(span, "http.request.method", "GET");
+    spanprof_span_set_string(span, "http.route", "/cart/{id}");
+    spanprof_span_set_int(span, "http.response.status_code", 200);
+    spanprof_span_set_string(span, "server.address", "10.0.0.7");
+    sp_span_record *record = sp_record_of_slot(sp_pool_at(&sp_record_pool, span.slot >> 1));
+    assert_int_equal(record->data.attribute_count, 4);
+    assert_null(record->memory.chunks);
+    assert_int_equal(sizeof *record, 512);
+    spanprof_span_end(span);
+    release_all();
+}
+
+static void live_span_with_two_attributes_and_an_event_fits_its_slot(void **state)
+{
+    (void)state;
+    spanprof_span span = spanprof_span_start(NULL, "GET /cart/{id}", NULL);
+    spanprof_span_set_string(span, "http.request.method", "GET");
+    spanprof_span_set_int(span, "http.response.status_code", 200);
+    spanprof_span_add_event(span, "cache miss", NULL);
+    sp_span_record *record = sp_record_of_slot(sp_pool_at(&sp_record_pool, span.slot >> 1));
+    assert_int_equal(record->data.event_count, 1);
+    assert_null(record->memory.chunks);
+    spanprof_span_end(span);
+    release_all();
+}
+
+static void nested_scopes_by_the_ten_thousand_unwind(void **state)
+{
+    (void)state;
+    enum { DEPTH = 10000 };
+    static spanprof_scope scopes[DEPTH];
+    static spanprof_span spans[DEPTH];
+    for (int i = 0; i < DEPTH; i++) {
+        spans[i] = spanprof_span_start(NULL, "deep", NULL);
+        scopes[i] = spanprof_span_attach(spans[i]);
+    }
+    for (int i = DEPTH; i-- > 0;) {
+        spanprof_context current = spanprof_context_current(),
+                         own = spanprof_span_context(spans[i]);
+        assert_memory_equal(&current, &own, sizeof own);
+        assert_int_equal(spanprof_scope_detach(&scopes[i]), SPANPROF_OK);
+        spanprof_span_end(spans[i]);
+        release_all();
+    }
+}
+
 static void status_ok_is_final_and_unset_ignored(void **state)
 {
     (void)state;
@@ -402,17 +514,27 @@ static void use_everywhere(spanprof_span span)
     spanprof_span_set_int(span, "k", 1);
     spanprof_span_set_double(span, "k", 1.0);
     spanprof_span_set_bool(span, "k", true);
+    spanprof_span_set_string_array(span, "k", (const char *const[]){"v"}, 1);
+    spanprof_span_set_int_array(span, "k", (const int64_t[]){1}, 1);
+    spanprof_span_set_double_array(span, "k", (const double[]){1}, 1);
+    spanprof_span_set_bool_array(span, "k", (const bool[]){true}, 1);
     spanprof_span_set_status(span, SPANPROF_SPAN_STATUS_ERROR, "dead");
+    spanprof_span_add_event(span, "dead", NULL);
+    spanprof_span_add_link(span, &(spanprof_link){.attribute_count = 0});
+    spanprof_span_record_error(span, "E", "dead", NULL, NULL);
+    spanprof_span_update_name(span, "dead");
+    assert_false(spanprof_span_is_recording(span)); /* a question is no misuse */
     spanprof_context context = spanprof_span_context(span);
     assert_memory_equal(&context, zeroes, sizeof context);
     spanprof_scope scope = spanprof_span_attach(span);
     spanprof_context current = spanprof_context_current();
     assert_memory_equal(&current, zeroes, sizeof current);
     spanprof_scope_detach(&scope);
+    spanprof_span_end_at(span, 1);
     spanprof_span_end(span);
 }
 
-enum { CALLS = 8 };
+enum { CALLS = 17 };
 
 static void every_call_with_a_dead_handle_is_a_counted_no_op(void **state)
 {
@@ -444,6 +566,7 @@ static void every_call_with_a_dead_handle_is_a_counted_no_op(void **state)
     data = take_one();
     assert_string_equal(data->name, "live");
     assert_int_equal(data->attribute_count, 0);
+    assert_int_equal(data->event_count + data->link_count, 0);
     assert_int_equal(data->status, SPANPROF_SPAN_STATUS_UNSET);
     sp_span_data_release(data);
 }
@@ -555,6 +678,12 @@ int main(void)
         traced(null_and_empty_strings_are_taken_as_the_header_says),
         traced(strings_that_are_not_utf8_are_repaired),
         traced(huge_keys_and_values_are_kept_or_dropped_whole),
+        traced(name_is_replaced),
+        traced(end_given_is_kept_but_not_before_the_start),
+        traced(span_is_recording_until_it_ends),
+        traced(live_span_with_four_attributes_fits_its_slot),
+        traced(live_span_with_two_attributes_and_an_event_fits_its_slot),
+        traced(nested_scopes_by_the_ten_thousand_unwind),
         traced(status_ok_is_final_and_unset_ignored),
         traced(every_call_with_a_dead_handle_is_a_counted_no_op),
         traced(handle_of_an_ended_span_does_not_reach_the_next_in_its_slot),

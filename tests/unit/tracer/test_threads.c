@@ -42,6 +42,9 @@ static void use_shared(shared_span *shared, int self)
         snprintf(key, sizeof key, "key.%d", (i + self) % 6);
         snprintf(value, sizeof value, "value of thread %d, %0*d", self, i, 0);
         spanprof_span_set_string(shared->span, key, value);
+        spanprof_span_set_string_array(shared->span, "array", (const char *const[]){key, value}, 2);
+        spanprof_span_add_event(shared->span, value, NULL);
+        spanprof_span_update_name(shared->span, key);
         spanprof_span_set_status(shared->span, SPANPROF_SPAN_STATUS_ERROR, value);
         spanprof_context context = spanprof_span_context(shared->span);
         if (is_valid(&context) && memcmp(&context, &shared->context, sizeof context) != 0)
@@ -71,6 +74,23 @@ static void *hammer(void *argument)
     return NULL;
 }
 
+static void check_shared(const sp_span_data *data)
+{
+    assert_in_range(data->attribute_count, 2, 7);
+    for (uint32_t i = 0; i < data->attribute_count; i++) {
+        const spanprof_attribute *attribute = &data->attributes[i];
+        bool is_array = attribute->type == SPANPROF_ATTRIBUTE_STRING_ARRAY;
+        const char *value =
+            is_array ? attribute->value.string_array[1] : attribute->value.string_value;
+        assert_memory_equal(value, "value of thread ", 16);
+    }
+    assert_in_range(data->event_count, 1, THREADS * CALLS_A_ROUND);
+    for (uint32_t i = 0; i < data->event_count; i++)
+        assert_memory_equal(data->events[i].name, "value of thread ", 16);
+    assert_memory_equal(data->name, "key.", 4);
+    assert_memory_equal(data->status_message, "value of thread ", 16);
+}
+
 static void threads_hammering_one_span_while_it_ends_find_it_whole_or_dead(void **state)
 {
     (void)state;
@@ -86,10 +106,7 @@ static void threads_hammering_one_span_while_it_ends_find_it_whole_or_dead(void 
     assert_int_equal(c.spans_ended, ROUNDS);
     sp_span_data *data;
     while (sp_tracer_take(&data, 1) == 1) {
-        assert_in_range(data->attribute_count, 1, 6);
-        for (uint32_t i = 0; i < data->attribute_count; i++)
-            assert_memory_equal(data->attributes[i].value.string_value, "value of thread ", 16);
-        assert_memory_equal(data->status_message, "value of thread ", 16);
+        check_shared(data);
         sp_span_data_release(data);
     }
 }
