@@ -30,18 +30,33 @@ static size_t split(char *text, const char *separator, char *fields[], size_t ma
     return count;
 }
 
-/* *N, a text that is too long for a table, becomes N letters. Not freed: this is a short program. */
+/* What calls borrow lives until the end. */
+static struct {
+    void *memory[1000];
+    size_t count;
+} kept;
+
+static void *keep(size_t bytes)
+{
+    void *memory = calloc(1, bytes);
+    if (!memory || kept.count == LENGTH_OF(kept.memory))
+        fail("memory", "of the table's values");
+    return kept.memory[kept.count++] = memory;
+}
+
+static void free_kept(void)
+{
+    while (kept.count > 0)
+        free(kept.memory[--kept.count]);
+}
+
+/* *N, a text that is too long for a table, becomes N letters. */
 static const char *expand(const char *text)
 {
     if (text[0] != '*')
         return text;
     size_t length = strtoul(text + 1, NULL, 10);
-    char *letters = malloc(length + 1);
-    if (!letters)
-        fail("memory", text);
-    memset(letters, 'x', length);
-    letters[length] = 0;
-    return letters;
+    return memset(keep(length + 1), 'x', length);
 }
 
 static uint64_t parse_time(const char *text)
@@ -70,7 +85,7 @@ static void parse_array(spanprof_attribute *out, char *list)
 {
     char *elements[ELEMENTS_MAX];
     out->count = (uint32_t)split(list, ",", elements, ELEMENTS_MAX);
-    void *memory = calloc(ELEMENTS_MAX, sizeof(int64_t));
+    void *memory = keep(ELEMENTS_MAX * sizeof(int64_t));
     const char **strings = memory;
     int64_t *ints = memory;
     double *doubles = memory;
@@ -313,5 +328,7 @@ int main(int argc, char **argv)
     }
     free(line);
     fclose(table);
-    return spanprof_stop(UINT64_C(30000000000)) == SPANPROF_OK ? 0 : 1;
+    bool is_sent = spanprof_stop(UINT64_C(30000000000)) == SPANPROF_OK;
+    free_kept();
+    return is_sent ? 0 : 1;
 }
