@@ -180,7 +180,7 @@ static int forks_while_visited(void)
     gather_crowd();
     wait_for_visits(200);
     for (unsigned n = 0; n < hazard_many(60, 2000); n++) {
-        pid_t child;
+        pid_t child = -1;
         SPANPROF_SPAN("forking")
             child = fork();
         if (child == 0) {
@@ -213,7 +213,7 @@ static int execs_while_visited(void)
     start_wall(WALL_HZ);
     gather_crowd();
     for (unsigned n = 0; n < hazard_many(60, 1000); n++) {
-        pid_t child;
+        pid_t child = -1;
         SPANPROF_SPAN("spawning")
             child = hazard_role("has_no_files", NULL);
         hazard_wait_well(child, 20);

@@ -165,7 +165,10 @@ struct blocked {
 static int pipes[2], sockets[2], epoll;
 static volatile int zero;
 
-#define NOTE(b) ((b)->notes[(b)->count++] = address_of(__builtin_return_address(0)))
+/* Who acquires the count sees the notes, also ThreadSanitizer. */
+#define NOTE(b)                                                                                    \
+    ((b)->notes[(b)->count] = address_of(__builtin_return_address(0)),                             \
+     __atomic_store_n(&(b)->count, (b)->count + 1, __ATOMIC_RELEASE))
 #if defined(__clang__)
 #define SHAPE       __attribute__((noinline))
 #define UNOPTIMIZED __attribute__((noinline, optnone))
@@ -394,13 +397,14 @@ static void wait_until_blocked(const blocked *b, uint64_t *pc, uint64_t *sp)
 /* The notes have to be there, one behind the other, from some place on; and the walk to be whole. */
 static void check_stack(const blocked *b, const sp_walk *walk)
 {
+    uint32_t notes = __atomic_load_n(&b->count, __ATOMIC_ACQUIRE);
     assert_int_equal(walk->end, SP_WALK_COMPLETE);
     uint32_t at = 0;
-    while (at < walk->count && walk->pcs[at] + 1 != b->notes[b->count - 1])
+    while (at < walk->count && walk->pcs[at] + 1 != b->notes[notes - 1])
         at++;
-    assert_in_range(at, 1, walk->count - b->count);
-    for (uint32_t i = 0; i < b->count; i++)
-        assert_true(walk->pcs[at + i] + 1 == b->notes[b->count - 1 - i]);
+    assert_in_range(at, 1, walk->count - notes);
+    for (uint32_t i = 0; i < notes; i++)
+        assert_true(walk->pcs[at + i] + 1 == b->notes[notes - 1 - i]);
 }
 
 static sp_walk walk_shape(int number, long (*wait)(blocked *))
@@ -573,6 +577,12 @@ static int tear_down(void **state)
 
 int main(void)
 {
+#if defined(__SANITIZE_THREAD__)
+    puts("SKIPPED: TSan calls each function's waits through frames of its own, which save the "
+         "frame pointers "
+         "that are to be found here");
+    return 77;
+#endif
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(walk_of_unmapped_memory_ends_with_a_mark),
 #if defined(__x86_64__)
