@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An attempt reads in this order:
  *
- *   switch number ─ CPU clock, twice ─ state ─ context ─ switch number again ─ wait ─ stack ─ CPU clock again
+ *   switch number ─ CPU clock, twice ─ state ─ context ─ switch number again ─ wait ─ stack ─ CPU clock and switch number again
  *
  * The moment that is sampled is that of the first clock. Whoever runs then has another clock in the next, a fifth of a microsecond later;
  * whoever has not waits, and is counted. (The state does not tell as much: a thread that is about to block is "blocked" for some
  * microseconds in which it still runs, and its ticks count them.)
  *
- * Equal clocks at begin and end prove that the thread did not run in between, so all that was read is of one moment. The state, one line
+ * Equal clocks at begin and end prove that the thread did not run in between (but for a short run that a hypervisor's accounting swallows:
+ * the number at the end makes sure that it is still the same span), so all that was read is of one moment. The state, one line
  * of the kernel's, is of one moment by itself. When the thread has run since, its stack is not certain, and an attempt is made once
  * more; if that fails too, or finds the thread elsewhere, the stack is the system call and a mark. The context needs less: switch numbers
  * only grow, so an even one that is the same afterwards says that the context has been the same all the time. It comes right after the
@@ -33,7 +34,7 @@ typedef struct attempt {
     sp_wait wait;
     uint64_t number;       /* switch number at the begin */
     uint64_t cpu_ns;       /* clock at the begin */
-    bool has_not_run;      /* the clock is the same at the end */
+    bool has_not_run;      /* the clock is the same at the end, and the number */
     bool has_not_switched; /* the number is, even, and no detach by another thread is pending */
 } attempt;
 
@@ -126,7 +127,7 @@ static sp_visit_result try_once(attempt *a, sp_visit *visit, sp_thread *thread, 
     fill_wait(visit, a, visitor);
     if (!sp_clock_thread_cpu_ns(tid, &cpu_ns))
         return SP_VISIT_GONE;
-    a->has_not_run = cpu_ns == a->cpu_ns;
+    a->has_not_run = cpu_ns == a->cpu_ns && count_of(thread, &posts_after) == a->number;
     return SP_VISIT_WAITS;
 }
 
