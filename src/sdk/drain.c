@@ -84,11 +84,21 @@ typedef struct visit_drain {
     uint32_t max_samples;
 } visit_drain;
 
-/* The thread may have ended since, and its slot be another's. */
+/* What is known of the thread that was visited, also when it has ended since and its slot was freed; NULL when that is another's now. */
+static sp_drain_slot *slot_of_visit(sp_drain *drain, const sp_visit_record *visit)
+{
+    const sp_thread *thread = sp_thread_by_slot(visit->slot);
+    sp_drain_slot *page = drain->slots[visit->slot / 256];
+    if (page && page[visit->slot % 256].generation == visit->generation)
+        return &page[visit->slot % 256];
+    return sp_load_relaxed(&thread->generation) == visit->generation ? slot_of(drain, thread)
+                                                                     : NULL;
+}
+
 static sp_window_thread visited_thread(sp_drain *drain, const sp_visit_record *visit)
 {
-    sp_drain_slot *slot = slot_of(drain, sp_thread_by_slot(visit->slot));
-    if (!slot || slot->generation != visit->generation)
+    sp_drain_slot *slot = slot_of_visit(drain, visit);
+    if (!slot)
         return (sp_window_thread){.tid = visit->tid};
     if (!slot->name_is_fresh)
         refresh_name(slot);
