@@ -201,7 +201,7 @@ SPANPROF_API spanprof_status spanprof_stop(uint64_t timeout_ns);
 SPANPROF_API spanprof_status spanprof_pause(void);
 SPANPROF_API spanprof_status spanprof_resume(void);
 
-/* Sample KIND at HZ, 1 to 10,000. The window ends soon after the call and the next one has the new rate, for a profile has one period;
+/* Sample KIND at HZ, 1 to 10,000 (WALL: to 1,000). The window ends soon after the call and the next one has the new rate, for a profile has one period;
  * a budget (SPANPROF_CPU_BUDGET) may keep the rate below. Returns ERROR_INVALID_ARGUMENT, ERROR_UNSUPPORTED for a kind that is not
  * sampled, ERROR_NOT_STARTED.  Since 0.1. */
 SPANPROF_API spanprof_status spanprof_set_rate(spanprof_profile_kind kind, uint32_t hz);

@@ -23,15 +23,27 @@ static uint64_t inode_of(int fd)
     return fstat(fd, &now) == 0 ? now.st_ino : 0;
 }
 
+/* A program that closes descriptors it does not know closes the directory's, too, and may open its own under the same number: then the
+ * directory is opened anew. */
+static bool find_tasks(sp_syscall_files *files)
+{
+    if (files->tasks >= 0 && inode_of(files->tasks) == files->inode)
+        return true;
+    int fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    files->tasks = fd < 0 ? -1 : sp_descriptor_move_up(fd, DESCRIPTORS_MAX);
+    if (files->tasks >= 0)
+        files->inode = inode_of(files->tasks);
+    return files->tasks >= 0;
+}
+
 bool sp_syscall_files_open(sp_syscall_files *files)
 {
     uint32_t share = sp_descriptors_limit(DESCRIPTORS_MAX) / SHARE_OF_DESCRIPTORS;
     *files = (sp_syscall_files){.limit = share < KEPT_MAX ? share : KEPT_MAX,
                                 .random = sp_clock_monotonic_ns() | 1};
-    files->tasks = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (files->tasks < 0)
+    files->tasks = -1;
+    if (!find_tasks(files))
         return false;
-    files->inode = inode_of(files->tasks);
     files->kept = calloc(files->limit + 1, sizeof(sp_syscall_file *));
     if (files->kept)
         return true;
@@ -79,11 +91,11 @@ static void make_room(sp_syscall_files *files)
         sp_syscall_file_close(files, files->kept[(files->random >> 33) % files->limit]);
 }
 
-static int open_line(const sp_syscall_files *files, pid_t tid)
+int sp_syscall_files_open_other(sp_syscall_files *files, pid_t tid, const char *name)
 {
-    char path[32];
-    snprintf(path, sizeof path, "%d/syscall", (int)tid);
-    return openat(files->tasks, path, O_RDONLY | O_CLOEXEC);
+    char path[48];
+    snprintf(path, sizeof path, "%d/%s", (int)tid, name);
+    return find_tasks(files) ? openat(files->tasks, path, O_RDONLY | O_CLOEXEC) : -1;
 }
 
 /* FD is the files' now, or closed. */
@@ -146,7 +158,7 @@ sp_syscall_state sp_syscall_file_read(sp_syscall_files *files, sp_syscall_file *
         forget(files, file);
     if (file->fd_plus_one)
         return read_line(file->fd_plus_one - 1, out);
-    int fd = open_line(files, tid);
+    int fd = sp_syscall_files_open_other(files, tid, "syscall");
     if (fd < 0)
         return errno == ENOENT || errno == ESRCH ? SP_SYSCALL_GONE : SP_SYSCALL_FAILED;
     sp_syscall_state state = read_line(fd, out);

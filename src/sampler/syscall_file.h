@@ -49,6 +49,8 @@ void sp_syscall_files_close(sp_syscall_files *files);
 /* Read the line of thread TID, whose file is FILE: it is opened when it is not, and stays where it is until it is closed. */
 sp_syscall_state sp_syscall_file_read(sp_syscall_files *files, sp_syscall_file *file, pid_t tid,
                                       sp_syscall_line *out);
+/* A descriptor of another file of thread TID's, NAME, which is the caller's; -1 with errno. */
+int sp_syscall_files_open_other(sp_syscall_files *files, pid_t tid, const char *name);
 /* For a thread that is gone. */
 void sp_syscall_file_close(sp_syscall_files *files, sp_syscall_file *file);
 

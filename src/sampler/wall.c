@@ -11,7 +11,6 @@
 #include "sampler/wall.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -160,11 +159,30 @@ static void keep_visit(sp_wall_place *place, uint32_t slot, uint64_t weight_ns)
     }
 }
 
+/* A thread that was stopped (SIGSTOP, a debugger) goes on in restart_syscall, and the kernel tells no more which call that is. It is the one that
+ * it was in before, under the same switch number at the same place. */
+static void recall_restarted(const sp_wall_place *place)
+{
+    sp_visit_record *now = (sp_visit_record *)(void *)wall.visit.record;
+    const sp_visit_record *before = place->record;
+    sp_sample_record *sample = sp_visit_sample(now);
+    if (sample->pcs[0] != (SP_PC_SYSTEM_CALL | SYS_restart_syscall) || !before ||
+        before->generation != now->generation || sample->count < 2)
+        return;
+    const sp_sample_record *known = sp_visit_sample(before);
+    if (known->count < 2 || known->number != sample->number || known->pcs[1] != sample->pcs[1])
+        return;
+    sample->pcs[0] = known->pcs[0];
+    now->wait_class = before->wait_class;
+    now->descriptor = before->descriptor;
+}
+
 static void visit_anew(sp_wall_place *place, sp_thread *thread, pid_t tid, uint64_t weight_ns)
 {
     leave_place(place);
     switch (sp_visit_thread(&wall.visit, thread, tid, &place->file, &wall.visitor)) {
     case SP_VISIT_WAITS:
+        recall_restarted(place);
         keep_visit(place, thread->slot, weight_ns);
         break;
     case SP_VISIT_FAILED:
@@ -206,10 +224,9 @@ static void visit_slot(uint32_t slot, uint64_t weight_ns)
 /* When thread TID was last on a core, by that core's own clock (/proc/self/task/TID/sched: se.exec_start, in ms); 0 when it is not told. */
 static uint64_t last_ran_ns(pid_t tid)
 {
-    char name[32], text[256];
+    char text[256];
     unsigned long long ms, ns;
-    snprintf(name, sizeof name, "%d/sched", (int)tid);
-    int fd = openat(wall.visitor.files.tasks, name, O_RDONLY | O_CLOEXEC);
+    int fd = sp_syscall_files_open_other(&wall.visitor.files, tid, "sched");
     ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
     if (fd >= 0)
         close(fd);
