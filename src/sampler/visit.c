@@ -151,6 +151,7 @@ static void finish(sp_visit *visit, const sp_thread *thread, pid_t tid, const at
     record->weight_ns = 0;
     record->visits = 0;
     record->reserved = 0;
+    record->call = (sp_visit_call){0};
     visit->cpu_ns = a->cpu_ns;
     visit->is_proven = a->has_not_run;
 }

@@ -160,21 +160,27 @@ static void keep_visit(sp_wall_place *place, uint32_t slot, uint64_t weight_ns)
 }
 
 /* A thread that was stopped (SIGSTOP, a debugger) goes on in restart_syscall, and the kernel tells no more which call that is. It is the one that
- * it was in before, under the same switch number at the same place. */
-static void recall_restarted(const sp_wall_place *place)
+ * it was in before, under the same switch number at the same place; what the thread waited for in between is a core. */
+static void recall_call(const sp_wall_place *place)
 {
     sp_visit_record *now = (sp_visit_record *)(void *)wall.visit.record;
     const sp_visit_record *before = place->record;
     sp_sample_record *sample = sp_visit_sample(now);
-    if (sample->pcs[0] != (SP_PC_SYSTEM_CALL | SYS_restart_syscall) || !before ||
-        before->generation != now->generation || sample->count < 2)
+    if (before && before->generation == now->generation &&
+        sp_visit_sample(before)->number == sample->number)
+        now->call = before->call;
+    if (sample->count < 2) /* runnable, or it woke: no place is known */
         return;
-    const sp_sample_record *known = sp_visit_sample(before);
-    if (known->count < 2 || known->number != sample->number || known->pcs[1] != sample->pcs[1])
-        return;
-    sample->pcs[0] = known->pcs[0];
-    now->wait_class = before->wait_class;
-    now->descriptor = before->descriptor;
+    if (sample->pcs[0] != (SP_PC_SYSTEM_CALL | SYS_restart_syscall)) {
+        now->call = (sp_visit_call){.pc = sample->pcs[1],
+                                    .number = (uint32_t)sample->pcs[0],
+                                    .wait_class = now->wait_class,
+                                    .descriptor = now->descriptor};
+    } else if (now->call.pc == sample->pcs[1]) {
+        sample->pcs[0] = SP_PC_SYSTEM_CALL | now->call.number;
+        now->wait_class = now->call.wait_class;
+        now->descriptor = now->call.descriptor;
+    }
 }
 
 static void visit_anew(sp_wall_place *place, sp_thread *thread, pid_t tid, uint64_t weight_ns)
@@ -182,7 +188,7 @@ static void visit_anew(sp_wall_place *place, sp_thread *thread, pid_t tid, uint6
     leave_place(place);
     switch (sp_visit_thread(&wall.visit, thread, tid, &place->file, &wall.visitor)) {
     case SP_VISIT_WAITS:
-        recall_restarted(place);
+        recall_call(place);
         keep_visit(place, thread->slot, weight_ns);
         break;
     case SP_VISIT_FAILED:

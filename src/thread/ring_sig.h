@@ -59,6 +59,15 @@ SP_SIGSAFE static inline bool sp_pc_is_wait(uint64_t pc)
     return pc >> 32 == SP_PC_SYSTEM_CALL >> 32 || pc == SP_PC_RUNNABLE;
 }
 
+/* The system call at PC, and what it waits for (sampler/wait.h). pc 0: none is known. */
+typedef struct sp_visit_call {
+    uint64_t pc;
+    uint32_t number;
+    uint8_t wait_class;
+    uint8_t descriptor;
+    uint16_t reserved;
+} sp_visit_call;
+
 /* Visits of a thread that waited (src/sampler/wall.h), written by the wall sampler. Behind it, in the same record, lie an
  * sp_interval_record, the context, and an sp_sample_record, the stack, whose periods are 0. */
 typedef struct sp_visit_record {
@@ -71,6 +80,8 @@ typedef struct sp_visit_record {
     uint8_t wait_class; /* sampler/wait.h */
     uint8_t descriptor;
     uint16_t reserved;
+    sp_visit_call
+        call; /* that the thread was last in under this switch number; the wall sampler's */
 } sp_visit_record;
 
 static inline sp_interval_record *sp_visit_interval(const sp_visit_record *visit)

@@ -249,6 +249,48 @@ static int is_stopped_and_continued(void)
     return 0;
 }
 
+static int sleeps_for_a_second(void)
+{
+    spanprof_options options = SPANPROF_OPTIONS_INIT;
+    options.exporter = "file";
+    options.profiles = "cpu,wall";
+    options.wall_hz = WALL_HZ;
+    hazard_start_with(&options);
+    SPANPROF_SPAN("sleeping") {
+        hazard_say_ready();
+        struct timespec second = {.tv_sec = 1};
+        CHECK_EQUAL(nanosleep(&second, NULL), 0);
+    }
+    stop_wall();
+    return 0;
+}
+
+/* The kernel restarts the call, and calls it restart_syscall from then on. */
+static int call_that_was_stopped_keeps_its_name(void)
+{
+    char prefix[64], path[96], text[65536];
+    snprintf(prefix, sizeof prefix, "/tmp/hazard_wall.%d", (int)getpid());
+    snprintf(path, sizeof path, "%s.profiles.jsonl", prefix);
+    CHECK_EQUAL(setenv("SPANPROF_FILE", prefix, 1), 0);
+    pid_t child = hazard_ready_role("sleeps_for_a_second");
+    usleep(200000);
+    kill(child, SIGSTOP);
+    usleep(50000);
+    kill(child, SIGCONT);
+    hazard_wait_well(child, 30);
+    unsetenv("SPANPROF_FILE");
+    FILE *file = fopen(path, "re");
+    CHECK(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    (void)fclose(file);
+    unlink(path);
+    snprintf(path, sizeof path, "%s.traces.jsonl", prefix);
+    unlink(path);
+    CHECK(strstr(text, "\"clock_nanosleep\""));
+    CHECK(!strstr(text, "restart_syscall"));
+    return 0;
+}
+
 /* --- libraries ------------------------------------------------------------------------------------------------------------ */
 
 static void *wait_in_library(void *stop)
@@ -509,6 +551,7 @@ static const hazard_case cases[] = {
     {"forks_while_visited", forks_while_visited, false},
     {"execs_while_visited", execs_while_visited, false},
     {"is_stopped_and_continued", is_stopped_and_continued, false},
+    {"call_that_was_stopped_keeps_its_name", call_that_was_stopped_keeps_its_name, false},
     {"libraries_come_and_go", libraries_come_and_go, false},
     {"is_not_dumpable", is_not_dumpable, false},
     {"proc_is_missing", proc_is_missing, false},
@@ -524,6 +567,7 @@ static const hazard_case cases[] = {
     {"starts_and_stops", starts_and_stops, false},
     {"has_no_files", has_no_files, true},
     {"naps_and_goes_on", naps_and_goes_on, true},
+    {"sleeps_for_a_second", sleeps_for_a_second, true},
 };
 
 int main(int argc, char **argv)
