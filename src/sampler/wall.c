@@ -138,6 +138,17 @@ static void say_failure(pid_t tid)
     wall.said_failure = true;
 }
 
+/* A thread that ends has given up its memory, and then its files belong to root, as if the process were not dumpable. errno is what a visit
+ * failed with. */
+static bool is_ending(const sp_thread *thread)
+{
+    int error = errno;
+    bool is_ended = sp_load_acquire(&thread->life) != SP_THREAD_LIVE;
+    is_ended |= error == EACCES && prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1;
+    errno = error;
+    return is_ended;
+}
+
 static void weigh(sp_wall_place *place, uint64_t weight_ns)
 {
     wall.state.visits++;
@@ -192,7 +203,8 @@ static void visit_anew(sp_wall_place *place, sp_thread *thread, pid_t tid, uint6
         keep_visit(place, thread->slot, weight_ns);
         break;
     case SP_VISIT_FAILED:
-        say_failure(tid);
+        if (!is_ending(thread))
+            say_failure(tid);
         break;
     case SP_VISIT_ON_CPU:
     case SP_VISIT_GONE:
