@@ -671,15 +671,19 @@ static void settle_place(sp_wall_place *place, sp_wall_taker *take, void *user, 
         place->is_still = false;
 }
 
+void sp_wall_settle_slot(uint32_t slot, sp_wall_taker *take, void *user, uint32_t newest)
+{
+    pthread_mutex_lock(&wall.lock);
+    sp_wall_place *place = sp_wall_place_of(&wall.places, slot, false);
+    if (place)
+        settle_place(place, take, user, newest);
+    pthread_mutex_unlock(&wall.lock);
+}
+
 void sp_wall_settle(sp_wall_taker *take, void *user, uint32_t newest)
 {
-    for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
-        pthread_mutex_lock(&wall.lock);
-        sp_wall_place *place = sp_wall_place_of(&wall.places, slot, false);
-        if (place)
-            settle_place(place, take, user, newest);
-        pthread_mutex_unlock(&wall.lock);
-    }
+    for (uint32_t slot = 0; slot < sp_thread_slots(); slot++)
+        sp_wall_settle_slot(slot, take, user, newest);
     pthread_mutex_lock(&wall.lock);
     if (wall.held_generation != UINT32_MAX)
         wall.held_generation = newest;

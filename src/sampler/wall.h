@@ -45,6 +45,8 @@ sp_ring *sp_wall_ring(void);
  * anew from weight 0. What was seen under generations older than NEWEST is forgotten then, and looked at again by the next visit. */
 typedef void sp_wall_taker(void *user, const sp_visit_record *visit);
 void sp_wall_settle(sp_wall_taker *take, void *user, uint32_t newest);
+/* The same of one slot, whose thread has ended and which is about to be freed. */
+void sp_wall_settle_slot(uint32_t slot, sp_wall_taker *take, void *user, uint32_t newest);
 /* The least number of a generation that visits which are not in the ring may refer to; UINT32_MAX: none. */
 uint32_t sp_wall_held_generation(void);
 

@@ -223,6 +223,14 @@ static void take_counters(sp_drain *drain, sp_drain_slot *slot, sp_thread *threa
         take_counter(&thread->dropped_ring_full, &slot->dropped, &totals->dropped_ring_full);
 }
 
+/* Before the slot can be another thread's, for then nobody knows the name any more. */
+static void settle_slot(sp_drain *drain, sp_window *window, sp_modules *modules,
+                        uint32_t max_samples, uint32_t slot)
+{
+    visit_drain to = {drain, window, modules, max_samples};
+    sp_wall_settle_slot(slot, drain_settled, &to, sp_modules_newest_number(modules));
+}
+
 /* A thread that ended is gone for good only when the kernel says so: until then a tick may still be on its way to it. */
 static bool is_gone(sp_thread *thread)
 {
@@ -248,8 +256,10 @@ void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint3
             drain_ring(drain, slot, &thread->ring, window, modules, max_samples);
             take_counters(drain, slot, thread, window);
         }
-        if (gone)
+        if (gone) {
+            settle_slot(drain, window, modules, max_samples, n);
             sp_thread_free(thread);
+        }
     }
 }
 
