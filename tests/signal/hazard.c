@@ -252,7 +252,7 @@ pid_t hazard_role(const char *name, int *pipe)
     posix_spawn_file_actions_init(&actions);
     if (pipe) {
         CHECK_EQUAL(pipe2(ends, O_CLOEXEC), 0);
-        posix_spawn_file_actions_adddup2(&actions, ends[1], 3);
+        posix_spawn_file_actions_adddup2(&actions, ends[1], HAZARD_READY_FD);
     }
     CHECK_EQUAL(posix_spawn(&child, hazard_program, &actions, NULL, arguments, environ), 0);
     posix_spawn_file_actions_destroy(&actions);
@@ -275,7 +275,7 @@ pid_t hazard_ready_role(const char *name)
 
 void hazard_say_ready(void)
 {
-    if (write(3, "r", 1) != 1)
+    if (write(HAZARD_READY_FD, "r", 1) != 1)
         _exit(5);
 }
 

@@ -81,7 +81,8 @@ long hazard_timers(void);
 long hazard_queued_signals(void); /* of all processes of this user; timers count, too */
 long hazard_resident_kib(void);
 
-/* Start this program once more as the role NAME. The role may write to descriptor 3; the other end is *PIPE, unless that is NULL. */
+/* Start this program once more as the role NAME. The role may write to HAZARD_READY_FD; the other end is *PIPE, unless that is NULL. */
+enum { HAZARD_READY_FD = 3 };
 pid_t hazard_role(const char *name, int *pipe);
 /* The same for a role that calls hazard_say_ready: waits for that. */
 pid_t hazard_ready_role(const char *name);
