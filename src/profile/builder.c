@@ -36,6 +36,7 @@ typedef struct build {
     uint32_t *locations, *stacks, *threads;
     uint32_t *stack_scratch; /* room for the longest stack with its markers */
     merged_samples merged;
+    uint64_t steal_ns; /* in the wall profile, beside the ticks' CPU time */
 } build;
 
 /* Why frames are missing, in the place where they are: at the root, or between both ends of a stack that was too deep. */
@@ -345,6 +346,7 @@ static uint32_t build_wall_attributes(build *b)
         {"spanprof.wall.frame_pointers.by_return", "", w->fp_by_return, true},
         {"spanprof.wall.frame_pointers.not_found", "", w->fp_not_found, true},
         {"spanprof.dropped.visits", "", w->dropped_visits, true},
+        {"spanprof.steal_ns", "ns", b->steal_ns, true},
     };
     attribute_list list = {.count = 0};
     add_string(b, &list, "spanprof.engine", w->engine);
@@ -393,14 +395,24 @@ static void build_cpu_profile(build *b, spanprof_link_scope scope, bool is_secon
     profile->attributes.offset = build_cpu_attributes(b);
 }
 
+/* A tick stands for a period of CPU time, and for what the host of a virtual machine took meanwhile. */
+static uint64_t wall_time_of_a_tick(const sp_window *w)
+{
+    return w->period_ns + (uint64_t)((double)w->period_ns * w->steal + 0.5);
+}
+
 /* Threads that have a span are visited, so their ticks belong to it, and those of others do not. */
 static void merge_cpu_into_wall(build *b, spanprof_link_scope scope)
 {
     const sp_window *w = b->window;
+    uint64_t unit = wall_time_of_a_tick(w);
+    b->steal_ns = 0;
     for (uint32_t i = 0; i < w->cpu.keys.count; i++) {
         const sp_window_key *key = sp_intern_key(&w->cpu.keys, i);
-        if (w->wall_of_all || key->link != 0)
-            merge_sample(b, &w->cpu, i, scope, w->period_ns);
+        if (!w->wall_of_all && key->link == 0)
+            continue;
+        merge_sample(b, &w->cpu, i, scope, unit);
+        b->steal_ns += w->cpu.values[i].weight * (unit - w->period_ns);
     }
 }
 

@@ -87,6 +87,7 @@ typedef struct sp_window {
     uint64_t period_ns;      /* of the CPU engine */
     uint64_t wall_period_ns; /* 0: no wall engine runs */
     bool wall_of_all;        /* its samples are of all threads, not only of those with a span */
+    double steal;            /* sp_steal_take, of CPU time whose ticks do not count it */
     const char *engine;      /* borrowed; NULL: not told */
     const char *engine_reason;
 

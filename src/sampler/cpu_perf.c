@@ -142,6 +142,7 @@ static void after_fork(void)
 }
 
 const sp_cpu_source sp_cpu_perf = {.name = "perf",
+                                   .counts_steal = true,
                                    .prepare = prepare,
                                    .open = open_event,
                                    .hush = hush_event,

@@ -15,6 +15,8 @@ typedef struct sp_tick_plan {
 
 typedef struct sp_cpu_source {
     const char *name;
+    bool
+        counts_steal; /* ticks go on while the host of a virtual machine has the core: the clock they follow does */
     /* Room for what all tickers share; and whether SIGNAL will do, else a static sentence in *WHY_NOT. */
     bool (*prepare)(int signal, const char **why_not);
     /* Make thread TID tick for OWNER from now on. False, with errno, when that cannot be. */

@@ -212,6 +212,7 @@ void sp_sampler_state_get(sp_sampler_state *out)
     *out = (sp_sampler_state){
         .cpu_hz = sp_run.config.cpu_hz,
         .paused = sp_run.paused,
+        .counts_steal = source && source->counts_steal,
         .threads = sp_run.armed_threads,
         .fallback_threads = sp_run.fallback_threads,
         .failed_threads = sp_run.failed_threads,

@@ -76,6 +76,7 @@ void sp_sampler_tick_here(uint32_t periods);
 typedef struct sp_sampler_state {
     uint32_t cpu_hz;
     bool paused;
+    bool counts_steal;         /* its ticks do (cpu_source.h) */
     uint32_t threads;          /* that tick now */
     uint32_t fallback_threads; /* of them by timer: no descriptor was left for an event */
     uint64_t failed_threads;   /* that could not be made to tick, since the start */

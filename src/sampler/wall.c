@@ -35,6 +35,9 @@ enum { SHARE = 33, VISITS_MIN = 16, FIRST_COST_NS = 8000, AHEAD = 12 };
 
 enum { SLICE_NS = 100000 };
 
+/* Rounds that are not late find a core for the asking, or take one. */
+enum { LATE_NS = 20000, DOUBTS_OF_BLOCKED = 64 };
+
 enum { PROBES = 200, PROBE_US = 500, RING_BYTES = 512 * 1024 };
 
 typedef struct wall_round {
@@ -43,7 +46,7 @@ typedef struct wall_round {
     uint64_t cells; /* that it stands for: more than one when rounds, or the machine, were late */
 } wall_round;
 
-/* A thread that has either waited for a core or had to give one to us. */
+/* A thread that has either waited all the time from the round's moment on, or had the core that we got. */
 typedef struct doubtful {
     uint32_t slot;
     pid_t tid;
@@ -67,7 +70,8 @@ static struct {
     /* The thread's. */
     sp_visitor visitor;
     sp_visit visit;
-    uint32_t newest; /* generation at the begin of the round */
+    uint32_t newest;  /* generation at the begin of the round */
+    uint64_t late_ns; /* from the round's moment to its begin */
     uint64_t random;
     uint64_t cell, cells_begin_ns;
     double visit_cost_ns;
@@ -155,14 +159,22 @@ static void weigh(sp_wall_place *place, uint64_t weight_ns)
     sp_wall_place_stay(place, weight_ns);
 }
 
-/* Of a thread that waits for a core it is not known yet whether it waits for ours: it is looked at again. */
+/* Whether it is not known yet if the thread had our core at the round's moment. One that waits for a core may have lost it to us. One that is
+ * blocked may have had it until then: the later a round comes, the more often it is just that by which it could come. */
+static bool is_doubtful(const sp_wall_place *place)
+{
+    if (place->record->wait_class == SP_WAIT_RUNNABLE)
+        return place->is_still;
+    return wall.late_ns > LATE_NS && wall.doubtful_count < DOUBTS_OF_BLOCKED;
+}
+
 static void keep_visit(sp_wall_place *place, uint32_t slot, uint64_t weight_ns)
 {
     uint64_t used_ns = wall.visit.cpu_ns - place->cpu_ns;
     if (!sp_wall_place_put(place, &wall.visit)) {
         wall.state.visits++;
         wall.state.dropped++;
-    } else if (place->is_still && place->record->wait_class == SP_WAIT_RUNNABLE) {
+    } else if (is_doubtful(place)) {
         wall.doubtful[wall.doubtful_count++] =
             (doubtful){slot, place->record->tid, used_ns, weight_ns};
     } else {
@@ -255,16 +267,17 @@ static uint64_t last_ran_ns(pid_t tid)
 }
 
 /* Which of the doubtful had a core at MOMENT_NS, and was to give it up before we came: of those that have run from then on, which takes
- * as much CPU time, the first to end; their count when none has. */
+ * as much CPU time, the first to end; their count when none has. Our own clock is read so that the kernel notes that we run now. */
 static uint32_t find_giver(uint64_t moment_ns)
 {
     uint32_t giver = wall.doubtful_count;
+    sp_clock_own_cpu_ns();
     uint64_t since_ns = sp_clock_monotonic_ns() - moment_ns, now_ns = last_ran_ns(wall.tid);
-    uint64_t first_ns = UINT64_MAX;
+    uint64_t first_ns = wall.late_ns + 1;
     for (uint32_t n = 0; now_ns != 0 && n < wall.doubtful_count; n++) {
         const doubtful *doubt = &wall.doubtful[n];
         uint64_t until_ns = last_ran_ns(doubt->tid) + since_ns - now_ns; /* from the moment on */
-        if (until_ns <= since_ns && until_ns <= doubt->used_ns && until_ns < first_ns) {
+        if (until_ns < first_ns && until_ns <= doubt->used_ns) {
             giver = n;
             first_ns = until_ns;
         }
@@ -377,6 +390,7 @@ static void run_round(const wall_round *round)
     double step = wall.wanted > allowed ? (double)wall.wanted / allowed : 1;
     uint64_t weight_ns = (uint64_t)((double)(round->cells * round->period_ns) * step + 0.5);
     learn_newest_generation();
+    wall.late_ns = sp_clock_monotonic_ns() - round->moment_ns;
     uint32_t visits = visit_each(step, weight_ns);
     resolve_doubts(round->moment_ns);
     learn_cost(sp_clock_own_cpu_ns() - begin_ns, visits);

@@ -13,6 +13,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/steal.h"
 #include "profile/builder.h"
 #include "sampler/wall.h"
 #include "sdk/budget.h"
@@ -20,7 +21,7 @@
 #include "sdk/drain.h"
 #include "tracer/provider.h"
 
-enum { DRAIN_MS = 40, FOLLOW_MS = 500, DESTINATIONS_MAX = 4, REQUEST_MAX_BYTES = 64 * 1024 * 1024 };
+enum { DRAIN_MS = 40, LOOK_MS = 500, DESTINATIONS_MAX = 4, REQUEST_MAX_BYTES = 64 * 1024 * 1024 };
 
 struct sp_collector {
     sp_collector_config config;
@@ -47,13 +48,14 @@ struct sp_collector {
     uint32_t wall_hz;        /* of the open window */
     uint64_t window_ends_ns; /* monotonic */
     uint64_t drained_at_ns;  /* monotonic */
-    uint64_t followed_at_ns; /* monotonic */
+    uint64_t looked_at_ns;   /* monotonic */
     uint64_t last_edge_ns;   /* realtime, before the last drain */
     sp_discovery discovery;
     sp_budget budget;
     sp_sampler_state sampler;        /* at the last window's end: what windows borrow names from */
     uint64_t residual_unreported_ns; /* of windows without samples, which are not sent */
     sp_drain drain;
+    sp_steal steal;
     _Atomic uint64_t handed_over; /* ticks of the windows that were closed to the end */
     uint64_t spans_lost;          /* as last said */
     bool said_no_ticks, said_replaced, said_repaired, said_ring_full;
@@ -217,13 +219,20 @@ static void warn_of_losses(sp_collector *collector)
                 (unsigned long long)(unseen / SP_NS_PER_MS));
 }
 
-static void follow_switches(sp_collector *collector)
+static void look_at_steal(sp_collector *collector)
+{
+    if (collector->wall_hz)
+        sp_steal_look(&collector->steal);
+}
+
+static void look_around(sp_collector *collector)
 {
     uint64_t now = sp_clock_monotonic_ns();
-    if (now - collector->followed_at_ns < FOLLOW_MS * SP_NS_PER_MS)
+    if (now - collector->looked_at_ns < LOOK_MS * SP_NS_PER_MS)
         return;
-    collector->followed_at_ns = now;
+    collector->looked_at_ns = now;
     sp_sampler_follow_switches();
+    look_at_steal(collector);
 }
 
 static uint32_t wished_rate(sp_collector *collector)
@@ -266,6 +275,9 @@ static sp_window *end_window(sp_collector *collector)
     drain_once(collector);
     settle_wall(collector, window);
     sp_drain_residual(&collector->drain, window);
+    look_at_steal(collector);
+    double steal = sp_steal_take(&collector->steal);
+    window->steal = collector->sampler.counts_steal ? 0 : steal;
     window->period_ns = sp_sampler_period_ns();
     window->engine = collector->sampler.engine;
     window->engine_reason = collector->sampler.reason;
@@ -381,7 +393,7 @@ static void *run(void *argument)
         work = wait_for_work(collector);
         if (!work.flush && !work.edge)
             drain_once(collector);
-        follow_switches(collector);
+        look_around(collector);
         if (sp_discovery_look(&collector->discovery, &collector->drain))
             end_with_the_last_thread(collector);
         if (work.flush || work.edge || sp_clock_monotonic_ns() >= collector->window_ends_ns)

@@ -9,6 +9,7 @@
 
 #define VISITS_PREFIX "spanprof.wall."
 #define VISITS        "visits" /* the others are parts of it */
+#define STEAL         "spanprof.steal_ns"
 
 void sp_wall_stats_init(sp_wall_stats *stats)
 {
@@ -31,6 +32,8 @@ void sp_wall_stats_attribute(sp_wall_stats *stats, const char *key, int64_t numb
 {
     if (strncmp(key, VISITS_PREFIX, strlen(VISITS_PREFIX)) == 0)
         sp_stats_add(stats->visits, key + strlen(VISITS_PREFIX), number);
+    else if (strcmp(key, STEAL) == 0)
+        stats->steal_ns += (uint64_t)number;
 }
 
 void sp_wall_stats_sample(sp_wall_stats *stats, const sp_model *model,
@@ -45,8 +48,8 @@ void sp_wall_stats_sample(sp_wall_stats *stats, const sp_model *model,
 json_t *sp_wall_stats_json(const sp_wall_stats *stats, const sp_model_type *type)
 {
     json_t *time = type->tells_where ? sp_where_json(stats->where_ns) : json_object();
-    return json_pack("{s:O, s:o, s:O}", "visits", stats->visits, "time", time, "descriptors",
-                     stats->descriptors);
+    return json_pack("{s:O, s:o, s:I, s:O}", "visits", stats->visits, "time", time, "steal_ns",
+                     (json_int_t)stats->steal_ns, "descriptors", stats->descriptors);
 }
 
 static void add_line(sp_buffer *out, const char *amount, uint64_t part, uint64_t whole,
@@ -92,6 +95,8 @@ void sp_wall_stats_text(sp_buffer *out, const sp_wall_stats *stats, const sp_mod
         sp_buffer_add_string(out, "  time\n");
     for (int i = 0; type->tells_where && i < SP_WHERE_COUNT; i++)
         add_time(out, stats->where_ns[i], whole, sp_where_names[i]);
+    if (stats->steal_ns)
+        add_time(out, stats->steal_ns, whole, "of it taken by the host (steal)");
     if (json_object_size(stats->descriptors))
         sp_buffer_add_string(out, "  waited on\n");
     json_object_foreach(stats->descriptors, kind, ns)

@@ -9,6 +9,7 @@
 typedef struct sp_wall_stats {
     json_t *visits; /* of the profiles' attributes: visits, unmoved, discarded */
     uint64_t where_ns[SP_WHERE_COUNT];
+    uint64_t steal_ns;   /* in the time on CPU: what the host of the virtual machine took */
     json_t *descriptors; /* kind: ns */
 } sp_wall_stats;
 

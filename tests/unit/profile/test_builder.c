@@ -328,6 +328,26 @@ static void builder_wall_is_ticks_of_spans_and_waits(void **state)
     assert_int_equal(ticks, (3 + 4 + 5) * window.period_ns);
 }
 
+/* What the host took beside the ticks is wall time, and no CPU time. */
+static void builder_wall_has_what_was_stolen(void **state)
+{
+    (void)state;
+    fill_with_waits();
+    window.wall_of_all = true;
+    window.steal = 0.25;
+    build(SPANPROF_LINK_SCOPE_NONE, false);
+    int64_t sum = 0, periods = 0;
+    for (uint32_t i = 0; i < data.profiles[0].sample_count; i++)
+        periods += data.profiles[0].samples[i].value;
+    for (uint32_t i = 0; i < data.profiles[1].sample_count; i++)
+        sum += data.profiles[1].samples[i].value;
+    assert_int_equal(periods, 3 + 4 + 5 + 6);
+    int64_t stolen = periods * ((window.period_ns + 2) / 4);
+    assert_int_equal(sum, 132 + periods * window.period_ns + stolen);
+    assert_int_equal(
+        find_attribute(data.profiles[1].attributes, "spanprof.steal_ns")->value.int_value, stolen);
+}
+
 static void builder_wall_of_all_threads_has_all_ticks(void **state)
 {
     (void)state;
@@ -642,6 +662,7 @@ int main(void)
         CASE(builder_both_makes_two_types),
         CASE(builder_wall_is_ticks_of_spans_and_waits),
         CASE(builder_wall_of_all_threads_has_all_ticks),
+        CASE(builder_wall_has_what_was_stolen),
         CASE(builder_wall_without_cpu_profile_for_both_scopes),
         CASE(builder_half_an_id_is_no_link),
         CASE(builder_header_tells_the_window),

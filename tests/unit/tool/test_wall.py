@@ -351,8 +351,14 @@ class Stats(WallTest):
             "visits": {"visits": 80, "unmoved": 40, "discarded": 2},
             "time": {"cpu": 260 * MS, "runnable": 20 * MS, "lock": 20 * MS, "disk": 20 * MS, "network": 1020 * MS,
                      "sleep": 20 * MS, "other": 20 * MS},
+            "steal_ns": 0,
             "descriptors": {"socket": 1020 * MS, "file": 20 * MS, "device": 20 * MS}})
         self.assertEqual((wall["linked"], wall["none"], wall["unknown"], wall["samples"]), (18, 51, 1, 69))
+
+    def test_what_the_host_took_is_told_beside_the_time_that_it_is_in(self):
+        self.write("stolen.jsonl", json_lines(*[wall_profiles(attributes=WALL_COUNTS | {"spanprof.steal_ns": ns}) for ns in (3 * MS, 10 * MS)]))
+        self.assertEqual(self.answer_json("stats", "stolen.jsonl", "--json")["types"][0]["wall"]["steal_ns"], 13 * MS)
+        self.assertIn("       13.0 ms    0.47 %  of it taken by the host (steal)\n", self.answer("stats", "stolen.jsonl"))
 
     def test_profiles_without_waits_have_no_time_by_class(self):
         wall = self.answer_json("stats", "network.jsonl", "--json")["types"][0]["wall"]
