@@ -62,6 +62,7 @@ static bool open_with(const sp_cpu_source *source, sp_thread *thread)
     sp_store_relaxed(&thread->event_period_ns, period);
     thread->event_period_set_ns = plan.first_ns;
     thread->switch_loss = (sp_switch_loss){0};
+    thread->owed_periods = 0; /* they were of another rate */
     return source->open(&thread->ticker, thread->tid, thread, &plan);
 }
 

@@ -20,8 +20,9 @@
  * meaning for the bit, and do not ask. */
 #define HWCAP2_FSGSBASE 2
 
-/* A thread that shares its core often sleeps when the kernel looks: jiffies of CPU time that may pass unseen. */
-enum { LOOKS_MISSED = 2 };
+/* A thread that shares its core often sleeps when the kernel looks. What passes unseen in between has the size of a jiffy, and falls off
+ * exponentially: more than ten jiffies pass once in 22,000 looks. */
+enum { LOOKS_AT_ONCE = 2, LOOKS_MISSED = 10 };
 
 /* Into so many parts a jiffy is divided to tell what a thread had used at the first look. */
 enum { LOOK_UNITS = 32 };
@@ -56,6 +57,12 @@ static uint64_t ring_size(uint32_t cpu_hz)
     return size;
 }
 
+/* Whole periods that may pass within LOOKS of the kernel. */
+static uint32_t periods_of_looks(uint32_t looks)
+{
+    return (uint32_t)(looks * sp_handler.jiffy_ns / sp_handler.period_ns) + 1;
+}
+
 /* No tick is under way, and what is in the rings has been drained. */
 void sp_engine_set_rate(uint32_t cpu_hz)
 {
@@ -65,8 +72,8 @@ void sp_engine_set_rate(uint32_t cpu_hz)
     sp_handler.period_ns = SP_NS_PER_S / cpu_hz;
     sp_handler.jiffy_ns = jiffy_ns();
     sp_handler.look_unit_ns = sp_handler.jiffy_ns / LOOK_UNITS;
-    sp_handler.max_periods =
-        (uint32_t)(LOOKS_MISSED * sp_handler.jiffy_ns * cpu_hz / SP_NS_PER_S) + 1;
+    sp_handler.max_periods = periods_of_looks(LOOKS_AT_ONCE);
+    sp_handler.blocked_periods = periods_of_looks(LOOKS_MISSED);
 }
 
 /* Before anything of a new run looks: what a slot counted and sampled in an earlier one is not this one's. */

@@ -97,15 +97,22 @@ SP_SIGSAFE static void record_tick(sp_thread *thread, uint32_t periods,
         thread->last_recorded = number;
 }
 
-/* How many of PERIODS this tick may stand for. While the context has not changed since the last tick they all fell under it. If it
- * has, those beyond what the kernel misses between two looks were missed because the signal was blocked, and belong to other spans:
- * they are left to the residual. */
-SP_SIGSAFE static uint32_t certain_periods(const sp_thread *thread, uint32_t periods)
+/* How many periods a tick stands for that brings PERIODS. While the context has not changed since the last tick they all fell under it. If it
+ * has, the thread was off its core whenever the kernel looked, and most of them fell under contexts that no look has seen. As looks come at
+ * random, what one misses another may stand for: the tick takes what a few looks stand for, the rest is owed to the ticks to come. Only
+ * more than looks ever miss, which is when the signal was blocked, belongs to spans that nobody can tell: that is left to the residual. */
+SP_SIGSAFE static uint32_t certain_periods(sp_thread *thread, uint32_t periods)
 {
-    if (periods <= sp_handler.max_periods ||
-        sp_load_relaxed(&thread->switch_number) == thread->last_recorded)
+    bool is_same = sp_load_relaxed(&thread->switch_number) == thread->last_recorded;
+    uint32_t most = sp_handler.max_periods, owed = thread->owed_periods;
+    if (is_same && periods >= most)
         return periods;
-    return sp_handler.max_periods;
+    uint32_t stands_for = periods + owed < most ? periods + owed : most;
+    uint32_t rest = periods + owed - stands_for;
+    if (rest > owed && periods > sp_handler.blocked_periods)
+        rest = owed;
+    thread->owed_periods = rest < sp_handler.blocked_periods ? rest : sp_handler.blocked_periods;
+    return stands_for;
 }
 
 /* The walk takes 1.5 KiB of stack. The host's alternate signal stack may be smaller than that: then there is no tick. */

@@ -30,7 +30,9 @@ typedef struct sp_sampler_config {
 typedef struct sp_handler_state {
     const sp_modules *modules;
     uint32_t max_depth;
-    uint32_t max_periods; /* that may have passed between two looks of the kernel */
+    uint32_t max_periods; /* that one tick may stand for when its context is new */
+    uint32_t
+        blocked_periods; /* more than these the kernel's looks do not miss: the signal was blocked */
     uint64_t
         cost_limit_cycles; /* a tick that took longer had lost its core meanwhile; 0: what ticks cost is not measured */
     bool has_fsgsbase; /* x86-64: the thread pointer can be read without the kernel */

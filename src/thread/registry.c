@@ -167,6 +167,7 @@ void sp_thread_reset_ticks(sp_thread *thread)
     sp_store_relaxed(&thread->costed_ticks, 0);
     sp_store_relaxed(&thread->ring.tail, sp_load_relaxed(&thread->ring.head));
     thread->last_recorded = 1;
+    thread->owed_periods = 0;
 }
 
 /* A slot starts anew with no context, under a switch number that it never had. */

@@ -96,6 +96,7 @@ struct sp_thread {
     /* The handler's. */
     _Alignas(SP_CACHE_LINE) _Atomic uint32_t armed; /* 0: ticks do nothing */
     uint64_t last_recorded; /* switch number of the last interval in the ring; 1: none */
+    uint32_t owed_periods;  /* that ticks to come stand for (handler_sig.c) */
     _Atomic(const struct sp_generation *)
         hazard; /* the generation that a tick is using; NULL: no tick runs */
     _Atomic uint64_t stack_low,
