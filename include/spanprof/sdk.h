@@ -89,6 +89,9 @@ typedef struct spanprof_options {
     uint32_t link_count_limit;             /* OTEL_SPAN_LINK_COUNT_LIMIT (128) */
     uint32_t event_attribute_count_limit;  /* OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT (128) */
     uint32_t link_attribute_count_limit;   /* OTEL_LINK_ATTRIBUTE_COUNT_LIMIT (128) */
+    const char *
+        span_processor; /* SPANPROF_SPAN_PROCESSOR (batch), simple: a span is handed to the exporter's
+                                 * thread and sent when it ends, not when OTEL_BSP_… say */
 } spanprof_options;
 
 #define SPANPROF_OPTIONS_INIT                                                                      \
@@ -170,6 +173,11 @@ typedef struct spanprof_stats {
     uint64_t
         evicted_carriers; /* made room for new ones: contexts that still name them carry nothing */
     uint64_t dropped_carriers; /* no memory, or no room because live spans had it all */
+
+    /* What another tracer told of its spans (processor.h). */
+    uint64_t foreign_spans_started;
+    uint64_t foreign_spans_ended;
+    uint64_t evicted_foreign_spans; /* forgotten while they lived, or for want of memory */
 } spanprof_stats;
 
 #define SPANPROF_STATS_INIT                                                                        \
@@ -181,18 +189,19 @@ typedef struct spanprof_stats {
  * A value that cannot be used is named in one warning with what is used instead; it is no error.
  * Returns ERROR_ALREADY_STARTED while it runs, ERROR_DISABLED when OTEL_SDK_DISABLED=true (all other calls are then no-ops),
  * ERROR_INVALID_ARGUMENT for a struct_size of 0 or non-zero fields that this version does not know, ERROR_SYSTEM when the exporter cannot be
- * set up (libcurl is not installed) or the signal's handler cannot be installed, ERROR_NO_MEMORY.
+ * set up (libcurl is not installed) or the signal's handler cannot be installed, ERROR_NO_MEMORY, ERROR_IN_CALLBACK (processor.h).
  * Return from main and exit() flush without a stop, for at most 5 seconds.  Since 0.1. */
 SPANPROF_API spanprof_status spanprof_start(const spanprof_options *options, spanprof_error *error);
 
-/* Join, build and hand over all that happened before the call, and wait at most TIMEOUT_NS until it was delivered or dropped.
- * 0 does not wait, UINT64_MAX waits for ever. Returns ERROR_TIMEOUT when time ran out (also while another thread starts, flushes or stops), ERROR_EXPORT when something was dropped
- * on the way since the last flush, ERROR_NOT_STARTED.  Since 0.1. */
+/* Join, build and hand over all that happened before the call, and wait at most TIMEOUT_NS until it was delivered or dropped. Processors
+ * (processor.h) are flushed first. 0 does not wait, UINT64_MAX waits for ever. Returns ERROR_TIMEOUT when time ran out (also while another
+ * thread starts, flushes or stops), ERROR_EXPORT when something was dropped on the way since the last flush, what a processor returned,
+ * ERROR_NOT_STARTED, ERROR_IN_CALLBACK.  Since 0.1. */
 SPANPROF_API spanprof_status spanprof_flush(uint64_t timeout_ns);
 
-/* spanprof_flush, then end all threads and timers, within TIMEOUT_NS. What could not be delivered by then is dropped and counted.
- * The host's signal handler is put back; where there was none, ours stays installed and does nothing, for a tick still on its way
- * would end the process otherwise. Start may follow. Returns as spanprof_flush does.  Since 0.1. */
+/* Shut processors down, flush as spanprof_flush does, then end all threads and timers, within TIMEOUT_NS. What could not be delivered by
+ * then is dropped and counted. The host's signal handler is put back; where there was none, ours stays installed and does nothing, for a
+ * tick still on its way would end the process otherwise. Start may follow. Returns as spanprof_flush does.  Since 0.1. */
 SPANPROF_API spanprof_status spanprof_stop(uint64_t timeout_ns);
 
 /* Take no ticks until spanprof_resume: when it returns, none is under way. Spans and sending go on. CPU time that passes meanwhile is

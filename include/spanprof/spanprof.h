@@ -9,6 +9,7 @@
 #include <spanprof/context.h>
 #include <spanprof/propagation.h>
 #include <spanprof/tracer.h>
+#include <spanprof/processor.h>
 #include <spanprof/sdk.h>
 
 #endif

@@ -23,7 +23,8 @@ SPANPROF_BEGIN_DECLS
     XX(ERROR_NOT_FOUND, -9, "it is not there")                                                     \
     XX(ERROR_FORMAT, -10, "the input does not have the format it should have")                     \
     XX(ERROR_EXPORT, -11, "something could not be delivered; the counters tell what")              \
-    XX(ERROR_DISABLED, -12, "the SDK is disabled by OTEL_SDK_DISABLED")
+    XX(ERROR_DISABLED, -12, "the SDK is disabled by OTEL_SDK_DISABLED")                            \
+    XX(ERROR_IN_CALLBACK, -13, "a callback of a span processor must not call this")
 
 typedef enum spanprof_status {
 #define SPANPROF_STATUS_ENUMERATOR(name, code, text) SPANPROF_##name = (code),

@@ -122,7 +122,7 @@ static size_t take_and_export(sp_exporter *exporter)
 
 uint64_t sp_batch_step(sp_exporter *exporter, uint64_t now_ns)
 {
-    size_t full = exporter->config.batch_spans;
+    size_t full = exporter->config.spans_at_once ? 1 : exporter->config.batch_spans;
     bool late = now_ns >= exporter->batch_due_ns;
     if (!late && exporter->flush_spans == 0 && sp_tracer_queued() < full)
         return exporter->batch_due_ns;

@@ -224,8 +224,13 @@ static bool read_file(sp_export_config *config, const spanprof_options *options)
     return copy_text(&config->file_prefix, prefix ? prefix : "spanprof");
 }
 
-static void read_batch(sp_export_config *config)
+static void read_batch(sp_export_config *config, const spanprof_options *options)
 {
+    static const char *const processors[] = {"batch", "simple"};
+    const char *processor =
+        options->span_processor ? options->span_processor : sp_env("SPANPROF_SPAN_PROCESSOR");
+    config->spans_at_once =
+        sp_parse_word("SPANPROF_SPAN_PROCESSOR", processor, processors, 2, 0) == 1;
     uint64_t queue = 2048;
     const char *text =
         sp_env("OTEL_BSP_MAX_QUEUE_SIZE"); /* the tracer's, which also warns about it */
@@ -299,7 +304,7 @@ bool sp_export_config_init(sp_export_config *config, const spanprof_options *giv
     if (done && (destinations & 1u << WORD_FILE))
         done = read_file(config, &options);
     config->traces_enabled = config->http[SP_TRACES].enabled || config->file_enabled;
-    read_batch(config);
+    read_batch(config, &options);
     read_shape(config, &options);
     warn_not_built();
     if (!done)

@@ -51,6 +51,7 @@ typedef struct sp_export_config {
     uint32_t
         batch_spans; /* OTEL_BSP_MAX_EXPORT_BATCH_SIZE (512), at most the tracer's queue; 0: 512 */
     uint32_t batch_delay_ms; /* OTEL_BSP_SCHEDULE_DELAY (5,000); below 10 it is 10 */
+    bool spans_at_once;      /* SPANPROF_SPAN_PROCESSOR=simple: neither of the two is waited for */
     size_t
         queue_maximum_bytes; /* of requests that wait, for each signal and destination; 0: 64 MiB */
     spanprof_link_scope link_scope; /* DEFAULT: innermost in files, root on the network */

@@ -4,6 +4,16 @@
 #include <string.h>
 
 #include <spanprof/context.h>
+#include "tracer/starts.h"
+
+/* The context is another tracer's, which knows no local root. Zero, so that links name the span itself, when it is not known. */
+static uint64_t foreign_root(const sp_window_link *link)
+{
+    spanprof_context context = {0};
+    memcpy(context.trace_id, link->trace_id, sizeof context.trace_id);
+    memcpy(context.span_id, link->span_id, sizeof context.span_id);
+    return sp_starts_local_root(&context);
+}
 
 void sp_join_interval(sp_join *join, const sp_interval_record *interval)
 {
@@ -17,7 +27,9 @@ void sp_join_interval(sp_join *join, const sp_interval_record *interval)
     join->result = SP_JOIN_LINKED;
     memcpy(join->link.trace_id, interval->trace_id, sizeof join->link.trace_id);
     memcpy(join->link.span_id, &interval->span_id, sizeof join->link.span_id);
-    memcpy(join->link.root_span_id, &interval->local_root_span_id, sizeof join->link.root_span_id);
+    uint64_t root =
+        interval->local_root_span_id ? interval->local_root_span_id : foreign_root(&join->link);
+    memcpy(join->link.root_span_id, &root, sizeof join->link.root_span_id);
 }
 
 sp_join_result sp_join_sample(const sp_join *join, const sp_sample_record *sample,

@@ -144,7 +144,8 @@ static spanprof_status start_resource(const spanprof_options *options)
 
 static spanprof_status start_tracer(void)
 {
-    sdk.config.tracer.wake_spans = sdk.config.export.batch_spans;
+    sdk.config.tracer.wake_spans =
+        sdk.config.export.spans_at_once ? 1 : sdk.config.export.batch_spans;
     sdk.config.tracer.wake = wake_exporter;
     return sp_tracer_start(&sdk.config.tracer);
 }
@@ -227,6 +228,9 @@ static void fill_tracer(spanprof_stats *stats)
     stats->spans_unsampled = counters.spans_unsampled;
     stats->dropped_spans_queue_full = counters.dropped_queue_full;
     stats->dropped_spans_memory = counters.dropped_memory;
+    stats->foreign_spans_started = counters.foreign_started;
+    stats->foreign_spans_ended = counters.foreign_ended;
+    stats->evicted_foreign_spans = counters.foreign_evicted;
 }
 
 static void fill_sampler(spanprof_stats *stats)
@@ -350,6 +354,7 @@ static void use_own_files(spanprof_options *options, char *path, size_t size)
 static void set_running(void)
 {
     install_hooks();
+    sp_registered_open();
     pthread_mutex_lock(&sdk.life);
     sdk.running = true;
     sdk.forked = false;
@@ -364,6 +369,9 @@ spanprof_status spanprof_start(const spanprof_options *options, spanprof_error *
     spanprof_status status = sp_options_check(options, &known, error);
     if (status != SPANPROF_OK)
         return status;
+    if (sp_registered_calling())
+        return fail(error, SPANPROF_ERROR_IN_CALLBACK,
+                    "spanprof_start: called by a span processor's callback");
     pthread_mutex_lock(&sdk.busy);
     if (sdk.running) {
         status = fail(error, SPANPROF_ERROR_ALREADY_STARTED,
@@ -396,17 +404,27 @@ static bool lock_busy(uint64_t deadline_ns)
     return pthread_mutex_timedlock(&sdk.busy, &until) == 0;
 }
 
+static spanprof_status flush_parts(uint64_t deadline_ns)
+{
+    spanprof_status status = SPANPROF_OK;
+    if (sdk.collector)
+        status = sp_collector_flush(sdk.collector, deadline_ns);
+    return status == SPANPROF_OK ? sp_exporter_flush(sdk.exporter, deadline_ns) : status;
+}
+
 spanprof_status spanprof_flush(uint64_t timeout_ns)
 {
     SP_UNCANCELLED;
     uint64_t deadline = sp_deadline_after(sp_clock_monotonic_ns(), timeout_ns);
+    if (sp_registered_calling())
+        return SPANPROF_ERROR_IN_CALLBACK;
     if (!lock_busy(deadline))
         return SPANPROF_ERROR_TIMEOUT;
-    spanprof_status status = sdk.running ? SPANPROF_OK : SPANPROF_ERROR_NOT_STARTED;
-    if (sdk.running && sdk.collector)
-        status = sp_collector_flush(sdk.collector, deadline);
-    if (sdk.running && status == SPANPROF_OK)
-        status = sp_exporter_flush(sdk.exporter, deadline);
+    spanprof_status status = SPANPROF_ERROR_NOT_STARTED;
+    if (sdk.running) {
+        status = sp_registered_flush(deadline); /* first, for what it ends goes along */
+        status = first_error(status, flush_parts(deadline));
+    }
     pthread_mutex_unlock(&sdk.busy);
     return status;
 }
@@ -465,11 +483,14 @@ spanprof_status spanprof_stop(uint64_t timeout_ns)
 {
     SP_UNCANCELLED;
     uint64_t deadline = sp_deadline_after(sp_clock_monotonic_ns(), timeout_ns);
+    if (sp_registered_calling())
+        return SPANPROF_ERROR_IN_CALLBACK;
     if (!lock_busy(deadline))
         return SPANPROF_ERROR_TIMEOUT; /* another thread starts, flushes or stops */
     spanprof_status status = SPANPROF_ERROR_NOT_STARTED;
     if (sdk.running) {
-        status = end_parts(deadline);
+        status = sp_registered_close(deadline); /* first, for what they end goes along */
+        status = first_error(status, end_parts(deadline));
         pthread_mutex_lock(&sdk.life);
         sdk.running = false;
         pthread_mutex_unlock(&sdk.life);

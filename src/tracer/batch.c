@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last span processor: the queue between the threads that end spans and the exporter thread that takes them.
+/* The last of the span processors: the queue between the threads that end spans and the exporter thread that takes them, who is woken
+ * when a batch has come together (the batch processor), or by the first span (the simple one): config->wake_spans. Spans that are not sampled
+ * were recorded for others, and are not exported.
  *
  * The queue is one word and the slots' own links. The word holds the newest waiting slot and how many wait in all; pushing is one
  * compare-and-swap, which also enforces the bound. The consumer detaches the whole list at once, turns it round (the oldest first)
@@ -17,9 +19,9 @@ static void push(sp_span_processor *self, sp_span_data *data);
 
 sp_span_processor sp_batch_processor = {.on_end = push};
 
-static void drop(sp_span_data *data)
+static void drop(sp_span_data *data, sp_tracer_counter reason)
 {
-    sp_cache_count(sp_cache_mine, SP_COUNT_QUEUE_FULL);
+    sp_cache_count(sp_cache_mine, reason);
     sp_span_data_release(data);
 }
 
@@ -28,10 +30,14 @@ static void push(sp_span_processor *self, sp_span_data *data)
     (void)self;
     sp_span_record *record = sp_record_of_data(data);
     const sp_tracer_config *config = &record->session->config;
+    if (SP_UNLIKELY(!(data->flags & SPANPROF_TRACE_FLAG_SAMPLED) || !config->record)) {
+        drop(data, SP_COUNT_NOT_EXPORTED);
+        return;
+    }
     uint64_t word = sp_load_relaxed(&queue.word), next;
     do {
         if ((uint32_t)word >= config->queue_spans) {
-            drop(data);
+            drop(data, SP_COUNT_QUEUE_FULL);
             return;
         }
         record->head.next = (uint32_t)(word >> 32);

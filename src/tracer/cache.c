@@ -49,6 +49,7 @@ static void run_exit(void *value)
 {
     sp_span_cache *cache = value;
     sp_cache_mine = NULL;
+    sp_store_release(&cache->calling, 0); /* the thread may have ended inside */
     sp_pool_drain(&sp_record_pool, &cache->records);
     sp_pool_drain(&sp_light_pool, &cache->lights);
     pthread_mutex_lock(&caches.lock);
@@ -122,12 +123,22 @@ void sp_cache_sum(uint64_t totals[SP_COUNT_COUNTERS])
             totals[i] += sp_load_relaxed(&cache->counts[i]);
 }
 
+bool sp_cache_any_calling(void)
+{
+    for (sp_span_cache *cache = sp_load_acquire(&caches.all); cache; cache = cache->next)
+        if (atomic_load_explicit(&cache->calling, memory_order_seq_cst) > 0)
+            return true;
+    return false;
+}
+
 static void reset(sp_span_cache *cache)
 {
     cache->records = cache->lights = (sp_magazine){0};
     for (int i = 0; i < SP_COUNT_COUNTERS; i++)
         sp_store_relaxed(&cache->counts[i], 0);
     cache->in_use = cache == sp_cache_mine;
+    if (!cache->in_use)
+        sp_store_relaxed(&cache->calling, 0); /* our own may be inside: it forked there */
 }
 
 /* The other threads of the parent are not here; their caches, whatever state they were caught in, are free now. */

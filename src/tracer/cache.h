@@ -14,6 +14,10 @@ typedef enum sp_tracer_counter {
     SP_COUNT_QUEUE_FULL,
     SP_COUNT_MEMORY,
     SP_COUNT_MISUSE,
+    SP_COUNT_NOT_EXPORTED,
+    SP_COUNT_FOREIGN_STARTED,
+    SP_COUNT_FOREIGN_ENDED,
+    SP_COUNT_FOREIGN_EVICTED,
     SP_COUNT_COUNTERS
 } sp_tracer_counter;
 
@@ -24,8 +28,9 @@ struct sp_span_cache {
     sp_magazine records;
     sp_magazine lights;
     _Atomic uint64_t counts[SP_COUNT_COUNTERS]; /* written by the owner only */
-    sp_span_cache *next;                        /* of all caches */
-    bool in_use;                                /* guarded by the lock of cache.c */
+    _Atomic uint32_t calling; /* callbacks of registered processors that the owner is inside of */
+    sp_span_cache *next;      /* of all caches */
+    bool in_use;              /* guarded by the lock of cache.c */
 };
 
 extern __attribute__((visibility("hidden"))) _Thread_local sp_span_cache *sp_cache_mine;
@@ -52,6 +57,8 @@ static inline void sp_cache_count(sp_span_cache *cache, sp_tracer_counter counte
 
 /* The sum over all threads, since the process began. */
 void sp_cache_sum(uint64_t totals[SP_COUNT_COUNTERS]);
+/* Whether some thread is inside a callback. Sequentially consistent with what threads note of themselves. */
+bool sp_cache_any_calling(void);
 void sp_cache_after_fork(void);
 
 static inline uint64_t sp_cache_rotate(uint64_t x, int k)

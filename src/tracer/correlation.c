@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first span processor: it gives spans the attribute by which a trace view finds their profile. The attribute's value is the
+/* The first of the span processors: it gives spans the attribute by which a trace view finds their profile. The attribute's value is the
  * span's own id, which is what samples link to (docs/design/span-context.md, which spans are marked). */
 #include <string.h>
 
@@ -11,21 +11,24 @@ static void mark(sp_span_data *span, const spanprof_context *context)
     char id[17];
     sp_hex_encode(id, context->span_id, sizeof context->span_id);
     sp_span_data_set(
-        span, &(spanprof_attribute){.key = "pyroscope.profile.id", .value = {.string_value = id}});
+        span, &(spanprof_attribute){.key = SP_PROFILE_ID_KEY, .value = {.string_value = id}});
 }
 
-static void mark_root(sp_span_processor *self, sp_span_data *span, const spanprof_context *context,
-                      const spanprof_context *parent)
+static bool is_local_root(const spanprof_context *context)
 {
-    (void)self, (void)parent;
-    if (memcmp(context->span_id, context->local_root_span_id, sizeof context->span_id) == 0)
+    return memcmp(context->span_id, context->local_root_span_id, sizeof context->span_id) == 0;
+}
+
+static void mark_root(sp_span_processor *self, sp_span_data *span, const spanprof_context *context)
+{
+    (void)self;
+    if (is_local_root(context))
         mark(span, context);
 }
 
-static void mark_any(sp_span_processor *self, sp_span_data *span, const spanprof_context *context,
-                     const spanprof_context *parent)
+static void mark_any(sp_span_processor *self, sp_span_data *span, const spanprof_context *context)
 {
-    (void)self, (void)parent;
+    (void)self;
     mark(span, context);
 }
 

@@ -3,6 +3,8 @@
 #ifndef SP_TRACER_INTERNAL_H
 #define SP_TRACER_INTERNAL_H
 
+#include <string.h>
+
 #include "tracer/cache.h"
 #include "tracer/pool.h"
 #include "tracer/provider.h"
@@ -10,14 +12,12 @@
 
 /* --- provider.c ---------------------------------------------------------------------------------------------------------- */
 
-enum { SP_PROCESSORS_MAX = 2 };
-
 /* What lasts from a start to its stop. Never changed and never freed, so that a span that outlives its session may look at it;
  * a process has as many as it calls spanprof_start. */
 typedef struct sp_session {
     sp_tracer_config config;
-    sp_span_processor *processors[SP_PROCESSORS_MAX];
-    uint32_t processor_count;
+    sp_span_processor *correlation; /* may be NULL */
+    sp_span_processor *last;        /* takes what ended */
     struct sp_session *older;
 } sp_session;
 
@@ -26,7 +26,23 @@ extern __attribute__((visibility("hidden"))) _Atomic(sp_session *) sp_session_cu
 extern sp_pool sp_record_pool; /* of sp_span_record */
 extern sp_pool sp_light_pool;  /* of bare sp_slot: spans that record nothing */
 
+/* Whether sampled spans record: somebody exports them, or wants to be told. */
+static inline bool sp_session_records(const sp_session *session)
+{
+    return session->config.record || sp_registered_any();
+}
+
+static inline bool sp_context_is_valid(const spanprof_context *context)
+{
+    static const spanprof_context none;
+    return memcmp(context->trace_id, none.trace_id, sizeof none.trace_id) != 0 &&
+           memcmp(context->span_id, none.span_id, sizeof none.span_id) != 0;
+}
+
 /* --- correlation.c ------------------------------------------------------------------------------------------------------- */
+
+/* The attribute by which a trace view finds a span's profile; its value is the span's own id. */
+#define SP_PROFILE_ID_KEY "pyroscope.profile.id"
 
 extern sp_span_processor sp_correlation_roots; /* marks local roots */
 extern sp_span_processor sp_correlation_all;   /* marks every span */

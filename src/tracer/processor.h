@@ -1,26 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Span processors (OpenTelemetry specification, trace/sdk.md, "Span processor"): what happens when a recording span starts and
- * ends. Correlation with profiles is one, the batch queue is another. Called in the order of registration, on the thread that
- * starts or ends the span; they must not block. A later version makes this interface public. */
+/* The spine (OpenTelemetry specification, trace/sdk.md, "Span processor"): who is told when a recording span starts and ends.
+ *
+ *     start:  correlation ──► registered, in order ──► the caller gets the handle
+ *     end:                    registered, in order ──► the session's last
+ *
+ * Correlation and the last one are ours: they see the record itself and need no lock for it. The registered ones are the application's
+ * (include/spanprof/processor.h): they see a handle, then a view. The last one takes the record, and releases it in the end.
+ *
+ * | operation                 | setup | any thread | forked child |                                         |
+ * | open, flush, close        |  yes  |            |              | serialized by the SDK                   |
+ * | add, on_start, on_end     |       |    yes     |              | add: a lock; the others: none           |
+ * | after_fork                |       |            |     yes      | touches no lock of the parent           |
+ */
 #ifndef SP_TRACER_PROCESSOR_H
 #define SP_TRACER_PROCESSOR_H
 
+#include "core/atomic.h"
 #include "tracer/span_data.h"
 
 typedef struct sp_span_processor sp_span_processor;
 
+/* One of ours. Each may be NULL. They must not block. */
 struct sp_span_processor {
-    /* SPAN is being started: nobody else knows it yet. CONTEXT is its own, PARENT its parent's (all zero for a root).
-     * Attributes are added by sp_span_data_set. May be NULL. */
-    void (*on_start)(sp_span_processor *self, sp_span_data *span, const spanprof_context *context,
-                     const spanprof_context *parent);
-    /* DATA is the finished span, sampled, and now the processor's: it releases it with sp_span_data_release. Only the last
-     * processor of a provider may have an on_end that takes; the others have NULL. */
+    /* SPAN has started, and nobody else knows it yet. CONTEXT is its own. Attributes are added by sp_span_data_set. */
+    void (*on_start)(sp_span_processor *self, sp_span_data *span, const spanprof_context *context);
+    /* DATA is the finished span, sampled or not, and now the processor's: it releases it with sp_span_data_release. */
     void (*on_end)(sp_span_processor *self, sp_span_data *data);
 };
 
-/* Add or replace an attribute of SPAN inside on_start. ATTRIBUTE's key is borrowed and has to be valid UTF-8 that lives as long
- * as the process; a string value is copied. */
+/* Add or replace an attribute of SPAN inside on_start, whatever the limit. ATTRIBUTE's key is borrowed and has to be valid UTF-8 that lives
+ * as long as the process; a string value is copied. */
 void sp_span_data_set(sp_span_data *span, const spanprof_attribute *attribute);
+
+/* --- registered.c: those of the application ------------------------------------------------------------------------------ */
+
+typedef struct sp_registered sp_registered;
+
+/* The first of those that are told of spans now, or NULL. */
+extern __attribute__((visibility("hidden"))) _Atomic(sp_registered *) sp_registered_told;
+
+/* Only then do the two below have anything to do. */
+static inline bool sp_registered_any(void)
+{
+    return sp_load_relaxed(&sp_registered_told) != NULL;
+}
+
+/* DATA, whose handle is SPAN, has started under PARENT. A callback may end it: DATA is not to be used afterwards. */
+void sp_registered_on_start(sp_span_data *data, spanprof_span span, const spanprof_context *parent);
+/* DATA has ended. */
+void sp_registered_on_end(sp_span_data *data);
+
+/* Whether the calling thread is inside a callback. */
+bool sp_registered_calling(void);
+
+/* From now on those that were added are told of spans. */
+void sp_registered_open(void);
+/* Have each finish what it was told, by the monotonic DEADLINE_NS. The first error that one of them returns. */
+spanprof_status sp_registered_flush(uint64_t deadline_ns);
+/* Tell them of no more spans, wait for callbacks under way, shut each down, forget them. ERROR_TIMEOUT when a callback was still under
+ * way at DEADLINE_NS, else the first error that one of them returns. */
+spanprof_status sp_registered_close(uint64_t deadline_ns);
+/* Forget those of a parent that was running. */
+void sp_registered_after_fork(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "tracer/record.h"
+#include "tracer/starts.h"
 
 _Atomic(sp_session *) sp_session_current;
 sp_pool sp_record_pool = SP_POOL_INIT(sizeof(sp_span_record), 10);
@@ -13,11 +14,6 @@ sp_pool sp_light_pool = SP_POOL_INIT(sizeof(sp_slot), 12);
 /* Setup only, so no lock guards them. */
 static sp_session *sessions;             /* all that ever were, the newest first */
 static uint64_t base[SP_COUNT_COUNTERS]; /* the counters when the newest one started */
-
-static void add_processor(sp_session *session, sp_span_processor *processor)
-{
-    session->processors[session->processor_count++] = processor;
-}
 
 spanprof_status sp_tracer_start(const sp_tracer_config *config)
 {
@@ -28,12 +24,13 @@ spanprof_status sp_tracer_start(const sp_tracer_config *config)
         return SPANPROF_ERROR_NO_MEMORY;
     session->config = *config;
     if (config->mark_all || config->mark_roots)
-        add_processor(session, config->mark_all ? &sp_correlation_all : &sp_correlation_roots);
-    add_processor(session, &sp_batch_processor);
+        session->correlation = config->mark_all ? &sp_correlation_all : &sp_correlation_roots;
+    session->last = &sp_batch_processor;
     session->older = sessions;
     sessions = session;
     sp_cache_sum(base);
     base[SP_COUNT_MISUSE] = 0;
+    sp_starts_forget();
     sp_store_release(&sp_session_current, session);
     return SPANPROF_OK;
 }
@@ -50,6 +47,8 @@ void sp_tracer_after_fork(void)
     sp_pool_after_fork(&sp_light_pool);
     sp_cache_after_fork(); /* behind the pools: it forgets the slots that threads held */
     sp_batch_after_fork();
+    sp_registered_after_fork();
+    sp_starts_after_fork();
     sp_tracer_table_after_fork();
     for (int i = 0; i < SP_COUNT_COUNTERS; i++)
         base[i] = 0;
@@ -64,5 +63,9 @@ void sp_tracer_counters_get(sp_tracer_counters *out)
     out->spans_unsampled = sum[SP_COUNT_UNSAMPLED] - base[SP_COUNT_UNSAMPLED];
     out->dropped_queue_full = sum[SP_COUNT_QUEUE_FULL] - base[SP_COUNT_QUEUE_FULL];
     out->dropped_memory = sum[SP_COUNT_MEMORY] - base[SP_COUNT_MEMORY];
+    out->not_exported = sum[SP_COUNT_NOT_EXPORTED] - base[SP_COUNT_NOT_EXPORTED];
+    out->foreign_started = sum[SP_COUNT_FOREIGN_STARTED] - base[SP_COUNT_FOREIGN_STARTED];
+    out->foreign_ended = sum[SP_COUNT_FOREIGN_ENDED] - base[SP_COUNT_FOREIGN_ENDED];
+    out->foreign_evicted = sum[SP_COUNT_FOREIGN_EVICTED] - base[SP_COUNT_FOREIGN_EVICTED];
     out->misuse_dead_span = sum[SP_COUNT_MISUSE];
 }

@@ -27,7 +27,8 @@ typedef struct sp_span_limits {
 typedef struct sp_tracer_config {
     uint32_t queue_spans; /* OTEL_BSP_MAX_QUEUE_SIZE */
     sp_span_limits limits;
-    bool record; /* false: spans have contexts, nothing is queued (traces are exported by nobody) */
+    bool
+        record; /* false: nothing is queued (traces are exported by nobody); spans record for registered processors only */
     /* Which spans get the string attribute pyroscope.profile.id, their own id (docs/design/span-context.md): */
     bool mark_roots; /* local roots */
     bool mark_all;   /* every span */
@@ -39,13 +40,17 @@ typedef struct sp_tracer_config {
 } sp_tracer_config;
 
 /* What the tracer counted since sp_tracer_start (misuse_dead_span: since the process began). While record is true and once the
- * threads rest: spans_started = spans_ended + live spans; spans_ended = taken + dropped_queue_full + sp_tracer_queued(). */
+ * threads rest: spans_started = spans_ended + live spans; spans_ended = taken + dropped_queue_full + not_exported + sp_tracer_queued(). */
 typedef struct sp_tracer_counters {
     uint64_t spans_started; /* sampled ones */
     uint64_t spans_ended;
     uint64_t spans_unsampled;
     uint64_t dropped_queue_full;
     uint64_t dropped_memory; /* spans that could not be started */
+    uint64_t not_exported;   /* recorded for processors only: not sampled, or nobody exports */
+    uint64_t foreign_started;
+    uint64_t foreign_ended;
+    uint64_t foreign_evicted; /* forgotten while they lived */
     uint64_t misuse_dead_span;
 } sp_tracer_counters;
 

@@ -64,12 +64,18 @@ static spanprof_attribute *attributes_of(sp_span_record *record)
     return (spanprof_attribute *)(uintptr_t)record->data.attributes;
 }
 
+/* Limits are for attributes of the application, whose keys are copied. */
+static uint32_t length_limit(const sp_span_record *record, bool copy_key)
+{
+    return copy_key ? record->session->config.limits.value_length : UINT32_MAX;
+}
+
 static bool add_attribute(sp_span_record *record, const spanprof_attribute *attribute,
                           bool copy_key)
 {
     sp_span_data *data = &record->data;
     const sp_span_limits *limits = &record->session->config.limits;
-    if (data->attribute_count >= limits->attributes)
+    if (copy_key && data->attribute_count >= limits->attributes)
         return false;
     spanprof_attribute *grown = sp_span_array_extend(
         &record->memory, data->attributes, data->attribute_count, sizeof *grown, FIRST_ATTRIBUTES);
@@ -77,7 +83,8 @@ static bool add_attribute(sp_span_record *record, const spanprof_attribute *attr
         return false;
     spanprof_attribute *to = &grown[data->attribute_count];
     to->key = copy_key ? sp_text_copy(&record->memory, attribute->key) : attribute->key;
-    if (!to->key || !sp_value_assign(&record->memory, limits->value_length, to, true, attribute))
+    if (!to->key ||
+        !sp_value_assign(&record->memory, length_limit(record, copy_key), to, true, attribute))
         return false;
     data->attributes = grown;
     data->attribute_count++;
@@ -87,10 +94,10 @@ static bool add_attribute(sp_span_record *record, const spanprof_attribute *attr
 static void set(sp_span_record *record, const spanprof_attribute *attribute, bool copy_key)
 {
     sp_span_memory mark = record->memory;
-    uint32_t length_limit = record->session->config.limits.value_length;
     spanprof_attribute *old =
         sp_attribute_find(attributes_of(record), record->data.attribute_count, attribute->key);
-    bool done = old ? sp_value_assign(&record->memory, length_limit, old, false, attribute)
+    bool done = old ? sp_value_assign(&record->memory, length_limit(record, copy_key), old, false,
+                                      attribute)
                     : add_attribute(record, attribute, copy_key);
     if (SP_UNLIKELY(!done)) {
         sp_span_memory_return(&record->memory, &mark);
@@ -207,13 +214,6 @@ void sp_record_add_event(sp_span_record *record, const sp_event_request *request
     count_drop(record, &record->data.dropped_events_count);
 }
 
-static bool is_valid(const spanprof_context *context)
-{
-    static const spanprof_context none;
-    return memcmp(context->trace_id, none.trace_id, sizeof none.trace_id) != 0 &&
-           memcmp(context->span_id, none.span_id, sizeof none.span_id) != 0;
-}
-
 static bool add_link(sp_span_record *record, const spanprof_context *context,
                      const spanprof_link *link)
 {
@@ -243,7 +243,7 @@ void sp_record_add_link(sp_span_record *record, const spanprof_link *link)
 {
     static const spanprof_context none;
     const spanprof_context *context = link->context ? link->context : &none;
-    if (!is_valid(context) && !(link->attributes && link->attribute_count))
+    if (!sp_context_is_valid(context) && !(link->attributes && link->attribute_count))
         return;
     sp_span_memory mark = record->memory;
     if (add_link(record, context, link))

@@ -54,7 +54,7 @@ void sp_record_begin(sp_span_record *record, sp_session *session, const char *na
 bool sp_record_set_trace_state(sp_span_record *record, const char *text, size_t length);
 /* Add or replace an attribute; KEY is copied when it is new. What does not fit is counted in dropped_attributes_count. */
 void sp_record_set(sp_span_record *record, const spanprof_attribute *attribute);
-/* The same with a key that lives for ever and is valid UTF-8. */
+/* The same for an attribute of the SDK's own, whose key lives for ever and is valid UTF-8, and which no limit drops. */
 void sp_record_set_borrowed_key(sp_span_record *record, const spanprof_attribute *attribute);
 void sp_record_set_status(sp_span_record *record, spanprof_span_status status,
                           const char *description);

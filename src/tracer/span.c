@@ -10,6 +10,7 @@
 #include "tracer/handle.h"
 #include "tracer/record.h"
 #include "tracer/span_carrier.h"
+#include "tracer/starts.h"
 #include "tracer/struct_read.h"
 
 static const spanprof_context no_context;
@@ -51,7 +52,7 @@ static inline uint64_t flags_word(uint8_t flags)
 
 /* The context of a new span under PARENT, which is not valid for a new trace: sampled (the parentbased_always_on sampler), with
  * the W3C random flag, for our trace ids are. Without a local parent, or with one that
- * names no local root (somebody made it by hand), the span is a local root. */
+ * names no local root, and is of no tracer that told us of its spans, the span is a local root. */
 static inline void derive_context(uint64_t out[SP_CONTEXT_WORDS], const spanprof_context *parent,
                                   sp_span_cache *cache)
 {
@@ -61,6 +62,8 @@ static inline void derive_context(uint64_t out[SP_CONTEXT_WORDS], const spanprof
     out[TRACE_ID] = has_parent ? word_of(parent, TRACE_ID) : sp_cache_id(cache);
     out[TRACE_ID + 1] = has_parent ? word_of(parent, TRACE_ID + 1) : sp_cache_random(cache);
     uint64_t root = has_parent && !parent->remote ? word_of(parent, LOCAL_ROOT) : 0;
+    if (SP_UNLIKELY(!root && has_parent))
+        root = sp_starts_local_root(parent);
     out[LOCAL_ROOT] = root ? root : out[SPAN_ID];
     out[FLAGS] = has_parent ? word_of(parent, FLAGS) & flags : flags;
     out[CARRIER] = word_of(parent, CARRIER);
@@ -118,16 +121,15 @@ static void fill_start_time(sp_span_record *record, uint64_t given_ns)
     record->data.start_time_ns = given_ns ? given_ns : now + sp_span_clock_offset(now);
 }
 
-static void tell_processors(sp_span_record *record, const spanprof_context *context,
-                            const spanprof_context *parent)
+/* Last of all, for a registered processor may write to SPAN, keep it, or end it. */
+static inline void tell_processors(sp_span_record *record, const spanprof_context *context,
+                                   spanprof_span span, const spanprof_context *parent)
 {
-    sp_session *session = record->session;
-    for (uint32_t i = 0; i < session->processor_count; i++) {
-        sp_span_processor *processor = session->processors[i];
-        if (processor->on_start)
-            processor->on_start(processor, &record->data, context,
-                                is_valid(parent) ? parent : &no_context);
-    }
+    sp_span_processor *correlation = record->session->correlation;
+    if (correlation)
+        correlation->on_start(correlation, &record->data, context);
+    if (SP_UNLIKELY(sp_registered_any()))
+        sp_registered_on_start(&record->data, span, parent);
 }
 
 /* What a start is about, its defaults filled in. */
@@ -157,18 +159,22 @@ static spanprof_span start_record(start_request *start)
     sp_record_begin(record, start->session, start->name);
     record->data.scope = start->tracer ? &start->tracer->scope : &sp_tracer_default.scope;
     fill_identity(&record->data, start->context, start->parent);
-    tell_processors(record, &context, start->parent);
     if (start->options != &no_options)
         fill_options(record, start->options);
     fill_start_time(record, start->options->start_time_ns);
-    return make_handle(slot, 0);
+    spanprof_span span = make_handle(slot, 0);
+    tell_processors(record, &context, span, start->parent);
+    return span;
 }
 
 spanprof_span spanprof_span_start(spanprof_tracer *tracer, const char *name,
                                   const spanprof_span_options *options)
 {
-    start_request start = {.tracer = tracer, .name = name, .options = &no_options};
+    start_request start; /* not initialized as a whole: `rep stos` again (record.c) */
     spanprof_span_options known;
+    start.tracer = tracer;
+    start.name = name;
+    start.options = &no_options;
     start.session =
         sp_load_acquire(&sp_session_current); /* pairs with the release in sp_tracer_start */
     if (SP_UNLIKELY(!start.session))
@@ -182,7 +188,7 @@ spanprof_span spanprof_span_start(spanprof_tracer *tracer, const char *name,
         start.options = &known;
     start.parent = start.options->parent ? start.options->parent : sp_context_current_borrow();
     derive_context(start.context, start.parent, start.cache);
-    if (SP_LIKELY(is_sampled(start.context[FLAGS]) && start.session->config.record))
+    if (SP_LIKELY(is_sampled(start.context[FLAGS]) && sp_session_records(start.session)))
         return start_record(&start);
     return start_light(start.cache, start.context);
 }
@@ -235,8 +241,9 @@ static inline __attribute__((always_inline)) void end_span(spanprof_span span, u
     if (SP_UNLIKELY(record->data.dropped_something))
         sp_record_warn_of_drops(record);
     sp_cache_count(sp_cache_get(), SP_COUNT_ENDED);
-    sp_span_processor *last = session->processors[session->processor_count - 1];
-    last->on_end(last, &record->data);
+    if (SP_UNLIKELY(sp_registered_any()))
+        sp_registered_on_end(&record->data);
+    session->last->on_end(session->last, &record->data);
 }
 
 void spanprof_span_end(spanprof_span span)

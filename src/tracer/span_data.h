@@ -4,34 +4,12 @@
 #ifndef SP_TRACER_SPAN_DATA_H
 #define SP_TRACER_SPAN_DATA_H
 
-#include <spanprof/tracer.h>
+#include <spanprof/processor.h>
 
-/* An instrumentation scope. Lives as long as the process. */
-typedef struct sp_instrumentation_scope {
-    const char *name; /* never NULL, as are the other strings */
-    const char *version;
-    const char *schema_url;
-    const spanprof_attribute *attributes; /* sorted by key */
-    uint32_t attribute_count;
-    uint32_t dropped_attributes_count;
-} sp_instrumentation_scope;
-
-typedef struct sp_span_link {
-    uint8_t trace_id[16];
-    uint8_t span_id[8];
-    uint32_t flags; /* as Span.Link.flags of OTLP */
-    const spanprof_attribute *attributes;
-    uint32_t attribute_count;
-    uint32_t dropped_attributes_count;
-} sp_span_link;
-
-typedef struct sp_span_event {
-    uint64_t time_ns;
-    const char *name;
-    const spanprof_attribute *attributes;
-    uint32_t attribute_count;
-    uint32_t dropped_attributes_count;
-} sp_span_event;
+/* Lives as long as the process. */
+typedef spanprof_instrumentation_scope sp_instrumentation_scope;
+typedef spanprof_link_view sp_span_link;
+typedef spanprof_event_view sp_span_event;
 
 /* Strings are valid UTF-8 and never NULL. Times are nanoseconds since the epoch, start <= end. */
 typedef struct sp_span_data {
@@ -43,6 +21,7 @@ typedef struct sp_span_data {
     uint8_t kind;           /* spanprof_span_kind */
     uint8_t status;         /* spanprof_span_status */
     bool dropped_something; /* one of the counts below is not 0, or one of an event or a link */
+    bool untold;            /* started inside a processor's callback: no processor is told of it */
     uint32_t attribute_count;
     uint32_t dropped_attributes_count;
     uint32_t link_count;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <spanprof/tracer.h>
+#include <spanprof/processor.h>
 #include "core/clock.h"
 #include "core/compiler.h"
 #include "tracer/provider.h"
@@ -93,6 +93,39 @@ static void inject(void)
     __asm__ volatile("" : : "r"(text) : "memory");
 }
 
+/* What another tracer pays for telling of a span, the child of one that is known. */
+static void foreign_start_end(void)
+{
+    static uint64_t number;
+    static const spanprof_context parent = {.trace_id = {1}, .span_id = {1}, .trace_flags = 1};
+    spanprof_start_attributes attributes = SPANPROF_START_ATTRIBUTES_INIT;
+    spanprof_context context = parent;
+    number++;
+    memcpy(context.span_id, &number, sizeof context.span_id);
+    spanprof_processor_on_start(&context, &parent, "GET /cart", 0, &attributes);
+    spanprof_processor_on_end(&context, 0);
+}
+
+static void at_start(void *user, spanprof_span span, const spanprof_span_view *view,
+                     const spanprof_context *parent)
+{
+    (void)user, (void)span, (void)view, (void)parent;
+}
+
+static void at_end(void *user, const spanprof_span_view *view)
+{
+    (void)user, (void)view;
+}
+
+static void add_processor(void)
+{
+    spanprof_processor processor = SPANPROF_PROCESSOR_INIT;
+    processor.on_start = at_start;
+    processor.on_end = at_end;
+    if (spanprof_processor_add(&processor) != SPANPROF_OK)
+        exit(1);
+}
+
 static size_t take_all(void)
 {
     static sp_span_data *spans[QUEUE];
@@ -159,6 +192,15 @@ int main(void)
     measure("attach, detach", attach_detach, false);
     spanprof_span_end(kept);
     take_all();
+    measure("another tracer's start, end", foreign_start_end, false);
+    sp_registered_open();
+    for (int count = 1; count <= 2; count++) {
+        char what[64];
+        add_processor();
+        snprintf(what, sizeof what, "start, end with processors of yours: %d", count);
+        measure(what, start_end, true);
+    }
+    sp_registered_close(UINT64_MAX);
     measure("traceparent extract", extract, false);
     measure("traceparent inject", inject, false);
     return 0;

@@ -13,10 +13,14 @@ int use(int early)
     spanprof_span_options span_options = SPANPROF_SPAN_OPTIONS_INIT;
     spanprof_tracer_options tracer_options = SPANPROF_TRACER_OPTIONS_INIT;
     spanprof_event_options event_options = SPANPROF_EVENT_OPTIONS_INIT;
+    spanprof_processor processor = SPANPROF_PROCESSOR_INIT;
+    spanprof_start_attributes attributes = SPANPROF_START_ATTRIBUTES_INIT;
     spanprof_stats stats = SPANPROF_STATS_INIT;
     spanprof_error error;
     if (spanprof_start(&options, &error) != SPANPROF_OK)
         return error.status;
+    spanprof_processor_add(&processor);
+    spanprof_processor_on_start(NULL, NULL, "foreign", 0, &attributes);
     spanprof_span span =
         spanprof_span_start(spanprof_tracer_get_with(&tracer_options), "explicit", &span_options);
     spanprof_span_add_event(span, "event", &event_options);
