@@ -92,6 +92,10 @@ typedef struct spanprof_options {
     const char *
         span_processor; /* SPANPROF_SPAN_PROCESSOR (batch), simple: a span is handed to the exporter's
                                  * thread and sent when it ends, not when OTEL_BSP_… say */
+    /* Which traces are sampled: sampler.h. */
+    const char *traces_sampler;             /* OTEL_TRACES_SAMPLER (parentbased_always_on) */
+    const char *traces_sampler_arg;         /* OTEL_TRACES_SAMPLER_ARG (1), the ratio, 0 to 1 */
+    const struct spanprof_sampler *sampler; /* in place of both */
 } spanprof_options;
 
 #define SPANPROF_OPTIONS_INIT                                                                      \
@@ -134,9 +138,9 @@ typedef struct spanprof_stats {
     uint64_t failed_threads;              /* threads that could not be made to tick */
 
     /* Spans and exports. */
-    uint64_t spans_started; /* recording ones */
+    uint64_t spans_started; /* sampled ones */
     uint64_t spans_ended;
-    uint64_t spans_unsampled;
+    uint64_t spans_unsampled; /* also those that are only recorded */
     uint64_t exported_spans;
     uint64_t exported_samples;
     uint64_t exported_requests;

@@ -10,6 +10,7 @@
 #include <spanprof/propagation.h>
 #include <spanprof/tracer.h>
 #include <spanprof/processor.h>
+#include <spanprof/sampler.h>
 #include <spanprof/sdk.h>
 
 #endif

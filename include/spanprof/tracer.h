@@ -139,8 +139,8 @@ SPANPROF_API spanprof_tracer *spanprof_tracer_get(const char *name, const char *
 SPANPROF_API spanprof_tracer *spanprof_tracer_get_with(const spanprof_tracer_options *options);
 
 /* Start a span. It is not made active: see spanprof_span_attach.
- * TRACER: NULL is the default tracer. OPTIONS: NULL is all defaults. A child of an unsampled parent is unsampled: it has a context of its
- * own (so that it can be propagated) and records nothing.
+ * TRACER: NULL is the default tracer. OPTIONS: NULL is all defaults. The sampler (sampler.h) decides whether it is sampled; by default
+ * a root is, and a child as its parent. An unsampled span has a context of its own (so that it can be propagated) and records nothing.
  * Returns the zero handle when the SDK does not run, or memory is short (counted).  Since 0.1. */
 SPANPROF_API spanprof_span spanprof_span_start(spanprof_tracer *tracer, const char *name,
                                                const spanprof_span_options *options);

@@ -206,17 +206,12 @@ static sp_span_limits read_limits(const spanprof_options *options)
 /* What the contract names and this version does not have. */
 static void warn_not_built(void)
 {
-    static const char *const variables[] = {
-        "SPANPROF_TIMESTAMPS",     "SPANPROF_CPU_TIME", "SPANPROF_SWITCHES", "SPANPROF_SPAN_NAME",
-        "OTEL_TRACES_SAMPLER_ARG", "OTEL_CONFIG_FILE",  "OTEL_ENTITIES"};
+    static const char *const variables[] = {"SPANPROF_TIMESTAMPS", "SPANPROF_CPU_TIME",
+                                            "SPANPROF_SWITCHES",   "SPANPROF_SPAN_NAME",
+                                            "OTEL_CONFIG_FILE",    "OTEL_ENTITIES"};
     for (size_t i = 0; i < SP_ARRAY_LENGTH(variables); i++)
         if (sp_env(variables[i]))
             sp_log_warn("config", "%s is not built yet: ignored", variables[i]);
-    const char *sampler = sp_env("OTEL_TRACES_SAMPLER");
-    if (sampler && strcasecmp(sampler, "parentbased_always_on") != 0)
-        sp_log_warn("config",
-                    "OTEL_TRACES_SAMPLER=%s is not built yet: using parentbased_always_on",
-                    sampler);
 }
 
 /* The next entry of the list at *TEXT, without blanks around it, and its length; *TEXT moves behind it. */
@@ -306,6 +301,7 @@ bool sp_config_init(sp_config *config, const spanprof_options *options)
     config->tracer.queue_spans = sp_env_u32("OTEL_BSP_MAX_QUEUE_SIZE", 1, INT32_MAX, 2048);
     config->tracer.limits = read_limits(options);
     config->tracer.record = config->export.traces_enabled;
+    sp_config_sampler(config, options);
     mark_spans(config);
     warn_not_built();
     return true;

@@ -18,6 +18,7 @@ typedef struct sp_config {
     uint32_t max_samples;
     sp_symbolizer_options symbols;
     sp_tracer_config tracer;
+    spanprof_sampler samplers[2]; /* what tracer.sampler may point at */
     sp_export_config export;
 } sp_config;
 
@@ -32,6 +33,9 @@ uint32_t sp_config_propagators(const spanprof_options *options);
 /* Read everything. What cannot be used is named in one warning each. False when memory is short. */
 bool sp_config_init(sp_config *config, const spanprof_options *options);
 void sp_config_deinit(sp_config *config);
+
+/* config->tracer.sampler, which options or the environment name: borrowed from OPTIONS or CONFIG. */
+void sp_config_sampler(sp_config *config, const spanprof_options *options);
 
 /* Log level and sink from OPTIONS, SPANPROF_LOG, OTEL_LOG_LEVEL: to be called first, so that the rest can warn. */
 void sp_config_log(const spanprof_options *options);

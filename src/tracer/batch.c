@@ -28,9 +28,13 @@ static void drop(sp_span_data *data, sp_tracer_counter reason)
 static void push(sp_span_processor *self, sp_span_data *data)
 {
     (void)self;
+    if (SP_UNLIKELY(!(data->flags & SPANPROF_TRACE_FLAG_SAMPLED))) {
+        sp_span_data_release(data); /* recorded only: not to be exported */
+        return;
+    }
     sp_span_record *record = sp_record_of_data(data);
     const sp_tracer_config *config = &record->session->config;
-    if (SP_UNLIKELY(!(data->flags & SPANPROF_TRACE_FLAG_SAMPLED) || !config->record)) {
+    if (SP_UNLIKELY(!config->record)) {
         drop(data, SP_COUNT_NOT_EXPORTED);
         return;
     }

@@ -8,6 +8,7 @@
 #include "tracer/cache.h"
 #include "tracer/pool.h"
 #include "tracer/provider.h"
+#include "tracer/sampling.h"
 #include "tracer/span_memory.h"
 
 /* --- provider.c ---------------------------------------------------------------------------------------------------------- */
@@ -16,6 +17,7 @@
  * a process has as many as it calls spanprof_start. */
 typedef struct sp_session {
     sp_tracer_config config;
+    sp_sampling sampling;
     sp_span_processor *correlation; /* may be NULL */
     sp_span_processor *last;        /* takes what ended */
     struct sp_session *older;

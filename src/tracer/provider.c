@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "tracer/record.h"
+#include "tracer/resource.h"
 #include "tracer/starts.h"
 
 _Atomic(sp_session *) sp_session_current;
@@ -23,6 +24,8 @@ spanprof_status sp_tracer_start(const sp_tracer_config *config)
     if (!session)
         return SPANPROF_ERROR_NO_MEMORY;
     session->config = *config;
+    session->config.sampler = NULL; /* the caller's */
+    sp_sampling_init(&session->sampling, config->sampler);
     if (config->mark_all || config->mark_roots)
         session->correlation = config->mark_all ? &sp_correlation_all : &sp_correlation_roots;
     session->last = &sp_batch_processor;
@@ -50,6 +53,7 @@ void sp_tracer_after_fork(void)
     sp_registered_after_fork();
     sp_starts_after_fork();
     sp_tracer_table_after_fork();
+    sp_resource_after_fork();
     for (int i = 0; i < SP_COUNT_COUNTERS; i++)
         base[i] = 0;
 }

@@ -3,6 +3,7 @@
 #ifndef SP_TRACER_PROVIDER_H
 #define SP_TRACER_PROVIDER_H
 
+#include <spanprof/sampler.h>
 #include "core/atomic.h"
 #include "tracer/processor.h"
 
@@ -27,6 +28,7 @@ typedef struct sp_span_limits {
 typedef struct sp_tracer_config {
     uint32_t queue_spans; /* OTEL_BSP_MAX_QUEUE_SIZE */
     sp_span_limits limits;
+    const spanprof_sampler *sampler; /* borrowed by sp_tracer_start; NULL: parentbased_always_on */
     bool
         record; /* false: nothing is queued (traces are exported by nobody); spans record for registered processors only */
     /* Which spans get the string attribute pyroscope.profile.id, their own id (docs/design/span-context.md): */
@@ -44,10 +46,10 @@ typedef struct sp_tracer_config {
 typedef struct sp_tracer_counters {
     uint64_t spans_started; /* sampled ones */
     uint64_t spans_ended;
-    uint64_t spans_unsampled;
+    uint64_t spans_unsampled; /* also those that are recorded, and not exported */
     uint64_t dropped_queue_full;
     uint64_t dropped_memory; /* spans that could not be started */
-    uint64_t not_exported;   /* recorded for processors only: not sampled, or nobody exports */
+    uint64_t not_exported;   /* sampled, and recorded for processors only: nobody exports */
     uint64_t foreign_started;
     uint64_t foreign_ended;
     uint64_t foreign_evicted; /* forgotten while they lived */

@@ -2,22 +2,17 @@
 #include "tracer/resource.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #include "core/env.h"
 #include "core/hex.h"
 #include "core/log.h"
 #include "core/utf8.h"
+#include "tracer/detect.h"
 #include "tracer/provider.h"
 
 /* --- a resource under construction --------------------------------------------------------------------------------------- */
-
-/* Enough for what is detected; what the user names adds to it. */
-enum { DETECTED_MAX = 16 };
 
 static spanprof_attribute *find(const sp_resource *resource, const char *key)
 {
@@ -48,8 +43,21 @@ static void put_string(sp_resource *resource, const char *key, const char *value
     attribute->value.string_value = copy ? copy : ""; /* the arena remembers that it failed */
 }
 
-static void put_int(sp_resource *resource, const char *key, int64_t value)
+static bool is_wanted(const sp_resource *resource, const char *key)
 {
+    return resource->attribute_count < SP_RESOURCE_ATTRIBUTES && !find(resource, key);
+}
+
+void sp_resource_offer(sp_resource *resource, const char *key, const char *value)
+{
+    if (value && *value && strlen(value) <= SP_RESOURCE_VALUE_BYTES && is_wanted(resource, key))
+        put_string(resource, key, value);
+}
+
+void sp_resource_offer_int(sp_resource *resource, const char *key, int64_t value)
+{
+    if (!is_wanted(resource, key))
+        return;
     spanprof_attribute *attribute = put(resource, key);
     attribute->type = SPANPROF_ATTRIBUTE_INT;
     attribute->value.int_value = value;
@@ -155,7 +163,7 @@ static spanprof_attribute *parse(sp_resource *resource, const char *source, cons
     return out;
 }
 
-/* --- what is detected ---------------------------------------------------------------------------------------------------- */
+/* --- what we say --------------------------------------------------------------------------------------------------------- */
 
 static const char *base_name(const char *path)
 {
@@ -163,62 +171,41 @@ static const char *base_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* The name of the program's file; a file that was replaced since reads "name (deleted)". */
 static void put_executable(sp_resource *resource)
 {
-    static const char deleted[] = " (deleted)";
-    char path[PATH_MAX + 1];
-    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX);
-    path[length > 0 ? length : 0] = 0;
-    size_t cut = length > 0 ? (size_t)length : 0, tail = sizeof deleted - 1;
-    if (cut > tail && strcmp(path + cut - tail, deleted) == 0)
-        path[cut - tail] = 0;
-    put_string(resource, "process.executable.name",
-               path[0] ? base_name(path) : program_invocation_short_name);
+    const char *path = sp_detect_executable(resource, "");
+    if (!find(resource, "process.executable.name"))
+        put_string(resource, "process.executable.name",
+                   path ? base_name(path) : program_invocation_short_name);
 }
 
-/* The names that the semantic conventions give to machines; others stay as the kernel calls them. */
-static const char *arch_name(const char *machine)
-{
-    static const char *const names[][2] = {
-        {"x86_64", "amd64"}, {"aarch64", "arm64"}, {"armv7l", "arm32"}, {"armv6l", "arm32"},
-        {"i386", "x86"},     {"i686", "x86"},      {"ppc64le", "ppc64"}};
-    for (size_t i = 0; i < SP_ARRAY_LENGTH(names); i++)
-        if (strcmp(machine, names[i][0]) == 0)
-            return names[i][1];
-    return machine;
-}
-
-static void put_host(sp_resource *resource)
-{
-    struct utsname host;
-    if (uname(&host) == 0) {
-        put_string(resource, "host.name", host.nodename);
-        put_string(resource, "host.arch", arch_name(host.machine));
-    }
-    put_string(resource, "os.type", "linux");
-}
+/* Setup only, so no lock guards it. */
+static char instance_id[37]; /* of this process; "" before it is needed */
 
 /* A random UUID: version 4, variant 1 (RFC 9562). */
-static void put_instance_id(sp_resource *resource)
+static void make_instance_id(void)
 {
     uint8_t id[16];
-    char hex[33], text[37];
+    char hex[33];
     sp_random_id(id, sizeof id);
     id[6] = (uint8_t)((id[6] & 0x0f) | 0x40);
     id[8] = (uint8_t)((id[8] & 0x3f) | 0x80);
     sp_hex_encode(hex, id, sizeof id);
-    snprintf(text, sizeof text, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16,
-             hex + 20);
-    put_string(resource, "service.instance.id", text);
+    snprintf(instance_id, sizeof instance_id, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12,
+             hex + 16, hex + 20);
 }
 
-static void detect(sp_resource *resource)
+static void put_instance_id(sp_resource *resource)
 {
-    put_executable(resource);
-    put_int(resource, "process.pid", getpid());
-    put_host(resource);
-    put_instance_id(resource);
+    if (!instance_id[0])
+        make_instance_id();
+    if (!find(resource, "service.instance.id"))
+        put_string(resource, "service.instance.id", instance_id);
+}
+
+void sp_resource_after_fork(void)
+{
+    instance_id[0] = 0;
 }
 
 /* SERVICE_NAME, the environment, what the attributes say, or the program's name, in this order; an empty name is none. */
@@ -249,17 +236,19 @@ bool sp_resource_init(sp_resource *resource, const char *service_name, const cha
     const char *text = attributes ? attributes : sp_env("OTEL_RESOURCE_ATTRIBUTES");
     uint32_t named_count;
     const spanprof_attribute *named = parse(resource, source, text ? text : "", &named_count);
-    resource->attributes =
-        sp_arena_array(&resource->memory, (size_t)named_count + DETECTED_MAX, sizeof *named);
+    resource->attributes = sp_arena_array(
+        &resource->memory, (size_t)named_count + SP_RESOURCE_ATTRIBUTES, sizeof *named);
     if (!named || !resource->attributes) {
         sp_resource_deinit(resource);
         return false;
     }
-    detect(resource);
     for (uint32_t i = 0; i < named_count; i++)
         put_string(resource, named[i].key, named[i].value.string_value);
+    put_executable(resource);
     put_service_name(resource, service_name);
-    put_sdk(resource); /* last: nobody else can say who we are */
+    put_sdk(resource); /* whatever was named: nobody else can say who we are */
+    put_instance_id(resource);
+    sp_detect(resource, "");
     bool complete = !resource->memory.failed;
     if (!complete)
         sp_resource_deinit(resource);

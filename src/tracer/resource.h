@@ -13,13 +13,23 @@ typedef struct sp_resource {
     uint32_t attribute_count;
 } sp_resource;
 
+/* So many attributes a resource has at most by what is detected; who names more gets them all. Pyroscope makes a label of each, takes 30
+ * labels, and adds 4. Longer values than a label may have are not detected either. */
+enum { SP_RESOURCE_ATTRIBUTES = 26, SP_RESOURCE_VALUE_BYTES = 2048 };
+
 /* Find the resource of this process: service.name (SERVICE_NAME, else OTEL_SERVICE_NAME, else from the attributes, else
- * unknown_service:PROGRAM), service.instance.id (a fresh UUID v4), telemetry.sdk.{name,language,version}, process.pid,
- * process.executable.name, host.name, host.arch, os.type, and ATTRIBUTES (NULL: OTEL_RESOURCE_ATTRIBUTES), percent-decoded;
- * a value that cannot be decoded is discarded whole, with a warning.  Setup only.
+ * unknown_service:PROGRAM), service.instance.id (a UUID v4, the same until a fork), telemetry.sdk.{name,language,version}, what detect.h
+ * lists, and ATTRIBUTES (NULL: OTEL_RESOURCE_ATTRIBUTES), percent-decoded, which win over what is detected; a value that cannot be decoded is
+ * discarded whole, with a warning.  Setup only.
  * Returns false when memory is short. */
 bool sp_resource_init(sp_resource *resource, const char *service_name, const char *attributes);
 void sp_resource_deinit(sp_resource *resource);
+/* For detectors: add an attribute, unless the resource has one with KEY (borrowed) or as many as it may. VALUE is copied; NULL, "" and one that is
+ * too long are nothing. */
+void sp_resource_offer(sp_resource *resource, const char *key, const char *value);
+void sp_resource_offer_int(sp_resource *resource, const char *key, int64_t value);
+/* In a forked child: it is another instance of the service. */
+void sp_resource_after_fork(void);
 /* The string value of KEY, or NULL. */
 const char *sp_resource_get(const sp_resource *resource, const char *key);
 

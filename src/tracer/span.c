@@ -9,6 +9,7 @@
 #include "thread/thread.h"
 #include "tracer/handle.h"
 #include "tracer/record.h"
+#include "tracer/sampling.h"
 #include "tracer/span_carrier.h"
 #include "tracer/starts.h"
 #include "tracer/struct_read.h"
@@ -50,25 +51,88 @@ static inline uint64_t flags_word(uint8_t flags)
     return word;
 }
 
-/* The context of a new span under PARENT, which is not valid for a new trace: sampled (the parentbased_always_on sampler), with
- * the W3C random flag, for our trace ids are. Without a local parent, or with one that
- * names no local root, and is of no tracer that told us of its spans, the span is a local root. */
-static inline void derive_context(uint64_t out[SP_CONTEXT_WORDS], const spanprof_context *parent,
-                                  sp_span_cache *cache)
+static inline bool is_kind(spanprof_span_kind kind)
 {
-    const uint64_t flags = flags_word(SPANPROF_TRACE_FLAG_SAMPLED | SPANPROF_TRACE_FLAG_RANDOM);
+    return (unsigned)kind <= SPANPROF_SPAN_KIND_CONSUMER;
+}
+
+/* What a start is about, its defaults filled in. */
+typedef struct start_request {
+    sp_session *session;
+    sp_span_cache *cache;
+    spanprof_tracer *tracer;
+    const char *name;
+    const spanprof_span_options *options; /* never NULL */
+    const spanprof_context *parent;       /* never NULL */
+    uint64_t context[SP_CONTEXT_WORDS];   /* the new span's */
+    bool is_recording;                    /* the sampler's decision is not DROP */
+    uint32_t sampler_attribute_count;
+    const spanprof_attribute *sampler_attributes;
+} start_request;
+
+/* What no threshold decides, for a span under a parent of the sort WHICH. */
+static __attribute__((noinline)) void ask_sampler(start_request *start, sp_sampling_parent which)
+{
+    const spanprof_span_options *options = start->options;
+    spanprof_carrier carrier = sp_span_carrier(start->context[CARRIER]);
+    spanprof_sampling_result result;
+    spanprof_sampling_request request = {
+        .struct_size = sizeof request,
+        .kind = is_kind(options->kind) ? options->kind : SPANPROF_SPAN_KIND_INTERNAL,
+        .parent = start->parent,
+        .trace_id = (const uint8_t *)&start->context[TRACE_ID],
+        .name = start->name ? start->name : "",
+        .attributes = options->attributes,
+        .links = options->links,
+        .attribute_count = options->attributes ? options->attribute_count : 0,
+        .link_count = options->links ? options->link_count : 0,
+    };
+    spanprof_sampling_decision decision =
+        sp_sampling_ask(&start->session->sampling.rules[which], &request, &result, &carrier);
+    memcpy(&start->context[CARRIER], &carrier, sizeof carrier);
+    start->is_recording = decision == SPANPROF_SAMPLING_RECORD_ONLY ||
+                          decision == SPANPROF_SAMPLING_RECORD_AND_SAMPLE;
+    if (decision == SPANPROF_SAMPLING_RECORD_AND_SAMPLE)
+        start->context[FLAGS] |= flags_word(SPANPROF_TRACE_FLAG_SAMPLED);
+    start->sampler_attributes = result.attributes;
+    start->sampler_attribute_count = result.attributes ? result.attribute_count : 0;
+}
+
+/* Whether the span, whose trace is known, is recorded and sampled. */
+static inline void decide(start_request *start, sp_sampling_parent which)
+{
+    uint64_t threshold = start->session->sampling.thresholds[which];
+    if (SP_UNLIKELY(threshold == SP_SAMPLING_ASK)) {
+        ask_sampler(start, which);
+        return;
+    }
+    start->sampler_attribute_count = 0;
+    start->is_recording = sp_sampling_takes(threshold, start->context[TRACE_ID + 1]);
+    if (start->is_recording)
+        start->context[FLAGS] |= flags_word(SPANPROF_TRACE_FLAG_SAMPLED);
+}
+
+/* The context of a new span, in the order of the specification ("SDK span creation"): trace id, sampler, span id. A new trace
+ * has the W3C random flag, for our trace ids are. Without a local parent, or with one that names no local root and is of no tracer
+ * that told us of its spans, the span is a local root. */
+static inline void derive_context(start_request *start)
+{
+    const spanprof_context *parent = start->parent;
+    uint64_t *out = start->context;
     bool has_parent = is_valid(parent);
-    out[SPAN_ID] = sp_cache_id(cache);
-    out[TRACE_ID] = has_parent ? word_of(parent, TRACE_ID) : sp_cache_id(cache);
-    out[TRACE_ID + 1] = has_parent ? word_of(parent, TRACE_ID + 1) : sp_cache_random(cache);
+    const uint64_t random = flags_word(SPANPROF_TRACE_FLAG_RANDOM);
+    out[TRACE_ID] = has_parent ? word_of(parent, TRACE_ID) : sp_cache_id(start->cache);
+    out[TRACE_ID + 1] = has_parent ? word_of(parent, TRACE_ID + 1) : sp_cache_random(start->cache);
+    out[FLAGS] = has_parent ? word_of(parent, FLAGS) & random : random;
+    out[CARRIER] = word_of(parent, CARRIER);
+    if (SP_UNLIKELY(out[CARRIER] != 0 && !has_parent))
+        out[CARRIER] = sp_span_carrier_of_root(parent->carrier);
+    decide(start, has_parent ? sp_sampling_parent_of(parent) : SP_PARENT_NONE);
+    out[SPAN_ID] = sp_cache_id(start->cache);
     uint64_t root = has_parent && !parent->remote ? word_of(parent, LOCAL_ROOT) : 0;
     if (SP_UNLIKELY(!root && has_parent))
         root = sp_starts_local_root(parent);
     out[LOCAL_ROOT] = root ? root : out[SPAN_ID];
-    out[FLAGS] = has_parent ? word_of(parent, FLAGS) & flags : flags;
-    out[CARRIER] = word_of(parent, CARRIER);
-    if (SP_UNLIKELY(out[CARRIER] != 0 && !has_parent))
-        out[CARRIER] = sp_span_carrier_of_root(parent->carrier);
 }
 
 static inline bool is_sampled(uint64_t flags)
@@ -106,7 +170,7 @@ static void fill_identity(sp_span_data *data, const uint64_t context[SP_CONTEXT_
 
 static void fill_options(sp_span_record *record, const spanprof_span_options *options)
 {
-    if (options->kind > SPANPROF_SPAN_KIND_INTERNAL && options->kind <= SPANPROF_SPAN_KIND_CONSUMER)
+    if (is_kind(options->kind))
         record->data.kind = (uint8_t)options->kind;
     for (uint32_t i = 0; options->attributes && i < options->attribute_count; i++)
         sp_record_set(record, &options->attributes[i]);
@@ -132,17 +196,6 @@ static inline void tell_processors(sp_span_record *record, const spanprof_contex
         sp_registered_on_start(&record->data, span, parent);
 }
 
-/* What a start is about, its defaults filled in. */
-typedef struct start_request {
-    sp_session *session;
-    sp_span_cache *cache;
-    spanprof_tracer *tracer;
-    const char *name;
-    const spanprof_span_options *options; /* never NULL */
-    const spanprof_context *parent;       /* never NULL */
-    uint64_t context[SP_CONTEXT_WORDS];   /* the new span's */
-} start_request;
-
 static spanprof_span start_record(start_request *start)
 {
     sp_slot *slot = sp_pool_take(&sp_record_pool, &start->cache->records);
@@ -150,7 +203,8 @@ static spanprof_span start_record(start_request *start)
         sp_cache_count(start->cache, SP_COUNT_MEMORY);
         return (spanprof_span){0};
     }
-    sp_cache_count(start->cache, SP_COUNT_STARTED);
+    sp_cache_count(start->cache,
+                   is_sampled(start->context[FLAGS]) ? SP_COUNT_STARTED : SP_COUNT_UNSAMPLED);
     sp_span_carrier_pin(&start->context[CARRIER]);
     sp_slot_write_context(slot, start->context);
     spanprof_context context = {0};
@@ -159,6 +213,8 @@ static spanprof_span start_record(start_request *start)
     sp_record_begin(record, start->session, start->name);
     record->data.scope = start->tracer ? &start->tracer->scope : &sp_tracer_default.scope;
     fill_identity(&record->data, start->context, start->parent);
+    for (uint32_t i = 0; i < start->sampler_attribute_count; i++)
+        sp_record_set(record, &start->sampler_attributes[i]);
     if (start->options != &no_options)
         fill_options(record, start->options);
     fill_start_time(record, start->options->start_time_ns);
@@ -170,7 +226,7 @@ static spanprof_span start_record(start_request *start)
 spanprof_span spanprof_span_start(spanprof_tracer *tracer, const char *name,
                                   const spanprof_span_options *options)
 {
-    start_request start; /* not initialized as a whole: `rep stos` again (record.c) */
+    start_request start; /* filled in by parts: to clear all of it, gcc takes `rep stos` */
     spanprof_span_options known;
     start.tracer = tracer;
     start.name = name;
@@ -184,11 +240,14 @@ spanprof_span spanprof_span_start(spanprof_tracer *tracer, const char *name,
         sp_cache_count(NULL, SP_COUNT_MEMORY);
         return (spanprof_span){0};
     }
+    start.tracer = tracer;
+    start.name = name;
+    start.options = &no_options;
     if (options && SP_STRUCT_READ(&known, options, "spanprof_span_options"))
         start.options = &known;
     start.parent = start.options->parent ? start.options->parent : sp_context_current_borrow();
-    derive_context(start.context, start.parent, start.cache);
-    if (SP_LIKELY(is_sampled(start.context[FLAGS]) && sp_session_records(start.session)))
+    derive_context(&start);
+    if (SP_LIKELY(start.is_recording && sp_session_records(start.session)))
         return start_record(&start);
     return start_light(start.cache, start.context);
 }
@@ -240,7 +299,8 @@ static inline __attribute__((always_inline)) void end_span(spanprof_span span, u
     }
     if (SP_UNLIKELY(record->data.dropped_something))
         sp_record_warn_of_drops(record);
-    sp_cache_count(sp_cache_get(), SP_COUNT_ENDED);
+    if (SP_LIKELY(record->data.flags & SPANPROF_TRACE_FLAG_SAMPLED))
+        sp_cache_count(sp_cache_get(), SP_COUNT_ENDED);
     if (SP_UNLIKELY(sp_registered_any()))
         sp_registered_on_end(&record->data);
     session->last->on_end(session->last, &record->data);

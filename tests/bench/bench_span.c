@@ -159,6 +159,30 @@ static void measure(const char *what, operation run, bool recorded)
     printf("%-56s median %7.1f  best %7.1f ns\n", what, ns[ROUNDS / 2], ns[0]);
 }
 
+static spanprof_sampling_decision drop(const spanprof_sampling_request *request,
+                                       spanprof_sampling_result *result, void *user)
+{
+    (void)request, (void)result, (void)user;
+    return SPANPROF_SAMPLING_DROP;
+}
+
+/* Roots that a sampler leaves out. */
+static void measure_samplers(sp_tracer_config config)
+{
+    static const spanprof_sampler samplers[] = {
+        {.struct_size = sizeof *samplers, .kind = SPANPROF_SAMPLER_TRACE_ID_RATIO},
+        {.struct_size = sizeof *samplers, .kind = SPANPROF_SAMPLER_CALLBACK, .function = drop}};
+    static const char *const names[] = {"root left out by its ratio: start, attach, detach, end",
+                                        "by a callback"};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(samplers); i++) {
+        config.sampler = &samplers[i];
+        if (sp_tracer_start(&config) != SPANPROF_OK)
+            exit(1);
+        measure(names[i], start_attach_detach_end, false);
+        sp_tracer_stop();
+    }
+}
+
 int main(void)
 {
     spanprof_context parent;
@@ -203,5 +227,7 @@ int main(void)
     sp_registered_close(UINT64_MAX);
     measure("traceparent extract", extract, false);
     measure("traceparent inject", inject, false);
+    sp_tracer_stop();
+    measure_samplers(config);
     return 0;
 }

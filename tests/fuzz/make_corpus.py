@@ -16,6 +16,8 @@ import otlp
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
+CONTAINER = "4a5b8c1d9e0f2736455463728190abcdef0123456789abcdef0123456789abcd"
+
 TEXTS = {
     "traceparent": {
         "plain": f"00-{TRACE}-{SPAN}-01",
@@ -36,6 +38,16 @@ TEXTS = {
         "encoded": " service.version = 1.0%2C2 ,city=Z%C3%BCrich,,",
         "broken": "a=%zz,b=%ff,c",
         "ours": "telemetry.sdk.name=other,service.name=,process.pid=1",
+    },
+    "container": {
+        "docker": f"12:pids:/docker/{CONTAINER}\n1:name=systemd:/docker/{CONTAINER}\n0::/\n",
+        "containerd": f"0::/kubepods.slice/kubepods-podabc.slice/cri-containerd-{CONTAINER}.scope\n",
+        "podman": f"0::/machine.slice/libpod-{CONTAINER}.scope/container\n0::/libpod-conmon-{CONTAINER}.scope",
+        "fargate": f"1:name=systemd:/ecs/{CONTAINER[:32]}/{CONTAINER[:32]}-1234567890\n",
+        "mounts": f"1 0 0:56 / / rw - overlay overlay rw\n9 1 8:1 /docker/containers/{CONTAINER}/hostname /etc/hostname rw - ext4 /dev/sda1 rw\n",
+        "sandbox": f"9 1 8:1 /containerd/sandboxes/{CONTAINER}/hostname /etc/hostname rw - ext4 /dev/sda1 rw\n",
+        "pod": f"9 1 8:1 /containers/{CONTAINER}/hostname /etc/hostname rw\n9 1 8:1 /var/lib/kubelet/pods/6b2e/etc-hosts /etc/hosts rw\n",
+        "stat": "42 (a b) c) S 1 42 42 0 -1 4194560 100 0 0 0 1 2 3 4 20 0 1 0 12345 1000 20 18446744073709551615\n",
     },
     "endpoint": {
         "base": "http://localhost:4318",

@@ -15,8 +15,10 @@ int use(int early)
     spanprof_event_options event_options = SPANPROF_EVENT_OPTIONS_INIT;
     spanprof_processor processor = SPANPROF_PROCESSOR_INIT;
     spanprof_start_attributes attributes = SPANPROF_START_ATTRIBUTES_INIT;
+    spanprof_sampler sampler = SPANPROF_SAMPLER_INIT;
     spanprof_stats stats = SPANPROF_STATS_INIT;
     spanprof_error error;
+    options.sampler = &sampler;
     if (spanprof_start(&options, &error) != SPANPROF_OK)
         return error.status;
     spanprof_processor_add(&processor);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The same calls through spanprof and through OpenTelemetry's SDK for Go have to yield the same spans, ids and times aside.
+"""The same calls through spanprof and through OpenTelemetry's SDK for Go have to yield the same spans, ids and times aside. And where their
+ratio samplers differ, they have to differ as it is written here.
 
 usage: api_calls_test.py PROGRAM
 PROGRAM is api_calls/calls.c; the Go one is built once (api_calls/build.sh, which exits 77 when it cannot be). The table of calls is
@@ -8,6 +9,7 @@ api_calls/calls.txt.
 """
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
@@ -131,6 +133,47 @@ class ApiCalls(unittest.TestCase):
                 span["events"], span["links"] = len(span["events"]), len(span["links"])
         self.assertEqual(ours.by_name["events"]["dropped"]["events"], 13)
         self.compare(ours, theirs)
+
+
+# From 2^-56 to all but one of 2^53; 0.01 and 1/3 are no sums of powers of two.
+RATIOS = ["0", "1.3877787807814457e-17", "0.0001", "0.01", "0.1", "0.25", "0.3333333333333333", "0.5", "0.75", "0.9", "0.99", "1"]
+
+
+def mirror(trace_id):
+    """The trace id that the Go SDK decides on as we do on TRACE_ID: it looks at other bytes, and from the other end.
+
+    We follow the specification's threshold (trace/tracestate-probability-sampling.md): R, the last 56 bits, is not below
+    2^56 - ratio * 2^56. The specification leaves open what traceidratio does; the Go SDK takes the upper 63 of the last 64 bits, which
+    have to be below ratio * 2^63.
+    """
+    r = int(trace_id[18:], 16)
+    return trace_id[:16] + f"{(2**56 - 1 - r) << 8:016x}"
+
+
+class Ratios(unittest.TestCase):
+    """Which trace ids the sampler traceidratio takes."""
+
+    def decisions(self, program, trace_ids):
+        done = subprocess.run([program, "ratios", *RATIOS], input="".join(f"{i}\n" for i in trace_ids), stdout=subprocess.PIPE, text=True,
+                              timeout=120, check=True)
+        return done.stdout.split()
+
+    def setUp(self):
+        numbers = random.Random(56)
+        self.ids = [f"{numbers.getrandbits(128):032x}" for _ in range(1000)]
+        self.ids += [f"{1:016x}{0:02x}{r:014x}" for edge in (0, 2**54, 2**55, 3 * 2**54, 2**56 - 1) for r in (edge - 1, edge, edge + 1)
+                     if 0 <= r < 2**56]
+
+    def test_ours_are_those_of_the_specification(self):
+        expected = ["".join("ny"[int(i[18:], 16) >= 2**56 - int(float(ratio) * 2**56)] for ratio in RATIOS) for i in self.ids]
+        self.assertEqual(self.decisions(PROGRAM, self.ids), expected)
+
+    def test_the_go_sdk_decides_so_on_the_mirrored_trace(self):
+        self.assertEqual(self.decisions(PROGRAM, self.ids), self.decisions(ApiCalls.go_program, map(mirror, self.ids)))
+
+    def test_the_go_sdk_looks_at_the_upper_63_of_the_last_64_bits(self):
+        expected = ["".join("ny"[int(i[16:], 16) >> 1 < int(float(ratio) * 2**63)] for ratio in RATIOS) for i in self.ids]
+        self.assertEqual(self.decisions(ApiCalls.go_program, self.ids), expected)
 
 
 def main():

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the calls of a table (calls.txt says how it reads) through spanprof, and prints which span of the table has which ids. Where the spans
- * go the environment says.
+ * go the environment says. Or prints which ratio samples which trace.
  *
- * usage: api_calls TABLE */
+ * usage: api_calls TABLE
+ *        api_calls ratios RATIO... < TRACE_IDS */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -312,8 +313,31 @@ static void make_call(char *line)
     calls[index_of(fields[0], verbs, LENGTH_OF(verbs))](&c);
 }
 
+static void read_trace_id(uint8_t id[16], const char *text)
+{
+    for (int i = 0; i < 16; i++)
+        if (sscanf(text + 2 * i, "%2hhx", &id[i]) != 1)
+            fail("no trace id", text);
+}
+
+/* y or n for each ratio, a line for each trace id of the standard input. */
+static int print_ratios(char *const *ratios, int count)
+{
+    uint8_t id[16];
+    char line[64];
+    while (fgets(line, sizeof line, stdin)) {
+        read_trace_id(id, line);
+        for (int i = 0; i < count; i++)
+            putchar(spanprof_ratio_samples(strtod(ratios[i], NULL), id) ? 'y' : 'n');
+        putchar('\n');
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 2 && strcmp(argv[1], "ratios") == 0)
+        return print_ratios(argv + 2, argc - 2);
     FILE *table = argc == 2 ? fopen(argv[1], "r") : NULL;
     if (!table)
         fail("usage", "api_calls TABLE");

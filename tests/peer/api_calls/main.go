@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Makes the calls of a table (calls.txt says how it reads) through OpenTelemetry's own SDK for Go, writes what it exports as one
-// protobuf request, and prints which span of the table has which ids.
+// protobuf request, and prints which span of the table has which ids. Or prints which ratio samples which trace.
 //
 // usage: api_calls TABLE OUT
+//
+//	api_calls ratios RATIO… < TRACE_IDS
 package main
 
 import (
@@ -187,7 +189,31 @@ func (c *caller) call(fields []string) {
 	}
 }
 
+// ratios prints y or n for each ratio of the command line, a line for each trace id of the standard input.
+func ratios() {
+	var samplers []sdk.Sampler
+	for _, text := range os.Args[2:] {
+		samplers = append(samplers, sdk.TraceIDRatioBased(must(parseFloat(text))))
+	}
+	ids := bufio.NewScanner(os.Stdin)
+	for ids.Scan() {
+		parameters := sdk.SamplingParameters{ParentContext: context.Background(), TraceID: must(trace.TraceIDFromHex(ids.Text()))}
+		for _, sampler := range samplers {
+			if sampler.ShouldSample(parameters).Decision == sdk.RecordAndSample {
+				fmt.Print("y")
+			} else {
+				fmt.Print("n")
+			}
+		}
+		fmt.Println()
+	}
+}
+
 func main() {
+	if os.Args[1] == "ratios" {
+		ratios()
+		return
+	}
 	out := &keeper{}
 	exporter := must(otlptrace.New(context.Background(), out))
 	provider := sdk.NewTracerProvider(sdk.WithSyncer(exporter))

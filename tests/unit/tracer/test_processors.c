@@ -402,24 +402,26 @@ static void spans_record_for_a_processor_when_nobody_exports(void **state)
     assert_int_equal(counters().spans_ended, 2);
 }
 
-/* As a sampler will decide it: recorded, not sampled. */
-static void clear_sampled(void *user, spanprof_span span, const spanprof_span_view *view,
-                          const spanprof_context *parent)
+static spanprof_sampling_decision record_only(const spanprof_sampling_request *request,
+                                              spanprof_sampling_result *result, void *user)
 {
-    (void)user, (void)view, (void)parent;
-    sp_slot *slot = sp_pool_at(&sp_record_pool, span.slot >> 1);
-    sp_record_of_slot(slot)->data.flags &= ~(uint32_t)SPANPROF_TRACE_FLAG_SAMPLED;
+    (void)request, (void)result, (void)user;
+    return SPANPROF_SAMPLING_RECORD_ONLY;
 }
 
 static void unsampled_records_are_told_and_not_exported(void **state)
 {
     (void)state;
-    add((spanprof_processor){.on_start = clear_sampled});
+    const spanprof_sampler sampler = {
+        .struct_size = sizeof sampler, .kind = SPANPROF_SAMPLER_CALLBACK, .function = record_only};
+    restart((sp_tracer_config){
+        .queue_spans = QUEUE, .limits = SP_SPAN_LIMITS_INIT, .sampler = &sampler, .record = true});
     add(notes("a"));
     run_span("1");
     assert_string_equal(diary, "a+1 a-1 ");
     assert_int_equal(sp_tracer_queued(), 0);
-    assert_int_equal(counters().not_exported, 1);
+    assert_int_equal(counters().spans_unsampled, 1);
+    assert_int_equal(counters().spans_ended, 0);
 }
 
 /* --- callbacks that use the tracer --------------------------------------------------------------------------------------- */

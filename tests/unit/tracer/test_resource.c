@@ -3,6 +3,7 @@
 #include "unit/tracer/support.h"
 
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/log.h"
@@ -71,9 +72,31 @@ static void resource_detects_process_host_and_sdk(void **state)
     sp_resource_deinit(&resource);
 }
 
-static void instance_id_is_a_fresh_uuid(void **state)
+/* What the resource of a child says. */
+static void read_id_of_child(char id[37])
+{
+    int pipes[2];
+    assert_int_equal(pipe(pipes), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        sp_tracer_after_fork();
+        sp_resource resource = init(NULL, NULL);
+        const char *own = sp_resource_get(&resource, "service.instance.id");
+        _exit(write(pipes[1], own, 37) == 37 ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(read(pipes[0], id, 37), 37);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    close(pipes[0]);
+    close(pipes[1]);
+}
+
+static void instance_id_is_a_uuid_of_the_process(void **state)
 {
     (void)state;
+    char of_child[37], of_other[37];
     sp_resource one = init(NULL, NULL), two = init(NULL, NULL);
     const char *id = sp_resource_get(&one, "service.instance.id");
     assert_int_equal(strlen(id), 36);
@@ -82,7 +105,14 @@ static void instance_id_is_a_fresh_uuid(void **state)
     assert_int_equal(strspn(id, "0123456789abcdef-"), 36);
     assert_int_equal(id[14], '4');
     assert_non_null(strchr("89ab", id[19]));
-    assert_string_not_equal(id, sp_resource_get(&two, "service.instance.id"));
+    expect(&two, "service.instance.id", id); /* the SDK may stop and start */
+    read_id_of_child(of_child);
+    read_id_of_child(of_other);
+    assert_string_not_equal(of_child, id);
+    assert_string_not_equal(of_child, of_other);
+    sp_resource_deinit(&two);
+    two = init(NULL, "service.instance.id=shop-1");
+    expect(&two, "service.instance.id", "shop-1");
     sp_resource_deinit(&one);
     sp_resource_deinit(&two);
 }
@@ -162,6 +192,15 @@ static void attributes_with_any_error_are_discarded_whole(void **state)
     sp_resource_deinit(&resource);
 }
 
+/* Pyroscope makes a label of each, and refuses profiles with more than 30 of them, 4 of which it adds. */
+static void resource_without_names_of_the_users_leaves_room_for_some(void **state)
+{
+    (void)state;
+    sp_resource resource = init(NULL, NULL);
+    assert_in_range(resource.attribute_count, 10, SP_RESOURCE_ATTRIBUTES - 6);
+    sp_resource_deinit(&resource);
+}
+
 static void resource_takes_many_attributes(void **state)
 {
     (void)state;
@@ -173,7 +212,9 @@ static void resource_takes_many_attributes(void **state)
     sp_resource resource = init(NULL, text);
     expect(&resource, "key.0", "value.0");
     expect(&resource, "key.1999", "value.1999");
-    assert_in_range(resource.attribute_count, COUNT + 8, COUNT + 16);
+    expect(&resource, "service.name", "unknown_service:unit_tracer_resource");
+    /* And service.name, service.instance.id, three of telemetry.sdk, process.executable.name: nothing else is detected. */
+    assert_int_equal(resource.attribute_count, COUNT + 6);
     sp_resource_deinit(&resource);
     free(text);
 }
@@ -182,11 +223,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(resource_detects_process_host_and_sdk, clean_environment),
-        cmocka_unit_test_setup(instance_id_is_a_fresh_uuid, clean_environment),
+        cmocka_unit_test_setup(instance_id_is_a_uuid_of_the_process, clean_environment),
         cmocka_unit_test_setup(service_name_has_its_precedence, clean_environment),
         cmocka_unit_test_setup(attributes_are_decoded_and_win_over_what_is_detected,
                                clean_environment),
         cmocka_unit_test_setup(attributes_with_any_error_are_discarded_whole, clean_environment),
+        cmocka_unit_test_setup(resource_without_names_of_the_users_leaves_room_for_some,
+                               clean_environment),
         cmocka_unit_test_setup(resource_takes_many_attributes, clean_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Samplers decide at a span's start what becomes of it. Those that OTEL_TRACES_SAMPLER names need nothing of this header; in code a
+ * sampler is a struct, or a tree of them, that spanprof_options.sampler points at:
+ *
+ *     spanprof_sampler ratio = SPANPROF_SAMPLER_INIT, sampler = SPANPROF_SAMPLER_INIT;
+ *     ratio.kind = SPANPROF_SAMPLER_TRACE_ID_RATIO;
+ *     ratio.ratio = 0.01;
+ *     sampler.root = &ratio;       // sampler.kind is PARENT_BASED: children do as their parents
+ *     options.sampler = &sampler;  // all of it is copied by spanprof_start
+ *
+ * Source: OpenTelemetry specification, trace/sdk.md, "Sampling". */
+#ifndef SPANPROF_SAMPLER_H
+#define SPANPROF_SAMPLER_H
+
+#include <spanprof/tracer.h>
+
+SPANPROF_BEGIN_DECLS
+
+typedef enum spanprof_sampling_decision {
+    SPANPROF_SAMPLING_DROP = 0, /* a context, nothing else */
+    SPANPROF_SAMPLING_RECORD_ONLY =
+        1, /* span processors see it; it is not exported, nor are samples linked to it */
+    SPANPROF_SAMPLING_RECORD_AND_SAMPLE = 2,
+} spanprof_sampling_decision;
+
+/* What a sampler knows of a span that is about to start. Everything is borrowed until the sampler returns. */
+typedef struct spanprof_sampling_request {
+    uint32_t struct_size; /* what this library fills in; fields are only ever appended */
+    spanprof_span_kind kind;
+    const spanprof_context *parent; /* never NULL; not valid for the root of a trace */
+    const uint8_t *trace_id;        /* 16 bytes: the parent's, or new */
+    const char *trace_state;        /* of the parent; "" for none */
+    const char *name;               /* never NULL */
+    const spanprof_attribute
+        *attributes;            /* attribute_count of them, those of spanprof_span_options */
+    const spanprof_link *links; /* link_count of them */
+    uint32_t attribute_count;
+    uint32_t link_count;
+} spanprof_sampling_request;
+
+/* What a sampler may say besides its decision. It finds zeros, which change nothing, and must not write behind struct_size bytes. */
+typedef struct spanprof_sampling_result {
+    uint32_t struct_size;     /* what this library reads */
+    uint32_t attribute_count; /* of attributes */
+    const spanprof_attribute *
+        attributes; /* for the span, which its own win over; copied after the sampler returned, so they are
+                                           * constant, or the thread's, until the start that they are for returns */
+    const char *
+        trace_state; /* NULL: the parent's stays; "": none; else a W3C tracestate in place of it, which lives as long. One that
+                              * is not valid is named in one warning, and the parent's stays. */
+} spanprof_sampling_result;
+
+/* A sampler of the application's own. Called once for each span that it is to decide on, by the thread that starts the span, with no lock
+ * held; so several threads are in it at once. It must not block, throw, be cancelled, or start spans itself. USER is the pointer given with it. A
+ * thread that is just starting a span may call it after spanprof_stop, so both live as long as the process.
+ * A value that is no decision is DROP. */
+typedef spanprof_sampling_decision (*spanprof_sampler_function)(
+    const spanprof_sampling_request *request, spanprof_sampling_result *result, void *user);
+
+typedef enum spanprof_sampler_kind {
+    SPANPROF_SAMPLER_PARENT_BASED = 0, /* one sampler for each sort of parent */
+    SPANPROF_SAMPLER_ALWAYS_ON = 1,
+    SPANPROF_SAMPLER_ALWAYS_OFF = 2,
+    SPANPROF_SAMPLER_TRACE_ID_RATIO =
+        3, /* spanprof_ratio_samples decides, whatever the parent's flag says */
+    SPANPROF_SAMPLER_CALLBACK = 4, /* function decides */
+} spanprof_sampler_kind;
+
+/* Zero means default, for every field: a sampler of all zeros is parentbased_always_on. */
+typedef struct spanprof_sampler spanprof_sampler;
+struct spanprof_sampler {
+    uint32_t struct_size; /* sizeof(spanprof_sampler) */
+    spanprof_sampler_kind kind;
+    double ratio;                       /* of TRACE_ID_RATIO: 0 to 1 */
+    spanprof_sampler_function function; /* of CALLBACK */
+    void *user;
+    /* Of PARENT_BASED. Any may be parent-based itself, 16 deep in all. */
+    const spanprof_sampler *root;           /* no parent (always on) */
+    const spanprof_sampler *remote_sampled; /* a parent in another process, sampled (always on) */
+    const spanprof_sampler *remote_not_sampled; /* (always off) */
+    const spanprof_sampler *local_sampled;      /* a parent in this process (always on) */
+    const spanprof_sampler *local_not_sampled;  /* (always off) */
+};
+
+#define SPANPROF_SAMPLER_INIT                                                                      \
+    {                                                                                              \
+        .struct_size = sizeof(spanprof_sampler)                                                    \
+    }
+
+/* Whether the trace with TRACE_ID (16 bytes) is among the share RATIO of all traces, for samplers that have more than one ratio: its last 56 bits,
+ * as a number, are among the RATIO highest. The same answer in every process, and yes for each higher ratio. A RATIO of 1 or more is
+ * all, of 0 or less, and NaN, none.
+ * Threads: any.  Signals: safe.  Since 0.1. */
+SPANPROF_API bool spanprof_ratio_samples(double ratio, const uint8_t trace_id[16]);
+
+SPANPROF_END_DECLS
+
+#endif
