@@ -96,6 +96,9 @@ typedef struct spanprof_options {
     const char *traces_sampler;             /* OTEL_TRACES_SAMPLER (parentbased_always_on) */
     const char *traces_sampler_arg;         /* OTEL_TRACES_SAMPLER_ARG (1), the ratio, 0 to 1 */
     const struct spanprof_sampler *sampler; /* in place of both */
+    /* SPANPROF_CPU_TIME (none): root, all. These spans have spanprof.cpu_time_ns, the exact CPU time of them and their descendants on all
+     * threads, for two reads of the thread's CPU clock. */
+    const char *cpu_time;
 } spanprof_options;
 
 #define SPANPROF_OPTIONS_INIT                                                                      \
@@ -182,6 +185,10 @@ typedef struct spanprof_stats {
     uint64_t foreign_spans_started;
     uint64_t foreign_spans_ended;
     uint64_t evicted_foreign_spans; /* forgotten while they lived, or for want of memory */
+    /* Exact CPU time (SPANPROF_CPU_TIME): what was spent under sampled contexts of this process whose local root does not live (any more),
+     * and spans that have no such attribute, for memory was short. */
+    uint64_t cpu_time_unattributed_ns;
+    uint64_t dropped_cpu_times;
 } spanprof_stats;
 
 #define SPANPROF_STATS_INIT                                                                        \

@@ -55,13 +55,16 @@ typedef enum spanprof_attribute_type {
     SPANPROF_ATTRIBUTE_INT_ARRAY = 5,
     SPANPROF_ATTRIBUTE_DOUBLE_ARRAY = 6,
     SPANPROF_ATTRIBUTE_BOOL_ARRAY = 7,
+    SPANPROF_ATTRIBUTE_SIZED_STRING =
+        8, /* count bytes at string_value, up to the first NUL; becomes a string */
 } spanprof_attribute_type;
 
 /* One attribute, as calls take it. With a NULL or empty KEY it is ignored; with a type that is none of the above it is dropped. */
 typedef struct spanprof_attribute {
     const char *key;
     spanprof_attribute_type type;
-    uint32_t count; /* elements of an array; of no meaning for other types */
+    uint32_t
+        count; /* elements of an array, bytes of a sized string; of no meaning for other types */
     union {
         const char *string_value;
         int64_t int_value;
@@ -150,6 +153,10 @@ SPANPROF_API void spanprof_span_set_string(spanprof_span span, const char *key, 
 SPANPROF_API void spanprof_span_set_int(spanprof_span span, const char *key, int64_t value);
 SPANPROF_API void spanprof_span_set_double(spanprof_span span, const char *key, double value);
 SPANPROF_API void spanprof_span_set_bool(spanprof_span span, const char *key, bool value);
+
+/* Set ATTRIBUTE, of any type. NULL is ignored.  Since 0.1. */
+SPANPROF_API void spanprof_span_set_attribute(spanprof_span span,
+                                              const spanprof_attribute *attribute);
 
 /* Set an attribute to an array of COUNT VALUES (NULL: of none). A NULL string in it reads as "". The limit of a value's length holds for
  * each string.  Since 0.1. */

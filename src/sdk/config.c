@@ -177,6 +177,14 @@ static sp_symbolizer_options read_symbols(const spanprof_options *options)
         .debuginfod = sp_parse_word("SPANPROF_DEBUGINFOD", ask, switches, 2, 0) != 0};
 }
 
+static sp_cpu_time read_cpu_time(const spanprof_options *options)
+{
+    static const char *const words[] = {
+        [SP_CPU_TIME_NONE] = "none", [SP_CPU_TIME_ROOT] = "root", [SP_CPU_TIME_ALL] = "all"};
+    const char *text = options->cpu_time ? options->cpu_time : sp_env("SPANPROF_CPU_TIME");
+    return (sp_cpu_time)sp_parse_word("SPANPROF_CPU_TIME", text, words, 3, SP_CPU_TIME_NONE);
+}
+
 /* A limit, of which 0 is a good value in the environment, and the default among the options. */
 static uint32_t limit(uint32_t option, const char *variable, uint32_t fallback)
 {
@@ -206,9 +214,9 @@ static sp_span_limits read_limits(const spanprof_options *options)
 /* What the contract names and this version does not have. */
 static void warn_not_built(void)
 {
-    static const char *const variables[] = {"SPANPROF_TIMESTAMPS", "SPANPROF_CPU_TIME",
-                                            "SPANPROF_SWITCHES",   "SPANPROF_SPAN_NAME",
-                                            "OTEL_CONFIG_FILE",    "OTEL_ENTITIES"};
+    static const char *const variables[] = {"SPANPROF_TIMESTAMPS", "SPANPROF_SWITCHES",
+                                            "SPANPROF_SPAN_NAME", "OTEL_CONFIG_FILE",
+                                            "OTEL_ENTITIES"};
     for (size_t i = 0; i < SP_ARRAY_LENGTH(variables); i++)
         if (sp_env(variables[i]))
             sp_log_warn("config", "%s is not built yet: ignored", variables[i]);
@@ -302,6 +310,7 @@ bool sp_config_init(sp_config *config, const spanprof_options *options)
     config->tracer.limits = read_limits(options);
     config->tracer.record = config->export.traces_enabled;
     sp_config_sampler(config, options);
+    config->tracer.cpu_time = read_cpu_time(options);
     mark_spans(config);
     warn_not_built();
     return true;

@@ -231,6 +231,10 @@ static void fill_tracer(spanprof_stats *stats)
     stats->foreign_spans_started = counters.foreign_started;
     stats->foreign_spans_ended = counters.foreign_ended;
     stats->evicted_foreign_spans = counters.foreign_evicted;
+    sp_cpu_time_counters cpu_time;
+    sp_cpu_time_counters_get(&cpu_time);
+    stats->cpu_time_unattributed_ns = cpu_time.unattributed_ns;
+    stats->dropped_cpu_times = cpu_time.dropped;
 }
 
 static void fill_sampler(spanprof_stats *stats)

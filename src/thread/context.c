@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "thread/cpu_time.h"
 #include "thread/self.h"
 
 static const spanprof_context no_context;
@@ -106,7 +107,27 @@ static __attribute__((noinline)) void take_posts(sp_thread *thread)
 
 static inline bool has_posts(sp_thread *thread)
 {
-    return SP_UNLIKELY(sp_load_relaxed(&thread->posts) != sp_load_relaxed(&thread->posts_seen));
+    return sp_load_relaxed(&thread->posts) != sp_load_relaxed(&thread->posts_seen);
+}
+
+/* Whether a switch has more to do than to publish: posts, or CPU time is counted. One branch for both, as all switches pay for it. */
+static inline bool needs_care(sp_thread *thread)
+{
+    uint64_t unseen = sp_load_relaxed(&thread->posts) ^ sp_load_relaxed(&thread->posts_seen);
+    return SP_UNLIKELY((unseen | sp_load_relaxed(&sp_cpu_time_run)) != 0);
+}
+
+static inline void take_care_before(sp_thread *thread)
+{
+    if (has_posts(thread))
+        take_posts(thread);
+}
+
+/* Behind a switch, for which nobody knows what is active while there is a post. */
+static inline void take_care_behind(sp_thread *thread)
+{
+    if (sp_load_relaxed(&sp_cpu_time_run))
+        sp_cpu_time_switch(thread, has_posts(thread) ? &no_context : top_context(thread));
 }
 
 static inline bool is_valid(const spanprof_context *context)
@@ -123,31 +144,44 @@ store_without_span(sp_scope_entry *entry, const spanprof_context *context)
     return &no_context;
 }
 
-spanprof_scope spanprof_context_attach(const spanprof_context *context)
+static inline spanprof_scope attach(sp_thread *thread, const spanprof_context *context)
 {
-    spanprof_scope scope = {0};
-    sp_thread *thread = sp_self_get();
-    if (SP_UNLIKELY(!thread) && !(thread = sp_thread_self_create()))
-        return scope;
-    if (has_posts(thread))
-        take_posts(thread);
     sp_scope_entry *entry = entry_at(thread, thread->depth);
     if (SP_UNLIKELY(!entry) && !(entry = add_chunk(thread, thread->depth))) {
         /* What is active now should not be: unknown until the next switch, as after a foreign detach. */
         sp_count(&sp_thread_counts.failed_attaches, 1);
         sp_count(&thread->posts, 1);
-        return scope;
+        return (spanprof_scope){0};
     }
     if (SP_LIKELY(is_valid(context)))
         entry->context = *context;
     else
         context = store_without_span(entry, context);
     sp_store_relaxed(&entry->serial, ++thread->next_serial);
-    scope = (spanprof_scope){
+    spanprof_scope scope = {
         .thread = thread->slot + 1, .depth = thread->depth, .serial = thread->next_serial};
     thread->depth++;
     publish(thread, context);
     return scope;
+}
+
+static __attribute__((noinline)) spanprof_scope attach_with_care(sp_thread *thread,
+                                                                 const spanprof_context *context)
+{
+    take_care_before(thread);
+    spanprof_scope scope = attach(thread, context);
+    take_care_behind(thread);
+    return scope;
+}
+
+spanprof_scope spanprof_context_attach(const spanprof_context *context)
+{
+    sp_thread *thread = sp_self_get();
+    if (SP_UNLIKELY(!thread) && !(thread = sp_thread_self_create()))
+        return (spanprof_scope){0};
+    if (needs_care(thread))
+        return attach_with_care(thread, context);
+    return attach(thread, context);
 }
 
 void sp_context_forget_scopes(sp_thread *thread)
@@ -187,6 +221,27 @@ static inline bool is_own(sp_thread *thread, const spanprof_scope *scope)
     return thread && scope->thread == thread->slot + 1;
 }
 
+static inline void detach(sp_thread *thread, spanprof_scope scope)
+{
+    sp_scope_entry *entry = scope.depth < thread->depth ? entry_at(thread, scope.depth) : NULL;
+    if (SP_UNLIKELY(!entry || sp_load_relaxed(&entry->serial) != scope.serial)) {
+        sp_count(&sp_thread_counts.misuse_dead_scope, 1);
+        return;
+    }
+    sp_store_relaxed(&entry->serial, 0);
+    if (SP_LIKELY(scope.depth == thread->depth - 1)) {
+        pop_dead(thread);
+        publish(thread, top_context(thread));
+    }
+}
+
+static __attribute__((noinline)) void detach_with_care(sp_thread *thread, spanprof_scope scope)
+{
+    take_care_before(thread);
+    detach(thread, scope);
+    take_care_behind(thread);
+}
+
 spanprof_status spanprof_scope_detach(spanprof_scope *scope)
 {
     if (SP_UNLIKELY(!scope || scope->serial == 0)) {
@@ -197,18 +252,10 @@ spanprof_status spanprof_scope_detach(spanprof_scope *scope)
     sp_thread *thread = sp_self_get();
     if (SP_UNLIKELY(!is_own(thread, &taken)))
         return post_detach(taken);
-    if (has_posts(thread))
-        take_posts(thread);
-    sp_scope_entry *entry = taken.depth < thread->depth ? entry_at(thread, taken.depth) : NULL;
-    if (SP_UNLIKELY(!entry || sp_load_relaxed(&entry->serial) != taken.serial)) {
-        sp_count(&sp_thread_counts.misuse_dead_scope, 1);
-        return SPANPROF_OK;
-    }
-    sp_store_relaxed(&entry->serial, 0);
-    if (SP_LIKELY(taken.depth == thread->depth - 1)) {
-        pop_dead(thread);
-        publish(thread, top_context(thread));
-    }
+    if (needs_care(thread))
+        detach_with_care(thread, taken);
+    else
+        detach(thread, taken);
     return SPANPROF_OK;
 }
 

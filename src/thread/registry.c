@@ -3,7 +3,7 @@
  * finds a thread that has none; such a thread adopts the state when it attaches later.
  *
  * One lock guards life, tid and the table by tid. It is held for a few instructions and never while calling out, and no handler
- * takes it. Order: it is the innermost lock of the SDK. */
+ * takes it. Order: it is the innermost lock of the SDK, but for those of the accounts of CPU time (cpu_time.c). */
 #include "thread/thread.h"
 
 #include <dirent.h>
@@ -176,6 +176,7 @@ static sp_thread *create_locked(pid_t tid)
     sp_thread *thread = init_locked() ? take_slot_locked() : NULL;
     if (!thread)
         return NULL;
+    sp_cpu_time_abandon(thread); /* while the slot still names the thread that it was about */
     thread->generation++;
     thread->tid = tid;
     sp_context_forget_scopes(thread);
@@ -282,6 +283,7 @@ static void run_exit(void *state)
     if (otel_thread_ctx_v1 == &thread->record)
         otel_thread_ctx_v1 = NULL;
     sp_self = NULL;
+    sp_cpu_time_leave(thread);
     sp_context_forget_scopes(thread);
     pthread_mutex_lock(&registry.lock);
     forget_tid_locked(thread);

@@ -23,6 +23,7 @@
 #include <spanprof/context.h>
 #include "core/atomic.h"
 #include "core/compiler.h"
+#include "thread/cpu_time.h"
 #include "thread/ring_sig.h"
 
 /* The record of OTEP 4947 as outside readers see it: 28 bytes at the address that otel_thread_ctx_v1 holds. It is written in words;
@@ -127,6 +128,8 @@ struct sp_thread {
     int64_t excluded_cpu_ns;    /* CPU time that was not to be sampled; likewise */
     uint32_t next_free;         /* slot + 1 */
     sp_thread *next_in_bucket;  /* of the table by tid */
+
+    _Alignas(SP_CACHE_LINE) sp_cpu_interval cpu; /* only while CPU time is counted */
 
     sp_scope_entry first_scopes[SP_SCOPE_FIRST];
 };

@@ -34,6 +34,7 @@ spanprof_status sp_tracer_start(const sp_tracer_config *config)
     sp_cache_sum(base);
     base[SP_COUNT_MISUSE] = 0;
     sp_starts_forget();
+    sp_cpu_time_start(config->record ? config->cpu_time : SP_CPU_TIME_NONE);
     sp_store_release(&sp_session_current, session);
     return SPANPROF_OK;
 }
@@ -41,11 +42,13 @@ spanprof_status sp_tracer_start(const sp_tracer_config *config)
 void sp_tracer_stop(void)
 {
     sp_store_release(&sp_session_current, NULL);
+    sp_cpu_time_stop();
 }
 
 void sp_tracer_after_fork(void)
 {
     sp_store_relaxed(&sp_session_current, NULL);
+    sp_cpu_time_after_fork();
     sp_pool_after_fork(&sp_record_pool);
     sp_pool_after_fork(&sp_light_pool);
     sp_cache_after_fork(); /* behind the pools: it forgets the slots that threads held */

@@ -5,6 +5,7 @@
 
 #include <spanprof/sampler.h>
 #include "core/atomic.h"
+#include "thread/cpu_time.h"
 #include "tracer/processor.h"
 
 /* How much of each a span keeps (OpenTelemetry specification, trace/sdk.md, "Span limits"). */
@@ -34,6 +35,8 @@ typedef struct sp_tracer_config {
     /* Which spans get the string attribute pyroscope.profile.id, their own id (docs/design/span-context.md): */
     bool mark_roots; /* local roots */
     bool mark_all;   /* every span */
+    /* Which spans get the int attribute spanprof.cpu_time_ns (docs/design/cpu-time.md); none without record. */
+    sp_cpu_time cpu_time;
     /* Called (any thread) each time the number of spans in the queue rises to wake_spans; must not block. May be NULL. A thread
      * that is just ending a span may still call it after sp_tracer_stop, so user has to live as long as the process. */
     uint32_t wake_spans;

@@ -11,6 +11,7 @@
 #include "tracer/record.h"
 #include "tracer/sampling.h"
 #include "tracer/span_carrier.h"
+#include "tracer/span_cpu_time.h"
 #include "tracer/starts.h"
 #include "tracer/struct_read.h"
 
@@ -213,6 +214,9 @@ static spanprof_span start_record(start_request *start)
     sp_record_begin(record, start->session, start->name);
     record->data.scope = start->tracer ? &start->tracer->scope : &sp_tracer_default.scope;
     fill_identity(&record->data, start->context, start->parent);
+    if (SP_UNLIKELY(start->session->config.cpu_time != SP_CPU_TIME_NONE) &&
+        is_sampled(start->context[FLAGS]))
+        sp_span_cpu_time_begin(record);
     for (uint32_t i = 0; i < start->sampler_attribute_count; i++)
         sp_record_set(record, &start->sampler_attributes[i]);
     if (start->options != &no_options)
@@ -293,6 +297,8 @@ static inline __attribute__((always_inline)) void end_span(spanprof_span span, u
     sp_span_carrier_end(record, sp_load_relaxed(&record->head.context[CARRIER]));
     record->data.end_time_ns = end_time(record, now, time_ns);
     sp_session *session = record->session;
+    if (SP_UNLIKELY(session->config.cpu_time != SP_CPU_TIME_NONE))
+        sp_span_cpu_time_end(record);
     if (SP_UNLIKELY(session != sp_load_acquire(&sp_session_current))) {
         sp_span_data_release(&record->data);
         return;

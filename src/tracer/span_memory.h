@@ -58,13 +58,18 @@ typedef struct sp_measured_text {
 /* What TEXT's stored has to be when its bytes are not all UTF-8. */
 size_t sp_text_repaired_length(const char *from, size_t length);
 
-static inline sp_measured_text sp_text_measure(const char *from)
+static inline sp_measured_text sp_text_measure_sized(const char *from, size_t length)
 {
-    sp_measured_text m = {.from = from ? from : ""};
-    m.length = m.stored = strlen(m.from);
+    sp_measured_text m = {.from = from, .length = length, .stored = length};
     if (SP_UNLIKELY(!sp_utf8_valid(m.from, m.length)))
         m.stored = sp_text_repaired_length(m.from, m.length);
     return m;
+}
+
+static inline sp_measured_text sp_text_measure(const char *from)
+{
+    const char *text = from ? from : "";
+    return sp_text_measure_sized(text, strlen(text));
 }
 
 /* OUT has room for m->stored + 1 bytes. */

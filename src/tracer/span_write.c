@@ -15,6 +15,12 @@ static void set_attribute(spanprof_span span, const spanprof_attribute *attribut
     sp_handle_unlock(&record->head, span.generation);
 }
 
+void spanprof_span_set_attribute(spanprof_span span, const spanprof_attribute *attribute)
+{
+    static const spanprof_attribute nothing;
+    set_attribute(span, attribute ? attribute : &nothing);
+}
+
 void spanprof_span_set_string(spanprof_span span, const char *key, const char *value)
 {
     set_attribute(span, &(spanprof_attribute){.key = key,

@@ -51,6 +51,8 @@ static bool same_attribute(const spanprof_attribute *a, const spanprof_attribute
     case SPANPROF_ATTRIBUTE_BOOL_ARRAY:
         return a->count == b->count &&
                memcmp(a->value.bool_array, b->value.bool_array, a->count * sizeof(bool)) == 0;
+    case SPANPROF_ATTRIBUTE_SIZED_STRING:
+        break; /* stored as a string */
     }
     return false;
 }

@@ -18,12 +18,16 @@ static __attribute__((noinline)) void shorten(sp_measured_text *m, uint32_t limi
     m->stored = stored;
 }
 
-static inline sp_measured_text measure(const char *from, uint32_t limit)
+static inline sp_measured_text limited(sp_measured_text m, uint32_t limit)
 {
-    sp_measured_text m = sp_text_measure(from);
     if (SP_UNLIKELY(m.length > limit)) /* bytes: there may be fewer characters */
         shorten(&m, limit);
     return m;
+}
+
+static inline sp_measured_text measure(const char *from, uint32_t limit)
+{
+    return limited(sp_text_measure(from), limit);
 }
 
 /* --- arrays -------------------------------------------------------------------------------------------------------------- */
@@ -101,21 +105,41 @@ static __attribute__((noinline)) bool assign_array(sp_span_memory *memory, uint3
     return true;
 }
 
+static inline bool assign_text(sp_span_memory *memory, spanprof_attribute *to, const void *old,
+                               const sp_measured_text *m)
+{
+    const char *fresh = sp_block_replace_text(memory, old, m);
+    if (SP_UNLIKELY(!fresh))
+        return false;
+    to->value.string_value = fresh;
+    to->type = SPANPROF_ATTRIBUTE_STRING;
+    return true;
+}
+
+static __attribute__((noinline)) bool assign_sized(sp_span_memory *memory, uint32_t limit,
+                                                   spanprof_attribute *to, const void *old,
+                                                   const spanprof_attribute *from)
+{
+    const char *text = from->value.string_value;
+    size_t length = text ? strnlen(text, from->count) : 0;
+    sp_measured_text m = limited(sp_text_measure_sized(text ? text : "", length), limit);
+    return assign_text(memory, to, old, &m);
+}
+
 bool sp_value_assign(sp_span_memory *memory, uint32_t length_limit, spanprof_attribute *to,
                      bool is_new, const spanprof_attribute *from)
 {
+    const void *old = is_new ? NULL : block_bytes(to);
     if (from->type == SPANPROF_ATTRIBUTE_STRING) {
         sp_measured_text m = measure(from->value.string_value, length_limit);
-        const char *fresh = sp_block_replace_text(memory, is_new ? NULL : block_bytes(to), &m);
-        if (!fresh)
-            return false;
-        to->value.string_value = fresh;
-    } else if ((uint32_t)from->type <= SPANPROF_ATTRIBUTE_BOOL) {
-        to->value = from->value;
-    } else if (!is_array(from->type) ||
-               !assign_array(memory, length_limit, to, is_new ? NULL : block_bytes(to), from)) {
-        return false;
+        return assign_text(memory, to, old, &m);
     }
+    if (from->type == SPANPROF_ATTRIBUTE_SIZED_STRING)
+        return assign_sized(memory, length_limit, to, old, from);
+    if ((uint32_t)from->type <= SPANPROF_ATTRIBUTE_BOOL)
+        to->value = from->value;
+    else if (!is_array(from->type) || !assign_array(memory, length_limit, to, old, from))
+        return false;
     to->type = from->type;
     return true;
 }

@@ -78,6 +78,14 @@ static void attach_detach(void)
     spanprof_scope_detach(&scope);
 }
 
+/* A span within a request: its switches concern CPU time of all spans, but not that of roots. */
+static void child_within_request(void)
+{
+    spanprof_scope request = spanprof_span_attach(kept);
+    start_attach_detach_end();
+    spanprof_scope_detach(&request);
+}
+
 static void extract(void)
 {
     spanprof_context context;
@@ -183,6 +191,25 @@ static void measure_samplers(sp_tracer_config config)
     }
 }
 
+/* What exact CPU time costs (docs/design/cpu-time.md). */
+static void measure_cpu_time(sp_tracer_config config)
+{
+    static const char *const modes[] = {"none", "root", "all"};
+    for (int mode = SP_CPU_TIME_NONE; mode <= SP_CPU_TIME_ALL; mode++) {
+        config.cpu_time = (sp_cpu_time)mode;
+        if (sp_tracer_start(&config) != SPANPROF_OK)
+            exit(1);
+        printf("SPANPROF_CPU_TIME=%s:\n", modes[mode]);
+        measure("start, attach, detach, end", start_attach_detach_end, true);
+        kept = spanprof_span_start(NULL, "kept", NULL);
+        measure("attach, detach", attach_detach, false);
+        measure("attach, (start, attach, detach, end), detach", child_within_request, true);
+        spanprof_span_end(kept);
+        take_all();
+        sp_tracer_stop();
+    }
+}
+
 int main(void)
 {
     spanprof_context parent;
@@ -203,6 +230,7 @@ int main(void)
                 true);
         sp_tracer_stop();
     }
+    measure_cpu_time(config);
     if (sp_tracer_start(&config) != SPANPROF_OK)
         return 1;
     printf("others:\n");

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# test_install.sh cmake|pkgconfig BUILD COMPILER LIBDIR [FLAG…]: install what is in BUILD into a temporary prefix, move that
-# (an installed tree may be moved), and build and run the program in consumer/ against the shared and the static library.
+# test_install.sh cmake|pkgconfig BUILD COMPILER CXX_COMPILER LIBDIR [FLAG…]: install what is in BUILD into a temporary prefix, move that
+# (an installed tree may be moved), and build and run the programs in consumer/, in C and C++, against the shared and the static library.
 set -euo pipefail
-way=$1 build=$2 compiler=$3 libdir=$4
-shift 4
+way=$1 build=$2 compiler=$3 cxx_compiler=$4 libdir=$5
+shift 5
 flags=("$@")
 here=$(cd "$(dirname "$0")" && pwd)
 
@@ -35,10 +35,13 @@ run() {
 build_with_cmake() {
     # Words of the flags are one argument of cmake on purpose.
     cmake -S "$here/consumer" -B "$work/out" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_C_COMPILER="$compiler" \
-        -DCMAKE_C_FLAGS="${flags[*]}" >"$work/log" 2>&1 &&
+        -DCMAKE_CXX_COMPILER="$cxx_compiler" -DCMAKE_C_FLAGS="${flags[*]}" -DCMAKE_CXX_FLAGS="${flags[*]}" >"$work/log" 2>&1 &&
         cmake --build "$work/out" >>"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
-    run shared "$work/out/consumer_shared"
-    run static "$work/out/consumer_static"
+    local program
+    for program in consumer classes; do
+        run shared "$work/out/${program}_shared"
+        run static "$work/out/${program}_static"
+    done
 }
 
 build_with_pkgconfig() {
@@ -49,8 +52,10 @@ build_with_pkgconfig() {
     read -ra static_libs < <(pkg-config --static --libs spanprof | sed 's/-lspanprof/-l:libspanprof.a/')
     "$compiler" -std=c11 "${flags[@]}" "${cflags[@]}" "$here/consumer/main.c" -o "$work/shared" "${libs[@]}"
     "$compiler" -std=c11 "${flags[@]}" "${cflags[@]}" "$here/consumer/main.c" -o "$work/static" "${static_libs[@]}"
+    "$cxx_compiler" -std=c++17 "${flags[@]}" "${cflags[@]}" "$here/consumer/classes.cpp" -o "$work/classes" "${libs[@]}"
     run shared "$work/shared"
     run static "$work/static"
+    run shared "$work/classes"
 }
 
 build_with_"$way"

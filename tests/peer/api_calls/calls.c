@@ -155,6 +155,9 @@ static void set_attribute(spanprof_span span, const spanprof_attribute *a)
     case SPANPROF_ATTRIBUTE_BOOL_ARRAY:
         spanprof_span_set_bool_array(span, a->key, a->value.bool_array, a->count);
         break;
+    case SPANPROF_ATTRIBUTE_SIZED_STRING:
+        spanprof_span_set_attribute(span, a);
+        break;
     }
 }
 

@@ -14,6 +14,39 @@ static const spanprof_attribute *only_attribute(const sp_span_data *data)
     return &data->attributes[0];
 }
 
+/* --- strings with a size ------------------------------------------------------------------------------------------------- */
+
+static void sized_strings_are_strings_up_to_their_size_or_a_nul(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint32_t count;
+        const char *wanted;
+    } cases[] = {
+        {"one, two", 3, "one"},
+        {"one\0two", 7, "one"},
+        {"one", 0, ""},
+        {NULL, 5, ""},
+        {"caf\xc3\xa9", 4, "caf\xef\xbf\xbd"},
+    };
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(cases); i++) {
+        spanprof_attribute attribute = {.key = "key",
+                                        .type = SPANPROF_ATTRIBUTE_SIZED_STRING,
+                                        .count = cases[i].count,
+                                        .value = {.string_value = cases[i].text}};
+        spanprof_span span = spanprof_span_start(NULL, "s", NULL);
+        spanprof_span_set_string(span, "key", "before");
+        spanprof_span_set_attribute(span, &attribute);
+        spanprof_span_set_attribute(span, NULL);
+        spanprof_span_end(span);
+        sp_span_data *data = take_one();
+        assert_int_equal(only_attribute(data)->type, SPANPROF_ATTRIBUTE_STRING);
+        assert_string_equal(only_attribute(data)->value.string_value, cases[i].wanted);
+        sp_span_data_release(data);
+    }
+}
+
 /* --- arrays -------------------------------------------------------------------------------------------------------------- */
 
 static void arrays_of_every_type_are_copied(void **state)
@@ -322,6 +355,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         traced(warning_of_drops_comes_once),
+        traced(sized_strings_are_strings_up_to_their_size_or_a_nul),
         traced(arrays_of_every_type_are_copied),
         traced(array_that_is_null_or_empty_is_an_empty_one),
         traced(array_above_16_mib_is_dropped_whole),

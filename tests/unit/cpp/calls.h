@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The same calls in C++ (calls.cpp), each with its double in C (test_calls.c). */
+#ifndef TESTS_UNIT_CPP_CALLS_H
+#define TESTS_UNIT_CPP_CALLS_H
+
+#include <spanprof/spanprof.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CALLS(XX)                                                                                  \
+    XX(start_with_options)                                                                         \
+    XX(attributes)                                                                                 \
+    XX(views)                                                                                      \
+    XX(long_texts)                                                                                 \
+    XX(arrays)                                                                                     \
+    XX(events)                                                                                     \
+    XX(links)                                                                                      \
+    XX(status_and_name)                                                                            \
+    XX(errors)                                                                                     \
+    XX(scopes)                                                                                     \
+    XX(contexts)                                                                                   \
+    XX(instrumentation)
+
+#define DECLARE(name) void cpp_##name(void);
+CALLS(DECLARE)
+#undef DECLARE
+
+/* Of a context that a case carries: 55 characters and a NUL. */
+extern const char calls_traceparent[56];
+/* 3,000 bytes, and a NUL: two-byte characters from the third on, so that one lies across byte 1,023. */
+extern char calls_long_text[3001];
+
+/* How often operator new was called. */
+unsigned cpp_news(void);
+/* Ends that have no double in C: each returns NULL, or what was not as it should be. */
+const char *cpp_moved_spans_end_once(void);
+const char *cpp_spans_end_when_something_is_thrown(void);
+const char *cpp_scopes_end_in_any_order(void);
+const char *cpp_headers_and_baggage_travel(void);
+const char *cpp_nothing_is_misused(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
