@@ -14,7 +14,8 @@ uint8_t *sp_buffer_reserve(sp_buffer *buffer, size_t bytes)
     }
     size_t needed = buffer->length + bytes + 1; /* the NUL */
     if (needed > buffer->capacity) {
-        size_t capacity = buffer->capacity ? buffer->capacity : 256;
+        /* What is made in one go, as requests are, takes no more than it needs. */
+        size_t capacity = buffer->capacity ? buffer->capacity : needed > 256 ? needed : 256;
         while (capacity < needed)
             capacity *= 2;
         uint8_t *data = realloc(buffer->data, capacity);

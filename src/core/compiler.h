@@ -24,6 +24,17 @@
 
 #define SP_CACHE_LINE 64
 
+/* Begin to fetch the cache line of ADDRESS, any at all, to write to it. The compiler has an instruction for it only where told that the
+ * processor knows it; x86-64 ones that do not ignore it. */
+static inline void sp_prefetch_write(const void *address)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)address));
+#else
+    __builtin_prefetch(address, 1);
+#endif
+}
+
 static inline uint64_t sp_min_u64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;

@@ -11,7 +11,7 @@
 #include "thread/thread.h"
 #include "tracer/provider.h"
 
-enum { POLL_FAILED_MS = 100, POLL_MAX_MS = 50 };
+enum { POLL_FAILED_MS = 100, POLL_MAX_MS = 50, PERFORMS_MAX = 64 };
 
 /* Profiles go on to their destination. */
 static void dispatch(sp_exporter *exporter, sp_request *request)
@@ -57,14 +57,25 @@ static void take_orders(sp_exporter *exporter)
     }
 }
 
+/* As far as the sockets go without waiting, for between two rounds lies a batch to encode. One perform sends 64 KiB. */
+static void perform(sp_exporter *exporter)
+{
+    int running = 0, ready = 1;
+    for (int i = 0; i < PERFORMS_MAX && ready; i++) {
+        curl_multi_perform(exporter->multi, &running);
+        if (!running || curl_multi_poll(exporter->multi, NULL, 0, 0, &ready) != CURLM_OK)
+            return;
+    }
+}
+
 /* Returns whether transfers ended, so that the next ones may begin. */
 static bool run_transfers(sp_exporter *exporter)
 {
-    int running, left;
+    int left;
     bool ended = false;
     if (!exporter->multi)
         return false;
-    curl_multi_perform(exporter->multi, &running);
+    perform(exporter);
     for (CURLMsg *message; (message = curl_multi_info_read(exporter->multi, &left));) {
         if (message->msg != CURLMSG_DONE)
             continue;
@@ -75,6 +86,20 @@ static bool run_transfers(sp_exporter *exporter)
         ended = true;
     }
     return ended;
+}
+
+/* Whoever is done begins with the next request at once: a round may have a batch to encode, and if only every second or third of them sent one
+ * then requests would pile up while the receiver waits for them. Returns when a sender wants to be looked at. */
+static uint64_t step_transfers(sp_exporter *exporter, uint64_t now_ns)
+{
+    uint64_t wake_ns;
+    do {
+        wake_ns = UINT64_MAX;
+        for (int i = 0; i < 2; i++)
+            if (exporter->config.http[i].enabled)
+                wake_ns = sp_min_u64(wake_ns, sp_sender_step(&exporter->senders[i], now_ns));
+    } while (run_transfers(exporter));
+    return wake_ns;
 }
 
 /* Whether all that the flush under way waits for is delivered or dropped. Later requests of a sender do not matter. */
@@ -177,11 +202,8 @@ static bool step(sp_exporter *exporter)
     take_orders(exporter);
     uint64_t now_ns = sp_clock_monotonic_ns();
     uint64_t wake_ns = sp_batch_step(exporter, now_ns);
-    for (int i = 0; i < 2; i++)
-        if (exporter->config.http[i].enabled)
-            wake_ns = sp_min_u64(wake_ns, sp_sender_step(&exporter->senders[i], now_ns));
-    bool again = run_transfers(exporter);
-    again |= finish_flush(exporter);
+    wake_ns = sp_min_u64(wake_ns, step_transfers(exporter, now_ns));
+    bool again = finish_flush(exporter);
     if (exporter->stopping) {
         bool late = sp_clock_monotonic_ns() >= exporter->stop_deadline_ns;
         if (!exporter->flush_ticket || (late && exporter->flush_spans == 0))

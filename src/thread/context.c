@@ -17,32 +17,48 @@
 
 static const spanprof_context no_context;
 
-static inline uint64_t load_word(const uint8_t *bytes)
+/* A context is moved in words, each in a register. Left to itself the compiler joins two to a vector, and a vector of words that were
+ * just written one by one is slow to read: it waits until they have reached the cache (8 ns). */
+enum { WORDS = 6, TRACE_HIGH = 0, TRACE_LOW = 1, SPAN = 2, LOCAL_ROOT = 3, FLAGS = 4, CARRIER = 5 };
+_Static_assert(offsetof(spanprof_context, reserved1) == 8 * WORDS, "all of a context that is used");
+
+static inline uint64_t load_word(const spanprof_context *context, int number)
 {
     uint64_t word;
-    memcpy(&word, bytes, 8);
+    memcpy(&word, (const uint8_t *)context + 8 * number, sizeof word);
+    __asm__("" : "+r"(word));
     return word;
 }
 
-static inline void publish(sp_thread *thread, const spanprof_context *context)
+static inline void store_word(spanprof_context *context, int number, uint64_t word)
+{
+    memcpy((uint8_t *)context + 8 * number, &word, sizeof word);
+}
+
+/* The bytes trace_flags and remote of the word FLAGS: little-endian on every supported architecture. */
+static inline void publish(sp_thread *thread, uint64_t trace_high, uint64_t trace_low,
+                           uint64_t span, uint64_t local_root, uint64_t flags)
 {
     uint64_t number = sp_load_relaxed(&thread->switch_number);
-    uint64_t trace_high = load_word(context->trace_id),
-             trace_low = load_word(context->trace_id + 8);
-    uint64_t span = load_word(context->span_id);
     sp_store_relaxed(&thread->switch_number, number + 1);
     sp_store_relaxed(&thread->record.tail, 0);
     sp_fence_signal();
     sp_store_relaxed(&thread->record.trace_id[0], trace_high);
     sp_store_relaxed(&thread->record.trace_id[1], trace_low);
     sp_store_relaxed(&thread->record.span_id, span);
-    sp_store_relaxed(&thread->local_root_span_id, load_word(context->local_root_span_id));
-    sp_store_relaxed(&thread->remote, context->remote);
+    sp_store_relaxed(&thread->local_root_span_id, local_root);
+    sp_store_relaxed(&thread->remote, (uint8_t)(flags >> 8));
     sp_fence_signal();
-    /* The word is valid, flags, size: little-endian on every supported architecture. */
-    sp_store_relaxed(&thread->record.tail, span ? 1u | (uint32_t)context->trace_flags << 8 : 0);
+    /* The word is valid, flags, size. */
+    sp_store_relaxed(&thread->record.tail, span ? 1u | (uint32_t)(uint8_t)flags << 8 : 0);
     sp_fence_signal();
     sp_store_relaxed(&thread->switch_number, number + 2);
+}
+
+static inline void publish_context(sp_thread *thread, const spanprof_context *context)
+{
+    publish(thread, load_word(context, TRACE_HIGH), load_word(context, TRACE_LOW),
+            load_word(context, SPAN), load_word(context, LOCAL_ROOT), load_word(context, FLAGS));
 }
 
 /* Where the entry of DEPTH lies: chunk 0 holds 0 to 15, chunk k from 16 << (k - 1) on. NULL when that chunk is not there. */
@@ -78,11 +94,12 @@ static inline bool is_dead(sp_scope_entry *entry)
     return sp_load_relaxed(&entry->serial) == 0;
 }
 
-/* Take the dead entries off the top. */
-static inline void pop_dead(sp_thread *thread)
+/* DEPTH scopes are left: take the dead ones off the top. */
+static inline void pop_dead(sp_thread *thread, uint32_t depth)
 {
-    while (thread->depth > 0 && is_dead(entry_at(thread, thread->depth - 1)))
-        thread->depth--;
+    while (depth > 0 && is_dead(entry_at(thread, depth - 1)))
+        depth--;
+    thread->depth = depth;
 }
 
 static inline const spanprof_context *top_context(sp_thread *thread)
@@ -100,8 +117,8 @@ static __attribute__((noinline)) void take_posts(sp_thread *thread)
         if (serial && sp_load_relaxed(&entry->posted) == serial)
             sp_store_relaxed(&entry->serial, 0);
     }
-    pop_dead(thread);
-    publish(thread, top_context(thread));
+    pop_dead(thread, thread->depth);
+    publish_context(thread, top_context(thread));
     sp_store_relaxed(&thread->posts_seen, posts);
 }
 
@@ -130,58 +147,88 @@ static inline void take_care_behind(sp_thread *thread)
         sp_cpu_time_switch(thread, has_posts(thread) ? &no_context : top_context(thread));
 }
 
-static inline bool is_valid(const spanprof_context *context)
+static inline spanprof_scope make_scope(const sp_thread *thread, uint32_t depth, uint64_t serial)
 {
-    return context && load_word(context->span_id) != 0 &&
-           (load_word(context->trace_id) | load_word(context->trace_id + 8)) != 0;
+    return (spanprof_scope){.thread = thread->slot + 1, .depth = depth, .serial = serial};
 }
 
-/* ENTRY becomes "no span", which may have baggage all the same. Returns what is to be published. */
-static __attribute__((noinline)) const spanprof_context *
-store_without_span(sp_scope_entry *entry, const spanprof_context *context)
+/* ENTRY, of DEPTH, becomes "no span", which may have baggage all the same. */
+static __attribute__((noinline)) spanprof_scope
+attach_without_span(sp_thread *thread, sp_scope_entry *entry, uint32_t depth, uint64_t carrier)
 {
-    entry->context = (spanprof_context){.carrier = context ? context->carrier : no_context.carrier};
-    return &no_context;
+    entry->context = no_context;
+    store_word(&entry->context, CARRIER, carrier);
+    publish_context(thread, &no_context);
+    return make_scope(thread, depth, sp_load_relaxed(&entry->serial));
 }
 
-static inline spanprof_scope attach(sp_thread *thread, const spanprof_context *context)
+/* What is rare before an attach: the thread's first, posts of others, another chunk. The entry to fill, NULL when memory is short. */
+static sp_scope_entry *prepare(void)
 {
+    sp_thread *thread = sp_self_get();
+    if (!thread && !(thread = sp_thread_self_create()))
+        return NULL;
+    take_care_before(thread);
     sp_scope_entry *entry = entry_at(thread, thread->depth);
-    if (SP_UNLIKELY(!entry) && !(entry = add_chunk(thread, thread->depth))) {
+    if (!entry && !(entry = add_chunk(thread, thread->depth))) {
         /* What is active now should not be: unknown until the next switch, as after a foreign detach. */
         sp_count(&sp_thread_counts.failed_attaches, 1);
         sp_count(&thread->posts, 1);
-        return (spanprof_scope){0};
     }
-    if (SP_LIKELY(is_valid(context)))
-        entry->context = *context;
-    else
-        context = store_without_span(entry, context);
-    sp_store_relaxed(&entry->serial, ++thread->next_serial);
-    spanprof_scope scope = {
-        .thread = thread->slot + 1, .depth = thread->depth, .serial = thread->next_serial};
-    thread->depth++;
-    publish(thread, context);
+    return entry;
+}
+
+static inline spanprof_scope attach(sp_thread *thread, sp_scope_entry *entry, uint64_t trace_high,
+                                    uint64_t trace_low, uint64_t span, uint64_t local_root,
+                                    uint64_t flags, uint64_t carrier)
+{
+    uint32_t depth = thread->depth++;
+    uint64_t serial = ++thread->next_serial;
+    sp_store_relaxed(&entry->serial, serial);
+    if (SP_UNLIKELY(span == 0 || (trace_high | trace_low) == 0))
+        return attach_without_span(thread, entry, depth, carrier);
+    store_word(&entry->context, TRACE_HIGH, trace_high);
+    store_word(&entry->context, TRACE_LOW, trace_low);
+    store_word(&entry->context, SPAN, span);
+    store_word(&entry->context, LOCAL_ROOT, local_root);
+    store_word(&entry->context, FLAGS, flags);
+    store_word(&entry->context, CARRIER, carrier);
+    publish(thread, trace_high, trace_low, span, local_root, flags);
+    return make_scope(thread, depth, serial);
+}
+
+/* A function of its own, so that the usual attach has nothing to save, for it calls nothing. */
+static __attribute__((noinline)) spanprof_scope attach_with_care(uint64_t trace_high,
+                                                                 uint64_t trace_low, uint64_t span,
+                                                                 uint64_t local_root,
+                                                                 uint64_t flags, uint64_t carrier)
+{
+    spanprof_scope scope = {0};
+    sp_scope_entry *entry = prepare();
+    sp_thread *thread = sp_self_get();
+    if (entry)
+        scope = attach(thread, entry, trace_high, trace_low, span, local_root, flags, carrier);
+    if (thread)
+        take_care_behind(thread);
     return scope;
 }
 
-static __attribute__((noinline)) spanprof_scope attach_with_care(sp_thread *thread,
-                                                                 const spanprof_context *context)
+spanprof_scope sp_context_attach_words(uint64_t trace_high, uint64_t trace_low, uint64_t span,
+                                       uint64_t local_root, uint64_t flags, uint64_t carrier)
 {
-    take_care_before(thread);
-    spanprof_scope scope = attach(thread, context);
-    take_care_behind(thread);
-    return scope;
+    sp_thread *thread = sp_self_get();
+    sp_scope_entry *entry = thread ? entry_at(thread, thread->depth) : NULL;
+    if (SP_UNLIKELY(!entry) || needs_care(thread))
+        return attach_with_care(trace_high, trace_low, span, local_root, flags, carrier);
+    return attach(thread, entry, trace_high, trace_low, span, local_root, flags, carrier);
 }
 
 spanprof_scope spanprof_context_attach(const spanprof_context *context)
 {
-    sp_thread *thread = sp_self_get();
-    if (SP_UNLIKELY(!thread) && !(thread = sp_thread_self_create()))
-        return (spanprof_scope){0};
-    if (needs_care(thread))
-        return attach_with_care(thread, context);
-    return attach(thread, context);
+    const spanprof_context *from = context ? context : &no_context;
+    return sp_context_attach_words(load_word(from, TRACE_HIGH), load_word(from, TRACE_LOW),
+                                   load_word(from, SPAN), load_word(from, LOCAL_ROOT),
+                                   load_word(from, FLAGS), load_word(from, CARRIER));
 }
 
 void sp_context_forget_scopes(sp_thread *thread)
@@ -191,17 +238,18 @@ void sp_context_forget_scopes(sp_thread *thread)
     thread->depth = 0;
 }
 
-/* SCOPE belongs to another thread: leave it a note. The note names the serial, so it is void when the owner was faster. */
-static __attribute__((noinline)) spanprof_status post_detach(spanprof_scope scope)
+/* The scope belongs to another thread: leave it a note. The note names the serial, so it is void when the owner was faster. */
+static __attribute__((noinline)) spanprof_status post_detach(uint32_t slot, uint32_t depth,
+                                                             uint64_t serial)
 {
-    sp_thread *owner = sp_thread_by_slot(scope.thread - 1);
-    sp_scope_entry *entry = owner ? entry_at(owner, scope.depth) : NULL;
-    if (!entry || sp_load_relaxed(&entry->serial) != scope.serial) {
+    sp_thread *owner = sp_thread_by_slot(slot);
+    sp_scope_entry *entry = owner ? entry_at(owner, depth) : NULL;
+    if (!entry || sp_load_relaxed(&entry->serial) != serial) {
         sp_count(&sp_thread_counts.misuse_dead_scope, 1);
         return SPANPROF_OK;
     }
     sp_count(&sp_thread_counts.misuse_foreign_scope, 1);
-    sp_store_relaxed(&entry->posted, scope.serial);
+    sp_store_relaxed(&entry->posted, serial);
     atomic_fetch_add_explicit(&owner->posts, 1, memory_order_release); /* pairs with take_posts */
     return SPANPROF_ERROR_OTHER_THREAD;
 }
@@ -216,30 +264,37 @@ static inline spanprof_scope take_scope(spanprof_scope *scope)
     return taken;
 }
 
-static inline bool is_own(sp_thread *thread, const spanprof_scope *scope)
+/* What is rare in a detach: posts of others, a scope out of order or dead. Functions of their own, as attach_with_care. */
+static __attribute__((noinline)) spanprof_status detach_below_top(sp_thread *thread, uint32_t depth,
+                                                                  uint64_t serial)
 {
-    return thread && scope->thread == thread->slot + 1;
-}
-
-static inline void detach(sp_thread *thread, spanprof_scope scope)
-{
-    sp_scope_entry *entry = scope.depth < thread->depth ? entry_at(thread, scope.depth) : NULL;
-    if (SP_UNLIKELY(!entry || sp_load_relaxed(&entry->serial) != scope.serial)) {
+    sp_scope_entry *entry = depth < thread->depth ? entry_at(thread, depth) : NULL;
+    if (!entry || sp_load_relaxed(&entry->serial) != serial)
         sp_count(&sp_thread_counts.misuse_dead_scope, 1);
-        return;
-    }
-    sp_store_relaxed(&entry->serial, 0);
-    if (SP_LIKELY(scope.depth == thread->depth - 1)) {
-        pop_dead(thread);
-        publish(thread, top_context(thread));
-    }
+    else
+        sp_store_relaxed(&entry->serial, 0);
+    return SPANPROF_OK;
 }
 
-static __attribute__((noinline)) void detach_with_care(sp_thread *thread, spanprof_scope scope)
+static inline spanprof_status detach_own(sp_thread *thread, uint32_t depth, uint64_t serial)
+{
+    uint32_t below = thread->depth - 1;
+    sp_scope_entry *entry = depth == below ? entry_at(thread, below) : NULL;
+    if (SP_UNLIKELY(!entry || sp_load_relaxed(&entry->serial) != serial))
+        return detach_below_top(thread, depth, serial);
+    sp_store_relaxed(&entry->serial, 0);
+    pop_dead(thread, below);
+    publish_context(thread, top_context(thread));
+    return SPANPROF_OK;
+}
+
+static __attribute__((noinline)) spanprof_status detach_with_care(sp_thread *thread, uint32_t depth,
+                                                                  uint64_t serial)
 {
     take_care_before(thread);
-    detach(thread, scope);
+    spanprof_status status = detach_own(thread, depth, serial);
     take_care_behind(thread);
+    return status;
 }
 
 spanprof_status spanprof_scope_detach(spanprof_scope *scope)
@@ -250,13 +305,11 @@ spanprof_status spanprof_scope_detach(spanprof_scope *scope)
     }
     spanprof_scope taken = take_scope(scope);
     sp_thread *thread = sp_self_get();
-    if (SP_UNLIKELY(!is_own(thread, &taken)))
-        return post_detach(taken);
+    if (SP_UNLIKELY(!thread || taken.thread != thread->slot + 1))
+        return post_detach(taken.thread - 1, taken.depth, taken.serial);
     if (needs_care(thread))
-        detach_with_care(thread, taken);
-    else
-        detach(thread, taken);
-    return SPANPROF_OK;
+        return detach_with_care(thread, taken.depth, taken.serial);
+    return detach_own(thread, taken.depth, taken.serial);
 }
 
 const spanprof_context *sp_context_current_borrow(void)

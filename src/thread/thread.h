@@ -191,6 +191,10 @@ void sp_thread_free(sp_thread *thread);
 
 /* --- context.c ----------------------------------------------------------------------------------------------------------- */
 
+/* spanprof_context_attach of a context in words as they lie in memory: in registers, for on the way through memory it would take half as
+ * long again. FLAGS are trace_flags, remote and reserved0; CARRIER is the carrier. */
+spanprof_scope sp_context_attach_words(uint64_t trace_high, uint64_t trace_low, uint64_t span,
+                                       uint64_t local_root, uint64_t flags, uint64_t carrier);
 /* The active context of this thread: never NULL, all zero for none, valid until this thread's next switch. */
 const spanprof_context *sp_context_current_borrow(void);
 /* Make every scope of THREAD, which has ended, dead: who still holds one must not reach the slot's next thread. */

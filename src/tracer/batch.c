@@ -4,15 +4,20 @@
  * were recorded for others, and are not exported.
  *
  * The queue is one word and the slots' own links. The word holds the newest waiting slot and how many wait in all; pushing is one
- * compare-and-swap, which also enforces the bound. The consumer detaches the whole list at once, turns it round (the oldest first)
- * and hands it out from there; the count falls only as spans are handed out, so it is exact for the bound.
+ * compare-and-swap, which also enforces the bound. The consumer detaches the whole list at once, notes it in an array of its own, and hands
+ * out the oldest first from there; the count falls only as spans are handed out, so it is exact for the bound. (An array, for each step
+ * along links to slots that other threads have written waits for memory; those ahead in an array are fetched in time.)
  * There is no A-B-A problem: pushing reads nothing through the old newest, it only links to it. */
+#include <stdlib.h>
+
 #include "tracer/record.h"
 
 static struct {
     _Alignas(
         SP_CACHE_LINE) _Atomic uint64_t word; /* index of the newest slot << 32 | spans waiting */
-    _Alignas(SP_CACHE_LINE) uint32_t oldest;  /* the consumer's list */
+    /* The consumer's: indices of detached[0 .. detached_count), the newest first. */
+    _Alignas(SP_CACHE_LINE) uint32_t *detached;
+    uint32_t detached_count, detached_room;
 } queue;
 
 static void push(sp_span_processor *self, sp_span_data *data);
@@ -53,30 +58,67 @@ static void push(sp_span_processor *self, sp_span_data *data)
         config->wake(config->wake_user);
 }
 
-/* Move what was pushed to the consumer's list, which is empty. */
+/* False when there is no memory for COUNT indices: what is queued waits. */
+static bool make_room(uint32_t count)
+{
+    if (count <= queue.detached_room)
+        return true;
+    uint32_t *longer = realloc(queue.detached, (size_t)count * sizeof *longer);
+    if (!longer)
+        return false;
+    queue.detached = longer;
+    queue.detached_room = count;
+    return true;
+}
+
+/* A thread gets and gives slots in batches, so the next ones of the list most likely lie in a row with SLOT, in one direction or the other. */
+static void fetch_neighbours(const sp_slot *slot)
+{
+    enum { DISTANCE = 6 * SP_RECORD_BYTES };
+    __builtin_prefetch((const uint8_t *)slot - DISTANCE);
+    __builtin_prefetch((const uint8_t *)slot + DISTANCE);
+}
+
+/* Move what was pushed to the consumer's array, which is empty. */
 static void detach_list(void)
 {
-    uint64_t word = atomic_fetch_and_explicit(&queue.word, UINT32_MAX,
-                                              memory_order_acquire); /* pairs with push */
+    uint64_t word = sp_load_relaxed(&queue.word);
+    do {
+        if (!make_room((uint32_t)word))
+            return;
+    } while (!atomic_compare_exchange_weak_explicit(&queue.word, &word, (uint32_t)word,
+                                                    memory_order_acquire, /* pairs with push */
+                                                    memory_order_relaxed));
     for (uint32_t index = (uint32_t)(word >> 32); index;) {
-        sp_slot *slot = sp_pool_at(&sp_record_pool, index);
-        uint32_t older = slot->next;
-        slot->next = queue.oldest;
-        queue.oldest = index;
-        index = older;
+        const sp_slot *slot = sp_pool_at(&sp_record_pool, index);
+        fetch_neighbours(slot);
+        queue.detached[queue.detached_count++] = index;
+        index = slot->next;
     }
+}
+
+/* Begin to fetch what an exporter will read of the span that is handed out FETCH_AHEAD spans from now. */
+static void fetch_ahead(void)
+{
+    enum { FETCH_AHEAD = 8 };
+    if (queue.detached_count < FETCH_AHEAD)
+        return;
+    uint32_t index = queue.detached[queue.detached_count - FETCH_AHEAD];
+    const uint8_t *slot = (const uint8_t *)sp_pool_at(&sp_record_pool, index);
+    for (size_t i = 0; i < SP_RECORD_BYTES; i += SP_CACHE_LINE)
+        __builtin_prefetch(slot + i);
 }
 
 size_t sp_tracer_take(sp_span_data **out, size_t maximum)
 {
     size_t count = 0;
     while (count < maximum) {
-        if (!queue.oldest)
+        if (!queue.detached_count)
             detach_list();
-        if (!queue.oldest)
+        if (!queue.detached_count)
             break;
-        sp_slot *slot = sp_pool_at(&sp_record_pool, queue.oldest);
-        queue.oldest = slot->next;
+        fetch_ahead();
+        sp_slot *slot = sp_pool_at(&sp_record_pool, queue.detached[--queue.detached_count]);
         out[count++] = &sp_record_of_slot(slot)->data;
     }
     atomic_fetch_sub_explicit(&queue.word, count, memory_order_relaxed);
@@ -98,9 +140,10 @@ void sp_span_data_release(sp_span_data *data)
     sp_pool_give(&sp_record_pool, cache ? &cache->records : NULL, &record->head);
 }
 
-/* What the parent had queued is the parent's to send. */
+/* What the parent had queued is the parent's to send. Its array may have been caught on the move, so it is left behind. */
 void sp_batch_after_fork(void)
 {
     sp_store_relaxed(&queue.word, 0);
-    queue.oldest = 0;
+    queue.detached = NULL;
+    queue.detached_count = queue.detached_room = 0;
 }

@@ -3,15 +3,11 @@
  * span's own id, which is what samples link to (docs/design/span-context.md, which spans are marked). */
 #include <string.h>
 
-#include "core/hex.h"
 #include "tracer/internal.h"
 
 static void mark(sp_span_data *span, const spanprof_context *context)
 {
-    char id[17];
-    sp_hex_encode(id, context->span_id, sizeof context->span_id);
-    sp_span_data_set(
-        span, &(spanprof_attribute){.key = SP_PROFILE_ID_KEY, .value = {.string_value = id}});
+    sp_span_data_set_id(span, SP_PROFILE_ID_KEY, context->span_id);
 }
 
 static bool is_local_root(const spanprof_context *context)

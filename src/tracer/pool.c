@@ -12,7 +12,7 @@ enum { BATCH_COUNT = 0, BATCH_NEXT = 1 };
 
 static size_t chunk_bytes(const sp_pool *pool)
 {
-    return (size_t)pool->slot_bytes << pool->chunk_shift;
+    return (size_t)pool->slot_bytes * SP_POOL_CHUNK_SLOTS;
 }
 
 static bool map_chunk(sp_pool *pool, uint32_t chunk)
@@ -42,7 +42,7 @@ static uint64_t random_generation(void)
 static bool carve_locked(sp_pool *pool, sp_slot_list *list)
 {
     uint32_t index = pool->carved + 1;
-    if (!map_chunk(pool, index >> pool->chunk_shift))
+    if (!map_chunk(pool, index / SP_POOL_CHUNK_SLOTS))
         return false;
     sp_slot *slot = sp_pool_at(pool, index);
     slot->index = index;

@@ -49,11 +49,10 @@ typedef struct sp_magazine {
     sp_slot_list backup; /* empty, or a full batch */
 } sp_magazine;
 
-enum { SP_POOL_CHUNKS = 8192, SP_POOL_BATCH = 32 };
+enum { SP_POOL_CHUNKS = 8192, SP_POOL_CHUNK_SLOTS = 1024, SP_POOL_BATCH = 32 };
 
 typedef struct sp_pool {
     uint32_t slot_bytes;
-    uint32_t chunk_shift; /* a chunk has 1 << chunk_shift slots */
     pthread_mutex_t
         lock; /* guards what follows, except that chunks are read without; an innermost lock */
     uint32_t carved;  /* slots 1 to carved have been made */
@@ -62,21 +61,21 @@ typedef struct sp_pool {
     _Atomic(uint8_t *) chunks[SP_POOL_CHUNKS];
 } sp_pool;
 
-#define SP_POOL_INIT(bytes, shift)                                                                 \
+#define SP_POOL_INIT(bytes)                                                                        \
     {                                                                                              \
-        .slot_bytes = (bytes), .chunk_shift = (shift), .lock = PTHREAD_MUTEX_INITIALIZER           \
+        .slot_bytes = (bytes), .lock = PTHREAD_MUTEX_INITIALIZER                                   \
     }
 
 /* The slot with INDEX, or NULL when there is none (memory not yet carved reads as generation 0, which no handle has). */
 static inline sp_slot *sp_pool_at(const sp_pool *pool, uint64_t index)
 {
-    uint64_t chunk = index >> pool->chunk_shift;
+    uint64_t chunk = index / SP_POOL_CHUNK_SLOTS;
     if (SP_UNLIKELY(chunk >= SP_POOL_CHUNKS))
         return NULL;
     uint8_t *memory = sp_load_acquire(
         &pool->chunks[chunk]); /* pairs with the release in map_chunk: its memory is there */
-    uint64_t offset = index & ((UINT64_C(1) << pool->chunk_shift) - 1);
-    return memory ? (sp_slot *)(void *)(memory + offset * pool->slot_bytes) : NULL;
+    uint64_t offset = index % SP_POOL_CHUNK_SLOTS * pool->slot_bytes;
+    return memory ? (sp_slot *)(void *)(memory + offset) : NULL;
 }
 
 /* Refill an empty MAGAZINE; false when there is no memory. */
@@ -100,6 +99,16 @@ static inline sp_slot *sp_pool_take(sp_pool *pool, sp_magazine *magazine)
     return slot;
 }
 
+/* Begin to fetch the first BYTES of the slot that the next take returns: the exporter's thread had it last, and the lines take as long to come
+ * from another core as a span takes to make. */
+static inline void sp_pool_fetch_next(const sp_pool *pool, const sp_magazine *magazine,
+                                      size_t bytes)
+{
+    const uint8_t *next = (const uint8_t *)sp_pool_at(pool, magazine->active.first);
+    for (size_t i = 0; i < bytes; i += SP_CACHE_LINE)
+        sp_prefetch_write(next + i);
+}
+
 /* SLOT is free. MAGAZINE is NULL on a thread that has none: straight back to the pool. */
 static inline void sp_pool_give(sp_pool *pool, sp_magazine *magazine, sp_slot *slot)
 {
@@ -116,14 +125,21 @@ static inline void sp_pool_give(sp_pool *pool, sp_magazine *magazine, sp_slot *s
 /* Copy the context of SLOT while its generation is GENERATION; false when it is not (any more). It is immutable for the life of
  * the span, so no lock is needed: the words are stored with release after the generation moved, and loaded with acquire, so
  * whoever sees a word of a later span sees its generation as well. */
+static inline bool sp_slot_read_words(sp_slot *slot, uint64_t generation,
+                                      uint64_t words[SP_CONTEXT_WORDS])
+{
+    if ((sp_load_acquire(&slot->word) & ~(uint64_t)SP_SLOT_LOCKED) != generation)
+        return false;
+#pragma GCC unroll 6
+    for (int i = 0; i < SP_CONTEXT_WORDS; i++)
+        words[i] = sp_load_acquire(&slot->context[i]);
+    return (sp_load_relaxed(&slot->word) & ~(uint64_t)SP_SLOT_LOCKED) == generation;
+}
+
 static inline bool sp_slot_read_context(sp_slot *slot, uint64_t generation, spanprof_context *out)
 {
     uint64_t words[SP_CONTEXT_WORDS];
-    if ((sp_load_acquire(&slot->word) & ~(uint64_t)SP_SLOT_LOCKED) != generation)
-        return false;
-    for (int i = 0; i < SP_CONTEXT_WORDS; i++)
-        words[i] = sp_load_acquire(&slot->context[i]);
-    if ((sp_load_relaxed(&slot->word) & ~(uint64_t)SP_SLOT_LOCKED) != generation)
+    if (!sp_slot_read_words(slot, generation, words))
         return false;
     __builtin_memcpy(out, words, sizeof words);
     __builtin_memset(out->reserved1, 0, sizeof out->reserved1);

@@ -22,15 +22,15 @@ typedef struct sp_span_processor sp_span_processor;
 
 /* One of ours. Each may be NULL. They must not block. */
 struct sp_span_processor {
-    /* SPAN has started, and nobody else knows it yet. CONTEXT is its own. Attributes are added by sp_span_data_set. */
+    /* SPAN has started, and nobody else knows it yet. CONTEXT is its own. Attributes are added by sp_span_data_set_id. */
     void (*on_start)(sp_span_processor *self, sp_span_data *span, const spanprof_context *context);
     /* DATA is the finished span, sampled or not, and now the processor's: it releases it with sp_span_data_release. */
     void (*on_end)(sp_span_processor *self, sp_span_data *data);
 };
 
-/* Add or replace an attribute of SPAN inside on_start, whatever the limit. ATTRIBUTE's key is borrowed and has to be valid UTF-8 that lives
- * as long as the process; a string value is copied. */
-void sp_span_data_set(sp_span_data *span, const spanprof_attribute *attribute);
+/* Add or replace the attribute KEY of SPAN, whose value is the 16 hex digits of ID, inside on_start, whatever the limit. KEY is borrowed and
+ * has to be valid UTF-8 that lives as long as the process. */
+void sp_span_data_set_id(sp_span_data *span, const char *key, const uint8_t id[8]);
 
 /* --- registered.c: those of the application ------------------------------------------------------------------------------ */
 

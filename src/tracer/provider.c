@@ -9,8 +9,8 @@
 #include "tracer/starts.h"
 
 _Atomic(sp_session *) sp_session_current;
-sp_pool sp_record_pool = SP_POOL_INIT(sizeof(sp_span_record), 10);
-sp_pool sp_light_pool = SP_POOL_INIT(sizeof(sp_slot), 12);
+sp_pool sp_record_pool = SP_POOL_INIT(sizeof(sp_span_record));
+sp_pool sp_light_pool = SP_POOL_INIT(sizeof(sp_slot));
 
 /* Setup only, so no lock guards them. */
 static sp_session *sessions;             /* all that ever were, the newest first */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/clock.h"
+#include "core/hex.h"
 #include "core/log.h"
 
 /* Room of the first arrays: most spans with events or links have one, which then fits into the slot. */
@@ -93,7 +94,7 @@ static bool add_attribute(sp_span_record *record, const spanprof_attribute *attr
 
 static void set(sp_span_record *record, const spanprof_attribute *attribute, bool copy_key)
 {
-    sp_span_memory mark = record->memory;
+    sp_span_memory mark = sp_span_memory_mark(&record->memory);
     spanprof_attribute *old =
         sp_attribute_find(attributes_of(record), record->data.attribute_count, attribute->key);
     bool done = old ? sp_value_assign(&record->memory, length_limit(record, copy_key), old, false,
@@ -136,9 +137,39 @@ void sp_record_set_borrowed_key(sp_span_record *record, const spanprof_attribute
     set(record, attribute, false);
 }
 
-void sp_span_data_set(sp_span_data *span, const spanprof_attribute *attribute)
+/* The first attribute of RECORD: KEY, with the digits of ID, of which nothing has to be looked for, measured or checked. */
+static bool add_first_id(sp_span_record *record, const char *key, const uint8_t id[8])
 {
-    sp_record_set_borrowed_key(sp_record_of_data(span), attribute);
+    enum { DIGITS = 16 };
+    const sp_span_limits *limits = &record->session->config.limits;
+    if (record->data.attribute_count || !limits->attributes || limits->value_length < DIGITS)
+        return false;
+    spanprof_attribute *first =
+        sp_span_array_extend(&record->memory, NULL, 0, sizeof *first, FIRST_ATTRIBUTES);
+    sp_block *block = first ? sp_block_make(&record->memory, DIGITS + 1, 1) : NULL;
+    if (!block)
+        return false;
+    uint64_t word;
+    memcpy(&word, id, sizeof word);
+    sp_hex_encode16(block->bytes, word);
+    block->bytes[DIGITS] = 0;
+    first->key = key;
+    first->type = SPANPROF_ATTRIBUTE_STRING;
+    first->value.string_value = block->bytes;
+    record->data.attributes = first;
+    record->data.attribute_count = 1;
+    return true;
+}
+
+void sp_span_data_set_id(sp_span_data *span, const char *key, const uint8_t id[8])
+{
+    sp_span_record *record = sp_record_of_data(span);
+    if (SP_LIKELY(add_first_id(record, key, id)))
+        return;
+    char digits[17];
+    sp_hex_encode(digits, id, 8);
+    sp_record_set_borrowed_key(
+        record, &(spanprof_attribute){.key = key, .value = {.string_value = digits}});
 }
 
 /* --- status and name ----------------------------------------------------------------------------------------------------- */
@@ -207,7 +238,7 @@ static bool add_event(sp_span_record *record, const sp_event_request *request)
 
 void sp_record_add_event(sp_span_record *record, const sp_event_request *request)
 {
-    sp_span_memory mark = record->memory;
+    sp_span_memory mark = sp_span_memory_mark(&record->memory);
     if (add_event(record, request))
         return;
     sp_span_memory_return(&record->memory, &mark);
@@ -245,7 +276,7 @@ void sp_record_add_link(sp_span_record *record, const spanprof_link *link)
     const spanprof_context *context = link->context ? link->context : &none;
     if (!sp_context_is_valid(context) && !(link->attributes && link->attribute_count))
         return;
-    sp_span_memory mark = record->memory;
+    sp_span_memory mark = sp_span_memory_mark(&record->memory);
     if (add_link(record, context, link))
         return;
     sp_span_memory_return(&record->memory, &mark);

@@ -197,6 +197,9 @@ static inline void tell_processors(sp_span_record *record, const spanprof_contex
         sp_registered_on_start(&record->data, span, parent);
 }
 
+/* What a start writes of a record, and a name and an attribute of usual length behind it. */
+enum { FETCHED_BYTES = SP_RECORD_HEAD_BYTES + 128 };
+
 static spanprof_span start_record(start_request *start)
 {
     sp_slot *slot = sp_pool_take(&sp_record_pool, &start->cache->records);
@@ -204,6 +207,7 @@ static spanprof_span start_record(start_request *start)
         sp_cache_count(start->cache, SP_COUNT_MEMORY);
         return (spanprof_span){0};
     }
+    sp_pool_fetch_next(&sp_record_pool, &start->cache->records, FETCHED_BYTES);
     sp_cache_count(start->cache,
                    is_sampled(start->context[FLAGS]) ? SP_COUNT_STARTED : SP_COUNT_UNSAMPLED);
     sp_span_carrier_pin(&start->context[CARRIER]);
@@ -230,7 +234,7 @@ static spanprof_span start_record(start_request *start)
 spanprof_span spanprof_span_start(spanprof_tracer *tracer, const char *name,
                                   const spanprof_span_options *options)
 {
-    start_request start; /* filled in by parts: to clear all of it, gcc takes `rep stos` */
+    start_request start; /* set field by field: to clear it gcc takes `rep stos`, 6 ns */
     spanprof_span_options known;
     start.tracer = tracer;
     start.name = name;
@@ -343,7 +347,11 @@ spanprof_context spanprof_span_context(spanprof_span span)
 
 spanprof_scope spanprof_span_attach(spanprof_span span)
 {
-    spanprof_context context;
-    read_context(span, &context);
-    return spanprof_context_attach(&context);
+    sp_slot *slot = sp_handle_slot(span);
+    uint64_t words[SP_CONTEXT_WORDS];
+    if (SP_LIKELY(slot != NULL) && SP_LIKELY(sp_slot_read_words(slot, span.generation, words)))
+        return sp_context_attach_words(words[TRACE_ID], words[TRACE_ID + 1], words[SPAN_ID],
+                                       words[LOCAL_ROOT], words[FLAGS], words[CARRIER]);
+    sp_handle_count_misuse(span);
+    return spanprof_context_attach(NULL);
 }

@@ -29,6 +29,14 @@ typedef struct sp_span_memory {
     uint8_t *limit;
 } sp_span_memory;
 
+/* Where MEMORY is now. Word by word: a struct's copy goes by vectors, and a vector of words that were just written is slow to read. */
+static inline sp_span_memory sp_span_memory_mark(const sp_span_memory *memory)
+{
+    const volatile sp_span_memory *words = memory;
+    return (sp_span_memory){
+        .chunks = words->chunks, .cursor = words->cursor, .limit = words->limit};
+}
+
 /* BYTES at the start of a new chunk, or NULL. */
 void *sp_span_memory_grow(sp_span_memory *memory, size_t bytes);
 /* Give back all that was taken since MARK, a copy of *MEMORY. */
@@ -83,16 +91,21 @@ static inline void sp_text_store(char *out, const sp_measured_text *m)
     }
 }
 
-/* A copy of FROM that will not be replaced; NULL when it is too long or memory is short. */
+/* A copy of M that will not be replaced; NULL when it is too long or memory is short. */
+static inline const char *sp_text_copy_measured(sp_span_memory *memory, const sp_measured_text *m)
+{
+    if (SP_UNLIKELY(m->stored > SP_TEXT_MAX))
+        return NULL;
+    char *out = sp_span_memory_take(memory, m->stored + 1, 1);
+    if (SP_LIKELY(out != NULL))
+        sp_text_store(out, m);
+    return out;
+}
+
 static inline const char *sp_text_copy(sp_span_memory *memory, const char *from)
 {
     sp_measured_text m = sp_text_measure(from);
-    if (SP_UNLIKELY(m.stored > SP_TEXT_MAX))
-        return NULL;
-    char *out = sp_span_memory_take(memory, m.stored + 1, 1);
-    if (SP_LIKELY(out != NULL))
-        sp_text_store(out, &m);
-    return out;
+    return sp_text_copy_measured(memory, &m);
 }
 
 #endif

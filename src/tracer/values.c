@@ -176,7 +176,7 @@ void sp_attribute_list_add(sp_span_memory *memory, uint32_t length_limit, sp_att
                            const spanprof_attribute *from, uint32_t count)
 {
     for (uint32_t i = 0; from && i < count; i++) {
-        sp_span_memory mark = *memory;
+        sp_span_memory mark = sp_span_memory_mark(memory);
         if (!from[i].key || !from[i].key[0])
             continue;
         if (!add(memory, length_limit, list, &from[i])) {

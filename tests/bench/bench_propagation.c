@@ -142,7 +142,7 @@ int main(void)
         return 1;
     measure("inject traceparent, tracestate, baggage", inject_all);
     measure("baggage get", get_baggage);
-    sp_tracer_config config = {.queue_spans = 16, .attribute_count_limit = 128, .record = false};
+    sp_tracer_config config = {.queue_spans = 16, .limits = SP_SPAN_LIMITS_INIT, .record = false};
     if (sp_tracer_start(&config) != SPANPROF_OK)
         return 1;
     child.parent = &context;
