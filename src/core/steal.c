@@ -4,72 +4,70 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-enum { TEXT_BYTES = 64 * 1024 };
+/* What a window counts in the next one: eight windows' worth are summed up. */
+#define KEPT 0.875
 
 typedef unsigned long long ticks;
 
-/* LINE is "cpu7 user nice system idle iowait irq softirq steal …": the number of the core, or -1. */
-static int read_core(const char *line, sp_steal_core *out)
+/* "cpu  user nice system idle iowait irq softirq steal …": the sum of all cores since the machine started. */
+static bool read_sums(const char *stat, uint64_t *busy, uint64_t *stolen)
 {
-    int number;
-    ticks user, nice, system, idle, iowait, irq, softirq, stolen;
-    if (line[3] < '0' || line[3] > '9') /* "cpu  …" is the sum of all */
-        return -1;
-    if (sscanf(line, "cpu%d %llu %llu %llu %llu %llu %llu %llu %llu", &number, &user, &nice,
-               &system, &idle, &iowait, &irq, &softirq, &stolen) != 9)
-        return -1;
-    *out = (sp_steal_core){
-        .busy = user + nice + system + irq + softirq, .idle = idle + iowait, .stolen = stolen};
-    return number >= 0 && number < SP_STEAL_CORES ? number : -1;
+    ticks user, nice, system, idle, iowait, irq, softirq, steal;
+    if (sscanf(stat, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle,
+               &iowait, &irq, &softirq, &steal) != 8)
+        return false;
+    *busy = user + nice + system + irq + softirq;
+    *stolen = steal;
+    return true;
 }
 
-/* A core that woke has been idle, and the host may have let it wait before any thread of ours could run on it: that time is no running
- * thread's. How much of it was is not told. Taken is the part of the time that the core was not idle. */
-static void add_core(sp_steal *steal, int number, const sp_steal_core *now)
+/* Both only grow, but for kernels whose idle and steal are known to go back at times. */
+static void add_machine(sp_steal *steal, uint64_t busy, uint64_t stolen)
 {
-    sp_steal_core before = steal->cores[number];
-    steal->cores[number] = *now;
-    bool is_first = before.busy + before.idle + before.stolen == 0;
-    if (is_first || now->busy < before.busy || now->idle < before.idle ||
-        now->stolen < before.stolen)
-        return;
-    double busy = (double)(now->busy - before.busy), idle = (double)(now->idle - before.idle);
-    double stolen = (double)(now->stolen - before.stolen);
-    steal->busy += busy;
-    if (stolen > 0)
-        steal->stolen += stolen * (busy + stolen) / (busy + stolen + idle);
-}
-
-void sp_steal_look_at(sp_steal *steal, const char *text)
-{
-    for (const char *end; (end = strchr(text, '\n')); text = end + 1) {
-        sp_steal_core now;
-        if (strncmp(text, "cpu", 3) != 0)
-            break; /* the cores come first */
-        int number = read_core(text, &now);
-        if (number >= 0)
-            add_core(steal, number, &now);
+    bool is_first = steal->last_busy == 0;
+    if (!is_first && busy >= steal->last_busy && stolen >= steal->last_stolen) {
+        steal->busy += (double)(busy - steal->last_busy);
+        steal->stolen += (double)(stolen - steal->last_stolen);
     }
+    steal->last_busy = busy;
+    steal->last_stolen = stolen;
 }
 
-void sp_steal_look(sp_steal *steal)
+double sp_steal_share_of(sp_steal *steal, const char *stat, uint64_t on_core_ns, uint64_t ran_ns)
 {
-    static char text[TEXT_BYTES];
+    uint64_t busy, stolen;
+    if (!read_sums(stat, &busy, &stolen))
+        return 0;
+    steal->on_core = steal->on_core * KEPT + (double)on_core_ns;
+    steal->ran = steal->ran * KEPT + (double)ran_ns;
+    steal->busy *= KEPT;
+    steal->stolen *= KEPT;
+    add_machine(steal, busy, stolen);
+    double bound = steal->busy > 0 ? steal->stolen / steal->busy : 0;
+    double share = steal->ran > 0 ? steal->on_core / steal->ran - 1 : 0;
+    return share < 0 ? 0 : share > bound ? bound : share;
+}
+
+/* Reads the first line; an empty text when it cannot be read. */
+static void read_stat(char *text, size_t size)
+{
     int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    ssize_t length = read(fd, text, sizeof text - 1);
-    close(fd);
+    ssize_t length = fd < 0 ? 0 : read(fd, text, size - 1);
+    if (fd >= 0)
+        close(fd);
     text[length > 0 ? length : 0] = 0;
-    sp_steal_look_at(steal, text);
 }
 
-double sp_steal_take(sp_steal *steal)
+double sp_steal_share(sp_steal *steal, uint64_t on_core_ns, uint64_t ran_ns)
 {
-    double share = steal->busy > 0 ? steal->stolen / steal->busy : 0;
-    steal->busy = steal->stolen = 0;
-    return share;
+    char text[256];
+    read_stat(text, sizeof text);
+    return sp_steal_share_of(steal, text, on_core_ns, ran_ns);
+}
+
+void sp_steal_begin(sp_steal *steal)
+{
+    sp_steal_share(steal, 0, 0);
 }

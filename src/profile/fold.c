@@ -169,6 +169,8 @@ void sp_window_clear(sp_window *window)
     window->residual_count = 0;
     window->residual_ns = window->dropped_ring_full = window->dropped_memory =
         window->dropped_small_stack = 0;
+    window->wall_on_core_ns = 0;
+    window->steal = 0;
     window->dropped_visits = window->wall_unmoved = window->wall_discarded = 0;
     window->fp_by_call = window->fp_by_return = window->fp_not_found = 0;
 }

@@ -84,11 +84,12 @@ enum { SP_WINDOW_RESIDUALS_MAX = 32 };
 typedef struct sp_window {
     uint64_t start_time_ns; /* since the epoch; start < end */
     uint64_t end_time_ns;
-    uint64_t period_ns;      /* of the CPU engine */
-    uint64_t wall_period_ns; /* 0: no wall engine runs */
-    bool wall_of_all;        /* its samples are of all threads, not only of those with a span */
-    double steal;            /* sp_steal_take, of CPU time whose ticks do not count it */
-    const char *engine;      /* borrowed; NULL: not told */
+    uint64_t period_ns;       /* of the CPU engine */
+    uint64_t wall_period_ns;  /* 0: no wall engine runs */
+    bool wall_of_all;         /* its samples are of all threads, not only of those with a span */
+    uint64_t wall_on_core_ns; /* that visits found its threads on a core */
+    double steal;             /* sp_steal_share, of CPU time whose ticks do not count it */
+    const char *engine;       /* borrowed; NULL: not told */
     const char *engine_reason;
 
     sp_intern locations; /* sp_window_location */

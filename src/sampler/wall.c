@@ -219,6 +219,8 @@ static void visit_anew(sp_wall_place *place, sp_thread *thread, pid_t tid, uint6
             say_failure(tid);
         break;
     case SP_VISIT_ON_CPU:
+        wall.state.on_core_ns += weight_ns;
+        break;
     case SP_VISIT_GONE:
         break;
     }
@@ -285,17 +287,29 @@ static uint32_t find_giver(uint64_t moment_ns)
     return giver;
 }
 
+/* The giver was on its core at the round's moment. It waits for the core now, as long as we have it, which no moment ever falls in: that
+ * is the one wait that is known without being seen. */
+static void settle_giver(sp_wall_place *place, uint64_t weight_ns, const wall_round *round)
+{
+    uint64_t took_ns = sp_clock_monotonic_ns() - round->moment_ns - wall.late_ns;
+    double stands_for = (double)weight_ns / (double)(round->cells * round->period_ns); /* threads */
+    wall.state.on_core_ns += weight_ns;
+    if (place->record->wait_class == SP_WAIT_RUNNABLE)
+        weigh(place, (uint64_t)((double)took_ns * stands_for));
+    place->is_still = false;
+}
+
 /* To run the sampler needs a core, and where all are taken it takes that of a thread which would have run: this one, and no other, looks
  * as if it waited for a core as long as we look. It is the one that ran until we came. Where the kernel does not tell (it was built
  * without SCHED_DEBUG), all count as waiting. */
-static void resolve_doubts(uint64_t moment_ns)
+static void resolve_doubts(const wall_round *round)
 {
-    uint32_t giver = wall.doubtful_count > 0 ? find_giver(moment_ns) : 0;
+    uint32_t giver = wall.doubtful_count > 0 ? find_giver(round->moment_ns) : 0;
     pthread_mutex_lock(&wall.lock);
     for (uint32_t n = 0; n < wall.doubtful_count; n++) {
         sp_wall_place *place = sp_wall_place_of(&wall.places, wall.doubtful[n].slot, false);
         if (n == giver)
-            place->is_still = false;
+            settle_giver(place, wall.doubtful[n].weight_ns, round);
         else
             weigh(place, wall.doubtful[n].weight_ns);
     }
@@ -392,7 +406,7 @@ static void run_round(const wall_round *round)
     learn_newest_generation();
     wall.late_ns = sp_clock_monotonic_ns() - round->moment_ns;
     uint32_t visits = visit_each(step, weight_ns);
-    resolve_doubts(round->moment_ns);
+    resolve_doubts(round);
     learn_cost(sp_clock_own_cpu_ns() - begin_ns, visits);
 }
 

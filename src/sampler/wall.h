@@ -53,12 +53,13 @@ uint32_t sp_wall_held_generation(void);
 typedef struct sp_wall_state {
     bool running;
     uint32_t hz;
-    uint64_t visits;    /* of threads that waited, those unmoved included */
-    uint64_t unmoved;   /* of them: the thread's clock had not moved since the last */
-    uint64_t discarded; /* attempts after which the thread had run */
-    uint64_t failed;    /* threads that could not be looked at */
-    uint64_t dropped;   /* visits for which ring or memory had no room */
-    uint64_t cpu_ns;    /* what the thread has used */
+    uint64_t visits;     /* of threads that waited, those unmoved included */
+    uint64_t on_core_ns; /* that visits which found their thread on a core stand for */
+    uint64_t unmoved;    /* of them: the thread's clock had not moved since the last */
+    uint64_t discarded;  /* attempts after which the thread had run */
+    uint64_t failed;     /* threads that could not be looked at */
+    uint64_t dropped;    /* visits for which ring or memory had no room */
+    uint64_t cpu_ns;     /* what the thread has used */
     sp_fp_counts fp;
     char reason[SP_WALL_REASON_SIZE]; /* why not running; "" */
 } sp_wall_state;

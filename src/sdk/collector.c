@@ -21,7 +21,7 @@
 #include "sdk/drain.h"
 #include "tracer/provider.h"
 
-enum { DRAIN_MS = 40, LOOK_MS = 500, DESTINATIONS_MAX = 4, REQUEST_MAX_BYTES = 64 * 1024 * 1024 };
+enum { DRAIN_MS = 40, FOLLOW_MS = 500, DESTINATIONS_MAX = 4, REQUEST_MAX_BYTES = 64 * 1024 * 1024 };
 
 struct sp_collector {
     sp_collector_config config;
@@ -48,7 +48,7 @@ struct sp_collector {
     uint32_t wall_hz;        /* of the open window */
     uint64_t window_ends_ns; /* monotonic */
     uint64_t drained_at_ns;  /* monotonic */
-    uint64_t looked_at_ns;   /* monotonic */
+    uint64_t followed_at_ns; /* monotonic */
     uint64_t last_edge_ns;   /* realtime, before the last drain */
     sp_discovery discovery;
     sp_budget budget;
@@ -219,20 +219,13 @@ static void warn_of_losses(sp_collector *collector)
                 (unsigned long long)(unseen / SP_NS_PER_MS));
 }
 
-static void look_at_steal(sp_collector *collector)
-{
-    if (collector->wall_hz)
-        sp_steal_look(&collector->steal);
-}
-
-static void look_around(sp_collector *collector)
+static void follow_switches(sp_collector *collector)
 {
     uint64_t now = sp_clock_monotonic_ns();
-    if (now - collector->looked_at_ns < LOOK_MS * SP_NS_PER_MS)
+    if (now - collector->followed_at_ns < FOLLOW_MS * SP_NS_PER_MS)
         return;
-    collector->looked_at_ns = now;
+    collector->followed_at_ns = now;
     sp_sampler_follow_switches();
-    look_at_steal(collector);
 }
 
 static uint32_t wished_rate(sp_collector *collector)
@@ -262,6 +255,17 @@ static void settle_wall(sp_collector *collector, sp_window *window)
     collector->wall_hz = wished;
 }
 
+/* What the host took from the threads that are visited, and of whose ticks wall time is made (window.h). */
+static void settle_steal(sp_collector *collector, sp_window *window)
+{
+    const sp_window_samples *cpu = &window->cpu;
+    uint64_t periods =
+        window->wall_of_all ? cpu->linked + cpu->none + cpu->unknown + cpu->boundary : cpu->linked;
+    if (window->wall_period_ns && !collector->sampler.counts_steal)
+        window->steal =
+            sp_steal_share(&collector->steal, window->wall_on_core_ns, periods * window->period_ns);
+}
+
 /* Drain to the end of the open window, settle its books, and let the other one open. A new rate begins here: no thread ticks between
  * the last drain of the old one and the first tick of the new. */
 static sp_window *end_window(sp_collector *collector)
@@ -275,10 +279,8 @@ static sp_window *end_window(sp_collector *collector)
     drain_once(collector);
     settle_wall(collector, window);
     sp_drain_residual(&collector->drain, window);
-    look_at_steal(collector);
-    double steal = sp_steal_take(&collector->steal);
-    window->steal = collector->sampler.counts_steal ? 0 : steal;
     window->period_ns = sp_sampler_period_ns();
+    settle_steal(collector, window);
     window->engine = collector->sampler.engine;
     window->engine_reason = collector->sampler.reason;
     window->end_time_ns = sp_max_u64(sp_clock_realtime_ns(), window->start_time_ns + 1);
@@ -393,7 +395,7 @@ static void *run(void *argument)
         work = wait_for_work(collector);
         if (!work.flush && !work.edge)
             drain_once(collector);
-        look_around(collector);
+        follow_switches(collector);
         if (sp_discovery_look(&collector->discovery, &collector->drain))
             end_with_the_last_thread(collector);
         if (work.flush || work.edge || sp_clock_monotonic_ns() >= collector->window_ends_ns)
@@ -448,6 +450,7 @@ sp_collector *sp_collector_create(const sp_collector_config *config)
         sp_exporter_profile_destinations(config->exporter, collector->destinations);
     collector->wished_hz = config->cpu_hz;
     collector->wall_hz = collector->wished_wall_hz = config->wall_hz;
+    sp_steal_begin(&collector->steal);
     sp_budget_begin(&collector->budget, config->cpu_budget);
     sp_drain_begin(&collector->drain);
     sp_threads_set_collected(true);

@@ -170,6 +170,7 @@ void sp_drain_settle_wall(sp_drain *drain, sp_window *window, sp_modules *module
     sp_wall_settle(drain_settled, &to, sp_modules_newest_number(modules));
     sp_wall_state_get(&state);
     const sp_wall_state *before = &drain->wall;
+    window->wall_on_core_ns = state.on_core_ns - before->on_core_ns;
     window->wall_unmoved = state.unmoved - before->unmoved;
     window->wall_discarded = state.discarded - before->discarded;
     window->dropped_visits += state.dropped - before->dropped;

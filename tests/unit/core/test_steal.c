@@ -3,87 +3,99 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
 #include "core/steal.h"
+
+#define SECOND UINT64_C(1000000000)
 
 static int begin(void **state)
 {
     static sp_steal steal;
     memset(&steal, 0, sizeof steal);
     *state = &steal;
+    sp_steal_share_of(&steal, "cpu  1000 0 0 5000 0 0 0 100 0 0\n", 0, 0);
     return 0;
 }
 
-static void steal_of_busy_cores_is_all_theirs(void **state)
+static double share(sp_steal *steal, unsigned busy, unsigned stolen, uint64_t on_core, uint64_t ran)
 {
-    sp_steal_look_at(*state, "cpu  30 0 0 0 0 0 0 0 0 0\n"
-                             "cpu0 10 0 0 500 0 0 0 7 0 0\n"
-                             "cpu1 20 0 0 500 0 0 0 0 0 0\n"
-                             "intr 1 2 3\n");
-    assert_float_equal(sp_steal_take(*state), 0, 0); /* of the time before nothing is known */
-    sp_steal_look_at(*state, "cpu0 50 10 20 500 0 5 5 17 0 0\n"
-                             "cpu1 30 0 0 500 0 0 0 0 0 0\n");
-    assert_float_equal(sp_steal_take(*state), 10.0 / (80 + 10), 1e-12);
-    assert_float_equal(sp_steal_take(*state), 0, 0);
+    char stat[100];
+    snprintf(stat, sizeof stat, "cpu  %u 20 30 5000 7 40 10 %u 0 0\ncpu0 1 2 3\n",
+             1000 + busy - 100, 100 + stolen);
+    return sp_steal_share_of(steal, stat, on_core, ran);
 }
 
-static void steal_of_a_core_that_was_idle_is_shared_out(void **state)
+static void steal_is_what_visits_saw_beyond_the_clocks(void **state)
 {
-    sp_steal_look_at(*state, "cpu0 1 0 0 1 0 0 0 0 0 0\n");
-    sp_steal_look_at(*state, "cpu0 31 0 0 51 10 0 0 10 0 0\n");
-    assert_float_equal(sp_steal_take(*state), 10 * 0.4 / 30, 1e-12);
+    assert_float_equal(share(*state, 1000, 100, 105 * SECOND, 100 * SECOND), 0.05, 1e-12);
 }
 
-static void steal_adds_up_over_looks(void **state)
+static void steal_is_not_more_than_the_kernel_tells(void **state)
 {
-    sp_steal_look_at(*state, "cpu0 1 0 0 0 0 0 0 0 0 0\n");
-    sp_steal_look_at(*state, "cpu0 11 0 0 0 0 0 0 1 0 0\n");
-    sp_steal_look_at(*state, "cpu0 21 0 0 0 0 0 0 3 0 0\n");
-    assert_float_equal(sp_steal_take(*state), 3.0 / 20, 1e-12);
+    assert_float_equal(share(*state, 1000, 20, 105 * SECOND, 100 * SECOND), 0.02, 1e-12);
 }
 
-/* A core that comes and goes, numbers that go back, lines that are cut, words that are none, and columns that old kernels do not have. */
+static void steal_is_none_where_the_kernel_tells_none(void **state)
+{
+    assert_float_equal(share(*state, 1000, 0, 105 * SECOND, 100 * SECOND), 0, 0);
+}
+
+static void steal_is_never_negative(void **state)
+{
+    assert_float_equal(share(*state, 1000, 100, 95 * SECOND, 100 * SECOND), 0, 0);
+    assert_float_equal(share(*state, 1000, 100, 0, 0), 0, 0);
+}
+
+/* Each window counts 7/8 of the one behind it. */
+static void steal_is_of_the_last_windows(void **state)
+{
+    assert_float_equal(share(*state, 1000, 100, 100 * SECOND, 100 * SECOND), 0, 0);
+    double second = share(*state, 2000, 200, 110 * SECOND, 100 * SECOND);
+    assert_float_equal(second, 10 / (87.5 + 100), 1e-9);
+    double before = second;
+    for (unsigned i = 3; i < 100; i++) {
+        double now = share(*state, i * 1000, i * 200, 110 * SECOND, 100 * SECOND);
+        assert_true(now >= before);
+        before = now;
+    }
+    assert_float_equal(before, 0.1, 1e-4);
+}
+
+/* What cannot be read, numbers that go back, columns that old kernels do not have: nothing is stolen, and the next window is as if it were
+ * the first. */
 static void steal_makes_nothing_of_what_makes_no_sense(void **state)
 {
-    static const char *const texts[] = {
-        "",
-        "cpu0 10 0 0 0 0 0 0 5 0 0",
-        "cpu0 10 0 0 0\n",
-        "cpu99999 10 0 0 0 0 0 0 5 0 0\n",
-        "cpu-1 10 0 0 0 0 0 0 5 0 0\n",
-        "cpu 5 10 0 0 0 0 0 0 5 0 0\n",
-        "cpux\ncpu\n",
-        "intr 5\ncpu0 50 0 0 0 0 0 0 40 0 0\n",
-    };
-    sp_steal_look_at(*state, "cpu0 1 0 0 0 0 0 0 0 0 0\ncpu1 9 0 0 0 0 0 0 9 0 0\n");
+    static const char *const texts[] = {"", "cpu", "cpu  1 2 3 4\n", "intr 5 6 7 8 9 10 11 12\n",
+                                        "cpu  1 0 0 1 0 0 0 1 0 0\n"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        sp_steal_look_at(*state, texts[i]);
-    sp_steal_look_at(*state, "cpu1 8 0 0 0 0 0 0 10 0 0\n");
-    assert_float_equal(sp_steal_take(*state), 0, 0);
-    sp_steal_look_at(*state, "cpu0 2 0 0 0 0 0 0 1 0 0\n");
-    assert_float_equal(sp_steal_take(*state), 1, 1e-12);
+        assert_float_equal(sp_steal_share_of(*state, texts[i], 0, 0), 0, 0);
+    assert_float_equal(
+        sp_steal_share_of(*state, "cpu  101 0 0 1 0 0 0 11 0 0\n", 105 * SECOND, 100 * SECOND),
+        0.05, 1e-12);
 }
 
-static void steal_of_this_machine_is_no_nonsense(void **state)
+static void steal_of_this_machine_is_bounded(void **state)
 {
-    sp_steal_look(*state);
+    sp_steal_begin(*state);
     for (volatile int i = 0; i < 100000000; i++)
         ;
-    sp_steal_look(*state);
-    double share = sp_steal_take(*state);
-    assert_true(share >= 0 && share < 1000);
+    double some = sp_steal_share(*state, 200 * SECOND, 100 * SECOND);
+    assert_true(some >= 0 && some <= 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(steal_of_busy_cores_is_all_theirs, begin),
-        cmocka_unit_test_setup(steal_of_a_core_that_was_idle_is_shared_out, begin),
-        cmocka_unit_test_setup(steal_adds_up_over_looks, begin),
+        cmocka_unit_test_setup(steal_is_what_visits_saw_beyond_the_clocks, begin),
+        cmocka_unit_test_setup(steal_is_not_more_than_the_kernel_tells, begin),
+        cmocka_unit_test_setup(steal_is_none_where_the_kernel_tells_none, begin),
+        cmocka_unit_test_setup(steal_is_never_negative, begin),
+        cmocka_unit_test_setup(steal_is_of_the_last_windows, begin),
         cmocka_unit_test_setup(steal_makes_nothing_of_what_makes_no_sense, begin),
-        cmocka_unit_test_setup(steal_of_this_machine_is_no_nonsense, begin),
+        cmocka_unit_test_setup(steal_of_this_machine_is_bounded, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
