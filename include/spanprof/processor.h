@@ -108,10 +108,7 @@ typedef struct spanprof_processor {
     spanprof_status (*shutdown)(void *user, uint64_t timeout_ns);
 } spanprof_processor;
 
-#define SPANPROF_PROCESSOR_INIT                                                                    \
-    {                                                                                              \
-        .struct_size = sizeof(spanprof_processor)                                                  \
-    }
+#define SPANPROF_PROCESSOR_INIT SPANPROF_INIT(spanprof_processor)
 
 /* Have PROCESSOR, which is copied, told of the spans of every tracer: from now on, or from spanprof_start on. It is told until spanprof_stop
  * calls its shutdown; for the next start it has to be added again. Added twice it is told twice.
@@ -131,10 +128,7 @@ typedef struct spanprof_start_attributes {
     char text[64];
 } spanprof_start_attributes;
 
-#define SPANPROF_START_ATTRIBUTES_INIT                                                             \
-    {                                                                                              \
-        .struct_size = sizeof(spanprof_start_attributes)                                           \
-    }
+#define SPANPROF_START_ATTRIBUTES_INIT SPANPROF_INIT(spanprof_start_attributes)
 
 /* Another tracer has started a span. What is told here resolves the local root of contexts that name none: in profiles by root, samples
  * under a context with a local_root_span_id of zero link to the root that this call learned; to the span itself when it was never told, or

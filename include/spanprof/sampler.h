@@ -82,10 +82,7 @@ struct spanprof_sampler {
     const spanprof_sampler *local_not_sampled;  /* (always off) */
 };
 
-#define SPANPROF_SAMPLER_INIT                                                                      \
-    {                                                                                              \
-        .struct_size = sizeof(spanprof_sampler)                                                    \
-    }
+#define SPANPROF_SAMPLER_INIT SPANPROF_INIT(spanprof_sampler)
 
 /* Whether the trace with TRACE_ID (16 bytes) is among the share RATIO of all traces, for samplers that have more than one ratio: its last 56 bits,
  * as a number, are among the RATIO highest. The same answer in every process, and yes for each higher ratio. A RATIO of 1 or more is

@@ -101,10 +101,7 @@ typedef struct spanprof_options {
     const char *cpu_time;
 } spanprof_options;
 
-#define SPANPROF_OPTIONS_INIT                                                                      \
-    {                                                                                              \
-        .struct_size = sizeof(spanprof_options)                                                    \
-    }
+#define SPANPROF_OPTIONS_INIT SPANPROF_INIT(spanprof_options)
 
 /* What the SDK counted since spanprof_start (misuse: since the process began). Set struct_size first. */
 typedef struct spanprof_stats {
@@ -191,10 +188,7 @@ typedef struct spanprof_stats {
     uint64_t dropped_cpu_times;
 } spanprof_stats;
 
-#define SPANPROF_STATS_INIT                                                                        \
-    {                                                                                              \
-        .struct_size = sizeof(spanprof_stats)                                                      \
-    }
+#define SPANPROF_STATS_INIT SPANPROF_INIT(spanprof_stats)
 
 /* Start spans, sampling and sending. OPTIONS: NULL is everything from the environment. ERROR may be NULL.
  * A value that cannot be used is named in one warning with what is used instead; it is no error.

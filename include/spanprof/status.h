@@ -7,6 +7,25 @@
 #include <stdint.h>
 #include <spanprof/version.h>
 
+/* What the SPANPROF_…_INIT of a struct TYPE with struct_size stands for: that, and zeros. In C++ an expression, for before C++20 there are no
+ * designated initializers. */
+#ifdef __cplusplus
+extern "C++" { /* also where somebody includes this between extern "C" braces */
+template <class Type> inline Type spanprof_init()
+{
+    Type zeros = Type();
+    zeros.struct_size = static_cast<uint32_t>(sizeof(Type));
+    return zeros;
+}
+}
+#define SPANPROF_INIT(type) spanprof_init<type>()
+#else
+#define SPANPROF_INIT(type)                                                                        \
+    {                                                                                              \
+        .struct_size = sizeof(type)                                                                \
+    }
+#endif
+
 SPANPROF_BEGIN_DECLS
 
 /* XX(NAME, code, sentence). Codes are stable; new ones are appended. */

@@ -97,10 +97,7 @@ typedef struct spanprof_span_options {
     const spanprof_link *links; /* link_count of them */
 } spanprof_span_options;
 
-#define SPANPROF_SPAN_OPTIONS_INIT                                                                 \
-    {                                                                                              \
-        .struct_size = sizeof(spanprof_span_options)                                               \
-    }
+#define SPANPROF_SPAN_OPTIONS_INIT SPANPROF_INIT(spanprof_span_options)
 
 /* Zero means default, for every field. */
 typedef struct spanprof_event_options {
@@ -110,10 +107,7 @@ typedef struct spanprof_event_options {
     uint64_t time_ns;                     /* default: now */
 } spanprof_event_options;
 
-#define SPANPROF_EVENT_OPTIONS_INIT                                                                \
-    {                                                                                              \
-        .struct_size = sizeof(spanprof_event_options)                                              \
-    }
+#define SPANPROF_EVENT_OPTIONS_INIT SPANPROF_INIT(spanprof_event_options)
 
 /* An instrumentation scope: the library whose work the spans are. Zero means none, for every field. */
 typedef struct spanprof_tracer_options {
@@ -125,10 +119,7 @@ typedef struct spanprof_tracer_options {
     const spanprof_attribute *attributes; /* attribute_count of them, or NULL */
 } spanprof_tracer_options;
 
-#define SPANPROF_TRACER_OPTIONS_INIT                                                               \
-    {                                                                                              \
-        .struct_size = sizeof(spanprof_tracer_options)                                             \
-    }
+#define SPANPROF_TRACER_OPTIONS_INIT SPANPROF_INIT(spanprof_tracer_options)
 
 /* The tracer for an instrumentation scope: NAME (NULL: "") and VERSION (NULL: ""), which become InstrumentationScope of the
  * exported spans. The same pair gives the same tracer, for the life of the process; it is never freed. NULL, which every call

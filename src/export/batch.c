@@ -9,6 +9,8 @@
 
 enum { REQUEST_BYTES = 4 * 1024 * 1024 - 65536, REQUEST_MAX_BYTES = 64 * 1024 * 1024 };
 
+enum { COLLECT_MS = 20 };
+
 typedef struct encodings {
     sp_buffer bodies[2]; /* by sp_otlp_format; maximum 0: not wanted */
 } encodings;
@@ -120,17 +122,38 @@ static size_t take_and_export(sp_exporter *exporter)
     return count;
 }
 
+/* How many spans are worth a request. Those that come one by one go one by one; while the receiver keeps one of them waiting, or is to be
+ * asked again, the next ones come together. */
+static size_t worth_a_request(const sp_exporter *exporter)
+{
+    bool at_once = exporter->config.spans_at_once && !exporter->senders[SP_TRACES].first;
+    return at_once ? 1 : exporter->config.batch_spans;
+}
+
+bool sp_batch_is_ready(const sp_exporter *exporter)
+{
+    return sp_tracer_queued() >= worth_a_request(exporter);
+}
+
+/* When nothing else wakes us. Spans that come one by one wake us with the first only, so who waits for the next ones looks again soon. */
+static uint64_t look_again_ns(const sp_exporter *exporter, uint64_t now_ns)
+{
+    if (exporter->config.spans_at_once && sp_tracer_queued() > 0)
+        return now_ns + COLLECT_MS * SP_NS_PER_MS;
+    return sp_max_u64(exporter->batch_due_ns, now_ns + SP_NS_PER_MS);
+}
+
 uint64_t sp_batch_step(sp_exporter *exporter, uint64_t now_ns)
 {
-    size_t full = exporter->config.spans_at_once ? 1 : exporter->config.batch_spans;
     bool late = now_ns >= exporter->batch_due_ns;
-    if (!late && exporter->flush_spans == 0 && sp_tracer_queued() < full)
-        return exporter->batch_due_ns;
+    if (!late && exporter->flush_spans == 0 && !sp_batch_is_ready(exporter))
+        return look_again_ns(exporter, now_ns);
     size_t count = take_and_export(exporter);
     exporter->flush_spans =
         count ? exporter->flush_spans - sp_min_u64(count, exporter->flush_spans) : 0;
     exporter->batch_due_ns = now_ns + exporter->config.batch_delay_ms * SP_NS_PER_MS;
-    return exporter->flush_spans || sp_tracer_queued() >= full ? now_ns : exporter->batch_due_ns;
+    bool again = exporter->flush_spans || sp_batch_is_ready(exporter);
+    return again ? now_ns : look_again_ns(exporter, now_ns);
 }
 
 void sp_batch_abandon(sp_exporter *exporter)

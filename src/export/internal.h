@@ -282,6 +282,8 @@ void *sp_export_loop(void *argument);
 
 /* Take and encode one batch if it is time. Returns when to call again. */
 uint64_t sp_batch_step(sp_exporter *exporter, uint64_t now_ns);
+/* Whether a step now would take spans, before its time is over. */
+bool sp_batch_is_ready(const sp_exporter *exporter);
 /* Release spans that nobody will send any more; they count as one dropped request. */
 void sp_batch_abandon(sp_exporter *exporter);
 /* Bring BODY (borrowed) with ITEMS to the file of SIGNAL, and count. */

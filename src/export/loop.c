@@ -204,6 +204,7 @@ static bool step(sp_exporter *exporter)
     uint64_t wake_ns = sp_batch_step(exporter, now_ns);
     wake_ns = sp_min_u64(wake_ns, step_transfers(exporter, now_ns));
     bool again = finish_flush(exporter);
+    again |= sp_batch_is_ready(exporter); /* a transfer has ended, for which spans waited */
     if (exporter->stopping) {
         bool late = sp_clock_monotonic_ns() >= exporter->stop_deadline_ns;
         if (!exporter->flush_ticket || (late && exporter->flush_spans == 0))

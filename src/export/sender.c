@@ -176,16 +176,17 @@ static void say(sp_sender *sender, spanprof_log_level level, const char *text, u
            items == 1 ? "" : "s", sender->shown_url, text, more);
 }
 
-/* A warning now and then, the rest for those who debug. */
-static void say_sometimes(sp_sender *sender, sp_repeat *repeat, uint64_t now_ns, const char *text)
+/* A warning now and then, the rest for those who debug. Returns whether it was a warning. */
+static bool say_sometimes(sp_sender *sender, sp_repeat *repeat, uint64_t now_ns, const char *text)
 {
     uint64_t kept_back = repeat->kept_back;
     if (sp_repeat_allows(repeat, now_ns)) {
         repeat->kept_back = 0;
         say(sender, SPANPROF_LOG_WARN, text, kept_back);
-    } else {
-        say(sender, SPANPROF_LOG_DEBUG, text, 0);
+        return true;
     }
+    say(sender, SPANPROF_LOG_DEBUG, text, 0);
+    return false;
 }
 
 /* ---- Ends of transfers ---- */
@@ -256,8 +257,7 @@ static void unreachable(sp_sender *sender, const sp_outcome *out, uint64_t now_n
     if (again && out->answered) {
         say(sender, SPANPROF_LOG_INFO, text, 0); /* it is alive and has asked for patience */
     } else {
-        say_sometimes(sender, &sender->unreachable, now_ns, text);
-        sender->failing = true;
+        sender->failing |= say_sometimes(sender, &sender->unreachable, now_ns, text);
     }
     if (again)
         return;

@@ -16,20 +16,21 @@
 
 static spanprof_attribute *find(const sp_resource *resource, const char *key)
 {
-    for (uint32_t i = 0; i < resource->attribute_count; i++)
-        if (strcmp(resource->attributes[i].key, key) == 0)
-            return &resource->attributes[i];
-    return NULL;
+    uint32_t number = sp_intern_find(&resource->keys, key, strlen(key));
+    return number == SP_INTERN_FAILED ? NULL : &resource->attributes[number];
 }
 
-/* The attribute with KEY (borrowed), new or to be overwritten. */
+/* The attribute with KEY, new or to be overwritten. Without memory for the key the place behind the last one, which the whole then fails by. */
 static spanprof_attribute *put(sp_resource *resource, const char *key)
 {
-    spanprof_attribute *attribute = find(resource, key);
-    if (!attribute)
-        attribute = &resource->attributes[resource->attribute_count++];
-    attribute->key = key;
-    return attribute;
+    uint32_t number = sp_intern_put_string(&resource->keys, key);
+    if (number == SP_INTERN_FAILED) {
+        resource->memory.failed = true;
+        return &resource->attributes[resource->attribute_count];
+    }
+    resource->attribute_count = resource->keys.count;
+    resource->attributes[number].key = sp_intern_key(&resource->keys, number);
+    return &resource->attributes[number];
 }
 
 static void put_string(sp_resource *resource, const char *key, const char *value)
@@ -258,6 +259,7 @@ bool sp_resource_init(sp_resource *resource, const char *service_name, const cha
 void sp_resource_deinit(sp_resource *resource)
 {
     sp_arena_deinit(&resource->memory);
+    sp_intern_deinit(&resource->keys);
     resource->attributes = NULL;
     resource->attribute_count = 0;
 }

@@ -5,10 +5,12 @@
 
 #include <spanprof/tracer.h>
 #include "core/arena.h"
+#include "core/intern.h"
 
-/* Keys are unique. Everything lives in `memory`. */
+/* Keys are unique, and found by their table: attribute n has key n. All else lives in `memory`. */
 typedef struct sp_resource {
     sp_arena memory;
+    sp_intern keys;
     spanprof_attribute *attributes;
     uint32_t attribute_count;
 } sp_resource;

@@ -337,6 +337,29 @@ static void batch_is_full_it_is_sent_without_a_flush(void **state)
     assert_int_equal(f->counted.spans, 4);
 }
 
+/* The simple processor: a span at a time, but those that end while the receiver has one of them wait, and go together. */
+static void spans_at_once_go_together_behind_one_that_waits(void **state)
+{
+    fixture *f = *state;
+    SCRIPT(f, TRACES, {.status = 503, .headers = "Retry-After: 1\r\n"}, {.status = 200});
+    f->config.spans_at_once = true;
+    f->config.batch_delay_ms = 3600 * 1000;
+    fixture_start(f);
+    end_spans(f, "span", 1);
+    sp_exporter_wake(f->exporter);
+    server_wait(f->server, TRACES, 1);
+    for (int i = 0; i < 10; i++) {
+        end_spans(f, "span", 1);
+        sp_exporter_wake(f->exporter);
+    }
+    f->submitted -= 9;
+    server_wait(f->server, TRACES, 3); /* without a flush */
+    assert_int_equal(flush(f), SPANPROF_OK);
+    assert_int_equal(server_count(f->server, TRACES), 3);
+    fixture_stop(f, PATIENCE_NS);
+    assert_int_equal(f->counted.spans, 11);
+}
+
 static void delay_has_passed_spans_are_sent_without_a_flush(void **state)
 {
     fixture *f = *state;
@@ -461,6 +484,7 @@ int main(void)
         CASE(one_signal_hangs_the_other_goes_on),
         CASE(queue_full_newest_is_dropped_and_counted),
         CASE(batch_is_full_it_is_sent_without_a_flush),
+        CASE(spans_at_once_go_together_behind_one_that_waits),
         CASE(delay_has_passed_spans_are_sent_without_a_flush),
         CASE(batch_is_too_large_it_is_sent_in_pieces_below_4_mib),
         CASE(thread_leaves_signals_to_the_host_but_not_its_own_faults),
