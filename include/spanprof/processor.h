@@ -83,7 +83,10 @@ typedef struct spanprof_span_view {
  * told from inside spanprof_span_end, so a lock that its on_end takes must not be held over that call. spanprof_start, _flush and _stop
  * return ERROR_IN_CALLBACK.
  * It returns as functions do: no C++ exception, longjmp or pthread_exit leaves it. Its thread is not cancelled meanwhile; errno is kept.
- * A child that it forks returns from on_start and on_end only; no further callback follows there. */
+ * A child that it forks returns from on_start and on_end only; no further callback follows there, the view is valid until then, and the span
+ * is the parent's: the child's spanprof_span_start returns a dead handle, its spanprof_span_end ends nothing.
+ * It may call exit, which flushes as any exit does: the span that is ending there is not sent, and processors are shut down as if the callback
+ * had returned, so it must hold no lock that a shutdown takes. After an exit in a shutdown those of later processors are not called. */
 typedef struct spanprof_processor {
     uint32_t struct_size; /* sizeof(spanprof_processor) */
     uint32_t reserved;    /* zero */

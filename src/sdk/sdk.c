@@ -43,6 +43,9 @@ static struct {
          .life = PTHREAD_MUTEX_INITIALIZER,
          .parts = PTHREAD_MUTEX_INITIALIZER};
 
+/* This thread, which holds sdk.busy, has a processor flush or shut down: the application's code, which may exit. */
+static _Thread_local bool is_telling;
+
 void sp_sdk_use_synthetic_ticks(void)
 {
     sdk.synthetic = true;
@@ -64,11 +67,6 @@ static void set_exporter(sp_exporter *exporter)
     pthread_mutex_lock(&sdk.parts);
     sdk.exporter = exporter;
     pthread_mutex_unlock(&sdk.parts);
-}
-
-static void stop_at_exit(void)
-{
-    spanprof_stop(EXIT_FLUSH_NS);
 }
 
 static void fork_prepare(void)
@@ -105,9 +103,12 @@ static void fork_child(void)
     memset(&sdk.config, 0, sizeof sdk.config);
     memset(&sdk.last, 0, sizeof sdk.last);
     pthread_mutex_init(&sdk.busy, NULL); /* another thread of the parent may hold it */
+    is_telling = false;
     pthread_mutex_unlock(&sdk.parts);
     pthread_mutex_unlock(&sdk.life);
 }
+
+static void stop_at_exit(void);
 
 /* After the exporter has set up libcurl and its TLS library: handlers run in reverse order, and ours needs theirs alive. */
 static void install_hooks(void)
@@ -426,7 +427,9 @@ spanprof_status spanprof_flush(uint64_t timeout_ns)
         return SPANPROF_ERROR_TIMEOUT;
     spanprof_status status = SPANPROF_ERROR_NOT_STARTED;
     if (sdk.running) {
+        is_telling = true;
         status = sp_registered_flush(deadline); /* first, for what it ends goes along */
+        is_telling = false;
         status = first_error(status, flush_parts(deadline));
     }
     pthread_mutex_unlock(&sdk.busy);
@@ -483,6 +486,21 @@ void spanprof_stats_get(spanprof_stats *out)
     memcpy(out, &stats, size < sizeof stats ? size : sizeof stats);
 }
 
+static spanprof_status stop_locked(uint64_t deadline_ns)
+{
+    if (!sdk.running)
+        return SPANPROF_ERROR_NOT_STARTED;
+    is_telling = true;
+    spanprof_status status =
+        sp_registered_close(deadline_ns); /* first, for what they end goes along */
+    is_telling = false;
+    status = first_error(status, end_parts(deadline_ns));
+    pthread_mutex_lock(&sdk.life);
+    sdk.running = false;
+    pthread_mutex_unlock(&sdk.life);
+    return status;
+}
+
 spanprof_status spanprof_stop(uint64_t timeout_ns)
 {
     SP_UNCANCELLED;
@@ -491,16 +509,22 @@ spanprof_status spanprof_stop(uint64_t timeout_ns)
         return SPANPROF_ERROR_IN_CALLBACK;
     if (!lock_busy(deadline))
         return SPANPROF_ERROR_TIMEOUT; /* another thread starts, flushes or stops */
-    spanprof_status status = SPANPROF_ERROR_NOT_STARTED;
-    if (sdk.running) {
-        status = sp_registered_close(deadline); /* first, for what they end goes along */
-        status = first_error(status, end_parts(deadline));
-        pthread_mutex_lock(&sdk.life);
-        sdk.running = false;
-        pthread_mutex_unlock(&sdk.life);
-    }
+    spanprof_status status = stop_locked(deadline);
     pthread_mutex_unlock(&sdk.busy);
     return status;
+}
+
+/* Also from inside a callback, which then never returns. One that flush or stop called left sdk.busy with this thread, and the parts as they
+ * were before: what is left of the work is done here. */
+static void stop_at_exit(void)
+{
+    SP_UNCANCELLED;
+    uint64_t deadline = sp_deadline_after(sp_clock_monotonic_ns(), EXIT_FLUSH_NS);
+    sp_registered_leave();
+    if (!is_telling && !lock_busy(deadline))
+        return;
+    stop_locked(deadline);
+    pthread_mutex_unlock(&sdk.busy);
 }
 
 spanprof_status spanprof_pause(void)

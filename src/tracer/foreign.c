@@ -74,7 +74,7 @@ void spanprof_processor_on_start(const spanprof_context *context, const spanprof
                                  const char *name, uint64_t time_ns, spanprof_start_attributes *out)
 {
     (void)time_ns;
-    if (out)
+    if (out && out->struct_size >= offsetof(spanprof_start_attributes, items))
         out->count = 0;
     const sp_session *session = session_for(context);
     if (!session)

@@ -2,7 +2,7 @@
 /* From a handle to its span.
  *
  * A handle names a slot and the generation that the slot had when the span started. A recording span is used under the lock bit of its
- * slot's word: taking it is one compare-and-swap from (generation, free) to (generation, locked), which fails for a span that ended,
+ * slot's word: taking it is one compare-and-swap from (generation, unlocked) to (generation, locked), which fails for a span that ended,
  * however long ago. An unsampled span has a bare slot: its context, and nothing to lock.
  * Threads: any. */
 #ifndef SP_TRACER_HANDLE_H
@@ -21,7 +21,8 @@ bool sp_handle_lock_contended(sp_slot *slot, uint64_t generation);
 /* The slot that SPAN may mean; its generation has yet to be compared. NULL when it can mean none. */
 static inline sp_slot *sp_handle_slot(spanprof_span span)
 {
-    if (SP_UNLIKELY(span.generation == 0 || span.generation & SP_SLOT_LOCKED))
+    const uint64_t state = SP_SLOT_LIVE | SP_SLOT_LOCKED;
+    if (SP_UNLIKELY((span.generation & state) != SP_SLOT_LIVE)) /* also the zero handle */
         return NULL;
     return sp_pool_at(span.slot & SP_HANDLE_LIGHT ? &sp_light_pool : &sp_record_pool,
                       span.slot >> 1);

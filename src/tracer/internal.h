@@ -25,6 +25,9 @@ typedef struct sp_session {
 
 /* The session that runs, or NULL. Its release pairs with an acquire by every start of a span. */
 extern __attribute__((visibility("hidden"))) _Atomic(sp_session *) sp_session_current;
+/* How often this process was forked since the library was loaded into its ancestor: who calls the application sees by it whether he came back
+ * in a child. */
+extern __attribute__((visibility("hidden"))) uint32_t sp_tracer_forks;
 extern sp_pool sp_record_pool; /* of sp_span_record */
 extern sp_pool sp_light_pool;  /* of bare sp_slot: spans that record nothing */
 

@@ -30,12 +30,18 @@ static bool map_chunk(sp_pool *pool, uint32_t chunk)
 }
 
 /* Generations start at a random number, so that a handle of another copy of the library, or of the parent of a forked child,
- * matches none of ours. 62 bits leave room for the rest of time. */
+ * matches none of ours. That of a free slot, and never zero. */
 static uint64_t random_generation(void)
 {
     uint64_t random;
     sp_random_id((uint8_t *)&random, sizeof random);
-    return ((random >> 2) | 1) << 1;
+    return (random | 1) << 2;
+}
+
+/* Of the slot with INDEX: far from its neighbours', so that no handle of one fits another. Wraps around. */
+static uint64_t first_generation(const sp_pool *pool, uint32_t index)
+{
+    return pool->first_generation + (index * UINT64_C(0x9e3779b97f4a7c15) << 2);
 }
 
 /* One new slot in front of LIST. */
@@ -47,7 +53,7 @@ static bool carve_locked(sp_pool *pool, sp_slot_list *list)
     sp_slot *slot = sp_pool_at(pool, index);
     slot->index = index;
     slot->next = list->first;
-    sp_store_relaxed(&slot->word, pool->first_generation);
+    sp_store_relaxed(&slot->word, first_generation(pool, index));
     *list = (sp_slot_list){.first = index, .count = list->count + 1};
     pool->carved = index;
     return true;
@@ -122,14 +128,15 @@ void sp_pool_give_alone(sp_pool *pool, sp_slot *slot)
     sp_pool_drain(pool, &alone);
 }
 
-void sp_pool_after_fork(sp_pool *pool)
+void sp_pool_after_fork(sp_pool *pool, bool keep)
 {
     for (uint32_t chunk = 0; chunk < SP_POOL_CHUNKS; chunk++) {
         void *memory = sp_load_relaxed(&pool->chunks[chunk]);
         if (!memory)
             break;
         sp_store_relaxed(&pool->chunks[chunk], NULL);
-        munmap(memory, chunk_bytes(pool));
+        if (!keep)
+            munmap(memory, chunk_bytes(pool));
     }
     pool->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     pool->carved = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pools of span slots. A slot never moves and its memory is never unmapped, so a stale handle reads at worst the slot of a later
- * span, and notices by the generation. (A forked child drops all pools, and handles of the parent find no slot.)
+ * span, and notices by the generation. (A forked child forgets all slots, and handles of the parent find none.)
  *
  * Free slots travel in batches: each thread has a magazine of at most two of them, the pool a list of full ones under a lock. So
  * start and end take the lock once in BATCH spans, also when one thread starts what another releases.
@@ -20,8 +20,9 @@
 #include "core/atomic.h"
 #include "core/compiler.h"
 
-/* The head of every slot: one cache line. `word` is the generation, even and never zero, plus SP_SLOT_LOCKED. It grows by 2 when
- * the span ends, so it never again equals a handle given out before; while it equals a handle's, that span is live.
+/* The head of every slot: one cache line. `word` is the generation, a multiple of 4 while the slot is free, plus SP_SLOT_LIVE while its
+ * span lives, plus SP_SLOT_LOCKED. The start adds SP_SLOT_STEP to it and so does the end, so it never again equals a handle given out
+ * before; while it equals a handle's, that span is live, and a free slot equals none.
  * `context` is the first 48 bytes of the span's spanprof_context. */
 typedef struct sp_slot {
     _Alignas(SP_CACHE_LINE) _Atomic uint64_t word;
@@ -30,7 +31,7 @@ typedef struct sp_slot {
     uint32_t next;  /* index of the next in a list, 0: none; belongs to whoever owns the list */
 } sp_slot;
 
-enum { SP_SLOT_LOCKED = 1, SP_SLOT_CONTEXT_BYTES = 48 };
+enum { SP_SLOT_LOCKED = 1, SP_SLOT_LIVE = 2, SP_SLOT_STEP = 2, SP_SLOT_CONTEXT_BYTES = 48 };
 _Static_assert(sizeof(sp_slot) == SP_CACHE_LINE, "one cache line");
 _Static_assert(offsetof(spanprof_context, reserved1) == SP_SLOT_CONTEXT_BYTES,
                "the head holds all of a context that is used");
@@ -66,7 +67,7 @@ typedef struct sp_pool {
         .slot_bytes = (bytes), .lock = PTHREAD_MUTEX_INITIALIZER                                   \
     }
 
-/* The slot with INDEX, or NULL when there is none (memory not yet carved reads as generation 0, which no handle has). */
+/* The slot with INDEX, or NULL when there is none (memory not yet carved reads as 0, a free slot). */
 static inline sp_slot *sp_pool_at(const sp_pool *pool, uint64_t index)
 {
     uint64_t chunk = index / SP_POOL_CHUNK_SLOTS;
@@ -85,8 +86,9 @@ void sp_pool_spill(sp_pool *pool, sp_magazine *magazine);
 /* Give all of MAGAZINE back to the pool: its thread ends. */
 void sp_pool_drain(sp_pool *pool, sp_magazine *magazine);
 void sp_pool_give_alone(sp_pool *pool, sp_slot *slot);
-/* Forget all slots. Nothing of the parent's lock or lists is looked at. */
-void sp_pool_after_fork(sp_pool *pool);
+/* Forget all slots. Nothing of the parent's lock or lists is looked at. With KEEP their memory stays, for good: this thread forked where it
+ * goes on to read one. */
+void sp_pool_after_fork(sp_pool *pool, bool keep);
 
 /* A free slot, or NULL when there is no memory. */
 static inline sp_slot *sp_pool_take(sp_pool *pool, sp_magazine *magazine)
@@ -144,6 +146,15 @@ static inline bool sp_slot_read_context(sp_slot *slot, uint64_t generation, span
     __builtin_memcpy(out, words, sizeof words);
     __builtin_memset(out->reserved1, 0, sizeof out->reserved1);
     return true;
+}
+
+/* What was written to SLOT, a free one, is a live span from here on: handles of the generation that is returned fit. The release pairs with
+ * the acquire of who finds the slot by a handle that he was not given. */
+static inline uint64_t sp_slot_start(sp_slot *slot)
+{
+    uint64_t generation = sp_load_relaxed(&slot->word) + SP_SLOT_STEP;
+    sp_store_release(&slot->word, generation);
+    return generation;
 }
 
 static inline void sp_slot_write_context(sp_slot *slot, const uint64_t words[SP_CONTEXT_WORDS])

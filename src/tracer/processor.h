@@ -10,6 +10,7 @@
  * | operation                 | setup | any thread | forked child |                                         |
  * | open, flush, close        |  yes  |            |              | serialized by the SDK                   |
  * | add, on_start, on_end     |       |    yes     |              | add: a lock; the others: none           |
+ * | calling, leave            |       |    yes     |     yes      | of the calling thread; none             |
  * | after_fork                |       |            |     yes      | touches no lock of the parent           |
  */
 #ifndef SP_TRACER_PROCESSOR_H
@@ -45,13 +46,16 @@ static inline bool sp_registered_any(void)
     return sp_load_relaxed(&sp_registered_told) != NULL;
 }
 
-/* DATA, whose handle is SPAN, has started under PARENT. A callback may end it: DATA is not to be used afterwards. */
-void sp_registered_on_start(sp_span_data *data, spanprof_span span, const spanprof_context *parent);
+/* DATA, whose handle is SPAN, has started under PARENT. A callback may end it: DATA is not to be used afterwards. Both return false in a
+ * child that a callback forked: DATA, and SPAN, are its parent's. */
+bool sp_registered_on_start(sp_span_data *data, spanprof_span span, const spanprof_context *parent);
 /* DATA has ended. */
-void sp_registered_on_end(sp_span_data *data);
+bool sp_registered_on_end(sp_span_data *data);
 
 /* Whether the calling thread is inside a callback. */
 bool sp_registered_calling(void);
+/* The process exits on the calling thread: a callback that it is inside of will not return. Nobody waits for it any more. */
+void sp_registered_leave(void);
 
 /* From now on those that were added are told of spans. */
 void sp_registered_open(void);

@@ -9,6 +9,7 @@
 #include "tracer/starts.h"
 
 _Atomic(sp_session *) sp_session_current;
+uint32_t sp_tracer_forks;
 sp_pool sp_record_pool = SP_POOL_INIT(sizeof(sp_span_record));
 sp_pool sp_light_pool = SP_POOL_INIT(sizeof(sp_slot));
 
@@ -47,10 +48,12 @@ void sp_tracer_stop(void)
 
 void sp_tracer_after_fork(void)
 {
+    bool inside = sp_registered_calling(); /* then a callback has a view of a span */
+    sp_tracer_forks++;
     sp_store_relaxed(&sp_session_current, NULL);
     sp_cpu_time_after_fork();
-    sp_pool_after_fork(&sp_record_pool);
-    sp_pool_after_fork(&sp_light_pool);
+    sp_pool_after_fork(&sp_record_pool, inside);
+    sp_pool_after_fork(&sp_light_pool, inside);
     sp_cache_after_fork(); /* behind the pools: it forgets the slots that threads held */
     sp_batch_after_fork();
     sp_registered_after_fork();

@@ -90,6 +90,7 @@ typedef struct visit {
     sp_registered *first; /* of those to be told */
     sp_span_cache *cache;
     uint32_t depth; /* of visits around this one */
+    uint32_t forks; /* when it began */
     int saved_errno;
 } visit;
 
@@ -98,6 +99,7 @@ static void enter(visit *visit)
 {
     visit->saved_errno = errno;
     visit->first = NULL;
+    visit->forks = sp_tracer_forks;
     visit->cache = sp_cache_get();
     if (!visit->cache)
         return;
@@ -106,11 +108,13 @@ static void enter(visit *visit)
     visit->first = atomic_load_explicit(&sp_registered_told, memory_order_seq_cst);
 }
 
-static void leave(const visit *visit)
+/* False when this is a child that a callback forked. */
+static bool leave(const visit *visit)
 {
     if (visit->cache)
         sp_store_release(&visit->cache->calling, visit->depth); /* pairs with wait_until_quiet */
     errno = visit->saved_errno;
+    return visit->forks == sp_tracer_forks;
 }
 
 /* The one behind AT, unless they were closed meanwhile, or this is a child that a callback forked. */
@@ -171,7 +175,7 @@ static bool lives(sp_span_data *data, spanprof_span span)
     return sp_load_acquire(&sp_record_of_data(data)->head.word) == span.generation;
 }
 
-void sp_registered_on_start(sp_span_data *data, spanprof_span span, const spanprof_context *parent)
+bool sp_registered_on_start(sp_span_data *data, spanprof_span span, const spanprof_context *parent)
 {
     SP_UNCANCELLED;
     visit visit;
@@ -188,28 +192,34 @@ void sp_registered_on_start(sp_span_data *data, spanprof_span span, const spanpr
         fill_view(&view, data);
         at->processor.on_start(at->processor.user, span, &view, &given);
     }
-    leave(&visit);
+    return leave(&visit);
 }
 
-void sp_registered_on_end(sp_span_data *data)
+bool sp_registered_on_end(sp_span_data *data)
 {
     SP_UNCANCELLED;
     visit visit;
     spanprof_span_view view;
     if (data->untold)
-        return;
+        return true;
     enter(&visit);
     if (visit.first)
         fill_view(&view, data);
     for (sp_registered *at = visit.first; at; at = next_told(&visit, at))
         if (at->processor.on_end)
             at->processor.on_end(at->processor.user, &view);
-    leave(&visit);
+    return leave(&visit);
 }
 
 bool sp_registered_calling(void)
 {
     return sp_cache_mine && sp_load_relaxed(&sp_cache_mine->calling) > 0;
+}
+
+void sp_registered_leave(void)
+{
+    if (sp_cache_mine)
+        sp_store_release(&sp_cache_mine->calling, 0); /* pairs with wait_until_quiet */
 }
 
 /* --- flush and shutdown -------------------------------------------------------------------------------------------------- */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Spans: how they start and end, and their contexts (include/spanprof/tracer.h).
  *
- * Ending stores the next generation, which releases the slot's lock and kills all handles in one move; then the record belongs to the
- * processors. What a live span is told is in span_write.c. */
+ * Starting makes the slot's generation that of a live span, last of all but telling the processors. Ending stores the next one, which
+ * releases the slot's lock and kills all handles in one move; then the record belongs to the processors. What a live span is told is in
+ * span_write.c. */
 #include <string.h>
 
 #include "core/clock.h"
@@ -17,10 +18,11 @@
 
 static const spanprof_context no_context;
 
+/* The handle of the span in SLOT, which is ready. */
 static spanprof_span make_handle(sp_slot *slot, uint64_t kind)
 {
     return (spanprof_span){.slot = (uint64_t)slot->index << 1 | kind,
-                           .generation = sp_load_relaxed(&slot->word)};
+                           .generation = sp_slot_start(slot)};
 }
 
 /* --- start --------------------------------------------------------------------------------------------------------------- */
@@ -186,15 +188,14 @@ static void fill_start_time(sp_span_record *record, uint64_t given_ns)
     record->data.start_time_ns = given_ns ? given_ns : now + sp_span_clock_offset(now);
 }
 
-/* Last of all, for a registered processor may write to SPAN, keep it, or end it. */
-static inline void tell_processors(sp_span_record *record, const spanprof_context *context,
-                                   spanprof_span span, const spanprof_context *parent)
+/* Last of all, for a registered processor may write to the span, keep its handle, or end it. Returns the handle, or none in a child that a
+ * callback forked. */
+static inline spanprof_span tell_registered(sp_span_record *record, spanprof_span span,
+                                            const spanprof_context *parent)
 {
-    sp_span_processor *correlation = record->session->correlation;
-    if (correlation)
-        correlation->on_start(correlation, &record->data, context);
-    if (SP_UNLIKELY(sp_registered_any()))
-        sp_registered_on_start(&record->data, span, parent);
+    if (SP_UNLIKELY(sp_registered_any()) && !sp_registered_on_start(&record->data, span, parent))
+        return (spanprof_span){0};
+    return span;
 }
 
 /* What a start writes of a record, and a name and an attribute of usual length behind it. */
@@ -226,9 +227,10 @@ static spanprof_span start_record(start_request *start)
     if (start->options != &no_options)
         fill_options(record, start->options);
     fill_start_time(record, start->options->start_time_ns);
-    spanprof_span span = make_handle(slot, 0);
-    tell_processors(record, &context, span, start->parent);
-    return span;
+    sp_span_processor *correlation = start->session->correlation;
+    if (correlation)
+        correlation->on_start(correlation, &record->data, &context);
+    return tell_registered(record, make_handle(slot, 0), start->parent);
 }
 
 spanprof_span spanprof_span_start(spanprof_tracer *tracer, const char *name,
@@ -266,9 +268,9 @@ static void end_light(spanprof_span span)
 {
     sp_slot *slot = sp_handle_slot(span);
     uint64_t generation = span.generation;
-    if (!slot ||
-        !atomic_compare_exchange_strong_explicit(&slot->word, &generation, generation + 2,
-                                                 memory_order_acq_rel, memory_order_relaxed)) {
+    if (!slot || !atomic_compare_exchange_strong_explicit(
+                     &slot->word, &generation, generation + SP_SLOT_STEP, memory_order_acq_rel,
+                     memory_order_relaxed)) {
         sp_handle_count_misuse(span);
         return;
     }
@@ -286,6 +288,16 @@ static uint64_t end_time(const sp_span_record *record, uint64_t now, uint64_t gi
     return sp_max_u64(record->data.start_time_ns, end);
 }
 
+/* Tell the log, and the registered processors, whatever there is to tell. Both run the application's code: false in a child that it forked,
+ * where the record is no longer ours. */
+static __attribute__((noinline)) bool tell_of_end(sp_span_record *record)
+{
+    uint32_t forks = sp_tracer_forks;
+    if (record->data.dropped_something)
+        sp_record_warn_of_drops(record);
+    return forks == sp_tracer_forks && sp_registered_on_end(&record->data);
+}
+
 static inline __attribute__((always_inline)) void end_span(spanprof_span span, uint64_t time_ns)
 {
     if (SP_UNLIKELY(span.slot & SP_HANDLE_LIGHT)) {
@@ -297,7 +309,7 @@ static inline __attribute__((always_inline)) void end_span(spanprof_span span, u
     if (SP_UNLIKELY(!record))
         return;
     /* All handles are dead, the record is ours alone. */
-    sp_handle_unlock(&record->head, span.generation + 2);
+    sp_handle_unlock(&record->head, span.generation + SP_SLOT_STEP);
     sp_span_carrier_end(record, sp_load_relaxed(&record->head.context[CARRIER]));
     record->data.end_time_ns = end_time(record, now, time_ns);
     sp_session *session = record->session;
@@ -307,12 +319,10 @@ static inline __attribute__((always_inline)) void end_span(spanprof_span span, u
         sp_span_data_release(&record->data);
         return;
     }
-    if (SP_UNLIKELY(record->data.dropped_something))
-        sp_record_warn_of_drops(record);
     if (SP_LIKELY(record->data.flags & SPANPROF_TRACE_FLAG_SAMPLED))
         sp_cache_count(sp_cache_get(), SP_COUNT_ENDED);
-    if (SP_UNLIKELY(sp_registered_any()))
-        sp_registered_on_end(&record->data);
+    if (SP_UNLIKELY(record->data.dropped_something || sp_registered_any()) && !tell_of_end(record))
+        return;
     session->last->on_end(session->last, &record->data);
 }
 

@@ -29,12 +29,13 @@ void *operator new(std::size_t bytes)
     return memory;
 }
 
-void operator delete(void *memory) noexcept
+/* Not inline: gcc would see free() where it expects the partner of its own operator new, and warn. */
+__attribute__((noinline)) void operator delete(void *memory) noexcept
 {
     std::free(memory);
 }
 
-void operator delete(void *memory, std::size_t) noexcept
+__attribute__((noinline)) void operator delete(void *memory, std::size_t) noexcept
 {
     std::free(memory);
 }

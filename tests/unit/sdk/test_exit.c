@@ -2,6 +2,7 @@
 /* A program that ends without spanprof_stop still delivers its last spans and samples. The test runs itself as such programs. */
 #include <netinet/in.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -112,6 +113,89 @@ static int run_none_then_network(void)
     return 0;
 }
 
+/* --- out of a callback --------------------------------------------------------------------------------------------------- */
+
+static int shutdowns;
+static sem_t is_inside;
+
+static void exit_at_end(void *user, const spanprof_span_view *view)
+{
+    (void)user;
+    if (strcmp(view->name, "fatal") == 0)
+        exit(0);
+}
+
+/* Inside, while another thread waits in spanprof_stop for this callback (or is about to). */
+static void exit_while_stopped(void *user, const spanprof_span_view *view)
+{
+    (void)user;
+    if (strcmp(view->name, "fatal") != 0)
+        return;
+    sem_post(&is_inside);
+    usleep(100 * 1000);
+    exit(0);
+}
+
+static spanprof_status exit_there(void *user, uint64_t timeout_ns)
+{
+    (void)user, (void)timeout_ns;
+    exit(0);
+}
+
+static spanprof_status count_shutdown(void *user, uint64_t timeout_ns)
+{
+    (void)user, (void)timeout_ns;
+    shutdowns++;
+    return SPANPROF_OK;
+}
+
+/* Runs after the SDK's own handler: each processor was shut down once. */
+static void check_shutdowns(void)
+{
+    if (shutdowns != 1)
+        _exit(4);
+}
+
+static void *end_fatal_span(void *unused)
+{
+    (void)unused;
+    spanprof_span_end(spanprof_span_start(NULL, "fatal", NULL));
+    return NULL;
+}
+
+/* A callback of WHICH kind calls exit. Returns only when it was never called, or came back. */
+static int run_callback(const char *which)
+{
+    spanprof_processor exits = SPANPROF_PROCESSOR_INIT, counts = SPANPROF_PROCESSOR_INIT;
+    counts.shutdown = count_shutdown;
+    if (strcmp(which, "flush") == 0)
+        exits.flush = exit_there;
+    else if (strcmp(which, "shutdown") == 0)
+        exits.shutdown = exit_there;
+    else
+        exits.on_end = strcmp(which, "stopped") == 0 ? exit_while_stopped : exit_at_end;
+    atexit(check_shutdowns);
+    if (spanprof_processor_add(&counts) != SPANPROF_OK ||
+        spanprof_processor_add(&exits) != SPANPROF_OK || spanprof_start(NULL, NULL) != SPANPROF_OK)
+        _exit(1);
+    work();
+    if (strcmp(which, "end") == 0)
+        end_fatal_span(NULL);
+    if (strcmp(which, "stopped") == 0) {
+        pthread_t thread;
+        sem_init(&is_inside, 0, 0);
+        pthread_create(&thread, NULL, end_fatal_span, NULL);
+        sem_wait(&is_inside);
+    }
+    if (strcmp(which, "flush") == 0)
+        spanprof_flush(UINT64_MAX);
+    spanprof_stop(UINT64_MAX);
+    if (strcmp(which, "stopped") != 0)
+        _exit(2);
+    for (;;)
+        pause();
+}
+
 /* The README's program, which then ends as MODE says. */
 static int run_as(const char *mode)
 {
@@ -119,6 +203,8 @@ static int run_as(const char *mode)
         return run_worker();
     if (strcmp(mode, "network") == 0)
         return run_none_then_network();
+    if (strncmp(mode, "callback ", 9) == 0)
+        return run_callback(mode + 9);
     if (spanprof_start(NULL, NULL) != SPANPROF_OK)
         return 1;
     work();
@@ -189,6 +275,25 @@ static void exit_on_another_thread_flushes(void **state)
     program_that_ends_by("thread");
 }
 
+static void exit_in_on_end_flushes(void **state)
+{
+    (void)state;
+    program_that_ends_by("callback end");
+}
+
+static void exit_in_flush_and_shutdown_flushes(void **state)
+{
+    (void)state;
+    program_that_ends_by("callback flush");
+    program_that_ends_by("callback shutdown");
+}
+
+static void exit_in_a_callback_that_a_stop_waits_for_flushes(void **state)
+{
+    (void)state;
+    program_that_ends_by("callback stopped");
+}
+
 static void worker_of_a_parent_that_only_attached_is_sampled(void **state)
 {
     (void)state;
@@ -217,6 +322,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(return_from_main_flushes),
         cmocka_unit_test(exit_flushes),
         cmocka_unit_test(exit_on_another_thread_flushes),
+        cmocka_unit_test(exit_in_on_end_flushes),
+        cmocka_unit_test(exit_in_flush_and_shutdown_flushes),
+        cmocka_unit_test(exit_in_a_callback_that_a_stop_waits_for_flushes),
         cmocka_unit_test(worker_of_a_parent_that_only_attached_is_sampled),
         cmocka_unit_test(return_from_main_after_a_late_network_start_still_sends),
     };

@@ -307,6 +307,51 @@ static void forked_child_calls_nothing_of_its_parent(void **state)
     assert_int_equal(told.shutdowns, 1);
 }
 
+static void fork_inside(void *child, const spanprof_span_view *view)
+{
+    (void)view;
+    *(pid_t *)child = fork();
+}
+
+/* What the child's own SDK says of the one span that it has. */
+static int run_child_of_callback(void)
+{
+    char path[128];
+    spanprof_options options = file_options();
+    snprintf(path, sizeof path, "%s-child", prefix);
+    options.file = path;
+    if (spanprof_start(&options, NULL) != SPANPROF_OK)
+        return 1;
+    run_spans(1);
+    if (spanprof_stop(60 * SECOND) != SPANPROF_OK || stats_now().exported_spans != 1)
+        return 2;
+    snprintf(path, sizeof path, "%s-child.traces.jsonl", prefix);
+    int failed = unlink(path);
+    snprintf(path, sizeof path, "%s-child.profiles.jsonl", prefix);
+    unlink(path);
+    return failed ? 3 : 0;
+}
+
+static void child_of_a_callback_starts_anew(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_THREAD__)
+    print_message("skipped: TSan cannot make threads after a fork\n");
+    skip();
+#endif
+    pid_t child = -1;
+    int status = -1;
+    add((spanprof_processor){.user = &child, .on_end = fork_inside});
+    start();
+    run_spans(1);
+    if (child == 0)
+        _exit(run_child_of_callback());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
+    assert_int_equal(stats_now().exported_spans, 1);
+}
+
 /* --- batch and simple ---------------------------------------------------------------------------------------------------- */
 
 /* For as long as a machine may take, which is no bound on how soon it should be. */
@@ -408,6 +453,7 @@ int main(void)
         CASE(processor_is_told_where_nobody_exports),
         CASE(stop_does_not_wait_for_ever_for_a_callback),
         CASE(forked_child_calls_nothing_of_its_parent),
+        CASE(child_of_a_callback_starts_anew),
         CASE(simple_processor_exports_each_span_at_once),
         CASE(batch_goes_when_it_is_full_and_no_larger),
         CASE(batch_goes_after_the_delay),

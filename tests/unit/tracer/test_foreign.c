@@ -167,9 +167,21 @@ static void attributes_are_those_that_links_need(void **state)
     restart(true, true);
     assert_true(is_marked(1, NULL));
     assert_true(is_marked(2, &one));
-    spanprof_start_attributes old = {.struct_size = 4, .count = 99};
-    spanprof_processor_on_start(&one, NULL, "s", 0, &old);
-    assert_int_equal(old.count, 0);
+}
+
+static void attributes_of_any_size_are_written_as_far_as_they_go(void **state)
+{
+    (void)state;
+    const spanprof_start_attributes marked = {0};
+    spanprof_context one = make(1);
+    restart(true, true);
+    for (uint32_t size = 0; size < sizeof marked; size++) {
+        spanprof_start_attributes out = {.struct_size = size, .count = 99};
+        spanprof_processor_on_start(&one, NULL, "s", 0, &out);
+        assert_int_equal(out.count, size < 8 ? 99 : 0);
+        assert_memory_equal(out.items, marked.items, sizeof out.items);
+        assert_memory_equal(out.text, marked.text, sizeof out.text);
+    }
 }
 
 static void nothing_is_learned_while_the_sdk_is_stopped(void **state)
@@ -324,6 +336,7 @@ int main(void)
         traced(what_no_sample_links_to_is_ignored),
         traced(names_are_kept_as_far_as_they_fit),
         traced(attributes_are_those_that_links_need),
+        traced(attributes_of_any_size_are_written_as_far_as_they_go),
         traced(nothing_is_learned_while_the_sdk_is_stopped),
         traced(own_span_under_a_foreign_one_has_its_root),
         traced(table_that_is_full_forgets_ended_spans_first),

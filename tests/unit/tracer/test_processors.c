@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/log.h"
 #include "tracer/processor.h"
 #include "tracer/record.h"
 
@@ -691,28 +692,112 @@ static void processors_that_wait_for_a_start_are_the_child_s_too(void **state)
 
 static int depth_of_child;
 
-/* The child goes on from here: it has no processors any more, and ends as it should. */
-static void fork_inside(void *user, spanprof_span span, const spanprof_span_view *view,
-                        const spanprof_context *parent)
+/* The child goes on from here: it has no processors any more, ends the callback as its parent does, and still has its view. */
+static void fork_inside(pid_t *child, const spanprof_span_view *view)
 {
-    (void)span, (void)view, (void)parent;
-    pid_t *child = user;
     *child = fork();
-    if (*child == 0) {
-        sp_tracer_after_fork();
-        depth_of_child = sp_registered_calling();
-    }
+    if (*child != 0)
+        return;
+    sp_tracer_after_fork();
+    depth_of_child = sp_registered_calling();
+    note("child", ':', view->name);
+    note("child", '=', view->attributes[0].value.string_value);
 }
 
-static void callback_may_fork(void **state)
+static void fork_at_start(void *user, spanprof_span span, const spanprof_span_view *view,
+                          const spanprof_context *parent)
+{
+    (void)span, (void)parent;
+    fork_inside(user, view);
+}
+
+static void fork_at_end(void *user, const spanprof_span_view *view)
+{
+    fork_inside(user, view);
+}
+
+/* After the call that its callback forked in. */
+static int check_child_of_callback(void)
+{
+    if (depth_of_child != 1 || sp_registered_calling())
+        return 11;
+    if (strcmp(diary, "child:1 child=long ") != 0)
+        return 12;
+    sp_span_data *data;
+    if (sp_tracer_queued() || sp_tracer_take(&data, 1) || counters().spans_ended)
+        return 13; /* the span is its parent's */
+    return check_child();
+}
+
+/* A span with an attribute, named as it is told, in both processes. */
+static spanprof_span start_long(void)
+{
+    const spanprof_attribute attribute = {.key = "k", .value = {.string_value = "long"}};
+    spanprof_span_options options = SPANPROF_SPAN_OPTIONS_INIT;
+    options.attributes = &attribute;
+    options.attribute_count = 1;
+    return spanprof_span_start(NULL, "1", &options);
+}
+
+static void on_start_may_fork(void **state)
 {
     (void)state;
     pid_t child = -1;
-    add((spanprof_processor){.user = &child, .on_start = fork_inside});
+    add((spanprof_processor){.user = &child, .on_start = fork_at_start});
     add(notes("a"));
-    run_span("1");
+    spanprof_span span = start_long();
+    if (child == 0) {
+        spanprof_span_end(span);
+        bool is_none = span.slot == 0 && span.generation == 0;
+        _exit(is_none && counters().misuse_dead_span == 0 ? check_child_of_callback() : 10);
+    }
+    spanprof_span_end(span);
+    assert_int_equal(exit_code(child), 0);
+    assert_string_equal(diary, "a+1 a-1 ");
+    assert_int_equal(release_all(), 1);
+}
+
+static void on_end_may_fork(void **state)
+{
+    (void)state;
+    pid_t child = -1;
+    add((spanprof_processor){.user = &child, .on_end = fork_at_end});
+    add((spanprof_processor){.user = "a", .on_end = note_end});
+    spanprof_span_end(start_long());
     if (child == 0)
-        _exit(diary[0] == 0 && depth_of_child == 1 && !sp_registered_calling() ? 0 : 1);
+        _exit(check_child_of_callback());
+    assert_int_equal(exit_code(child), 0);
+    assert_string_equal(diary, "a-1 ");
+    assert_int_equal(release_all(), 1);
+}
+
+static void fork_in_log(spanprof_log_level level, const char *line, void *user)
+{
+    (void)level, (void)line;
+    *(pid_t *)user = fork();
+    if (*(pid_t *)user == 0)
+        sp_tracer_after_fork();
+}
+
+/* A span that had too much is told to the log, while it ends. */
+static void log_may_fork_while_a_span_ends(void **state)
+{
+    (void)state;
+    pid_t child = -1;
+    add(notes("a"));
+    sp_log_configure(SPANPROF_LOG_WARN, fork_in_log, &child);
+    spanprof_span span = spanprof_span_start(NULL, "1", NULL);
+    for (char key[] = "0000"; strcmp(key, "0200") != 0;) {
+        spanprof_span_set_int(span, key, 1);
+        for (int digit = 3; ++key[digit] > '9'; digit--)
+            key[digit] = '0';
+    }
+    spanprof_span_end(span);
+    if (child == 0) {
+        sp_span_data *data;
+        _exit(sp_tracer_queued() || sp_tracer_take(&data, 1) ? 10 : check_child());
+    }
+    sp_log_configure(SPANPROF_LOG_WARN, NULL, NULL);
     assert_int_equal(exit_code(child), 0);
     assert_string_equal(diary, "a+1 a-1 ");
     assert_int_equal(release_all(), 1);
@@ -721,6 +806,8 @@ static void callback_may_fork(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        /* First, for drops are told once a minute. */
+        noted(log_may_fork_while_a_span_ends),
         noted(processors_are_told_in_the_order_of_registration),
         noted(processor_added_twice_is_told_twice),
         noted(processor_added_while_a_span_lives_is_told_of_its_end),
@@ -742,7 +829,8 @@ int main(void)
         told(processors_are_added_and_closed_while_threads_end_spans),
         noted(forked_child_has_no_processors_of_its_parent),
         noted(processors_that_wait_for_a_start_are_the_child_s_too),
-        noted(callback_may_fork),
+        noted(on_start_may_fork),
+        noted(on_end_may_fork),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

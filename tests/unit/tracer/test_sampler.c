@@ -4,6 +4,8 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <spanprof/propagation.h>
 #include <spanprof/sampler.h>
@@ -524,6 +526,36 @@ static void a_callbacks_decision_that_is_none_is_drop(void **state)
 
 /* --- recorded only ------------------------------------------------------------------------------------------------------- */
 
+static spanprof_sampling_decision fork_inside(const spanprof_sampling_request *request,
+                                              spanprof_sampling_result *result, void *user)
+{
+    (void)request, (void)result;
+    *(pid_t *)user = fork();
+    if (*(pid_t *)user == 0)
+        sp_tracer_after_fork();
+    return SPANPROF_SAMPLING_RECORD_AND_SAMPLE;
+}
+
+/* The child gets a span, which ends into nothing. */
+static void a_callback_may_fork(void **state)
+{
+    (void)state;
+    pid_t child = -1;
+    int status = -1;
+    spanprof_sampler sampler = make(SPANPROF_SAMPLER_CALLBACK);
+    sampler.function = fork_inside;
+    sampler.user = &child;
+    use(&sampler);
+    spanprof_span span = spanprof_span_start(NULL, "span", NULL);
+    spanprof_span_set_int(span, "k", 1);
+    spanprof_span_end(span);
+    if (child == 0)
+        _exit(sp_tracer_queued() ? 1 : 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(release_all(), 1);
+}
+
 static void a_span_that_is_only_recorded_is_not_exported(void **state)
 {
     (void)state;
@@ -566,6 +598,7 @@ int main(void)
         sampled(attributes_of_a_callback_are_the_spans),
         sampled(a_callback_replaces_the_tracestate_and_keeps_the_baggage),
         sampled(a_callbacks_decision_that_is_none_is_drop),
+        sampled(a_callback_may_fork),
         sampled(a_span_that_is_only_recorded_is_not_exported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

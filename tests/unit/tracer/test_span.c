@@ -541,12 +541,21 @@ static void every_call_with_a_dead_handle_is_a_counted_no_op(void **state)
     (void)state;
     spanprof_span ended = spanprof_span_start(NULL, "ended", NULL);
     spanprof_span_end(ended);
-    spanprof_span live = spanprof_span_start(NULL, "live", NULL);
+    spanprof_span live =
+        spanprof_span_start(NULL, "live", NULL); /* in another slot: that one is queued */
     const spanprof_span dead[] = {
         {0, 0},
         ended,
         {ended.slot, ended.generation + 1}, /* the lock bit set */
-        {live.slot, live.generation + 2},   /* a generation to come */
+        {ended.slot,
+         ended.generation + 2}, /* what its slot holds while it is free, or being filled */
+        {ended.slot, ended.generation + 4},     /* its slot's next */
+        {ended.slot + 2, ended.generation + 4}, /* that of a neighbour, in case they count alike */
+        {ended.slot - 2, ended.generation + 4},
+        {live.slot, live.generation + 2}, /* generations to come */
+        {live.slot, live.generation + 4},
+        {live.slot + 2, live.generation}, /* another slot */
+        {live.slot - 2, live.generation},
         {live.slot, 0},
         {live.slot + 1, live.generation}, /* another kind of slot */
         {UINT64_MAX, UINT64_MAX},
@@ -569,6 +578,24 @@ static void every_call_with_a_dead_handle_is_a_counted_no_op(void **state)
     assert_int_equal(data->event_count + data->link_count, 0);
     assert_int_equal(data->status, SPANPROF_SPAN_STATUS_UNSET);
     sp_span_data_release(data);
+}
+
+/* Also of slots that are all at their first span, which most of so many are. */
+static void generation_of_one_live_span_does_not_fit_another(void **state)
+{
+    (void)state;
+    enum { SPANS = 500 };
+    spanprof_span spans[SPANS];
+    for (int i = 0; i < SPANS; i++)
+        spans[i] = spanprof_span_start(NULL, "s", NULL);
+    for (int i = 0; i < SPANS; i++)
+        for (int j = 0; j < SPANS; j++) {
+            spanprof_span mixed = {spans[i].slot, spans[j].generation};
+            assert_int_equal(spanprof_span_is_recording(mixed), i == j);
+        }
+    for (int i = 0; i < SPANS; i++)
+        spanprof_span_end(spans[i]);
+    assert_int_equal(release_all(), SPANS);
 }
 
 static void handle_of_an_ended_span_does_not_reach_the_next_in_its_slot(void **state)
@@ -686,6 +713,7 @@ int main(void)
         traced(nested_scopes_by_the_ten_thousand_unwind),
         traced(status_ok_is_final_and_unset_ignored),
         traced(every_call_with_a_dead_handle_is_a_counted_no_op),
+        traced(generation_of_one_live_span_does_not_fit_another),
         traced(handle_of_an_ended_span_does_not_reach_the_next_in_its_slot),
         traced(starting_and_ending_spans_keeps_errno),
         traced(tracer_with_the_same_name_and_version_is_the_same),
