@@ -183,7 +183,8 @@ typedef struct spanprof_stats {
     uint64_t foreign_spans_ended;
     uint64_t evicted_foreign_spans; /* forgotten while they lived, or for want of memory */
     /* Exact CPU time (SPANPROF_CPU_TIME): what was spent under sampled contexts of this process whose local root does not live (any more),
-     * and spans that have no such attribute, for memory was short. */
+     * also while a descendant of it lives, which with "all" has it in its own attribute; and spans that have no such attribute, for memory
+     * was short. */
     uint64_t cpu_time_unattributed_ns;
     uint64_t dropped_cpu_times;
 } spanprof_stats;

@@ -83,21 +83,33 @@ static uint64_t elapsed_ns(uint64_t mark_ns, uint64_t now_ns)
                             : 0; /* the mark may be another thread's, and later */
 }
 
-static void close_interval(sp_cpu_interval *interval, uint64_t now_ns)
+/* ACCOUNT is that of INTERVAL, or NULL. What no local root is told of, any more or for lack of memory, is unattributed, whether or not a
+ * descendant of it still counts for itself. */
+static void charge(sp_cpu_account *account, const sp_cpu_interval *interval, uint64_t spent_ns)
+{
+    if (account)
+        account->total_ns += spent_ns;
+    if ((!account || account->orphan) && interval->run == sp_load_relaxed(&sp_cpu_time_run))
+        sp_count(&unattributed_ns, spent_ns);
+}
+
+/* Returns where it ended: behind NOW_NS when another thread has settled it since that was read. The mark of another run may be by another
+ * clock, that of the thread that forked. */
+static uint64_t close_interval(sp_cpu_interval *interval, uint64_t now_ns)
 {
     cpu_share *share = lock_share(interval->root_id);
-    uint64_t spent = elapsed_ns(interval->mark_ns, now_ns);
     sp_cpu_account *account =
         sp_cpu_accounts_find(&share->accounts, sp_load_relaxed(&interval->account_id));
+    charge(account, interval, elapsed_ns(interval->mark_ns, now_ns));
     if (account) {
-        account->total_ns += spent;
         account->active--;
         sp_store_relaxed(&interval->account_id, 0);
-    } else if (interval->run == sp_load_relaxed(&sp_cpu_time_run)) {
-        sp_count(&unattributed_ns, spent);
     }
+    if (interval->run == sp_load_relaxed(&sp_cpu_time_run))
+        now_ns = sp_max_u64(now_ns, interval->mark_ns);
     unlock_share(share);
     interval->root_id = 0;
+    return now_ns;
 }
 
 /* A span that does not live, any more or for lack of memory, was a descendant of its local root all the same. */
@@ -143,7 +155,7 @@ void sp_cpu_time_switch(sp_thread *thread, const spanprof_context *context)
         return;
     uint64_t now_ns = sp_clock_own_cpu_ns();
     if (interval->root_id)
-        close_interval(interval, now_ns);
+        now_ns = close_interval(interval, now_ns);
     interval->run = run;
     if (root_id)
         open_interval(interval, root_id, span_id, now_ns);
@@ -166,15 +178,16 @@ void sp_cpu_time_abandon(sp_thread *thread)
 bool sp_cpu_time_open(uint64_t root_id, uint64_t span_id, uint64_t parent_id)
 {
     cpu_share *share = lock_share(root_id);
-    sp_cpu_account *account = sp_cpu_accounts_add(&share->accounts, span_id);
+    sp_cpu_accounts *accounts = &share->accounts;
+    sp_cpu_account *account = sp_cpu_accounts_add(accounts, span_id);
     if (account && span_id != root_id) {
-        sp_cpu_account *parent = sp_cpu_accounts_find(&share->accounts, parent_id);
+        sp_cpu_account *root = sp_cpu_accounts_find(accounts, root_id);
+        sp_cpu_account *parent = sp_cpu_accounts_find(accounts, parent_id);
         if (!parent)
-            parent = sp_cpu_accounts_find(&share->accounts, root_id);
-        if (parent) {
-            parent->children++;
-            account->parent_id = parent->span_id;
-        }
+            parent = root;
+        if (parent)
+            sp_cpu_accounts_adopt(accounts, parent, account);
+        account->orphan = !root;
     }
     unlock_share(share);
     if (!account)
@@ -182,98 +195,83 @@ bool sp_cpu_time_open(uint64_t root_id, uint64_t span_id, uint64_t parent_id)
     return account != NULL;
 }
 
-/* Whether ACCOUNT is that of SPAN_ID or of a descendant. */
-static bool is_within(const sp_cpu_accounts *accounts, const sp_cpu_account *account,
-                      uint64_t span_id)
+/* The account of INTERVAL, if that is listed. Threads come to an account and leave it under its lock, which is held: an interval that names
+ * one of ours stays as it is. */
+static sp_cpu_account *listed_account(const sp_cpu_accounts *accounts,
+                                      const sp_cpu_interval *interval)
 {
-    while (account && account->span_id != span_id)
-        account = sp_cpu_accounts_find(accounts, account->parent_id);
-    return account != NULL;
+    sp_cpu_account *account =
+        sp_cpu_accounts_find(accounts, sp_load_relaxed(&interval->account_id));
+    return account && account->list == accounts->lists ? account : NULL;
 }
 
-/* What an account and its descendants have, and on how many threads they are active. */
-typedef struct cpu_sum {
-    uint64_t total_ns;
-    uint32_t active;
-} cpu_sum;
-
-static cpu_sum sum_within(const sp_cpu_accounts *accounts, const sp_cpu_account *top)
+/* INTERVAL's time up to NOW_NS goes to its ACCOUNT, which is listed; if that is TOP, what comes next goes to TOP's parent. */
+static void settle(sp_cpu_sum *sum, const sp_cpu_account *top, sp_cpu_account *account,
+                   sp_cpu_interval *interval, uint64_t now_ns)
 {
-    cpu_sum sum = {.total_ns = top->total_ns, .active = top->active};
-    for (uint32_t i = 0; top->children && i < accounts->capacity; i++) {
-        const sp_cpu_account *account = &accounts->places[i];
-        if (account->span_id && account != top && is_within(accounts, account, top->span_id)) {
-            sum.total_ns += account->total_ns;
-            sum.active += account->active;
-        }
-    }
-    return sum;
-}
-
-/* THREAD's time up to now goes to its account, if that is TOP's or a descendant's; what comes next of TOP's own goes to its parent.
- * Threads come to an account and leave it under its lock, which is held: an interval that names one of ours stays as it is. */
-static bool settle_thread(sp_cpu_accounts *accounts, const sp_cpu_account *top, sp_thread *thread,
-                          bool own)
-{
-    uint64_t id = sp_load_relaxed(&thread->cpu.account_id), now_ns;
-    sp_cpu_account *account = sp_cpu_accounts_find(accounts, id);
-    if (!is_within(accounts, account, top->span_id))
-        return false;
-    if (own)
-        now_ns = sp_clock_own_cpu_ns();
-    else if (!sp_clock_thread_cpu_ns(sp_load_relaxed(&thread->tid), &now_ns))
-        now_ns = 0; /* it has just ended; nothing more is known of it */
-    uint64_t spent = elapsed_ns(thread->cpu.mark_ns, now_ns);
-    account->total_ns += spent;
-    thread->cpu.mark_ns += spent;
+    uint64_t spent = elapsed_ns(interval->mark_ns, now_ns);
+    charge(account, interval, spent);
+    interval->mark_ns += spent;
     if (account == top)
-        sp_store_relaxed(&thread->cpu.account_id, top->parent_id);
-    return true;
+        sp_store_relaxed(&interval->account_id, top->parent_id);
+    sum->total_ns += spent;
+    sum->active--;
 }
 
-/* The same for all threads, of which COUNT are concerned: mostly the calling one alone. */
-static void settle_threads(sp_cpu_accounts *accounts, const sp_cpu_account *top, uint32_t count)
+/* The same for all threads but SELF. SUM knows how many are at listed accounts and not settled yet: mostly none. */
+static void settle_others(sp_cpu_sum *sum, const sp_cpu_accounts *accounts,
+                          const sp_cpu_account *top, const sp_thread *self)
 {
     int saved_errno = errno; /* the clock of a thread that has ended sets it */
-    sp_thread *self = sp_self_get();
-    if (self && settle_thread(accounts, top, self, true))
-        count--;
-    for (uint32_t slot = 0; count && slot < sp_thread_slots(); slot++) {
+    for (uint32_t slot = 0; sum->active && slot < sp_thread_slots(); slot++) {
         sp_thread *thread = sp_thread_by_slot(slot);
-        if (thread != self && settle_thread(accounts, top, thread, false))
-            count--;
+        sp_cpu_account *account = listed_account(accounts, &thread->cpu);
+        uint64_t now_ns;
+        if (thread == self || !account)
+            continue;
+        if (!sp_clock_thread_cpu_ns(sp_load_relaxed(&thread->tid), &now_ns))
+            now_ns = 0; /* it has just ended; nothing more is known of it */
+        settle(sum, top, account, &thread->cpu, now_ns);
     }
     errno = saved_errno;
 }
 
-/* What ACCOUNT has, and whoever named it, is its parent's now. */
-static void hand_over(sp_cpu_accounts *accounts, const sp_cpu_account *account)
+/* Lists TOP and its descendants, and returns what they have up to now, on all threads. The calling thread's clock is read before anything is
+ * looked through: that may take long, and is not TOP's time any more. It has to be read where its account is TOP or may be a descendant. */
+static uint64_t list_and_settle(sp_cpu_accounts *accounts, sp_cpu_account *top)
 {
-    sp_cpu_account *parent = sp_cpu_accounts_find(accounts, account->parent_id);
+    sp_thread *self = sp_self_get();
+    uint64_t own_id = self ? sp_load_relaxed(&self->cpu.account_id) : 0, now_ns = 0;
+    if (own_id == top->span_id || (own_id && top->first_child_id))
+        now_ns = sp_clock_own_cpu_ns();
+    sp_cpu_sum sum = sp_cpu_accounts_list(accounts, top);
+    sp_cpu_account *own = self ? listed_account(accounts, &self->cpu) : NULL;
+    if (own)
+        settle(&sum, top, own, &self->cpu, now_ns);
+    settle_others(&sum, accounts, top, self);
+    return sum.total_ns;
+}
+
+/* What TOP has, and whoever named it, is its parent's now. What is below a local root has none any more. */
+static void hand_over(sp_cpu_accounts *accounts, sp_cpu_account *top, bool is_root)
+{
+    sp_cpu_account *parent = sp_cpu_accounts_find(accounts, top->parent_id);
     if (parent) {
-        parent->total_ns += account->total_ns;
-        parent->active += account->active;
-        parent->children += account->children - 1;
+        parent->total_ns += top->total_ns;
+        parent->active += top->active;
     }
-    for (uint32_t i = 0; account->children && i < accounts->capacity; i++)
-        if (accounts->places[i].span_id && accounts->places[i].parent_id == account->span_id)
-            accounts->places[i].parent_id = account->parent_id;
+    for (sp_cpu_account *account = top; is_root && account; account = account->next_listed)
+        account->orphan = true;
+    sp_cpu_accounts_remove(accounts, top);
 }
 
 bool sp_cpu_time_close(uint64_t root_id, uint64_t span_id, uint64_t *out)
 {
     cpu_share *share = lock_share(root_id);
-    sp_cpu_accounts *accounts = &share->accounts;
-    sp_cpu_account *account = sp_cpu_accounts_find(accounts, span_id);
+    sp_cpu_account *account = sp_cpu_accounts_find(&share->accounts, span_id);
     if (account) {
-        cpu_sum sum = sum_within(accounts, account);
-        if (sum.active) {
-            settle_threads(accounts, account, sum.active);
-            sum = sum_within(accounts, account);
-        }
-        *out = sum.total_ns;
-        hand_over(accounts, account);
-        sp_cpu_accounts_remove(accounts, account);
+        *out = list_and_settle(&share->accounts, account);
+        hand_over(&share->accounts, account, span_id == root_id);
     }
     unlock_share(share);
     return account != NULL;

@@ -29,7 +29,8 @@ typedef enum sp_cpu_time {
 } sp_cpu_time;
 
 /* What a thread's CPU time goes to since `mark_ns`, by its CPU clock. While account_id is that of an account, that account's lock guards
- * account_id and mark_ns: another thread that ends the span takes what was spent, and sets both. Else all is the owner's. */
+ * account_id and mark_ns: another thread that ends the span takes what was spent, and sets both. Else all is the owner's, and the owner
+ * changes nothing else while there is an account. */
 typedef struct sp_cpu_interval {
     uint64_t root_id; /* of the context that the interval is about; 0: none is open */
     uint64_t span_id;
@@ -59,11 +60,11 @@ bool sp_cpu_time_open(uint64_t root_id, uint64_t span_id, uint64_t parent_id);
 /* A span ends: *OUT is the CPU time, on all threads and up to now, of it and of its descendants. False when it has no account. */
 bool sp_cpu_time_close(uint64_t root_id, uint64_t span_id, uint64_t *out);
 
-/* Since the last start. */
+/* Since the last start. Unattributed is what was spent under sampled contexts of this process whose local root does not live, also while a
+ * descendant of it lives and counts for itself. */
 typedef struct sp_cpu_time_counters {
-    uint64_t
-        unattributed_ns; /* under sampled contexts of this process whose local root does not live */
-    uint64_t dropped;    /* spans without an account, for memory was short */
+    uint64_t unattributed_ns;
+    uint64_t dropped; /* spans without an account, for memory was short */
 } sp_cpu_time_counters;
 
 void sp_cpu_time_counters_get(sp_cpu_time_counters *out);

@@ -20,7 +20,8 @@ unsigned cpp_news()
     return news;
 }
 
-void *operator new(std::size_t bytes)
+/* None of the three is inline: gcc would see malloc() or free() where it expects their partner, and warn. */
+__attribute__((noinline)) void *operator new(std::size_t bytes)
 {
     news++;
     void *memory = std::malloc(bytes);
@@ -29,7 +30,6 @@ void *operator new(std::size_t bytes)
     return memory;
 }
 
-/* Not inline: gcc would see free() where it expects the partner of its own operator new, and warn. */
 __attribute__((noinline)) void operator delete(void *memory) noexcept
 {
     std::free(memory);
