@@ -72,10 +72,13 @@ static sp_resource *detected(uint32_t named)
     resource.attributes = sp_arena_array(&resource.memory, (size_t)named + SP_RESOURCE_ATTRIBUTES,
                                          sizeof *resource.attributes);
     assert_non_null(resource.attributes);
-    for (uint32_t i = 0; i < named; i++)
-        resource.attributes[resource.attribute_count++] =
-            (spanprof_attribute){.key = sp_arena_printf(&resource.memory, "named.%u", i),
-                                 .value = {.string_value = "value"}};
+    for (uint32_t i = 0; i < named; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "named.%u", i);
+        assert_int_equal(sp_intern_put_string(&resource.keys, key), i);
+        resource.attributes[resource.attribute_count++] = (spanprof_attribute){
+            .key = sp_intern_key(&resource.keys, i), .value = {.string_value = "value"}};
+    }
     sp_detect(&resource, root);
     assert_false(resource.memory.failed);
     return &resource;
