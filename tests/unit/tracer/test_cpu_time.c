@@ -31,8 +31,9 @@ static struct {
 static _Thread_local int own_clock = -1;
 static _Atomic int clocks_used, clock_reads;
 static bool no_memory;
-static void (*after_reading)(void); /* what happens next once a thread has read its own clock */
-static uint64_t look_through_ns;    /* what it costs to look through a span's descendants */
+static _Thread_local void (*after_reading)(
+    void);                       /* what happens once this thread has read its own clock */
+static uint64_t look_through_ns; /* what it costs to look through a span's descendants */
 
 static void work(uint64_t ns)
 {
