@@ -140,7 +140,7 @@ static uint64_t look_again_ns(const sp_exporter *exporter, uint64_t now_ns)
 {
     if (exporter->config.spans_at_once && sp_tracer_queued() > 0)
         return now_ns + COLLECT_MS * SP_NS_PER_MS;
-    return sp_max_u64(exporter->batch_due_ns, now_ns + SP_NS_PER_MS);
+    return exporter->batch_due_ns;
 }
 
 uint64_t sp_batch_step(sp_exporter *exporter, uint64_t now_ns)
