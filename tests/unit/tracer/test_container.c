@@ -105,7 +105,7 @@ static void ids_are_in_the_paths_of_mounted_files(void **state)
               "/userdata/hostname /etc/hostname" END,
          A},
         {"podman, rootless",
-         ROOT "9 8 0:25 /home/u/.local/share/containers/storage/vfs-containers/" A
+         ROOT "9 8 0:25 /u/.local/share/containers/storage/vfs-containers/" A
               "/userdata/hostname /etc/hostname" END,
          A},
         {"nerdctl",
