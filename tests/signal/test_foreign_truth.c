@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A small tracer that is not ours, under synthetic ticks: it makes ids itself, tells spanprof of starts and ends, attaches contexts that name
  * no local root. Each thread counts what its ticks must link to, by local root and by innermost span; the file must say the same. */
-#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
-#include "proto/profiles.pb-c.h"
 #include "sampler/sampler.h"
 #include "sdk/synthetic.h"
+#include "signal/profiles_file.h"
 
 enum { THREADS = 8, ROUNDS = 1500 };
 
@@ -140,29 +138,6 @@ static void *work(void *argument)
 
 /* --- what the file says -------------------------------------------------------------------------------------------------- */
 
-static uint8_t *read_file(const char *path, size_t *length)
-{
-    int fd = open(path, O_RDONLY);
-    struct stat status;
-    assert_true(fd >= 0 && fstat(fd, &status) == 0);
-    uint8_t *data = malloc((size_t)status.st_size);
-    assert_int_equal(read(fd, data, (size_t)status.st_size), status.st_size);
-    close(fd);
-    *length = (size_t)status.st_size;
-    return data;
-}
-
-static size_t read_varint(const uint8_t **at)
-{
-    size_t value = 0;
-    for (int shift = 0;; shift += 7) {
-        uint8_t byte = *(*at)++;
-        value |= (size_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            return value;
-    }
-}
-
 /* Where the samples without a link are counted, no thread is known. */
 static uint64_t found_none[2];
 
@@ -189,22 +164,13 @@ static void add_profile(const Sp__Profiles__ProfilesData *data,
     }
 }
 
-static void read_profiles(const char *path)
+static void add_profiles(const Sp__Profiles__ProfilesData *data, void *unused)
 {
-    size_t length;
-    uint8_t *file = read_file(path, &length);
-    for (const uint8_t *at = file; at < file + length;) {
-        size_t size = read_varint(&at);
-        Sp__Profiles__ProfilesData *data = sp__profiles__profiles_data__unpack(NULL, size, at);
-        assert_non_null(data);
-        Sp__Profiles__ScopeProfiles *scope = data->resource_profiles[0]->scope_profiles[0];
-        assert_int_equal(scope->n_profiles, 2); /* by root, and by innermost span */
-        add_profile(data, scope->profiles[0], false);
-        add_profile(data, scope->profiles[1], true);
-        sp__profiles__profiles_data__free_unpacked(data, NULL);
-        at += size;
-    }
-    free(file);
+    (void)unused;
+    const Sp__Profiles__ScopeProfiles *scope = data->resource_profiles[0]->scope_profiles[0];
+    assert_int_equal(scope->n_profiles, 2); /* by root, and by innermost span */
+    add_profile(data, scope->profiles[0], false);
+    add_profile(data, scope->profiles[1], true);
 }
 
 static void run_threads(const char *prefix)
@@ -247,7 +213,7 @@ static void samples_under_a_foreign_tracer_link_to_their_spans(void **state)
     run_threads(prefix);
     check_counters();
     snprintf(path, sizeof path, "%s.profiles.binpb", prefix);
-    read_profiles(path);
+    profiles_file_each(path, add_profiles, NULL);
     uint64_t none = 0;
     for (int i = 0; i < THREADS; i++) {
         none += expected.by_root[i][NO_SPAN];

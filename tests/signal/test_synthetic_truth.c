@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The join under ThreadSanitizer: real rings, collector, builder and file, but ticks that the threads take themselves, so that the number
  * of samples under each span is known exactly. Each thread counts what it did; the file must say the same. */
-#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
-#include "proto/profiles.pb-c.h"
 #include "sampler/sampler.h"
 #include "sdk/synthetic.h"
+#include "signal/profiles_file.h"
 
 enum { THREADS = 8, ROUNDS = 3000 };
 
@@ -71,43 +69,26 @@ static void *work(void *argument)
     return NULL;
 }
 
-static uint8_t *read_file(const char *path, size_t *length)
-{
-    int fd = open(path, O_RDONLY);
-    struct stat status;
-    assert_true(fd >= 0 && fstat(fd, &status) == 0);
-    uint8_t *data = malloc((size_t)status.st_size);
-    assert_int_equal(read(fd, data, (size_t)status.st_size), status.st_size);
-    close(fd);
-    *length = (size_t)status.st_size;
-    return data;
-}
+/* Ticks, as the file tells them. */
+typedef struct found_ticks {
+    uint64_t by_thread[THREADS], none;
+} found_ticks;
 
-static size_t read_varint(const uint8_t **at)
+static void add_profiles(const Sp__Profiles__ProfilesData *data, void *user)
 {
-    size_t value = 0;
-    for (int shift = 0;; shift += 7) {
-        uint8_t byte = *(*at)++;
-        value |= (size_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80))
-            return value;
-    }
-}
-
-static void add_profiles(const Sp__Profiles__ProfilesData *data, uint64_t *found, uint64_t *none)
-{
+    found_ticks *found = user;
     const Sp__Profiles__Profile *profile =
         data->resource_profiles[0]->scope_profiles[0]->profiles[0];
     for (size_t i = 0; i < profile->n_samples; i++) {
         const Sp__Profiles__Sample *sample = profile->samples[i];
         const Sp__Profiles__Link *link = data->dictionary->link_table[sample->link_index];
         if (sample->link_index == 0) {
-            *none += (uint64_t)sample->values[0];
+            found->none += (uint64_t)sample->values[0];
             continue;
         }
         assert_int_equal(link->trace_id.len, 16);
         assert_in_range(link->trace_id.data[0], 0x10, 0x10 + THREADS - 1);
-        found[link->trace_id.data[0] - 0x10] += (uint64_t)sample->values[0];
+        found->by_thread[link->trace_id.data[0] - 0x10] += (uint64_t)sample->values[0];
     }
 }
 
@@ -144,21 +125,11 @@ static void synthetic_ticks_link_to_the_span_they_fell_in(void **state)
     assert_int_equal(stats.ticks, (uint64_t)THREADS * ROUNDS * 4);
 
     snprintf(path, sizeof path, "%s.profiles.binpb", prefix);
-    size_t length;
-    uint8_t *file = read_file(path, &length);
-    uint64_t found[THREADS] = {0}, none = 0;
-    for (const uint8_t *at = file; at < file + length;) {
-        size_t size = read_varint(&at);
-        Sp__Profiles__ProfilesData *data = sp__profiles__profiles_data__unpack(NULL, size, at);
-        assert_non_null(data);
-        add_profiles(data, found, &none);
-        sp__profiles__profiles_data__free_unpacked(data, NULL);
-        at += size;
-    }
-    free(file);
+    found_ticks found = {0};
+    profiles_file_each(path, add_profiles, &found);
     for (int i = 0; i < THREADS; i++)
-        assert_int_equal(found[i], expected[i]);
-    assert_int_equal(none, expected_all_none);
+        assert_int_equal(found.by_thread[i], expected[i]);
+    assert_int_equal(found.none, expected_all_none);
     unlink(path);
     snprintf(path, sizeof path, "%s.traces.binpb", prefix);
     unlink(path);
