@@ -141,8 +141,7 @@ void sp_record_set_borrowed_key(sp_span_record *record, const spanprof_attribute
 static bool add_first_id(sp_span_record *record, const char *key, const uint8_t id[8])
 {
     enum { DIGITS = 16 };
-    const sp_span_limits *limits = &record->session->config.limits;
-    if (record->data.attribute_count || !limits->attributes || limits->value_length < DIGITS)
+    if (record->data.attribute_count)
         return false;
     spanprof_attribute *first =
         sp_span_array_extend(&record->memory, NULL, 0, sizeof *first, FIRST_ATTRIBUTES);
