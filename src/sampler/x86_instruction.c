@@ -315,32 +315,98 @@ static void understand_arithmetic(const decoder *d, sp_x86_instruction *out)
         overwrite(out, form == 3 ? d->reg : d->rm);
 }
 
-static void understand_one_byte(const decoder *d, sp_x86_instruction *out)
+/* What one-byte opcodes do to the flow. */
+static void understand_flow(const decoder *d, sp_x86_instruction *out)
 {
-    unsigned opcode = d->opcode;
-    unsigned low = (opcode & 7) | (d->rex & 1) << 3;
-    bool is_register = d->mod == 3;
-    if (opcode < 0x40) {
-        understand_arithmetic(d, out);
-    } else if (opcode >= 0x50 && opcode <= 0x57) {
-        add_to_sp(out, d->narrow ? -2 : -8);
-    } else if (opcode >= 0x58 && opcode <= 0x5f) {
-        add_to_sp(out, d->narrow ? 2 : 8);
-        if (low == RSP)
-            out->stack = SP_X86_SP_UNKNOWN;
-        if (low == RBP)
-            out->frame = SP_X86_FP_LOST;
-    } else if (opcode >= 0x70 && opcode <= 0x7f) {
+    if (d->opcode >= 0x70 && d->opcode <= 0x7f)
         go_to(out, SP_X86_BRANCH, d->immediate);
-    } else if (opcode >= 0xb8 && opcode <= 0xbf) {
-        overwrite(out, low);
+    switch (d->opcode) {
+    case 0xc2:
+    case 0xc3:
+    case 0xca:
+    case 0xcb:
+    case 0xcc:
+    case 0xcf:
+    case 0xf4:
+        out->flow = SP_X86_STOP;
+        break;
+    case 0xe0:
+    case 0xe1:
+    case 0xe2:
+    case 0xe3:
+        go_to(out, SP_X86_BRANCH, d->immediate);
+        break;
+    case 0xe8:
+        go_to(out, SP_X86_CALL, d->immediate);
+        break;
+    case 0xe9:
+    case 0xeb:
+        go_to(out, SP_X86_JUMP, d->immediate);
+        break;
+    default:
+        break;
     }
-    switch (opcode) {
+}
+
+/* The number of the register that an opcode has in its low bits. */
+static unsigned low_register(const decoder *d)
+{
+    return (d->opcode & 7) | (d->rex & 1) << 3;
+}
+
+static void understand_pop(const decoder *d, sp_x86_instruction *out)
+{
+    add_to_sp(out, d->narrow ? 2 : 8);
+    if (low_register(d) == RSP)
+        out->stack = SP_X86_SP_UNKNOWN;
+    if (low_register(d) == RBP)
+        out->frame = SP_X86_FP_LOST;
+}
+
+/* Pushes, pops, and frames as a whole. */
+static void understand_stack(const decoder *d, sp_x86_instruction *out)
+{
+    if (d->opcode >= 0x50 && d->opcode <= 0x57)
+        add_to_sp(out, d->narrow ? -2 : -8);
+    else if (d->opcode >= 0x58 && d->opcode <= 0x5f)
+        understand_pop(d, out);
+    switch (d->opcode) {
     case 0x68:
     case 0x6a:
     case 0x9c:
         add_to_sp(out, -8);
         break;
+    case 0x8f:
+        add_to_sp(out, 8);
+        if (d->mod == 3)
+            overwrite(out, d->rm);
+        break;
+    case 0x9d:
+        add_to_sp(out, 8);
+        break;
+    case 0xc8:
+        out->stack = SP_X86_SP_UNKNOWN;
+        out->frame = SP_X86_FP_LOST;
+        break;
+    case 0xc9:
+        out->stack = SP_X86_SP_FROM_FP;
+        out->frame = SP_X86_FP_LOST;
+        out->amount = 8;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Other opcodes that write to a register. */
+static void understand_registers(const decoder *d, sp_x86_instruction *out)
+{
+    bool is_register = d->mod == 3;
+    if (d->opcode < 0x40)
+        understand_arithmetic(d, out);
+    else if (d->opcode >= 0xb8 && d->opcode <= 0xbf)
+        overwrite(out, low_register(d));
+    switch (d->opcode) {
     case 0x63:
     case 0x69:
     case 0x6b:
@@ -365,14 +431,6 @@ static void understand_one_byte(const decoder *d, sp_x86_instruction *out)
     case 0x8d:
         set_register(out, d->reg, d->base, !d->has_index, d->displacement);
         break;
-    case 0x8f:
-        add_to_sp(out, 8);
-        if (is_register)
-            overwrite(out, d->rm);
-        break;
-    case 0x9d:
-        add_to_sp(out, 8);
-        break;
     case 0xc1:
     case 0xc7:
     case 0xd1:
@@ -384,43 +442,19 @@ static void understand_one_byte(const decoder *d, sp_x86_instruction *out)
         if (is_register && ((d->reg & 7) == 2 || (d->reg & 7) == 3))
             overwrite(out, d->rm);
         break;
-    case 0xc8:
-        out->stack = SP_X86_SP_UNKNOWN;
-        out->frame = SP_X86_FP_LOST;
-        break;
-    case 0xc9:
-        out->stack = SP_X86_SP_FROM_FP;
-        out->frame = SP_X86_FP_LOST;
-        out->amount = 8;
-        break;
-    case 0xc2:
-    case 0xc3:
-    case 0xca:
-    case 0xcb:
-    case 0xcc:
-    case 0xcf:
-    case 0xf4:
-        out->flow = SP_X86_STOP;
-        break;
-    case 0xe0:
-    case 0xe1:
-    case 0xe2:
-    case 0xe3:
-        go_to(out, SP_X86_BRANCH, d->immediate);
-        break;
-    case 0xe8:
-        go_to(out, SP_X86_CALL, d->immediate);
-        break;
-    case 0xe9:
-    case 0xeb:
-        go_to(out, SP_X86_JUMP, d->immediate);
-        break;
-    case 0xff:
-        understand_group5(d, out);
-        break;
     default:
         break;
     }
+}
+
+/* Each opcode is in one of these. */
+static void understand_one_byte(const decoder *d, sp_x86_instruction *out)
+{
+    understand_flow(d, out);
+    understand_stack(d, out);
+    understand_registers(d, out);
+    if (d->opcode == 0xff)
+        understand_group5(d, out);
 }
 
 static void understand_two_byte(const decoder *d, sp_x86_instruction *out)
