@@ -28,16 +28,28 @@ SP_SIGSAFE static inline void sp_guarded_init(sp_guarded *guarded)
     guarded->pid = 0;
 }
 
+/* Of the calling process: asked each time anew, for fork changes it. */
+SP_SIGSAFE static inline long sp_own_pid(void)
+{
+    return sp_syscall6(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+/* BYTES at ADDRESS of PID, our own process, into OUT, all or nothing. */
+SP_SIGSAFE static inline bool sp_guarded_read(long pid, void *out, uint64_t address, uint64_t bytes)
+{
+    struct iovec to = {.iov_base = out, .iov_len = bytes};
+    struct iovec from = {.iov_base = (void *)(uintptr_t)address, .iov_len = bytes}; // NOLINT
+    return sp_syscall6(SYS_process_vm_readv, pid, (long)(uintptr_t)&to, 1, (long)(uintptr_t)&from,
+                       1, 0) == (long)bytes;
+}
+
 /* BYTES at ADDRESS into OUT, all or nothing. */
 SP_SIGSAFE static inline bool sp_guarded_copy(sp_guarded *guarded, void *out, uint64_t address,
                                               uint64_t bytes)
 {
-    if (!guarded->pid) /* asked each time anew: fork changes it */
-        guarded->pid = sp_syscall6(SYS_getpid, 0, 0, 0, 0, 0, 0);
-    struct iovec to = {.iov_base = out, .iov_len = bytes};
-    struct iovec from = {.iov_base = (void *)(uintptr_t)address, .iov_len = bytes}; // NOLINT
-    return sp_syscall6(SYS_process_vm_readv, guarded->pid, (long)(uintptr_t)&to, 1,
-                       (long)(uintptr_t)&from, 1, 0) == (long)bytes;
+    if (!guarded->pid)
+        guarded->pid = sp_own_pid();
+    return sp_guarded_read(guarded->pid, out, address, bytes);
 }
 
 /* The word at ADDRESS, a multiple of 8, in *OUT. */

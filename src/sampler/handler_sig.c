@@ -2,8 +2,8 @@
 /* The signal handler of the CPU engine, and all that it calls together with the *_sig.h headers and walk_sig.c.
  *
  * Charter. Allowed: loads and stores of the interrupted thread's own state, its ring, the published generation of modules, its own
- * stack; raw system calls that do not touch errno (process_vm_readv for guarded loads; gettid and
- * timer_settime once a thread, ioctl when its period changes). Forbidden: locks, allocation, any function
+ * stack; raw system calls that do not touch errno (process_vm_readv and getpid for guarded loads; gettid,
+ * get_robust_list and timer_settime once a thread, ioctl when its period changes). Forbidden: locks, allocation, any function
  * of libc but those that the compiler itself emits (memcpy, memset), thread-local variables, functions bound lazily, logging, clocks.
  * What needs more goes to the collector thread: a tick writes a record and leaves.
  *
@@ -20,6 +20,7 @@
 
 #include "core/cycles_sig.h"
 #include "core/syscall_sig.h"
+#include "sampler/foreign_record_sig.h"
 #include "sampler/interval_sig.h"
 #include "sampler/perf_owners_sig.h"
 
@@ -68,15 +69,45 @@ SP_SIGSAFE static void fill_sample(sp_sample_record *sample, sp_thread *thread,
     sample->header.kind = SP_RECORD_SAMPLE;
 }
 
+/* What a tick found of the context: under which number, whose, and whether nobody knows. */
+typedef struct tick_context {
+    uint64_t number;
+    bool unknown;
+    bool is_foreign;
+} tick_context;
+
+/* Switch numbers and those of foreign switches only grow, both in twos, and so does their sum: it is a number that this thread never had
+ * under another context. */
+SP_SIGSAFE static tick_context find_context(sp_thread *thread)
+{
+    tick_context context = {.number = sp_load_relaxed(&thread->switch_number)};
+    bool posted = sp_load_relaxed(&thread->posts) != sp_load_relaxed(&thread->posts_seen);
+    context.unknown = (context.number & 1) || posted;
+    if (!context.unknown && !sp_foreign_is_hidden(thread)) {
+        sp_foreign_result result = sp_foreign_look(thread, thread_pointer);
+        context.unknown = result == SP_FOREIGN_UNKNOWN;
+        context.is_foreign = result == SP_FOREIGN_ACTIVE;
+    }
+    context.number += thread->foreign_switches;
+    return context;
+}
+
+SP_SIGSAFE static void fill_interval(sp_interval_record *interval, sp_thread *thread,
+                                     const tick_context *context)
+{
+    if (context->is_foreign)
+        sp_interval_fill_foreign(interval, &thread->foreign, context->number);
+    else
+        sp_interval_fill(interval, thread, context->number);
+}
+
 /* Interval and sample are one commit: both are written, or neither, and only a commit moves last_recorded. */
-SP_SIGSAFE static void record_tick(sp_thread *thread, uint32_t periods,
+SP_SIGSAFE static void record_tick(sp_thread *thread, const tick_context *context, uint32_t periods,
                                    const sp_generation *generation, const void *ucontext)
 {
-    uint64_t number = sp_load_relaxed(&thread->switch_number);
-    bool posted = sp_load_relaxed(&thread->posts) != sp_load_relaxed(&thread->posts_seen);
-    bool unknown = (number & 1) || posted;
-    uint64_t interval_bytes =
-        !unknown && number != thread->last_recorded ? sizeof(sp_interval_record) : 0;
+    uint64_t interval_bytes = !context->unknown && context->number != thread->last_recorded
+                                  ? sizeof(sp_interval_record)
+                                  : 0;
     uint64_t largest =
         interval_bytes + sizeof(sp_sample_record) + sp_handler.max_depth * sizeof(uint64_t);
     uint8_t *room = sp_ring_reserve(&thread->ring, largest);
@@ -85,25 +116,26 @@ SP_SIGSAFE static void record_tick(sp_thread *thread, uint32_t periods,
         return;
     }
     if (interval_bytes)
-        sp_interval_fill((sp_interval_record *)(void *)room, thread, number);
+        fill_interval((sp_interval_record *)(void *)room, thread, context);
     sp_sample_record *sample = (sp_sample_record *)(void *)(room + interval_bytes);
-    sample->number = number;
+    sample->number = context->number;
     sample->periods = periods;
     sample->generation = generation ? generation->number : 0;
-    sample->unknown = unknown;
+    sample->unknown = context->unknown;
     fill_sample(sample, thread, generation, ucontext);
     sp_ring_commit(&thread->ring, interval_bytes + sample->header.size);
     if (interval_bytes)
-        thread->last_recorded = number;
+        thread->last_recorded = context->number;
 }
 
 /* How many periods a tick stands for that brings PERIODS. While the context has not changed since the last tick they all fell under it. If it
  * has, the thread was off its core whenever the kernel looked, and most of them fell under contexts that no look has seen. As looks come at
  * random, what one misses another may stand for: the tick takes what a few looks stand for, the rest is owed to the ticks to come. Only
  * more than looks ever miss, which is when the signal was blocked, belongs to spans that nobody can tell: that is left to the residual. */
-SP_SIGSAFE static uint32_t certain_periods(sp_thread *thread, uint32_t periods)
+SP_SIGSAFE static uint32_t certain_periods(sp_thread *thread, const tick_context *context,
+                                           uint32_t periods)
 {
-    bool is_same = sp_load_relaxed(&thread->switch_number) == thread->last_recorded;
+    bool is_same = context->number == thread->last_recorded;
     uint32_t most = sp_handler.max_periods, owed = thread->owed_periods;
     if (is_same && periods >= most)
         return periods;
@@ -137,10 +169,11 @@ SP_SIGSAFE static void take_tick(sp_thread *thread, uint32_t periods,
                                  const sp_generation *generation, const void *ucontext)
 {
     uint64_t start = sp_handler.cost_limit_cycles ? sp_cycles() : 0;
-    periods = certain_periods(thread, periods);
+    tick_context context = find_context(thread);
+    periods = certain_periods(thread, &context, periods);
     sp_count_owned(&thread->weights, periods);
     if (has_room(ucontext))
-        record_tick(thread, periods, generation, ucontext);
+        record_tick(thread, &context, periods, generation, ucontext);
     else
         sp_count_owned(&thread->dropped_small_stack, 1);
     if (start)

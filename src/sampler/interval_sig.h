@@ -23,4 +23,20 @@ SP_SIGSAFE static inline void sp_interval_fill(sp_interval_record *interval, sp_
     interval->remote = (uint32_t)sp_load_relaxed(&thread->remote);
 }
 
+/* The same for a context that is another tracer's: which span is its local root, it does not say. */
+SP_SIGSAFE static inline void sp_interval_fill_foreign(sp_interval_record *interval,
+                                                       const sp_foreign_context *context,
+                                                       uint64_t number)
+{
+    interval->header.size = sizeof *interval;
+    interval->header.kind = SP_RECORD_INTERVAL;
+    interval->number = number;
+    interval->trace_id[0] = context->trace_id[0];
+    interval->trace_id[1] = context->trace_id[1];
+    interval->span_id = context->span_id;
+    interval->local_root_span_id = 0;
+    interval->trace_flags = context->tail >> 8 & 0xff;
+    interval->remote = 0;
+}
+
 #endif

@@ -11,13 +11,15 @@
  * the number at the end makes sure that it is still the same span), so all that was read is of one moment. The state, one line
  * of the kernel's, is of one moment by itself. When the thread has run since, its stack is not certain, and an attempt is made once
  * more; if that fails too, or finds the thread elsewhere, the stack is the system call and a mark. The context needs less: switch numbers
- * only grow, so an even one that is the same afterwards says that the context has been the same all the time. It comes right after the
+ * only grow, so an even one that is the same afterwards says that the context has been the same all the time; of another tracer's, which has
+ * no number, only that the thread did not run says so. It comes right after the
  * state, for what ends a wait often ends a span, too: the longer it took, the more last moments of spans would be unknown. */
 #include "sampler/visit.h"
 
 #include <string.h>
 
 #include "core/clock.h"
+#include "sampler/foreign_record_sig.h"
 #include "sampler/interval_sig.h"
 
 /* Whether another thread sees this one's relaxed stores in their order (publish() in thread/context.c has compiler fences only). Where
@@ -36,6 +38,7 @@ typedef struct attempt {
     uint64_t cpu_ns;       /* clock at the begin */
     bool has_not_run;      /* the clock is the same at the end, and the number */
     bool has_not_switched; /* the number is, even, and no detach by another thread is pending */
+    bool is_shared; /* another tracer may tell the context, and its switches have no number */
 } attempt;
 
 static sp_visit_record *record_of(sp_visit *visit)
@@ -98,10 +101,37 @@ static void fill_wait(sp_visit *visit, attempt *a, sp_visitor *visitor)
     fill_stack(visit, a, visitor);
 }
 
-static void fill_context(sp_visit *visit, sp_thread *thread, const attempt *a)
+/* False when there is a context that cannot be read. */
+static bool fill_context(sp_visit *visit, sp_thread *thread, attempt *a)
 {
-    sp_interval_fill(sp_visit_interval(record_of(visit)), thread, a->number);
+    sp_interval_record *interval = sp_visit_interval(record_of(visit));
+    sp_foreign_context context;
+    sp_interval_fill(interval, thread, a->number);
     sp_visit_sample(record_of(visit))->number = a->number;
+    a->is_shared = false;
+    if (interval->span_id)
+        return true;
+    sp_foreign_result result = sp_foreign_peek(thread, &context);
+    if (result == SP_FOREIGN_ACTIVE)
+        sp_interval_fill_foreign(interval, &context, a->number);
+    a->is_shared = sp_load_relaxed(&sp_context_is_shared);
+    return result != SP_FOREIGN_UNKNOWN;
+}
+
+bool sp_visit_is_same_context(const sp_thread *thread, const sp_interval_record *interval)
+{
+    sp_foreign_context context;
+    if (sp_foreign_is_hidden(thread) || !sp_load_relaxed(&sp_context_is_shared))
+        return true;
+    return sp_foreign_peek(thread, &context) != SP_FOREIGN_UNKNOWN &&
+           context.trace_id[0] == interval->trace_id[0] &&
+           context.trace_id[1] == interval->trace_id[1] && context.span_id == interval->span_id;
+}
+
+static bool is_same_context(const sp_interval_record *a, const sp_interval_record *b)
+{
+    return a->trace_id[0] == b->trace_id[0] && a->trace_id[1] == b->trace_id[1] &&
+           a->span_id == b->span_id;
 }
 
 /* One look. VISIT is filled where the thread waits; what of it is certain, *A tells. */
@@ -120,14 +150,15 @@ static sp_visit_result try_once(attempt *a, sp_visit *visit, sp_thread *thread, 
         return SP_VISIT_GONE;
     if (a->state == SP_SYSCALL_FAILED)
         return SP_VISIT_FAILED;
-    fill_context(visit, thread, a);
+    bool is_read = fill_context(visit, thread, a);
     atomic_thread_fence(memory_order_acquire);
     a->has_not_switched =
-        is_even && count_of(thread, &posts_after) == a->number && posts_after == posts;
+        is_read && is_even && count_of(thread, &posts_after) == a->number && posts_after == posts;
     fill_wait(visit, a, visitor);
     if (!sp_clock_thread_cpu_ns(tid, &cpu_ns))
         return SP_VISIT_GONE;
-    a->has_not_run = cpu_ns == a->cpu_ns && count_of(thread, &posts_after) == a->number;
+    a->has_not_run = cpu_ns == a->cpu_ns && count_of(thread, &posts_after) == a->number &&
+                     sp_visit_is_same_context(thread, sp_visit_interval(record_of(visit)));
     return SP_VISIT_WAITS;
 }
 
@@ -167,21 +198,23 @@ sp_visit_result sp_visit_thread(sp_visit *out, sp_thread *thread, pid_t tid, sp_
         finish(out, thread, tid, &first, first.has_not_switched);
         return SP_VISIT_WAITS;
     }
+    bool knows_context = first.has_not_switched && STORES_COME_IN_ORDER && !first.is_shared;
     if (first.state == SP_SYSCALL_RUNNING) {
-        finish(out, thread, tid, &first, first.has_not_switched && STORES_COME_IN_ORDER);
+        finish(out, thread, tid, &first, knows_context);
         return SP_VISIT_WAITS;
     }
     visitor->discarded++;
     sp_interval_record context = *sp_visit_interval(record_of(out));
     result = try_once(&second, out, thread, tid, file, visitor);
     if (result == SP_VISIT_WAITS && second.state == SP_SYSCALL_BLOCKED && second.has_not_run &&
-        second.has_not_switched && second.number == first.number) {
+        second.has_not_switched && second.number == first.number &&
+        is_same_context(&context, sp_visit_interval(record_of(out)))) {
         finish(out, thread, tid, &second, true);
         return SP_VISIT_WAITS;
     }
     *sp_visit_interval(record_of(out)) = context;
     sp_visit_sample(record_of(out))->number = first.number;
     fill_leaf(out, leaf_of(&first.line), SP_WALK_WOKE);
-    finish(out, thread, tid, &first, first.has_not_switched && STORES_COME_IN_ORDER);
+    finish(out, thread, tid, &first, knows_context);
     return SP_VISIT_WAITS;
 }

@@ -50,5 +50,7 @@ typedef struct sp_visitor {
 /* Visit THREAD, whose id is TID. *FILE is that thread's. The record's weight is 0. */
 sp_visit_result sp_visit_thread(sp_visit *out, sp_thread *thread, pid_t tid, sp_syscall_file *file,
                                 sp_visitor *visitor);
+/* Whether another tracer's context of THREAD, where that counts, is still what INTERVAL says. */
+bool sp_visit_is_same_context(const sp_thread *thread, const sp_interval_record *interval);
 
 #endif

@@ -27,6 +27,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/syscall_sig.h"
+#include "sampler/foreign_record_sig.h"
 #include "sampler/wall_places.h"
 #include "thread/self.h"
 
@@ -37,6 +38,8 @@ enum { SLICE_NS = 100000 };
 
 /* Rounds that are not late find a core for the asking, or take one. */
 enum { LATE_NS = 20000, DOUBTS_OF_BLOCKED = 64 };
+
+enum { LOOKS_AROUND = 16 };
 
 enum { PROBES = 200, PROBE_US = 500, RING_BYTES = 512 * 1024 };
 
@@ -76,6 +79,7 @@ static struct {
     uint64_t cell, cells_begin_ns;
     double visit_cost_ns;
     uint32_t wanted; /* threads, in the last round */
+    uint32_t rounds;
     doubtful *doubtful;
     uint32_t doubtful_count;
 
@@ -128,7 +132,8 @@ static bool has_stayed(const sp_wall_place *place, const sp_thread *thread, pid_
     return place->is_still && !is_older(place, wall.newest) &&
            (uint32_t)sp_load_acquire(&thread->switch_number) == place->number &&
            sp_load_acquire(&thread->posts) == sp_load_relaxed(&thread->posts_seen) &&
-           sp_clock_thread_cpu_ns(tid, &cpu_ns) && cpu_ns == place->cpu_ns;
+           sp_clock_thread_cpu_ns(tid, &cpu_ns) && cpu_ns == place->cpu_ns &&
+           sp_visit_is_same_context(thread, sp_visit_interval(place->record));
 }
 
 static void say_failure(pid_t tid)
@@ -319,17 +324,28 @@ static void resolve_doubts(const wall_round *round)
 
 /* --- a round --------------------------------------------------------------------------------------------------------------- */
 
-/* Whether a sample of the thread's now would be linked. */
-static bool has_span(const sp_thread *thread)
+/* Whether a sample of the thread's now would be linked, to a span that we know of. */
+static bool has_own_span(const sp_thread *thread)
 {
     uint32_t tail = sp_load_relaxed(&thread->record.tail);
     return (tail & 1) && (tail >> 8 & SPANPROF_TRACE_FLAG_SAMPLED) &&
            !sp_load_relaxed(&thread->remote);
 }
 
+/* To another tracer's. While none is known to be here, only some rounds look for one. */
+static bool has_foreign_span(const sp_thread *thread)
+{
+    sp_foreign_context context;
+    bool looks = sp_load_relaxed(&sp_context_is_shared) || wall.rounds % LOOKS_AROUND == 0;
+    return looks && !sp_foreign_is_hidden(thread) &&
+           sp_foreign_peek(thread, &context) == SP_FOREIGN_ACTIVE &&
+           (context.tail >> 8 & SPANPROF_TRACE_FLAG_SAMPLED);
+}
+
 static bool is_wanted(uint32_t slot)
 {
-    return wall.config.all_threads || has_span(sp_thread_states + slot);
+    const sp_thread *thread = sp_thread_states + slot;
+    return wall.config.all_threads || has_own_span(thread) || has_foreign_span(thread);
 }
 
 /* How many threads a round may visit at what visits cost lately. */
@@ -384,8 +400,9 @@ static uint32_t visit_each(double step, uint64_t weight_ns)
     double next = draw() * step;
     uint32_t visits = 0, wanted = 0, slots = sp_thread_slots();
     for (uint32_t slot = 0; slot < slots; slot++) {
-        __builtin_prefetch(sp_thread_states + slot + 2 * AHEAD); /* behind the last: no harm */
-        if (slot + AHEAD < slots && is_wanted(slot + AHEAD))
+        const sp_thread *ahead = sp_thread_states + slot + AHEAD;
+        __builtin_prefetch(&ahead[AHEAD].switch_number); /* behind the last: no harm */
+        if (slot + AHEAD < slots && (wall.config.all_threads || has_own_span(ahead)))
             ask_ahead(slot + AHEAD);
         if (!is_wanted(slot) || wanted++ != (uint32_t)next)
             continue;
@@ -406,6 +423,7 @@ static void run_round(const wall_round *round)
     learn_newest_generation();
     wall.late_ns = sp_clock_monotonic_ns() - round->moment_ns;
     uint32_t visits = visit_each(step, weight_ns);
+    wall.rounds++;
     resolve_doubts(round);
     learn_cost(sp_clock_own_cpu_ns() - begin_ns, visits);
 }

@@ -18,10 +18,12 @@
 #include "core/clock.h"
 #include "core/env.h"
 #include "core/log.h"
+#include "export/process_context.h"
 #include "module/loader_snapshot.h"
 #include "sdk/collector.h"
 #include "sdk/config.h"
 #include "sdk/synthetic.h"
+#include "thread/context_slot.h"
 #include "tracer/propagation.h"
 
 #define EXIT_FLUSH_NS (5 * SP_NS_PER_S)
@@ -76,10 +78,12 @@ static void fork_prepare(void)
     sp_sampler_fork_prepare();
     sp_wall_fork_prepare();
     sp_loader_fork_prepare();
+    sp_process_context_fork_prepare();
 }
 
 static void fork_parent(void)
 {
+    sp_process_context_fork_parent();
     sp_loader_fork_done();
     sp_wall_fork_parent();
     sp_sampler_fork_parent();
@@ -91,6 +95,7 @@ static void fork_parent(void)
 static void fork_child(void)
 {
     SP_UNCANCELLED;
+    sp_process_context_fork_child();
     sp_loader_fork_done();
     sp_wall_fork_child();
     sp_sampler_fork_child();
@@ -185,6 +190,7 @@ static spanprof_status start_sampling(spanprof_error *error)
     sp_modules *modules = sp_modules_create();
     if (!modules)
         return fail(error, SPANPROF_ERROR_NO_MEMORY, "the unwind tables do not fit into memory");
+    sp_context_layout_learn(); /* before a scan finds threads */
     sdk.config.sampler.modules = modules;
     sdk.config.sampler.synthetic = sdk.synthetic;
     spanprof_status status = sp_sampler_start(&sdk.config.sampler, error);
@@ -306,6 +312,7 @@ static spanprof_status first_error(spanprof_status first, spanprof_status second
 /* Everything that runs, ended in the order in which data travels, by the deadline. Parts that are not there are passed over. */
 static spanprof_status end_parts(uint64_t deadline_ns)
 {
+    sp_process_context_unpublish();
     sp_wall_stop();
     bool quiet = sp_sampler_stop();
     sp_tracer_stop();
@@ -341,7 +348,9 @@ static spanprof_status start_locked(const spanprof_options *options, spanprof_er
         status = start_tracer();
     if (status == SPANPROF_OK)
         status = start_sampling(error);
-    if (status != SPANPROF_OK)
+    if (status == SPANPROF_OK)
+        sp_process_context_publish(sdk.resource, NULL, 0);
+    else
         end_parts(sp_clock_monotonic_ns());
     return status;
 }

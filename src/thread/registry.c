@@ -21,6 +21,7 @@
 #include "core/cancel.h"
 #include "core/clock.h"
 #include "core/log.h"
+#include "thread/context_slot.h"
 #include "thread/self.h"
 
 /* The SDK has a collector and an exporter; more when one was given up on at a stop. */
@@ -48,6 +49,11 @@ static struct {
     _Atomic(sp_thread_hook) registered;
     _Atomic(sp_thread_hook) exiting;
 } registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void *sp_context_slot_own(void)
+{
+    return &otel_thread_ctx_v1;
+}
 
 void sp_threads_set_hook(sp_thread_hook registered, sp_thread_hook exiting)
 {
@@ -152,6 +158,7 @@ static sp_thread *take_slot_locked(void)
         return NULL;
     sp_thread *thread = &sp_thread_states[slot];
     thread->slot = slot;
+    thread->signature = SP_THREAD_SIGNATURE;
     sp_store_relaxed(&thread->chunks[0], thread->first_scopes);
     sp_store_release(&registry.used, slot + 1);
     return thread;
@@ -192,6 +199,8 @@ static sp_thread *create_locked(pid_t tid)
     sp_store_relaxed(&thread->stack_high, 0);
     sp_store_relaxed(&thread->seen_sp, 0);
     sp_store_relaxed(&thread->proven_tp, 0);
+    sp_store_relaxed(&thread->context_slot, 0);
+    sp_store_relaxed(&thread->context_tp, 0);
     sp_thread_reset_ticks(thread);
     thread->excluded_cpu_ns = 0;
     thread->internal = thread->adopted = 0;
@@ -254,6 +263,7 @@ static sp_thread *create_self(bool internal)
     sp_self = thread;
     if (!otel_thread_ctx_v1)
         otel_thread_ctx_v1 = &thread->record;
+    sp_context_slot_set(thread, sp_context_slot_own());
     if (registry.have_key)
         pthread_setspecific(registry.exit_key, thread);
     /* A scan may have found one of our own threads, and armed it, before it came to say whose it is. */
@@ -303,6 +313,8 @@ static void scan_tid(pid_t tid, uint32_t scan)
     if (thread)
         thread->scan = scan;
     pthread_mutex_unlock(&registry.lock);
+    if (thread && !sp_load_relaxed(&thread->context_tp))
+        sp_context_slot_find(thread, tid);
     if (thread && created)
         call_hook(&registry.registered, thread);
 }

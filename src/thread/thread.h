@@ -79,7 +79,21 @@ typedef struct sp_switch_loss {
 
 typedef struct sp_thread sp_thread;
 
+/* What another tracer's record said at the last tick that looked at it (src/sampler/foreign_record_sig.h); all zero for no span. */
+typedef struct sp_foreign_context {
+    uint64_t trace_id[2];
+    uint64_t span_id;
+    uint32_t tail; /* valid and flags */
+} sp_foreign_context;
+
+/* "spanprof", as it lies in memory: by this a copy of this library knows another's record, whose spans are not its own. */
+#define SP_THREAD_SIGNATURE UINT64_C(0x666f72706e617073)
+
 struct sp_thread {
+    /* SP_THREAD_SIGNATURE, so far before the record in every version. */
+    _Alignas(SP_CACHE_LINE) uint64_t before_signature[7];
+    uint64_t signature;
+
     /* What a switch writes and a tick reads, in one cache line. The number is odd while a switch is under way. */
     _Alignas(SP_CACHE_LINE) _Atomic uint64_t switch_number;
     _Atomic uint64_t local_root_span_id;
@@ -105,6 +119,10 @@ struct sp_thread {
     _Atomic uint64_t seen_sp, seen_tp; /* of a tick on a thread whose stack is not known yet */
     _Atomic uint64_t
         proven_tp; /* the thread pointer under which the kernel said that it is this thread */
+    _Atomic uint64_t context_tp;      /* its thread pointer; 0: not known */
+    _Atomic uint64_t context_slot;    /* address of its otel_thread_ctx_v1; 0: not known yet */
+    sp_foreign_context foreign;       /* while no context of ours is active */
+    uint64_t foreign_switches;        /* of it, in twos; like switch numbers they only grow */
     _Atomic uint64_t event_period_ns; /* that its perf event should have: set by the next tick */
     uint64_t event_period_set_ns;     /* that it has */
     uint64_t first_moment_ns; /* by timer: the random moment of the first tick; 0: it has been */
@@ -135,8 +153,13 @@ struct sp_thread {
 };
 
 /* What a switch writes shares one cache line (docs/design/span-context.md). */
-_Static_assert(offsetof(sp_thread, record) + sizeof(sp_context_record) == SP_CACHE_LINE,
+_Static_assert(offsetof(sp_thread, switch_number) % SP_CACHE_LINE == 0 &&
+                   offsetof(sp_thread, record) + sizeof(sp_context_record) -
+                           offsetof(sp_thread, switch_number) ==
+                       SP_CACHE_LINE,
                "one line");
+_Static_assert(offsetof(sp_thread, record) - offsetof(sp_thread, signature) == 32,
+               "where other copies look for it");
 
 typedef struct sp_thread_counters {
     _Atomic uint64_t misuse_dead_scope;

@@ -10,7 +10,9 @@
  * A timer's or an event's signal costs the thread more than one that it sends itself (the interrupt, the kernel's list of timers): then
  * the handler's share, and the ratio, are smaller.
  *
- *   bench_tick [ROUNDS [STACKS [FRAMES]]] */
+ * With "foreign" the context is another tracer's, who publishes it himself.
+ *
+ *   bench_tick [ROUNDS [STACKS [FRAMES [foreign]]]] */
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -102,13 +104,26 @@ static const sp_sample_record *take_records(tally *out)
     return sample;
 }
 
+extern _Thread_local void *otel_thread_ctx_v1;
+static bool is_foreign;
+
 static void tick_on(uint32_t stack, tally *out)
 {
+    static struct {
+        uint8_t ids[24], valid, trace_flags;
+        uint16_t attributes_bytes;
+    } record = {.valid = 1, .trace_flags = 1};
     spanprof_context context = {.trace_flags = 1};
+    spanprof_scope scope = {0};
     memset(context.trace_id, (int)(stack % 255) + 1, 24);
-    spanprof_scope scope = spanprof_context_attach(&context);
+    memset(record.ids, (int)(stack % 255) + 1, sizeof record.ids);
+    if (is_foreign)
+        otel_thread_ctx_v1 = &record;
+    else
+        scope = spanprof_context_attach(&context);
     deep_call(DEEP_WITHOUT_FRAME_POINTERS, stack, depth, be_interrupted, NULL);
-    spanprof_scope_detach(&scope);
+    if (!is_foreign)
+        spanprof_scope_detach(&scope);
     out->counts[stack] = (double)(signal_end - signal_start);
 }
 
@@ -183,8 +198,9 @@ int main(int argc, char **argv)
     rounds = argc > 1 ? atoi(argv[1]) : rounds;
     stacks = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : stacks;
     frames = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 10) : frames;
+    is_foreign = argc > 4 && strcmp(argv[4], "foreign") == 0;
     if (rounds < 1 || rounds > ROUNDS_MAX || stacks < 1 || stacks > STACKS_MAX) {
-        fprintf(stderr, "usage: bench_tick [ROUNDS [STACKS [FRAMES]]]\n");
+        fprintf(stderr, "usage: bench_tick [ROUNDS [STACKS [FRAMES [foreign]]]]\n");
         return 2;
     }
     sp_modules *modules = sp_modules_create();

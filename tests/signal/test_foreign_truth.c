@@ -85,6 +85,26 @@ static void tick_under(int thread, const spanprof_context *context, role root, r
     spanprof_scope_detach(&scope);
 }
 
+extern _Thread_local void *otel_thread_ctx_v1;
+
+/* The tracer attaches nothing, but publishes its contexts itself (OTEP 4947). */
+static void tick_under_record(int thread, const spanprof_context *context, role root,
+                              role innermost)
+{
+    static _Thread_local struct {
+        uint8_t trace_id[16], span_id[8], valid, trace_flags;
+        uint16_t attributes_bytes;
+    } record;
+    void *ours = otel_thread_ctx_v1;
+    memcpy(record.trace_id, context->trace_id, sizeof record.trace_id);
+    memcpy(record.span_id, context->span_id, sizeof record.span_id);
+    record.trace_flags = context->trace_flags;
+    record.valid = 1;
+    otel_thread_ctx_v1 = &record;
+    tick(thread, root, innermost);
+    otel_thread_ctx_v1 = ours;
+}
+
 /* A span of our own under PARENT, made known by its role. */
 static void tick_under_ours(int thread, const spanprof_context *parent)
 {
@@ -123,6 +143,11 @@ static void run_round(int thread, int round)
     spanprof_processor_on_end(&root, 0);
     tick(thread, ROOT, ROOT); /* ended, and active still */
     spanprof_scope_detach(&outer);
+    tick(thread, NO_SPAN, NO_SPAN);
+    tick_under_record(thread, &leaf, ROOT, LEAF);
+    tick_under_record(thread, &untold, UNTOLD, UNTOLD);
+    tick_under_record(thread, &unsampled, NO_SPAN, NO_SPAN);
+    tick_under_record(thread, &below, BELOW, BELOW);
     tick(thread, NO_SPAN, NO_SPAN);
 }
 

@@ -65,6 +65,19 @@ static void assert_half_linked(const spanprof_stats *stats)
     assert_int_equal(stats->exported_spans, 1);
 }
 
+/* The first to start publishes it (OTEP 4719), and the other leaves it alone. */
+static void assert_one_process_context(void)
+{
+    char line[512];
+    int found = 0;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    assert_non_null(maps);
+    while (fgets(line, sizeof line, maps))
+        found += strstr(line, "OTEL_CTX") != NULL;
+    fclose(maps);
+    assert_int_equal(found, 1);
+}
+
 static void run(bool own_starts_first, bool own_stops_first)
 {
     spanprof_stats own = SPANPROF_STATS_INIT, plugin = SPANPROF_STATS_INIT;
@@ -75,6 +88,7 @@ static void run(bool own_starts_first, bool own_stops_first)
     start_plugin();
     if (!own_starts_first)
         start_own();
+    assert_one_process_context();
     work_own(0.6);
     plugin_work(0.6);
     if (own_stops_first)

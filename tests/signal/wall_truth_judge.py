@@ -16,7 +16,7 @@ SKIP = 77
 
 
 def wall_samples(path):
-    """(names leaf first, thread name, trace id, visits' weight, period, what was waited for) of each wall sample that is not CPU time."""
+    """(names leaf first, thread name, trace id, span id, visits' weight, period, what was waited for) of each wall sample that is not CPU time."""
     for line in open(path):
         request = json.loads(line)
         d = request["dictionary"]
@@ -24,7 +24,7 @@ def wall_samples(path):
         functions = [strings[f.get("nameStrindex", 0)] for f in d["functionTable"]]
         locations = [[functions[l.get("functionIndex", 0)] for l in loc.get("lines", [])] for loc in d["locationTable"]]
         stacks = [s.get("locationIndices", []) for s in d["stackTable"]]
-        links = [l.get("traceId", "") for l in d["linkTable"]]
+        links = [(l.get("traceId", ""), l.get("spanId", "")) for l in d["linkTable"]]
         attributes = [(strings[a.get("keyStrindex", 0)], a.get("value", {}).get("stringValue", "")) for a in d["attributeTable"]]
         for profile in (p for rp in request["resourceProfiles"] for sp in rp["scopeProfiles"] for p in sp["profiles"]):
             if strings[profile["sampleType"]["typeStrindex"]] != "wall":
@@ -33,7 +33,7 @@ def wall_samples(path):
                 of_sample = dict(attributes[i] for i in s.get("attributeIndices", []))
                 if "spanprof.wait" in of_sample:
                     names = [n for i in stacks[s.get("stackIndex", 0)] for n in locations[i]]
-                    yield (names, of_sample.get("thread.name", ""), links[s.get("linkIndex", 0)], int(s["values"][0]),
+                    yield (names, of_sample.get("thread.name", ""), *links[s.get("linkIndex", 0)], int(s["values"][0]),
                            int(profile["period"]), of_sample["spanprof.wait"])
 
 
@@ -58,7 +58,7 @@ def main():
             print("SKIPPED: no wall time is to be had here")
             sys.exit(SKIP)
         verdicts, examples, others, leaves = collections.Counter(), [], collections.Counter(), collections.Counter()
-        for names, thread, trace_id, value, period, wait in wall_samples(directory + "/truth.profiles.jsonl"):
+        for names, thread, trace_id, _, value, period, wait in wall_samples(directory + "/truth.profiles.jsonl"):
             link, visits = truth_judge.decode(trace_id), value / period
             verdict = truth_judge.judge(names, thread, link)
             verdicts[verdict] += visits

@@ -5,7 +5,7 @@
 set -euo pipefail
 
 # proto is the generated code, which belongs to the wire formats and what comes after them.
-order=(core thread tracer module sampler profile proto otlp export sdk tool viewer)
+order=(core thread tracer module sampler profile proto otlp export sdk outside tool viewer)
 
 place_of() {
     local i

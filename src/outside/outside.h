@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A reader outside the process: what a live process says of itself (OTEP 4719), and which span a thread of it works for (OTEP 4947),
+ * whoever wrote that. The thread is stopped by ptrace while it is looked at, for some tens of microseconds, because its record is whole
+ * only then (docs/design/outside-readers.md). Nothing is written to the process.
+ *
+ * Needs the right to trace the process: the same user and kernel.yama.ptrace_scope 0, being its parent, or CAP_SYS_PTRACE.
+ * Threads: one at a time.  Signals: not safe. */
+#ifndef SP_OUTSIDE_OUTSIDE_H
+#define SP_OUTSIDE_OUTSIDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+typedef struct sp_outside_process sp_outside_process;
+
+typedef enum sp_outside_result {
+    SP_OUTSIDE_OK = 0,
+    SP_OUTSIDE_NONE,    /* the thread works for no span */
+    SP_OUTSIDE_GONE,    /* the process, or the thread, has ended */
+    SP_OUTSIDE_MISSING, /* the process does not publish what was asked for */
+    SP_OUTSIDE_DENIED,  /* the kernel does not let us look */
+    SP_OUTSIDE_FAILED,  /* memory is short, or what was read makes no sense */
+} sp_outside_result;
+
+enum { SP_OUTSIDE_ATTRIBUTES = 32, SP_OUTSIDE_ATTRIBUTE_BYTES = 612, SP_OUTSIDE_SLOTS = 8 };
+
+/* One attribute of a record. */
+typedef struct sp_outside_attribute {
+    const char *
+        key; /* NULL: the process does not say what this index means. Borrowed until the next call for the process. */
+    const char *value; /* not terminated; lies in the context */
+    uint8_t index, length;
+} sp_outside_attribute;
+
+/* The record of a thread. Ids are in network order. */
+typedef struct sp_outside_context {
+    uint8_t trace_id[16], span_id[8];
+    uint8_t trace_flags;
+    uint32_t attribute_count;
+    sp_outside_attribute attributes[SP_OUTSIDE_ATTRIBUTES];
+    char attribute_bytes[SP_OUTSIDE_ATTRIBUTE_BYTES];
+} sp_outside_context;
+
+/* By what a module says where the thread-local pointer of a thread lies. */
+typedef enum sp_outside_model {
+    SP_OUTSIDE_LOCAL_EXEC,   /* the executable has it, at an offset that its program headers tell */
+    SP_OUTSIDE_INITIAL_EXEC, /* TPOFF: the loader wrote the offset */
+    SP_OUTSIDE_GENERAL_DYNAMIC, /* DTPMOD, DTPOFF: a module's number and an offset in its block */
+    SP_OUTSIDE_TLSDESC,         /* a descriptor: one or the other */
+} sp_outside_model;
+
+/* A place where threads have the pointer. */
+typedef struct sp_outside_slot {
+    sp_outside_model model;
+    uint64_t module; /* its number in a thread's vector; 0: the offset is from the thread pointer */
+    int64_t offset;
+    char path[128]; /* of the module that tells; the end of it when it is longer */
+} sp_outside_slot;
+
+/* Begin to read process PID: *OUT, to be closed, or NULL. Process context and slots are looked for; whether there are any, the functions
+ * below tell. */
+sp_outside_result sp_outside_open(pid_t pid, sp_outside_process **out);
+/* NULL is fine. */
+void sp_outside_close(sp_outside_process *process);
+/* Look again for the process context and, as libraries come and go, for slots. */
+sp_outside_result sp_outside_refresh(sp_outside_process *process);
+
+/* The context of thread TID now, in *OUT when the result is OK. */
+sp_outside_result sp_outside_thread_context(sp_outside_process *process, pid_t tid,
+                                            sp_outside_context *out);
+/* What the last call that did not succeed lacked: one sentence without an end. Borrowed until the next call. */
+const char *sp_outside_problem(const sp_outside_process *process);
+
+/* The process context: when it was published, in ns of CLOCK_BOOTTIME; 0: there is none. */
+uint64_t sp_outside_published_at_ns(const sp_outside_process *process);
+/* A string of the resource, NULL when it has none of that KEY; borrowed until the next refresh or thread context. */
+const char *sp_outside_resource(const sp_outside_process *process, const char *key);
+/* The key that INDEX of a record's attributes stands for, or NULL. Borrowed likewise. */
+const char *sp_outside_key(const sp_outside_process *process, uint32_t index);
+/* How the process says that its threads' records look ("threadlocal.schema_version"); NULL: it does not. Borrowed likewise. */
+const char *sp_outside_schema(const sp_outside_process *process);
+/* The slots that were found, COUNT of them. */
+const sp_outside_slot *sp_outside_slots(const sp_outside_process *process, uint32_t *count);
+
+#endif

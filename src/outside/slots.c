@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a thread's otel_thread_ctx_v1 lies, found out from outside (OTEP 4947).
+ *
+ * Every module that has the symbol in its dynamic symbol table, its own or to be bound to another's, has relocations for it, unless it is
+ * the executable and the linker knew the offset. What the loader made of such a relocation lies in the module's memory, so it is
+ * read there: nothing has to be guessed of the loader's own books.
+ *
+ *   TPOFF     one word:  the offset from the thread pointer
+ *   DTPMOD    two words: the number of the module that has the variable, and the offset in that module's block
+ *   TLSDESC   two words: a function, and its argument: the offset from the thread pointer, or the address of two words as of DTPMOD
+ *   none      the executable's own: its block lies at the thread pointer, by the rules of the architecture
+ *
+ * A block that is not at a fixed distance from the thread pointer is found through the thread's vector of blocks (dtv), whose address lies
+ * beside the thread pointer, differently in each C library. A thread that has never used the variable has no such block. */
+#include <elf.h>
+#include <errno.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "outside/internal.h"
+#include "profile/elf_file.h"
+
+#define SYMBOL "otel_thread_ctx_v1"
+
+/* More modules than these no process has. */
+enum { MODULES_MAX = 65536 };
+
+#if defined(__x86_64__)
+enum {
+    TPOFF = R_X86_64_TPOFF64,
+    DTPMOD = R_X86_64_DTPMOD64,
+    TLSDESC = R_X86_64_TLSDESC,
+    GLIBC_VECTOR_AT = 8, /* from the thread pointer */
+    MUSL_VECTOR_AT = 8,
+};
+#elif defined(__aarch64__)
+enum {
+    TPOFF = R_AARCH64_TLS_TPREL,
+    DTPMOD = R_AARCH64_TLS_DTPMOD,
+    TLSDESC = R_AARCH64_TLSDESC,
+    GLIBC_VECTOR_AT = 0,
+    MUSL_VECTOR_AT = -8,
+};
+#endif
+
+/* A module while it is looked at. */
+typedef struct image {
+    sp_outside_process *process;
+    const char *path;
+    bool is_executable; /* the program's own */
+    uint64_t bias;      /* from the file's addresses to the process's */
+    Elf *elf;
+    GElf_Sym symbol;
+    size_t table;  /* the section that has it */
+    size_t number; /* in its table */
+} image;
+
+static void add_slot(image *image, sp_outside_slot slot)
+{
+    sp_outside_process *process = image->process;
+    for (uint32_t i = 0; i < process->slot_count; i++)
+        if (process->slots[i].module == slot.module && process->slots[i].offset == slot.offset)
+            return;
+    if (process->slot_count == SP_OUTSIDE_SLOTS)
+        return;
+    size_t length = strlen(image->path), room = sizeof slot.path - 1;
+    snprintf(slot.path, sizeof slot.path, "%s", image->path + (length > room ? length - room : 0));
+    process->slots[process->slot_count++] = slot;
+}
+
+/* --- relocations --------------------------------------------------------------------------------------------------------- */
+
+static bool read_pair(const image *image, uint64_t address, uint64_t pair[2])
+{
+    return sp_outside_copy(image->process->pid, pair, address, 2 * sizeof pair[0]);
+}
+
+static bool is_module_and_offset(const uint64_t pair[2])
+{
+    return pair[0] > 0 && pair[0] < MODULES_MAX && pair[1] < UINT64_C(1) << 31;
+}
+
+/* An offset from the thread pointer is too near to zero, on either side, to be the address of anything. */
+static void take_descriptor(image *image, uint64_t address)
+{
+    uint64_t words[2], pair[2];
+    if (!read_pair(image, address, words) || !words[0])
+        return;
+    sp_outside_slot slot = {.model = SP_OUTSIDE_TLSDESC, .offset = (int64_t)words[1]};
+    if (read_pair(image, words[1], pair)) {
+        if (!is_module_and_offset(pair))
+            return;
+        slot.module = pair[0];
+        slot.offset = (int64_t)pair[1];
+    }
+    add_slot(image, slot);
+}
+
+static void take_relocation(image *image, const GElf_Rela *relocation)
+{
+    uint64_t address = image->bias + relocation->r_offset, pair[2];
+    switch (GELF_R_TYPE(relocation->r_info)) {
+    case TPOFF:
+        if (sp_outside_word(image->process->pid, address, pair))
+            add_slot(image, (sp_outside_slot){.model = SP_OUTSIDE_INITIAL_EXEC,
+                                              .offset = (int64_t)pair[0]});
+        break;
+    case DTPMOD:
+        if (read_pair(image, address, pair) && is_module_and_offset(pair))
+            add_slot(image, (sp_outside_slot){.model = SP_OUTSIDE_GENERAL_DYNAMIC,
+                                              .module = pair[0],
+                                              .offset = (int64_t)pair[1]});
+        break;
+    case TLSDESC:
+        take_descriptor(image, address);
+        break;
+    default:
+        break;
+    }
+}
+
+/* How many relocations of a section are for the symbol. */
+static size_t take_relocations(image *image, Elf_Scn *section, const GElf_Shdr *header)
+{
+    Elf_Data *data = elf_getdata(section, NULL);
+    size_t count = header->sh_entsize ? header->sh_size / header->sh_entsize : 0, taken = 0;
+    GElf_Rela relocation;
+    for (size_t i = 0; data && i < count && gelf_getrela(data, (int)i, &relocation); i++) {
+        if (GELF_R_SYM(relocation.r_info) != image->number)
+            continue;
+        take_relocation(image, &relocation);
+        taken++;
+    }
+    return taken;
+}
+
+/* The executable's own variable, whose offset the linker wrote into the code. */
+static void take_local(image *image)
+{
+    size_t count;
+    GElf_Phdr header;
+    if (elf_getphdrnum(image->elf, &count) != 0)
+        return;
+    for (size_t i = 0; i < count && gelf_getphdr(image->elf, (int)i, &header); i++) {
+        if (header.p_type != PT_TLS)
+            continue;
+        int64_t align = header.p_align ? (int64_t)header.p_align : 1;
+        int64_t offset = (int64_t)image->symbol.st_value;
+#if defined(__x86_64__)
+        offset -= ((int64_t)header.p_memsz + align - 1) / align * align;
+#elif defined(__aarch64__)
+        offset += (16 + align - 1) / align * align;
+#endif
+        add_slot(image, (sp_outside_slot){.model = SP_OUTSIDE_LOCAL_EXEC, .offset = offset});
+        return;
+    }
+}
+
+/* --- modules --------------------------------------------------------------------------------------------------------------- */
+
+static bool is_the_symbol(const image *image, const GElf_Shdr *table, const GElf_Sym *symbol)
+{
+    const char *name = elf_strptr(image->elf, table->sh_link, symbol->st_name);
+    return name && strcmp(name, SYMBOL) == 0 && GELF_ST_TYPE(symbol->st_info) == STT_TLS;
+}
+
+static bool find_symbol(image *image)
+{
+    GElf_Shdr header;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section)) != NULL;) {
+        if (!gelf_getshdr(section, &header) || header.sh_type != SHT_DYNSYM || !header.sh_entsize)
+            continue;
+        Elf_Data *data = elf_getdata(section, NULL);
+        size_t count = header.sh_size / header.sh_entsize;
+        image->table = elf_ndxscn(section);
+        for (size_t i = 0; data && i < count && gelf_getsym(data, (int)i, &image->symbol); i++)
+            if (is_the_symbol(image, &header, &image->symbol)) {
+                image->number = i;
+                return true;
+            }
+    }
+    return false;
+}
+
+/* The file's first loaded segment is at LOW. */
+static bool find_bias(image *image, uint64_t low)
+{
+    size_t count;
+    GElf_Phdr header;
+    if (elf_getphdrnum(image->elf, &count) != 0)
+        return false;
+    for (size_t i = 0; i < count && gelf_getphdr(image->elf, (int)i, &header); i++)
+        if (header.p_type == PT_LOAD) {
+            image->bias = low + header.p_offset - header.p_vaddr;
+            return true;
+        }
+    return false;
+}
+
+static void examine_elf(image *image, uint64_t low)
+{
+    GElf_Shdr header;
+    size_t taken = 0;
+    if (!find_bias(image, low) || !find_symbol(image))
+        return;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(image->elf, section)) != NULL;)
+        if (gelf_getshdr(section, &header) && header.sh_type == SHT_RELA &&
+            header.sh_link == image->table)
+            taken += take_relocations(image, section, &header);
+    if (taken == 0 && image->is_executable && image->symbol.st_shndx != SHN_UNDEF)
+        take_local(image);
+}
+
+/* A search through the mappings: the last one that began a file, until its code is found. */
+typedef struct search {
+    sp_outside_process *process;
+    char executable[4096];
+    sp_outside_mapping begin;
+} search;
+
+static void examine(search *search)
+{
+    char path[4200];
+    image image = {.process = search->process, .path = search->begin.path};
+    image.is_executable = strcmp(search->begin.path, search->executable) == 0;
+    if (image.is_executable)
+        snprintf(path, sizeof path, "/proc/%d/exe", (int)search->process->pid);
+    else
+        snprintf(path, sizeof path, "/proc/%d/root%s", (int)search->process->pid,
+                 search->begin.path);
+    sp_elf_file file = sp_elf_file_open(path);
+    image.elf = file.elf;
+    if (file.elf)
+        examine_elf(&image, search->begin.low);
+    sp_elf_file_close(&file);
+}
+
+static bool take_mapping(const sp_outside_mapping *mapping, void *user)
+{
+    search *search = user;
+    if (mapping->path[0] != '/')
+        return true;
+    if (mapping->offset == 0)
+        search->begin = *mapping;
+    if (mapping->is_executable && search->begin.inode == mapping->inode &&
+        strcmp(search->begin.path, mapping->path) == 0) {
+        search->process->is_musl |= strstr(mapping->path, "/ld-musl-") != NULL;
+        examine(search);
+        search->begin.path[0] = 0;
+    }
+    return true;
+}
+
+sp_outside_result sp_outside_find_slots(sp_outside_process *process)
+{
+    search search = {.process = process};
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)process->pid);
+    ssize_t length = readlink(path, search.executable, sizeof search.executable - 1);
+    if (length < 0)
+        return sp_outside_say(process, errno == ENOENT ? SP_OUTSIDE_GONE : SP_OUTSIDE_DENIED,
+                              "the executable of process %d cannot be told: %s", (int)process->pid,
+                              strerror(errno));
+    elf_version(EV_CURRENT);
+    process->slot_count = 0;
+    if (!sp_outside_mappings(process->pid, take_mapping, &search))
+        return sp_outside_say(process, SP_OUTSIDE_DENIED,
+                              "the mappings of process %d cannot be read: %s", (int)process->pid,
+                              strerror(errno));
+    return SP_OUTSIDE_OK;
+}
+
+/* --- threads --------------------------------------------------------------------------------------------------------------- */
+
+/* glibc: pairs of address and what to free, from number 1 on; all ones where there is no block. The word in front of number 0 counts. */
+static uint64_t block_of_glibc(pid_t pid, uint64_t pointer, uint64_t module)
+{
+    uint64_t vector, count, block;
+    if (!sp_outside_word(pid, pointer + GLIBC_VECTOR_AT, &vector) ||
+        !sp_outside_word(pid, vector - 16, &count) || module > count ||
+        !sp_outside_word(pid, vector + 16 * module, &block))
+        return 0;
+    return block == UINT64_MAX ? 0 : block;
+}
+
+/* musl: addresses; number 0 is how many. */
+static uint64_t block_of_musl(pid_t pid, uint64_t pointer, uint64_t module)
+{
+    uint64_t vector, count, block;
+    if (!sp_outside_word(pid, pointer + (uint64_t)MUSL_VECTOR_AT, &vector) ||
+        !sp_outside_word(pid, vector, &count) || module > count ||
+        !sp_outside_word(pid, vector + 8 * module, &block))
+        return 0;
+    return block;
+}
+
+uint64_t sp_outside_slot_address(const sp_outside_process *process, const sp_outside_slot *slot,
+                                 uint64_t pointer)
+{
+    if (slot->module == 0)
+        return pointer + (uint64_t)slot->offset;
+    uint64_t block = process->is_musl ? block_of_musl(process->pid, pointer, slot->module)
+                                      : block_of_glibc(process->pid, pointer, slot->module);
+    return block ? block + (uint64_t)slot->offset : 0;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stopping a thread for a look. It is traced only as long as that: a thread that stays traced stops at each of its signals, until its tracer
+ * comes. One that is on its way when the thread stops is given to it; a stop that somebody else wants stays one. */
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+
+#include "outside/internal.h"
+
+/* The kernel says "not permitted" of one that has ended and was not waited for, too. */
+static bool has_ended(pid_t pid, pid_t tid)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return true;
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    (void)fclose(file);
+    const char *state = strrchr(text, ')'); /* "PID (name) S …" */
+    return state && (state[2] == 'Z' || state[2] == 'X');
+}
+
+static sp_outside_result say_errno(sp_outside_process *process, pid_t tid, const char *what)
+{
+    int error = errno;
+    if (error == ESRCH || error == ECHILD || (error == EPERM && has_ended(process->pid, tid)))
+        return sp_outside_say(process, SP_OUTSIDE_GONE, "thread %d has ended", (int)tid);
+    return sp_outside_say(process, error == EPERM ? SP_OUTSIDE_DENIED : SP_OUTSIDE_FAILED,
+                          "thread %d cannot be %s: %s%s", (int)tid, what, strerror(error),
+                          error == EPERM ? " (somebody else traces it, or this needs "
+                                           "CAP_SYS_PTRACE, or kernel.yama.ptrace_scope 0)"
+                                         : "");
+}
+
+static bool read_thread_pointer(pid_t tid, uint64_t *pointer)
+{
+#if defined(__x86_64__)
+    struct user_regs_struct registers;
+    struct iovec area = {&registers, sizeof registers};
+    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &area) != 0)
+        return false;
+    *pointer = registers.fs_base;
+    return true;
+#elif defined(__aarch64__)
+    struct iovec area = {pointer, sizeof *pointer};
+    return ptrace(PTRACE_GETREGSET, tid, (void *)NT_ARM_TLS, &area) == 0;
+#else
+#error "spanprof reads threads on x86-64 and aarch64"
+#endif
+}
+
+/* Wait until the thread stops: for PTRACE_INTERRUPT, or for a signal that comes just now, which is *SIGNAL then, else 0. */
+static bool wait_for_stop(pid_t tid, int *signal)
+{
+    int status;
+    pid_t waited;
+    while ((waited = waitpid(tid, &status, __WALL)) < 0 && errno == EINTR)
+        ;
+    if (waited != tid)
+        return false;
+    errno = ESRCH;
+    *signal = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
+    return WIFSTOPPED(status);
+}
+
+sp_outside_result sp_outside_stop(sp_outside_process *process, pid_t tid, uint64_t *pointer,
+                                  int *signal)
+{
+    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0)
+        return say_errno(process, tid, "traced");
+    if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0 || !wait_for_stop(tid, signal))
+        return say_errno(process, tid, "stopped");
+    if (read_thread_pointer(tid, pointer))
+        return SP_OUTSIDE_OK;
+    sp_outside_result result = say_errno(process, tid, "asked for its registers");
+    sp_outside_go_on(tid, *signal);
+    return result;
+}
+
+void sp_outside_go_on(pid_t tid, int signal)
+{
+    ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)signal); // NOLINT(performance-no-int-to-ptr)
+}

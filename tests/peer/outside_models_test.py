@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Our reader outside finds every thread's context in a live process, however the writer of the contexts was compiled and linked.
+
+  outside_models_test.py DUMP NAME=WRITER:MODEL:PROGRAM[:LIBRARY]…
+
+WRITER is spanprof or foreign. MODEL is by what the reader has to find the slot: local-exec, initial-exec, general-dynamic or tlsdesc, each with
+/static or /block (which says where the slot lies), or nothing: the process cannot be read, and that is said.
+A bar stands between models of which the linker may choose one."""
+import subprocess
+import sys
+
+MASK = (1 << 64) - 1
+
+
+def checksum(trace):
+    """foreign_checksum of tests/truth/foreign_tracer.h."""
+    first, second = (int.from_bytes(trace[at:at + 8], "little") for at in (0, 8))
+    x = (first * 0x9E3779B97F4A7C15 & MASK) ^ second
+    x = (x ^ x >> 32) * 0xD6E8FEB86659FD93 & MASK
+    return (x ^ x >> 32) | 1
+
+
+def start(program, libraries):
+    """The process, and what each of its threads says of itself."""
+    process = subprocess.Popen([program, *libraries], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                               env={"SPANPROF_EXPORTER": "none", "OTEL_SERVICE_NAME": "target", "SPANPROF_SYMBOLS": "none"})
+    expected = {}
+    for line in process.stdout:
+        if line.strip() == "ready":
+            return process, expected
+        tid, work = line.split()
+        expected[tid] = work
+    sys.exit(f"FAILED: {program} exited with {process.wait()}")
+
+
+def look(dump, process, tids):
+    done = subprocess.run([dump, str(process.pid), *tids], stdout=subprocess.PIPE, text=True)
+    lines = [line.rstrip("\n").split(" ", 1) for line in done.stdout.splitlines()]
+    return dict(lines), done.stdout
+
+
+def work_of(found):
+    """What a line about a thread says."""
+    words = found.split()
+    if len(words) != 3:
+        return found
+    trace, span = bytes.fromhex(words[0]), bytes.fromhex(words[1])
+    if trace[0] != 0xF0 or int.from_bytes(span, "little") != checksum(trace):
+        return f"torn: {found}"
+    return str(trace[1])
+
+
+def judge(writer, model, found, expected):
+    if model == "nothing":
+        return [] if all("otel_thread_ctx_v1" in found[tid] for tid in expected) else [f"it says {found}"]
+    failures = [f"thread {tid} works for {work}, and is seen as {work_of(found.get(tid, 'missing'))}"
+                for tid, work in expected.items() if work_of(found.get(tid, "missing")) != work]
+    slot = "/".join(found.get("slot", "").split()[:2])
+    if slot not in model.split("|"):
+        failures.append(f"the slot was found by {slot}, not {model}")
+    if writer == "spanprof" and found.get("process") != "target, schema tlsdesc_v1_dev":
+        failures.append(f"the process context says {found.get('process')}")
+    return failures
+
+
+def main():
+    dump, failed = sys.argv[1], 0
+    for case in sys.argv[2:]:
+        name, rest = case.split("=", 1)
+        writer, model, program, *libraries = rest.split(":")
+        process, expected = start(program, libraries)
+        found, text = look(dump, process, expected)
+        process.stdin.close()
+        process.wait()
+        failures = judge(writer, model, found, expected)
+        print(f"{name}: {len(expected)} threads" + "".join(f"\n  FAILED: {failure}" for failure in failures))
+        if failures:
+            print(text)
+        failed += bool(failures)
+    sys.exit(1 if failed or len(sys.argv) < 3 else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The truth of samples under another tracer that publishes its contexts (OTEP 4947) and was never told of spanprof.
+
+  foreign_record_test.py [--hz N] [--engine E] [--minimum-samples N] STYLE PROGRAM [LIBRARY…]"""
+import os, re, sys
+
+import truth
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "signal"))
+import wall_truth_judge
+
+MASK = (1 << 64) - 1
+
+
+def checksum(trace):
+    """foreign_checksum of foreign_tracer.h."""
+    first, second = (int.from_bytes(trace[at:at + 8], "little") for at in (0, 8))
+    x = (first * 0x9E3779B97F4A7C15 & MASK) ^ second
+    x = (x ^ x >> 32) * 0xD6E8FEB86659FD93 & MASK
+    return (x ^ x >> 32) | 1
+
+
+class Labels:
+    """A span says itself which work it is: no list of them is needed."""
+
+    def values(self):
+        return ["0"]
+
+    def get(self, link, unknown=None):
+        trace, span = (bytes.fromhex(i) for i in link)
+        if trace[0] != 0xF0 or int.from_bytes(span, "little") != checksum(trace):
+            return unknown
+        return str(trace[1])
+
+
+def work_of_wait(names):
+    for name in names:
+        match = re.match(r"truth_work_wait_(\d)$", name)
+        if match or name == "wait_nothing":
+            return match.group(1) if match else truth.NOTHING
+    return None
+
+
+def waits(run):
+    """The wall samples, each counted by its visits; what woke up or waited for a core names no work."""
+    for names, thread, trace, span, value, period, wait in wall_truth_judge.wall_samples(run.prefixes[0] + ".profiles.jsonl"):
+        yield truth.Sample(names, thread, (trace, span) if trace else None, round(value / period), value)
+
+
+def main():
+    parser = truth.arguments(__doc__)
+    parser.add_argument("style", choices=["swaps", "flags", "waits"])
+    parser.add_argument("program")
+    parser.add_argument("libraries", nargs="*")
+    a = parser.parse_args()
+    # A quarter more than are needed: those in the tracer itself name no work.
+    command = [a.program, a.style, str(a.minimum_samples * 5 // 4), *a.libraries]
+    if a.style == "waits":
+        run = truth.run(command, engine=a.engine, hz=99, SPANPROF_PROFILES="cpu,wall", SPANPROF_WALL_HZ="1000")
+        verdicts = truth.judge(waits(run), Labels(), work_of_wait)
+        # A thread that wakes up or waits for a core when it is looked at has no stack; on a busy machine that is often.
+        truth.finish("another tracer's record, waits", run, verdicts, minimum=a.minimum_samples // 2, other=0.6)
+    run = truth.run(command, hz=a.hz, engine=a.engine)
+    print(run.output.strip())
+    verdicts = truth.judge(run.samples(), Labels())
+    if not any("truth_work_5" in name for sample in run.samples() if sample.link for name in sample.names):
+        sys.exit("FAILED: no sample under a context of spanprof's own, which these programs have, too")
+    truth.finish(f"another tracer's record, {a.style}", run, verdicts, minimum=a.minimum_samples)
+
+
+if __name__ == "__main__":
+    main()
