@@ -21,7 +21,7 @@ SPANPROF_BEGIN_DECLS
 #define SPANPROF_TRACE_FLAG_SAMPLED 0x01
 #define SPANPROF_TRACE_FLAG_RANDOM  0x02
 
-/* Tracestate and baggage that travel with a context: a handle into a bounded table, checked by generation (propagation.h).
+/* What travels with a context, tracestate, baggage and the attributes of samples: a handle into a bounded table, checked by generation (propagation.h).
  * The zero handle carries nothing. */
 typedef struct spanprof_carrier {
     uint32_t slot;
@@ -65,6 +65,23 @@ SPANPROF_API spanprof_status spanprof_scope_detach(spanprof_scope *scope);
 
 /* The active context of this thread; its ids are all zero when there is no span, all of it when nothing is attached.  Since 0.1. */
 SPANPROF_API spanprof_context spanprof_context_current(void);
+
+/* CONTEXT gets an attribute for samples that are taken under it: KEY, such as "tenant" or "http.route", has VALUE in place of any that it had,
+ * NULL: it has none. Attributes are for what few values of many requests share, for backends make a series of each; they are exported only
+ * where SPANPROF_SAMPLE_ATTRIBUTES asks for KEY, and readers of OTEP 4947 see them. They stay in this process: no header has them, and
+ * they are no attributes of spans.
+ *
+ * Set them once a request: on the context that is attached, or on what a span is started under, for a span takes them from its parent's
+ * context, and its children from it. A scope that is attached already keeps what it has. The context names an entry of a bounded table, as
+ * with baggage (propagation.h): one that is stored while 16,384 others come by has none any more, and never another's.
+ * Bounds: 8 attributes and 612 bytes in all a context, each 2 bytes more than its value; 256 keys a process, of 255 bytes; a longer VALUE is cut
+ * behind 255 bytes, between characters (cut_attributes in spanprof_stats). Bytes that are not UTF-8 become U+FFFD.
+ * Returns ERROR_INVALID_ARGUMENT for a key that is empty, too long, not UTF-8, or the SDK's own (thread.id, thread.name, spanprof.…), and when the
+ * context has no room; ERROR_NO_MEMORY, also when the process has its 256 keys. CONTEXT is then as it was, and what had no room is counted
+ * (dropped_attributes).
+ * Since 0.1. */
+SPANPROF_API spanprof_status spanprof_context_set_attribute(spanprof_context *context,
+                                                            const char *key, const char *value);
 
 /* Read a W3C traceparent header (NUL-terminated; blanks around it are allowed) into OUT, with TRACESTATE (NULL: none).
  * Returns whether it was valid; OUT is all zero when it was not. OUT is remote, and starts a local root when a span is

@@ -99,6 +99,10 @@ typedef struct spanprof_options {
     /* SPANPROF_CPU_TIME (none): root, all. These spans have spanprof.cpu_time_ns, the exact CPU time of them and their descendants on all
      * threads, for two reads of the thread's CPU clock. */
     const char *cpu_time;
+    const char *
+        switches; /* SPANPROF_SWITCHES (off), a path: the time recorder, each switch of a thread to a file */
+    const char *
+        sample_attributes; /* SPANPROF_SAMPLE_ATTRIBUTES (none), a list of keys, or all: which attributes of contexts samples have */
 } spanprof_options;
 
 #define SPANPROF_OPTIONS_INIT SPANPROF_INIT(spanprof_options)
@@ -187,6 +191,13 @@ typedef struct spanprof_stats {
      * was short. */
     uint64_t cpu_time_unattributed_ns;
     uint64_t dropped_cpu_times;
+    /* The time recorder (SPANPROF_SWITCHES), of this run or the last: what the file has, and what found no room. */
+    uint64_t switches_recorded;
+    uint64_t dropped_switches;
+    /* Attributes of samples (spanprof_context_set_attribute), since the process began: values that were too long, and attributes for which
+     * there was no room. Sets that samples lost, for a window had too many, say profiles (spanprof.dropped.attributes). */
+    uint64_t cut_attributes;
+    uint64_t dropped_attributes;
 } spanprof_stats;
 
 #define SPANPROF_STATS_INIT SPANPROF_INIT(spanprof_stats)

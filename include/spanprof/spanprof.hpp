@@ -270,6 +270,16 @@ class context
                                      address(visit));
     }
 
+    /* Attributes of samples under this context, as spanprof_context_set_attribute says. */
+    spanprof_status set_attribute(const text &key, const text &value) noexcept
+    {
+        return spanprof_context_set_attribute(&c_, key.c_str(), value.c_str());
+    }
+    spanprof_status remove_attribute(const text &key) noexcept
+    {
+        return spanprof_context_set_attribute(&c_, key.c_str(), nullptr);
+    }
+
     bool is_valid() const noexcept
     {
         static const unsigned char zeroes[16] = {};

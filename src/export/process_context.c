@@ -19,6 +19,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "otlp/process_context.h"
+#include "thread/sample_keys.h"
 
 /* Headers of 2022 do not know them. */
 enum { NOEXEC_SEAL = 8, SET_VMA = 0x53564d41, SET_VMA_ANON_NAME = 0 };
@@ -27,6 +28,7 @@ static struct {
     pthread_mutex_t lock;              /* guards all of this, and the mapping; taken last */
     sp_process_context_header *header; /* NULL: nothing is published */
     uint8_t *payload;
+    const sp_resource *followed; /* of what new keys are added to; NULL: none are */
 } context = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static size_t mapping_bytes(void)
@@ -173,19 +175,59 @@ static bool has_mapping_locked(void)
     return context.header != NULL;
 }
 
+static void publish_locked(const sp_resource *resource, const char *const *keys, uint32_t key_count)
+{
+    size_t bytes;
+    if (!has_mapping_locked())
+        return;
+    uint8_t *payload = encode(resource, keys, key_count, &bytes);
+    if (payload)
+        write_header(payload, bytes);
+    else
+        sp_log_warn("export", "process context: %s", strerror(errno));
+}
+
 void sp_process_context_publish(const sp_resource *resource, const char *const *keys,
                                 uint32_t key_count)
 {
     pthread_mutex_lock(&context.lock);
-    if (has_mapping_locked()) {
-        size_t bytes;
-        uint8_t *payload = encode(resource, keys, key_count, &bytes);
-        if (payload)
-            write_header(payload, bytes);
-        else
-            sp_log_warn("export", "process context: %s", strerror(errno));
-    }
+    publish_locked(resource, keys, key_count);
     pthread_mutex_unlock(&context.lock);
+}
+
+/* Who comes later under the lock finds no fewer keys, so none is ever taken back. */
+static void publish_known_keys_locked(void)
+{
+    const char *keys[SP_SAMPLE_KEYS_MAX];
+    uint32_t count = sp_sample_keys_count();
+    for (uint32_t i = 0; i < count; i++)
+        keys[i] = sp_sample_key(i);
+    publish_locked(context.followed, keys, count);
+}
+
+static void add_key(void)
+{
+    pthread_mutex_lock(&context.lock);
+    if (context.followed)
+        publish_known_keys_locked();
+    pthread_mutex_unlock(&context.lock);
+}
+
+void sp_process_context_follow_keys(const sp_resource *resource)
+{
+    pthread_mutex_lock(&context.lock);
+    context.followed = resource;
+    sp_sample_keys_set_hook(add_key);
+    publish_known_keys_locked();
+    pthread_mutex_unlock(&context.lock);
+}
+
+static void forget_locked(void)
+{
+    context.header = NULL;
+    context.followed = NULL;
+    free(context.payload);
+    context.payload = NULL;
 }
 
 void sp_process_context_unpublish(void)
@@ -195,9 +237,7 @@ void sp_process_context_unpublish(void)
         sp_store_relaxed(&context.header->published_at_ns, 0);
         munmap(context.header, mapping_bytes());
     }
-    context.header = NULL;
-    free(context.payload);
-    context.payload = NULL;
+    forget_locked();
     pthread_mutex_unlock(&context.lock);
 }
 
@@ -214,8 +254,6 @@ void sp_process_context_fork_parent(void)
 /* The mapping stayed with the parent; something else may lie there already. */
 void sp_process_context_fork_child(void)
 {
-    context.header = NULL;
-    free(context.payload);
-    context.payload = NULL;
+    forget_locked();
     pthread_mutex_unlock(&context.lock);
 }

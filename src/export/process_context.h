@@ -31,6 +31,9 @@ _Static_assert(sizeof(sp_process_context_header) == 32 &&
  * place of what was. Where another SDK of this process has published one already, that one stays. */
 void sp_process_context_publish(const sp_resource *resource, const char *const *keys,
                                 uint32_t key_count);
+/* The same with the keys that contexts have given to their attributes (thread/sample_keys.h), now and whenever there is another. RESOURCE has
+ * to live until it is unpublished. */
+void sp_process_context_follow_keys(const sp_resource *resource);
 /* Drop what was published. */
 void sp_process_context_unpublish(void);
 

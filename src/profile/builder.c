@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "profile/dictionary.h"
 #include "profile/syscall_names.h"
+#include "thread/sample_keys.h"
 #include "thread/ring_sig.h"
 
 /* Identity of a sample as OTLP has it. No padding: compared bytewise. */
@@ -121,7 +122,7 @@ static uint32_t build_stack(build *b, uint32_t number)
     return index;
 }
 
-enum { SAMPLE_ATTRIBUTES_MAX = 4 };
+enum { CONTEXT_ATTRIBUTES_MAX = 8, SAMPLE_ATTRIBUTES_MAX = 4 + CONTEXT_ATTRIBUTES_MAX };
 
 static uint32_t add_thread(build *b, uint32_t number, uint32_t *attributes)
 {
@@ -146,21 +147,39 @@ static uint32_t add_wait(build *b, sp_wait wait, uint32_t *attributes)
     return count;
 }
 
-/* The attributes that tell a sample's thread and what it waited for, as the number of a list. */
+/* What the context under which it was taken gave it. Values hold no NUL, for they were strings. */
+static uint32_t add_context(build *b, uint32_t number, uint32_t *attributes)
+{
+    const uint8_t *data = sp_intern_key(&b->window->attribute_sets, number);
+    uint32_t length = b->window->attribute_sets.entries[number].length, count = 0;
+    for (uint32_t at = 0; at < length && count < CONTEXT_ATTRIBUTES_MAX; at += 2u + data[at + 1]) {
+        char value[256];
+        memcpy(value, data + at + 2, data[at + 1]);
+        value[data[at + 1]] = 0;
+        attributes[count++] =
+            sp_dictionary_string_attribute(&b->dictionary, sp_sample_key(data[at]), value);
+    }
+    return count;
+}
+
+/* The attributes that tell a sample's thread, what it waited for, and whose it was, as the number of a list. */
 static uint32_t build_attributes(build *b, const sp_window_key *from)
 {
     uint32_t attributes[SAMPLE_ATTRIBUTES_MAX], count = 0;
     bool tells_wait = b->options->wait_attributes && from->wait != SP_WAIT_CPU;
-    if (b->options->thread_attributes && !tells_wait && b->threads[from->thread])
+    bool tells_more = tells_wait || from->attributes;
+    if (b->options->thread_attributes && !tells_more && b->threads[from->thread])
         return b->threads[from->thread] - 1;
     if (b->options->thread_attributes)
         count += add_thread(b, from->thread, attributes);
     if (tells_wait)
         count += add_wait(b, sp_window_wait_of(from->wait), attributes + count);
+    if (from->attributes)
+        count += add_context(b, from->attributes - 1, attributes + count);
     if (count == 0)
         return 0;
     uint32_t list = sp_dictionary_attributes(&b->dictionary, attributes, count);
-    if (!tells_wait)
+    if (!tells_more)
         b->threads[from->thread] = list + 1;
     return list;
 }
@@ -250,7 +269,7 @@ static void make_profile_id(uint8_t id[16])
 }
 
 /* What the window says of itself: numbers, the engine, and the threads that have the most of the residual. */
-enum { WINDOW_ATTRIBUTES_MAX = 22 + 2 + SP_WINDOW_RESIDUALS_MAX, PROFILES_MAX = 4 };
+enum { WINDOW_ATTRIBUTES_MAX = 23 + 2 + SP_WINDOW_RESIDUALS_MAX, PROFILES_MAX = 4 };
 
 typedef struct attribute_list {
     uint32_t indices[WINDOW_ATTRIBUTES_MAX];
@@ -324,6 +343,7 @@ static uint32_t build_cpu_attributes(build *b)
         {"spanprof.dropped.ring_full", "", w->dropped_ring_full, true},
         {"spanprof.dropped.memory", "", w->dropped_memory, true},
         {"spanprof.dropped.small_stack", "", w->dropped_small_stack, true},
+        {"spanprof.dropped.attributes", "", w->dropped_attributes, true},
     };
     attribute_list list = {.count = 0};
     add_string(b, &list, "spanprof.engine", w->engine);

@@ -83,6 +83,21 @@ static uint32_t put_link(sp_window *window, const sp_window_link *link)
     return sp_intern_put(&window->links, link, sizeof *link, NULL);
 }
 
+/* 0 is "none". A backend makes a series of each set, so there is a bound of our own. */
+static uint32_t put_attributes(sp_window *window, const sp_fold_sample *sample)
+{
+    if (sample->attribute_bytes == 0)
+        return 0;
+    sp_intern *sets = &window->attribute_sets;
+    uint32_t number = sets->count < SP_WINDOW_SETS_MAX
+                          ? sp_intern_put(sets, sample->attributes, sample->attribute_bytes, NULL)
+                          : sp_intern_find(sets, sample->attributes, sample->attribute_bytes);
+    if (number != SP_INTERN_FAILED)
+        return number + 1;
+    window->dropped_attributes += sample->counted;
+    return 0;
+}
+
 static void count_result(sp_window_samples *samples, sp_join_result result, uint64_t counted)
 {
     switch (result) {
@@ -126,6 +141,7 @@ bool sp_fold_add(sp_window *window, sp_window_samples *samples, const sp_fold_sa
         .link = put_link(window, &sample->link),
         .thread = sp_intern_put(&window->threads, sample->thread, sizeof *sample->thread, NULL),
         .wait = sp_window_wait(sample->wait),
+        .attributes = put_attributes(window, sample),
     };
     bool is_new = false;
     uint32_t number = SP_INTERN_FAILED;
@@ -164,11 +180,12 @@ void sp_window_clear(sp_window *window)
     sp_intern_clear(&window->links);
     sp_intern_clear(&window->threads);
     sp_intern_clear(&window->stacks);
+    sp_intern_clear(&window->attribute_sets);
     clear_samples(&window->cpu);
     clear_samples(&window->wall);
     window->residual_count = 0;
     window->residual_ns = window->dropped_ring_full = window->dropped_memory =
-        window->dropped_small_stack = 0;
+        window->dropped_small_stack = window->dropped_attributes = 0;
     window->wall_on_core_ns = 0;
     window->steal = 0;
     window->dropped_visits = window->wall_unmoved = window->wall_discarded = 0;
@@ -188,6 +205,7 @@ void sp_window_deinit(sp_window *window)
     sp_intern_deinit(&window->links);
     sp_intern_deinit(&window->threads);
     sp_intern_deinit(&window->stacks);
+    sp_intern_deinit(&window->attribute_sets);
     deinit_samples(&window->cpu);
     deinit_samples(&window->wall);
     memset(window, 0, sizeof *window);

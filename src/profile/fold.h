@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fold: samples with the same identity (stack, link, thread) become one. Collector thread only. */
+/* The fold: samples with the same identity (stack, link, thread, wait, attributes) become one. Collector thread only. */
 #ifndef SP_PROFILE_FOLD_H
 #define SP_PROFILE_FOLD_H
 
@@ -16,11 +16,14 @@ typedef struct sp_fold_sample {
     sp_join_result result;
     sp_window_link link;
     sp_wait wait;
+    const uint8_t *attributes; /* attribute_bytes of them, as attribute_filter.h left them */
+    uint32_t attribute_bytes;
     uint64_t weight, count, counted;
 } sp_fold_sample;
 
 /* Add SAMPLE to SAMPLES of WINDOW, its cpu or wall. From MAX_SAMPLES distinct ones on stacks are dropped and links kept (folded): there
- * is one more at most for each link on each thread and each wait. False when memory is short: not counted at all. */
+ * is one more at most for each link on each thread and each wait and set of attributes. Of SP_WINDOW_SETS_MAX such sets on, samples with others
+ * have none, which is counted. False when memory is short: not counted at all. */
 bool sp_fold_add(sp_window *window, sp_window_samples *samples, const sp_fold_sample *sample,
                  uint32_t max_samples);
 

@@ -36,7 +36,8 @@ typedef struct sp_window_key {
     uint32_t stack;
     uint32_t link;
     uint32_t thread;
-    uint32_t wait; /* sp_window_wait; 0 for CPU time */
+    uint32_t wait;       /* sp_window_wait; 0 for CPU time */
+    uint32_t attributes; /* a number of attribute_sets plus one; 0: none */
 } sp_window_key;
 
 typedef struct sp_window_sample {
@@ -77,6 +78,8 @@ typedef struct sp_window_residual {
     uint64_t residual_ns;
 } sp_window_residual;
 
+enum { SP_WINDOW_SETS_MAX = 2000 };
+
 #define SP_WINDOW_GAP (UINT32_MAX - 1) /* no location has this number */
 
 enum { SP_WINDOW_RESIDUALS_MAX = 32 };
@@ -92,10 +95,11 @@ typedef struct sp_window {
     const char *engine;       /* borrowed; NULL: not told */
     const char *engine_reason;
 
-    sp_intern locations; /* sp_window_location */
-    sp_intern links;     /* sp_window_link */
-    sp_intern threads;   /* sp_window_thread */
-    sp_intern stacks;    /* uint32_t locations…, sp_walk_end */
+    sp_intern locations;      /* sp_window_location */
+    sp_intern links;          /* sp_window_link */
+    sp_intern threads;        /* sp_window_thread */
+    sp_intern stacks;         /* uint32_t locations…, sp_walk_end */
+    sp_intern attribute_sets; /* entries of key number, length, bytes */
     sp_window_samples cpu, wall;
 
     /* What the window says of itself. */
@@ -105,6 +109,7 @@ typedef struct sp_window {
     uint64_t dropped_ring_full;
     uint64_t dropped_memory;
     uint64_t dropped_small_stack; /* ticks on a signal stack too small for a walk */
+    uint64_t dropped_attributes;  /* samples whose set of attributes was one too many */
     uint64_t dropped_visits;      /* for which the wall engine's ring, or memory, had no room */
     uint64_t wall_unmoved, wall_discarded;
     uint64_t fp_by_call, fp_by_return, fp_not_found; /* sp_walk's, of visits */

@@ -98,16 +98,17 @@ SP_SIGSAFE static void fill_interval(sp_interval_record *interval, sp_thread *th
     if (context->is_foreign)
         sp_interval_fill_foreign(interval, &thread->foreign, context->number);
     else
-        sp_interval_fill(interval, thread, context->number);
+        sp_interval_fill(interval, thread, context->number, sp_handler.with_attributes);
 }
 
 /* Interval and sample are one commit: both are written, or neither, and only a commit moves last_recorded. */
 SP_SIGSAFE static void record_tick(sp_thread *thread, const tick_context *context, uint32_t periods,
                                    const sp_generation *generation, const void *ucontext)
 {
-    uint64_t interval_bytes = !context->unknown && context->number != thread->last_recorded
-                                  ? sizeof(sp_interval_record)
-                                  : 0;
+    bool is_recorded = context->unknown || context->number == thread->last_recorded;
+    uint64_t interval_bytes = is_recorded                  ? 0
+                              : sp_handler.with_attributes ? SP_INTERVAL_BYTES_MAX
+                                                           : sizeof(sp_interval_record);
     uint64_t largest =
         interval_bytes + sizeof(sp_sample_record) + sp_handler.max_depth * sizeof(uint64_t);
     uint8_t *room = sp_ring_reserve(&thread->ring, largest);
@@ -115,8 +116,11 @@ SP_SIGSAFE static void record_tick(sp_thread *thread, const tick_context *contex
         sp_count_owned(&thread->dropped_ring_full, 1);
         return;
     }
-    if (interval_bytes)
-        fill_interval((sp_interval_record *)(void *)room, thread, context);
+    if (interval_bytes) {
+        sp_interval_record *interval = (sp_interval_record *)(void *)room;
+        fill_interval(interval, thread, context);
+        interval_bytes = interval->header.size;
+    }
     sp_sample_record *sample = (sp_sample_record *)(void *)(room + interval_bytes);
     sample->number = context->number;
     sample->periods = periods;

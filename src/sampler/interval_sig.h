@@ -7,12 +7,20 @@
 
 /* The context of THREAD at switch NUMBER, which was read before and is even. It is whole when the thread is the calling one, for then
  * it stands between two instructions of it, or when NUMBER is still the thread's afterwards (pairs with publish() in thread/context.c,
- * whose stores come one after the other). */
+ * whose stores come one after the other). WITH_ATTRIBUTES: somebody asks for them; INTERVAL has room for SP_INTERVAL_BYTES_MAX bytes then. */
 SP_SIGSAFE static inline void sp_interval_fill(sp_interval_record *interval, sp_thread *thread,
-                                               uint64_t number)
+                                               uint64_t number, bool with_attributes)
 {
     uint32_t tail = sp_load_relaxed(&thread->record.tail);
-    interval->header.size = sizeof *interval;
+    uint32_t bytes = with_attributes ? tail >> 16 : 0;
+    bytes = bytes <= SP_ATTRIBUTE_BYTES_MAX ? bytes : 0; /* of a torn one, which nobody uses */
+    uint32_t words = (bytes + 7) / 8 * 2;
+    for (uint32_t i = 0; i < words; i++)
+        interval->attributes[i] =
+            4 * i < bytes ? sp_load_relaxed(&thread->record.attributes[i]) : 0;
+    interval->attribute_bytes = bytes;
+    interval->reserved = 0;
+    interval->header.size = (uint32_t)(sizeof *interval + words * sizeof interval->attributes[0]);
     interval->header.kind = SP_RECORD_INTERVAL;
     interval->number = number;
     interval->trace_id[0] = sp_load_relaxed(&thread->record.trace_id[0]);
@@ -28,6 +36,8 @@ SP_SIGSAFE static inline void sp_interval_fill_foreign(sp_interval_record *inter
                                                        const sp_foreign_context *context,
                                                        uint64_t number)
 {
+    interval->attribute_bytes = 0; /* their keys are another's */
+    interval->reserved = 0;
     interval->header.size = sizeof *interval;
     interval->header.kind = SP_RECORD_INTERVAL;
     interval->number = number;

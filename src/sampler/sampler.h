@@ -18,9 +18,10 @@ typedef struct sp_sampler_config {
     uint32_t max_depth; /* 2 to 512 */
     int signal;         /* SIGPROF, or another */
     sp_engine engine;
-    bool spares_calls; /* auto: no engine whose ticks may cut a system call short */
-    bool measure_cost; /* of ticks, for a budget */
-    bool synthetic;    /* no timers, no handler: ticks come from sp_sampler_tick_here (tests) */
+    bool spares_calls;    /* auto: no engine whose ticks may cut a system call short */
+    bool measure_cost;    /* of ticks, for a budget */
+    bool with_attributes; /* intervals have those of their contexts */
+    bool synthetic;       /* no timers, no handler: ticks come from sp_sampler_tick_here (tests) */
     const sp_modules *modules;
 } sp_sampler_config;
 
@@ -30,6 +31,7 @@ typedef struct sp_sampler_config {
 typedef struct sp_handler_state {
     const sp_modules *modules;
     uint32_t max_depth;
+    bool with_attributes;
     uint32_t max_periods; /* that one tick may stand for when its context is new */
     uint32_t
         blocked_periods; /* more than these the kernel's looks do not miss: the signal was blocked */

@@ -21,6 +21,7 @@
 #include "core/clock.h"
 #include "sampler/foreign_record_sig.h"
 #include "sampler/interval_sig.h"
+#include "sampler/sampler.h"
 
 /* Whether another thread sees this one's relaxed stores in their order (publish() in thread/context.c has compiler fences only). Where
  * not, a context is certain only when the thread has not run: to be taken off its core orders everything. */
@@ -106,15 +107,16 @@ static bool fill_context(sp_visit *visit, sp_thread *thread, attempt *a)
 {
     sp_interval_record *interval = sp_visit_interval(record_of(visit));
     sp_foreign_context context;
-    sp_interval_fill(interval, thread, a->number);
-    sp_visit_sample(record_of(visit))->number = a->number;
+    sp_foreign_result result = SP_FOREIGN_NONE;
+    sp_interval_fill(interval, thread, a->number, sp_handler.with_attributes);
     a->is_shared = false;
-    if (interval->span_id)
-        return true;
-    sp_foreign_result result = sp_foreign_peek(thread, &context);
-    if (result == SP_FOREIGN_ACTIVE)
-        sp_interval_fill_foreign(interval, &context, a->number);
-    a->is_shared = sp_load_relaxed(&sp_context_is_shared);
+    if (!interval->span_id) {
+        result = sp_foreign_peek(thread, &context);
+        if (result == SP_FOREIGN_ACTIVE)
+            sp_interval_fill_foreign(interval, &context, a->number);
+        a->is_shared = sp_load_relaxed(&sp_context_is_shared);
+    }
+    sp_visit_sample(record_of(visit))->number = a->number;
     return result != SP_FOREIGN_UNKNOWN;
 }
 
@@ -173,7 +175,7 @@ static void finish(sp_visit *visit, const sp_thread *thread, pid_t tid, const at
     sample->header.size = (uint32_t)(sizeof *sample + sample->count * sizeof sample->pcs[0]);
     record->header.kind = SP_RECORD_VISIT;
     record->header.size =
-        (uint32_t)sizeof *record + (uint32_t)sizeof(sp_interval_record) + sample->header.size;
+        (uint32_t)sizeof *record + sp_visit_interval(record)->header.size + sample->header.size;
     record->slot = thread->slot;
     record->generation = sp_load_relaxed(&thread->generation);
     record->tid = tid;
@@ -204,15 +206,20 @@ sp_visit_result sp_visit_thread(sp_visit *out, sp_thread *thread, pid_t tid, sp_
         return SP_VISIT_WAITS;
     }
     visitor->discarded++;
-    sp_interval_record context = *sp_visit_interval(record_of(out));
+    union {
+        sp_interval_record interval;
+        uint8_t bytes[SP_INTERVAL_BYTES_MAX];
+    } context;
+    uint32_t context_bytes = sp_visit_interval(record_of(out))->header.size;
+    memcpy(&context, sp_visit_interval(record_of(out)), context_bytes);
     result = try_once(&second, out, thread, tid, file, visitor);
     if (result == SP_VISIT_WAITS && second.state == SP_SYSCALL_BLOCKED && second.has_not_run &&
         second.has_not_switched && second.number == first.number &&
-        is_same_context(&context, sp_visit_interval(record_of(out)))) {
+        is_same_context(&context.interval, sp_visit_interval(record_of(out)))) {
         finish(out, thread, tid, &second, true);
         return SP_VISIT_WAITS;
     }
-    *sp_visit_interval(record_of(out)) = context;
+    memcpy(sp_visit_interval(record_of(out)), &context, context_bytes);
     sp_visit_sample(record_of(out))->number = first.number;
     fill_leaf(out, leaf_of(&first.line), SP_WALK_WOKE);
     finish(out, thread, tid, &first, knows_context);

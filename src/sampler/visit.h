@@ -24,7 +24,7 @@ enum { SP_VISIT_DEPTH_MAX = 512 };
 /* A record as it goes into the ring: visit, interval, sample. */
 typedef struct sp_visit {
     _Alignas(
-        8) uint8_t record[sizeof(sp_visit_record) + sizeof(sp_interval_record) +
+        8) uint8_t record[sizeof(sp_visit_record) + SP_INTERVAL_BYTES_MAX +
                           sizeof(sp_sample_record) + (1 + SP_VISIT_DEPTH_MAX) * sizeof(uint64_t)];
     uint64_t cpu_ns; /* the thread's clock before and after, when is_proven */
     bool

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/clock.h"
 #include "core/log.h"
@@ -452,6 +453,8 @@ sp_collector *sp_collector_create(const sp_collector_config *config)
     collector->wall_hz = collector->wished_wall_hz = config->wall_hz;
     sp_steal_begin(&collector->steal);
     sp_budget_begin(&collector->budget, config->cpu_budget);
+    if (config->sample_attributes)
+        collector->drain.filter.list = strdup(config->sample_attributes);
     sp_drain_begin(&collector->drain);
     sp_threads_set_collected(true);
     collector->symbolizer = sp_symbolizer_create();

@@ -9,6 +9,7 @@
 #include "core/buffer.h"
 #include "core/env.h"
 #include "core/log.h"
+#include "profile/attribute_filter.h"
 #include "tracer/propagation.h"
 
 spanprof_status sp_options_check(const spanprof_options *options, spanprof_options *out,
@@ -185,6 +186,23 @@ static sp_cpu_time read_cpu_time(const spanprof_options *options)
     return (sp_cpu_time)sp_parse_word("SPANPROF_CPU_TIME", text, words, 3, SP_CPU_TIME_NONE);
 }
 
+static bool read_sample_attributes(sp_config *config, const spanprof_options *options)
+{
+    const char *list = options->sample_attributes ? options->sample_attributes
+                                                  : sp_env("SPANPROF_SAMPLE_ATTRIBUTES");
+    if (!sp_attribute_list_takes_some(list))
+        return true;
+    config->sampler.with_attributes = true;
+    config->sample_attributes = strdup(list);
+    return config->sample_attributes != NULL;
+}
+
+static const char *read_switches(const spanprof_options *options)
+{
+    const char *path = options->switches ? options->switches : sp_env("SPANPROF_SWITCHES");
+    return path && *path && strcasecmp(path, "off") != 0 ? path : NULL;
+}
+
 /* A limit, of which 0 is a good value in the environment, and the default among the options. */
 static uint32_t limit(uint32_t option, const char *variable, uint32_t fallback)
 {
@@ -214,9 +232,8 @@ static sp_span_limits read_limits(const spanprof_options *options)
 /* What the contract names and this version does not have. */
 static void warn_not_built(void)
 {
-    static const char *const variables[] = {"SPANPROF_TIMESTAMPS", "SPANPROF_SWITCHES",
-                                            "SPANPROF_SPAN_NAME", "OTEL_CONFIG_FILE",
-                                            "OTEL_ENTITIES"};
+    static const char *const variables[] = {"SPANPROF_TIMESTAMPS", "SPANPROF_SPAN_NAME",
+                                            "OTEL_CONFIG_FILE", "OTEL_ENTITIES"};
     for (size_t i = 0; i < SP_ARRAY_LENGTH(variables); i++)
         if (sp_env(variables[i]))
             sp_log_warn("config", "%s is not built yet: ignored", variables[i]);
@@ -306,6 +323,9 @@ bool sp_config_init(sp_config *config, const spanprof_options *options)
     config->window_ms = number("SPANPROF_WINDOW_MS", options->window_ms, 100, 10000, 10000);
     config->max_samples = number("SPANPROF_MAX_SAMPLES", options->max_samples, 1, 10000000, 10000);
     config->symbols = read_symbols(options);
+    config->switches = read_switches(options);
+    if (!read_sample_attributes(config, options))
+        return false;
     config->tracer.queue_spans = sp_env_u32("OTEL_BSP_MAX_QUEUE_SIZE", 1, INT32_MAX, 2048);
     config->tracer.limits = read_limits(options);
     config->tracer.record = config->export.traces_enabled;
@@ -319,4 +339,6 @@ bool sp_config_init(sp_config *config, const spanprof_options *options)
 void sp_config_deinit(sp_config *config)
 {
     sp_export_config_deinit(&config->export);
+    free(config->sample_attributes);
+    config->sample_attributes = NULL;
 }

@@ -13,7 +13,9 @@ typedef struct sp_config {
     sp_sampler_config sampler;
     bool cpu, wall; /* SPANPROF_PROFILES has them */
     sp_wall_config wall_sampler;
-    double cpu_budget; /* share of the application's CPU time that ticks may take; 0: any */
+    double cpu_budget;       /* share of the application's CPU time that ticks may take; 0: any */
+    char *sample_attributes; /* a list of keys; NULL: none */
+    const char *switches;    /* where the time recorder writes, borrowed; NULL: it is off */
     uint32_t window_ms;
     uint32_t max_samples;
     sp_symbolizer_options symbols;

@@ -18,6 +18,7 @@ static sp_drain_slot *slot_of(sp_drain *drain, const sp_thread *thread)
         return NULL;
     sp_drain_slot *slot = &(*page)[thread->slot % 256];
     if (slot->generation != thread->generation) {
+        free(slot->attributes);
         memset(slot, 0, sizeof *slot);
         slot->generation = thread->generation;
         slot->thread.tid = thread->tid;
@@ -43,6 +44,19 @@ static void refresh_name(sp_drain_slot *slot)
     memcpy(slot->thread.name, name, strnlen(name, sizeof name));
 }
 
+/* Copied, for the interval leaves the ring before its last sample does. Without memory its samples have none. */
+static void drain_interval(sp_drain *drain, sp_drain_slot *slot, const sp_interval_record *interval)
+{
+    sp_join_interval(&slot->join, interval);
+    slot->attribute_bytes = 0;
+    if (interval->attribute_bytes && !slot->attributes)
+        slot->attributes = malloc(SP_ATTRIBUTE_BYTES_MAX);
+    if (interval->attribute_bytes && slot->attributes)
+        slot->attribute_bytes = sp_attribute_filter_copy(&drain->filter, slot->attributes,
+                                                         (const uint8_t *)interval->attributes,
+                                                         interval->attribute_bytes);
+}
+
 static void drain_sample(sp_drain *drain, sp_drain_slot *slot, const sp_sample_record *record,
                          sp_window *window, const sp_modules *modules, uint32_t max_samples)
 {
@@ -58,6 +72,10 @@ static void drain_sample(sp_drain *drain, sp_drain_slot *slot, const sp_sample_r
         .counted = record->periods,
     };
     sample.result = sp_join_sample(&slot->join, record, &sample.link);
+    if (sample.result != SP_JOIN_UNKNOWN) {
+        sample.attributes = slot->attributes;
+        sample.attribute_bytes = slot->attribute_bytes;
+    }
     if (!sp_fold_add(window, &window->cpu, &sample, max_samples)) {
         window->dropped_memory++;
         sp_count_owned(&drain->totals.dropped_memory, 1);
@@ -111,6 +129,7 @@ static void drain_visit(void *user, const sp_visit_record *visit)
     const sp_sample_record *record = sp_visit_sample(visit);
     sp_window_thread thread = visited_thread(to->drain, visit);
     sp_join join = {0};
+    uint8_t attributes[SP_ATTRIBUTE_BYTES_MAX];
     sp_fold_sample sample = {
         .record = record,
         .generation = sp_modules_generation(to->modules, record->generation),
@@ -123,6 +142,13 @@ static void drain_visit(void *user, const sp_visit_record *visit)
     };
     sp_join_interval(&join, sp_visit_interval(visit));
     sample.result = sp_join_sample(&join, record, &sample.link);
+    const sp_interval_record *interval = sp_visit_interval(visit);
+    if (interval->attribute_bytes && sample.result != SP_JOIN_UNKNOWN) {
+        sample.attributes = attributes;
+        sample.attribute_bytes = sp_attribute_filter_copy(&to->drain->filter, attributes,
+                                                          (const uint8_t *)interval->attributes,
+                                                          interval->attribute_bytes);
+    }
     sp_drain_totals *totals = &to->drain->totals;
     if (!sp_fold_add(to->window, &to->window->wall, &sample, to->max_samples)) {
         to->window->dropped_visits += visit->visits;
@@ -192,7 +218,7 @@ static void drain_ring(sp_drain *drain, sp_drain_slot *slot, sp_ring *ring, sp_w
     for (const sp_record *record; (record = sp_ring_peek(ring, head)) != NULL;
          sp_ring_pop(ring, record)) {
         if (record->kind == SP_RECORD_INTERVAL)
-            sp_join_interval(&slot->join, (const sp_interval_record *)record);
+            drain_interval(drain, slot, (const sp_interval_record *)record);
         else if (record->kind == SP_RECORD_SAMPLE)
             drain_sample(drain, slot, (const sp_sample_record *)record, window, modules,
                          max_samples);
@@ -358,6 +384,10 @@ uint32_t sp_drain_oldest_generation(const sp_modules *modules)
 
 void sp_drain_deinit(sp_drain *drain)
 {
-    for (size_t page = 0; page < SP_ARRAY_LENGTH(drain->slots); page++)
+    free(drain->filter.list);
+    for (size_t page = 0; page < SP_ARRAY_LENGTH(drain->slots); page++) {
+        for (size_t i = 0; drain->slots[page] && i < 256; i++)
+            free(drain->slots[page][i].attributes);
         free(drain->slots[page]);
+    }
 }

@@ -3,6 +3,7 @@
 #ifndef SP_SDK_DRAIN_H
 #define SP_SDK_DRAIN_H
 
+#include "profile/attribute_filter.h"
 #include "profile/fold.h"
 #include "sampler/sampler.h"
 #include "sampler/wall.h"
@@ -11,6 +12,9 @@
 typedef struct sp_drain_slot {
     uint32_t generation; /* of the slot */
     sp_join join;
+    uint8_t
+        *attributes; /* of the join's interval, those that are asked for; NULL: it never had any */
+    uint32_t attribute_bytes;
     sp_window_thread thread;
     bool name_is_fresh;                                                  /* read in this window */
     uint64_t ticks, weights, dropped, small_stack, cycles, costed_ticks; /* as last seen */
@@ -31,6 +35,7 @@ typedef struct sp_drain_totals {
 typedef struct sp_drain {
     sp_drain_slot *slots[SP_THREADS_MAX / 256]; /* pages of 256, made when needed */
     sp_drain_totals totals;
+    sp_attribute_filter filter;
     uint64_t cpu_last_ns, weights_last; /* at the last sp_drain_residual */
     int64_t
         residual_carry_ns; /* weights ahead of the clocks, to be set off against later windows */

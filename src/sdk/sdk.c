@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "core/cancel.h"
@@ -22,9 +23,11 @@
 #include "module/loader_snapshot.h"
 #include "sdk/collector.h"
 #include "sdk/config.h"
+#include "sdk/switch_file.h"
 #include "sdk/synthetic.h"
 #include "thread/context_slot.h"
 #include "tracer/propagation.h"
+#include "tracer/sample_attributes.h"
 
 #define EXIT_FLUSH_NS (5 * SP_NS_PER_S)
 
@@ -100,6 +103,7 @@ static void fork_child(void)
     sp_wall_fork_child();
     sp_sampler_fork_child();
     sp_tracer_after_fork();
+    sp_switch_file_after_fork();
     sdk.forked |= sdk.running;
     sdk.running = false;
     sdk.collector = NULL;
@@ -166,6 +170,7 @@ static spanprof_status start_collector(sp_modules *modules, bool visits)
         .wall_hz = visits ? sdk.config.wall_sampler.hz : 0,
         .wall_of_all = sdk.config.wall_sampler.all_threads,
         .without_cpu = !sdk.config.cpu,
+        .sample_attributes = sdk.config.sample_attributes,
         .cpu_budget = sdk.config.cpu_budget,
         .modules = modules,
         .exporter = sdk.exporter,
@@ -316,9 +321,9 @@ static spanprof_status end_parts(uint64_t deadline_ns)
     sp_wall_stop();
     bool quiet = sp_sampler_stop();
     sp_tracer_stop();
-    spanprof_status status = SPANPROF_OK, collected = SPANPROF_OK;
+    spanprof_status status = sp_switch_file_stop(deadline_ns), collected = SPANPROF_OK;
     if (sdk.collector) {
-        status = sp_collector_flush(sdk.collector, deadline_ns);
+        status = first_error(status, sp_collector_flush(sdk.collector, deadline_ns));
         collected = end_collector(deadline_ns, !quiet);
         sp_wall_free();
     }
@@ -348,21 +353,32 @@ static spanprof_status start_locked(const spanprof_options *options, spanprof_er
         status = start_tracer();
     if (status == SPANPROF_OK)
         status = start_sampling(error);
+    if (status == SPANPROF_OK && sdk.config.switches)
+        sp_switch_file_start(sdk.config.switches);
     if (status == SPANPROF_OK)
-        sp_process_context_publish(sdk.resource, NULL, 0);
+        sp_process_context_follow_keys(sdk.resource);
     else
         end_parts(sp_clock_monotonic_ns());
     return status;
 }
 
+typedef struct own_paths {
+    char file[PATH_MAX], switches[PATH_MAX];
+} own_paths;
+
 /* A forked child that finds its parent's file prefix in the environment would begin the parent's files anew. */
-static void use_own_files(spanprof_options *options, char *path, size_t size)
+static void use_own_files(spanprof_options *options, own_paths *paths)
 {
-    if (!sdk.forked || options->file)
-        return;
-    const char *prefix = sp_env("SPANPROF_FILE");
-    snprintf(path, size, "%s.%d", prefix ? prefix : "spanprof", (int)getpid());
-    options->file = path;
+    const char *prefix = sp_env("SPANPROF_FILE"), *switches = sp_env("SPANPROF_SWITCHES");
+    if (sdk.forked && !options->file) {
+        snprintf(paths->file, sizeof paths->file, "%s.%d", prefix ? prefix : "spanprof",
+                 (int)getpid());
+        options->file = paths->file;
+    }
+    if (sdk.forked && !options->switches && switches && strcasecmp(switches, "off") != 0) {
+        snprintf(paths->switches, sizeof paths->switches, "%s.%d", switches, (int)getpid());
+        options->switches = paths->switches;
+    }
 }
 
 static void set_running(void)
@@ -379,7 +395,7 @@ spanprof_status spanprof_start(const spanprof_options *options, spanprof_error *
 {
     SP_UNCANCELLED;
     spanprof_options known;
-    char path[PATH_MAX];
+    own_paths paths;
     spanprof_status status = sp_options_check(options, &known, error);
     if (status != SPANPROF_OK)
         return status;
@@ -396,7 +412,7 @@ spanprof_status spanprof_start(const spanprof_options *options, spanprof_error *
         if (sp_env_bool("OTEL_SDK_DISABLED"))
             status = fail(error, SPANPROF_ERROR_DISABLED, "spanprof_start: OTEL_SDK_DISABLED=true");
         else {
-            use_own_files(&known, path, sizeof path);
+            use_own_files(&known, &paths);
             status = start_locked(&known, error);
         }
         if (status == SPANPROF_OK)
@@ -420,9 +436,9 @@ static bool lock_busy(uint64_t deadline_ns)
 
 static spanprof_status flush_parts(uint64_t deadline_ns)
 {
-    spanprof_status status = SPANPROF_OK;
+    spanprof_status status = sp_switch_file_flush(deadline_ns);
     if (sdk.collector)
-        status = sp_collector_flush(sdk.collector, deadline_ns);
+        status = first_error(status, sp_collector_flush(sdk.collector, deadline_ns));
     return status == SPANPROF_OK ? sp_exporter_flush(sdk.exporter, deadline_ns) : status;
 }
 
@@ -467,6 +483,22 @@ static void fill_carriers(spanprof_stats *stats)
     stats->dropped_carriers = counters.dropped;
 }
 
+static void fill_attributes(spanprof_stats *stats)
+{
+    sp_sample_attribute_counters counters;
+    sp_sample_attribute_counters_get(&counters);
+    stats->cut_attributes = counters.cut;
+    stats->dropped_attributes = counters.refused;
+}
+
+static void fill_switches(spanprof_stats *stats)
+{
+    sp_switch_counters counters;
+    sp_switch_file_counters_get(&counters);
+    stats->switches_recorded = counters.recorded;
+    stats->dropped_switches = counters.lost;
+}
+
 static void fill_misuse(spanprof_stats *stats)
 {
     sp_tracer_counters counters;
@@ -490,6 +522,8 @@ void spanprof_stats_get(spanprof_stats *out)
     stats.forked = sdk.forked;
     fill_misuse(&stats);
     fill_carriers(&stats);
+    fill_switches(&stats);
+    fill_attributes(&stats);
     pthread_mutex_unlock(&sdk.life);
     stats.struct_size = size;
     memcpy(out, &stats, size < sizeof stats ? size : sizeof stats);

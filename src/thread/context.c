@@ -14,6 +14,10 @@
 
 #include "thread/cpu_time.h"
 #include "thread/self.h"
+#include "thread/switch_recorder.h"
+#include "thread/watchers.h"
+
+_Atomic uint32_t sp_switch_watchers;
 
 static const spanprof_context no_context;
 
@@ -35,9 +39,18 @@ static inline void store_word(spanprof_context *context, int number, uint64_t wo
     memcpy((uint8_t *)context + 8 * number, &word, sizeof word);
 }
 
+/* Attributes that a switch publishes: SIZE bytes that lie in the record already, or WORDS. */
+typedef struct attributes {
+    uint32_t size;
+    const uint32_t *words;
+} attributes;
+
+static const attributes no_attributes;
+
 /* The bytes trace_flags and remote of the word FLAGS: little-endian on every supported architecture. */
 static inline void publish(sp_thread *thread, uint64_t trace_high, uint64_t trace_low,
-                           uint64_t span, uint64_t local_root, uint64_t flags)
+                           uint64_t span, uint64_t local_root, uint64_t flags,
+                           const attributes with)
 {
     uint64_t number = sp_load_relaxed(&thread->switch_number);
     sp_store_relaxed(&thread->switch_number, number + 1);
@@ -48,17 +61,68 @@ static inline void publish(sp_thread *thread, uint64_t trace_high, uint64_t trac
     sp_store_relaxed(&thread->record.span_id, span);
     sp_store_relaxed(&thread->local_root_span_id, local_root);
     sp_store_relaxed(&thread->remote, (uint8_t)(flags >> 8));
+    for (uint32_t i = 0; with.words && i < (with.size + 3) / 4; i++)
+        sp_store_relaxed(&thread->record.attributes[i], with.words[i]);
     sp_fence_signal();
     /* The word is valid, flags, size. */
-    sp_store_relaxed(&thread->record.tail, span ? 1u | (uint32_t)(uint8_t)flags << 8 : 0);
+    sp_store_relaxed(&thread->record.tail,
+                     span ? 1u | (uint32_t)(uint8_t)flags << 8 | with.size << 16 : 0);
     sp_fence_signal();
     sp_store_relaxed(&thread->switch_number, number + 2);
 }
 
-static inline void publish_context(sp_thread *thread, const spanprof_context *context)
+static inline void publish_words(sp_thread *thread, const spanprof_context *context,
+                                 const attributes with)
 {
     publish(thread, load_word(context, TRACE_HIGH), load_word(context, TRACE_LOW),
-            load_word(context, SPAN), load_word(context, LOCAL_ROOT), load_word(context, FLAGS));
+            load_word(context, SPAN), load_word(context, LOCAL_ROOT), load_word(context, FLAGS),
+            with);
+}
+
+static _Atomic(sp_attribute_source *) attribute_source;
+
+void sp_context_set_attribute_source(sp_attribute_source *source)
+{
+    sp_store_release(&attribute_source, source); /* pairs with publish_attributes */
+    if (!sp_switch_is_watched_by(SP_WATCH_ATTRIBUTES))
+        sp_switch_watch(SP_WATCH_ATTRIBUTES, true);
+}
+
+/* CARRIER's attributes are fetched before the switch, so that it is not odd for longer. */
+static __attribute__((noinline)) void
+publish_attributes(sp_thread *thread, const spanprof_context *context, uint64_t carrier)
+{
+    uint32_t words[SP_ATTRIBUTE_WORDS];
+    sp_attribute_source *source = sp_load_acquire(&attribute_source);
+    attributes with = {.size = thread->attribute_bytes};
+    if (thread->attributes_of != carrier) {
+        with = (attributes){.size = source ? source(carrier, words) : 0, .words = words};
+        if (with.size == 0) {
+            thread->no_attributes_of = carrier;
+            publish_words(thread, context, no_attributes);
+            return;
+        }
+    }
+    publish_words(thread, context, with);
+    thread->attributes_of = carrier;
+    thread->attribute_bytes = with.size;
+}
+
+/* Whether CARRIER may have attributes. */
+static inline bool may_have_attributes(const sp_thread *thread, uint64_t carrier)
+{
+    return SP_UNLIKELY(carrier != 0) && carrier != thread->no_attributes_of &&
+           sp_switch_is_watched_by(SP_WATCH_ATTRIBUTES);
+}
+
+/* WITH_CARE: contexts may have attributes. The usual switch is compiled without. */
+static inline void publish_context(sp_thread *thread, const spanprof_context *context,
+                                   bool with_care)
+{
+    if (with_care && may_have_attributes(thread, load_word(context, CARRIER)))
+        publish_attributes(thread, context, load_word(context, CARRIER));
+    else
+        publish_words(thread, context, no_attributes);
 }
 
 /* Where the entry of DEPTH lies: chunk 0 holds 0 to 15, chunk k from 16 << (k - 1) on. NULL when that chunk is not there. */
@@ -118,7 +182,7 @@ static __attribute__((noinline)) void take_posts(sp_thread *thread)
             sp_store_relaxed(&entry->serial, 0);
     }
     pop_dead(thread, thread->depth);
-    publish_context(thread, top_context(thread));
+    publish_context(thread, top_context(thread), true);
     sp_store_relaxed(&thread->posts_seen, posts);
 }
 
@@ -127,24 +191,30 @@ static inline bool has_posts(sp_thread *thread)
     return sp_load_relaxed(&thread->posts) != sp_load_relaxed(&thread->posts_seen);
 }
 
-/* Whether a switch has more to do than to publish: posts, or CPU time is counted. One branch for both, as all switches pay for it. */
+/* Whether a switch has more to do than to publish: posts, or somebody watches. One branch for all, as all switches pay for it. */
 static inline bool needs_care(sp_thread *thread)
 {
     uint64_t unseen = sp_load_relaxed(&thread->posts) ^ sp_load_relaxed(&thread->posts_seen);
-    return SP_UNLIKELY((unseen | sp_load_relaxed(&sp_cpu_time_run)) != 0);
+    return SP_UNLIKELY((unseen | sp_load_relaxed(&sp_switch_watchers)) != 0);
 }
 
 static inline void take_care_before(sp_thread *thread)
 {
-    if (has_posts(thread))
-        take_posts(thread);
+    if (!has_posts(thread))
+        return;
+    if (sp_switch_is_watched_by(SP_WATCH_RECORDER))
+        sp_switch_recorder_taint(thread);
+    take_posts(thread);
 }
 
 /* Behind a switch, for which nobody knows what is active while there is a post. */
 static inline void take_care_behind(sp_thread *thread)
 {
-    if (sp_load_relaxed(&sp_cpu_time_run))
-        sp_cpu_time_switch(thread, has_posts(thread) ? &no_context : top_context(thread));
+    const spanprof_context *known = has_posts(thread) ? NULL : top_context(thread);
+    if (sp_switch_is_watched_by(SP_WATCH_CPU_TIME))
+        sp_cpu_time_switch(thread, known ? known : &no_context);
+    if (sp_switch_is_watched_by(SP_WATCH_RECORDER))
+        sp_switch_recorder_switch(thread, known);
 }
 
 static inline spanprof_scope make_scope(const sp_thread *thread, uint32_t depth, uint64_t serial)
@@ -158,7 +228,7 @@ attach_without_span(sp_thread *thread, sp_scope_entry *entry, uint32_t depth, ui
 {
     entry->context = no_context;
     store_word(&entry->context, CARRIER, carrier);
-    publish_context(thread, &no_context);
+    publish_words(thread, &no_context, no_attributes);
     return make_scope(thread, depth, sp_load_relaxed(&entry->serial));
 }
 
@@ -180,7 +250,7 @@ static sp_scope_entry *prepare(void)
 
 static inline spanprof_scope attach(sp_thread *thread, sp_scope_entry *entry, uint64_t trace_high,
                                     uint64_t trace_low, uint64_t span, uint64_t local_root,
-                                    uint64_t flags, uint64_t carrier)
+                                    uint64_t flags, uint64_t carrier, bool with_care)
 {
     uint32_t depth = thread->depth++;
     uint64_t serial = ++thread->next_serial;
@@ -193,7 +263,10 @@ static inline spanprof_scope attach(sp_thread *thread, sp_scope_entry *entry, ui
     store_word(&entry->context, LOCAL_ROOT, local_root);
     store_word(&entry->context, FLAGS, flags);
     store_word(&entry->context, CARRIER, carrier);
-    publish(thread, trace_high, trace_low, span, local_root, flags);
+    if (with_care && may_have_attributes(thread, carrier))
+        publish_attributes(thread, &entry->context, carrier);
+    else
+        publish(thread, trace_high, trace_low, span, local_root, flags, no_attributes);
     return make_scope(thread, depth, serial);
 }
 
@@ -207,7 +280,8 @@ static __attribute__((noinline)) spanprof_scope attach_with_care(uint64_t trace_
     sp_scope_entry *entry = prepare();
     sp_thread *thread = sp_self_get();
     if (entry)
-        scope = attach(thread, entry, trace_high, trace_low, span, local_root, flags, carrier);
+        scope =
+            attach(thread, entry, trace_high, trace_low, span, local_root, flags, carrier, true);
     if (thread)
         take_care_behind(thread);
     return scope;
@@ -220,7 +294,7 @@ spanprof_scope sp_context_attach_words(uint64_t trace_high, uint64_t trace_low, 
     sp_scope_entry *entry = thread ? entry_at(thread, thread->depth) : NULL;
     if (SP_UNLIKELY(!entry) || needs_care(thread))
         return attach_with_care(trace_high, trace_low, span, local_root, flags, carrier);
-    return attach(thread, entry, trace_high, trace_low, span, local_root, flags, carrier);
+    return attach(thread, entry, trace_high, trace_low, span, local_root, flags, carrier, false);
 }
 
 spanprof_scope spanprof_context_attach(const spanprof_context *context)
@@ -276,7 +350,9 @@ static __attribute__((noinline)) spanprof_status detach_below_top(sp_thread *thr
     return SPANPROF_OK;
 }
 
-static inline spanprof_status detach_own(sp_thread *thread, uint32_t depth, uint64_t serial)
+/* Inline for sure, so that the usual detach is compiled without care and jumps nowhere. */
+static inline __attribute__((always_inline)) spanprof_status
+detach_own(sp_thread *thread, uint32_t depth, uint64_t serial, bool with_care)
 {
     uint32_t below = thread->depth - 1;
     sp_scope_entry *entry = depth == below ? entry_at(thread, below) : NULL;
@@ -284,7 +360,7 @@ static inline spanprof_status detach_own(sp_thread *thread, uint32_t depth, uint
         return detach_below_top(thread, depth, serial);
     sp_store_relaxed(&entry->serial, 0);
     pop_dead(thread, below);
-    publish_context(thread, top_context(thread));
+    publish_context(thread, top_context(thread), with_care);
     return SPANPROF_OK;
 }
 
@@ -292,7 +368,7 @@ static __attribute__((noinline)) spanprof_status detach_with_care(sp_thread *thr
                                                                   uint64_t serial)
 {
     take_care_before(thread);
-    spanprof_status status = detach_own(thread, depth, serial);
+    spanprof_status status = detach_own(thread, depth, serial, true);
     take_care_behind(thread);
     return status;
 }
@@ -309,7 +385,7 @@ spanprof_status spanprof_scope_detach(spanprof_scope *scope)
         return post_detach(taken.thread - 1, taken.depth, taken.serial);
     if (needs_care(thread))
         return detach_with_care(thread, taken.depth, taken.serial);
-    return detach_own(thread, taken.depth, taken.serial);
+    return detach_own(thread, taken.depth, taken.serial, false);
 }
 
 const spanprof_context *sp_context_current_borrow(void)

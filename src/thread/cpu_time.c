@@ -17,6 +17,7 @@
 #include "core/clock.h"
 #include "thread/cpu_accounts.h"
 #include "thread/self.h"
+#include "thread/watchers.h"
 
 enum { SHARES_SHIFT = 6, SHARES = 1 << SHARES_SHIFT, WHICH_BITS = 2 };
 
@@ -52,11 +53,13 @@ void sp_cpu_time_start(sp_cpu_time which)
     sp_store_relaxed(&dropped, 0);
     starts++;
     sp_store_relaxed(&sp_cpu_time_run, which ? starts << WHICH_BITS | (uint32_t)which : 0);
+    sp_switch_watch(SP_WATCH_CPU_TIME, which != SP_CPU_TIME_NONE);
 }
 
 /* Intervals stay open. Whoever closes one later sees by `run` that time has passed uncounted. */
 void sp_cpu_time_stop(void)
 {
+    sp_switch_watch(SP_WATCH_CPU_TIME, false);
     sp_store_relaxed(&sp_cpu_time_run, 0);
 }
 
@@ -64,7 +67,7 @@ void sp_cpu_time_stop(void)
  * more, and no run that will be. */
 void sp_cpu_time_after_fork(void)
 {
-    sp_store_relaxed(&sp_cpu_time_run, 0);
+    sp_cpu_time_stop();
     for (int i = 0; i < SHARES; i++)
         shares[i] = (cpu_share){.lock = PTHREAD_MUTEX_INITIALIZER};
 }

@@ -39,7 +39,7 @@ typedef struct sp_cpu_interval {
     uint32_t run; /* sp_cpu_time_run when it began */
 } sp_cpu_interval;
 
-/* 0: off. Else the number of the start, and above all what publish() in context.c looks at. */
+/* 0: off. Else the number of the start, and which spans. Switches look at sp_switch_watchers (watchers.h) first. */
 extern __attribute__((visibility("hidden"))) _Atomic uint32_t sp_cpu_time_run;
 
 /* CPU time is counted for WHICH spans from here on, until the stop. Setup. */

@@ -23,6 +23,7 @@
 #include "core/log.h"
 #include "thread/context_slot.h"
 #include "thread/self.h"
+#include "thread/switch_recorder.h"
 
 /* The SDK has a collector and an exporter; more when one was given up on at a stop. */
 enum { BUCKETS = 1024, INTERNAL_MAX = 16, REAP_LEAST = 32 };
@@ -184,6 +185,7 @@ static sp_thread *create_locked(pid_t tid)
     if (!thread)
         return NULL;
     sp_cpu_time_abandon(thread); /* while the slot still names the thread that it was about */
+    sp_switch_recorder_abandon(thread);
     thread->generation++;
     thread->tid = tid;
     sp_context_forget_scopes(thread);
@@ -294,6 +296,7 @@ static void run_exit(void *state)
         otel_thread_ctx_v1 = NULL;
     sp_self = NULL;
     sp_cpu_time_leave(thread);
+    sp_switch_recorder_exit(thread);
     sp_context_forget_scopes(thread);
     pthread_mutex_lock(&registry.lock);
     forget_tid_locked(thread);

@@ -24,7 +24,8 @@ typedef struct sp_record {
     uint32_t kind;
 } sp_record;
 
-/* From switch NUMBER on, this context was active. Ids as in memory (network order bytes). */
+/* From switch NUMBER on, this context was active. Ids as in memory (network order bytes). Its attributes stand behind it, as in the record of
+ * the thread (thread.h), with zeros up to a multiple of 8 bytes. */
 typedef struct sp_interval_record {
     sp_record header;
     uint64_t number; /* even */
@@ -33,7 +34,12 @@ typedef struct sp_interval_record {
     uint64_t local_root_span_id;
     uint32_t trace_flags;
     uint32_t remote;
+    uint32_t attribute_bytes;
+    uint32_t reserved;
+    uint32_t attributes[];
 } sp_interval_record;
+
+enum { SP_INTERVAL_BYTES_MAX = sizeof(sp_interval_record) + (640 - 28 + 7) / 8 * 8 };
 
 /* A tick. When number is odd, or flagged, the context is unknown; else it is that of the interval with the same number. */
 typedef struct sp_sample_record {
@@ -91,7 +97,8 @@ static inline sp_interval_record *sp_visit_interval(const sp_visit_record *visit
 
 static inline sp_sample_record *sp_visit_sample(const sp_visit_record *visit)
 {
-    return (sp_sample_record *)(void *)(sp_visit_interval(visit) + 1);
+    sp_interval_record *interval = sp_visit_interval(visit);
+    return (sp_sample_record *)(void *)((uint8_t *)interval + interval->header.size);
 }
 
 /* size is a power of two. */

@@ -26,18 +26,22 @@
 #include "thread/cpu_time.h"
 #include "thread/ring_sig.h"
 
-/* The record of OTEP 4947 as outside readers see it: 28 bytes at the address that otel_thread_ctx_v1 holds. It is written in words;
- * its last four bytes are one word: valid (0 or 1), trace flags, and the 16-bit size of the attributes behind it. */
+/* The record of OTEP 4947 as outside readers see it, at the address that otel_thread_ctx_v1 holds: 28 bytes, and attributes. It is written in
+ * words; the tail is one: valid (0 or 1), trace flags, and the 16-bit size of the attributes behind it. These are entries of key number
+ * (sample_keys.h), length, and as many bytes; whoever has none never touches their memory beyond the first line. */
+enum { SP_ATTRIBUTE_WORDS = (640 - 28) / 4, SP_ATTRIBUTE_BYTES_MAX = 4 * SP_ATTRIBUTE_WORDS };
+
 typedef struct sp_context_record {
     _Atomic uint64_t trace_id[2]; /* network order bytes */
     _Atomic uint64_t span_id;
     _Atomic uint32_t tail;
-    uint32_t attributes[3]; /* attrs-data; its size in the tail is always 0 now */
+    _Atomic uint32_t attributes[SP_ATTRIBUTE_WORDS]; /* attrs-data */
 } sp_context_record;
 
 _Static_assert(offsetof(sp_context_record, span_id) == 16 &&
                    offsetof(sp_context_record, tail) == 24 &&
-                   offsetof(sp_context_record, attributes) == 28,
+                   offsetof(sp_context_record, attributes) == 28 &&
+                   sizeof(sp_context_record) == 640,
                "the layout of OTEP 4947");
 
 /* One attached scope. serial is 0 when the scope was detached out of order. A foreign detach writes the serial that it means into
@@ -107,6 +111,12 @@ struct sp_thread {
     _Atomic uint64_t posts;      /* bumped by every foreign detach */
     _Atomic uint64_t posts_seen; /* by the owner; while it lags, ticks are unknown */
     _Atomic(sp_scope_entry *) chunks[SP_SCOPE_CHUNKS]; /* chunk 0 is first_scopes */
+    _Atomic(struct sp_switch_ring *) switches;         /* NULL: it never recorded a switch */
+    /* Carriers as words. Entries of the table never change, so what was once found out of a handle holds for ever. */
+    uint64_t
+        attributes_of; /* whose attributes lie in the record's area, with or without a tail that says so; 0: none */
+    uint64_t no_attributes_of; /* the last one that was found to have none */
+    uint32_t attribute_bytes;
 
     /* The handler's. */
     _Alignas(SP_CACHE_LINE) _Atomic uint32_t armed; /* 0: ticks do nothing */
@@ -152,9 +162,9 @@ struct sp_thread {
     sp_scope_entry first_scopes[SP_SCOPE_FIRST];
 };
 
-/* What a switch writes shares one cache line (docs/design/span-context.md). */
+/* What a switch writes shares one cache line (docs/design/span-context.md), with the first 12 bytes of attributes. */
 _Static_assert(offsetof(sp_thread, switch_number) % SP_CACHE_LINE == 0 &&
-                   offsetof(sp_thread, record) + sizeof(sp_context_record) -
+                   offsetof(sp_thread, record) + offsetof(sp_context_record, attributes) + 12 -
                            offsetof(sp_thread, switch_number) ==
                        SP_CACHE_LINE,
                "one line");
@@ -220,6 +230,11 @@ spanprof_scope sp_context_attach_words(uint64_t trace_high, uint64_t trace_low, 
                                        uint64_t local_root, uint64_t flags, uint64_t carrier);
 /* The active context of this thread: never NULL, all zero for none, valid until this thread's next switch. */
 const spanprof_context *sp_context_current_borrow(void);
+/* Write the attributes of CARRIER into WORDS, with zeros up to the end of the last word, and return their bytes; 0 when there are none, or the
+ * entry is gone. On a thread that switches: no lock, no allocation. */
+typedef uint32_t sp_attribute_source(uint64_t carrier, uint32_t words[SP_ATTRIBUTE_WORDS]);
+/* From now on contexts may have attributes. Any thread; always the same SOURCE. */
+void sp_context_set_attribute_source(sp_attribute_source *source);
 /* Make every scope of THREAD, which has ended, dead: who still holds one must not reach the slot's next thread. */
 void sp_context_forget_scopes(sp_thread *thread);
 

@@ -13,6 +13,7 @@
 #include "core/buffer.h"
 #include "proto/profiles.pb-c.h"
 #include "proto/trace.pb-c.h"
+#include "tool/switches.h"
 #include "tool/tool.h"
 
 /* What a file may hold once unzipped: a few kilobytes of gzip can stand for any number of bytes. */
@@ -164,6 +165,10 @@ static int read_file(sp_input *input, const char *path, bool may_be_empty)
         const char *own_path = sp_arena_strdup(&input->memory, path);
         if (!own_path)
             status = sp_tool_no_memory();
+        else if (sp_switches_recognize(bytes.data, bytes.length))
+            status = sp_tool_wrong("%s: has switches of threads, and no samples or spans; "
+                                   "`spanprof stats` tells of it",
+                                   path);
         else if (bytes.length && start < bytes.data + bytes.length && *start == '{')
             status = sp_input_read_json(input, own_path, bytes.data, bytes.length);
         else if (bytes.length)

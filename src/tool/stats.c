@@ -9,6 +9,7 @@
 #include "tool/escape.h"
 #include "tool/model.h"
 #include "tool/output.h"
+#include "tool/stats_switches.h"
 #include "tool/stats_wall.h"
 #include "tool/tool.h"
 
@@ -294,7 +295,9 @@ static int run(int argc, char **argv)
     stats_options options = {0};
     sp_operands files;
     int status = sp_options_parse(&sp_command_stats, argc, argv, &options, &files);
-    if (status == SP_OPTIONS_GO_ON) {
+    if (status == SP_OPTIONS_GO_ON && sp_stats_switches_recognize(&files)) {
+        status = sp_stats_switches(&files, options.json);
+    } else if (status == SP_OPTIONS_GO_ON) {
         sp_input input;
         sp_model model = {0};
         status = sp_input_read(&input, &files);

@@ -150,7 +150,8 @@ static void move_locked(uint32_t index, uint32_t ring)
 
 static size_t bytes_of(const sp_carried *carried)
 {
-    return sizeof(entry) + carried->trace_state_length + carried->baggage_length + 2;
+    return sizeof(entry) + carried->trace_state_length + carried->baggage_length + 2 +
+           carried->attributes_length;
 }
 
 /* Move SLOT's generation on unless it is pinned. Its old handles find nothing from now on. */
@@ -242,8 +243,11 @@ static uint32_t take_slot_locked(size_t bytes, entry **gone)
 
 static uint64_t hash_of(const sp_carried *carried)
 {
-    return sp_hash_bytes(carried->trace_state, carried->trace_state_length) * 31 +
-           sp_hash_bytes(carried->baggage, carried->baggage_length);
+    uint64_t texts = sp_hash_bytes(carried->trace_state, carried->trace_state_length) * 31 +
+                     sp_hash_bytes(carried->baggage, carried->baggage_length);
+    return carried->attributes_length
+               ? texts * 31 + sp_hash_bytes(carried->attributes, carried->attributes_length)
+               : texts;
 }
 
 static bool is_equal(const sp_carried *a, const sp_carried *b)
@@ -251,7 +255,10 @@ static bool is_equal(const sp_carried *a, const sp_carried *b)
     return a->trace_state_length == b->trace_state_length &&
            a->baggage_length == b->baggage_length &&
            memcmp(a->trace_state, b->trace_state, a->trace_state_length) == 0 &&
-           memcmp(a->baggage, b->baggage, a->baggage_length) == 0;
+           memcmp(a->baggage, b->baggage, a->baggage_length) == 0 &&
+           a->attributes_length == b->attributes_length &&
+           (a->attributes_length == 0 ||
+            memcmp(a->attributes, b->attributes, a->attributes_length) == 0);
 }
 
 static uint32_t find_locked(uint64_t hash, const sp_carried *carried)
@@ -292,6 +299,10 @@ static entry *make_entry(const sp_carried *carried)
     fresh->carried = *carried;
     fresh->carried.trace_state = trace_state;
     fresh->carried.baggage = baggage;
+    uint8_t *attributes = (uint8_t *)baggage + carried->baggage_length + 1;
+    if (carried->attributes_length)
+        memcpy(attributes, carried->attributes, carried->attributes_length);
+    fresh->carried.attributes = attributes;
     return fresh;
 }
 
@@ -344,7 +355,7 @@ spanprof_carrier sp_carrier_put(const sp_carried *carried)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     spanprof_carrier handle = {0};
-    if (!carried->trace_state_length && !carried->baggage_length)
+    if (sp_carried_is_nothing(carried))
         return handle;
     pthread_once(&once, set_up);
     uint64_t hash = hash_of(carried);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What travels with a context and does not fit into it: tracestate and baggage, in a bounded table (docs/design/propagation.md).
+/* What travels with a context and does not fit into it: tracestate, baggage, and the attributes of samples, in a bounded table
+ * (docs/design/propagation.md).
  *
  * A context names an entry by {slot, generation}. Entries never change; equal ones are usually one. Nobody ever gives a context back, so an
  * entry lives until its place is needed: the one that was put longest ago goes first. While an entry is pinned it stays; live spans
@@ -24,17 +25,20 @@ enum {
     SP_CARRIER_BYTES_MAX = 16 << 20 /* of all entries together */
 };
 
-/* Both in the form of their header, never NULL, "" for none. */
+/* Both texts in the form of their header, never NULL, "" for none. Attributes as the record of OTEP 4947 has them (thread/thread.h), by their
+ * numbers; NULL for none. */
 typedef struct sp_carried {
     const char *trace_state;
     const char *baggage;
     uint32_t trace_state_length;
     uint32_t baggage_length;
+    uint32_t attributes_length;
+    const uint8_t *attributes;
 } sp_carried;
 
 extern const sp_carried sp_carried_nothing;
 
-/* The handle of an entry with these texts, which are copied. The zero handle when both are empty, and, counted, when memory is
+/* The handle of an entry with this, which is copied. The zero handle when there is nothing, and, counted, when memory is
  * short or all that could make room is pinned. */
 spanprof_carrier sp_carrier_put(const sp_carried *carried);
 
@@ -47,6 +51,11 @@ void sp_carrier_unpin(spanprof_carrier carrier);
 
 /* Count texts that were lost before they came here. */
 void sp_carrier_count_dropped(void);
+
+static inline bool sp_carried_is_nothing(const sp_carried *carried)
+{
+    return !(carried->trace_state_length | carried->baggage_length | carried->attributes_length);
+}
 
 static inline bool sp_carrier_is_zero(spanprof_carrier carrier)
 {

@@ -4,6 +4,7 @@
 
 #include "core/hex.h"
 #include "core/utf8.h"
+#include "thread/switch_recorder.h"
 #include "tracer/internal.h"
 #include "tracer/starts.h"
 
@@ -82,6 +83,7 @@ void spanprof_processor_on_start(const spanprof_context *context, const spanprof
     sp_start start = {.local_root_span_id = local_root(context, parent)};
     copy_name(start.name, name);
     count(sp_starts_add(context, &start));
+    sp_switch_recorder_span_start(context, parent, start.local_root_span_id);
     bool is_root = start.local_root_span_id == word_of(context->span_id);
     if (out && out->struct_size >= sizeof *out &&
         (session->config.mark_all || (session->config.mark_roots && is_root)))
@@ -91,6 +93,9 @@ void spanprof_processor_on_start(const spanprof_context *context, const spanprof
 void spanprof_processor_on_end(const spanprof_context *context, uint64_t time_ns)
 {
     (void)time_ns;
-    if (session_for(context) && sp_starts_end(context))
+    if (!session_for(context))
+        return;
+    sp_switch_recorder_span_end(context);
+    if (sp_starts_end(context))
         sp_cache_count(sp_cache_get(), SP_COUNT_FOREIGN_ENDED);
 }

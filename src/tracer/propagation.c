@@ -29,7 +29,7 @@ spanprof_status sp_propagation_carry(spanprof_context *out, const spanprof_conte
 {
     spanprof_carrier carrier = sp_carrier_put(carried);
     *out = *context;
-    if (sp_carrier_is_zero(carrier) && (carried->trace_state_length || carried->baggage_length))
+    if (sp_carrier_is_zero(carrier) && !sp_carried_is_nothing(carried))
         return SPANPROF_ERROR_NO_MEMORY;
     out->carrier = carrier;
     return SPANPROF_OK;

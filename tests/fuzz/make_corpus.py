@@ -109,6 +109,19 @@ def answers():
             "text": b"404 page not found\n", "html": b"<html>\r\n<b>502</b> \xff\x01"}
 
 
+def switches():
+    """The time recorder's file: whole, cut, with a loss, and with a slot used twice."""
+    whole = golden("switches.hex")
+    header, block, records, end = whole[:64], whole[64:80], whole[80:-56], whole[-56:]
+    word = lambda *numbers: b"".join(n.to_bytes(8, "little") for n in numbers)
+    framed = lambda content, slot=0: (1).to_bytes(4, "little") + len(content).to_bytes(4, "little") + slot.to_bytes(8, "little") + content
+    begin, rest = records[:40], records[40:]
+    lost = begin + rest[:40] + word(7 | 5 << 28, 3) + rest[:40] + word(5 | 2 << 12 | 9 << 28)
+    return {"golden": whole, "cut": whole[:150], "header": header, "lost": header + framed(lost) + end,
+            "twice": header + framed(begin + begin + rest) + framed(begin, 3) + end + end, "several": header + block + records + end + framed(word(6, 1 << 60)),
+            "undefined": header + framed(begin + word(2 | 9 << 4))}
+
+
 def files():
     """What the command reads: both signals, JSON and protobuf, bare and framed, one and several."""
     traces, profiles = golden("traces.hex"), golden("profiles.hex")
@@ -286,6 +299,7 @@ def main():
     wire, text, every = files()
     write("wire", wire)
     write("json", text)
+    write("switches", switches())
     write("input", every)
     images, compiled = elf()
     write("elf", images)

@@ -306,6 +306,9 @@ const char *cpp_headers_and_baggage_travel()
     }) == SPANPROF_OK);
     CHECK(baggage == "user=M\xc3\xa9lanie");
     CHECK(in.remove_baggage("user") == SPANPROF_OK);
+    CHECK(in.set_attribute(std::string_view("tenant"), std::string("acme")) == SPANPROF_OK);
+    CHECK(in.set_attribute("thread.id", "7") == SPANPROF_ERROR_INVALID_ARGUMENT);
+    CHECK(in.remove_attribute("tenant") == SPANPROF_OK);
     CHECK(!context::extract("nonsense").is_valid() && !context{}.inject(traceparent));
     return nullptr;
 }

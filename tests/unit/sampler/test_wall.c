@@ -216,6 +216,7 @@ static void fill_visit(sp_visit *visit, uint32_t frames, uint64_t number)
 {
     memset(visit, 0, sizeof *visit);
     sp_visit_record *record = (sp_visit_record *)(void *)visit->record;
+    sp_visit_interval(record)->header.size = sizeof(sp_interval_record);
     sp_sample_record *sample = sp_visit_sample(record);
     record->header.size = (uint32_t)(sizeof *record + sizeof(sp_interval_record) + sizeof *sample +
                                      frames * sizeof(uint64_t));

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread looks at all rings, 25 times a second, and 200 times while one of them fills; what lies in one becomes one block, as it is.
+ * Once a second, at a flush and at the end it also writes up to when the file is complete.
+ *
+ * A block is in the file wholly or not at all, also when the disk is full in the middle of it. Then the recording is over: definitions that
+ * later records need would be missing. A process that is killed leaves a block that is cut; a reader stops there. */
+#include "sdk/switch_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/buffer.h"
+#include "core/clock.h"
+#include "core/log.h"
+#include "thread/switch_recorder.h"
+#include "thread/thread.h"
+
+enum { REST_MS = 40, HURRY_MS = 5, COMPLETE_MS = 1000, CLOCK_TRIES = 3 };
+
+/* A run's. Freed by whoever is last: stop, or the thread when that was given up on. */
+typedef struct switch_file {
+    int fd; /* -1: over */
+    char *path;
+    uint32_t run;
+    bool has_barrier;
+    uint64_t end_bytes; /* of the file; what lies behind is a block that failed */
+    uint64_t completed_at_ns;
+    sp_buffer open_slots; /* uint32_t */
+
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake, done;
+    /* The lock's. */
+    uint64_t flush_requested, flushed;
+    bool ending, ended, abandoned;
+} switch_file;
+
+static switch_file *current; /* setup's, and the flush's under the SDK's lock */
+static _Atomic uint64_t recorded, lost_in_rings, lost_on_disk;
+
+/* --- blocks -------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t records_in(const sp_switch_piece pieces[2])
+{
+    static const uint8_t words[SP_SWITCH_KINDS_MAX] = SP_SWITCH_RECORD_WORDS;
+    size_t at = 0, whole = pieces[0].count + pieces[1].count;
+    uint64_t count = 0;
+    while (at < whole) {
+        uint64_t header =
+            at < pieces[0].count ? pieces[0].words[at] : pieces[1].words[at - pieces[0].count];
+        sp_switch_kind kind = (sp_switch_kind)(header & SP_SWITCH_KIND_MASK);
+        count += kind != SP_SWITCH_BEGIN && kind != SP_SWITCH_TIME && kind != SP_SWITCH_LOST;
+        at += words[kind];
+    }
+    return count;
+}
+
+/* 0, or errno. */
+static int write_all(int fd, struct iovec *ranges, int count)
+{
+    while (count > 0) {
+        ssize_t written = writev(fd, ranges, count);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return errno;
+        for (; count > 0 && (size_t)written >= ranges->iov_len; ranges++, count--)
+            written -= (ssize_t)ranges->iov_len;
+        if (count > 0) {
+            ranges->iov_base = (uint8_t *)ranges->iov_base + written;
+            ranges->iov_len -= (size_t)written;
+        }
+    }
+    return 0;
+}
+
+static void give_up(switch_file *file, int error)
+{
+    struct stat status;
+    sp_log_error("switches", "writing %s: %s: no switch is recorded any more", file->path,
+                 strerror(error));
+    sp_switch_recorder_stop();
+    if (fstat(file->fd, &status) == 0 && S_ISREG(status.st_mode) &&
+        ftruncate(file->fd, (off_t)file->end_bytes) != 0)
+        sp_log_warn("switches", "%s: its last block is cut", file->path);
+    close(file->fd);
+    file->fd = -1;
+}
+
+/* A block of TYPE with COUNT ranges behind it. */
+static bool write_block(switch_file *file, sp_switch_block_type type, uint32_t slot,
+                        const struct iovec *data, int count)
+{
+    struct iovec ranges[4];
+    sp_switch_block block = {.type = type, .slot = slot};
+    for (int i = 0; i < count; i++)
+        block.bytes += (uint32_t)data[i].iov_len;
+    ranges[0] = (struct iovec){&block, sizeof block};
+    memcpy(ranges + 1, data, (size_t)count * sizeof *data);
+    int error = file->fd < 0 ? EBADF : write_all(file->fd, ranges, 1 + count);
+    if (error && file->fd >= 0)
+        give_up(file, error);
+    if (!error)
+        file->end_bytes += sizeof block + block.bytes;
+    return error == 0;
+}
+
+static struct iovec range_of(const void *data, size_t bytes)
+{
+    return (struct iovec){(void *)(uintptr_t)data, bytes}; // NOLINT(performance-no-int-to-ptr)
+}
+
+static void write_ring(switch_file *file, sp_thread *thread, double *fullest)
+{
+    sp_switch_piece pieces[2];
+    uint64_t head;
+    double full;
+    if (sp_switch_ring_look(thread, file->run, pieces, &head, &full) == 0)
+        return;
+    const struct iovec data[] = {
+        range_of(pieces[0].words, pieces[0].count * sizeof(uint64_t)),
+        range_of(pieces[1].words, pieces[1].count * sizeof(uint64_t)),
+    };
+    uint64_t records = records_in(pieces);
+    bool written = write_block(file, SP_SWITCH_BLOCK_RECORDS, thread->slot, data, 2);
+    sp_switch_ring_release(thread, head);
+    sp_count_owned(written ? &recorded : &lost_on_disk, records);
+    *fullest = full > *fullest ? full : *fullest;
+}
+
+/* --- up to when -- ------------------------------------------------------------------------------------------------------- */
+
+typedef struct moment {
+    uint64_t monotonic_ns, realtime_ns;
+} moment;
+
+/* Both clocks at one time: of some tries the one that took least. */
+static moment read_moment(void)
+{
+    moment best = {0};
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < CLOCK_TRIES; i++) {
+        uint64_t before = sp_clock_monotonic_ns(), realtime = sp_clock_realtime_ns();
+        uint64_t took = sp_clock_monotonic_ns() - before;
+        if (took < least) {
+            least = took;
+            best = (moment){before + took / 2, realtime};
+        }
+    }
+    return best;
+}
+
+/* Every running thread of the process passes a full barrier. */
+static bool pass_barrier(const switch_file *file)
+{
+    return file->has_barrier &&
+           syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+static void write_complete(switch_file *file, const moment *now, bool has_barrier)
+{
+    static const uint8_t padding[8];
+    sp_switch_complete complete = {
+        .monotonic_ns = now->monotonic_ns,
+        .realtime_ns = now->realtime_ns,
+        .lost = sp_load_relaxed(&lost_in_rings),
+        .slot_count = (uint32_t)(file->open_slots.length / sizeof(uint32_t)),
+    };
+    const struct iovec data[] = {
+        range_of(&complete, sizeof complete),
+        range_of(file->open_slots.data, file->open_slots.length),
+        range_of(padding, file->open_slots.length % 8),
+    };
+    if (has_barrier && !file->open_slots.failed)
+        write_block(file, SP_SWITCH_BLOCK_COMPLETE, 0, data, 3);
+    file->completed_at_ns = now->monotonic_ns;
+}
+
+/* Take what is in all rings. The clock is read first: what threads did before lies in their rings when they are not in the middle of it. */
+static double look_at_all(switch_file *file, bool complete)
+{
+    double fullest = 0;
+    uint64_t lost = 0;
+    moment now = read_moment();
+    complete |= now.monotonic_ns - file->completed_at_ns >= COMPLETE_MS * SP_NS_PER_MS;
+    bool has_barrier = complete && pass_barrier(file);
+    sp_buffer_clear(&file->open_slots);
+    for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
+        sp_thread *thread = sp_thread_by_slot(slot);
+        if (complete && sp_switch_ring_is_open(thread, file->run))
+            sp_buffer_add(&file->open_slots, &slot, sizeof slot);
+        write_ring(file, thread, &fullest);
+        lost += sp_switch_ring_lost(thread, file->run);
+    }
+    sp_store_relaxed(&lost_in_rings, lost);
+    if (complete)
+        write_complete(file, &now, has_barrier);
+    return fullest;
+}
+
+/* --- the thread ---------------------------------------------------------------------------------------------------------- */
+
+static void destroy(switch_file *file)
+{
+    if (file->fd >= 0 && close(file->fd) != 0)
+        sp_log_warn("switches", "closing %s: %s: its last blocks may be missing", file->path,
+                    strerror(errno));
+    sp_buffer_deinit(&file->open_slots);
+    pthread_cond_destroy(&file->wake);
+    pthread_cond_destroy(&file->done);
+    pthread_mutex_destroy(&file->lock);
+    free(file->path);
+    free(file);
+}
+
+/* Until there is something to do; the flush that is asked for. */
+static uint64_t rest(switch_file *file, double fullest, bool *ending)
+{
+    uint64_t ms = fullest > 0.25 ? HURRY_MS : REST_MS;
+    struct timespec until = sp_timespec_from_ns(sp_clock_monotonic_ns() + ms * SP_NS_PER_MS);
+    pthread_mutex_lock(&file->lock);
+    while (!file->ending && file->flush_requested == file->flushed)
+        if (pthread_cond_timedwait(&file->wake, &file->lock, &until) != 0)
+            break;
+    uint64_t ticket = file->flush_requested;
+    *ending = file->ending;
+    pthread_mutex_unlock(&file->lock);
+    return ticket;
+}
+
+static void *run(void *argument)
+{
+    switch_file *file = argument;
+    pthread_setname_np(pthread_self(), "spanprof-switch");
+    sp_thread_self_internal();
+    double fullest = 0;
+    for (bool ending = false; !ending;) {
+        uint64_t ticket = rest(file, fullest, &ending);
+        fullest = look_at_all(file, ending || ticket != file->flushed);
+        pthread_mutex_lock(&file->lock);
+        file->flushed = ticket;
+        file->ended = ending;
+        pthread_cond_broadcast(&file->done);
+        pthread_mutex_unlock(&file->lock);
+    }
+    pthread_mutex_lock(&file->lock);
+    bool abandoned = file->abandoned;
+    pthread_mutex_unlock(&file->lock);
+    if (abandoned)
+        destroy(file);
+    return NULL;
+}
+
+/* Signals are the application's: none is ever handled on this thread. */
+static bool start_thread(switch_file *file)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&file->thread, NULL, run, file);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error == 0;
+}
+
+/* --- start, flush, stop -------------------------------------------------------------------------------------------------- */
+
+/* Not blocking, lest a FIFO of that name without a reader holds up the start; never one of the host's standard descriptors. */
+static int open_file(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (fd < 0)
+        return -1;
+    if (fd <= STDERR_FILENO) {
+        int low = fd;
+        fd = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        close(low);
+    }
+    if (fd >= 0)
+        fcntl(fd, F_SETFL, O_APPEND);
+    return fd;
+}
+
+static int write_header(switch_file *file)
+{
+    moment now = read_moment();
+    sp_switch_file_header header = {
+        .version = SP_SWITCH_VERSION,
+        .header_bytes = sizeof header,
+        .pid = (uint64_t)getpid(),
+        .clock_id = CLOCK_MONOTONIC,
+        .known_count = SP_SWITCH_KNOWN,
+        .monotonic_ns = now.monotonic_ns,
+        .realtime_ns = now.realtime_ns,
+        .record_words = SP_SWITCH_RECORD_WORDS,
+    };
+    memcpy(header.magic, SP_SWITCH_MAGIC, sizeof header.magic);
+    struct iovec range = range_of(&header, sizeof header);
+    file->end_bytes = sizeof header;
+    file->completed_at_ns = now.monotonic_ns;
+    return write_all(file->fd, &range, 1);
+}
+
+static void init(switch_file *file)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&file->wake, &attributes);
+    pthread_cond_init(&file->done, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&file->lock, NULL);
+    file->open_slots = (sp_buffer)SP_BUFFER_INIT(SP_THREADS_MAX * sizeof(uint32_t));
+    file->has_barrier =
+        syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+bool sp_switch_file_start(const char *path)
+{
+    switch_file *file = calloc(1, sizeof *file);
+    char *copy = strdup(path);
+    sp_store_relaxed(&recorded, 0);
+    sp_store_relaxed(&lost_in_rings, 0);
+    sp_store_relaxed(&lost_on_disk, 0);
+    if (!file || !copy) {
+        free(file);
+        free(copy);
+        sp_log_warn("switches", "no memory: no switch is recorded");
+        return false;
+    }
+    file->path = copy;
+    init(file);
+    file->fd = open_file(path);
+    int error = file->fd < 0 ? errno : write_header(file);
+    if (error) {
+        sp_log_warn("switches", "creating %s: %s: no switch is recorded", path, strerror(error));
+    } else {
+        file->run = sp_switch_recorder_start();
+        if (start_thread(file)) {
+            current = file;
+            return true;
+        }
+        sp_switch_recorder_stop();
+        sp_log_warn("switches", "the thread that writes %s could not be started", path);
+    }
+    destroy(file);
+    return false;
+}
+
+/* With the lock held: wait until the thread has ended, or flushed TICKET, or the deadline. */
+static bool wait_for(switch_file *file, bool end, uint64_t ticket, uint64_t deadline_ns)
+{
+    struct timespec until = sp_timespec_from_ns(deadline_ns);
+    while (end ? !file->ended : file->flushed < ticket) {
+        int error = deadline_ns == UINT64_MAX
+                        ? pthread_cond_wait(&file->done, &file->lock)
+                        : pthread_cond_timedwait(&file->done, &file->lock, &until);
+        if (error == ETIMEDOUT)
+            return false;
+    }
+    return true;
+}
+
+spanprof_status sp_switch_file_flush(uint64_t deadline_ns)
+{
+    if (!current)
+        return SPANPROF_OK;
+    pthread_mutex_lock(&current->lock);
+    uint64_t ticket = ++current->flush_requested;
+    pthread_cond_signal(&current->wake);
+    bool done = wait_for(current, false, ticket, deadline_ns);
+    pthread_mutex_unlock(&current->lock);
+    return done ? SPANPROF_OK : SPANPROF_ERROR_TIMEOUT;
+}
+
+spanprof_status sp_switch_file_stop(uint64_t deadline_ns)
+{
+    switch_file *file = current;
+    if (!file)
+        return SPANPROF_OK;
+    current = NULL;
+    sp_switch_recorder_stop();
+    pthread_mutex_lock(&file->lock);
+    file->ending = true;
+    pthread_cond_signal(&file->wake);
+    bool ended = wait_for(file, true, 0, deadline_ns);
+    file->abandoned = !ended;
+    pthread_t thread = file->thread;
+    pthread_mutex_unlock(&file->lock);
+    if (!ended) {
+        pthread_detach(thread);
+        return SPANPROF_ERROR_TIMEOUT;
+    }
+    pthread_join(thread, NULL);
+    destroy(file);
+    return SPANPROF_OK;
+}
+
+/* What the thread had is left where it is: it may have been in the middle of it. */
+void sp_switch_file_after_fork(void)
+{
+    sp_switch_recorder_after_fork();
+    if (current && current->fd >= 0)
+        close(current->fd);
+    current = NULL;
+}
+
+void sp_switch_file_counters_get(sp_switch_counters *out)
+{
+    *out = (sp_switch_counters){
+        .recorded = sp_load_relaxed(&recorded),
+        .lost = sp_load_relaxed(&lost_in_rings) + sp_load_relaxed(&lost_on_disk),
+    };
+}
