@@ -154,7 +154,7 @@ typedef struct spanprof_stats {
     uint64_t misuse_dead_span;     /* a call with a zero or ended span */
     uint64_t misuse_dead_scope;    /* a detach of a zero or ended scope */
     uint64_t misuse_foreign_scope; /* a detach on another thread than the attach */
-    uint64_t failed_attaches;      /* no memory for a thread's state or scopes */
+    uint64_t failed_attaches;      /* no memory for a thread's state, scopes or fibers */
 
     /* The engine. */
     char engine_reason[192];   /* why this engine: one sentence */
@@ -198,6 +198,8 @@ typedef struct spanprof_stats {
      * there was no room. Sets that samples lost, for a window had too many, say profiles (spanprof.dropped.attributes). */
     uint64_t cut_attributes;
     uint64_t dropped_attributes;
+    /* Of fiber.h: a fiber that is dead, run by two threads at once, or whose thread ended in it. */
+    uint64_t misuse_fiber;
 } spanprof_stats;
 
 #define SPANPROF_STATS_INIT SPANPROF_INIT(spanprof_stats)

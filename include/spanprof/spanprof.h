@@ -7,6 +7,7 @@
 #include <spanprof/version.h>
 #include <spanprof/status.h>
 #include <spanprof/context.h>
+#include <spanprof/fiber.h>
 #include <spanprof/propagation.h>
 #include <spanprof/tracer.h>
 #include <spanprof/processor.h>

@@ -369,6 +369,82 @@ inline scope context::attach() const noexcept
     return scope(*this);
 }
 
+/* A function that runs under the context that was active where it was made: what carry() returns. */
+template <class Function> class carried
+{
+  public:
+    template <class Given>
+    carried(const context &active, Given &&function)
+        : context_(active), function_(std::forward<Given>(function))
+    {
+    }
+
+    template <class... Arguments> decltype(auto) operator()(Arguments &&...arguments)
+    {
+        scope active(context_);
+        return function_(std::forward<Arguments>(arguments)...);
+    }
+    template <class... Arguments> decltype(auto) operator()(Arguments &&...arguments) const
+    {
+        scope active(context_);
+        return function_(std::forward<Arguments>(arguments)...);
+    }
+
+  private:
+    context context_;
+    Function function_;
+};
+
+/* FUNCTION, to be called later or on another thread (std::thread, std::async, a pool, a callback), with the context that is active now:
+ *
+ *     pool.submit(spanprof::carry([order] { print(order); }));
+ *
+ * It can be copied and called as often as FUNCTION can. */
+template <class Function> carried<std::decay_t<Function>> carry(Function &&function)
+{
+    return carried<std::decay_t<Function>>(context::current(), std::forward<Function>(function));
+}
+
+/* A stack of its own with scopes of its own (fiber.h). Its thread, or another, must have left it when it ends. */
+class fiber
+{
+  public:
+    fiber(void *stack, std::size_t stack_bytes) noexcept
+        : c_(spanprof_fiber_create(stack, stack_bytes))
+    {
+    }
+    fiber(fiber &&other) noexcept : c_(std::exchange(other.c_, spanprof_fiber{}))
+    {
+    }
+    fiber &operator=(fiber &&other) noexcept
+    {
+        std::swap(c_, other.c_);
+        return *this;
+    }
+    ~fiber()
+    {
+        spanprof_fiber_destroy(c_);
+    }
+
+    /* Right before the thread goes on in this fiber's stack, and on its own. */
+    spanprof_status switch_to() const noexcept
+    {
+        return spanprof_fiber_switch(c_);
+    }
+    static void switch_back() noexcept
+    {
+        spanprof_fiber_switch(spanprof_fiber{});
+    }
+
+    spanprof_fiber c_fiber() const noexcept
+    {
+        return c_;
+    }
+
+  private:
+    spanprof_fiber c_;
+};
+
 /* --- spans --------------------------------------------------------------------------------------------------------------- */
 
 /* How a span starts. What is given is borrowed until then, so it is best written where the span is started. */

@@ -20,6 +20,7 @@
 
 #include "core/cycles_sig.h"
 #include "core/syscall_sig.h"
+#include "sampler/fiber_stack_sig.h"
 #include "sampler/foreign_record_sig.h"
 #include "sampler/interval_sig.h"
 #include "sampler/perf_owners_sig.h"
@@ -53,10 +54,14 @@ SP_SIGSAFE static void fill_sample(sp_sample_record *sample, sp_thread *thread,
         .generation = generation,
         .registers = sp_registers_from_ucontext(ucontext),
         .bounds = {sp_load_relaxed(&thread->stack_low), sp_load_relaxed(&thread->stack_high)},
+        .fiber = sp_stack_of_fiber(thread),
         .pcs = sample->pcs,
         .max_depth = sp_handler.max_depth,
     };
-    if (walk.bounds.high == 0) {
+    sample->unknown |= !sp_is_on_stack(thread, walk.registers.sp);
+    if (SP_UNLIKELY(sp_load_relaxed(&thread->on_fiber))) {
+        walk.bounds = walk.fiber;
+    } else if (walk.bounds.high == 0) {
         sp_store_relaxed(&thread->seen_sp, walk.registers.sp);
         sp_store_relaxed(&thread->seen_tp, thread_pointer());
     }

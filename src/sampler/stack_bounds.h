@@ -6,8 +6,8 @@
 #include "sampler/walk_sig.h"
 #include "thread/thread.h"
 
-/* The calling thread's stack, also the main thread's; empty when libc cannot tell. Fibers have others: the walk then loads
- * with a guard. */
+/* The calling thread's stack, also the main thread's; empty when libc cannot tell. A fiber that nobody told of has another: the walk then
+ * loads with a guard. */
 sp_stack_bounds sp_stack_bounds_of_self(void);
 
 /* The mapping that holds SP, in *OUT. It is a hint: nothing keeps it mapped. False when there is none. */

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "sampler/fiber_stack_sig.h"
 #include "sampler/foreign_record_sig.h"
 #include "sampler/interval_sig.h"
 #include "sampler/sampler.h"
@@ -35,10 +36,11 @@ typedef struct attempt {
     sp_syscall_state state;
     sp_syscall_line line;
     sp_wait wait;
-    uint64_t number;       /* switch number at the begin */
-    uint64_t cpu_ns;       /* clock at the begin */
-    bool has_not_run;      /* the clock is the same at the end, and the number */
-    bool has_not_switched; /* the number is, even, and no detach by another thread is pending */
+    uint64_t number;  /* switch number at the begin */
+    uint64_t cpu_ns;  /* clock at the begin */
+    bool has_not_run; /* the clock is the same at the end, and the number */
+    /* The number is, even, no detach by another thread is pending, nor a switch of fibers' stacks. */
+    bool has_not_switched;
     bool is_shared; /* another tracer may tell the context, and its switches have no number */
 } attempt;
 
@@ -53,13 +55,14 @@ static uint64_t count_of(const sp_thread *thread, uint64_t *posts)
     return sp_load_acquire(&thread->switch_number);
 }
 
-static void fill_stack(sp_visit *visit, const attempt *a, sp_visitor *visitor)
+static void fill_stack(sp_visit *visit, sp_thread *thread, const attempt *a, sp_visitor *visitor)
 {
     sp_sample_record *sample = sp_visit_sample(record_of(visit));
     const sp_generation *generation = sp_generation_enter(visitor->modules, visitor->hazard);
     sp_walk walk = {
         .generation = generation,
         .registers = {.pc = a->line.pc, .sp = a->line.sp},
+        .fiber = sp_stack_of_fiber(thread),
         .pcs = sample->pcs + 1,
         .max_depth = visitor->max_depth,
     };
@@ -91,7 +94,7 @@ static uint64_t leaf_of(const sp_syscall_line *line)
     return SP_PC_SYSTEM_CALL | (uint32_t)line->number;
 }
 
-static void fill_wait(sp_visit *visit, attempt *a, sp_visitor *visitor)
+static void fill_wait(sp_visit *visit, sp_thread *thread, attempt *a, sp_visitor *visitor)
 {
     bool is_blocked = a->state == SP_SYSCALL_BLOCKED;
     a->wait = (sp_wait){.wait_class = SP_WAIT_RUNNABLE};
@@ -99,7 +102,7 @@ static void fill_wait(sp_visit *visit, attempt *a, sp_visitor *visitor)
     if (!is_blocked)
         return;
     a->wait = sp_wait_of(a->line.number, a->line.arguments);
-    fill_stack(visit, a, visitor);
+    fill_stack(visit, thread, a, visitor);
 }
 
 /* False when there is a context that cannot be read. */
@@ -142,7 +145,7 @@ static sp_visit_result try_once(attempt *a, sp_visit *visit, sp_thread *thread, 
 {
     uint64_t cpu_ns, posts, posts_after;
     a->number = count_of(thread, &posts);
-    bool is_even = !(a->number & 1) && posts == sp_load_relaxed(&thread->posts_seen);
+    bool is_certain = !(a->number & 1) && posts == sp_load_relaxed(&thread->posts_seen);
     if (!sp_clock_thread_cpu_ns(tid, &a->cpu_ns) || !sp_clock_thread_cpu_ns(tid, &cpu_ns))
         return SP_VISIT_GONE;
     if (cpu_ns != a->cpu_ns)
@@ -152,11 +155,12 @@ static sp_visit_result try_once(attempt *a, sp_visit *visit, sp_thread *thread, 
         return SP_VISIT_GONE;
     if (a->state == SP_SYSCALL_FAILED)
         return SP_VISIT_FAILED;
-    bool is_read = fill_context(visit, thread, a);
+    is_certain &= fill_context(visit, thread, a);
+    is_certain &= a->state != SP_SYSCALL_BLOCKED || sp_is_on_stack(thread, a->line.sp);
     atomic_thread_fence(memory_order_acquire);
     a->has_not_switched =
-        is_read && is_even && count_of(thread, &posts_after) == a->number && posts_after == posts;
-    fill_wait(visit, a, visitor);
+        is_certain && count_of(thread, &posts_after) == a->number && posts_after == posts;
+    fill_wait(visit, thread, a, visitor);
     if (!sp_clock_thread_cpu_ns(tid, &cpu_ns))
         return SP_VISIT_GONE;
     a->has_not_run = cpu_ns == a->cpu_ns && count_of(thread, &posts_after) == a->number &&

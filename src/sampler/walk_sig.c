@@ -23,6 +23,9 @@
 /* A chain of frame pointers that leaps further has left the stack: what was in the register is another stack's frame. */
 #define FRAME_BYTES_MAX (UINT64_C(256) << 10)
 
+/* What makecontext and its like put above the first frame: arguments, the address to return to, alignment. */
+#define FIBER_TOP_BYTES 64
+
 /* Handlers that interrupt each other. More are a broken stack that leads back to itself. */
 #define SIGNAL_FRAMES_MAX 32
 
@@ -194,6 +197,22 @@ SP_SIGSAFE static inline bool find_kept(walker *w, sp_saved saved, uint64_t cfa,
            find_saved(w, saved, cfa, value);
 }
 
+/* Whether the frame that the walk is at is on a fiber's stack, and a caller's with the stack pointer SP would not be: nobody called it. */
+SP_SIGSAFE static bool is_first_of_fiber(const walker *w, uint64_t sp)
+{
+    const sp_stack_bounds *fiber = &w->walk->fiber;
+    return w->frame.sp >= fiber->low && w->frame.sp <= fiber->high && sp > fiber->high;
+}
+
+/* Where a fiber's stack was prepared for its first function to return to, which may have no table (__start_context of glibc before its first
+ * instruction): there is no room for a caller. */
+SP_SIGSAFE static bool is_at_top_of_fiber(const walker *w)
+{
+    const sp_stack_bounds *fiber = &w->walk->fiber;
+    return w->frame.sp >= fiber->low && w->frame.sp <= fiber->high &&
+           fiber->high - w->frame.sp <= FIBER_TOP_BYTES && !w->pc_is_exact;
+}
+
 SP_SIGSAFE static bool step_by_rule(walker *w, const sp_unwind_rule *rule)
 {
     uint64_t cfa, pc, fp = w->frame.fp, base = w->frame.base;
@@ -203,6 +222,8 @@ SP_SIGSAFE static bool step_by_rule(walker *w, const sp_unwind_rule *rule)
         return fail(w, SP_WALK_NO_TABLE);
     if (!find_cfa(w, rule, &cfa))
         return false;
+    if (SP_UNLIKELY(is_first_of_fiber(w, cfa)) && !rule->is_signal_frame)
+        return fail(w, SP_WALK_COMPLETE);
     /* Interrupted code may not have a frame, where calls push nothing. */
     bool may_stay = w->pc_is_exact && rule->ra.kind == SP_SAVED_IN_REGISTER;
     /* A signal may have come on an alternate stack: then the frame below it lies anywhere, but it is not often so in one stack. */
@@ -328,7 +349,11 @@ SP_SIGSAFE static bool step_by_frame_pointer(walker *w)
         return step_over_signal(w);
     if (SP_LINK_REGISTER && shape.kind == SP_FRAME_SET_UP && step_by_link(w, shape))
         return true;
-    if (!find_frame_by_shape(w, shape, &ra_address, &caller_fp) || !load(w, ra_address, &pc))
+    if (!find_frame_by_shape(w, shape, &ra_address, &caller_fp))
+        return false;
+    if (SP_UNLIKELY(is_first_of_fiber(w, ra_address + 8)))
+        return fail(w, SP_WALK_COMPLETE);
+    if (!load(w, ra_address, &pc))
         return false;
     pc = sp_machine_strip(pc);
     if (pc != 0 &&
@@ -367,6 +392,8 @@ SP_SIGSAFE static bool step(walker *w)
     if (has_rule)
         return step_by_rule(w, &rule);
     w->last_is_none = is_no_code(w);
+    if (SP_UNLIKELY(w->last_is_none && is_at_top_of_fiber(w)))
+        return fail(w, SP_WALK_COMPLETE);
     return w->last_is_none ? fail(w, SP_WALK_NO_TABLE) : step_by_frame_pointer(w);
 }
 

@@ -78,12 +78,13 @@ struct sp_walk {
     const sp_generation *generation; /* may be NULL: frame pointers only */
     sp_registers registers;
     sp_stack_bounds bounds;
-    sp_outside *outside; /* NULL: the calling thread's own stack. Else bounds are {0} */
-    uint64_t *pcs;       /* room for max_depth */
-    uint32_t max_depth;  /* >= 1 */
-    uint32_t count;      /* out: of pcs */
-    uint32_t leaf_count; /* out: pcs in front of the gap */
-    uint32_t omitted;    /* out: frames missing in the gap */
+    sp_stack_bounds fiber; /* of the fiber that runs: its first frame has no caller. Empty: none */
+    sp_outside *outside;   /* NULL: the calling thread's own stack. Else bounds are {0} */
+    uint64_t *pcs;         /* room for max_depth */
+    uint32_t max_depth;    /* >= 1 */
+    uint32_t count;        /* out: of pcs */
+    uint32_t leaf_count;   /* out: pcs in front of the gap */
+    uint32_t omitted;      /* out: frames missing in the gap */
     uint32_t
         by_frame_pointer; /* out: how many callers were found by frame pointers: right if the code keeps them */
     sp_walk_end end; /* out */

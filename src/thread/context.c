@@ -8,7 +8,9 @@
  *
  * Scopes form a stack per thread; the active context is that of its top. A scope detached out of order leaves a dead entry behind,
  * which is skipped when those above it are gone. The alternative, scopes that hold the previous context themselves and a bounded
- * list of dead ids, is wrong once the list overflows, and its scope is 80 bytes instead of 16. */
+ * list of dead ids, is wrong once the list overflows, and its scope is 80 bytes instead of 16.
+ *
+ * The stack of scopes, a chain, is the thread's own or that of the fiber that it runs (fiber.c): then it moves with the fiber. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -126,16 +128,21 @@ static inline void publish_context(sp_thread *thread, const spanprof_context *co
 }
 
 /* Where the entry of DEPTH lies: chunk 0 holds 0 to 15, chunk k from 16 << (k - 1) on. NULL when that chunk is not there. */
-static inline sp_scope_entry *entry_at(sp_thread *thread, uint32_t depth)
+static inline sp_scope_entry *entry_of(sp_scope_chain *chain, uint32_t depth)
 {
     if (SP_LIKELY(depth < SP_SCOPE_FIRST))
-        return &thread->first_scopes[depth];
+        return &chain->first[depth];
     uint32_t chunk = 32 - (uint32_t)__builtin_clz(depth / SP_SCOPE_FIRST);
     if (chunk >= SP_SCOPE_CHUNKS)
         return NULL;
     sp_scope_entry *entries =
-        sp_load_acquire(&thread->chunks[chunk]); /* pairs with the release in add_chunk */
+        sp_load_acquire(&chain->chunks[chunk]); /* pairs with the release in add_chunk */
     return entries ? entries + (depth - (SP_SCOPE_FIRST << (chunk - 1))) : NULL;
+}
+
+static inline sp_scope_entry *entry_at(sp_thread *thread, uint32_t depth)
+{
+    return entry_of(thread->chain, depth);
 }
 
 static __attribute__((noinline)) sp_scope_entry *add_chunk(sp_thread *thread, uint32_t depth)
@@ -148,8 +155,8 @@ static __attribute__((noinline)) sp_scope_entry *add_chunk(sp_thread *thread, ui
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (entries == MAP_FAILED)
         return NULL;
-    sp_store_release(&thread->chunks[chunk],
-                     entries); /* stays with the slot, for the next thread */
+    sp_store_release(&thread->chain->chunks[chunk],
+                     entries); /* stays with the slot, for the next thread or fiber */
     return entry_at(thread, depth);
 }
 
@@ -171,10 +178,15 @@ static inline const spanprof_context *top_context(sp_thread *thread)
     return thread->depth ? &entry_at(thread, thread->depth - 1)->context : &no_context;
 }
 
-/* Other threads have posted detaches of our scopes: carry them out. Rare, so it looks at every scope. */
-static __attribute__((noinline)) void take_posts(sp_thread *thread)
+/* Where a thread's scopes hang of which nobody knows what it runs: none ever does. */
+static sp_scope_chain lost_chain;
+
+/* Take what other threads have posted off the chain. Rare, so it looks at every scope. */
+static __attribute__((noinline)) void drop_posted(sp_thread *thread)
 {
-    uint64_t posts = sp_load_acquire(&thread->posts); /* pairs with the post: its scope is marked */
+    sp_scope_chain *chain = thread->chain;
+    chain->posts_seen =
+        sp_load_acquire(&chain->posts); /* pairs with the post: its scope is marked */
     for (uint32_t depth = 0; depth < thread->depth; depth++) {
         sp_scope_entry *entry = entry_at(thread, depth);
         uint64_t serial = sp_load_relaxed(&entry->serial);
@@ -182,6 +194,16 @@ static __attribute__((noinline)) void take_posts(sp_thread *thread)
             sp_store_relaxed(&entry->serial, 0);
     }
     pop_dead(thread, thread->depth);
+}
+
+/* Other threads have posted detaches of our scopes: carry them out. */
+static __attribute__((noinline)) void take_posts(sp_thread *thread)
+{
+    uint64_t posts =
+        sp_load_acquire(&thread->posts); /* pairs with the post: the chain's came before */
+    if (thread->chain == &lost_chain)
+        return;
+    drop_posted(thread);
     publish_context(thread, top_context(thread), true);
     sp_store_relaxed(&thread->posts_seen, posts);
 }
@@ -219,7 +241,7 @@ static inline void take_care_behind(sp_thread *thread)
 
 static inline spanprof_scope make_scope(const sp_thread *thread, uint32_t depth, uint64_t serial)
 {
-    return (spanprof_scope){.thread = thread->slot + 1, .depth = depth, .serial = serial};
+    return (spanprof_scope){.thread = thread->owner, .depth = depth, .serial = serial};
 }
 
 /* ENTRY, of DEPTH, becomes "no span", which may have baggage all the same. */
@@ -239,6 +261,10 @@ static sp_scope_entry *prepare(void)
     if (!thread && !(thread = sp_thread_self_create()))
         return NULL;
     take_care_before(thread);
+    if (thread->chain == &lost_chain) {
+        sp_count(&sp_thread_counts.failed_attaches, 1);
+        return NULL;
+    }
     sp_scope_entry *entry = entry_at(thread, thread->depth);
     if (!entry && !(entry = add_chunk(thread, thread->depth))) {
         /* What is active now should not be: unknown until the next switch, as after a foreign detach. */
@@ -305,26 +331,76 @@ spanprof_scope spanprof_context_attach(const spanprof_context *context)
                                    load_word(from, FLAGS), load_word(from, CARRIER));
 }
 
-void sp_context_forget_scopes(sp_thread *thread)
+void sp_context_forget_scopes(sp_scope_chain *chain)
 {
-    for (uint32_t depth = 0; depth < thread->depth; depth++)
-        sp_store_relaxed(&entry_at(thread, depth)->serial, 0);
-    thread->depth = 0;
+    for (uint32_t depth = 0; depth < chain->depth; depth++)
+        sp_store_relaxed(&entry_of(chain, depth)->serial, 0);
+    chain->depth = 0;
 }
 
-/* The scope belongs to another thread: leave it a note. The note names the serial, so it is void when the owner was faster. */
-static __attribute__((noinline)) spanprof_status post_detach(uint32_t slot, uint32_t depth,
+void sp_context_take_chain(sp_thread *thread, sp_scope_chain *to)
+{
+    sp_scope_chain *from = thread->chain;
+    if (from && from != &lost_chain) {
+        from->depth = thread->depth;
+        from->next_serial = thread->next_serial;
+    }
+    thread->chain = to ? to : &lost_chain;
+    thread->depth = thread->chain->depth;
+    thread->next_serial = thread->chain->next_serial;
+    thread->owner = thread->chain->owner;
+}
+
+/* A post comes to the chain first, and then to the thread that runs it: one that is not seen in the chain here is seen in the thread's
+ * count later. (For a fiber's the compare-exchange in fiber.c stands in between: the poster sees who runs it, or its post is seen.) */
+void sp_context_switch_chain(sp_thread *thread, sp_scope_chain *to)
+{
+    if (has_posts(thread) && sp_switch_is_watched_by(SP_WATCH_RECORDER))
+        sp_switch_recorder_taint(thread);
+    sp_context_take_chain(thread, to);
+    if (!to)
+        sp_count(&thread->posts, 1); /* and take_posts leaves it so */
+    uint64_t posts = sp_load_acquire(&thread->posts);
+    if (SP_UNLIKELY(sp_load_acquire(&thread->chain->posts) != thread->chain->posts_seen))
+        drop_posted(thread);
+    publish_context(thread, top_context(thread), true);
+    if (to)
+        sp_store_relaxed(&thread->posts_seen, posts);
+    take_care_behind(thread);
+}
+
+/* What its scopes name leads to the chain, and to the thread that has to look at it now. */
+static sp_scope_chain *chain_of(uint32_t owner)
+{
+    if (owner > SP_THREADS_MAX)
+        return sp_fiber_chain(owner - SP_THREADS_MAX - 1);
+    sp_thread *thread = sp_thread_by_slot(owner - 1);
+    return thread ? &thread->own_scopes : NULL;
+}
+
+static sp_thread *runner_of(uint32_t owner)
+{
+    return owner > SP_THREADS_MAX ? sp_fiber_runner(owner - SP_THREADS_MAX - 1)
+                                  : sp_thread_by_slot(owner - 1);
+}
+
+/* The scope belongs to another thread, or to a fiber that does not run here: leave it a note. The note names the serial, so it is void
+ * when the owner was faster. Sequentially consistent with the fiber's runner (sp_context_switch_chain). */
+static __attribute__((noinline)) spanprof_status post_detach(uint32_t owner, uint32_t depth,
                                                              uint64_t serial)
 {
-    sp_thread *owner = sp_thread_by_slot(slot);
-    sp_scope_entry *entry = owner ? entry_at(owner, depth) : NULL;
+    sp_scope_chain *chain = chain_of(owner);
+    sp_scope_entry *entry = chain ? entry_of(chain, depth) : NULL;
     if (!entry || sp_load_relaxed(&entry->serial) != serial) {
         sp_count(&sp_thread_counts.misuse_dead_scope, 1);
         return SPANPROF_OK;
     }
     sp_count(&sp_thread_counts.misuse_foreign_scope, 1);
     sp_store_relaxed(&entry->posted, serial);
-    atomic_fetch_add_explicit(&owner->posts, 1, memory_order_release); /* pairs with take_posts */
+    atomic_fetch_add(&chain->posts, 1); /* pairs with drop_posted */
+    sp_thread *runner = runner_of(owner);
+    if (runner)
+        atomic_fetch_add(&runner->posts, 1); /* pairs with take_posts */
     return SPANPROF_ERROR_OTHER_THREAD;
 }
 
@@ -381,8 +457,8 @@ spanprof_status spanprof_scope_detach(spanprof_scope *scope)
     }
     spanprof_scope taken = take_scope(scope);
     sp_thread *thread = sp_self_get();
-    if (SP_UNLIKELY(!thread || taken.thread != thread->slot + 1))
-        return post_detach(taken.thread - 1, taken.depth, taken.serial);
+    if (SP_UNLIKELY(!thread || taken.thread != thread->owner))
+        return post_detach(taken.thread, taken.depth, taken.serial);
     if (needs_care(thread))
         return detach_with_care(thread, taken.depth, taken.serial);
     return detach_own(thread, taken.depth, taken.serial, false);

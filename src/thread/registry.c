@@ -160,7 +160,9 @@ static sp_thread *take_slot_locked(void)
     sp_thread *thread = &sp_thread_states[slot];
     thread->slot = slot;
     thread->signature = SP_THREAD_SIGNATURE;
-    sp_store_relaxed(&thread->chunks[0], thread->first_scopes);
+    thread->own_scopes.owner = slot + 1;
+    sp_store_relaxed(&thread->own_scopes.chunks[0], thread->own_scopes.first);
+    sp_context_take_chain(thread, &thread->own_scopes);
     sp_store_release(&registry.used, slot + 1);
     return thread;
 }
@@ -178,6 +180,15 @@ void sp_thread_reset_ticks(sp_thread *thread)
     thread->owed_periods = 0;
 }
 
+/* The thread has ended. What it ran last, if that was a fiber, keeps its scopes. */
+static void forget_scopes(sp_thread *thread)
+{
+    sp_fiber_abandon(thread);
+    thread->own_scopes.depth = thread->depth;
+    sp_context_forget_scopes(&thread->own_scopes);
+    thread->depth = 0;
+}
+
 /* A slot starts anew with no context, under a switch number that it never had. */
 static sp_thread *create_locked(pid_t tid)
 {
@@ -188,7 +199,7 @@ static sp_thread *create_locked(pid_t tid)
     sp_switch_recorder_abandon(thread);
     thread->generation++;
     thread->tid = tid;
-    sp_context_forget_scopes(thread);
+    forget_scopes(thread);
     sp_store_relaxed(&thread->posts_seen, sp_load_relaxed(&thread->posts));
     sp_store_relaxed(&thread->record.tail, 0);
     sp_store_relaxed(&thread->record.trace_id[0], 0);
@@ -297,7 +308,9 @@ static void run_exit(void *state)
     sp_self = NULL;
     sp_cpu_time_leave(thread);
     sp_switch_recorder_exit(thread);
-    sp_context_forget_scopes(thread);
+    if (sp_fiber_abandon(thread))
+        sp_count(&sp_thread_counts.misuse_fiber, 1);
+    forget_scopes(thread);
     pthread_mutex_lock(&registry.lock);
     forget_tid_locked(thread);
     sp_store_release(&thread->life, SP_THREAD_EXITED);

@@ -52,8 +52,21 @@ typedef struct sp_scope_entry {
     spanprof_context context;
 } sp_scope_entry;
 
-/* Scopes nest in chunks that never move: 16 in the state itself, then 16, 32, 64, … */
+/* Scopes nest in chunks that never move: 16 in the chain itself, then 16, 32, 64, … */
 enum { SP_SCOPE_FIRST = 16, SP_SCOPE_CHUNKS = 20 };
+
+/* The scopes of a thread, or of a fiber. While a thread runs the chain, depth and next_serial are in the thread, where attach and
+ * detach have them at hand, and what stands here is of the last time that it did not run. */
+typedef struct sp_scope_chain {
+    sp_scope_entry first[SP_SCOPE_FIRST];
+    _Atomic(sp_scope_entry *) chunks[SP_SCOPE_CHUNKS]; /* chunk 0 is `first` */
+    uint32_t
+        owner; /* what its scopes name: a thread's slot + 1, or SP_THREADS_MAX + a fiber's slot + 1 */
+    uint32_t depth;
+    uint64_t next_serial;
+    _Atomic uint64_t posts; /* bumped by every foreign detach of its scopes */
+    uint64_t posts_seen;    /* by who ran it */
+} sp_scope_chain;
 
 typedef enum sp_thread_life {
     SP_THREAD_FREE = 0,
@@ -104,19 +117,25 @@ struct sp_thread {
     _Atomic uint64_t remote; /* 1: no span of this process stands behind the context */
     sp_context_record record;
 
-    /* The owner's. depth scopes are attached; the active context is that of scope depth - 1. */
+    /* The owner's. depth scopes of the chain are attached; the active context is that of scope depth - 1. */
     _Alignas(SP_CACHE_LINE) uint32_t depth;
-    uint32_t slot;
+    uint32_t owner; /* the chain's; 0: nobody knows what runs (sp_context_take_chain) */
     uint64_t next_serial;
-    _Atomic uint64_t posts;      /* bumped by every foreign detach */
+    _Atomic uint64_t posts;      /* bumped by every foreign detach of a scope that it runs */
     _Atomic uint64_t posts_seen; /* by the owner; while it lags, ticks are unknown */
-    _Atomic(sp_scope_entry *) chunks[SP_SCOPE_CHUNKS]; /* chunk 0 is first_scopes */
-    _Atomic(struct sp_switch_ring *) switches;         /* NULL: it never recorded a switch */
+    sp_scope_chain *chain;       /* own_scopes, or that of the fiber that the thread runs */
+    struct sp_fiber *fiber;      /* that; NULL: none */
+    uint32_t slot;
     /* Carriers as words. Entries of the table never change, so what was once found out of a handle holds for ever. */
     uint64_t
         attributes_of; /* whose attributes lie in the record's area, with or without a tail that says so; 0: none */
     uint64_t no_attributes_of; /* the last one that was found to have none */
     uint32_t attribute_bytes;
+    _Atomic(struct sp_switch_ring *) switches; /* NULL: it never recorded a switch */
+    /* The stack of the fiber that the thread runs (on_fiber), or ran last; equal: not known. By it a tick can tell that stack and
+     * context are not of the same fiber (src/sampler/fiber_stack_sig.h). */
+    _Atomic uint32_t on_fiber;
+    _Atomic uint64_t fiber_low, fiber_high;
 
     /* The handler's. */
     _Alignas(SP_CACHE_LINE) _Atomic uint32_t armed; /* 0: ticks do nothing */
@@ -159,7 +178,7 @@ struct sp_thread {
 
     _Alignas(SP_CACHE_LINE) sp_cpu_interval cpu; /* only while CPU time is counted */
 
-    sp_scope_entry first_scopes[SP_SCOPE_FIRST];
+    sp_scope_chain own_scopes;
 };
 
 /* What a switch writes shares one cache line (docs/design/span-context.md), with the first 12 bytes of attributes. */
@@ -175,6 +194,7 @@ typedef struct sp_thread_counters {
     _Atomic uint64_t misuse_dead_scope;
     _Atomic uint64_t misuse_foreign_scope;
     _Atomic uint64_t failed_attaches;
+    _Atomic uint64_t misuse_fiber;
 } sp_thread_counters;
 
 extern sp_thread_counters sp_thread_counts;
@@ -235,7 +255,20 @@ const spanprof_context *sp_context_current_borrow(void);
 typedef uint32_t sp_attribute_source(uint64_t carrier, uint32_t words[SP_ATTRIBUTE_WORDS]);
 /* From now on contexts may have attributes. Any thread; always the same SOURCE. */
 void sp_context_set_attribute_source(sp_attribute_source *source);
-/* Make every scope of THREAD, which has ended, dead: who still holds one must not reach the slot's next thread. */
-void sp_context_forget_scopes(sp_thread *thread);
+/* Make every scope of CHAIN, which does not run, dead: who still holds one must not reach whom its slot is given to next. */
+void sp_context_forget_scopes(sp_scope_chain *chain);
+/* THREAD goes on with the chain TO, and leaves the one it had as it is. NULL: nobody knows what it will run; until it takes another its
+ * samples are unknown, and it cannot attach. The calling thread, or one that has ended. Publishes nothing. */
+void sp_context_take_chain(sp_thread *thread, sp_scope_chain *to);
+/* The same for the calling thread, and make the context active that is TO's, as a switch. */
+void sp_context_switch_chain(sp_thread *thread, sp_scope_chain *to);
+
+/* --- fiber.c ------------------------------------------------------------------------------------------------------------- */
+
+/* The chain of the fiber in SLOT, and the thread that runs it: NULL, none. Any thread. NULL for a slot that never was. */
+sp_scope_chain *sp_fiber_chain(uint32_t slot);
+sp_thread *sp_fiber_runner(uint32_t slot);
+/* THREAD ends, or has ended: the fiber that it ran, if any, is suspended, and the thread has its own chain. Returns whether it ran one. */
+bool sp_fiber_abandon(sp_thread *thread);
 
 #endif

@@ -47,9 +47,8 @@ def samples(path):
                                      int(s["values"][0]), int(s["values"][0]) * int(profile["period"]))
 
 
-def counts(path):
-    """What the profiles in PATH say of themselves, added up: linked, none, unknown."""
-    total = collections.Counter()
+def _profile_attributes(path):
+    """(key, value) of each attribute of each profile in PATH."""
     for line in open(path):
         request = json.loads(line)
         strings = request["dictionary"]["stringTable"]
@@ -58,10 +57,21 @@ def counts(path):
             for sp in rp["scopeProfiles"]:
                 for profile in sp["profiles"]:
                     for i in profile.get("attributeIndices", []):
-                        key, value = table[i]
-                        if key.startswith("spanprof.samples."):
-                            total[key.rsplit(".", 1)[1]] += int(value["intValue"])
+                        yield table[i]
+
+
+def counts(path):
+    """What the profiles in PATH say of themselves, added up: linked, none, unknown."""
+    total = collections.Counter()
+    for key, value in _profile_attributes(path):
+        if key.startswith("spanprof.samples."):
+            total[key.rsplit(".", 1)[1]] += int(value["intValue"])
     return total
+
+
+def engines(path):
+    """The engines that took the samples in PATH."""
+    return {value["stringValue"] for key, value in _profile_attributes(path) if key == "spanprof.engine"}
 
 
 def spans(path):
@@ -122,7 +132,8 @@ def environment(prefix, hz, engine=None, **more):
 
 
 def run(command, hz=5000, engine=None, timeout=300, **more):
-    """Run COMMAND to its end. The files live as long as the result. Its standard output is in `output`."""
+    """Run COMMAND to its end. The files live as long as the result. Its standard output is in `output`. Skips (77) where ENGINE is given and
+    another one was taken."""
     directory = tempfile.TemporaryDirectory()
     prefix = os.path.join(directory.name, "truth")
     done = subprocess.run(command, env=environment(prefix, hz, engine, **more), stdout=subprocess.PIPE, text=True, timeout=timeout)
@@ -132,7 +143,12 @@ def run(command, hz=5000, engine=None, timeout=300, **more):
     if done.returncode != 0:
         sys.exit(f"FAILED: {command[0]} exited with {done.returncode}\n{done.stdout}")
     found = sorted(name[: -len(".profiles.jsonl")] for name in os.listdir(directory.name) if name.endswith(".profiles.jsonl"))
-    return Run(directory, [os.path.join(directory.name, name) for name in found], done.stdout)
+    prefixes = [os.path.join(directory.name, name) for name in found]
+    taken = set().union(*(engines(prefix + ".profiles.jsonl") for prefix in prefixes))
+    if engine and taken - {engine}:
+        print(f"SKIPPED: the engine {engine} is not to be had here: {', '.join(taken)} was taken")
+        sys.exit(77)
+    return Run(directory, prefixes, done.stdout)
 
 
 def judge(found, labels, work=work_of_stack):
@@ -164,9 +180,10 @@ def row(name, run, verdicts):
     return f"| {name} | {judged:,} | " + " | ".join(f"{100 * s / max(judged, 1):.3f}".rstrip("0").rstrip(".") for s in shares) + " |"
 
 
-def finish(name, run, verdicts, minimum=20000, missing=0.0005, other=0.25, expect_wrong=False):
+def finish(name, run, verdicts, minimum=20000, missing=0.0005, other=0.25, expect_wrong=False, expect_missing=False):
     """Print what was found, and exit: 0 when no sample is wrong, at most MISSING of the judged ones have no link, at most OTHER of all name
-    no work, and MINIMUM were judged. EXPECT_WRONG: a scheme that has to be found out: 0 when some are wrong."""
+    no work, and MINIMUM were judged. For a scheme that has to be found out: with EXPECT_WRONG 0 when some are wrong, with EXPECT_MISSING
+    when a tenth or more have no link."""
     judged = verdicts["right"] + verdicts["missing"] + verdicts["wrong"]
     print(f"{judged} samples judged: " + ", ".join(f"{k} {v}" for k, v in sorted(verdicts.items())) + f"; the profiles say {dict(run.counts())}")
     print(row(name, run, verdicts))
@@ -176,6 +193,9 @@ def finish(name, run, verdicts, minimum=20000, missing=0.0005, other=0.25, expec
     if expect_wrong:
         if not verdicts["wrong"]:
             failures.append("a scheme that is known to be wrong was not found out")
+    elif expect_missing:
+        if verdicts["missing"] < 0.1 * judged:
+            failures.append("a scheme that is known to lose links was not found out")
     else:
         if verdicts["wrong"]:
             failures.append(f"{verdicts['wrong']} samples are linked to another span, e.g. {verdicts.examples}")

@@ -3,12 +3,14 @@
 
 #include <array>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <memory>
 #include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "unit/cpp/calls.h"
@@ -310,6 +312,61 @@ const char *cpp_headers_and_baggage_travel()
     CHECK(in.set_attribute("thread.id", "7") == SPANPROF_ERROR_INVALID_ARGUMENT);
     CHECK(in.remove_attribute("tenant") == SPANPROF_OK);
     CHECK(!context::extract("nonsense").is_valid() && !context{}.inject(traceparent));
+    return nullptr;
+}
+
+static bool is_active(const span &s)
+{
+    return std::memcmp(context::current().c_context()->span_id, s.context().c_context()->span_id,
+                       8) == 0;
+}
+
+const char *cpp_functions_carry_the_context_where_they_were_made()
+{
+    span s("any");
+    std::unique_ptr<int> owned = std::make_unique<int>(5);
+    std::function<bool()> copied;
+    int calls = 0;
+    auto carried = [&] {
+        spanprof::scope scope = s.attach();
+        copied = spanprof::carry([&s] { return is_active(s); });
+        return spanprof::carry([&s, &calls, owned = std::move(owned)](int given) mutable -> int & {
+            *owned += is_active(s) ? given : 1000;
+            calls++;
+            return *owned;
+        });
+    }();
+    CHECK(!context::current().is_valid());
+    int &result = carried(2);
+    CHECK(result == 7 && &result == &carried(1) && result == 8 && calls == 2);
+    CHECK(copied() && !context::current().is_valid());
+    std::thread elsewhere([&, function = copied] { calls += function() ? 10 : 0; });
+    elsewhere.join();
+    CHECK(calls == 12);
+    try {
+        spanprof::carry([] { throw app::error("thrown"); })();
+    } catch (const app::error &) {
+        CHECK(!context::current().is_valid());
+        return nullptr;
+    }
+    return "nothing was thrown";
+}
+
+const char *cpp_fibers_have_scopes_of_their_own()
+{
+    static char stack[1024];
+    span s("any");
+    spanprof::fiber first(stack, sizeof stack), fiber(std::move(first));
+    CHECK(fiber.switch_to() == SPANPROF_OK);
+    spanprof::scope scope = s.attach();
+    spanprof::fiber::switch_back();
+    CHECK(!context::current().is_valid());
+    CHECK(fiber.switch_to() == SPANPROF_OK && is_active(s));
+    scope.detach();
+    spanprof::fiber::switch_back();
+    fiber = spanprof::fiber(stack, sizeof stack);
+    CHECK(fiber.switch_to() == SPANPROF_OK && !context::current().is_valid());
+    spanprof::fiber::switch_back();
     return nullptr;
 }
 

@@ -39,6 +39,8 @@ const char *cpp_moved_spans_end_once(void);
 const char *cpp_spans_end_when_something_is_thrown(void);
 const char *cpp_scopes_end_in_any_order(void);
 const char *cpp_headers_and_baggage_travel(void);
+const char *cpp_functions_carry_the_context_where_they_were_made(void);
+const char *cpp_fibers_have_scopes_of_their_own(void);
 const char *cpp_nothing_is_misused(void);
 
 #ifdef __cplusplus

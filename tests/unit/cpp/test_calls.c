@@ -412,6 +412,18 @@ static void headers_and_baggage_travel(void **state)
     assert_right(cpp_headers_and_baggage_travel());
 }
 
+static void function_carries_the_context_where_it_was_made(void **state)
+{
+    (void)state;
+    assert_right(cpp_functions_carry_the_context_where_they_were_made());
+}
+
+static void fiber_has_scopes_of_its_own(void **state)
+{
+    (void)state;
+    assert_right(cpp_fibers_have_scopes_of_their_own());
+}
+
 static void nothing_is_misused(void **state)
 {
     (void)state;
@@ -421,9 +433,14 @@ static void nothing_is_misused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        traced(calls_export_what_they_export_in_c), traced(moved_spans_end_once),
-        traced(spans_end_when_something_is_thrown), traced(scopes_end_in_any_order),
-        traced(headers_and_baggage_travel),         traced(nothing_is_misused),
+        traced(calls_export_what_they_export_in_c),
+        traced(moved_spans_end_once),
+        traced(spans_end_when_something_is_thrown),
+        traced(scopes_end_in_any_order),
+        traced(headers_and_baggage_travel),
+        traced(function_carries_the_context_where_it_was_made),
+        traced(fiber_has_scopes_of_its_own),
+        traced(nothing_is_misused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The active context in C++20 coroutines, whatever their task type, executor or library.
+ *
+ *     task answer(request r)
+ *     {
+ *         spanprof::span span{"answer"};
+ *         spanprof::coroutine_scope scope{span.context()};
+ *         parse(r);
+ *         auto rows = co_await scope.carry(query(r));    suspended: the span is not active; resumed, here or on another thread: it is
+ *         render(rows);
+ *     }
+ *
+ * A coroutine that is suspended leaves its thread to somebody else, so what it attached has to be detached before, and attached again where
+ * it goes on. An await that is not carried leaves the context with the thread: then the thread's next work counts for this span.
+ * A coroutine with a stack of its own is a fiber: <spanprof/fiber.h>.
+ *
+ * Everything is inline, and does not throw or allocate. What a carried await costs over the await itself: an attach and a detach. */
+#ifndef SPANPROF_COROUTINE_HPP
+#define SPANPROF_COROUTINE_HPP
+
+#include <coroutine>
+#include <type_traits>
+#include <utility>
+
+#include <spanprof/spanprof.hpp>
+
+namespace spanprof
+{
+
+namespace detail
+{
+
+/* What co_await would ask: the operator, if there is one, else the awaitable itself. */
+template <class Awaitable> decltype(auto) get_awaiter(Awaitable &&awaitable)
+{
+    if constexpr (requires { std::forward<Awaitable>(awaitable).operator co_await(); })
+        return std::forward<Awaitable>(awaitable).operator co_await();
+    else if constexpr (requires { operator co_await(std::forward<Awaitable>(awaitable)); })
+        return operator co_await(std::forward<Awaitable>(awaitable));
+    else
+        return std::forward<Awaitable>(awaitable);
+}
+
+} // namespace detail
+
+/* A scope in a coroutine: CONTEXT is active whenever the coroutine runs, as long as each await in this scope is carried. Scopes in one
+ * coroutine may nest: carry by each, the innermost at the innermost: outer.carry(inner.carry(awaitable)). */
+class [[nodiscard]] coroutine_scope
+{
+  public:
+    explicit coroutine_scope(const context &active = context::current()) noexcept : context_(active)
+    {
+        attach();
+    }
+    coroutine_scope(const coroutine_scope &) = delete;
+    coroutine_scope &operator=(const coroutine_scope &) = delete;
+    ~coroutine_scope()
+    {
+        detach();
+    }
+
+    /* AWAITABLE, for a co_await in the coroutine that owns the scope. */
+    template <class Awaitable> auto carry(Awaitable &&awaitable)
+    {
+        return carried<decltype(detail::get_awaiter(std::forward<Awaitable>(awaitable)))>{
+            *this, detail::get_awaiter(std::forward<Awaitable>(awaitable))};
+    }
+
+  private:
+    template <class Awaiter> struct carried {
+        coroutine_scope &scope;
+        Awaiter awaiter; /* a reference where the awaitable is one */
+
+        bool await_ready()
+        {
+            return awaiter.await_ready();
+        }
+        /* The coroutine may be running elsewhere before the awaiter's function returns: nothing is touched after it. */
+        template <class Promise> auto await_suspend(std::coroutine_handle<Promise> coroutine)
+        {
+            scope.detach();
+            return awaiter.await_suspend(coroutine);
+        }
+        decltype(auto) await_resume()
+        {
+            scope.attach();
+            return awaiter.await_resume();
+        }
+    };
+
+    void attach() noexcept
+    {
+        if (scope_.serial == 0)
+            scope_ = spanprof_context_attach(context_.c_context());
+    }
+    void detach() noexcept
+    {
+        if (scope_.serial != 0)
+            spanprof_scope_detach(&scope_);
+    }
+
+    context context_;
+    spanprof_scope scope_{};
+};
+
+} // namespace spanprof
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cases in C++20: each returns NULL, or what was not as it should be. */
+#ifndef TESTS_UNIT_CPP_COROUTINES_H
+#define TESTS_UNIT_CPP_COROUTINES_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+const char *coroutine_context_is_active_only_while_it_runs(void);
+const char *coroutine_nested_scopes_travel_together(void);
+const char *coroutine_every_kind_of_awaiter_can_be_carried(void);
+const char *coroutine_destroyed_while_suspended_detaches_nothing(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
