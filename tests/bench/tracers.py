@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What spans cost, by spanprof and by other tracers side by side: prints the table of docs/benchmarks/tracer.md.
+"""What spans cost, by spanprof and by other tracers side by side, also when those tell spanprof of their spans: prints the tables of
+docs/benchmarks/tracer.md and adapters.md.
 
-  tracers.py BUILD [--rounds N] [--ms N] [--core N] [--only NAME,…] [--operations NAME,…]
+  tracers.py BUILD [--rounds N] [--ms N] [--core N] [--only NAME|…] [--operations NAME,…]
 
 BUILD is a build directory with the targets tracer_shared, tracer_static and receiver. The peers are built once, and kept in SPANPROF_TEST_CACHE:
 OpenTelemetry's SDKs for Go, Rust (with and without `tracing`) and Python, as far as their tools are there and the registries answer, and the
@@ -14,6 +15,8 @@ for some milliseconds; the table has the medians over the rounds. At the end the
 import argparse, collections, hashlib, os, pathlib, shutil, statistics, subprocess, sys
 
 HERE = pathlib.Path(__file__).resolve().parent / "tracers"
+ROOT = HERE.parents[2]
+ADAPTED = ", adapted"  # behind the name of a tracer that tells spanprof
 CACHE = pathlib.Path(os.environ.get("SPANPROF_TEST_CACHE")
                      or pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "spanprof-test")
 ENVIRONMENT = {"OTEL_EXPORTER_OTLP_COMPRESSION": "none", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "OTEL_BSP_MAX_QUEUE_SIZE": "65536",
@@ -21,7 +24,7 @@ ENVIRONMENT = {"OTEL_EXPORTER_OTLP_COMPRESSION": "none", "OTEL_EXPORTER_OTLP_PRO
 # The programs' words in the order and the words of the table.
 OPERATIONS = {
     "attach": "attach + detach", "attach_below": "… below another", "attach_at_depth_10": "… at depth 10",
-    "attach_10_nested": "… 10 nested, each", "attach_out_of_order": "… out of order, each",
+    "attach_10_nested": "… 10 nested, each", "await": "await, in a span", "attach_out_of_order": "… out of order, each",
     "span": "span, in bursts", "span_sustained": "… sustained",
     "span_2_attributes": "span with 2 attributes, in bursts", "span_2_attributes_sustained": "… sustained",
     "span_unsampled": "span, not sampled", "extract": "traceparent extract", "inject": "traceparent inject"}
@@ -69,16 +72,23 @@ def make_go(work, _):
     return work / "tracer"
 
 
-def make_rust(work, _):
-    need("cargo")
-    shutil.copytree(HERE / "rust", work / "rust")
-    environment = dict(os.environ, CARGO_HOME=str(work / "home"), CARGO_TARGET_DIR=str(work / "target"))
-    settings = pathlib.Path(os.environ.get("CARGO_HOME") or pathlib.Path.home() / ".cargo") / "config.toml"
-    if settings.exists():  # which says where this machine gets its crates
-        (work / "home").mkdir()
-        shutil.copy(settings, work / "home")
-    call(["cargo", "build", "--release", "--quiet"], "cargo build", cwd=work / "rust", env=environment)
-    return work / "target" / "release" / "tracer"
+def make_rust(build=None):
+    """Adapted, it is linked with the library in BUILD. The layer's crate is looked for where it lies from this one."""
+    def make(work, _):
+        need("cargo")
+        for crate in HERE / "rust", ROOT / "examples" / "rust-tracing":
+            shutil.copytree(crate, work / crate.relative_to(ROOT), ignore=shutil.ignore_patterns("target"))
+        environment = dict(os.environ, CARGO_HOME=str(work / "home"), CARGO_TARGET_DIR=str(work / "target"), PKG_CONFIG_PATH=str(work))
+        settings = pathlib.Path(os.environ.get("CARGO_HOME") or pathlib.Path.home() / ".cargo") / "config.toml"
+        if settings.exists():  # which says where this machine gets its crates
+            (work / "home").mkdir()
+            shutil.copy(settings, work / "home")
+        if build:
+            (work / "spanprof.pc").write_text(f"Name: spanprof\nDescription: not installed\nVersion: 0\nLibs: -L{build / 'src'} -lspanprof\n")
+        call(["cargo", "build", "--release", "--quiet", *(["--features", "adapted"] if build else [])], "cargo build",
+             cwd=work / (HERE / "rust").relative_to(ROOT), env=environment)
+        return work / "target" / "release" / "tracer"
+    return make
 
 
 def make_python(work, path):
@@ -91,13 +101,14 @@ def make_python(work, path):
     return work / "done"
 
 
-def make_cpp(prefix):
+def make_cpp(prefix, build=None):
     def make(work, _):
         libraries = sorted(prefix.glob("lib*/libopentelemetry_*.a")) or sorted(prefix.glob("lib*/libopentelemetry_*.so"))
         wanted = [lib for lib in libraries if lib.name.split(".")[0][17:] in ("trace", "resources", "common", "version")]
         if not wanted:
             raise Skipped(f"{prefix} has no libopentelemetry_trace")
         call(["c++", "-std=c++17", "-O2", "-DNDEBUG", f"-I{prefix}/include", HERE / "cpp" / "main.cc", "-o", work / "tracer",
+              *(["-DADAPTED", f"-I{ROOT / 'include'}", f"-L{build / 'src'}", "-lspanprof"] if build else []),
               "-Wl,--start-group", *wanted, "-Wl,--end-group", f"-Wl,-rpath,{wanted[0].parent}", "-lpthread"], "the build against " + str(prefix))
         return work / "tracer"
     return make
@@ -106,27 +117,34 @@ def make_cpp(prefix):
 def find_programs(build, only):
     """{name: command}, and why others are missing."""
     rust_sources = [HERE / "rust" / "Cargo.toml", HERE / "rust" / "src" / "main.rs"]
+    layer_sources = [ROOT / "examples" / "rust-tracing" / name for name in ("Cargo.toml", "build.rs", "src/lib.rs")]
 
     def rust(mode):
-        return [kept("tracer-rust", rust_sources, make_rust), mode]
+        return [kept("tracer-rust", rust_sources, make_rust()), mode]
 
     def python():
         requirements = HERE / "python" / "requirements.txt"
         return [f"{kept('tracer-python', [requirements], make_python)}.venv/bin/python", HERE / "python" / "tracer.py"]
 
-    def cpp():
+    def cpp(adapted=False):
         prefix = os.environ.get("SPANPROF_TEST_OPENTELEMETRY_CPP")
         if not prefix:
             raise Skipped("SPANPROF_TEST_OPENTELEMETRY_CPP does not say where it is installed")
+        if adapted:
+            sources = [HERE / "cpp" / "main.cc", ROOT / "include" / "spanprof" / "opentelemetry.hpp"]
+            return [kept("tracer-cpp-adapted", sources, make_cpp(pathlib.Path(prefix), build))]
         return [kept("tracer-cpp", [HERE / "cpp" / "main.cc"], make_cpp(pathlib.Path(prefix)))]
 
-    ways = {"shared": lambda: [build / "tracer_shared"], "static": lambda: [build / "tracer_static"], "C++": cpp,
+    tracers = build / "tests" / "bench" / "tracers"
+    ways = {"shared": lambda: [tracers / "tracer_shared"], "static": lambda: [tracers / "tracer_static"], "C++": cpp,
             "Go": lambda: [kept("tracer-go", sorted((HERE / "go").iterdir()), make_go)],
-            "Rust": lambda: rust("opentelemetry"), "Rust tracing": lambda: rust("tracing"), "Python": python}
+            "Rust": lambda: rust("opentelemetry"), "Rust tracing": lambda: rust("tracing"), "Python": python,
+            "C++" + ADAPTED: lambda: cpp(True), "Python" + ADAPTED: python,
+            "Rust tracing" + ADAPTED: lambda: [kept("tracer-rust-adapted", rust_sources + layer_sources, make_rust(build)), "tracing"]}
     programs = {}
     for name, way in ways.items():
         try:
-            if not only or name in only:
+            if name in only or not only and not name.endswith(ADAPTED):
                 programs[name] = way()
         except Skipped as reason:
             print(f"tracers: {name}: skipped: {reason}", file=sys.stderr)
@@ -136,13 +154,16 @@ def find_programs(build, only):
 class Peer:
     """A program and its receiver."""
 
-    def __init__(self, build, command, core):
+    def __init__(self, build, command, core, adapted):
         others = os.sched_getaffinity(0) - {core}
-        self.receiver = subprocess.Popen([build / "receiver"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        self.receiver = subprocess.Popen([build / "tests" / "bench" / "tracers" / "receiver"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                          preexec_fn=lambda: os.sched_setaffinity(0, others))
         port = self.receiver.stdout.readline().strip()
-        environment = dict(os.environ, **ENVIRONMENT, OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{port}")
-        self.program = subprocess.Popen([*map(str, command), str(core)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        environment = dict(os.environ, **ENVIRONMENT, OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{port}",
+                           LD_LIBRARY_PATH=str(build / "src"), SPANPROF_LIBRARY=str(build / "src" / "libspanprof.so"),
+                           PYTHONPATH=str(ROOT / "examples" / "python"))
+        words = [str(core), *(["adapted"] if adapted else [])]
+        self.program = subprocess.Popen([*map(str, command), *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         env=environment, preexec_fn=lambda: os.sched_setaffinity(0, others))
         words = self.program.stdout.readline().split()
         if not words or words[0] != "ready":
@@ -176,20 +197,20 @@ def main():
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--ms", type=int, default=2)
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)))
-    parser.add_argument("--only", type=lambda text: text.split(","), default=[])
+    parser.add_argument("--only", type=lambda text: text.split("|"), default=[])
     parser.add_argument("--operations", type=lambda text: text.split(","), default=list(OPERATIONS))
     arguments = parser.parse_args()
     if len(os.sched_getaffinity(0)) < 2:
         raise SystemExit("tracers: a core for the measured thread and one for the rest are needed")
-    build = (arguments.build / "tests" / "bench" / "tracers").resolve()
-    if not (build / "tracer_shared").exists():
+    build = arguments.build.resolve()
+    if not (build / "tests" / "bench" / "tracers" / "tracer_shared").exists():
         raise SystemExit(f"tracers: first: cmake --build {arguments.build} --target tracer_shared tracer_static receiver")
     programs = find_programs(build, arguments.only)
     try:
         os.nice(-15)
     except PermissionError:
         print("tracers: no privilege to go before other work: expect more noise", file=sys.stderr)
-    peers = {name: Peer(build, command, arguments.core) for name, command in programs.items()}
+    peers = {name: Peer(build, command, arguments.core, name.endswith(ADAPTED)) for name, command in programs.items()}
     ns = collections.defaultdict(list)
     for round_number in range(arguments.rounds + 2):
         for operation in arguments.operations:
@@ -200,7 +221,7 @@ def main():
     tell(peers, ns)
     for name, peer in peers.items():
         made, received = peer.stop()
-        lost = "the exporter discards" if name == "C++" else f"{received:,} received" + ("" if made <= received else f", {made - received:,} LOST")
+        lost = "the exporter discards" if name.startswith("C++") else f"{received:,} received" + ("" if made <= received else f", {made - received:,} LOST")
         print(f"{name}: {made:,} spans made, {lost}")
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the operations of a tracer cost, by OpenTelemetry's SDK for C++: run by tests/bench/tracers.py, whose words and rules are those of
 // tests/bench/tracers/spanprof.c. Its exporter discards: the one for OTLP would bring gRPC's and protobuf's builds with it. So nothing is
-// received, and what it costs to encode and to send is missing from what goes on beside the operations.
+// received, and what it costs to encode and to send is missing from what goes on beside the operations. With ADAPTED defined, it tells spanprof.
 //
 // usage: tracer CORE
 #include <pthread.h>
@@ -26,6 +26,9 @@
 #include "opentelemetry/sdk/trace/tracer_provider.h"
 #include "opentelemetry/trace/propagation/http_trace_context.h"
 #include "opentelemetry/trace/scope.h"
+#ifdef ADAPTED
+#include <spanprof/opentelemetry.hpp>
+#endif
 
 namespace api = opentelemetry::trace;
 namespace sdk = opentelemetry::sdk::trace;
@@ -206,6 +209,10 @@ int main(int, char **argv)
     sdk::BatchSpanProcessorOptions batch;
     batch.max_queue_size = 65536;
     auto processor = sdk::BatchSpanProcessorFactory::Create(std::make_unique<Discard>(), batch);
+#ifdef ADAPTED
+    spanprof::opentelemetry::install();
+    processor = spanprof::opentelemetry::wrap(std::move(processor));
+#endif
     sdk::TracerProvider provider(std::move(processor),
                                  opentelemetry::sdk::resource::Resource::Create({}),
                                  sdk::ParentBasedSamplerFactory::Create(sdk::AlwaysOnSamplerFactory::Create()));

@@ -3,8 +3,8 @@
 """What the operations of a tracer cost, by OpenTelemetry's SDK for Python: run by tests/bench/tracers.py, whose words and rules are those of
 tests/bench/tracers/spanprof.c.
 
-  tracer.py CORE"""
-import os, sys, time
+  tracer.py CORE [adapted]     adapted: it tells spanprof"""
+import asyncio, os, sys, time
 
 from opentelemetry import context, trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -16,6 +16,10 @@ BURST, GROUP, GROUP_NS, NESTED = 1500, 50, 500000, 10
 PLAIN, RECORDED, SUSTAINED = range(3)
 
 provider = TracerProvider()
+if sys.argv[2:] == ["adapted"]:
+    import spanprof_opentelemetry
+    spanprof_opentelemetry.install()
+    provider.add_span_processor(spanprof_opentelemetry.SpanProcessor())
 provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
 tracer = provider.get_tracer("bench")
 carrier = {"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"}
@@ -59,6 +63,16 @@ def make_spans(parent=None, attributes=False):
     return run
 
 
+def await_in_span(count):
+    """Steps of a task, from one await to the next."""
+    async def steps():
+        token = context.attach(kept)
+        for _ in range(count):
+            await asyncio.sleep(0)
+        context.detach(token)
+    asyncio.run(steps())
+
+
 def extract(count):
     for _ in range(count):
         propagator.extract(carrier)
@@ -74,6 +88,7 @@ OPERATIONS = {
     "attach_below": (PLAIN, attach_at_depth(1)),
     "attach_at_depth_10": (PLAIN, attach_at_depth(NESTED)),
     "attach_10_nested": (PLAIN, attach_10_nested),
+    "await": (PLAIN, await_in_span),
     "span": (RECORDED, make_spans()),
     "span_sustained": (SUSTAINED, make_spans()),
     "span_2_attributes": (RECORDED, make_spans(attributes=True)),

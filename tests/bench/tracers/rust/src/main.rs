@@ -153,7 +153,10 @@ fn tracing_operations(provider: &SdkTracerProvider) -> Vec<Operation> {
         .with_tracer(provider.tracer("bench"))
         .with_location(false)
         .with_threads(false);
-    tracing::subscriber::set_global_default(tracing_subscriber::registry().with(layer)).unwrap();
+    let subscriber = tracing_subscriber::registry().with(layer);
+    #[cfg(feature = "adapted")]
+    let subscriber = subscriber.with(spanprof_tracing::Layer);
+    tracing::subscriber::set_global_default(subscriber).unwrap();
     let (kept, parent) = (tracing::info_span!("kept"), remote());
     let enter = move |n| {
         for _ in 0..n {
@@ -218,7 +221,12 @@ fn pin(core: usize) {
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let exporter = opentelemetry_otlp::SpanExporter::builder().with_http().build().unwrap();
-    let provider = SdkTracerProvider::builder().with_batch_exporter(exporter).build();
+    let builder = SdkTracerProvider::builder();
+    #[cfg(feature = "adapted")]
+    let builder = builder.with_span_processor(spanprof_tracing::Processor);
+    let provider = builder.with_batch_exporter(exporter).build();
+    #[cfg(feature = "adapted")]
+    spanprof_tracing::start();
     let operations = match arguments[1].as_str() {
         "tracing" => tracing_operations(&provider),
         _ => opentelemetry_operations(&provider),

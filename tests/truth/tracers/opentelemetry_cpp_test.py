@@ -1,0 +1,20 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Samples under opentelemetry-cpp are linked to the span that was active, in all the ways in which its contexts travel.
+
+  opentelemetry_cpp_test.py PROGRAM [--seconds N] [options of truth.py]"""
+import pathlib, sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import tracers
+import truth
+
+parser = truth.arguments(__doc__)
+parser.add_argument("program")
+parser.add_argument("--seconds", default="1")
+arguments = parser.parse_args()
+tracers.check_marks([arguments.program, "0"])
+run = tracers.run([arguments.program, arguments.seconds], arguments)
+if "misuse 0" not in run.output:
+    sys.exit(f"FAILED: scopes were misused: {run.output[-200:]}")
+tracers.finish("opentelemetry-cpp", run, arguments)
