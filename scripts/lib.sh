@@ -8,7 +8,8 @@ program=$(basename "$0")
 # What Debian 12 calls that which each part needs.
 build_packages=(build-essential cmake ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev zlib1g-dev
     libcurl4-openssl-dev libdw-dev libelf-dev liblzma-dev libjansson-dev libmicrohttpd-dev libsqlite3-dev libcmocka-dev python3)
-test_packages=(python3-venv chromium dwz xz-utils libdebuginfod1 libunwind-dev gdb libuv1-dev)
+test_packages=(python3-venv chromium dwz xz-utils libdebuginfod1 libunwind-dev gdb libuv1-dev nginx-dev wrk curl postgresql-15
+    postgresql-server-dev-15)
 all_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev util-linux)
 aarch64_packages=(gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
 demo_packages=(wrk libc6-dbg) # the latter has the names of the C library's functions

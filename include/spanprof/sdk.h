@@ -212,6 +212,13 @@ typedef struct spanprof_stats {
  * Return from main and exit() flush without a stop, for at most 5 seconds.  Since 0.1. */
 SPANPROF_API spanprof_status spanprof_start(const spanprof_options *options, spanprof_error *error);
 
+/* Make ready now what takes a start most of its time: the tables by which stacks of the program and its libraries are unwound. For a process
+ * that forks others which start the SDK, such as a server's master, and does not run it itself: they inherit the tables, and share the memory.
+ * Starts nothing. The next start, here or in a child, takes what is there; libraries that have been loaded since are added. Called again it
+ * looks at what was loaded since.
+ * Returns ERROR_ALREADY_STARTED while the SDK runs, ERROR_NO_MEMORY. No other thread may fork during the call.  Since 0.1. */
+SPANPROF_API spanprof_status spanprof_prepare(void);
+
 /* Join, build and hand over all that happened before the call, and wait at most TIMEOUT_NS until it was delivered or dropped. Processors
  * (processor.h) are flushed first. 0 does not wait, UINT64_MAX waits for ever. Returns ERROR_TIMEOUT when time ran out (also while another
  * thread starts, flushes or stops), ERROR_EXPORT when something was dropped on the way since the last flush, what a processor returned,

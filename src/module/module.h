@@ -4,7 +4,7 @@
  * publishes it by a pointer swap; handlers read.
  *
  * | operation                                   | setup | collector | handler |
- * | sp_modules_create, destroy                  |  yes  |           |         |
+ * | sp_modules_prepare, create, destroy         |  yes  |           |         |
  * | sp_modules_refresh, reclaim, hazard_number  |  yes  |    yes    |         |
  * | sp_module_acquire, release                  |  yes  |    yes    |         |
  * | sp_generation_enter, leave                  |  yes  |    yes    |   yes   |
@@ -53,6 +53,10 @@ typedef struct sp_generation {
 } sp_generation;
 
 typedef struct sp_modules sp_modules;
+
+/* Compile now what the next sp_modules_create would, here or in a forked child: it takes what was prepared. Called again it looks at what has
+ * come and gone. False when memory is short. */
+bool sp_modules_prepare(void);
 
 /* NULL when memory is short. The first generation is published when it returns. */
 sp_modules *sp_modules_create(void);

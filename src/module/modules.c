@@ -178,8 +178,36 @@ static void free_modules(sp_modules *modules)
     spare = modules;
 }
 
+/* Made ahead of the start that will take it. */
+static sp_modules *prepared;
+
+static void catch_up(sp_modules *modules)
+{
+    sp_modules_refresh(modules);
+    sp_modules_reclaim(modules, UINT32_MAX); /* nobody has seen the older ones */
+}
+
+bool sp_modules_prepare(void)
+{
+    if (prepared)
+        catch_up(prepared);
+    else
+        prepared = sp_modules_create();
+    return prepared != NULL;
+}
+
+static sp_modules *take_prepared(void)
+{
+    sp_modules *modules = prepared;
+    prepared = NULL;
+    catch_up(modules);
+    return modules;
+}
+
 sp_modules *sp_modules_create(void)
 {
+    if (prepared)
+        return take_prepared();
     sp_modules *modules = allocate_modules();
     if (!modules)
         return NULL;

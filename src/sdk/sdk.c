@@ -422,6 +422,17 @@ spanprof_status spanprof_start(const spanprof_options *options, spanprof_error *
     return status;
 }
 
+spanprof_status spanprof_prepare(void)
+{
+    SP_UNCANCELLED;
+    pthread_mutex_lock(&sdk.busy);
+    spanprof_status status = SPANPROF_ERROR_ALREADY_STARTED;
+    if (!sdk.running)
+        status = sp_modules_prepare() ? SPANPROF_OK : SPANPROF_ERROR_NO_MEMORY;
+    pthread_mutex_unlock(&sdk.busy);
+    return status;
+}
+
 /* False when another call held the lock until the deadline. pthread_mutex_timedlock knows the realtime clock only; the variant for the
  * monotonic one is unknown to ThreadSanitizer. */
 static bool lock_busy(uint64_t deadline_ns)

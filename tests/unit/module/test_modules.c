@@ -352,6 +352,29 @@ static void dlopen_loop_frees_generations_under_a_reader(void **state)
         assert_null(sp_modules_generation(modules, number));
 }
 
+/* A first generation that was made before has number 1; what has come since made a second one. */
+static void prepared_modules_are_taken_once_by_the_next_create_or_a_childs(void **state)
+{
+    (void)state;
+    assert_true(sp_modules_prepare());
+    void *handle = open_library();
+    pid_t child = fork();
+    if (child == 0) {
+        sp_modules *own = sp_modules_create();
+        _exit(own && sp_modules_newest_number(own) == 2 ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    sp_modules *own = sp_modules_create();
+    assert_int_equal(sp_modules_newest_number(own), 2);
+    sp_modules_destroy(own);
+    own = sp_modules_create();
+    assert_int_equal(sp_modules_newest_number(own), 1);
+    sp_modules_destroy(own);
+    dlclose(handle);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -423,6 +446,7 @@ int main(void)
         cmocka_unit_test(hazard_that_shows_a_freed_generation_counts_as_none),
         cmocka_unit_test(acquired_module_outlives_its_generations),
         cmocka_unit_test(dlopen_loop_frees_generations_under_a_reader),
+        cmocka_unit_test(prepared_modules_are_taken_once_by_the_next_create_or_a_childs),
         cmocka_unit_test(fork_while_the_loader_is_looked_at_leaves_no_lock_behind),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two brackets. The outer is an event: nginx's loop asks the kernel for events through a function pointer, ngx_event_actions.process_events.
+ * Ours stands in its place, has events posted instead of handled (as nginx itself does for accept_mutex), and then hands out
+ * what has come in nginx's own order: new connections, timers, the rest. So each handler is called from one place, take_turn. The
+ * inner bracket is a phase: the phase engine is an array of functions, each of which is called through ours. It is where requests are seen
+ * first, and what tells streams of HTTP/2 apart that come in one event.
+ *
+ * An event names its request by address: its data is the request, or the connection of one, or another connection (to an upstream) whose
+ * data is one. The table knows these addresses while the request lives; nothing is looked into that is not in it. What it does
+ * not know has no span. */
+#include "ngx_http_spanprof_turns.h"
+
+struct ngx_http_spanprof_key_s {
+    const void *address;
+    ngx_http_spanprof_request_t *request;
+    ngx_http_spanprof_key_t *next;      /* in the same bucket */
+    ngx_http_spanprof_key_t *next_same; /* of the same request */
+};
+
+/* What is worked for now. Brackets nest; they lie on the stack. */
+typedef struct ngx_http_spanprof_bracket_s {
+    ngx_http_spanprof_request_t *request; /* NULL: none, or it has ended in here */
+    spanprof_scope scope;
+    ngx_flag_t attached;
+    struct ngx_http_spanprof_bracket_s *outer;
+} ngx_http_spanprof_bracket_t;
+
+static ngx_http_spanprof_key_t **buckets;
+static ngx_uint_t bucket_mask;
+static ngx_http_spanprof_bracket_t *innermost;
+static void *turn_data; /* of the event that is handled now */
+static ngx_http_spanprof_begin_pt begin_request;
+static ngx_int_t (*wait_for_events)(ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags);
+
+static ngx_http_spanprof_key_t **bucket_of(const void *address)
+{
+    return &buckets[(((uintptr_t)address >> 4) * 0x9E3779B97F4A7C15u >> 32) & bucket_mask];
+}
+
+static ngx_http_spanprof_request_t *find(const void *address)
+{
+    ngx_http_spanprof_key_t *key;
+
+    for (key = *bucket_of(address); key != NULL && key->address != address; key = key->next)
+        continue;
+    return key == NULL ? NULL : key->request;
+}
+
+static ngx_int_t add_key(ngx_pool_t *pool, const void *address,
+                         ngx_http_spanprof_request_t *request)
+{
+    ngx_http_spanprof_key_t *key = ngx_palloc(pool, sizeof(*key)), **bucket = bucket_of(address);
+
+    if (key == NULL)
+        return NGX_ERROR;
+    *key = (ngx_http_spanprof_key_t){address, request, *bucket, request->keys};
+    *bucket = key;
+    request->keys = key;
+    return NGX_OK;
+}
+
+ngx_http_spanprof_request_t *ngx_http_spanprof_turns_find(ngx_http_request_t *r)
+{
+    return buckets == NULL ? NULL : find(r->main);
+}
+
+ngx_int_t ngx_http_spanprof_turns_add(ngx_http_request_t *r, ngx_http_spanprof_request_t *request)
+{
+    request->main = r;
+    request->keys = NULL;
+    if (add_key(r->pool, r, request) == NGX_OK &&
+        add_key(r->pool, r->connection, request) == NGX_OK)
+        return NGX_OK;
+    ngx_http_spanprof_turns_remove(request);
+    return NGX_ERROR;
+}
+
+void ngx_http_spanprof_turns_remove(ngx_http_spanprof_request_t *request)
+{
+    ngx_http_spanprof_key_t *key, **link;
+    ngx_http_spanprof_bracket_t *bracket;
+
+    for (key = request->keys; key != NULL; key = key->next_same) {
+        for (link = bucket_of(key->address); *link != key; link = &(*link)->next)
+            continue;
+        *link = key->next;
+    }
+    for (bracket = innermost; bracket != NULL; bracket = bracket->outer) {
+        if (bracket->request == request)
+            bracket->request = NULL;
+    }
+}
+
+/* BRACKET works for REQUEST from now on, NULL: for none. */
+static void work_for(ngx_http_spanprof_bracket_t *bracket, ngx_http_spanprof_request_t *request)
+{
+    bracket->request = request;
+    bracket->scope = spanprof_context_attach(request == NULL ? NULL : &request->context);
+    bracket->attached = 1;
+}
+
+static void open_bracket(ngx_http_spanprof_bracket_t *bracket)
+{
+    *bracket = (ngx_http_spanprof_bracket_t){.outer = innermost};
+    innermost = bracket;
+}
+
+static void close_bracket(ngx_http_spanprof_bracket_t *bracket)
+{
+    innermost = bracket->outer;
+    if (bracket->attached)
+        spanprof_scope_detach(&bracket->scope);
+}
+
+/* --- events -------------------------------------------------------------------------------------------------------------- */
+
+static ngx_http_spanprof_request_t *request_of_event(const ngx_event_t *ev)
+{
+    ngx_http_spanprof_request_t *request = find(ev->data);
+    const ngx_connection_t *c = ev->data;
+
+    if (request == NULL && c >= ngx_cycle->connections &&
+        c < ngx_cycle->connections + ngx_cycle->connection_n)
+        request = find(c->data);
+    return request;
+}
+
+static void take_turn(ngx_event_t *ev)
+{
+    ngx_http_spanprof_request_t *request = request_of_event(ev);
+    ngx_http_spanprof_bracket_t bracket;
+
+    open_bracket(&bracket);
+    if (request != NULL)
+        work_for(&bracket, request);
+    turn_data = ev->data;
+    ev->handler(ev);
+    turn_data = NULL;
+    close_bracket(&bracket);
+}
+
+static void take_turns(ngx_queue_t *posted)
+{
+    while (!ngx_queue_empty(posted)) {
+        ngx_event_t *ev = ngx_queue_data(ngx_queue_head(posted), ngx_event_t, queue);
+
+        ngx_delete_posted_event(ev);
+        take_turn(ev);
+    }
+}
+
+static void take_timers(void)
+{
+    ngx_rbtree_t *timers = &ngx_event_timer_rbtree;
+
+    while (timers->root != timers->sentinel) {
+        ngx_rbtree_node_t *first = ngx_rbtree_min(timers->root, timers->sentinel);
+        ngx_event_t *ev = ngx_rbtree_data(first, ngx_event_t, timer);
+
+        if ((ngx_msec_int_t)(first->key - ngx_current_msec) > 0)
+            return;
+        ngx_event_del_timer(ev);
+        ev->timedout = 1;
+        take_turn(ev);
+    }
+}
+
+/* Nothing is left for nginx's own loops behind this call. It unlocks the mutex once more, which does nothing. */
+static ngx_int_t process_events(ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags)
+{
+    ngx_int_t rc = wait_for_events(cycle, timer, flags | NGX_POST_EVENTS);
+
+    take_turns(&ngx_posted_accept_events);
+    if (ngx_accept_mutex_held)
+        ngx_shmtx_unlock(&ngx_accept_mutex);
+    take_timers();
+    take_turns(&ngx_posted_events);
+    return rc;
+}
+
+ngx_int_t ngx_http_spanprof_turns_watch_events(ngx_cycle_t *cycle, ngx_http_spanprof_begin_pt begin)
+{
+    ngx_uint_t count = 64;
+
+    while (count < 2 * cycle->connection_n)
+        count *= 2;
+    buckets = ngx_pcalloc(cycle->pool, count * sizeof(*buckets));
+    if (buckets == NULL)
+        return NGX_ERROR;
+    bucket_mask = count - 1;
+    begin_request = begin;
+    wait_for_events = ngx_event_actions.process_events;
+    ngx_event_actions.process_events = process_events;
+    return NGX_OK;
+}
+
+/* --- phases -------------------------------------------------------------------------------------------------------------- */
+
+/* The request of R, which may be seen for the first time. */
+static ngx_http_spanprof_request_t *request_of(ngx_http_request_t *r)
+{
+    ngx_http_spanprof_request_t *request = find(r);
+
+    if (request != NULL)
+        return request;
+    if (r == r->main)
+        return begin_request(r);
+    request = find(r->main);
+    if (request != NULL)
+        add_key(r->pool, r, request); /* else the turns of this subrequest have no span */
+    return request;
+}
+
+/* R may be gone when its phase returns. */
+static ngx_int_t check_phase(ngx_http_request_t *r, ngx_http_phase_handler_t *ph)
+{
+    ngx_http_core_main_conf_t *core = ngx_http_get_module_main_conf(r, ngx_http_core_module);
+    ngx_http_spanprof_main_conf_t *conf =
+        ngx_http_get_module_main_conf(r, ngx_http_spanprof_module);
+    ngx_http_phase_handler_pt checker = conf->checkers[ph - core->phase_engine.handlers];
+    ngx_http_spanprof_request_t *request;
+    ngx_http_spanprof_bracket_t bracket;
+    ngx_int_t rc;
+
+    if (buckets == NULL) /* no worker: the SDK does not run */
+        return checker(r, ph);
+    if (innermost != NULL && innermost->request != NULL && innermost->request->main == r)
+        return checker(r, ph); /* most calls end here */
+    request = request_of(r);
+    if (request == NULL && (innermost == NULL || !innermost->attached))
+        return checker(r, ph);
+    if (innermost != NULL && !innermost->attached && turn_data == r->connection)
+        work_for(innermost, request); /* a connection's new request has the rest of its turn */
+    if (innermost != NULL && innermost->request == request && request != NULL)
+        return checker(r, ph);
+    open_bracket(&bracket);
+    work_for(&bracket, request);
+    rc = checker(r, ph);
+    close_bracket(&bracket);
+    return rc;
+}
+
+ngx_int_t ngx_http_spanprof_turns_watch_phases(ngx_cycle_t *cycle)
+{
+    ngx_http_core_main_conf_t *core =
+        ngx_http_cycle_get_module_main_conf(cycle, ngx_http_core_module);
+    ngx_http_spanprof_main_conf_t *conf =
+        ngx_http_cycle_get_module_main_conf(cycle, ngx_http_spanprof_module);
+    ngx_http_phase_handler_t *handlers = core->phase_engine.handlers;
+    ngx_uint_t i, count;
+
+    for (count = 0; handlers[count].checker != NULL; count++)
+        continue;
+    conf->checkers = ngx_palloc(cycle->pool, count * sizeof(*conf->checkers));
+    if (conf->checkers == NULL)
+        return NGX_ERROR;
+    for (i = 0; i < count; i++) {
+        conf->checkers[i] = handlers[i].checker;
+        handlers[i].checker = check_phase;
+    }
+    return NGX_OK;
+}

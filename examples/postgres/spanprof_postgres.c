@@ -1,0 +1,656 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Spans of PostgreSQL's statements, with children for planner and executor, and samples of the backend's CPU time linked to them.
+ * docs/tracers/postgresql.md is its manual.
+ *
+ *   shared_preload_libraries = 'spanprof_postgres'      (or session_preload_libraries, or LOAD)
+ *   spanprof.track = top | all | none    which statements have a span: the client's (top), or also those in functions (all, the default)
+ *   spanprof.phases = on | off           whether `plan` and `execute` are spans of their own (on)
+ *   spanprof.query_text = on | off       whether spans have the statement's text (off: texts have literals in them)
+ *   spanprof.traceparent = '00-…'        the parent of the session's statements that have no comment with one
+ *
+ * A context is active inside the calls of PostgreSQL's hooks and nowhere else. Every hook detaches what it attached, on its return and on an
+ * error, before the error goes on. What an error leaves behind of a statement, its executor state, is freed by PostgreSQL;
+ * there its spans end. So no statement is charged with what comes after it.
+ *
+ * Each backend runs an SDK of its own, from its first statement to its exit; the postmaster runs none.
+ *
+ * Attributes: OpenTelemetry semantic conventions, database/postgresql. */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "commands/dbcommands.h"
+#include "common/hashfn.h"
+#include "executor/executor.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "optimizer/planner.h"
+#include "storage/ipc.h"
+#include "tcop/cmdtag.h"
+#include "tcop/utility.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+
+#include <spanprof/spanprof.h>
+
+PG_MODULE_MAGIC;
+
+void _PG_init(void);
+
+enum { TRACK_NONE, TRACK_TOP, TRACK_ALL };
+
+/* The spans of a statement. */
+typedef struct spans {
+    spanprof_span statement;
+    spanprof_span execute; /* zero without phases, and until it is executed */
+} spans;
+
+/* A statement that is being executed. Lives in its executor state's memory, whose end is its end. */
+typedef struct execution {
+    spans spans;
+    QueryDesc *query;
+    MemoryContextCallback forget;
+    struct execution *next;
+} execution;
+
+/* A statement that was planned, and will be executed next, or never. */
+typedef struct planned {
+    spanprof_span statement;
+    int level; /* -1: none */
+    int location;
+    uint64 source; /* hash of the text that LOCATION is in */
+} planned;
+
+static int track = TRACK_ALL;
+static bool phases = true;
+static bool query_text;
+static char *traceparent;
+static char *parallel_parent; /* how a leader's context reaches its workers: settings do */
+
+static spanprof_tracer *tracer;
+static int level; /* of nesting: 0 is the client's statement */
+static execution *executions;
+static planned waiting = {.level = -1};
+
+static planner_hook_type next_planner;
+static ExecutorStart_hook_type next_start;
+static ExecutorRun_hook_type next_run;
+static ExecutorFinish_hook_type next_finish;
+static ExecutorEnd_hook_type next_end;
+static ProcessUtility_hook_type next_utility;
+
+/* --- the SDK of this backend --------------------------------------------------------------------------------------------- */
+
+static void stop_sdk(int code, Datum argument)
+{
+    spanprof_stop(2000000000u);
+}
+
+/* Files of its own for each backend: PREFIX.PID. */
+static bool start_sdk(void)
+{
+    const char *prefix = getenv("SPANPROF_FILE");
+    char file[MAXPGPATH];
+    spanprof_options options = SPANPROF_OPTIONS_INIT;
+    spanprof_error error = {0};
+
+    snprintf(file, sizeof(file), "%s.%d", prefix == NULL ? "spanprof" : prefix, MyProcPid);
+    options.file = file;
+    if (spanprof_start(&options, &error) != SPANPROF_OK) {
+        ereport(LOG, errmsg("spanprof does not run: %s", error.message));
+        return false;
+    }
+    tracer = spanprof_tracer_get("postgresql", PG_VERSION);
+    on_proc_exit(stop_sdk, (Datum)0);
+    return true;
+}
+
+/* Whether a statement here and now gets spans. The first one starts the SDK. */
+static bool tracks(void)
+{
+    static enum { NOT_YET, RUNS, FAILED } sdk;
+
+    if (track == TRACK_NONE || (track == TRACK_TOP && level > 0))
+        return false;
+    if (sdk == NOT_YET)
+        sdk = start_sdk() ? RUNS : FAILED;
+    return sdk == RUNS;
+}
+
+/* --- the parent ---------------------------------------------------------------------------------------------------------- */
+
+/* A piece of SQL. */
+typedef struct piece {
+    const char *start, *end;
+} piece;
+
+static piece trimmed(piece text)
+{
+    while (text.start < text.end && strchr(" \t\r\n;", *text.start) != NULL)
+        text.start++;
+    while (text.start < text.end && strchr(" \t\r\n;", text.end[-1]) != NULL)
+        text.end--;
+    return text;
+}
+
+/* The statement at LOCATION, LENGTH bytes (0: all of the rest) of SOURCE. */
+static piece statement_text(const char *source, int location, int length)
+{
+    piece text = {source, NULL};
+
+    if (location > 0)
+        text.start += location;
+    text.end = text.start + (length > 0 ? (size_t)length : strlen(text.start));
+    return trimmed(text);
+}
+
+/* The comment that ends TEXT, or else the one that begins it. What stands there cannot be part of a string. */
+static piece comment_of(piece text)
+{
+    piece none = {NULL, NULL};
+    const char *p;
+
+    if (text.end - text.start < 4)
+        return none;
+    if (text.end[-2] == '*' && text.end[-1] == '/') {
+        for (p = text.end - 4; p >= text.start; p--) {
+            if (p[0] == '/' && p[1] == '*')
+                return (piece){p + 2, text.end - 2};
+        }
+    }
+    if (text.start[0] == '/' && text.start[1] == '*') {
+        for (p = text.start + 2; p + 1 < text.end; p++) {
+            if (p[0] == '*' && p[1] == '/')
+                return (piece){text.start + 2, p};
+        }
+    }
+    return none;
+}
+
+/* The value of KEY='VALUE' in COMMENT, as sqlcommenter writes it. Returns false when it is not there or does not fit. */
+static bool comment_value(piece comment, const char *key, char *value, size_t size)
+{
+    size_t length = strlen(key);
+    const char *p, *end;
+
+    for (p = comment.start; p != NULL && p + length + 2 < comment.end; p++) {
+        if (strncmp(p, key, length) != 0 || p[length] != '=' || p[length + 1] != '\'')
+            continue;
+        if (p > comment.start && strchr(", \t\r\n", p[-1]) == NULL)
+            continue;
+        p += length + 2;
+        end = memchr(p, '\'', (size_t)(comment.end - p));
+        if (end == NULL || (size_t)(end - p) >= size)
+            return false;
+        memcpy(value, p, (size_t)(end - p));
+        value[end - p] = '\0';
+        return true;
+    }
+    return false;
+}
+
+/* Under what a client's statement starts: its comment, the setting, or nothing; a nested one under what is active. */
+static spanprof_context parent_of(piece text)
+{
+    spanprof_context parent = {0};
+    char found[56];
+
+    if (level > 0)
+        return spanprof_context_current();
+    if (IsParallelWorker())
+        spanprof_context_extract(&parent, parallel_parent, NULL);
+    else if (comment_value(comment_of(text), "traceparent", found, sizeof(found)))
+        spanprof_context_extract(&parent, found, NULL);
+    else if (traceparent != NULL && traceparent[0] != '\0')
+        spanprof_context_extract(&parent, traceparent, NULL);
+    return parent;
+}
+
+/* --- spans --------------------------------------------------------------------------------------------------------------- */
+
+static const char *operation_name(CmdType command)
+{
+    switch (command) {
+    case CMD_SELECT:
+        return "SELECT";
+    case CMD_INSERT:
+        return "INSERT";
+    case CMD_UPDATE:
+        return "UPDATE";
+    case CMD_DELETE:
+        return "DELETE";
+    case CMD_MERGE:
+        return "MERGE";
+    default:
+        return "OTHER";
+    }
+}
+
+/* The name of this backend's database, which it keeps for life; NULL before it could be looked up. */
+static const char *database_name(void)
+{
+    static char *kept;
+    char *name;
+
+    if (kept == NULL && IsTransactionState() && (name = get_database_name(MyDatabaseId)) != NULL)
+        kept = MemoryContextStrdup(TopMemoryContext, name);
+    return kept;
+}
+
+static spanprof_span start_statement(const char *operation, piece text)
+{
+    const char *database = database_name();
+    spanprof_attribute attributes[] = {
+        {.key = "db.system.name", .value.string_value = "postgresql"},
+        {.key = "db.operation.name", .value.string_value = operation},
+        {.key = database == NULL ? NULL : "db.namespace", .value.string_value = database},
+        {.key = query_text ? "db.query.text" : NULL,
+         .type = SPANPROF_ATTRIBUTE_SIZED_STRING,
+         .count = (uint32_t)(text.end - text.start),
+         .value.string_value = text.start},
+    };
+    spanprof_context parent = parent_of(text);
+    spanprof_span_options options = SPANPROF_SPAN_OPTIONS_INIT;
+    char name[2 * NAMEDATALEN];
+
+    snprintf(name, sizeof(name), "%s%s%s", IsParallelWorker() ? "parallel worker" : operation,
+             database == NULL ? "" : " ", database == NULL ? "" : database);
+    options.parent = &parent;
+    options.kind =
+        level > 0 || IsParallelWorker() ? SPANPROF_SPAN_KIND_INTERNAL : SPANPROF_SPAN_KIND_SERVER;
+    options.attributes = attributes;
+    options.attribute_count = lengthof(attributes);
+    return spanprof_span_start(tracer, name, &options);
+}
+
+/* A phase of a statement; the zero handle without phases, and where nobody would see it. */
+static spanprof_span start_phase(spanprof_span statement, const char *name)
+{
+    spanprof_span_options options = SPANPROF_SPAN_OPTIONS_INIT;
+    spanprof_context parent;
+
+    if (!phases || !spanprof_span_is_recording(statement))
+        return (spanprof_span){0};
+    parent = spanprof_span_context(statement);
+    options.parent = &parent;
+    return spanprof_span_start(tracer, name, &options);
+}
+
+static spanprof_scope attach(spanprof_span statement, spanprof_span phase)
+{
+    return spanprof_span_attach(phase.slot != 0 ? phase : statement);
+}
+
+static void end(spanprof_span span)
+{
+    if (span.slot != 0)
+        spanprof_span_end(span);
+}
+
+/* In a PG_CATCH: SPAN has failed with the error that is on its way. */
+static void set_error(spanprof_span span)
+{
+    const char *state = unpack_sql_state(geterrcode());
+
+    spanprof_span_set_string(span, "db.response.status_code", state);
+    spanprof_span_set_string(span, "error.type", state);
+    spanprof_span_set_status(span, SPANPROF_SPAN_STATUS_ERROR, NULL);
+}
+
+/* --- planned, and not yet executed --------------------------------------------------------------------------------------- */
+
+static uint64 source_hash(const char *source)
+{
+    return hash_bytes_extended((const unsigned char *)source, (int)strlen(source), 0);
+}
+
+/* It was not executed, or no longer matters. */
+static void drop_waiting(void)
+{
+    if (waiting.level < 0)
+        return;
+    waiting.level = -1;
+    spanprof_span_end(waiting.statement);
+}
+
+/* The span of the statement that was just planned, when QUERY is that statement; else a new one. */
+static spanprof_span take_waiting(const QueryDesc *query)
+{
+    const PlannedStmt *plan = query->plannedstmt;
+
+    if (waiting.level == level && waiting.location == plan->stmt_location &&
+        waiting.source == source_hash(query->sourceText)) {
+        waiting.level = -1;
+        return waiting.statement;
+    }
+    return start_statement(operation_name(query->operation),
+                           statement_text(query->sourceText, plan->stmt_location, plan->stmt_len));
+}
+
+static PlannedStmt *plan_statement(Query *parse, const char *source, int options,
+                                   ParamListInfo parameters)
+{
+    return next_planner ? next_planner(parse, source, options, parameters)
+                        : standard_planner(parse, source, options, parameters);
+}
+
+static PlannedStmt *hook_planner(Query *parse, const char *source, int options,
+                                 ParamListInfo parameters)
+{
+    spanprof_span statement, phase;
+    spanprof_scope scope;
+    PlannedStmt *plan;
+
+    if (!tracks())
+        return plan_statement(parse, source, options, parameters);
+    if (waiting.level >= level)
+        drop_waiting();
+    statement = start_statement(operation_name(parse->commandType),
+                                statement_text(source, parse->stmt_location, parse->stmt_len));
+    phase = start_phase(statement, "plan");
+    scope = attach(statement, phase);
+    level++;
+    PG_TRY();
+    {
+        plan = plan_statement(parse, source, options, parameters);
+    }
+    PG_CATCH();
+    {
+        level--;
+        spanprof_scope_detach(&scope);
+        set_error(statement);
+        end(phase);
+        end(statement);
+        PG_RE_THROW();
+    }
+    PG_END_TRY();
+    level--;
+    spanprof_scope_detach(&scope);
+    end(phase);
+    drop_waiting(); /* one of a function that the planner called */
+    waiting = (planned){statement, level, parse->stmt_location, source_hash(source)};
+    return plan;
+}
+
+/* At the end of a transaction nothing is about to be executed. */
+static void end_transaction(XactEvent event, void *argument)
+{
+    if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT)
+        drop_waiting();
+}
+
+/* --- executed ------------------------------------------------------------------------------------------------------------ */
+
+static execution *find_execution(const QueryDesc *query)
+{
+    execution *e;
+
+    for (e = executions; e != NULL && e->query != query; e = e->next)
+        continue;
+    return e;
+}
+
+/* The executor's state goes: by ExecutorEnd, or behind an error. */
+static void forget_execution(void *argument)
+{
+    execution *gone = argument, **link;
+
+    for (link = &executions; *link != gone; link = &(*link)->next)
+        continue;
+    *link = gone->next;
+    end(gone->spans.execute);
+    end(gone->spans.statement);
+}
+
+static void remember_execution(QueryDesc *query, spans spans)
+{
+    execution *e = MemoryContextAlloc(query->estate->es_query_cxt, sizeof(*e));
+
+    *e = (execution){.spans = spans, .query = query, .next = executions};
+    e->forget.func = forget_execution;
+    e->forget.arg = e;
+    executions = e;
+    MemoryContextRegisterResetCallback(query->estate->es_query_cxt, &e->forget);
+}
+
+static void start_executor(QueryDesc *query, int flags)
+{
+    if (next_start)
+        next_start(query, flags);
+    else
+        standard_ExecutorStart(query, flags);
+}
+
+static void hook_start(QueryDesc *query, int flags)
+{
+    spanprof_scope scope;
+    spans spans;
+
+    if (!tracks()) {
+        start_executor(query, flags);
+        return;
+    }
+    spans.statement = take_waiting(query);
+    spans.execute = start_phase(spans.statement, "execute");
+    scope = attach(spans.statement, spans.execute);
+    level++;
+    PG_TRY();
+    {
+        start_executor(query, flags);
+        remember_execution(query, spans);
+    }
+    PG_CATCH();
+    {
+        level--;
+        spanprof_scope_detach(&scope);
+        set_error(spans.statement);
+        end(spans.execute);
+        end(spans.statement);
+        PG_RE_THROW();
+    }
+    PG_END_TRY();
+    level--;
+    spanprof_scope_detach(&scope);
+}
+
+/* What the executor is asked to do. */
+typedef struct step {
+    enum { RUN, FINISH, END } what;
+    ScanDirection direction;
+    uint64 count;
+    bool execute_once;
+} step;
+
+static void take_step(QueryDesc *query, const step *step)
+{
+    switch (step->what) {
+    case RUN:
+        if (next_run)
+            next_run(query, step->direction, step->count, step->execute_once);
+        else
+            standard_ExecutorRun(query, step->direction, step->count, step->execute_once);
+        break;
+    case FINISH:
+        if (next_finish)
+            next_finish(query);
+        else
+            standard_ExecutorFinish(query);
+        break;
+    case END:
+        if (next_end)
+            next_end(query);
+        else
+            standard_ExecutorEnd(query);
+        break;
+    }
+}
+
+/* A step of an execution that was remembered; END frees it. */
+static void take_traced_step(execution *e, const step *step)
+{
+    QueryDesc *query = e->query;
+    spanprof_span statement = e->spans.statement;
+    spanprof_scope scope = attach(statement, e->spans.execute);
+
+    level++;
+    PG_TRY();
+    {
+        take_step(query, step);
+    }
+    PG_CATCH();
+    {
+        level--;
+        spanprof_scope_detach(&scope);
+        set_error(statement);
+        PG_RE_THROW();
+    }
+    PG_END_TRY();
+    level--;
+    spanprof_scope_detach(&scope);
+}
+
+static void trace_step(QueryDesc *query, const step *step)
+{
+    execution *e = find_execution(query);
+
+    if (e == NULL)
+        take_step(query, step);
+    else
+        take_traced_step(e, step);
+}
+
+/* Parallel workers get the leader's settings when they are launched. An error puts back the setting as it does all of them. */
+static void run_with_workers(QueryDesc *query, execution *e, const step *step)
+{
+    int nest_level = NewGUCNestLevel();
+    spanprof_context context =
+        spanprof_span_context(e->spans.execute.slot != 0 ? e->spans.execute : e->spans.statement);
+    char text[56];
+
+    spanprof_context_inject(&context, text);
+    set_config_option("spanprof.parallel_parent", text, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+                      true, 0, false);
+    take_traced_step(e, step);
+    AtEOXact_GUC(true, nest_level);
+}
+
+static void hook_run(QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once)
+{
+    step step = {RUN, direction, count, execute_once};
+    execution *e = find_execution(query);
+
+    if (e != NULL && query->plannedstmt->parallelModeNeeded && !IsInParallelMode())
+        run_with_workers(query, e, &step);
+    else
+        trace_step(query, &step);
+}
+
+static void hook_finish(QueryDesc *query)
+{
+    trace_step(query, &(step){.what = FINISH});
+}
+
+static void hook_end(QueryDesc *query)
+{
+    execution *e = find_execution(query);
+
+    if (e != NULL && query->operation == CMD_SELECT)
+        spanprof_span_set_int(e->spans.statement, "db.response.returned_rows",
+                              (int64)query->estate->es_processed);
+    trace_step(query, &(step){.what = END});
+}
+
+/* --- utility statements -------------------------------------------------------------------------------------------------- */
+
+static void run_utility(PlannedStmt *plan, const char *source, bool read_only,
+                        ProcessUtilityContext context, ParamListInfo parameters,
+                        QueryEnvironment *environment, DestReceiver *destination,
+                        QueryCompletion *completion)
+{
+    if (next_utility)
+        next_utility(plan, source, read_only, context, parameters, environment, destination,
+                     completion);
+    else
+        standard_ProcessUtility(plan, source, read_only, context, parameters, environment,
+                                destination, completion);
+}
+
+static void hook_utility(PlannedStmt *plan, const char *source, bool read_only,
+                         ProcessUtilityContext context, ParamListInfo parameters,
+                         QueryEnvironment *environment, DestReceiver *destination,
+                         QueryCompletion *completion)
+{
+    spanprof_span statement;
+    spanprof_scope scope;
+
+    if (!tracks()) {
+        run_utility(plan, source, read_only, context, parameters, environment, destination,
+                    completion);
+        return;
+    }
+    statement = start_statement(CreateCommandName(plan->utilityStmt),
+                                statement_text(source, plan->stmt_location, plan->stmt_len));
+    scope = spanprof_span_attach(statement);
+    level++;
+    PG_TRY();
+    {
+        run_utility(plan, source, read_only, context, parameters, environment, destination,
+                    completion);
+    }
+    PG_CATCH();
+    {
+        level--;
+        spanprof_scope_detach(&scope);
+        set_error(statement);
+        end(statement);
+        PG_RE_THROW();
+    }
+    PG_END_TRY();
+    level--;
+    spanprof_scope_detach(&scope);
+    end(statement);
+}
+
+/* --- settings and hooks -------------------------------------------------------------------------------------------------- */
+
+static void define_settings(void)
+{
+    static const struct config_enum_entry tracks[] = {
+        {"none", TRACK_NONE, false}, {"top", TRACK_TOP, false}, {"all", TRACK_ALL, false}, {NULL}};
+
+    DefineCustomEnumVariable("spanprof.track", "Which statements have a span.", NULL, &track,
+                             TRACK_ALL, tracks, PGC_SUSET, 0, NULL, NULL, NULL);
+    DefineCustomBoolVariable("spanprof.phases", "Planner and executor have spans of their own.",
+                             NULL, &phases, true, PGC_SUSET, 0, NULL, NULL, NULL);
+    DefineCustomBoolVariable("spanprof.query_text", "Spans have the text of their statement.",
+                             "It has the literals in it.", &query_text, false, PGC_SUSET, 0, NULL,
+                             NULL, NULL);
+    DefineCustomStringVariable("spanprof.traceparent", "W3C traceparent of the session's parent.",
+                               "A comment in the statement comes first.", &traceparent, "",
+                               PGC_USERSET, 0, NULL, NULL, NULL);
+    DefineCustomStringVariable(
+        "spanprof.parallel_parent", "W3C traceparent of a parallel worker's parent.", NULL,
+        &parallel_parent, "", PGC_USERSET,
+        GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE, NULL, NULL, NULL);
+    MarkGUCPrefixReserved("spanprof");
+}
+
+void _PG_init(void)
+{
+    define_settings();
+    next_planner = planner_hook;
+    planner_hook = hook_planner;
+    next_start = ExecutorStart_hook;
+    ExecutorStart_hook = hook_start;
+    next_run = ExecutorRun_hook;
+    ExecutorRun_hook = hook_run;
+    next_finish = ExecutorFinish_hook;
+    ExecutorFinish_hook = hook_finish;
+    next_end = ExecutorEnd_hook;
+    ExecutorEnd_hook = hook_end;
+    next_utility = ProcessUtility_hook;
+    ProcessUtility_hook = hook_utility;
+    RegisterXactCallback(end_transaction, NULL);
+    if (process_shared_preload_libraries_in_progress)
+        spanprof_prepare(); /* for all backends, which are forked */
+}

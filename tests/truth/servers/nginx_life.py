@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""nginx_life.py SPANPROF_MODULE: workers come and go, by a reload, by a new binary, by the end: each runs an SDK of its own, and no span is lost. What a
+span says of its request."""
+import argparse, glob, os, signal, sys, tempfile, time, urllib.error, urllib.request
+import nginx_server
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+import truth
+
+CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+SERVER = """
+        spanprof on;
+        location / { return 200 "$spanprof_trace_id\\n"; }
+        location /fail { return 503 "no\\n"; }
+        location /missing/ { root html; }
+        location /proxy/ {
+            proxy_pass http://127.0.0.1:%(port)d/;
+            proxy_set_header traceparent $spanprof_traceparent;
+            proxy_set_header tracestate $spanprof_tracestate;
+        }
+        location /named { spanprof_span_name "name of $arg_name"; return 204; }
+"""
+WITHOUT = "server { listen unix:%s/without.sock; location / { return 200; } } "
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit("FAILED: " + what)
+
+
+def ask(nginx, path, **headers):
+    request = urllib.request.Request(nginx.url(path), headers=headers)
+    try:
+        return urllib.request.urlopen(request, timeout=30).read().decode()
+    except urllib.error.HTTPError as error:
+        return str(error.code)
+
+
+def new_workers(nginx, before):
+    """Waits until none of those of BEFORE is left."""
+    for _ in range(600):
+        if not before & set(nginx.workers()):
+            return
+        time.sleep(0.05)
+    sys.exit("FAILED: the old workers stay\n" + nginx.log())
+
+
+def new_master(nginx):
+    """After SIGUSR2: the process id of the new one, a child of the old."""
+    for _ in range(600):
+        try:
+            if os.path.exists(nginx.directory + "/nginx.pid.oldbin"):
+                return int(open(nginx.directory + "/nginx.pid").read())
+        except (OSError, ValueError):
+            pass
+        time.sleep(0.05)
+    sys.exit("FAILED: no new master\n" + nginx.log())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("spanprof_module")
+    arguments = parser.parse_args()
+    nginx_server.need("nginx")
+    directory = tempfile.TemporaryDirectory()
+    prefix = directory.name + "/life"
+    with nginx_server.Server(directory.name, [arguments.spanprof_module], SERVER, WITHOUT % directory.name, workers=2,
+                             environment=truth.environment(prefix, 99)) as nginx:
+        check(ask(nginx, "/proxy/x?y=z", traceparent=CALLER, tracestate="a=b") == CALLER[3:35] + "\n", "the trace id is not the caller's")
+        check(ask(nginx, "/fail") == "503" and ask(nginx, "/missing/page") == "404", "wrong answers")
+        ask(nginx, "/named?name=this")
+        first = set(nginx.workers())
+        os.kill(nginx.master, signal.SIGHUP)
+        new_workers(nginx, first)
+        ask(nginx, "/reloaded")
+        os.kill(nginx.master, signal.SIGUSR2)
+        successor = new_master(nginx)
+        os.kill(nginx.master, signal.SIGQUIT)  # the old one leaves
+        nginx.wait(nginx.master)
+        nginx.master = successor
+        ask(nginx, "/upgraded")
+    run = truth.Run(directory, [p[: -len(".profiles.jsonl")] for p in glob.glob(prefix + ".*.profiles.jsonl")], "")
+    spans = run.spans()
+    by_path = {s.attributes["url.path"]: (ids, s) for ids, s in spans.items()}
+    check(sorted(by_path) == ["/fail", "/missing/page", "/named", "/proxy/x", "/reloaded", "/upgraded", "/x"], f"spans: {sorted(by_path)}")
+    check(len(run.prefixes) == 6, f"{len(run.prefixes)} workers have files, of 6")
+    proxy_ids, proxy = by_path["/proxy/x"]
+    upstream_ids, upstream = by_path["/x"]
+    check(proxy_ids[0] == CALLER[3:35] and proxy.parent == CALLER[36:52], "the caller's trace is not continued")
+    check(upstream_ids[0] == proxy_ids[0] and upstream.parent == proxy_ids[1], "the upstream's span is not a child of the proxy's")
+    check(proxy.name == "GET /proxy/" and by_path["/named"][1].name == "name of this", "names")
+    attributes = dict(proxy.attributes)
+    check(attributes.pop("pyroscope.profile.id") == proxy_ids[1], "profile id")
+    check(attributes == {"http.request.method": "GET", "url.path": "/proxy/x", "url.scheme": "http", "url.query": "y=z",
+                         "http.route": "/proxy/", "server.address": "127.0.0.1", "client.address": "127.0.0.1",
+                         "network.protocol.version": "1.1", "http.response.status_code": "200"}, f"attributes: {attributes}")
+    check(by_path["/fail"][1].attributes["error.type"] == "503", "error.type")
+    check("error.type" not in by_path["/missing/page"][1].attributes, "404 is no error of the server's")
+    print("spans of 6 workers of 3 generations are all there")
+
+
+if __name__ == "__main__":
+    main()
