@@ -138,10 +138,10 @@ typedef struct spanprof_start_attributes {
  * is forgotten.
  * CONTEXT: the span's; an unsampled or invalid one, or NULL, is ignored. PARENT: its parent's, NULL for none. A span whose parent is
  * remote, none, or not known here is a local root. A local_root_span_id that either names is taken as it is.
- * NAME (NULL: "") is copied as far as 79 bytes go. TIME_NS: when, since the epoch, or 0: now; nothing asks for it yet.
+ * NAME (may be NULL), and TIME_NS: when, since the epoch, or 0: now; nothing asks for either yet.
  * OUT (may be NULL) gets the attributes that this span should have: pyroscope.profile.id where SPANPROF_LINK_SCOPE lets samples link to it,
  * else none.
- * Bounds: 65,536 spans are known at a time, 8 MiB at most. Ended ones stay for the profile to be built, and make room first; a
+ * Bounds: 65,536 spans are known at a time, 3 MiB at most. Ended ones stay for the profile to be built, and make room first; a
  * live one that has to is counted (evicted_foreign_spans).
  * Does nothing while the SDK is not started; spans that start then are not known later.  Fork: the child knows none.  Since 0.1. */
 SPANPROF_API void spanprof_processor_on_start(const spanprof_context *context,

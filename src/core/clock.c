@@ -14,6 +14,11 @@ uint64_t sp_clock_monotonic_ns(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+uint64_t sp_clock_monotonic_coarse_ns(void)
+{
+    return read_clock(CLOCK_MONOTONIC_COARSE);
+}
+
 uint64_t sp_clock_realtime_ns(void)
 {
     return read_clock(CLOCK_REALTIME);

@@ -12,6 +12,8 @@
 #define SP_NS_PER_S  UINT64_C(1000000000)
 
 uint64_t sp_clock_monotonic_ns(void);
+uint64_t
+sp_clock_monotonic_coarse_ns(void); /* the same, as of the last jiffy: a quarter of the price */
 uint64_t sp_clock_realtime_ns(void);
 uint64_t sp_clock_process_cpu_ns(void);
 uint64_t sp_clock_own_cpu_ns(void); /* of the calling thread */

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "core/hex.h"
-#include "core/utf8.h"
 #include "thread/switch_recorder.h"
 #include "tracer/internal.h"
 #include "tracer/starts.h"
@@ -27,22 +26,6 @@ static uint64_t local_root(const spanprof_context *context, const spanprof_conte
             root = sp_starts_local_root(parent);
     }
     return root ? root : word_of(context->span_id);
-}
-
-/* As much of NAME as fits, in whole characters. */
-static void copy_name(char out[SP_START_NAME_BYTES], const char *name)
-{
-    size_t length = name ? strnlen(name, SP_START_NAME_BYTES) : 0, used = 0;
-    while (used < length) {
-        size_t bytes = sp_utf8_sequence(name + used, length - used);
-        bytes = bytes ? bytes : 1; /* what is no character is repaired by who shows it */
-        if (used + bytes >= SP_START_NAME_BYTES)
-            break;
-        used += bytes;
-    }
-    if (used)
-        memcpy(out, name, used);
-    memset(out + used, 0, SP_START_NAME_BYTES - used);
 }
 
 static void mark(spanprof_start_attributes *out, const spanprof_context *context)
@@ -74,17 +57,17 @@ static const sp_session *session_for(const spanprof_context *context)
 void spanprof_processor_on_start(const spanprof_context *context, const spanprof_context *parent,
                                  const char *name, uint64_t time_ns, spanprof_start_attributes *out)
 {
+    (void)name;
     (void)time_ns;
     if (out && out->struct_size >= offsetof(spanprof_start_attributes, items))
         out->count = 0;
     const sp_session *session = session_for(context);
     if (!session)
         return;
-    sp_start start = {.local_root_span_id = local_root(context, parent)};
-    copy_name(start.name, name);
-    count(sp_starts_add(context, &start));
-    sp_switch_recorder_span_start(context, parent, start.local_root_span_id);
-    bool is_root = start.local_root_span_id == word_of(context->span_id);
+    uint64_t root = local_root(context, parent);
+    count(sp_starts_add(context, root));
+    sp_switch_recorder_span_start(context, parent, root);
+    bool is_root = root == word_of(context->span_id);
     if (out && out->struct_size >= sizeof *out &&
         (session->config.mark_all || (session->config.mark_roots && is_root)))
         mark(out, context);

@@ -16,13 +16,13 @@
 typedef struct entry {
     uint64_t trace_id[2];
     uint64_t span_id;
+    uint64_t local_root_span_id;
     uint64_t ended_ns;     /* monotonic; 0: it lives */
     uint16_t next;         /* in its bucket */
     uint16_t older, newer; /* in the list of those that live, or of those that ended */
-    sp_start start;
 } entry;
 
-_Static_assert(sizeof(entry) == 128, "65,536 of them are 8 MiB");
+_Static_assert(sizeof(entry) == 48, "65,536 of them are 3 MiB");
 
 typedef struct entry_list {
     uint16_t oldest, newest;
@@ -160,7 +160,7 @@ static bool allocate(shard *shard)
 
 static bool ended_long_ago(shard *shard, uint16_t number)
 {
-    return number && sp_clock_monotonic_ns() - entry_of(shard, number)->ended_ns > KEPT_NS;
+    return number && sp_clock_monotonic_coarse_ns() - entry_of(shard, number)->ended_ns > KEPT_NS;
 }
 
 /* The number of an entry that is nobody's. */
@@ -176,7 +176,7 @@ static uint16_t make_room(shard *shard, sp_start_added *added)
     return number;
 }
 
-static sp_start_added add_locked(shard *shard, const key *key, const sp_start *start)
+static sp_start_added add_locked(shard *shard, const key *key, uint64_t local_root_span_id)
 {
     sp_start_added added = SP_START_ADDED;
     if (!allocate(shard))
@@ -188,18 +188,18 @@ static sp_start_added add_locked(shard *shard, const key *key, const sp_start *s
         number = make_room(shard, &added);
     *entry_of(shard, number) = (entry){.trace_id = {key->trace_id[0], key->trace_id[1]},
                                        .span_id = key->span_id,
-                                       .next = shard->buckets[key->bucket],
-                                       .start = *start};
+                                       .local_root_span_id = local_root_span_id,
+                                       .next = shard->buckets[key->bucket]};
     shard->buckets[key->bucket] = number;
     append(shard, &shard->live, number);
     return added;
 }
 
-sp_start_added sp_starts_add(const spanprof_context *context, const sp_start *start)
+sp_start_added sp_starts_add(const spanprof_context *context, uint64_t local_root_span_id)
 {
     key key = make_key(context);
     shard *shard = lock_shard(&key);
-    sp_start_added added = add_locked(shard, &key, start);
+    sp_start_added added = add_locked(shard, &key, local_root_span_id);
     unlock_shard(shard);
     return added;
 }
@@ -212,28 +212,23 @@ bool sp_starts_end(const spanprof_context *context)
     bool lived = number && !entry_of(shard, number)->ended_ns;
     if (lived) {
         take_out(shard, &shard->live, number);
-        entry_of(shard, number)->ended_ns = sp_clock_monotonic_ns();
+        entry_of(shard, number)->ended_ns = sp_clock_monotonic_coarse_ns();
         append(shard, &shard->ended, number);
     }
     unlock_shard(shard);
     return lived;
 }
 
-bool sp_starts_find(const spanprof_context *context, sp_start *out)
+uint64_t sp_starts_local_root(const spanprof_context *context)
 {
+    if (context->remote)
+        return 0;
     key key = make_key(context);
     shard *shard = lock_shard(&key);
     uint16_t number = find(shard, &key);
-    if (number)
-        *out = entry_of(shard, number)->start;
+    uint64_t root = number ? entry_of(shard, number)->local_root_span_id : 0;
     unlock_shard(shard);
-    return number != 0;
-}
-
-uint64_t sp_starts_local_root(const spanprof_context *context)
-{
-    sp_start start;
-    return !context->remote && sp_starts_find(context, &start) ? start.local_root_span_id : 0;
+    return root;
 }
 
 /* --- forgetting ---------------------------------------------------------------------------------------------------------- */

@@ -19,13 +19,7 @@
 
 #include <spanprof/context.h>
 
-enum { SP_START_NAME_BYTES = 80, SP_STARTS_SHARDS = 64, SP_STARTS_SHARD_SPANS = 1024 };
-
-/* What is known of a span. */
-typedef struct sp_start {
-    uint64_t local_root_span_id; /* as in memory; never 0 */
-    char name[SP_START_NAME_BYTES];
-} sp_start;
+enum { SP_STARTS_SHARDS = 64, SP_STARTS_SHARD_SPANS = 1024 };
 
 typedef enum sp_start_added {
     SP_START_ADDED,
@@ -33,12 +27,10 @@ typedef enum sp_start_added {
     SP_START_NO_MEMORY, /* not added */
 } sp_start_added;
 
-/* CONTEXT, which is valid, names the span. START is copied. A span that is there already is replaced. */
-sp_start_added sp_starts_add(const spanprof_context *context, const sp_start *start);
+/* CONTEXT, which is valid, names the span; its local root's id, as in memory, is not 0. A span that is there already is replaced. */
+sp_start_added sp_starts_add(const spanprof_context *context, uint64_t local_root_span_id);
 /* The span of CONTEXT has ended. Whether it was there, and alive. */
 bool sp_starts_end(const spanprof_context *context);
-/* Whether the span of CONTEXT is there, then *OUT is what is known of it. */
-bool sp_starts_find(const spanprof_context *context, sp_start *out);
 /* The local root of CONTEXT, which names none itself; 0 for a remote context and for a span that is not there. */
 uint64_t sp_starts_local_root(const spanprof_context *context);
 

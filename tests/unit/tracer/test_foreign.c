@@ -105,31 +105,6 @@ static void what_no_sample_links_to_is_ignored(void **state)
     assert_int_equal(counters().foreign_started, 0);
 }
 
-static void expect_name(const char *given, const char *kept)
-{
-    spanprof_context context = make(1);
-    sp_start start;
-    spanprof_processor_on_start(&context, NULL, given, 0, NULL);
-    assert_true(sp_starts_find(&context, &start));
-    assert_string_equal(start.name, kept);
-}
-
-static void names_are_kept_as_far_as_they_fit(void **state)
-{
-    (void)state;
-    char text[SP_START_NAME_BYTES + 10], cut[SP_START_NAME_BYTES];
-    expect_name("GET /cart", "GET /cart");
-    expect_name(NULL, "");
-    memset(text, 'x', sizeof text);
-    text[sizeof text - 1] = 0;
-    memset(cut, 'x', sizeof cut);
-    cut[sizeof cut - 1] = 0;
-    expect_name(text, cut);
-    memcpy(text + SP_START_NAME_BYTES - 2, "\xc3\xa4", 2); /* does not fit as a whole */
-    cut[sizeof cut - 2] = 0;
-    expect_name(text, cut);
-}
-
 static void restart(bool mark_roots, bool mark_all)
 {
     sp_tracer_config config = {
@@ -334,7 +309,6 @@ int main(void)
         traced(roots_that_are_named_are_taken),
         traced(ended_spans_stay_known_for_a_while),
         traced(what_no_sample_links_to_is_ignored),
-        traced(names_are_kept_as_far_as_they_fit),
         traced(attributes_are_those_that_links_need),
         traced(attributes_of_any_size_are_written_as_far_as_they_go),
         traced(nothing_is_learned_while_the_sdk_is_stopped),
