@@ -147,8 +147,9 @@ SP_SIGSAFE static inline sp_foreign_result sp_foreign_peek(const sp_thread *thre
         slot = sp_foreign_find_slot(pointer, pid);
     if (!slot)
         return SP_FOREIGN_NONE;
+    /* Where the kernel refuses such reads, no record is ever seen, and there is likely none. */
     if (!sp_guarded_read(pid, &record, slot, sizeof record))
-        return SP_FOREIGN_UNKNOWN;
+        return sp_load_relaxed(&sp_context_is_shared) ? SP_FOREIGN_UNKNOWN : SP_FOREIGN_NONE;
     return sp_foreign_read(record, context);
 }
 

@@ -104,10 +104,14 @@ publish_attributes(sp_thread *thread, const spanprof_context *context, uint64_t 
             publish_words(thread, context, no_attributes);
             return;
         }
+        thread->attributes_of =
+            0; /* nobody's, for whom a fork or a cancellation finds half written */
+        sp_fence_signal();
     }
     publish_words(thread, context, with);
-    thread->attributes_of = carrier;
+    sp_fence_signal();
     thread->attribute_bytes = with.size;
+    thread->attributes_of = carrier;
 }
 
 /* Whether CARRIER may have attributes. */

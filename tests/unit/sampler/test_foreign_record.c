@@ -116,6 +116,21 @@ static void a_record_that_cannot_be_read_is_unknown(void **state)
     assert_int_equal(self->foreign_switches, before);
 }
 
+/* As under a filter that forbids process_vm_readv: while nobody was ever seen to publish, a thread has no span. */
+static void a_slot_that_cannot_be_read_is_unknown_only_beside_another_tracer(void **state)
+{
+    (void)state;
+    sp_foreign_context context;
+    sp_thread *self = begin(NULL);
+    uint64_t slot = sp_load_relaxed(&self->context_slot);
+    sp_store_relaxed(&self->context_slot, 16);
+    sp_store_relaxed(&sp_context_is_shared, 0);
+    assert_int_equal(sp_foreign_peek(self, &context), SP_FOREIGN_NONE);
+    sp_store_relaxed(&sp_context_is_shared, 1);
+    assert_int_equal(sp_foreign_peek(self, &context), SP_FOREIGN_UNKNOWN);
+    sp_store_relaxed(&self->context_slot, slot);
+}
+
 static void a_record_may_lie_at_either_edge_of_what_is_mapped(void **state)
 {
     (void)state;
@@ -305,6 +320,7 @@ int main(void)
         cmocka_unit_test(a_change_of_the_context_is_a_switch),
         cmocka_unit_test(only_a_whole_valid_record_is_a_context),
         cmocka_unit_test(a_record_that_cannot_be_read_is_unknown),
+        cmocka_unit_test(a_slot_that_cannot_be_read_is_unknown_only_beside_another_tracer),
         cmocka_unit_test(a_record_may_lie_at_either_edge_of_what_is_mapped),
         cmocka_unit_test(a_thread_whose_slot_is_not_known_yet_finds_it),
         cmocka_unit_test(a_record_of_another_copy_of_this_library_is_left_to_it),

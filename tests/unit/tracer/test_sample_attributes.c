@@ -268,6 +268,82 @@ static void child_process_keeps_what_contexts_have(void **state)
     assert_string_equal(shown_under(&context), "tenant=acme;");
 }
 
+static _Atomic bool is_over;
+
+/* Both have as many bytes of attributes. */
+static spanprof_context taking_turns[2];
+
+static void *take_turns(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&is_over))
+        for (int i = 0; i < 2; i++) {
+            spanprof_scope scope = spanprof_context_attach(&taking_turns[i]);
+            spanprof_scope_detach(&scope);
+        }
+    return NULL;
+}
+
+static const char *expected_in_turn[2] = {"tenant=aaaaaaaaaaaa;user=aaaaaaaaaaaa;",
+                                          "tenant=bbbbbbbbbbbb;user=bbbbbbbbbbbb;"};
+
+/* Each has a slot that a thread of the parent had. */
+static void *look_in_child(void *number)
+{
+    static pthread_mutex_t one_text = PTHREAD_MUTEX_INITIALIZER;
+    int i = (int)(intptr_t)number & 1;
+    spanprof_scope scope = spanprof_context_attach(&taking_turns[i]);
+    pthread_mutex_lock(&one_text);
+    if (strcmp(shown(), expected_in_turn[i]) != 0)
+        _exit(1);
+    pthread_mutex_unlock(&one_text);
+    spanprof_scope_detach(&scope);
+    return NULL;
+}
+
+enum { TURNS = 3, CHILDREN = 150 };
+
+/* _exit: the child's sanitizer need not know. */
+static void look_and_exit(void)
+{
+    pthread_t threads[TURNS];
+    for (intptr_t i = 0; i < TURNS; i++)
+        if (pthread_create(&threads[i], NULL, look_in_child, (void *)(i + 1)) != 0) // NOLINT
+            _exit(2);
+    for (int i = 0; i < TURNS; i++)
+        pthread_join(threads[i], NULL);
+    _exit(0);
+}
+
+static void child_process_never_shows_half_of_anothers(void **state)
+{
+    (void)state;
+    pthread_t threads[TURNS];
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); /* their own locks may be held at the fork */
+#endif
+    for (int i = 0; i < 2; i++) {
+        char value[] = "aaaaaaaaaaaa";
+        memset(value, 'a' + i, sizeof value - 1);
+        taking_turns[i] = sampled((uint8_t)(i + 1));
+        set(&taking_turns[i], "tenant", value);
+        set(&taking_turns[i], "user", value);
+    }
+    for (int i = 0; i < TURNS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, take_turns, NULL), 0);
+    for (int n = 0; n < CHILDREN; n++) {
+        pid_t child = fork();
+        if (child == 0)
+            look_and_exit();
+        int status;
+        waitpid(child, &status, 0);
+        assert_int_equal(status, 0);
+    }
+    atomic_store(&is_over, true);
+    for (int i = 0; i < TURNS; i++)
+        pthread_join(threads[i], NULL);
+}
+
 static uint32_t hook_calls;
 
 static void count_call(void)
@@ -314,6 +390,7 @@ int main(void)
         cmocka_unit_test(keys_that_are_none_are_refused),
         cmocka_unit_test(stale_context_shows_nothing_and_never_anothers),
         cmocka_unit_test(child_process_keeps_what_contexts_have),
+        cmocka_unit_test(child_process_never_shows_half_of_anothers),
         cmocka_unit_test(key_number_257_is_refused_and_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
