@@ -48,25 +48,30 @@ def waits(run):
         yield truth.Sample(names, thread, (trace, span) if trace else None, round(value / period), value)
 
 
+# The names of the styles in the table of docs/truth.md.
+STYLES = {"swaps": "swapped", "flags": "flagged", "waits": "waits"}
+
+
 def main():
     parser = truth.arguments(__doc__)
-    parser.add_argument("style", choices=["swaps", "flags", "waits"])
+    parser.add_argument("style", choices=STYLES)
     parser.add_argument("program")
     parser.add_argument("libraries", nargs="*")
     a = parser.parse_args()
+    name = f"another tracer's record, {STYLES[a.style]}{', loaded' if a.libraries else ''}"
     # A quarter more than are needed: those in the tracer itself name no work.
     command = [a.program, a.style, str(a.minimum_samples * 5 // 4), *a.libraries]
     if a.style == "waits":
         run = truth.run(command, engine=a.engine, hz=99, SPANPROF_PROFILES="cpu,wall", SPANPROF_WALL_HZ="1000")
         verdicts = truth.judge(waits(run), Labels(), work_of_wait)
         # A thread that wakes up or waits for a core when it is looked at has no stack; on a busy machine that is often.
-        truth.finish("another tracer's record, waits", run, verdicts, minimum=a.minimum_samples // 2, other=0.6)
+        truth.finish(name, run, verdicts, minimum=a.minimum_samples // 2, other=0.6)
     run = truth.run(command, hz=a.hz, engine=a.engine)
     print(run.output.strip())
     verdicts = truth.judge(run.samples(), Labels())
     if not any("truth_work_5" in name for sample in run.samples() if sample.link for name in sample.names):
         sys.exit("FAILED: no sample under a context of spanprof's own, which these programs have, too")
-    truth.finish(f"another tracer's record, {a.style}", run, verdicts, minimum=a.minimum_samples)
+    truth.finish(name, run, verdicts, minimum=a.minimum_samples)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,11 @@
 
     python3 tests/truth/table.py build/release [--long]
 
-A test takes part when it is called truth/CARRIER_perf (with --long: truth/CARRIER_perf_long), or truth/CARRIER_labels, and prints its row by
-truth.finish, whose name for it is CARRIER or CARRIER_labels."""
+A test takes part when it is called truth/…_perf (with --long: truth/…_perf_long), or truth/…_labels, and prints its row by truth.finish, under one
+name with and without --labels."""
 import argparse, re, subprocess, sys
+
+import truth
 
 
 def main():
@@ -15,12 +17,12 @@ def main():
     options = parser.parse_args()
     tests = rf"^truth/.*_(perf{'_long' if options.long else ''}|labels)$"
     done = subprocess.run(["ctest", "--test-dir", options.build, "-R", tests, "-V"], stdout=subprocess.PIPE, text=True)
-    rows = dict(re.findall(r"^\d+: \| (\S+) (\|.*)", done.stdout, re.M))
+    rows = dict(re.findall(r"^\d+: \| (.+?) (\|.*)", done.stdout, re.M))
     print("| | samples | right | none | unknown | wrong | labels: samples | right | none | unknown | wrong |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     for name, row in rows.items():
-        if not name.endswith("_labels"):
-            print(f"| {name} {row}{rows.get(name + '_labels', '| – | | | | |')[1:]}")
+        if not name.endswith(truth.LABELS):
+            print(f"| {name} {row}{rows.get(name + truth.LABELS, '| | | | | |')[1:]}")
     if done.returncode != 0:
         sys.exit("not all tests passed:\n" + done.stdout[done.stdout.rfind("tests passed") - 20 :])
 

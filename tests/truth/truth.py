@@ -17,6 +17,7 @@ Verdicts, in samples (ticks; a tick may stand for more periods):
 import argparse, collections, json, os, re, subprocess, sys, tempfile
 
 NOTHING = "nothing"  # the work that no span stands for
+LABELS = ", labels"  # ends the names of rows for the label scheme
 Sample = collections.namedtuple("Sample", "names thread link count value")
 Span = collections.namedtuple("Span", "name attributes parent start_ns end_ns")
 
@@ -131,6 +132,14 @@ def environment(prefix, hz, engine=None, **more):
     return result
 
 
+def skip_without(engine, prefixes):
+    """Exit with 77 where ENGINE is given, and what PREFIXES begin was taken by another one."""
+    taken = set().union(*(engines(prefix + ".profiles.jsonl") for prefix in prefixes))
+    if engine and taken - {engine}:
+        print(f"SKIPPED: the engine {engine} is not to be had here: {', '.join(taken)} was taken")
+        sys.exit(77)
+
+
 def run(command, hz=5000, engine=None, timeout=300, **more):
     """Run COMMAND to its end. The files live as long as the result. Its standard output is in `output`. Skips (77) where ENGINE is given and
     another one was taken."""
@@ -144,10 +153,7 @@ def run(command, hz=5000, engine=None, timeout=300, **more):
         sys.exit(f"FAILED: {command[0]} exited with {done.returncode}\n{done.stdout}")
     found = sorted(name[: -len(".profiles.jsonl")] for name in os.listdir(directory.name) if name.endswith(".profiles.jsonl"))
     prefixes = [os.path.join(directory.name, name) for name in found]
-    taken = set().union(*(engines(prefix + ".profiles.jsonl") for prefix in prefixes))
-    if engine and taken - {engine}:
-        print(f"SKIPPED: the engine {engine} is not to be had here: {', '.join(taken)} was taken")
-        sys.exit(77)
+    skip_without(engine, prefixes)
     return Run(directory, prefixes, done.stdout)
 
 
@@ -180,20 +186,21 @@ def row(name, run, verdicts):
     return f"| {name} | {judged:,} | " + " | ".join(f"{100 * s / max(judged, 1):.3f}".rstrip("0").rstrip(".") for s in shares) + " |"
 
 
-def finish(name, run, verdicts, minimum=20000, missing=0.0005, other=0.25, expect_wrong=False, expect_missing=False):
+def finish(name, run, verdicts, minimum=20000, missing=0.0005, other=0.25, labels=None):
     """Print what was found, and exit: 0 when no sample is wrong, at most MISSING of the judged ones have no link, at most OTHER of all name
-    no work, and MINIMUM were judged. For a scheme that has to be found out: with EXPECT_WRONG 0 when some are wrong, with EXPECT_MISSING
-    when a tenth or more have no link."""
+    no work, and MINIMUM were judged. LABELS is for a program that works by the label scheme, and says what has to be found out: that samples
+    are `wrong`, that a tenth or more are `missing`, or that the scheme is `right` there."""
+    name += LABELS if labels else ""
     judged = verdicts["right"] + verdicts["missing"] + verdicts["wrong"]
     print(f"{judged} samples judged: " + ", ".join(f"{k} {v}" for k, v in sorted(verdicts.items())) + f"; the profiles say {dict(run.counts())}")
     print(row(name, run, verdicts))
     failures = []
     if judged < minimum:
         failures.append(f"only {judged} samples could be judged, {minimum} are needed")
-    if expect_wrong:
+    if labels == "wrong":
         if not verdicts["wrong"]:
             failures.append("a scheme that is known to be wrong was not found out")
-    elif expect_missing:
+    elif labels == "missing":
         if verdicts["missing"] < 0.1 * judged:
             failures.append("a scheme that is known to lose links was not found out")
     else:
@@ -214,4 +221,5 @@ def arguments(description):
     parser.add_argument("--hz", type=int, default=5000)
     parser.add_argument("--engine", help="skip (77) where the SDK does not take it")
     parser.add_argument("--minimum-samples", type=int, default=20000)
+    parser.add_argument("--labels", choices=["right", "wrong", "missing"], help="the program works by the label scheme, whose samples are these")
     return parser

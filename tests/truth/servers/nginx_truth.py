@@ -59,9 +59,10 @@ def main():
         said = nginx_server.wrk(nginx.url(), arguments.seconds, arguments.connections, script)
         many_streams(nginx, max(arguments.seconds // 4, 1))
     prefixes = [p[: -len(".profiles.jsonl")] for p in glob.glob(prefix + ".*.profiles.jsonl")]
+    truth.skip_without(arguments.engine, prefixes)
     run = truth.Run(directory, prefixes, said)
     print(said)
-    truth.finish("nginx", run, truth.judge(run.samples(), labels(run)), minimum=arguments.minimum_samples)
+    truth.finish("nginx", run, truth.judge(run.samples(), labels(run)), minimum=arguments.minimum_samples, labels=arguments.labels)
 
 
 if __name__ == "__main__":

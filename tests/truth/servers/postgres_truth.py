@@ -121,10 +121,11 @@ def main():
         run_scripts(postgres, arguments.rounds, arguments.backends)
         run_pgbench(postgres, arguments.rounds)
     prefixes = [p[: -len(".profiles.jsonl")] for p in glob.glob(prefix + ".*.profiles.jsonl")]
+    truth.skip_without(arguments.engine, prefixes)
     run = truth.Run(directory, prefixes, "")
     spans = run.spans()
     check_spans(spans)
-    truth.finish("PostgreSQL", run, truth.judge(run.samples(), labels(spans)), minimum=arguments.minimum_samples)
+    truth.finish("PostgreSQL", run, truth.judge(run.samples(), labels(spans)), minimum=arguments.minimum_samples, labels=arguments.labels)
 
 
 if __name__ == "__main__":

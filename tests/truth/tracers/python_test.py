@@ -4,7 +4,7 @@
 
   python_test.py LIBRARY WORK_LIBRARY [--seconds N] [options of truth.py]
 
-LIBRARY is the libspanprof.so to load, WORK_LIBRARY has the functions of truth_work.h. The packages are installed once, and kept in
+LIBRARY is the libspanprof.so to load, or labels.c in its place; WORK_LIBRARY has the functions of truth_work.h. The packages are installed once, and kept in
 SPANPROF_TEST_CACHE."""
 import os, pathlib, re, subprocess, sys
 
@@ -56,10 +56,10 @@ os.environ.update(SPANPROF_LIBRARY=str(arguments.library), PYTHONPATH=str(ROOT /
 program = [python, HERE / "python_work.py"]
 if arguments.extensions:
     run = tracers.run(program + ["--extensions", arguments.work_library, arguments.seconds], arguments)
-    tracers.finish("Python, zlib, sqlite3 and numpy", run, arguments, work=extension_of_stack, **BOUNDS)
+    tracers.finish("Python, native extensions", run, arguments, work=extension_of_stack, **BOUNDS)
 example = truth.run([python, ROOT / "examples/python/example.py"], 99)
 if not example.counts()["linked"]:
     sys.exit("FAILED: the example's spans have no samples")
 tracers.check_marks(program + [arguments.work_library, "0"])
 run = tracers.run(program + [arguments.work_library, arguments.seconds], arguments)
-tracers.finish("Python, opentelemetry-sdk", run, arguments, **BOUNDS)
+tracers.finish("Python, asyncio and threads", run, arguments, **BOUNDS)

@@ -3,9 +3,10 @@
 """Samples under `tracing` are linked to the span that was entered: tasks that migrate, threads, guards in any order. examples/rust-tracing has the
 layer; it is built too, and has to run.
 
-  rust_test.py LIBRARY [--seconds N] [options of truth.py]
+  rust_test.py LIBRARY [PRELOADED] [--seconds N] [options of truth.py]
 
-LIBRARY is the libspanprof.so to run with; any of this ABI serves for what is built and kept in SPANPROF_TEST_CACHE."""
+LIBRARY is the libspanprof.so to run with; any of this ABI serves for what is built and kept in SPANPROF_TEST_CACHE. PRELOADED is a library whose
+functions go before its: labels.c."""
 import os, pathlib, shutil, subprocess, sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
@@ -49,6 +50,7 @@ def build(library):
 
 parser = truth.arguments(__doc__)
 parser.add_argument("library", type=pathlib.Path)
+parser.add_argument("preloaded", nargs="?", default="")
 parser.add_argument("--seconds", default="1")
 arguments = parser.parse_args()
 programs = tracers.kept("truth-rust", SOURCES, build(arguments.library))
@@ -57,4 +59,5 @@ example = truth.run([programs / "rust-tracing"], 99)
 if not example.counts()["linked"]:
     sys.exit("FAILED: the example's spans have no samples")
 tracers.check_marks([programs / "truth", "0"])
-tracers.finish("Rust, tracing", tracers.run([programs / "truth", arguments.seconds], arguments), arguments)
+run = tracers.run([programs / "truth", arguments.seconds], arguments, LD_PRELOAD=arguments.preloaded)
+tracers.finish("Rust tracing, tokio", run, arguments)
