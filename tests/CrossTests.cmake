@@ -9,6 +9,8 @@ endforeach()
 sp_tests(unit/sampler LINK sp_sampler_emulated)
 target_compile_definitions(unit_module_unwind_table PRIVATE MUTATIONS=5000) # a tenth of the speed
 
+target_compile_definitions(unit_tracer_sample_attributes PRIVATE EMULATED) # has threads in forked children
+
 # sp_not_emulated(TEST REASON): built, so that it compiles, but not run; ctest lists it as disabled.
 function(sp_not_emulated test reason)
   set_tests_properties(${test} PROPERTIES DISABLED TRUE)
