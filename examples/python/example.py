@@ -4,7 +4,7 @@
 output; new are the three lines marked below, and a profile whose samples know these spans, also across await. Try it:
 
   SPANPROF_EXPORTER=file SPANPROF_FILE=python python3 example.py
-  spanprof flame python.profiles.jsonl --span ID      # ID: a span_id that was printed, without its 0x"""
+  spanprof flame python.profiles.jsonl --span ID      # ID: a span_id that was printed"""
 import asyncio, os, sqlite3, zlib
 
 from opentelemetry import trace

@@ -7,9 +7,9 @@
 
 Four places are hooked. OpenTelemetry's runtime context says when a thread's current span changes, unless asyncio changes it: each of its tasks
 and callbacks runs in a context of its own, which the event loop enters and leaves without a word to OpenTelemetry. So its handles say it, too, and
-so do the work items of thread pools. The span processor says which spans there are and who is whose parent, and marks them. docs/tracers/python.md says what
-nobody can know here."""
-import asyncio, concurrent.futures.thread, contextlib, contextvars, ctypes, ctypes.util, functools, os, threading
+so do the work items of thread pools, anyio's too. The span processor says which spans there are and who is whose parent, and marks them.
+docs/tracers/python.md says what nobody can know here. Whatever fails in here is logged once, and the program goes on."""
+import asyncio, concurrent.futures.thread, contextvars, ctypes, ctypes.util, functools, logging, os, sys, threading
 from asyncio import _get_running_loop
 
 import opentelemetry.context
@@ -38,13 +38,16 @@ _attach.argtypes, _attach.restype = [_pointer], _Scope
 _detach.argtypes = [ctypes.POINTER(_Scope)]
 
 
+_logger = logging.getLogger(__name__)
+
+
 class _State:
     """What is told of one thread. Apart from its local object, for that is slow to ask."""
-    __slots__ = ("span", "scope", "stepping")
+    __slots__ = ("span", "scope", "turn")
 
     def __init__(self):
         self.span = self.scope = None  # what its samples are linked to
-        self.stepping = False  # in a callback of asyncio's own event loop
+        self.turn = None  # one for each piece of work whose contextvars.Context was known when it began, or None
 
 
 class _Here(threading.local):
@@ -53,6 +56,11 @@ class _Here(threading.local):
 
 
 _here = _Here()
+
+
+@functools.cache
+def _log_once():
+    _logger.exception("a hook failed: samples may have no span")
 
 
 def _pack(context):
@@ -73,18 +81,37 @@ def _packed(span):
     return packed
 
 
-def _publish(context):
-    """This thread works for the span of CONTEXT from now on."""
-    here, span = _here.state, context.get(_SPAN_KEY)
-    if not here.stepping and _get_running_loop() is not None:
-        span = None  # another event loop (uvloop): when it goes on to another task is not told, so no span is better
-    if span is here.span:
-        return
-    here.span, scope, here.scope = span, here.scope, None
+def _in_foreign_loop():
+    """In an event loop that is not asyncio's (uvloop, trio): when it goes on to another task is not told."""
+    trio = sys.modules.get("trio")
+    return _get_running_loop() is not None or trio is not None and trio.lowlevel.in_trio_run()
+
+
+def _tell(here, span):
+    """This thread works for SPAN from now on, or for none."""
+    try:
+        if here.turn is None and _in_foreign_loop():
+            span = None  # better than the span of another task
+        if span is here.span:
+            return
+        packed = None if span is None else _packed(span)
+    except Exception:
+        _log_once()
+        span = None
+    scope, here.scope = here.scope, None
     if scope is not None:
         _detach(scope)
     if span is not None:
-        here.scope = _attach(_packed(span))
+        here.scope = _attach(packed)
+    here.span = span
+
+
+def _span_of(context):
+    return context.get(_SPAN_KEY) if isinstance(context, dict) else None
+
+
+def _current_span():
+    return _span_of(opentelemetry.context._RUNTIME_CONTEXT.get_current())
 
 
 class _RuntimeContext:
@@ -93,27 +120,52 @@ class _RuntimeContext:
         self.get_current = inner.get_current
 
     def attach(self, context):
-        token = self._inner.attach(context)
-        _publish(context)
+        """The token is a tuple: OpenTelemetry's own, and where this was and what was told there before."""
+        here = _here.state
+        token = self._inner.attach(context), here, here.turn, here.span
+        _tell(here, _span_of(context))
         return token
 
     def detach(self, token):
-        self._inner.detach(token)
-        _publish(self._inner.get_current())
+        """Takes back what was told before the attach. That is not always the current span now: a contextvars.Context may have been entered in between
+        and be left soon, both without a word, and then its span would stay."""
+        here, there, turn, outer = _here.state, None, None, None
+        if type(token) is tuple:  # else attached before install
+            token, there, turn, outer = token
+        try:
+            self._inner.detach(token)
+        finally:
+            if there is here and turn is here.turn:
+                _tell(here, outer)
+            else:  # in a turn: attached in an earlier one, of the same Context
+                _tell(here, _current_span() if here.turn is not None else None)
+
+
+def _turn(span, function, *arguments):
+    """FUNCTION in a turn that begins with SPAN. Afterwards it is again as before."""
+    here = _here.state
+    outer_turn, outer, here.turn = here.turn, here.span, object()
+    try:
+        _tell(here, span)
+        return function(*arguments)
+    finally:
+        _tell(here, outer)
+        here.turn = outer_turn
+
+
+def _span_in(context):
+    """What is current in a contextvars.Context."""
+    try:
+        return context.run(_current_span)
+    except RuntimeError:
+        return None  # entered already, perhaps by another thread: who is to run in it will say so
 
 
 def _step(run):
     """asyncio.Handle._run, which runs a callback, or a task up to its next await, in the context that it belongs to."""
     @functools.wraps(run)
     def step(handle):
-        get_current, here = opentelemetry.context._RUNTIME_CONTEXT.get_current, _here.state
-        outer, here.stepping = here.stepping, True
-        _publish(handle._context.run(get_current))
-        try:
-            run(handle)
-        finally:
-            _publish(get_current())
-            here.stepping = outer
+        _turn(_span_in(handle._context), run, handle)
     return step
 
 
@@ -121,15 +173,9 @@ def _pooled(run):
     """A work item of concurrent.futures. What it runs is often a Context's run, of asyncio.to_thread always: a switch without a word, too."""
     @functools.wraps(run)
     def work(item, *arguments):
-        get_current, function = opentelemetry.context._RUNTIME_CONTEXT.get_current, getattr(item, "fn", None)
+        function = getattr(item, "fn", None)
         entered = getattr(function.func if isinstance(function, functools.partial) else function, "__self__", None)
-        if isinstance(entered, contextvars.Context):
-            with contextlib.suppress(RuntimeError):  # entered by another thread: run will say so
-                _publish(entered.run(get_current))
-        try:
-            run(item, *arguments)
-        finally:
-            _publish(get_current())
+        _turn(_span_in(entered) if isinstance(entered, contextvars.Context) else _current_span(), run, item, *arguments)
     return work
 
 
@@ -137,13 +183,29 @@ def carried(function):
     """FUNCTION for a contextvars.Context.run that nobody is told of, on a thread of one's own: Context.run(carried(function), …)."""
     @functools.wraps(function)
     def run(*arguments, **keywords):
-        outer = _here.state.span
-        _publish(opentelemetry.context.get_current())
-        try:
-            return function(*arguments, **keywords)
-        finally:
-            _publish({_SPAN_KEY: outer})
+        return _turn(_current_span(), functools.partial(function, *arguments, **keywords))
     return run
+
+
+def _to_thread(run_sync):
+    """anyio.to_thread.run_sync, by which Starlette and FastAPI run endpoints that are no coroutines: a Context's run on threads of anyio's own."""
+    @functools.wraps(run_sync)
+    def run(function, *arguments, **keywords):
+        return run_sync(carried(function), *arguments, **keywords)
+    return run
+
+
+def _greenlets():
+    """Who has replaced the threads of this program by greenlets, if anybody has: these switch without a word."""
+    gevent, eventlet = sys.modules.get("gevent.monkey"), sys.modules.get("eventlet.patcher")
+    if gevent and (gevent.is_module_patched("threading") or gevent.is_module_patched("socket")):
+        return "gevent"
+    return "eventlet" if eventlet and (eventlet.is_monkey_patched("thread") or eventlet.is_monkey_patched("socket")) else None
+
+
+@functools.cache
+def _refuse_once(patched):
+    _logger.warning("%s has replaced threads by greenlets, whose switches are not told: spanprof is not started, for its links would be wrong", patched)
 
 
 def start():
@@ -152,12 +214,20 @@ def start():
 
 
 def install():
-    """Have every change of the current span told, and start."""
+    """Have every change of the current span told, and start. Not in a program that gevent or eventlet has patched: one warning says so."""
     if isinstance(opentelemetry.context._RUNTIME_CONTEXT, _RuntimeContext):
+        return
+    if patched := _greenlets():
+        _refuse_once(patched)
         return
     opentelemetry.context._RUNTIME_CONTEXT = _RuntimeContext(opentelemetry.context._RUNTIME_CONTEXT)
     asyncio.Handle._run = _step(asyncio.Handle._run)
     concurrent.futures.thread._WorkItem.run = _pooled(concurrent.futures.thread._WorkItem.run)
+    try:
+        import anyio.to_thread
+        anyio.to_thread.run_sync = _to_thread(anyio.to_thread.run_sync)
+    except ImportError:
+        pass  # not installed
     start()
 
 
@@ -165,10 +235,17 @@ class SpanProcessor(_SpanProcessor):
     """Tells spanprof which spans there are, and gives those that have a profile the attribute pyroscope.profile.id."""
 
     def on_start(self, span, parent_context=None):
-        out = _StartAttributes(struct_size=ctypes.sizeof(_StartAttributes))
-        _lib.spanprof_processor_on_start(_packed(span), span.parent and _pack(span.parent), span.name.encode(), 0, out)
-        if out.count:
-            span.set_attribute("pyroscope.profile.id", trace.format_span_id(span.get_span_context().span_id))
+        try:
+            out = _StartAttributes(struct_size=ctypes.sizeof(_StartAttributes))
+            name = str(span.name).encode(errors="replace")  # OpenTelemetry takes any object, and half surrogates
+            _lib.spanprof_processor_on_start(_packed(span), span.parent and _pack(span.parent), name, 0, out)
+            if out.count:
+                span.set_attribute("pyroscope.profile.id", trace.format_span_id(span.get_span_context().span_id))
+        except Exception:
+            _log_once()
 
     def on_end(self, span):
-        _lib.spanprof_processor_on_end(_pack(span.get_span_context()), 0)
+        try:
+            _lib.spanprof_processor_on_end(_pack(span.get_span_context()), 0)
+        except Exception:
+            _log_once()

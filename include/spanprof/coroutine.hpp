@@ -14,7 +14,14 @@
  * it goes on. An await that is not carried leaves the context with the thread: then the thread's next work counts for this span.
  * A coroutine with a stack of its own is a fiber: <spanprof/fiber.h>.
  *
- * Everything is inline, and does not throw or allocate. What a carried await costs over the await itself: an attach and a detach. */
+ * A carried awaitable is another type than the awaitable. A task type whose promise takes only awaitables that it knows (await_transform:
+ * asio::awaitable, and others that are made for one library) does not compile with it. There, a plain scope lasts from one await to the next:
+ *
+ *         { spanprof::scope scope{span.context()}; parse(r); }
+ *         auto rows = co_await query(r);
+ *         { spanprof::scope scope{span.context()}; render(rows); }
+ *
+ * Everything is inline, and does not throw (what an awaiter throws goes through) or allocate. What a carried await costs over the await itself: an attach and a detach. */
 #ifndef SPANPROF_COROUTINE_HPP
 #define SPANPROF_COROUTINE_HPP
 
@@ -75,11 +82,29 @@ class [[nodiscard]] coroutine_scope
         {
             return awaiter.await_ready();
         }
-        /* The coroutine may be running elsewhere before the awaiter's function returns: nothing is touched after it. */
+        /* The coroutine may be running elsewhere before the awaiter's function returns: nothing is touched after it. When it throws, the
+         * coroutine goes on here, without an await_resume. */
         template <class Promise> auto await_suspend(std::coroutine_handle<Promise> coroutine)
         {
             scope.detach();
+#ifdef __cpp_exceptions
+            try {
+                return awaiter.await_suspend(coroutine);
+            } catch (...) {
+                spanprof_attach_again();
+                throw;
+            }
+#else
             return awaiter.await_suspend(coroutine);
+#endif
+        }
+        /* The awaiter may be one of these, whose scope is the inner one, and is attached already. */
+        void spanprof_attach_again() noexcept
+        {
+            scope.detach();
+            scope.attach();
+            if constexpr (requires { awaiter.spanprof_attach_again(); })
+                awaiter.spanprof_attach_again();
         }
         decltype(auto) await_resume()
         {

@@ -11,7 +11,8 @@
 
 int sp_parse_id(const char *what, const char *text, uint8_t *out, size_t count)
 {
-    if (strlen(text) != 2 * count || !sp_hex_decode(out, text, count, true))
+    const char *digits = strncmp(text, "0x", 2) == 0 ? text + 2 : text;
+    if (strlen(digits) != 2 * count || !sp_hex_decode(out, digits, count, true))
         return sp_tool_wrong("%s is no %s id: %zu hex digits are needed, as `spanprof spans` shows "
                              "them",
                              text, what, 2 * count);

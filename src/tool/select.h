@@ -44,7 +44,7 @@ static inline bool sp_selection_has(const sp_selection *selection, const sp_mode
 /* What the selected time is called in answers for programs: "offcpu", or the type's name. */
 const char *sp_selection_name(const sp_selection *selection);
 
-/* TEXT as an id of COUNT bytes; SP_TOOL_WRONG when it is none (WHAT: "span" or "trace"). */
+/* TEXT as an id of COUNT bytes, also with 0x before it, as some tracers print theirs; SP_TOOL_WRONG when it is none (WHAT: "span" or "trace"). */
 int sp_parse_id(const char *what, const char *text, uint8_t *out, size_t count);
 
 #endif

@@ -57,6 +57,8 @@ program = [python, HERE / "python_work.py"]
 if arguments.extensions:
     run = tracers.run(program + ["--extensions", arguments.work_library, arguments.seconds], arguments)
     tracers.finish("Python, native extensions", run, arguments, work=extension_of_stack, **BOUNDS)
+for case in [] if arguments.labels else [[], ["gevent"], ["eventlet"]]:
+    subprocess.run([python, "-W", "ignore", HERE / "python_cases.py", *case], env=dict(os.environ, SPANPROF_EXPORTER="none"), check=True, timeout=120)
 example = truth.run([python, ROOT / "examples/python/example.py"], 99)
 if not example.counts()["linked"]:
     sys.exit("FAILED: the example's spans have no samples")

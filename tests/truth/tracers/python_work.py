@@ -7,12 +7,13 @@ Prints a line for each span: trace id, span id, work.
   python_work.py --extensions WORK_LIBRARY SECONDS works are what native extensions do
 
 asyncio's tasks run on one thread in turns, each up to its next await; threads beside them."""
-import asyncio, concurrent.futures, contextvars, ctypes, itertools, os, sqlite3, sys, threading, time, zlib
+import asyncio, concurrent.futures, contextvars, ctypes, itertools, logging, os, sqlite3, sys, threading, time, zlib
 
 from opentelemetry import baggage, context, trace
 from opentelemetry.sdk.trace import TracerProvider, sampling
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 
+import anyio.to_thread
 import numpy.random
 
 import spanprof_opentelemetry
@@ -36,6 +37,15 @@ class Marks(SpanExporter):
         return SpanExportResult.SUCCESS
 
 
+class Failure(logging.Handler):
+    """A hook that fails is only logged, and the test is to fail."""
+
+    def emit(self, record):
+        print(self.format(record), file=sys.stderr, flush=True)
+        os._exit(1)
+
+
+logging.getLogger("spanprof_opentelemetry").addHandler(Failure())
 spanprof_opentelemetry.install()
 provider, off = TracerProvider(), TracerProvider(sampler=sampling.ALWAYS_OFF)
 for each in provider, off:
@@ -176,6 +186,8 @@ async def task(depth=2):
             await asyncio.sleep(0.0005)
             run(inner_work)
         await asyncio.to_thread(run, work)
+        await anyio.to_thread.run_sync(run_and_attach, work)
+        await anyio.to_thread.run_sync(run, work)
         await asyncio.get_running_loop().run_in_executor(pool, run_nothing)
         run(work)
         done = asyncio.get_running_loop().create_future()

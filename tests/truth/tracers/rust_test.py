@@ -36,13 +36,13 @@ def build(library):
         (work / "spanprof.pc").write_text(f"Name: spanprof\nDescription: not installed yet\nVersion: 0\nLibs: -L{library.parent} -lspanprof\n")
         environment = dict(os.environ, PKG_CONFIG_PATH=str(work), CARGO_TARGET_DIR=str(work / "target"))
         for crate in CRATES:
-            done = subprocess.run(["cargo", "build", "--release", "--locked", "--quiet"], cwd=work / crate, env=environment,
+            done = subprocess.run(["cargo", "build", "--release", "--locked", "--quiet", "--bins", "--examples"], cwd=work / crate, env=environment,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             if done.returncode:
                 if any(words in done.stdout.lower() for words in NO_ANSWER):
                     tracers.skip("the registry of crates does not answer, so it cannot be built")
                 sys.exit(f"FAILED: cargo build in {crate}\n{done.stdout[-4000:]}")
-        for program in "rust-tracing", "truth":
+        for program in "examples/cart", "truth":
             shutil.copy(work / "target" / "release" / program, path)
         shutil.rmtree(work)
     return make
@@ -55,7 +55,7 @@ parser.add_argument("--seconds", default="1")
 arguments = parser.parse_args()
 programs = tracers.kept("truth-rust", SOURCES, build(arguments.library))
 os.environ["LD_LIBRARY_PATH"] = str(arguments.library.parent)
-example = truth.run([programs / "rust-tracing"], 99)
+example = truth.run([programs / "cart"], 99)
 if not example.counts()["linked"]:
     sys.exit("FAILED: the example's spans have no samples")
 tracers.check_marks([programs / "truth", "0"])

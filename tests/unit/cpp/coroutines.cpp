@@ -145,6 +145,71 @@ task run_awaiters(int (&seen)[4])
     seen[3] = active();
 }
 
+struct full {
+    bool await_ready()
+    {
+        return false;
+    }
+    void await_suspend(std::coroutine_handle<>)
+    {
+        throw active();
+    }
+    void await_resume()
+    {
+    }
+};
+
+/* The awaiter says by what it throws what was active in it. */
+task run_throwing(int (&seen)[4])
+{
+    spanprof::coroutine_scope outer{context_of(1)};
+    {
+        spanprof::coroutine_scope inner{context_of(2)};
+        try {
+            co_await outer.carry(inner.carry(full{}));
+        } catch (int in_awaiter) {
+            seen[0] = in_awaiter;
+        }
+        seen[1] = active();
+    }
+    seen[2] = active();
+    try {
+        co_await outer.carry(full{});
+    } catch (int) {
+        seen[3] = active();
+    }
+}
+
+/* A task type that takes no other awaitables than its library's. */
+struct tick {
+};
+struct strict_task {
+    struct promise_type : task::promise_type {
+        strict_task get_return_object()
+        {
+            return {std::coroutine_handle<promise_type>::from_promise(*this)};
+        }
+        std::suspend_always await_transform(tick)
+        {
+            return {};
+        }
+    };
+    std::coroutine_handle<promise_type> handle;
+};
+
+strict_task run_strict(int (&seen)[4])
+{
+    {
+        spanprof::scope scope{context_of(1)};
+        seen[0] = active();
+    }
+    co_await tick{};
+    {
+        spanprof::scope scope{context_of(1)};
+        seen[1] = active();
+    }
+}
+
 } // namespace
 
 const char *coroutine_context_is_active_only_while_it_runs()
@@ -198,5 +263,30 @@ const char *coroutine_destroyed_while_suspended_detaches_nothing()
     task t = run_nested(seen);
     std::thread([&] { t.handle.destroy(); }).join();
     CHECK(misuse() == before && active() == 0);
+    return nullptr;
+}
+
+const char *coroutine_awaiter_that_throws_leaves_the_context_active()
+{
+    std::uint64_t before = misuse();
+    int seen[4] = {-1, -1, -1, -1};
+    task t = run_throwing(seen);
+    CHECK(t.handle.done() && active() == 0);
+    CHECK(seen[0] == 0 && seen[1] == 2 && seen[2] == 1 && seen[3] == 1);
+    t.handle.destroy();
+    CHECK(misuse() == before);
+    return nullptr;
+}
+
+const char *coroutine_plain_scopes_between_awaits_of_a_strict_task()
+{
+    std::uint64_t before = misuse();
+    int seen[4] = {-1, -1, -1, -1};
+    strict_task t = run_strict(seen);
+    CHECK(seen[0] == 1 && active() == 0);
+    std::thread([&] { t.handle.resume(); }).join();
+    CHECK(seen[1] == 1 && t.handle.done());
+    t.handle.destroy();
+    CHECK(misuse() == before);
     return nullptr;
 }

@@ -39,6 +39,18 @@ static void destroyed_while_suspended_detaches_nothing(void **state)
     assert_right(coroutine_destroyed_while_suspended_detaches_nothing());
 }
 
+static void awaiter_that_throws_leaves_the_context_active(void **state)
+{
+    (void)state;
+    assert_right(coroutine_awaiter_that_throws_leaves_the_context_active());
+}
+
+static void plain_scopes_between_awaits_of_a_strict_task(void **state)
+{
+    (void)state;
+    assert_right(coroutine_plain_scopes_between_awaits_of_a_strict_task());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -46,6 +58,8 @@ int main(void)
         cmocka_unit_test(nested_scopes_travel_together),
         cmocka_unit_test(every_kind_of_awaiter_can_be_carried),
         cmocka_unit_test(destroyed_while_suspended_detaches_nothing),
+        cmocka_unit_test(awaiter_that_throws_leaves_the_context_active),
+        cmocka_unit_test(plain_scopes_between_awaits_of_a_strict_task),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

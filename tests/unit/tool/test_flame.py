@@ -123,6 +123,10 @@ class Selections(ToolTest):
     def test_span_in_upper_case_is_the_same_span(self):
         self.assertEqual(self.folded("shop", "--span", RENDER.upper()), self.folded("shop", "--span", RENDER))
 
+    def test_ids_may_have_a_prefix(self):
+        self.assertEqual(self.folded("shop", "--span", "0x" + RENDER), self.folded("shop", "--span", RENDER))
+        self.assertEqual(self.folded("shop", "--trace", "0x" + CART_TRACE), self.folded("shop", "--trace", CART_TRACE))
+
     def test_self_leaves_descendants_out(self):
         self.assertEqual(self.folded("shop", "--span", RENDER, "--self"), ["main;serve;report;append_row 200000000"])
 
@@ -176,7 +180,7 @@ class Refusals(ToolTest):
         self.refuse(1, "flame", "shop", "--trace", "12" * 16, says="12" * 16)
 
     def test_ids_that_are_none(self):
-        for bad in ("xyz", "00f067aa0ba902b", "00f067aa0ba902b7a", "00f067aa0ba902bg", "0" * 16, "", REPORT_TRACE):
+        for bad in ("xyz", "00f067aa0ba902b", "00f067aa0ba902b7a", "00f067aa0ba902bg", "0" * 16, "0x", "0x0xf067aa0ba902b7", "0x67aa0ba902b7ab", "0x" + "0" * 16, "", REPORT_TRACE):
             self.refuse(2, "flame", "shop", "--span", bad, says="span id")
         self.refuse(2, "flame", "shop", "--trace", REPORT, says="trace id")
 

@@ -2,7 +2,7 @@
 //! A program with `tracing` as its tracer. Its spans go where they went before, here to standard output; new are the three lines marked below, and a
 //! profile whose samples know these spans, whichever of the two threads a task ran on. Try it:
 //!
-//!   SPANPROF_EXPORTER=file SPANPROF_FILE=rust cargo run --release
+//!   SPANPROF_EXPORTER=file SPANPROF_FILE=rust cargo run --release --example cart
 //!   spanprof flame rust.profiles.jsonl --span ID      # ID: a span id that was printed
 use opentelemetry::trace::TracerProvider;
 use std::time::Duration;
