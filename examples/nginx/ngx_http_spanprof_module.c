@@ -84,6 +84,19 @@ static ngx_str_t path_of(ngx_http_request_t *r)
     return path;
 }
 
+/* The query as it was sent: what a rewrite adds is the configuration's own. */
+static ngx_str_t query_of(ngx_http_request_t *r)
+{
+    ngx_str_t query = r->unparsed_uri;
+    size_t before = path_of(r).len;
+
+    if (before == query.len)
+        return (ngx_str_t)ngx_null_string;
+    query.data += before + 1;
+    query.len -= before + 1;
+    return query;
+}
+
 static ngx_str_t scheme_of(ngx_http_request_t *r)
 {
 #if (NGX_HTTP_SSL)
@@ -201,16 +214,17 @@ static const char *protocol_version(const ngx_http_request_t *r)
 static ngx_int_t log_request(ngx_http_request_t *r)
 {
     ngx_http_spanprof_request_t *request = ngx_http_spanprof_turns_find(r);
-    ngx_str_t route;
+    ngx_str_t route, query;
     spanprof_span span;
 
     if (request == NULL || r != r->main || !spanprof_span_is_recording(request->span))
         return NGX_OK;
     span = request->span;
     route = route_of(r);
+    query = query_of(r);
     name_span(r, span, &route);
     set_text(span, "http.route", &route);
-    set_text(span, "url.query", &r->args);
+    set_text(span, "url.query", &query);
     set_text(span, "server.address", &r->headers_in.server);
     set_text(span, "client.address", &r->connection->addr_text);
     spanprof_span_set_string(span, "network.protocol.version", protocol_version(r));
@@ -363,6 +377,7 @@ static ngx_int_t postconfiguration(ngx_conf_t *cf)
     if (handler == NULL)
         return NGX_ERROR;
     *handler = log_request;
+    ngx_http_spanprof_turns_watch_filters();
     return NGX_OK;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two brackets. The outer is an event: nginx's loop asks the kernel for events through a function pointer, ngx_event_actions.process_events.
+/* Three brackets. The outermost is an event: nginx's loop asks the kernel for events through a function pointer, ngx_event_actions.process_events.
  * Ours stands in its place, has events posted instead of handled (as nginx itself does for accept_mutex), and then hands out
  * what has come in nginx's own order: new connections, timers, the rest. So each handler is called from one place, take_turn. The
- * inner bracket is a phase: the phase engine is an array of functions, each of which is called through ours. It is where requests are seen
- * first, and what tells streams of HTTP/2 apart that come in one event.
+ * next is a phase: the phase engine is an array of functions, each of which is called through ours. It is where requests are seen
+ * first, and what tells streams of HTTP/2 apart that come in one event. The innermost is the output of a request, its filters, for what comes in an
+ * event that names no request: one event tells of all reads that threads have done (`aio threads`), whichever requests they are for.
  *
  * An event names its request by address: its data is the request, or the connection of one, or another connection (to an upstream) whose
  * data is one. The table knows these addresses while the request lives; nothing is looked into that is not in it. What it does
@@ -31,6 +32,8 @@ static ngx_http_spanprof_bracket_t *innermost;
 static void *turn_data; /* of the event that is handled now */
 static ngx_http_spanprof_begin_pt begin_request;
 static ngx_int_t (*wait_for_events)(ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags);
+static ngx_http_output_header_filter_pt next_header_filter;
+static ngx_http_output_body_filter_pt next_body_filter;
 
 static ngx_http_spanprof_key_t **bucket_of(const void *address)
 {
@@ -194,7 +197,19 @@ ngx_int_t ngx_http_spanprof_turns_watch_events(ngx_cycle_t *cycle, ngx_http_span
     return NGX_OK;
 }
 
-/* --- phases -------------------------------------------------------------------------------------------------------------- */
+/* --- phases and filters -------------------------------------------------------------------------------------------------- */
+
+/* Opens BRACKET, which works for REQUEST, unless that is what is worked for already. Returns whether it did. */
+static ngx_flag_t enter(ngx_http_spanprof_bracket_t *bracket, ngx_http_spanprof_request_t *request)
+{
+    if (request == NULL && (innermost == NULL || !innermost->attached))
+        return 0;
+    if (request != NULL && innermost != NULL && innermost->request == request)
+        return 0;
+    open_bracket(bracket);
+    work_for(bracket, request);
+    return 1;
+}
 
 /* The request of R, which may be seen for the first time. */
 static ngx_http_spanprof_request_t *request_of(ngx_http_request_t *r)
@@ -220,6 +235,7 @@ static ngx_int_t check_phase(ngx_http_request_t *r, ngx_http_phase_handler_t *ph
     ngx_http_phase_handler_pt checker = conf->checkers[ph - core->phase_engine.handlers];
     ngx_http_spanprof_request_t *request;
     ngx_http_spanprof_bracket_t bracket;
+    ngx_flag_t entered;
     ngx_int_t rc;
 
     if (buckets == NULL) /* no worker: the SDK does not run */
@@ -227,16 +243,12 @@ static ngx_int_t check_phase(ngx_http_request_t *r, ngx_http_phase_handler_t *ph
     if (innermost != NULL && innermost->request != NULL && innermost->request->main == r)
         return checker(r, ph); /* most calls end here */
     request = request_of(r);
-    if (request == NULL && (innermost == NULL || !innermost->attached))
-        return checker(r, ph);
-    if (innermost != NULL && !innermost->attached && turn_data == r->connection)
+    if (request != NULL && innermost != NULL && !innermost->attached && turn_data == r->connection)
         work_for(innermost, request); /* a connection's new request has the rest of its turn */
-    if (innermost != NULL && innermost->request == request && request != NULL)
-        return checker(r, ph);
-    open_bracket(&bracket);
-    work_for(&bracket, request);
+    entered = enter(&bracket, request);
     rc = checker(r, ph);
-    close_bracket(&bracket);
+    if (entered)
+        close_bracket(&bracket);
     return rc;
 }
 
@@ -259,4 +271,34 @@ ngx_int_t ngx_http_spanprof_turns_watch_phases(ngx_cycle_t *cycle)
         handlers[i].checker = check_phase;
     }
     return NGX_OK;
+}
+
+static ngx_int_t filter_header(ngx_http_request_t *r)
+{
+    ngx_http_spanprof_bracket_t bracket;
+    ngx_flag_t entered = enter(&bracket, ngx_http_spanprof_turns_find(r));
+    ngx_int_t rc = next_header_filter(r);
+
+    if (entered)
+        close_bracket(&bracket);
+    return rc;
+}
+
+static ngx_int_t filter_body(ngx_http_request_t *r, ngx_chain_t *in)
+{
+    ngx_http_spanprof_bracket_t bracket;
+    ngx_flag_t entered = enter(&bracket, ngx_http_spanprof_turns_find(r));
+    ngx_int_t rc = next_body_filter(r, in);
+
+    if (entered)
+        close_bracket(&bracket);
+    return rc;
+}
+
+void ngx_http_spanprof_turns_watch_filters(void)
+{
+    next_header_filter = ngx_http_top_header_filter;
+    ngx_http_top_header_filter = filter_header;
+    next_body_filter = ngx_http_top_body_filter;
+    ngx_http_top_body_filter = filter_body;
 }

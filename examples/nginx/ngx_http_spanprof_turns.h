@@ -33,6 +33,9 @@ extern ngx_module_t ngx_http_spanprof_module;
 /* Gives the span of the main request R, which was not seen before; NULL: it gets none. */
 typedef ngx_http_spanprof_request_t *(*ngx_http_spanprof_begin_pt)(ngx_http_request_t *r);
 
+/* While a configuration is read: the output of its requests passes through here, before all filters of modules that are loaded before. */
+void ngx_http_spanprof_turns_watch_filters(void);
+
 /* When the configuration of CYCLE has been read: the phases of its requests pass through here. */
 ngx_int_t ngx_http_spanprof_turns_watch_phases(ngx_cycle_t *cycle);
 

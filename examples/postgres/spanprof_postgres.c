@@ -53,13 +53,19 @@ typedef struct execution {
     struct execution *next;
 } execution;
 
-/* A statement that was planned, and will be executed next, or never. */
+/* A statement that was planned, and will be executed soon, or never. */
 typedef struct planned {
     spanprof_span statement;
-    int level; /* -1: none */
+    int level;
     int location;
-    uint64 source; /* hash of the text that LOCATION is in */
+    CmdType command;
+    uint64 source;       /* hash of the text that LOCATION is in */
+    TimestampTz message; /* when the client's message came that it is planned for */
+    bool passed;         /* the execution of statements of its level has begun */
 } planned;
+
+/* More than these in one text are rare: further ones have a span for each phase. */
+#define MAX_WAITING 16
 
 static int track = TRACK_ALL;
 static bool phases = true;
@@ -70,7 +76,8 @@ static char *parallel_parent; /* how a leader's context reaches its workers: set
 static spanprof_tracer *tracer;
 static int level; /* of nesting: 0 is the client's statement */
 static execution *executions;
-static planned waiting = {.level = -1};
+static planned waiting[MAX_WAITING]; /* in the order in which they were planned */
+static int waiting_count;
 
 static planner_hook_type next_planner;
 static ExecutorStart_hook_type next_start;
@@ -78,6 +85,7 @@ static ExecutorRun_hook_type next_run;
 static ExecutorFinish_hook_type next_finish;
 static ExecutorEnd_hook_type next_end;
 static ProcessUtility_hook_type next_utility;
+static emit_log_hook_type next_log;
 
 /* --- the SDK of this backend --------------------------------------------------------------------------------------------- */
 
@@ -112,6 +120,8 @@ static bool tracks(void)
 
     if (track == TRACK_NONE || (track == TRACK_TOP && level > 0))
         return false;
+    if (IsParallelWorker() && parallel_parent[0] == '\0')
+        return false; /* the leader's statement has no span */
     if (sdk == NOT_YET)
         sdk = start_sdk() ? RUNS : FAILED;
     return sdk == RUNS;
@@ -287,14 +297,19 @@ static void end(spanprof_span span)
         spanprof_span_end(span);
 }
 
-/* In a PG_CATCH: SPAN has failed with the error that is on its way. */
-static void set_error(spanprof_span span)
+static void set_error_code(spanprof_span span, int code)
 {
-    const char *state = unpack_sql_state(geterrcode());
+    const char *state = unpack_sql_state(code);
 
     spanprof_span_set_string(span, "db.response.status_code", state);
     spanprof_span_set_string(span, "error.type", state);
     spanprof_span_set_status(span, SPANPROF_SPAN_STATUS_ERROR, NULL);
+}
+
+/* In a PG_CATCH: SPAN has failed with the error that is on its way. */
+static void set_error(spanprof_span span)
+{
+    set_error_code(span, geterrcode());
 }
 
 /* --- planned, and not yet executed --------------------------------------------------------------------------------------- */
@@ -304,25 +319,77 @@ static uint64 source_hash(const char *source)
     return hash_bytes_extended((const unsigned char *)source, (int)strlen(source), 0);
 }
 
-/* It was not executed, or no longer matters. */
-static void drop_waiting(void)
+static spanprof_span remove_waiting(int i)
 {
-    if (waiting.level < 0)
-        return;
-    waiting.level = -1;
-    spanprof_span_end(waiting.statement);
+    spanprof_span statement = waiting[i].statement;
+
+    waiting_count--;
+    memmove(&waiting[i], &waiting[i + 1], (size_t)(waiting_count - i) * sizeof(waiting[0]));
+    return statement;
 }
 
-/* The span of the statement that was just planned, when QUERY is that statement; else a new one. */
+/* Those of LOWEST and deeper levels were not executed, or no longer matter. */
+static void drop_waiting(int lowest)
+{
+    for (int i = waiting_count - 1; i >= 0; i--) {
+        if (waiting[i].level >= lowest)
+            spanprof_span_end(remove_waiting(i));
+    }
+}
+
+/* A statement of this level and of the text SOURCE is about to be planned. Those of its level that were planned with it are still to be executed:
+ * actions of one rule, statements of one function. Others no longer are. */
+static void begin_planning(uint64 source)
+{
+    TimestampTz message = GetCurrentStatementStartTimestamp();
+
+    drop_waiting(level + 1);
+    for (int i = 0; i < waiting_count; i++) {
+        const planned *other = &waiting[i];
+
+        if (other->level == level &&
+            (other->passed || other->source != source || other->message != message)) {
+            drop_waiting(level);
+            return;
+        }
+    }
+}
+
+static void add_waiting(spanprof_span statement, const Query *parse, uint64 source)
+{
+    if (waiting_count == MAX_WAITING) {
+        spanprof_span_end(statement);
+        return;
+    }
+    waiting[waiting_count++] = (planned){.statement = statement,
+                                         .level = level,
+                                         .location = parse->stmt_location,
+                                         .command = parse->commandType,
+                                         .source = source,
+                                         .message = GetCurrentStatementStartTimestamp()};
+}
+
+/* The span of QUERY when it was planned just now; else a new one. Statements that are planned together are executed in the same order, so that of
+ * actions of a rule, which have no location of their own, the first fits. (Plans are copied, so that their addresses say nothing.) */
 static spanprof_span take_waiting(const QueryDesc *query)
 {
     const PlannedStmt *plan = query->plannedstmt;
+    uint64 source = waiting_count > 0 ? source_hash(query->sourceText) : 0;
+    int found = -1;
 
-    if (waiting.level == level && waiting.location == plan->stmt_location &&
-        waiting.source == source_hash(query->sourceText)) {
-        waiting.level = -1;
-        return waiting.statement;
+    drop_waiting(level + 1);
+    for (int i = 0; i < waiting_count; i++) {
+        planned *other = &waiting[i];
+
+        if (other->level != level)
+            continue;
+        other->passed = true;
+        if (found < 0 && other->location == plan->stmt_location &&
+            other->command == query->operation && other->source == source)
+            found = i;
     }
+    if (found >= 0)
+        return remove_waiting(found);
     return start_statement(operation_name(query->operation),
                            statement_text(query->sourceText, plan->stmt_location, plan->stmt_len));
 }
@@ -340,11 +407,12 @@ static PlannedStmt *hook_planner(Query *parse, const char *source, int options,
     spanprof_span statement, phase;
     spanprof_scope scope;
     PlannedStmt *plan;
+    uint64 hash;
 
     if (!tracks())
         return plan_statement(parse, source, options, parameters);
-    if (waiting.level >= level)
-        drop_waiting();
+    hash = source_hash(source);
+    begin_planning(hash);
     statement = start_statement(operation_name(parse->commandType),
                                 statement_text(source, parse->stmt_location, parse->stmt_len));
     phase = start_phase(statement, "plan");
@@ -361,14 +429,15 @@ static PlannedStmt *hook_planner(Query *parse, const char *source, int options,
         set_error(statement);
         end(phase);
         end(statement);
+        drop_waiting(level);
         PG_RE_THROW();
     }
     PG_END_TRY();
     level--;
     spanprof_scope_detach(&scope);
     end(phase);
-    drop_waiting(); /* one of a function that the planner called */
-    waiting = (planned){statement, level, parse->stmt_location, source_hash(source)};
+    drop_waiting(level + 1); /* of functions that the planner called */
+    add_waiting(statement, parse, hash);
     return plan;
 }
 
@@ -376,7 +445,7 @@ static PlannedStmt *hook_planner(Query *parse, const char *source, int options,
 static void end_transaction(XactEvent event, void *argument)
 {
     if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT)
-        drop_waiting();
+        drop_waiting(0);
 }
 
 /* --- executed ------------------------------------------------------------------------------------------------------------ */
@@ -411,6 +480,19 @@ static void remember_execution(QueryDesc *query, spans spans)
     e->forget.arg = e;
     executions = e;
     MemoryContextRegisterResetCallback(query->estate->es_query_cxt, &e->forget);
+}
+
+/* A fatal error ends the backend without a PG_CATCH; the log is where it passes. */
+static void hook_log(ErrorData *error)
+{
+    const execution *e;
+
+    if (error->elevel == FATAL) {
+        for (e = executions; e != NULL; e = e->next)
+            set_error_code(e->spans.statement, error->sqlerrcode);
+    }
+    if (next_log)
+        next_log(error);
 }
 
 static void start_executor(QueryDesc *query, int flags)
@@ -519,28 +601,38 @@ static void trace_step(QueryDesc *query, const step *step)
         take_traced_step(e, step);
 }
 
-/* Parallel workers get the leader's settings when they are launched. An error puts back the setting as it does all of them. */
-static void run_with_workers(QueryDesc *query, execution *e, const step *step)
+/* What the workers of QUERY, which E is the execution of, work for: without E, a statement in a function that has no span of its own, for what is
+ * active. Invalid: nothing. */
+static spanprof_context context_of_workers(const QueryDesc *query, const execution *e)
+{
+    if (!query->plannedstmt->parallelModeNeeded || IsInParallelMode())
+        return (spanprof_context){0};
+    if (e == NULL)
+        return spanprof_context_current();
+    return spanprof_span_context(e->spans.execute.slot != 0 ? e->spans.execute
+                                                            : e->spans.statement);
+}
+
+/* Parallel workers get the leader's settings when they are launched. An error puts back the setting as it does all of them. TEXT is the leader's
+ * context. */
+static void run_with_workers(QueryDesc *query, const char *text, const step *step)
 {
     int nest_level = NewGUCNestLevel();
-    spanprof_context context =
-        spanprof_span_context(e->spans.execute.slot != 0 ? e->spans.execute : e->spans.statement);
-    char text[56];
 
-    spanprof_context_inject(&context, text);
     set_config_option("spanprof.parallel_parent", text, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
                       true, 0, false);
-    take_traced_step(e, step);
+    trace_step(query, step);
     AtEOXact_GUC(true, nest_level);
 }
 
 static void hook_run(QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once)
 {
     step step = {RUN, direction, count, execute_once};
-    execution *e = find_execution(query);
+    spanprof_context context = context_of_workers(query, find_execution(query));
+    char text[56];
 
-    if (e != NULL && query->plannedstmt->parallelModeNeeded && !IsInParallelMode())
-        run_with_workers(query, e, &step);
+    if (spanprof_context_inject(&context, text) != 0)
+        run_with_workers(query, text, &step);
     else
         trace_step(query, &step);
 }
@@ -650,6 +742,8 @@ void _PG_init(void)
     ExecutorEnd_hook = hook_end;
     next_utility = ProcessUtility_hook;
     ProcessUtility_hook = hook_utility;
+    next_log = emit_log_hook;
+    emit_log_hook = hook_log;
     RegisterXactCallback(end_transaction, NULL);
     if (process_shared_preload_libraries_in_progress)
         spanprof_prepare(); /* for all backends, which are forked */

@@ -155,6 +155,26 @@ static const uint8_t *skip_space(const uint8_t *data, size_t length)
     return data;
 }
 
+/* PATH, which stays, holds nothing. */
+static void add_empty(sp_input *input, const char *path)
+{
+    if (input->empty_count++ == 0)
+        input->empty = path;
+}
+
+/* In one line, however many they are. */
+static int tell_empty(const sp_input *input)
+{
+    static const char reason[] = "nothing was recorded, or the program still runs";
+    char more[64] = "";
+    if (input->empty_count > 1)
+        snprintf(more, sizeof more, " (and %zu more)", input->empty_count - 1);
+    if (input->count == 0)
+        return sp_tool_wrong("%s: is empty%s: %s", input->empty, more, reason);
+    sp_tool_note("%s: is empty%s: %s; the other files are read", input->empty, more, reason);
+    return SP_TOOL_DONE;
+}
+
 /* MAY_BE_EMPTY: one half of a pair of files, which has nothing to say when the program was short. */
 static int read_file(sp_input *input, const char *path, bool may_be_empty)
 {
@@ -174,8 +194,7 @@ static int read_file(sp_input *input, const char *path, bool may_be_empty)
         else if (bytes.length)
             status = sp_input_read_protobuf(input, own_path, bytes.data, bytes.length);
         else if (!may_be_empty)
-            status = sp_tool_wrong("%s: is empty: nothing was recorded, or the program still runs",
-                                   path);
+            add_empty(input, own_path);
     }
     sp_buffer_deinit(&bytes);
     return status;
@@ -200,9 +219,7 @@ static int read_pair(sp_input *input, const char *prefix, bool *found)
             return status;
     }
     if (*found && input->count == before)
-        return sp_tool_wrong("%s: the files with this prefix are empty: nothing was recorded, or "
-                             "the program still runs",
-                             prefix);
+        add_empty(input, prefix);
     return SP_TOOL_DONE;
 }
 
@@ -221,5 +238,5 @@ int sp_input_read(sp_input *input, const sp_operands *files)
         if (status != SP_TOOL_DONE)
             return status;
     }
-    return SP_TOOL_DONE;
+    return input->empty_count ? tell_empty(input) : SP_TOOL_DONE;
 }

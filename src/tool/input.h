@@ -30,10 +30,12 @@ typedef struct sp_input {
     sp_document *documents; /* in the order of the files, and in each as they lie */
     size_t count;
     size_t capacity;
+    const char *empty; /* the first file, or prefix of files, that holds nothing; NULL: none */
+    size_t empty_count;
     sp_arena memory; /* paths */
 } sp_input;
 
-/* Read all FILES. SP_TOOL_DONE, or SP_TOOL_WRONG having said why; INPUT is to be freed by sp_input_deinit in any case. */
+/* Read all FILES. An empty one among others is worth a remark. SP_TOOL_DONE, or SP_TOOL_WRONG having said why, also when all are empty; INPUT is to be freed by sp_input_deinit in any case. */
 int sp_input_read(sp_input *input, const sp_operands *files);
 void sp_input_deinit(sp_input *input);
 

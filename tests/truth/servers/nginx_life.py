@@ -19,6 +19,7 @@ SERVER = """
             proxy_set_header tracestate $spanprof_tracestate;
         }
         location /named { spanprof_span_name "name of $arg_name"; return 204; }
+        location /rewritten { rewrite ^ /named?name=inside&secret=1? last; }
 """
 WITHOUT = "server { listen unix:%s/without.sock; location / { return 200; } } "
 
@@ -69,6 +70,8 @@ def main():
         check(ask(nginx, "/proxy/x?y=z", traceparent=CALLER, tracestate="a=b") == CALLER[3:35] + "\n", "the trace id is not the caller's")
         check(ask(nginx, "/fail") == "503" and ask(nginx, "/missing/page") == "404", "wrong answers")
         ask(nginx, "/named?name=this")
+        ask(nginx, "/rewritten?asked=1")
+        ask(nginx, "/rewritten/none")
         first = set(nginx.workers())
         os.kill(nginx.master, signal.SIGHUP)
         new_workers(nginx, first)
@@ -82,7 +85,7 @@ def main():
     run = truth.Run(directory, [p[: -len(".profiles.jsonl")] for p in glob.glob(prefix + ".*.profiles.jsonl")], "")
     spans = run.spans()
     by_path = {s.attributes["url.path"]: (ids, s) for ids, s in spans.items()}
-    check(sorted(by_path) == ["/fail", "/missing/page", "/named", "/proxy/x", "/reloaded", "/upgraded", "/x"], f"spans: {sorted(by_path)}")
+    check(sorted(by_path) == ["/fail", "/missing/page", "/named", "/proxy/x", "/reloaded", "/rewritten", "/rewritten/none", "/upgraded", "/x"], f"spans: {sorted(by_path)}")
     check(len(run.prefixes) == 6, f"{len(run.prefixes)} workers have files, of 6")
     proxy_ids, proxy = by_path["/proxy/x"]
     upstream_ids, upstream = by_path["/x"]
@@ -94,6 +97,8 @@ def main():
     check(attributes == {"http.request.method": "GET", "url.path": "/proxy/x", "url.scheme": "http", "url.query": "y=z",
                          "http.route": "/proxy/", "server.address": "127.0.0.1", "client.address": "127.0.0.1",
                          "network.protocol.version": "1.1", "http.response.status_code": "200"}, f"attributes: {attributes}")
+    queries = [by_path[path][1].attributes.get("url.query") for path in ("/rewritten", "/rewritten/none")]
+    check(queries == ["asked=1", None], f"what a rewrite adds is not in the query that was sent: {queries}")
     check(by_path["/fail"][1].attributes["error.type"] == "503", "error.type")
     check("error.type" not in by_path["/missing/page"][1].attributes, "404 is no error of the server's")
     print("spans of 6 workers of 3 generations are all there")

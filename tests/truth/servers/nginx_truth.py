@@ -20,6 +20,7 @@ SERVER = """
             proxy_set_header traceparent $spanprof_traceparent;
             truth_filter on;
         }
+        location /file/ { root html; try_files /truth.txt =404; aio threads; sendfile off; output_buffers 1 16k; truth_filter on; }
         location /nothing/ { proxy_pass http://unix:%(directory)s/without.sock; }
 """
 WITHOUT = "server { listen unix:%s/without.sock; location / { truth_handler; } } "
@@ -51,6 +52,8 @@ def main():
     arguments = parser.parse_args()
     nginx_server.need("nginx", "wrk", "curl")
     directory = tempfile.TemporaryDirectory()
+    os.mkdir(directory.name + "/html")
+    open(directory.name + "/html/truth.txt", "w").write(100000 * "x")  # seven reads by threads, and as many turns
     prefix = directory.name + "/truth"
     environment = truth.environment(prefix, arguments.hz, arguments.engine, SPANPROF_WINDOW_MS="1000")
     script = os.path.join(os.path.dirname(__file__), "nginx", "requests.lua")

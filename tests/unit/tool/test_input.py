@@ -96,6 +96,20 @@ class BadInput(ToolTest):
         self.write("empty.gz", gzip.compress(b""))
         self.refuse_all("empty.gz", "is empty")
 
+    def test_empty_among_others(self):
+        shop = self.write_shop()
+        for name in ("empty.jsonl", "empty.traces.jsonl", "empty.profiles.jsonl"):
+            self.write(name, b"")
+        for command in (["flame", "--span", REPORT], ["spans"], ["check"]):
+            wanted = self.answer(command[0], shop, *command[1:])
+            for files, remark in (((shop, "empty.jsonl"), rb"empty\.jsonl: is empty"), (("empty.traces.jsonl", shop), rb"empty\.traces\.jsonl: is empty"),
+                                  ((shop, "empty"), rb"empty: is empty"), (("empty", shop, "empty.jsonl"), rb"empty: is empty [^\n]*1 more")):
+                result = self.run_tool(command[0], *files, *command[1:])
+                self.assertEqual((result.returncode, result.stdout.decode()), (0, wanted), result.stderr)
+                self.assertRegex(result.stderr, rb"\Aspanprof: " + remark + rb"[^\n]*\n\Z")
+        self.refuse(2, "flame", "empty", says=("empty", "is empty"))
+        self.refuse(2, "flame", "empty", "empty.jsonl", says=("empty", "is empty", "1 more"))
+
     def test_directory(self):
         (self.folder / "folder").mkdir()
         self.refuse_all("folder", ("folder", "is a directory"))

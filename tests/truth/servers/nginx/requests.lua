@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Requests for the truth test (ngx_http_truth_module.c), for wrk: each asks for a work of its own, some with a body, some through a proxy
--- location, whose own work is another one's.
+-- Requests for the truth test (ngx_http_truth_module.c), for wrk: each asks for a work of its own, some with a body, some for a file that threads
+-- read, some through a proxy location, whose own work is another one's.
 local bodies = { string.rep("x", 300), string.rep("x", 100000) }
 local n = 0
 
@@ -17,6 +17,8 @@ function request()
         return wrk.format("POST", string.format("/work/%d/%d/%d", work, slices, us), nil, bodies[kind - 1])
     elseif kind == 4 then
         return wrk.format("GET", string.format("/nothing/%d/%d/%d", other, 2, us))
+    elseif kind == 5 then
+        return wrk.format("GET", string.format("/file/%d/1/%d", work, us))
     end
     return wrk.format("GET", string.format("/work/%d/%d/%d", work, slices, us))
 end
