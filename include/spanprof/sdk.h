@@ -191,7 +191,7 @@ typedef struct spanprof_stats {
      * was short. */
     uint64_t cpu_time_unattributed_ns;
     uint64_t dropped_cpu_times;
-    /* The time recorder (SPANPROF_SWITCHES), of this run or the last: what the file has, and what found no room. */
+    /* The time recorder (SPANPROF_SWITCHES), of this run or the last: switches that the file has, and that found no room. */
     uint64_t switches_recorded;
     uint64_t dropped_switches;
     /* Attributes of samples (spanprof_context_set_attribute), since the process began: values that were too long, and attributes for which

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "core/log.h"
 #include "export/internal.h"
@@ -182,6 +183,20 @@ sp_exporter *sp_exporter_create(const sp_export_config *config, const sp_resourc
     if (!wait_for_start(exporter))
         return fail(exporter, error, no_memory);
     return exporter;
+}
+
+bool sp_exporter_writes_to(const sp_exporter *exporter, const char *path)
+{
+    struct stat wanted, own;
+    if (stat(path, &wanted) != 0)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        const char *name = exporter->files[i].path; /* constant since the thread has opened it */
+        if (name && stat(name, &own) == 0 && S_ISREG(own.st_mode) && own.st_dev == wanted.st_dev &&
+            own.st_ino == wanted.st_ino)
+            return true;
+    }
+    return false;
 }
 
 bool sp_exporter_network_is_loaded(void)

@@ -119,6 +119,9 @@ spanprof_status sp_exporter_flush(sp_exporter *exporter, uint64_t deadline_ns);
 spanprof_status sp_exporter_destroy(sp_exporter *exporter, uint64_t deadline_ns,
                                     sp_export_counters *counters);
 
+/* Whether PATH is one of the files that it writes, by whatever name. */
+bool sp_exporter_writes_to(const sp_exporter *exporter, const char *path);
+
 /* Counters, valid while the exporter lives. */
 const sp_export_counters *sp_exporter_counters(const sp_exporter *exporter);
 

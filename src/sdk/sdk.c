@@ -337,6 +337,19 @@ static spanprof_status end_parts(uint64_t deadline_ns)
     return first_error(status, collected);
 }
 
+/* Without its file the recorder is off, and all else runs. */
+static void start_switches(const char *path)
+{
+    if (path && sp_exporter_writes_to(sdk.exporter, path))
+        sp_log_error(
+            "switches",
+            "%s: profiles or spans are written to it (SPANPROF_FILE): no switch is recorded; "
+            "give it another path",
+            path);
+    else if (path)
+        sp_switch_file_start(path);
+}
+
 static spanprof_status start_locked(const spanprof_options *options, spanprof_error *error)
 {
     pthread_mutex_lock(&sdk.life);
@@ -353,11 +366,10 @@ static spanprof_status start_locked(const spanprof_options *options, spanprof_er
         status = start_tracer();
     if (status == SPANPROF_OK)
         status = start_sampling(error);
-    if (status == SPANPROF_OK && sdk.config.switches)
-        sp_switch_file_start(sdk.config.switches);
-    if (status == SPANPROF_OK)
+    if (status == SPANPROF_OK) {
+        start_switches(sdk.config.switches);
         sp_process_context_follow_keys(sdk.resource);
-    else
+    } else
         end_parts(sp_clock_monotonic_ns());
     return status;
 }

@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -46,11 +47,23 @@ typedef struct switch_file {
 } switch_file;
 
 static switch_file *current; /* setup's, and the flush's under the SDK's lock */
-static _Atomic uint64_t recorded, lost_in_rings, lost_on_disk;
+static _Atomic uint64_t recorded, lost_in_rings, lost_on_disk; /* switches */
+
+/* From start until the run is freed, by a thread that was given up on late or never. The rings and the counters are that run's for as long:
+ * no other may begin. */
+static _Atomic bool has_run;
+/* That run's, for a forked child to close; -1: none. */
+static _Atomic int open_fd = -1;
 
 /* --- blocks -------------------------------------------------------------------------------------------------------------- */
 
-static uint64_t records_in(const sp_switch_piece pieces[2])
+static bool is_switch(sp_switch_kind kind)
+{
+    return kind == SP_SWITCH_TO || kind == SP_SWITCH_SPAN || kind == SP_SWITCH_CONTEXT ||
+           kind == SP_SWITCH_UNKNOWN;
+}
+
+static uint64_t switches_in(const sp_switch_piece pieces[2])
 {
     static const uint8_t words[SP_SWITCH_KINDS_MAX] = SP_SWITCH_RECORD_WORDS;
     size_t at = 0, whole = pieces[0].count + pieces[1].count;
@@ -59,7 +72,7 @@ static uint64_t records_in(const sp_switch_piece pieces[2])
         uint64_t header =
             at < pieces[0].count ? pieces[0].words[at] : pieces[1].words[at - pieces[0].count];
         sp_switch_kind kind = (sp_switch_kind)(header & SP_SWITCH_KIND_MASK);
-        count += kind != SP_SWITCH_BEGIN && kind != SP_SWITCH_TIME && kind != SP_SWITCH_LOST;
+        count += is_switch(kind);
         at += words[kind];
     }
     return count;
@@ -84,6 +97,16 @@ static int write_all(int fd, struct iovec *ranges, int count)
     return 0;
 }
 
+/* False, with errno, when the last bytes may be missing. The child of a fork in between leaves the descriptor alone: its number may be
+ * another file's by then. */
+static bool close_file(switch_file *file)
+{
+    int fd = file->fd;
+    file->fd = -1;
+    atomic_store(&open_fd, -1);
+    return close(fd) == 0;
+}
+
 static void give_up(switch_file *file, int error)
 {
     struct stat status;
@@ -93,8 +116,7 @@ static void give_up(switch_file *file, int error)
     if (fstat(file->fd, &status) == 0 && S_ISREG(status.st_mode) &&
         ftruncate(file->fd, (off_t)file->end_bytes) != 0)
         sp_log_warn("switches", "%s: its last block is cut", file->path);
-    close(file->fd);
-    file->fd = -1;
+    close_file(file);
 }
 
 /* A block of TYPE with COUNT ranges behind it. */
@@ -131,10 +153,10 @@ static void write_ring(switch_file *file, sp_thread *thread, double *fullest)
         range_of(pieces[0].words, pieces[0].count * sizeof(uint64_t)),
         range_of(pieces[1].words, pieces[1].count * sizeof(uint64_t)),
     };
-    uint64_t records = records_in(pieces);
+    uint64_t switches = switches_in(pieces);
     bool written = write_block(file, SP_SWITCH_BLOCK_RECORDS, thread->slot, data, 2);
     sp_switch_ring_release(thread, head);
-    sp_count_owned(written ? &recorded : &lost_on_disk, records);
+    sp_count_owned(written ? &recorded : &lost_on_disk, switches);
     *fullest = full > *fullest ? full : *fullest;
 }
 
@@ -167,13 +189,14 @@ static bool pass_barrier(const switch_file *file)
            syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
-static void write_complete(switch_file *file, const moment *now, bool has_barrier)
+static void write_complete(switch_file *file, const moment *now, uint64_t lost_records,
+                           bool has_barrier)
 {
     static const uint8_t padding[8];
     sp_switch_complete complete = {
         .monotonic_ns = now->monotonic_ns,
         .realtime_ns = now->realtime_ns,
-        .lost = sp_load_relaxed(&lost_in_rings),
+        .lost = lost_records,
         .slot_count = (uint32_t)(file->open_slots.length / sizeof(uint32_t)),
     };
     const struct iovec data[] = {
@@ -190,7 +213,7 @@ static void write_complete(switch_file *file, const moment *now, bool has_barrie
 static double look_at_all(switch_file *file, bool complete)
 {
     double fullest = 0;
-    uint64_t lost = 0;
+    sp_switch_lost lost = {0};
     moment now = read_moment();
     complete |= now.monotonic_ns - file->completed_at_ns >= COMPLETE_MS * SP_NS_PER_MS;
     bool has_barrier = complete && pass_barrier(file);
@@ -200,19 +223,22 @@ static double look_at_all(switch_file *file, bool complete)
         if (complete && sp_switch_ring_is_open(thread, file->run))
             sp_buffer_add(&file->open_slots, &slot, sizeof slot);
         write_ring(file, thread, &fullest);
-        lost += sp_switch_ring_lost(thread, file->run);
+        sp_switch_lost here = sp_switch_ring_lost(thread, file->run);
+        lost.records += here.records;
+        lost.switches += here.switches;
     }
-    sp_store_relaxed(&lost_in_rings, lost);
+    sp_store_relaxed(&lost_in_rings, lost.switches);
     if (complete)
-        write_complete(file, &now, has_barrier);
+        write_complete(file, &now, lost.records, has_barrier);
     return fullest;
 }
 
 /* --- the thread ---------------------------------------------------------------------------------------------------------- */
 
+/* The run is over: another may begin. */
 static void destroy(switch_file *file)
 {
-    if (file->fd >= 0 && close(file->fd) != 0)
+    if (file->fd >= 0 && !close_file(file))
         sp_log_warn("switches", "closing %s: %s: its last blocks may be missing", file->path,
                     strerror(errno));
     sp_buffer_deinit(&file->open_slots);
@@ -221,6 +247,7 @@ static void destroy(switch_file *file)
     pthread_mutex_destroy(&file->lock);
     free(file->path);
     free(file);
+    sp_store_release(&has_run, false); /* pairs with sp_switch_file_start */
 }
 
 /* Until there is something to do; the flush that is asked for. */
@@ -274,20 +301,40 @@ static bool start_thread(switch_file *file)
 
 /* --- start, flush, stop -------------------------------------------------------------------------------------------------- */
 
-/* Not blocking, lest a FIFO of that name without a reader holds up the start; never one of the host's standard descriptors. */
-static int open_file(const char *path)
+/* Never one of the host's standard descriptors. */
+static int above_standard(int fd)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
-    if (fd < 0)
-        return -1;
-    if (fd <= STDERR_FILENO) {
-        int low = fd;
-        fd = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-        close(low);
-    }
-    if (fd >= 0)
-        fcntl(fd, F_SETFL, O_APPEND);
-    return fd;
+    if (fd < 0 || fd > STDERR_FILENO)
+        return fd;
+    int above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    close(fd);
+    return above;
+}
+
+/* The file is FD's alone from here on, and empty; EWOULDBLOCK when another recorder has it. A file system without locks has to do without.
+ * What is no regular file has no content to lose. */
+static int take_for_own(int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return errno;
+    if (!S_ISREG(status.st_mode))
+        return 0;
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return EWOULDBLOCK;
+    return ftruncate(fd, 0) == 0 ? 0 : errno;
+}
+
+/* Into file->fd, also on failure; 0, or errno. Not blocking, lest a FIFO of that name without a reader holds up the start. */
+static int open_file(switch_file *file)
+{
+    file->fd = above_standard(
+        open(file->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666));
+    if (file->fd < 0)
+        return errno;
+    atomic_store(&open_fd, file->fd);
+    fcntl(file->fd, F_SETFL, O_APPEND);
+    return take_for_own(file->fd);
 }
 
 static int write_header(switch_file *file)
@@ -326,6 +373,14 @@ static void init(switch_file *file)
 
 bool sp_switch_file_start(const char *path)
 {
+    if (sp_load_acquire(&has_run)) {
+        sp_log_warn(
+            "switches",
+            "%s: an earlier run's thread still waits for its own file, or disk, to take what it "
+            "has: no switch is recorded",
+            path);
+        return false;
+    }
     switch_file *file = calloc(1, sizeof *file);
     char *copy = strdup(path);
     sp_store_relaxed(&recorded, 0);
@@ -338,10 +393,18 @@ bool sp_switch_file_start(const char *path)
         return false;
     }
     file->path = copy;
+    sp_store_relaxed(&has_run, true);
     init(file);
-    file->fd = open_file(path);
-    int error = file->fd < 0 ? errno : write_header(file);
-    if (error) {
+    int error = open_file(file);
+    if (!error)
+        error = write_header(file);
+    if (error == EWOULDBLOCK) {
+        sp_log_error(
+            "switches",
+            "%s: another time recorder writes it, maybe the one of this process's parent: no "
+            "switch is recorded; give each process a path of its own",
+            path);
+    } else if (error) {
         sp_log_warn("switches", "creating %s: %s: no switch is recorded", path, strerror(error));
     } else {
         file->run = sp_switch_recorder_start();
@@ -409,9 +472,11 @@ spanprof_status sp_switch_file_stop(uint64_t deadline_ns)
 void sp_switch_file_after_fork(void)
 {
     sp_switch_recorder_after_fork();
-    if (current && current->fd >= 0)
-        close(current->fd);
+    int fd = atomic_exchange(&open_fd, -1);
+    if (fd >= 0)
+        close(fd);
     current = NULL;
+    sp_store_relaxed(&has_run, false);
 }
 
 void sp_switch_file_counters_get(sp_switch_counters *out)

@@ -49,9 +49,10 @@ struct sp_switch_ring {
     _Atomic uint32_t busy;
     _Atomic uint32_t run; /* whose records lie from `first` on */
     _Atomic uint64_t first;
-    _Atomic uint64_t lost;      /* that the ring does not say yet */
-    _Atomic uint64_t lost_ever; /* in this run */
-    uint32_t owned_run;         /* as `run`; 0: the next record begins a thread */
+    _Atomic uint64_t lost;          /* that the ring does not say yet */
+    _Atomic uint64_t lost_ever;     /* in this run */
+    _Atomic uint64_t lost_switches; /* of those, what was a switch */
+    uint32_t owned_run;             /* as `run`; 0: the next record begins a thread */
     uint32_t epoch;
     uint32_t number; /* of the active context */
     bool tainted;
@@ -194,6 +195,7 @@ static __attribute__((noinline)) sp_switch_ring *begin_thread(sp_thread *thread)
     if (sp_load_relaxed(&ring->run) != run) {
         sp_store_relaxed(&ring->lost, 0);
         sp_store_relaxed(&ring->lost_ever, 0);
+        sp_store_relaxed(&ring->lost_switches, 0);
         ring->last_ns = 0; /* as whoever reads the run from its beginning */
         sp_store_relaxed(&ring->first, sp_load_relaxed(&ring->head));
         sp_store_release(&ring->run, run); /* pairs with sp_switch_ring_look */
@@ -357,6 +359,13 @@ static inline void put_switch(sp_switch_ring *ring, uint64_t *head, uint32_t num
         ring->base = number;
 }
 
+static __attribute__((noinline)) void count_lost_switch(sp_thread *thread)
+{
+    sp_switch_ring *ring = sp_load_relaxed(&thread->switches);
+    if (ring)
+        sp_count_owned(&ring->lost_switches, 1);
+}
+
 /* The clock comes first: reading it waits for all that was begun before, and what comes behind it can be done beside the application's own
  * work. */
 void sp_switch_recorder_switch(sp_thread *thread, const spanprof_context *context)
@@ -365,8 +374,10 @@ void sp_switch_recorder_switch(sp_thread *thread, const spanprof_context *contex
     known_context next = {0};
     uint32_t number = NUMBER_UNKNOWN;
     uint64_t head;
-    if (SP_UNLIKELY(!ring))
+    if (SP_UNLIKELY(!ring)) {
+        count_lost_switch(thread);
         return;
+    }
     begin_moment(ring);
     uint64_t now_ns = sp_clock_monotonic_ns();
     bool has_room = open_record(ring, &head, now_ns);
@@ -380,6 +391,8 @@ void sp_switch_recorder_switch(sp_thread *thread, const spanprof_context *contex
         close_record(ring, head);
     }
     end_moment(ring);
+    if (SP_UNLIKELY(!has_room))
+        count_lost_switch(thread);
 }
 
 /* --- what another tracer tells ------------------------------------------------------------------------------------------- */
@@ -491,8 +504,13 @@ bool sp_switch_ring_is_open(sp_thread *thread, uint32_t run)
            sp_load_acquire(&thread->posts) != sp_load_acquire(&thread->posts_seen);
 }
 
-uint64_t sp_switch_ring_lost(sp_thread *thread, uint32_t run)
+sp_switch_lost sp_switch_ring_lost(sp_thread *thread, uint32_t run)
 {
     sp_switch_ring *ring = ring_of(thread);
-    return ring && sp_load_acquire(&ring->run) == run ? sp_load_relaxed(&ring->lost_ever) : 0;
+    if (!ring || sp_load_acquire(&ring->run) != run)
+        return (sp_switch_lost){0};
+    return (sp_switch_lost){
+        .records = sp_load_relaxed(&ring->lost_ever),
+        .switches = sp_load_relaxed(&ring->lost_switches),
+    };
 }

@@ -63,7 +63,12 @@ void sp_switch_ring_release(struct sp_thread *thread, uint64_t head);
 /* Whether THREAD may still have to write something of what happened before the caller's last membarrier, or has lost something and not said
  * so, or is told of a detach that it has not seen. To be asked before sp_switch_ring_look. */
 bool sp_switch_ring_is_open(struct sp_thread *thread, uint32_t run);
-/* Records that THREAD's slot has lost in RUN. */
-uint64_t sp_switch_ring_lost(struct sp_thread *thread, uint32_t run);
+/* What found no room: records, and those of them that were switches; the others are ends of threads, and other tracers' events. */
+typedef struct sp_switch_lost {
+    uint64_t records, switches;
+} sp_switch_lost;
+
+/* That THREAD's slot has lost in RUN. */
+sp_switch_lost sp_switch_ring_lost(struct sp_thread *thread, uint32_t run);
 
 #endif

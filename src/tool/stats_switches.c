@@ -60,14 +60,14 @@ static double known_share(const sp_switches *switches)
     return whole > 0 ? known / whole : 1;
 }
 
-static json_t *make_json(const char *path, const sp_switches *switches)
+static json_t *make_json(const char *path, const sp_switches *switches, bool is_damaged)
 {
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b}", "file", path, "pid",
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:b}", "file", path, "pid",
                      (json_int_t)switches->pid, "threads", (json_int_t)switches->thread_count,
                      "contexts", (json_int_t)switches->contexts.count, "switches",
                      (json_int_t)switches->switches, "span_events", (json_int_t)switches->events,
                      "lost", (json_int_t)switches->lost, "known_share", known_share(switches),
-                     "cut", switches->is_cut);
+                     "cut", switches->is_cut, "damaged", is_damaged);
 }
 
 static int print_line(const char *path, const sp_switches *switches)
@@ -80,20 +80,34 @@ static int print_line(const char *path, const sp_switches *switches)
     return SP_TOOL_DONE;
 }
 
+/* All of DATA; or all whole blocks before one that is damaged, and then only those, for what is in it may be anything. */
+static int read_whole_blocks(const char *path, const sp_buffer *data, sp_switches *out,
+                             bool *is_damaged)
+{
+    const char *wrong = sp_switches_read(out, data->data, data->length);
+    uint64_t end = out->read_bytes;
+    *is_damaged = wrong && out->blocks > 0;
+    if (*is_damaged) {
+        sp_tool_note("%s: byte %" PRIu64 ": %s: only what stands before it is told", path, end,
+                     wrong);
+        sp_switches_deinit(out);
+        wrong = sp_switches_read(out, data->data, end);
+    }
+    return wrong ? sp_tool_wrong("%s: byte %" PRIu64 ": %s", path, out->read_bytes, wrong)
+                 : SP_TOOL_DONE;
+}
+
 static int tell(const char *path, bool as_json)
 {
     sp_buffer data = SP_BUFFER_INIT(MAX_FILE_BYTES);
     sp_switches switches = {0};
+    bool is_damaged = false;
     int status = load(path, &data);
-    if (status == SP_TOOL_DONE) {
-        const char *wrong = sp_switches_read(&switches, data.data, data.length);
-        if (wrong)
-            status = sp_tool_wrong("%s: byte %" PRIu64 ": %s", path, switches.read_bytes, wrong);
-        else if (as_json)
-            status = sp_output_write_json(make_json(path, &switches), NULL);
-        else
-            status = print_line(path, &switches);
-    }
+    if (status == SP_TOOL_DONE)
+        status = read_whole_blocks(path, &data, &switches, &is_damaged);
+    if (status == SP_TOOL_DONE)
+        status = as_json ? sp_output_write_json(make_json(path, &switches, is_damaged), NULL)
+                         : print_line(path, &switches);
     sp_switches_deinit(&switches);
     sp_buffer_deinit(&data);
     return status;

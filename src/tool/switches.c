@@ -364,6 +364,7 @@ static const char *read_blocks(reader *r, const uint8_t *data, size_t length)
         if (wrong)
             return wrong;
         out->read_bytes += sizeof block + block.bytes;
+        out->blocks++;
     }
     return NULL;
 }

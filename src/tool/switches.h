@@ -64,8 +64,9 @@ typedef struct sp_switches {
     size_t thread_count, thread_capacity;
     uint64_t switches; /* records that made something active */
     uint64_t events;
-    uint64_t lost; /* records that the recorder says are missing */
-    bool is_cut;   /* the last block is not whole: the process was killed, or still runs */
+    uint64_t lost;   /* records that the recorder says are missing */
+    bool is_cut;     /* the last block is not whole: the process was killed, or still runs */
+    uint64_t blocks; /* that were read */
     uint64_t read_bytes;
 } sp_switches;
 

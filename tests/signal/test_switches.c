@@ -3,6 +3,7 @@
  * that they took. Then what is lost, and everything that happens to a process and its threads. */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -22,6 +23,7 @@
 #include "core/compiler.h"
 #include "core/log.h"
 #include "sdk/switch_file.h"
+#include "thread/switch_recorder.h"
 #include "thread/thread.h"
 #include "tool/switches.h"
 
@@ -130,6 +132,26 @@ static uint64_t active_id(void)
 static void start(void)
 {
     assert_true(sp_switch_file_start(path));
+}
+
+static char last_log[400];
+static int log_lines;
+
+static void keep_log(spanprof_log_level level, const char *line, void *user)
+{
+    (void)level, (void)user;
+    snprintf(last_log, sizeof last_log, "%s", line);
+    log_lines++;
+}
+
+/* A run that was given up on ends very soon once its file has taken everything: at the latest with this. */
+static void wait_for_the_last_run(void)
+{
+    sp_log_configure(SPANPROF_LOG_OFF, NULL, NULL);
+    while (!sp_switch_file_start("/dev/null"))
+        sched_yield();
+    assert_int_equal(sp_switch_file_stop(UINT64_MAX), SPANPROF_OK);
+    sp_log_configure(SPANPROF_LOG_DEFAULT, NULL, NULL);
 }
 
 static sp_switch_counters stop(void)
@@ -252,7 +274,7 @@ static void switches_are_what_the_threads_noted(void **state)
     assert_int_equal(switches.lost, 0);
     assert_false(switches.is_cut);
     assert_int_equal(switches.thread_count, THREADS);
-    assert_int_equal(counters.recorded, switches.switches + THREADS); /* and their ends */
+    assert_int_equal(counters.recorded, switches.switches); /* and not the threads' ends */
     for (size_t i = 0; i < THREADS; i++)
         compare(&switches, &workers[i]);
     sp_switches_deinit(&switches);
@@ -363,9 +385,8 @@ static void flood_is_written_or_counted(void **state)
     assert_null(sp_switches_read(&switches, end.data, end.length));
     assert_int_equal(switches.read_bytes, end.length);
     free(end.data);
-    /* Each thread's end is a record as well. */
-    assert_int_equal(counters.recorded + counters.lost,
-                     FLOODERS * (4 * (uint64_t)(FLOOD + TRICKLE) + 1));
+    assert_int_equal(counters.recorded, switches.switches);
+    assert_int_equal(counters.recorded + counters.lost, FLOODERS * 4 * (uint64_t)(FLOOD + TRICKLE));
     assert_int_equal(switches.lost, counters.lost);
     assert_true(counters.lost > 0);
     for (size_t i = 0; i < switches.thread_count; i++) {
@@ -374,6 +395,44 @@ static void flood_is_written_or_counted(void **state)
         assert_true(thread->interval_count > 4 * TRICKLE); /* what came after the loss is there */
     }
     sp_switches_deinit(&switches);
+}
+
+/* Another tracer's events, and a thread's end, that find no room are records that the file says are missing, and no switches. */
+static void *flood_with_events(void *argument)
+{
+    (void)argument;
+    spanprof_context context = context_of(9);
+    switch_fast(0, 10);
+    for (int i = 0; i < FLOOD; i++)
+        sp_switch_recorder_span_end(&context);
+    return NULL;
+}
+
+static void events_that_are_lost_are_no_switches(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    sp_switches switches;
+    sp_switch_counters counters;
+    assert_int_equal(mkfifo(path, 0600), 0);
+    pipe_end end = {.fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
+    start();
+    fcntl(end.fd, F_SETFL, 0);
+    pthread_create(&thread, NULL, flood_with_events, NULL);
+    pthread_join(thread, NULL);
+    assert_int_equal(sp_switch_file_stop(sp_clock_monotonic_ns()), SPANPROF_ERROR_TIMEOUT);
+    empty_pipe(&end);
+    close(end.fd);
+    assert_null(sp_switches_read(&switches, end.data, end.length));
+    free(end.data);
+    sp_switch_file_counters_get(&counters);
+    assert_int_equal(switches.switches, 40);
+    assert_int_equal(counters.recorded, 40);
+    assert_int_equal(counters.lost, 0);
+    assert_true(switches.lost > 0);
+    assert_int_equal(switches.events + switches.lost, FLOOD + 1);
+    sp_switches_deinit(&switches);
+    wait_for_the_last_run();
 }
 
 /* --- threads ------------------------------------------------------------------------------------------------------------- */
@@ -559,14 +618,165 @@ static void child_writes_nothing_into_its_parents_file(void **state)
     unlink(own);
 }
 
-static char last_log[400];
-static int log_lines;
-
-static void keep_log(spanprof_log_level level, const char *line, void *user)
+/* The child's options name its parent's file: it records nothing, says so once, and the rest of it runs. */
+static void child_with_its_parents_path_leaves_the_file_alone(void **state)
 {
-    (void)level, (void)user;
-    snprintf(last_log, sizeof last_log, "%s", line);
-    log_lines++;
+    (void)state;
+#if defined(__SANITIZE_THREAD__)
+    print_message("skipped: ThreadSanitizer confuses the threads of a child with its parent's\n");
+    skip();
+#endif
+    sp_switches switches;
+    spanprof_options options = SPANPROF_OPTIONS_INIT;
+    options.exporter = "none";
+    options.profiles = "none";
+    options.switches = path;
+    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+    switch_fast(0, 10);
+    assert_int_equal(spanprof_flush(UINT64_MAX), SPANPROF_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        spanprof_stats stats = SPANPROF_STATS_INIT;
+        options.log = keep_log;
+        log_lines = 0;
+        bool started = spanprof_start(&options, NULL) == SPANPROF_OK;
+        bool said = log_lines == 1 && strstr(last_log, "another time recorder writes it");
+        switch_fast(0, 10);
+        bool stopped = spanprof_stop(UINT64_MAX) == SPANPROF_OK;
+        spanprof_stats_get(&stats);
+        _exit(started && said && stopped && stats.switches_recorded == 0 ? 0 : 1);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    switch_fast(0, 10);
+    assert_int_equal(spanprof_stop(UINT64_MAX), SPANPROF_OK);
+    read_file(&switches, path);
+    assert_int_equal(switches.pid, getpid());
+    assert_int_equal(switches.switches, 80);
+    assert_false(switches.is_cut);
+    sp_switches_deinit(&switches);
+    start(); /* nobody keeps the lock */
+    stop();
+}
+
+/* By its name, and by another one. */
+static void file_of_the_exporter_is_left_alone(void **state)
+{
+    (void)state;
+    char profiles[96], other[96];
+    struct stat status;
+    snprintf(profiles, sizeof profiles, "%s/p.profiles.jsonl", directory);
+    snprintf(other, sizeof other, "%s/other", directory);
+    snprintf(path, sizeof path, "%s/p", directory);
+    spanprof_options options = SPANPROF_OPTIONS_INIT;
+    options.exporter = "file";
+    options.file = path;
+    options.log = keep_log;
+    assert_int_equal(symlink(profiles, other), 0);
+    for (int i = 0; i < 2; i++) {
+        options.switches = i ? other : profiles;
+        log_lines = 0;
+        assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+        assert_int_equal(log_lines, 1);
+        assert_non_null(strstr(last_log, "profiles or spans are written to it"));
+        switch_fast(0, 10);
+        assert_int_equal(spanprof_stop(UINT64_MAX), SPANPROF_OK);
+        assert_int_equal(stat(profiles, &status), 0);
+        size_t length;
+        uint8_t *data = load(profiles, &length);
+        assert_false(sp_switches_recognize(data, length));
+        free(data);
+    }
+    sp_log_configure(SPANPROF_LOG_DEFAULT, NULL, NULL);
+    unlink(other);
+    unlink(profiles);
+    snprintf(other, sizeof other, "%s.traces.jsonl", path);
+    unlink(other);
+}
+
+/* A run whose file takes nothing, given up on: the writer waits in the pipe, with the rings full of what is the run's. END is the pipe's
+ * other end. */
+static void give_up_on_a_run(pipe_end *end)
+{
+    assert_int_equal(mkfifo(path, 0600), 0);
+    *end = (pipe_end){.fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
+    start();
+    fcntl(end->fd, F_SETFL, 0);
+    switch_fast(0, FLOOD);
+    assert_int_equal(sp_switch_file_stop(sp_clock_monotonic_ns()), SPANPROF_ERROR_TIMEOUT);
+}
+
+static void run_that_was_given_up_on_keeps_the_rings_to_itself(void **state)
+{
+    (void)state;
+    char second[96];
+    pipe_end end;
+    sp_switches switches;
+    sp_switch_counters counters;
+    snprintf(second, sizeof second, "%s.2", path);
+    give_up_on_a_run(&end);
+    sp_log_configure(SPANPROF_LOG_DEFAULT, keep_log, NULL);
+    log_lines = 0;
+    assert_false(sp_switch_file_start(second));
+    assert_int_equal(log_lines, 1);
+    assert_non_null(strstr(last_log, "no switch is recorded"));
+    assert_int_equal(access(second, F_OK), -1);
+    switch_fast(0, 10); /* by nobody recorded */
+    empty_pipe(&end);
+    close(end.fd);
+    assert_null(sp_switches_read(&switches, end.data, end.length));
+    assert_int_equal(switches.read_bytes, end.length);
+    expect_no_wrong_neighbours(&switches, thread_called(&switches, syscall(SYS_gettid)));
+    sp_switch_file_counters_get(&counters);
+    assert_int_equal(counters.recorded + counters.lost, 4 * (uint64_t)FLOOD);
+    sp_switches_deinit(&switches);
+    free(end.data);
+    wait_for_the_last_run();
+    assert_true(sp_switch_file_start(second));
+    switch_fast(0, 10);
+    counters = stop();
+    assert_int_equal(counters.recorded, 40);
+    assert_int_equal(counters.lost, 0);
+    read_file(&switches, second);
+    assert_int_equal(switches.switches, 40);
+    sp_switches_deinit(&switches);
+    unlink(second);
+}
+
+/* Nobody waits in the child. Its first look empties the rings of what its parent has. */
+static void child_of_a_run_that_was_given_up_on_records(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_THREAD__)
+    print_message("skipped: ThreadSanitizer confuses the threads of a child with its parent's\n");
+    skip();
+#endif
+    char own[96];
+    pipe_end end;
+    sp_switches switches;
+    snprintf(own, sizeof own, "%s.2", path);
+    give_up_on_a_run(&end);
+    pid_t child = fork();
+    if (child == 0) {
+        sp_switch_file_after_fork();
+        if (!sp_switch_file_start(own))
+            _exit(1);
+        sp_switch_file_flush(UINT64_MAX);
+        switch_fast(0, 10);
+        _exit(sp_switch_file_stop(UINT64_MAX) == SPANPROF_OK ? 0 : 2);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    read_file(&switches, own);
+    assert_int_equal(switches.switches, 40);
+    sp_switches_deinit(&switches);
+    unlink(own);
+    empty_pipe(&end); /* ends: no child holds the other end open */
+    close(end.fd);
+    free(end.data);
+    wait_for_the_last_run();
 }
 
 static void full_disk_ends_the_file_with_a_whole_block(void **state)
@@ -579,6 +789,7 @@ static void full_disk_ends_the_file_with_a_whole_block(void **state)
     small.rlim_max = before.rlim_max;
     signal(SIGXFSZ, SIG_IGN);
     start();
+    log_lines = 0;
     sp_log_configure(SPANPROF_LOG_DEFAULT, keep_log, NULL);
     setrlimit(RLIMIT_FSIZE, &small);
     for (; attached < 2000; attached++) {
@@ -686,11 +897,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(switches_are_what_the_threads_noted),
         CASE(flood_is_written_or_counted),
+        CASE(events_that_are_lost_are_no_switches),
         CASE(slot_used_again_is_another_thread),
         CASE(detach_by_another_thread_is_unknown_until_the_next_switch),
         CASE(detach_by_another_thread_of_a_sleeper_is_unknown),
         CASE(second_run_knows_a_thread_from_its_first_switch_on),
         CASE(child_writes_nothing_into_its_parents_file),
+        CASE(child_with_its_parents_path_leaves_the_file_alone),
+        CASE(file_of_the_exporter_is_left_alone),
+        CASE(run_that_was_given_up_on_keeps_the_rings_to_itself),
+        CASE(child_of_a_run_that_was_given_up_on_records),
         CASE(full_disk_ends_the_file_with_a_whole_block),
         CASE(file_cut_anywhere_is_read_up_to_there),
         CASE(starts_and_ends_of_another_tracer_are_told),

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`spanprof spans` and `spanprof stats`."""
+import re
+import struct
+
 from otlp import *
 
 TABLE = f"""\
@@ -136,6 +139,41 @@ class Stats(ToolTest):
                                "stacks": {"complete": 54, "no_table": 6, "by_frame_pointer": 12},
                                "dropped": {"ring_full": 14}, "engine": "timer", "engine_reason": "asked for"})
         self.assertEqual((wall["type"], wall["linked"], wall["none"]), ("wall", 4, 1))  # told by the samples themselves
+
+
+class Switches(ToolTest):
+    """`spanprof stats` of the time recorder's file."""
+
+    def setUp(self):
+        super().setUp()
+        text = (pathlib.Path(__file__).parents[2] / "golden" / "switches.hex").read_text()
+        self.golden = bytes.fromhex(re.sub(r"#.*", "", text))
+        self.header = self.golden[:64]
+
+    def block(self, *words, slot=0):
+        return struct.pack("<IIQ", 1, 8 * len(words), slot) + struct.pack(f"<{len(words)}Q", *words)
+
+    def test_text(self):
+        self.write("s", self.golden)
+        self.assertIn("s: switches of process 4242: 1 threads, 8 switches of 3 contexts", self.answer("stats", "s"))
+
+    def test_good_blocks_before_a_bad_one_are_told(self):
+        self.write("good", self.golden)
+        whole = self.answer_json("stats", "good", "--json")
+        self.assertEqual((whole["threads"], whole["switches"], whole["damaged"]), (1, 8, False))
+        # Of the bad block nothing counts, be it well at its beginning: a thread that begins, and context 9, which was never defined.
+        self.write("bad", self.golden + self.block(1, 5 << 40, 1, 0, 0, 2, 2 | 9 << 4, slot=1) + self.golden[64:])
+        result = self.run_tool("stats", "bad", "--json")
+        error = result.stderr.decode()
+        self.assertEqual(result.returncode, 0, error)
+        self.assertRegex(error, r"\Aspanprof: [^\n]*bad: byte %d: a context number was never defined: [^\n]+\n\Z" % len(self.golden))
+        self.assertEqual(json.loads(result.stdout), {**whole, "file": "bad", "damaged": True})
+
+    def test_no_good_block_is_an_error(self):
+        self.write("bad", self.header + self.block(0))
+        self.refuse(2, "stats", "bad", says=("byte 64", "no kind"))
+        self.write("bad", b"SPSWITCH" + bytes(100))
+        self.refuse(2, "stats", "bad", says="version")
 
 
 if __name__ == "__main__":
