@@ -19,7 +19,8 @@
  *
  * A fiber is a handle: zero means the thread's own stack. A switch and what it costs: docs/benchmarks/carriers.md.
  * Threads: any; a fiber may be created, switched to and destroyed by different threads, which the program orders, as it does for the stack.
- * Signals: not safe.  Fork: the child keeps all fibers; those that other threads ran are suspended.
+ * Signals: not safe.  Fork: the child keeps all fibers and their scopes; those that other threads ran are suspended. Their stacks stopped
+ * anywhere, so the child cannot resume these, only switch to them, to detach what is attached there, and destroy them.
  * All calls work, at the same price, while the SDK is not started. */
 #ifndef SPANPROF_FIBER_H
 #define SPANPROF_FIBER_H
@@ -38,14 +39,15 @@ typedef struct spanprof_fiber {
  * fiber is destroyed and left. NULL or 0: unknown; then samples between the two halves of a switch count for the fiber to which it goes,
  * and stacks are read more slowly (by a system call a KiB).
  * Returns its handle, never zero. When memory is short (counted in failed_attaches), or there are 262,144 already, a fiber of which nothing is
- * known: it can be switched to as any other, its samples are unknown, and nothing can be attached in it.  Since 0.1. */
+ * known: a switch to it returns ERROR_NOT_FOUND and is counted as below, its samples are unknown, and nothing can be attached in it (each try
+ * is counted in failed_attaches, too).  Since 0.1. */
 SPANPROF_API spanprof_fiber spanprof_fiber_create(void *stack, size_t stack_bytes);
 
 /* The calling thread is about to go on in the stack of TO: make TO's scopes its own. Zero: the thread's own stack. To where it is already
  * changes nothing. Does not allocate, but for the state of a thread that never had one.
  * Returns ERROR_OTHER_THREAD when another thread runs TO, ERROR_NOT_FOUND when TO is destroyed, or is what a failed create returned.
  * Both are counted in misuse_fiber; nothing is known then of what the thread runs: its samples are unknown, and it cannot attach (the zero scope),
- * until it switches again. ERROR_NO_MEMORY when the thread has no state and can have none.  Since 0.1. */
+ * until it switches again. ERROR_NO_MEMORY when the thread has no state and can have none (counted in failed_attaches).  Since 0.1. */
 SPANPROF_API spanprof_status spanprof_fiber_switch(spanprof_fiber to);
 
 /* The fiber that the calling thread runs: zero on its own stack, and when nothing is known. To go back to whoever resumed a fiber: what

@@ -15,6 +15,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "core/at_fork.h"
 #include "core/cancel.h"
 #include "core/clock.h"
 #include "core/env.h"
@@ -37,8 +38,8 @@ static struct {
     pthread_mutex_t parts;
     bool running;
     bool forked;
-    bool hooks_installed; /* atexit and pthread_atfork, once a process */
-    bool synthetic;       /* the next start takes no real ticks (tests) */
+    bool stops_at_exit; /* atexit, once a process */
+    bool synthetic;     /* the next start takes no real ticks (tests) */
     sp_config config;
     sp_resource *resource;
     sp_exporter *exporter;
@@ -117,21 +118,21 @@ static void fork_child(void)
     pthread_mutex_unlock(&sdk.life);
 }
 
+SP_AT_FORK(SP_FORK_OUTER_LOCKS, fork_prepare, fork_parent, fork_child);
+
 static void stop_at_exit(void);
 
 /* After the exporter has set up libcurl and its TLS library: handlers run in reverse order, and ours needs theirs alive. */
-static void install_hooks(void)
+static void install_exit_hook(void)
 {
     static bool after_network;
     bool again = sp_exporter_network_is_loaded() && !after_network;
-    if (sdk.hooks_installed && !again)
+    if (sdk.stops_at_exit && !again)
         return;
     after_network |= again;
     if (atexit(stop_at_exit) != 0)
         sp_log_warn("sdk", "atexit refused: an exit without spanprof_stop loses the last window");
-    if (!sdk.hooks_installed && pthread_atfork(fork_prepare, fork_parent, fork_child) != 0)
-        sp_log_warn("sdk", "pthread_atfork refused: forked children must not use spanprof");
-    sdk.hooks_installed = true;
+    sdk.stops_at_exit = true;
 }
 
 static spanprof_status fail(spanprof_error *error, spanprof_status status, const char *message)
@@ -395,7 +396,7 @@ static void use_own_files(spanprof_options *options, own_paths *paths)
 
 static void set_running(void)
 {
-    install_hooks();
+    install_exit_hook();
     sp_registered_open();
     pthread_mutex_lock(&sdk.life);
     sdk.running = true;

@@ -10,7 +10,11 @@
  * which is skipped when those above it are gone. The alternative, scopes that hold the previous context themselves and a bounded
  * list of dead ids, is wrong once the list overflows, and its scope is 80 bytes instead of 16.
  *
- * The stack of scopes, a chain, is the thread's own or that of the fiber that it runs (fiber.c): then it moves with the fiber. */
+ * The stack of scopes, a chain, is the thread's own or that of the fiber that it runs (fiber.c): then it moves with the fiber.
+ *
+ * A fork may catch a thread between any two of its stores, and the child has the first of them (a later store cannot be seen where an earlier
+ * one may still fault, for it writes into a page that the fork has taken). So a chain is sane after every prefix of them: a scope counts
+ * once it is whole, and a thread has no chain while it goes from one to another. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -189,8 +193,7 @@ static sp_scope_chain lost_chain;
 static __attribute__((noinline)) void drop_posted(sp_thread *thread)
 {
     sp_scope_chain *chain = thread->chain;
-    chain->posts_seen =
-        sp_load_acquire(&chain->posts); /* pairs with the post: its scope is marked */
+    uint64_t posts = sp_load_acquire(&chain->posts); /* pairs with the post: its scope is marked */
     for (uint32_t depth = 0; depth < thread->depth; depth++) {
         sp_scope_entry *entry = entry_at(thread, depth);
         uint64_t serial = sp_load_relaxed(&entry->serial);
@@ -198,6 +201,8 @@ static __attribute__((noinline)) void drop_posted(sp_thread *thread)
             sp_store_relaxed(&entry->serial, 0);
     }
     pop_dead(thread, thread->depth);
+    sp_fence_signal(); /* for a fork in between they have to be looked at again */
+    chain->posts_seen = posts;
 }
 
 /* Other threads have posted detaches of our scopes: carry them out. */
@@ -254,6 +259,8 @@ attach_without_span(sp_thread *thread, sp_scope_entry *entry, uint32_t depth, ui
 {
     entry->context = no_context;
     store_word(&entry->context, CARRIER, carrier);
+    sp_fence_signal();
+    thread->depth = depth + 1;
     publish_words(thread, &no_context, no_attributes);
     return make_scope(thread, depth, sp_load_relaxed(&entry->serial));
 }
@@ -282,7 +289,7 @@ static inline spanprof_scope attach(sp_thread *thread, sp_scope_entry *entry, ui
                                     uint64_t trace_low, uint64_t span, uint64_t local_root,
                                     uint64_t flags, uint64_t carrier, bool with_care)
 {
-    uint32_t depth = thread->depth++;
+    uint32_t depth = thread->depth;
     uint64_t serial = ++thread->next_serial;
     sp_store_relaxed(&entry->serial, serial);
     if (SP_UNLIKELY(span == 0 || (trace_high | trace_low) == 0))
@@ -293,6 +300,8 @@ static inline spanprof_scope attach(sp_thread *thread, sp_scope_entry *entry, ui
     store_word(&entry->context, LOCAL_ROOT, local_root);
     store_word(&entry->context, FLAGS, flags);
     store_word(&entry->context, CARRIER, carrier);
+    sp_fence_signal();
+    thread->depth = depth + 1; /* now that the scope is whole */
     if (with_care && may_have_attributes(thread, carrier))
         publish_attributes(thread, &entry->context, carrier);
     else
@@ -342,6 +351,13 @@ void sp_context_forget_scopes(sp_scope_chain *chain)
     chain->depth = 0;
 }
 
+void sp_context_drop_dead(sp_scope_chain *chain)
+{
+    while (chain->depth > 0 && is_dead(entry_of(chain, chain->depth - 1)))
+        chain->depth--;
+}
+
+/* The chain that THREAD runs, if any, is brought up to date, and in between it runs none. */
 void sp_context_take_chain(sp_thread *thread, sp_scope_chain *to)
 {
     sp_scope_chain *from = thread->chain;
@@ -349,10 +365,16 @@ void sp_context_take_chain(sp_thread *thread, sp_scope_chain *to)
         from->depth = thread->depth;
         from->next_serial = thread->next_serial;
     }
-    thread->chain = to ? to : &lost_chain;
-    thread->depth = thread->chain->depth;
-    thread->next_serial = thread->chain->next_serial;
-    thread->owner = thread->chain->owner;
+    sp_fence_signal();
+    thread->chain = &lost_chain;
+    sp_fence_signal();
+    if (!to)
+        to = &lost_chain;
+    thread->depth = to->depth;
+    thread->next_serial = to->next_serial;
+    thread->owner = to->owner;
+    sp_fence_signal();
+    thread->chain = to;
 }
 
 /* A post comes to the chain first, and then to the thread that runs it: one that is not seen in the chain here is seen in the thread's

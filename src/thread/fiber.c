@@ -19,6 +19,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include "core/at_fork.h"
 #include "thread/self.h"
 
 enum { FIBERS_MAX = 1 << 18, GROW_BYTES = 1 << 18 };
@@ -52,17 +53,22 @@ static void fork_parent(void)
     pthread_mutex_unlock(&table.lock);
 }
 
-/* The threads that ran the others are gone. */
+/* The threads that ran the others are gone. One that was in the middle of a switch ran two, of which it had the chain of one or of neither. */
 static void fork_child(void)
 {
     for (uint32_t slot = 0; slot < sp_load_relaxed(&table.used); slot++) {
         sp_fiber *fiber = &table.fibers[slot];
         sp_thread *runner = sp_load_relaxed(&fiber->runner);
-        if (runner != &nobody && runner != sp_self && runner)
-            sp_fiber_abandon(runner);
+        if (!runner || runner == &nobody || runner == sp_self)
+            continue;
+        sp_fiber_abandon(runner);
+        sp_context_drop_dead(&fiber->chain);
+        sp_store_relaxed(&fiber->runner, NULL);
     }
     pthread_mutex_unlock(&table.lock);
 }
+
+SP_AT_FORK(SP_FORK_INNER_LOCKS, fork_prepare, fork_parent, fork_child);
 
 static bool reserve_locked(void)
 {
@@ -72,7 +78,6 @@ static bool reserve_locked(void)
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return false;
-    pthread_atfork(fork_prepare, fork_parent, fork_child);
     table.fibers = memory;
     return true;
 }

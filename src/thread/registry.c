@@ -18,9 +18,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/at_fork.h"
 #include "core/cancel.h"
 #include "core/clock.h"
-#include "core/log.h"
 #include "thread/context_slot.h"
 #include "thread/self.h"
 #include "thread/switch_recorder.h"
@@ -95,9 +95,6 @@ static void forget_tid_locked(sp_thread *thread)
 }
 
 static void run_exit(void *state);
-static void fork_prepare(void);
-static void fork_parent(void);
-static void fork_child(void);
 
 /* Reserve the states and the key whose destructor tells that a thread ends. Untouched states cost address space only. */
 static bool init_locked(void)
@@ -109,8 +106,6 @@ static bool init_locked(void)
     if (memory == MAP_FAILED)
         return false;
     registry.have_key = pthread_key_create(&registry.exit_key, run_exit) == 0;
-    if (pthread_atfork(fork_prepare, fork_parent, fork_child) != 0)
-        sp_log_warn("thread", "pthread_atfork refused: forked children must not use spanprof");
     sp_thread_states = memory;
     return true;
 }
@@ -466,3 +461,5 @@ static void fork_child(void)
     }
     pthread_mutex_unlock(&registry.lock);
 }
+
+SP_AT_FORK(SP_FORK_INNER_LOCKS, fork_prepare, fork_parent, fork_child);

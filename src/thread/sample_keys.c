@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "core/at_fork.h"
 #include "core/atomic.h"
-#include "core/log.h"
 
 static struct {
     pthread_mutex_t lock; /* of additions; an innermost lock */
@@ -25,11 +25,7 @@ static void fork_done(void)
     pthread_mutex_unlock(&table.lock);
 }
 
-static void set_up(void)
-{
-    if (pthread_atfork(fork_prepare, fork_done, fork_done) != 0)
-        sp_log_warn("thread", "pthread_atfork refused: forked children must not use spanprof");
-}
+SP_AT_FORK(SP_FORK_INNER_LOCKS, fork_prepare, fork_done, fork_done);
 
 uint32_t sp_sample_keys_count(void)
 {
@@ -62,11 +58,9 @@ static uint32_t add_locked(const char *key)
 
 uint32_t sp_sample_key_put(const char *key)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     uint32_t seen = sp_sample_keys_count(), index = find(key, 0, seen);
     if (index != SP_SAMPLE_KEYS_MAX)
         return index;
-    pthread_once(&once, set_up);
     pthread_mutex_lock(&table.lock);
     index = find(key, seen, sp_load_relaxed(&table.count));
     bool is_new = index == SP_SAMPLE_KEYS_MAX;

@@ -257,6 +257,8 @@ typedef uint32_t sp_attribute_source(uint64_t carrier, uint32_t words[SP_ATTRIBU
 void sp_context_set_attribute_source(sp_attribute_source *source);
 /* Make every scope of CHAIN, which does not run, dead: who still holds one must not reach whom its slot is given to next. */
 void sp_context_forget_scopes(sp_scope_chain *chain);
+/* Take the dead scopes off the top of CHAIN, whose thread a fork caught in the middle of a detach. */
+void sp_context_drop_dead(sp_scope_chain *chain);
 /* THREAD goes on with the chain TO, and leaves the one it had as it is. NULL: nobody knows what it will run; until it takes another its
  * samples are unknown, and it cannot attach. The calling thread, or one that has ended. Publishes nothing. */
 void sp_context_take_chain(sp_thread *thread, sp_scope_chain *to);

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/at_fork.h"
 #include "core/atomic.h"
 #include "core/compiler.h"
 #include "core/intern.h"
-#include "core/log.h"
 #include "tracer/provider.h"
 
 /* word = generation << 24 | uses: 0 for a slot without an entry, or with one that is being written; 1 for an entry, and one more for each
@@ -332,8 +332,10 @@ static void fork_child(void)
         if (USES_OF(word) != UNUSED)
             sp_store_relaxed(&table.slots[index].word, (word & ~USES_MAX) | UNPINNED);
     }
-    pthread_mutex_init(&table.lock, NULL);
+    pthread_mutex_unlock(&table.lock);
 }
+
+SP_AT_FORK(SP_FORK_INNER_LOCKS, fork_prepare, fork_parent, fork_child);
 
 /* Generations begin at a random number, so that a handle of another copy of the library names nothing here. */
 static void set_up(void)
@@ -342,8 +344,6 @@ static void set_up(void)
     sp_random_id((uint8_t *)&random, sizeof random);
     table.first_generation = random % GENERATIONS;
     table.slots[PARKED].older = table.slots[PARKED].newer = PARKED;
-    if (pthread_atfork(fork_prepare, fork_parent, fork_child) != 0)
-        sp_log_warn("tracer", "pthread_atfork refused: forked children must not use spanprof");
 }
 
 void sp_carrier_count_dropped(void)
