@@ -31,8 +31,9 @@ def truth(build, engine, hz, seconds):
         if result["engine"] != engine:
             return None
         verdicts, path = collections.Counter(), directory + "/truth.profiles.jsonl"
-        for names, thread, trace_id, value, _ in truth_judge.load(path) if os.path.exists(path) else ():
-            verdicts[truth_judge.judge(names, thread, truth_judge.decode(trace_id))] += value
+        for sample in truth_judge.truth.samples(path) if os.path.exists(path) else ():
+            link = truth_judge.decode(sample.link and sample.link[0])
+            verdicts[truth_judge.judge(sample.names, sample.thread, link)] += sample.count
         return result["ticks"], verdicts["wrong"]
 
 

@@ -25,7 +25,7 @@ What an engine cannot see, each told by the residual and demanded to be no more 
 import argparse, collections, json, math, os, subprocess, sys, tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import truth_judge
+from truth_judge import truth
 
 SKIP = 77
 # mode of the workload, threads, seconds, percent that the books may be off; "many" is steady with 200 threads.
@@ -78,10 +78,10 @@ def run(arguments, mode, seconds, threads):
         shown = collections.Counter()
         path = directory + "/books.profiles.jsonl"
         if os.path.exists(path):
-            for names, _, _, value, period in truth_judge.load(path):
-                shown["ns"] += value * period
-                if "books_work" in names:
-                    shown["work_ns"] += value * period
+            for sample in truth.samples(path):
+                shown["ns"] += sample.value
+                if "books_work" in sample.names:
+                    shown["work_ns"] += sample.value
             shown["residual_ns"] = sum(residuals(path))
     return result, shown
 

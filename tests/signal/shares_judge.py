@@ -11,7 +11,7 @@ a right sampler fails one run in 150) and 0.05 points for what a gap hides from 
 import argparse, collections, json, math, os, subprocess, sys, tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import truth_judge
+from truth_judge import truth
 
 UNSEEN_POINTS = 0.05
 
@@ -31,8 +31,8 @@ def run(arguments):
             print(f"SKIPPED: the engine {arguments.engine} is not to be had here: {result['engine']} was taken")
             sys.exit(77)
         periods = collections.Counter()
-        for names, _, _, value, _ in truth_judge.load(directory + "/shares.profiles.jsonl"):
-            periods[next((name for name in names if name.startswith("share_work_")), "other")] += value
+        for sample in truth.samples(directory + "/shares.profiles.jsonl"):
+            periods[next((name for name in sample.names if name.startswith("share_work_")), "other")] += sample.count
     return result, periods
 
 

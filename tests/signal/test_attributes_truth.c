@@ -13,8 +13,7 @@
 
 #include <spanprof/spanprof.h>
 #include "sampler/sampler.h"
-#include "sdk/synthetic.h"
-#include "signal/profiles_file.h"
+#include "signal/synthetic_run.h"
 
 /* TENANTS come back; each round also has a request number of its own, which is never asked for. */
 enum { THREADS = 6, ROUNDS = 1500, TENANTS = 9, ROUTES = 3 };
@@ -124,37 +123,16 @@ static void add_profiles(const Sp__Profiles__ProfilesData *data, void *user)
 
 static void run(const char *asked_for, periods *found)
 {
-    char directory[] = "/tmp/spanprof-attributes-XXXXXX", prefix[64], path[96];
-    assert_non_null(mkdtemp(directory));
-    snprintf(prefix, sizeof prefix, "%s/p", directory);
+    synthetic_run files;
     spanprof_options options = SPANPROF_OPTIONS_INIT;
-    options.exporter = "file";
-    options.file = prefix;
-    options.file_format = "proto";
-    options.window_ms = 300;
-    options.cpu_hz = 10000; /* makes the rings large */
     options.sample_attributes = asked_for;
     memset(expected, 0, sizeof expected);
     memset(found, 0, sizeof *found);
-    sp_sdk_use_synthetic_ticks();
-    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
-    pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, work, (void *)(intptr_t)i);
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
-    assert_int_equal(spanprof_stop(UINT64_C(60000000000)), SPANPROF_OK);
-    spanprof_stats stats = SPANPROF_STATS_INIT;
-    spanprof_stats_get(&stats);
-    assert_int_equal(stats.dropped_samples_ring_full, 0);
+    synthetic_start(&files, &options);
+    synthetic_threads(THREADS, work);
+    spanprof_stats stats = synthetic_stop(&files, add_profiles, found);
     assert_int_equal(stats.samples_unknown, 0);
     assert_int_equal(stats.dropped_attributes, 0);
-    snprintf(path, sizeof path, "%s.profiles.binpb", prefix);
-    profiles_file_each(path, add_profiles, found);
-    unlink(path);
-    snprintf(path, sizeof path, "%s.traces.binpb", prefix);
-    unlink(path);
-    rmdir(directory);
 }
 
 static uint64_t expected_of(int tenant, int route)

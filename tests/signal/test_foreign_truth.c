@@ -13,8 +13,7 @@
 
 #include <spanprof/spanprof.h>
 #include "sampler/sampler.h"
-#include "sdk/synthetic.h"
-#include "signal/profiles_file.h"
+#include "signal/synthetic_run.h"
 
 enum { THREADS = 8, ROUNDS = 1500 };
 
@@ -198,47 +197,24 @@ static void add_profiles(const Sp__Profiles__ProfilesData *data, void *unused)
     add_profile(data, scope->profiles[1], true);
 }
 
-static void run_threads(const char *prefix)
+static void check_counters(const spanprof_stats *stats)
 {
-    spanprof_options options = SPANPROF_OPTIONS_INIT;
-    options.exporter = "file";
-    options.file = prefix;
-    options.file_format = "proto";
-    options.window_ms = 500;
-    options.cpu_hz = 10000; /* makes the rings large */
-    options.link_scope = SPANPROF_LINK_SCOPE_BOTH;
-    sp_sdk_use_synthetic_ticks();
-    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
-    pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, work, (void *)(intptr_t)i), 0);
-    for (int i = 0; i < THREADS; i++)
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
-    assert_int_equal(spanprof_stop(UINT64_C(60000000000)), SPANPROF_OK);
-}
-
-static void check_counters(void)
-{
-    spanprof_stats stats = SPANPROF_STATS_INIT;
-    spanprof_stats_get(&stats);
-    assert_int_equal(stats.dropped_samples_ring_full, 0);
-    assert_int_equal(stats.samples_unknown, 0);
-    assert_int_equal(stats.dropped_samples_memory, 0);
-    assert_int_equal(stats.foreign_spans_started, THREADS * ROUNDS * 4);
-    assert_int_equal(stats.foreign_spans_ended, THREADS * ROUNDS * 4);
-    assert_int_equal(stats.evicted_foreign_spans, 0);
+    assert_int_equal(stats->samples_unknown, 0);
+    assert_int_equal(stats->foreign_spans_started, THREADS * ROUNDS * 4);
+    assert_int_equal(stats->foreign_spans_ended, THREADS * ROUNDS * 4);
+    assert_int_equal(stats->evicted_foreign_spans, 0);
 }
 
 static void samples_under_a_foreign_tracer_link_to_their_spans(void **state)
 {
     (void)state;
-    char directory[] = "/tmp/spanprof-foreign-XXXXXX", prefix[64], path[96];
-    assert_non_null(mkdtemp(directory));
-    snprintf(prefix, sizeof prefix, "%s/p", directory);
-    run_threads(prefix);
-    check_counters();
-    snprintf(path, sizeof path, "%s.profiles.binpb", prefix);
-    profiles_file_each(path, add_profiles, NULL);
+    synthetic_run run;
+    spanprof_options options = SPANPROF_OPTIONS_INIT;
+    options.link_scope = SPANPROF_LINK_SCOPE_BOTH;
+    synthetic_start(&run, &options);
+    synthetic_threads(THREADS, work);
+    spanprof_stats stats = synthetic_stop(&run, add_profiles, NULL);
+    check_counters(&stats);
     uint64_t none = 0;
     for (int i = 0; i < THREADS; i++) {
         none += expected.by_root[i][NO_SPAN];
@@ -250,10 +226,6 @@ static void samples_under_a_foreign_tracer_link_to_their_spans(void **state)
     }
     assert_int_equal(found_none[0], none);
     assert_int_equal(found_none[1], none);
-    unlink(path);
-    snprintf(path, sizeof path, "%s.traces.binpb", prefix);
-    unlink(path);
-    rmdir(directory);
 }
 
 int main(void)

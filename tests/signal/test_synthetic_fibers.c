@@ -13,8 +13,7 @@
 
 #include <spanprof/spanprof.h>
 #include "sampler/sampler.h"
-#include "sdk/synthetic.h"
-#include "signal/profiles_file.h"
+#include "signal/synthetic_run.h"
 
 /* Who has a span: fibers, threads on their own stacks, and one fiber that all threads want at once. */
 enum {
@@ -166,42 +165,20 @@ static void add_profiles(const Sp__Profiles__ProfilesData *data, void *user)
 static void ticks_link_to_the_span_of_the_fiber_that_runs(void **state)
 {
     (void)state;
-    char directory[] = "/tmp/spanprof-fibers-XXXXXX", prefix[64], path[96];
-    assert_non_null(mkdtemp(directory));
-    snprintf(prefix, sizeof prefix, "%s/p", directory);
+    synthetic_run run;
     spanprof_options options = SPANPROF_OPTIONS_INIT;
-    options.exporter = "file";
-    options.file = prefix;
-    options.file_format = "proto";
-    options.window_ms = 500;
-    options.cpu_hz = 10000; /* makes the rings large */
-    sp_sdk_use_synthetic_ticks();
-    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+    synthetic_start(&run, &options);
     prepare();
-    pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, work, (void *)(intptr_t)i);
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+    synthetic_threads(THREADS, work);
     finish();
-    assert_int_equal(spanprof_stop(UINT64_C(60000000000)), SPANPROF_OK);
-    spanprof_stats stats = SPANPROF_STATS_INIT;
-    spanprof_stats_get(&stats);
-    assert_int_equal(stats.dropped_samples_ring_full + stats.dropped_samples_memory, 0);
+    spanprof_stats stats = synthetic_stop(&run, add_profiles, NULL);
     assert_int_equal(stats.samples_unknown, expected_unknown);
     assert_int_equal(stats.misuse_fiber, expected_unknown);
-
-    snprintf(path, sizeof path, "%s.profiles.binpb", prefix);
-    profiles_file_each(path, add_profiles, NULL);
     for (int owner = 0; owner < OWNERS; owner++) {
         assert_int_equal(found[owner], expected[owner]);
         assert_true(found[owner] > 0);
     }
     assert_int_equal(found_without, expected_none + expected_unknown);
-    unlink(path);
-    snprintf(path, sizeof path, "%s.traces.binpb", prefix);
-    unlink(path);
-    rmdir(directory);
 }
 
 int main(void)

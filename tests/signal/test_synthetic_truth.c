@@ -13,8 +13,7 @@
 
 #include <spanprof/spanprof.h>
 #include "sampler/sampler.h"
-#include "sdk/synthetic.h"
-#include "signal/profiles_file.h"
+#include "signal/synthetic_run.h"
 
 enum { THREADS = 8, ROUNDS = 3000 };
 
@@ -95,45 +94,21 @@ static void add_profiles(const Sp__Profiles__ProfilesData *data, void *user)
 static void synthetic_ticks_link_to_the_span_they_fell_in(void **state)
 {
     (void)state;
-    char directory[] = "/tmp/spanprof-synthetic-XXXXXX", prefix[64], path[96];
-    assert_non_null(mkdtemp(directory));
-    snprintf(prefix, sizeof prefix, "%s/p", directory);
+    synthetic_run run;
     spanprof_options options = SPANPROF_OPTIONS_INIT;
-    options.exporter = "file";
-    options.file = prefix;
-    options.file_format = "proto";
-    options.window_ms = 500;
-    options.cpu_hz = 10000; /* makes the rings large */
-    sp_sdk_use_synthetic_ticks();
-    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
-    pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, work, (void *)(intptr_t)i);
+    synthetic_start(&run, &options);
+    synthetic_threads(THREADS, work);
     uint64_t expected_all_none = 0;
-    for (int i = 0; i < THREADS; i++) {
-        pthread_join(threads[i], NULL);
-        expected_all_none += expected_none[i];
-    }
-    assert_int_equal(spanprof_stop(UINT64_C(60000000000)), SPANPROF_OK);
-    spanprof_stats stats = SPANPROF_STATS_INIT;
-    spanprof_stats_get(&stats);
-    assert_int_equal(stats.dropped_samples_ring_full, 0);
+    found_ticks found = {0};
+    spanprof_stats stats = synthetic_stop(&run, add_profiles, &found);
     assert_int_equal(stats.samples_unknown, 0);
-    assert_int_equal(stats.dropped_samples_memory, 0);
-    assert_int_equal(stats.dropped_exports_queue_full + stats.dropped_exports_refused, 0);
     assert_int_equal(stats.exported_samples, stats.ticks);
     assert_int_equal(stats.ticks, (uint64_t)THREADS * ROUNDS * 4);
-
-    snprintf(path, sizeof path, "%s.profiles.binpb", prefix);
-    found_ticks found = {0};
-    profiles_file_each(path, add_profiles, &found);
-    for (int i = 0; i < THREADS; i++)
+    for (int i = 0; i < THREADS; i++) {
         assert_int_equal(found.by_thread[i], expected[i]);
+        expected_all_none += expected_none[i];
+    }
     assert_int_equal(found.none, expected_all_none);
-    unlink(path);
-    snprintf(path, sizeof path, "%s.traces.binpb", prefix);
-    unlink(path);
-    rmdir(directory);
 }
 
 int main(void)

@@ -15,30 +15,12 @@ Rules (docs/design/span-context.md): the leaf-most of the functions below decide
 Any other link is wrong, and one wrong link fails the test."""
 import argparse, collections, json, os, re, subprocess, sys, tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "truth"))
+import truth
+
 SWITCHING = {"nested", "out_of_order", "ended_elsewhere", "detached_elsewhere", "unsampled", "carried", "start_span",
              "spanprof_span_attach", "spanprof_context_attach", "spanprof_scope_detach", "spanprof_span_start",
              "spanprof_span_end"}
-
-
-def load(path):
-    """(names leaf first, thread name, trace id, value) of every sample of every profile, and the period."""
-    for line in open(path):
-        request = json.loads(line)
-        d = request["dictionary"]
-        strings = d["stringTable"]
-        functions = [strings[f.get("nameStrindex", 0)] for f in d["functionTable"]]
-        locations = [[functions[l.get("functionIndex", 0)] for l in loc.get("lines", [])] for loc in d["locationTable"]]
-        stacks = [s.get("locationIndices", []) for s in d["stackTable"]]
-        links = [l.get("traceId", "") for l in d["linkTable"]]
-        attributes = [(strings[a.get("keyStrindex", 0)], a.get("value", {})) for a in d["attributeTable"]]
-        for rp in request["resourceProfiles"]:
-            for sp in rp["scopeProfiles"]:
-                for profile in sp["profiles"]:
-                    period = int(profile["period"])
-                    for s in profile["samples"]:
-                        names = [n for i in stacks[s.get("stackIndex", 0)] for n in locations[i]]
-                        thread = dict(attributes[i] for i in s.get("attributeIndices", [])).get("thread.name", {})
-                        yield names, thread.get("stringValue", ""), links[s.get("linkIndex", 0)], int(s["values"][0]), period
 
 
 def decode(trace_id):
@@ -99,16 +81,14 @@ def main():
         if arguments.engine and result["engine"] != arguments.engine:
             print(f"SKIPPED: the engine {arguments.engine} is not to be had here: {result['engine']} was taken")
             sys.exit(77)
-        verdicts, weight_ns, examples, thread_weight_ns = collections.Counter(), 0, [], 0
-        for names, thread, trace_id, value, period in load(directory + "/truth.profiles.jsonl"):
-            link = decode(trace_id)
-            verdict = judge(names, thread, link)
-            verdicts[verdict] += value
-            weight_ns += value * period
-            if thread.startswith("truth"):
-                thread_weight_ns += value * period
+        verdicts, weight_ns, examples = collections.Counter(), 0, []
+        for sample in truth.samples(directory + "/truth.profiles.jsonl"):
+            link = decode(sample.link and sample.link[0])
+            verdict = judge(sample.names, sample.thread, link)
+            verdicts[verdict] += sample.count
+            weight_ns += sample.value
             if verdict == "wrong" and len(examples) < 5:
-                examples.append((names, thread, link))
+                examples.append((sample.names, sample.thread, link))
     named = sum(n for v, n in verdicts.items() if v != "other")
     ours = sum(verdicts[v] for v in ("right", "none", "edge", "edge-none", "wrong"))
     lost = verdicts["none"] + verdicts["edge-none"]

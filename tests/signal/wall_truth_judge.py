@@ -11,30 +11,21 @@ import argparse, collections, json, os, subprocess, sys, tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import truth_judge
+from truth_judge import truth
 
 SKIP = 77
 
 
 def wall_samples(path):
     """(names leaf first, thread name, trace id, span id, visits' weight, period, what was waited for) of each wall sample that is not CPU time."""
-    for line in open(path):
-        request = json.loads(line)
-        d = request["dictionary"]
-        strings = d["stringTable"]
-        functions = [strings[f.get("nameStrindex", 0)] for f in d["functionTable"]]
-        locations = [[functions[l.get("functionIndex", 0)] for l in loc.get("lines", [])] for loc in d["locationTable"]]
-        stacks = [s.get("locationIndices", []) for s in d["stackTable"]]
-        links = [(l.get("traceId", ""), l.get("spanId", "")) for l in d["linkTable"]]
-        attributes = [(strings[a.get("keyStrindex", 0)], a.get("value", {}).get("stringValue", "")) for a in d["attributeTable"]]
-        for profile in (p for rp in request["resourceProfiles"] for sp in rp["scopeProfiles"] for p in sp["profiles"]):
-            if strings[profile["sampleType"]["typeStrindex"]] != "wall":
-                continue
-            for s in profile["samples"]:
-                of_sample = dict(attributes[i] for i in s.get("attributeIndices", []))
-                if "spanprof.wait" in of_sample:
-                    names = [n for i in stacks[s.get("stackIndex", 0)] for n in locations[i]]
-                    yield (names, of_sample.get("thread.name", ""), *links[s.get("linkIndex", 0)], int(s["values"][0]),
-                           int(profile["period"]), of_sample["spanprof.wait"])
+    for dictionary, profile in truth.profiles(path):
+        if dictionary.strings[profile["sampleType"]["typeStrindex"]] != "wall":
+            continue
+        for s in profile["samples"]:
+            attributes = dictionary.attributes(s)
+            if "spanprof.wait" in attributes:
+                yield (dictionary.names(s), attributes.get("thread.name", ""), *(dictionary.link(s) or ("", "")), int(s["values"][0]),
+                       int(profile["period"]), attributes["spanprof.wait"])
 
 
 def main():

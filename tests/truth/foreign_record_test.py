@@ -5,20 +5,11 @@
   foreign_record_test.py [--hz N] [--engine E] [--minimum-samples N] STYLE PROGRAM [LIBRARY…]"""
 import os, re, sys
 
+import foreign_tracer
 import truth
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "signal"))
 import wall_truth_judge
-
-MASK = (1 << 64) - 1
-
-
-def checksum(trace):
-    """foreign_checksum of foreign_tracer.h."""
-    first, second = (int.from_bytes(trace[at:at + 8], "little") for at in (0, 8))
-    x = (first * 0x9E3779B97F4A7C15 & MASK) ^ second
-    x = (x ^ x >> 32) * 0xD6E8FEB86659FD93 & MASK
-    return (x ^ x >> 32) | 1
 
 
 class Labels:
@@ -28,10 +19,7 @@ class Labels:
         return ["0"]
 
     def get(self, link, unknown=None):
-        trace, span = (bytes.fromhex(i) for i in link)
-        if trace[0] != 0xF0 or int.from_bytes(span, "little") != checksum(trace):
-            return unknown
-        return str(trace[1])
+        return foreign_tracer.work(*link) or unknown
 
 
 def work_of_wait(names):

@@ -26,53 +26,65 @@ def _values(attributes):
     return {a["key"]: next(iter(a["value"].values()), None) for a in attributes}
 
 
+class Dictionary:
+    """The tables of one request, by what refers to them."""
+
+    def __init__(self, tables):
+        self.strings = tables["stringTable"]
+        functions = [self.strings[f.get("nameStrindex", 0)] for f in tables["functionTable"]]
+        self._locations = [[functions[l.get("functionIndex", 0)] for l in loc.get("lines", [])] for loc in tables["locationTable"]]
+        self._stacks = [s.get("locationIndices", []) for s in tables["stackTable"]]
+        self._links = [(l.get("traceId", ""), l.get("spanId", "")) for l in tables["linkTable"]]
+        self._attributes = [(self.strings[a.get("keyStrindex", 0)], next(iter(a.get("value", {}).values()), ""))
+                            for a in tables["attributeTable"]]
+
+    def names(self, sample):
+        """Of the functions, leaf first."""
+        return [name for i in self._stacks[sample.get("stackIndex", 0)] for name in self._locations[i]]
+
+    def link(self, sample):
+        """(trace id, span id) in hexadecimal digits, or None."""
+        link = self._links[sample.get("linkIndex", 0)]
+        return link if link[0] else None
+
+    def attributes(self, of):
+        """Those of a sample or a profile, by key."""
+        return dict(self._attributes[i] for i in of.get("attributeIndices", []))
+
+
+def profiles(path):
+    """(Dictionary, profile) of every profile in PATH, one OTLP request a line."""
+    for line in open(path):
+        request = json.loads(line)
+        dictionary = Dictionary(request["dictionary"])
+        for rp in request["resourceProfiles"]:
+            for sp in rp["scopeProfiles"]:
+                for profile in sp["profiles"]:
+                    yield dictionary, profile
+
+
 def samples(path):
     """Every sample of the CPU profiles in PATH: names leaf first, thread's name, (trace id, span id) or None, ticks, value."""
-    for line in open(path):
-        request = json.loads(line)
-        d = request["dictionary"]
-        strings = d["stringTable"]
-        functions = [strings[f.get("nameStrindex", 0)] for f in d["functionTable"]]
-        locations = [[functions[l.get("functionIndex", 0)] for l in loc.get("lines", [])] for loc in d["locationTable"]]
-        stacks = [s.get("locationIndices", []) for s in d["stackTable"]]
-        links = [(l.get("traceId", ""), l.get("spanId", "")) for l in d["linkTable"]]
-        attributes = [(strings[a.get("keyStrindex", 0)], a.get("value", {})) for a in d["attributeTable"]]
-        for rp in request["resourceProfiles"]:
-            for sp in rp["scopeProfiles"]:
-                for profile in sp["profiles"]:
-                    for s in profile["samples"]:
-                        names = [n for i in stacks[s.get("stackIndex", 0)] for n in locations[i]]
-                        own = dict(attributes[i] for i in s.get("attributeIndices", []))
-                        link = links[s.get("linkIndex", 0)]
-                        yield Sample(names, own.get("thread.name", {}).get("stringValue", ""), link if link[0] else None,
-                                     int(s["values"][0]), int(s["values"][0]) * int(profile["period"]))
-
-
-def _profile_attributes(path):
-    """(key, value) of each attribute of each profile in PATH."""
-    for line in open(path):
-        request = json.loads(line)
-        strings = request["dictionary"]["stringTable"]
-        table = [(strings[a.get("keyStrindex", 0)], a.get("value", {})) for a in request["dictionary"]["attributeTable"]]
-        for rp in request["resourceProfiles"]:
-            for sp in rp["scopeProfiles"]:
-                for profile in sp["profiles"]:
-                    for i in profile.get("attributeIndices", []):
-                        yield table[i]
+    for dictionary, profile in profiles(path):
+        for s in profile["samples"]:
+            count = int(s["values"][0])
+            yield Sample(dictionary.names(s), dictionary.attributes(s).get("thread.name", ""), dictionary.link(s), count,
+                         count * int(profile["period"]))
 
 
 def counts(path):
     """What the profiles in PATH say of themselves, added up: linked, none, unknown."""
     total = collections.Counter()
-    for key, value in _profile_attributes(path):
-        if key.startswith("spanprof.samples."):
-            total[key.rsplit(".", 1)[1]] += int(value["intValue"])
+    for dictionary, profile in profiles(path):
+        for key, value in dictionary.attributes(profile).items():
+            if key.startswith("spanprof.samples."):
+                total[key.rsplit(".", 1)[1]] += int(value)
     return total
 
 
 def engines(path):
     """The engines that took the samples in PATH."""
-    return {value["stringValue"] for key, value in _profile_attributes(path) if key == "spanprof.engine"}
+    return {dictionary.attributes(profile).get("spanprof.engine") for dictionary, profile in profiles(path)} - {None}
 
 
 def spans(path):
