@@ -47,6 +47,7 @@ LANDED_PERCENT = 94.0  # of tick-locked work, that the perf engine puts on stack
 BALANCE_PERCENT = 0.1
 UNTOLD_STEAL_PERCENT = 0.3
 UNTOLD_NS = 10000000
+DISTURBED, TRIES = 0.1, 3
 
 
 class Skip(Exception):
@@ -163,6 +164,7 @@ def judge_case(arguments, case):
     print(f"{case}: {result['engine']} {result['cpu_hz']} Hz, {result['threads']} threads, {result['ticks']} ticks, weights "
           f"{result['weights'] * period_ns / 1e9:.3f} s, residual {result['residual_ns'] / 1e9:.3f} s, threads' clocks "
           f"{result['cpu_ns'] / 1e9:.3f} s, process's {result['process_ns'] / 1e9:.3f} s, steal {result['steal_ns'] / 1e9:.2f} s")
+    disturbed = result["steal_ns"] > DISTURBED * result["process_ns"]
     failures = judge_books(case, percent, result, period_ns)
     failures += judge_balance(case, result, period_ns)
     if case == "locked":
@@ -175,6 +177,17 @@ def judge_case(arguments, case):
         failures.append(f"{case}: the profiles tell {shown['residual_ns']} ns of residual, the counters {result['residual_ns_at_stop']}")
     if result["ring_full"] or result["memory"] or result["failed_threads"]:
         failures.append(f"{case}: samples were dropped, or threads got no timer: {result}")
+    return failures, disturbed
+
+
+def judge_undisturbed(arguments, case):
+    """The case, again where it fails while the hypervisor had the cores, which says nothing of the SDK; the last try counts."""
+    failures, disturbed = judge_case(arguments, case)
+    for _ in range(TRIES - 1):
+        if not (failures and disturbed):
+            break
+        print(f"{case}: again, for more than {DISTURBED:.0%} of the CPU time was taken away: {failures}")
+        failures, disturbed = judge_case(arguments, case)
     return failures
 
 
@@ -189,7 +202,7 @@ def main():
     failures = []
     try:
         for case in arguments.only.split(","):
-            failures += judge_case(arguments, case)
+            failures += judge_undisturbed(arguments, case)
     except Skip as reason:
         print("SKIPPED:", reason)
         sys.exit(SKIP)
