@@ -12,15 +12,17 @@
 #include <spanprof/context.h>
 #include "profile/fold.h"
 
-static sp_interval_record interval(uint64_t number, uint64_t id, uint32_t flags, uint32_t remote)
+static void join_interval(sp_join *join, uint64_t number, uint64_t id, uint32_t flags,
+                          uint32_t remote)
 {
-    return (sp_interval_record){.header = {sizeof(sp_interval_record), SP_RECORD_INTERVAL},
-                                .number = number,
-                                .trace_id = {id, id},
-                                .span_id = id,
-                                .local_root_span_id = id + 1,
-                                .trace_flags = flags,
-                                .remote = remote};
+    sp_interval_record record = {.header = {sizeof(sp_interval_record), SP_RECORD_INTERVAL},
+                                 .number = number,
+                                 .trace_id = {id, id},
+                                 .span_id = id,
+                                 .local_root_span_id = id + 1,
+                                 .trace_flags = flags,
+                                 .remote = remote};
+    sp_join_interval(join, &record);
 }
 
 static sp_join_result join_sample(const sp_join *join, uint64_t number, uint8_t unknown,
@@ -35,12 +37,12 @@ static void join_sample_of_the_last_interval_is_linked(void **state)
     (void)state;
     sp_join join = {0};
     sp_window_link link;
-    sp_interval_record record = interval(8, 5, SPANPROF_TRACE_FLAG_SAMPLED, 0);
-    sp_join_interval(&join, &record);
+    join_interval(&join, 8, 5, SPANPROF_TRACE_FLAG_SAMPLED, 0);
     assert_int_equal(join_sample(&join, 8, 0, &link), SP_JOIN_LINKED);
-    assert_memory_equal(link.span_id, &record.span_id, 8);
-    assert_memory_equal(link.trace_id, record.trace_id, 16);
-    assert_memory_equal(link.root_span_id, &record.local_root_span_id, 8);
+    static const uint64_t id = 5, trace_id[] = {5, 5}, root_id = 6;
+    assert_memory_equal(link.span_id, &id, 8);
+    assert_memory_equal(link.trace_id, trace_id, 16);
+    assert_memory_equal(link.root_span_id, &root_id, 8);
 }
 
 static void join_sample_of_another_number_is_unknown_and_without_link(void **state)
@@ -50,8 +52,7 @@ static void join_sample_of_another_number_is_unknown_and_without_link(void **sta
     sp_join join = {0};
     sp_window_link link;
     assert_int_equal(join_sample(&join, 8, 0, &link), SP_JOIN_UNKNOWN); /* no interval yet */
-    sp_interval_record record = interval(8, 5, SPANPROF_TRACE_FLAG_SAMPLED, 0);
-    sp_join_interval(&join, &record);
+    join_interval(&join, 8, 5, SPANPROF_TRACE_FLAG_SAMPLED, 0);
     static const uint64_t numbers[] = {0, 6, 7, 9, 10, 11};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         assert_int_equal(join_sample(&join, numbers[i], 0, &link), SP_JOIN_UNKNOWN);
@@ -66,16 +67,19 @@ static void join_unsampled_remote_and_absent_spans_link_to_none(void **state)
 {
     (void)state;
     static const sp_window_link none;
-    sp_interval_record records[] = {
-        interval(8, 5, 0, 0),
-        interval(8, 5, SPANPROF_TRACE_FLAG_RANDOM, 0),
-        interval(8, 5, SPANPROF_TRACE_FLAG_SAMPLED, 1),
-        interval(8, 0, SPANPROF_TRACE_FLAG_SAMPLED, 0),
+    static const struct {
+        uint64_t id;
+        uint32_t flags, remote;
+    } contexts[] = {
+        {5, 0, 0},
+        {5, SPANPROF_TRACE_FLAG_RANDOM, 0},
+        {5, SPANPROF_TRACE_FLAG_SAMPLED, 1},
+        {0, SPANPROF_TRACE_FLAG_SAMPLED, 0},
     };
-    for (size_t i = 0; i < sizeof records / sizeof records[0]; i++) {
+    for (size_t i = 0; i < sizeof contexts / sizeof contexts[0]; i++) {
         sp_join join = {0};
         sp_window_link link;
-        sp_join_interval(&join, &records[i]);
+        join_interval(&join, 8, contexts[i].id, contexts[i].flags, contexts[i].remote);
         assert_int_equal(join_sample(&join, 8, 0, &link), SP_JOIN_NONE);
         assert_memory_equal(&link, &none, sizeof link);
     }
