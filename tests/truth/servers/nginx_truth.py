@@ -12,11 +12,11 @@ import truth
 
 SERVER = """
         spanprof on;
-        location /work/ { truth_handler; }
+        location /slices/ { truth_handler; }
         location /subrequest/ { auth_request /auth; truth_handler; }
         location = /auth { internal; truth_handler; }
         location ~ ^/proxy/(\\d+)/(\\d+)/(\\d+)/(\\d+)$ {
-            proxy_pass http://127.0.0.1:%(port)d/work/$4/$2/$3;
+            proxy_pass http://127.0.0.1:%(port)d/slices/$4/$2/$3;
             proxy_set_header traceparent $spanprof_traceparent;
             truth_filter on;
         }
@@ -30,7 +30,7 @@ def many_streams(nginx, seconds):
     """Requests over one connection of HTTP/2 after the other, fifty at once."""
     with open(nginx.directory + "/urls", "w") as urls:
         for i in range(2000 * seconds):
-            path = f"/work/{random.randrange(32)}/{random.randrange(2, 8)}/50"
+            path = f"/slices/{random.randrange(32)}/{random.randrange(2, 8)}/50"
             urls.write(f'url = "http://127.0.0.1:{nginx.port2}{path}"\noutput = "/dev/null"\n')
             if i % 4 == 0:
                 urls.write('next\n')

@@ -14,11 +14,11 @@ function request()
     elseif kind == 1 then
         return wrk.format("GET", string.format("/subrequest/%d/%d/%d", work, slices, us))
     elseif kind == 2 or kind == 3 then
-        return wrk.format("POST", string.format("/work/%d/%d/%d", work, slices, us), nil, bodies[kind - 1])
+        return wrk.format("POST", string.format("/slices/%d/%d/%d", work, slices, us), nil, bodies[kind - 1])
     elseif kind == 4 then
         return wrk.format("GET", string.format("/nothing/%d/%d/%d", other, 2, us))
     elseif kind == 5 then
         return wrk.format("GET", string.format("/file/%d/1/%d", work, us))
     end
-    return wrk.format("GET", string.format("/work/%d/%d/%d", work, slices, us))
+    return wrk.format("GET", string.format("/slices/%d/%d/%d", work, slices, us))
 end
