@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The verdicts of tests that measure, for programs in C. verdict.py says what broken and unsure mean and runs the tests.
+ *
+ * A program of cmocka fails an assertion for what is broken, calls verdict_unsure for what this run cannot answer, and returns
+ * verdict_code(cmocka_run_group_tests(...)) from main. */
+#ifndef TESTS_VERDICT_H
+#define TESTS_VERDICT_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Exit codes beside 0. */
+enum { VERDICT_BROKEN = 1, VERDICT_UNSURE = 75, VERDICT_SKIPPED = 77 };
+
+/* The short form of a test takes so many times less. */
+enum { VERDICT_SHORT = 10 };
+
+static unsigned verdict_unsure_count;
+
+/* Whether this is the full form of the test. */
+static inline bool verdict_is_full(void)
+{
+    const char *value = getenv("SPANPROF_MEASURE");
+    return value && strcmp(value, "1") == 0;
+}
+
+/* FULL in the full form, a tenth of it in the short one. */
+static inline double verdict_sized(double full)
+{
+    return verdict_is_full() ? full : full / VERDICT_SHORT;
+}
+
+/* Says why this run cannot answer the question. The program goes on: what is broken is still found. */
+__attribute__((format(printf, 1, 2))) static inline void verdict_unsure(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    printf("UNSURE: ");
+    vprintf(format, arguments);
+    printf("\n");
+    (void)fflush(stdout);
+    va_end(arguments);
+    verdict_unsure_count++;
+}
+
+/* What main returns. FAILED is the number of cases that found something broken. */
+static inline int verdict_code(int failed)
+{
+    return failed ? VERDICT_BROKEN : verdict_unsure_count ? VERDICT_UNSURE : 0;
+}
+
+#endif
