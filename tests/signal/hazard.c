@@ -15,6 +15,14 @@
 
 #include <cmocka.h>
 
+#include "measured.h"
+#include "verdict.h"
+
+_Static_assert((int)HAZARD_FAILED == (int)VERDICT_BROKEN &&
+                   (int)HAZARD_UNSURE == (int)VERDICT_UNSURE &&
+                   (int)HAZARD_SKIPPED == (int)VERDICT_SKIPPED,
+               "the verdicts of verdict.h");
+
 /* A case that takes longer hangs. The long ones have a time limit of ctest's only. */
 enum { CASE_SECONDS = 240, LONG_SECONDS = 3000 };
 
@@ -31,6 +39,7 @@ static struct {
     char lines[LINES_MAX][LINE_BYTES]; /* the SDK's warnings */
     atomic_uint line_count;
     long descriptors, timers; /* at the start */
+    double steal;             /* the same */
 } hazard;
 
 _Noreturn void hazard_failed(const char *file, int line, const char *what, long long a, long long b)
@@ -68,9 +77,50 @@ bool hazard_is_perf(void)
     return engine && strcmp(engine, "perf") == 0;
 }
 
-unsigned hazard_many(unsigned short_count, unsigned long_count)
+unsigned hazard_many(unsigned gate, unsigned full, unsigned endurance)
 {
-    return is_set("SPANPROF_HAZARD_LONG") ? long_count : short_count;
+    if (is_set("SPANPROF_HAZARD_LONG"))
+        return endurance;
+    return verdict_is_full() ? full : gate;
+}
+
+double hazard_sized(double gate, double full)
+{
+    return verdict_is_full() || is_set("SPANPROF_HAZARD_LONG") ? full : gate;
+}
+
+/* --- what is measured ---------------------------------------------------------------------------------------------------- */
+
+void hazard_unsure(const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    verdict_unsure("%s", text);
+}
+
+void hazard_enough(const char *what, double got, double wanted)
+{
+    measured_enough(what, got, wanted);
+}
+
+void hazard_within(const char *what, double value, double low, double high, double margin)
+{
+    if (!measured_within(what, value, low, high, margin))
+        _exit(HAZARD_FAILED);
+}
+
+int hazard_verdict(void)
+{
+    return verdict_code(0);
+}
+
+double hazard_steal(void)
+{
+    double steal = measured_steal() - hazard.steal;
+    return steal > 0 ? steal : 0; /* /proc may be hidden by now */
 }
 
 /* --- what a process has ------------------------------------------------------------------------------------------------- */
@@ -152,6 +202,11 @@ long hazard_resident_kib(void)
     return status_field("VmRSS:");
 }
 
+long hazard_threads(void)
+{
+    return status_field("Threads:");
+}
+
 double hazard_process_cpu(void)
 {
     return clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
@@ -162,9 +217,36 @@ double hazard_now(void)
     return clock_seconds(CLOCK_MONOTONIC);
 }
 
-void hazard_burn(double seconds)
+__attribute__((noinline)) void hazard_burn(double seconds)
 {
     burn(seconds);
+}
+
+hazard_work hazard_work_of(double seconds, uint64_t ticks)
+{
+    return (hazard_work){.part = cpu_work_of(CLOCK_PROCESS_CPUTIME_ID, seconds),
+                         .patience = cpu_work_of(CLOCK_PROCESS_CPUTIME_ID, seconds + 60),
+                         .ticks = ticks};
+}
+
+bool hazard_work_goes_on(hazard_work *work)
+{
+    if (cpu_work_goes_on(&work->part))
+        return true;
+    uint64_t ticks = hazard_flushed_stats().ticks;
+    if (ticks >= work->ticks)
+        return false;
+    if (!cpu_work_goes_on(&work->patience))
+        hazard_failed(__FILE__, __LINE__, "ticks come", (long long)ticks, (long long)work->ticks);
+    work->part = cpu_work_of(CLOCK_PROCESS_CPUTIME_ID, 0.02);
+    return true;
+}
+
+void hazard_burn_to_ticks(double seconds, uint64_t ticks)
+{
+    hazard_burn(seconds);
+    for (hazard_work work = hazard_work_of(0, ticks); hazard_work_goes_on(&work);)
+        ;
 }
 
 void *hazard_burn_until(void *stop)
@@ -208,6 +290,7 @@ void hazard_start_with(spanprof_options *options)
     options->log = keep_line;
     hazard.descriptors = hazard_descriptors();
     hazard.timers = hazard_timers();
+    hazard.steal = measured_steal();
     if (spanprof_start(options, &error) != SPANPROF_OK)
         hazard_failed(__FILE__, __LINE__, error.message ? error.message : "start", error.status,
                       error.system_errno);
@@ -226,6 +309,12 @@ spanprof_stats hazard_stats(void)
     spanprof_stats stats = SPANPROF_STATS_INIT;
     spanprof_stats_get(&stats);
     return stats;
+}
+
+spanprof_stats hazard_flushed_stats(void)
+{
+    CHECK_EQUAL(spanprof_flush(60 * SECOND), SPANPROF_OK);
+    return hazard_stats();
 }
 
 spanprof_stats hazard_stop(void)
@@ -304,16 +393,20 @@ void hazard_wait_well(pid_t child, unsigned seconds)
     if (WIFSIGNALED(status))
         hazard_failed(__FILE__, __LINE__, "a child is not ended by a signal", child,
                       WTERMSIG(status));
-    CHECK_EQUAL(WEXITSTATUS(status), 0);
+    if (WEXITSTATUS(status) == HAZARD_UNSURE)
+        verdict_unsure_count++; /* the child has said why */
+    else
+        CHECK_EQUAL(WEXITSTATUS(status), 0);
 }
 
 /* --- the program -------------------------------------------------------------------------------------------------------- */
 
-/* As cmocka sees a case: a process that has to end with 0. */
+/* As cmocka sees a case: a process that has to end with 0, or is unsure. */
 static void run_case(void **state)
 {
     const hazard_case *one = *state;
-    int status = hazard_wait(hazard_role(one->name, NULL), hazard_many(CASE_SECONDS, LONG_SECONDS));
+    int status = hazard_wait(hazard_role(one->name, NULL),
+                             hazard_many(CASE_SECONDS, CASE_SECONDS, LONG_SECONDS));
     if (WIFEXITED(status) && WEXITSTATUS(status) == HAZARD_SKIPPED) {
         hazard.skipped++;
         skip();
@@ -321,6 +414,10 @@ static void run_case(void **state)
     hazard.ran++;
     if (WIFSIGNALED(status))
         fail_msg("ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    if (WEXITSTATUS(status) == HAZARD_UNSURE) {
+        verdict_unsure_count++; /* the case has said why */
+        return;
+    }
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
@@ -338,7 +435,7 @@ static int run_all(void)
     free(tests);
     if (failed == 0 && hazard.ran == 0)
         return HAZARD_SKIPPED;
-    return failed;
+    return verdict_code(failed);
 }
 
 /* Which engine really runs: without the privilege perf gives way to timer, which has tests of its own. */
@@ -367,8 +464,10 @@ int hazard_main(int argc, char **argv, const hazard_case *cases, size_t count)
     if (argc > 1 && strcmp(argv[1], "engine") == 0)
         return tell_engine();
     for (size_t i = 0; argc > 1 && i < count; i++)
-        if (strcmp(argv[1], cases[i].name) == 0)
-            return cases[i].run();
+        if (strcmp(argv[1], cases[i].name) == 0) {
+            int code = cases[i].run();
+            return code ? code : verdict_code(0);
+        }
     if (argc > 1) {
         (void)fprintf(stderr, "no case %s\n", argv[1]);
         return 2;

@@ -16,8 +16,8 @@
 
 #define SECOND UINT64_C(1000000000)
 
-/* Exit codes of a case beside 0; what a role does not mean to return is 1 or a signal. */
-enum { HAZARD_FAILED = 1, HAZARD_SKIPPED = 77 };
+/* Exit codes of a case beside 0, as in verdict.h; what a role does not mean to return is 1 or a signal. */
+enum { HAZARD_FAILED = 1, HAZARD_UNSURE = 75, HAZARD_SKIPPED = 77 };
 
 /* A child that takes longer hangs: many times what it takes beside busy neighbours. */
 enum { HAZARD_PATIENCE_S = 200 };
@@ -30,8 +30,9 @@ enum { HAZARD_PATIENCE_S = 200 };
 
 typedef struct hazard_case {
     const char *name;
-    int (*run)(void); /* what the process ends with: 0, or HAZARD_SKIPPED after saying why */
-    bool is_role;     /* a program that other cases start, no case */
+    int (*run)(
+        void); /* what the process ends with: 0, or HAZARD_SKIPPED after saying why; hazard_unsure is apart */
+    bool is_role; /* a program that other cases start, no case */
 } hazard_case;
 
 /* To be returned by main: runs all cases, or the one that the command line names. */
@@ -48,9 +49,24 @@ _Noreturn void hazard_failed(const char *file, int line, const char *what, long 
 void hazard_check_equal(const char *file, int line, const char *what, long long a, long long b);
 int hazard_skip(const char *reason);
 
-/* Whether the test runs the engine perf; and SHORT, or LONG when SPANPROF_HAZARD_LONG is set. */
+/* A case that measures (tests/verdict.py). What CHECK finds is broken. What this run cannot answer is unsure: the case goes on, and then
+ * its process ends with HAZARD_UNSURE. */
+__attribute__((format(printf, 1, 2))) void hazard_unsure(const char *format, ...);
+/* Fewer than WANTED cannot answer the question. */
+void hazard_enough(const char *what, double got, double wanted);
+/* VALUE belongs between LOW and HIGH: MARGIN beyond them is unsure, and what is further out is broken. */
+void hazard_within(const char *what, double value, double low, double high, double margin);
+/* What a forked child of a case ends with: 0 or HAZARD_UNSURE. */
+int hazard_verdict(void);
+/* Seconds that the hypervisor took away since the start: engines whose ticks follow a clock that goes on count them. */
+double hazard_steal(void);
+
+/* Whether the test runs the engine perf. */
 bool hazard_is_perf(void);
-unsigned hazard_many(unsigned short_count, unsigned long_count);
+/* How many times: in the gate, in the full form (SPANPROF_MEASURE=1), and when SPANPROF_HAZARD_LONG is set. */
+unsigned hazard_many(unsigned gate, unsigned full, unsigned endurance);
+/* How much, in the gate and otherwise. */
+double hazard_sized(double gate, double full);
 
 /* Start sampling at HZ, exporting nothing. What the process has open is counted before. */
 void hazard_start(uint32_t hz);
@@ -63,6 +79,20 @@ unsigned hazard_warnings(const char *text);
 
 /* Spend CPU time on this thread (cpu_work.h); a breakpoint of gdb's is here. */
 void hazard_burn(double seconds);
+/* Work for SECONDS of the process's CPU time, and on until the run has TICKS in all: how many come in a given time depends on the machine.
+ * A run that does not have them after a minute of CPU time never will. For a loop around what ticks have to meet:
+ *
+ *     for (hazard_work work = hazard_work_of(0.5, 50); hazard_work_goes_on(&work);) */
+typedef struct hazard_work {
+    cpu_work part, patience;
+    uint64_t ticks;
+} hazard_work;
+hazard_work hazard_work_of(double seconds, uint64_t ticks);
+bool hazard_work_goes_on(hazard_work *work);
+/* The same with nothing but CPU time. */
+void hazard_burn_to_ticks(double seconds, uint64_t ticks);
+/* Statistics after a flush: ticks are counted once they have been taken from the rings. */
+spanprof_stats hazard_flushed_stats(void);
 /* Goes on until CONDITION holds: for what comes from other threads or from outside, which come when they get a core. One that does not
  * hold after half a minute of CPU time never will. */
 #define HAZARD_WORK_UNTIL(condition)                                                               \
@@ -80,6 +110,7 @@ long hazard_descriptors_of(const char *kind); /* whose file's name in /proc/self
 long hazard_timers(void);
 long hazard_queued_signals(void); /* of all processes of this user; timers count, too */
 long hazard_resident_kib(void);
+long hazard_threads(void);
 
 /* Start this program once more as the role NAME. The role may write to HAZARD_READY_FD; the other end is *PIPE, unless that is NULL. */
 enum { HAZARD_READY_FD = 3 };
@@ -89,7 +120,7 @@ pid_t hazard_ready_role(const char *name);
 void hazard_say_ready(void);
 /* The wait status of CHILD, which has SECONDS of time to end: a hang is a failure. */
 int hazard_wait(pid_t child, unsigned seconds);
-/* Wait, and take nothing but exit code 0. */
+/* Wait, and take nothing but exit code 0, or HAZARD_UNSURE, which makes this case unsure. */
 void hazard_wait_well(pid_t child, unsigned seconds);
 /* The path of this program. */
 extern const char *hazard_program;

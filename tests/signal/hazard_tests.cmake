@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What broke other profilers, each as a program under each engine: signal/hazard_THING/ENGINE, and the same with the counts of
-# scripts/test --long as signal/hazard_THING/ENGINE_long. docs/design/hazards.md says which hazard is where.
+# scripts/test --long as signal/hazard_THING/ENGINE_long. docs/design/hazards.md says which hazard is where. All measure (tests/verdict.py).
 add_library(hazard_plugin MODULE hazard_plugin.c)
 target_link_libraries(hazard_plugin PRIVATE sp_flags)
 set_target_properties(hazard_plugin PROPERTIES C_VISIBILITY_PRESET default)
@@ -19,7 +19,7 @@ function(add_hazard_test name target engine)
     list(APPEND labels long)
     set(timeout 7200)
   endif()
-  add_test(NAME ${name} COMMAND ${target})
+  add_test(NAME ${name} COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/verdict.py $<TARGET_FILE:${target}>)
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${timeout} LABELS "${labels}"
                        ENVIRONMENT "${environment}")
   if(ARG_SERIAL)

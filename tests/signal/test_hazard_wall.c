@@ -84,6 +84,13 @@ static void wait_for_visits(uint64_t count)
         usleep(1000);
 }
 
+/* Until COUNT visits have found a span, in all. */
+static void wait_for_linked(uint64_t count)
+{
+    while (hazard_flushed_stats().visits_linked < count)
+        usleep(10000);
+}
+
 static long visitor_files(void)
 {
     return hazard_descriptors_of("/syscall");
@@ -101,18 +108,16 @@ static void *live_briefly(void *number)
 /* Ids of threads, and slots, are used again and again. */
 static int threads_come_and_go(void)
 {
-    unsigned many = hazard_many(3000, 100000);
+    unsigned many = hazard_many(1000, 3000, 100000);
     start_wall(WALL_HZ);
-    for (unsigned n = 0; n < many; n += THREADS) {
+    for (unsigned n = 0; n < many || hazard_stats().visits <= 100; n += THREADS) {
         pthread_t threads[THREADS];
         for (unsigned i = 0; i < THREADS; i++)
             threads[i] = hazard_thread(live_briefly, (void *)(uintptr_t)((n + i) * 37));
         for (unsigned i = 0; i < THREADS; i++)
             pthread_join(threads[i], NULL);
     }
-    spanprof_stats stats = stop_wall();
-    CHECK(stats.visits > 100);
-    CHECK_EQUAL(stats.failed_visits, 0);
+    CHECK_EQUAL(stop_wall().failed_visits, 0);
     return 0;
 }
 
@@ -121,10 +126,11 @@ static char alternate_stack[64 * 1024];
 static void nap_in_handler(int signal)
 {
     (void)signal;
-    usleep(200000);
+    usleep((useconds_t)hazard_many(20000, 200000, 200000));
+    wait_for_visits(20);
 }
 
-/* A handler waits, on the thread's own stack and on another. */
+/* A handler waits, on the thread's own stack and on another. Between the two flushes no visit finds the thread outside of the span. */
 static int waits_in_a_handler(void)
 {
     stack_t stack = {.ss_sp = alternate_stack, .ss_size = sizeof alternate_stack};
@@ -134,33 +140,21 @@ static int waits_in_a_handler(void)
     for (int on_stack = 0; on_stack < 2; on_stack++) {
         action.sa_flags = on_stack ? SA_ONSTACK : 0;
         sigaction(SIGUSR1, &action, NULL);
-        SPANPROF_SPAN("handled")
+        SPANPROF_SPAN("handled") {
+            spanprof_stats before = hazard_flushed_stats();
             raise(SIGUSR1);
+            spanprof_stats after = hazard_flushed_stats();
+            CHECK(after.visits_linked - before.visits_linked >= 18);
+            CHECK_EQUAL(after.visits_none, before.visits_none);
+            hazard_within("visits whose span is unknown",
+                          (double)(after.visits_unknown - before.visits_unknown), 0, 1, 4);
+        }
     }
-    spanprof_stats stats = stop_wall();
-    CHECK(stats.visits > 20);
-    CHECK(stats.visits_linked + 2 >= stats.visits);
+    stop_wall();
     return 0;
 }
 
 /* --- processes ------------------------------------------------------------------------------------------------------------ */
-
-static bool has_visitor(void)
-{
-    char path[64], name[32] = "";
-    for (pid_t tid = getpid(); tid < getpid() + 64; tid++) {
-        snprintf(path, sizeof path, "/proc/self/task/%d/comm", (int)tid);
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0)
-            continue;
-        ssize_t length = read(fd, name, sizeof name - 1);
-        close(fd);
-        name[length > 0 ? length : 0] = 0;
-        if (strcmp(name, "spanprof-wall\n") == 0)
-            return true;
-    }
-    return false;
-}
 
 /* A child that begins anew, under its own number of threads. */
 static void sample_in_child(void)
@@ -179,20 +173,20 @@ static int forks_while_visited(void)
     start_wall(WALL_HZ);
     gather_crowd();
     wait_for_visits(200);
-    for (unsigned n = 0; n < hazard_many(60, 2000); n++) {
+    for (unsigned n = 0; n < hazard_many(20, 60, 2000); n++) {
         pid_t child = -1;
         SPANPROF_SPAN("forking")
             child = fork();
         if (child == 0) {
             CHECK_EQUAL(visitor_files(), 0);
-            CHECK(!has_visitor());
+            CHECK_EQUAL(hazard_threads(), 1); /* no visitor */
             CHECK_EQUAL(hazard_stats().visits, 0);
             if (n % 10 == 0)
                 sample_in_child();
             _exit(0);
         }
         CHECK(child > 0);
-        hazard_wait_well(child, 20);
+        hazard_wait_well(child, HAZARD_PATIENCE_S);
     }
     wait_for_visits(200);
     disperse_crowd();
@@ -212,25 +206,37 @@ static int execs_while_visited(void)
 {
     start_wall(WALL_HZ);
     gather_crowd();
-    for (unsigned n = 0; n < hazard_many(60, 1000); n++) {
+    for (unsigned n = 0; n < hazard_many(20, 60, 1000); n++) {
         pid_t child = -1;
         SPANPROF_SPAN("spawning")
             child = hazard_role("has_no_files", NULL);
-        hazard_wait_well(child, 20);
+        hazard_wait_well(child, HAZARD_PATIENCE_S);
     }
     disperse_crowd();
     stop_wall();
     return 0;
 }
 
+static atomic_bool has_been_told;
+
+static void note_told(int signal)
+{
+    (void)signal;
+    atomic_store(&has_been_told, true);
+}
+
+/* Until it gets SIGUSR1. */
 static int naps_and_goes_on(void)
 {
+    struct sigaction action = {.sa_handler = note_told, .sa_flags = SA_RESTART};
+    CHECK_EQUAL(sigaction(SIGUSR1, &action, NULL), 0);
     start_wall(WALL_HZ);
     gather_crowd();
     wait_for_visits(100);
     hazard_say_ready();
-    usleep(300000);
-    wait_for_visits(500);
+    while (!atomic_load(&has_been_told))
+        usleep(1000);
+    wait_for_visits(hazard_many(100, 500, 500));
     disperse_crowd();
     stop_wall();
     return 0;
@@ -245,10 +251,54 @@ static int is_stopped_and_continued(void)
         kill(child, SIGCONT);
         usleep(5000);
     }
-    hazard_wait_well(child, 30);
+    CHECK_EQUAL(kill(child, SIGUSR1), 0);
+    hazard_wait_well(child, HAZARD_PATIENCE_S);
     return 0;
 }
 
+/* Whether /proc/PROCESS/FILE begins with TEXT, or has it after its last parenthesis. */
+static bool proc_says(pid_t process, const char *file, const char *text)
+{
+    char path[64], found[256];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)process, file);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t length = read(fd, found, sizeof found - 1);
+    close(fd);
+    found[length > 0 ? length : 0] = 0;
+    const char *at = strrchr(found, ')');
+    return strncmp(at ? at + 1 : found, text, strlen(text)) == 0;
+}
+
+/* Some systems do not say what a process waits in, and a late look finds the sleep over. */
+static bool proc_says_soon(pid_t process, const char *file, const char *text)
+{
+    for (int i = 0; i < 2000; i++) {
+        if (proc_says(process, file, text))
+            return true;
+        usleep(500);
+    }
+    return false;
+}
+
+static bool sleeps_soon(pid_t process)
+{
+    char sleeping[16];
+    snprintf(sleeping, sizeof sleeping, "%d ", (int)SYS_clock_nanosleep);
+    return proc_says_soon(process, "syscall", sleeping);
+}
+
+/* The main thread has been visited in its sleep. */
+static void *say_ready_when_visited(void *unused)
+{
+    sleeps_soon(getpid());
+    wait_for_visits(50);
+    hazard_say_ready();
+    return unused;
+}
+
+/* A tick of a perf event may cut a sleep short (docs/design/sampling.md). A visit, a stop and a tick of a timer may not. */
 static int sleeps_for_a_second(void)
 {
     spanprof_options options = SPANPROF_OPTIONS_INIT;
@@ -256,28 +306,38 @@ static int sleeps_for_a_second(void)
     options.profiles = "cpu,wall";
     options.wall_hz = WALL_HZ;
     hazard_start_with(&options);
+    pthread_t other = hazard_thread(say_ready_when_visited, NULL);
     SPANPROF_SPAN("sleeping") {
-        hazard_say_ready();
-        struct timespec second = {.tv_sec = 1};
-        CHECK_EQUAL(nanosleep(&second, NULL), 0);
+        struct timespec left = {.tv_sec = 1};
+        while (nanosleep(&left, &left) != 0)
+            CHECK(errno == EINTR && hazard_is_perf());
     }
+    CHECK_EQUAL(pthread_join(other, NULL), 0);
     stop_wall();
     return 0;
+}
+
+static void stop_and_continue_in_sleep(pid_t child)
+{
+    bool sleeps = sleeps_soon(child);
+    CHECK_EQUAL(kill(child, SIGSTOP), 0);
+    if (!sleeps || !proc_says_soon(child, "stat", " T"))
+        hazard_unsure("the child was not stopped in its sleep");
+    CHECK_EQUAL(kill(child, SIGCONT), 0);
 }
 
 /* The kernel restarts the call, and calls it restart_syscall from then on. */
 static int call_that_was_stopped_keeps_its_name(void)
 {
-    char prefix[64], path[96], text[65536];
-    snprintf(prefix, sizeof prefix, "/tmp/hazard_wall.%d", (int)getpid());
+    static char text[1 << 20];
+    char directory[] = "/tmp/spanprof-wall-XXXXXX", prefix[64], path[96];
+    CHECK(mkdtemp(directory) != NULL);
+    snprintf(prefix, sizeof prefix, "%s/p", directory);
     snprintf(path, sizeof path, "%s.profiles.jsonl", prefix);
     CHECK_EQUAL(setenv("SPANPROF_FILE", prefix, 1), 0);
     pid_t child = hazard_ready_role("sleeps_for_a_second");
-    usleep(200000);
-    kill(child, SIGSTOP);
-    usleep(50000);
-    kill(child, SIGCONT);
-    hazard_wait_well(child, 30);
+    stop_and_continue_in_sleep(child);
+    hazard_wait_well(child, HAZARD_PATIENCE_S);
     unsetenv("SPANPROF_FILE");
     FILE *file = fopen(path, "re");
     CHECK(file);
@@ -286,6 +346,7 @@ static int call_that_was_stopped_keeps_its_name(void)
     unlink(path);
     snprintf(path, sizeof path, "%s.traces.jsonl", prefix);
     unlink(path);
+    CHECK_EQUAL(rmdir(directory), 0);
     CHECK(strstr(text, "\"clock_nanosleep\""));
     CHECK(!strstr(text, "restart_syscall"));
     return 0;
@@ -315,7 +376,7 @@ static int libraries_come_and_go(void)
     start_wall(WALL_HZ);
     for (int i = 0; i < 3; i++)
         threads[i] = hazard_thread(wait_in_library, &stop);
-    wait_for_visits(hazard_many(1500, 50000));
+    wait_for_visits(hazard_many(300, 1500, 50000));
     atomic_store(&stop, true);
     for (int i = 0; i < 3; i++)
         pthread_join(threads[i], NULL);
@@ -349,10 +410,8 @@ static int runs_without_wall(const char *reason)
     CHECK(strstr(hazard_stats().wall_reason, reason));
     CHECK_EQUAL(hazard_warnings("no wall time"), 1);
     SPANPROF_SPAN("work")
-        hazard_burn(0.3);
-    spanprof_stats stats = stop_wall();
-    CHECK_EQUAL(stats.visits, 0);
-    CHECK(stats.ticks > 5);
+        hazard_burn_to_ticks(hazard_sized(0.05, 0.3), 6);
+    CHECK_EQUAL(stop_wall().visits, 0);
     return 0;
 }
 
@@ -388,8 +447,9 @@ static int copying_is_refused(void)
     wait_for_visits(50);
     refuse(SYS_process_vm_readv);
     wait_for_visits(200);
+    wait_for_linked(201);
     disperse_crowd();
-    CHECK(stop_wall().visits_linked > 200);
+    stop_wall();
     return 0;
 }
 
@@ -451,7 +511,7 @@ static int memory_is_short(void)
     CHECK_EQUAL(getrlimit(RLIMIT_AS, &before), 0);
     none = (struct rlimit){.rlim_cur = 1, .rlim_max = before.rlim_max};
     CHECK_EQUAL(setrlimit(RLIMIT_AS, &none), 0);
-    usleep(300000);
+    usleep((useconds_t)hazard_many(100000, 300000, 300000));
     CHECK_EQUAL(setrlimit(RLIMIT_AS, &before), 0);
     wait_for_visits(200);
     disperse_crowd();
@@ -499,7 +559,7 @@ static int is_changed_while_it_runs(void)
     gather_crowd();
     for (int i = 0; i < 3; i++)
         flushers[i] = hazard_thread(flush_until, &stop);
-    for (unsigned n = 0; n < hazard_many(40, 1000); n++) {
+    for (unsigned n = 0; n < hazard_many(10, 40, 1000); n++) {
         CHECK_EQUAL(spanprof_set_rate(SPANPROF_PROFILE_WALL, 50 + n % 900), SPANPROF_OK);
         usleep(2000);
         CHECK_EQUAL(spanprof_pause(), SPANPROF_OK);
@@ -510,8 +570,9 @@ static int is_changed_while_it_runs(void)
     atomic_store(&stop, true);
     for (int i = 0; i < 3; i++)
         pthread_join(flushers[i], NULL);
+    wait_for_linked(1);
     disperse_crowd();
-    CHECK(stop_wall().visits_linked > 0);
+    stop_wall();
     return 0;
 }
 
@@ -521,10 +582,10 @@ static int pause_means_no_visits(void)
     gather_crowd();
     wait_for_visits(100);
     CHECK_EQUAL(spanprof_pause(), SPANPROF_OK);
-    usleep(50000); /* the round that was under way */
     uint64_t visits = hazard_stats().visits;
-    usleep(200000);
-    CHECK_EQUAL(hazard_stats().visits, visits);
+    usleep((useconds_t)hazard_many(50000, 250000, 250000));
+    /* At 1000 Hz these would be some hundreds. The round that was under way goes to its end, whenever that is. */
+    CHECK(hazard_stats().visits <= visits + THREADS + 1);
     CHECK_EQUAL(spanprof_resume(), SPANPROF_OK);
     wait_for_visits(100);
     disperse_crowd();
@@ -535,7 +596,7 @@ static int pause_means_no_visits(void)
 static int starts_and_stops(void)
 {
     gather_crowd();
-    for (unsigned n = 0; n < hazard_many(20, 500); n++) {
+    for (unsigned n = 0; n < hazard_many(6, 20, 500); n++) {
         start_wall(WALL_HZ);
         if (n % 2)
             wait_for_visits(10);
