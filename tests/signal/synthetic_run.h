@@ -11,9 +11,11 @@
 #include <spanprof/spanprof.h>
 #include "sdk/synthetic.h"
 #include "signal/profiles_file.h"
+#include "verdict.h"
 
 typedef struct synthetic_run {
     char directory[64], prefix[80];
+    bool is_complete; /* after the stop: nothing was dropped, so all is in the file */
 } synthetic_run;
 
 /* Starts the SDK with OPTIONS, of which what makes the file and the rings is set here. */
@@ -42,16 +44,26 @@ static inline void synthetic_threads(int count, void *(*work)(void *))
         assert_int_equal(pthread_join(threads[i], NULL), 0);
 }
 
-/* Stops the SDK, which has lost nothing, calls TELL with each message of the file, and removes it. Returns the statistics. */
+/* Threads wait for room in their rings, so no ring is full. A collector or a disk that is too slow may drop a window, and counts that. */
+static inline bool synthetic_is_complete(const spanprof_stats *stats)
+{
+    uint64_t windows = stats->dropped_exports_queue_full + stats->dropped_exports_refused;
+    assert_int_equal(stats->dropped_samples_ring_full, 0);
+    if (stats->dropped_samples_memory == 0 && windows == 0)
+        return true;
+    verdict_unsure("%llu samples and %llu windows were dropped, and counted",
+                   (unsigned long long)stats->dropped_samples_memory, (unsigned long long)windows);
+    return false;
+}
+
+/* Stops the SDK, calls TELL with each message of the file, and removes it. Returns the statistics. */
 static inline spanprof_stats synthetic_stop(synthetic_run *run, profiles_function *tell, void *user)
 {
     char path[sizeof run->prefix + 20];
     spanprof_stats stats = SPANPROF_STATS_INIT;
     assert_int_equal(spanprof_stop(UINT64_C(60000000000)), SPANPROF_OK);
     spanprof_stats_get(&stats);
-    assert_int_equal(stats.dropped_samples_ring_full, 0);
-    assert_int_equal(stats.dropped_samples_memory, 0);
-    assert_int_equal(stats.dropped_exports_queue_full + stats.dropped_exports_refused, 0);
+    run->is_complete = synthetic_is_complete(&stats);
     snprintf(path, sizeof path, "%s.profiles.binpb", run->prefix);
     profiles_file_each(path, tell, user);
     unlink(path);
