@@ -365,6 +365,7 @@ static void *run(void *user)
     return NULL;
 }
 
+/* Where thread TID is blocked in a system call. False when it runs, or waits for a page: the kernel shows that as call number -1. */
 static bool read_place(pid_t tid, uint64_t *pc, uint64_t *sp)
 {
     char path[64], text[256] = "";
@@ -374,7 +375,7 @@ static bool read_place(pid_t tid, uint64_t *pc, uint64_t *sp)
     if (file)
         fclose(file);
     char *last = strrchr(text, ' ');
-    if (!is_read || !last)
+    if (!is_read || !last || text[0] == '-')
         return false;
     *pc = strtoull(last + 1, NULL, 16);
     *last = 0;

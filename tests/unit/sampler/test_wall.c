@@ -118,11 +118,13 @@ static void end_blocked(blocked_thread *self)
     close(self->pipe[0]);
 }
 
+/* Until the thread is blocked in a system call. While memory is short it may first wait for a page, which the kernel shows as -1. */
 static sp_syscall_state read_until_blocked(sp_syscall_files *files, sp_syscall_file *file,
                                            pid_t tid, sp_syscall_line *line)
 {
     sp_syscall_state state;
-    while ((state = sp_syscall_file_read(files, file, tid, line)) == SP_SYSCALL_RUNNING)
+    while ((state = sp_syscall_file_read(files, file, tid, line)) == SP_SYSCALL_RUNNING ||
+           (state == SP_SYSCALL_BLOCKED && line->number < 0))
         usleep(100);
     return state;
 }
