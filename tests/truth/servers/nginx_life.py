@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """nginx_life.py SPANPROF_MODULE: workers come and go, by a reload, by a new binary, by the end: each runs an SDK of its own, and no span is lost. What a
 span says of its request."""
-import argparse, glob, os, signal, sys, tempfile, time, urllib.error, urllib.request
+import argparse, glob, os, signal, sys, tempfile, urllib.error, urllib.request
 import nginx_server
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 import truth
@@ -32,30 +32,19 @@ def check(condition, what):
 def ask(nginx, path, **headers):
     request = urllib.request.Request(nginx.url(path), headers=headers)
     try:
-        return urllib.request.urlopen(request, timeout=30).read().decode()
+        return urllib.request.urlopen(request, timeout=nginx_server.PATIENCE_SECONDS).read().decode()
     except urllib.error.HTTPError as error:
         return str(error.code)
 
 
 def new_workers(nginx, before):
     """Waits until none of those of BEFORE is left."""
-    for _ in range(600):
-        if not before & set(nginx.workers()):
-            return
-        time.sleep(0.05)
-    sys.exit("FAILED: the old workers stay\n" + nginx.log())
+    nginx_server.wait_for(lambda: not before & set(nginx.workers()), "the old workers stay")
 
 
 def new_master(nginx):
     """After SIGUSR2: the process id of the new one, a child of the old."""
-    for _ in range(600):
-        try:
-            if os.path.exists(nginx.directory + "/nginx.pid.oldbin"):
-                return int(open(nginx.directory + "/nginx.pid").read())
-        except (OSError, ValueError):
-            pass
-        time.sleep(0.05)
-    sys.exit("FAILED: no new master\n" + nginx.log())
+    return nginx_server.wait_for(lambda: os.path.exists(nginx.directory + "/nginx.pid.oldbin") and nginx.read_master(), "no new master")
 
 
 def main():
@@ -73,14 +62,14 @@ def main():
         ask(nginx, "/rewritten?asked=1")
         ask(nginx, "/rewritten/none")
         first = set(nginx.workers())
-        os.kill(nginx.master, signal.SIGHUP)
+        nginx.signal(signal.SIGHUP)
         new_workers(nginx, first)
         ask(nginx, "/reloaded")
-        os.kill(nginx.master, signal.SIGUSR2)
+        nginx.signal(signal.SIGUSR2)
         successor = new_master(nginx)
-        os.kill(nginx.master, signal.SIGQUIT)  # the old one leaves
-        nginx.wait(nginx.master)
-        nginx.master = successor
+        nginx.signal(signal.SIGQUIT)  # the old one leaves
+        nginx.wait()
+        nginx.follow(successor)
         ask(nginx, "/upgraded")
     run = truth.Run(directory, [p[: -len(".profiles.jsonl")] for p in glob.glob(prefix + ".*.profiles.jsonl")], "")
     spans = run.spans()

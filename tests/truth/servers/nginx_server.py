@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An nginx of a test's own: on free ports of 127.0.0.1, with its files in a directory that goes with it."""
-import os, shutil, signal, socket, subprocess, sys, time
+import os, select, shutil, signal, socket, subprocess, sys, time
+
+PATIENCE_SECONDS = 300  # for what takes milliseconds on an idle machine
 
 CONFIGURATION = """%(modules)s
 %(user)s
@@ -35,14 +37,23 @@ def need(*programs):
             skip(program + " is not installed")
 
 
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for s in sockets:
-        s.bind(("127.0.0.1", 0))
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
+def wait_for(look, what):
+    """What LOOK returns, as soon as that is true."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (found := look()):
+        if time.monotonic() > deadline:
+            sys.exit("FAILED: " + what)
+        time.sleep(0.05)
+    return found
+
+
+def kept_port():
+    """A socket with a port that nginx may listen on (both say SO_REUSEADDR, and this one does not listen), and that no other process gets
+    while the socket is open."""
+    kept = socket.socket()
+    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    kept.bind(("127.0.0.1", 0))
+    return kept
 
 
 class Server:
@@ -50,7 +61,8 @@ class Server:
 
     def __init__(self, directory, modules, server, http="", workers=1, environment=None):
         self.directory, self.environment = directory, environment or dict(os.environ)
-        self.port, self.port2 = free_ports(2)
+        self._kept = kept_port(), kept_port()
+        self.port, self.port2 = (kept.getsockname()[1] for kept in self._kept)
         os.makedirs(directory + "/temp", exist_ok=True)
         open(directory + "/nginx.conf", "w").write(CONFIGURATION % {
             "modules": "".join(f"load_module {os.path.abspath(m)};\n" for m in modules),
@@ -60,31 +72,44 @@ class Server:
 
     def __enter__(self):
         program = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
-        subprocess.run([program, "-p", self.directory + "/", "-c", "nginx.conf", "-e", "error.log"], env=self.environment, timeout=60,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(600):
-            try:
-                socket.create_connection(("127.0.0.1", self.port)).close()
-                self.master = int(open(self.directory + "/nginx.pid").read())
-                return self
-            except (OSError, ValueError):
-                time.sleep(0.05)
-        sys.exit("FAILED: nginx does not listen:\n" + self.log())
+        # It listens before it becomes a daemon, whose parent ends then.
+        started = subprocess.run([program, "-p", self.directory + "/", "-c", "nginx.conf", "-e", "error.log"], env=self.environment,
+                                 timeout=PATIENCE_SECONDS, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
+        if started.returncode:
+            sys.exit("FAILED: nginx does not start:\n" + self.log())
+        self.follow(wait_for(self.read_master, "nginx says no process id"))
+        return self
 
     def __exit__(self, *_):
-        os.kill(self.master, signal.SIGTERM)  # workers end at once, and send what they have
-        self.wait(self.master)
+        # Not SIGTERM: after a second and a half of that the master kills workers, with what they have not sent yet.
+        self.signal(signal.SIGQUIT)
+        self.wait()
+        for kept in self._kept:
+            kept.close()
         crashes = [line for line in self.log().splitlines() if "[alert]" in line or "[emerg]" in line]
         if crashes:
             sys.exit("FAILED: nginx says\n" + "\n".join(crashes[:10]))
 
-    def wait(self, master):
-        """Until MASTER has ended: it is a daemon, and no child of ours."""
-        for _ in range(1200):
-            if self._stat(master)[:1] in ([], ["Z"]):
-                return
-            time.sleep(0.05)
-        sys.exit("FAILED: nginx does not end\n" + self.log())
+    def read_master(self):
+        """The process id that nginx wrote down; None when there is none yet."""
+        try:
+            return int(open(self.directory + "/nginx.pid").read())
+        except (OSError, ValueError):
+            return None
+
+    def follow(self, master):
+        """MASTER is the one from now on. The descriptor means this process also when its number is another one's."""
+        self.master, self._descriptor = master, os.pidfd_open(master)
+
+    def signal(self, number):
+        signal.pidfd_send_signal(self._descriptor, number)
+
+    def wait(self):
+        """Until the master has ended: it is a daemon, and no child of ours."""
+        if not select.select([self._descriptor], [], [], PATIENCE_SECONDS)[0]:
+            sys.exit("FAILED: nginx does not end\n" + self.log())
+        os.close(self._descriptor)
 
     def workers(self):
         """Process ids of the workers."""
@@ -113,4 +138,4 @@ def wrk(url, seconds, connections, script=None, threads=1):
     command = ["wrk", "--latency", f"-t{threads}", f"-c{connections}", f"-d{seconds}s", url]
     if script:
         command[1:1] = ["-s", script]
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=60 + 2 * seconds).stdout
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=PATIENCE_SECONDS + 2 * seconds).stdout

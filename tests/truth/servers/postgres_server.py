@@ -3,6 +3,8 @@
 have perf events."""
 import os, pwd, re, shutil, subprocess, sys, time
 
+PATIENCE_SECONDS = 300  # for what takes milliseconds on an idle machine
+
 SETTINGS = """
 listen_addresses = ''
 unix_socket_directories = '%(directory)s'
@@ -17,6 +19,16 @@ jit = off
 def skip(reason):
     print("SKIPPED:", reason)
     sys.exit(77)
+
+
+def wait_for(look, what):
+    """What LOOK returns, as soon as that is true."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (found := look()):
+        if time.monotonic() > deadline:
+            sys.exit("FAILED: " + what)
+        time.sleep(0.05)
+    return found
 
 
 def program(name):
@@ -64,17 +76,14 @@ class Server:
         self.log_file = open(self.directory + "/log", "w")
         self.process = subprocess.Popen(self.prefix + [program("postgres"), "-D", self.data], env=self.environment, cwd=self.directory,
                                         stdout=self.log_file, stderr=subprocess.STDOUT)
-        for _ in range(600):
-            if self.process.poll() is not None:
-                sys.exit("FAILED: postgres does not start:\n" + self.log())
-            if "ready to accept connections" in self.log():
-                return self
-            time.sleep(0.05)
-        sys.exit("FAILED: postgres does not start:\n" + self.log())
+        wait_for(lambda: self.process.poll() is not None or "ready to accept connections" in self.log(), "postgres does not start")
+        if self.process.poll() is not None:
+            sys.exit("FAILED: postgres does not start:\n" + self.log())
+        return self
 
     def __exit__(self, *_):
         self.process.terminate()  # SIGTERM: waits for clients to leave
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=PATIENCE_SECONDS)
         crashes = re.findall(r".*(?:terminated by signal|PANIC).*", self.log())
         if crashes:
             sys.exit("FAILED: postgres says\n" + "\n".join(crashes))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """postgres_spans.py EXTENSION SPANPROF_LIBRARY: statements that are planned together before the first is executed (rules with several actions, SQL functions)
 are one span each, with its planner and its executor; parallel workers have a parent or no span; a backend that is terminated says so."""
-import collections, glob, os, sys, tempfile, time
+import collections, glob, os, sys, tempfile
 import postgres_server
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 import truth
@@ -69,10 +69,9 @@ def check_statements(spans, name, wanted):
 def terminate(postgres):
     """A statement that is under way when its backend has to end."""
     client = postgres.client("psql", "-X", "-q", "-c", f"SELECT pg_sleep(600) {comment('terminated')}")
-    for _ in range(600):
-        if postgres.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND wait_event = 'PgSleep'"):
-            break
-        time.sleep(0.05)
+    postgres_server.wait_for(lambda: postgres.sql(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND wait_event = 'PgSleep'"),
+        "the statement does not sleep")
     client.communicate()
 
 
