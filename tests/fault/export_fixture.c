@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fault/export_fixture.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +47,68 @@ void log_forget(void)
     pthread_mutex_unlock(&log_lock);
 }
 
+/* --- time --------------------------------------------------------------------------------------------------------------- */
+
+#define WAITS_FOR_WORK_NS (3600 * SP_NS_PER_S)
+
+static _Atomic uint64_t held_ns; /* what the clock shows; 0: the real one does */
+static _Atomic bool skips;
+static pthread_t main_thread;
+
+/* The linker sends the exporter here (CMakeLists.txt). */
+uint64_t __real_sp_clock_monotonic_ns(void);
+uint64_t __wrap_sp_clock_monotonic_ns(void);
+int __real_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock,
+                                  const struct timespec *deadline);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock,
+                                  const struct timespec *deadline);
+
+uint64_t __wrap_sp_clock_monotonic_ns(void)
+{
+    uint64_t now_ns = atomic_load(&held_ns);
+    return now_ns ? now_ns : __real_sp_clock_monotonic_ns();
+}
+
+/* The main thread waits in a flush, and has its patience in real time. */
+int __wrap_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock,
+                                  const struct timespec *deadline)
+{
+    uint64_t now_ns = atomic_load(&held_ns);
+    uint64_t end_ns = (uint64_t)deadline->tv_sec * SP_NS_PER_S + (uint64_t)deadline->tv_nsec;
+    if (!now_ns || pthread_equal(pthread_self(), main_thread))
+        return __real_pthread_cond_timedwait(condition, lock, deadline);
+    if (!atomic_load(&skips) || end_ns > now_ns + WAITS_FOR_WORK_NS)
+        return pthread_cond_wait(condition, lock);
+    if (end_ns > now_ns)
+        atomic_store(&held_ns, end_ns);
+    return ETIMEDOUT;
+}
+
+void hold_time(fixture *f)
+{
+    main_thread = pthread_self();
+    f->config.batch_delay_ms = 2 * WAITS_FOR_WORK_NS / SP_NS_PER_MS;
+    atomic_store(&held_ns, __real_sp_clock_monotonic_ns());
+}
+
+void skip_time(fixture *f)
+{
+    atomic_store(&skips, true);
+    if (f->exporter)
+        sp_exporter_wake(f->exporter);
+}
+
+static void use_real_time(void)
+{
+    atomic_store(&skips, false);
+    atomic_store(&held_ns, 0);
+}
+
+/* --- the fixture -------------------------------------------------------------------------------------------------------- */
+
 void fixture_prepare(fixture *f, unsigned port)
 {
+    use_real_time();
     sp_log_configure(SPANPROF_LOG_WARN, capture, NULL);
     log_forget();
     snprintf(f->url[0], sizeof f->url[0], "http://127.0.0.1:%u" TRACES, port);
@@ -74,6 +136,7 @@ void fixture_end(fixture *f)
 {
     if (f->exporter)
         fixture_stop(f, 0);
+    use_real_time();
     sp_tracer_stop();
     sp_resource_deinit(&f->resource);
     log_forget();

@@ -35,6 +35,13 @@ int fixture_teardown(void **state);
 void fixture_prepare(fixture *f, unsigned port);
 void fixture_end(fixture *f);
 
+/* In place of the real clock, to be called before fixture_start: the exporter's clock stands still, and its pauses do not end.
+ * skip_time then ends each pause at once, with the clock where the pause would have ended. So a case knows how long a pause was, and what
+ * happened before its end, however slow the machine is. Transfers still take real time, and are given up after real time.
+ * A pause of an hour or more is a wait for work, and not skipped. */
+void hold_time(fixture *f);
+void skip_time(fixture *f);
+
 void fixture_start(fixture *f);
 /* Submit a profile whose bytes are TEXT. Returns what the exporter said. */
 bool submit(fixture *f, const char *text);

@@ -53,9 +53,10 @@ static void look(table *out, unsigned port)
     for (int fd = 0; fd < DESCRIPTORS; fd++) {
         char path[64];
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-        if (!is_the_receivers(fd, port) &&
-            readlink(path, out->files[fd], sizeof out->files[fd] - 1) < 0)
-            out->files[fd][0] = 0;
+        bool was_the_receivers = is_the_receivers(fd, port);
+        if (readlink(path, out->files[fd], sizeof out->files[fd] - 1) < 0 || was_the_receivers ||
+            is_the_receivers(fd, port))
+            memset(out->files[fd], 0, sizeof out->files[fd]);
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The exporter when nobody answers at all: a closed port, a host without address, a name server that hangs. What matters to the
- * host: the stop returns by its deadline, one line is said, and everything is counted. */
+ * host: the stop returns by its deadline, one line is said, and everything is counted. A stop that does not return ends the test by the
+ * test's time limit. */
 #include "fault/export_fixture.h"
 
 #include <arpa/inet.h>
@@ -14,9 +15,6 @@
 #include <unistd.h>
 
 #include "core/compiler.h"
-
-/* Far longer than any deadline here, far shorter than what hangs. */
-#define RETURNS_AT_ONCE_NS (20 * SP_NS_PER_S)
 
 static sem_t resolver_entered, resolver_may_go, resolver_left;
 
@@ -57,10 +55,11 @@ static void dead_endpoint_is_said_once_and_counted(void **state)
     int fd;
     snprintf(f->url[SP_PROFILES], sizeof f->url[0], "http://127.0.0.1:%u" PROFILES,
              closed_port(&fd));
-    f->config.http[SP_PROFILES].timeout_ms = 2000;
+    hold_time(f);
     fixture_start(f);
     for (int i = 0; i < 2; i++)
         submit(f, "profile");
+    skip_time(f);
     assert_int_equal(flush(f), SPANPROF_ERROR_EXPORT);
     assert_int_equal(log_count("Connection refused; trying again"), 1);
     assert_int_equal(log_count(""), 1);
@@ -79,9 +78,7 @@ static void dead_endpoint_stop_does_not_wait_for_its_deadline(void **state)
     fixture_start(f);
     for (int i = 0; i < 100; i++)
         submit(f, "profile");
-    uint64_t begin = sp_clock_monotonic_ns();
     assert_int_equal(fixture_stop(f, UINT64_MAX), SPANPROF_ERROR_EXPORT);
-    assert_true(sp_clock_monotonic_ns() - begin < RETURNS_AT_ONCE_NS);
     assert_int_equal(f->counted.dropped_unreachable, 100);
     assert_int_equal(log_count("Connection refused"), 1);
     assert_int_equal(log_count("stopping with 99 requests"), 1);
@@ -93,7 +90,8 @@ static void host_without_address_is_said_and_counted(void **state)
 {
     fixture *f = *state;
     snprintf(f->url[SP_PROFILES], sizeof f->url[0], "http://nowhere.invalid:4318" PROFILES);
-    f->config.http[SP_PROFILES].timeout_ms = 2000;
+    hold_time(f);
+    skip_time(f);
     fixture_start(f);
     submit(f, "profile");
     assert_int_equal(flush(f), SPANPROF_ERROR_EXPORT);
@@ -128,13 +126,11 @@ static void receiver_hangs_stop_returns_by_its_deadline(void **state)
     fixture_start(f);
     submit(f, "profile");
     end_spans(f, "span", 1);
-    uint64_t begin = sp_clock_monotonic_ns();
-    assert_int_equal(sp_exporter_flush(f->exporter, begin + 50 * SP_NS_PER_MS),
-                     SPANPROF_ERROR_TIMEOUT);
+    uint64_t soon = sp_clock_monotonic_ns() + 50 * SP_NS_PER_MS;
+    assert_int_equal(sp_exporter_flush(f->exporter, soon), SPANPROF_ERROR_TIMEOUT);
     server_wait(f->server, PROFILES, 1);
     server_wait(f->server, TRACES, 1);
     assert_int_equal(fixture_stop(f, 50 * SP_NS_PER_MS), SPANPROF_ERROR_TIMEOUT);
-    assert_true(sp_clock_monotonic_ns() - begin < RETURNS_AT_ONCE_NS);
     assert_int_equal(f->counted.dropped_unreachable, 2);
 }
 
