@@ -13,7 +13,8 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
-#include "cpu_work.h"
+#include "unit/sdk/ticks.h"
+#include "verdict.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -104,15 +105,20 @@ static void start_after_stop_samples_again(void **state)
         assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
         double began = clock_seconds(CLOCK_MONOTONIC);
         SPANPROF_SPAN("burn")
+#if defined(__SANITIZE_THREAD__)
             burn(0.2);
+#else
+            assert_true(burn_until_linked(0.2));
+#endif
         uint64_t passed_ms = (uint64_t)(1000 * (clock_seconds(CLOCK_MONOTONIC) - began));
         assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
         spanprof_stats stats = stats_now();
-        assert_in_range(passed_ms, 200, UINT64_MAX);
 #if !defined(__SANITIZE_THREAD__)
-        /* 0.2 s; an event also counts what a hypervisor takes away, of all the time that passed at most */
-        assert_in_range(stats.weights, rates[round] / 10, rates[round] * (passed_ms + 100) / 1000);
-        assert_true(stats.samples_linked > 0);
+        /* An event also counts what a hypervisor takes away, but no more than all the time that passed. */
+        assert_in_range(stats.weights, 1, rates[round] * (passed_ms + 100) / 1000);
+        if (stats.weights < rates[round] / 10) /* half of what 0.2 s are */
+            verdict_unsure("%lu periods at %u Hz in 0.2 s", (unsigned long)stats.weights,
+                           rates[round]);
 #endif
         assert_int_equal(stats.ticks, stats.samples_linked + stats.samples_none +
                                           stats.samples_unknown + stats.dropped_samples_ring_full +
@@ -232,7 +238,9 @@ static void every_call_takes_zero_and_ended_handles(void **state)
     assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
 }
 
-/* In the child: nothing samples or sends, and it may start its own. Exits 0 when all holds. */
+enum { FEW_PERIODS = 8 };
+
+/* In the child: nothing samples or sends, and it may start its own. Returns 0 when all holds, FEW_PERIODS when all but their number does. */
 static int run_child(void)
 {
     spanprof_stats stats = stats_now();
@@ -254,21 +262,22 @@ static int run_child(void)
     options.file = NULL;
     if (spanprof_start(&options, NULL) != SPANPROF_OK || stats_now().forked)
         return 3;
+    bool is_linked = false;
     SPANPROF_SPAN("child")
-        burn(0.2);
+        is_linked = burn_until_linked(0.2);
     if (spanprof_stop(60 * SECOND) != SPANPROF_OK)
         return 4;
     stats = stats_now();
     if (stats.exported_spans != 1)
         return 5;
-    if (stats.weights < 5)
+    if (!is_linked)
         return 6;
     char path[160];
     snprintf(path, sizeof path, "%s.traces.jsonl", own);
     int missing = unlink(path);
     snprintf(path, sizeof path, "%s.profiles.jsonl", own);
     unlink(path);
-    return missing ? 7 : 0;
+    return missing ? 7 : stats.weights < 5 ? FEW_PERIODS : 0;
 }
 
 static void forked_child_is_silent_until_it_starts_its_own(void **state)
@@ -286,7 +295,10 @@ static void forked_child_is_silent_until_it_starts_its_own(void **state)
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    if (WEXITSTATUS(status) == FEW_PERIODS)
+        verdict_unsure("the child has fewer than 5 periods in 0.2 s");
+    else
+        assert_int_equal(WEXITSTATUS(status), 0);
     burn(0.1);
     spanprof_scope_detach(&scope);
     spanprof_span_end(span);
@@ -371,5 +383,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(stop_returns_by_its_deadline_with_a_dead_endpoint, setup,
                                         teardown),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return verdict_code(cmocka_run_group_tests(tests, NULL, NULL));
 }
