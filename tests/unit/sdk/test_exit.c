@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program that ends without spanprof_stop still delivers its last spans and samples. The test runs itself as such programs. */
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -15,7 +16,7 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
-#include "cpu_work.h"
+#include "unit/sdk/ticks.h"
 
 static const char *program;
 
@@ -28,7 +29,12 @@ static void *exit_here(void *unused)
 static void work(void)
 {
     SPANPROF_SPAN("last words")
+#if defined(__SANITIZE_THREAD__) /* which delivers ticks late, or never */
         burn(0.2);
+#else
+        if (!burn_until_linked(0.2))
+            _exit(5);
+#endif
 }
 
 /* A server that attaches before it forks, and whose worker is the one that starts the SDK. */
@@ -50,17 +56,21 @@ static int run_worker(void)
     return waitpid(worker, &status, 0) == worker ? status : 1;
 }
 
-/* What sends has begun to speak TLS. */
-static _Atomic bool hello_came;
+/* What sends has begun to speak TLS; and this process has begun to end. */
+static _Atomic bool hello_came, has_begun_to_end;
 
-/* A receiver that takes the first byte of each connection and hangs up. */
-static void *take_hellos(void *listener)
+/* A receiver that takes the first byte of each connection and hangs up, and is gone after the first hello: nothing is tried again. */
+static void *take_hello(void *listener)
 {
-    for (;;) {
+    while (!hello_came) {
         char byte = 0;
         int fd = accept4(*(int *)listener, NULL, NULL, SOCK_CLOEXEC);
-        if (fd >= 0 && recv(fd, &byte, 1, 0) == 1 && byte == 0x16) /* RFC 8446: handshake */
+        if (fd >= 0 && recv(fd, &byte, 1, 0) == 1 && byte == 0x16) { /* RFC 8446: handshake */
+            if (!has_begun_to_end) /* what is sent has to be sent at the exit */
+                _exit(2);
+            close(*(int *)listener);
             hello_came = true;
+        }
         close(fd);
     }
     return NULL;
@@ -77,7 +87,7 @@ static unsigned start_receiver(void)
     if (bind(listener, (struct sockaddr *)&address, sizeof address) != 0 ||
         listen(listener, 64) != 0 ||
         getsockname(listener, (struct sockaddr *)&address, &length) != 0 ||
-        pthread_create(&thread, NULL, take_hellos, &listener) != 0)
+        pthread_create(&thread, NULL, take_hello, &listener) != 0)
         exit(1);
     return ntohs(address.sin_port);
 }
@@ -102,14 +112,14 @@ static int run_none_then_network(void)
     snprintf(endpoint, sizeof endpoint, "https://127.0.0.1:%u", start_receiver());
     options.exporter = "otlp";
     options.endpoint = endpoint;
-    options.timeout_ms = 2000;
+    options.profiles = "none";
     options.log_level = SPANPROF_LOG_OFF;
+    setenv("OTEL_BSP_SCHEDULE_DELAY", "1000000000", 1);
     if (spanprof_start(&options, NULL) != SPANPROF_OK)
         _exit(1);
     SPANPROF_SPAN("last words")
-        burn(0.001); /* far shorter than a batch's delay */
-    if (hello_came)  /* what is sent has to be sent at the exit */
-        _exit(2);
+        burn(0.001);
+    has_begun_to_end = true;
     return 0;
 }
 
@@ -117,6 +127,7 @@ static int run_none_then_network(void)
 
 static int shutdowns;
 static sem_t is_inside;
+static _Atomic bool is_stopping;
 
 static void exit_at_end(void *user, const spanprof_span_view *view)
 {
@@ -125,14 +136,28 @@ static void exit_at_end(void *user, const spanprof_span_view *view)
         exit(0);
 }
 
-/* Inside, while another thread waits in spanprof_stop for this callback (or is about to). */
+/* The letter that the kernel has for the main thread: S when it waits. */
+static char state_of_main_thread(void)
+{
+    char path[64], text[256] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)getpid());
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (read(fd, text, sizeof text - 1) < 0)
+        _exit(1);
+    close(fd);
+    const char *name_end = strrchr(text, ')');
+    return name_end ? name_end[2] : 0;
+}
+
+/* Inside, while the main thread waits in spanprof_stop for this callback. */
 static void exit_while_stopped(void *user, const spanprof_span_view *view)
 {
     (void)user;
     if (strcmp(view->name, "fatal") != 0)
         return;
     sem_post(&is_inside);
-    usleep(100 * 1000);
+    while (!is_stopping || state_of_main_thread() != 'S')
+        usleep(1000);
     exit(0);
 }
 
@@ -189,6 +214,7 @@ static int run_callback(const char *which)
     }
     if (strcmp(which, "flush") == 0)
         spanprof_flush(UINT64_MAX);
+    is_stopping = true;
     spanprof_stop(UINT64_MAX);
     if (strcmp(which, "stopped") != 0)
         _exit(2);
