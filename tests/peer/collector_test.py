@@ -10,27 +10,17 @@ import collections
 import http.client
 import json
 import pathlib
-import socket
 import subprocess
 import sys
 import tempfile
 import unittest
 
 from otlp_decode import decode
-from shop import Program, Shop
+from shop import Program, Shop, kept_port
 
 SHOP = sys.argv.pop(1)
 HERE = pathlib.Path(__file__).resolve().parent
 REQUESTS = 400
-
-
-def kept_port():
-    """A socket with a port that a server may listen on (both say SO_REUSEADDR, and this one does not listen), and that nobody else gets
-    while the socket is open."""
-    one = socket.socket()
-    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    one.bind(("127.0.0.1", 0))
-    return one
 
 
 class Collector(Program):

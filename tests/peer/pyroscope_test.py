@@ -27,7 +27,7 @@ CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 def ask(method, question):
     request = urllib.request.Request(f"{PYROSCOPE}/querier.v1.QuerierService/{method}", json.dumps(question).encode(),
                                      {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=300) as answer:
         return json.load(answer)
 
 

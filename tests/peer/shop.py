@@ -9,6 +9,7 @@ import pathlib
 import random
 import re
 import signal
+import socket
 import subprocess
 import time
 
@@ -18,6 +19,15 @@ STOP_SECONDS = 300
 # Of fifty requests; nearly all CPU time is in /report, whose month decides how long it takes.
 PAGES = {("/product?id={}", 4000): 24, ("/cart?user={}", 500): 12, ("/checkout?user={}", 500): 8, ("/report?month={}", 12): 6}
 CUSTOMERS = 4
+
+
+def kept_port():
+    """A socket with a port that a server may listen on (both say SO_REUSEADDR, and this one does not listen), and that nobody else gets
+    while the socket is open."""
+    one = socket.socket()
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    one.bind(("127.0.0.1", 0))
+    return one
 
 
 class Program:

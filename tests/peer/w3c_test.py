@@ -9,9 +9,10 @@ tests/unit/tracer/ are all there is.
 import os
 import pathlib
 import re
-import socket
 import subprocess
 import sys
+
+from shop import kept_port
 
 LEAST_TESTS = 41  # of the harness of June 2026, at strictness 2
 
@@ -31,23 +32,18 @@ def harness():
     sys.exit(f"SPANPROF_TEST_W3C_HARNESS={named}: there is no test.py")
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
 def main():
     script = harness()
     # What the caller's shell has set for its own programs must not decide what is tested here.
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "SPANPROF_"))}
-    with subprocess.Popen([sys.argv[1]], env=clean, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as service:
+    with (subprocess.Popen([sys.argv[1]], env=clean, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as service,
+          kept_port() as kept):
         port = int(service.stdout.readline())
-        environment = {**clean, "STRICT_LEVEL": "2", "SPEC_LEVEL": "2", "HARNESS_PORT": str(free_port())}
+        environment = {**clean, "STRICT_LEVEL": "2", "SPEC_LEVEL": "2", "HARNESS_PORT": str(kept.getsockname()[1])}
         run = subprocess.run([sys.executable, str(script), f"http://127.0.0.1:{port}/test"], cwd=script.parent, env=environment,
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240)
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=1000)
         service.stdin.close()
-        code = service.wait(timeout=30)
+        code = service.wait(timeout=100)
     print(run.stdout)
     ran = re.search(r"^Ran (\d+) tests", run.stdout, re.MULTILINE)
     if run.returncode != 0 or code != 0 or not ran:
