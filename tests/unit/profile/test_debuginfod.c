@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/atomic.h"
 #include "core/clock.h"
@@ -108,6 +109,19 @@ static bool start_server(void)
     return pthread_create(&thread, NULL, run_server, NULL) == 0;
 }
 
+/* ---- time, which stands still while an answer is waited for: the patience with a server does not end ---- */
+
+static _Atomic uint64_t held_ns; /* 0: the clock goes */
+
+/* The linker sends the library here (tests/CMakeLists.txt). */
+uint64_t __real_sp_clock_monotonic_ns(void);
+uint64_t __wrap_sp_clock_monotonic_ns(void);
+uint64_t __wrap_sp_clock_monotonic_ns(void)
+{
+    uint64_t now_ns = sp_load_relaxed(&held_ns);
+    return now_ns ? now_ns : __real_sp_clock_monotonic_ns();
+}
+
 /* ---- a stripped library whose debug file the server has ---- */
 
 static bool make_libraries(void)
@@ -160,6 +174,7 @@ static int set_up(void **state)
     if (!test_run_command("rm -rf cache && mkdir cache"))
         return -1;
     test_forget_lines();
+    sp_store_relaxed(&held_ns, 0);
     atomic_store(&asked_count, 0);
     symbolizer = sp_symbolizer_create();
     module = make_module();
@@ -186,10 +201,12 @@ static const sp_frame *ask(void)
 static const sp_frame *ask_and_wait(server_mode of_server)
 {
     sp_store_relaxed(&mode, (int)of_server);
+    sp_store_relaxed(&held_ns, of_server == HANGS ? 0 : __real_sp_clock_monotonic_ns());
     sp_symbolizer_configure(symbolizer, &(sp_symbolizer_options){.debuginfod = true});
     assert_true(ask()->unresolved);
     while (sp_symbolizer_wait(symbolizer, 20))
-        ;
+        usleep(1000);
+    sp_store_relaxed(&held_ns, 0);
     return ask();
 }
 
@@ -273,7 +290,7 @@ static void server_that_hangs_holds_nobody_up(void **state)
     assert_false(sp_symbolizer_wait(symbolizer, 1000));
     sp_symbolizer_destroy(symbolizer);
     symbolizer = NULL;
-    assert_true(sp_clock_monotonic_ns() - begin < 30 * SP_NS_PER_S);
+    assert_true(sp_clock_monotonic_ns() - begin < 80 * SP_NS_PER_S);
 }
 
 static void no_server_named_is_said_once(void **state)
