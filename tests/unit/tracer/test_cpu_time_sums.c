@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spanprof.cpu_time_ns against the real clocks: what a local root says, and what its thread spent outside of it, is what the thread's own
- * CPU clock says, but for what it costs to count. The sum is never more. In the median round it may be a tenth less: a round of 600 us of
- * work has six reads of the clock that are in neither, some 4 us, and 20 us under sanitizers. (The median, because a round that the
- * machine beneath a virtual one interrupts just there has milliseconds in it.) */
+ * CPU clock says, but for what it costs to count. The sum is never more. In the median round it may be a tenth less: a round of some
+ * 500 us of work has six reads of the clock that are in neither, some 4 us, and 20 us under sanitizers. (The median, because a round that
+ * the machine beneath a virtual one interrupts just there has milliseconds in it.)
+ *
+ * It measures (verdict.h). A quarter less is broken: a round is three equal pieces of work, and one of them is in no account. */
 #include "unit/tracer/support.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "cpu_work.h"
+#include "verdict.h"
 
-enum { THREADS = 2, ROUNDS = 100 };
-#define PIECE_SECONDS 200e-6
+enum { THREADS = 2, ROUNDS = 100, PIECE = 100000 };
 
 /* A round: what its thread spent outside of the request, and in all; then what the root says. */
 typedef struct round_books {
@@ -21,15 +22,22 @@ typedef struct round_books {
 
 static round_books books[THREADS * ROUNDS];
 
+/* The same CPU time each time, however long it takes where the core is shared. */
+static void work(void)
+{
+    for (volatile int i = 0; i < PIECE; i++)
+        continue;
+}
+
 static void run_request(int number)
 {
     spanprof_span root = spanprof_span_start(NULL, "root", NULL);
     spanprof_span_set_int(root, "number", number);
     spanprof_scope of_root = spanprof_span_attach(root);
-    spin(PIECE_SECONDS);
+    work();
     spanprof_span child = spanprof_span_start(NULL, "child", NULL);
     spanprof_scope of_child = spanprof_span_attach(child);
-    spin(PIECE_SECONDS);
+    work();
     spanprof_scope_detach(&of_child);
     spanprof_span_end(child);
     spanprof_scope_detach(&of_root);
@@ -42,7 +50,7 @@ static void *keep_books(void *argument)
     int first = (int)(rounds - books);
     uint64_t begin = sp_clock_own_cpu_ns();
     for (int i = 0; i < ROUNDS; i++) {
-        spin(PIECE_SECONDS);
+        work();
         rounds[i].outside_ns = sp_clock_own_cpu_ns() - begin;
         run_request(first + i);
         uint64_t end = sp_clock_own_cpu_ns();
@@ -108,7 +116,9 @@ static void roots_and_the_time_outside_are_the_threads_clock(void **state)
         sp_tracer_stop();
         double missing = check_books();
         print_message("%s: %.2f %% in no account\n", mode ? "all" : "root", 100 * missing);
-        assert_true(missing < 0.1);
+        assert_true(missing < 0.25);
+        if (missing >= 0.1)
+            verdict_unsure("%.2f %% are in no account, less than 10 %% are right", 100 * missing);
     }
 }
 
@@ -117,5 +127,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(roots_and_the_time_outside_are_the_threads_clock),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return verdict_code(cmocka_run_group_tests(tests, NULL, NULL));
 }
