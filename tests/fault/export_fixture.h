@@ -61,6 +61,6 @@ size_t gunzip(const server_request *request, char *out, size_t room);
 /* Whether the request has the header line TEXT, as a whole. */
 bool has_header(const server_request *request, const char *text);
 
-#define PATIENCE_NS (60 * SP_NS_PER_S)
+#define PATIENCE_NS (300 * SP_NS_PER_S)
 
 #endif

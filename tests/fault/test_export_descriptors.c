@@ -26,7 +26,7 @@
 #define SYS_close_range 436
 #endif
 
-enum { DESCRIPTORS = 256, PATIENCE_MS = 60000 };
+enum { DESCRIPTORS = 256, PATIENCE_MS = 300000 };
 
 extern char **environ;
 static const char *program;

@@ -418,7 +418,7 @@ static void fork_while_the_loader_is_looked_at_leaves_no_lock_behind(void **stat
         pid_t child = fork();
         sp_loader_fork_done();
         if (child == 0) {
-            alarm(60);
+            alarm(300);
             dl_iterate_phdr(visit_nothing, NULL);
             sp_loader_counters_read();
             _exit(0);

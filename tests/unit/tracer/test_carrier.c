@@ -356,7 +356,7 @@ static void make_fork_safe(void)
  * not have. */
 static int check_child(const spanprof_carrier carriers[3], uint64_t first)
 {
-    alarm(60);
+    alarm(300);
     sp_carrier_unpin(carriers[0]); /* the pin is the parent's: a no-op */
     for (int i = 0; i < 3; i++)
         if (gives(carriers[i], first + (uint64_t)i) != 1)

@@ -404,7 +404,7 @@ static void forked_child_starts_with_nothing_of_the_parent(void **state)
     pthread_mutex_lock(&sp_light_pool.lock);
     pid_t child = fork();
     if (child == 0) {
-        alarm(60);
+        alarm(300);
         uint8_t id[8];
         _exit(read(pipes[0], id, sizeof id) == (ssize_t)sizeof id ? check_child(live, id) : 99);
     }

@@ -79,7 +79,7 @@ static void read_id_of_child(char id[37])
     assert_int_equal(pipe(pipes), 0);
     pid_t child = fork();
     if (child == 0) {
-        alarm(60);
+        alarm(300);
         sp_tracer_after_fork();
         sp_resource resource = init(NULL, NULL);
         const char *own = sp_resource_get(&resource, "service.instance.id");

@@ -288,7 +288,7 @@ static void *load(void *argument)
 /* In the child of a process whose other threads were anywhere. A lock of theirs that it waited for would be its end. */
 static int use_tracer_in_child(void)
 {
-    alarm(60);
+    alarm(300);
     sp_tracer_after_fork();
     if (start_tracer(NULL) != 0)
         return 1;
