@@ -7,8 +7,11 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/compiler.h"
@@ -392,7 +395,6 @@ static int set_up(void **state)
 {
     (void)state;
     test_forget_lines();
-    snprintf(map_path, sizeof map_path, "/tmp/perf-%d.map", (int)getpid());
     unlink(map_path);
     symbolizer = sp_symbolizer_create();
     return symbolizer ? 0 : -1;
@@ -571,6 +573,29 @@ static void kernel_that_hides_addresses_gives_the_address(void **state)
     assert_int_equal(test_logged_count, 0);
 }
 
+/* Whether no file has the name that this process's map has to have. */
+static bool is_map_path_free(void)
+{
+    snprintf(map_path, sizeof map_path, "/tmp/perf-%d.map", (int)getpid());
+    int fd = open(map_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    close(fd);
+    return fd >= 0 && unlink(map_path) == 0;
+}
+
+/* The name is made of the process id, and may be there: of a process that had the same id, or that has it in another container. Then a
+ * child goes on, for its id is another one. */
+static void find_free_map_path(void)
+{
+    while (!is_map_path_free()) {
+        int status = -1;
+        pid_t child = fork();
+        if (child == 0)
+            continue;
+        waitpid(child, &status, 0);
+        exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -596,6 +621,7 @@ int main(void)
         CASE(kernel_address_is_named_by_kallsyms),
         CASE(kernel_that_hides_addresses_gives_the_address),
     };
+    find_free_map_path();
     if (!test_files_begin())
         return 1;
     int failed = cmocka_run_group_tests_name("outside_names", tests, NULL, NULL);
