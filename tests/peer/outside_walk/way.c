@@ -238,12 +238,12 @@ static void prepare(void)
     child = fork();
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        sleep(600);
-        _exit(0);
+        for (;;) /* it is waited for, however long the test takes */
+            pause();
     }
 }
 
-/* True when the thread is in a system call; where. */
+/* True when the thread is in a system call; where. One that waits for a page is not, and has -1 as the call's number. */
 static bool read_place(pid_t tid, sp_registers *out)
 {
     char path[64], text[256] = "";
@@ -254,7 +254,7 @@ static bool read_place(pid_t tid, sp_registers *out)
         fclose(file);
     text[length] = 0;
     char *pc = strrchr(text, ' ');
-    if (!pc)
+    if (!pc || text[0] == '-')
         return false;
     *pc = 0;
     char *sp = strrchr(text, ' ');
