@@ -10,7 +10,6 @@ import functools
 import os
 import random
 import re
-import resource
 import subprocess
 import tempfile
 import time
@@ -53,7 +52,7 @@ def plain(name):
 
 def ask(command, addresses):
     """What COMMAND answers, its seconds, its peak of memory in KiB."""
-    with tempfile.NamedTemporaryFile("w") as questions, tempfile.NamedTemporaryFile("r") as usage:
+    with tempfile.NamedTemporaryFile("w") as questions:
         questions.write("\n".join(map(hex, addresses)) + "\n")
         questions.flush()
         begin = time.monotonic()

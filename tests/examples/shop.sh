@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
+# shellcheck disable=SC2154  # set by who sources this
 # Start, ask, and stop a shop. Sourced; the test that sources it has set -euo pipefail and names the program in $shop.
 
 work=$(mktemp -d)

@@ -8,11 +8,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-SPANPROF_EXPORTER=file SPANPROF_FILE=hello "$folder/hello"
+SPANPROF_EXPORTER=file SPANPROF_FILE="hello" "$folder/hello"
 grep -q '"name":"count primes"' hello.traces.jsonl
 [[ -f hello.profiles.jsonl ]]
 
-SPANPROF_EXPORTER=file "$folder/propagate" | tee places
+SPANPROF_EXPORTER="file" "$folder/propagate" | tee places
 [[ $(awk '{ print $1 }' places | xargs) == 'request thread process' ]]
 [[ $(cut -d- -f2 places | sort -u | wc -l) == 1 ]] || { echo "more than one trace"; exit 1; }
 [[ $(cut -d- -f3 places | sort -u | wc -l) == 3 ]] || { echo "fewer than three spans"; exit 1; }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
+# shellcheck disable=SC2154  # set by who sources this
 # For the scripts that build a peer in Go: sourced with $peer set to what their messages begin with. Programs are kept for all build folders
 # and all checkouts below $cache; everything that Go needs on the way is deleted.
 cache=${SPANPROF_TEST_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/spanprof-test}

@@ -17,7 +17,7 @@ for object in "$@"; do
     *) continue ;;
     esac
     for symbol in $(nm -u "$object" | awk '{print $2}'); do
-        grep -q "^$symbol[[:space:]]" "$list" || complain "$(basename "$object") needs $symbol, which is not in $(basename "$list")"
+        grep -q "^${symbol}[[:space:]]" "$list" || complain "$(basename "$object") needs $symbol, which is not in $(basename "$list")"
     done
     readelf -rW "$object" | grep -qE 'R_[A-Z0-9_]*(TLS|TPOFF|DTP)' && complain "$(basename "$object") uses a thread-local variable"
 done

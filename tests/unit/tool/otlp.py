@@ -2,8 +2,6 @@
 """Small OTLP files for the tests of the spanprof command: the requests as dictionaries in OTLP/JSON's form, and an encoder to
 protobuf that knows the field numbers by itself, so that the tool's reader is not tested against its own tables."""
 import base64
-import copy
-import gzip
 import json
 import os
 import pathlib

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`spanprof check`: a good pair of files passes; each rule has a file that breaks it, and only it."""
+import copy
+
 from otlp import *
 
 

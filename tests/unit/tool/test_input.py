@@ -3,6 +3,8 @@
 """Reading files: every container gives the same answer, and whatever is damaged is refused with a sentence, never with a crash."""
 import random
 
+import gzip
+
 from otlp import *
 
 CONTAINERS = {

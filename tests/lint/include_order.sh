@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# test_include_order.sh SRC: a folder of SRC includes only itself and folders before it in the order in which data travels
+# include_order.sh SRC: a folder of SRC includes only itself and folders before it in the order in which data travels
 # (docs/design/words.md). Proves on a small tree of its own that it would see a violation.
 set -euo pipefail
 
