@@ -1,22 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is tested of a cross build, under qemu-user.
+# What is tested of a cross build, under qemu-user: what differs between machines. That is the context (its layout and atomics), the walk
+# with its tables, and the join. The rest is the same code on every machine; the whole library is built all the same.
 sp_folder(sampler_emulated FROM sampler DEPENDS module thread core)
 target_compile_options(sp_sampler_emulated PUBLIC -include ${CMAKE_CURRENT_SOURCE_DIR}/emulator_sig.h)
 
-foreach(folder core thread tracer module profile otlp export)
-  sp_tests(unit/${folder} LINK sp_${folder})
-endforeach()
+sp_tests(unit/thread LINK sp_thread)
+sp_tests(unit/module LINK sp_module)
 sp_tests(unit/sampler LINK sp_sampler_emulated)
+sp_test(unit/profile/join SOURCES unit/profile/test_join.c LINK sp_profile LABELS unit)
 target_compile_definitions(unit_module_unwind_table PRIVATE MUTATIONS=5000) # a tenth of the speed
 
-target_compile_definitions(unit_tracer_sample_attributes PRIVATE EMULATED) # has threads in forked children
-
-# sp_not_emulated(TEST REASON): built, so that it compiles, but not run; ctest lists it as disabled.
-function(sp_not_emulated test reason)
-  set_tests_properties(${test} PROPERTIES DISABLED TRUE)
-  message(STATUS "not run under the emulator: ${test} (${reason})")
-endfunction()
-sp_not_emulated(unit/profile/symbolizer "runs this machine's binutils, and wants a vdso")
-sp_not_emulated(unit/tracer/ids "makes threads in forked children, which the emulator does not bear")
-sp_not_emulated(unit/tracer/queue "takes the address space away, which the emulator shares")
-message(STATUS "not built for another machine: tests of unit/sdk and of the other folders (real clocks and signals, peers, fork with threads)")
+message(STATUS "not built for another machine: tests of code that is the same everywhere, and of real clocks, signals and peers")

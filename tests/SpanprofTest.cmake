@@ -1,4 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
+# Labels say in which stages of scripts/test a test runs; CONTRIBUTING.md has the table.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+# sp_measuring_test(NAME [PLANT fault | EXPECT_BROKEN] LABELS label… [ENVIRONMENT variable…] COMMAND command…)
+# A test that asks a clock, a counter of the kernel, or the sampler "how much": alone on the machine, and by verdict.py, which knows broken
+# from unsure. PLANT: the judge has to find this fault in what it reads. EXPECT_BROKEN: the command brings a fault of its own.
+function(sp_measuring_test name)
+  cmake_parse_arguments(ARG "EXPECT_BROKEN" "PLANT" "LABELS;ENVIRONMENT;COMMAND" ${ARGN})
+  set(expect)
+  if(ARG_EXPECT_BROKEN)
+    set(expect --expect-broken)
+  elseif(ARG_PLANT)
+    set(expect --plant ${ARG_PLANT})
+  endif()
+  list(POP_FRONT ARG_COMMAND program)
+  if(TARGET ${program})
+    set(program $<TARGET_FILE:${program}>)
+  endif()
+  add_test(NAME ${name} COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/verdict.py ${expect} ${program} ${ARG_COMMAND})
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS};measure" ENVIRONMENT "${ARG_ENVIRONMENT}" SKIP_RETURN_CODE 77
+                       TIMEOUT 1800 RUN_SERIAL ON)
+endfunction()
+
 # sp_test(NAME SOURCES file… [LINK library…] [LABELS label…] [TIMEOUT seconds])
 # One cmocka program as one ctest test. A time limit is for what hangs, and many times what a test takes alone: the cores may be shared.
 # Exit code 77 means skipped, with the reason printed.
@@ -19,13 +42,13 @@ function(sp_test name)
   endif()
 endfunction()
 
-# sp_tests(FOLDER [LINK library…]): every tests/FOLDER/test_*.c as a test named FOLDER/THING.
+# sp_tests(FOLDER [LINK library…] [LABELS label…]): every tests/FOLDER/test_*.c as a test named FOLDER/THING, of the label unit and these.
 function(sp_tests folder)
-  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "LINK;LABELS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/test_*.c)
   foreach(source IN LISTS sources)
     get_filename_component(thing ${source} NAME_WE)
     string(REGEX REPLACE "^test_" "" thing ${thing})
-    sp_test(${folder}/${thing} SOURCES ${source} LINK ${ARG_LINK} LABELS unit)
+    sp_test(${folder}/${thing} SOURCES ${source} LINK ${ARG_LINK} LABELS unit ${ARG_LABELS})
   endforeach()
 endfunction()

@@ -13,7 +13,10 @@ There are two forms of such a test. The gate runs the short one, with about a te
 and then reports it as unsure without failing. `./scripts/test --measure` sets SPANPROF_MEASURE=1 and runs the full one once, and there
 unsure fails. The bounds are the same in both.
 
-  verdict.py [--expect-broken] COMMAND…    runs a test as ctest does; --expect-broken: COMMAND plants a fault, so it has to be broken
+  verdict.py [--plant FAULT | --expect-broken] COMMAND…    runs a test as ctest does
+
+--plant sets SPANPROF_TEST_PLANT: the judge itself then puts FAULT into what it reads, and has to find it. --expect-broken is for a command
+that brings a fault of its own. A test that cannot fail fails here.
 
 A judge uses the rest:
 
@@ -47,6 +50,11 @@ def seconds(text):
     return float(text) if is_full() else min(float(text), max(float(text) / SHORT, 1.0))
 
 
+def is_planted(fault):
+    """Whether the judge is to put FAULT into what it reads."""
+    return os.environ.get("SPANPROF_TEST_PLANT") == fault
+
+
 def skip(reason):
     """Leaves the test: what it needs is not here. REASON says what, and how to get it."""
     print("SKIPPED:", reason)
@@ -57,6 +65,12 @@ def fail(reason):
     """Leaves the test: broken."""
     print("BROKEN:", reason)
     sys.exit(BROKEN)
+
+
+def give_up(reason):
+    """Leaves the test: unsure."""
+    print("UNSURE:", reason)
+    sys.exit(UNSURE)
 
 
 def _machine_seconds():
@@ -165,8 +179,12 @@ def _run_until_sure(command):
 
 
 def main(arguments):
-    expects_broken = arguments[:1] == ["--expect-broken"]
-    command = arguments[1:] if expects_broken else arguments
+    expects_broken, command = False, arguments
+    if arguments[:1] == ["--plant"]:
+        os.environ["SPANPROF_TEST_PLANT"] = arguments[1]
+        expects_broken, command = True, arguments[2:]
+    elif arguments[:1] == ["--expect-broken"]:
+        expects_broken, command = True, arguments[1:]
     if not command:
         print(__doc__)
         return 2

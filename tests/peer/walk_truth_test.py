@@ -3,8 +3,8 @@
 """Stacks of programs that were not written for it: the SDK's walk against libunwind's and libgcc's, frame by frame.
 
 usage: walk_truth_test.py BUILT SHOP [--stops N] [--only CLASS,…] [--markdown]
-BUILT is the folder with the comparer and the programs in C. Those in C++, Rust and Go are built here with each compiler that is found; a
-class whose compiler is missing is skipped, and said to be.
+BUILT is the folder with the comparer and the programs in C. Those in C++, Rust and Go are built here with each compiler that is found, and
+kept; a class whose compiler is missing is skipped, and said to be.
 
 Judged, as plain counts of all stops:
   wrong                 none: no stack differs from both others, and none is called whole that is not, without a mark
@@ -21,6 +21,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import verdict
+from kept import kept
 from shop import Shop
 
 HERE = pathlib.Path(__file__).resolve().parent / "walk_truth"
@@ -50,26 +53,33 @@ def built(name, *arguments):
     return lambda judge: [judge.built / f"walk_truth_{name}", *arguments]
 
 
+def made(name, source, *command, **options):
+    """The program that COMMAND makes of SOURCE, a file or a folder of HERE; it is kept. The command runs beside a copy of SOURCE."""
+    version = subprocess.run([command[0], "version" if command[0] == "go" else "--version"], stdout=subprocess.PIPE, text=True).stdout
+    path = HERE / source
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+
+    def make(folder):
+        for file in files:
+            shutil.copy(file, folder)
+        build(*command, cwd=folder, **options)
+    return [kept(f"walk-truth-{name}", files, make, version, *command) / "program"]
+
+
 def cxx(compilers, level):
-    def make(judge):
+    def make(_judge):
         compiler = need(*compilers)
-        program = judge.folder / f"cxx_{compiler}{level}"
-        build(compiler, "-std=c++17", level, "-pthread", "-o", program, HERE / "work_cxx.cc")
-        return [program]
+        return made(f"{compiler}{level}", "work_cxx.cc", compiler, "-std=c++17", level, "-pthread", "-o", "program", "work_cxx.cc")
     return make
 
 
-def rust(judge):
-    program = judge.folder / "rust"
-    build(need("rustc"), "-O", "--edition", "2021", "-o", program, HERE / "work_rust.rs")
-    return [program]
+def rust(_judge):
+    return made("rust", "work_rust.rs", need("rustc"), "-O", "--edition", "2021", "-o", "program", "work_rust.rs")
 
 
 def go(judge):
-    shutil.copytree(HERE / "work_go", judge.folder / "go")
-    build(need("go"), "build", "-o", "program", ".", cwd=judge.folder / "go",
-          env={**os.environ, "CGO_ENABLED": "1", "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local", "GOCACHE": str(judge.folder / "go-cache")})
-    return [judge.folder / "go" / "program"]
+    return made("go", "work_go", need("go"), "build", "-o", "program", ".",
+                env={**os.environ, "CGO_ENABLED": "1", "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local", "GOCACHE": str(judge.folder / "go-cache")})
 
 
 def python(_judge):
@@ -144,20 +154,17 @@ def has_its_callers(stack):
     return len(calls) == 6 and calls[0] != calls[1] and len(set(calls[1:])) == 1
 
 
-def complaints(score, wanted, traits):
-    """What is wrong with SCORE, in words."""
+def judge(found, name, score, wanted, traits):
     comparable = score["stops"] - score["lost"] - score["deep"]
     equal = score["equal"] + score["equal_libgcc"]
-    if score["wrong"]:
-        yield f"{score['wrong']} stacks are wrong without a mark"
-    if traits.get("jit"):
-        for example in score["examples"]:
-            if NAMES[example["verdict"]] == "beyond" and not has_its_callers(example["ours"]):
-                yield f"the callers of machine code are not {example['ours']}"
-    if score["stops"] < wanted:
-        yield f"only {score['stops']} of {wanted} stops were taken"
-    if not traits.get("foreign") and equal * 1000 < comparable * 999:
-        yield f"only {equal} of {comparable} are equal"
+    found.broken_if(score["wrong"], f"{name}: {score['wrong']} stacks are wrong without a mark")
+    for example in score["examples"] if traits.get("jit") else []:
+        found.broken_if(NAMES[example["verdict"]] == "beyond" and not has_its_callers(example["ours"]),
+                        f"{name}: the callers of machine code are not {example['ours']}")
+    found.enough(score["stops"], wanted, f"stops in {name}")
+    if not traits.get("foreign"):
+        found.unsure_if(equal * 1000 < comparable * 999, f"{name}: only {equal} of {comparable} are equal")
+        found.broken_if(equal * 100 < comparable * 95, f"{name}: only {equal} of {comparable} are equal")
 
 
 def show(example):
@@ -182,11 +189,11 @@ def main():
     options = argparse.ArgumentParser()
     options.add_argument("built")
     options.add_argument("shop")
-    options.add_argument("--stops", type=int, default=500)
+    options.add_argument("--stops", type=verdict.count, default="500")
     options.add_argument("--only")
     options.add_argument("--markdown", action="store_true")
     options = options.parse_args()
-    failed = []
+    found = verdict.Verdict()
     for name in options.only.split(",") if options.only else CLASSES:
         with tempfile.TemporaryDirectory(prefix="spanprof-walk-") as folder:
             try:
@@ -195,18 +202,15 @@ def main():
                 print(f"{name}: SKIPPED: {missing}", flush=True)
                 continue
             except (AssertionError, OSError, subprocess.TimeoutExpired) as error:
-                failed.append(f"{name}: {error}")
-                print(failed[-1], flush=True)
+                found.broken_if(True, f"{name}: {error}")
+                print(f"{name}: {error}", flush=True)
                 continue
         report(name, score, options.markdown)
-        found = [f"{name}: {complaint}" for complaint in complaints(score, options.stops, CLASSES[name][1])]
-        if found or score["wrong_marked"] or score["doubt"]:
-            for example in [one for one in score["examples"] if NAMES[one["verdict"]] in ("wrong", "wrong_marked", "doubt")][:5]:
+        judge(found, name, score, options.stops, CLASSES[name][1])
+        for example in score["examples"]:
+            if NAMES[example["verdict"]] in ("wrong", "wrong_marked", "doubt"):
                 show(example)
-        failed += found
-    for line in failed:
-        print("FAILED:", line)
-    return bool(failed)
+    found.finish()
 
 
-sys.exit(main())
+main()

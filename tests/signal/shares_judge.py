@@ -11,7 +11,7 @@ a right sampler fails one run in 150) and 0.05 points for what a gap hides from 
 import argparse, collections, json, math, os, subprocess, sys, tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from truth_judge import truth
+from truth_judge import truth, verdict
 
 UNSEEN_POINTS = 0.05
 
@@ -25,11 +25,10 @@ def run(arguments):
         done = subprocess.run([arguments.workload, str(arguments.ticks), str(arguments.threads)], env=environment,
                               stdout=subprocess.PIPE, text=True, timeout=700)
         if done.returncode != 0:
-            sys.exit(f"the workload exited with {done.returncode}")
+            verdict.fail(f"the workload exited with {done.returncode}")
         result = json.loads(done.stdout.splitlines()[-1])
         if result["engine"] != arguments.engine:
-            print(f"SKIPPED: the engine {arguments.engine} is not to be had here: {result['engine']} was taken")
-            sys.exit(77)
+            verdict.skip(f"the engine {arguments.engine} is not allowed here: {result['engine']} was taken")
         periods = collections.Counter()
         for sample in truth.samples(directory + "/shares.profiles.jsonl"):
             periods[next((name for name in sample.names if name.startswith("share_work_")), "other")] += sample.count
@@ -40,31 +39,27 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("workload")
     parser.add_argument("--engine", default="timer")
-    parser.add_argument("--ticks", type=int, default=10000)
+    parser.add_argument("--ticks", type=verdict.count, default="10000")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--hz", type=int, default=1000)
     arguments = parser.parse_args()
-    result, periods = run(arguments)
+    with verdict.Noise() as noise:
+        result, periods = run(arguments)
     named = sum(count for name, count in periods.items() if name != "other")
     bound = UNSEEN_POINTS + 300 * math.sqrt(0.4 * 0.6 / result["ticks"])
     print(f"{result['engine']} {result['cpu_hz']} Hz: {result['ticks']} ticks, {result['weights']} periods, {periods['other']} of them "
           f"on other stacks; at most {bound:.2f} points off is right")
-    failures, worst = [], 0
+    found, worst = verdict.Verdict(), 0
     for number, units in enumerate(result["used"]):
         measured = 100 * units / sum(result["used"])
         seen = 100 * periods[f"share_work_{number}"] / max(named, 1)
         worst = max(worst, abs(seen - measured))
         print(f"  share_work_{number}: {seen:6.3f} % by ticks, {measured:6.3f} % by the counter, {seen - measured:+.3f} points")
     print(f"  worst: {worst:.3f} points")
-    if worst > bound:
-        failures.append(f"a share is {worst:.3f} points off")
-    if result["dropped"]:
-        failures.append(f"{result['dropped']} ticks were dropped")
-    if periods["other"] > 0.02 * (named + periods["other"]):
-        failures.append("more than 2 % of the periods are on stacks without one of the five functions")
-    for failure in failures:
-        print("FAILED:", failure)
-    sys.exit(1 if failures else 0)
+    found.within("the worst share, in points off,", worst, 0, bound, noise.percent())
+    found.unsure_if(result["dropped"], f"{result['dropped']} ticks were dropped, and counted")
+    truth.judge_nameless(found, periods["other"], named + periods["other"], 0.02)
+    found.finish()
 
 
 if __name__ == "__main__":

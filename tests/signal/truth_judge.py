@@ -12,11 +12,13 @@ Rules (docs/design/span-context.md): the leaf-most of the functions below decide
   foreign_detach_work   its own thread's span, or none
   unsampled_work        none (in a nested place: never; it is called at top level)
   between_work          none
-Any other link is wrong, and one wrong link fails the test."""
+Any other link is wrong, and one wrong link is broken. So is a sample that is neither delivered nor counted, and no sample may be counted
+twice: the profiles' periods are the counters'."""
 import argparse, collections, json, os, re, subprocess, sys, tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "truth"))
 import truth
+from truth import verdict
 
 SWITCHING = {"nested", "out_of_order", "ended_elsewhere", "detached_elsewhere", "unsampled", "carried", "start_span",
              "spanprof_span_attach", "spanprof_context_attach", "spanprof_scope_detach", "spanprof_span_start",
@@ -61,33 +63,32 @@ def judge(names, thread, link):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("workload")
-    parser.add_argument("--seconds", default="20")
+    parser.add_argument("--seconds", type=verdict.seconds, default="20")
     parser.add_argument("--threads", default="8")
     parser.add_argument("--engine", help="skip where the SDK does not take it; default: what the environment says")
     parser.add_argument("--hz", default="1000")
-    parser.add_argument("--minimum-samples", type=int, default=8000)
+    parser.add_argument("--minimum-samples", type=verdict.count, default="8000")
     parser.add_argument("--weight-tolerance", type=float, default=0.05)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory() as directory, verdict.Noise() as noise:
         environment = dict(os.environ, SPANPROF_EXPORTER="file", SPANPROF_FILE=directory + "/truth",
                            SPANPROF_CPU_HZ=arguments.hz, SPANPROF_MAX_SAMPLES="1000000", OTEL_TRACES_EXPORTER="none")
         if arguments.engine:
             environment["SPANPROF_ENGINE"] = arguments.engine
-        run = subprocess.run([arguments.workload, arguments.seconds, arguments.threads, str(arguments.minimum_samples)],
-                             env=environment, stdout=subprocess.PIPE, text=True, timeout=float(arguments.seconds) * 10 + 200)
+        run = subprocess.run([arguments.workload, str(arguments.seconds), arguments.threads, str(arguments.minimum_samples)],
+                             env=environment, stdout=subprocess.PIPE, text=True, timeout=arguments.seconds * 10 + 200)
         if run.returncode != 0:
-            sys.exit(f"the workload exited with {run.returncode}")
+            verdict.fail(f"the workload exited with {run.returncode}")
         result = json.loads(run.stdout.splitlines()[-1])
         if arguments.engine and result["engine"] != arguments.engine:
-            print(f"SKIPPED: the engine {arguments.engine} is not to be had here: {result['engine']} was taken")
-            sys.exit(77)
+            verdict.skip(f"the engine {arguments.engine} is not allowed here: {result['engine']} was taken")
         verdicts, weight_ns, examples = collections.Counter(), 0, []
         for sample in truth.samples(directory + "/truth.profiles.jsonl"):
             link = decode(sample.link and sample.link[0])
-            verdict = judge(sample.names, sample.thread, link)
-            verdicts[verdict] += sample.count
+            kind = judge(sample.names, sample.thread, link)
+            verdicts[kind] += sample.count
             weight_ns += sample.value
-            if verdict == "wrong" and len(examples) < 5:
+            if kind == "wrong" and len(examples) < 5:
                 examples.append((sample.names, sample.thread, link))
     named = sum(n for v, n in verdicts.items() if v != "other")
     ours = sum(verdicts[v] for v in ("right", "none", "edge", "edge-none", "wrong"))
@@ -99,22 +100,19 @@ def main():
     print(f"sum of weights {weight_ns / 1e9:.3f} s of {result['cpu_ns'] / 1e9:.3f} s CPU by the threads' clocks: {share:.4f}; "
           f"residual {result['residual_ns'] / 1e9:.3f} s")
     print(f"sampled spans' periods linked to none or unknown: {lost} of {ours} = {lost / max(ours, 1):.5%}")
-    failures = []
-    if verdicts["wrong"]:
-        failures.append(f"{verdicts['wrong']} periods linked to another span, e.g. {examples}")
-    if lost > max(0.0005 * ours, 3):
-        failures.append("0.05 % or more of the sampled spans' periods are linked to none or unknown")
-    if result["ticks"] < arguments.minimum_samples:
-        failures.append(f"only {result['ticks']} samples, {arguments.minimum_samples} are needed")
-    if verdicts["other"] > 0.05 * (named + verdicts["other"]):
-        failures.append("more than 5 % of the stacks name none of the workload's functions")
-    if abs(share - 1) > arguments.weight_tolerance:
-        failures.append(f"the weights differ from the clocks by more than {arguments.weight_tolerance:.0%}")
-    if result["ring_full"] or result["memory"]:
-        failures.append("samples were dropped")
-    for failure in failures:
-        print("FAILED:", failure)
-    sys.exit(1 if failures else 0)
+    found = verdict.Verdict()
+    found.broken_if(verdicts["wrong"], f"{verdicts['wrong']} periods linked to another span, e.g. {examples}")
+    counted = result["linked"] + result["none"] + result["unknown"] + result["ring_full"] + result["memory"] + result["small_stack"]
+    found.broken_if(result["ticks"] != counted, f"{result['ticks']} ticks, {counted} of them accounted for")
+    shown = named + verdicts["other"]
+    found.broken_if(shown != result["weights"], f"the profiles show {shown} periods, the counters {result['weights']}")
+    truth.judge_lost(found, lost, ours, 0.0005, "periods of sampled spans")
+    found.enough(result["ticks"], arguments.minimum_samples, "samples")
+    truth.judge_nameless(found, verdicts["other"], shown, 0.05)
+    tolerance = 100 * arguments.weight_tolerance
+    found.within("the weights against the clocks, in percent,", 100 * (share - 1), -tolerance, tolerance, noise.percent())
+    found.unsure_if(result["ring_full"] or result["memory"], "samples were dropped, and counted")
+    found.finish()
 
 
 if __name__ == "__main__":

@@ -377,15 +377,18 @@ static void print_result(const char *engine, uint64_t cpu_ns)
     printf("\"engine\":\"%s\",\"cpu_ns\":%llu,\"ticks\":%llu,\"weights\":%llu,\"linked\":%llu,"
            "\"none\":%llu,"
            "\"unknown\":%llu,"
-           "\"ring_full\":%llu,\"memory\":%llu,\"residual_ns\":%llu,\"incomplete\":%llu,"
+           "\"ring_full\":%llu,\"memory\":%llu,\"small_stack\":%llu,\"residual_ns\":%llu,"
+           "\"incomplete\":%llu,"
            "\"truncated\":%llu,"
            "\"foreign\":%llu,\"dead_scope\":%llu}\n",
            engine, (unsigned long long)cpu_ns, (unsigned long long)stats.ticks,
            (unsigned long long)stats.weights, (unsigned long long)stats.samples_linked,
            (unsigned long long)stats.samples_none, (unsigned long long)stats.samples_unknown,
            (unsigned long long)stats.dropped_samples_ring_full,
-           (unsigned long long)stats.dropped_samples_memory, (unsigned long long)stats.residual_ns,
-           (unsigned long long)stats.stacks_incomplete, (unsigned long long)stats.stacks_truncated,
+           (unsigned long long)stats.dropped_samples_memory,
+           (unsigned long long)stats.dropped_samples_small_stack,
+           (unsigned long long)stats.residual_ns, (unsigned long long)stats.stacks_incomplete,
+           (unsigned long long)stats.stacks_truncated,
            (unsigned long long)stats.misuse_foreign_scope,
            (unsigned long long)stats.misuse_dead_scope);
 }

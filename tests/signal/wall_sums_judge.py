@@ -13,12 +13,18 @@ cases, of 4.5 in 0.006 %. Groups of fewer than 40 spans are told and not judged.
 
 Told is also for how much of the time wake-ups come late by 0.1 ms and more, as a thread of the workload finds: rounds do, too, and their
 weights spread the wider. The same difference is told of the three parts, by the thread's CPU clock and the kernel's schedstat. A thread
-that is woken and not on a core yet is runnable to the latter, and still blocked to us: these two make up for each other."""
+that is woken and not on a core yet is runnable to the latter, and still blocked to us: these two make up for each other.
+
+A fault to plant (verdict.py): shifted-clock makes the workload's clock run slow by a quarter."""
 import argparse, collections, json, math, os, subprocess, sys, tempfile
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from truth_judge import verdict
+
 BLOCKS = 40
+DOUBT = 10
 CLASSES = [1e6, 1e7, 1e8, 1e9, 1e11]
-SKIP = 77
+CLOCK = 0.75 if verdict.is_planted("shifted-clock") else 1
 
 
 def weights(path):
@@ -56,8 +62,8 @@ def standard_error(differences):
     return math.sqrt(sum(b * b for b in blocks) * BLOCKS / (BLOCKS - 1)) / n
 
 
-def tell(name, spans, errors):
-    """Prints one line and returns whether the mean is within ERRORS standard errors."""
+def judge(found, name, spans, errors, noise):
+    """Prints one line; the mean has to be within ERRORS standard errors of 0."""
     spans = sorted(spans)
     mean = sum(s[1] for s in spans) / len(spans)
     error = standard_error([s[:2] for s in spans])
@@ -67,40 +73,41 @@ def tell(name, spans, errors):
     print(f"{name:>16}: {len(spans):6} spans, {duration / 1e6:9.3f} ms on average; sum - duration {mean / 1e6:+8.4f} ms +- {error / 1e6:.4f} "
           f"({mean / error if error else 0:+5.2f} errors, {mean / duration:+.3%}), spread {spread / 1e6:.3f} ms; "
           f"CPU {parts[0]:+.4f}, runnable {parts[1]:+.4f}, blocked {parts[2]:+.4f}")
-    return len(spans) < BLOCKS or abs(mean) <= errors * error
+    if len(spans) >= BLOCKS and error:
+        # The errors come from the data, so they are wide where there is noise; few blocks make them doubtful.
+        found.within(f"the mean of {name}, in standard errors off,", mean / error, -errors, errors, DOUBT + noise.percent() / 5)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("workload")
-    parser.add_argument("--seconds", default="12")
+    parser.add_argument("--seconds", type=verdict.seconds, default="12")
     parser.add_argument("--threads", default="16")
     parser.add_argument("--max-ms", default="1000")
     parser.add_argument("--wall-hz", default="200")
     parser.add_argument("--cpu-hz", default="1000")
-    parser.add_argument("--minimum-samples", type=int, default=5000)
+    parser.add_argument("--minimum-samples", type=verdict.count, default="5000")
     parser.add_argument("--errors", type=float, default=4.5)
     parser.add_argument("--sleepers", action="store_true", help="spans sleep only")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory() as directory, verdict.Noise() as noise:
         environment = dict(os.environ, SPANPROF_EXPORTER="file", SPANPROF_FILE=directory + "/sums", OTEL_TRACES_EXPORTER="none",
                            SPANPROF_PROFILES="cpu,wall", SPANPROF_WALL_HZ=arguments.wall_hz, SPANPROF_CPU_HZ=arguments.cpu_hz,
                            SPANPROF_MAX_SAMPLES="1000000", SPANPROF_WINDOW_MS="2000")
-        run = subprocess.run([arguments.workload, arguments.seconds, arguments.threads, arguments.max_ms, directory + "/spans"]
+        run = subprocess.run([arguments.workload, str(arguments.seconds), arguments.threads, arguments.max_ms, directory + "/spans"]
                              + ["sleep"] * arguments.sleepers,
-                             env=environment, stdout=subprocess.PIPE, text=True, timeout=float(arguments.seconds) + 200)
+                             env=environment, stdout=subprocess.PIPE, text=True, timeout=arguments.seconds + 200)
         if run.returncode != 0:
-            sys.exit(f"the workload exited with {run.returncode}")
+            verdict.fail(f"the workload exited with {run.returncode}")
         result = json.loads(run.stdout.splitlines()[-1])
         if not result["running"]:
-            print("SKIPPED: no wall time is to be had here")
-            sys.exit(SKIP)
+            verdict.skip("wall time cannot be measured here")
         sums, samples, unlinked = weights(directory + "/sums.profiles.jsonl")
         groups, groups_of_kind = collections.defaultdict(list), collections.defaultdict(list)
         everything = []
         for line in open(directory + "/spans"):
             span, kind, begin, duration, cpu, runnable = line.split()
-            begin, duration, cpu, runnable = int(begin), int(duration), int(cpu), max(0, int(runnable))
+            begin, duration, cpu, runnable = int(begin), int(int(duration) * CLOCK), int(cpu), max(0, int(runnable))
             total, *parts = sums.pop(span, [0, 0, 0, 0])
             blocked = duration - cpu - runnable
             entry = (begin, total - duration, duration, (parts[0] - cpu, parts[1] - runnable, parts[2] - blocked))
@@ -111,24 +118,16 @@ def main():
           f"{result['unknown']} unknown, {result['discarded']} attempts discarded, {result['dropped']} dropped), {result['ticks']} ticks "
           f"({result['engine']}), {unlinked / 1e9:.3f} s linked to no span, rounds took {result['wall_cpu_ns'] / 1e9:.3f} s; "
           f"{result['late_share']:.1%} of the time is of late wake-ups")
-    failed = [] if tell("all", everything, arguments.errors) else ["all"]
+    found = verdict.Verdict()
+    judge(found, "all", everything, arguments.errors, noise)
     for i in sorted(groups):
-        name = f"{CLASSES[i] / 1e6:.0f} to {CLASSES[i + 1] / 1e6:.0f} ms"
-        if not tell(name, groups[i], arguments.errors):
-            failed.append(name)
+        judge(found, f"{CLASSES[i] / 1e6:.0f} to {CLASSES[i + 1] / 1e6:.0f} ms", groups[i], arguments.errors, noise)
     for kind in sorted(groups_of_kind):
-        if not tell(kind, groups_of_kind[kind], arguments.errors):
-            failed.append(kind)
-    failures = [f"the mean of {name} is more than {arguments.errors} standard errors off" for name in failed]
-    if result["visits"] + result["ticks"] < arguments.minimum_samples:
-        failures.append(f"only {result['visits'] + result['ticks']} samples, {arguments.minimum_samples} are needed")
-    if sums:
-        failures.append(f"{len(sums)} spans have weights that the workload does not know")
-    if result["dropped"] or result["failed"]:
-        failures.append("visits were dropped or failed")
-    for failure in failures:
-        print("FAILED:", failure)
-    sys.exit(1 if failures else 0)
+        judge(found, kind, groups_of_kind[kind], arguments.errors, noise)
+    found.enough(result["visits"] + result["ticks"], arguments.minimum_samples, "samples")
+    found.broken_if(sums, f"{len(sums)} spans have weights that the workload does not know")
+    found.unsure_if(result["dropped"] or result["failed"], "visits were dropped or failed, and counted")
+    found.finish()
 
 
 if __name__ == "__main__":

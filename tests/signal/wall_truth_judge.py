@@ -11,9 +11,7 @@ import argparse, collections, json, os, subprocess, sys, tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import truth_judge
-from truth_judge import truth
-
-SKIP = 77
+from truth_judge import truth, verdict
 
 
 def wall_samples(path):
@@ -31,31 +29,30 @@ def wall_samples(path):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("workload")
-    parser.add_argument("--seconds", default="8")
+    parser.add_argument("--seconds", type=verdict.seconds, default="8")
     parser.add_argument("--threads", default="12")
     parser.add_argument("--hz", default="1000")
-    parser.add_argument("--minimum-samples", type=int, default=50000)
+    parser.add_argument("--minimum-samples", type=verdict.count, default="50000")
     parser.add_argument("--minimum-judged", type=float, default=0.2)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         environment = dict(os.environ, SPANPROF_EXPORTER="file", SPANPROF_FILE=directory + "/truth", SPANPROF_PROFILES="cpu,wall",
                            SPANPROF_WALL_HZ=arguments.hz, SPANPROF_MAX_SAMPLES="1000000", OTEL_TRACES_EXPORTER="none")
-        run = subprocess.run([arguments.workload, arguments.seconds, arguments.threads, "waits"], env=environment,
-                             stdout=subprocess.PIPE, text=True, timeout=float(arguments.seconds) + 200)
+        run = subprocess.run([arguments.workload, str(arguments.seconds), arguments.threads, "waits"], env=environment,
+                             stdout=subprocess.PIPE, text=True, timeout=arguments.seconds + 200)
         if run.returncode != 0:
-            sys.exit(f"the workload exited with {run.returncode}")
+            verdict.fail(f"the workload exited with {run.returncode}")
         result = json.loads(run.stdout.splitlines()[-1])
         if not result["wall"]:
-            print("SKIPPED: no wall time is to be had here")
-            sys.exit(SKIP)
+            verdict.skip("wall time cannot be measured here")
         verdicts, examples, others, leaves = collections.Counter(), [], collections.Counter(), collections.Counter()
         for names, thread, trace_id, _, value, period, wait in wall_samples(directory + "/truth.profiles.jsonl"):
             link, visits = truth_judge.decode(trace_id), value / period
-            verdict = truth_judge.judge(names, thread, link)
-            verdicts[verdict] += visits
-            if verdict == "wrong":
+            kind = truth_judge.judge(names, thread, link)
+            verdicts[kind] += visits
+            if kind == "wrong":
                 examples.append((names, thread, link))
-            if verdict == "other":
+            if kind == "other":
                 others[" < ".join(names[:3])] += visits
             else:
                 leaves[names[0]] += visits
@@ -66,18 +63,12 @@ def main():
     print(f"judged {judged:.0f} of {everything:.0f} periods: " + ", ".join(f"{k} {v:.0f}" for k, v in sorted(verdicts.items())))
     print("waits: " + ", ".join(f"{k} {v:.0f}" for k, v in leaves.most_common(8)))
     print("others: " + ", ".join(f"{k} {v:.0f}" for k, v in others.most_common(5)))
-    failures = []
-    if verdicts["wrong"]:
-        failures.append(f"{verdicts['wrong']:.0f} periods linked to another span, e.g. {examples[:5]}")
-    if result["visits"] < arguments.minimum_samples:
-        failures.append(f"only {result['visits']} visits, {arguments.minimum_samples} are needed")
-    if judged < arguments.minimum_judged * everything:
-        failures.append(f"fewer than {arguments.minimum_judged:.0%} of the periods have a stack that tells")
-    if result["visits_dropped"]:
-        failures.append("visits were dropped")
-    for failure in failures:
-        print("FAILED:", failure)
-    sys.exit(1 if failures else 0)
+    found = verdict.Verdict()
+    found.broken_if(verdicts["wrong"], f"{verdicts['wrong']:.0f} periods linked to another span, e.g. {examples[:5]}")
+    found.enough(result["visits"], arguments.minimum_samples, "visits")
+    found.unsure_if(judged < arguments.minimum_judged * everything, f"fewer than {arguments.minimum_judged:.0%} of the periods have a stack that tells")
+    found.unsure_if(result["visits_dropped"], "visits were dropped, and counted")
+    found.finish()
 
 
 if __name__ == "__main__":

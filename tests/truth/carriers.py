@@ -6,9 +6,9 @@ say by the attribute request.number which work is theirs.
 
 --unknown: of work in the midst of a switch a third or more has to be unknown, and nothing wrong."""
 import os
-import sys
 
 import truth
+from truth import verdict
 
 
 def labels(run):
@@ -18,7 +18,7 @@ def labels(run):
 def main():
     parser = truth.arguments(__doc__.splitlines()[0])
     parser.add_argument("program")
-    parser.add_argument("requests", type=int)
+    parser.add_argument("requests", type=verdict.count)
     parser.add_argument("--unknown", action="store_true")
     options = parser.parse_args()
     name = os.path.basename(options.program).removeprefix("truth_").removesuffix("_labels")
@@ -26,7 +26,7 @@ def main():
     verdicts = truth.judge(run.samples(), labels(run))
     unknown = run.counts()["unknown"]
     if options.unknown and not verdicts["right"] / 2 < verdicts["missing"] <= unknown:
-        sys.exit(f"FAILED: {verdicts}, {unknown} unknown: the work between the halves of a switch should be, and nothing else missing")
+        verdict.fail(f"{verdicts}, {unknown} unknown: the work between the halves of a switch should be, and nothing else missing")
     truth.finish(name, run, verdicts, minimum=options.minimum_samples, missing=1 if options.unknown else 0.0005, labels=options.labels)
 
 

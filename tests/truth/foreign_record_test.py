@@ -7,6 +7,7 @@ import os, re, sys
 
 import foreign_tracer
 import truth
+from truth import verdict
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "signal"))
 import wall_truth_judge
@@ -58,7 +59,7 @@ def main():
     print(run.output.strip())
     verdicts = truth.judge(run.samples(), Labels())
     if not any("truth_work_5" in name for sample in run.samples() if sample.link for name in sample.names):
-        sys.exit("FAILED: no sample under a context of spanprof's own, which these programs have, too")
+        verdict.fail("no sample under a context of spanprof's own, which these programs have, too")
     truth.finish(name, run, verdicts, minimum=a.minimum_samples)
 
 

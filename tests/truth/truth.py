@@ -13,8 +13,14 @@ Verdicts, in samples (ticks; a tick may stand for more periods):
   right    the link is to the span of this work; or there is no span for this work, and no link
   missing  no link although there is a span: none or unknown. How many of all samples were unknown, the profile says itself
   wrong    any other link. One is too many
-  other    the stack names no work: between spans, in a tracer, in a library's start"""
+  other    the stack names no work: between spans, in a tracer, in a library's start
+
+Faults to plant (verdict.py): wrong-link gives one sample of each work the link of another, lost-sample leaves one sample of
+each profile out."""
 import argparse, collections, json, os, re, subprocess, sys, tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import verdict
 
 NOTHING = "nothing"  # the work that no span stands for
 LABELS = ", labels"  # ends the names of rows for the label scheme
@@ -52,6 +58,28 @@ class Dictionary:
         return dict(self._attributes[i] for i in of.get("attributeIndices", []))
 
 
+def _plant_wrong_links(dictionary, samples):
+    """Gives a sample of each work, waiting and not, the link of a sample of another work."""
+    linked = {}  # (work, what is waited for): link
+    for sample in samples:
+        work = next((name for name in dictionary.names(sample) if re.search(r"_work_\d+$", name)), None)
+        kind = work, dictionary.attributes(sample).get("spanprof.wait")
+        if not work or not dictionary.link(sample) or kind in linked:
+            continue
+        linked[kind] = sample["linkIndex"]
+        others = [link for (other, _), link in linked.items() if other != work]
+        if others:
+            sample["linkIndex"] = others[0]
+
+
+def _plant(dictionary, samples):
+    """Puts the fault that was asked for into the SAMPLES of a profile."""
+    if verdict.is_planted("wrong-link"):
+        _plant_wrong_links(dictionary, samples)
+    if verdict.is_planted("lost-sample") and samples:
+        samples.pop()
+
+
 def profiles(path):
     """(Dictionary, profile) of every profile in PATH, one OTLP request a line."""
     for line in open(path):
@@ -60,6 +88,7 @@ def profiles(path):
         for rp in request["resourceProfiles"]:
             for sp in rp["scopeProfiles"]:
                 for profile in sp["profiles"]:
+                    _plant(dictionary, profile.get("samples", []))
                     yield dictionary, profile
 
 
@@ -145,11 +174,10 @@ def environment(prefix, hz, engine=None, **more):
 
 
 def skip_without(engine, prefixes):
-    """Exit with 77 where ENGINE is given, and what PREFIXES begin was taken by another one."""
+    """Skip where ENGINE is given, and what PREFIXES begin was taken by another one."""
     taken = set().union(*(engines(prefix + ".profiles.jsonl") for prefix in prefixes))
     if engine and taken - {engine}:
-        print(f"SKIPPED: the engine {engine} is not to be had here: {', '.join(taken)} was taken")
-        sys.exit(77)
+        verdict.skip(f"the engine {engine} is not allowed here: {', '.join(taken)} was taken")
 
 
 def run(command, hz=5000, engine=None, timeout=300, **more):
@@ -158,11 +186,11 @@ def run(command, hz=5000, engine=None, timeout=300, **more):
     directory = tempfile.TemporaryDirectory()
     prefix = os.path.join(directory.name, "truth")
     done = subprocess.run(command, env=environment(prefix, hz, engine, **more), stdout=subprocess.PIPE, text=True, timeout=timeout)
-    if done.returncode == 77:
+    if done.returncode == verdict.SKIPPED:
         print(done.stdout)
-        sys.exit(77)
+        sys.exit(verdict.SKIPPED)
     if done.returncode != 0:
-        sys.exit(f"FAILED: {command[0]} exited with {done.returncode}\n{done.stdout}")
+        verdict.fail(f"{command[0]} exited with {done.returncode}\n{done.stdout}")
     found = sorted(name[: -len(".profiles.jsonl")] for name in os.listdir(directory.name) if name.endswith(".profiles.jsonl"))
     prefixes = [os.path.join(directory.name, name) for name in found]
     skip_without(engine, prefixes)
@@ -177,16 +205,16 @@ def judge(found, labels, work=work_of_stack):
     for sample in found:
         expected = work(sample.names)
         if expected is None:
-            verdict = "other"
+            kind = "other"
         elif sample.link is None:
-            verdict = "right" if expected == NOTHING else "missing"
+            kind = "right" if expected == NOTHING else "missing"
         else:
-            verdict = "right" if labels.get(sample.link) == expected else "wrong"
-            if verdict == "wrong" and len(verdicts.examples) < 5:
+            kind = "right" if labels.get(sample.link) == expected else "wrong"
+            if kind == "wrong" and len(verdicts.examples) < 5:
                 verdicts.examples.append((expected, labels.get(sample.link, "a span that nobody knows"), sample))
-        verdicts[verdict] += sample.count
+        verdicts[kind] += sample.count
     if not known:
-        sys.exit("FAILED: no span says which work it is")
+        verdict.fail("no span says which work it is")
     return verdicts
 
 
@@ -198,33 +226,48 @@ def row(name, run, verdicts):
     return f"| {name} | {judged:,} | " + " | ".join(f"{100 * s / max(judged, 1):.3f}".rstrip("0").rstrip(".") for s in shares) + " |"
 
 
+# More than this share of the samples without a link, or of stacks that name no work, is no noise.
+LOST, BLIND = 0.05, 0.95
+
+
+def judge_labels(found, labels, judged, verdicts):
+    """Of a program that works by the label scheme: was the scheme found out, where there were enough samples to do so?"""
+    found.broken_if(labels == "wrong" and not verdicts["wrong"], "a scheme that is known to be wrong was not found out")
+    found.broken_if(labels == "missing" and verdicts["missing"] < 0.1 * judged, "a scheme that is known to lose links was not found out")
+
+
+def judge_lost(found, lost, judged, may, what):
+    """LOST of JUDGED samples have no link although there is a span; MAY is the share that may."""
+    text = f"{lost} of {judged} {what} have no link, {may:.2%} may"
+    found.unsure_if(lost > max(may * judged, 3), text)
+    found.broken_if(lost > max(max(may, LOST) * judged, 30), text)
+
+
+def judge_nameless(found, nameless, everything, may):
+    """NAMELESS of EVERYTHING name no work; MAY is the share that may. It depends on the processor and its load."""
+    text = f"{nameless} of {everything} samples are on stacks that name no work, {may:.0%} may"
+    found.unsure_if(nameless > may * everything, text)
+    found.broken_if(everything > 100 and nameless > BLIND * everything, text)
+
+
 def finish(name, run, verdicts, minimum=20000, missing=0.0005, other=0.25, labels=None):
-    """Print what was found, and exit: 0 when no sample is wrong, at most MISSING of the judged ones have no link, at most OTHER of all name
-    no work, and MINIMUM were judged. LABELS is for a program that works by the label scheme, and says what has to be found out: that samples
-    are `wrong`, that a tenth or more are `missing`, or that the scheme is `right` there."""
+    """Print what was found, and exit with the verdict. No sample may be wrong, at most MISSING of the judged ones have no link, at most OTHER
+    of all name no work, and MINIMUM are to be judged. LABELS is for a program that works by the label scheme, and says what has to be found
+    out: that samples are `wrong`, that a tenth or more are `missing`, or that the scheme is `right` there."""
     name += LABELS if labels else ""
     judged = verdicts["right"] + verdicts["missing"] + verdicts["wrong"]
     print(f"{judged} samples judged: " + ", ".join(f"{k} {v}" for k, v in sorted(verdicts.items())) + f"; the profiles say {dict(run.counts())}")
     print(row(name, run, verdicts))
-    failures = []
-    if judged < minimum:
-        failures.append(f"only {judged} samples could be judged, {minimum} are needed")
-    if labels == "wrong":
-        if not verdicts["wrong"]:
-            failures.append("a scheme that is known to be wrong was not found out")
-    elif labels == "missing":
-        if verdicts["missing"] < 0.1 * judged:
-            failures.append("a scheme that is known to lose links was not found out")
+    found = verdict.Verdict()
+    found.enough(judged, minimum, "samples could be judged")
+    if labels in ("wrong", "missing"):
+        if judged >= minimum:
+            judge_labels(found, labels, judged, verdicts)
     else:
-        if verdicts["wrong"]:
-            failures.append(f"{verdicts['wrong']} samples are linked to another span, e.g. {verdicts.examples}")
-        if verdicts["missing"] > max(missing * judged, 3):
-            failures.append(f"{verdicts['missing']} samples of spans have no link, {missing:.2%} may")
-    if verdicts["other"] > other * (judged + verdicts["other"]):
-        failures.append(f"more than {other:.0%} of the stacks name no work")
-    for failure in failures:
-        print("FAILED:", failure)
-    sys.exit(1 if failures else 0)
+        found.broken_if(verdicts["wrong"], f"{verdicts['wrong']} samples are linked to another span, e.g. {verdicts.examples}")
+        judge_lost(found, verdicts["missing"], judged, missing, "samples of spans")
+    judge_nameless(found, verdicts["other"], judged + verdicts["other"], other)
+    found.finish()
 
 
 def arguments(description):
@@ -232,6 +275,6 @@ def arguments(description):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--hz", type=int, default=5000)
     parser.add_argument("--engine", help="skip (77) where the SDK does not take it")
-    parser.add_argument("--minimum-samples", type=int, default=20000)
+    parser.add_argument("--minimum-samples", type=verdict.count, default="20000")
     parser.add_argument("--labels", choices=["right", "wrong", "missing"], help="the program works by the label scheme, whose samples are these")
     return parser

@@ -9,6 +9,7 @@ import glob, os, random, re, subprocess, sys, tempfile
 import nginx_server
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 import truth
+from truth import verdict
 
 SERVER = """
         spanprof on;
@@ -47,7 +48,7 @@ def main():
     parser = truth.arguments(__doc__)
     parser.add_argument("spanprof_module")
     parser.add_argument("truth_module")
-    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--seconds", type=verdict.seconds, default="5")
     parser.add_argument("--connections", type=int, default=200)
     arguments = parser.parse_args()
     nginx_server.need("nginx", "wrk", "curl")
@@ -59,8 +60,9 @@ def main():
     script = os.path.join(os.path.dirname(__file__), "nginx", "requests.lua")
     with nginx_server.Server(directory.name, [arguments.spanprof_module, arguments.truth_module], SERVER, WITHOUT % directory.name,
                              environment=environment) as nginx:
-        said = nginx_server.wrk(nginx.url(), arguments.seconds, arguments.connections, script)
-        many_streams(nginx, max(arguments.seconds // 4, 1))
+        seconds = round(arguments.seconds)
+        said = nginx_server.wrk(nginx.url(), seconds, arguments.connections, script)
+        many_streams(nginx, max(seconds // 4, 1))
     prefixes = [p[: -len(".profiles.jsonl")] for p in glob.glob(prefix + ".*.profiles.jsonl")]
     truth.skip_without(arguments.engine, prefixes)
     run = truth.Run(directory, prefixes, said)

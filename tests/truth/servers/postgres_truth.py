@@ -9,6 +9,7 @@ import glob, os, random, re, sys, tempfile
 import postgres_server
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 import truth
+from truth import verdict
 
 SETTINGS = """
 spanprof.query_text = on
@@ -72,7 +73,7 @@ def check_spans(spans):
                            ("cancelled statements", "57014" in errors), ("planners", "plan" in names),
                            ("parallel workers", "parallel worker postgres" in names)):
         if not is_there:
-            sys.exit(f"FAILED: there are no spans of {what}; names are {sorted(names)}")
+            verdict.fail(f"there are no spans of {what}; names are {sorted(names)}")
 
 
 def run_scripts(postgres, rounds, backends):
@@ -104,7 +105,7 @@ def main():
     parser.add_argument("extension")
     parser.add_argument("truth_library")
     parser.add_argument("spanprof_library")
-    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--rounds", type=verdict.count, default="60")
     parser.add_argument("--backends", type=int, default=4)
     arguments = parser.parse_args()
     for name in ("psql", "pgbench", "initdb", "postgres"):

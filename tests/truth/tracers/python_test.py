@@ -13,6 +13,8 @@ ROOT = HERE.parents[2]
 sys.path.insert(0, str(HERE.parent))
 import tracers
 import truth
+from kept import kept
+from truth import verdict
 
 REQUIREMENTS = HERE / "requirements.txt"
 NO_ANSWER = r"connection broken|Max retries|timed out|name resolution|ProxyError"
@@ -25,8 +27,8 @@ def make_venv(path):
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode:
             if re.search(NO_ANSWER, done.stdout):
-                tracers.skip("the Python package registry does not answer, so there is no tracer")
-            sys.exit(f"FAILED: {command[1:]}\n{done.stdout}")
+                verdict.skip("the Python package registry does not answer, so there is no tracer")
+            verdict.fail(f"{command[1:]}\n{done.stdout}")
 
 
 # What a stack of an extension is told by: functions that only this work calls.
@@ -48,20 +50,19 @@ BOUNDS = {"other": 0.6}
 parser = truth.arguments(__doc__)
 parser.add_argument("library", type=pathlib.Path)
 parser.add_argument("work_library")
-parser.add_argument("--seconds", default="1")
+parser.add_argument("--seconds", type=verdict.seconds, default="1")
 parser.add_argument("--extensions", action="store_true")
 arguments = parser.parse_args()
-python = tracers.kept("truth-python", [REQUIREMENTS], make_venv) / "venv/bin/python"
+python = kept("truth-python", [REQUIREMENTS], make_venv) / "venv/bin/python"
 os.environ.update(SPANPROF_LIBRARY=str(arguments.library), PYTHONPATH=str(ROOT / "examples/python"), PYTHONDONTWRITEBYTECODE="1")
 program = [python, HERE / "python_work.py"]
 if arguments.extensions:
-    run = tracers.run(program + ["--extensions", arguments.work_library, arguments.seconds], arguments)
+    run = tracers.run(program + ["--extensions", arguments.work_library, str(arguments.seconds)], arguments)
     tracers.finish("Python, native extensions", run, arguments, work=extension_of_stack, **BOUNDS)
-for case in [] if arguments.labels else [[], ["gevent"], ["eventlet"]]:
+for case in [] if arguments.engine else [[], ["gevent"], ["eventlet"]]:  # once is enough
     subprocess.run([python, "-W", "ignore", HERE / "python_cases.py", *case], env=dict(os.environ, SPANPROF_EXPORTER="none"), check=True, timeout=120)
-example = truth.run([python, ROOT / "examples/python/example.py"], 99)
-if not example.counts()["linked"]:
-    sys.exit("FAILED: the example's spans have no samples")
-tracers.check_marks(program + [arguments.work_library, "0"])
-run = tracers.run(program + [arguments.work_library, arguments.seconds], arguments)
+if not arguments.engine:
+    tracers.check_example([python, ROOT / "examples/python/example.py"])
+    tracers.check_marks(program + [arguments.work_library, "0"])
+run = tracers.run(program + [arguments.work_library, str(arguments.seconds)], arguments)
 tracers.finish("Python, asyncio and threads", run, arguments, **BOUNDS)
