@@ -2,15 +2,17 @@
 # shellcheck shell=bash
 # What the scripts share. Sourced, never run; the script that sources it has set -euo pipefail.
 
+# shellcheck disable=SC2034  # the scripts that source this use what is set here
+
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 program=$(basename "$0")
 
 # What Debian 12 calls that which each part needs.
 build_packages=(build-essential cmake ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev zlib1g-dev
     libcurl4-openssl-dev libdw-dev libelf-dev liblzma-dev libjansson-dev libmicrohttpd-dev libsqlite3-dev libcmocka-dev python3)
-test_packages=(python3-venv chromium dwz xz-utils libdebuginfod1 libunwind-dev gdb libuv1-dev nginx-dev wrk curl postgresql-15
+test_packages=(ccache clang-format-14 clang-tidy-14 shellcheck pyflakes3 util-linux python3-venv chromium dwz xz-utils libdebuginfod1 libunwind-dev gdb libuv1-dev nginx-dev wrk curl postgresql-15
     postgresql-server-dev-15)
-all_packages=(clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev util-linux)
+all_packages=(clang-14 libclang-rt-14-dev)
 aarch64_packages=(gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
 demo_packages=(wrk libc6-dbg) # the latter has the names of the C library's functions
 
@@ -90,9 +92,17 @@ make_sysroot() {
     echo "${packages[*]}" >"$tree/packages"
 }
 
+# Objects that were compiled before come from ccache, also for another clone of this repository: their debug information then names the
+# folder of the clone that compiled them first.
+use_ccache() {
+    export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
+}
+
 # The page of `spanprof flame --format html` is made with npm; Debian's serves when there is no newer one.
 need_npm() {
-    command -v npm >/dev/null && command -v node >/dev/null || need_packages nodejs npm
+    if ! command -v npm >/dev/null || ! command -v node >/dev/null; then
+        need_packages nodejs npm
+    fi
 }
 
 # configure PRESET
