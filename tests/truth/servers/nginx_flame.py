@@ -7,8 +7,8 @@ It measures: see verdict.py."""
 import argparse, collections, glob, os, random, subprocess, sys, tempfile, threading
 import nginx_server
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", ".."))
-import truth, verdict
+import truth
+from truth import verdict
 
 SERVER = """
         spanprof on;
