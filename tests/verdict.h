@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Exit codes beside 0. */
 enum { VERDICT_BROKEN = 1, VERDICT_UNSURE = 75, VERDICT_SKIPPED = 77 };
@@ -50,6 +51,44 @@ __attribute__((format(printf, 1, 2))) static inline void verdict_unsure(const ch
 static inline int verdict_code(int failed)
 {
     return failed ? VERDICT_BROKEN : verdict_unsure_count ? VERDICT_UNSURE : 0;
+}
+
+/* VALUE belongs between LOW and HIGH, and the noise can move it by MARGIN beyond them. Between the bound and that it is unsure. False:
+ * it is further out, so broken; this has been printed. */
+static inline bool verdict_within(const char *what, double value, double low, double high,
+                                  double margin)
+{
+    if (value >= low && value <= high)
+        return true;
+    if (value >= low - margin && value <= high + margin) {
+        verdict_unsure("%s: %.3f, right is %.3f to %.3f; the noise can reach %.3f further", what,
+                       value, low, high, margin);
+        return true;
+    }
+    printf("BROKEN: %s: %.3f, right is %.3f to %.3f, and the noise reaches %.3f further\n", what,
+           value, low, high, margin);
+    (void)fflush(stdout);
+    return false;
+}
+
+/* Fewer than WANTED cannot answer the question. */
+static inline void verdict_enough(const char *what, double got, double wanted)
+{
+    if (got < wanted)
+        verdict_unsure("only %.0f %s, %.0f are needed", got, what, wanted);
+}
+
+/* CPU time that the hypervisor took away from all cores since the machine started; 0 where /proc does not say. */
+static inline double verdict_steal(void)
+{
+    unsigned long long steal = 0;
+    FILE *file = fopen("/proc/stat", "re");
+    if (!file)
+        return 0;
+    if (fscanf(file, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &steal) != 1)
+        steal = 0;
+    (void)fclose(file);
+    return (double)steal / (double)sysconf(_SC_CLK_TCK);
 }
 
 #endif

@@ -15,7 +15,6 @@
 
 #include <cmocka.h>
 
-#include "measured.h"
 #include "verdict.h"
 
 _Static_assert((int)HAZARD_FAILED == (int)VERDICT_BROKEN &&
@@ -103,12 +102,12 @@ void hazard_unsure(const char *format, ...)
 
 void hazard_enough(const char *what, double got, double wanted)
 {
-    measured_enough(what, got, wanted);
+    verdict_enough(what, got, wanted);
 }
 
 void hazard_within(const char *what, double value, double low, double high, double margin)
 {
-    if (!measured_within(what, value, low, high, margin))
+    if (!verdict_within(what, value, low, high, margin))
         _exit(HAZARD_FAILED);
 }
 
@@ -119,7 +118,7 @@ int hazard_verdict(void)
 
 double hazard_steal(void)
 {
-    double steal = measured_steal() - hazard.steal;
+    double steal = verdict_steal() - hazard.steal;
     return steal > 0 ? steal : 0; /* /proc may be hidden by now */
 }
 
@@ -290,7 +289,7 @@ void hazard_start_with(spanprof_options *options)
     options->log = keep_line;
     hazard.descriptors = hazard_descriptors();
     hazard.timers = hazard_timers();
-    hazard.steal = measured_steal();
+    hazard.steal = verdict_steal();
     if (spanprof_start(options, &error) != SPANPROF_OK)
         hazard_failed(__FILE__, __LINE__, error.message ? error.message : "start", error.status,
                       error.system_errno);

@@ -12,7 +12,7 @@ function(add_hazard_test name target engine)
     # LeakSanitizer ends a process that is traced or has no /proc; and what a stop leaves to a stopped thread is left on purpose.
     list(APPEND environment ASAN_OPTIONS=detect_leaks=0)
   endif()
-  set(labels signal)
+  set(labels signal measure privileges)
   set(timeout 1200)
   if(ARG_LONG)
     list(APPEND environment SPANPROF_HAZARD_LONG=1)

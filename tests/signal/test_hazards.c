@@ -16,7 +16,6 @@
 
 #include <spanprof/spanprof.h>
 #include "cpu_work.h"
-#include "signal/measured.h"
 #include "verdict.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -60,7 +59,7 @@ static void ticks_missed_while_blocked_are_residual_not_the_next_spans(void **st
     (void)state;
     sigset_t all, before;
     sigfillset(&all);
-    double steal = measured_steal();
+    double steal = verdict_steal();
     start(1000);
     SPANPROF_SPAN("blocked") {
         pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -71,11 +70,11 @@ static void ticks_missed_while_blocked_are_residual_not_the_next_spans(void **st
         burn(0.1);
     }
     spanprof_stats stats = stop();
-    steal = measured_steal() - steal;
+    steal = verdict_steal() - steal;
     /* Of 500: as many would be too many if the missed ones were put on the next span. */
-    assert_true(measured_within("weights", (double)stats.weights, 50, 250, 100 + steal * 1000));
-    assert_true(measured_within("residual, in seconds", (double)stats.residual_ns / 1e9, 0.25, 1,
-                                0.15 + steal));
+    assert_true(verdict_within("weights", (double)stats.weights, 50, 250, 100 + steal * 1000));
+    assert_true(verdict_within("residual, in seconds", (double)stats.residual_ns / 1e9, 0.25, 1,
+                               0.15 + steal));
 }
 
 /* A handler that calls little, and after it the kernel's frame of a tick: the tick itself needs more than SPARE. The sanitizer's
@@ -188,7 +187,7 @@ static void *burn_briefly(void *unused)
 static void cpu_time_of_threads_never_found_is_residual(void **state)
 {
     (void)state;
-    double steal = measured_steal();
+    double steal = verdict_steal();
     start(100);
     for (int i = 0; i < 20; i++) {
         pthread_t thread;
@@ -197,8 +196,8 @@ static void cpu_time_of_threads_never_found_is_residual(void **state)
     }
     spanprof_stats stats = stop();
     double accounted = (double)stats.weights / 100 + (double)stats.residual_ns / 1e9;
-    assert_true(measured_within("CPU time told", accounted, 0.6 * 0.9, 0.6 * 1.5,
-                                0.6 * 0.3 + measured_steal() - steal));
+    assert_true(verdict_within("CPU time told", accounted, 0.6 * 0.9, 0.6 * 1.5,
+                               0.6 * 0.3 + verdict_steal() - steal));
 }
 
 /* By /proc; the main thread is a zombie once it has ended, as others are left. */

@@ -14,7 +14,6 @@
 
 #include <spanprof/spanprof.h>
 #include "cpu_work.h"
-#include "signal/measured.h"
 #include "verdict.h"
 
 /* CPU time under a span of each copy. */
@@ -63,7 +62,7 @@ static void work_own(double seconds)
 static void assert_count(const char *what, uint64_t count, double low, double high, double margin)
 {
     double size = seconds_of_work / 0.6;
-    assert_true(measured_within(what, (double)count, low * size, high * size, margin * size));
+    assert_true(verdict_within(what, (double)count, low * size, high * size, margin * size));
 }
 
 /* Of 1.2 s, 0.6 s fell under a span of this copy: at 99 Hz 59.4 periods, and as many under none. Samples are ticks, of which the
@@ -94,7 +93,7 @@ static void assert_one_process_context(void)
 static void run(bool own_starts_first, bool own_stops_first)
 {
     spanprof_stats own = SPANPROF_STATS_INIT, plugin = SPANPROF_STATS_INIT;
-    double steal = measured_steal();
+    double steal = verdict_steal();
     strcpy(directory, "/tmp/spanprof-copies-XXXXXX");
     assert_non_null(mkdtemp(directory));
     if (own_starts_first)
@@ -111,7 +110,7 @@ static void run(bool own_starts_first, bool own_stops_first)
     if (!own_stops_first)
         assert_int_equal(spanprof_stop(UINT64_C(60000000000)), SPANPROF_OK);
     spanprof_stats_get(&own);
-    steal = measured_steal() - steal;
+    steal = verdict_steal() - steal;
     assert_half_linked(&own, steal);
     assert_half_linked(&plugin, steal);
     raise(SIGPROF); /* whichever handler is left: it must not end the process */

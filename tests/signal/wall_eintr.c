@@ -31,7 +31,7 @@
 #include <unistd.h>
 
 #include <spanprof/spanprof.h>
-#include "../verdict.h"
+#include "verdict.h"
 
 #define NS_PER_S  1000000000ull
 #define NS_PER_MS 1000000ull
