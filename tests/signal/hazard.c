@@ -224,7 +224,7 @@ __attribute__((noinline)) void hazard_burn(double seconds)
 hazard_work hazard_work_of(double seconds, uint64_t ticks)
 {
     return (hazard_work){.part = cpu_work_of(CLOCK_PROCESS_CPUTIME_ID, seconds),
-                         .patience = cpu_work_of(CLOCK_PROCESS_CPUTIME_ID, seconds + 60),
+                         .patience = cpu_work_of(CLOCK_PROCESS_CPUTIME_ID, seconds + 10),
                          .ticks = ticks};
 }
 

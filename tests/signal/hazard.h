@@ -80,7 +80,7 @@ unsigned hazard_warnings(const char *text);
 /* Spend CPU time on this thread (cpu_work.h); a breakpoint of gdb's is here. */
 void hazard_burn(double seconds);
 /* Work for SECONDS of the process's CPU time, and on until the run has TICKS in all: how many come in a given time depends on the machine.
- * A run that does not have them after a minute of CPU time never will. For a loop around what ticks have to meet:
+ * A run that does not have them after ten seconds of CPU time never will. For a loop around what ticks have to meet:
  *
  *     for (hazard_work work = hazard_work_of(0.5, 50); hazard_work_goes_on(&work);) */
 typedef struct hazard_work {

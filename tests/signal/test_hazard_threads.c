@@ -212,6 +212,7 @@ static int blocked_to_its_end_is_residual(void)
  * thread that made it, or, when the runtime clears it, none at all: a handler that touches a thread-local variable dies here. */
 typedef struct bare_thread {
     bool clear_thread_pointer;
+    long nanoseconds; /* of CPU time, at least */
     atomic_bool may_end;
     _Atomic int tid; /* cleared by the kernel when it ends */
 } bare_thread;
@@ -227,7 +228,7 @@ static inline __attribute__((always_inline)) long bare_call(long number, long fi
     return result;
 }
 
-/* Half a second of CPU time by its own clock, and on until it may end, but not for ever. */
+/* Its CPU time by its own clock, and on until it may end, but not for ever. */
 enum { BARE_S = 10 };
 __attribute__((noreturn, no_stack_protector, no_sanitize("address", "undefined"))) static int
 run_bare(void *argument)
@@ -236,7 +237,7 @@ run_bare(void *argument)
     struct timespec used = {0};
     if (self->clear_thread_pointer)
         bare_call(SYS_arch_prctl, (long)ARCH_SET_FS, 0);
-    while ((used.tv_sec == 0 && used.tv_nsec < 500000000) ||
+    while ((used.tv_sec == 0 && used.tv_nsec < self->nanoseconds) ||
            (used.tv_sec < BARE_S && !atomic_load(&self->may_end))) {
         for (uint64_t begin = __rdtsc(); __rdtsc() - begin < 100000;)
             ;
@@ -270,7 +271,8 @@ static int clone_without_tls(bool clear_thread_pointer)
     enum { STACK = 256 * 1024 };
     char *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(stack != MAP_FAILED);
-    bare_thread self = {.clear_thread_pointer = clear_thread_pointer};
+    bare_thread self = {.clear_thread_pointer = clear_thread_pointer,
+                        .nanoseconds = (long)hazard_many(100000000, 500000000, 500000000)};
     hazard_start(10000);
     run_and_wait(&self, stack, STACK);
     spanprof_stats stats = hazard_stop();

@@ -74,6 +74,9 @@ static void assert_half_linked(const spanprof_stats *stats, double steal)
     assert_count("linked samples", stats->samples_linked, 20, 90, 19);
     assert_count("samples without a span", stats->samples_none, 20, 90, 19);
     assert_int_equal(stats->samples_unknown, 0);
+    assert_int_equal(stats->ticks, stats->samples_linked + stats->samples_none +
+                                       stats->dropped_samples_ring_full +
+                                       stats->dropped_samples_memory);
     assert_int_equal(stats->exported_spans, 1);
 }
 
