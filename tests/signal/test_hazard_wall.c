@@ -144,7 +144,7 @@ static int waits_in_a_handler(void)
             spanprof_stats before = hazard_flushed_stats();
             raise(SIGUSR1);
             spanprof_stats after = hazard_flushed_stats();
-            CHECK(after.visits_linked - before.visits_linked >= 18);
+            CHECK(after.visits_linked - before.visits_linked >= 15); /* of 20 */
             CHECK_EQUAL(after.visits_none, before.visits_none);
             hazard_within("visits whose span is unknown",
                           (double)(after.visits_unknown - before.visits_unknown), 0, 1, 4);
