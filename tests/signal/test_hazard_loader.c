@@ -19,11 +19,14 @@ static int visit(struct dl_phdr_info *info, size_t size, void *user)
     return 0;
 }
 
+/* The pause lets the loading thread have the lock: whether it gets it otherwise is a matter of luck, and may take half a minute. */
 static void *list_libraries(void *unused)
 {
-    while (!atomic_load(&stopping))
+    while (!atomic_load(&stopping)) {
         SPANPROF_SPAN("listing")
             dl_iterate_phdr(visit, NULL);
+        usleep(1);
+    }
     return unused;
 }
 
