@@ -18,6 +18,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from kept import kept
+
 HERE = pathlib.Path(__file__).resolve().parent / "outside_walk"
 FUNCTIONS, PARTS, THREADS = 400, 3, 300
 COMPLETE, NO_REGISTER = 0, 5
@@ -58,18 +61,28 @@ def must_run(*command, **options):
         raise AssertionError(f"{command[0]} fails:\n{answer.stdout[-3000:]}")
 
 
+def parts(words, seed, dynamic):
+    """The folder with the compiled functions of a program; it is kept. What is linked with them changes with the walk, they do not."""
+    compiler, *options = words.split()
+    options += ["-w", "-D_GNU_SOURCE", "-I", HERE, "-I", "."]
+
+    def make(folder):
+        must_run(sys.executable, HERE / "generate.py", FUNCTIONS, seed, PARTS, dynamic, folder)
+        for part in range(1, PARTS):
+            must_run(compiler, *options, "-fPIC", "-shared", "-o", f"libpart_{part}.so", f"part_{part}.c", cwd=folder)
+        must_run(compiler, *options, "-c", "part_0.c", "parts.c", cwd=folder)
+    version = run(compiler, "--version").stdout
+    return kept("outside-walk-" + words.replace(" ", ""), [HERE / "generate.py", HERE / "way.h"], make, version, words,
+                *map(str, (FUNCTIONS, seed, PARTS, dynamic)))
+
+
 def build(archives, words, seed, dynamic, folder):
     """A program whose first part is its own, the others are libraries."""
-    must_run(sys.executable, HERE / "generate.py", FUNCTIONS, seed, PARTS, dynamic, folder)
+    compiled, program = parts(words, seed, dynamic), folder / "program"
     compiler, *options = words.split()
-    options += ["-w", "-D_GNU_SOURCE", "-I", HERE, "-I", folder]
-    program, libraries = folder / "program", []
-    for part in range(1, PARTS):
-        libraries.append(folder / f"libpart_{part}.so")
-        must_run(compiler, *options, "-fPIC", "-shared", "-o", libraries[-1], folder / f"part_{part}.c")
-    must_run(compiler, *options, "-pthread", "-rdynamic", f"-Wl,-rpath,{folder}", "-o", program, folder / "part_0.c", folder / "parts.c",
-             *libraries, "-Wl,--start-group", "-Wl,--whole-archive", archives[0], "-Wl,--no-whole-archive", *archives[1:],
-             "-Wl,--end-group", "-Wl,--allow-shlib-undefined", "-Wl,--unresolved-symbols=ignore-in-shared-libs")
+    must_run(compiler, *options, "-pthread", "-rdynamic", f"-Wl,-rpath,{compiled}", "-o", program, compiled / "part_0.o", compiled / "parts.o",
+             *sorted(compiled.glob("libpart_*.so")), "-Wl,--start-group", "-Wl,--whole-archive", archives[0], "-Wl,--no-whole-archive",
+             *archives[1:], "-Wl,--end-group", "-Wl,--allow-shlib-undefined", "-Wl,--unresolved-symbols=ignore-in-shared-libs")
     return program
 
 
