@@ -143,14 +143,17 @@ static piece trimmed(piece text)
     return text;
 }
 
-/* The statement at LOCATION, LENGTH bytes (0: all of the rest) of SOURCE. */
+/* The statement at LOCATION, LENGTH bytes (0: all of the rest) of SOURCE. Empty without a source (extensions plan and execute statements that have
+ * none), and where it ends before LOCATION: an extension may have cut it. */
 static piece statement_text(const char *source, int location, int length)
 {
-    piece text = {source, NULL};
+    size_t skipped = location > 0 ? (size_t)location : 0;
+    piece text = {source, source};
 
-    if (location > 0)
-        text.start += location;
-    text.end = text.start + (length > 0 ? (size_t)length : strlen(text.start));
+    if (source == NULL || strnlen(source, skipped) < skipped)
+        return text;
+    text.start += skipped;
+    text.end = text.start + (length > 0 ? strnlen(text.start, (size_t)length) : strlen(text.start));
     return trimmed(text);
 }
 
@@ -254,7 +257,7 @@ static spanprof_span start_statement(const char *operation, piece text)
         {.key = "db.system.name", .value.string_value = "postgresql"},
         {.key = "db.operation.name", .value.string_value = operation},
         {.key = database == NULL ? NULL : "db.namespace", .value.string_value = database},
-        {.key = query_text ? "db.query.text" : NULL,
+        {.key = query_text && text.start < text.end ? "db.query.text" : NULL,
          .type = SPANPROF_ATTRIBUTE_SIZED_STRING,
          .count = (uint32_t)(text.end - text.start),
          .value.string_value = text.start},
@@ -314,8 +317,11 @@ static void set_error(spanprof_span span)
 
 /* --- planned, and not yet executed --------------------------------------------------------------------------------------- */
 
+/* 0 without a source. */
 static uint64 source_hash(const char *source)
 {
+    if (source == NULL)
+        return 0;
     return hash_bytes_extended((const unsigned char *)source, (int)strlen(source), 0);
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""postgres_spans.py EXTENSION SPANPROF_LIBRARY: statements that are planned together before the first is executed (rules with several actions, SQL functions)
-are one span each, with its planner and its executor; parallel workers have a parent or no span; a backend that is terminated says so."""
+"""postgres_spans.py EXTENSION TRUTH_LIBRARY SPANPROF_LIBRARY: statements that are planned together before the first is executed (rules with several actions, SQL functions)
+are one span each, with its planner and its executor; parallel workers have a parent or no span; a backend that is terminated says so; statements that an extension plans and runs without their text, or
+with a place that is not in it, have spans without a text."""
 import collections, glob, os, sys, tempfile
 import postgres_server
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
@@ -28,6 +29,8 @@ CREATE TABLE many AS SELECT i FROM generate_series(1, 2000) AS i;
 ALTER TABLE many SET (parallel_workers = 2);
 ANALYZE many;
 CREATE FUNCTION parallel() RETURNS void AS 'BEGIN PERFORM count(*) FROM many; END' LANGUAGE plpgsql;
+CREATE FUNCTION without_text() RETURNS int AS '%(library)s', 'truth_without_text_sql' LANGUAGE C VOLATILE;
+CREATE FUNCTION outside_text() RETURNS int AS '%(library)s', 'truth_outside_text_sql' LANGUAGE C VOLATILE;
 """
 PARENT = "b7ad6b7169203331"
 
@@ -39,6 +42,8 @@ CASES = {
     "both": ("SELECT atomic(1) + atomic(2)", {"SELECT": 3, "INSERT": 4}),
     "of_rule": ("SELECT of_rule(1)", {"SELECT": 1, "INSERT": 6, "UPDATE": 2}),
     "again": ("SELECT of_rule(1)", {"SELECT": 1, "INSERT": 6, "UPDATE": 2}),
+    "without_text": ("SET spanprof.query_text = on; SELECT without_text()", {"SELECT": 2}),
+    "outside_text": ("SET spanprof.query_text = on; SELECT outside_text()", {"SELECT": 2}),
 }
 
 
@@ -66,6 +71,14 @@ def check_statements(spans, name, wanted):
         check(phases == ["execute", "plan"], f"{name}: a statement has phases {phases}")
 
 
+def check_texts(spans, name):
+    """The client's statement of trace NAME has its text, the one that the extension runs has none."""
+    texts = [span.attributes.get("db.query.text") for ids, span in spans.items()
+             if ids[0] == trace_id(name) and "db.operation.name" in span.attributes]
+    wanted = f"SELECT {name}() {comment(name)}"
+    check(sorted(texts, key=str) == [None, wanted], f"{name}: texts {texts}")
+
+
 def terminate(postgres):
     """A statement that is under way when its backend has to end."""
     client = postgres.client("psql", "-X", "-q", "-c", f"SELECT pg_sleep(600) {comment('terminated')}")
@@ -76,13 +89,13 @@ def terminate(postgres):
 
 
 def main():
-    extension, spanprof_library = sys.argv[1:]
+    extension, truth_library, spanprof_library = sys.argv[1:]
     for name in ("psql", "pgbench", "initdb", "postgres"):
         postgres_server.program(name)
     directory = tempfile.TemporaryDirectory()
     prefix = directory.name + "/spans"
-    with postgres_server.Server(directory.name, [extension, spanprof_library], SETTINGS, truth.environment(prefix, 99)) as postgres:
-        postgres.sql("LOAD 'plpgsql';\n" + FUNCTIONS)
+    with postgres_server.Server(directory.name, [extension, truth_library, spanprof_library], SETTINGS, truth.environment(prefix, 99)) as postgres:
+        postgres.sql("LOAD 'plpgsql';\n" + FUNCTIONS % {"library": directory.name + "/" + os.path.basename(truth_library)})
         postgres.sql("".join(f"{sql} {comment(name)};\n" for name, (sql, _) in CASES.items()))
         # What was planned and not executed is nobody's plan.
         postgres.sql(f"BEGIN; EXPLAIN INSERT INTO orders VALUES (1); INSERT INTO orders VALUES (1) {comment('explained')}; COMMIT;")
@@ -101,6 +114,8 @@ def main():
         check_statements(spans, name, wanted)
     for name in ("explained", "simple", "extended", "prepared"):
         check_statements(spans, name, RULE)
+    for name in ("without_text", "outside_text"):
+        check_texts(spans, name)
     workers = [(ids, span) for ids, span in spans.items() if span.name.startswith("parallel worker")]
     check(all(span.parent for _, span in workers), "a parallel worker began a trace")
     for track in ("top", "all"):
