@@ -70,15 +70,7 @@ static void queue_for_http(sp_exporter *exporter, sp_buffer *body, uint64_t item
 void sp_batch_to_file(sp_exporter *exporter, sp_telemetry_signal signal, const sp_buffer *body,
                       uint64_t items)
 {
-    sp_export_counters *counters = &exporter->counters;
-    uint64_t written;
-    if (!sp_file_write(&exporter->files[signal], body, &written)) {
-        sp_count(&counters->dropped_refused, 1);
-        return;
-    }
-    sp_count(&counters->requests, 1);
-    sp_count(&counters->bytes, written);
-    sp_count(signal == SP_TRACES ? &counters->spans : &counters->samples, items);
+    sp_file_write(&exporter->files[signal], body, items, ++exporter->sequence);
 }
 
 static void drop_unencoded(sp_exporter *exporter)

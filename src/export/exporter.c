@@ -63,10 +63,8 @@ bool sp_export_open(sp_exporter *exporter)
     for (int i = 0; i < 2 && config->file_enabled; i++) {
         if (i == SP_TRACES && !config->traces_enabled)
             continue;
-        if (!sp_file_init(&exporter->files[i], config->file_prefix, (sp_telemetry_signal)i,
-                          config->file_format))
+        if (!sp_file_init(&exporter->files[i], config, (sp_telemetry_signal)i, &exporter->counters))
             return false;
-        exporter->files[i].allowance.maximum_bytes = config->queue_maximum_bytes;
     }
     if (config->file_enabled)
         exporter->profile_destinations[exporter->profile_destination_count++] = SP_DESTINATION_FILE;

@@ -1,44 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests in files, one record each: OTLP/JSON a line, or protobuf behind its length as a varint. A record is in the file wholly
- * or not at all, also when the disk is full in the middle of it. */
+ * or not at all, also when the disk is full in the middle of it. What a FIFO does not take at once waits in memory, up to the bound of the
+ * queue: the exporter's thread has other things to do, and a deadline for the stop. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
+#include "core/append.h"
 #include "core/log.h"
 #include "export/internal.h"
 
+enum { TRY_AGAIN_MS = 20 };
+
 static const char *const signal_names[] = {"traces", "profiles"};
 
-bool sp_file_init(sp_file *file, const char *prefix, sp_telemetry_signal signal,
-                  sp_otlp_format format)
+bool sp_file_init(sp_file *file, const sp_export_config *config, sp_telemetry_signal signal,
+                  sp_export_counters *counters)
 {
-    const char *suffix = format == SP_OTLP_JSON ? "jsonl" : "binpb";
-    *file = (sp_file){.fd = -1, .format = format};
-    if (asprintf(&file->path, "%s.%s.%s", prefix, signal_names[signal], suffix) < 0) {
+    const char *suffix = config->file_format == SP_OTLP_JSON ? "jsonl" : "binpb";
+    *file = (sp_file){.fd = -1,
+                      .format = config->file_format,
+                      .signal = signal,
+                      .counters = counters,
+                      .allowance = {.maximum_bytes = config->queue_maximum_bytes}};
+    file->last = &file->first;
+    if (asprintf(&file->path, "%s.%s.%s", config->file_prefix, signal_names[signal], suffix) < 0) {
         file->path = NULL;
         return false;
     }
-    /* Not blocking, lest a FIFO of that name without a reader holds up the start. */
-    file->fd =
-        open(file->path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666);
-    if (file->fd < 0) {
+    file->fd = sp_append_open(file->path, O_TRUNC);
+    if (file->fd < 0)
         sp_log_warn("export", "creating %s: %s: its %s are dropped", file->path, strerror(errno),
                     signal_names[signal]);
-        return true;
-    }
-    if (file->fd <=
-        STDERR_FILENO) { /* the host has closed those, and its own words must not land in our file */
-        int low = file->fd;
-        file->fd = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-        close(low);
-    }
-    fcntl(file->fd, F_SETFL, O_APPEND);
     return true;
 }
 
@@ -47,9 +44,12 @@ void sp_file_deinit(sp_file *file)
     if (file->path && file->fd >= 0 && close(file->fd) != 0)
         sp_log_warn("export", "closing %s: %s: its last records may be missing", file->path,
                     strerror(errno));
+    for (sp_request *next, *request = file->first; request; request = next) {
+        next = request->next;
+        sp_request_free(request);
+    }
     free(file->path);
-    file->path = NULL;
-    file->fd = -1;
+    *file = (sp_file){.fd = -1};
 }
 
 /* The length as a protobuf varint in OUT; returns its bytes. */
@@ -60,32 +60,6 @@ static size_t varint(uint8_t out[10], uint64_t value)
         out[bytes++] = (uint8_t)(value | 128);
     out[bytes++] = (uint8_t)value;
     return bytes;
-}
-
-/* Take WRITTEN bytes off the front of the COUNT ranges. */
-static void advance(struct iovec *ranges, int count, size_t written)
-{
-    for (int i = 0; i < count && written; i++) {
-        size_t part = written < ranges[i].iov_len ? written : ranges[i].iov_len;
-        ranges[i].iov_base = (uint8_t *)ranges[i].iov_base + part;
-        ranges[i].iov_len -= part;
-        written -= part;
-    }
-}
-
-/* 0, or errno; *DONE is how much was written anyhow. */
-static int write_all(int fd, struct iovec *ranges, int count, uint64_t bytes, uint64_t *done)
-{
-    for (*done = 0; *done < bytes;) {
-        ssize_t written = writev(fd, ranges, count);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return written < 0 ? errno : EIO;
-        advance(ranges, count, (size_t)written);
-        *done += (uint64_t)written;
-    }
-    return 0;
 }
 
 /* Take the first BYTES of a record back. Where that is impossible (a pipe), nothing more is written, for it would be misread. */
@@ -105,25 +79,118 @@ static void undo(sp_file *file, uint64_t bytes)
     file->fd = -1;
 }
 
-bool sp_file_write(sp_file *file, const sp_buffer *body, uint64_t *written)
+/* What is left of BODY's record, of which *DONE bytes are written. 0, or errno. */
+static int go_on(sp_file *file, const sp_buffer *body, uint64_t *done)
 {
-    if (file->fd < 0)
-        return false;
     uint8_t prefix[10];
     bool json = file->format == SP_OTLP_JSON;
     struct iovec ranges[] = {
         {.iov_base = prefix, .iov_len = json ? 0 : varint(prefix, body->length)},
         {.iov_base = body->data, .iov_len = body->length},
         {.iov_base = (char[]){'\n'}, .iov_len = json ? 1 : 0}};
-    *written = ranges[0].iov_len + ranges[1].iov_len + ranges[2].iov_len;
-    uint64_t done;
-    int error = write_all(file->fd, ranges, 3, *written, &done);
-    if (error) {
-        if (sp_repeat_allows(&file->failure, sp_clock_monotonic_ns()))
-            sp_log_warn("export", "writing %s: %s: what does not fit is dropped and counted",
-                        file->path, strerror(error));
-        undo(file, done);
-        return false;
+    sp_append_skip(ranges, SP_ARRAY_LENGTH(ranges), *done);
+    return sp_append_write(file->fd, ranges, SP_ARRAY_LENGTH(ranges), done);
+}
+
+/* Writing a record has ended with ERROR, 0 for none, after DONE bytes. */
+static void count_end(sp_file *file, int error, uint64_t done, uint64_t items)
+{
+    sp_export_counters *counters = file->counters;
+    if (!error) {
+        sp_count(&counters->requests, 1);
+        sp_count(&counters->bytes, done);
+        sp_count(file->signal == SP_TRACES ? &counters->spans : &counters->samples, items);
+        return;
     }
-    return true;
+    if (sp_repeat_allows(&file->failure, sp_clock_monotonic_ns()))
+        sp_log_warn("export", "writing %s: %s: what does not fit is dropped and counted",
+                    file->path, strerror(error));
+    undo(file, done);
+    sp_count(&counters->dropped_refused, 1);
+}
+
+/* AS, with a copy of BODY, or NULL when there is no room. */
+static sp_request *copy(sp_file *file, const sp_buffer *body, const sp_request *as)
+{
+    if (!sp_allowance_take(&file->allowance, body->length))
+        return NULL;
+    sp_request *request = calloc(1, sizeof *request);
+    if (request)
+        *request = *as;
+    if (request && sp_buffer_add(&request->body, body->data, body->length))
+        return request;
+    sp_request_free(request);
+    sp_allowance_give(&file->allowance, body->length);
+    return NULL;
+}
+
+/* What is left of BODY's record waits. */
+static void keep(sp_file *file, const sp_buffer *body, const sp_request *as)
+{
+    sp_request *request = copy(file, body, as);
+    if (request) {
+        *file->last = request;
+        file->last = &request->next;
+        return;
+    }
+    sp_count(&file->counters->dropped_queue_full, 1);
+    undo(file, as->written_bytes);
+}
+
+void sp_file_write(sp_file *file, const sp_buffer *body, uint64_t items, uint64_t sequence)
+{
+    sp_request as = {.body = SP_BUFFER_INIT(body->length),
+                     .charged_bytes = body->length,
+                     .items = items,
+                     .sequence = sequence};
+    if (file->fd < 0) {
+        sp_count(&file->counters->dropped_refused, 1);
+        return;
+    }
+    int error = file->first ? EAGAIN : go_on(file, body, &as.written_bytes);
+    if (error != EAGAIN)
+        count_end(file, error, as.written_bytes, items);
+    else
+        keep(file, body, &as);
+}
+
+static void remove_first(sp_file *file)
+{
+    sp_request *request = file->first;
+    file->first = request->next;
+    if (!file->first)
+        file->last = &file->first;
+    sp_allowance_give(&file->allowance, request->charged_bytes);
+    sp_request_free(request);
+}
+
+uint64_t sp_file_step(sp_file *file, uint64_t now_ns)
+{
+    for (sp_request *request; (request = file->first); remove_first(file)) {
+        if (file->fd < 0) {
+            sp_count(&file->counters->dropped_refused, 1);
+            continue;
+        }
+        int error = go_on(file, &request->body, &request->written_bytes);
+        if (error == EAGAIN)
+            return now_ns + TRY_AGAIN_MS * SP_NS_PER_MS;
+        count_end(file, error, request->written_bytes, request->items);
+    }
+    return UINT64_MAX;
+}
+
+bool sp_file_is_past(const sp_file *file, uint64_t sequence)
+{
+    return !file->first || file->first->sequence > sequence;
+}
+
+void sp_file_abandon(sp_file *file)
+{
+    uint64_t count = 0;
+    for (; file->first; count++)
+        remove_first(file);
+    if (!count)
+        return;
+    sp_count(&file->counters->dropped_unreachable, count);
+    sp_requests_say_abandoned(count, file->path);
 }

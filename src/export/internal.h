@@ -15,14 +15,17 @@
 typedef struct sp_request {
     struct sp_request *next;
     sp_buffer body;
-    size_t charged_bytes; /* what it takes of its destination's sp_allowance */
-    uint64_t items;       /* spans or samples */
-    uint64_t sequence;    /* counted up by the exporter thread, for flush */
-    size_t destination;   /* of a profile, while in the inbox */
-    bool gzip;            /* body is compressed */
+    size_t charged_bytes;   /* what it takes of its destination's sp_allowance */
+    uint64_t items;         /* spans or samples */
+    uint64_t sequence;      /* counted up by the exporter thread, for flush */
+    size_t destination;     /* of a profile, while in the inbox */
+    uint64_t written_bytes; /* of its record, while it waits for a file to take the rest */
+    bool gzip;              /* body is compressed */
 } sp_request;
 
 void sp_request_free(sp_request *request);
+/* Say that COUNT requests for DESTINATION (a file, or a URL as it may be shown) were given up at the stop. */
+void sp_requests_say_abandoned(uint64_t count, const char *destination);
 
 /* The bound of one destination's queue of one signal. Any thread. */
 typedef struct sp_allowance {
@@ -108,16 +111,28 @@ typedef struct sp_file {
     int fd; /* -1: could not be made, or was lost */
     char *path;
     sp_otlp_format format;
+    sp_telemetry_signal signal;
+    sp_export_counters *counters;
     sp_repeat failure;
-    sp_allowance allowance; /* profiles that wait in the inbox */
+    sp_request *first,
+        **last; /* what waits because a FIFO is full; of the first a part may be written */
+    sp_allowance allowance; /* of these, and of profiles that wait in the inbox */
 } sp_file;
 
-/* Make PREFIX's file for SIGNAL anew. False when memory is short; a file that cannot be made is warned of, and fd is -1. */
-bool sp_file_init(sp_file *file, const char *prefix, sp_telemetry_signal signal,
-                  sp_otlp_format format);
+/* Make CONFIG's file for SIGNAL anew. False when memory is short; a file that cannot be made is warned of, and fd is -1. */
+bool sp_file_init(sp_file *file, const sp_export_config *config, sp_telemetry_signal signal,
+                  sp_export_counters *counters);
+/* What waits is freed, uncounted. */
 void sp_file_deinit(sp_file *file);
-/* Append BODY as one record, or nothing at all. *WRITTEN is its size in the file. */
-bool sp_file_write(sp_file *file, const sp_buffer *body, uint64_t *written);
+/* Append BODY (borrowed) with ITEMS as one record, now or as soon as the file takes it, or drop it. Counted either way. SEQUENCE is
+ * larger than that of each record before. */
+void sp_file_write(sp_file *file, const sp_buffer *body, uint64_t items, uint64_t sequence);
+/* Go on with what waits. Returns when to call again, UINT64_MAX when nothing waits. */
+uint64_t sp_file_step(sp_file *file, uint64_t now_ns);
+/* Whether every record up to SEQUENCE is written or dropped. */
+bool sp_file_is_past(const sp_file *file, uint64_t sequence);
+/* Drop and count what waits. */
+void sp_file_abandon(sp_file *file);
 
 /* One signal over HTTP, one request after the other. */
 typedef struct sp_sender {

@@ -16,14 +16,13 @@ enum { POLL_FAILED_MS = 100, POLL_MAX_MS = 50, PERFORMS_MAX = 64 };
 /* Profiles go on to their destination. */
 static void dispatch(sp_exporter *exporter, sp_request *request)
 {
-    request->sequence = ++exporter->sequence;
     if (request->destination == SP_DESTINATION_HTTP) {
+        request->sequence = ++exporter->sequence;
         sp_sender_add(&exporter->senders[SP_PROFILES], request);
         return;
     }
-    sp_file *file = &exporter->files[SP_PROFILES];
+    sp_allowance_give(&exporter->files[SP_PROFILES].allowance, request->charged_bytes);
     sp_batch_to_file(exporter, SP_PROFILES, &request->body, request->items);
-    sp_allowance_give(&file->allowance, request->charged_bytes);
     sp_request_free(request);
 }
 
@@ -102,18 +101,31 @@ static uint64_t step_transfers(sp_exporter *exporter, uint64_t now_ns)
     return wake_ns;
 }
 
-/* Whether all that the flush under way waits for is delivered or dropped. Later requests of a sender do not matter. */
+/* Returns when a file wants to be looked at. */
+static uint64_t step_files(sp_exporter *exporter, uint64_t now_ns)
+{
+    uint64_t wake_ns = UINT64_MAX;
+    for (int i = 0; i < 2; i++)
+        wake_ns = sp_min_u64(wake_ns, sp_file_step(&exporter->files[i], now_ns));
+    return wake_ns;
+}
+
+static bool is_past(const sp_exporter *exporter, int signal, uint64_t sequence)
+{
+    return (!exporter->config.http[signal].enabled ||
+            sp_sender_is_past(&exporter->senders[signal], sequence)) &&
+           sp_file_is_past(&exporter->files[signal], sequence);
+}
+
+/* Whether all that the flush under way waits for is delivered or dropped. Later requests do not matter. */
 static bool flush_is_complete(sp_exporter *exporter)
 {
     if (exporter->flush_spans)
         return false;
     if (exporter->flush_goal == 0)
         exporter->flush_goal = exporter->sequence + 1;
-    for (int i = 0; i < 2; i++)
-        if (exporter->config.http[i].enabled &&
-            !sp_sender_is_past(&exporter->senders[i], exporter->flush_goal - 1))
-            return false;
-    return true;
+    return is_past(exporter, SP_TRACES, exporter->flush_goal - 1) &&
+           is_past(exporter, SP_PROFILES, exporter->flush_goal - 1);
 }
 
 /* Returns whether another flush waits for its turn. */
@@ -203,6 +215,7 @@ static bool step(sp_exporter *exporter)
     uint64_t now_ns = sp_clock_monotonic_ns();
     uint64_t wake_ns = sp_batch_step(exporter, now_ns);
     wake_ns = sp_min_u64(wake_ns, step_transfers(exporter, now_ns));
+    wake_ns = sp_min_u64(wake_ns, step_files(exporter, now_ns));
     bool again = finish_flush(exporter);
     again |= sp_batch_is_ready(exporter); /* a transfer has ended, for which spans waited */
     if (exporter->stopping) {
@@ -231,9 +244,11 @@ static void run(sp_exporter *exporter)
         sp_clock_monotonic_ns() + exporter->config.batch_delay_ms * SP_NS_PER_MS;
     while (step(exporter))
         ;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         if (exporter->config.http[i].enabled)
             sp_sender_abandon(&exporter->senders[i]);
+        sp_file_abandon(&exporter->files[i]);
+    }
     sp_batch_abandon(exporter);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "core/log.h"
 #include "export/internal.h"
 
 void sp_request_free(sp_request *request)
@@ -23,4 +24,10 @@ bool sp_allowance_take(sp_allowance *allowance, size_t bytes)
 void sp_allowance_give(sp_allowance *allowance, size_t bytes)
 {
     atomic_fetch_sub_explicit(&allowance->used_bytes, bytes, memory_order_relaxed);
+}
+
+void sp_requests_say_abandoned(uint64_t count, const char *destination)
+{
+    sp_log_warn("export", "stopping with %llu request%s for %s not delivered: dropped and counted",
+                (unsigned long long)count, count == 1 ? "" : "s", destination);
 }

@@ -364,6 +364,5 @@ void sp_sender_abandon(sp_sender *sender)
     for (; sender->first; count++)
         remove_first(sender);
     sp_count(&sender->counters->dropped_unreachable, count);
-    sp_log_warn("export", "stopping with %llu request%s for %s not delivered: dropped and counted",
-                (unsigned long long)count, count == 1 ? "" : "s", sender->shown_url);
+    sp_requests_say_abandoned(count, sender->shown_url);
 }

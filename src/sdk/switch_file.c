@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,13 +21,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/append.h"
 #include "core/buffer.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "thread/switch_recorder.h"
 #include "thread/thread.h"
 
-enum { REST_MS = 40, HURRY_MS = 5, COMPLETE_MS = 1000, CLOCK_TRIES = 3 };
+enum { REST_MS = 40, HURRY_MS = 5, COMPLETE_MS = 1000, WRITABLE_MS = 1000, CLOCK_TRIES = 3 };
 
 /* A run's. Freed by whoever is last: stop, or the thread when that was given up on. */
 typedef struct switch_file {
@@ -78,23 +80,17 @@ static uint64_t switches_in(const sp_switch_piece pieces[2])
     return count;
 }
 
-/* 0, or errno. */
-static int write_all(int fd, struct iovec *ranges, int count)
+/* Until DEADLINE_NS, or for ever. 0, or errno: EAGAIN when a FIFO was full for so long. A descriptor that the host has closed does not wait. */
+static int write_all(int fd, struct iovec *ranges, int count, uint64_t deadline_ns)
 {
-    while (count > 0) {
-        ssize_t written = writev(fd, ranges, count);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return errno;
-        for (; count > 0 && (size_t)written >= ranges->iov_len; ranges++, count--)
-            written -= (ssize_t)ranges->iov_len;
-        if (count > 0) {
-            ranges->iov_base = (uint8_t *)ranges->iov_base + written;
-            ranges->iov_len -= (size_t)written;
-        }
+    uint64_t done = 0;
+    for (;;) {
+        int error = sp_append_write(fd, ranges, count, &done);
+        if (error != EAGAIN || sp_clock_monotonic_ns() >= deadline_ns)
+            return error;
+        struct pollfd writable = {.fd = fd, .events = POLLOUT};
+        poll(&writable, 1, WRITABLE_MS);
     }
-    return 0;
 }
 
 /* False, with errno, when the last bytes may be missing. The child of a fork in between leaves the descriptor alone: its number may be
@@ -129,7 +125,7 @@ static bool write_block(switch_file *file, sp_switch_block_type type, uint32_t s
         block.bytes += (uint32_t)data[i].iov_len;
     ranges[0] = (struct iovec){&block, sizeof block};
     memcpy(ranges + 1, data, (size_t)count * sizeof *data);
-    int error = file->fd < 0 ? EBADF : write_all(file->fd, ranges, 1 + count);
+    int error = file->fd < 0 ? EBADF : write_all(file->fd, ranges, 1 + count, UINT64_MAX);
     if (error && file->fd >= 0)
         give_up(file, error);
     if (!error)
@@ -301,16 +297,6 @@ static bool start_thread(switch_file *file)
 
 /* --- start, flush, stop -------------------------------------------------------------------------------------------------- */
 
-/* Never one of the host's standard descriptors. */
-static int above_standard(int fd)
-{
-    if (fd < 0 || fd > STDERR_FILENO)
-        return fd;
-    int above = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    close(fd);
-    return above;
-}
-
 /* The file is FD's alone from here on, and empty; EWOULDBLOCK when another recorder has it. A file system without locks has to do without.
  * What is no regular file has no content to lose. */
 static int take_for_own(int fd)
@@ -325,18 +311,17 @@ static int take_for_own(int fd)
     return ftruncate(fd, 0) == 0 ? 0 : errno;
 }
 
-/* Into file->fd, also on failure; 0, or errno. Not blocking, lest a FIFO of that name without a reader holds up the start. */
+/* Into file->fd, also on failure; 0, or errno. */
 static int open_file(switch_file *file)
 {
-    file->fd = above_standard(
-        open(file->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666));
+    file->fd = sp_append_open(file->path, 0);
     if (file->fd < 0)
         return errno;
     atomic_store(&open_fd, file->fd);
-    fcntl(file->fd, F_SETFL, O_APPEND);
     return take_for_own(file->fd);
 }
 
+/* By the thread that starts, which waits for nobody's reader. */
 static int write_header(switch_file *file)
 {
     moment now = read_moment();
@@ -354,7 +339,8 @@ static int write_header(switch_file *file)
     struct iovec range = range_of(&header, sizeof header);
     file->end_bytes = sizeof header;
     file->completed_at_ns = now.monotonic_ns;
-    return write_all(file->fd, &range, 1);
+    int error = write_all(file->fd, &range, 1, 0);
+    return error == EAGAIN ? EBUSY : error; /* EAGAIN means another recorder */
 }
 
 static void init(switch_file *file)

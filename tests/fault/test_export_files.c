@@ -3,6 +3,7 @@
 #include "fault/export_fixture.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,6 +123,59 @@ static void fifo_without_reader_start_does_not_wait(void **state)
     assert_int_equal(f->counted.dropped_refused, 1);
 }
 
+/* In seconds, from BEFORE_NS until now. */
+static double seconds_since(uint64_t before_ns)
+{
+    return (double)(sp_clock_monotonic_ns() - before_ns) / SP_NS_PER_S;
+}
+
+/* More than a pipe takes at once. */
+static void submit_large(fixture *f)
+{
+    static char text[300000];
+    memset(text, 'a', sizeof text - 1);
+    submit(f, text);
+}
+
+/* Its reader sleeps. Others get what is theirs meanwhile, and nothing is waited for behind the deadline. */
+static void fifo_is_full_stop_returns_in_time(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(mkfifo(profiles_path, 0600), 0);
+    int reader = open(profiles_path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    fixture_start(f);
+    submit_large(f);
+    submit(f, "{}");
+    end_spans(f, "span", 1);
+    uint64_t before_ns = sp_clock_monotonic_ns();
+    assert_int_equal(sp_exporter_flush(f->exporter, before_ns + SP_NS_PER_S / 10),
+                     SPANPROF_ERROR_TIMEOUT);
+    assert_non_null(strchr(contents(traces_path), '\n'));
+    assert_int_equal(fixture_stop(f, SP_NS_PER_S / 10), SPANPROF_ERROR_TIMEOUT);
+    assert_true(seconds_since(before_ns) < 5);
+    assert_int_equal(f->counted.dropped_unreachable, 2);
+    assert_int_equal(log_count("stopping with 2 requests for"), 1);
+    close(reader);
+}
+
+static void fifo_is_read_late_flush_waits_for_it(void **state)
+{
+    fixture *f = *state;
+    static char got[300001];
+    assert_int_equal(mkfifo(profiles_path, 0600), 0);
+    int reader = open(profiles_path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    fixture_start(f);
+    submit_large(f);
+    assert_int_equal(sp_exporter_flush(f->exporter, 0), SPANPROF_ERROR_TIMEOUT);
+    fcntl(reader, F_SETFL, 0);
+    for (size_t length = 0; length < 300000;)
+        length += (size_t)read(reader, got + length, sizeof got - length);
+    assert_int_equal(flush(f), SPANPROF_OK);
+    fixture_stop(f, PATIENCE_NS);
+    assert_int_equal(f->counted.samples, 1);
+    close(reader);
+}
+
 static void receiver_hangs_files_get_everything(void **state)
 {
     fixture *f = *state;
@@ -157,6 +211,8 @@ int main(void)
         CASE(device_is_full_everything_is_counted),
         CASE(directory_is_missing_is_warned_of_and_counted),
         CASE(fifo_without_reader_start_does_not_wait),
+        CASE(fifo_is_full_stop_returns_in_time),
+        CASE(fifo_is_read_late_flush_waits_for_it),
         CASE(receiver_hangs_files_get_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
