@@ -43,7 +43,9 @@ typedef enum spanprof_profile_kind {
 } spanprof_profile_kind;
 
 /* Receives the SDK's messages: LEVEL, a line without newline (borrowed for the call), and the user's pointer. May be called
- * by any thread of the SDK and by threads inside start, flush and stop; never from a signal handler. Must not call spanprof. */
+ * by any thread of the SDK and by threads inside start, flush and stop; never from a signal handler, and never by a thread that does the
+ * application's work: what such a thread has to say waits for one of these. Must not call spanprof. While it does not return
+ * lines wait, and are dropped and counted when there are too many; start, flush and stop wait for it, 1 second at most. */
 typedef void (*spanprof_log_function)(spanprof_log_level level, const char *line, void *user);
 
 /* Zero means default, for every field: the environment variable named beside it, else the value in parentheses. A set

@@ -1,34 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/log.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "core/atomic.h"
 #include "core/cancel.h"
+#include "core/log_queue.h"
+
+enum { WRITABLE_MS = 100 };
 
 static struct {
-    spanprof_log_level level;
+    _Atomic spanprof_log_level
+        level; /* asked by any thread, also while the next start changes it */
     spanprof_log_function function;
     void *user;
 } sink = {.level = SPANPROF_LOG_WARN};
 
-/* Of the calling thread; NULL: none. */
-static _Thread_local struct {
-    spanprof_log_function function;
-    void *user;
-} redirection;
-
-void sp_log_configure(spanprof_log_level level, spanprof_log_function function, void *user)
+static void set_sink(spanprof_log_level level, spanprof_log_function function, void *user)
 {
-    sink.level = level == SPANPROF_LOG_DEFAULT ? SPANPROF_LOG_WARN : level;
+    sp_store_relaxed(&sink.level, level == SPANPROF_LOG_DEFAULT ? SPANPROF_LOG_WARN : level);
     sink.function = function;
     sink.user = user;
 }
 
+void sp_log_configure(spanprof_log_level level, spanprof_log_function function, void *user)
+{
+    sp_log_queue_set_begun(false);
+    set_sink(level, function, user);
+}
+
+void sp_log_configure_queued(spanprof_log_level level, spanprof_log_function function, void *user)
+{
+    sp_log_queue_set_begun(true); /* first: no thread may deliver to the new function */
+    set_sink(level, function, user);
+}
+
 bool sp_log_enabled(spanprof_log_level level)
 {
-    return level <= sink.level && sink.level != SPANPROF_LOG_OFF;
+    spanprof_log_level loudest = sp_load_relaxed(&sink.level);
+    return level <= loudest && loudest != SPANPROF_LOG_OFF;
+}
+
+/* Standard error may be a pipe that is full, because its reader sleeps. One with room for a line has room for PIPE_BUF bytes, so that
+ * the write does not wait. */
+static bool takes_a_line(int fd)
+{
+    struct pollfd writable = {.fd = fd, .events = POLLOUT};
+    return poll(&writable, 1, WRITABLE_MS) == 1 && (writable.revents & POLLOUT);
 }
 
 /* One write call a line, so that lines of several threads do not mix. */
@@ -41,7 +62,7 @@ static void write_to_stderr(spanprof_log_level level, const char *line)
         length = sizeof out - 1;
         out[length - 1] = '\n';
     }
-    ssize_t written = write(STDERR_FILENO, out, (size_t)length);
+    ssize_t written = takes_a_line(STDERR_FILENO) ? write(STDERR_FILENO, out, (size_t)length) : 0;
     (void)written; /* nobody is left to tell */
 }
 
@@ -50,15 +71,13 @@ void sp_log(spanprof_log_level level, const char *module, const char *format, ..
     if (!sp_log_enabled(level))
         return;
     SP_UNCANCELLED; /* the caller may hold locks */
-    char line[1024];
+    char line[SP_LOG_LINE_BYTES];
     int prefix = snprintf(line, sizeof line, "%s: ", module);
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(line + prefix, sizeof line - (size_t)prefix, format, arguments);
     va_end(arguments);
-    if (redirection.function)
-        redirection.function(level, line, redirection.user);
-    else
+    if (!sp_log_queue_push(level, line))
         sp_log_deliver(level, line);
 }
 
@@ -68,15 +87,4 @@ void sp_log_deliver(spanprof_log_level level, const char *line)
         sink.function(level, line, sink.user);
     else
         write_to_stderr(level, line);
-}
-
-bool sp_log_has_function(void)
-{
-    return sink.function != NULL;
-}
-
-void sp_log_redirect(spanprof_log_function function, void *user)
-{
-    redirection.function = function;
-    redirection.user = user;
 }

@@ -7,16 +7,16 @@
 #include <spanprof/sdk.h>
 #include "core/compiler.h"
 
-/* Choose level and sink; DEFAULT is warn, a NULL function is standard error. Setup only. */
+/* Choose level and sink; DEFAULT is warn, a NULL function is standard error. Each thread delivers what it says, unless one that takes lines from the
+ * queue is there. Setup only. */
 void sp_log_configure(spanprof_log_level level, spanprof_log_function function, void *user);
+/* The same for the SDK in a host: from now on lines go through the queue (log_queue.h), also when it does not run any more. */
+void sp_log_configure_queued(spanprof_log_level level, spanprof_log_function function, void *user);
 bool sp_log_enabled(spanprof_log_level level);
 void sp_log(spanprof_log_level level, const char *module, const char *format, ...) SP_PRINTF(3, 4);
 
-/* For a thread that must not call the host's function itself: what it says goes to FUNCTION, and somebody else delivers it. */
-void sp_log_redirect(spanprof_log_function function, void *user);
+/* Deliver LINE now, by the calling thread: to the host's function, or to standard error. For those that take from the queue (log_queue.h). */
 void sp_log_deliver(spanprof_log_level level, const char *line);
-/* Whether lines go to a function of the host's, and not to standard error. */
-bool sp_log_has_function(void);
 
 #define sp_log_error(module, ...) sp_log(SPANPROF_LOG_ERROR, module, __VA_ARGS__)
 #define sp_log_warn(module, ...)  sp_log(SPANPROF_LOG_WARN, module, __VA_ARGS__)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The exporter thread's own table of file descriptors. In the host's, ours would be inherited by programs that it starts (libcurl's wakeup
  * pair is not close-on-exec), and closed by a host that closes whatever it does not know, whose next file then has the number of our
- * socket. The other way round, a copy of the host's descriptors would keep its pipes and connections open: so none is kept but 2. */
+ * socket. The other way round, a copy of the host's descriptors would keep its pipes and connections open: so none is kept, not even 2. What the
+ * thread has to say is written by another one (log_relay.c). */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,24 +20,21 @@ enum { UNSHARE = 1 << 1 }; /* CLOSE_RANGE_UNSHARE, which older headers do not ha
 /* There in a process under ThreadSanitizer, which believes that a number is one file in all threads, and would report races. */
 extern void __tsan_init(void) __attribute__((weak));
 
-/* Nothing of ours may get a number that others write to unasked. 0 and 1 would only be kept open; 2 is for the log. */
+/* Nothing of ours may get a number that others write to unasked. */
 static void fill_standard(void)
 {
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && null >= 0; fd++) {
-        bool kept = fd == STDERR_FILENO && fcntl(fd, F_GETFD) >= 0;
-        if (fd != null && !kept)
-            dup3(null, fd, O_CLOEXEC);
-    }
-    if (null > STDERR_FILENO)
-        close(null);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC); /* 0, because all are closed */
+    if (null < 0)
+        return;
+    dup3(null, STDOUT_FILENO, O_CLOEXEC);
+    dup3(null, STDERR_FILENO, O_CLOEXEC);
 }
 
 bool sp_descriptors_unshare(void)
 {
     if (__tsan_init)
         return false;
-    long result = sp_syscall6(SYS_close_range, STDERR_FILENO + 1, (long)~0U, UNSHARE, 0, 0, 0);
+    long result = sp_syscall6(SYS_close_range, STDIN_FILENO, (long)~0U, UNSHARE, 0, 0, 0);
     if (result < 0) {
         sp_log_debug("export",
                      "a descriptor table for the exporter's thread: %s: it uses the host's",

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "core/log.h"
+#include "core/log_queue.h"
 #include "export/internal.h"
 
 enum {
@@ -127,18 +128,18 @@ static bool wait_for_start(sp_exporter *exporter)
     pthread_mutex_unlock(&exporter->lock);
     if (!exporter->started)
         pthread_join(exporter->thread, NULL);
+    sp_log_settle(UINT64_MAX);
     return exporter->started;
 }
 
 static int start_threads(sp_exporter *exporter)
 {
-    int error = sp_log_has_function() ? sp_log_relay_start(&exporter->log_relay) : 0;
+    int error = sp_log_relay_start(&exporter->log_relay);
     return error ? error : sp_export_thread(&exporter->thread, sp_export_loop, exporter);
 }
 
 static void free_all(sp_exporter *exporter)
 {
-    sp_log_relay_stop(&exporter->log_relay);
     sp_alarm_deinit(&exporter->alarm);
     sp_export_config_deinit(&exporter->config);
     pthread_cond_destroy(&exporter->progress);
@@ -149,8 +150,10 @@ static void free_all(sp_exporter *exporter)
 
 static sp_exporter *fail(sp_exporter *exporter, spanprof_error *error, spanprof_error why)
 {
-    if (exporter)
+    if (exporter) {
+        sp_log_relay_stop(&exporter->log_relay, UINT64_MAX);
         free_all(exporter);
+    }
     if (error)
         *error = why;
     return NULL;
@@ -292,6 +295,7 @@ spanprof_status sp_exporter_flush(sp_exporter *exporter, uint64_t deadline_ns)
     if (wait_for(exporter, ticket, deadline_ns))
         status = tell_drops(exporter);
     pthread_mutex_unlock(&exporter->lock);
+    sp_log_settle(deadline_ns);
     return status;
 }
 
@@ -311,6 +315,7 @@ spanprof_status sp_exporter_destroy(sp_exporter *exporter, uint64_t deadline_ns,
         *counters = exporter->counters;
     spanprof_status status =
         exporter->flush_done >= ticket ? tell_drops(exporter) : SPANPROF_ERROR_TIMEOUT;
+    sp_log_relay_stop(&exporter->log_relay, deadline_ns);
     free_all(exporter);
     return status;
 }

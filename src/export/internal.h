@@ -215,26 +215,20 @@ enum { SP_DESTINATION_HTTP, SP_DESTINATION_FILE, SP_DESTINATIONS };
 
 /* descriptors.c */
 
-/* Give the calling thread, and those that it will start, a descriptor table of their own, with 2 in it and nothing else of the host's.
+/* Give the calling thread, and those that it will start, a descriptor table of their own, with nothing of the host's in it.
  * False where the kernel does not: it goes on with the host's. */
 bool sp_descriptors_unshare(void);
 
-/* log_relay.c: a thread that calls the host's log function for the exporter thread. Zero-initialised is not running. */
+/* log_relay.c: the thread that delivers what is logged. Zero-initialised is not running. */
 typedef struct sp_log_relay {
-    pthread_mutex_t lock; /* guards level, line and stop; an innermost lock */
-    pthread_cond_t changed;
     pthread_t thread;
     bool running;
-    spanprof_log_level level;
-    const char *line; /* not delivered yet; NULL: none */
-    bool stop;
 } sp_log_relay;
 
 /* Setup. 0, or errno. */
 int sp_log_relay_start(sp_log_relay *relay);
-void sp_log_relay_stop(sp_log_relay *relay);
-/* What the calling thread says from now on goes through RELAY, if it is running. One thread for each relay. */
-void sp_log_relay_use(sp_log_relay *relay);
+/* Delivers what waits, as far as the deadline allows (sp_log_settle). A thread whose line the host's function does not give back is left to it. */
+void sp_log_relay_stop(sp_log_relay *relay, uint64_t deadline_ns);
 
 /* loop.c: how others wake the thread. No descriptor is in it, for theirs are not the thread's. A wake is remembered when nobody sleeps. */
 typedef struct sp_alarm {

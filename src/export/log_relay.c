@@ -1,75 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host's log function runs on a thread that has the host's descriptors: on the exporter thread the number of the host's log file would
- * be another file's, or a connection's. Whoever says a line waits until it is delivered, so lines keep their order and there is no
- * queue to be bounded. */
-#include <string.h>
-
+/* The thread that delivers what all others say (core/log_queue.h). It has the host's descriptors: on the exporter thread the number of the
+ * host's log file would be another file's, or a connection's, and a copy of its standard error would keep that open. */
 #include "core/log.h"
+#include "core/log_queue.h"
 #include "export/internal.h"
 #include "thread/thread.h"
 
 static void *deliver(void *argument)
 {
-    sp_log_relay *relay = argument;
+    uint32_t ticket = (uint32_t)(uintptr_t)argument;
     pthread_setname_np(pthread_self(), "spanprof-log");
     sp_thread_self_internal();
-    pthread_mutex_lock(&relay->lock);
-    while (!relay->stop) {
-        if (!relay->line) {
-            pthread_cond_wait(&relay->changed, &relay->lock);
-            continue;
-        }
-        pthread_mutex_unlock(&relay->lock);
-        sp_log_deliver(relay->level, relay->line);
-        pthread_mutex_lock(&relay->lock);
-        relay->line = NULL;
-        pthread_cond_broadcast(&relay->changed);
-    }
-    pthread_mutex_unlock(&relay->lock);
+    sp_log_line line = {0};
+    while (sp_log_queue_take(ticket, &line))
+        sp_log_deliver(line.level, line.text);
     return NULL;
-}
-
-static void say(spanprof_log_level level, const char *line, void *user)
-{
-    sp_log_relay *relay = user;
-    pthread_mutex_lock(&relay->lock);
-    relay->level = level;
-    relay->line = line;
-    pthread_cond_broadcast(&relay->changed);
-    while (relay->line)
-        pthread_cond_wait(&relay->changed, &relay->lock);
-    pthread_mutex_unlock(&relay->lock);
 }
 
 int sp_log_relay_start(sp_log_relay *relay)
 {
-    pthread_mutex_init(&relay->lock, NULL);
-    pthread_cond_init(&relay->changed, NULL);
-    int error = sp_export_thread(&relay->thread, deliver, relay);
+    uintptr_t ticket = sp_log_queue_open();
+    int error = sp_export_thread(&relay->thread, deliver,
+                                 (void *)ticket); // NOLINT(performance-no-int-to-ptr)
     relay->running = !error;
-    if (error) {
-        pthread_cond_destroy(&relay->changed);
-        pthread_mutex_destroy(&relay->lock);
-    }
+    if (error)
+        sp_log_queue_close();
     return error;
 }
 
-void sp_log_relay_stop(sp_log_relay *relay)
+void sp_log_relay_stop(sp_log_relay *relay, uint64_t deadline_ns)
 {
     if (!relay->running)
         return;
-    pthread_mutex_lock(&relay->lock);
-    relay->stop = true;
-    pthread_cond_broadcast(&relay->changed);
-    pthread_mutex_unlock(&relay->lock);
-    pthread_join(relay->thread, NULL);
-    pthread_cond_destroy(&relay->changed);
-    pthread_mutex_destroy(&relay->lock);
     relay->running = false;
-}
-
-void sp_log_relay_use(sp_log_relay *relay)
-{
-    if (relay->running)
-        sp_log_redirect(say, relay);
+    sp_log_settle(deadline_ns);
+    if (sp_log_queue_close())
+        pthread_join(relay->thread, NULL);
+    else
+        pthread_detach(
+            relay->thread); /* it holds nothing, and ends when the host's function returns */
 }

@@ -258,7 +258,6 @@ void *sp_export_loop(void *argument)
     pthread_setname_np(pthread_self(), "spanprof-export");
     sp_thread_self_internal();
     sp_exporter *exporter = argument;
-    sp_log_relay_use(&exporter->log_relay);
     sp_descriptors_unshare();
     bool started = sp_export_open(exporter);
     tell_start(exporter, started);

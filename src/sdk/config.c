@@ -42,12 +42,12 @@ spanprof_status sp_options_check(const spanprof_options *options, spanprof_optio
 void sp_config_log(const spanprof_options *options)
 {
     static const char *const levels[] = {"default", "off", "error", "warn", "info", "debug"};
-    sp_log_configure(options->log_level, options->log, options->log_user);
+    sp_log_configure_queued(options->log_level, options->log, options->log_user);
     if (options->log_level != SPANPROF_LOG_DEFAULT)
         return;
     const char *name = sp_env("SPANPROF_LOG") ? "SPANPROF_LOG" : "OTEL_LOG_LEVEL";
     int level = sp_env_word(name, levels + 1, 5, SPANPROF_LOG_WARN - 1) + 1;
-    sp_log_configure((spanprof_log_level)level, options->log, options->log_user);
+    sp_log_configure_queued((spanprof_log_level)level, options->log, options->log_user);
 }
 
 /* A number: the option when it is in range (with a warning when not), else the variable, else FALLBACK. */

@@ -20,6 +20,7 @@
 #include "core/clock.h"
 #include "core/env.h"
 #include "core/log.h"
+#include "core/log_queue.h"
 #include "export/process_context.h"
 #include "module/loader_snapshot.h"
 #include "sdk/collector.h"
@@ -432,6 +433,7 @@ spanprof_status spanprof_start(const spanprof_options *options, spanprof_error *
             set_running();
     }
     pthread_mutex_unlock(&sdk.busy);
+    sp_log_settle(UINT64_MAX);
     return status;
 }
 
@@ -482,6 +484,7 @@ spanprof_status spanprof_flush(uint64_t timeout_ns)
         status = first_error(status, flush_parts(deadline));
     }
     pthread_mutex_unlock(&sdk.busy);
+    sp_log_settle(deadline);
     return status;
 }
 
@@ -579,6 +582,7 @@ spanprof_status spanprof_stop(uint64_t timeout_ns)
         return SPANPROF_ERROR_TIMEOUT; /* another thread starts, flushes or stops */
     spanprof_status status = stop_locked(deadline);
     pthread_mutex_unlock(&sdk.busy);
+    sp_log_settle(deadline);
     return status;
 }
 
@@ -593,6 +597,7 @@ static void stop_at_exit(void)
         return;
     stop_locked(deadline);
     pthread_mutex_unlock(&sdk.busy);
+    sp_log_settle(deadline);
 }
 
 spanprof_status spanprof_pause(void)

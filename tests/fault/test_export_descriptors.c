@@ -130,7 +130,7 @@ static int role_closes_everything(unsigned port)
     return 0;
 }
 
-/* Leaves its standard output behind, and goes on until its standard input ends. */
+/* Leaves its standard output and error behind, and goes on until its standard input ends. */
 static int role_becomes_a_daemon(unsigned port)
 {
     fixture f = {0};
@@ -140,6 +140,7 @@ static int role_becomes_a_daemon(unsigned port)
     assert_int_equal(flush(&f), SPANPROF_OK);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     assert_int_equal(dup2(null, STDOUT_FILENO), STDOUT_FILENO);
+    assert_int_equal(dup2(null, STDERR_FILENO), STDERR_FILENO);
     assert_true(ends(STDIN_FILENO));
     assert_int_equal(fixture_stop(&f, PATIENCE_NS), SPANPROF_OK);
     fixture_end(&f);
@@ -287,7 +288,7 @@ static void host_closes_all_descriptors_later_data_arrives(void **state)
     assert_int_equal(server_count(f->server, TRACES), 1);
 }
 
-static void daemon_leaves_its_standard_output_its_reader_sees_the_end(void **state)
+static void daemon_leaves_its_output_and_error_their_reader_sees_the_end(void **state)
 {
     fixture *f = *state;
     int in[2], out[2];
@@ -297,6 +298,7 @@ static void daemon_leaves_its_standard_output_its_reader_sees_the_end(void **sta
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, out[1], STDERR_FILENO);
     pid_t child = spawn_role("daemon", server_port(f->server), &actions);
     posix_spawn_file_actions_destroy(&actions);
     close(in[0]);
@@ -443,7 +445,7 @@ int main(int argc, char **argv)
         CASE(programs_started_while_sending_have_three_descriptors),
         CASE(pipe_that_the_host_closes_ends),
         CASE(host_closes_all_descriptors_later_data_arrives),
-        CASE(daemon_leaves_its_standard_output_its_reader_sees_the_end),
+        CASE(daemon_leaves_its_output_and_error_their_reader_sees_the_end),
         CASE(host_forks_while_sending_everything_arrives),
         CASE(hosts_log_function_has_the_hosts_descriptors),
         CASE(kernel_refuses_a_table_it_works_with_the_hosts),

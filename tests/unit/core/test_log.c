@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "core/log.h"
+#include "core/log_queue.h"
 
 static char last[1200];
 static int lines;
@@ -74,12 +75,50 @@ static void log_without_sink_goes_to_standard_error(void **state)
     assert_ptr_equal(memchr(got, '\n', (size_t)length), got + length - 1);
 }
 
+/* Nobody takes lines: 64 wait, the others are counted. The calls before are not queued, because the queue has not begun. */
+static void log_queue_is_full_what_was_dropped_is_said(void **state)
+{
+    (void)state;
+    sp_log_line line = {0};
+    lines = 0;
+    sp_log_configure_queued(SPANPROF_LOG_WARN, keep, &lines);
+    for (int i = 0; i < SP_LOG_QUEUE_LINES + 3; i++)
+        sp_log_warn("test", "line %d", i);
+    assert_int_equal(lines, 0);
+    uint32_t ticket = sp_log_queue_open();
+    for (int i = 0; i < SP_LOG_QUEUE_LINES; i++) {
+        assert_true(sp_log_queue_take(ticket, &line));
+        snprintf(last, sizeof last, "test: line %d", i);
+        assert_string_equal(line.text, last);
+    }
+    assert_true(sp_log_queue_take(ticket, &line));
+    assert_int_equal(line.level, SPANPROF_LOG_WARN);
+    assert_non_null(strstr(line.text, "3 messages were dropped"));
+    assert_false(sp_log_queue_close()); /* it has this line still */
+    assert_false(sp_log_queue_take(ticket, &line));
+}
+
+static void log_without_a_thread_is_delivered_where_it_settles(void **state)
+{
+    (void)state;
+    lines = 0;
+    sp_log_configure_queued(SPANPROF_LOG_WARN, keep, &lines);
+    sp_log_warn("test", "first");
+    sp_log_warn("test", "second");
+    assert_int_equal(lines, 0);
+    sp_log_settle(0);
+    assert_int_equal(lines, 2);
+    assert_string_equal(last, "test: second");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(log_level_decides_what_is_said),
         cmocka_unit_test(log_long_message_is_cut),
         cmocka_unit_test(log_without_sink_goes_to_standard_error),
+        cmocka_unit_test(log_queue_is_full_what_was_dropped_is_said),
+        cmocka_unit_test(log_without_a_thread_is_delivered_where_it_settles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
