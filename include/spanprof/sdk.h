@@ -228,7 +228,7 @@ SPANPROF_API spanprof_status spanprof_prepare(void);
 SPANPROF_API spanprof_status spanprof_flush(uint64_t timeout_ns);
 
 /* Shut processors down, flush as spanprof_flush does, then end all threads and timers, within TIMEOUT_NS. What could not be delivered by
- * then is dropped and counted. The host's signal handler is put back; where there was none, ours stays installed and does nothing, for a
+ * then is dropped and counted. A thread that writes to a disk that does not answer is left to itself 1 second later. The host's signal handler is put back; where there was none, ours stays installed and does nothing, for a
  * tick still on its way would end the process otherwise. Start may follow. Returns as spanprof_flush does.  Since 0.1. */
 SPANPROF_API spanprof_status spanprof_stop(uint64_t timeout_ns);
 

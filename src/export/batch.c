@@ -104,9 +104,20 @@ static void export_spans(sp_exporter *exporter, sp_span_data *const *spans, size
     export_spans(exporter, spans + count / 2, count - count / 2);
 }
 
+/* With the lock held, lest the stop gives up, and the next exporter takes at the same time. */
+static size_t take(sp_exporter *exporter)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&exporter->lock);
+    if (!exporter->abandoned)
+        count = sp_tracer_take(exporter->batch, exporter->config.batch_spans);
+    pthread_mutex_unlock(&exporter->lock);
+    return count;
+}
+
 static size_t take_and_export(sp_exporter *exporter)
 {
-    size_t count = sp_tracer_take(exporter->batch, exporter->config.batch_spans);
+    size_t count = take(exporter);
     if (count && (to_http(exporter) || to_file(exporter)))
         export_spans(exporter, exporter->batch, count);
     for (size_t i = 0; i < count; i++)
@@ -151,8 +162,7 @@ uint64_t sp_batch_step(sp_exporter *exporter, uint64_t now_ns)
 void sp_batch_abandon(sp_exporter *exporter)
 {
     uint64_t left = 0;
-    for (size_t count; (count = sp_tracer_take(exporter->batch, exporter->config.batch_spans));
-         left += count)
+    for (size_t count; (count = take(exporter)); left += count)
         for (size_t i = 0; i < count; i++)
             sp_span_data_release(exporter->batch[i]);
     if (left)

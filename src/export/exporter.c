@@ -15,6 +15,8 @@ enum {
     BATCH_DELAY_MIN_MS = 10, /* the thread looks that often, also when nothing happens */
 };
 
+#define END_GRACE_NS SP_NS_PER_S
+
 /* ---- Setting up ---- */
 
 static void fill_defaults(sp_export_config *config)
@@ -138,7 +140,7 @@ static int start_threads(sp_exporter *exporter)
     return error ? error : sp_export_thread(&exporter->thread, sp_export_loop, exporter);
 }
 
-static void free_all(sp_exporter *exporter)
+void sp_export_free(sp_exporter *exporter)
 {
     sp_alarm_deinit(&exporter->alarm);
     sp_export_config_deinit(&exporter->config);
@@ -152,7 +154,7 @@ static sp_exporter *fail(sp_exporter *exporter, spanprof_error *error, spanprof_
 {
     if (exporter) {
         sp_log_relay_stop(&exporter->log_relay, UINT64_MAX);
-        free_all(exporter);
+        sp_export_free(exporter);
     }
     if (error)
         *error = why;
@@ -299,24 +301,64 @@ spanprof_status sp_exporter_flush(sp_exporter *exporter, uint64_t deadline_ns)
     return status;
 }
 
+/* With the lock held. The thread ends by STOP_DEADLINE_NS by itself, and soon after when that is over already, unless a system call does not return. */
+static void wait_for_end(sp_exporter *exporter, uint64_t stop_deadline_ns)
+{
+    uint64_t deadline_ns = sp_max_u64(stop_deadline_ns, sp_clock_monotonic_ns());
+    deadline_ns = sp_deadline_after(deadline_ns, END_GRACE_NS);
+    struct timespec deadline = sp_timespec_from_ns(deadline_ns);
+    while (!exporter->ended) {
+        int error = deadline_ns == UINT64_MAX
+                        ? pthread_cond_wait(&exporter->progress, &exporter->lock)
+                        : pthread_cond_timedwait(&exporter->progress, &exporter->lock, &deadline);
+        if (error == ETIMEDOUT)
+            break;
+    }
+}
+
+/* With the lock held: the thread frees what is left when its system call returns, if ever. */
+static void abandon(sp_exporter *exporter)
+{
+    exporter->abandoned = exporter->counters.thread_left = true;
+    sp_count(&exporter->counters.dropped_unreachable, 1);
+    sp_log_error("export", "stopping: a disk does not answer: what was not written is lost");
+}
+
+/* Have the thread end. False: it was abandoned, and EXPORTER is its own. */
+static bool end_thread(sp_exporter *exporter, uint64_t deadline_ns, sp_export_counters *counters,
+                       spanprof_status *status)
+{
+    pthread_mutex_lock(&exporter->lock);
+    exporter->stop_deadline_ns = deadline_ns;
+    exporter->stop = true;
+    uint64_t ticket = ++exporter->flush_asked;
+    sp_exporter_wake(exporter);
+    wait_for_end(exporter, deadline_ns);
+    bool ended = exporter->ended;
+    if (!ended)
+        abandon(exporter);
+    if (counters)
+        *counters = exporter->counters;
+    *status = exporter->flush_done >= ticket ? tell_drops(exporter) : SPANPROF_ERROR_TIMEOUT;
+    pthread_mutex_unlock(&exporter->lock);
+    return ended;
+}
+
 spanprof_status sp_exporter_destroy(sp_exporter *exporter, uint64_t deadline_ns,
                                     sp_export_counters *counters)
 {
     if (!exporter)
         return SPANPROF_OK;
-    pthread_mutex_lock(&exporter->lock);
-    exporter->stop_deadline_ns = deadline_ns;
-    exporter->stop = true;
-    uint64_t ticket = ++exporter->flush_asked;
-    pthread_mutex_unlock(&exporter->lock);
-    sp_exporter_wake(exporter);
-    pthread_join(exporter->thread, NULL);
-    if (counters)
-        *counters = exporter->counters;
-    spanprof_status status =
-        exporter->flush_done >= ticket ? tell_drops(exporter) : SPANPROF_ERROR_TIMEOUT;
-    sp_log_relay_stop(&exporter->log_relay, deadline_ns);
-    free_all(exporter);
+    pthread_t thread = exporter->thread;
+    sp_log_relay log_relay = exporter->log_relay;
+    spanprof_status status;
+    if (end_thread(exporter, deadline_ns, counters, &status)) {
+        pthread_join(thread, NULL);
+        sp_export_free(exporter);
+    } else {
+        pthread_detach(thread);
+    }
+    sp_log_relay_stop(&log_relay, deadline_ns);
     return status;
 }
 

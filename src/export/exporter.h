@@ -76,11 +76,14 @@ typedef struct sp_export_counters {
     _Atomic uint64_t bytes; /* as sent, after compression */
     _Atomic uint64_t
         rejected; /* spans and profiles that a partial success refused; they are not among `spans` */
+    bool
+        thread_left; /* by sp_exporter_destroy: the thread, which uses the resource, is still there */
 } sp_export_counters;
 
 typedef struct sp_exporter sp_exporter;
 
-/* Start the thread, and wait until it has opened its files. RESOURCE is borrowed until destroy, CONFIG is copied. On failure NULL and
+/* Start the thread, and wait until it has opened its files. RESOURCE is borrowed until destroy (and for
+ * good when that says thread_left), CONFIG is copied. On failure NULL and
  * *ERROR (may be NULL). A file that cannot be created is a failure of that destination only: it is said in one warning before this
  * returns, and counted with each request. */
 sp_exporter *sp_exporter_create(const sp_export_config *config, const sp_resource *resource,
@@ -113,7 +116,7 @@ void sp_exporter_wake(sp_exporter *exporter);
 spanprof_status sp_exporter_flush(sp_exporter *exporter, uint64_t deadline_ns);
 
 /* Deliver what is there, but end the thread by DEADLINE_NS at the latest (a request under way is cancelled then), drop and count what
- * is left, free all. Files still get what is queued. COUNTERS (may be NULL) gets the final counts. A NULL exporter is fine.
+ * is left, free all. Files still get what is queued. A thread whose disk does not answer for one second more is left to itself. COUNTERS (may be NULL) gets the final counts. A NULL exporter is fine.
  * A receiver that is not there at all is not waited for: the rest is dropped at once. Returns as sp_exporter_flush does.
  * Fork: not in a child, which has no such thread. */
 spanprof_status sp_exporter_destroy(sp_exporter *exporter, uint64_t deadline_ns,

@@ -261,6 +261,9 @@ struct sp_exporter {
     bool stop;
     bool told_start; /* the thread has set itself up, or has failed to: */
     bool started;
+    bool ended;
+    bool
+        abandoned; /* nobody waits for the thread any more: it takes no spans, and frees everything itself */
 
     /* The thread's own, for their descriptors are in its table; others may take and give the allowances. */
     CURLM *multi; /* NULL: nothing goes to the network */
@@ -283,9 +286,13 @@ int sp_export_thread(pthread_t *thread, void *(*run)(void *), void *argument);
 /* Open and close what EXPORTER sends to. False when memory is short. */
 bool sp_export_open(sp_exporter *exporter);
 void sp_export_close(sp_exporter *exporter);
+/* All but what the thread has opened. By the last that has to do with EXPORTER. */
+void sp_export_free(sp_exporter *exporter);
 
 /* loop.c: the thread; ARGUMENT is the exporter. */
 void *sp_export_loop(void *argument);
+/* Whether the stop has given up waiting. Then what sp_tracer_take has is another exporter's. */
+bool sp_export_is_abandoned(sp_exporter *exporter);
 
 /* batch.c: spans to requests. */
 

@@ -212,6 +212,8 @@ static void sleep_until(sp_exporter *exporter, uint64_t wake_ns)
 static bool step(sp_exporter *exporter)
 {
     take_orders(exporter);
+    if (sp_export_is_abandoned(exporter))
+        return false;
     uint64_t now_ns = sp_clock_monotonic_ns();
     uint64_t wake_ns = sp_batch_step(exporter, now_ns);
     wake_ns = sp_min_u64(wake_ns, step_transfers(exporter, now_ns));
@@ -238,6 +240,14 @@ static void tell_start(sp_exporter *exporter, bool started)
     pthread_mutex_unlock(&exporter->lock);
 }
 
+bool sp_export_is_abandoned(sp_exporter *exporter)
+{
+    pthread_mutex_lock(&exporter->lock);
+    bool abandoned = exporter->abandoned;
+    pthread_mutex_unlock(&exporter->lock);
+    return abandoned;
+}
+
 static void run(sp_exporter *exporter)
 {
     exporter->batch_due_ns =
@@ -252,6 +262,18 @@ static void run(sp_exporter *exporter)
     sp_batch_abandon(exporter);
 }
 
+/* The last thing that the thread does with EXPORTER, unless it is the last that has to do with it. */
+static void tell_end(sp_exporter *exporter)
+{
+    pthread_mutex_lock(&exporter->lock);
+    exporter->ended = true;
+    bool abandoned = exporter->abandoned;
+    pthread_cond_broadcast(&exporter->progress);
+    pthread_mutex_unlock(&exporter->lock);
+    if (abandoned)
+        sp_export_free(exporter);
+}
+
 void *sp_export_loop(void *argument)
 {
     /* By the thread itself: to name another one the C library opens a file, which a fork would hand on. */
@@ -264,5 +286,6 @@ void *sp_export_loop(void *argument)
     if (started)
         run(exporter);
     sp_export_close(exporter); /* by nobody else: in another table the numbers are other files' */
+    tell_end(exporter);
     return NULL;
 }

@@ -296,7 +296,8 @@ static spanprof_status end_collector(uint64_t deadline_ns, bool modules_in_use)
     return status;
 }
 
-static spanprof_status end_exporter(uint64_t deadline_ns)
+/* *LEFT: its thread is still there, and reads the resource. */
+static spanprof_status end_exporter(uint64_t deadline_ns, bool *left)
 {
     sp_exporter *exporter = sdk.exporter;
     pthread_mutex_lock(&sdk.life);
@@ -304,6 +305,7 @@ static spanprof_status end_exporter(uint64_t deadline_ns)
     pthread_mutex_unlock(&sdk.life);
     sp_export_counters counters = {0};
     spanprof_status status = sp_exporter_destroy(exporter, deadline_ns, &counters);
+    *left = counters.thread_left;
     pthread_mutex_lock(&sdk.life);
     fill_tracer(&sdk.last);
     fill_exports(&sdk.last, &counters);
@@ -321,7 +323,7 @@ static spanprof_status end_parts(uint64_t deadline_ns)
 {
     sp_process_context_unpublish();
     sp_wall_stop();
-    bool quiet = sp_sampler_stop();
+    bool quiet = sp_sampler_stop(), left = false;
     sp_tracer_stop();
     spanprof_status status = sp_switch_file_stop(deadline_ns), collected = SPANPROF_OK;
     if (sdk.collector) {
@@ -330,11 +332,11 @@ static spanprof_status end_parts(uint64_t deadline_ns)
         sp_wall_free();
     }
     if (sdk.exporter)
-        status = first_error(status, end_exporter(deadline_ns));
-    if (collected == SPANPROF_OK)
+        status = first_error(status, end_exporter(deadline_ns, &left));
+    if (collected == SPANPROF_OK && !left)
         drop_resource();
     sdk.resource =
-        NULL; /* else the collector thread may still be reading it: left to it for good */
+        NULL; /* else one of their threads may still be reading it: left to it for good */
     sp_config_deinit(&sdk.config);
     return first_error(status, collected);
 }
