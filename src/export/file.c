@@ -192,5 +192,5 @@ void sp_file_abandon(sp_file *file)
     if (!count)
         return;
     sp_count(&file->counters->dropped_unreachable, count);
-    sp_requests_say_abandoned(count, file->path);
+    sp_requests_say_abandoned(count, file->path, "");
 }

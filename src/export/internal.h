@@ -24,8 +24,8 @@ typedef struct sp_request {
 } sp_request;
 
 void sp_request_free(sp_request *request);
-/* Say that COUNT requests for DESTINATION (a file, or a URL as it may be shown) were given up at the stop. */
-void sp_requests_say_abandoned(uint64_t count, const char *destination);
+/* Say that COUNT requests for DESTINATION (a file, or a URL as it may be shown) were given up at the stop, and WHY (", because ...", or empty). */
+void sp_requests_say_abandoned(uint64_t count, const char *destination, const char *why);
 
 /* The bound of one destination's queue of one signal. Any thread. */
 typedef struct sp_allowance {
@@ -156,9 +156,10 @@ typedef struct sp_sender {
     sp_buffer answer;
     bool answer_too_long;
 
-    bool stopping; /* sp_sender_hurry was called */
-    bool absent;   /* the last transfer found nobody */
-    bool failing;  /* a failure to deliver was said, and nothing delivered since */
+    bool stopping; /* sp_sender_hurry was called: */
+    uint64_t stop_deadline_ns;
+    bool absent;  /* the last transfer found nobody */
+    bool failing; /* a failure to deliver was said, and nothing delivered since */
     sp_repeat unreachable, refused, partial;
     bool said_not_taken, said_odd_answer;
 } sp_sender;
@@ -202,9 +203,9 @@ uint64_t sp_sender_step(sp_sender *sender, uint64_t now_ns);
 void sp_sender_finish(sp_sender *sender, CURLcode code, uint64_t now_ns);
 /* Whether every request up to SEQUENCE is delivered or dropped. */
 bool sp_sender_is_past(const sp_sender *sender, uint64_t sequence);
-/* The exporter stops: what is left gets a last chance now. Once nobody is found there, all of it is dropped: waiting for a dead
- * receiver would hold up the end of the program. */
-void sp_sender_hurry(sp_sender *sender);
+/* The exporter stops by DEADLINE_NS: what is left gets a last chance now. Once nobody is found there, or the next attempt would come too late, all
+ * of it is dropped: waiting for what cannot come would hold up the end of the program. */
+void sp_sender_hurry(sp_sender *sender, uint64_t deadline_ns);
 /* Drop and count all that is left. */
 void sp_sender_abandon(sp_sender *sender);
 

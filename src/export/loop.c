@@ -49,7 +49,7 @@ static void take_orders(sp_exporter *exporter)
     if (flush)
         exporter->flush_spans = sp_tracer_queued();
     for (int i = 0; i < 2 && exporter->stopping; i++)
-        sp_sender_hurry(&exporter->senders[i]);
+        sp_sender_hurry(&exporter->senders[i], exporter->stop_deadline_ns);
     for (sp_request *next; request; request = next) {
         next = request->next;
         dispatch(exporter, request);

@@ -26,8 +26,9 @@ void sp_allowance_give(sp_allowance *allowance, size_t bytes)
     atomic_fetch_sub_explicit(&allowance->used_bytes, bytes, memory_order_relaxed);
 }
 
-void sp_requests_say_abandoned(uint64_t count, const char *destination)
+void sp_requests_say_abandoned(uint64_t count, const char *destination, const char *why)
 {
-    sp_log_warn("export", "stopping with %llu request%s for %s not delivered: dropped and counted",
-                (unsigned long long)count, count == 1 ? "" : "s", destination);
+    sp_log_warn("export",
+                "stopping with %llu request%s for %s not delivered%s: dropped and counted",
+                (unsigned long long)count, count == 1 ? "" : "s", destination, why);
 }

@@ -336,24 +336,8 @@ static void begin(sp_sender *sender, uint64_t now_ns)
     sender->busy = curl_multi_add_handle(sender->multi, sender->easy) == CURLM_OK;
 }
 
-uint64_t sp_sender_step(sp_sender *sender, uint64_t now_ns)
-{
-    if (!sender->first || sender->busy)
-        return UINT64_MAX;
-    if (now_ns < sender->resume_ns)
-        return sender->resume_ns;
-    begin(sender, now_ns);
-    return sender->busy ? UINT64_MAX : now_ns + SP_NS_PER_S; /* only memory can be short here */
-}
-
-void sp_sender_hurry(sp_sender *sender)
-{
-    sender->stopping = true;
-    if (sender->absent) /* and not when it has asked for patience itself */
-        sender->resume_ns = 0;
-}
-
-void sp_sender_abandon(sp_sender *sender)
+/* Drop and count all that is left. */
+static void drop_all(sp_sender *sender, const char *why)
 {
     uint64_t count = 0;
     if (!sender->first)
@@ -364,5 +348,42 @@ void sp_sender_abandon(sp_sender *sender)
     for (; sender->first; count++)
         remove_first(sender);
     sp_count(&sender->counters->dropped_unreachable, count);
-    sp_requests_say_abandoned(count, sender->shown_url);
+    sp_requests_say_abandoned(count, sender->shown_url, why);
+}
+
+void sp_sender_abandon(sp_sender *sender)
+{
+    drop_all(sender, "");
+}
+
+/* The next attempt comes too late. */
+static void drop_late(sp_sender *sender, uint64_t now_ns)
+{
+    char why[80];
+    uint64_t wait_s = (sender->resume_ns - now_ns + SP_NS_PER_S / 2) / SP_NS_PER_S;
+    snprintf(why, sizeof why, ", because the next attempt is due in %llu s",
+             (unsigned long long)wait_s);
+    drop_all(sender, why);
+}
+
+uint64_t sp_sender_step(sp_sender *sender, uint64_t now_ns)
+{
+    if (!sender->first || sender->busy)
+        return UINT64_MAX;
+    if (now_ns < sender->resume_ns) {
+        if (!sender->stopping || sender->resume_ns < sender->stop_deadline_ns)
+            return sender->resume_ns;
+        drop_late(sender, now_ns);
+        return UINT64_MAX;
+    }
+    begin(sender, now_ns);
+    return sender->busy ? UINT64_MAX : now_ns + SP_NS_PER_S; /* only memory can be short here */
+}
+
+void sp_sender_hurry(sp_sender *sender, uint64_t deadline_ns)
+{
+    sender->stopping = true;
+    sender->stop_deadline_ns = deadline_ns;
+    if (sender->absent) /* and not when it has asked for patience itself */
+        sender->resume_ns = 0;
 }

@@ -228,6 +228,38 @@ static void receiver_names_the_wait_it_is_kept_also_beyond_the_timeout(void **st
     assert_int_equal(f->counted.requests, 1);
 }
 
+/* What cannot be sent again in time is known to be lost, and is not waited for. */
+static void receiver_names_a_wait_beyond_the_stop_it_is_dropped_at_once(void **state)
+{
+    fixture *f = *state;
+    SCRIPT(f, PROFILES, {.status = 503, .headers = "Retry-After: 300\r\n"});
+    fixture_start(f);
+    submit(f, "first");
+    submit(f, "second");
+    server_wait(f->server, PROFILES, 1);
+    uint64_t before_ns = sp_clock_monotonic_ns();
+    assert_int_equal(fixture_stop(f, 20 * SP_NS_PER_S), SPANPROF_ERROR_EXPORT);
+    assert_true(sp_clock_monotonic_ns() - before_ns < 5 * SP_NS_PER_S);
+    assert_int_equal(f->counted.dropped_unreachable, 2);
+    assert_int_equal(log_count("stopping with 2 requests"), 1);
+    assert_int_equal(log_count("because the next attempt is due in"), 1);
+    assert_int_equal(server_count(f->server, PROFILES), 1);
+}
+
+/* The wait is named by the answer to a request that the stop itself has sent. */
+static void receiver_names_a_wait_beyond_the_stop_during_it(void **state)
+{
+    fixture *f = *state;
+    SCRIPT(f, TRACES, {.status = 503, .headers = "Retry-After: 300\r\n"});
+    fixture_start(f);
+    end_spans(f, "span", 1); /* sent by the stop: the batch is not full */
+    uint64_t before_ns = sp_clock_monotonic_ns();
+    assert_int_equal(fixture_stop(f, 20 * SP_NS_PER_S), SPANPROF_ERROR_EXPORT);
+    assert_true(sp_clock_monotonic_ns() - before_ns < 5 * SP_NS_PER_S);
+    assert_int_equal(f->counted.dropped_unreachable, 1);
+    assert_int_equal(log_count("stopping with 1 request for"), 1);
+}
+
 static void receiver_resets_and_closes_connections_it_is_tried_again(void **state)
 {
     fixture *f = *state;
@@ -487,6 +519,8 @@ int main(void)
         CASE(receiver_takes_a_part_the_rest_is_counted_and_not_sent_again),
         CASE(receiver_is_busy_for_a_moment_same_bytes_are_sent_again_in_order),
         CASE(receiver_names_the_wait_it_is_kept_also_beyond_the_timeout),
+        CASE(receiver_names_a_wait_beyond_the_stop_it_is_dropped_at_once),
+        CASE(receiver_names_a_wait_beyond_the_stop_during_it),
         CASE(receiver_resets_and_closes_connections_it_is_tried_again),
         CASE(receiver_is_always_busy_request_is_given_up_after_five_attempts),
         CASE(receiver_hangs_before_the_answer_request_is_given_up),
