@@ -4,11 +4,13 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/atomic.h"
 #include "core/cancel.h"
 #include "core/log_queue.h"
+#include "core/utf8.h"
 
 enum { WRITABLE_MS = 100 };
 
@@ -71,12 +73,15 @@ void sp_log(spanprof_log_level level, const char *module, const char *format, ..
     if (!sp_log_enabled(level))
         return;
     SP_UNCANCELLED; /* the caller may hold locks */
-    char line[SP_LOG_LINE_BYTES];
-    int prefix = snprintf(line, sizeof line, "%s: ", module);
+    char text[SP_LOG_LINE_BYTES + 4],
+        line[SP_LOG_LINE_BYTES]; /* what is too long is cut when it is shown */
+    int prefix = snprintf(text, sizeof text, "%s: ", module);
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line + prefix, sizeof line - (size_t)prefix, format, arguments);
+    vsnprintf(text + prefix, sizeof text - (size_t)prefix, format, arguments);
     va_end(arguments);
+    /* Names of spans, answers of receivers, and what the environment says, are in it. */
+    sp_utf8_show(line, sizeof line, text, strlen(text));
     if (!sp_log_queue_push(level, line))
         sp_log_deliver(level, line);
 }

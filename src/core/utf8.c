@@ -75,3 +75,49 @@ size_t sp_utf8_repair(char *out, const char *text, size_t length)
     out[written] = 0;
     return written;
 }
+
+/* --- for the eye --------------------------------------------------------------------------------------------------------- */
+
+/* Of a valid sequence of BYTES. */
+static uint32_t code_point(const char *text, size_t bytes)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    uint32_t code = bytes == 1 ? p[0] : p[0] & (0xffu >> (bytes + 1));
+    for (size_t i = 1; i < bytes; i++)
+        code = code << 6 | (p[i] & 0x3f);
+    return code;
+}
+
+/* Unicode's controls (C0, C1, DEL), separators of lines and paragraphs, and marks that change the direction of the text behind them. */
+static bool is_shown(uint32_t code)
+{
+    static const struct {
+        uint32_t first, last;
+    } unfit[] = {{0, 0x1f},        {0x7f, 0x9f},     {0x61c, 0x61c},
+                 {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}};
+    for (size_t i = 0; i < sizeof unfit / sizeof unfit[0]; i++)
+        if (code >= unfit[i].first && code <= unfit[i].last)
+            return false;
+    return true;
+}
+
+size_t sp_utf8_show(char *out, size_t size, const char *text, size_t length)
+{
+    size_t written = 0;
+    for (size_t at = 0; at < length;) {
+        size_t step = sp_utf8_sequence(text + at, length - at);
+        bool shown = step && is_shown(code_point(text + at, step));
+        size_t count = shown ? step : 1;
+        bool rest_fits = written + (length - at) < size; /* for what is shown is never longer */
+        if (!rest_fits && written + count + sizeof "..." > size) {
+            memcpy(out + written, "...", 3);
+            written += 3;
+            break;
+        }
+        memmove(out + written, shown ? text + at : "?", count);
+        written += count;
+        at += step ? step : 1;
+    }
+    out[written] = 0;
+    return written;
+}

@@ -18,30 +18,15 @@ static bool is_protobuf(const sp_answer *answer)
     return answer->content_type && strncasecmp(answer->content_type, type, sizeof type - 1) == 0;
 }
 
-/* LENGTH bytes of TEXT into OUT: control characters and what is not UTF-8 become '?', what does not fit is cut with "...". */
-static void clean(char out[SP_ANSWER_WORDS], const char *text, size_t length)
+/* The first line of TEXT, of LENGTH bytes, that is not empty. */
+static void show_line(char out[SP_ANSWER_WORDS], const char *text, size_t length)
 {
-    size_t used = 0, position = 0;
-    while (position < length &&
-           (text[position] == ' ' || text[position] == '\n' || text[position] == '\r'))
-        position++;
-    while (position < length && text[position] != '\n' && text[position] != '\r') {
-        size_t bytes = sp_utf8_sequence(text + position, length - position);
-        bool printable =
-            bytes > 1 || (bytes == 1 && text[position] >= ' ' && text[position] != 0x7f);
-        if (used + (printable ? bytes : 1) + sizeof "..." > SP_ANSWER_WORDS) {
-            memcpy(out + used, "...", 3);
-            used += 3;
-            break;
-        }
-        if (printable)
-            memcpy(out + used, text + position, bytes);
-        else
-            out[used] = '?';
-        used += printable ? bytes : 1;
-        position += bytes ? bytes : 1;
-    }
-    out[used] = 0;
+    size_t first = 0, end;
+    while (first < length && strchr(" \r\n", text[first]) && text[first])
+        first++;
+    for (end = first; end < length && text[end] != '\n' && text[end] != '\r'; end++)
+        ;
+    sp_utf8_show(out, SP_ANSWER_WORDS, text + first, end - first);
 }
 
 void sp_answer_words(char out[SP_ANSWER_WORDS], const sp_answer *answer)
@@ -50,7 +35,7 @@ void sp_answer_words(char out[SP_ANSWER_WORDS], const sp_answer *answer)
     if (!answer->length)
         return;
     if (!is_protobuf(answer)) {
-        clean(out, answer->body, answer->length);
+        show_line(out, answer->body, answer->length);
         return;
     }
     ProtobufCMessage *message =
@@ -58,7 +43,7 @@ void sp_answer_words(char out[SP_ANSWER_WORDS], const sp_answer *answer)
     if (!message)
         return;
     const char *words = ((const Sp__Rpc__Status *)(const void *)message)->message;
-    clean(out, words, strlen(words));
+    show_line(out, words, strlen(words));
     protobuf_c_message_free_unpacked(message, NULL);
 }
 
@@ -66,7 +51,7 @@ static void read_partial(int64_t rejected, const char *words, uint64_t *out_reje
                          char out[SP_ANSWER_WORDS])
 {
     *out_rejected = rejected > 0 ? (uint64_t)rejected : 0;
-    clean(out, words, strlen(words));
+    show_line(out, words, strlen(words));
 }
 
 bool sp_answer_partial(const sp_answer *answer, sp_telemetry_signal signal, uint64_t *rejected,

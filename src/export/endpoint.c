@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/utf8.h"
 #include "export/internal.h"
 
 static const char *const signal_paths[] = {"v1/traces", "v1development/profiles"};
@@ -94,8 +95,6 @@ char *sp_endpoint_shown(const char *text)
     if (asprintf(&out, "%.*s%s%.*s%s", (int)(authority - text), text, at ? "***" : "",
                  (int)rest_length, rest, rest[rest_length] ? "?***" : "") < 0)
         return NULL;
-    for (char *c = out; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = '?';
+    sp_utf8_show(out, strlen(out) + 1, out, strlen(out));
     return out;
 }

@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "core/hex.h"
 #include "core/log.h"
+#include "core/utf8.h"
 
 /* Room of the first arrays: most spans with events or links have one, which then fits into the slot. */
 enum { FIRST_ATTRIBUTES = 4, FIRST_EVENTS = 1, FIRST_LINKS = 1 };
@@ -295,12 +296,14 @@ void sp_record_warn_of_drops(const sp_span_record *record)
         sp_count(&unsaid, 1);
         return;
     }
+    char name[100];
+    sp_utf8_show(name, sizeof name, data->name, strlen(data->name));
     sp_log_warn("tracer",
-                "span \"%.100s\" had more than it may keep (limits OTEL_SPAN_…, OTEL_EVENT_…, "
+                "span \"%s\" had more than it may keep (limits OTEL_SPAN_…, OTEL_EVENT_…, "
                 "OTEL_LINK_…; 16 MiB a value; memory): dropped %" PRIu32 " attributes, %" PRIu32
                 " events, %" PRIu32 " links, or attributes of these; as did %" PRIu64
                 " spans since this was last said",
-                data->name, data->dropped_attributes_count, data->dropped_events_count,
+                name, data->dropped_attributes_count, data->dropped_events_count,
                 data->dropped_links_count,
                 atomic_exchange_explicit(&unsaid, 0, memory_order_relaxed));
 }

@@ -51,6 +51,16 @@ static void log_long_message_is_cut(void **state)
     assert_memory_equal(last, "test: xxx", 9);
 }
 
+/* A name that comes from outside ends no line, and commands no terminal. */
+static void log_message_has_outside_text_it_stays_one_line(void **state)
+{
+    (void)state;
+    sp_log_configure(SPANPROF_LOG_WARN, keep, &lines);
+    sp_log_warn("test", "span \"%s\" ended",
+                "GET /\nERROR root: forged \x1b[31m\xc2\x9b\xe2\x80\xae\xff");
+    assert_string_equal(last, "test: span \"GET /?ERROR root: forged ?[31m???\" ended");
+}
+
 /* Standard error gets one line, with its newline also when it was cut. */
 static void log_without_sink_goes_to_standard_error(void **state)
 {
@@ -116,6 +126,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(log_level_decides_what_is_said),
         cmocka_unit_test(log_long_message_is_cut),
+        cmocka_unit_test(log_message_has_outside_text_it_stays_one_line),
         cmocka_unit_test(log_without_sink_goes_to_standard_error),
         cmocka_unit_test(log_queue_is_full_what_was_dropped_is_said),
         cmocka_unit_test(log_without_a_thread_is_delivered_where_it_settles),

@@ -69,6 +69,38 @@ static void utf8_repair_replaces_each_bad_byte(void **state)
     assert_repaired("\xe2\xc3\xa4", 3, REPLACEMENT "\xc3\xa4");
 }
 
+static void assert_shown(const char *text, size_t size, const char *expected)
+{
+    char out[64];
+    assert_true(size <= sizeof out);
+    assert_int_equal(sp_utf8_show(out, size, text, strlen(text)), strlen(expected));
+    assert_string_equal(out, expected);
+    assert_true(sp_utf8_valid(out, strlen(out)));
+}
+
+static void utf8_show_leaves_nothing_that_a_terminal_obeys(void **state)
+{
+    (void)state;
+    assert_shown("gr\xc3\xbcn \xf0\x9f\x94\xa5", 64, "gr\xc3\xbcn \xf0\x9f\x94\xa5");
+    assert_shown("a\nb\r\t\x1b[31m\x7f", 64, "a?b???[31m?");
+    assert_shown("\xc2\x85\xc2\x9b|\xe2\x80\xae|\xe2\x80\xa8|\xe2\x81\xa6|\xd8\x9c", 64,
+                 "??|?|?|?|?");
+    assert_shown("\xc2\xa0\xe2\x80\x8d", 64,
+                 "\xc2\xa0\xe2\x80\x8d"); /* a space, and what joins emoji */
+    assert_shown("a\xff\xc3", 64, "a??");
+}
+
+static void utf8_show_cuts_behind_a_whole_character(void **state)
+{
+    (void)state;
+    assert_shown("1234567", 8, "1234567");
+    assert_shown("12345678", 8, "1234...");
+    assert_shown("123\xc3\xa4xyz", 8, "123...");
+    assert_shown("12\xc3\xa4xyz!", 8, "12\xc3\xa4...");
+    assert_shown("123456\xc3\xa4", 8, "1234...");
+    assert_shown("12345\xc3\xa4", 8, "12345\xc3\xa4");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -76,6 +108,8 @@ int main(void)
         cmocka_unit_test(utf8_overlong_surrogates_and_beyond_are_not),
         cmocka_unit_test(utf8_cut_sequence_is_not_valid),
         cmocka_unit_test(utf8_repair_replaces_each_bad_byte),
+        cmocka_unit_test(utf8_show_leaves_nothing_that_a_terminal_obeys),
+        cmocka_unit_test(utf8_show_cuts_behind_a_whole_character),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,9 +84,16 @@ static void start(const spanprof_sampler *sampler)
 
 /* --- what has something to say on the application's threads ----------------------------------------------------------------- */
 
+#define E_ACUTES                                                                                   \
+    "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3" \
+    "\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9"
+
+/* A hundred bytes of it are shown, which end in a character. */
+static const char crowded[] = "crowded\nERROR root: forged \x1b[31m " E_ACUTES E_ACUTES E_ACUTES;
+
 static void end_a_span_with_too_much(void)
 {
-    spanprof_span span = spanprof_span_start(NULL, "crowded", NULL);
+    spanprof_span span = spanprof_span_start(NULL, crowded, NULL);
     for (int i = 0; i < 140; i++) {
         char key[16];
         snprintf(key, sizeof key, "key %d", i);
@@ -167,6 +174,8 @@ static void work_while_the_sdk_runs(void)
     for (unsigned i = 0; i < 4; i++)
         CHECK(lines_with(works_that_speak[i].said) == 1);
     CHECK(!host.from_work);
+    CHECK(lines_with("crowded?ERROR root: forged ?[31m \xc3\xa9") == 1);
+    CHECK(lines_with("\xc3\xa9...\" had more") == 1);
     spanprof_stop(UINT64_MAX);
 }
 
