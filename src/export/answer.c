@@ -19,23 +19,26 @@ static bool is_protobuf(const sp_answer *answer)
 }
 
 /* The first line of TEXT, of LENGTH bytes, that is not empty. */
-static void show_line(char out[SP_ANSWER_WORDS], const char *text, size_t length)
+static void show_line(char out[SP_ANSWER_WORDS], const char *text, size_t length,
+                      const sp_secrets *secrets)
 {
+    char masked[4 * SP_ANSWER_WORDS]; /* characters have 4 bytes at most */
     size_t first = 0, end;
     while (first < length && strchr(" \r\n", text[first]) && text[first])
         first++;
     for (end = first; end < length && text[end] != '\n' && text[end] != '\r'; end++)
         ;
-    sp_utf8_show(out, SP_ANSWER_WORDS, text + first, end - first);
+    size_t bytes = sp_secrets_mask(secrets, masked, sizeof masked, text + first, end - first);
+    sp_utf8_show(out, SP_ANSWER_WORDS, masked, bytes);
 }
 
-void sp_answer_words(char out[SP_ANSWER_WORDS], const sp_answer *answer)
+void sp_answer_words(char out[SP_ANSWER_WORDS], const sp_answer *answer, const sp_secrets *secrets)
 {
     out[0] = 0;
     if (!answer->length)
         return;
     if (!is_protobuf(answer)) {
-        show_line(out, answer->body, answer->length);
+        show_line(out, answer->body, answer->length, secrets);
         return;
     }
     ProtobufCMessage *message =
@@ -43,19 +46,19 @@ void sp_answer_words(char out[SP_ANSWER_WORDS], const sp_answer *answer)
     if (!message)
         return;
     const char *words = ((const Sp__Rpc__Status *)(const void *)message)->message;
-    show_line(out, words, strlen(words));
+    show_line(out, words, strlen(words), secrets);
     protobuf_c_message_free_unpacked(message, NULL);
 }
 
-static void read_partial(int64_t rejected, const char *words, uint64_t *out_rejected,
-                         char out[SP_ANSWER_WORDS])
+static void read_partial(int64_t rejected, const char *words, const sp_secrets *secrets,
+                         uint64_t *out_rejected, char out[SP_ANSWER_WORDS])
 {
     *out_rejected = rejected > 0 ? (uint64_t)rejected : 0;
-    show_line(out, words, strlen(words));
+    show_line(out, words, strlen(words), secrets);
 }
 
-bool sp_answer_partial(const sp_answer *answer, sp_telemetry_signal signal, uint64_t *rejected,
-                       char words[SP_ANSWER_WORDS])
+bool sp_answer_partial(const sp_answer *answer, const sp_secrets *secrets,
+                       sp_telemetry_signal signal, uint64_t *rejected, char words[SP_ANSWER_WORDS])
 {
     *rejected = 0;
     words[0] = 0;
@@ -74,12 +77,13 @@ bool sp_answer_partial(const sp_answer *answer, sp_telemetry_signal signal, uint
         const Sp__Collector__ExportTracePartialSuccess *partial =
             ((const Sp__Collector__ExportTraceServiceResponse *)any)->partial_success;
         if (partial)
-            read_partial(partial->rejected_spans, partial->error_message, rejected, words);
+            read_partial(partial->rejected_spans, partial->error_message, secrets, rejected, words);
     } else {
         const Sp__Collector__ExportProfilesPartialSuccess *partial =
             ((const Sp__Collector__ExportProfilesServiceResponse *)any)->partial_success;
         if (partial)
-            read_partial(partial->rejected_profiles, partial->error_message, rejected, words);
+            read_partial(partial->rejected_profiles, partial->error_message, secrets, rejected,
+                         words);
     }
     protobuf_c_message_free_unpacked(message, NULL);
     return true;

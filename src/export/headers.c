@@ -133,29 +133,3 @@ bool sp_headers_parse(struct curl_slist **list, const char *text, const char *na
     }
     return true;
 }
-
-static void mask(char *text, const char *secret)
-{
-    size_t length = strlen(secret);
-    if (length < 3)
-        return; /* too short to be one, and it would tear the text to pieces */
-    for (char *found = text; (found = strstr(found, secret));) {
-        memset(found, '*', 3);
-        memmove(found + 3, found + length, strlen(found + length) + 1);
-        found += 3;
-    }
-}
-
-/* Also the second word alone, for "Bearer abc" may come back as "abc". */
-void sp_headers_mask(char *text, const struct curl_slist *headers)
-{
-    for (; headers; headers = headers->next) {
-        const char *value = strstr(headers->data, ": ");
-        if (!value)
-            continue;
-        mask(text, value + 2);
-        const char *word = strchr(value + 2, ' ');
-        if (word)
-            mask(text, word + 1);
-    }
-}

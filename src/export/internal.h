@@ -61,8 +61,20 @@ char *sp_endpoint_shown(const char *text);
 /* The headers that TEXT lists, for libcurl, appended to *LIST. An entry that cannot be used is left out, with a warning that says
  * its position in NAME, never its content (NAME is NULL: no warning). False when memory is short. */
 bool sp_headers_parse(struct curl_slist **list, const char *text, const char *name);
-/* Put *** in place of each value of HEADERS that occurs in TEXT (a receiver may answer with what it was sent). */
-void sp_headers_mask(char *text, const struct curl_slist *headers);
+
+/* secrets.c: what a receiver was sent and may answer with. Zero-initialised has none. */
+typedef struct sp_secrets {
+    char **texts;
+    size_t count;
+} sp_secrets;
+
+/* The values of HEADERS, and user, password and query of URL. False when memory is short. */
+bool sp_secrets_init(sp_secrets *secrets, const struct curl_slist *headers, const char *url);
+void sp_secrets_deinit(sp_secrets *secrets);
+/* LENGTH bytes of TEXT, with *** in place of each secret, into OUT as far as its SIZE (>= 4) goes, and a NUL. Returns the bytes written,
+ * without the NUL. TEXT is to be as it came: in one that was cut, or in which bytes were replaced, no secret is found. */
+size_t sp_secrets_mask(const sp_secrets *secrets, char *out, size_t size, const char *text,
+                       size_t length);
 
 /* retry.c. Any thread. */
 enum { SP_RETRY_ATTEMPTS = 5 };
@@ -99,12 +111,12 @@ typedef struct sp_answer {
     size_t length;
 } sp_answer;
 
-/* The receiver's own words for an error, on one line, into OUT; empty when it sent none. */
-void sp_answer_words(char out[SP_ANSWER_WORDS], const sp_answer *answer);
-/* Read the answer to a delivered request: how many items it *REJECTED, and its WORDS (empty: none). False when it is no OTLP
+/* The receiver's own words for an error, on one line and without SECRETS, into OUT; empty when it sent none. */
+void sp_answer_words(char out[SP_ANSWER_WORDS], const sp_answer *answer, const sp_secrets *secrets);
+/* Read the answer to a delivered request: how many items it *REJECTED, and its WORDS (empty: none), as above. False when it is no OTLP
  * answer, which does not make the request less delivered. */
-bool sp_answer_partial(const sp_answer *answer, sp_telemetry_signal signal, uint64_t *rejected,
-                       char words[SP_ANSWER_WORDS]);
+bool sp_answer_partial(const sp_answer *answer, const sp_secrets *secrets,
+                       sp_telemetry_signal signal, uint64_t *rejected, char words[SP_ANSWER_WORDS]);
 
 /* file.c: one file of one signal. */
 typedef struct sp_file {
@@ -144,6 +156,7 @@ typedef struct sp_sender {
     struct curl_slist *headers;
     struct curl_slist gzip_header; /* Content-Encoding, in front of headers */
     char *shown_url;
+    sp_secrets secrets;
     char error_text[CURL_ERROR_SIZE];
 
     sp_request *first, **last; /* the queue; the first is the one under way */

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/utf8.h"
 #include "export/internal.h"
+
+enum { LOCATION_SHOWN = 200 };
 
 static void SP_PRINTF(2, 3) describe(sp_outcome *out, const char *format, ...)
 {
@@ -13,6 +16,12 @@ static void SP_PRINTF(2, 3) describe(sp_outcome *out, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(out->text, sizeof out->text, format, arguments);
     va_end(arguments);
+}
+
+/* libcurl quotes receivers now and then. */
+static void describe_unmasked(const sp_sender *sender, sp_outcome *out, const char *text)
+{
+    sp_secrets_mask(&sender->secrets, out->text, sizeof out->text, text, strlen(text));
 }
 
 sp_answer sp_outcome_answer(sp_sender *sender)
@@ -35,18 +44,23 @@ static void judge_failure(sp_sender *sender, CURLcode code, sp_outcome *out)
     if (code == CURLE_COULDNT_CONNECT && system_error)
         describe(out, "%s", strerror((int)system_error));
     else
-        describe(out, "%s", sender->error_text[0] ? sender->error_text : curl_easy_strerror(code));
+        describe_unmasked(sender, out,
+                          sender->error_text[0] ? sender->error_text : curl_easy_strerror(code));
 }
 
 static void judge_redirect(sp_sender *sender, sp_outcome *out)
 {
-    char *location = NULL;
+    char *location = NULL, masked[4 * LOCATION_SHOWN];
     curl_easy_getinfo(sender->easy, CURLINFO_REDIRECT_URL, &location);
-    char *shown = location ? sp_endpoint_shown(location) : NULL;
+    if (location)
+        sp_secrets_mask(&sender->secrets, masked, sizeof masked, location, strlen(location));
+    char *shown = location ? sp_endpoint_shown(masked) : NULL;
+    if (shown)
+        sp_utf8_show(masked, LOCATION_SHOWN, shown, strlen(shown));
     describe(out,
-             "HTTP %ld: it redirects to %.200s, which is not followed: set the endpoint to the "
-             "final address",
-             out->code, shown ? shown : "nowhere");
+             "HTTP %ld: it redirects to %s, which is not followed: set the endpoint to the final "
+             "address",
+             out->code, shown ? masked : "nowhere");
     free(shown);
 }
 
@@ -54,7 +68,7 @@ static void judge_error(sp_sender *sender, sp_outcome *out)
 {
     sp_answer answer = sp_outcome_answer(sender);
     char words[SP_ANSWER_WORDS];
-    sp_answer_words(words, &answer);
+    sp_answer_words(words, &answer, &sender->secrets);
     describe(out, "HTTP %ld%s%s", out->code, words[0] ? ": " : "", words);
     struct curl_header *header;
     if (sp_retry_http(out->code)) {
@@ -83,6 +97,5 @@ sp_outcome sp_outcome_of(sp_sender *sender, CURLcode code)
         out.kind = SP_DELIVERED;
     else
         describe(&out, "HTTP %ld, which is no answer", out.code);
-    sp_headers_mask(out.text, sender->headers);
     return out;
 }

@@ -106,7 +106,8 @@ bool sp_sender_init(sp_sender *sender, sp_telemetry_signal signal, const sp_http
     sender->last = &sender->first;
     sender->easy = curl_easy_init();
     sender->shown_url = sp_endpoint_shown(target->url);
-    if (!sender->easy || !sender->shown_url || !build_headers(sender))
+    if (!sender->easy || !sender->shown_url || !build_headers(sender) ||
+        !sp_secrets_init(&sender->secrets, sender->headers, target->url))
         return false;
     set_up(sender);
     return true;
@@ -121,6 +122,7 @@ void sp_sender_deinit(sp_sender *sender)
     if (sender->headers)
         curl_slist_free_all(sender->headers);
     free(sender->shown_url);
+    sp_secrets_deinit(&sender->secrets);
     sp_buffer_deinit(&sender->answer);
     sp_gzip_deinit(&sender->gzip);
     for (sp_request *next, *request = sender->first; request; request = next) {
@@ -197,7 +199,8 @@ static uint64_t read_partial_success(sp_sender *sender, uint64_t now_ns)
     sp_answer answer = sp_outcome_answer(sender);
     uint64_t rejected;
     char words[SP_ANSWER_WORDS], text[SP_OUTCOME_TEXT];
-    if (!sp_answer_partial(&answer, sender->signal, &rejected, words) && !sender->said_odd_answer) {
+    if (!sp_answer_partial(&answer, &sender->secrets, sender->signal, &rejected, words) &&
+        !sender->said_odd_answer) {
         sender->said_odd_answer = true;
         say(sender, SPANPROF_LOG_WARN, "accepted, but with an answer that no OTLP receiver sends",
             0);
@@ -207,7 +210,6 @@ static uint64_t read_partial_success(sp_sender *sender, uint64_t now_ns)
     snprintf(text, sizeof text, "the receiver rejected %llu of the %s%s%s",
              (unsigned long long)rejected, sender->signal == SP_TRACES ? "spans" : "profiles",
              words[0] ? ": " : "", words);
-    sp_headers_mask(text, sender->headers);
     say_sometimes(sender, &sender->partial, now_ns, text);
     return sp_min_u64(rejected, sender->first->items); /* whatever number it sent */
 }

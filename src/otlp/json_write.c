@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base64.h"
 #include "core/hex.h"
 #include "core/utf8.h"
 
@@ -69,21 +70,6 @@ static void write_string(sp_buffer *out, const char *text)
 
 /* ---- bytes ---- */
 
-static void write_base64(sp_buffer *out, const uint8_t *bytes, size_t count)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < count; i += 3) {
-        size_t left = count - i;
-        uint32_t group = (uint32_t)bytes[i] << 16;
-        group |= left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0;
-        group |= left > 2 ? bytes[i + 2] : 0;
-        char text[4] = {digits[group >> 18], digits[group >> 12 & 63],
-                        left > 1 ? digits[group >> 6 & 63] : '=',
-                        left > 2 ? digits[group & 63] : '='};
-        sp_buffer_add(out, text, sizeof text);
-    }
-}
-
 static void write_hex(sp_buffer *out, const uint8_t *bytes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -106,7 +92,7 @@ static void write_bytes(sp_buffer *out, const ProtobufCFieldDescriptor *field,
     if (sp_otlp_json_is_id(field))
         write_hex(out, bytes->data, bytes->len);
     else
-        write_base64(out, bytes->data, bytes->len);
+        sp_base64_add(out, bytes->data, bytes->len);
     sp_buffer_add_char(out, '"');
 }
 

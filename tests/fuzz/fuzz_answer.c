@@ -15,17 +15,18 @@ static void check_words(const char words[SP_ANSWER_WORDS])
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
+    static const sp_secrets none;
     static const char *const types[] = {"application/x-protobuf", "text/plain", NULL};
     for (size_t i = 0; i < SP_ARRAY_LENGTH(types); i++) {
         sp_answer answer = {.content_type = types[i], .body = data, .length = length};
         char words[SP_ANSWER_WORDS];
         memset(words, 'x', sizeof words);
-        sp_answer_words(words, &answer);
+        sp_answer_words(words, &answer, &none);
         check_words(words);
         for (int signal = SP_TRACES; signal <= SP_PROFILES; signal++) {
             uint64_t rejected = UINT64_MAX;
             memset(words, 'x', sizeof words);
-            sp_answer_partial(&answer, (sp_telemetry_signal)signal, &rejected, words);
+            sp_answer_partial(&answer, &none, (sp_telemetry_signal)signal, &rejected, words);
             FUZZ_CHECK(rejected <= INT64_MAX);
             check_words(words);
         }

@@ -50,15 +50,72 @@ static void headers_are_decoded_and_trimmed(void **state)
     }
 }
 
+/* TEXT as it is shown when HEADERS are sent to URL. */
+static void assert_masked(const char *headers, const char *url, const char *text,
+                          const char *expected)
+{
+    struct curl_slist *list = NULL;
+    sp_secrets secrets = {0};
+    char out[512];
+    assert_true(sp_headers_parse(&list, headers, NULL));
+    assert_true(sp_secrets_init(&secrets, list, url));
+    assert_int_equal(sp_secrets_mask(&secrets, out, sizeof out, text, strlen(text)),
+                     strlen(expected));
+    assert_string_equal(out, expected);
+    sp_secrets_deinit(&secrets);
+    curl_slist_free_all(list);
+}
+
 static void header_values_are_masked_wherever_they_occur(void **state)
 {
     (void)state;
-    struct curl_slist *list = NULL;
-    assert_true(sp_headers_parse(&list, "Authorization=Bearer tok,key=topsecret,x=1", NULL));
-    char text[] = "Bearer tok, tok topsecrettopsecret 1";
-    sp_headers_mask(text, list);
-    assert_string_equal(text, "***, *** ****** 1");
-    curl_slist_free_all(list);
+    assert_masked("Authorization=Bearer tok,key=topsecret,x=1", "http://h/",
+                  "Bearer tok, tok topsecrettopsecret 1", "***, *** ****** 1");
+    assert_masked("Authorization=Bearer eyJhbGciOiJIUzI1NiJ9", "http://h/",
+                  "Bearer expected, missing Bearer", "Bearer expected, missing Bearer");
+}
+
+static void header_values_are_masked_in_every_form(void **state)
+{
+    (void)state;
+    static const char headers[] = "key=a/b+c \"d\" \xe9%25&e";
+    static const char *const forms[] = {
+        "a/b+c \"d\" \xe9%&e",                 /* as it is */
+        "a/b+c \"d\" ?%&e",                    /* cleaned */
+        "a/b+c \"d\" \xef\xbf\xbd%&e",         /* repaired */
+        "a/b+c \"d\" \xc3\xa9%&e",             /* Latin-1 in UTF-8 */
+        "a%2Fb%2Bc%20%22d%22%20%E9%25%26e",    /* percent-encoded */
+        "a%2fb%2bc+%22d%22+%e9%25%26e",        /* as in a form */
+        "a\\/b+c \\\"d\\\" \\u00e9%\\u0026e",  /* JSON */
+        "a/b+c &quot;d&quot; \xc3\xa9%&amp;e", /* HTML */
+        "YS9iK2MgImQiIOklJmU",                 /* base64 */
+        "YS9iK2MgImQiIOklJm",                  /* what is decided by the value alone */
+    };
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(forms); i++) {
+        char text[128];
+        snprintf(text, sizeof text, "token '%s' no", forms[i]);
+        assert_masked(headers, "http://h/", text, "token '***' no");
+    }
+}
+
+static void value_that_the_receiver_has_cut_is_masked(void **state)
+{
+    (void)state;
+    static const char headers[] = "Authorization=Bearer eyJhbGciOiJIUzI1NiJ9";
+    assert_masked(headers, "http://h/", "token eyJhbGciO... is bad", "token ***... is bad");
+    assert_masked(headers, "http://h/", "token eyJh", "token ***");
+    assert_masked(headers, "http://h/", "Bearer eyJhbGciO", "***");
+    assert_masked(headers, "http://h/", "they say", "they say");
+}
+
+static void secrets_of_the_url_are_masked_in_every_form(void **state)
+{
+    (void)state;
+    static const char url[] = "http://user:se%63ret@h/p?tenant=a&key=0123456789";
+    assert_masked("", url, "secret se%63ret user:secret", "*** *** ***");
+    assert_masked("", url, "Basic dXNlcjpzZWNyZXQ=", "Basic ***=");
+    assert_masked("", url, "no user at /p?tenant=a&key=0123456789", "no user at /p?***");
+    assert_masked("", url, "key 0123456789 of tenant a", "key *** of tenant a");
 }
 
 static void endpoint_shown_has_no_secrets(void **state)
@@ -139,8 +196,9 @@ static void retry_after_is_seconds_or_a_date(void **state)
 
 static void words_of(char out[SP_ANSWER_WORDS], const char *type, const void *body, size_t length)
 {
+    static const sp_secrets none;
     sp_answer answer = {.content_type = type, .body = body, .length = length};
-    sp_answer_words(out, &answer);
+    sp_answer_words(out, &answer, &none);
 }
 
 static void answer_words_are_one_clean_line(void **state)
@@ -246,6 +304,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(headers_are_decoded_and_trimmed),
         CASE(header_values_are_masked_wherever_they_occur),
+        CASE(header_values_are_masked_in_every_form),
+        CASE(value_that_the_receiver_has_cut_is_masked),
+        CASE(secrets_of_the_url_are_masked_in_every_form),
         CASE(endpoint_shown_has_no_secrets),
         CASE(retry_codes_are_those_of_the_specification),
         CASE(backoff_grows_with_jitter_up_to_five_seconds),

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What no message may show: the values of headers, and user, password and query of the URL. A receiver may send them back, as they are or in another
+ * dress: in base64 (which libcurl makes of user and password), percent-encoded, as a string of JSON or HTML, or with its bytes taken for
+ * characters of Latin-1. So a text is compared before anything is cut off it or replaced in it, byte of the secret by byte. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base64.h"
+#include "core/hex.h"
+#include "export/internal.h"
+
+enum {
+    SHORTEST = 3,        /* shorter ones are no secrets, and would tear texts to pieces */
+    BASE64_SHORTEST = 6, /* bytes: what is in no doubt in base64 is shorter than that in text */
+    PART_BYTES = 8,      /* of a text that is cut by the receiver */
+    SECRET_MAX_BYTES = 65536
+};
+
+/* ---- The secrets ---- */
+
+static bool add(sp_secrets *secrets, const char *text, size_t length)
+{
+    if (length < SHORTEST)
+        return true;
+    char **longer = realloc(secrets->texts, (secrets->count + 1) * sizeof *longer);
+    if (!longer)
+        return false;
+    secrets->texts = longer;
+    secrets->texts[secrets->count] = strndup(text, length);
+    return secrets->texts[secrets->count] && ++secrets->count;
+}
+
+/* TEXT in base64 behind SHIFT other bytes: the digits that it alone decides, and these with the one that ends it where nothing follows. */
+static bool add_base64_at(sp_secrets *secrets, const char *text, size_t length, size_t shift)
+{
+    static const char before[2];
+    sp_buffer bytes = SP_BUFFER_INIT(SECRET_MAX_BYTES),
+              digits = SP_BUFFER_INIT(2 * SECRET_MAX_BYTES);
+    sp_buffer_add(&bytes, before, shift);
+    sp_buffer_add(&bytes, text, length);
+    sp_base64_add(&digits, bytes.data, bytes.length);
+    size_t first = (shift * 8 + 5) / 6, bits = (shift + length) * 8;
+    const char *own = (const char *)digits.data + first;
+    bool done = !bytes.failed && !digits.failed && add(secrets, own, bits / 6 - first) &&
+                add(secrets, own, (bits + 5) / 6 - first);
+    sp_buffer_deinit(&bytes);
+    sp_buffer_deinit(&digits);
+    return done;
+}
+
+/* In base64 a text has three faces, which depend on how many bytes are in front of it. */
+static bool add_in_all_forms(sp_secrets *secrets, const char *text, size_t length)
+{
+    bool done = add(secrets, text, length);
+    for (size_t shift = 0; done && shift < 3 && length >= BASE64_SHORTEST; shift++)
+        done = add_base64_at(secrets, text, length, shift);
+    return done;
+}
+
+/* Also what is behind the first word alone: "Bearer abc" may come back as "abc". */
+static bool add_value(sp_secrets *secrets, const char *value)
+{
+    const char *rest = strchr(value, ' ');
+    return add_in_all_forms(secrets, value, strlen(value)) &&
+           (!rest || add_in_all_forms(secrets, rest + 1, strlen(rest + 1)));
+}
+
+/* As libcurl decodes it. */
+static bool add_decoded(sp_secrets *secrets, const char *text, size_t length)
+{
+    sp_buffer plain = SP_BUFFER_INIT(SECRET_MAX_BYTES);
+    uint8_t byte;
+    for (size_t i = 0; i < length; i++) {
+        bool escaped =
+            text[i] == '%' && length - i > 2 && sp_hex_decode(&byte, text + i + 1, 1, true);
+        sp_buffer_add_char(&plain, escaped ? (char)byte : text[i]);
+        i += escaped ? 2 : 0;
+    }
+    bool done = !plain.failed &&
+                (!plain.length || add_in_all_forms(secrets, (char *)plain.data, plain.length));
+    sp_buffer_deinit(&plain);
+    return done;
+}
+
+/* user:password in front of the host; the user alone is no secret. */
+static bool add_user(sp_secrets *secrets, const char *authority)
+{
+    const char *at = memrchr(authority, '@', strcspn(authority, "?"));
+    if (!at)
+        return true;
+    const char *colon = memchr(authority, ':', (size_t)(at - authority));
+    return add_decoded(secrets, authority, (size_t)(at - authority)) &&
+           (!colon || (add(secrets, colon + 1, (size_t)(at - colon - 1)) &&
+                       add_decoded(secrets, colon + 1, (size_t)(at - colon - 1))));
+}
+
+static bool add_query(sp_secrets *secrets, const char *url)
+{
+    const char *query = strchr(url, '?');
+    bool done = !query || add(secrets, query + 1, strlen(query + 1));
+    for (const char *item = query; done && item; item = strchr(item + 1, '&')) {
+        size_t length = strcspn(item + 1, "&"), name = strcspn(item + 1, "=&");
+        if (name < length && length - name > PART_BYTES) /* a short one is a word */
+            done = add_decoded(secrets, item + 1 + name + 1, length - name - 1);
+    }
+    return done;
+}
+
+bool sp_secrets_init(sp_secrets *secrets, const struct curl_slist *headers, const char *url)
+{
+    const char *scheme = strstr(url, "://");
+    bool done = add_user(secrets, scheme ? scheme + 3 : url) && add_query(secrets, url);
+    for (; done && headers; headers = headers->next) {
+        const char *value = strstr(headers->data, ": ");
+        done = !value || add_value(secrets, value + 2);
+    }
+    return done;
+}
+
+void sp_secrets_deinit(sp_secrets *secrets)
+{
+    for (size_t i = 0; i < secrets->count; i++)
+        free(secrets->texts[i]);
+    free(secrets->texts);
+    *secrets = (sp_secrets){0};
+}
+
+/* ---- Finding them ---- */
+
+static size_t begins_with(const char *text, size_t left, const char *beginning)
+{
+    size_t length = strlen(beginning);
+    return left >= length && memcmp(text, beginning, length) == 0 ? length : 0;
+}
+
+/* The bytes at TEXT that stand for the ASCII character BYTE; 0: it is another one. */
+static size_t ascii_form(const char *text, size_t left, uint8_t byte)
+{
+    static const struct {
+        char byte;
+        const char *form;
+    } forms[] = {{' ', "+"},      {'+', "-"},      {'/', "_"},       {'/', "\\/"},
+                 {'"', "\\\""},   {'\\', "\\\\"},  {'&', "&amp;"},   {'<', "&lt;"},
+                 {'>', "&gt;"},   {'"', "&quot;"}, {'\'', "&apos;"}, {'"', "&#34;"},
+                 {'\'', "&#39;"}, {'\'', "&#x27;"}};
+    size_t used = 0;
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(forms) && !used; i++)
+        if (forms[i].byte == (char)byte)
+            used = begins_with(text, left, forms[i].form);
+    return used;
+}
+
+/* The same for what is no ASCII: the character of Latin-1 in UTF-8, or what receivers put in place of a byte that is no UTF-8. */
+static size_t high_form(const char *text, size_t left, uint8_t byte)
+{
+    const char latin1[] = {(char)(0xc0 | byte >> 6), (char)(0x80 | (byte & 0x3f)), 0};
+    size_t used = begins_with(text, left, latin1);
+    used = used ? used : begins_with(text, left, "\xef\xbf\xbd");
+    return used ? used : begins_with(text, left, "?");
+}
+
+static size_t escaped_form(const char *text, size_t left, uint8_t byte)
+{
+    uint8_t decoded;
+    if (left >= 3 && *text == '%' && sp_hex_decode(&decoded, text + 1, 1, true) && decoded == byte)
+        return 3;
+    if (left >= 6 && begins_with(text, left, "\\u00") &&
+        sp_hex_decode(&decoded, text + 4, 1, true) && decoded == byte)
+        return 6;
+    return byte < 0x80 ? ascii_form(text, left, byte) : high_form(text, left, byte);
+}
+
+/* The bytes at TEXT that stand for BYTE; 0: it is another one. A text that can be read in two ways is read RAW_FIRST, or as escaped. */
+static size_t form(const char *text, size_t left, uint8_t byte, bool raw_first)
+{
+    bool is_raw = (uint8_t)*text == byte;
+    size_t escaped = is_raw && raw_first ? 0 : escaped_form(text, left, byte);
+    return escaped ? escaped : is_raw;
+}
+
+/* Whether MATCHED bytes of SECRET are enough of it: all, or the beginning when a receiver has cut it. AT_END: the text ends there. A first word, such as
+ * Bearer, is no secret. */
+static bool is_enough(const char *secret, size_t matched, bool at_end)
+{
+    size_t word = strcspn(secret, " ");
+    size_t open = secret[word] ? word + 1 : 0;
+    bool is_long = strlen(secret) >= open + 2 * PART_BYTES;
+    return !secret[matched] || (is_long && matched >= open + PART_BYTES) ||
+           (at_end && matched >= open + SHORTEST);
+}
+
+/* The bytes at TEXT that are SECRET, or a part of it that must not be shown; 0: it is something else. */
+static size_t match(const char *text, size_t length, const char *secret, bool raw_first)
+{
+    size_t used = 0, matched = 0;
+    while (secret[matched] && used < length) {
+        size_t step = form(text + used, length - used, (uint8_t)secret[matched], raw_first);
+        if (!step)
+            break;
+        matched++;
+        used += step;
+    }
+    return is_enough(secret, matched, used == length) ? used : 0;
+}
+
+static size_t longest_match(const sp_secrets *secrets, const char *text, size_t length)
+{
+    size_t longest = 0;
+    for (size_t i = 0; i < secrets->count; i++)
+        for (int raw_first = 0; raw_first < 2; raw_first++)
+            longest = sp_max_u64(longest, match(text, length, secrets->texts[i], raw_first != 0));
+    return longest;
+}
+
+size_t sp_secrets_mask(const sp_secrets *secrets, char *out, size_t size, const char *text,
+                       size_t length)
+{
+    size_t written = 0;
+    for (size_t at = 0; at < length && written + sizeof "***" <= size;) {
+        size_t secret = longest_match(secrets, text + at, length - at);
+        if (secret)
+            memcpy(out + written, "***", 3);
+        else
+            out[written] = text[at];
+        written += secret ? 3 : 1;
+        at += secret ? secret : 1;
+    }
+    out[written] = 0;
+    return written;
+}
