@@ -65,10 +65,13 @@ need_packages() {
 
 # What the cross build for aarch64 links with: Debian's packages for arm64, with all that they need, unpacked in a tree of their own. This
 # system stays as it is: beside each other, the packages of two architectures have to be of the same version, so that installing some
-# would change others. Returns false, with the reason said, when they cannot be had.
+# would change others. It is kept in SPANPROF_TEST_CACHE. Returns false, with the reason said, when the packages cannot be fetched.
 make_sysroot() {
-    local tree=$root/build/aarch64-sysroot packages=(libc6-dev zlib1g-dev liblzma-dev libprotobuf-c-dev libdw-dev libcurl4-openssl-dev
+    local tree=$SPANPROF_TEST_CACHE/aarch64-sysroot packages=(libc6-dev zlib1g-dev liblzma-dev libprotobuf-c-dev libdw-dev libcurl4-openssl-dev
         libcmocka-dev libsqlite3-dev)
+    mkdir -p "$root/build"
+    rm -rf "$root/build/aarch64-sysroot"
+    ln -s "$tree" "$root/build/aarch64-sysroot"
     [[ $(cat "$tree/packages" 2>/dev/null) != "${packages[*]}" ]] || return 0
     say "Fetching Debian's arm64 packages: ${packages[*]}"
     rm -rf "$tree"

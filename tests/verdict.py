@@ -153,8 +153,9 @@ class Verdict:
         sys.exit(BROKEN if self._broken else UNSURE if self._unsure else 0)
 
 
-def _last_words(output, mark):
-    return [line for line in output.splitlines() if line.startswith(mark)]
+def _reasons(output):
+    """Why a run was unsure."""
+    return [line.removeprefix("UNSURE:").strip() for line in output.splitlines() if line.startswith("UNSURE:")]
 
 
 def _run(command):
@@ -190,7 +191,7 @@ def main(arguments):
         return 2
     code, output = _run_until_sure(command)
     if code == UNSURE:
-        print("UNSURE:", "; ".join(_last_words(output, "UNSURE:")) or "no reason was given")
+        print("UNSURE:", "; ".join(_reasons(output)) or "no reason was given")
         return BROKEN if is_full() else SKIPPED
     if expects_broken:
         if code == SKIPPED:

@@ -20,7 +20,7 @@ from shop import Program, Shop, kept_port
 
 SHOP = sys.argv.pop(1)
 HERE = pathlib.Path(__file__).resolve().parent
-REQUESTS = 400
+REQUESTS = 150
 
 
 class Collector(Program):

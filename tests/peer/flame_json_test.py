@@ -17,7 +17,7 @@ from otlp_decode import decode
 from shop import Shop
 
 SHOP, SPANPROF = sys.argv.pop(1), sys.argv.pop(1)
-REQUESTS = 400
+REQUESTS = 150
 
 KINDS = ["unspecified", "internal", "server", "client", "producer", "consumer"]
 STATUSES = ["unset", "ok", "error"]

@@ -15,16 +15,16 @@ Told is also for how much of the time wake-ups come late by 0.1 ms and more, as 
 weights spread the wider. The same difference is told of the three parts, by the thread's CPU clock and the kernel's schedstat. A thread
 that is woken and not on a core yet is runnable to the latter, and still blocked to us: these two make up for each other.
 
-A fault to plant (verdict.py): shifted-clock makes the workload's clock run slow by a quarter."""
+A fault to plant (verdict.py): shifted-clock makes the workload's clock run at half its speed."""
 import argparse, collections, json, math, os, subprocess, sys, tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from truth_judge import verdict
 
 BLOCKS = 40
-DOUBT = 10
+DOUBT = 4
 CLASSES = [1e6, 1e7, 1e8, 1e9, 1e11]
-CLOCK = 0.75 if verdict.is_planted("shifted-clock") else 1
+CLOCK = 0.5 if verdict.is_planted("shifted-clock") else 1
 
 
 def weights(path):

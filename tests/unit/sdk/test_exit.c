@@ -87,7 +87,7 @@ static unsigned start_receiver(void)
     if (bind(listener, (struct sockaddr *)&address, sizeof address) != 0 ||
         listen(listener, 64) != 0 ||
         getsockname(listener, (struct sockaddr *)&address, &length) != 0 ||
-        pthread_create(&thread, NULL, take_hello, &listener) != 0)
+        pthread_create(&thread, NULL, take_hello, &listener) != 0 || pthread_detach(thread) != 0)
         exit(1);
     return ntohs(address.sin_port);
 }
