@@ -2,11 +2,20 @@
 # Labels say in which stages of scripts/test a test runs; CONTRIBUTING.md has the table.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
-# sp_measuring_test(NAME [PLANT fault | EXPECT_BROKEN] LABELS label… [ENVIRONMENT variable…] COMMAND command…)
-# A test that asks a clock, a counter of the kernel, or the sampler "how much": alone on the machine, and by verdict.py, which knows broken
-# from unsure. PLANT: the judge has to find this fault in what it reads. EXPECT_BROKEN: the command brings a fault of its own.
+# sp_label_needs(LABEL target…): tests with LABEL run these. The target tests-LABEL builds them, for a stage that wants no others.
+function(sp_label_needs label)
+  if(NOT TARGET tests-${label})
+    add_custom_target(tests-${label})
+  endif()
+  add_dependencies(tests-${label} ${ARGN})
+endfunction()
+
+# sp_measuring_test(NAME [BESIDE] [PLANT fault | EXPECT_BROKEN] LABELS label… [ENVIRONMENT variable…] COMMAND command…)
+# A test that asks a clock, a counter of the kernel, or the sampler "how much": by verdict.py, which knows broken from unsure, and alone on
+# the machine, unless it bears others BESIDE it. PLANT: the judge has to find this fault in what it reads. EXPECT_BROKEN: the command brings
+# a fault of its own.
 function(sp_measuring_test name)
-  cmake_parse_arguments(ARG "EXPECT_BROKEN" "PLANT" "LABELS;ENVIRONMENT;COMMAND" ${ARGN})
+  cmake_parse_arguments(ARG "BESIDE;EXPECT_BROKEN" "PLANT" "LABELS;ENVIRONMENT;COMMAND" ${ARGN})
   set(expect)
   if(ARG_EXPECT_BROKEN)
     set(expect --expect-broken)
@@ -19,7 +28,10 @@ function(sp_measuring_test name)
   endif()
   add_test(NAME ${name} COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/verdict.py ${expect} ${program} ${ARG_COMMAND})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS};measure" ENVIRONMENT "${ARG_ENVIRONMENT}" SKIP_RETURN_CODE 77
-                       TIMEOUT 1800 RUN_SERIAL ON)
+                       TIMEOUT 1800)
+  if(NOT ARG_BESIDE)
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+  endif()
 endfunction()
 
 # sp_test(NAME [MEASURES] SOURCES file… [LINK library…] [LABELS label…] [TIMEOUT seconds])
@@ -34,8 +46,11 @@ function(sp_test name)
   add_executable(${target} ${ARG_SOURCES})
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(${target} PRIVATE sp_flags ${ARG_LINK} PkgConfig::CMOCKA)
+  foreach(label IN LISTS ARG_LABELS)
+    sp_label_needs(${label} ${target})
+  endforeach()
   if(ARG_MEASURES)
-    sp_measuring_test(${name} LABELS ${ARG_LABELS} COMMAND ${target})
+    sp_measuring_test(${name} BESIDE LABELS ${ARG_LABELS} COMMAND ${target})
   else()
     add_test(NAME ${name} COMMAND ${target})
     set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")

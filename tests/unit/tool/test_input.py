@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Reading files: every container gives the same answer, and whatever is damaged is refused with a sentence, never with a crash."""
-import random
-
 import gzip
+import random
 
 from otlp import *
 
@@ -219,47 +218,6 @@ class BadInput(ToolTest):
         del bad["dictionary"]
         self.write("bad.jsonl", json_lines(bad))
         self.refuse(2, "flame", "bad.jsonl")
-
-
-class EveryCut(ToolTest):
-    """Each prefix of a small file: an answer, a no, or a sentence; one request is enough, so most are sentences."""
-
-    REQUEST = profiles(SAMPLES[:2])
-
-    def survive(self, command, name):
-        """An exit code of ours, with what belongs to it: a sanitizer ends with 1 as well, but says more."""
-        result = self.run_tool(command, name)
-        quiet = result.returncode == 0 or (command == "check" and result.returncode == 1)
-        self.assertIn(result.returncode, (0, 1, 2))
-        self.assertRegex(result.stderr.decode(), r"\A\Z" if quiet else r"\Aspanprof: [^\n]+\n\Z")
-        return result.returncode
-
-    def cut_everywhere(self, data, step=1):
-        codes = set()
-        for length in range(1, len(data), step):
-            self.write("cut", data[:length])
-            codes.add(self.survive("check", "cut"))
-        self.assertIn(2, codes)
-
-    def test_protobuf(self):
-        self.cut_everywhere(framed(self.REQUEST))
-
-    def test_json(self):
-        self.cut_everywhere(json_lines(self.REQUEST), step=5)
-
-    def test_gzip(self):
-        self.cut_everywhere(gzip.compress(json_lines(self.REQUEST)))
-
-    def test_flipped_bytes_of_protobuf(self):
-        dice = random.Random(7)
-        good = protobuf(self.REQUEST)
-        for _ in range(400):
-            data = bytearray(good)
-            for _ in range(dice.randrange(1, 4)):
-                data[dice.randrange(len(data))] = dice.randrange(256)
-            self.write("flipped", bytes(data))
-            for command in ("check", "flame"):
-                self.survive(command, "flipped")
 
 
 if __name__ == "__main__":
