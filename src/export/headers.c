@@ -116,6 +116,41 @@ static bool add_entry(struct curl_slist **list, text_range entry, const char **f
     return done;
 }
 
+/* Whether LINE, as append wrote it, is the header called NAME. */
+static bool is_called(const char *line, const char *name)
+{
+    size_t length = strlen(name);
+    return strncasecmp(line, name, length) == 0 && (line[length] == ':' || line[length] == ';');
+}
+
+/* The last header called NAME stays in LIST when KEEP says so, all others of that name are removed; whether one stayed. The first
+ * entry of LIST is not looked at, so that LIST keeps its head. */
+static bool keep_last(struct curl_slist *list, const char *name, bool keep)
+{
+    size_t count = 0;
+    for (const struct curl_slist *at = list->next; at; at = at->next)
+        count += is_called(at->data, name);
+    while (list->next) {
+        struct curl_slist *next = list->next;
+        if (!is_called(next->data, name) || (keep && count == 1)) {
+            list = next;
+            continue;
+        }
+        list->next = next->next;
+        next->next = NULL;
+        curl_slist_free_all(next);
+        count--;
+    }
+    return count > 0;
+}
+
+bool sp_headers_set_version(struct curl_slist *list, sp_telemetry_signal signal)
+{
+    static const char name[] = "OTLP-Profiles-Development-Version";
+    bool is_there = keep_last(list, name, signal == SP_PROFILES);
+    return signal != SP_PROFILES || is_there || append(&list, name, "1");
+}
+
 bool sp_headers_parse(struct curl_slist **list, const char *text, const char *name)
 {
     if (!sp_network_load()) /* said, and the exporter will not start */

@@ -62,6 +62,11 @@ char *sp_endpoint_shown(const char *text);
  * its position in NAME, never its content (NAME is NULL: no warning). False when memory is short. */
 bool sp_headers_parse(struct curl_slist **list, const char *text, const char *name);
 
+/* Collectors from 0.163 read the version of the profiles' format from a header, and refuse a request that has it twice. LIST (not
+ * empty; its first entry is not looked at) gets it once for profiles, unless it has one of the user's, and loses it for traces.
+ * False when memory is short. */
+bool sp_headers_set_version(struct curl_slist *list, sp_telemetry_signal signal);
+
 /* secrets.c: what a receiver was sent and may answer with. Zero-initialised has none. */
 typedef struct sp_secrets {
     char **texts;

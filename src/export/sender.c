@@ -47,8 +47,9 @@ static bool build_headers(sp_sender *sender)
     }
     static char encoding[] = "Content-Encoding: gzip";
     sender->gzip_header = (struct curl_slist){.data = encoding, .next = sender->headers};
-    return !sender->target->headers ||
-           sp_headers_parse(&sender->headers, sender->target->headers, NULL);
+    return (!sender->target->headers ||
+            sp_headers_parse(&sender->headers, sender->target->headers, NULL)) &&
+           sp_headers_set_version(sender->headers, sender->signal);
 }
 
 static void set_security(CURL *easy, const sp_http_target *target)

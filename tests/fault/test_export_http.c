@@ -60,6 +60,56 @@ static void receiver_accepts_what_was_submitted_arrives(void **state)
     assert_int_equal(log_count(""), 0);
 }
 
+/* How many header lines of REQUEST are the version of the profiles' format. */
+static unsigned count_versions(const server_request *request)
+{
+    unsigned count = 0;
+    const char *at = request->head;
+    while ((at = strcasestr(at, "\r\nOTLP-Profiles-Development-Version:"))) {
+        count++;
+        at += 2;
+    }
+    return count;
+}
+
+/* Export once with HEADERS for both signals: profiles have the line VERSION, once, and traces have none. */
+static void check_version(fixture *f, char *headers, const char *version)
+{
+    f->config.http[SP_PROFILES].headers = headers;
+    f->config.http[SP_TRACES].headers = headers;
+    fixture_start(f);
+    end_spans(f, "GET /cart", 1);
+    submit(f, "a profile");
+    assert_int_equal(flush(f), SPANPROF_OK);
+    const server_request *profile = server_get(f->server, PROFILES, 0);
+    assert_true(has_header(profile, version));
+    assert_int_equal(count_versions(profile), 1);
+    assert_int_equal(count_versions(server_get(f->server, TRACES, 0)), 0);
+    if (headers) {
+        assert_true(has_header(profile, "a: b"));
+        assert_true(has_header(server_get(f->server, TRACES, 0), "a: b"));
+    }
+    fixture_stop(f, PATIENCE_NS);
+}
+
+static void profiles_have_the_version_of_their_format_once(void **state)
+{
+    check_version(*state, NULL, "OTLP-Profiles-Development-Version: 1");
+}
+
+static void version_among_the_headers_of_the_user_is_sent_instead(void **state)
+{
+    check_version(*state, "otlp-profiles-development-VERSION=2,a=b",
+                  "otlp-profiles-development-VERSION: 2");
+}
+
+static void version_given_twice_is_sent_once(void **state)
+{
+    check_version(*state,
+                  "OTLP-Profiles-Development-Version=2,a=b,otlp-profiles-development-version=3",
+                  "otlp-profiles-development-version: 3");
+}
+
 static void compression_none_body_is_sent_as_it_is(void **state)
 {
     fixture *f = *state;
@@ -546,6 +596,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(receiver_accepts_what_was_submitted_arrives),
+        CASE(profiles_have_the_version_of_their_format_once),
+        CASE(version_among_the_headers_of_the_user_is_sent_instead),
+        CASE(version_given_twice_is_sent_once),
         CASE(compression_none_body_is_sent_as_it_is),
         CASE(receiver_answers_400_with_status_its_words_are_logged),
         CASE(receiver_answers_400_with_broken_status_is_refused),
