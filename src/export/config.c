@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The export configuration. For each setting of OTLP: the option, else the signal's own variable (OTEL_EXPORTER_OTLP_TRACES_…), else
- * the general one (OTEL_EXPORTER_OTLP_…), else the default. A value that cannot be used is as good as not set, after one warning.
- * Values of header variables are never shown. */
+ * the general one (OTEL_EXPORTER_OTLP_…), else the default. A value that cannot be used is as good as not set, after one warning;
+ * but in place of an endpoint that cannot be used there is none. Values of header variables are never shown. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,8 @@ enum { DEFAULT_TIMEOUT_MS = 10000, DEFAULT_BATCH_TIMEOUT_MS = 30000, NAME_MAX_BY
 
 /* What variables say about one signal, or about both. Strings are borrowed from the environment and the options. */
 typedef struct otlp_settings {
-    const char *endpoint;
-    bool verbatim; /* endpoint is a signal's own */
+    const char *endpoint; /* NULL: none that can be sent to, which was said */
+    bool verbatim;        /* endpoint is a signal's own */
     const char *headers;
     bool gzip;
     uint32_t timeout_ms;
@@ -29,13 +29,23 @@ typedef struct otlp_settings {
 
 /* ---- OTLP over HTTP ---- */
 
-static void warn_endpoint(const char *name, const char *text, const char *why, const char *instead)
+/* TEXT, the value of NAME, when it can be sent to. Else NULL, and nothing takes its place: data must not go to a host that the user
+ * did not name. Either way one warning says what is wrong with it. */
+static const char *usable_endpoint(const char *name, const char *text)
 {
-    char *shown = sp_endpoint_shown(text), *shown_instead = sp_endpoint_shown(instead);
-    sp_log_warn("config", "%s=%s %s: using %s", name, shown ? shown : "?", why,
-                shown_instead ? shown_instead : "?");
-    free(shown);
-    free(shown_instead);
+    const char *why;
+    sp_endpoint_kind kind = sp_endpoint_check(text, &why);
+    if (kind == SP_ENDPOINT_GOOD)
+        return text;
+    char *allocated = sp_endpoint_shown(text);
+    const char *shown = allocated ? allocated : "?";
+    if (kind == SP_ENDPOINT_BARE)
+        sp_log_warn("config", "%s=%s %s: using http://%s", name, shown, why, shown);
+    else
+        sp_log_warn("config", "%s=%s %s: nothing is sent there, or anywhere in its place", name,
+                    shown, why);
+    free(allocated);
+    return kind == SP_ENDPOINT_BARE ? text : NULL;
 }
 
 /* The full name of a variable for INFIX ("" or "TRACES_"). */
@@ -48,14 +58,10 @@ static const char *variable(char out[NAME_MAX_BYTES], const char *infix, const c
 static void read_endpoint(otlp_settings *out, const char *infix)
 {
     char name[NAME_MAX_BYTES];
-    const char *why, *text = sp_env(variable(name, infix, "ENDPOINT"));
+    const char *text = sp_env(variable(name, infix, "ENDPOINT"));
     if (!text)
         return;
-    if (!sp_endpoint_check(text, &why)) {
-        warn_endpoint(name, text, why, out->endpoint);
-        return;
-    }
-    out->endpoint = text;
+    out->endpoint = usable_endpoint(name, text);
     out->verbatim = *infix != 0;
 }
 
@@ -137,7 +143,9 @@ static bool copy_text(char **out, const char *text)
 static bool fill_target(sp_http_target *target, const otlp_settings *settings,
                         sp_telemetry_signal signal)
 {
-    target->enabled = true;
+    target->enabled = settings->endpoint != NULL;
+    if (!target->enabled)
+        return true;
     target->gzip = settings->gzip;
     target->timeout_ms = settings->timeout_ms;
     target->url = settings->verbatim ? sp_endpoint_verbatim(settings->endpoint)
@@ -151,7 +159,8 @@ static bool fill_target(sp_http_target *target, const otlp_settings *settings,
 static otlp_settings settings_from_options(const spanprof_options *options)
 {
     otlp_settings settings = {
-        .endpoint = options->endpoint ? options->endpoint : default_endpoint,
+        .endpoint = options->endpoint ? usable_endpoint("options.endpoint", options->endpoint)
+                                      : default_endpoint,
         .headers = options->headers,
         .gzip = gzip_from_word("options.compression", options->compression, true),
         .timeout_ms = options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS};
@@ -277,17 +286,6 @@ static void warn_not_built(void)
             sp_log_warn("config", "%s is not built yet: ignored", names[i]);
 }
 
-/* Where nothing is sent the endpoint is not looked at: that would load libcurl. */
-static void drop_unusable_endpoint(spanprof_options *options)
-{
-    const char *why;
-    if (!options->endpoint || sp_endpoint_check(options->endpoint, &why))
-        return;
-    const char *general = sp_env("OTEL_EXPORTER_OTLP_ENDPOINT");
-    warn_endpoint("options.endpoint", options->endpoint, why, general ? general : default_endpoint);
-    options->endpoint = NULL;
-}
-
 bool sp_export_config_init(sp_export_config *config, const spanprof_options *given)
 {
     *config = (sp_export_config){0};
@@ -297,10 +295,9 @@ bool sp_export_config_init(sp_export_config *config, const spanprof_options *giv
     uint32_t destinations = read_destinations(&options);
     bool otlp_spans = read_traces_exporter();
     bool done = true;
-    if (destinations & 1u << WORD_OTLP) {
-        drop_unusable_endpoint(&options);
+    /* Where nothing is sent the endpoint is not looked at: that would load libcurl. */
+    if (destinations & 1u << WORD_OTLP)
         done = read_http(config, &options, otlp_spans);
-    }
     if (done && (destinations & 1u << WORD_FILE))
         done = read_file(config, &options);
     config->traces_enabled = config->http[SP_TRACES].enabled || config->file_enabled;

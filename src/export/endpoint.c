@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* URLs of receivers, by the rules of the OTLP exporter specification: a general endpoint is a base below which each signal has its
- * path, a signal's own endpoint is used as it stands. libcurl judges whether text is a URL; the joining is done on the text, so
- * that nothing else of it changes. */
+ * path, a signal's own endpoint is used as it stands. One without a scheme ("host:port") gets http://. libcurl judges whether text
+ * is a URL; the joining is done on the text, so that nothing else of it changes. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -9,6 +9,7 @@
 #include "core/utf8.h"
 #include "export/internal.h"
 
+static const char plain_scheme[] = "http://";
 static const char *const signal_paths[] = {"v1/traces", "v1development/profiles"};
 
 /* Where the path of URL begins or would begin. */
@@ -33,29 +34,56 @@ static const char *why_not(CURLUcode code)
     }
 }
 
-bool sp_endpoint_check(const char *text, const char **why)
+/* What has to stand in front of TEXT to make it a URL. */
+static const char *missing_scheme(const char *text)
 {
-    if (!strstr(text, "://")) {
-        *why = "has no scheme: write http:// or https:// in front of it";
-        return false;
-    }
-    if (strncasecmp(text, "http://", 7) != 0 && strncasecmp(text, "https://", 8) != 0) {
-        *why = "begins with neither http:// nor https://";
-        return false;
-    }
-    for (const char *c = text; *c; c++) {
-        if ((unsigned char)*c <= ' ' || *c == 0x7f) {
-            *why = "has a space or control character in it";
-            return false;
-        }
-    }
-    if (!sp_network_load()) /* said, and the exporter will not start: no word about the text */
-        return true;
+    return strstr(text, "://") ? "" : plain_scheme;
+}
+
+/* What can be told from the characters of TEXT alone, or NULL. libcurl takes "http:///path" for the host "path", and a port of no
+ * digits for the usual one: "mailto:x" and "/path" are not meant so. */
+static const char *fault_of_text(const char *text)
+{
+    bool bare = *missing_scheme(text);
+    const char *authority = bare ? text : strstr(text, "://") + 3;
+    size_t length = strcspn(authority, "/?#");
+    if (!bare && strncasecmp(text, "http://", 7) != 0 && strncasecmp(text, "https://", 8) != 0)
+        return "begins with neither http:// nor https://";
+    for (const char *c = text; *c; c++)
+        if ((unsigned char)*c <= ' ' || *c == 0x7f)
+            return "has a space or control character in it";
+    if (length == 0)
+        return why_not(CURLUE_NO_HOST);
+    return bare && authority[length - 1] == ':' ? why_not(CURLUE_BAD_PORT_NUMBER) : NULL;
+}
+
+static CURLUcode parse(const char *text)
+{
+    char *whole = NULL;
+    CURLUcode code = CURLUE_OUT_OF_MEMORY;
     CURLU *url = curl_url();
-    CURLUcode code = url ? curl_url_set(url, CURLUPART_URL, text, 0) : CURLUE_OUT_OF_MEMORY;
+    if (url && asprintf(&whole, "%s%s", missing_scheme(text), text) >= 0) {
+        code = curl_url_set(url, CURLUPART_URL, whole, 0);
+        free(whole);
+    }
     curl_url_cleanup(url);
+    return code;
+}
+
+sp_endpoint_kind sp_endpoint_check(const char *text, const char **why)
+{
+    sp_endpoint_kind kind = *missing_scheme(text) ? SP_ENDPOINT_BARE : SP_ENDPOINT_GOOD;
+    *why = fault_of_text(text);
+    if (*why)
+        return SP_ENDPOINT_BAD;
+    *why = "has no scheme: write http:// or https:// in front of it";
+    if (!sp_network_load()) /* said, and the exporter will not start: no word about the text */
+        return SP_ENDPOINT_GOOD;
+    CURLUcode code = parse(text);
+    if (code == CURLUE_OK)
+        return kind;
     *why = why_not(code);
-    return code == CURLUE_OK;
+    return SP_ENDPOINT_BAD;
 }
 
 char *sp_endpoint_from_base(const char *base, sp_telemetry_signal signal)
@@ -66,8 +94,8 @@ char *sp_endpoint_from_base(const char *base, sp_telemetry_signal signal)
     bool slash = rest > path && rest[-1] == '/';
     const char *query = *rest == '?' ? rest : "";
     char *url = NULL;
-    if (asprintf(&url, "%.*s%s%s%.*s", (int)length, base, slash ? "" : "/", signal_paths[signal],
-                 (int)strcspn(query, "#"), query) < 0)
+    if (asprintf(&url, "%s%.*s%s%s%.*s", missing_scheme(base), (int)length, base, slash ? "" : "/",
+                 signal_paths[signal], (int)strcspn(query, "#"), query) < 0)
         return NULL;
     return url;
 }
@@ -76,9 +104,10 @@ char *sp_endpoint_verbatim(const char *url)
 {
     const char *path = path_of(url);
     char *out = NULL;
-    if (*path == '/')
-        return strdup(url);
-    return asprintf(&out, "%.*s/%s", (int)(path - url), url, path) < 0 ? NULL : out;
+    if (asprintf(&out, "%s%.*s%s%s", missing_scheme(url), (int)(path - url), url,
+                 *path == '/' ? "" : "/", path) < 0)
+        return NULL;
+    return out;
 }
 
 char *sp_endpoint_shown(const char *text)
@@ -87,7 +116,7 @@ char *sp_endpoint_shown(const char *text)
      * behind a question mark is a query, which may have an @ of its own. */
     const char *why, *scheme = strstr(text, "://");
     const char *authority = scheme ? scheme + 3 : text;
-    bool good = sp_endpoint_check(text, &why);
+    bool good = sp_endpoint_check(text, &why) == SP_ENDPOINT_GOOD;
     const char *at = memrchr(authority, '@', good ? strcspn(authority, "?") : strlen(authority));
     const char *rest = at ? at : authority;
     size_t rest_length = strcspn(rest, "?");

@@ -47,11 +47,17 @@ bool sp_repeat_allows(sp_repeat *repeat, uint64_t now_ns);
 
 /* endpoint.c. Any thread. */
 
-/* Whether TEXT can be sent to; else *WHY is a static phrase that ends a sentence beginning with TEXT. */
-bool sp_endpoint_check(const char *text, const char **why);
-/* The URL of SIGNAL below the base URL BASE. Both return memory for free(), or NULL when there is none. */
+typedef enum sp_endpoint_kind {
+    SP_ENDPOINT_BAD,  /* cannot be sent to */
+    SP_ENDPOINT_BARE, /* can be, with http:// in front of it */
+    SP_ENDPOINT_GOOD,
+} sp_endpoint_kind;
+
+/* What TEXT is. Unless it is good, *WHY is a static phrase that ends a sentence beginning with TEXT. */
+sp_endpoint_kind sp_endpoint_check(const char *text, const char **why);
+/* The URL of SIGNAL below the base URL BASE, which is good or bare. Both return memory for free(), or NULL when there is none. */
 char *sp_endpoint_from_base(const char *base, sp_telemetry_signal signal);
-/* URL as it is, but with "/" where it has no path. */
+/* URL (good or bare) as it is, but with http:// where it has no scheme, and "/" where it has no path. */
 char *sp_endpoint_verbatim(const char *url);
 /* TEXT, a URL or what was meant to be one, as it may be shown in a log: without user, password and query. For free(), or NULL. */
 char *sp_endpoint_shown(const char *text);

@@ -16,13 +16,13 @@ static char *part_of(const char *text, CURLUPart part)
     return out;
 }
 
-/* MADE (freed here) can be sent to, and leads where TEXT leads. */
+/* MADE (freed here) can be sent to, and leads where TEXT, a whole URL, leads. */
 static void check_same_host(const char *text, char *made)
 {
     static const CURLUPart parts[] = {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT,
                                       CURLUPART_USER, CURLUPART_PASSWORD};
     const char *why;
-    FUZZ_CHECK(made && sp_endpoint_check(made, &why));
+    FUZZ_CHECK(made && sp_endpoint_check(made, &why) == SP_ENDPOINT_GOOD);
     for (size_t i = 0; i < SP_ARRAY_LENGTH(parts); i++) {
         char *wanted = part_of(text, parts[i]);
         char *got = part_of(made, parts[i]);
@@ -53,14 +53,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     FUZZ_CHECK(sp_network_load()); /* curl_url() below */
     char *text = fuzz_string(data, length);
     const char *why = NULL;
-    bool good = sp_endpoint_check(text, &why);
-    FUZZ_CHECK(good || (why && *why));
-    if (good) {
-        check_same_host(text, sp_endpoint_from_base(text, SP_TRACES));
-        check_same_host(text, sp_endpoint_from_base(text, SP_PROFILES));
-        check_same_host(text, sp_endpoint_verbatim(text));
+    sp_endpoint_kind kind = sp_endpoint_check(text, &why);
+    FUZZ_CHECK(kind == SP_ENDPOINT_GOOD || (why && *why));
+    if (kind != SP_ENDPOINT_BAD) {
+        char *whole = NULL;
+        FUZZ_CHECK(asprintf(&whole, "%s%s", kind == SP_ENDPOINT_BARE ? "http://" : "", text) >= 0);
+        check_same_host(whole, sp_endpoint_from_base(text, SP_TRACES));
+        check_same_host(whole, sp_endpoint_from_base(text, SP_PROFILES));
+        check_same_host(whole, sp_endpoint_verbatim(text));
+        free(whole);
     }
-    check_shown(text, good);
+    check_shown(text, kind == SP_ENDPOINT_GOOD);
     free(text);
     return 0;
 }

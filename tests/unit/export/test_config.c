@@ -74,12 +74,24 @@ static void endpoint_is_resolved_by_the_specification(void **state)
         {"http://c:4318", "http://t:1", "http://t:1/", false},
         {NULL, "http://t:1?q=1", "http://t:1/?q=1", false},
         {"localhost:4318", NULL, "http://localhost:4318/v1/traces", true},
-        {"c:4318", NULL, "http://localhost:4318/v1/traces", true},
-        {"ftp://c", NULL, "http://localhost:4318/v1/traces", true},
-        {"http://", NULL, "http://localhost:4318/v1/traces", true},
-        {"http://c:99999", NULL, "http://localhost:4318/v1/traces", true},
-        {"http://c c/", NULL, "http://localhost:4318/v1/traces", true},
-        {"http://c:4318", "t:1", "http://c:4318/v1/traces", true},
+        {"c:4318", NULL, "http://c:4318/v1/traces", true},
+        {"c", NULL, "http://c/v1/traces", true},
+        {"c/base?key=1", NULL, "http://c/base/v1/traces?key=1", true},
+        {"user:p@c:1", NULL, "http://user:p@c:1/v1/traces", true},
+        {"http://c:4318", "t:1", "http://t:1/", true},
+        {"http://c:4318", "t:1/x", "http://t:1/x", true},
+        {"c:99999", "http://t:1/x", "http://t:1/x", true},
+        {"ftp://c", NULL, NULL, true},
+        {"http://", NULL, NULL, true},
+        {"http:///c", NULL, NULL, true},
+        {"http://c:99999", NULL, NULL, true},
+        {"http://c c/", NULL, NULL, true},
+        {"c:99999", NULL, NULL, true},
+        {"c c:1", NULL, NULL, true},
+        {"/c", NULL, NULL, true},
+        {"http:/c", NULL, NULL, true},
+        {"unix:/c", NULL, NULL, true},
+        {"http://c:4318", "ftp://t", NULL, true},
     };
     for (size_t i = 0; i < SP_ARRAY_LENGTH(rows); i++) {
         setup(NULL);
@@ -88,7 +100,9 @@ static void endpoint_is_resolved_by_the_specification(void **state)
         if (rows[i].traces)
             setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", rows[i].traces, 1);
         read_config(NULL);
-        assert_string_equal(config.http[SP_TRACES].url, rows[i].expected);
+        assert_int_equal(config.http[SP_TRACES].enabled, rows[i].expected != NULL);
+        if (rows[i].expected)
+            assert_string_equal(config.http[SP_TRACES].url, rows[i].expected);
         assert_int_equal(log_length, rows[i].warns);
     }
 }
@@ -101,7 +115,36 @@ static void endpoint_without_scheme_warning_says_what_to_write_and_what_is_used(
     assert_int_equal(log_length, 1);
     assert_string_equal(log_lines[0], "config: OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318 has no "
                                       "scheme: write http:// or https:// "
-                                      "in front of it: using http://localhost:4318");
+                                      "in front of it: using http://collector:4318");
+}
+
+static void endpoint_that_cannot_be_a_url_sends_nothing_and_is_named_once(void **state)
+{
+    (void)state;
+    setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://collector", 1);
+    read_config(NULL);
+    for (int i = 0; i < 2; i++) {
+        assert_false(config.http[i].enabled);
+        assert_null(config.http[i].url);
+    }
+    assert_false(config.traces_enabled);
+    assert_int_equal(log_length, 1);
+    assert_int_equal(log_count("OTEL_EXPORTER_OTLP_ENDPOINT=ftp://collector begins with neither "
+                               "http:// nor https://: nothing is sent there"),
+                     1);
+}
+
+static void endpoint_of_one_signal_that_cannot_be_a_url_leaves_the_other(void **state)
+{
+    (void)state;
+    setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:1", 1);
+    setenv("OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT", "c:port", 1);
+    setenv("SPANPROF_EXPORTER", "otlp,file", 1);
+    read_config(NULL);
+    assert_string_equal(config.http[SP_TRACES].url, "http://c:1/v1/traces");
+    assert_false(config.http[SP_PROFILES].enabled);
+    assert_true(config.file_enabled);
+    assert_int_equal(log_length, 1);
 }
 
 static void endpoint_with_secrets_they_are_not_in_the_warning(void **state)
@@ -169,16 +212,20 @@ static void options_win_over_all_variables(void **state)
     assert_int_equal(log_length, 0);
 }
 
-static void option_endpoint_unusable_is_warned_of_and_ignored(void **state)
+static void option_endpoint_wins_also_when_it_lacks_its_scheme_or_is_no_url(void **state)
 {
     (void)state;
     spanprof_options options = SPANPROF_OPTIONS_INIT;
     options.endpoint = "option:1";
     setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:1", 1);
     read_config(&options);
-    assert_string_equal(config.http[SP_TRACES].url, "http://c:1/v1/traces");
+    assert_string_equal(config.http[SP_TRACES].url, "http://option:1/v1/traces");
     assert_int_equal(log_count("options.endpoint=option:1 has no scheme"), 1);
     assert_int_equal(log_length, 1);
+    options.endpoint = "option:";
+    read_config(&options);
+    assert_false(config.http[SP_TRACES].enabled || config.http[SP_PROFILES].enabled);
+    assert_int_equal(log_length, 2);
 }
 
 static void exporter_list_chooses_destinations(void **state)
@@ -352,10 +399,12 @@ int main(void)
         CASE(nothing_set_has_the_defaults),
         CASE(endpoint_is_resolved_by_the_specification),
         CASE(endpoint_without_scheme_warning_says_what_to_write_and_what_is_used),
+        CASE(endpoint_that_cannot_be_a_url_sends_nothing_and_is_named_once),
+        CASE(endpoint_of_one_signal_that_cannot_be_a_url_leaves_the_other),
         CASE(endpoint_with_secrets_they_are_not_in_the_warning),
         CASE(profiles_have_variables_of_their_own),
         CASE(options_win_over_all_variables),
-        CASE(option_endpoint_unusable_is_warned_of_and_ignored),
+        CASE(option_endpoint_wins_also_when_it_lacks_its_scheme_or_is_no_url),
         CASE(exporter_list_chooses_destinations),
         CASE(traces_exporter_none_stops_spans_of_otlp_only),
         CASE(header_entries_unusable_are_named_by_position_only),
