@@ -147,14 +147,6 @@ static int load(const char *path, sp_buffer *out)
 
 /* ---- which format ---- */
 
-static const uint8_t *skip_space(const uint8_t *data, size_t length)
-{
-    const uint8_t *end = data + length;
-    while (data < end && (*data == ' ' || *data == '\t' || *data == '\r' || *data == '\n'))
-        data++;
-    return data;
-}
-
 /* PATH, which stays, holds nothing. */
 static void add_empty(sp_input *input, const char *path)
 {
@@ -181,7 +173,7 @@ static int read_file(sp_input *input, const char *path, bool may_be_empty)
     sp_buffer bytes = SP_BUFFER_INIT(MAX_FILE_BYTES);
     int status = load(path, &bytes);
     if (status == SP_TOOL_DONE) {
-        const uint8_t *start = bytes.data ? skip_space(bytes.data, bytes.length) : NULL;
+        size_t start = sp_input_skip_space(bytes.data, bytes.length, 0);
         const char *own_path = sp_arena_strdup(&input->memory, path);
         if (!own_path)
             status = sp_tool_no_memory();
@@ -189,7 +181,7 @@ static int read_file(sp_input *input, const char *path, bool may_be_empty)
             status = sp_tool_wrong("%s: has switches of threads, and no samples or spans; "
                                    "`spanprof stats` tells of it",
                                    path);
-        else if (bytes.length && start < bytes.data + bytes.length && *start == '{')
+        else if (start < bytes.length && bytes.data[start] == '{')
             status = sp_input_read_json(input, own_path, bytes.data, bytes.length);
         else if (bytes.length)
             status = sp_input_read_protobuf(input, own_path, bytes.data, bytes.length);

@@ -54,6 +54,9 @@ int sp_input_add(sp_input *input, const char *path, sp_signal signal, size_t byt
 int sp_input_read_json(sp_input *input, const char *path, const uint8_t *data, size_t length);
 int sp_input_read_protobuf(sp_input *input, const char *path, const uint8_t *data, size_t length);
 
+/* The first position from POSITION on that is neither white space nor a byte order mark. */
+size_t sp_input_skip_space(const uint8_t *data, size_t length, size_t position);
+
 /* The message type of SIGNAL. */
 const ProtobufCMessageDescriptor *sp_signal_descriptor(sp_signal signal);
 

@@ -7,6 +7,20 @@
 #include "tool/json_read.h"
 #include "tool/tool.h"
 
+size_t sp_input_skip_space(const uint8_t *data, size_t length, size_t position)
+{
+    static const uint8_t mark[] = {0xef, 0xbb, 0xbf}; /* U+FEFF, which some editors put in front */
+    for (;;) {
+        if (position < length && data[position] && strchr(" \t\r\n", data[position]))
+            position++;
+        else if (length - position >= sizeof mark &&
+                 memcmp(data + position, mark, sizeof mark) == 0)
+            position += sizeof mark;
+        else
+            return position;
+    }
+}
+
 /* What the keys of an object's outermost level say it is. */
 typedef struct object_kind {
     bool traces;
@@ -93,8 +107,7 @@ int sp_input_read_json(sp_input *input, const char *path, const uint8_t *data, s
 {
     const char *text = (const char *)data;
     for (size_t position = 0;;) {
-        while (position < length && strchr(" \t\r\n", text[position]) && text[position])
-            position++;
+        position = sp_input_skip_space(data, length, position);
         if (position >= length)
             return SP_TOOL_DONE;
         if (text[position] != '{')

@@ -86,9 +86,11 @@ static bool get_integer(const json_t *json, bool *negative, uint64_t *magnitude)
         *magnitude = *negative ? 0 - (uint64_t)value : (uint64_t)value;
         return true;
     }
-    if (json_is_real(json)) { /* 1e3 and 5.0 are integers too */
+    if (json_is_real(json)) {
+        /* 1e3, 5.0 and 1.7e18 are integers too. A writer that puts an exponent or a fraction has a double, and above 2^53 a double
+         * is an integer: the value here is the one that the writer had. */
         double value = json_real_value(json);
-        if (value != floor(value) || fabs(value) > 9007199254740992.0)
+        if (value != floor(value) || fabs(value) >= 18446744073709551616.0)
             return false;
         *negative = value < 0;
         *magnitude = (uint64_t)fabs(value);
@@ -464,18 +466,37 @@ static void report_syntax(sp_json_error *error, const json_error_t *syntax)
     error->position = syntax->position > 0 ? (size_t)syntax->position : 0;
 }
 
+/* jansson's tree of the text; NULL when it is not valid, which is reported. jansson refuses integers above 2^63 - 1, which addresses of
+ * the kernel are: they are read again as strings, which OTLP/JSON allows for integers of 64 bits. */
+static json_t *load(json_reader *reader)
+{
+    json_error_t syntax;
+    json_t *json = json_loadb(reader->text, reader->length, JSON_ALLOW_NUL, &syntax);
+    if (json)
+        return json;
+    sp_buffer quoted = SP_BUFFER_INIT(2 * reader->length);
+    bool again = json_error_code(&syntax) == json_error_numeric_overflow &&
+                 sp_json_quote_large(&quoted, reader->text, reader->length);
+    if (again)
+        json = json_loadb((char *)quoted.data, quoted.length, JSON_ALLOW_NUL, &syntax);
+    if (!json)
+        report_syntax(reader->error, &syntax);
+    if (!json && again)
+        reader->error->position = sp_json_unquoted_position(reader->text, reader->length, &quoted,
+                                                            reader->error->position);
+    sp_buffer_deinit(&quoted);
+    return json;
+}
+
 ProtobufCMessage *sp_otlp_json_read(const ProtobufCMessageDescriptor *type, const char *text,
                                     size_t length, sp_json_error *error)
 {
     sp_json_error ignored;
     json_reader reader = {.text = text, .length = length, .error = error ? error : &ignored};
     memset(reader.error, 0, sizeof *reader.error);
-    json_error_t syntax;
-    json_t *json = json_loadb(text, length, JSON_ALLOW_NUL, &syntax);
-    if (!json) {
-        report_syntax(reader.error, &syntax);
+    json_t *json = load(&reader);
+    if (!json)
         return NULL;
-    }
     ProtobufCMessage *message = read_message(&reader, type, json, 0);
     json_decref(json);
     return message;

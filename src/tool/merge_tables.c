@@ -90,6 +90,8 @@ int32_t *sp_merger_map_list(sp_merger *merger, sp_merge_table kind, const int32_
 
 static const char *text_at(sp_merger *merger, int32_t index)
 {
+    if (index == 0 && merger->source_counts[SP_MERGE_STRINGS] == 0)
+        return "";
     if (index >= 0 && (size_t)index < merger->source_counts[SP_MERGE_STRINGS])
         return merger->sources[SP_MERGE_STRINGS][index];
     fail(merger, table_names[SP_MERGE_STRINGS], index);

@@ -116,13 +116,22 @@ uint32_t sp_model_wall_type(const sp_model *model, bool innermost)
     return other;
 }
 
+/* The first with samples: a request without any may be there, and has no type to speak of. */
+static uint32_t first_type(const sp_model *model)
+{
+    for (uint32_t i = 0; i < model->type_count; i++)
+        if (model->types[i].samples)
+            return i;
+    return model->type_count ? 0 : SP_MODEL_NONE;
+}
+
 /* Time as the files have it, never two kinds of it. */
 static uint32_t any_type(const sp_model *model, bool innermost)
 {
     uint32_t type = sp_model_cpu_type(model, innermost);
     if (type == SP_MODEL_NONE)
         type = sp_model_wall_type(model, innermost);
-    return type == SP_MODEL_NONE && model->type_count ? 0 : type;
+    return type == SP_MODEL_NONE ? first_type(model) : type;
 }
 
 uint32_t sp_model_main_type(const sp_model *model)

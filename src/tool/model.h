@@ -119,10 +119,10 @@ uint32_t sp_model_type_of_name(const sp_model *model, const char *name);
 uint32_t sp_model_cpu_type(const sp_model *model, bool innermost);
 /* The same of wall time, which holds the CPU time once more. Only a type in nanoseconds is one. */
 uint32_t sp_model_wall_type(const sp_model *model, bool innermost);
-/* The type that tells time by innermost span, as well as the files can: of CPU time, else of wall time, else the first. With no
- * types: SP_MODEL_NONE. */
+/* The type that tells time by innermost span, as well as the files can: of CPU time, else of wall time, else the first with samples.
+ * With no types: SP_MODEL_NONE. */
 uint32_t sp_model_time_type(const sp_model *model);
-/* What a command works on that is not asked for spans: "cpu", else "wall", else the first. */
+/* What a command works on that is not asked for spans: "cpu", else "wall", else the first with samples. */
 uint32_t sp_model_main_type(const sp_model *model);
 
 /* The value of the string attribute KEY of RESOURCE (may be NULL), or "". DICTIONARY resolves references of the profiles signal;

@@ -45,8 +45,17 @@ static bool fail_memory(profile_reader *reader)
     return false;
 }
 
+/* Index 0 means none, also where the table has no entry at all. */
+static bool is_none(int32_t index, size_t count)
+{
+    return index == 0 && count == 0;
+}
+
+/* NULL: INDEX is outside. */
 static const char *table_string(const Sp__Profiles__ProfilesDictionary *dictionary, int32_t index)
 {
+    if (is_none(index, dictionary->n_string_table))
+        return "";
     return index >= 0 && (size_t)index < dictionary->n_string_table
                ? dictionary->string_table[index]
                : NULL;
@@ -96,6 +105,8 @@ static bool push_line(profile_reader *reader, const Sp__Profiles__Location *loca
                       const Sp__Profiles__Line *line)
 {
     const Sp__Profiles__ProfilesDictionary *d = reader->dictionary;
+    if (is_none(line->function_index, d->n_function_table))
+        return push_address(reader, location);
     if (line->function_index < 0 || (size_t)line->function_index >= d->n_function_table)
         return fail_index(reader, "function_table", line->function_index, d->n_function_table);
     const Sp__Profiles__Function *function = d->function_table[line->function_index];
@@ -109,7 +120,10 @@ static bool push_line(profile_reader *reader, const Sp__Profiles__Location *loca
 
 static bool push_location(profile_reader *reader, int32_t index)
 {
+    static const Sp__Profiles__Location none = SP__PROFILES__LOCATION__INIT;
     const Sp__Profiles__ProfilesDictionary *d = reader->dictionary;
+    if (is_none(index, d->n_location_table))
+        return push_address(reader, &none);
     if (index < 0 || (size_t)index >= d->n_location_table)
         return fail_index(reader, "location_table", index, d->n_location_table);
     const Sp__Profiles__Location *location = d->location_table[index];
@@ -124,11 +138,13 @@ static bool push_location(profile_reader *reader, int32_t index)
 /* The model's number of stack INDEX of the dictionary in *OUT. */
 static bool find_stack(profile_reader *reader, int32_t index, uint32_t *out)
 {
+    static const Sp__Profiles__Stack none = SP__PROFILES__STACK__INIT;
     const Sp__Profiles__ProfilesDictionary *d = reader->dictionary;
-    if (index < 0 || (size_t)index >= d->n_stack_table)
+    bool is_there = index >= 0 && (size_t)index < d->n_stack_table;
+    if (!is_there && !is_none(index, d->n_stack_table))
         return fail_index(reader, "stack_table", index, d->n_stack_table);
     if (reader->stack_numbers[index] == 0) {
-        const Sp__Profiles__Stack *stack = d->stack_table[index];
+        const Sp__Profiles__Stack *stack = is_there ? d->stack_table[index] : &none;
         reader->frame_count = 0;
         for (size_t i = 0; i < stack->n_location_indices; i++)
             if (!push_location(reader, stack->location_indices[i]))

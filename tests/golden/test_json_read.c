@@ -132,6 +132,23 @@ static void json_read_numbers_take_every_form(void **state)
     release(span);
 }
 
+static void json_read_numbers_above_the_signed_range_are_exact(void **state)
+{
+    (void)state;
+    Sp__Profiles__Location *location =
+        read_text(&sp__profiles__location__descriptor,
+                  "{\"later\":\"\\\" 18446744073709551615 \",\"address\":18446744071578845184}");
+    assert_true(location->address == UINT64_C(18446744071578845184));
+    release(location);
+    Sp__Trace__Span *span =
+        read_text(SPAN, "{\"startTimeUnixNano\":1.7e18,\"endTimeUnixNano\":"
+                        "18446744073709551615,\"name\":\"9223372036854775808\"}");
+    assert_true(span->start_time_unix_nano == UINT64_C(1700000000000000000));
+    assert_true(span->end_time_unix_nano == UINT64_MAX);
+    assert_string_equal(span->name, "9223372036854775808");
+    release(span);
+}
+
 static void json_read_unknown_keys_and_null_count_as_absent(void **state)
 {
     (void)state;
@@ -258,6 +275,9 @@ static void json_read_integers_out_of_range_are_refused(void **state)
         {SPAN, "{\"startTimeUnixNano\":\"-1\"}", "out of range", NULL},
         {SPAN, "{\"startTimeUnixNano\":99999999999999999999}", "not valid JSON: too big", NULL},
         {SPAN, "{\"startTimeUnixNano\":1e30}", "expected an integer", NULL},
+        {SPAN, "{\"startTimeUnixNano\":18446744073709551616}", "not valid JSON: too big", NULL},
+        {SPAN, "{\"startTimeUnixNano\":1.8446744073709552e19}", "expected an integer", NULL},
+        {SPAN, "{\"startTimeUnixNano\":-1.7e18}", "out of range", "-1.7e18"},
         {SPAN, "{\"startTimeUnixNano\":0.5}", "expected an integer", NULL},
         {SPAN, "{\"startTimeUnixNano\":\" 1\"}", "expected an integer", NULL},
         {SPAN, "{\"startTimeUnixNano\":\"0x10\"}", "expected an integer", NULL},
@@ -268,6 +288,9 @@ static void json_read_integers_out_of_range_are_refused(void **state)
         {SPAN, "{\"kind\":2147483648}", "kind: the integer is out of range", NULL},
         {SPAN, "{\"kind\":-2147483649}", "out of range (-2147483648 to 2147483647)", NULL},
         {VALUE, "{\"intValue\":\"9223372036854775808\"}", "out of range", NULL},
+        {VALUE, "{\"intValue\":9223372036854775808}", "intValue: the integer is out of range",
+         "9223"},
+        {VALUE, "{\"intValue\":9223372036854775808,\n \"boolValue\"  7}", "not valid JSON", NULL},
         {VALUE, "{\"intValue\":\"-9223372036854775809\"}", "out of range", NULL},
         {VALUE, "{\"intValue\":\"--1\"}", "expected an integer", NULL},
         {VALUE, "{\"intValue\":\"-\"}", "expected an integer", NULL},
@@ -394,6 +417,7 @@ int main(void)
         cmocka_unit_test(json_read_encoded_requests_equal_their_protobuf_form),
         cmocka_unit_test(json_read_ids_take_either_case),
         cmocka_unit_test(json_read_numbers_take_every_form),
+        cmocka_unit_test(json_read_numbers_above_the_signed_range_are_exact),
         cmocka_unit_test(json_read_unknown_keys_and_null_count_as_absent),
         cmocka_unit_test(json_read_doubles_take_words_and_strings),
         cmocka_unit_test(json_read_base64_takes_both_alphabets),

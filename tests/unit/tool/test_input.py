@@ -69,6 +69,46 @@ class Containers(ToolTest):
         self.write("new.jsonl", json_lines(request))
         self.assertEqual(len(self.answer("flame", "new.jsonl", "--format", "folded").splitlines()), 5)
 
+    def test_a_byte_order_mark_is_passed_over(self):
+        mark = b"\xef\xbb\xbf"
+        self.write("all.jsonl", mark + json_lines(traces()) + mark + b"\n" + mark + json_lines(profiles()))
+        self.assertEqual(json.loads(self.stacks("all.jsonl"))["total"], 250_000_000)
+        self.answer("check", "all.jsonl")
+
+    def test_numbers_of_64_bits_need_no_quotes(self):
+        request = profiles()
+        request["dictionary"]["locationTable"][1] = {"address": 18446744071578845184}
+        request["resourceProfiles"][0]["scopeProfiles"][0]["profiles"][0]["timeUnixNano"] = 1.7e18
+        text = json_lines(request)
+        self.assertIn(b"1.7e+18", text)
+        self.write("p.jsonl", text)
+        self.assertIn("[unknown]+0xffffffff81000000", self.answer("flame", "p.jsonl", "--format", "folded"))
+        self.answer("convert", "p.jsonl", "--to", "otlp-json", "-o", "plain.json")
+        self.assertIn('"timeUnixNano":"1700000000000000000"', (self.folder / "plain.json").read_text())
+
+    def test_a_request_without_dictionary_leaves_the_others(self):
+        self.write_shop()
+        bare = {"resourceProfiles": [{"scopeProfiles": [{"profiles": [{"sampleType": {}, "samples": []}]}]}]}
+        for request in (bare, {**bare, "dictionary": {}}):
+            self.write("bare.json", json.dumps(request).encode())
+            self.assertEqual(self.stacks("bare.json", "shop"), self.stacks("shop"))
+            self.assertEqual(self.answer("spans", "bare.json", "shop"), self.answer("spans", "shop"))
+            self.assertEqual(self.answer_json("stats", "bare.json", "--json")["profiles"], 1)
+            self.refuse(1, "flame", "bare.json", says="no samples")
+            self.answer("convert", "bare.json", "shop.profiles.jsonl", "--to", "otlp", "-o", "all.pb")
+            self.assertEqual(self.stacks("shop.traces.jsonl", "all.pb"), self.stacks("shop"))
+
+    def test_index_0_of_a_table_that_is_not_there_is_none(self):
+        sample = {"stackIndex": 0, "values": ["3"]}
+        self.write("p.json", json.dumps({"resourceProfiles": [{"scopeProfiles": [{"profiles": [{"samples": [sample]}]}]}]}).encode())
+        self.assertEqual(self.answer("flame", "p.json", "--format", "folded"), "[no stack] 3\n")
+
+    def test_a_request_without_samples_does_not_choose_the_type(self):
+        self.write("bare.json", b'{"resourceProfiles": [{"scopeProfiles": [{"profiles": [{"sampleType": {}}]}]}]}')
+        self.write("heap.jsonl", json_lines(profiles(kind=("heap", "bytes", "", ""))))
+        self.assertEqual(self.answer("flame", "bare.json", "heap.jsonl", "--format", "folded"),
+                         self.answer("flame", "heap.jsonl", "--format", "folded"))
+
     def test_references_in_resources_are_resolved(self):
         request = profiles()
         strings = request["dictionary"]["stringTable"]
