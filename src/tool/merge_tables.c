@@ -138,10 +138,9 @@ Sp__Common__KeyValue **sp_merger_attributes(sp_merger *merger, Sp__Common__KeyVa
         if (!list[i])
             return list;
         list[i]->value = plain_value(merger, from[i]->value);
-        if (list[i]->key_strindex != 0 && !(list[i]->key && *list[i]->key)) {
+        if (list[i]->key_strindex != 0 && !(list[i]->key && *list[i]->key))
             list[i]->key = (char *)text_at(merger, list[i]->key_strindex);
-            list[i]->key_strindex = 0;
-        }
+        list[i]->key_strindex = 0; /* where both are set the text counts, as for all readers */
     }
     return list;
 }

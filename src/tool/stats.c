@@ -98,8 +98,8 @@ static void add_profile(stats *stats, const sp_model_profile *profile)
             continue;
         if (value->value_case == SP__COMMON__ANY_VALUE__VALUE_INT_VALUE)
             add_number(type, key, value->int_value);
-        else if (value->value_case == SP__COMMON__ANY_VALUE__VALUE_STRING_VALUE)
-            keep_text(type, key, value->string_value);
+        else if (*sp_value_text(value, dictionary))
+            keep_text(type, key, sp_value_text(value, dictionary));
     }
 }
 

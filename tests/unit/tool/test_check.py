@@ -86,6 +86,10 @@ def resource_attributes(request, signal="resourceProfiles"):
     return request[signal][0]["resource"]["attributes"]
 
 
+def scope_of(request):
+    return request["resourceProfiles"][0]["scopeProfiles"][0]["scope"]
+
+
 def first_span(request):
     return request["resourceSpans"][0]["scopeSpans"][0]["spans"][0]
 
@@ -110,6 +114,12 @@ PROFILE_RULES = [
     ("index-range", "mapping_table[1]", lambda r: tables(r)["mappingTable"][1]["attributeIndices"].append(99)),
     ("index-range", "attribute_table[1]", lambda r: set_in(tables(r)["attributeTable"][1], unitStrindex=99)),
     ("index-range", "resource.attributes[1]", lambda r: resource_attributes(r).append({"keyStrindex": 99, "value": {}})),
+    ("index-range", "resource.attributes[0]", lambda r: set_in(resource_attributes(r)[0], value={"stringValueStrindex": 99})),
+    ("index-range", "resource.attributes[0]", lambda r: set_in(resource_attributes(r)[0], value={"stringValueStrindex": -1})),
+    ("index-range", "scope.attributes[0]", lambda r: set_in(scope_of(r), attributes=[{"keyStrindex": 99, "value": {}}])),
+    ("index-range", "scope.attributes[0]", lambda r: set_in(scope_of(r), attributes=[{"keyStrindex": -1, "value": {}}])),
+    ("index-range", "scope.attributes[0]", lambda r: set_in(scope_of(r), attributes=[
+        {"key": "k", "value": {"arrayValue": {"values": [{"stringValueStrindex": 99}]}}}])),
     ("attribute-unique", "profiles[0]", lambda r: profile_of(r)["attributeIndices"].append(1)),
     ("attribute-unique", "samples[0]", lambda r: set_in(sample_of(r), attributeIndices=[1, 1])),
     ("attribute-unique", "resource.attributes[1]", lambda r: twice_in(resource_attributes(r))),
@@ -117,6 +127,7 @@ PROFILE_RULES = [
     ("attribute-key", "attribute_table[", lambda r: set_in(sample_of(r), attributeIndices=[attribute_entry(r, "")])),
     ("attribute-key", "resource.attributes[1]", lambda r: resource_attributes(r).append({"value": {"stringValue": "x"}})),
     ("attribute-key", "resource.attributes[1]", lambda r: resource_attributes(r).append({"key": "k", "keyStrindex": 1})),
+    ("attribute-key", "scope.attributes[0]", lambda r: set_in(scope_of(r), attributes=[{"key": "k", "keyStrindex": 1}])),
     ("link-id", "link_table[1]", lambda r: set_in(tables(r)["linkTable"][1], traceId="abcd")),
     ("link-id", "link_table[1]", lambda r: set_in(tables(r)["linkTable"][1], spanId="0" * 16)),
     ("mapping-range", "mapping_table[1]", lambda r: set_in(tables(r)["mappingTable"][1], memoryStart="9000")),

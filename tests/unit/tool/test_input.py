@@ -14,6 +14,43 @@ CONTAINERS = {
 }
 
 
+def by_reference(request):
+    """REQUEST with the texts of its attributes in the string table, as Collectors from 0.163 write them."""
+    strings = request["dictionary"]["stringTable"]
+
+    def refer(text):
+        if text not in strings:
+            strings.append(text)
+        return strings.index(text)
+
+    def refer_value(value):
+        if "stringValue" in value:
+            value["stringValueStrindex"] = refer(value.pop("stringValue"))
+        for item in value.get("arrayValue", value.get("kvlistValue", {})).get("values", []):
+            refer_attribute(item) if "value" in item else refer_value(item)
+
+    def refer_attribute(item):
+        if "key" in item:
+            item["keyStrindex"] = refer(item.pop("key"))
+        refer_value(item["value"])
+
+    for resource in request["resourceProfiles"]:
+        holders = [resource["resource"]] + [scope["scope"] for scope in resource["scopeProfiles"]]
+        for item in [item for holder in holders for item in holder.get("attributes", [])]:
+            refer_attribute(item)
+    for item in request["dictionary"]["attributeTable"][1:]:
+        refer_attribute(item)
+    return request
+
+
+def resolved(request):
+    """The attributes of REQUEST's resources and scopes, and the attribute table with its keys as texts, in any order."""
+    strings = request["dictionary"]["stringTable"]
+    table = [(strings[item["keyStrindex"]], item["value"]) for item in request["dictionary"]["attributeTable"][1:]]
+    return ([(resource["resource"], [scope["scope"] for scope in resource["scopeProfiles"]]) for resource in request["resourceProfiles"]],
+            sorted(table, key=str))
+
+
 class Containers(ToolTest):
     def stacks(self, *files):
         return self.answer("flame", *files, "--span", REPORT, "--format", "json")
@@ -120,6 +157,35 @@ class Containers(ToolTest):
         self.answer("convert", "refs.jsonl", "--to", "otlp-json", "-o", "plain.json")
         resource = json.loads((self.folder / "plain.json").read_text())["resourceProfiles"][0]["resource"]
         self.assertEqual(resource["attributes"], [{"key": "service.name", "value": {"stringValue": "by-reference"}}])
+
+
+    def test_files_of_a_collector_that_writes_references_answer_the_same(self):
+        self.write_shop()
+        plain = both_profiles()
+        more = [attribute("host.name", "h"), {"key": "tags", "value": {"arrayValue": {"values": [{"stringValue": "a"}, {"intValue": "5"}]}}},
+                {"key": "map", "value": {"kvlistValue": {"values": [attribute("inner", "b")]}}}]
+        plain["resourceProfiles"][0]["resource"]["attributes"] += more
+        plain["resourceProfiles"][0]["scopeProfiles"][0]["scope"]["attributes"] = [attribute("scope.attribute", "s")]
+        self.write("plain.jsonl", json_lines(plain))
+        self.write("refers.jsonl", json_lines(by_reference(json.loads(json.dumps(plain)))))
+        self.assertNotIn(b'"stringValue"', (self.folder / "refers.jsonl").read_bytes())
+        for command in (["stats"], ["stats", "--json"], ["check"], ["flame", "--format", "json"], ["flame", "--type", "offcpu"],
+                        ["spans", "shop.traces.jsonl"]):
+            self.assertEqual(self.answer(*command, "refers.jsonl"), self.answer(*command, "plain.jsonl"), command)
+        self.assertIn("engine timer (asked for)", self.answer("stats", "refers.jsonl"))
+        for name in ("plain", "refers"):
+            self.answer("convert", name + ".jsonl", "--to", "otlp-json", "-o", name + ".json")
+        self.assertEqual(*(resolved(json.loads((self.folder / name).read_text())) for name in ("plain.json", "refers.json")))
+
+    def test_of_two_keys_the_text_counts(self):
+        request = profiles()
+        strings = request["dictionary"]["stringTable"]
+        request["resourceProfiles"][0]["resource"]["attributes"] = [
+            {"key": "service.name", "keyStrindex": len(strings) - 1, "value": {"stringValue": "shop"}}]
+        self.write("two.jsonl", json_lines(request))
+        self.answer("convert", "two.jsonl", "--to", "otlp-json", "-o", "plain.json")
+        resource = json.loads((self.folder / "plain.json").read_text())["resourceProfiles"][0]["resource"]
+        self.assertEqual(resource["attributes"], [attribute("service.name", "shop")])
 
 
 class BadInput(ToolTest):
