@@ -64,14 +64,16 @@ uint32_t sp_model_span_of_link(const sp_model *model, const sp_model_link *link)
     return sp_intern_find(&model->span_index, link, sizeof *link);
 }
 
+bool sp_model_is_local_root(const sp_model *model, uint32_t span)
+{
+    return model->spans[span].parent == SP_MODEL_NONE || model->spans[span].parent_is_remote;
+}
+
 uint32_t sp_model_local_root(const sp_model *model, uint32_t span)
 {
-    for (;;) {
-        const sp_model_span *s = &model->spans[span];
-        if (s->parent == SP_MODEL_NONE || s->parent_is_remote)
-            return span;
-        span = s->parent;
-    }
+    while (!sp_model_is_local_root(model, span))
+        span = model->spans[span].parent;
+    return span;
 }
 
 bool sp_model_links_only_roots(const sp_model *model, uint32_t type)
@@ -81,7 +83,7 @@ bool sp_model_links_only_roots(const sp_model *model, uint32_t type)
         if (sample->type != type || sample->link == 0)
             continue;
         uint32_t span = sp_model_span_of_link(model, sp_intern_key(&model->links, sample->link));
-        if (span != SP_MODEL_NONE && sp_model_local_root(model, span) != span)
+        if (span != SP_MODEL_NONE && !sp_model_is_local_root(model, span))
             return false;
     }
     return true;

@@ -107,6 +107,8 @@ const char *sp_model_text(const sp_model *model, uint32_t string);
 
 /* The number of the span, or SP_MODEL_NONE. */
 uint32_t sp_model_span_of_link(const sp_model *model, const sp_model_link *link);
+/* Whether SPAN is the top of its trace's part that lies in its own process, as far as the files know. */
+bool sp_model_is_local_root(const sp_model *model, uint32_t span);
 /* The top of SPAN's part of the trace that lies in its own process, as far as the files know. */
 uint32_t sp_model_local_root(const sp_model *model, uint32_t span);
 /* Whether every linked sample of TYPE is linked to a local root: then nothing is known of the spans below. */

@@ -91,7 +91,7 @@ static bool matches(const sp_model *model, uint32_t number, const sp_spans_optio
         return false;
     if (options->name && strcmp(span->name, options->name) != 0)
         return false;
-    return !options->roots || sp_model_local_root(model, number) == number;
+    return !options->roots || sp_model_is_local_root(model, number);
 }
 
 static int no_match(const sp_spans_options *options)

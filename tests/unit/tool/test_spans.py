@@ -118,6 +118,7 @@ class Spans(ToolTest):
         self.write("deep.jsonl", json_lines(traces(chain)))
         self.write("p.jsonl", json_lines(profiles([(("main",), REPORT_TRACE, f"{count:016x}", 40)])))
         self.assertEqual(self.answer("spans", "deep.jsonl", "--trace", REPORT_TRACE).count("\n"), 3 + count)
+        self.assertEqual(self.answer_json("spans", "deep.jsonl", "--roots", "--json")["count"], 1)
         root = f"{1:016x}"
         self.assertEqual(self.answer_json("flame", "deep.jsonl", "p.jsonl", "--span", root, "--format", "json")["count"], 40)
 
