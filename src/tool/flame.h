@@ -12,7 +12,7 @@
 
 /* A frame with the path to it. Node 0 is the root: all samples. Children stand with the largest value first. */
 typedef struct sp_flame_node {
-    uint32_t name;  /* string of the model; not of the root */
+    uint32_t name;  /* string of the model; SP_MODEL_NONE: no stack; not of the root */
     uint32_t depth; /* of the root: 0 */
     uint32_t first_child, next_sibling, parent;
     uint64_t value; /* with what it calls */
@@ -30,6 +30,11 @@ typedef struct sp_flame_tree {
 /* REVERSE: leaves at the root, so that callers show below. False when memory is short; TREE is to be freed in any case. */
 bool sp_flame_tree_build(sp_flame_tree *tree, const sp_selection *selection, bool reverse);
 void sp_flame_tree_deinit(sp_flame_tree *tree);
+/* What NODE, which is not the root, is called. */
+const char *sp_flame_node_name(const sp_flame_tree *tree, const sp_flame_node *node);
+
+/* The frame of samples that have none, so that the shares of all forms have the same whole. */
+#define SP_FLAME_NO_STACK "[no stack]"
 
 typedef struct sp_flame_options {
     sp_select_options select;

@@ -42,8 +42,7 @@ static void write_node(page_writer *writer, const sp_flame_node *node, const cha
             continue;
         }
         sp_buffer_add_string(&writer->json, separator);
-        write_node(writer, &tree->nodes[i],
-                   sp_model_text(tree->selection->model, tree->nodes[i].name));
+        write_node(writer, &tree->nodes[i], sp_flame_node_name(tree, &tree->nodes[i]));
         separator = ",";
     }
     sp_buffer_add_string(&writer->json, "]}");

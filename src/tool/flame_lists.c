@@ -25,7 +25,7 @@ static void add_folded_stack(sp_buffer *out, const sp_model *model, uint32_t sta
     const uint32_t *frames = entry->key;
     size_t count = entry->length / sizeof *frames;
     if (count == 0)
-        sp_buffer_add_string(out, "[no stack]");
+        sp_buffer_add_string(out, SP_FLAME_NO_STACK);
     for (size_t i = 0; i < count; i++) {
         if (i)
             sp_buffer_add_char(out, ';');

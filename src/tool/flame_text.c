@@ -122,10 +122,10 @@ static void write_name(text_writer *writer, const char *branch, const char *name
 
 static void write_node(text_writer *writer, const sp_flame_node *node, const char *branch)
 {
-    const sp_model *model = writer->tree->selection->model;
     bool hot = percent(writer, node->self) >= 10;
     write_numbers(writer, node->value, node->self);
-    write_name(writer, branch, sp_model_text(model, node->name), hot ? writer->style.bold : "");
+    write_name(writer, branch, sp_flame_node_name(writer->tree, node),
+               hot ? writer->style.bold : "");
 }
 
 static void write_rest(text_writer *writer, uint64_t value, unsigned count, const char *branch)

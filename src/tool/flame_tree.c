@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "core/compiler.h"
+
 /* While the tree grows: which node is frame NAME below PARENT. Number n of the table is node n + 1. */
 typedef struct node_key {
     uint32_t parent, name;
@@ -53,10 +55,12 @@ static uint32_t child_of(tree_builder *builder, uint32_t parent, uint32_t name)
 
 static bool add_sample(tree_builder *builder, const sp_model_sample *sample, bool reverse)
 {
+    static const uint32_t no_stack[] = {SP_MODEL_NONE};
     sp_flame_tree *tree = builder->tree;
     const sp_intern_entry *stack = &tree->selection->model->stacks.entries[sample->stack];
-    const uint32_t *frames = stack->key;
-    size_t count = stack->length / sizeof *frames;
+    size_t count = stack->length / sizeof(uint32_t);
+    const uint32_t *frames = count ? stack->key : no_stack;
+    count = count ? count : SP_ARRAY_LENGTH(no_stack);
     size_t kept = count < SP_FLAME_MAX_DEPTH ? count : SP_FLAME_MAX_DEPTH;
     tree->cut_frames += (uint32_t)(count - kept);
     uint32_t node = 0, leaf = 0;
@@ -124,6 +128,12 @@ bool sp_flame_tree_build(sp_flame_tree *tree, const sp_selection *selection, boo
             done = add_sample(&builder, &model->samples[i], reverse);
     sp_intern_deinit(&builder.keys);
     return done && sort_children(tree);
+}
+
+const char *sp_flame_node_name(const sp_flame_tree *tree, const sp_flame_node *node)
+{
+    return node->name == SP_MODEL_NONE ? SP_FLAME_NO_STACK
+                                       : sp_model_text(tree->selection->model, node->name);
 }
 
 void sp_flame_tree_deinit(sp_flame_tree *tree)

@@ -108,6 +108,41 @@ class Forms(ToolTest):
         self.assertIn(b"No space left", result.stderr)
 
 
+class NoStack(ToolTest):
+    TEXT = """\
+all samples
+cpu: 100 ms in 10 samples
+only 10 samples: shares may be off by 16 points either way; look at several such spans, or record a~
+
+ total    self              %s
+ 70.0%%   70.0%%  #######    |- [no stack]
+ 30.0%%   30.0%%  ###        `- main
+"""
+
+    def setUp(self):
+        super().setUp()
+        self.write("p.jsonl", json_lines(profiles([((), "", "", 7), (("main",), "", "", 3)])))
+
+    def test_text_shows_samples_without_a_stack(self):
+        self.assertEqual(self.answer("flame", "p.jsonl", locale="C"), self.TEXT % "function")
+        self.assertEqual(self.answer("flame", "p.jsonl", "--reverse", locale="C"), self.TEXT % "leaf, and who called it")
+
+    def test_all_forms_have_the_same_whole(self):
+        self.assertEqual(self.answer("flame", "p.jsonl", "--format", "folded"), "[no stack] 70000000\nmain 30000000\n")
+        answer = self.answer_json("flame", "p.jsonl", "--format", "json")
+        self.assertEqual((answer["total"], [s["frames"] for s in answer["stacks"]]), (100_000_000, [[], ["main"]]))
+
+    def test_nothing_but_samples_without_a_stack_is_shown(self):
+        self.write("none.jsonl", json_lines(profiles([((), "", "", 40)])))
+        self.assertIn("100.0%  100.0%  ########## [no stack]", self.answer("flame", "none.jsonl", locale="C"))
+
+    def test_page_has_them_as_a_frame(self):
+        result = self.run_tool("flame", "p.jsonl", "--format", "html")
+        if b"built without the page" in result.stderr:
+            self.skipTest("spanprof was built without the page")
+        self.assertIn(b'{"n":"[no stack]","v":70000000,"s":70000000,"c":[]}', result.stdout)
+
+
 class Selections(ToolTest):
     def setUp(self):
         super().setUp()
