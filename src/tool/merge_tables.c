@@ -210,45 +210,51 @@ static int32_t map_stack(sp_merger *merger, const Sp__Profiles__Stack *from)
     return put_message(merger, SP_MERGE_STACKS, to);
 }
 
-/* The new number of entry INDEX of the document's table. Index 0 means none in every table and stays 0. */
+/* ENTRY of the document's table with new indices; its number in the new table. */
+static int32_t map_entry(sp_merger *merger, sp_merge_table kind, void *entry)
+{
+    switch (kind) {
+    case SP_MERGE_STRINGS:
+        return put(merger, SP_MERGE_STRINGS, entry, entry, strlen(entry));
+    case SP_MERGE_MAPPINGS:
+        return map_mapping(merger, entry);
+    case SP_MERGE_LOCATIONS:
+        return map_location(merger, entry);
+    case SP_MERGE_FUNCTIONS:
+        return map_function(merger, entry);
+    case SP_MERGE_LINKS:
+        return put_message(merger, SP_MERGE_LINKS, entry);
+    case SP_MERGE_ATTRIBUTES:
+        return map_attribute(merger, entry);
+    case SP_MERGE_STACKS:
+        return map_stack(merger, entry);
+    case SP_MERGE_TABLE_COUNT:
+        break;
+    }
+    return 0;
+}
+
+/* Whether index 0 means none. It does in a good file. Some writers have a real entry there, and commands show it: then it is kept,
+ * behind the zero value. A link is different: for all readers sample without link and link 0 are the same. */
+static bool is_none(const sp_merger *merger, sp_merge_table kind)
+{
+    if (merger->source_counts[kind] == 0 || kind == SP_MERGE_LINKS)
+        return true;
+    const void *entry = merger->sources[kind][0];
+    return kind == SP_MERGE_STRINGS ? *(const char *)entry == 0
+                                    : protobuf_c_message_get_packed_size(entry) == 0;
+}
+
 int32_t sp_merger_map(sp_merger *merger, sp_merge_table kind, int32_t index)
 {
-    if (index == 0)
+    if (index == 0 && is_none(merger, kind))
         return 0;
     if (index < 0 || (size_t)index >= merger->source_counts[kind])
         return fail(merger, table_names[kind], index);
     uint32_t *number = &merger->numbers[kind][index];
-    if (*number)
-        return (int32_t)(*number - 1);
-    void *entry = merger->sources[kind][index];
-    int32_t result = 0;
-    switch (kind) {
-    case SP_MERGE_STRINGS:
-        result = put(merger, SP_MERGE_STRINGS, entry, entry, strlen(entry));
-        break;
-    case SP_MERGE_MAPPINGS:
-        result = map_mapping(merger, entry);
-        break;
-    case SP_MERGE_LOCATIONS:
-        result = map_location(merger, entry);
-        break;
-    case SP_MERGE_FUNCTIONS:
-        result = map_function(merger, entry);
-        break;
-    case SP_MERGE_LINKS:
-        result = put_message(merger, SP_MERGE_LINKS, entry);
-        break;
-    case SP_MERGE_ATTRIBUTES:
-        result = map_attribute(merger, entry);
-        break;
-    case SP_MERGE_STACKS:
-        result = map_stack(merger, entry);
-        break;
-    case SP_MERGE_TABLE_COUNT:
-        break;
-    }
-    *number = (uint32_t)result + 1;
-    return result;
+    if (*number == 0)
+        *number = (uint32_t)map_entry(merger, kind, merger->sources[kind][index]) + 1;
+    return (int32_t)(*number - 1);
 }
 
 /* Entry 0 of every table: the zero value. */

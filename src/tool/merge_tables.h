@@ -48,7 +48,7 @@ bool sp_merger_enter(sp_merger *merger, const sp_document *document);
 Sp__Profiles__ProfilesDictionary *sp_merger_take(sp_merger *merger);
 void sp_merger_deinit(sp_merger *merger);
 
-/* The new number of entry INDEX of the document's table. Index 0 means none in every table and stays 0. */
+/* The new number of entry INDEX of the document's table. Index 0 stays 0, unless a real entry is there. */
 int32_t sp_merger_map(sp_merger *merger, sp_merge_table table, int32_t index);
 int32_t *sp_merger_map_list(sp_merger *merger, sp_merge_table table, const int32_t *indices,
                             size_t count);

@@ -52,6 +52,31 @@ class Convert(ToolTest):
         self.answer("check", "clean.pb")
         self.assertEqual(self.stacks("clean.pb"), self.stacks("messy.jsonl"))
 
+    def test_real_entries_at_index_0_are_kept(self):
+        for table in ("stackTable", "locationTable", "functionTable", "mappingTable", "stringTable"):
+            d = Dictionary()
+            request_made = request(d, profile(d, [(("main", "leaf"), "", "", 3)], 10_000_000, ("samples", "count", "cpu", "nanoseconds"), {}))
+            self.shift(request_made, table)
+            self.write("zero.jsonl", json_lines(request_made))
+            self.convert("otlp", "good.pb", "zero.jsonl")
+            self.assertEqual(self.stacks("good.pb"), self.stacks("zero.jsonl"), table)
+            self.assertEqual(self.run_tool("check", "zero.jsonl").returncode, 1)
+            self.answer("check", "good.pb")
+
+    def shift(self, request_made, table):
+        """Take the zero value off the front of TABLE, to which all indices lead one lower then."""
+        names = {"stackTable": ["stackIndex"], "locationTable": ["locationIndices"], "functionTable": ["functionIndex"],
+                 "mappingTable": ["mappingIndex"], "stringTable": []}[table]
+
+        def lower(value):
+            for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+                if key in names or (table == "stringTable" and str(key).endswith("Strindex")):
+                    value[key] = [i - 1 for i in item] if isinstance(item, list) else item - 1
+                elif isinstance(item, (dict, list)):
+                    lower(item)
+        lower(request_made)
+        request_made["dictionary"][table].pop(0)
+
     def test_waits_stay_with_their_samples(self):
         other = wall_profiles([(("main", "elsewhere", "futex"), CART_TRACE, CART, 20 * MS, "lock")])
         self.write("a.jsonl", json_lines(both_profiles()))
