@@ -106,6 +106,28 @@ static int find_span(sp_selection *selection, const char *text)
     return SP_TOOL_DONE;
 }
 
+/* The same of a span that the files do not have: only the links of its samples name its trace. */
+static int find_trace(const sp_selection *selection, const char *text)
+{
+    const sp_model *model = selection->model;
+    const sp_model_link *first = NULL;
+    for (uint32_t i = 1; i < model->links.count; i++) {
+        const sp_model_link *link = sp_intern_key(&model->links, i);
+        if (memcmp(link->span_id, selection->span_id, sizeof link->span_id) != 0)
+            continue;
+        if (first) {
+            char one[33], other[33];
+            sp_hex_encode(one, first->trace_id, 16);
+            sp_hex_encode(other, link->trace_id, 16);
+            return sp_tool_no("span id %s is in more than one trace, of which the files have the "
+                              "samples only; say which with --trace: %s, %s",
+                              text, one, other);
+        }
+        first = link;
+    }
+    return SP_TOOL_DONE;
+}
+
 /* MARKED, one for each span: the span and its descendants (unless SELF). */
 static void mark_spans(sp_selection *selection, bool *marked, bool self)
 {
@@ -262,6 +284,9 @@ int sp_select(sp_selection *selection, const sp_model *model, const sp_select_op
         status = select_type(selection, options);
     if (status == SP_TOOL_DONE && selection->by_span)
         status = find_span(selection, options->span);
+    if (status == SP_TOOL_DONE && selection->by_span && selection->span == SP_MODEL_NONE &&
+        !selection->by_trace)
+        status = find_trace(selection, options->span);
     if (status != SP_TOOL_DONE)
         return status;
     if ((selection->by_span || selection->by_trace) && !mark_links(selection, options->self))

@@ -245,6 +245,14 @@ class Refusals(ToolTest):
         self.assertEqual(self.answer("flame", "twice.jsonl", "both.jsonl", "--span", REPORT, "--trace", CART_TRACE, "--format",
                                      "folded"), "main;b 20000000\n")
 
+    def test_same_span_id_in_two_traces_that_the_files_lack_needs_the_trace(self):
+        samples = [(("main", "a"), REPORT_TRACE, REPORT, 1), (("main", "b"), CART_TRACE, REPORT, 2), (("main", "c"), CART_TRACE, CART, 4)]
+        self.write("both.jsonl", json_lines(profiles(samples)))
+        self.refuse(1, "flame", "both.jsonl", "--span", REPORT, says=("--trace", REPORT_TRACE, CART_TRACE))
+        for trace, line in ((REPORT_TRACE, "main;a 10000000\n"), (CART_TRACE, "main;b 20000000\n")):
+            self.assertEqual(self.answer("flame", "both.jsonl", "--span", REPORT, "--trace", trace, "--format", "folded"), line)
+        self.assertEqual(self.answer("flame", "both.jsonl", "--span", CART, "--format", "folded"), "main;c 40000000\n")
+
     def test_formats_that_are_none_or_to_come(self):
         self.refuse(2, "flame", "shop", "--format", "svg", says="not built yet")
         self.refuse(2, "flame", "shop", "--format", "gif", says="unknown")
