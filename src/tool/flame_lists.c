@@ -6,6 +6,7 @@
 #include "core/hex.h"
 #include "tool/escape.h"
 #include "tool/flame.h"
+#include "tool/sum.h"
 
 /* ---- folded ---- */
 
@@ -70,7 +71,7 @@ bool sp_flame_folded(sp_buffer *out, const sp_selection *selection, bool reverse
         return false;
     for (uint32_t i = 0; i < model->sample_index.count; i++)
         if (sp_selection_has(selection, &model->samples[i]))
-            values[model->samples[i].stack] += model->samples[i].value;
+            sp_sum_add(&values[model->samples[i].stack], model->samples[i].value);
     for (uint32_t i = 0; i < model->stacks.count; i++) {
         if (values[i] == 0)
             continue;

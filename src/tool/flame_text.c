@@ -6,6 +6,7 @@
 
 #include "tool/escape.h"
 #include "tool/flame.h"
+#include "tool/sum.h"
 
 enum { BAR_COLUMNS = 10, NUMBER_COLUMNS = 16, MIN_NAME_COLUMNS = 24 };
 
@@ -165,7 +166,7 @@ static void write_children(text_writer *writer, const sp_flame_node *node)
     unsigned rest_count = 0, shown = 0;
     for (uint32_t i = node->first_child; i != SP_MODEL_NONE; i = nodes[i].next_sibling) {
         if (nodes[i].value < writer->minimum || nodes[i].value == 0) {
-            rest += nodes[i].value;
+            sp_sum_add(&rest, nodes[i].value);
             rest_count++;
         } else {
             shown++;

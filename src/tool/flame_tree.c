@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/compiler.h"
+#include "tool/sum.h"
 
 /* While the tree grows: which node is frame NAME below PARENT. Number n of the table is node n + 1. */
 typedef struct node_key {
@@ -64,18 +65,18 @@ static bool add_sample(tree_builder *builder, const sp_model_sample *sample, boo
     size_t kept = count < SP_FLAME_MAX_DEPTH ? count : SP_FLAME_MAX_DEPTH;
     tree->cut_frames += (uint32_t)(count - kept);
     uint32_t node = 0, leaf = 0;
-    tree->nodes[0].value += sample->value;
-    tree->nodes[0].count += sample->count;
+    sp_sum_add(&tree->nodes[0].value, sample->value);
+    sp_sum_add(&tree->nodes[0].count, sample->count);
     for (size_t i = 0; i < kept; i++) {
         node = child_of(builder, node, reverse ? frames[i] : frames[count - 1 - i]);
         if (node == 0)
             return false;
-        tree->nodes[node].value += sample->value;
-        tree->nodes[node].count += sample->count;
+        sp_sum_add(&tree->nodes[node].value, sample->value);
+        sp_sum_add(&tree->nodes[node].count, sample->count);
         if (i == 0 || !reverse)
             leaf = node;
     }
-    tree->nodes[leaf].self += sample->value;
+    sp_sum_add(&tree->nodes[leaf].self, sample->value);
     return true;
 }
 

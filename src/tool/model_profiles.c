@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tool/model.h"
+#include "tool/sum.h"
 #include "tool/tool.h"
 
 /* What an entry of the attribute table says of a wait; the zero value: nothing. */
@@ -353,10 +354,10 @@ static bool add_sample(profile_reader *reader, const sp_model_sample *sample)
     if (is_new) {
         model->samples[number] = *sample;
     } else {
-        model->samples[number].value += sample->value;
-        model->samples[number].count += sample->count;
+        sp_sum_add(&model->samples[number].value, sample->value);
+        sp_sum_add(&model->samples[number].count, sample->count);
     }
-    model->types[sample->type].samples += sample->count;
+    sp_sum_add(&model->types[sample->type].samples, sample->count);
     return true;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tool/model.h"
+#include "tool/sum.h"
 #include "tool/tool.h"
 
 /* spans[] follows span_index, which gives a new number just now. */
@@ -195,11 +196,11 @@ static void count_own(sp_model *model)
         if (span == SP_MODEL_NONE)
             continue;
         if (sample->type == type) {
-            model->spans[span].own_value += sample->value;
-            model->spans[span].own_count += sample->count;
+            sp_sum_add(&model->spans[span].own_value, sample->value);
+            sp_sum_add(&model->spans[span].own_count, sample->count);
         }
         if (sample->type == wall)
-            model->spans[span].wall_ns[sample->where] += sample->value;
+            sp_sum_add(&model->spans[span].wall_ns[sample->where], sample->value);
     }
 }
 
@@ -208,15 +209,15 @@ int sp_model_count_spans(sp_model *model)
     count_own(model);
     for (uint32_t i = model->span_index.count; i-- > 0;) {
         sp_model_span *span = &model->spans[model->span_order[i]];
-        span->total_value += span->own_value;
-        span->total_count += span->own_count;
+        sp_sum_add(&span->total_value, span->own_value);
+        sp_sum_add(&span->total_count, span->own_count);
         if (span->parent == SP_MODEL_NONE)
             continue;
         sp_model_span *parent = &model->spans[span->parent];
-        parent->total_value += span->total_value;
-        parent->total_count += span->total_count;
+        sp_sum_add(&parent->total_value, span->total_value);
+        sp_sum_add(&parent->total_count, span->total_count);
         for (int k = 0; k < SP_WHERE_COUNT; k++)
-            parent->wall_ns[k] += span->wall_ns[k];
+            sp_sum_add(&parent->wall_ns[k], span->wall_ns[k]);
     }
     return SP_TOOL_DONE;
 }

@@ -7,6 +7,7 @@
 
 #include "core/hex.h"
 #include "tool/output.h"
+#include "tool/sum.h"
 #include "tool/tool.h"
 
 int sp_parse_id(const char *what, const char *text, uint8_t *out, size_t count)
@@ -180,10 +181,10 @@ static void add_up(sp_selection *selection)
         const sp_model_sample *sample = &model->samples[i];
         if (!sp_selection_has(selection, sample))
             continue;
-        selection->value += sample->value;
-        selection->count += sample->count;
+        sp_sum_add(&selection->value, sample->value);
+        sp_sum_add(&selection->count, sample->count);
         if (model->types[selection->type].is_wall)
-            selection->where_ns[sample->where] += sample->value;
+            sp_sum_add(&selection->where_ns[sample->where], sample->value);
     }
 }
 

@@ -11,6 +11,7 @@
 #include "tool/output.h"
 #include "tool/stats_switches.h"
 #include "tool/stats_wall.h"
+#include "tool/sum.h"
 #include "tool/tool.h"
 
 #define PREFIX          "spanprof."
@@ -70,7 +71,7 @@ static void add_number(type_stats *type, const char *key, int64_t number)
     for (size_t i = 0; i < SP_ARRAY_LENGTH(all); i++) {
         if (strcmp(all[i].key, key) != 0)
             continue;
-        *(uint64_t *)((char *)type + all[i].offset) += (uint64_t)number;
+        sp_stats_add_to((uint64_t *)((char *)type + all[i].offset), number);
         type->told = type->told || all[i].tells;
     }
 }
@@ -110,11 +111,11 @@ static void count_samples(stats *stats)
         const sp_model_sample *sample = &model->samples[i];
         type_stats *type = &stats->types[sample->type];
         if (sample->link)
-            stats->linked_samples += sample->count;
+            sp_sum_add(&stats->linked_samples, sample->count);
         if (model->types[sample->type].is_wall)
             sp_wall_stats_sample(&type->wall, model, sample);
         if (!type->told)
-            *(sample->link ? &type->linked : &type->none) += sample->count;
+            sp_sum_add(sample->link ? &type->linked : &type->none, sample->count);
     }
     stats->links = model->links.count - 1;
     for (uint32_t i = 1; i < model->links.count; i++)
@@ -181,13 +182,13 @@ static void add_stacks(sp_buffer *out, json_t *stacks)
 {
     const char *end;
     json_t *count;
-    json_int_t whole = 0;
+    uint64_t whole = 0;
     if (!json_object_size(stacks))
         return;
     json_object_foreach(stacks, end, count)
     {
         if (strcmp(end, BY_POINTER) != 0)
-            whole += json_integer_value(count);
+            sp_stats_add_to(&whole, json_integer_value(count));
     }
     sp_buffer_add_string(out, "  stacks\n");
     json_object_foreach(stacks, end, count)
@@ -203,7 +204,10 @@ static void add_stacks(sp_buffer *out, json_t *stacks)
 static void add_type(sp_buffer *out, const sp_model_type *type, const type_stats *stats)
 {
     char period[SP_VALUE_LENGTH], residual[SP_DURATION_LENGTH];
-    uint64_t whole = stats->linked + stats->none + stats->unknown + stats->boundary;
+    uint64_t whole = stats->linked;
+    sp_sum_add(&whole, stats->none);
+    sp_sum_add(&whole, stats->unknown);
+    sp_sum_add(&whole, stats->boundary);
     sp_format_value(period, type->period > 0 ? (uint64_t)type->period : 0, type->unit);
     sp_buffer_add_char(out, '\n');
     sp_escape_terminal(out, type->name);

@@ -6,6 +6,7 @@
 
 #include "tool/escape.h"
 #include "tool/output.h"
+#include "tool/sum.h"
 
 #define VISITS_PREFIX "spanprof.wall."
 #define VISITS        "visits" /* the others are parts of it */
@@ -22,10 +23,16 @@ void sp_wall_stats_deinit(sp_wall_stats *stats)
     json_decref(stats->descriptors);
 }
 
+void sp_stats_add_to(uint64_t *sum, int64_t number)
+{
+    sp_sum_add(sum, number > 0 ? (uint64_t)number : 0);
+}
+
 void sp_stats_add(json_t *object, const char *key, int64_t number)
 {
-    json_int_t before = json_integer_value(json_object_get(object, key));
-    json_object_set_new(object, key, json_integer(before + number));
+    uint64_t sum = (uint64_t)json_integer_value(json_object_get(object, key));
+    sp_stats_add_to(&sum, number);
+    json_object_set_new(object, key, json_integer((json_int_t)sum));
 }
 
 void sp_wall_stats_attribute(sp_wall_stats *stats, const char *key, int64_t number)
@@ -33,13 +40,13 @@ void sp_wall_stats_attribute(sp_wall_stats *stats, const char *key, int64_t numb
     if (strncmp(key, VISITS_PREFIX, strlen(VISITS_PREFIX)) == 0)
         sp_stats_add(stats->visits, key + strlen(VISITS_PREFIX), number);
     else if (strcmp(key, STEAL) == 0)
-        stats->steal_ns += (uint64_t)number;
+        sp_stats_add_to(&stats->steal_ns, number);
 }
 
 void sp_wall_stats_sample(sp_wall_stats *stats, const sp_model *model,
                           const sp_model_sample *sample)
 {
-    stats->where_ns[sample->where] += sample->value;
+    sp_sum_add(&stats->where_ns[sample->where], sample->value);
     if (sample->descriptor != SP_MODEL_NONE)
         sp_stats_add(stats->descriptors, sp_model_text(model, sample->descriptor),
                      (int64_t)sample->value);

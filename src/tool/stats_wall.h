@@ -13,6 +13,8 @@ typedef struct sp_wall_stats {
     json_t *descriptors; /* kind: ns */
 } sp_wall_stats;
 
+/* Add NUMBER, an attribute that counts something, to *SUM. A negative one counts nothing. */
+void sp_stats_add_to(uint64_t *sum, int64_t number);
 /* Add NUMBER to the integer KEY of OBJECT, which may lack it. */
 void sp_stats_add(json_t *object, const char *key, int64_t number);
 

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tool/sum.h"
+
 const char *const sp_where_names[SP_WHERE_COUNT] = {"cpu",     "runnable", "lock", "disk",
                                                     "network", "sleep",    "other"};
 
@@ -19,7 +21,7 @@ uint64_t sp_where_sum(const uint64_t ns[SP_WHERE_COUNT])
 {
     uint64_t sum = 0;
     for (int i = 0; i < SP_WHERE_COUNT; i++)
-        sum += ns[i];
+        sp_sum_add(&sum, ns[i]);
     return sum;
 }
 

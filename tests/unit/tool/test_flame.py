@@ -264,6 +264,34 @@ class Refusals(ToolTest):
         self.refuse(2, "flame", "negative.jsonl", says="negative")
 
 
+class Overflow(ToolTest):
+    MOST = 2**63 - 1
+    NOTE = rb"\Aspanprof: [^\n]*more than 9223372036854775807[^\n]*\n\Z"
+
+    def setUp(self):
+        super().setUp()
+        self.write("t.jsonl", json_lines(traces([span(REPORT_TRACE, REPORT, "GET /report", 0, 9)])))
+        self.write("p.jsonl", json_lines(profiles(3 * [(("main",), REPORT_TRACE, REPORT, self.MOST)] + [(("main", "leaf"), REPORT_TRACE, REPORT, 5)],
+                                                  period=1, attributes={"spanprof.dropped.x": self.MOST, "spanprof.residual_ns": self.MOST}),
+                                         profiles(attributes={"spanprof.dropped.x": 2, "spanprof.residual_ns": -3})))
+
+    def run_noted(self, *arguments):
+        result = self.run_tool(arguments[0], "t.jsonl", "p.jsonl", *arguments[1:], locale="C")
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stderr, self.NOTE)
+        return result.stdout.decode()
+
+    def test_sums_stay_at_the_largest_number_and_that_is_said_once(self):
+        answer = json.loads(self.run_noted("flame", "--format", "json"))
+        self.assertEqual((answer["total"], answer["count"]), (self.MOST, self.MOST))
+        self.assertEqual(answer["stacks"][0]["value"], self.MOST)
+        self.assertIn(f"main {self.MOST}\n", self.run_noted("flame", "--format", "folded"))
+        self.assertIn("100.0%  100.0%  ########## main", self.run_noted("flame", "--span", REPORT))
+        self.assertEqual(json.loads(self.run_noted("spans", "--json"))["spans"][0]["total_value"], self.MOST)
+        kind = json.loads(self.run_noted("stats", "--json"))["types"][0]
+        self.assertEqual((kind["samples"], kind["dropped"], kind["residual_ns"]), (self.MOST, {"x": self.MOST}, self.MOST))
+
+
 class HostileNames(ToolTest):
     NAME = "evil\x1b[2J\n;\u202e</script>\u009b\x7fé"
 
