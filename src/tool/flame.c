@@ -95,7 +95,7 @@ static const sp_option options[] = {
     {"--trace", "ID", SP_OPTION_TEXT, AT(select.trace), "samples of this trace"},
     {"--self", NULL, SP_OPTION_FLAG, AT(select.self), "with --span: without its descendants"},
     {"--type", "TYPE", SP_OPTION_TEXT, AT(select.type),
-     "cpu, wall, offcpu, or another that the files have (cpu, else wall)"},
+     "cpu, wall, offcpu, or another that the files have, also as NAME/UNIT (cpu, else wall)"},
     {"--format", "FORMAT", SP_OPTION_TEXT, AT(format), "text, folded, html, json (text)"},
     {"-o", "OUT", SP_OPTION_TEXT, AT(out), "write to this file (standard output)"},
     {"--min-percent", "P", SP_OPTION_PERCENT, AT(min_percent),

@@ -89,11 +89,33 @@ bool sp_model_links_only_roots(const sp_model *model, uint32_t type)
     return true;
 }
 
+/* Whether WORD is the name of TYPE, or NAME/UNIT. */
+static bool is_called(const sp_model_type *type, const char *word)
+{
+    size_t length = strlen(type->name);
+    if (strncmp(type->name, word, length) != 0)
+        return false;
+    return !word[length] || (word[length] == '/' && strcmp(word + length + 1, type->unit) == 0);
+}
+
 uint32_t sp_model_type_of_name(const sp_model *model, const char *name)
 {
-    for (size_t i = 0; i < model->type_count; i++)
-        if (strcmp(model->types[i].name, name) == 0)
-            return (uint32_t)i;
+    uint32_t found = SP_MODEL_NONE;
+    for (uint32_t i = 0; i < model->type_count; i++) {
+        if (!is_called(&model->types[i], name))
+            continue;
+        if (strcmp(model->types[i].unit, "nanoseconds") == 0)
+            return i;
+        found = found == SP_MODEL_NONE ? i : found;
+    }
+    return found;
+}
+
+uint32_t sp_model_other_unit(const sp_model *model, uint32_t type)
+{
+    for (uint32_t i = 0; i < model->type_count; i++)
+        if (i != type && strcmp(model->types[i].name, model->types[type].name) == 0)
+            return i;
     return SP_MODEL_NONE;
 }
 

@@ -114,8 +114,11 @@ uint32_t sp_model_local_root(const sp_model *model, uint32_t span);
 /* Whether every linked sample of TYPE is linked to a local root: then nothing is known of the spans below. */
 bool sp_model_links_only_roots(const sp_model *model, uint32_t type);
 
-/* The type called NAME, or SP_MODEL_NONE. */
+/* The type called NAME, which may be NAME/UNIT, or SP_MODEL_NONE. Without a unit, of several with this name the one in nanoseconds, else
+ * the first. */
 uint32_t sp_model_type_of_name(const sp_model *model, const char *name);
+/* A type with the name of TYPE and another unit, or SP_MODEL_NONE. */
+uint32_t sp_model_other_unit(const sp_model *model, uint32_t type);
 /* The type of CPU time, or SP_MODEL_NONE: "cpu", or with INNERMOST "cpu_innermost", which is the same time linked to inner spans; the
  * other one where the files have only that. Never both: they are not to be added up. */
 uint32_t sp_model_cpu_type(const sp_model *model, bool innermost);

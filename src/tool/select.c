@@ -63,6 +63,19 @@ static uint32_t type_of_word(const sp_model *model, const char *word, bool inner
     return sp_model_type_of_name(model, word);
 }
 
+/* A name that two types have means one of them; how to ask for the other. */
+static void note_other_unit(const sp_selection *selection, const char *word)
+{
+    const sp_model_type *type = &selection->model->types[selection->type];
+    uint32_t other = sp_model_other_unit(selection->model, selection->type);
+    if (other == SP_MODEL_NONE || (word && strcmp(word, type->name) != 0))
+        return;
+    sp_tool_note("the files have %s in several units; this is %s/%s, and --type %s/%s asks for "
+                 "another",
+                 type->name, type->name, type->unit, type->name,
+                 selection->model->types[other].unit);
+}
+
 static int select_type(sp_selection *selection, const sp_select_options *options)
 {
     const sp_model *model = selection->model;
@@ -74,6 +87,7 @@ static int select_type(sp_selection *selection, const sp_select_options *options
         selection->type = options->span ? sp_model_time_type(model) : sp_model_main_type(model);
     if (selection->type == SP_MODEL_NONE)
         return unknown_type(model, options->type);
+    note_other_unit(selection, options->type);
     selection->off_cpu = options->type && strcmp(options->type, "offcpu") == 0;
     if (selection->off_cpu && !model->types[selection->type].tells_where)
         return sp_tool_no(

@@ -201,8 +201,20 @@ static void add_stacks(sp_buffer *out, json_t *stacks)
     }
 }
 
-static void add_type(sp_buffer *out, const sp_model_type *type, const type_stats *stats)
+/* With its unit where that is what tells two types apart. */
+static void add_type_name(sp_buffer *out, const sp_model *model, uint32_t type)
 {
+    sp_escape_terminal(out, model->types[type].name);
+    if (sp_model_other_unit(model, type) == SP_MODEL_NONE)
+        return;
+    sp_buffer_add_char(out, '/');
+    sp_escape_terminal(out, model->types[type].unit);
+}
+
+static void add_type(sp_buffer *out, const sp_model *model, uint32_t number,
+                     const type_stats *stats)
+{
+    const sp_model_type *type = &model->types[number];
     char period[SP_VALUE_LENGTH], residual[SP_DURATION_LENGTH];
     uint64_t whole = stats->linked;
     sp_sum_add(&whole, stats->none);
@@ -210,7 +222,7 @@ static void add_type(sp_buffer *out, const sp_model_type *type, const type_stats
     sp_sum_add(&whole, stats->boundary);
     sp_format_value(period, type->period > 0 ? (uint64_t)type->period : 0, type->unit);
     sp_buffer_add_char(out, '\n');
-    sp_escape_terminal(out, type->name);
+    add_type_name(out, model, number);
     sp_buffer_printf(out, ": %" PRIu64 " profile%s, %" PRIu64 " samples", type->profiles,
                      type->profiles == 1 ? "" : "s", type->samples);
     if (type->period > 0) {
@@ -256,8 +268,8 @@ static int write_text(const stats *stats)
                      "%u spans, %zu profiles, %u links (%u of them to a span in these files)\n",
                      stats->model->span_index.count, stats->model->profile_count, stats->links,
                      stats->links_with_span);
-    for (size_t i = 0; i < stats->model->type_count; i++)
-        add_type(&out, &stats->model->types[i], &stats->types[i]);
+    for (uint32_t i = 0; i < stats->model->type_count; i++)
+        add_type(&out, stats->model, i, &stats->types[i]);
     return sp_output_write(&out, NULL);
 }
 

@@ -178,6 +178,22 @@ class Selections(ToolTest):
         self.assertEqual(self.folded("two.jsonl"), ALL_STACKS.splitlines())
         self.refuse(2, "flame", "two.jsonl", "--type", "heap", says=("heap", "cpu, wall"))
 
+    def test_two_units_of_a_type_are_two_types(self):
+        in_ms = profiles([(("main", "ms"), REPORT_TRACE, REPORT, 30)], kind=("cpu", "milliseconds", "cpu", "milliseconds"), period=10)
+        in_ns = profiles([(("main", "ns"), REPORT_TRACE, REPORT, 3)])
+        self.write("units.jsonl", json_lines(in_ms, in_ns))
+        self.assertEqual(self.folded("units.jsonl", "--type", "cpu/milliseconds"), ["main;ms 30"])
+        self.assertEqual(self.folded("units.jsonl", "--type", "cpu/nanoseconds"), ["main;ns 30000000"])
+        for arguments in ([], ["--type", "cpu"], ["--span", REPORT]):
+            result = self.run_tool("flame", "units.jsonl", "--format", "folded", *arguments)
+            self.assertEqual((result.returncode, result.stdout), (0, b"main;ns 30000000\n"))
+            self.assertRegex(result.stderr, rb"\Aspanprof: [^\n]*cpu/nanoseconds[^\n]*--type cpu/milliseconds[^\n]*\n\Z")
+        self.refuse(1, "flame", "units.jsonl", "--type", "wall", says=("cpu (milliseconds)", "cpu"))
+        self.refuse(2, "flame", "units.jsonl", "--type", "cpu/bytes", says="cpu/bytes")
+        stats = self.answer("stats", "units.jsonl")
+        self.assertIn("\ncpu/milliseconds: 1 profile, 3 samples, one each 10 milliseconds", stats)
+        self.assertIn("\ncpu/nanoseconds: 1 profile, 3 samples, one each 10.0 ms", stats)
+
     def test_both_scopes_answer_inner_spans_without_counting_twice(self):
         root = [(names, trace, REPORT if trace == REPORT_TRACE else own, value) for names, trace, own, value in SAMPLES]
         inner = [(names, trace, own, value * 10_000_000) for names, trace, own, value in SAMPLES]
