@@ -62,7 +62,7 @@ typedef struct sp_model_sample {
 
 typedef struct sp_model_profile {
     uint32_t type;
-    const char *service;
+    const char *service, *instance; /* of `strings`: equal texts are one pointer; "": not told */
     const sp_document *document;
     const Sp__Profiles__Profile *message;
     const Sp__Profiles__ProfilesDictionary *dictionary;

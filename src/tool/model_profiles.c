@@ -25,7 +25,8 @@ typedef struct profile_reader {
     wait_attribute *waits; /* by entry of the attribute table */
     uint32_t *frames;      /* of the stack that is being built */
     size_t frame_count, frame_capacity;
-    size_t profile, sample; /* where the reader is, for messages */
+    const char *service, *instance; /* of the resource that is being read */
+    size_t profile, sample;         /* where the reader is, for messages */
     int status;
 } profile_reader;
 
@@ -382,7 +383,7 @@ static bool add_samples(profile_reader *reader, const Sp__Profiles__Profile *pro
 }
 
 static bool note_profile(profile_reader *reader, const Sp__Profiles__Profile *profile,
-                         const char *service, uint32_t type)
+                         uint32_t type)
 {
     sp_model *model = reader->model;
     if (model->profile_count == model->profile_capacity) {
@@ -395,36 +396,46 @@ static bool note_profile(profile_reader *reader, const Sp__Profiles__Profile *pr
     }
     model->types[type].profiles++;
     model->profiles[model->profile_count++] = (sp_model_profile){.type = type,
-                                                                 .service = service,
+                                                                 .service = reader->service,
+                                                                 .instance = reader->instance,
                                                                  .document = reader->document,
                                                                  .message = profile,
                                                                  .dictionary = reader->dictionary};
     return true;
 }
 
-static bool add_profile(profile_reader *reader, const Sp__Profiles__Profile *profile,
-                        const char *service)
+static bool add_profile(profile_reader *reader, const Sp__Profiles__Profile *profile)
 {
     type_rule rule;
     uint32_t type;
     reader->sample = 0;
-    bool added =
-        find_rule(reader, profile, &rule) && find_type(reader, &rule, profile->period, &type) &&
-        note_profile(reader, profile, service, type) && add_samples(reader, profile, &rule, type);
+    bool added = find_rule(reader, profile, &rule) &&
+                 find_type(reader, &rule, profile->period, &type) &&
+                 note_profile(reader, profile, type) && add_samples(reader, profile, &rule, type);
     reader->profile++;
     return added;
 }
 
-static bool add_resource(profile_reader *reader, const Sp__Profiles__ResourceProfiles *resource)
+/* The text of RESOURCE's attribute KEY in *OUT, as the model's string. */
+static bool take_text(profile_reader *reader, const Sp__Resource__Resource *resource,
+                      const char *key, const char **out)
 {
-    uint32_t string = sp_model_string(
-        reader->model, sp_resource_text(resource->resource, reader->dictionary, "service.name"));
+    uint32_t string =
+        sp_model_string(reader->model, sp_resource_text(resource, reader->dictionary, key));
     if (string == SP_INTERN_FAILED)
         return fail_memory(reader);
-    const char *service = sp_model_text(reader->model, string);
+    *out = sp_model_text(reader->model, string);
+    return true;
+}
+
+static bool add_resource(profile_reader *reader, const Sp__Profiles__ResourceProfiles *resource)
+{
+    if (!take_text(reader, resource->resource, "service.name", &reader->service) ||
+        !take_text(reader, resource->resource, "service.instance.id", &reader->instance))
+        return false;
     for (size_t s = 0; s < resource->n_scope_profiles; s++)
         for (size_t i = 0; i < resource->scope_profiles[s]->n_profiles; i++)
-            if (!add_profile(reader, resource->scope_profiles[s]->profiles[i], service))
+            if (!add_profile(reader, resource->scope_profiles[s]->profiles[i]))
                 return false;
     return true;
 }

@@ -9,6 +9,7 @@
 #include "tool/escape.h"
 #include "tool/model.h"
 #include "tool/output.h"
+#include "tool/stats_producers.h"
 #include "tool/stats_switches.h"
 #include "tool/stats_wall.h"
 #include "tool/sum.h"
@@ -24,8 +25,8 @@
 typedef struct type_stats {
     bool told; /* some profile has the counts; else linked and none come from the samples */
     uint64_t linked, none, unknown, boundary, residual_ns;
-    json_t *dropped; /* by reason */
-    char engine[64]; /* of the last profile that says */
+    json_t *dropped;  /* by reason */
+    char engine[128]; /* of all profiles that say; each text once */
     char engine_reason[256];
     json_t *residual_threads; /* name/tid: ns */
     json_t *stacks;           /* how they ended: samples; and BY_POINTER */
@@ -35,6 +36,7 @@ typedef struct type_stats {
 typedef struct stats {
     const sp_model *model;
     type_stats *types;
+    json_t *producers;
     uint64_t linked_samples; /* over all types, as the messages tell */
     uint32_t links, links_with_span;
 } stats;
@@ -76,12 +78,20 @@ static void add_number(type_stats *type, const char *key, int64_t number)
     }
 }
 
+/* TEXT behind SEPARATOR in LIST, unless it is there. */
+static void add_text(char *list, size_t size, const char *separator, const char *text)
+{
+    size_t used = strlen(list);
+    if (!strstr(list, text))
+        snprintf(list + used, size - used, "%s%s", used ? separator : "", text);
+}
+
 static void keep_text(type_stats *type, const char *key, const char *text)
 {
     if (strcmp(key, "spanprof.engine") == 0)
-        snprintf(type->engine, sizeof type->engine, "%s", text);
+        add_text(type->engine, sizeof type->engine, ", ", text);
     else if (strcmp(key, "spanprof.engine.reason") == 0)
-        snprintf(type->engine_reason, sizeof type->engine_reason, "%s", text);
+        add_text(type->engine_reason, sizeof type->engine_reason, "; ", text);
 }
 
 static void add_profile(stats *stats, const sp_model_profile *profile)
@@ -146,11 +156,12 @@ static int write_json(const stats *stats)
     json_t *types = json_array();
     for (size_t i = 0; i < stats->model->type_count; i++)
         json_array_append_new(types, type_json(&stats->model->types[i], &stats->types[i]));
-    return sp_output_write_json(json_pack("{s:I, s:I, s:I, s:I, s:o}", "spans",
+    return sp_output_write_json(json_pack("{s:I, s:I, s:I, s:I, s:O, s:o}", "spans",
                                           (json_int_t)stats->model->span_index.count, "profiles",
                                           (json_int_t)stats->model->profile_count, "links",
                                           (json_int_t)stats->links, "links_with_span",
-                                          (json_int_t)stats->links_with_span, "types", types),
+                                          (json_int_t)stats->links_with_span, "producers",
+                                          stats->producers, "types", types),
                                 NULL);
 }
 
@@ -268,6 +279,7 @@ static int write_text(const stats *stats)
                      "%u spans, %zu profiles, %u links (%u of them to a span in these files)\n",
                      stats->model->span_index.count, stats->model->profile_count, stats->links,
                      stats->links_with_span);
+    sp_producers_text(&out, stats->producers);
     for (uint32_t i = 0; i < stats->model->type_count; i++)
         add_type(&out, stats->model, i, &stats->types[i]);
     return sp_output_write(&out, NULL);
@@ -283,10 +295,13 @@ static void deinit_type(type_stats *type)
 
 static int answer_from(const sp_model *model, bool as_json)
 {
-    stats stats = {.model = model};
+    stats stats = {.model = model, .producers = sp_producers_json(model)};
     stats.types = calloc(model->type_count + 1, sizeof *stats.types);
-    if (!stats.types)
+    if (!stats.types || !stats.producers) {
+        free(stats.types);
+        json_decref(stats.producers);
         return sp_tool_no_memory();
+    }
     for (size_t i = 0; i < model->type_count; i++) {
         stats.types[i] = (type_stats){
             .dropped = json_object(), .residual_threads = json_object(), .stacks = json_object()};
@@ -299,6 +314,7 @@ static int answer_from(const sp_model *model, bool as_json)
     for (size_t i = 0; i < model->type_count; i++)
         deinit_type(&stats.types[i]);
     free(stats.types);
+    json_decref(stats.producers);
     return status;
 }
 

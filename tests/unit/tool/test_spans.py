@@ -142,6 +142,33 @@ class Stats(ToolTest):
         self.assertEqual((wall["type"], wall["linked"], wall["none"]), ("wall", 4, 1))  # told by the samples themselves
 
 
+    def test_several_producers_are_named(self):
+        other = profiles(service="billing", attributes={**COUNTS, "spanprof.engine": "perf"})
+        other["resourceProfiles"][0]["resource"]["attributes"].append(attribute("service.instance.id", "i\x1b1"))
+        self.write("p.jsonl", json_lines(profiles(), other, profiles(), other))
+        text = self.answer("stats", "p.jsonl")
+        self.assertIn("\n2 producers, whose numbers are added up below:\n  shop: 2 profiles\n  billing, instance i\\x1b1: 2 profiles\n\ncpu: ", text)
+        self.assertIn(", engine timer, perf (asked for)\n", text)
+        answer = self.answer_json("stats", "p.jsonl", "--json")
+        self.assertEqual(answer["producers"], [{"service": "shop", "instance": "", "profiles": 2},
+                                               {"service": "billing", "instance": "i\x1b1", "profiles": 2}])
+        self.assertEqual(answer["types"][0]["samples"], 120)
+
+    def test_instances_of_one_service_are_several_producers(self):
+        instances = []
+        for number in range(30):
+            instances.append(profiles())
+            instances[-1]["resourceProfiles"][0]["resource"]["attributes"].append(attribute("service.instance.id", f"i{number}"))
+        self.write("p.jsonl", json_lines(*instances))
+        text = self.answer("stats", "p.jsonl")
+        self.assertIn("\n30 producers, ", text)
+        self.assertIn("\n  shop, instance i19: 1 profile\n  and 10 more\n", text)
+
+    def test_one_producer_is_not_named(self):
+        self.write("p.jsonl", json_lines(profiles(), profiles()))
+        self.assertNotIn("producer", self.answer("stats", "p.jsonl"))
+
+
 class Switches(ToolTest):
     """`spanprof stats` of the time recorder's file."""
 
