@@ -21,6 +21,7 @@ class Page(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.frames, self.texts, self.tags, self.attributes, self.open = [], {}, [], [], []
+        self.first = None  # what a script of the test saw
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
@@ -30,10 +31,12 @@ class Page(html.parser.HTMLParser):
         if tag not in ("meta", "input", "link", "br", "img"):
             self.open.append((tag, attrs.get("id")))
         if tag == "g":
-            # the group's width is set at once, its rectangle's by a transition, for which no frames are rendered here
+            # after a click the group's width is set at once, its rectangle's by a transition, for which no frames are rendered here
             self.frames.append({"name": attrs.get("name"), "class": attrs.get("class"), "width": float(attrs.get("width", 0))})
         elif tag == "rect" and self.frames:
             self.frames[-1]["fill"] = attrs.get("fill")
+        elif tag == "p" and attrs.get("id") == "first":
+            self.first = json.loads(attrs["data-rectangles"])
 
     def handle_endtag(self, tag):
         while self.open and self.open.pop()[0] != tag:
@@ -82,6 +85,24 @@ class FlamePage(ToolTest):
         self.assertEqual(page.texts["amount"], "cpu: 250 ms in 25 samples")
         self.assertEqual(page.texts.get("confidence", ""), "")
         self.assertRegex(page.texts["functions"], r"200 ms\s*80\.0 %\s*200 ms\s*80\.0 %\s*append_row")
+
+    def test_frames_have_their_width_and_name_at_once(self):
+        self.write_shop()
+        self.page_of("shop", "--span", REPORT)
+        # This runs behind the page's own script, before any timer and any picture.
+        look = """{
+            const note = document.body.appendChild(document.createElement('p'));
+            note.id = 'first';
+            note.dataset.rectangles = JSON.stringify([...document.querySelectorAll('#chart g')].map((group) =>
+                [group.getAttribute('name'), group.querySelector('rect').getBoundingClientRect().width, Number(group.getAttribute('width')),
+                 group.querySelector('div').textContent]));}"""
+        for anchor in ("", "#search=append"):
+            page = self.load(anchor, script=look)
+            self.assertEqual(len(page.first), 7)
+            self.assertGreater(page.first[0][1], 1000)
+            for name, drawn, meant, label in page.first:
+                self.assertAlmostEqual(drawn, meant, delta=2)
+                self.assertEqual(label, name)
 
     def test_few_samples_are_told(self):
         self.write_shop()

@@ -48,6 +48,11 @@
   let found = '';
   const say = (text) => { element('status').textContent = text || found || idle; };
   const width = () => Math.max(320, document.documentElement.clientWidth - 40);
+  // d3-flame-graph lets a new frame grow from nothing and writes its name afterwards. The first picture has to be the whole one.
+  function finishFrames() {
+    d3.selectAll('#chart rect').interrupt().attr('width', function () { return this.parentNode.getAttribute('width'); });
+    d3.selectAll('#chart .d3-flame-graph-label').interrupt().text((node) => node.data.n);
+  }
   let inverted = true;
   let chart;
   function draw() {
@@ -64,6 +69,7 @@
         say('');
       });
     d3.select('#chart').datum(structuredClone(data.tree)).call(chart);
+    finishFrames();
   }
   function search(term) {
     element('search').value = term;
