@@ -274,7 +274,8 @@ static int no_match(const sp_selection *selection, const sp_select_options *opti
     if (selection->by_trace)
         return sp_tool_no("no samples of trace %s in the files; `spanprof spans` lists the traces",
                           options->trace);
-    return sp_tool_no("the files have no samples of type %s", sp_selection_name(selection));
+    const char *name = sp_selection_name(selection);
+    return sp_tool_no("the files have no samples%s%s", *name ? " of type " : "", name);
 }
 
 static int parse_ids(sp_selection *selection, const sp_select_options *options)

@@ -215,7 +215,8 @@ static void add_stacks(sp_buffer *out, json_t *stacks)
 /* With its unit where that is what tells two types apart. */
 static void add_type_name(sp_buffer *out, const sp_model *model, uint32_t type)
 {
-    sp_escape_terminal(out, model->types[type].name);
+    const char *name = model->types[type].name;
+    sp_escape_terminal(out, *name ? name : "[no type]");
     if (sp_model_other_unit(model, type) == SP_MODEL_NONE)
         return;
     sp_buffer_add_char(out, '/');
