@@ -71,7 +71,7 @@ typedef struct spanprof_options {
     spanprof_log_level log_level;   /* SPANPROF_LOG, else OTEL_LOG_LEVEL (warn) */
     spanprof_log_function log;      /* (standard error) */
     void *log_user;
-    const char *engine; /* SPANPROF_ENGINE (auto), perf, timer */
+    const char *engine; /* SPANPROF_ENGINE (auto: timer up to CONFIG_HZ), perf, timer */
     const char *
         cpu_budget; /* SPANPROF_CPU_BUDGET (none), share of the application's CPU time that ticks may
                              * take: "0.1%" or "0.001" */

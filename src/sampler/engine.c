@@ -118,8 +118,7 @@ static bool choose_engine(void)
         return true;
     if (!sp_handler_install(sp_run.config.signal))
         return false;
-    sp_engine_choose(&sp_run.choice, sp_run.config.engine, sp_run.config.signal,
-                     sp_run.config.spares_calls);
+    sp_engine_choose(&sp_run.choice, &sp_run.config, (uint32_t)(SP_NS_PER_S / jiffy_ns()));
     sp_run.signal_cost_ns =
         sp_run.config.measure_cost ? sp_engine_signal_cost_ns(sp_run.config.signal) : 0;
     return true;

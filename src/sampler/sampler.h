@@ -18,7 +18,7 @@ typedef struct sp_sampler_config {
     uint32_t max_depth; /* 2 to 512 */
     int signal;         /* SIGPROF, or another */
     sp_engine engine;
-    bool spares_calls;    /* auto: no engine whose ticks may cut a system call short */
+    bool spares_calls;    /* auto: timers at any rate, because their ticks end no wait */
     bool measure_cost;    /* of ticks, for a budget */
     bool with_attributes; /* intervals have those of their contexts */
     bool synthetic;       /* no timers, no handler: ticks come from sp_sampler_tick_here (tests) */

@@ -2,13 +2,15 @@
 /* No system call of the application ends sooner for wall time: threads wait in every way that a signal would break, with spans active, and
  * each call has to come back without EINTR, and a timeout not before its time. Public API only.
  *
- *   wall_eintr SECONDS THREADS [signals]
+ *   wall_eintr SECONDS THREADS [signals | ticks]
  *
  * The same threads wait first without the SDK, for a fourth of the time, and again for all of it when something went wrong with the SDK.
  * What happens there, too, is the machine's. So it is broken
  * (tests/verdict.py) that a kind of call is interrupted, fails, or ends much too early with the SDK and not without; the rest is unsure.
  *
- * `signals` sends a signal to the threads as other profilers do; the program has to be broken then, or it would prove nothing. */
+ * `signals` sends a signal to the threads as other profilers do; the program has to be broken then, or it would prove nothing.
+ *
+ * `ticks` asks the same of CPU ticks: no tick may end a call, as timers promise. With SPANPROF_ENGINE=perf the program has to be broken. */
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -84,6 +86,7 @@ static outcome *outcome_of(kind *k)
 /* CPU ticks are signals: they come while a thread works, and its way into a call is work, too. A call that one has hit is told apart. */
 static struct sigaction sdk_action;
 static _Thread_local volatile unsigned ticks;
+static bool judges_ticks; /* mode `ticks`: such a call counts as interrupted */
 
 static waiter *waiters;
 static int waiter_count;
@@ -274,6 +277,12 @@ static int wait_and_measure(waiter *self, unsigned ms, uint64_t *early_ns)
     return error;
 }
 
+/* io_uring_enter runs a timer's work inside the call, so a tick may end it with every engine. */
+static bool excuses_ticks(const kind *k)
+{
+    return !judges_ticks || k->wait == wait_ring;
+}
+
 static void wait_once(waiter *self)
 {
     self->random = self->random * 6364136223846793005u + 1442695040888963407u;
@@ -282,7 +291,7 @@ static void wait_once(waiter *self)
     int error = wait_and_measure(self, ms, &early_ns);
     outcome *o = outcome_of(self->kind);
     atomic_fetch_add(&o->calls, 1);
-    if ((error == EINTR || early_ns) && ticks != ticks_before)
+    if ((error == EINTR || early_ns) && ticks != ticks_before && excuses_ticks(self->kind))
         atomic_fetch_add(&o->ticked, 1);
     else if (error == EINTR)
         atomic_fetch_add(&o->interrupted, 1);
@@ -426,7 +435,7 @@ static bool prepare(int argc, char **argv)
 {
     waiter_count = argc >= 3 ? atoi(argv[2]) : 0;
     if (waiter_count < 1 || waiter_count > THREADS_MAX || atof(argv[1]) <= 0) {
-        fprintf(stderr, "usage: wall_eintr SECONDS THREADS [signals]\n");
+        fprintf(stderr, "usage: wall_eintr SECONDS THREADS [signals | ticks]\n");
         return false;
     }
     int ring = open_ring();
@@ -446,8 +455,8 @@ static bool prepare(int argc, char **argv)
     return waiters;
 }
 
-/* With the SDK. */
-static spanprof_stats run_sampled(double seconds, bool signals)
+/* With the SDK. RUNNING gets the counters of the moment before the stop, which know the engine. */
+static spanprof_stats run_sampled(double seconds, bool signals, spanprof_stats *running)
 {
     spanprof_options options = SPANPROF_OPTIONS_INIT;
     spanprof_stats stats = SPANPROF_STATS_INIT;
@@ -456,6 +465,7 @@ static spanprof_stats run_sampled(double seconds, bool signals)
     watch_ticks();
     is_control = false;
     run_for(seconds, signals);
+    spanprof_stats_get(running);
     if (sdk_action.sa_flags & SA_SIGINFO)
         sigaction(SIGPROF, &sdk_action, NULL);
     spanprof_stop(20 * NS_PER_S);
@@ -474,27 +484,54 @@ static double seconds_of(const char *argument)
     return sized >= 1 ? sized : full < 1 ? full : 1;
 }
 
+/* Whether this machine can answer what mode `ticks` asks. */
+static bool can_judge_ticks(const spanprof_stats *running)
+{
+    const char *asked = getenv("SPANPROF_ENGINE");
+    printf("engine %s: %s\n", running->engine, running->engine_reason);
+    if (asked && strcmp(asked, "perf") == 0 && strcmp(running->engine, "perf") != 0) {
+        printf("SKIPPED: the engine perf is not allowed here\n");
+        return false;
+    }
+    if (strstr(running->engine_reason, "on this kernel")) {
+        printf(
+            "SKIPPED: this kernel sends a timer's tick from the interrupt, and the SDK says so\n");
+        return false;
+    }
+    return true;
+}
+
+static int judge_visits(const spanprof_stats *stats, double seconds)
+{
+    if (stats->wall_reason[0]) {
+        printf("SKIPPED: no wall time here: %s\n", stats->wall_reason);
+        return VERDICT_SKIPPED;
+    }
+    if (stats->visits < (uint64_t)(seconds * waiter_count))
+        verdict_unsure("%llu visits are too few to prove anything",
+                       (unsigned long long)stats->visits);
+    return verdict_code(0);
+}
+
 int main(int argc, char **argv)
 {
     if (!prepare(argc, argv))
         return 2;
     double seconds = seconds_of(argv[1]);
+    bool signals = argc > 3 && strcmp(argv[3], "signals") == 0;
+    spanprof_stats running = SPANPROF_STATS_INIT;
+    judges_ticks = argc > 3 && strcmp(argv[3], "ticks") == 0;
     for (int i = 0; i < waiter_count; i++)
         init_waiter(&waiters[i], i);
     run_for(seconds / CONTROL_PART, false);
-    spanprof_stats stats = run_sampled(seconds, argc > 3);
+    spanprof_stats stats = run_sampled(seconds, signals, &running);
+    if (judges_ticks && !can_judge_ticks(&running))
+        return VERDICT_SKIPPED;
     if (is_any_wrong()) {
         is_control = true;
         run_for(seconds, false);
     }
     if (judge_calls())
         return VERDICT_BROKEN;
-    if (stats.wall_reason[0]) {
-        printf("SKIPPED: no wall time here: %s\n", stats.wall_reason);
-        return VERDICT_SKIPPED;
-    }
-    if (stats.visits < (uint64_t)(seconds * waiter_count))
-        verdict_unsure("%llu visits are too few to prove anything",
-                       (unsigned long long)stats.visits);
-    return verdict_code(0);
+    return judges_ticks ? verdict_code(0) : judge_visits(&stats, seconds);
 }

@@ -171,6 +171,36 @@ static void engine_is_told_in_stats_and_profile_with_the_reason(void **state)
     assert_true(profiles[0].has_reason);
 }
 
+/* At the default rate no tick may make a system call fail. */
+static void auto_is_timer_at_the_default_rate_and_the_log_says_why(void **state)
+{
+    (void)state;
+    spanprof_options options = options_with(NULL, 0);
+    options.log_level = SPANPROF_LOG_INFO;
+    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+    const char *reason = "99 Hz is within the kernel's timer tick";
+    assert_string_equal(stats_now().engine, "timer");
+    assert_non_null(strstr(stats_now().engine_reason, reason));
+    SPANPROF_SPAN("work")
+        assert_true(burn_until_linked(0.05));
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
+    assert_non_null(strstr(log_text, reason));
+}
+
+/* Changes of the rate keep the engine. */
+static void rate_that_rises_above_the_kernels_tick_keeps_the_timers(void **state)
+{
+    (void)state;
+    spanprof_options options = options_with(NULL, 99);
+    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+    assert_int_equal(spanprof_set_rate(SPANPROF_PROFILE_CPU, 5000), SPANPROF_OK);
+    SPANPROF_SPAN("work")
+        assert_true(burn_until_linked(0.05));
+    assert_int_equal(stats_now().cpu_hz, 5000);
+    assert_string_equal(stats_now().engine, "timer");
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
+}
+
 /* The run had so many PERIODS, of which there should be more than LEAST. */
 static void judge_periods(uint64_t periods, uint64_t least)
 {
@@ -470,6 +500,8 @@ int main(void)
 #endif
     const struct CMUnitTest tests[] = {
         BOTH(engine_is_told_in_stats_and_profile_with_the_reason),
+        ONCE(auto_is_timer_at_the_default_rate_and_the_log_says_why),
+        ONCE(rate_that_rises_above_the_kernels_tick_keeps_the_timers),
         ONCE(perf_with_a_real_time_signal_becomes_timer),
         BOTH(paused_time_is_neither_sampled_nor_residual),
         ONCE(pause_and_rate_need_a_running_sdk),
