@@ -65,11 +65,13 @@ static const char *marker_name(uint32_t end)
     }
 }
 
-/* What a thread waits for stands as the leaf: the system call, as the kernel's headers name it. */
-static uint32_t build_wait(build *b, uint64_t address)
+/* A marker that stands among the addresses. What a thread waits for is the leaf: the system call, as the kernel's headers name it. */
+static uint32_t build_marker(build *b, uint64_t address)
 {
     char unnamed[40];
     int64_t number = (int32_t)(uint32_t)address;
+    if (address == SP_PC_SIGNAL_HANDLER)
+        return sp_dictionary_marker(&b->dictionary, "[signal handler called]");
     if (address == SP_PC_RUNNABLE)
         return sp_dictionary_marker(&b->dictionary, "[runnable]");
     if (number == -1)
@@ -97,8 +99,8 @@ static uint32_t build_location(build *b, uint32_t number)
     if (b->locations[number])
         return b->locations[number] - 1;
     const sp_window_location *location = sp_intern_key(&b->window->locations, number);
-    bool is_wait = !location->module && sp_pc_is_wait(location->address);
-    uint32_t index = is_wait ? build_wait(b, location->address) : build_code(b, location);
+    bool is_marker = !location->module && sp_pc_is_marker(location->address);
+    uint32_t index = is_marker ? build_marker(b, location->address) : build_code(b, location);
     b->locations[number] = index + 1;
     return index;
 }

@@ -11,6 +11,7 @@
 
 #include "module/generation_sig.h"
 #include "sampler/guarded_load_sig.h"
+#include "thread/ring_sig.h"
 #if defined(__aarch64__)
 #include "sampler/walk_aarch64_sig.h"
 #else
@@ -25,6 +26,9 @@
 
 /* What makecontext and its like put above the first frame: arguments, the address to return to, alignment. */
 #define FIBER_TOP_BYTES 64
+
+/* Compilers and C libraries let functions begin at a multiple of it. */
+#define FUNCTION_ALIGNMENT 16
 
 /* Handlers that interrupt each other. More are a broken stack that leads back to itself. */
 #define SIGNAL_FRAMES_MAX 32
@@ -213,9 +217,18 @@ SP_SIGSAFE static bool is_at_top_of_fiber(const walker *w)
            fiber->high - w->frame.sp <= FIBER_TOP_BYTES && !w->pc_is_exact;
 }
 
+/* A handler returns to the frame that was put last. Code that was interrupted in the trampoline itself keeps its address. */
+SP_SIGSAFE static void mark_trampoline(walker *w)
+{
+    if (!w->pc_is_exact)
+        w->walk->pcs[w->next - 1] = SP_PC_SIGNAL_HANDLER;
+}
+
 SP_SIGSAFE static bool step_by_rule(walker *w, const sp_unwind_rule *rule)
 {
     uint64_t cfa, pc, fp = w->frame.fp, base = w->frame.base;
+    if (SP_UNLIKELY(rule->is_signal_frame))
+        mark_trampoline(w);
     if (rule->ra.kind == SP_SAVED_UNDEFINED)
         return fail(w, SP_WALK_COMPLETE);
     if (rule->cfa_kind == SP_CFA_UNSUPPORTED)
@@ -289,6 +302,27 @@ SP_SIGSAFE static bool follows_call(walker *w, uint64_t pc)
            sp_machine_is_after_call(before);
 }
 
+SP_SIGSAFE static bool is_trampoline_at(walker *w, uint64_t pc)
+{
+    uint8_t code[SP_MACHINE_CODE_BYTES] = {0};
+    return copy_code(w, code, pc, sizeof code) && sp_machine_is_trampoline(code);
+}
+
+/* The same in a chain of frame pointers, where each look at code would cost a system call. Only where a function may begin is it made: by
+ * chance that is one return address of sixteen. */
+SP_SIGSAFE static bool is_trampoline_in_chain(walker *w, uint64_t pc)
+{
+    return pc % FUNCTION_ALIGNMENT == 0 && is_trampoline_at(w, pc);
+}
+
+/* Whether a frame that was found by its frame pointer may return to PC. Only the first step is asked for more than an address. */
+SP_SIGSAFE static bool may_return_to(walker *w, uint64_t pc)
+{
+    if (pc < LOWEST_CODE || pc >= HIGHEST_CODE)
+        return false;
+    return w->in_chain || follows_call(w, pc) || is_trampoline_in_chain(w, pc);
+}
+
 SP_SIGSAFE static void leave_frame(walker *w, uint64_t pc, uint64_t sp, uint64_t fp)
 {
     w->frame.pc = pc;
@@ -356,8 +390,7 @@ SP_SIGSAFE static bool step_by_frame_pointer(walker *w)
     if (!load(w, ra_address, &pc))
         return false;
     pc = sp_machine_strip(pc);
-    if (pc != 0 &&
-        (pc < LOWEST_CODE || pc >= HIGHEST_CODE || (!w->in_chain && !follows_call(w, pc))))
+    if (pc != 0 && !may_return_to(w, pc))
         return fail(w, SP_WALK_NO_TABLE);
     leave_frame(w, pc, ra_address + 8, caller_fp);
     w->in_chain = true;
@@ -366,13 +399,12 @@ SP_SIGSAFE static bool step_by_frame_pointer(walker *w)
     return true;
 }
 
-/* A trampoline without frame information is recognized by its bytes. It is only ever returned to, from a handler that has
- * a rule, so frames in a chain are not asked: each would cost a system call. */
+/* A trampoline without frame information is recognized by its bytes. It is only ever returned to. */
 SP_SIGSAFE static bool is_trampoline(walker *w)
 {
-    uint8_t code[SP_MACHINE_CODE_BYTES] = {0};
-    return !w->pc_is_exact && !w->in_chain && copy_code(w, code, w->frame.pc, sizeof code) &&
-           sp_machine_is_trampoline(code);
+    if (w->pc_is_exact)
+        return false;
+    return w->in_chain ? is_trampoline_in_chain(w, w->frame.pc) : is_trampoline_at(w, w->frame.pc);
 }
 
 /* A rule that is wrong (assembly that pushes and does not say so) takes something else for the return address. Where there is no table

@@ -3,7 +3,8 @@
  * generation, with frame pointers as the fallback. Runs in the signal handler: no lock, no allocation, no libc, no TLS.
  *
  * Addresses it yields are for lookup: the leaf is the pc itself, a caller is its return address minus one (it lies inside the
- * call instruction), a frame that a signal interrupted is its pc. */
+ * call instruction), a frame that a signal interrupted is its pc. The trampoline to which a signal handler returns was never called: in front
+ * of its address ends another function. So SP_PC_SIGNAL_HANDLER (thread/ring_sig.h) stands for it. */
 #ifndef SP_SAMPLER_WALK_SIG_H
 #define SP_SAMPLER_WALK_SIG_H
 

@@ -110,7 +110,7 @@ static void name_each(sp_collector *collector, const sp_window *window)
         qsort(locations, count, sizeof *locations, compare_locations);
     for (uint32_t n = 0; n < count && locations && !sp_load_relaxed(&collector->abandoned); n++) {
         const sp_frame *frames;
-        if (locations[n]->module || !sp_pc_is_wait(locations[n]->address))
+        if (locations[n]->module || !sp_pc_is_marker(locations[n]->address))
             sp_symbolizer_frames(collector->symbolizer, locations[n]->module, locations[n]->address,
                                  &frames);
         drain_if_due(collector);

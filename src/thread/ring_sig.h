@@ -55,14 +55,17 @@ typedef struct sp_sample_record {
     uint64_t pcs[];            /* leaf first */
 } sp_sample_record;
 
-/* In pcs of visits, in front of the leaf: addresses that nothing can have, for they are not canonical. The lower half of the first is
- * the number of the system call that the thread waits in, UINT32_MAX: in the kernel, but in none. */
-#define SP_PC_SYSTEM_CALL UINT64_C(0x5379730000000000)
-#define SP_PC_RUNNABLE    UINT64_C(0x52756e0000000000)
+/* Markers in pcs: addresses that nothing can have, because they are not canonical. The first two stand in front of the leaf of visits. The
+ * lower half of the first is the number of the system call that the thread waits in, UINT32_MAX: in the kernel, but in none. The third
+ * stands for the signal trampoline, to which a signal handler returns (walk_sig.h). */
+#define SP_PC_SYSTEM_CALL    UINT64_C(0x5379730000000000)
+#define SP_PC_RUNNABLE       UINT64_C(0x52756e0000000000)
+#define SP_PC_SIGNAL_HANDLER UINT64_C(0x5369670000000000)
 
-SP_SIGSAFE static inline bool sp_pc_is_wait(uint64_t pc)
+SP_SIGSAFE static inline bool sp_pc_is_marker(uint64_t pc)
 {
-    return pc >> 32 == SP_PC_SYSTEM_CALL >> 32 || pc == SP_PC_RUNNABLE;
+    return pc >> 32 == SP_PC_SYSTEM_CALL >> 32 || pc == SP_PC_RUNNABLE ||
+           pc == SP_PC_SIGNAL_HANDLER;
 }
 
 /* The system call at PC, and what it waits for (sampler/wait.h). pc 0: none is known. */

@@ -11,6 +11,8 @@
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 
+#include "thread/ring_sig.h"
+
 /* Both are loaded apart from the program's own libraries: libunwind has all functions of libgcc as well, and a program that throws must
  * not come to it because it is tested. */
 static struct {
@@ -73,11 +75,21 @@ static bool survives(void (*make)(stop_stack *, void *), stop_stack *stack, void
     return alive;
 }
 
+/* Put the next frame. Where a signal came the frame before is the trampoline, to which the handler returns, unless that was interrupted itself. */
+static void put_frame(stop_stack *stack, uint64_t pc, bool is_exact, bool *last_is_exact)
+{
+    if (is_exact && stack->count > 0 && !*last_is_exact)
+        stack->pcs[stack->count - 1] = SP_PC_SIGNAL_HANDLER;
+    stack->pcs[stack->count++] = pc - !is_exact;
+    *last_is_exact = is_exact;
+}
+
 /* A caller's pc is its return address, but where a signal came: libunwind calls that frame the signal's. */
 static void walk_by_libunwind(stop_stack *stack, void *ucontext)
 {
     unw_cursor_t cursor;
     int more = 1;
+    bool last_is_exact = false;
     stack->failed = libunwind.init(&cursor, ucontext, UNW_INIT_SIGNAL_FRAME) != 0;
     while (!stack->failed && more > 0 && stack->count < STOP_DEPTH) {
         unw_word_t pc = 0;
@@ -85,7 +97,7 @@ static void walk_by_libunwind(stop_stack *stack, void *ucontext)
         if (pc == 0)
             break;
         bool is_exact = stack->count == 0 || libunwind.is_signal_frame(&cursor) > 0;
-        stack->pcs[stack->count++] = pc - !is_exact;
+        put_frame(stack, pc, is_exact, &last_is_exact);
         more = libunwind.step(&cursor);
         stack->failed = more < 0;
     }
@@ -95,6 +107,7 @@ typedef struct libgcc_walk {
     stop_stack *stack;
     uint64_t first; /* frames before this pc are the handler's own */
     bool found;
+    bool last_is_exact;
 } libgcc_walk;
 
 static _Unwind_Reason_Code on_libgcc_frame(struct _Unwind_Context *context, void *user)
@@ -104,7 +117,7 @@ static _Unwind_Reason_Code on_libgcc_frame(struct _Unwind_Context *context, void
     uint64_t pc = _Unwind_GetIPInfo(context, &is_exact);
     walk->found |= is_exact && pc == walk->first;
     if (walk->found && pc && walk->stack->count < STOP_DEPTH)
-        walk->stack->pcs[walk->stack->count++] = pc - !is_exact;
+        put_frame(walk->stack, pc, is_exact, &walk->last_is_exact);
     return _URC_NO_REASON;
 }
 

@@ -543,6 +543,18 @@ static void builder_gap_in_a_deep_stack_is_a_marker_between_both_ends(void **sta
     assert_null(find_attribute(attributes, "spanprof.stacks.truncated"));
 }
 
+static void builder_names_the_frame_that_a_signal_handler_returns_to(void **state)
+{
+    (void)state;
+    uint32_t stack[] = {put_code(handler_function), put_location(NULL, SP_PC_SIGNAL_HANDLER),
+                        put_code(worker_function)};
+    put_sample(put_stack(SP_WALK_COMPLETE, 3, stack), 0, put_thread(1, ""), 1);
+    build(SPANPROF_LINK_SCOPE_NONE, false);
+    uint32_t location = stack_location(data.profiles[0].samples[0].stack_index, 1);
+    assert_string_equal(function_name(location, 0), "[signal handler called]");
+    assert_int_equal(data.locations[location].mapping_index, 0);
+}
+
 static void builder_thread_attributes_keep_threads_apart(void **state)
 {
     (void)state;
@@ -671,6 +683,7 @@ int main(void)
         CASE(builder_reloaded_library_is_one_mapping),
         CASE(builder_incomplete_stack_ends_in_marker),
         CASE(builder_gap_in_a_deep_stack_is_a_marker_between_both_ends),
+        CASE(builder_names_the_frame_that_a_signal_handler_returns_to),
         CASE(builder_thread_attributes_keep_threads_apart),
         CASE(builder_without_thread_attributes_merges_threads),
         CASE(builder_invalid_utf8_is_repaired),

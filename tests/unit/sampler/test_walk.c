@@ -363,6 +363,45 @@ static void walk_without_room_for_both_ends_keeps_the_leaf(void **state)
     assert_int_equal(chain_walk.count, 1);
 }
 
+/* chain[0]: in the handler; chain[1]: the trampoline, to which it returns. */
+__attribute__((noinline)) static void raise_in_handler(void)
+{
+    chain[0] = RETURN_ADDRESS;
+    raise(SIGUSR2);
+    sink = 5;
+}
+
+static void on_outer_signal(int number)
+{
+    (void)number;
+    chain[1] = RETURN_ADDRESS;
+    raise_in_handler();
+    sink = 6;
+}
+
+static void walk_of_a_handler_names_the_frame_that_it_returns_to(void **state)
+{
+    (void)state;
+    struct sigaction inner = {.sa_sigaction = on_chain_signal, .sa_flags = SA_SIGINFO},
+                     outer = {.sa_handler = on_outer_signal};
+    assert_int_equal(sigaction(SIGUSR2, &inner, NULL), 0);
+    assert_int_equal(sigaction(SIGUSR1, &outer, NULL), 0);
+    chain_walk = (sp_walk){.generation = sp_generation_enter(modules, &hazard),
+                           .bounds = sp_stack_bounds_of_self(),
+                           .pcs = found,
+                           .max_depth = REFERENCE_DEPTH};
+    raise(SIGUSR1);
+    sp_generation_leave(&hazard);
+    assert_int_equal(chain_walk.end, SP_WALK_COMPLETE);
+    uint32_t at = 1;
+    while (at < chain_walk.count && found[at - 1] != chain[0])
+        at++;
+    assert_true(at < chain_walk.count);
+    assert_true(found[at] == SP_PC_SIGNAL_HANDLER);
+    for (uint32_t i = 0; i < chain_walk.count; i++)
+        assert_true(found[i] != chain[1]);
+}
+
 /* Deeper than the limit: DEPTH calls of one function below main and this one. */
 __attribute__((noinline)) static void descend_to(int depth)
 {
@@ -501,6 +540,7 @@ int main(void)
         cmocka_unit_test(walk_of_known_calls_yields_their_return_addresses),
         cmocka_unit_test(walk_without_bounds_yields_the_same),
         cmocka_unit_test(walk_without_room_for_both_ends_keeps_the_leaf),
+        cmocka_unit_test(walk_of_a_handler_names_the_frame_that_it_returns_to),
         cmocka_unit_test(walk_deeper_than_its_limit_keeps_both_ends),
         cmocka_unit_test(walk_of_endless_recursion_keeps_the_leaf),
         cmocka_unit_test(walk_in_work_recursion_equals_libgcc),

@@ -19,6 +19,7 @@
 #include "sampler/sampler.h"
 #include "sampler/stack_bounds.h"
 #include "sampler/walk_sig.h"
+#include "thread/ring_sig.h"
 
 #define DEPTH 64
 
@@ -89,7 +90,7 @@ static void set_interrupted(ucontext_t *context, uint64_t pc, uint64_t sp)
 typedef struct before_context {
 } before_context;
 
-static const uint8_t trampoline[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+static const _Alignas(16) uint8_t trampoline[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
 #endif
 
@@ -306,11 +307,37 @@ static void walk_over_a_bare_trampoline_finds_the_interrupted_frame(void **state
     sp_walk walk = walk_from(registers, (sp_stack_bounds){0});
     assert_int_equal(walk.end, SP_WALK_COMPLETE);
     assert_int_equal(walk.count, 3);
-    assert_true(walk.pcs[1] == address_of(trampoline) - 1);
+    assert_true(walk.pcs[1] == SP_PC_SIGNAL_HANDLER);
     assert_true(walk.pcs[2] == known_pc());
 }
 
 #if defined(__x86_64__)
+/* Neither the handler nor the trampoline has a table: a program that was linked statically has none. */
+static void walk_from_a_handler_along_frame_pointers_finds_the_interrupted_frame(void **state)
+{
+    (void)state;
+    struct {
+        uint64_t inner[2], outer[2]; /* frame records: the frame pointer, the return address */
+        ucontext_t context;
+    } frames = {0};
+    uint64_t interrupted[2] = {0};
+    frames.inner[0] = address_of(frames.outer);
+    frames.inner[1] = address_of(call) + sizeof call;
+    frames.outer[0] = address_of(interrupted);
+    frames.outer[1] = address_of(trampoline);
+    set_interrupted(&frames.context, known_pc(), address_of(interrupted));
+    const uint64_t *records[] = {frames.outer, frames.inner};
+    for (uint32_t callers = 0; callers < 2; callers++) {
+        uint64_t fp = address_of(records[callers]);
+        sp_registers registers = {.pc = 12345, .sp = fp, .fp = fp, .has_fp = true};
+        sp_walk walk = walk_from(registers, (sp_stack_bounds){0});
+        assert_int_equal(walk.end, SP_WALK_COMPLETE);
+        assert_int_equal(walk.count, 3 + callers);
+        assert_true(walk.pcs[1 + callers] == SP_PC_SIGNAL_HANDLER);
+        assert_true(walk.pcs[2 + callers] == known_pc());
+    }
+}
+
 static void do_nothing(int signal)
 {
     (void)signal;
@@ -504,6 +531,7 @@ int main(void)
         cmocka_unit_test(walk_without_generation_uses_frame_pointers),
         cmocka_unit_test(walk_over_a_bare_trampoline_finds_the_interrupted_frame),
 #if defined(__x86_64__)
+        cmocka_unit_test(walk_from_a_handler_along_frame_pointers_finds_the_interrupted_frame),
         cmocka_unit_test(walk_over_a_signal_frame_that_leads_to_itself_ends),
 #endif
         cmocka_unit_test(walk_over_random_stacks_always_ends),

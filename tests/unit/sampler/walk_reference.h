@@ -11,6 +11,7 @@
 
 #include "sampler/stack_bounds.h"
 #include "sampler/walk_sig.h"
+#include "thread/ring_sig.h"
 
 #define REFERENCE_DEPTH 256
 
@@ -35,6 +36,7 @@ typedef struct reference_stack {
     uint32_t count;
     uint64_t first; /* frames before this pc are the handler's own */
     bool found;
+    bool last_is_exact; /* the frame found last */
 } reference_stack;
 
 static _Unwind_Reason_Code reference_frame(struct _Unwind_Context *context, void *user)
@@ -43,8 +45,13 @@ static _Unwind_Reason_Code reference_frame(struct _Unwind_Context *context, void
     int is_exact = 0;
     uint64_t pc = _Unwind_GetIPInfo(context, &is_exact);
     stack->found |= is_exact && pc == stack->first;
-    if (stack->found && pc && stack->count < REFERENCE_DEPTH)
-        stack->pcs[stack->count++] = pc - !is_exact;
+    if (!stack->found || !pc || stack->count == REFERENCE_DEPTH)
+        return _URC_NO_REASON;
+    /* A signal came here, so the frame before is the trampoline, unless that was interrupted itself. */
+    if (is_exact && stack->count > 0 && !stack->last_is_exact)
+        stack->pcs[stack->count - 1] = SP_PC_SIGNAL_HANDLER;
+    stack->pcs[stack->count++] = pc - !is_exact;
+    stack->last_is_exact = is_exact;
     return _URC_NO_REASON;
 }
 
