@@ -8,8 +8,9 @@
 #include "core/log.h"
 #include "sampler/sampler.h"
 
-/* Ours is still installed somewhere, perhaps below another that passes on to it. */
-static bool in_chain;
+/* By signal number: ours is still installed, perhaps below another that passes on to it. Where it is not, no signal may be sent to ask for
+ * it, because the host's handler would get it. */
+static bool in_chain[NSIG];
 
 static bool is_ours(const struct sigaction *action)
 {
@@ -59,24 +60,25 @@ bool sp_handler_install(int signal)
         &action.sa_mask); /* no other handler runs on top of a tick: its own stack may be small */
     if (sigaction(signal, NULL, &current) != 0)
         return false;
-    if (is_ours(&current) || (in_chain && is_handler(&current) && sp_handler_is_reached(signal)))
+    if (is_ours(&current) ||
+        (in_chain[signal] && is_handler(&current) && sp_handler_is_reached(signal)))
         return true;
-    sp_handler.previous = current;
+    sp_handler.previous[signal] = current;
     if (is_handler(&current))
         sp_log_info(
             "sampler",
             "signal %d has a handler already: what our ticks did not send is passed on to it",
             signal);
-    in_chain = true;
+    in_chain[signal] = true;
     return sigaction(signal, &action, NULL) == 0;
 }
 
 void sp_handler_restore(int signal)
 {
     struct sigaction current;
-    if (!is_handler(&sp_handler.previous) || sigaction(signal, NULL, &current) != 0 ||
-        !is_ours(&current))
+    const struct sigaction *previous = &sp_handler.previous[signal];
+    if (!is_handler(previous) || sigaction(signal, NULL, &current) != 0 || !is_ours(&current))
         return;
-    sigaction(signal, &sp_handler.previous, NULL);
-    in_chain = false;
+    sigaction(signal, previous, NULL);
+    in_chain[signal] = false;
 }

@@ -205,12 +205,12 @@ SP_SIGSAFE void sp_tick(sp_thread *thread, uint32_t periods, const void *ucontex
  * the default of SIGPROF would end the process because we are in it. */
 SP_SIGSAFE static void forward(int signal, siginfo_t *info, void *ucontext)
 {
-    if (sp_handler.previous.sa_flags & SA_SIGINFO) {
-        if (sp_handler.previous.sa_sigaction)
-            sp_handler.previous.sa_sigaction(signal, info, ucontext);
-    } else if (sp_handler.previous.sa_handler != SIG_DFL &&
-               sp_handler.previous.sa_handler != SIG_IGN) {
-        sp_handler.previous.sa_handler(signal);
+    const struct sigaction *previous = &sp_handler.previous[signal];
+    if (previous->sa_flags & SA_SIGINFO) {
+        if (previous->sa_sigaction)
+            previous->sa_sigaction(signal, info, ucontext);
+    } else if (previous->sa_handler != SIG_DFL && previous->sa_handler != SIG_IGN) {
+        previous->sa_handler(signal);
     }
 }
 

@@ -39,11 +39,13 @@ typedef struct sp_handler_state {
         cost_limit_cycles; /* a tick that took longer had lost its core meanwhile; 0: what ticks cost is not measured */
     bool has_fsgsbase; /* x86-64: the thread pointer can be read without the kernel */
     uint64_t period_ns;
-    uint64_t jiffy_ns;         /* between two looks of the kernel at CPU timers */
-    uint64_t look_unit_ns;     /* interval of a timer until the first look */
-    struct sigaction previous; /* the host's, for signals that are not ours */
+    uint64_t jiffy_ns;     /* between two looks of the kernel at CPU timers */
+    uint64_t look_unit_ns; /* interval of a timer until the first look */
     _Atomic uint32_t
         probe; /* bumped by a signal that carries its address: our handler is reached */
+    /* The host's handlers by signal number. They get the signals that our ticks did not send. A run may use another signal than the run
+     * before, and our handler may stay installed for both. */
+    struct sigaction previous[NSIG];
 } sp_handler_state;
 
 extern sp_handler_state sp_handler;

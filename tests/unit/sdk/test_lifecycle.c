@@ -339,6 +339,30 @@ static void hosts_handler_is_served_and_put_back(void **state)
     raise(SIGPROF); /* the default would end us */
 }
 
+/* Our handler for the signal of the first run stays, and the host handles that of the second: neither may get what belongs to the other. */
+static void run_with_another_signal_sends_the_host_none(void **state)
+{
+    (void)state;
+    struct sigaction host = {.sa_handler = host_handler}, now;
+    spanprof_options options = file_options();
+    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
+    sigaction(SIGUSR1, &host, NULL);
+    host_signals = 0;
+    options.signal = "SIGUSR1";
+    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+    assert_int_equal(host_signals, 0);
+    raise(SIGPROF);
+    assert_int_equal(host_signals, 0);
+    raise(SIGUSR1);
+    assert_int_equal(host_signals, 1);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
+    assert_int_equal(host_signals, 1);
+    sigaction(SIGUSR1, NULL, &now);
+    assert_ptr_equal(now.sa_handler, host_handler);
+    signal(SIGUSR1, SIG_DFL);
+}
+
 static void stop_returns_by_its_deadline_with_a_dead_endpoint(void **state)
 {
     (void)state;
@@ -382,6 +406,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(forked_child_is_silent_until_it_starts_its_own, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(hosts_handler_is_served_and_put_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(run_with_another_signal_sends_the_host_none, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(stop_returns_by_its_deadline_with_a_dead_endpoint, setup,
                                         teardown),
     };
