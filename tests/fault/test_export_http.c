@@ -282,13 +282,13 @@ static void receiver_names_the_wait_it_is_kept_also_beyond_the_timeout(void **st
 static void receiver_names_a_wait_beyond_the_stop_it_is_dropped_at_once(void **state)
 {
     fixture *f = *state;
-    SCRIPT(f, PROFILES, {.status = 503, .headers = "Retry-After: 3000\r\n"});
+    SCRIPT(f, PROFILES, {.status = 503, .headers = "Retry-After: 300\r\n"});
     fixture_start(f);
     submit(f, "first");
     submit(f, "second");
     server_wait(f->server, PROFILES, 1);
     uint64_t before_ns = sp_clock_monotonic_ns();
-    assert_int_equal(fixture_stop(f, 600 * SP_NS_PER_S), SPANPROF_ERROR_EXPORT);
+    assert_int_equal(fixture_stop(f, 200 * SP_NS_PER_S), SPANPROF_ERROR_EXPORT);
     assert_true(sp_clock_monotonic_ns() - before_ns < 100 * SP_NS_PER_S);
     assert_int_equal(f->counted.dropped_unreachable, 2);
     assert_int_equal(log_count("stopping with 2 requests"), 1);
@@ -300,11 +300,11 @@ static void receiver_names_a_wait_beyond_the_stop_it_is_dropped_at_once(void **s
 static void receiver_names_a_wait_beyond_the_stop_during_it(void **state)
 {
     fixture *f = *state;
-    SCRIPT(f, TRACES, {.status = 503, .headers = "Retry-After: 3000\r\n"});
+    SCRIPT(f, TRACES, {.status = 503, .headers = "Retry-After: 300\r\n"});
     fixture_start(f);
     end_spans(f, "span", 1); /* sent by the stop: the batch is not full */
     uint64_t before_ns = sp_clock_monotonic_ns();
-    assert_int_equal(fixture_stop(f, 600 * SP_NS_PER_S), SPANPROF_ERROR_EXPORT);
+    assert_int_equal(fixture_stop(f, 200 * SP_NS_PER_S), SPANPROF_ERROR_EXPORT);
     assert_true(sp_clock_monotonic_ns() - before_ns < 100 * SP_NS_PER_S);
     assert_int_equal(f->counted.dropped_unreachable, 1);
     assert_int_equal(log_count("stopping with 1 request for"), 1);
