@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/utf8.h"
+
 uint8_t *sp_buffer_reserve(sp_buffer *buffer, size_t bytes)
 {
     if (bytes > buffer->maximum - buffer->length) {
@@ -44,6 +46,17 @@ bool sp_buffer_add(sp_buffer *buffer, const void *data, size_t bytes)
 bool sp_buffer_add_string(sp_buffer *buffer, const char *text)
 {
     return sp_buffer_add(buffer, text, strlen(text));
+}
+
+bool sp_buffer_add_cut(sp_buffer *buffer, const char *text, size_t length)
+{
+    static const char mark[] = SP_UTF8_CUT;
+    size_t room = buffer->maximum - buffer->length, mark_bytes = sizeof mark - 1;
+    if (length <= room || room < mark_bytes)
+        return sp_buffer_add(buffer, text, length);
+    size_t kept = sp_utf8_fit(text, length, room - mark_bytes);
+    return sp_buffer_reserve(buffer, kept + mark_bytes) && sp_buffer_add(buffer, text, kept) &&
+           sp_buffer_add(buffer, mark, mark_bytes);
 }
 
 bool sp_buffer_add_char(sp_buffer *buffer, char c)

@@ -26,6 +26,9 @@ typedef struct sp_buffer {
 uint8_t *sp_buffer_reserve(sp_buffer *buffer, size_t bytes);
 bool sp_buffer_add(sp_buffer *buffer, const void *data, size_t bytes);
 bool sp_buffer_add_string(sp_buffer *buffer, const char *text);
+/* As much of LENGTH bytes of TEXT as there is room for: what does not fit is cut after a whole character, with SP_UTF8_CUT (utf8.h) behind it.
+ * Fails only when memory is short, or there is no room even for the mark. */
+bool sp_buffer_add_cut(sp_buffer *buffer, const char *text, size_t length);
 bool sp_buffer_add_char(sp_buffer *buffer, char c);
 bool sp_buffer_printf(sp_buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

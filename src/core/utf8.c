@@ -76,6 +76,16 @@ size_t sp_utf8_repair(char *out, const char *text, size_t length)
     return written;
 }
 
+size_t sp_utf8_fit(const char *text, size_t length, size_t limit)
+{
+    if (length <= limit)
+        return length;
+    for (size_t back = 0; back < 4 && back <= limit; back++)
+        if (((unsigned char)text[limit - back] & 0xc0) != 0x80)
+            return limit - back;
+    return limit; /* continuation bytes without a beginning: not UTF-8 */
+}
+
 /* --- for the eye --------------------------------------------------------------------------------------------------------- */
 
 /* Of a valid sequence of BYTES. */

@@ -3,6 +3,7 @@
  * its thread become entries of the dictionary; samples that are then equal are added up. */
 #include "profile/builder.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,16 +83,24 @@ static uint32_t build_marker(build *b, uint64_t address)
     return sp_dictionary_marker(&b->dictionary, name ? name : unnamed);
 }
 
+/* A frame for which the symbolizer finds no memory, or whose module's path is longer than any it takes, costs its own name only. */
+static uint32_t build_unnamed(build *b, const sp_window_location *location)
+{
+    char name[40];
+    snprintf(name, sizeof name, "[unknown]+0x%" PRIx64, location->address);
+    const sp_frame frame = {.name = name, .system_name = "", .file = "", .unresolved = true};
+    return sp_dictionary_location(&b->dictionary, location->module, location->address, &frame, 1);
+}
+
 static uint32_t build_code(build *b, const sp_window_location *location)
 {
     const sp_frame *frames;
     uint32_t count =
         sp_symbolizer_frames(b->symbolizer, location->module, location->address, &frames);
-    if (count)
-        return sp_dictionary_location(&b->dictionary, location->module, location->address, frames,
-                                      count);
-    b->dictionary.failed = true;
-    return 0;
+    if (!count)
+        return build_unnamed(b, location);
+    return sp_dictionary_location(&b->dictionary, location->module, location->address, frames,
+                                  count);
 }
 
 static uint32_t build_location(build *b, uint32_t number)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/compiler.h"
+#include "core/utf8.h"
 
 /* Room for element COUNT, at most MAXIMUM of them. */
 static bool grow(void **items, uint32_t count, uint32_t *capacity, uint32_t maximum, size_t size)
@@ -20,11 +21,24 @@ static bool grow(void **items, uint32_t count, uint32_t *capacity, uint32_t maxi
     return true;
 }
 
+/* The beginning of TEXT in CUT, with a mark; how long it is there. */
+static size_t cut_name(char cut[SP_CODE_NAME_MAX], const char *text, size_t length)
+{
+    static const char mark[] = SP_UTF8_CUT;
+    size_t kept = sp_utf8_fit(text, length, SP_CODE_NAME_MAX - strlen(mark));
+    memcpy(cut, text, kept);
+    memcpy(cut + kept, mark, strlen(mark));
+    return kept + strlen(mark);
+}
+
 static uint32_t put_string(sp_code_table *table, const char *text, size_t length)
 {
     bool is_new;
-    if (length > SP_CODE_NAME_MAX)
-        length = SP_CODE_NAME_MAX;
+    char cut[SP_CODE_NAME_MAX];
+    if (length > SP_CODE_NAME_MAX) {
+        length = cut_name(cut, text, length);
+        text = cut;
+    }
     if (table->string_bytes + length > SP_CODE_STRINGS_MAX)
         return SP_INTERN_FAILED;
     uint32_t number = sp_intern_put(&table->strings, text, length, &is_new);

@@ -10,7 +10,7 @@
 #define SP_CODE_COUNT_MAX   ((uint32_t)1 << 18)
 #define SP_CODE_LINES_MAX   ((uint32_t)1 << 20)
 #define SP_CODE_STRINGS_MAX ((size_t)32 * 1024 * 1024)
-#define SP_CODE_NAME_MAX    ((size_t)4096) /* bytes; a longer name is cut */
+#define SP_CODE_NAME_MAX    ((size_t)4096) /* bytes; a longer name is cut, with a mark */
 
 typedef struct sp_code_line {
     uint32_t offset; /* from the begin of its code */

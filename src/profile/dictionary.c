@@ -12,7 +12,8 @@
 #include "core/hex.h"
 #include "core/utf8.h"
 
-enum { LARGEST_KEY = 1024 * 1024 };
+/* Longer strings are cut; each byte of one may become three when it is repaired. LARGEST_KEY holds such a string, and the lines of any location. */
+enum { LONGEST_STRING = 16 * 1024, LARGEST_KEY = 1024 * 1024 };
 
 /* The keys of the tables. No padding: compared bytewise. */
 typedef struct mapping_key {
@@ -79,26 +80,29 @@ void sp_dictionary_deinit(sp_dictionary *dictionary)
     sp_buffer_deinit(&dictionary->key);
 }
 
-/* TEXT as valid UTF-8: itself, or a repaired copy that lives until the next call. */
-static const char *repaired(sp_dictionary *dictionary, const char *text)
+/* TEXT as valid UTF-8 of a bounded length: itself, or a copy that was repaired and cut, which lives until the next call. */
+static const char *made_fit(sp_dictionary *dictionary, const char *text)
 {
-    size_t length = strlen(text);
-    if (sp_utf8_valid(text, length))
+    sp_buffer *copy = &dictionary->scratch;
+    size_t length = strlen(text), kept = sp_utf8_fit(text, length, LONGEST_STRING);
+    if (kept == length && sp_utf8_valid(text, length))
         return text;
-    sp_buffer_clear(&dictionary->scratch);
-    uint8_t *room = sp_buffer_reserve(&dictionary->scratch, 3 * length + 1);
+    sp_buffer_clear(copy);
+    uint8_t *room = sp_buffer_reserve(copy, 3 * kept + strlen(SP_UTF8_CUT));
     if (!room) {
         dictionary->failed = true;
         return "";
     }
-    sp_utf8_repair((char *)room, text, length);
-    return (const char *)room;
+    copy->length = sp_utf8_repair((char *)room, text, kept);
+    if (kept < length)
+        sp_buffer_add_string(copy, SP_UTF8_CUT);
+    return (const char *)copy->data;
 }
 
 uint32_t sp_dictionary_string(sp_dictionary *dictionary, const char *text)
 {
-    const char *valid = repaired(dictionary, text);
-    return put(dictionary, &dictionary->strings, valid, strlen(valid));
+    const char *fit = made_fit(dictionary, text);
+    return put(dictionary, &dictionary->strings, fit, strlen(fit));
 }
 
 /* What was collected in `key`, as an entry of TABLE. */
@@ -114,10 +118,10 @@ static uint32_t put_key(sp_dictionary *dictionary, sp_intern *table)
 static uint32_t put_attribute(sp_dictionary *dictionary, const attribute_key *header,
                               const char *text)
 {
-    const char *valid = repaired(dictionary, text);
+    const char *fit = made_fit(dictionary, text);
     sp_buffer_clear(&dictionary->key);
     sp_buffer_add(&dictionary->key, header, offsetof(attribute_key, text));
-    sp_buffer_add(&dictionary->key, valid, strlen(valid));
+    sp_buffer_add(&dictionary->key, fit, strlen(fit));
     return put_key(dictionary, &dictionary->attributes);
 }
 

@@ -35,7 +35,7 @@ typedef struct sp_dictionary {
 void sp_dictionary_init(sp_dictionary *dictionary);
 void sp_dictionary_deinit(sp_dictionary *dictionary);
 
-/* Strings are repaired to valid UTF-8. */
+/* Strings are repaired to valid UTF-8, and cut to 16 KiB, so that none costs more than its own end. */
 uint32_t sp_dictionary_string(sp_dictionary *dictionary, const char *text);
 uint32_t sp_dictionary_string_attribute(sp_dictionary *dictionary, const char *key,
                                         const char *value);

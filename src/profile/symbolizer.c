@@ -5,6 +5,7 @@
  * that a library which is unloaded and loaded again (a new sp_module), or lies at two paths, finds its names. docs/design/symbols.md. */
 #include "profile/symbolizer.h"
 
+#include <limits.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "core/buffer.h"
 #include "core/clock.h"
 #include "core/intern.h"
+#include "core/utf8.h"
 #include "profile/heap_trim.h"
 #include "profile/module_names.h"
 #include "profile/name_cache.h"
@@ -164,15 +166,21 @@ void sp_symbolizer_destroy(sp_symbolizer *symbolizer)
     free(symbolizer);
 }
 
-/* TEXT (NULL: "") among the strings that live on; NULL when memory is short. */
-static const char *keep(sp_symbolizer *symbolizer, const char *text)
-{
-    return sp_name_cache_string(&symbolizer->cache, text ? text : "");
-}
-
 static const char *keep_scratch(sp_symbolizer *symbolizer)
 {
-    return symbolizer->text.failed ? NULL : keep(symbolizer, (const char *)symbolizer->text.data);
+    const sp_buffer *text = &symbolizer->text;
+    return text->failed ? NULL : sp_name_cache_string(&symbolizer->cache, (const char *)text->data);
+}
+
+/* TEXT (NULL: "") among the strings that live on, cut to LONGEST_NAME; NULL when memory is short. */
+static const char *keep(sp_symbolizer *symbolizer, const char *text)
+{
+    size_t length = text ? strlen(text) : 0;
+    if (length <= LONGEST_NAME)
+        return sp_name_cache_string(&symbolizer->cache, text ? text : "");
+    sp_buffer_clear(&symbolizer->text);
+    sp_buffer_add_cut(&symbolizer->text, text, length);
+    return keep_scratch(symbolizer);
 }
 
 /* Room for NUMBER in `known`, new ones zero. */
@@ -227,7 +235,7 @@ static known_module *find_module(sp_symbolizer *symbolizer, const sp_module *mod
     return known;
 }
 
-/* FRAME's names from a symbol as in the symbol table. A version ("qsort@@GLIBC_2.2.5") is no part of the name. PLAIN is the name
+/* FRAME's names from a symbol as in the symbol table, cut to LONGEST_NAME. A version ("qsort@@GLIBC_2.2.5") is no part of the name. PLAIN is the name
  * in the source (NULL: not known), better than a mangled one that cannot be demangled. */
 static void name_frame(sp_symbolizer *symbolizer, sp_frame *frame, const char *symbol,
                        const char *plain)
@@ -235,7 +243,7 @@ static void name_frame(sp_symbolizer *symbolizer, sp_frame *frame, const char *s
     sp_buffer *text = &symbolizer->text;
     sp_buffer_clear(text);
     const char *version = strchr(symbol, '@');
-    sp_buffer_add(text, symbol, version ? (size_t)(version - symbol) : strlen(symbol));
+    sp_buffer_add_cut(text, symbol, version ? (size_t)(version - symbol) : strlen(symbol));
     frame->system_name = keep_scratch(symbolizer);
     if (!frame->system_name)
         return;
@@ -247,11 +255,14 @@ static void name_frame(sp_symbolizer *symbolizer, sp_frame *frame, const char *s
         frame->system_name = keep(symbolizer, NULL);
 }
 
+/* BASE is a file's name, which has no more than NAME_MAX bytes. */
 static void name_unresolved(sp_symbolizer *symbolizer, sp_frame *frame, const char *base,
                             uint64_t address)
 {
+    size_t length = sp_utf8_fit(base, strlen(base), NAME_MAX);
     sp_buffer_clear(&symbolizer->text);
-    sp_buffer_printf(&symbolizer->text, "%s+0x%llx", base, (unsigned long long)address);
+    sp_buffer_printf(&symbolizer->text, "%.*s+0x%llx", (int)length, base,
+                     (unsigned long long)address);
     frame->name = keep_scratch(symbolizer);
     frame->system_name = keep(symbolizer, NULL);
     frame->unresolved = true;
@@ -274,8 +285,8 @@ static const char *keep_file(sp_symbolizer *symbolizer, const sp_dwarf_frame *so
     if (!source->file || source->file[0] == '/' || !source->directory)
         return keep(symbolizer, source->file);
     sp_buffer_clear(text);
-    sp_buffer_printf(text, "%s/%s", source->directory, source->file);
-    return keep_scratch(symbolizer);
+    bool fits = sp_buffer_printf(text, "%s/%s", source->directory, source->file);
+    return fits ? keep_scratch(symbolizer) : keep(symbolizer, source->file);
 }
 
 /* What the symbol table calls SOURCE's function. Compilers give no linkage name to C++ functions that no other file can see; for

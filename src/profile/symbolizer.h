@@ -38,7 +38,7 @@ void sp_symbolizer_configure(sp_symbolizer *symbolizer, const sp_symbolizer_opti
  * count returned, valid until the next sp_symbolizer_rest. Always at least one: an address that could not be named gives the name
  * "module+0xaddr" (module: the last part of the path) and no file. MODULE NULL: runtime ADDRESS lies in no module; its one frame
  * is what a just-in-time compiler told (perf-PID.map, jitdump), a function of the kernel, "[kernel]+0xaddr" or
- * "[unknown]+0xaddr". 0 only when memory is short. */
+ * "[unknown]+0xaddr". Names are cut to 16 KiB. 0 only when memory is short, or the path of a module without build id is longer than that. */
 uint32_t sp_symbolizer_frames(sp_symbolizer *symbolizer, const sp_module *module, uint64_t address,
                               const sp_frame **frames);
 

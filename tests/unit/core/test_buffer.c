@@ -90,6 +90,24 @@ static void buffer_reserve_is_written_by_the_caller(void **state)
     sp_buffer_deinit(&buffer);
 }
 
+static void buffer_adds_what_fits_and_marks_the_cut(void **state)
+{
+    (void)state;
+    sp_buffer buffer = SP_BUFFER_INIT(8);
+    assert_true(sp_buffer_add_cut(&buffer, "12345678", 8));
+    assert_string_equal((const char *)buffer.data, "12345678");
+    sp_buffer_clear(&buffer);
+    assert_true(sp_buffer_add_cut(&buffer, "123456789", 9));
+    assert_string_equal((const char *)buffer.data, "12345\xe2\x80\xa6");
+    sp_buffer_clear(&buffer);
+    assert_true(sp_buffer_add_cut(&buffer, "1234\xc3\xa4xyz", 9));
+    assert_string_equal((const char *)buffer.data, "1234\xe2\x80\xa6");
+    assert_true(sp_buffer_add(&buffer, "", 0));
+    assert_false(sp_buffer_add_cut(&buffer, "xy", 2)); /* one byte is left */
+    assert_true(buffer.failed);
+    sp_buffer_deinit(&buffer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -99,6 +117,7 @@ int main(void)
         cmocka_unit_test(buffer_clear_keeps_memory_and_forgets_failure),
         cmocka_unit_test(buffer_grows_and_keeps_its_bytes),
         cmocka_unit_test(buffer_reserve_is_written_by_the_caller),
+        cmocka_unit_test(buffer_adds_what_fits_and_marks_the_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

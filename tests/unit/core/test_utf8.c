@@ -101,6 +101,18 @@ static void utf8_show_cuts_behind_a_whole_character(void **state)
     assert_shown("12345\xc3\xa4", 8, "12345\xc3\xa4");
 }
 
+static void utf8_fit_never_cuts_through_a_character(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\xa5z"; /* of 1, 2, 3, 4 and 1 bytes */
+    static const size_t fits[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11, 11};
+    for (size_t limit = 0; limit < sizeof fits / sizeof fits[0]; limit++)
+        assert_int_equal(sp_utf8_fit(text, sizeof text - 1, limit), fits[limit]);
+    assert_int_equal(sp_utf8_fit("\x80\x80\x80\x80\x80\x80", 6, 5), 5); /* nothing to keep whole */
+    assert_int_equal(sp_utf8_fit("\xff\xff\xff", 3, 2), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -110,6 +122,7 @@ int main(void)
         cmocka_unit_test(utf8_repair_replaces_each_bad_byte),
         cmocka_unit_test(utf8_show_leaves_nothing_that_a_terminal_obeys),
         cmocka_unit_test(utf8_show_cuts_behind_a_whole_character),
+        cmocka_unit_test(utf8_fit_never_cuts_through_a_character),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,17 @@ __attribute__((noinline)) static int worker_function(int n)
     return n + 2;
 }
 
+/* A symbol of 20 KiB, as templates over many indices have. */
+#define TIMES_4(text) text text text text
+#define A_KIB         TIMES_4(TIMES_4(TIMES_4(TIMES_4("Lm0E"))))
+int huge_function(int n) __asm__("_Zhuge" TIMES_4(A_KIB A_KIB A_KIB A_KIB A_KIB));
+
+__attribute__((noinline)) int huge_function(int n)
+{
+    __asm__ volatile("" ::: "memory");
+    return n + 3;
+}
+
 static uint32_t put_location(sp_module *module, uint64_t address)
 {
     sp_window_location location = {.module = module, .address = address};
@@ -607,6 +618,73 @@ static void builder_invalid_utf8_is_repaired(void **state)
     free(module);
 }
 
+static void assert_is_cut(const char *text)
+{
+    size_t length = strlen(text);
+    assert_in_range(length, 16 * 1024 - 8, 16 * 1024 + 8);
+    assert_string_equal(text + length - strlen(SP_UTF8_CUT), SP_UTF8_CUT);
+    assert_true(sp_utf8_valid(text, length));
+}
+
+/* A sample of FUNCTION in the profile, with PERIODS. */
+static void assert_is_there(uint32_t sample, const char *function, int64_t periods)
+{
+    assert_int_equal(data.profiles[0].samples[sample].value, periods);
+    assert_string_equal(
+        function_name(stack_location(data.profiles[0].samples[sample].stack_index, 0), 0),
+        function);
+}
+
+static void builder_huge_symbol_is_cut_and_the_rest_is_kept(void **state)
+{
+    (void)state;
+    uint32_t handler = put_code(handler_function), huge = put_code(huge_function);
+    put_sample(put_stack(SP_WALK_COMPLETE, 1, &handler), 0, put_thread(1, ""), 9);
+    put_sample(put_stack(SP_WALK_COMPLETE, 1, &huge), 0, put_thread(1, ""), 1);
+    build(SPANPROF_LINK_SCOPE_NONE, false);
+    assert_is_there(0, "handler_function", 9);
+    assert_is_there(1, "huge_function",
+                    1); /* debug information knows a better name than half a mangled one */
+    const sp_profile_location *location =
+        &data.locations[stack_location(data.profiles[0].samples[1].stack_index, 0)];
+    uint32_t function = data.lines[location->first_line].function_index;
+    assert_is_cut(data.strings[data.functions[function].system_name_strindex]);
+}
+
+static void builder_huge_path_is_cut_and_the_rest_is_kept(void **state)
+{
+    (void)state;
+    enum { PATH_BYTES = 20 * 1024 };
+    char path[PATH_BYTES + 1] = "/";
+    memset(path + 1, 'p', PATH_BYTES - 1);
+    sp_module *lost = test_module_make(path, 0x1000, 0x2000, 0);
+    uint32_t handler = put_code(handler_function), code = put_location(lost, 0x1234);
+    put_sample(put_stack(SP_WALK_COMPLETE, 1, &handler), 0, put_thread(1, ""), 9);
+    put_sample(put_stack(SP_WALK_COMPLETE, 1, &code), 0, put_thread(1, ""), 1);
+    build(SPANPROF_LINK_SCOPE_NONE, false);
+    assert_is_there(0, "handler_function", 9);
+    assert_is_there(1, "[unknown]+0x1234", 1);
+    assert_is_cut(data.strings[data.mappings[2].filename_strindex]);
+    free(lost);
+}
+
+static void builder_huge_attribute_is_cut_and_the_rest_is_kept(void **state)
+{
+    (void)state;
+    enum { BYTES = 2 << 20 };
+    char *reason = calloc(1, BYTES + 1);
+    memset(reason, 0xff, BYTES); /* three times as long when it is repaired */
+    window.engine_reason = reason;
+    fill_with_links();
+    build(SPANPROF_LINK_SCOPE_NONE, false);
+    const char *text =
+        find_attribute(data.profiles[0].attributes, "spanprof.engine.reason")->value.string_value;
+    size_t length = strlen(text), mark = strlen(SP_UTF8_CUT);
+    assert_int_equal(length, 3 * 16 * 1024 + mark);
+    assert_string_equal(text + length - mark, SP_UTF8_CUT);
+    free(reason);
+}
+
 static void builder_empty_window_gives_no_profile(void **state)
 {
     (void)state;
@@ -687,6 +765,9 @@ int main(void)
         CASE(builder_thread_attributes_keep_threads_apart),
         CASE(builder_without_thread_attributes_merges_threads),
         CASE(builder_invalid_utf8_is_repaired),
+        CASE(builder_huge_symbol_is_cut_and_the_rest_is_kept),
+        CASE(builder_huge_path_is_cut_and_the_rest_is_kept),
+        CASE(builder_huge_attribute_is_cut_and_the_rest_is_kept),
         CASE(builder_empty_window_gives_no_profile),
         CASE(builder_sample_without_weight_is_left_out),
         CASE(builder_huge_weight_saturates),

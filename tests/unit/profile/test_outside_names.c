@@ -438,6 +438,23 @@ static void perf_map_names_addresses_in_no_module(void **state)
     assert_int_equal(test_logged_count, 0);
 }
 
+static void perf_map_long_name_is_cut_after_a_whole_character(void **state)
+{
+    (void)state;
+    enum { NAME_BYTES = 20 * 1024 };
+    char name[NAME_BYTES + 1] = {0};
+    memset(name, 'x', NAME_BYTES);
+    memcpy(name + SP_CODE_NAME_MAX - 4, "\xc3\xa4", 2); /* across where the mark begins */
+    append("7000 100 ");
+    append(name);
+    append("\n7100 10 small\n");
+    const char *cut = frame_at(0x7010)->name;
+    assert_int_equal(strlen(cut), SP_CODE_NAME_MAX - 1);
+    assert_memory_equal(cut, name, SP_CODE_NAME_MAX - 4);
+    assert_string_equal(cut + SP_CODE_NAME_MAX - 4, "\xe2\x80\xa6");
+    assert_string_equal(frame_at(0x7100)->name, "small");
+}
+
 /* What compilers tell later is seen in the next round: new code, and code in the place of other code. */
 static void perf_map_that_grew_is_read_in_the_next_round(void **state)
 {
@@ -613,6 +630,7 @@ int main(void)
         cmocka_unit_test(jitdump_record_without_length_ends_reading),
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         CASE(perf_map_names_addresses_in_no_module),
+        CASE(perf_map_long_name_is_cut_after_a_whole_character),
         CASE(perf_map_that_grew_is_read_in_the_next_round),
         CASE(perf_map_written_anew_is_read_anew),
         CASE(perf_map_of_somebody_else_is_not_read),
