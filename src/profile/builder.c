@@ -140,6 +140,8 @@ static uint32_t add_thread(build *b, uint32_t number, uint32_t *attributes)
     const sp_window_thread *thread = sp_intern_key(&b->window->threads, number);
     char name[sizeof thread->name + 1] = {0};
     uint32_t count = 0;
+    if (!thread->tid) /* folded */
+        return 0;
     memcpy(name, thread->name, sizeof thread->name);
     attributes[count++] = sp_dictionary_int_attribute(&b->dictionary, "thread.id", "", thread->tid);
     if (name[0])

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/fold_room.h"
+
 enum { STACK_MAX = 512 };
 
 static uint32_t put_location(sp_window *window, const sp_generation *generation, uint64_t pc)
@@ -52,13 +54,6 @@ static uint32_t put_stack(sp_window *window, const sp_fold_sample *sample)
     }
     key[length++] = record->end;
     return sp_intern_put(&window->stacks, key, length * sizeof key[0], NULL);
-}
-
-static uint32_t put_folded_stack(sp_window *window, sp_window_samples *samples)
-{
-    uint32_t key = SP_WALK_FOLDED;
-    samples->folded++;
-    return sp_intern_put(&window->stacks, &key, sizeof key, NULL);
 }
 
 static bool make_room(sp_window_samples *samples)
@@ -132,32 +127,47 @@ static void count_stack(sp_window_samples *samples, const sp_fold_sample *sample
         samples->stacks_by_frame_pointer += sample->counted;
 }
 
+/* The sums of the sample with KEY, which is shortened where a full window has no other room. NULL when memory is short. */
+static sp_window_sample *find_value(sp_window *window, sp_window_samples *samples,
+                                    uint32_t max_samples, sp_window_key *key)
+{
+    bool is_new;
+    uint32_t number = sp_intern_find(&samples->keys, key, sizeof *key);
+    if (number != SP_INTERN_FAILED)
+        return &samples->values[number];
+    if (!sp_fold_make_room(window, samples, max_samples, key) || !make_room(samples))
+        return NULL;
+    number = sp_intern_put(&samples->keys, key, sizeof *key, &is_new);
+    if (number == SP_INTERN_FAILED)
+        return NULL;
+    if (is_new)
+        samples->values[number] = (sp_window_sample){0};
+    return &samples->values[number];
+}
+
 bool sp_fold_add(sp_window *window, sp_window_samples *samples, const sp_fold_sample *sample,
                  uint32_t max_samples)
 {
-    bool full = samples->keys.count >= max_samples; /* then frames are dropped, never links */
     sp_window_key key = {
-        .stack = full ? put_folded_stack(window, samples) : put_stack(window, sample),
+        .stack = put_stack(window, sample),
         .link = put_link(window, &sample->link),
         .thread = sp_intern_put(&window->threads, sample->thread, sizeof *sample->thread, NULL),
         .wait = sp_window_wait(sample->wait),
         .attributes = put_attributes(window, sample),
     };
-    bool is_new = false;
-    uint32_t number = SP_INTERN_FAILED;
-    if (key.stack != SP_INTERN_FAILED && key.link != SP_INTERN_FAILED &&
-        key.thread != SP_INTERN_FAILED && make_room(samples))
-        number = sp_intern_put(&samples->keys, &key, sizeof key, &is_new);
-    if (number == SP_INTERN_FAILED)
+    if (key.stack == SP_INTERN_FAILED || key.link == SP_INTERN_FAILED ||
+        key.thread == SP_INTERN_FAILED)
         return false;
-    sp_window_sample *value = &samples->values[number];
-    if (is_new)
-        *value = (sp_window_sample){0};
+    sp_window_key placed = key;
+    sp_window_sample *value = find_value(window, samples, max_samples, &placed);
+    if (!value)
+        return false;
     value->weight += sample->weight;
     value->count += sample->count;
     samples->count += sample->count;
     count_stack(samples, sample);
     count_result(samples, sample->result, sample->counted);
+    sp_fold_recount(window, samples, &key, &placed, sample->counted);
     return true;
 }
 

@@ -21,9 +21,9 @@ typedef struct sp_fold_sample {
     uint64_t weight, count, counted;
 } sp_fold_sample;
 
-/* Add SAMPLE to SAMPLES of WINDOW, its cpu or wall. From MAX_SAMPLES distinct ones on stacks are dropped and links kept (folded): there
- * is one more at most for each link on each thread and each wait and set of attributes. Of SP_WINDOW_SETS_MAX such sets on, samples with others
- * have none, which is counted. False when memory is short: not counted at all. */
+/* Add SAMPLE to SAMPLES of WINDOW, its cpu or wall, to the one with the same identity where there is one. There are never more than MAX_SAMPLES:
+ * where another one would be too many, light ones lose frames, then links (fold_room.h), and count as folded, then as unknown.
+ * Of SP_WINDOW_SETS_MAX sets of attributes on, samples with others have none, which is counted. False when memory is short: not counted at all. */
 bool sp_fold_add(sp_window *window, sp_window_samples *samples, const sp_fold_sample *sample,
                  uint32_t max_samples);
 

@@ -24,7 +24,7 @@ typedef struct sp_window_link {
     uint8_t root_span_id[8]; /* zero: not known (then projections to the root use span_id) */
 } sp_window_link;
 
-/* Key of `window.threads`; name has zeros behind its end. */
+/* Key of `window.threads`; name has zeros behind its end. tid 0: not told. */
 typedef struct sp_window_thread {
     int64_t tid;
     char name[16];
@@ -69,7 +69,7 @@ typedef struct sp_window_samples {
     uint64_t linked, none, unknown, boundary;
     uint64_t stacks_by_end[SP_WINDOW_ENDS]; /* sp_fold_stack_end */
     uint64_t stacks_by_frame_pointer;       /* with frames found so, however they ended */
-    uint64_t folded; /* put on a shorter stack because max_samples was reached */
+    uint64_t folded; /* put on a shorter stack because max_samples was reached; counted in no end */
 } sp_window_samples;
 
 /* CPU time of a thread that no sample stands for. */

@@ -19,7 +19,8 @@
 #define DROPPED_PREFIX  "spanprof.dropped."
 #define RESIDUAL_PREFIX "spanprof.residual_ns.thread."
 #define STACKS_PREFIX   "spanprof.stacks."
-#define BY_POINTER      "by_frame_pointer" /* beside the ends, which are a whole */
+#define BY_POINTER      "by_frame_pointer"        /* beside the ends, which are a whole */
+#define FOLDED_KEY      "spanprof.samples.folded" /* stacks that lost frames: an end, too */
 
 /* Sums of the attributes of one type's profiles. */
 typedef struct type_stats {
@@ -69,6 +70,8 @@ static void add_number(type_stats *type, const char *key, int64_t number)
         sp_stats_add(type->residual_threads, key + strlen(RESIDUAL_PREFIX), number);
     if (strncmp(key, STACKS_PREFIX, strlen(STACKS_PREFIX)) == 0)
         sp_stats_add(type->stacks, key + strlen(STACKS_PREFIX), number);
+    if (strcmp(key, FOLDED_KEY) == 0)
+        sp_stats_add(type->stacks, "folded", number);
     sp_wall_stats_attribute(&type->wall, key, number);
     for (size_t i = 0; i < SP_ARRAY_LENGTH(all); i++) {
         if (strcmp(all[i].key, key) != 0)

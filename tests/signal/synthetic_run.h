@@ -28,7 +28,8 @@ static inline void synthetic_start(synthetic_run *run, spanprof_options *options
     options->file = run->prefix;
     options->file_format = "proto";
     options->window_ms = 300;
-    options->cpu_hz = 10000; /* makes the rings large */
+    options->cpu_hz = 10000;        /* makes the rings large */
+    options->max_samples = 1000000; /* each span's link is looked for */
     sp_sdk_use_synthetic_ticks();
     assert_int_equal(spanprof_start(options, NULL), SPANPROF_OK);
 }

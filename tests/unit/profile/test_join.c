@@ -85,15 +85,16 @@ static void join_unsampled_remote_and_absent_spans_link_to_none(void **state)
     }
 }
 
-static bool fold(sp_window *window, uint64_t leaf, uint8_t span, uint32_t periods,
-                 uint32_t max_samples)
+/* A sample of LEAF, called from ROOT, under SPAN (0: none). */
+static bool fold_called(sp_window *window, uint64_t leaf, uint64_t root, uint32_t span,
+                        uint32_t periods, uint32_t max_samples)
 {
     uint64_t room[(sizeof(sp_sample_record) + 2 * sizeof(uint64_t)) / sizeof(uint64_t)] = {0};
     sp_sample_record *record = (sp_sample_record *)(void *)room;
     record->periods = periods;
     record->count = record->leaf_count = 2;
     record->pcs[0] = leaf;
-    record->pcs[1] = 0x1000;
+    record->pcs[1] = root;
     static const sp_window_thread thread = {.tid = 7, .name = "t"};
     sp_fold_sample one = {
         .record = record,
@@ -103,8 +104,14 @@ static bool fold(sp_window *window, uint64_t leaf, uint8_t span, uint32_t period
         .count = 1,
         .counted = periods,
     };
-    memset(one.link.span_id, span, sizeof one.link.span_id);
+    memcpy(one.link.span_id, &span, sizeof span);
     return sp_fold_add(window, &window->cpu, &one, max_samples);
+}
+
+static bool fold(sp_window *window, uint64_t leaf, uint32_t span, uint32_t periods,
+                 uint32_t max_samples)
+{
+    return fold_called(window, leaf, 0x1000, span, periods, max_samples);
 }
 
 static void fold_equal_samples_become_one_with_the_sum_of_weights(void **state)
@@ -130,21 +137,107 @@ static void fold_equal_samples_become_one_with_the_sum_of_weights(void **state)
     sp_window_deinit(&window);
 }
 
-static void fold_full_window_drops_frames_and_keeps_every_weight_and_link(void **state)
+/* What is counted of links and of stacks is all that was sampled, and so is what samples weigh. */
+static void assert_sums(const sp_window *window, uint64_t periods)
+{
+    uint64_t weight = 0, ends = 0;
+    const sp_window_samples *cpu = &window->cpu;
+    for (uint32_t n = 0; n < cpu->keys.count; n++)
+        weight += cpu->values[n].weight;
+    for (uint32_t end = 0; end < SP_WINDOW_ENDS; end++)
+        ends += cpu->stacks_by_end[end];
+    assert_int_equal(weight, periods);
+    assert_int_equal(cpu->linked + cpu->none + cpu->unknown, periods);
+    assert_int_equal(ends + cpu->folded, periods);
+}
+
+/* Of the samples whose link is SPAN's and whose stack ends in END. */
+static uint64_t weight_of(const sp_window *window, uint32_t span, sp_walk_end end)
+{
+    uint64_t weight = 0;
+    for (uint32_t n = 0; n < window->cpu.keys.count; n++) {
+        const sp_window_key *key = sp_intern_key(&window->cpu.keys, n);
+        const sp_window_link *link = sp_intern_key(&window->links, key->link);
+        const sp_intern_entry *stack = &window->stacks.entries[key->stack];
+        const uint32_t *frames = stack->key;
+        if (memcmp(link->span_id, &span, sizeof span) == 0 &&
+            frames[stack->length / sizeof *frames - 1] == (uint32_t)end)
+            weight += window->cpu.values[n].weight;
+    }
+    return weight;
+}
+
+static void fold_full_window_has_no_sample_too_many_and_loses_no_weight(void **state)
 {
     (void)state;
-    enum { MAX = 50, SPANS = 200 };
+    enum { SPANS = 200 };
+    static const uint32_t bounds[] = {1, 2, 3, 4, 5, 7, 50, 333};
+    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
+        sp_window window = {0};
+        for (uint32_t span = 0; span < SPANS; span++)
+            for (uint32_t leaf = 0; leaf < 3; leaf++) {
+                assert_true(fold(&window, 0x10 + leaf, span, 2, bounds[i]));
+                assert_true(window.cpu.keys.count <= bounds[i]);
+            }
+        assert_sums(&window, SPANS * 3 * 2);
+        assert_int_equal(window.cpu.none, 3 * 2);
+        sp_window_deinit(&window);
+    }
+}
+
+static void fold_full_window_adds_to_the_sample_that_is_there(void **state)
+{
+    (void)state;
+    enum { MAX = 50 };
     sp_window window = {0};
-    for (int i = 0; i < SPANS; i++)
-        for (int leaf = 0; leaf < 3; leaf++)
-            assert_true(fold(&window, 0x10 + (uint64_t)leaf, (uint8_t)(i + 1), 2, MAX));
-    uint64_t sum = 0;
-    for (uint32_t n = 0; n < window.cpu.keys.count; n++)
-        sum += window.cpu.values[n].weight;
-    assert_int_equal(sum, SPANS * 3 * 2);
-    assert_in_range(window.cpu.keys.count, MAX, MAX + SPANS);
-    assert_int_equal(window.links.count, 1 + SPANS);
-    assert_int_equal(window.cpu.folded, SPANS * 3 - MAX);
+    for (int round = 0; round < 3; round++)
+        for (uint32_t span = 0; span < MAX; span++)
+            assert_true(fold(&window, 0x10, span, 1, MAX));
+    assert_int_equal(window.cpu.keys.count, MAX);
+    assert_int_equal(window.cpu.folded, 0);
+    assert_int_equal(weight_of(&window, 7, SP_WALK_COMPLETE), 3);
+    sp_window_deinit(&window);
+}
+
+/* As a program does that starts a span a millisecond, and then one that takes long. */
+static void fold_full_window_keeps_stack_and_link_of_a_late_heavy_span(void **state)
+{
+    (void)state;
+    enum { MAX = 50, SPANS = 500, LATE = 1000, TICKS = 100 };
+    sp_window window = {0};
+    for (uint32_t span = 1; span <= SPANS; span++)
+        assert_true(fold(&window, 0x10, span, 1, MAX));
+    for (int i = 0; i < TICKS; i++)
+        assert_true(fold(&window, 0x10, LATE, 1, MAX));
+    for (uint32_t span = SPANS + 1; span < LATE; span++)
+        assert_true(fold(&window, 0x10, span, 1, MAX));
+    assert_int_equal(weight_of(&window, LATE, SP_WALK_COMPLETE), TICKS);
+    assert_true(window.cpu.unknown > 0);
+    assert_true(window.cpu.keys.count <= MAX);
+    assert_sums(&window, LATE - 1 + TICKS);
+    sp_window_deinit(&window);
+}
+
+static void fold_full_window_drops_frames_before_links(void **state)
+{
+    (void)state;
+    enum { MAX = 50, ROOTS = 200 };
+    sp_window window = {0};
+    for (uint32_t root = 0; root < ROOTS; root++)
+        for (uint32_t span = 1; span <= 2; span++)
+            assert_true(fold_called(&window, 0x10 + span, 0x1000 + root, span, 3, MAX));
+    assert_int_equal(window.cpu.unknown, 0);
+    assert_int_equal(window.cpu.linked, ROOTS * 2 * 3);
+    assert_true(weight_of(&window, 1, SP_WALK_FOLDED) > 0);
+    assert_int_equal(window.cpu.folded,
+                     weight_of(&window, 1, SP_WALK_FOLDED) + weight_of(&window, 2, SP_WALK_FOLDED));
+    for (uint32_t n = 0; n < window.cpu.keys.count; n++) { /* the leaf stays */
+        const sp_window_key *key = sp_intern_key(&window.cpu.keys, n);
+        const uint32_t *frames = sp_intern_key(&window.stacks, key->stack);
+        const sp_window_location *leaf = sp_intern_key(&window.locations, frames[0]);
+        assert_in_range(leaf->address, 0x11, 0x12);
+    }
+    assert_sums(&window, ROOTS * 2 * 3);
     sp_window_deinit(&window);
 }
 
@@ -239,7 +332,10 @@ int main(void)
         cmocka_unit_test(join_sample_of_another_number_is_unknown_and_without_link),
         cmocka_unit_test(join_unsampled_remote_and_absent_spans_link_to_none),
         cmocka_unit_test(fold_equal_samples_become_one_with_the_sum_of_weights),
-        cmocka_unit_test(fold_full_window_drops_frames_and_keeps_every_weight_and_link),
+        cmocka_unit_test(fold_full_window_has_no_sample_too_many_and_loses_no_weight),
+        cmocka_unit_test(fold_full_window_adds_to_the_sample_that_is_there),
+        cmocka_unit_test(fold_full_window_keeps_stack_and_link_of_a_late_heavy_span),
+        cmocka_unit_test(fold_full_window_drops_frames_before_links),
         cmocka_unit_test(fold_marks_the_gap_of_a_deep_stack_and_counts_ends),
         cmocka_unit_test(fold_cuts_a_stack_at_a_library_that_went),
     };

@@ -97,7 +97,8 @@ SAMPLES = [
 COUNTS = {"spanprof.engine": "timer", "spanprof.engine.reason": "asked for", "spanprof.residual_ns": 12345,
           "spanprof.residual_ns.thread.w\x1b1/77": 12000, "spanprof.samples.linked": 29, "spanprof.samples.none": 1,
           "spanprof.samples.unknown": 0, "spanprof.dropped.ring_full": 7,
-          "spanprof.stacks.complete": 27, "spanprof.stacks.no_table": 3, "spanprof.stacks.by_frame_pointer": 6}
+          "spanprof.stacks.complete": 25, "spanprof.stacks.no_table": 3, "spanprof.samples.folded": 2,
+          "spanprof.stacks.by_frame_pointer": 6}
 
 
 # A wall profile's leaves where a thread waits: names without address and mapping.

@@ -35,8 +35,9 @@ cpu: 1 profile, 30 samples, one each 10.0 ms, engine timer (asked for)
   residual        12.3 us
        12.0 us  thread w\\x1b1/77
   stacks
-            27   90.00 %  complete
+            25   83.33 %  complete
              3   10.00 %  no_table
+             2    6.67 %  folded
              6   20.00 %  by_frame_pointer
   dropped: ring_full 7
 """
@@ -137,7 +138,7 @@ class Stats(ToolTest):
         self.assertEqual(cpu, {"type": "cpu", "unit": "nanoseconds", "profiles": 2, "period": 10_000_000, "samples": 60,
                                "linked": 58, "none": 2, "unknown": 0, "boundary": 0, "residual_ns": 24690,
                                "residual_threads": {"w\x1b1/77": 24000},
-                               "stacks": {"complete": 54, "no_table": 6, "by_frame_pointer": 12},
+                               "stacks": {"complete": 50, "no_table": 6, "folded": 4, "by_frame_pointer": 12},
                                "dropped": {"ring_full": 14}, "engine": "timer", "engine_reason": "asked for"})
         self.assertEqual((wall["type"], wall["linked"], wall["none"]), ("wall", 4, 1))  # told by the samples themselves
 
