@@ -110,24 +110,31 @@ SP_SIGSAFE static inline uint64_t sp_foreign_find_pointer(sp_thread *thread)
     return pointer;
 }
 
-/* The tick's look, at its own thread, whose pointer POINTER_OF tells. A context that is not the last look's is a switch. */
-SP_SIGSAFE static inline sp_foreign_result sp_foreign_look(sp_thread *thread,
-                                                           uint64_t (*pointer_of)(void))
+/* What the calling thread's slot holds; 0 also where its thread pointer, which POINTER_OF tells, is not the one that the slot belongs to. */
+SP_SIGSAFE static inline uint64_t sp_foreign_own_record(sp_thread *thread,
+                                                        uint64_t (*pointer_of)(void))
 {
-    uint64_t pointer = sp_load_relaxed(&thread->context_tp), record = 0;
+    uint64_t pointer = sp_load_relaxed(&thread->context_tp);
     if (!pointer)
         pointer = sp_foreign_find_pointer(thread);
     uint64_t slot = sp_load_acquire(&thread->context_slot); /* pairs with sp_context_slot_set */
-    sp_foreign_context context = {0};
     if (!pointer || pointer != pointer_of())
-        return SP_FOREIGN_NONE;
+        return 0;
     if (!slot) {
         slot = sp_foreign_find_slot(pointer, sp_own_pid());
         sp_store_relaxed(&thread->context_slot, slot);
     }
-    if (slot)
-        record = *(const volatile uint64_t *)(uintptr_t)slot; // NOLINT(performance-no-int-to-ptr)
-    sp_foreign_result result = sp_foreign_read(record, &context);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    return slot ? *(const volatile uint64_t *)(uintptr_t)slot : 0;
+}
+
+/* The tick's look, at its own thread. A context that is not the last look's is a switch; so is none after one, whatever the reason: a sample with
+ * the old number would join the interval of the context that is gone. */
+SP_SIGSAFE static inline sp_foreign_result sp_foreign_look(sp_thread *thread,
+                                                           uint64_t (*pointer_of)(void))
+{
+    sp_foreign_context context;
+    sp_foreign_result result = sp_foreign_read(sp_foreign_own_record(thread, pointer_of), &context);
     if (result != SP_FOREIGN_UNKNOWN && !sp_foreign_is_same(&context, &thread->foreign)) {
         thread->foreign = context;
         thread->foreign_switches += 2;

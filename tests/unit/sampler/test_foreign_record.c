@@ -172,6 +172,28 @@ static void a_thread_whose_slot_is_not_known_yet_finds_it(void **state)
     assert_int_equal(sp_foreign_look(self, remembered_pointer), SP_FOREIGN_NONE);
 }
 
+/* As in a program that exchanges its thread pointer: a sample there must not join the interval of the context before. */
+static void a_thread_pointer_that_changed_ends_the_context(void **state)
+{
+    (void)state;
+    the_record = sample;
+    sp_thread *self = begin(&the_record);
+    known_pointer = own_pointer();
+    assert_int_equal(sp_foreign_look(self, remembered_pointer), SP_FOREIGN_ACTIVE);
+    uint64_t before = self->foreign_switches;
+    known_pointer++; /* another thread's */
+    for (int i = 0; i < 2; i++) {
+        static const sp_foreign_context none;
+        assert_int_equal(sp_foreign_look(self, remembered_pointer), SP_FOREIGN_NONE);
+        assert_int_equal(self->foreign_switches, before + 2);
+        assert_true(sp_foreign_is_same(&self->foreign, &none));
+    }
+    known_pointer--;
+    assert_int_equal(sp_foreign_look(self, remembered_pointer), SP_FOREIGN_ACTIVE);
+    assert_int_equal(self->foreign_switches, before + 4);
+    assert_memory_equal(&self->foreign.span_id, the_record.span_id, 8);
+}
+
 static void a_record_of_another_copy_of_this_library_is_left_to_it(void **state)
 {
     (void)state;
@@ -323,6 +345,7 @@ int main(void)
         cmocka_unit_test(a_slot_that_cannot_be_read_is_unknown_only_beside_another_tracer),
         cmocka_unit_test(a_record_may_lie_at_either_edge_of_what_is_mapped),
         cmocka_unit_test(a_thread_whose_slot_is_not_known_yet_finds_it),
+        cmocka_unit_test(a_thread_pointer_that_changed_ends_the_context),
         cmocka_unit_test(a_record_of_another_copy_of_this_library_is_left_to_it),
         cmocka_unit_test(numbers_grow_and_each_has_one_context),
         cmocka_unit_test(a_thread_that_never_called_is_read_from_outside),
