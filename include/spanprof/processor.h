@@ -35,6 +35,7 @@ typedef struct spanprof_link_view {
     const spanprof_attribute *attributes;
     uint32_t attribute_count;
     uint32_t dropped_attributes_count;
+    const char *trace_state; /* of the context that it was made from; "" for none */
 } spanprof_link_view;
 
 typedef struct spanprof_event_view {

@@ -76,6 +76,7 @@ static Sp__Trace__Span__Link **build_links(sp_arena *arena, const sp_span_data *
         const sp_span_link *link = &span->links[i];
         links[i]->trace_id = sp_otlp_id(link->trace_id, sizeof link->trace_id);
         links[i]->span_id = sp_otlp_id(link->span_id, sizeof link->span_id);
+        links[i]->trace_state = (char *)link->trace_state;
         links[i]->flags = link->flags;
         links[i]->dropped_attributes_count = link->dropped_attributes_count;
         links[i]->n_attributes = link->attribute_count;

@@ -8,6 +8,7 @@
 #include "core/hex.h"
 #include "core/log.h"
 #include "core/utf8.h"
+#include "tracer/carrier.h"
 
 /* Room of the first arrays: most spans with events or links have one, which then fits into the slot. */
 enum { FIRST_ATTRIBUTES = 4, FIRST_EVENTS = 1, FIRST_LINKS = 1 };
@@ -35,15 +36,23 @@ void sp_record_begin(sp_span_record *record, sp_session *session, const char *na
     record->data.status_message = sp_text_empty.bytes;
 }
 
-bool sp_record_set_trace_state(sp_span_record *record, const char *text, size_t length)
+/* LENGTH bytes of TEXT with a NUL; NULL when memory is short. */
+static const char *copy_bytes(sp_span_record *record, const char *text, size_t length)
 {
     char *copy = sp_span_memory_take(&record->memory, length + 1, 1);
     if (!copy)
-        return false;
+        return NULL;
     memcpy(copy, text, length);
     copy[length] = 0;
-    record->data.trace_state = copy;
-    return true;
+    return copy;
+}
+
+bool sp_record_set_trace_state(sp_span_record *record, const char *text, size_t length)
+{
+    const char *copy = copy_bytes(record, text, length);
+    if (copy)
+        record->data.trace_state = copy;
+    return copy != NULL;
 }
 
 void sp_record_release_memory(sp_span_record *record)
@@ -245,6 +254,19 @@ void sp_record_add_event(sp_span_record *record, const sp_event_request *request
     count_drop(record, &record->data.dropped_events_count);
 }
 
+/* The tracestate of CONTEXT, copied: a span is sent without the table of carriers. "" where there is none, or its entry is gone; NULL when memory is
+ * short. */
+static const char *copy_trace_state(sp_span_record *record, const spanprof_context *context)
+{
+    bool carries = !sp_carrier_is_zero(context->carrier);
+    const sp_carried *carried = carries ? sp_carrier_pin(context->carrier) : NULL;
+    if (!carried)
+        return "";
+    const char *copy = copy_bytes(record, carried->trace_state, carried->trace_state_length);
+    sp_carrier_unpin(context->carrier);
+    return copy;
+}
+
 static bool add_link(sp_span_record *record, const spanprof_context *context,
                      const spanprof_link *link)
 {
@@ -254,7 +276,8 @@ static bool add_link(sp_span_record *record, const spanprof_context *context,
         return false;
     sp_span_link *links = sp_span_array_extend(&record->memory, data->links, data->link_count,
                                                sizeof *links, FIRST_LINKS);
-    if (!links)
+    const char *trace_state = links ? copy_trace_state(record, context) : NULL;
+    if (!trace_state)
         return false;
     sp_attribute_list list = make_list(record, link->attribute_count, limits->link_attributes);
     add_all(record, &list, link->attributes, link->attribute_count);
@@ -262,7 +285,8 @@ static bool add_link(sp_span_record *record, const spanprof_context *context,
     *to = (sp_span_link){.flags = context->trace_flags | 0x100u | (context->remote ? 0x200u : 0),
                          .attributes = list.items,
                          .attribute_count = list.count,
-                         .dropped_attributes_count = list.dropped};
+                         .dropped_attributes_count = list.dropped,
+                         .trace_state = trace_state};
     memcpy(to->trace_id, context->trace_id, sizeof to->trace_id);
     memcpy(to->span_id, context->span_id, sizeof to->span_id);
     data->links = links;

@@ -96,6 +96,7 @@ static const sp_span_link golden_links[] = {{
     .attributes = golden_link_attributes,
     .attribute_count = 1,
     .dropped_attributes_count = 2,
+    .trace_state = "queue=2",
 }};
 
 static sp_span_data golden_root = {

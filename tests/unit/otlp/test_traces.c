@@ -147,6 +147,7 @@ static void traces_links_come_back(void **state)
     const Sp__Trace__Span__Link *link = span->links[0];
     check_id(link->trace_id, golden_links[0].trace_id, 16);
     check_id(link->span_id, golden_links[0].span_id, 8);
+    assert_string_equal(link->trace_state, "queue=2");
     assert_int_equal(link->flags, 0x101);
     assert_int_equal(link->dropped_attributes_count, 2);
     assert_string_equal(link->attributes[0]->key, "why");

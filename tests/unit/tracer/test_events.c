@@ -187,6 +187,29 @@ static void links_added_follow_those_of_the_start(void **state)
     sp_span_data_release(data);
 }
 
+static void link_has_the_tracestate_of_its_context(void **state)
+{
+    (void)state;
+    spanprof_context carried;
+    assert_true(spanprof_context_extract(
+        &carried, "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "rojo=abc,congo=t61"));
+    spanprof_span_options options = SPANPROF_SPAN_OPTIONS_INIT;
+    options.links = &(spanprof_link){.context = &carried};
+    options.link_count = 1;
+    spanprof_span span = spanprof_span_start(NULL, "s", &options);
+    spanprof_span_add_link(span, &(spanprof_link){.context = &linked});
+    spanprof_span_add_link(
+        span, &(spanprof_link){.context = &carried, .attributes = retry, .attribute_count = 1});
+    spanprof_span_end(span);
+    sp_span_data *data = take_one();
+    assert_int_equal(data->link_count, 3);
+    assert_string_equal(data->links[0].trace_state, "rojo=abc,congo=t61");
+    assert_string_equal(data->links[1].trace_state, "");
+    assert_string_equal(data->links[2].trace_state, "rojo=abc,congo=t61");
+    assert_string_equal(data->trace_state, ""); /* it is the link's trace, not the span's */
+    sp_span_data_release(data);
+}
+
 static void link_to_nothing_is_kept_for_its_attributes_only(void **state)
 {
     (void)state;
@@ -273,6 +296,7 @@ int main(void)
         traced(error_is_an_event_and_leaves_the_status),
         traced(attributes_of_an_error_win_over_its_arguments),
         traced(links_added_follow_those_of_the_start),
+        traced(link_has_the_tracestate_of_its_context),
         traced(link_to_nothing_is_kept_for_its_attributes_only),
         traced(event_options_of_other_versions_are_read_as_far_as_known),
         traced(span_options_of_a_newer_version_are_read_as_far_as_known),
