@@ -49,7 +49,8 @@ typedef enum spanprof_profile_kind {
 typedef void (*spanprof_log_function)(spanprof_log_level level, const char *line, void *user);
 
 /* Zero means default, for every field: the environment variable named beside it, else the value in parentheses. A set
- * field wins over the environment. Strings are copied by spanprof_start. Fields are only ever appended. */
+ * field wins over the environment; resource_attributes do so key by key, a service.name among them also over OTEL_SERVICE_NAME.
+ * Strings are copied by spanprof_start. Fields are only ever appended. */
 typedef struct spanprof_options {
     uint32_t struct_size;            /* sizeof(spanprof_options) */
     uint32_t cpu_hz;                 /* SPANPROF_CPU_HZ (99), 1 to 10,000 */

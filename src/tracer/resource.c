@@ -209,15 +209,20 @@ void sp_resource_after_fork(void)
     instance_id[0] = 0;
 }
 
-/* SERVICE_NAME, the environment, what the attributes say, or the program's name, in this order; an empty name is none. */
-static void put_service_name(sp_resource *resource, const char *service_name)
+/* An empty name is none. */
+static void put_service_name(sp_resource *resource, const char *name)
 {
-    const char *name = service_name && *service_name ? service_name : sp_env("OTEL_SERVICE_NAME");
-    if (!name)
-        name = sp_resource_get(resource, "service.name");
-    if (!name || !*name)
-        name = sp_arena_printf(&resource->memory, "unknown_service:%s",
-                               sp_resource_get(resource, "process.executable.name"));
+    if (name && *name)
+        put_string(resource, "service.name", name);
+}
+
+/* Where no name was put, the program's. */
+static void put_unknown_service(sp_resource *resource)
+{
+    if (find(resource, "service.name"))
+        return;
+    const char *name = sp_arena_printf(&resource->memory, "unknown_service:%s",
+                                       sp_resource_get(resource, "process.executable.name"));
     put_string(resource, "service.name", name ? name : "unknown_service");
 }
 
@@ -230,23 +235,50 @@ static void put_sdk(sp_resource *resource)
 
 /* --- the whole ----------------------------------------------------------------------------------------------------------- */
 
+/* What one source names. */
+typedef struct named {
+    const spanprof_attribute *list;
+    uint32_t count;
+} named;
+
+static named read_named(sp_resource *resource, const char *source, const char *text)
+{
+    named result;
+    result.list = parse(resource, source, text ? text : "", &result.count);
+    return result;
+}
+
+/* Over what was put before, key by key. */
+static void put_named(sp_resource *resource, const named *from)
+{
+    for (uint32_t i = 0; i < from->count; i++) {
+        const char *key = from->list[i].key, *value = from->list[i].value.string_value;
+        if (strcmp(key, "service.name") == 0)
+            put_service_name(resource, value);
+        else
+            put_string(resource, key, value);
+    }
+}
+
 bool sp_resource_init(sp_resource *resource, const char *service_name, const char *attributes)
 {
     memset(resource, 0, sizeof *resource);
-    const char *source = attributes ? "resource_attributes" : "OTEL_RESOURCE_ATTRIBUTES";
-    const char *text = attributes ? attributes : sp_env("OTEL_RESOURCE_ATTRIBUTES");
-    uint32_t named_count;
-    const spanprof_attribute *named = parse(resource, source, text ? text : "", &named_count);
+    named outside =
+        read_named(resource, "OTEL_RESOURCE_ATTRIBUTES", sp_env("OTEL_RESOURCE_ATTRIBUTES"));
+    named code = read_named(resource, "resource_attributes", attributes);
     resource->attributes = sp_arena_array(
-        &resource->memory, (size_t)named_count + SP_RESOURCE_ATTRIBUTES, sizeof *named);
-    if (!named || !resource->attributes) {
+        &resource->memory, (size_t)outside.count + code.count + SP_RESOURCE_ATTRIBUTES,
+        sizeof *resource->attributes);
+    if (resource->memory.failed) {
         sp_resource_deinit(resource);
         return false;
     }
-    for (uint32_t i = 0; i < named_count; i++)
-        put_string(resource, named[i].key, named[i].value.string_value);
-    put_executable(resource);
+    put_named(resource, &outside);
+    put_service_name(resource, sp_env("OTEL_SERVICE_NAME"));
+    put_named(resource, &code);
     put_service_name(resource, service_name);
+    put_executable(resource);
+    put_unknown_service(resource);
     put_sdk(resource); /* whatever was named: nobody else can say who we are */
     put_instance_id(resource);
     sp_detect(resource, "");

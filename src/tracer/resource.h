@@ -19,10 +19,10 @@ typedef struct sp_resource {
  * labels, and adds 4. Longer values than a label may have are not detected either. */
 enum { SP_RESOURCE_ATTRIBUTES = 26, SP_RESOURCE_VALUE_BYTES = 2048 };
 
-/* Find the resource of this process: service.name (SERVICE_NAME, else OTEL_SERVICE_NAME, else from the attributes, else
- * unknown_service:PROGRAM), service.instance.id (a UUID v4, the same until a fork), telemetry.sdk.{name,language,version}, what detect.h
- * lists, and ATTRIBUTES (NULL: OTEL_RESOURCE_ATTRIBUTES), percent-decoded, which win over what is detected; a value that cannot be decoded is
- * discarded whole, with a warning.  Setup only.
+/* Find the resource of this process. Key by key, the first of these that has one wins: SERVICE_NAME (NULL or "": none), ATTRIBUTES (may be NULL),
+ * OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, what detect.h lists; last, service.name is unknown_service:PROGRAM and service.instance.id a UUID v4,
+ * the same until a fork. telemetry.sdk.{name,language,version} are ours. A list of attributes is percent-decoded; one that cannot be is discarded
+ * whole, with a warning.  Setup only.
  * Returns false when memory is short. */
 bool sp_resource_init(sp_resource *resource, const char *service_name, const char *attributes);
 void sp_resource_deinit(sp_resource *resource);

@@ -117,26 +117,38 @@ static void instance_id_is_a_uuid_of_the_process(void **state)
     sp_resource_deinit(&two);
 }
 
+static void set_or_unset(const char *variable, const char *value)
+{
+    if (value)
+        setenv(variable, value, 1);
+    else
+        unsetenv(variable);
+}
+
 static void service_name_has_its_precedence(void **state)
 {
     (void)state;
     static const struct {
-        const char *argument, *environment, *attributes, *expected;
+        const char *argument, *attributes; /* in code */
+        const char *name, *more;           /* in the environment */
+        const char *expected;
     } cases[] = {
-        {"code", "env", "service.name=attr", "code"},
-        {NULL, "env", "service.name=attr", "env"},
-        {"", "env", "service.name=attr", "env"},
-        {NULL, "", "service.name=attr", "attr"},
-        {NULL, NULL, "service.name=attr", "attr"},
-        {NULL, NULL, "service.name=", "unknown_service:unit_tracer_resource"},
-        {NULL, NULL, "service.name", "unknown_service:unit_tracer_resource"},
-        {"caf\xe9", NULL, NULL, "caf\xef\xbf\xbd"},
+        {"code", "service.name=attr", "env", "service.name=env-attr", "code"},
+        {NULL, "service.name=attr", "env", "service.name=env-attr", "attr"},
+        {"", "service.name=attr", "env", NULL, "attr"},
+        {NULL, "service.name=", "env", "service.name=env-attr", "env"},
+        {NULL, "other=1", "env", "service.name=env-attr", "env"},
+        {NULL, NULL, "", "service.name=env-attr", "env-attr"},
+        {NULL, "other=1", NULL, "service.name=env-attr", "env-attr"},
+        {NULL, "service.name=%zz", NULL, "service.name=env-attr", "env-attr"},
+        {NULL, "service.name=", NULL, NULL, "unknown_service:unit_tracer_resource"},
+        {NULL, "service.name", NULL, NULL, "unknown_service:unit_tracer_resource"},
+        {NULL, NULL, NULL, "service.name=", "unknown_service:unit_tracer_resource"},
+        {"caf\xe9", NULL, NULL, NULL, "caf\xef\xbf\xbd"},
     };
     for (size_t i = 0; i < SP_ARRAY_LENGTH(cases); i++) {
-        if (cases[i].environment)
-            setenv("OTEL_SERVICE_NAME", cases[i].environment, 1);
-        else
-            unsetenv("OTEL_SERVICE_NAME");
+        set_or_unset("OTEL_SERVICE_NAME", cases[i].name);
+        set_or_unset("OTEL_RESOURCE_ATTRIBUTES", cases[i].more);
         sp_resource resource = init(cases[i].argument, cases[i].attributes);
         expect(&resource, "service.name", cases[i].expected);
         sp_resource_deinit(&resource);
@@ -163,9 +175,21 @@ static void attributes_are_decoded_and_win_over_what_is_detected(void **state)
             assert_string_not_equal(resource.attributes[i].key, resource.attributes[j].key);
     assert_string_equal(last_warning, "");
     sp_resource_deinit(&resource);
-    resource = init(NULL, "only=this"); /* an argument replaces the variable */
-    expect(&resource, "only", "this");
-    assert_null(sp_resource_get(&resource, "empty"));
+}
+
+static void attributes_in_code_win_key_by_key(void **state)
+{
+    (void)state;
+    setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=prod,service.version=0,b=env",
+           1);
+    sp_resource resource = init(NULL, "service.version=1,b=");
+    expect(&resource, "deployment.environment.name", "prod");
+    expect(&resource, "service.version", "1");
+    expect(&resource, "b", "");
+    sp_resource_deinit(&resource);
+    resource = init(NULL, "service.version"); /* what cannot be read takes nothing away */
+    expect(&resource, "service.version", "0");
+    assert_non_null(strstr(last_warning, "resource_attributes is ignored"));
     sp_resource_deinit(&resource);
 }
 
@@ -227,6 +251,7 @@ int main(void)
         cmocka_unit_test_setup(service_name_has_its_precedence, clean_environment),
         cmocka_unit_test_setup(attributes_are_decoded_and_win_over_what_is_detected,
                                clean_environment),
+        cmocka_unit_test_setup(attributes_in_code_win_key_by_key, clean_environment),
         cmocka_unit_test_setup(attributes_with_any_error_are_discarded_whole, clean_environment),
         cmocka_unit_test_setup(resource_without_names_of_the_users_leaves_room_for_some,
                                clean_environment),
