@@ -17,9 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "core/hex.h"
 #include "core/log.h"
@@ -27,11 +26,14 @@
 
 static const char *debug_directory = "/usr/lib/debug";
 
+enum { CHECKSUM_PIECE_BYTES = 1024 * 1024 }; /* about a millisecond */
+
 /* Whose names are looked for, and how loud warnings are: what was said once is said no more when a file is opened again. */
 typedef struct search {
     const sp_module *module;
     spanprof_log_level level;
     bool *warned; /* set when something is said */
+    const sp_meanwhile *meanwhile;
 } search;
 
 static spanprof_log_level loudness(const search *s)
@@ -150,30 +152,21 @@ static void open_dwarf(sp_elf_object *object, const sp_elf_file *file, const sea
                "reading the debug information of %s: %s: using the symbol table", path, problem);
 }
 
-/* The checksum of .gnu_debuglink: CRC-32 as gzip has it, a bit at a time, for a file is read once and seldom. */
-static uint32_t crc32_of(const uint8_t *data, size_t size)
+/* Whether FD's file has the checksum of .gnu_debuglink, a CRC-32 as gzip has it. Debug files have gigabytes, so there is a meanwhile after each piece.
+ * Read, not mapped: a file that shrinks would end the process. */
+static bool has_checksum(const search *s, int fd, uint32_t expected)
 {
-    uint32_t crc = 0xffffffffu;
-    for (size_t i = 0; i < size; i++) {
-        crc ^= data[i];
-        for (int bit = 0; bit < 8; bit++)
-            crc = (crc >> 1) ^ (crc & 1 ? 0xedb88320u : 0);
+    uint8_t *piece = malloc(CHECKSUM_PIECE_BYTES);
+    uLong sum = crc32(0, NULL, 0);
+    ssize_t length = piece ? 1 : -1;
+    for (off_t at = 0; length > 0; at += length) {
+        length = pread(fd, piece, CHECKSUM_PIECE_BYTES, at);
+        if (length > 0)
+            sum = crc32(sum, piece, (uInt)length);
+        sp_meanwhile_do(s->meanwhile);
     }
-    return ~crc;
-}
-
-static bool has_checksum(int fd, uint32_t expected)
-{
-    struct stat status;
-    if (fstat(fd, &status) != 0 || status.st_size <= 0)
-        return false;
-    size_t size = (size_t)status.st_size;
-    void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (data == MAP_FAILED)
-        return false;
-    bool equal = crc32_of(data, size) == expected;
-    munmap(data, size);
-    return equal;
+    free(piece);
+    return length == 0 && sum == expected;
 }
 
 /* A debug file at PATH. One that is there and damaged is named; one of another build is passed over. */
@@ -220,7 +213,7 @@ static sp_elf_file open_debug_by_link(const search *s, Elf *loaded)
             continue;
         file = open_debug(s, path);
         if (file.elf && !(module->build_id_length ? has_build_id_of(file.elf, module)
-                                                  : has_checksum(file.fd, crc)))
+                                                  : has_checksum(s, file.fd, crc)))
             sp_elf_file_close(&file);
     }
     return file;
@@ -257,11 +250,12 @@ static sp_elf_file open_separate(const search *s, Elf *loaded, const char *fetch
 }
 
 void sp_elf_object_open(sp_elf_object *object, const sp_module *module, const char *fetched,
-                        bool *warned)
+                        bool *warned, const sp_meanwhile *meanwhile)
 {
     search s = {.module = module,
                 .level = *warned ? SPANPROF_LOG_DEBUG : SPANPROF_LOG_WARN,
-                .warned = warned};
+                .warned = warned,
+                .meanwhile = meanwhile};
     *object = (sp_elf_object){0};
     elf_version(EV_CURRENT);
     if (strcmp(module->path, "[vdso]") == 0) {

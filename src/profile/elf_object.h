@@ -12,6 +12,7 @@
 #include "profile/dwarf_alt.h"
 #include "profile/elf_debugdata.h"
 #include "profile/file_mark.h"
+#include "profile/meanwhile.h"
 
 /* loaded: the file (or, for the vdso, the memory) that the process runs; NULL when it is gone, replaced by another one, or
  * damaged. debug: its separate debug file, NULL when there is none or none is needed. dwarf: of either; NULL when neither has any.
@@ -28,9 +29,9 @@ typedef struct sp_elf_object {
 
 /* Find and open what MODULE's names come from. What is missing is NULL; each file that is damaged, or not the one that was loaded, is
  * named in one warning, or where *WARNED (it was said before) in a line for debugging; *WARNED is set then. FETCHED: the path of a debug
- * file that a server gave, used where no local one is; NULL: none. */
+ * file that a server gave, used where no local one is; NULL: none. MEANWHILE is done now and then where it takes long. */
 void sp_elf_object_open(sp_elf_object *object, const sp_module *module, const char *fetched,
-                        bool *warned);
+                        bool *warned, const sp_meanwhile *meanwhile);
 void sp_elf_object_close(sp_elf_object *object);
 /* One of the files was written over: nothing of OBJECT may be looked at any more, but it can be closed. */
 bool sp_elf_object_is_written(const sp_elf_object *object);

@@ -51,9 +51,10 @@ static bool is_other_file(sp_module_names *names, const sp_module *module)
     return !sp_file_mark_is_equal(&names->marked, now);
 }
 
-static void open_object(sp_module_names *names, const sp_module *module)
+static void open_object(sp_module_names *names, const sp_module *module,
+                        const sp_meanwhile *meanwhile)
 {
-    sp_elf_object_open(&names->object, module, names->fetched, &names->has_warned);
+    sp_elf_object_open(&names->object, module, names->fetched, &names->has_warned, meanwhile);
     if (is_other_file(names, module)) {
         sp_log_warn("symbols", "reading %s: another file than before: its frames get no names",
                     module->path);
@@ -73,7 +74,7 @@ static void ask_server(sp_module_names *names, const sp_module *module, sp_debug
 }
 
 void sp_module_names_open(sp_module_names *names, const sp_module *module,
-                          sp_debuginfod *debuginfod)
+                          sp_debuginfod *debuginfod, const sp_meanwhile *meanwhile)
 {
     if (names->is_open && sp_elf_object_is_written(&names->object))
         sp_module_names_close(names);
@@ -81,7 +82,7 @@ void sp_module_names_open(sp_module_names *names, const sp_module *module,
         return;
     names->is_open = true;
     uint64_t before_ns = sp_clock_own_cpu_ns();
-    open_object(names, module);
+    open_object(names, module, meanwhile);
     names->dwarf = sp_dwarf_index_create(names->object.dwarf);
     sp_elf_symbols_init(&names->symbols, names->object.loaded, names->object.debug);
     sp_elf_symbols_init(&names->more, NULL, names->object.debugdata.elf);

@@ -32,9 +32,10 @@ typedef struct sp_module_names {
 sp_module_names *sp_module_names_create(const char *path);
 void sp_module_names_destroy(sp_module_names *names);
 
-/* Open what there is, or is there now after it was written over. What is missing here is asked of DEBUGINFOD (NULL: not wanted). */
+/* Open what there is, or is there now after it was written over. What is missing here is asked of DEBUGINFOD (NULL: not wanted). MEANWHILE as
+ * for sp_elf_object_open. */
 void sp_module_names_open(sp_module_names *names, const sp_module *module,
-                          sp_debuginfod *debuginfod);
+                          sp_debuginfod *debuginfod, const sp_meanwhile *meanwhile);
 /* What is known of where to look stays. */
 void sp_module_names_close(sp_module_names *names);
 

@@ -341,7 +341,8 @@ static sp_frame_list name_address(sp_symbolizer *symbolizer, known_module *known
                                   const sp_module *module, uint64_t address)
 {
     known->idle = 0;
-    sp_module_names_open(known->names, module, symbolizer->debuginfod);
+    sp_module_names_open(known->names, module, symbolizer->debuginfod,
+                         &symbolizer->options.meanwhile);
     sp_frame_list list = make_frames(symbolizer, known->names, address);
     if (sp_dwarf_index_bytes(known->names->dwarf) > symbolizer->index_limit) {
         sp_module_names_close(known->names);

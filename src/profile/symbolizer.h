@@ -7,6 +7,7 @@
 
 #include "module/module.h"
 #include "profile/demangle.h"
+#include "profile/meanwhile.h"
 
 /* Strings live as long as the frame; "" when not known, never NULL. lines are 1-based, 0 not known. */
 typedef struct sp_frame {
@@ -26,6 +27,7 @@ typedef struct sp_symbolizer_options {
     sp_demangle_style style;
     bool
         debuginfod; /* ask the servers that DEBUGINFOD_URLS names for debug files that are not here */
+    sp_meanwhile meanwhile;
 } sp_symbolizer_options;
 
 /* NULL when memory is short. */

@@ -90,6 +90,21 @@ static void drain_if_due(sp_collector *collector)
         drain_once(collector);
 }
 
+/* In between the pieces of what the symbolizer reads. */
+static void drain_meanwhile(void *user)
+{
+    sp_collector *collector = user;
+    if (!sp_load_relaxed(&collector->abandoned))
+        drain_if_due(collector);
+}
+
+static void configure_symbolizer(sp_collector *collector)
+{
+    sp_symbolizer_options options = collector->config.symbols;
+    options.meanwhile = (sp_meanwhile){drain_meanwhile, collector};
+    sp_symbolizer_configure(collector->symbolizer, &options);
+}
+
 static int compare_locations(const void *a, const void *b)
 {
     const sp_window_location *const *left = a, *const *right = b;
@@ -459,7 +474,7 @@ sp_collector *sp_collector_create(const sp_collector_config *config)
     sp_threads_set_collected(true);
     collector->symbolizer = sp_symbolizer_create();
     if (collector->symbolizer)
-        sp_symbolizer_configure(collector->symbolizer, &config->symbols);
+        configure_symbolizer(collector);
     if (collector->symbolizer && start_thread(collector))
         return collector;
     sp_threads_set_collected(false);

@@ -408,6 +408,29 @@ static void symbolizer_debug_file_of_wrong_checksum_is_not_used(void **state)
     free(module);
 }
 
+static void count_call(void *user)
+{
+    ++*(unsigned *)user;
+}
+
+/* The file is checked in pieces, in between which its owner drains rings. */
+static void symbolizer_large_debug_file_is_checked_in_pieces(void **state)
+{
+    (void)state;
+    unsigned calls = 0;
+    run_tool("cd %s && mkdir -p .debug && objcopy --only-keep-debug %s .debug/large.dbg && "
+             "truncate -s +10M .debug/large.dbg && "
+             "objcopy --strip-all --add-gnu-debuglink=.debug/large.dbg %s large",
+             folder, self_path, self_path);
+    sp_symbolizer_configure(symbolizer,
+                            &(sp_symbolizer_options){.meanwhile = {count_call, &calls}});
+    sp_module *module = test_module_of(recorded_pc, in_folder("large"));
+    module->build_id_length = 0;
+    assert_string_equal(outermost_frame(module)->name, "outer_function");
+    assert_true(calls >= 10);
+    free(module);
+}
+
 static void symbolizer_replaced_file_gives_no_wrong_name(void **state)
 {
     (void)state;
@@ -940,6 +963,7 @@ int main(int argc, char **argv)
         CASE(symbolizer_debug_file_is_found_by_build_id),
         CASE(symbolizer_debug_file_is_found_by_debuglink),
         CASE(symbolizer_debug_file_of_wrong_checksum_is_not_used),
+        CASE(symbolizer_large_debug_file_is_checked_in_pieces),
         CASE(symbolizer_replaced_file_gives_no_wrong_name),
         CASE(symbolizer_removed_executable_is_found_in_proc),
         CASE(symbolizer_missing_library_warns_once),
