@@ -42,12 +42,14 @@ static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
     return rank << 4 | (uint32_t)(underscores < 15 ? underscores : 15);
 }
 
-/* A function, an indirect one, or a label in code (what assembler gives). "$x" and the like mark instruction sets on ARM. */
+/* A function, an indirect one, or a label in code (what assembler gives). Labels like "$x" mark instruction sets on ARM; a function's name may begin
+ * so, as Swift's do. */
 static bool is_function(const GElf_Sym *symbol, const char *name)
 {
     unsigned type = GELF_ST_TYPE(symbol->st_info);
-    return (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) && name && name[0] &&
-           name[0] != '$';
+    if (!name || !name[0])
+        return false;
+    return type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && name[0] != '$');
 }
 
 static int compare_symbols(const void *a, const void *b)

@@ -56,6 +56,24 @@ __attribute__((noinline)) static void outer_function(void)
     __asm__ volatile("" ::: "memory");
 }
 
+/* A function as Swift names them, between labels as ARM's assemblers write them; the addresses of the function and of the second label. */
+extern const uint64_t dollar_addresses[2];
+__asm__(".pushsection .text.dollar, \"ax\", %progbits\n"
+        ".type \"$s4shop4cartyyF\", %function\n"
+        "\"$x\":\n"
+        "\"$s4shop4cartyyF\":\n"
+        "1: nop\n"
+        "nop\n"
+        ".size \"$s4shop4cartyyF\", . - 1b\n"
+        "\"$d.1\":\n"
+        "2: nop\n"
+        ".popsection\n"
+        ".pushsection .data, \"aw\", %progbits\n"
+        ".balign 8\n"
+        ".globl dollar_addresses\n"
+        "dollar_addresses: .quad 1b, 2b\n"
+        ".popsection\n");
+
 /* ---- a fixture: log lines are kept, files go to a folder of the test's own ---- */
 
 static sp_buffer logged = SP_BUFFER_INIT(64 * 1024);
@@ -343,6 +361,20 @@ static void symbolizer_stripped_file_gives_module_and_address(void **state)
     sp_module *module = test_module_of(recorded_pc, in_folder("stripped"));
     assert_unresolved(module, "stripped");
     assert_int_equal(logged_count, 0); /* nothing is wrong with it */
+    free(module);
+}
+
+static void symbolizer_function_with_a_dollar_has_its_name(void **state)
+{
+    (void)state;
+    sp_module *module = test_module_of(dollar_addresses[0], NULL);
+    const sp_frame *frames;
+    uint64_t function = dollar_addresses[0] - module->bias;
+    uint64_t label = dollar_addresses[1] - module->bias;
+    assert_int_equal(sp_symbolizer_frames(symbolizer, module, function, &frames), 1);
+    assert_string_equal(frames->name, "$s4shop4cartyyF");
+    assert_int_equal(sp_symbolizer_frames(symbolizer, module, label, &frames), 1);
+    assert_int_not_equal(frames->name[0], '$');
     free(module);
 }
 
@@ -959,6 +991,7 @@ int main(int argc, char **argv)
         CASE(symbolizer_vdso_is_read_from_memory),
         CASE(symbolizer_no_module_gives_unknown_name),
         CASE(symbolizer_stripped_file_gives_module_and_address),
+        CASE(symbolizer_function_with_a_dollar_has_its_name),
         CASE(symbolizer_file_without_debug_information_gives_symbols),
         CASE(symbolizer_debug_file_is_found_by_build_id),
         CASE(symbolizer_debug_file_is_found_by_debuglink),
