@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "core/atomic.h"
+#include "sanitizers.h"
 #include "thread/sample_keys.h"
 
 /* A child that hangs does so for ever; one that does not is done in a millisecond on an idle machine. */
@@ -177,11 +178,11 @@ static void fork_while_statistics_are_read_before_a_start_leaves_no_lock_behind(
 
 int main(void)
 {
-#if defined(__SANITIZE_THREAD__)
-    /* To it a child's only thread races with those of the parent, which are not there. */
-    puts("skipped: ThreadSanitizer does not know forks of processes with threads");
-    return 77;
-#endif
+    const char *why = why_forked_child_cannot_start();
+    if (why) {
+        printf("skipped: %s\n", why);
+        return 77;
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fork_during_the_first_fiber_leaves_no_lock_behind),
         cmocka_unit_test(fork_during_the_first_attach_leaves_no_lock_behind),

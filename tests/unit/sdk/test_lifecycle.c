@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
+#include "sanitizers.h"
 #include "unit/sdk/ticks.h"
 #include "verdict.h"
 
@@ -252,11 +253,11 @@ static int run_child(void)
         burn(0.1);
     if (stats_now().ticks != 0 || spanprof_stop(SECOND) != SPANPROF_ERROR_NOT_STARTED)
         return 2;
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-    print_message("skipped in the child: its own start. TSan cannot make threads after a fork, and "
-                  "ASan's allocator leaves its locks as other threads held them\n");
-    return 0;
-#endif
+    const char *why = why_forked_child_cannot_start();
+    if (why) {
+        print_message("skipped in the child: its own start. %s\n", why);
+        return 0;
+    }
     char own[128];
     snprintf(own, sizeof own, "%s.%d", prefix, (int)getpid());
     setenv("SPANPROF_FILE", prefix, 1); /* the parent's */
