@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base64.h"
 #include "core/env.h"
 #include "core/hex.h"
 #include "otlp/json.h"
@@ -219,39 +220,6 @@ static bool read_string(json_reader *reader, const json_t *json, char **out)
     return true;
 }
 
-static int base64_digit(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    if (c == '+' || c == '-')
-        return 62;
-    return c == '/' || c == '_' ? 63 : -1;
-}
-
-/* OUT has room for 3 bytes for each 4 characters of TEXT. */
-static bool decode_base64(const char *text, size_t length, ProtobufCBinaryData *out)
-{
-    size_t digits = length;
-    while (digits > 0 && length - digits < 2 && text[digits - 1] == '=')
-        digits--;
-    if (digits % 4 == 1 || (digits < length && length % 4))
-        return false;
-    uint32_t bits = 0;
-    for (size_t i = 0; i < digits; i++) {
-        int digit = base64_digit(text[i]);
-        if (digit < 0)
-            return false;
-        bits = bits << 6 | (uint32_t)digit;
-        if (i % 4) /* the second, third and fourth digit of a group complete a byte each */
-            out->data[out->len++] = (uint8_t)(bits >> (6 - i % 4 * 2));
-    }
-    return true;
-}
-
 static bool decode_hex(const char *text, size_t length, ProtobufCBinaryData *out)
 {
     out->len = length / 2;
@@ -269,7 +237,8 @@ static bool read_bytes(json_reader *reader, const ProtobufCFieldDescriptor *fiel
     if (!bytes.data)
         return fail(reader, "memory is short");
     const char *text = json_string_value(json);
-    if (hex ? decode_hex(text, length, &bytes) : decode_base64(text, length, &bytes)) {
+    if (hex ? decode_hex(text, length, &bytes)
+            : sp_base64_decode(bytes.data, &bytes.len, text, length)) {
         *out = bytes;
         return true;
     }
