@@ -106,6 +106,7 @@ typedef struct spanprof_options {
         switches; /* SPANPROF_SWITCHES (off), a path: the time recorder, each switch of a thread to a file */
     const char *
         sample_attributes; /* SPANPROF_SAMPLE_ATTRIBUTES (none), a list of keys, or all: which attributes of contexts samples have */
+    const char *protocol;  /* OTEL_EXPORTER_OTLP_PROTOCOL (http/protobuf), grpc, http/json */
 } spanprof_options;
 
 #define SPANPROF_OPTIONS_INIT SPANPROF_INIT(spanprof_options)

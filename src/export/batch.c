@@ -27,7 +27,8 @@ static bool to_file(const sp_exporter *exporter)
 
 static bool encode(sp_exporter *exporter, encodings *out, sp_span_data *const *spans, size_t count)
 {
-    bool wanted[2] = {to_http(exporter), false};
+    bool wanted[2] = {false};
+    wanted[sp_http_target_format(&exporter->config.http[SP_TRACES])] |= to_http(exporter);
     wanted[exporter->config.file_format] |= to_file(exporter);
     for (int format = 0; format < 2; format++) {
         out->bodies[format] =
@@ -91,7 +92,9 @@ static void export_spans(sp_exporter *exporter, sp_span_data *const *spans, size
             sp_batch_to_file(exporter, SP_TRACES, &done.bodies[exporter->config.file_format],
                              count);
         if (to_http(exporter))
-            queue_for_http(exporter, &done.bodies[SP_OTLP_PROTOBUF], count);
+            queue_for_http(exporter,
+                           &done.bodies[sp_http_target_format(&exporter->config.http[SP_TRACES])],
+                           count);
         deinit(&done);
         return;
     }

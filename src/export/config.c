@@ -12,13 +12,17 @@
 #include "export/internal.h"
 
 static const char default_endpoint[] = "http://localhost:4318";
+static const char default_grpc_endpoint[] = "http://localhost:4317";
 
 enum { DEFAULT_TIMEOUT_MS = 10000, DEFAULT_BATCH_TIMEOUT_MS = 30000, NAME_MAX_BYTES = 64 };
 
 /* What variables say about one signal, or about both. Strings are borrowed from the environment and the options. */
 typedef struct otlp_settings {
     const char *endpoint; /* NULL: none that can be sent to, which was said */
+    const char *scheme;   /* for an endpoint that has none */
     bool verbatim;        /* endpoint is a signal's own */
+    sp_otlp_protocol protocol;
+    bool insecure; /* gRPC without TLS, where the endpoint has no scheme */
     const char *headers;
     bool gzip;
     uint32_t timeout_ms;
@@ -31,7 +35,7 @@ typedef struct otlp_settings {
 
 /* TEXT, the value of NAME, when it can be sent to. Else NULL, and nothing takes its place: data must not go to a host that the user
  * did not name. Either way one warning says what is wrong with it. */
-static const char *usable_endpoint(const char *name, const char *text)
+static const char *usable_endpoint(const char *name, const char *text, const char *scheme)
 {
     const char *why;
     sp_endpoint_kind kind = sp_endpoint_check(text, &why);
@@ -40,7 +44,7 @@ static const char *usable_endpoint(const char *name, const char *text)
     char *allocated = sp_endpoint_shown(text);
     const char *shown = allocated ? allocated : "?";
     if (kind == SP_ENDPOINT_BARE)
-        sp_log_warn("config", "%s=%s %s: using http://%s", name, shown, why, shown);
+        sp_log_warn("config", "%s=%s %s: using %s%s", name, shown, why, scheme, shown);
     else
         sp_log_warn("config", "%s=%s %s: nothing is sent there, or anywhere in its place", name,
                     shown, why);
@@ -55,13 +59,21 @@ static const char *variable(char out[NAME_MAX_BYTES], const char *infix, const c
     return out;
 }
 
+/* What goes in front of an endpoint without a scheme: for gRPC the specification wants TLS, unless it is told otherwise. */
+static const char *scheme_of(const otlp_settings *settings)
+{
+    bool secure = settings->protocol == SP_PROTOCOL_GRPC && !settings->insecure;
+    return secure ? "https://" : "http://";
+}
+
 static void read_endpoint(otlp_settings *out, const char *infix)
 {
     char name[NAME_MAX_BYTES];
     const char *text = sp_env(variable(name, infix, "ENDPOINT"));
     if (!text)
         return;
-    out->endpoint = usable_endpoint(name, text);
+    out->scheme = scheme_of(out);
+    out->endpoint = usable_endpoint(name, text, out->scheme);
     out->verbatim = *infix != 0;
 }
 
@@ -103,19 +115,30 @@ static bool gzip_from_word(const char *name, const char *text, bool fallback)
     return sp_parse_word(name, text, words, 2, fallback) == 1;
 }
 
-static void warn_protocol(const char *infix)
+static sp_otlp_protocol protocol_from_word(const char *name, const char *text,
+                                           sp_otlp_protocol fallback)
 {
     static const char *const words[] = {"http/protobuf", "grpc", "http/json"};
+    return (sp_otlp_protocol)sp_parse_word(name, text, words, SP_ARRAY_LENGTH(words),
+                                           (int)fallback);
+}
+
+static void read_protocol(otlp_settings *out, const char *infix, const spanprof_options *options)
+{
     char name[NAME_MAX_BYTES];
-    int protocol = sp_env_word(variable(name, infix, "PROTOCOL"), words, 3, 0);
-    if (protocol != 0)
-        sp_log_warn("config", "%s=%s is not built yet: using http/protobuf", name, words[protocol]);
+    if (!options->protocol) {
+        variable(name, infix, "PROTOCOL");
+        out->protocol = protocol_from_word(name, sp_env(name), out->protocol);
+    }
+    if (sp_env(variable(name, infix, "INSECURE")))
+        out->insecure = sp_env_bool(name);
 }
 
 /* Put what the variables with INFIX say over what is in OUT; those that OPTIONS overrule are not even looked at. */
 static void read_settings(otlp_settings *out, const char *infix, const spanprof_options *options)
 {
     char name[NAME_MAX_BYTES];
+    read_protocol(out, infix, options);
     if (!options->endpoint)
         read_endpoint(out, infix);
     if (!options->headers)
@@ -130,7 +153,6 @@ static void read_settings(otlp_settings *out, const char *infix, const spanprof_
     read_file_name(&out->ca_file, infix, "CERTIFICATE");
     read_file_name(&out->client_key, infix, "CLIENT_KEY");
     read_file_name(&out->client_certificate, infix, "CLIENT_CERTIFICATE");
-    warn_protocol(infix);
 }
 
 /* NULL stays NULL. False when memory is short. */
@@ -140,16 +162,26 @@ static bool copy_text(char **out, const char *text)
     return !text || *out;
 }
 
+static char *url_of(const otlp_settings *settings, sp_telemetry_signal signal)
+{
+    const char *endpoint = settings->endpoint;
+    if (settings->protocol == SP_PROTOCOL_GRPC)
+        return sp_endpoint_grpc(endpoint == default_endpoint ? default_grpc_endpoint : endpoint,
+                                settings->scheme, signal);
+    return settings->verbatim ? sp_endpoint_verbatim(endpoint, settings->scheme)
+                              : sp_endpoint_from_base(endpoint, settings->scheme, signal);
+}
+
 static bool fill_target(sp_http_target *target, const otlp_settings *settings,
                         sp_telemetry_signal signal)
 {
     target->enabled = settings->endpoint != NULL;
     if (!target->enabled)
         return true;
+    target->protocol = settings->protocol;
     target->gzip = settings->gzip;
     target->timeout_ms = settings->timeout_ms;
-    target->url = settings->verbatim ? sp_endpoint_verbatim(settings->endpoint)
-                                     : sp_endpoint_from_base(settings->endpoint, signal);
+    target->url = url_of(settings, signal);
     return target->url && copy_text(&target->headers, settings->headers) &&
            copy_text(&target->ca_file, settings->ca_file) &&
            copy_text(&target->client_key, settings->client_key) &&
@@ -159,14 +191,24 @@ static bool fill_target(sp_http_target *target, const otlp_settings *settings,
 static otlp_settings settings_from_options(const spanprof_options *options)
 {
     otlp_settings settings = {
-        .endpoint = options->endpoint ? usable_endpoint("options.endpoint", options->endpoint)
-                                      : default_endpoint,
+        .endpoint = default_endpoint,
         .headers = options->headers,
         .gzip = gzip_from_word("options.compression", options->compression, true),
-        .timeout_ms = options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS};
+        .timeout_ms = options->timeout_ms ? options->timeout_ms : DEFAULT_TIMEOUT_MS,
+        .protocol =
+            protocol_from_word("options.protocol", options->protocol, SP_PROTOCOL_HTTP_PROTOBUF)};
     if (options->headers)
         check_headers(options->headers, "options.headers");
     return settings;
+}
+
+/* Only when the variables have said which protocol it is for. */
+static void use_endpoint_option(otlp_settings *settings, const spanprof_options *options)
+{
+    settings->scheme = scheme_of(settings);
+    if (options->endpoint)
+        settings->endpoint =
+            usable_endpoint("options.endpoint", options->endpoint, settings->scheme);
 }
 
 static bool read_http(sp_export_config *config, const spanprof_options *options, bool spans)
@@ -174,6 +216,7 @@ static bool read_http(sp_export_config *config, const spanprof_options *options,
     static const char *const infixes[] = {"TRACES_", "PROFILES_"};
     otlp_settings general = settings_from_options(options);
     read_settings(&general, "", options);
+    use_endpoint_option(&general, options);
     for (int signal = 0; signal < 2; signal++) {
         if (signal == SP_TRACES && !spans)
             continue;
@@ -284,6 +327,11 @@ static void warn_not_built(void)
     for (size_t i = 0; i < SP_ARRAY_LENGTH(names); i++)
         if (sp_env(names[i]))
             sp_log_warn("config", "%s is not built yet: ignored", names[i]);
+}
+
+sp_otlp_format sp_http_target_format(const sp_http_target *target)
+{
+    return target->protocol == SP_PROTOCOL_HTTP_JSON ? SP_OTLP_JSON : SP_OTLP_PROTOBUF;
 }
 
 bool sp_export_config_init(sp_export_config *config, const spanprof_options *given)

@@ -11,6 +11,9 @@
 
 static const char plain_scheme[] = "http://";
 static const char *const signal_paths[] = {"v1/traces", "v1development/profiles"};
+static const char *const services[] = {
+    "opentelemetry.proto.collector.trace.v1.TraceService/Export",
+    "opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"};
 
 /* Where the path of URL begins or would begin. */
 static const char *path_of(const char *url)
@@ -34,17 +37,17 @@ static const char *why_not(CURLUcode code)
     }
 }
 
-/* What has to stand in front of TEXT to make it a URL. */
-static const char *missing_scheme(const char *text)
+/* What of SCHEME has to stand in front of TEXT to make it a URL. */
+static const char *missing(const char *scheme, const char *text)
 {
-    return strstr(text, "://") ? "" : plain_scheme;
+    return strstr(text, "://") ? "" : scheme;
 }
 
 /* What can be told from the characters of TEXT alone, or NULL. libcurl takes "http:///path" for the host "path", and a port of no
  * digits for the usual one: "mailto:x" and "/path" are not meant so. */
 static const char *fault_of_text(const char *text)
 {
-    bool bare = *missing_scheme(text);
+    bool bare = *missing(plain_scheme, text);
     const char *authority = bare ? text : strstr(text, "://") + 3;
     size_t length = strcspn(authority, "/?#");
     if (!bare && strncasecmp(text, "http://", 7) != 0 && strncasecmp(text, "https://", 8) != 0)
@@ -62,7 +65,7 @@ static CURLUcode parse(const char *text)
     char *whole = NULL;
     CURLUcode code = CURLUE_OUT_OF_MEMORY;
     CURLU *url = curl_url();
-    if (url && asprintf(&whole, "%s%s", missing_scheme(text), text) >= 0) {
+    if (url && asprintf(&whole, "%s%s", missing(plain_scheme, text), text) >= 0) {
         code = curl_url_set(url, CURLUPART_URL, whole, 0);
         free(whole);
     }
@@ -72,7 +75,7 @@ static CURLUcode parse(const char *text)
 
 sp_endpoint_kind sp_endpoint_check(const char *text, const char **why)
 {
-    sp_endpoint_kind kind = *missing_scheme(text) ? SP_ENDPOINT_BARE : SP_ENDPOINT_GOOD;
+    sp_endpoint_kind kind = *missing(plain_scheme, text) ? SP_ENDPOINT_BARE : SP_ENDPOINT_GOOD;
     *why = fault_of_text(text);
     if (*why)
         return SP_ENDPOINT_BAD;
@@ -86,7 +89,7 @@ sp_endpoint_kind sp_endpoint_check(const char *text, const char **why)
     return SP_ENDPOINT_BAD;
 }
 
-char *sp_endpoint_from_base(const char *base, sp_telemetry_signal signal)
+char *sp_endpoint_from_base(const char *base, const char *scheme, sp_telemetry_signal signal)
 {
     const char *path = path_of(base);
     const char *rest = path + strcspn(path, "?#");
@@ -94,18 +97,27 @@ char *sp_endpoint_from_base(const char *base, sp_telemetry_signal signal)
     bool slash = rest > path && rest[-1] == '/';
     const char *query = *rest == '?' ? rest : "";
     char *url = NULL;
-    if (asprintf(&url, "%s%.*s%s%s%.*s", missing_scheme(base), (int)length, base, slash ? "" : "/",
+    if (asprintf(&url, "%s%.*s%s%s%.*s", missing(scheme, base), (int)length, base, slash ? "" : "/",
                  signal_paths[signal], (int)strcspn(query, "#"), query) < 0)
         return NULL;
     return url;
 }
 
-char *sp_endpoint_verbatim(const char *url)
+char *sp_endpoint_verbatim(const char *url, const char *scheme)
 {
     const char *path = path_of(url);
     char *out = NULL;
-    if (asprintf(&out, "%s%.*s%s%s", missing_scheme(url), (int)(path - url), url,
+    if (asprintf(&out, "%s%.*s%s%s", missing(scheme, url), (int)(path - url), url,
                  *path == '/' ? "" : "/", path) < 0)
+        return NULL;
+    return out;
+}
+
+char *sp_endpoint_grpc(const char *url, const char *scheme, sp_telemetry_signal signal)
+{
+    char *out = NULL;
+    if (asprintf(&out, "%s%.*s/%s", missing(scheme, url), (int)(path_of(url) - url), url,
+                 services[signal]) < 0)
         return NULL;
     return out;
 }

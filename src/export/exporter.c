@@ -161,16 +161,28 @@ static sp_exporter *fail(sp_exporter *exporter, spanprof_error *error, spanprof_
     return NULL;
 }
 
+/* Whether libcurl is there, and speaks what CONFIG asks for. Else *WHY. */
+static bool load_network(const sp_export_config *config, const char **why)
+{
+    bool grpc = false;
+    *why = "libcurl could not be loaded or started";
+    if (!sp_network_load())
+        return false;
+    for (int i = 0; i < 2; i++)
+        grpc |= config->http[i].enabled && config->http[i].protocol == SP_PROTOCOL_GRPC;
+    *why = "libcurl was built without HTTP/2, which OTEL_EXPORTER_OTLP_PROTOCOL=grpc needs";
+    return !grpc || (curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_HTTP2);
+}
+
 sp_exporter *sp_exporter_create(const sp_export_config *config, const sp_resource *resource,
                                 spanprof_error *error)
 {
     static const spanprof_error no_memory = {
         .status = SPANPROF_ERROR_NO_MEMORY,
         .message = "the exporter could not be set up for want of memory"};
-    if (wants_network(config) && !sp_network_load())
-        return fail(NULL, error,
-                    (spanprof_error){.status = SPANPROF_ERROR_SYSTEM,
-                                     .message = "libcurl could not be loaded or started"});
+    const char *why;
+    if (wants_network(config) && !load_network(config, &why))
+        return fail(NULL, error, (spanprof_error){.status = SPANPROF_ERROR_SYSTEM, .message = why});
     sp_exporter *exporter = calloc(1, sizeof *exporter);
     if (!exporter)
         return fail(NULL, error, no_memory);
@@ -372,11 +384,12 @@ size_t sp_exporter_profile_destinations(const sp_exporter *exporter, sp_profile_
     const sp_export_config *config = &exporter->config;
     for (size_t i = 0; i < exporter->profile_destination_count; i++) {
         bool file = exporter->profile_destinations[i] == SP_DESTINATION_FILE;
-        out[i] = (sp_profile_destination){.link_scope = file ? SPANPROF_LINK_SCOPE_INNERMOST
-                                                             : SPANPROF_LINK_SCOPE_ROOT,
-                                          .thread_attributes = file,
-                                          .wait_attributes = file,
-                                          .format = file ? config->file_format : SP_OTLP_PROTOBUF};
+        out[i] = (sp_profile_destination){
+            .link_scope = file ? SPANPROF_LINK_SCOPE_INNERMOST : SPANPROF_LINK_SCOPE_ROOT,
+            .thread_attributes = file,
+            .wait_attributes = file,
+            .format =
+                file ? config->file_format : sp_http_target_format(&config->http[SP_PROFILES])};
         if (config->link_scope != SPANPROF_LINK_SCOPE_DEFAULT)
             out[i].link_scope = config->link_scope;
         if (config->thread_attributes != SP_THREAD_ATTRIBUTES_DEFAULT)

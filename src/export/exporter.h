@@ -21,9 +21,17 @@ typedef enum sp_telemetry_signal {
     SP_PROFILES = 1,
 } sp_telemetry_signal;
 
-/* Where one signal goes over HTTP. Strings are owned by the configuration. */
+/* As OTEL_EXPORTER_OTLP_PROTOCOL names them. */
+typedef enum sp_otlp_protocol {
+    SP_PROTOCOL_HTTP_PROTOBUF = 0,
+    SP_PROTOCOL_GRPC = 1,
+    SP_PROTOCOL_HTTP_JSON = 2,
+} sp_otlp_protocol;
+
+/* Where one signal goes over HTTP, of which gRPC is a use. Strings are owned by the configuration. */
 typedef struct sp_http_target {
     bool enabled;
+    sp_otlp_protocol protocol;
     char *url; /* whole: http://host:4318/v1/traces */
     char *
         headers; /* "key=value,key=value", percent-encoded as in W3C baggage; NULL: none. Never logged. */
@@ -57,6 +65,9 @@ typedef struct sp_export_config {
     spanprof_link_scope link_scope; /* DEFAULT: innermost in files, root on the network */
     sp_thread_attributes thread_attributes;
 } sp_export_config;
+
+/* What TARGET's bodies are written in. */
+sp_otlp_format sp_http_target_format(const sp_http_target *target);
 
 /* Read the environment (and OPTIONS, which win) into CONFIG. A value that cannot be used is named in one warning. Owns its strings:
  * sp_export_config_deinit. False when memory is short. */

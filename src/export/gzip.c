@@ -49,3 +49,20 @@ void sp_gzip_deinit(sp_gzip *gzip)
         deflateEnd(&gzip->stream);
     gzip->ready = false;
 }
+
+bool sp_gunzip(sp_buffer *out, const void *data, size_t length)
+{
+    enum { STEP_BYTES = 4096 };
+    z_stream stream = {.next_in = (Bytef *)(uintptr_t)data, .avail_in = (uInt)length};
+    int status = Z_OK;
+    if (length > UINT32_MAX || inflateInit2(&stream, GZIP_WINDOW) != Z_OK)
+        return false;
+    while (status == Z_OK) {
+        stream.next_out = sp_buffer_reserve(out, STEP_BYTES);
+        stream.avail_out = STEP_BYTES;
+        status = stream.next_out ? inflate(&stream, Z_NO_FLUSH) : Z_MEM_ERROR;
+        out->length += stream.next_out ? STEP_BYTES - stream.avail_out : 0;
+    }
+    inflateEnd(&stream);
+    return status == Z_STREAM_END;
+}

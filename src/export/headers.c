@@ -11,15 +11,15 @@
 #include "export/internal.h"
 
 /* What the exporter sets itself; a second one would break the request. */
-static const char *const own_headers[] = {"Content-Type",      "Content-Encoding", "Content-Length",
-                                          "Transfer-Encoding", "Expect",           "Connection"};
+static const char *const own_headers[] = {"Content-Type",
+                                          "Content-Encoding",
+                                          "Content-Length",
+                                          "Transfer-Encoding",
+                                          "Expect",
+                                          "Connection",
+                                          "TE"};
 
-typedef struct text_range {
-    const char *begin;
-    const char *end;
-} text_range;
-
-static text_range trim(text_range range)
+static sp_text_range trim(sp_text_range range)
 {
     while (range.begin < range.end && (*range.begin == ' ' || *range.begin == '\t'))
         range.begin++;
@@ -37,7 +37,7 @@ static bool is_token(const char *text)
 }
 
 /* RANGE percent-decoded into OUT, which has room for it and a NUL; false when an escape is broken. */
-static bool decode(char *out, text_range range)
+static bool decode(char *out, sp_text_range range)
 {
     for (const char *c = range.begin; c < range.end; c++) {
         uint8_t byte = (uint8_t)*c;
@@ -96,15 +96,15 @@ static bool append(struct curl_slist **list, const char *name, const char *value
 }
 
 /* *FAULT tells why ENTRY was left out. */
-static bool add_entry(struct curl_slist **list, text_range entry, const char **fault)
+static bool add_entry(struct curl_slist **list, sp_text_range entry, const char **fault)
 {
     const char *equals = memchr(entry.begin, '=', (size_t)(entry.end - entry.begin));
     if (!equals) {
         *fault = "is not key=value";
         return true;
     }
-    text_range key = trim((text_range){entry.begin, equals});
-    text_range content = trim((text_range){equals + 1, entry.end});
+    sp_text_range key = trim((sp_text_range){entry.begin, equals});
+    sp_text_range content = trim((sp_text_range){equals + 1, entry.end});
     char *name = calloc(1, (size_t)(entry.end - entry.begin) + 2);
     if (!name)
         return false;
@@ -157,7 +157,7 @@ bool sp_headers_parse(struct curl_slist **list, const char *text, const char *na
         return false;
     for (unsigned position = 1; *text; position++) {
         size_t length = strcspn(text, ",");
-        text_range entry = trim((text_range){text, text + length});
+        sp_text_range entry = trim((sp_text_range){text, text + length});
         const char *fault = NULL;
         if (entry.begin < entry.end && !add_entry(list, entry, &fault))
             return false;

@@ -36,6 +36,11 @@ typedef struct sp_allowance {
 bool sp_allowance_take(sp_allowance *allowance, size_t bytes);
 void sp_allowance_give(sp_allowance *allowance, size_t bytes);
 
+/* Text that does not end with a NUL. */
+typedef struct sp_text_range {
+    const char *begin, *end;
+} sp_text_range;
+
 /* repeat.c: a message that may be said again at most once a minute. */
 typedef struct sp_repeat {
     uint64_t said_ns;   /* 0: never */
@@ -55,10 +60,13 @@ typedef enum sp_endpoint_kind {
 
 /* What TEXT is. Unless it is good, *WHY is a static phrase that ends a sentence beginning with TEXT. */
 sp_endpoint_kind sp_endpoint_check(const char *text, const char **why);
-/* The URL of SIGNAL below the base URL BASE, which is good or bare. Both return memory for free(), or NULL when there is none. */
-char *sp_endpoint_from_base(const char *base, sp_telemetry_signal signal);
-/* URL (good or bare) as it is, but with http:// where it has no scheme, and "/" where it has no path. */
-char *sp_endpoint_verbatim(const char *url);
+/* The URL of SIGNAL below the base URL BASE, which is good or bare; in front of a bare one goes SCHEME ("http://"). These return memory
+ * for free(), or NULL when there is none. */
+char *sp_endpoint_from_base(const char *base, const char *scheme, sp_telemetry_signal signal);
+/* URL (good or bare) as it is, but with SCHEME where it has none, and "/" where it has no path. */
+char *sp_endpoint_verbatim(const char *url, const char *scheme);
+/* The URL of SIGNAL's gRPC service on the host of URL (good or bare), whose path and query do not matter. */
+char *sp_endpoint_grpc(const char *url, const char *scheme, sp_telemetry_signal signal);
 /* TEXT, a URL or what was meant to be one, as it may be shown in a log: without user, password and query. For free(), or NULL. */
 char *sp_endpoint_shown(const char *text);
 
@@ -92,6 +100,8 @@ enum { SP_RETRY_ATTEMPTS = 5 };
 
 /* Whether an answer with this code may be different the next time (OTLP specification: 429, 502, 503, 504). */
 bool sp_retry_http(long code);
+/* The same for the status of a gRPC call; RESOURCE_EXHAUSTED only where the receiver said when (HAS_RETRY_INFO). */
+bool sp_retry_grpc(uint32_t code, bool has_retry_info);
 /* Whether a transfer that ended with CODE, without an answer, may be tried again. */
 bool sp_retry_curl(CURLcode code);
 /* The wait after FAILED attempts (>= 1), shortened at random (RANDOM is uniform) to no less than its half. */
@@ -111,6 +121,8 @@ typedef struct sp_gzip {
 
 /* Replace BODY by its gzip form. False, and BODY as it was, when memory is short. */
 bool sp_gzip_body(sp_gzip *gzip, sp_buffer *body);
+/* Append what LENGTH bytes of gzip at DATA are when unpacked to OUT. False when they are no gzip, or OUT's maximum is reached. Any thread. */
+bool sp_gunzip(sp_buffer *out, const void *data, size_t length);
 void sp_gzip_deinit(sp_gzip *gzip);
 
 /* answer.c: what a receiver answered. */
@@ -124,10 +136,44 @@ typedef struct sp_answer {
 
 /* The receiver's own words for an error, on one line and without SECRETS, into OUT; empty when it sent none. */
 void sp_answer_words(char out[SP_ANSWER_WORDS], const sp_answer *answer, const sp_secrets *secrets);
+/* The same of a gRPC status, whose MESSAGE is percent-encoded, or NULL. */
+void sp_answer_grpc_words(char out[SP_ANSWER_WORDS], const char *message,
+                          const sp_secrets *secrets);
 /* Read the answer to a delivered request: how many items it *REJECTED, and its WORDS (empty: none), as above. False when it is no OTLP
  * answer, which does not make the request less delivered. */
 bool sp_answer_partial(const sp_answer *answer, const sp_secrets *secrets,
                        sp_telemetry_signal signal, uint64_t *rejected, char words[SP_ANSWER_WORDS]);
+
+/* json_member.c: receivers' answers in JSON. Any thread. */
+
+/* The member NAME (no escapes in it) of the object TEXT: *VALUE is the text of its value. False when TEXT has none, or is no JSON as far
+ * as it was looked at. */
+bool sp_json_member(sp_text_range text, const char *name, sp_text_range *value);
+/* VALUE, a JSON string, into OUT, which has room for as many bytes as it has. Returns the bytes written; 0 for what is no string. */
+size_t sp_json_string(char *out, sp_text_range value);
+
+/* grpc.c. Any thread. */
+
+/* Put the prefix of a gRPC message in front of BODY, which is compressed where GZIP says so. False, and BODY as it was, when memory is short. */
+bool sp_grpc_frame(sp_buffer *body, bool gzip);
+/* Make ANSWER the message in it. One that is compressed, as receivers do with answers to what came compressed, is unpacked into ROOM, as
+ * far as its maximum goes. False when it is not one message, or nothing. */
+bool sp_grpc_unframe(sp_answer *answer, sp_buffer *room);
+
+typedef struct sp_grpc_status {
+    uint32_t code;       /* 0: the call succeeded */
+    const char *message; /* percent-encoded, valid until the next attempt; NULL: none */
+    bool has_retry_info; /* the receiver named the wait, */
+    uint64_t wait_ns;    /* at most SP_RETRY_AFTER_MAX_S; 0: it left it to us */
+} sp_grpc_status;
+
+enum { SP_GRPC_RESOURCE_EXHAUSTED = 8, SP_GRPC_UNIMPLEMENTED = 12 };
+
+/* How the call whose transfer on EASY has ended went. False when no status came. */
+bool sp_grpc_status_of(CURL *easy, sp_grpc_status *out);
+const char *sp_grpc_status_name(uint32_t code);
+/* The wait that a RetryInfo in DETAILS, the value of grpc-status-details-bin, asks for. False when there is none. */
+bool sp_grpc_retry_info(const char *details, uint64_t *wait_ns);
 
 /* file.c: one file of one signal. */
 typedef struct sp_file {
@@ -157,7 +203,7 @@ bool sp_file_is_past(const sp_file *file, uint64_t sequence);
 /* Drop and count what waits. */
 void sp_file_abandon(sp_file *file);
 
-/* One signal over HTTP, one request after the other. */
+/* One signal over the network, one request after the other. */
 typedef struct sp_sender {
     const sp_http_target *target;
     sp_export_counters *counters;
@@ -165,7 +211,7 @@ typedef struct sp_sender {
     CURLM *multi;
     CURL *easy;
     struct curl_slist *headers;
-    struct curl_slist gzip_header; /* Content-Encoding, in front of headers */
+    struct curl_slist gzip_header; /* which says that the body is compressed, in front of headers */
     char *shown_url;
     sp_secrets secrets;
     char error_text[CURL_ERROR_SIZE];
@@ -178,6 +224,7 @@ typedef struct sp_sender {
     uint64_t deadline_ns; /* of the first request's export, from its first attempt on */
     uint64_t resume_ns;   /* nothing is sent before */
     sp_buffer answer;
+    sp_buffer message; /* in it, when that is compressed */
     bool answer_too_long;
 
     bool stopping; /* sp_sender_hurry was called: */
@@ -204,6 +251,7 @@ typedef struct sp_outcome {
     bool absent;      /* nobody is there, as far as this transfer could tell */
     bool answered;    /* by HTTP, with */
     long code;
+    bool not_taken;             /* the receiver has no service for this signal */
     char text[SP_OUTCOME_TEXT]; /* why, unless SP_DELIVERED; no secrets in it */
 } sp_outcome;
 

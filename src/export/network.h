@@ -34,7 +34,8 @@
     F(url)                                                                                         \
     F(url_cleanup)                                                                                 \
     F(url_get)                                                                                     \
-    F(url_set)
+    F(url_set)                                                                                     \
+    F(version_info)
 
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
@@ -75,5 +76,6 @@ bool sp_network_is_loaded(void);
 #define curl_url_cleanup         sp_network_table.url_cleanup
 #define curl_url_get             sp_network_table.url_get
 #define curl_url_set             sp_network_table.url_set
+#define curl_version_info        sp_network_table.version_info
 
 #endif

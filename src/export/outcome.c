@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/utf8.h"
 #include "export/internal.h"
@@ -30,6 +31,11 @@ sp_answer sp_outcome_answer(sp_sender *sender)
     char *type = NULL;
     curl_easy_getinfo(sender->easy, CURLINFO_CONTENT_TYPE, &type);
     answer.content_type = type;
+    /* A message of gRPC is protobuf, unless the answer is none of gRPC: a proxy may send one of HTTP. */
+    if (sender->target->protocol == SP_PROTOCOL_GRPC && type &&
+        strncasecmp(type, "application/grpc", strlen("application/grpc")) == 0)
+        answer.content_type =
+            sp_grpc_unframe(&answer, &sender->message) ? "application/x-protobuf" : NULL;
     return answer;
 }
 
@@ -70,6 +76,7 @@ static void judge_error(sp_sender *sender, sp_outcome *out)
     char words[SP_ANSWER_WORDS];
     sp_answer_words(words, &answer, &sender->secrets);
     describe(out, "HTTP %ld%s%s", out->code, words[0] ? ": " : "", words);
+    out->not_taken = out->code == 404;
     struct curl_header *header;
     if (sp_retry_http(out->code)) {
         out->kind = SP_TRY_AGAIN;
@@ -79,6 +86,38 @@ static void judge_error(sp_sender *sender, sp_outcome *out)
     } else if (out->code >= 300 && out->code < 400) {
         judge_redirect(sender, out);
     }
+}
+
+/* A call that the receiver ended. False when it said no status. */
+static bool judge_call(sp_sender *sender, CURLcode code, sp_outcome *out)
+{
+    sp_grpc_status status;
+    char words[SP_ANSWER_WORDS];
+    if (sender->target->protocol != SP_PROTOCOL_GRPC || !sp_grpc_status_of(sender->easy, &status) ||
+        (status.code == 0 && code != CURLE_OK))
+        return false;
+    sp_answer_grpc_words(words, status.message, &sender->secrets);
+    describe(out, "gRPC status %u, %s%s%s", status.code, sp_grpc_status_name(status.code),
+             words[0] ? ": " : "", words);
+    out->not_taken = status.code == SP_GRPC_UNIMPLEMENTED;
+    out->asked = status.wait_ns > 0;
+    out->wait_ns = status.wait_ns;
+    if (status.code == 0)
+        out->kind = SP_DELIVERED;
+    else if (sp_retry_grpc(status.code, status.has_retry_info))
+        out->kind = SP_TRY_AGAIN;
+    return true;
+}
+
+/* A whole answer with a 2xx. */
+static void judge_success(const sp_sender *sender, sp_outcome *out)
+{
+    if (!out->answered)
+        describe(out, "HTTP %ld, which is no answer", out->code);
+    else if (sender->target->protocol == SP_PROTOCOL_GRPC)
+        describe(out, "HTTP %ld without a gRPC status: no gRPC receiver is there", out->code);
+    else
+        out->kind = SP_DELIVERED;
 }
 
 sp_outcome sp_outcome_of(sp_sender *sender, CURLcode code)
@@ -91,11 +130,11 @@ sp_outcome sp_outcome_of(sp_sender *sender, CURLcode code)
                  SP_ANSWER_MAX_BYTES);
     else if (out.code >= 300)
         judge_error(sender, &out); /* also when its body broke off: the code is what counts */
+    else if (judge_call(sender, code, &out))
+        return out;
     else if (code != CURLE_OK)
         judge_failure(sender, code, &out);
-    else if (out.answered)
-        out.kind = SP_DELIVERED;
     else
-        describe(&out, "HTTP %ld, which is no answer", out.code);
+        judge_success(sender, &out);
     return out;
 }

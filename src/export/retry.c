@@ -11,6 +11,23 @@ bool sp_retry_http(long code)
     return code == 429 || code == 502 || code == 503 || code == 504;
 }
 
+bool sp_retry_grpc(uint32_t code, bool has_retry_info)
+{
+    enum {
+        CANCELLED = 1,
+        DEADLINE_EXCEEDED = 4,
+        ABORTED = 10,
+        OUT_OF_RANGE = 11,
+        UNAVAILABLE = 14,
+        DATA_LOSS = 15
+    };
+    static const uint32_t again = 1u << CANCELLED | 1u << DEADLINE_EXCEEDED | 1u << ABORTED |
+                                  1u << OUT_OF_RANGE | 1u << UNAVAILABLE | 1u << DATA_LOSS;
+    if (code == SP_GRPC_RESOURCE_EXHAUSTED)
+        return has_retry_info;
+    return code < 32 && (again >> code & 1);
+}
+
 bool sp_retry_curl(CURLcode code)
 {
     switch (code) {

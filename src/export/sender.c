@@ -3,6 +3,8 @@
  * curl_multi; this file begins them and does what follows from their ends. docs/design/export.md has the rules and why. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 #include <sys/auxv.h>
 #include <sys/socket.h>
 
@@ -38,15 +40,22 @@ static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_s
 
 static bool build_headers(sp_sender *sender)
 {
-    static const char *const own[] = {"Content-Type: application/x-protobuf", "Expect:"};
-    for (size_t i = 0; i < SP_ARRAY_LENGTH(own); i++) {
-        struct curl_slist *longer = curl_slist_append(sender->headers, own[i]);
+    static const char *const own[][4] = {
+        [SP_PROTOCOL_HTTP_PROTOBUF] = {"Content-Type: application/x-protobuf", "Expect:"},
+        [SP_PROTOCOL_GRPC] = {"Content-Type: application/grpc",
+                              "grpc-accept-encoding: identity,gzip", "Expect:", "TE: trailers"},
+        [SP_PROTOCOL_HTTP_JSON] = {"Content-Type: application/json", "Expect:"},
+    };
+    static char encodings[][32] = {"Content-Encoding: gzip", "grpc-encoding: gzip"};
+    sp_otlp_protocol protocol = sender->target->protocol;
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(own[0]) && own[protocol][i]; i++) {
+        struct curl_slist *longer = curl_slist_append(sender->headers, own[protocol][i]);
         if (!longer)
             return false;
         sender->headers = longer;
     }
-    static char encoding[] = "Content-Encoding: gzip";
-    sender->gzip_header = (struct curl_slist){.data = encoding, .next = sender->headers};
+    sender->gzip_header = (struct curl_slist){.data = encodings[protocol == SP_PROTOCOL_GRPC],
+                                              .next = sender->headers};
     return (!sender->target->headers ||
             sp_headers_parse(&sender->headers, sender->target->headers, NULL)) &&
            sp_headers_set_version(sender->headers, sender->signal);
@@ -71,6 +80,23 @@ static void set_security(CURL *easy, const sp_http_target *target)
         curl_easy_setopt(easy, CURLOPT_PROXY, "");
 }
 
+/* gRPC is HTTP/2 and nothing else: where there is no TLS to agree on it, it is spoken at once. libcurl 7.88 fails with the second request on
+ * such a connection (curl's issue 10634, mended in 8.0): there each request has its own. */
+static void set_version(CURL *easy, const sp_http_target *target)
+{
+    if (target->protocol != SP_PROTOCOL_GRPC)
+        return;
+    bool plain = strncasecmp(target->url, "http://", strlen("http://")) == 0;
+    uint32_t number = curl_version_info(CURLVERSION_NOW)->version_num;
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
+                     (long)(plain ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE : CURL_HTTP_VERSION_2TLS));
+    if (!plain || number < 0x075800 || number >= 0x080000)
+        return;
+    curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT,
+                     1L); /* nor shared with the other signal's request */
+}
+
 /* What is the same for every attempt. */
 static void set_up(sp_sender *sender)
 {
@@ -92,6 +118,7 @@ static void set_up(sp_sender *sender)
     /* A name server that does not answer cannot be cancelled: the stop leaves libcurl's resolver thread behind, not waits. */
     curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 #endif
+    set_version(easy, sender->target);
     set_security(easy, sender->target);
 }
 
@@ -103,7 +130,8 @@ bool sp_sender_init(sp_sender *sender, sp_telemetry_signal signal, const sp_http
                           .signal = signal,
                           .multi = multi,
                           .allowance = {.maximum_bytes = queue_maximum_bytes},
-                          .answer = SP_BUFFER_INIT(SP_ANSWER_MAX_BYTES)};
+                          .answer = SP_BUFFER_INIT(SP_ANSWER_MAX_BYTES),
+                          .message = SP_BUFFER_INIT(SP_ANSWER_MAX_BYTES)};
     sender->last = &sender->first;
     sender->easy = curl_easy_init();
     sender->shown_url = sp_endpoint_shown(target->url);
@@ -125,6 +153,7 @@ void sp_sender_deinit(sp_sender *sender)
     free(sender->shown_url);
     sp_secrets_deinit(&sender->secrets);
     sp_buffer_deinit(&sender->answer);
+    sp_buffer_deinit(&sender->message);
     sp_gzip_deinit(&sender->gzip);
     for (sp_request *next, *request = sender->first; request; request = next) {
         next = request->next;
@@ -135,13 +164,30 @@ void sp_sender_deinit(sp_sender *sender)
 
 /* ---- The queue ---- */
 
+static void compress_body(sp_sender *sender, sp_request *request)
+{
+    if (!sender->target->gzip || !sp_gzip_body(&sender->gzip, &request->body))
+        return;
+    request->gzip = true;
+    size_t smaller = sp_min_u64(request->body.length, request->charged_bytes);
+    sp_allowance_give(&sender->allowance, request->charged_bytes - smaller);
+    request->charged_bytes = smaller;
+}
+
+static void drop_unframed(sp_sender *sender, sp_request *request)
+{
+    sp_count(&sender->counters->dropped_queue_full, 1);
+    sp_allowance_give(&sender->allowance, request->charged_bytes);
+    sp_request_free(request);
+}
+
 void sp_sender_add(sp_sender *sender, sp_request *request)
 {
-    if (sender->target->gzip && sp_gzip_body(&sender->gzip, &request->body)) {
-        request->gzip = true;
-        size_t smaller = sp_min_u64(request->body.length, request->charged_bytes);
-        sp_allowance_give(&sender->allowance, request->charged_bytes - smaller);
-        request->charged_bytes = smaller;
+    compress_body(sender, request);
+    if (sender->target->protocol == SP_PROTOCOL_GRPC &&
+        !sp_grpc_frame(&request->body, request->gzip)) {
+        drop_unframed(sender, request); /* memory is short */
+        return;
     }
     request->next = NULL;
     *sender->last = request;
@@ -237,13 +283,15 @@ static void delivered(sp_sender *sender, uint64_t now_ns)
 
 static void refused(sp_sender *sender, const sp_outcome *out, uint64_t now_ns)
 {
-    if (out->code == 404 && sender->signal == SP_PROFILES) {
+    char text[SP_OUTCOME_TEXT + 80];
+    if (out->not_taken && sender->signal == SP_PROFILES) {
+        snprintf(text, sizeof text,
+                 "%s: the receiver does not take profiles; they are dropped and counted",
+                 out->answered && out->code == 404 ? "HTTP 404" : "gRPC status 12, UNIMPLEMENTED");
         if (!sender->said_not_taken)
-            say(sender, SPANPROF_LOG_WARN,
-                "HTTP 404: the receiver does not take profiles; they are dropped and counted", 0);
+            say(sender, SPANPROF_LOG_WARN, text, 0);
         sender->said_not_taken = true;
     } else {
-        char text[SP_OUTCOME_TEXT + 32];
         snprintf(text, sizeof text, "%s; dropped and counted", out->text);
         say_sometimes(sender, &sender->refused, now_ns, text);
     }
@@ -312,6 +360,8 @@ void sp_sender_finish(sp_sender *sender, CURLcode code, uint64_t now_ns)
         sp_sender_abandon(sender);
     if (sender->answer.capacity > ANSWER_KEPT_BYTES)
         sp_buffer_deinit(&sender->answer);
+    if (sender->message.capacity > ANSWER_KEPT_BYTES)
+        sp_buffer_deinit(&sender->message);
 }
 
 /* ---- Attempts ---- */

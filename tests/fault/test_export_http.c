@@ -92,6 +92,49 @@ static void check_version(fixture *f, char *headers, const char *version)
     fixture_stop(f, PATIENCE_NS);
 }
 
+static void protocol_json_requests_and_answers_are_json(void **state)
+{
+    static const char answer[] =
+        "{\"partialSuccess\":{\"rejectedSpans\":\"2\",\"errorMessage\":\"names too long\"}}";
+    static const server_step step = {.headers = "Content-Type: application/json\r\n",
+                                     .body = answer,
+                                     .body_length = sizeof answer - 1};
+    fixture *f = *state;
+    char body[8192];
+    f->config.http[SP_TRACES].protocol = SP_PROTOCOL_HTTP_JSON;
+    server_script(f->server, TRACES, &step, 1);
+    fixture_start(f);
+    end_spans(f, "GET /cart", 3);
+    assert_int_equal(flush(f), SPANPROF_OK);
+    const server_request *request = server_get(f->server, TRACES, 0);
+    assert_true(has_header(request, "Content-Type: application/json"));
+    gunzip(request, body, sizeof body);
+    assert_memory_equal(body, "{\"resourceSpans\":[", strlen("{\"resourceSpans\":["));
+    assert_non_null(strstr(body, "\"name\":\"GET /cart\""));
+    fixture_stop(f, PATIENCE_NS);
+    assert_int_equal(f->counted.spans, 1);
+    assert_int_equal(f->counted.rejected, 2);
+    assert_int_equal(log_count("rejected 2 of the spans: names too long"), 1);
+}
+
+static void protocol_json_error_is_told_in_its_words(void **state)
+{
+    static const char answer[] = "{\"code\":3,\"message\":\"bad index\"}";
+    static const server_step step = {.status = 400,
+                                     .headers = "Content-Type: application/json\r\n",
+                                     .body = answer,
+                                     .body_length = sizeof answer - 1};
+    fixture *f = *state;
+    f->config.http[SP_TRACES].protocol = SP_PROTOCOL_HTTP_JSON;
+    server_script(f->server, TRACES, &step, 1);
+    fixture_start(f);
+    end_spans(f, "GET /cart", 3);
+    flush(f);
+    fixture_stop(f, PATIENCE_NS);
+    assert_int_equal(f->counted.dropped_refused, 1);
+    assert_int_equal(log_count("HTTP 400: bad index; dropped and counted"), 1);
+}
+
 static void profiles_have_the_version_of_their_format_once(void **state)
 {
     check_version(*state, NULL, "OTLP-Profiles-Development-Version: 1");
@@ -596,6 +639,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(receiver_accepts_what_was_submitted_arrives),
+        CASE(protocol_json_requests_and_answers_are_json),
+        CASE(protocol_json_error_is_told_in_its_words),
         CASE(profiles_have_the_version_of_their_format_once),
         CASE(version_among_the_headers_of_the_user_is_sent_instead),
         CASE(version_given_twice_is_sent_once),

@@ -13,10 +13,30 @@ static void check_words(const char words[SP_ANSWER_WORDS])
         FUZZ_CHECK((unsigned char)words[i] >= ' ' && words[i] != 0x7f);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
+/* As a call of gRPC ends: the input is the body, or what headers say. */
+static void check_grpc(const uint8_t *data, size_t length)
 {
     static const sp_secrets none;
-    static const char *const types[] = {"application/x-protobuf", "text/plain", NULL};
+    sp_answer answer = {.body = data, .length = length};
+    sp_buffer room = SP_BUFFER_INIT(65536);
+    char words[SP_ANSWER_WORDS], *text = strndup((const char *)data, length);
+    uint64_t wait_ns = 0;
+    if (sp_grpc_unframe(&answer, &room))
+        FUZZ_CHECK(answer.length <= 65536 || answer.length < length);
+    sp_answer_grpc_words(words, text, &none);
+    check_words(words);
+    if (sp_grpc_retry_info(text, &wait_ns))
+        FUZZ_CHECK(wait_ns <= SP_RETRY_AFTER_MAX_S * SP_NS_PER_S);
+    sp_buffer_deinit(&room);
+    free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
+{
+    check_grpc(data, length);
+    static const sp_secrets none;
+    static const char *const types[] = {"application/x-protobuf", "application/json", "text/plain",
+                                        NULL};
     for (size_t i = 0; i < SP_ARRAY_LENGTH(types); i++) {
         sp_answer answer = {.content_type = types[i], .body = data, .length = length};
         char words[SP_ANSWER_WORDS];

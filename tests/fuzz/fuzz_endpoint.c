@@ -58,9 +58,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     if (kind != SP_ENDPOINT_BAD) {
         char *whole = NULL;
         FUZZ_CHECK(asprintf(&whole, "%s%s", kind == SP_ENDPOINT_BARE ? "http://" : "", text) >= 0);
-        check_same_host(whole, sp_endpoint_from_base(text, SP_TRACES));
-        check_same_host(whole, sp_endpoint_from_base(text, SP_PROFILES));
-        check_same_host(whole, sp_endpoint_verbatim(text));
+        check_same_host(whole, sp_endpoint_from_base(text, "http://", SP_TRACES));
+        check_same_host(whole, sp_endpoint_from_base(text, "http://", SP_PROFILES));
+        check_same_host(whole, sp_endpoint_grpc(text, "http://", SP_TRACES));
+        check_same_host(whole, sp_endpoint_verbatim(text, "http://"));
         free(whole);
     }
     check_shown(text, kind == SP_ENDPOINT_GOOD);

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the corpus of the fuzz targets anew: where libFuzzer begins. Inputs that once broke something are in the same folders
 under names that begin with `was-`; they are left alone. Needs gcc and objcopy for the ELF file and its frame information."""
+import base64
+import gzip
 import json
 import lzma
 import pathlib
@@ -106,6 +108,10 @@ def answers():
     partial = field(1, 3) + field(2, b"3 were too old")
     return {"partial": field(1, partial), "status": field(1, 8) + field(2, "over the limit: 5 ü".encode()),
             "status-details": field(1, 3) + field(2, b"bad") + field(3, field(1, b"type") + field(2, b"value")),
+            "json": b'{"partialSuccess": {"rejectedSpans": "3", "errorMessage": "too old \\u00e9"}, "message": "no"}',
+            "grpc-frame": b"\0" + len(partial).to_bytes(4, "big") + partial, "grpc-message": b"caf%C3%A9 100%25",
+            "grpc-gzip": b"\1" + len(gzip.compress(partial, mtime=0)).to_bytes(4, "big") + gzip.compress(partial, mtime=0),
+            "grpc-details": base64.b64encode(field(1, 8) + field(3, field(1, b"x/google.rpc.RetryInfo") + field(2, field(1, field(1, 2))))),
             "text": b"404 page not found\n", "html": b"<html>\r\n<b>502</b> \xff\x01"}
 
 

@@ -7,6 +7,7 @@ usage: collector_test.py SHOP
 Exits 77 when the Collector cannot be built (see collector/build.sh).
 """
 import collections
+import contextlib
 import http.client
 import json
 import pathlib
@@ -16,6 +17,7 @@ import tempfile
 import unittest
 
 from otlp_decode import decode
+from keys import make_keys
 from shop import Program, Shop, kept_port
 
 SHOP = sys.argv.pop(1)
@@ -24,15 +26,17 @@ REQUESTS = 150
 
 
 class Collector(Program):
-    """It writes traces.jsonl and profiles.jsonl into FOLDER."""
+    """It writes traces.jsonl and profiles.jsonl into FOLDER. ports: HTTP and GRPC, HTTPS, and GRPCS, which wants a client's certificate."""
     binary = None
+    keys = None
 
     def __init__(self, folder):
         self.files = [folder / "traces.jsonl", folder / "profiles.jsonl"]
-        with kept_port() as kept:
-            self.port = kept.getsockname()[1]
+        with contextlib.ExitStack() as kept:
+            self.ports = {name: kept.enter_context(kept_port()).getsockname()[1] for name in ("HTTP", "GRPC", "HTTPS", "GRPCS")}
             super().__init__([self.binary, "--feature-gates=service.profilesSupport", f"--config={HERE}/collector/config.yaml"],
-                             folder / "collector.log", {"PORT": str(self.port), "FOLDER": str(folder)})
+                             folder / "collector.log", {"FOLDER": str(folder), "KEYS": str(self.keys),
+                                                        **{f"{name}_PORT": str(port) for name, port in self.ports.items()}})
             self.wait_for("Everything is ready")
 
     def errors(self):
@@ -60,6 +64,7 @@ class Delivery:
     """One recording that went to files and to a Collector; the subclasses say how."""
     maxDiff = 4000
     environment = {}
+    way = "http", "HTTP"  # scheme and port
 
     @classmethod
     def setUpClass(cls):
@@ -68,7 +73,7 @@ class Delivery:
         cls.folder = pathlib.Path(holder.name)
         with Collector(cls.folder) as collector:
             environment = {"SPANPROF_EXPORTER": "otlp,file", "SPANPROF_FILE": str(cls.folder / "shop"),
-                           "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{collector.port}",
+                           "OTEL_EXPORTER_OTLP_ENDPOINT": f"{cls.way[0]}://127.0.0.1:{collector.ports[cls.way[1]]}",
                            "OTEL_EXPORTER_OTLP_TIMEOUT": "120000",  # a busy machine is no complaint
                            "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=peer", "SPANPROF_CPU_HZ": "1000",
                            "SPANPROF_WINDOW_MS": "1000", **cls.environment}
@@ -151,7 +156,7 @@ class PlainInnermost(Delivery, unittest.TestCase):
         with Collector(folder) as collector:
             for path, file in zip(("/v1/traces", "/v1development/profiles"), self.own_files):
                 for line in file.read_bytes().splitlines():
-                    connection = http.client.HTTPConnection("127.0.0.1", collector.port, timeout=300)
+                    connection = http.client.HTTPConnection("127.0.0.1", collector.ports["HTTP"], timeout=300)
                     connection.request("POST", path, line, {"Content-Type": "application/json"})
                     answer = connection.getresponse()
                     self.assertEqual((answer.status, json.loads(answer.read()).get("partialSuccess", {})), (200, {}), path)
@@ -161,12 +166,50 @@ class PlainInnermost(Delivery, unittest.TestCase):
         self.assertEqual(decode(collector.files), decode(self.own_files))
 
 
+class Json(Delivery, unittest.TestCase):
+    environment = {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}
+
+
+class Grpc(Delivery, unittest.TestCase):
+    environment = {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}
+    way = "http", "GRPC"
+
+
+class GrpcPlain(Delivery, unittest.TestCase):
+    environment = {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_COMPRESSION": "none"}
+    way = "http", "GRPC"
+
+
+class Tls(Delivery, unittest.TestCase):
+    """The certificate is of a CA that only the variable names."""
+    way = "https", "HTTPS"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.environment = {"OTEL_EXPORTER_OTLP_CERTIFICATE": str(Collector.keys / "ca.pem")}
+        super().setUpClass()
+
+
+class GrpcMutualTls(Delivery, unittest.TestCase):
+    way = "https", "GRPCS"
+
+    @classmethod
+    def setUpClass(cls):
+        cls.environment = {"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_CERTIFICATE": str(Collector.keys / "ca.pem"),
+                           "OTEL_EXPORTER_OTLP_CLIENT_KEY": str(Collector.keys / "client.key"),
+                           "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": str(Collector.keys / "client.pem")}
+        super().setUpClass()
+
+
 def main():
     built = subprocess.run([HERE / "collector" / "build.sh"], stdout=subprocess.PIPE, text=True)
     if built.returncode:
         sys.exit(built.returncode)
     Collector.binary = built.stdout.strip()
-    unittest.main()
+    with tempfile.TemporaryDirectory(prefix="spanprof-keys-") as folder:
+        Collector.keys = pathlib.Path(folder)
+        make_keys(Collector.keys)
+        unittest.main(exit=False).result.wasSuccessful() or sys.exit(1)
 
 
 if __name__ == "__main__":

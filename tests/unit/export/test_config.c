@@ -294,6 +294,64 @@ static void header_entries_unusable_are_named_by_position_only(void **state)
     assert_int_equal(log_count("secret") + log_count("Injected"), 0);
 }
 
+static void assert_targets(const char *traces, const char *profiles)
+{
+    assert_string_equal(config.http[SP_TRACES].url, traces);
+    assert_string_equal(config.http[SP_PROFILES].url, profiles);
+}
+
+#define TRACE_SERVICE "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+#define PROFILES_SERVICE                                                                           \
+    "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
+
+static void grpc_goes_to_the_services_of_a_host(void **state)
+{
+    (void)state;
+    setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", 1);
+    read_config(NULL);
+    assert_targets("http://localhost:4317" TRACE_SERVICE, "http://localhost:4317" PROFILES_SERVICE);
+    assert_int_equal(config.http[SP_TRACES].protocol, SP_PROTOCOL_GRPC);
+    assert_int_equal(sp_http_target_format(&config.http[SP_TRACES]), SP_OTLP_PROTOBUF);
+    setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "https://h:1/ignored?q", 1);
+    setenv("OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT", "http://other", 1);
+    read_config(NULL);
+    assert_targets("https://h:1" TRACE_SERVICE, "http://other" PROFILES_SERVICE);
+    assert_int_equal(log_length, 0);
+}
+
+static void protocol_is_each_signal_s_own(void **state)
+{
+    (void)state;
+    setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json", 1);
+    setenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "grpc", 1);
+    read_config(NULL);
+    assert_targets("http://localhost:4317" TRACE_SERVICE,
+                   "http://localhost:4318/v1development/profiles");
+    assert_int_equal(sp_http_target_format(&config.http[SP_PROFILES]), SP_OTLP_JSON);
+    spanprof_options options = SPANPROF_OPTIONS_INIT;
+    options.protocol = "http/json"; /* for both: what code says counts */
+    read_config(&options);
+    assert_targets("http://localhost:4318/v1/traces",
+                   "http://localhost:4318/v1development/profiles");
+}
+
+/* The specification wants TLS for gRPC where the endpoint does not say, and HTTP without it. */
+static void grpc_without_a_scheme_is_secure_unless_told_otherwise(void **state)
+{
+    (void)state;
+    setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", 1);
+    setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "h:4317", 1);
+    read_config(NULL);
+    assert_targets("https://h:4317" TRACE_SERVICE, "https://h:4317" PROFILES_SERVICE);
+    assert_int_equal(log_count("using https://h:4317"), 1);
+    setenv("OTEL_EXPORTER_OTLP_INSECURE", "true", 1);
+    read_config(NULL);
+    assert_targets("http://h:4317" TRACE_SERVICE, "http://h:4317" PROFILES_SERVICE);
+    setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "https://h:4317", 1);
+    read_config(NULL);
+    assert_targets("https://h:4317" TRACE_SERVICE, "https://h:4317" PROFILES_SERVICE);
+}
+
 static void values_unusable_are_named_with_what_is_used_instead(void **state)
 {
     (void)state;
@@ -303,8 +361,6 @@ static void values_unusable_are_named_with_what_is_used_instead(void **state)
         {"OTEL_EXPORTER_OTLP_TIMEOUT", "soon", "using 10000"},
         {"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "-1", "using 10000"},
         {"OTEL_EXPORTER_OTLP_COMPRESSION", "brotli", "using gzip"},
-        {"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "not built yet: using http/protobuf"},
-        {"OTEL_EXPORTER_OTLP_PROFILES_PROTOCOL", "http/json", "not built yet: using http/protobuf"},
         {"OTEL_EXPORTER_OTLP_PROTOCOL", "tcp", "using http/protobuf"},
         {"OTEL_EXPORTER_OTLP_CERTIFICATE", "/no/such/file",
          "No such file or directory): using none"},
@@ -408,6 +464,9 @@ int main(void)
         CASE(exporter_list_chooses_destinations),
         CASE(traces_exporter_none_stops_spans_of_otlp_only),
         CASE(header_entries_unusable_are_named_by_position_only),
+        CASE(grpc_goes_to_the_services_of_a_host),
+        CASE(protocol_is_each_signal_s_own),
+        CASE(grpc_without_a_scheme_is_secure_unless_told_otherwise),
         CASE(values_unusable_are_named_with_what_is_used_instead),
         CASE(batch_timeout_bounds_that_of_traces),
         CASE(batch_is_bounded_by_the_queue),

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sends COUNT: makes COUNT requests of one span each, and profiles of what it did under them, one after the other. Then it says how that went:
+ * a line NAME=NUMBER for each. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <spanprof/spanprof.h>
+
+#include "cpu_work.h"
+
+static const uint64_t PATIENCE_NS = UINT64_C(60000000000);
+
+int main(int argc, char **argv)
+{
+    int count = argc > 1 ? atoi(argv[1]) : 1;
+    if (spanprof_start(NULL, NULL) != SPANPROF_OK)
+        return 1;
+    for (int i = 0; i < count; i++) {
+        SPANPROF_SPAN("request")
+            burn(0.05);
+        spanprof_flush(PATIENCE_NS);
+    }
+    spanprof_status stopped = spanprof_stop(PATIENCE_NS);
+    spanprof_stats stats = {.struct_size = sizeof stats};
+    spanprof_stats_get(&stats);
+    printf(
+        "stopped=%d\nspans=%llu\nrequests=%llu\nrefused=%llu\nunreachable=%llu\nqueue_full=%llu\n",
+        stopped, (unsigned long long)stats.exported_spans,
+        (unsigned long long)stats.exported_requests,
+        (unsigned long long)stats.dropped_exports_refused,
+        (unsigned long long)stats.dropped_exports_unreachable,
+        (unsigned long long)stats.dropped_exports_queue_full);
+    return 0;
+}

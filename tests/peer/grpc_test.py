@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The exporter over gRPC against a server of grpcio with OpenTelemetry's own stubs, which answers as each case says, and against one that
+speaks HTTP/2 by hand and breaks the rules.
+
+usage: grpc_test.py SENDS
+"""
+import concurrent.futures
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import threading
+import unittest
+
+import grpc
+import h2.config
+import h2.connection
+import h2.events
+from google.protobuf import any_pb2, duration_pb2
+from opentelemetry.proto.collector.profiles.v1development import profiles_service_pb2 as profiles_pb2
+from opentelemetry.proto.collector.profiles.v1development import profiles_service_pb2_grpc as profiles_grpc
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as trace_pb2
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2_grpc as trace_grpc
+
+from shop import kept_port
+
+SENDS = sys.argv.pop(1)
+PATIENCE_S = 300
+TRACES = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+
+
+def send(port, count=1, **environment):
+    """What SENDS says of COUNT spans sent to PORT, by name; under "log" what it logged."""
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "SPANPROF_"))}
+    done = subprocess.run([SENDS, str(count)], capture_output=True, text=True, timeout=PATIENCE_S, env={
+        **inherited, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}",
+        "OTEL_EXPORTER_OTLP_TIMEOUT": "120000", "SPANPROF_CPU_HZ": "1000", **environment})
+    assert done.returncode == 0, done
+    return {**{name: int(value) for name, value in (line.split("=") for line in done.stdout.splitlines())}, "log": done.stderr}
+
+
+# --- a server of grpcio ------------------------------------------------------------------------------------------------------
+
+def varint(number):
+    return bytes([number]) if number < 128 else bytes([number & 127 | 128]) + varint(number >> 7)
+
+
+def status_with_retry_info(code, seconds):
+    """A google.rpc.Status with a RetryInfo, for which grpcio has no class."""
+    delay = duration_pb2.Duration(nanos=int(seconds * 1e9)).SerializeToString()
+    info = b"\x0a" + varint(len(delay)) + delay
+    details = any_pb2.Any(type_url="type.googleapis.com/google.rpc.RetryInfo", value=info).SerializeToString()
+    return b"\x08" + varint(code) + b"\x1a" + varint(len(details)) + details
+
+
+class Service(trace_grpc.TraceServiceServicer, profiles_grpc.ProfilesServiceServicer):
+    """Both services; the traces' calls are answered by SCRIPT, one function a call, the last one for all others."""
+
+    def __init__(self, script, answer):
+        self.script, self.answer = list(script), answer
+        self.calls = []  # (request, metadata)
+
+    def Export(self, request, context):
+        self.calls.append((request, dict(context.invocation_metadata())))
+        step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        return step(context) or self.answer()
+
+
+def fine(_):
+    return None
+
+
+def fails(code, message="", details=None):
+    def step(context):
+        if details:
+            context.set_trailing_metadata((("grpc-status-details-bin", details),))
+        context.abort(code, message)
+    return step
+
+
+class Server:
+    """`with` runs it; traces and profiles are its services."""
+
+    def __init__(self, traces=(fine,), profiles=(fine,), port=0):
+        self.traces = Service(traces, trace_pb2.ExportTraceServiceResponse)
+        self.profiles = Service(profiles, profiles_pb2.ExportProfilesServiceResponse)
+        self.server = grpc.server(concurrent.futures.ThreadPoolExecutor(4))
+        trace_grpc.add_TraceServiceServicer_to_server(self.traces, self.server)
+        profiles_grpc.add_ProfilesServiceServicer_to_server(self.profiles, self.server)
+        self.port = self.server.add_insecure_port(f"127.0.0.1:{port}")
+
+    def __enter__(self):
+        self.server.start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.stop(None).wait()
+
+
+class Answers(unittest.TestCase):
+    def assert_books(self, told, **wanted):
+        names = "spans", "refused", "unreachable", "queue_full"
+        self.assertEqual({name: told[name] for name in names}, {**dict.fromkeys(names, 0), **wanted}, told["log"])
+
+    def test_all_arrives_with_its_metadata(self):
+        for compression in "gzip", "none":
+            with self.subTest(compression), Server() as server:
+                told = send(server.port, 3, OTEL_EXPORTER_OTLP_COMPRESSION=compression, OTEL_EXPORTER_OTLP_HEADERS="X-Tenant=acme")
+                self.assert_books(told, spans=3)
+                self.assertEqual(told["log"], "")
+                spans = [span.name for request, _ in server.traces.calls for resource in request.resource_spans
+                         for scope in resource.scope_spans for span in scope.spans]
+                self.assertEqual(spans, ["request"] * 3)
+                self.assertGreater(len(server.profiles.calls), 0)
+                for service, version in (server.traces, None), (server.profiles, "1"):
+                    for _, metadata in service.calls:
+                        self.assertEqual(metadata["x-tenant"], "acme")
+                        self.assertEqual(metadata.get("otlp-profiles-development-version"), version)
+                        self.assertTrue(metadata["user-agent"].startswith("spanprof-OTLP-Exporter-C/"))
+
+    def test_unavailable_is_tried_again(self):
+        with Server([fails(grpc.StatusCode.UNAVAILABLE, "starting"), fine]) as server:
+            told = send(server.port, SPANPROF_LOG="info")
+            self.assert_books(told, spans=1)
+            self.assertIn("gRPC status 14, UNAVAILABLE: starting; trying again", told["log"])
+            self.assertEqual(server.traces.calls[0][0], server.traces.calls[1][0])
+
+    def test_exhausted_is_tried_again_only_with_retry_info(self):
+        exhausted = grpc.StatusCode.RESOURCE_EXHAUSTED
+        with Server([fails(exhausted, "quota", status_with_retry_info(8, 0.1)), fine]) as server:
+            self.assert_books(send(server.port), spans=1)
+        with Server([fails(exhausted, "too large"), fine]) as server:
+            told = send(server.port)
+            self.assert_books(told, refused=1)
+            self.assertIn("gRPC status 8, RESOURCE_EXHAUSTED: too large; dropped and counted", told["log"])
+
+    def test_permanent_errors_drop_with_the_server_s_words(self):
+        secret = "s3cr3t-t0ken-of-this-user"
+        with Server([fails(grpc.StatusCode.UNAUTHENTICATED, f"bad tokén {secret}\n\x1b[31m")]) as server:
+            told = send(server.port, 3, OTEL_EXPORTER_OTLP_HEADERS=f"authorization=Bearer {secret}")
+            self.assert_books(told, refused=3)
+            self.assertIn("gRPC status 16, UNAUTHENTICATED: bad tokén ***; dropped and counted", told["log"])
+            self.assertNotIn(secret, str(told))
+            self.assertNotIn("\x1b", told["log"])
+            self.assertEqual(told["log"].count("UNAUTHENTICATED"), 1)
+
+    def test_receiver_without_profiles_is_said_once(self):
+        with Server(profiles=[fails(grpc.StatusCode.UNIMPLEMENTED, "unknown service")]) as server:
+            told = send(server.port, 3)
+            self.assertEqual(told["spans"], 3)
+            self.assertEqual(told["refused"], len(server.profiles.calls))
+            self.assertEqual(told["log"].count("the receiver does not take profiles"), 1)
+
+    def test_partial_success_is_counted_and_said(self):
+        def partly(_):
+            return trace_pb2.ExportTraceServiceResponse(partial_success=trace_pb2.ExportTracePartialSuccess(
+                rejected_spans=1, error_message="too old"))
+        with Server([partly]) as server:
+            told = send(server.port)
+            self.assert_books(told, spans=0)
+            self.assertEqual(len(server.traces.calls), 1)
+            self.assertIn("the receiver rejected 1 of the spans: too old", told["log"])
+
+    def test_receiver_that_comes_late_gets_all(self):
+        with kept_port() as kept:
+            port = kept.getsockname()[1]
+            server = Server(port=port)
+            starts = threading.Timer(0.3, server.server.start)
+            starts.start()
+            told = send(port, 2)
+            starts.join()
+            server.server.stop(None).wait()
+        self.assert_books(told, spans=2)
+
+    def test_http_1_receiver_is_named(self):
+        with Raw(answer_by_http_1) as server:
+            told = send(server.port)
+            self.assertEqual(told["spans"], 0)
+            self.assertGreater(told["refused"] + told["unreachable"], 0)
+
+
+# --- a server of HTTP/2 by hand ------------------------------------------------------------------------------------------------
+
+class Raw:
+    """Hands each connection to BEHAVE, on a thread."""
+
+    def __init__(self, behave):
+        self.behave = behave
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.connections = []
+
+    def __enter__(self):
+        threading.Thread(target=self.serve, daemon=True).start()
+        return self
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self.listener.accept()
+                self.connections.append(connection)
+                threading.Thread(target=self.talk, args=[connection], daemon=True).start()
+
+    def talk(self, connection):
+        with contextlib.suppress(OSError), connection:
+            self.behave(connection)
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+
+def answer_by_http_1(connection):
+    connection.recv(65536)
+    connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+
+def calls(connection):
+    """Each call of CONNECTION, when its request is whole: (h2 connection, stream)."""
+    http = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
+    http.initiate_connection()
+    connection.sendall(http.data_to_send())
+    while data := connection.recv(65536):
+        for event in http.receive_data(data):
+            if isinstance(event, h2.events.DataReceived):
+                http.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+            elif isinstance(event, h2.events.StreamEnded):
+                yield http, event.stream_id
+        connection.sendall(http.data_to_send())
+
+
+GRPC = [(":status", "200"), ("content-type", "application/grpc")]
+
+
+def by_hand(first):
+    """FIRST answers the first call of all, whatever comes later is answered as it should."""
+    seen = []
+
+    def behave(connection):
+        for http, stream in calls(connection):
+            seen.append(stream)
+            if len(seen) == 1:
+                if first(http, stream, connection) is False:
+                    return
+                continue
+            http.send_headers(stream, GRPC)
+            http.send_data(stream, bytes(5))
+            http.send_headers(stream, [("grpc-status", "0")], end_stream=True)
+    return behave
+
+
+class HttpTwo(unittest.TestCase):
+    def told(self, first, spans, **wanted):
+        with Raw(by_hand(first)) as server:
+            told = send(server.port, OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT="http://127.0.0.1:9", SPANPROF_PROFILES="none")
+        self.assertEqual(told["spans"], spans, told)
+        for name, value in wanted.items():
+            self.assertEqual(told[name], value, told)
+        return told["log"]
+
+    def test_trailers_only(self):
+        def first(http, stream, _):
+            http.send_headers(stream, [*GRPC, ("grpc-status", "3"), ("grpc-message", "bad%20index")], end_stream=True)
+        self.assertIn("gRPC status 3, INVALID_ARGUMENT: bad index", self.told(first, 0, refused=1))
+
+    def test_reset_stream_is_tried_again(self):
+        def first(http, stream, _):
+            http.reset_stream(stream, 7)  # REFUSED_STREAM
+        self.told(first, 1)
+
+    def test_goaway_before_the_answer_is_tried_again(self):
+        def first(http, _, connection):
+            http.close_connection(last_stream_id=0)
+            connection.sendall(http.data_to_send())
+            return False
+        self.told(first, 1)
+
+    def test_connection_closed_in_the_answer_is_tried_again(self):
+        def first(http, stream, connection):
+            http.send_headers(stream, GRPC)
+            connection.sendall(http.data_to_send())
+            return False
+        self.told(first, 1)
+
+    def test_answer_without_a_status_is_no_success(self):
+        def first(http, stream, _):
+            http.send_headers(stream, GRPC)
+            http.send_data(stream, bytes(5), end_stream=True)
+        self.assertIn("without a gRPC status", self.told(first, 0, refused=1))
+
+    def test_status_that_is_no_number_is_none(self):
+        def first(http, stream, _):
+            http.send_headers(stream, [*GRPC, ("grpc-status", "fine")], end_stream=True)
+        self.told(first, 0, refused=1)
+
+    def test_garbage_for_a_message_is_delivered_and_said(self):
+        def first(http, stream, _):
+            http.send_headers(stream, GRPC)
+            http.send_data(stream, b"\x01\xff\xff\xff\xff\x00")
+            http.send_headers(stream, [("grpc-status", "0")], end_stream=True)
+        self.assertIn("an answer that no OTLP receiver sends", self.told(first, 1))
+
+    def test_proxy_s_answer_counts_by_its_code(self):
+        def first(http, stream, _):
+            http.send_headers(stream, [(":status", "502"), ("content-type", "text/html")])
+            http.send_data(stream, b"<html>Bad Gateway</html>", end_stream=True)
+        self.told(first, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
