@@ -10,8 +10,6 @@
 #include <fcntl.h>
 #include <linux/membarrier.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -25,12 +23,13 @@
 #include "core/buffer.h"
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/worker.h"
 #include "thread/switch_recorder.h"
 #include "thread/thread.h"
 
 enum { REST_MS = 40, HURRY_MS = 5, COMPLETE_MS = 1000, WRITABLE_MS = 1000, CLOCK_TRIES = 3 };
 
-/* A run's. Freed by whoever is last: stop, or the thread when that was given up on. */
+/* A run's. Stop frees it, or the thread when stop has abandoned it (docs/design/worker.md). */
 typedef struct switch_file {
     int fd; /* -1: over */
     char *path;
@@ -39,19 +38,13 @@ typedef struct switch_file {
     uint64_t end_bytes; /* of the file; what lies behind is a block that failed */
     uint64_t completed_at_ns;
     sp_buffer open_slots; /* uint32_t */
-
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t wake, done;
-    /* The lock's. */
-    uint64_t flush_requested, flushed;
-    bool ending, ended, abandoned;
+    sp_worker worker;
 } switch_file;
 
 static switch_file *current; /* setup's, and the flush's under the SDK's lock */
 static _Atomic uint64_t recorded, lost_in_rings, lost_on_disk; /* switches */
 
-/* From start until the run is freed, by a thread that was given up on late or never. The rings and the counters are that run's for as long:
+/* From start until the run is freed, which an abandoned thread does late or never. The rings and the counters are that run's for as long:
  * no other may begin. */
 static _Atomic bool has_run;
 /* That run's, for a forked child to close; -1: none. */
@@ -232,68 +225,39 @@ static double look_at_all(switch_file *file, bool complete)
 /* --- the thread ---------------------------------------------------------------------------------------------------------- */
 
 /* The run is over: another may begin. */
-static void destroy(switch_file *file)
+static void destroy(void *owner)
 {
+    switch_file *file = owner;
     if (file->fd >= 0 && !close_file(file))
         sp_log_warn("switches", "closing %s: %s: its last blocks may be missing", file->path,
                     strerror(errno));
     sp_buffer_deinit(&file->open_slots);
-    pthread_cond_destroy(&file->wake);
-    pthread_cond_destroy(&file->done);
-    pthread_mutex_destroy(&file->lock);
+    sp_worker_deinit(&file->worker);
     free(file->path);
     free(file);
     sp_store_release(&has_run, false); /* pairs with sp_switch_file_start */
 }
 
-/* Until there is something to do; the flush that is asked for. */
-static uint64_t rest(switch_file *file, double fullest, bool *ending)
+static sp_worker_orders rest(switch_file *file, double fullest)
 {
     uint64_t ms = fullest > 0.25 ? HURRY_MS : REST_MS;
-    struct timespec until = sp_timespec_from_ns(sp_clock_monotonic_ns() + ms * SP_NS_PER_MS);
-    pthread_mutex_lock(&file->lock);
-    while (!file->ending && file->flush_requested == file->flushed)
-        if (pthread_cond_timedwait(&file->wake, &file->lock, &until) != 0)
-            break;
-    uint64_t ticket = file->flush_requested;
-    *ending = file->ending;
-    pthread_mutex_unlock(&file->lock);
-    return ticket;
+    return sp_worker_wait(&file->worker, sp_clock_monotonic_ns() + ms * SP_NS_PER_MS);
 }
 
-static void *run(void *argument)
+static void run(void *owner)
 {
-    switch_file *file = argument;
-    pthread_setname_np(pthread_self(), "spanprof-switch");
+    switch_file *file = owner;
     sp_thread_self_internal();
     double fullest = 0;
-    for (bool ending = false; !ending;) {
-        uint64_t ticket = rest(file, fullest, &ending);
-        fullest = look_at_all(file, ending || ticket != file->flushed);
-        pthread_mutex_lock(&file->lock);
-        file->flushed = ticket;
-        file->ended = ending;
-        pthread_cond_broadcast(&file->done);
-        pthread_mutex_unlock(&file->lock);
+    sp_worker_orders orders = {0};
+    while (!orders.ending) {
+        orders = rest(file, fullest);
+        fullest = look_at_all(file, orders.flush);
+        sp_worker_publish_flushed(&file->worker, orders.flush_ticket);
     }
-    pthread_mutex_lock(&file->lock);
-    bool abandoned = file->abandoned;
-    pthread_mutex_unlock(&file->lock);
-    if (abandoned)
-        destroy(file);
-    return NULL;
 }
 
-/* Signals are the application's: none is ever handled on this thread. */
-static bool start_thread(switch_file *file)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&file->thread, NULL, run, file);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error == 0;
-}
+static const sp_worker_role role = {.name = "spanprof-switch", .run = run, .destroy = destroy};
 
 /* --- start, flush, stop -------------------------------------------------------------------------------------------------- */
 
@@ -345,13 +309,7 @@ static int write_header(switch_file *file)
 
 static void init(switch_file *file)
 {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&file->wake, &attributes);
-    pthread_cond_init(&file->done, &attributes);
-    pthread_condattr_destroy(&attributes);
-    pthread_mutex_init(&file->lock, NULL);
+    sp_worker_init(&file->worker);
     file->open_slots = (sp_buffer)SP_BUFFER_INIT(SP_THREADS_MAX * sizeof(uint32_t));
     file->has_barrier =
         syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
@@ -394,7 +352,7 @@ bool sp_switch_file_start(const char *path)
         sp_log_warn("switches", "creating %s: %s: no switch is recorded", path, strerror(error));
     } else {
         file->run = sp_switch_recorder_start();
-        if (start_thread(file)) {
+        if (sp_worker_start(&file->worker, &role, file) == 0) {
             current = file;
             return true;
         }
@@ -405,30 +363,11 @@ bool sp_switch_file_start(const char *path)
     return false;
 }
 
-/* With the lock held: wait until the thread has ended, or flushed TICKET, or the deadline. */
-static bool wait_for(switch_file *file, bool end, uint64_t ticket, uint64_t deadline_ns)
-{
-    struct timespec until = sp_timespec_from_ns(deadline_ns);
-    while (end ? !file->ended : file->flushed < ticket) {
-        int error = deadline_ns == UINT64_MAX
-                        ? pthread_cond_wait(&file->done, &file->lock)
-                        : pthread_cond_timedwait(&file->done, &file->lock, &until);
-        if (error == ETIMEDOUT)
-            return false;
-    }
-    return true;
-}
-
 spanprof_status sp_switch_file_flush(uint64_t deadline_ns)
 {
-    if (!current)
+    if (!current || sp_worker_flush(&current->worker, deadline_ns))
         return SPANPROF_OK;
-    pthread_mutex_lock(&current->lock);
-    uint64_t ticket = ++current->flush_requested;
-    pthread_cond_signal(&current->wake);
-    bool done = wait_for(current, false, ticket, deadline_ns);
-    pthread_mutex_unlock(&current->lock);
-    return done ? SPANPROF_OK : SPANPROF_ERROR_TIMEOUT;
+    return SPANPROF_ERROR_TIMEOUT;
 }
 
 spanprof_status sp_switch_file_stop(uint64_t deadline_ns)
@@ -438,18 +377,9 @@ spanprof_status sp_switch_file_stop(uint64_t deadline_ns)
         return SPANPROF_OK;
     current = NULL;
     sp_switch_recorder_stop();
-    pthread_mutex_lock(&file->lock);
-    file->ending = true;
-    pthread_cond_signal(&file->wake);
-    bool ended = wait_for(file, true, 0, deadline_ns);
-    file->abandoned = !ended;
-    pthread_t thread = file->thread;
-    pthread_mutex_unlock(&file->lock);
-    if (!ended) {
-        pthread_detach(thread);
+    sp_worker_end(&file->worker, deadline_ns);
+    if (!sp_worker_release(&file->worker))
         return SPANPROF_ERROR_TIMEOUT;
-    }
-    pthread_join(thread, NULL);
     destroy(file);
     return SPANPROF_OK;
 }
