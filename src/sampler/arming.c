@@ -151,12 +151,14 @@ static bool wait_for_ticks(void)
 /* First all are hushed, then the signals that were on their way get a moment to arrive: the host's handler must not see them. */
 bool sp_disarm_all_locked(void)
 {
+    uint32_t run = sp_run.number;
     sp_for_each_thread(hush_locked);
     pthread_mutex_unlock(&sp_run.lock);
     if (!sp_run.config.synthetic)
         usleep(SETTLE_US);
     bool quiet = wait_for_ticks();
     pthread_mutex_lock(&sp_run.lock);
-    sp_for_each_thread(sp_disarm_locked);
-    return quiet;
+    if (sp_run.number == run)
+        sp_for_each_thread(sp_disarm_locked);
+    return quiet && sp_run.number == run;
 }

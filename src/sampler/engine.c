@@ -128,6 +128,7 @@ static spanprof_status start(const sp_sampler_config *config, spanprof_error *er
 {
     pthread_mutex_lock(&sp_run.lock);
     sp_run.config = *config;
+    sp_run.number++;
     sp_run.failed_threads = 0;
     sp_run.excluded_cpu_ns = 0;
     sp_run.held = sp_run.paused = sp_run.said_fallback = false;
@@ -179,25 +180,33 @@ bool sp_sampler_stop(void)
     return quiet;
 }
 
-void sp_sampler_follow_switches(void)
+uint32_t sp_sampler_run_number(void)
+{
+    pthread_mutex_lock(&sp_run.lock);
+    uint32_t number = sp_run.number;
+    pthread_mutex_unlock(&sp_run.lock);
+    return number;
+}
+
+void sp_sampler_follow_switches(uint32_t run)
 {
     for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
         sp_thread *thread = sp_thread_by_slot(slot);
         if (!sp_load_relaxed(&thread->armed))
             continue;
         pthread_mutex_lock(&sp_run.lock);
-        if (thread->ticker.source == &sp_cpu_perf)
+        if (sp_run_is_current_locked(run) && thread->ticker.source == &sp_cpu_perf)
             sp_store_relaxed(&thread->event_period_ns,
                              sp_switch_loss_period(thread, sp_sampler_period_ns()));
         pthread_mutex_unlock(&sp_run.lock);
     }
 }
 
-uint32_t sp_sampler_repair(void)
+uint32_t sp_sampler_repair(uint32_t run)
 {
     uint32_t repaired = 0;
     pthread_mutex_lock(&sp_run.lock);
-    for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
+    for (uint32_t slot = 0; slot < sp_thread_slots() && sp_run_is_current_locked(run); slot++) {
         sp_thread *thread = sp_thread_by_slot(slot);
         if (!thread->ticker.source || thread->ticker.source->is_open(&thread->ticker))
             continue;
@@ -209,9 +218,13 @@ uint32_t sp_sampler_repair(void)
     return repaired;
 }
 
-bool sp_sampler_owns_signal(void)
+bool sp_sampler_owns_signal(uint32_t run)
 {
-    return !sp_run.running || sp_run.config.synthetic || sp_handler_is_on_top(sp_run.config.signal);
+    pthread_mutex_lock(&sp_run.lock);
+    bool owns = !sp_run_is_current_locked(run) || sp_run.config.synthetic ||
+                sp_handler_is_on_top(sp_run.config.signal);
+    pthread_mutex_unlock(&sp_run.lock);
+    return owns;
 }
 
 void sp_sampler_state_get(sp_sampler_state *out)

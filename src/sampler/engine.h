@@ -16,9 +16,10 @@ typedef struct sp_sampler_run {
     pthread_mutex_t
         pausing; /* held by start, stop, pause and resume for all that they do; before lock */
     bool running;
-    bool held;    /* the collector changes the rate */
-    bool paused;  /* the application wishes no ticks */
-    bool forking; /* mask_before_fork is to be put back */
+    uint32_t number; /* of the run; no two have the same */
+    bool held;       /* the collector changes the rate */
+    bool paused;     /* the application wishes no ticks */
+    bool forking;    /* mask_before_fork is to be put back */
     sigset_t mask_before_fork;
     sp_sampler_config config;
     sp_engine_choice choice;
@@ -43,8 +44,15 @@ void sp_engine_set_rate(uint32_t cpu_hz);
 /* Make THREAD tick, if the run wants it and nothing forbids it; else nothing. */
 void sp_arm_locked(sp_thread *thread);
 void sp_disarm_locked(sp_thread *thread);
-/* The lock is given back for a while: all threads disarmed. Returns whether no tick is under way. */
+/* Disarm all threads. The lock is given back for a while; when another run has started meanwhile, its threads stay armed. Returns whether no
+ * tick of this run is under way. */
 bool sp_disarm_all_locked(void);
+
+/* Whether RUN (sp_sampler_run_number) still goes on. An abandoned collector has the number of a run that is over. */
+static inline bool sp_run_is_current_locked(uint32_t run)
+{
+    return sp_run.running && sp_run.number == run;
+}
 
 static inline void sp_for_each_thread(void (*function)(sp_thread *))
 {

@@ -3,22 +3,27 @@
 #include "core/clock.h"
 #include "sampler/engine.h"
 
-bool sp_sampler_hold(void)
+bool sp_sampler_hold(uint32_t run)
 {
+    bool quiet = false;
     pthread_mutex_lock(&sp_run.lock);
-    sp_run.held = true;
-    bool quiet = sp_disarm_all_locked();
+    if (sp_run_is_current_locked(run)) {
+        sp_run.held = true;
+        quiet = sp_disarm_all_locked();
+    }
     pthread_mutex_unlock(&sp_run.lock);
     return quiet;
 }
 
-void sp_sampler_go_on(uint32_t cpu_hz)
+void sp_sampler_go_on(uint32_t run, uint32_t cpu_hz)
 {
     pthread_mutex_lock(&sp_run.lock);
-    if (cpu_hz != sp_run.config.cpu_hz)
-        sp_engine_set_rate(cpu_hz);
-    sp_run.held = false;
-    sp_for_each_thread(sp_arm_locked);
+    if (sp_run_is_current_locked(run)) {
+        if (cpu_hz != sp_run.config.cpu_hz)
+            sp_engine_set_rate(cpu_hz);
+        sp_run.held = false;
+        sp_for_each_thread(sp_arm_locked);
+    }
     pthread_mutex_unlock(&sp_run.lock);
 }
 

@@ -64,12 +64,15 @@ spanprof_status sp_sampler_start(const sp_sampler_config *config, spanprof_error
  * tick does not end (its thread is stopped by a debugger): then the modules must not be freed. */
 bool sp_sampler_stop(void);
 
+/* The number of the run that was started last. The collector's calls below name their run and do nothing when it is over: a collector that was
+ * abandoned must not change the next run. */
+uint32_t sp_sampler_run_number(void);
 /* Let events follow what their threads lose in switches (collector, about once a second). */
-void sp_sampler_follow_switches(void);
+void sp_sampler_follow_switches(uint32_t run);
 /* Make threads tick again whose ticker the host has taken (closed its descriptor); how many (collector). */
-uint32_t sp_sampler_repair(void);
-/* Whether our handler is the one that is installed. */
-bool sp_sampler_owns_signal(void);
+uint32_t sp_sampler_repair(uint32_t run);
+/* Whether our handler is the one that is installed, or RUN is over. */
+bool sp_sampler_owns_signal(uint32_t run);
 
 /* Fork: prepare takes the engine's lock, parent gives it back; the child has no tickers and does not sample. */
 void sp_sampler_fork_prepare(void);
@@ -102,9 +105,10 @@ spanprof_status sp_sampler_pause(void);
 spanprof_status sp_sampler_resume(void);
 
 /* For a change of rate (collector): hold disarms all and returns whether no tick is under way any more; what then lies in the rings is
- * of the old rate. go_on arms all again, at CPU_HZ. A hold that returned false has to go on at the old rate. */
-bool sp_sampler_hold(void);
-void sp_sampler_go_on(uint32_t cpu_hz);
+ * of the old rate. go_on arms all again, at CPU_HZ. A hold that returned false has to go on at the old rate. Both do nothing, and hold returns
+ * false, when RUN is over. */
+bool sp_sampler_hold(uint32_t run);
+void sp_sampler_go_on(uint32_t run, uint32_t cpu_hz);
 
 /* CPU time of the process without the SDK's threads, and without that which passed in pauses. */
 uint64_t sp_sampler_process_cpu_ns(void);

@@ -3,18 +3,20 @@
  * window's end, or on a flush, it closes the window, names the addresses, and builds one profile per destination.
  *
  * Naming may take seconds when a huge debug file is opened for the first time. Rings hold a fraction of a second, so the thread goes on
- * draining, into the next window, between any two addresses. */
+ * draining, into the next window, between any two addresses.
+ *
+ * When naming takes longer than a stop may, the thread is abandoned (docs/design/worker.md). It reaches what a later run may own only
+ * between sp_worker_enter and sp_worker_leave, or by functions that take the number of its run. */
 #include "sdk/collector.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/steal.h"
+#include "core/worker.h"
 #include "profile/builder.h"
 #include "sampler/wall.h"
 #include "sdk/budget.h"
@@ -26,21 +28,10 @@ enum { DRAIN_MS = 40, FOLLOW_MS = 500, DESTINATIONS_MAX = 4, REQUEST_MAX_BYTES =
 
 struct sp_collector {
     sp_collector_config config;
-    pthread_t thread;
 
-    /* Guards what follows up to the windows; order: before the sampler's and the registry's lock. */
-    pthread_mutex_t lock;
-    pthread_cond_t wake;      /* the thread's: a flush, or the end */
-    pthread_cond_t done;      /* the callers': flushed moved, or the thread ended */
-    uint64_t flush_requested; /* tickets */
-    uint64_t flushed;
+    /* Its lock guards what follows up to the windows; order: before the sampler's and the registry's lock. A wake ends the window. */
+    sp_worker worker;
     uint32_t wished_hz, wished_wall_hz;
-    bool edge_wished; /* the window is to end */
-    bool ending;
-    bool ended;
-    /* Stop has given up waiting: the thread touches neither rings nor exporter any more and frees everything itself. Written with the
-     * lock held; whoever acts on it being false holds the lock, too. */
-    _Atomic bool abandoned;
     bool keep_modules;
 
     /* The thread's. */
@@ -66,20 +57,23 @@ struct sp_collector {
     size_t destination_count;
 };
 
+static bool is_abandoned(const sp_collector *collector)
+{
+    return sp_worker_is_abandoned(&collector->worker);
+}
+
 static void drain_once(sp_collector *collector)
 {
     uint64_t before = sp_clock_realtime_ns();
     sp_modules_refresh(collector->config.modules);
     uint32_t oldest = sp_drain_oldest_generation(collector->config.modules);
-    pthread_mutex_lock(&collector->lock);
-    bool mine = !sp_load_relaxed(&collector->abandoned);
-    if (mine)
+    if (sp_worker_enter(&collector->worker)) {
         sp_drain_run(&collector->drain, &collector->windows[collector->open],
                      collector->config.modules, collector->config.max_samples);
-    pthread_mutex_unlock(&collector->lock);
-    /* What was sampled under an older generation has been drained now, or shows in a hazard read before. */
-    if (mine)
+        sp_worker_leave(&collector->worker);
+        /* What was sampled under an older generation has been drained now, or shows in a hazard read before. */
         sp_modules_reclaim(collector->config.modules, oldest);
+    }
     collector->last_edge_ns = before;
     collector->drained_at_ns = sp_clock_monotonic_ns();
 }
@@ -94,7 +88,7 @@ static void drain_if_due(sp_collector *collector)
 static void drain_meanwhile(void *user)
 {
     sp_collector *collector = user;
-    if (!sp_load_relaxed(&collector->abandoned))
+    if (!is_abandoned(collector))
         drain_if_due(collector);
 }
 
@@ -123,7 +117,7 @@ static void name_each(sp_collector *collector, const sp_window *window)
         locations[n] = sp_intern_key(&window->locations, n);
     if (locations && count)
         qsort(locations, count, sizeof *locations, compare_locations);
-    for (uint32_t n = 0; n < count && locations && !sp_load_relaxed(&collector->abandoned); n++) {
+    for (uint32_t n = 0; n < count && locations && !is_abandoned(collector); n++) {
         const sp_frame *frames;
         if (locations[n]->module || !sp_pc_is_marker(locations[n]->address))
             sp_symbolizer_frames(collector->symbolizer, locations[n]->module, locations[n]->address,
@@ -138,8 +132,7 @@ static void name_addresses(sp_collector *collector, const sp_window *window)
 {
     bool better = false;
     name_each(collector, window);
-    while (!sp_load_relaxed(&collector->abandoned) &&
-           sp_symbolizer_wait(collector->symbolizer, DRAIN_MS / 2)) {
+    while (!is_abandoned(collector) && sp_symbolizer_wait(collector->symbolizer, DRAIN_MS / 2)) {
         better = true;
         drain_if_due(collector);
     }
@@ -149,12 +142,12 @@ static void name_addresses(sp_collector *collector, const sp_window *window)
 
 static void submit(sp_collector *collector, size_t index, sp_buffer *body, uint64_t samples)
 {
-    pthread_mutex_lock(&collector->lock);
-    if (!sp_load_relaxed(&collector->abandoned))
+    if (sp_worker_enter(&collector->worker)) {
         sp_exporter_submit_profiles(collector->config.exporter, index, body, samples);
-    else
+        sp_worker_leave(&collector->worker);
+    } else {
         sp_buffer_deinit(body);
-    pthread_mutex_unlock(&collector->lock);
+    }
 }
 
 static void export_to(sp_collector *collector, const sp_window *window, size_t index,
@@ -189,14 +182,15 @@ static void look_after_the_engine(sp_collector *collector, const sp_window *wind
 {
     bool ticks_missing = window->cpu.count == 0 && window->residual_ns > SP_NS_PER_S / 10 &&
                          window->residual_ns > 20 * window->period_ns;
-    if (ticks_missing && !collector->said_replaced && !sp_sampler_owns_signal()) {
+    if (ticks_missing && !collector->said_replaced &&
+        !sp_sampler_owns_signal(collector->config.sampler_run)) {
         collector->said_replaced = true;
         sp_log_warn(
             "sampler",
             "the handler of the sampling signal has been replaced by one that does not pass "
             "ticks on: nothing is sampled; SPANPROF_SIGNAL chooses another signal");
     }
-    uint32_t repaired = sp_sampler_repair();
+    uint32_t repaired = sp_sampler_repair(collector->config.sampler_run);
     if (repaired && !collector->said_repaired) {
         collector->said_repaired = true;
         sp_log_warn("sampler",
@@ -241,34 +235,30 @@ static void follow_switches(sp_collector *collector)
     if (now - collector->followed_at_ns < FOLLOW_MS * SP_NS_PER_MS)
         return;
     collector->followed_at_ns = now;
-    sp_sampler_follow_switches();
+    sp_sampler_follow_switches(collector->config.sampler_run);
 }
 
 static uint32_t wished_rate(sp_collector *collector)
 {
-    pthread_mutex_lock(&collector->lock);
+    pthread_mutex_lock(&collector->worker.lock);
     uint32_t wished = collector->wished_hz;
-    collector->edge_wished = false;
-    pthread_mutex_unlock(&collector->lock);
+    pthread_mutex_unlock(&collector->worker.lock);
     return wished;
 }
 
 /* The visits that are not in the ring yet belong to this window, and from now on they are of the rate that is wished for. */
 static void settle_wall(sp_collector *collector, sp_window *window)
 {
-    if (!collector->wall_hz)
+    if (!collector->wall_hz || !sp_worker_enter(&collector->worker))
         return;
-    pthread_mutex_lock(&collector->lock);
-    uint32_t wished = collector->wished_wall_hz;
-    if (!sp_load_relaxed(&collector->abandoned))
-        sp_drain_settle_wall(&collector->drain, window, collector->config.modules,
-                             collector->config.max_samples);
-    pthread_mutex_unlock(&collector->lock);
+    sp_drain_settle_wall(&collector->drain, window, collector->config.modules,
+                         collector->config.max_samples);
     window->wall_period_ns = SP_NS_PER_S / collector->wall_hz;
     window->wall_of_all = collector->config.wall_of_all;
-    if (wished != collector->wall_hz)
-        sp_wall_set_rate(wished);
-    collector->wall_hz = wished;
+    if (collector->wished_wall_hz != collector->wall_hz)
+        sp_wall_set_rate(collector->wished_wall_hz);
+    collector->wall_hz = collector->wished_wall_hz;
+    sp_worker_leave(&collector->worker);
 }
 
 /* What the host took from the threads that are visited, and of whose ticks wall time is made (window.h). */
@@ -291,7 +281,7 @@ static sp_window *end_window(sp_collector *collector)
     uint32_t rate = sp_budget_rate(&collector->budget, &collector->sampler,
                                    &collector->drain.totals, wished_rate(collector));
     bool changes = rate != collector->sampler.cpu_hz;
-    bool quiet = changes && sp_sampler_hold();
+    bool quiet = changes && sp_sampler_hold(collector->config.sampler_run);
     drain_once(collector);
     settle_wall(collector, window);
     sp_drain_residual(&collector->drain, window);
@@ -306,7 +296,7 @@ static sp_window *end_window(sp_collector *collector)
     collector->window_ends_ns =
         sp_deadline_after(sp_clock_monotonic_ns(), collector->config.window_ms * SP_NS_PER_MS);
     if (changes)
-        sp_sampler_go_on(quiet ? rate : collector->sampler.cpu_hz);
+        sp_sampler_go_on(collector->config.sampler_run, quiet ? rate : collector->sampler.cpu_hz);
     return window;
 }
 
@@ -318,8 +308,7 @@ static void export_window(sp_collector *collector, sp_window *window)
     window->residual_ns = collector->residual_unreported_ns;
     collector->residual_unreported_ns = 0;
     name_addresses(collector, window);
-    for (size_t i = 0; i < collector->destination_count && !sp_load_relaxed(&collector->abandoned);
-         i++)
+    for (size_t i = 0; i < collector->destination_count && !is_abandoned(collector); i++)
         export_to(collector, window, i, &collector->destinations[i]);
 }
 
@@ -330,56 +319,24 @@ static void close_window(sp_collector *collector)
     export_window(collector, window);
     sp_store_relaxed(&collector->handed_over,
                      sp_load_relaxed(&collector->handed_over) + window->cpu.count);
-    look_after_the_engine(collector, window);
-    warn_of_losses(collector);
+    if (!is_abandoned(collector)) {
+        look_after_the_engine(collector, window);
+        warn_of_losses(collector);
+    }
     sp_symbolizer_rest(collector->symbolizer);
     sp_window_clear(window);
 }
 
-/* What the thread was woken for. */
-typedef struct work {
-    uint64_t flush_ticket;
-    bool flush, edge, ending;
-} work;
-
-/* Sleep until the next drain or a request. */
-static work wait_for_work(sp_collector *collector)
+static void destroy(void *owner)
 {
-    struct timespec until = sp_timespec_from_ns(collector->drained_at_ns + DRAIN_MS * SP_NS_PER_MS);
-    pthread_mutex_lock(&collector->lock);
-    while (!collector->ending && !collector->edge_wished &&
-           collector->flush_requested == collector->flushed)
-        if (pthread_cond_timedwait(&collector->wake, &collector->lock, &until) != 0)
-            break;
-    work work = {
-        .flush_ticket = collector->flush_requested,
-        .flush = collector->ending || collector->flush_requested != collector->flushed,
-        .edge = collector->edge_wished,
-        .ending = collector->ending,
-    };
-    pthread_mutex_unlock(&collector->lock);
-    return work;
-}
-
-static void publish_flushed(sp_collector *collector, uint64_t ticket)
-{
-    pthread_mutex_lock(&collector->lock);
-    collector->flushed = ticket;
-    pthread_cond_broadcast(&collector->done);
-    pthread_mutex_unlock(&collector->lock);
-}
-
-static void destroy(sp_collector *collector)
-{
+    sp_collector *collector = owner;
     sp_symbolizer_destroy(collector->symbolizer);
     sp_window_deinit(&collector->windows[0]);
     sp_window_deinit(&collector->windows[1]);
     sp_drain_deinit(&collector->drain);
     if (!collector->keep_modules)
         sp_modules_destroy(collector->config.modules);
-    pthread_cond_destroy(&collector->wake);
-    pthread_cond_destroy(&collector->done);
-    pthread_mutex_destroy(&collector->lock);
+    sp_worker_deinit(&collector->worker);
     free(collector);
 }
 
@@ -401,55 +358,41 @@ static void end_with_the_last_thread(sp_collector *collector)
         pthread_detach(thread);
 }
 
-static void *run(void *argument)
+/* Scans of the next run's collector must not overlap with one of ours. */
+static void look_for_threads(sp_collector *collector)
 {
-    sp_collector *collector = argument;
-    pthread_setname_np(pthread_self(), "spanprof-collec");
+    if (!sp_worker_enter(&collector->worker))
+        return;
+    if (sp_discovery_look(&collector->discovery, &collector->drain))
+        end_with_the_last_thread(collector);
+    sp_worker_leave(&collector->worker);
+}
+
+static sp_worker_orders wait_for_work(sp_collector *collector)
+{
+    return sp_worker_wait(&collector->worker, collector->drained_at_ns + DRAIN_MS * SP_NS_PER_MS);
+}
+
+static void run(void *owner)
+{
+    sp_collector *collector = owner;
     sp_thread_self_internal();
-    work work = {0};
-    while (!work.ending) {
-        work = wait_for_work(collector);
-        if (!work.flush && !work.edge)
+    sp_worker_orders orders = {0};
+    while (!orders.ending && !is_abandoned(collector)) {
+        orders = wait_for_work(collector);
+        bool is_edge = orders.flush || orders.woken;
+        if (!is_edge)
             drain_once(collector);
         follow_switches(collector);
-        if (sp_discovery_look(&collector->discovery, &collector->drain))
-            end_with_the_last_thread(collector);
-        if (work.flush || work.edge || sp_clock_monotonic_ns() >= collector->window_ends_ns)
+        look_for_threads(collector);
+        if (is_edge || sp_clock_monotonic_ns() >= collector->window_ends_ns)
             close_window(collector);
-        if (work.flush)
-            publish_flushed(collector, work.flush_ticket);
+        if (orders.flush)
+            sp_worker_publish_flushed(&collector->worker, orders.flush_ticket);
     }
-    pthread_mutex_lock(&collector->lock);
-    collector->ended = true;
-    bool abandoned = sp_load_relaxed(&collector->abandoned);
-    pthread_cond_broadcast(&collector->done);
-    pthread_mutex_unlock(&collector->lock);
-    if (abandoned)
-        destroy(collector);
-    return NULL;
 }
 
-static void init_conditions(sp_collector *collector)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&collector->wake, &attributes);
-    pthread_cond_init(&collector->done, &attributes);
-    pthread_condattr_destroy(&attributes);
-    pthread_mutex_init(&collector->lock, NULL);
-}
-
-/* Signals are the application's: none is ever handled on this thread. */
-static bool start_thread(sp_collector *collector)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&collector->thread, NULL, run, collector);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error == 0;
-}
+static const sp_worker_role role = {.name = "spanprof-collec", .run = run, .destroy = destroy};
 
 sp_collector *sp_collector_create(const sp_collector_config *config)
 {
@@ -457,7 +400,7 @@ sp_collector *sp_collector_create(const sp_collector_config *config)
     if (!collector)
         return NULL;
     collector->config = *config;
-    init_conditions(collector);
+    sp_worker_init(&collector->worker);
     uint64_t now = sp_clock_monotonic_ns();
     collector->drained_at_ns = now;
     collector->window_ends_ns = sp_deadline_after(now, config->window_ms * SP_NS_PER_MS);
@@ -475,7 +418,7 @@ sp_collector *sp_collector_create(const sp_collector_config *config)
     collector->symbolizer = sp_symbolizer_create();
     if (collector->symbolizer)
         configure_symbolizer(collector);
-    if (collector->symbolizer && start_thread(collector))
+    if (collector->symbolizer && sp_worker_start(&collector->worker, &role, collector) == 0)
         return collector;
     sp_threads_set_collected(false);
     collector->keep_modules = true;
@@ -483,47 +426,27 @@ sp_collector *sp_collector_create(const sp_collector_config *config)
     return NULL;
 }
 
-/* With the lock held: wait until FLAG or the deadline. */
-static bool wait_until(sp_collector *collector, const bool *ended, uint64_t ticket,
-                       uint64_t deadline_ns)
-{
-    struct timespec until = sp_timespec_from_ns(deadline_ns);
-    while (ended ? !*ended : collector->flushed < ticket) {
-        int error = deadline_ns == UINT64_MAX
-                        ? pthread_cond_wait(&collector->done, &collector->lock)
-                        : pthread_cond_timedwait(&collector->done, &collector->lock, &until);
-        if (error == ETIMEDOUT)
-            return ended ? *ended : collector->flushed >= ticket;
-    }
-    return true;
-}
-
 spanprof_status sp_collector_flush(sp_collector *collector, uint64_t deadline_ns)
 {
-    pthread_mutex_lock(&collector->lock);
-    uint64_t ticket = ++collector->flush_requested;
-    pthread_cond_signal(&collector->wake);
-    bool done = wait_until(collector, NULL, ticket, deadline_ns);
-    pthread_mutex_unlock(&collector->lock);
-    return done ? SPANPROF_OK : SPANPROF_ERROR_TIMEOUT;
+    return sp_worker_flush(&collector->worker, deadline_ns) ? SPANPROF_OK : SPANPROF_ERROR_TIMEOUT;
+}
+
+static void wish(sp_collector *collector, uint32_t *wished_hz, uint32_t hz)
+{
+    pthread_mutex_lock(&collector->worker.lock);
+    *wished_hz = hz;
+    pthread_mutex_unlock(&collector->worker.lock);
+    sp_worker_wake(&collector->worker);
 }
 
 void sp_collector_set_rate(sp_collector *collector, uint32_t cpu_hz)
 {
-    pthread_mutex_lock(&collector->lock);
-    collector->wished_hz = cpu_hz;
-    collector->edge_wished = true;
-    pthread_cond_signal(&collector->wake);
-    pthread_mutex_unlock(&collector->lock);
+    wish(collector, &collector->wished_hz, cpu_hz);
 }
 
 void sp_collector_set_wall_rate(sp_collector *collector, uint32_t wall_hz)
 {
-    pthread_mutex_lock(&collector->lock);
-    collector->wished_wall_hz = wall_hz;
-    collector->edge_wished = true;
-    pthread_cond_signal(&collector->wake);
-    pthread_mutex_unlock(&collector->lock);
+    wish(collector, &collector->wished_wall_hz, wall_hz);
 }
 
 /* Ticks that were joined into windows that are not closed. */
@@ -537,22 +460,14 @@ static uint64_t unfinished(sp_collector *collector)
 spanprof_status sp_collector_stop(sp_collector *collector, uint64_t deadline_ns,
                                   bool modules_in_use, spanprof_stats *stats)
 {
-    pthread_mutex_lock(&collector->lock);
-    collector->ending = true;
+    bool ended = sp_worker_end(&collector->worker, deadline_ns);
     collector->keep_modules = modules_in_use;
-    pthread_cond_signal(&collector->wake);
-    bool ended = wait_until(collector, &collector->ended, 0, deadline_ns);
-    sp_store_relaxed(&collector->abandoned, !ended);
     sp_collector_stats(collector, stats);
     stats->dropped_samples_at_stop = ended ? 0 : unfinished(collector);
-    pthread_t thread = collector->thread;
-    pthread_mutex_unlock(&collector->lock);
-    sp_threads_set_collected(false); /* one that was given up on does not drain any more */
-    if (!ended) {
-        pthread_detach(thread);
+    bool freed_here = sp_worker_release(&collector->worker);
+    sp_threads_set_collected(false); /* an abandoned collector does not drain any more */
+    if (!freed_here)
         return SPANPROF_ERROR_TIMEOUT;
-    }
-    pthread_join(thread, NULL);
     destroy(collector);
     return SPANPROF_OK;
 }

@@ -22,6 +22,7 @@ typedef struct sp_collector_config {
     uint32_t max_samples;
     sp_symbolizer_options symbols;
     uint32_t cpu_hz;               /* the rate that is wished for */
+    uint32_t sampler_run;          /* sp_sampler_run_number */
     uint32_t wall_hz;              /* 0: no wall sampler runs */
     bool wall_of_all;              /* it visits all threads */
     bool without_cpu;              /* ticks are only a part of wall time */

@@ -169,6 +169,7 @@ static spanprof_status start_collector(sp_modules *modules, bool visits)
         .max_samples = sdk.config.max_samples,
         .symbols = sdk.config.symbols,
         .cpu_hz = sdk.config.sampler.cpu_hz,
+        .sampler_run = sp_sampler_run_number(),
         .wall_hz = visits ? sdk.config.wall_sampler.hz : 0,
         .wall_of_all = sdk.config.wall_sampler.all_threads,
         .without_cpu = !sdk.config.cpu,
