@@ -204,6 +204,8 @@ typedef struct spanprof_stats {
     uint64_t dropped_attributes;
     /* Of fiber.h: a fiber that is dead, run by two threads at once, or whose thread ended in it. */
     uint64_t misuse_fiber;
+    /* How often the ring of a thread, or of the wall sampler, was found corrupt: the samples in it were skipped, and are in no other count. */
+    uint64_t corrupt_rings;
 } spanprof_stats;
 
 #define SPANPROF_STATS_INIT SPANPROF_INIT(spanprof_stats)

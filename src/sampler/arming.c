@@ -40,13 +40,30 @@ static void say_fallback(void)
     sp_run.said_fallback = true;
 }
 
-/* An empty ring of another rate's size makes way. */
+/* Threads of the application come here, too. They may make a ring, but never replace one: the collector may be reading it. */
 static bool make_ring(sp_thread *thread)
 {
-    if (sp_ring_exists(&thread->ring) && thread->ring.size != sp_run.ring_bytes &&
-        sp_load_relaxed(&thread->ring.tail) == sp_load_relaxed(&thread->ring.head))
-        sp_ring_deinit(&thread->ring);
     return sp_ring_exists(&thread->ring) || sp_ring_init(&thread->ring, sp_run.ring_bytes);
+}
+
+/* No thread can write to the ring of THREAD, which is not armed, and nothing is left to be read. A hazard says that a tick is under way. */
+static bool ring_is_unused(const sp_thread *thread)
+{
+    return sp_load_acquire(&thread->hazard) == NULL &&
+           sp_load_relaxed(&thread->ring.tail) == sp_load_relaxed(&thread->ring.head);
+}
+
+void sp_drop_misfit_ring_locked(sp_thread *thread)
+{
+    sp_ring free_ring;
+    if (!sp_ring_exists(&thread->ring) || thread->ring.size == sp_run.ring_bytes)
+        return;
+    if (sp_load_acquire(&thread->life) != SP_THREAD_FREE) {
+        if (ring_is_unused(thread))
+            sp_ring_deinit(&thread->ring);
+    } else if (sp_thread_take_free_ring(thread, &free_ring)) {
+        sp_ring_deinit(&free_ring);
+    }
 }
 
 /* A timer begins with short intervals, so that the first look tells by their number what the thread has used; then the handler gives

@@ -144,6 +144,7 @@ static spanprof_status start(const sp_sampler_config *config, spanprof_error *er
     }
     sp_engine_set_rate(config->cpu_hz);
     sp_for_each_thread(forget_last_run);
+    sp_for_each_thread(sp_drop_misfit_ring_locked);
     sp_run.running = true;
     /* before the scan, so that no thread falls between */
     sp_threads_set_hook(on_registered, on_exiting);

@@ -44,6 +44,9 @@ void sp_engine_set_rate(uint32_t cpu_hz);
 /* Make THREAD tick, if the run wants it and nothing forbids it; else nothing. */
 void sp_arm_locked(sp_thread *thread);
 void sp_disarm_locked(sp_thread *thread);
+/* THREAD, which is not armed, loses a ring that has another size than the run's, so that arming makes a new one; a ring that is in use stays.
+ * Only by the collector, or by start before there is one: none but the collector reads rings, and it frees the slots of ended threads. */
+void sp_drop_misfit_ring_locked(sp_thread *thread);
 /* Disarm all threads. The lock is given back for a while; when another run has started meanwhile, its threads stay armed. Returns whether no
  * tick of this run is under way. */
 bool sp_disarm_all_locked(void);

@@ -19,8 +19,10 @@ void sp_sampler_go_on(uint32_t run, uint32_t cpu_hz)
 {
     pthread_mutex_lock(&sp_run.lock);
     if (sp_run_is_current_locked(run)) {
-        if (cpu_hz != sp_run.config.cpu_hz)
+        if (cpu_hz != sp_run.config.cpu_hz) {
             sp_engine_set_rate(cpu_hz);
+            sp_for_each_thread(sp_drop_misfit_ring_locked);
+        }
         sp_run.held = false;
         sp_for_each_thread(sp_arm_locked);
     }

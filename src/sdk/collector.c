@@ -50,7 +50,7 @@ struct sp_collector {
     sp_steal steal;
     _Atomic uint64_t handed_over; /* ticks of the windows that were closed to the end */
     uint64_t spans_lost;          /* as last said */
-    bool said_no_ticks, said_replaced, said_repaired, said_ring_full;
+    bool said_no_ticks, said_replaced, said_repaired, said_ring_full, said_corrupt;
     bool exiting; /* the application's threads have all ended */
     sp_symbolizer *symbolizer;
     sp_profile_destination destinations[DESTINATIONS_MAX];
@@ -200,6 +200,18 @@ static void look_after_the_engine(sp_collector *collector, const sp_window *wind
     }
 }
 
+static void warn_of_corruption(sp_collector *collector)
+{
+    if (collector->said_corrupt || !sp_load_relaxed(&collector->drain.totals.corrupt_rings))
+        return;
+    collector->said_corrupt = true;
+    sp_log_warn(
+        "sampler",
+        "a ring of samples is corrupt, maybe because the application wrote to memory that is "
+        "not its own (AddressSanitizer finds that); what lay in the ring was skipped; "
+        "further ones are counted only");
+}
+
 /* What a person would wonder about, once each; losses of spans again when there are more. */
 static void warn_of_losses(sp_collector *collector)
 {
@@ -322,6 +334,7 @@ static void close_window(sp_collector *collector)
     if (!is_abandoned(collector)) {
         look_after_the_engine(collector, window);
         warn_of_losses(collector);
+        warn_of_corruption(collector);
     }
     sp_symbolizer_rest(collector->symbolizer);
     sp_window_clear(window);
@@ -414,13 +427,11 @@ sp_collector *sp_collector_create(const sp_collector_config *config)
     if (config->sample_attributes)
         collector->drain.filter.list = strdup(config->sample_attributes);
     sp_drain_begin(&collector->drain);
-    sp_threads_set_collected(true);
     collector->symbolizer = sp_symbolizer_create();
     if (collector->symbolizer)
         configure_symbolizer(collector);
     if (collector->symbolizer && sp_worker_start(&collector->worker, &role, collector) == 0)
         return collector;
-    sp_threads_set_collected(false);
     collector->keep_modules = true;
     destroy(collector);
     return NULL;
@@ -485,6 +496,7 @@ void sp_collector_stats(sp_collector *collector, spanprof_stats *stats)
     stats->residual_ns = sp_load_relaxed(&totals->residual_ns);
     stats->dropped_samples_ring_full = sp_load_relaxed(&totals->dropped_ring_full);
     stats->dropped_samples_memory = sp_load_relaxed(&totals->dropped_memory);
+    stats->corrupt_rings = sp_load_relaxed(&totals->corrupt_rings);
     stats->dropped_samples_small_stack = sp_load_relaxed(&totals->dropped_small_stack);
     stats->visits_linked = sp_load_relaxed(&totals->visits_linked);
     stats->visits_none = sp_load_relaxed(&totals->visits_none);

@@ -163,6 +163,15 @@ static void drain_visit(void *user, const sp_visit_record *visit)
     sp_count_owned(counters[sample.result], visit->visits);
 }
 
+/* Rarely any: the ring was found corrupt while it was drained. */
+static void take_corrupt(sp_drain *drain, sp_ring *ring)
+{
+    if (ring->corrupt == 0)
+        return;
+    sp_count_owned(&drain->totals.corrupt_rings, ring->corrupt);
+    ring->corrupt = 0;
+}
+
 static void drain_wall(sp_drain *drain, sp_window *window, sp_modules *modules,
                        uint32_t max_samples)
 {
@@ -172,13 +181,13 @@ static void drain_wall(sp_drain *drain, sp_window *window, sp_modules *modules,
         return;
     uint64_t head =
         sp_load_acquire(&ring->head); /* pairs with sp_ring_commit: records below are whole */
-    if (sp_ring_peek(ring, head) == NULL)
-        return;
-    sp_modules_refresh(modules);
+    if (sp_ring_peek(ring, head) != NULL)
+        sp_modules_refresh(modules);
     for (const sp_record *record; (record = sp_ring_peek(ring, head)) != NULL;
          sp_ring_pop(ring, record))
         if (record->kind == SP_RECORD_VISIT)
             drain_visit(&to, (const sp_visit_record *)record);
+    take_corrupt(drain, ring);
 }
 
 /* The loader is asked for each, for the next visit may come while this one is drained. */
@@ -281,6 +290,7 @@ void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint3
         if (sp_ring_exists(&thread->ring)) {
             sp_sampler_learn_stack(thread);
             drain_ring(drain, slot, &thread->ring, window, modules, max_samples);
+            take_corrupt(drain, &thread->ring);
             take_counters(drain, slot, thread, window);
         }
         if (gone) {

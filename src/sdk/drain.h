@@ -28,6 +28,7 @@ typedef struct sp_drain_totals {
     _Atomic uint64_t truncated, incomplete;
     _Atomic uint64_t dropped_ring_full, dropped_memory, dropped_small_stack;
     _Atomic uint64_t residual_ns;
+    _Atomic uint64_t corrupt_rings;
     _Atomic uint64_t tick_cycles, costed_ticks; /* when that is measured */
     _Atomic uint64_t visits_linked, visits_none, visits_unknown, visits_dropped;
 } sp_drain_totals;

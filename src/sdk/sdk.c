@@ -198,7 +198,8 @@ static spanprof_status start_sampling(spanprof_error *error)
     sp_modules *modules = sp_modules_create();
     if (!modules)
         return fail(error, SPANPROF_ERROR_NO_MEMORY, "the unwind tables do not fit into memory");
-    sp_context_layout_learn(); /* before a scan finds threads */
+    sp_context_layout_learn();      /* before a scan finds threads */
+    sp_threads_set_collected(true); /* from now on no slot of an ended thread is given away */
     sdk.config.sampler.modules = modules;
     sdk.config.sampler.synthetic = sdk.synthetic;
     spanprof_status status = sp_sampler_start(&sdk.config.sampler, error);
@@ -212,6 +213,7 @@ static spanprof_status start_sampling(spanprof_error *error)
     sp_wall_free();
     if (sp_sampler_stop())
         sp_modules_destroy(modules);
+    sp_threads_set_collected(false);
     return status;
 }
 

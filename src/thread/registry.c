@@ -419,6 +419,18 @@ uint64_t sp_threads_application_cpu_ns(void)
     return all > own ? all - own : 0;
 }
 
+bool sp_thread_take_free_ring(sp_thread *thread, sp_ring *out)
+{
+    pthread_mutex_lock(&registry.lock);
+    bool is_free = sp_load_relaxed(&thread->life) == SP_THREAD_FREE;
+    if (is_free) {
+        *out = thread->ring;
+        memset(&thread->ring, 0, sizeof thread->ring);
+    }
+    pthread_mutex_unlock(&registry.lock);
+    return is_free;
+}
+
 void sp_thread_free(sp_thread *thread)
 {
     pthread_mutex_lock(&registry.lock);

@@ -18,6 +18,12 @@ bool sp_ring_init(sp_ring *ring, uint64_t size)
     return true;
 }
 
+void sp_ring_skip_corrupt(sp_ring *ring, uint64_t end)
+{
+    ring->corrupt++;
+    sp_store_release(&ring->tail, end); /* pairs with sp_ring_reserve */
+}
+
 void sp_ring_deinit(sp_ring *ring)
 {
     uint8_t *data = sp_load_relaxed(&ring->data);

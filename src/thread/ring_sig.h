@@ -110,6 +110,7 @@ typedef struct sp_ring {
     uint64_t size;
     _Atomic uint64_t head;
     _Atomic uint64_t tail;
+    uint64_t corrupt; /* the consumer's: how often what lay in the ring was skipped */
 } sp_ring;
 
 SP_SIGSAFE static inline bool sp_ring_exists(const sp_ring *ring)
@@ -144,13 +145,29 @@ SP_SIGSAFE static inline void sp_ring_commit(sp_ring *ring, uint64_t bytes)
     sp_store_release(&ring->head, sp_load_relaxed(&ring->head) + bytes);
 }
 
-/* The consumer's: the oldest record below END (a head read before), or NULL; then give it back. */
-static inline const sp_record *sp_ring_peek(const sp_ring *ring, uint64_t end)
+/* Count what lies below END as corrupt and give it back. */
+void sp_ring_skip_corrupt(sp_ring *ring, uint64_t end);
+
+/* Whether a record of SIZE at TAIL may be: a pop moves the tail, but not beyond END, and the record does not wrap. */
+static inline bool sp_ring_fits(const sp_ring *ring, uint64_t size, uint64_t tail, uint64_t end)
+{
+    return size >= sizeof(sp_record) && size % 8 == 0 && end - tail <= ring->size &&
+           size <= end - tail && size <= ring->size - (tail & (ring->size - 1));
+}
+
+/* The consumer's: the oldest record below END (a head read before), or NULL; then give it back. A record whose size cannot be says that the
+ * ring is corrupt, and that no record after it can be found: all of it is skipped, or the consumer would read beyond the ring, or for ever. */
+static inline const sp_record *sp_ring_peek(sp_ring *ring, uint64_t end)
 {
     uint64_t tail = sp_load_relaxed(&ring->tail);
-    return tail == end ? NULL
-                       : (const sp_record *)(const void *)(sp_load_relaxed(&ring->data) +
-                                                           (tail & (ring->size - 1)));
+    if (tail == end)
+        return NULL;
+    const sp_record *record =
+        (const sp_record *)(const void *)(sp_load_relaxed(&ring->data) + (tail & (ring->size - 8)));
+    if (sp_ring_fits(ring, record->size, tail, end))
+        return record;
+    sp_ring_skip_corrupt(ring, end);
+    return NULL;
 }
 
 static inline void sp_ring_pop(sp_ring *ring, const sp_record *record)
@@ -160,7 +177,7 @@ static inline void sp_ring_pop(sp_ring *ring, const sp_record *record)
 
 /* Map and touch SIZE bytes (a power of two of at least 4096); false when memory is short. Not in handlers; a consumer may be looking. */
 bool sp_ring_init(sp_ring *ring, uint64_t size);
-/* Nobody may be using it. */
+/* Neither producer nor consumer may be using it. */
 void sp_ring_deinit(sp_ring *ring);
 
 #endif

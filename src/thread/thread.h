@@ -239,6 +239,8 @@ void sp_thread_reset_ticks(sp_thread *thread);
 void sp_threads_set_collected(bool collected);
 /* Free the slot of an exited thread; its ring stays with the slot. Collector. */
 void sp_thread_free(sp_thread *thread);
+/* Move the ring of a slot into *OUT if the slot is free; false, and nothing moved, if it is not. No thread uses the ring of a free slot. */
+bool sp_thread_take_free_ring(sp_thread *thread, sp_ring *out);
 
 /* Fork: the registry sees to it itself, also while the SDK does not run. The child has one state, its own thread's. */
 

@@ -87,6 +87,51 @@ static void ring_uncommitted_record_never_was(void **state)
     sp_ring_deinit(&ring);
 }
 
+/* Two records, of which the first has SIZE now, are skipped; the ring can be used again. */
+static void expect_skipped(uint32_t size)
+{
+    sp_ring ring = {.size = 0};
+    uint64_t next = 3;
+    assert_true(sp_ring_init(&ring, 4096));
+    assert_true(push(&ring, 1, 10));
+    assert_true(push(&ring, 2, 10));
+    sp_record *first = (sp_record *)(void *)sp_load_relaxed(&ring.data);
+    first->size = size;
+    assert_int_equal(pop_all(&ring, &next), 0);
+    assert_int_equal(sp_load_relaxed(&ring.tail), sp_load_relaxed(&ring.head));
+    assert_int_equal(ring.corrupt, 1);
+    assert_true(push(&ring, 3, 10));
+    assert_int_equal(pop_all(&ring, &next), 1);
+    assert_int_equal(ring.corrupt, 1);
+    sp_ring_deinit(&ring);
+}
+
+static void ring_record_of_a_size_that_cannot_be_is_skipped_to_the_head(void **state)
+{
+    (void)state;
+    expect_skipped(0);
+    expect_skipped(4);                 /* smaller than a header */
+    expect_skipped(12);                /* no multiple of 8 */
+    expect_skipped(2 * (16 + 80) + 8); /* beyond the head */
+    expect_skipped(4096 + 8);          /* beyond the ring */
+    expect_skipped(UINT32_MAX & ~7u);
+}
+
+/* The tail is where a record could begin only if the ring had another size. */
+static void ring_tail_beyond_the_head_is_set_back(void **state)
+{
+    (void)state;
+    sp_ring ring = {.size = 0};
+    uint64_t next = 1;
+    assert_true(sp_ring_init(&ring, 4096));
+    sp_store_relaxed(&ring.tail, 8192 + 4088);
+    assert_int_equal(pop_all(&ring, &next), 0);
+    assert_int_equal(ring.corrupt, 1);
+    assert_true(push(&ring, 1, 10));
+    assert_int_equal(pop_all(&ring, &next), 1);
+    sp_ring_deinit(&ring);
+}
+
 enum { CROSSING = 200000 };
 
 static void *produce(void *argument)
@@ -121,6 +166,8 @@ int main(void)
         cmocka_unit_test(ring_full_drops_newest),
         cmocka_unit_test(ring_record_never_wraps),
         cmocka_unit_test(ring_uncommitted_record_never_was),
+        cmocka_unit_test(ring_record_of_a_size_that_cannot_be_is_skipped_to_the_head),
+        cmocka_unit_test(ring_tail_beyond_the_head_is_set_back),
         cmocka_unit_test(ring_two_threads_lose_and_tear_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
