@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +26,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/syscall_sig.h"
+#include "core/worker.h"
 #include "sampler/foreign_record_sig.h"
 #include "sampler/wall_places.h"
 #include "thread/self.h"
@@ -61,7 +61,7 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* on the monotonic clock: stopping, pause, rate, probed */
     pthread_t thread;
-    bool has_thread;
+    bool has_thread; /* thread and changed are there */
     bool probed, stopping, paused;
     bool restarts; /* cells are to begin anew */
     bool said_failure;
@@ -575,30 +575,21 @@ static void *run(void *unused)
     return unused;
 }
 
-static void init_condition(void)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&wall.changed, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
-/* Signals are the application's: none is ever handled on this thread. */
+/* With the lock held: a pause or a change of rate by another thread finds all of it or nothing. */
 static bool start_thread(void)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    errno = pthread_create(&wall.thread, NULL, run, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return errno == 0;
+    sp_condition_init(&wall.changed);
+    int error = sp_worker_thread_create(&wall.thread, run, NULL);
+    wall.has_thread = error == 0;
+    if (error)
+        pthread_cond_destroy(&wall.changed);
+    errno = error;
+    return wall.has_thread;
 }
 
 static void forget_last_run(void)
 {
-    wall.has_thread = wall.probed = wall.stopping = wall.paused = wall.restarts =
-        wall.said_failure = false;
+    wall.probed = wall.stopping = wall.paused = wall.restarts = wall.said_failure = false;
     wall.state = (sp_wall_state){0};
     wall.held_generation = UINT32_MAX;
     wall.visit_cost_ns = FIRST_COST_NS;
@@ -615,39 +606,50 @@ static bool wait_for_probe(void)
     return works;
 }
 
-bool sp_wall_start(const sp_wall_config *config)
+static bool begin_run(const sp_wall_config *config)
 {
+    pthread_mutex_lock(&wall.lock);
     forget_last_run();
-    init_condition();
     wall.config = *config;
     wall.state.hz = config->hz;
     wall.visitor = (sp_visitor){
         .modules = config->modules, .max_depth = config->max_depth, .files = {.tasks = -1}};
     wall.held_generation = 0; /* none has been settled: all are held */
     wall.starter = (pid_t)sp_syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0);
-    wall.has_thread = start_thread();
-    if (wall.has_thread && wait_for_probe())
-        return true;
-    if (!wall.has_thread)
+    bool has_thread = start_thread();
+    if (!has_thread)
         snprintf(wall.state.reason, sizeof wall.state.reason, "no thread can be made: %s",
                  strerror(errno));
+    pthread_mutex_unlock(&wall.lock);
+    return has_thread;
+}
+
+bool sp_wall_start(const sp_wall_config *config)
+{
+    if (begin_run(config) && wait_for_probe())
+        return true;
     sp_log_warn("sampler", "no wall time: %s; CPU sampling goes on", wall.state.reason);
     sp_wall_stop();
     sp_wall_free();
     return false;
 }
 
+/* The condition is destroyed when no other thread can find it any more. */
 void sp_wall_stop(void)
 {
-    if (!wall.has_thread)
-        return;
     pthread_mutex_lock(&wall.lock);
+    bool had_thread = wall.has_thread;
     wall.stopping = true;
     wall.state.running = false;
-    pthread_cond_broadcast(&wall.changed);
+    if (had_thread)
+        pthread_cond_broadcast(&wall.changed);
     pthread_mutex_unlock(&wall.lock);
+    if (!had_thread)
+        return;
     pthread_join(wall.thread, NULL);
+    pthread_mutex_lock(&wall.lock);
     wall.has_thread = false;
+    pthread_mutex_unlock(&wall.lock);
     pthread_cond_destroy(&wall.changed);
 }
 
@@ -767,8 +769,8 @@ void sp_wall_fork_parent(void)
 
 void sp_wall_fork_child(void)
 {
-    pthread_mutex_unlock(&wall.lock);
     wall.has_thread = false;
     wall.state = (sp_wall_state){0};
+    pthread_mutex_unlock(&wall.lock);
     sp_wall_free();
 }
