@@ -165,12 +165,14 @@ static sp_exporter *fail(sp_exporter *exporter, spanprof_error *error, spanprof_
 static bool load_network(const sp_export_config *config, const char **why)
 {
     bool grpc = false;
-    *why = "libcurl could not be loaded or started";
+    *why = "spanprof_start: libcurl could not be loaded or started: install libcurl.so.4, or set "
+           "SPANPROF_EXPORTER=file";
     if (!sp_network_load())
         return false;
     for (int i = 0; i < 2; i++)
         grpc |= config->http[i].enabled && config->http[i].protocol == SP_PROTOCOL_GRPC;
-    *why = "libcurl was built without HTTP/2, which OTEL_EXPORTER_OTLP_PROTOCOL=grpc needs";
+    *why = "spanprof_start: libcurl was built without HTTP/2: set OTEL_EXPORTER_OTLP_PROTOCOL to "
+           "http/protobuf";
     return !grpc || (curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_HTTP2);
 }
 
@@ -179,7 +181,8 @@ sp_exporter *sp_exporter_create(const sp_export_config *config, const sp_resourc
 {
     static const spanprof_error no_memory = {
         .status = SPANPROF_ERROR_NO_MEMORY,
-        .message = "the exporter could not be set up for want of memory"};
+        .message = "spanprof_start: the exporter does not fit into memory: give the process more "
+                   "(RLIMIT_AS, the cgroup's memory.max)"};
     const char *why;
     if (wants_network(config) && !load_network(config, &why))
         return fail(NULL, error, (spanprof_error){.status = SPANPROF_ERROR_SYSTEM, .message = why});
@@ -193,7 +196,9 @@ sp_exporter *sp_exporter_create(const sp_export_config *config, const sp_resourc
     if (failed)
         return fail(exporter, error,
                     (spanprof_error){.status = SPANPROF_ERROR_SYSTEM,
-                                     .message = "the exporter's thread could not be created",
+                                     .message =
+                                         "spanprof_start: the exporter's thread could not be "
+                                         "created: raise RLIMIT_NPROC, or the cgroup's pids.max",
                                      .system_errno = failed});
     if (!wait_for_start(exporter))
         return fail(exporter, error, no_memory);

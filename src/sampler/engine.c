@@ -138,7 +138,9 @@ static spanprof_status start(const sp_sampler_config *config, spanprof_error *er
     sp_handler.cost_limit_cycles = config->measure_cost ? sp_engine_longest_tick_cycles() : 0;
     sp_handler.has_fsgsbase = (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE) != 0;
     if (!choose_engine()) {
-        fill_error(error, "the sampling signal's handler could not be installed");
+        fill_error(error,
+                   "spanprof_start: the handler of the sampling signal could not be installed: "
+                   "choose another signal (SPANPROF_SIGNAL)");
         pthread_mutex_unlock(&sp_run.lock);
         return SPANPROF_ERROR_SYSTEM;
     }

@@ -407,11 +407,31 @@ static void run(void *owner)
 
 static const sp_worker_role role = {.name = "spanprof-collec", .run = run, .destroy = destroy};
 
-sp_collector *sp_collector_create(const sp_collector_config *config)
+static sp_collector *fail(sp_collector *collector, spanprof_error *error, int thread_error)
+{
+    static const spanprof_error no_memory = {
+        .status = SPANPROF_ERROR_NO_MEMORY,
+        .message = "spanprof_start: the collector does not fit into memory: give the process more "
+                   "(RLIMIT_AS, the cgroup's memory.max)"};
+    *error = no_memory;
+    if (thread_error)
+        *error =
+            (spanprof_error){.status = SPANPROF_ERROR_SYSTEM,
+                             .message = "spanprof_start: the collector's thread could not be "
+                                        "created: raise RLIMIT_NPROC, or the cgroup's pids.max",
+                             .system_errno = thread_error};
+    if (collector) {
+        collector->keep_modules = true;
+        destroy(collector);
+    }
+    return NULL;
+}
+
+sp_collector *sp_collector_create(const sp_collector_config *config, spanprof_error *error)
 {
     sp_collector *collector = calloc(1, sizeof *collector);
     if (!collector)
-        return NULL;
+        return fail(NULL, error, 0);
     collector->config = *config;
     sp_worker_init(&collector->worker);
     uint64_t now = sp_clock_monotonic_ns();
@@ -428,13 +448,11 @@ sp_collector *sp_collector_create(const sp_collector_config *config)
         collector->drain.filter.list = strdup(config->sample_attributes);
     sp_drain_begin(&collector->drain);
     collector->symbolizer = sp_symbolizer_create();
-    if (collector->symbolizer)
-        configure_symbolizer(collector);
-    if (collector->symbolizer && sp_worker_start(&collector->worker, &role, collector) == 0)
-        return collector;
-    collector->keep_modules = true;
-    destroy(collector);
-    return NULL;
+    if (!collector->symbolizer)
+        return fail(collector, error, 0);
+    configure_symbolizer(collector);
+    int thread_error = sp_worker_start(&collector->worker, &role, collector);
+    return thread_error ? fail(collector, error, thread_error) : collector;
 }
 
 spanprof_status sp_collector_flush(sp_collector *collector, uint64_t deadline_ns)

@@ -34,9 +34,9 @@ typedef struct sp_collector_config {
         *resource; /* borrowed until stop returns SPANPROF_OK; for ever when it does not */
 } sp_collector_config;
 
-/* NULL when memory or threads are short; modules is then still the caller's. The caller has called sp_threads_set_collected(true); stop takes
+/* NULL, with ERROR filled, when memory or threads are short; modules is then still the caller's. The caller has called sp_threads_set_collected(true); stop takes
  * that back. */
-sp_collector *sp_collector_create(const sp_collector_config *config);
+sp_collector *sp_collector_create(const sp_collector_config *config, spanprof_error *error);
 
 /* Close the window now and hand it over, for everything sampled before the call. SPANPROF_OK or ERROR_TIMEOUT at the monotonic
  * DEADLINE_NS. */

@@ -324,8 +324,10 @@ bool sp_config_init(sp_config *config, const spanprof_options *options)
     config->max_samples = number("SPANPROF_MAX_SAMPLES", options->max_samples, 1, 10000000, 10000);
     config->symbols = read_symbols(options);
     config->switches = read_switches(options);
-    if (!read_sample_attributes(config, options))
+    if (!read_sample_attributes(config, options)) {
+        sp_config_deinit(config);
         return false;
+    }
     config->tracer.queue_spans = sp_env_u32("OTEL_BSP_MAX_QUEUE_SIZE", 1, INT32_MAX, 2048);
     config->tracer.limits = read_limits(options);
     config->tracer.record = config->export.traces_enabled;

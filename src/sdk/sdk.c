@@ -136,33 +136,44 @@ static void install_exit_hook(void)
     sdk.stops_at_exit = true;
 }
 
+/* The parts of a start return what this returns: so the code that is returned is the one in ERROR. */
 static spanprof_status fail(spanprof_error *error, spanprof_status status, const char *message)
 {
-    if (error)
-        *error = (spanprof_error){.status = status,
-                                  .message = message,
-                                  .system_errno = status == SPANPROF_ERROR_SYSTEM ? errno : 0};
+    *error = (spanprof_error){.status = status, .message = message};
     return status;
 }
 
-static spanprof_status start_resource(const spanprof_options *options)
+static spanprof_status start_resource(const spanprof_options *options, spanprof_error *error)
 {
     sdk.resource = calloc(1, sizeof *sdk.resource);
     if (sdk.resource &&
         sp_resource_init(sdk.resource, options->service_name, options->resource_attributes))
         return SPANPROF_OK;
-    return SPANPROF_ERROR_NO_MEMORY;
+    return fail(error, SPANPROF_ERROR_NO_MEMORY,
+                "spanprof_start: the resource's attributes do not fit into memory: give the "
+                "process more (RLIMIT_AS, the cgroup's memory.max), or name fewer attributes");
 }
 
-static spanprof_status start_tracer(void)
+static spanprof_status start_exporter(spanprof_error *error)
+{
+    set_exporter(sp_exporter_create(&sdk.config.export, sdk.resource, error));
+    return sdk.exporter ? SPANPROF_OK : error->status;
+}
+
+static spanprof_status start_tracer(spanprof_error *error)
 {
     sdk.config.tracer.wake_spans =
         sdk.config.export.spans_at_once ? 1 : sdk.config.export.batch_spans;
     sdk.config.tracer.wake = wake_exporter;
-    return sp_tracer_start(&sdk.config.tracer);
+    spanprof_status status = sp_tracer_start(&sdk.config.tracer);
+    return status == SPANPROF_OK
+               ? SPANPROF_OK
+               : fail(error, status,
+                      "spanprof_start: the tracer does not fit into memory: give the process more "
+                      "(RLIMIT_AS, the cgroup's memory.max)");
 }
 
-static spanprof_status start_collector(sp_modules *modules, bool visits)
+static spanprof_status start_collector(sp_modules *modules, bool visits, spanprof_error *error)
 {
     sp_collector_config config = {
         .window_ms = sdk.config.window_ms,
@@ -179,8 +190,8 @@ static spanprof_status start_collector(sp_modules *modules, bool visits)
         .exporter = sdk.exporter,
         .resource = sdk.resource,
     };
-    sdk.collector = sp_collector_create(&config);
-    return sdk.collector ? SPANPROF_OK : SPANPROF_ERROR_NO_MEMORY;
+    sdk.collector = sp_collector_create(&config, error);
+    return sdk.collector ? SPANPROF_OK : error->status;
 }
 
 /* Wall time is put together from ticks and visits, so both run for it. Where threads cannot be visited, CPU time goes on. */
@@ -197,17 +208,18 @@ static spanprof_status start_sampling(spanprof_error *error)
         return SPANPROF_OK;
     sp_modules *modules = sp_modules_create();
     if (!modules)
-        return fail(error, SPANPROF_ERROR_NO_MEMORY, "the unwind tables do not fit into memory");
+        return fail(error, SPANPROF_ERROR_NO_MEMORY,
+                    "spanprof_start: the unwind tables do not fit into memory: give the process "
+                    "more (RLIMIT_AS, the cgroup's memory.max), or set SPANPROF_PROFILES=none");
     sp_context_layout_learn();      /* before a scan finds threads */
     sp_threads_set_collected(true); /* from now on no slot of an ended thread is given away */
     sdk.config.sampler.modules = modules;
     sdk.config.sampler.synthetic = sdk.synthetic;
     spanprof_status status = sp_sampler_start(&sdk.config.sampler, error);
     if (status == SPANPROF_OK) {
-        status = start_collector(modules, start_wall(modules));
+        status = start_collector(modules, start_wall(modules), error);
         if (status == SPANPROF_OK)
             return SPANPROF_OK;
-        fail(error, status, "the collector thread could not be started");
     }
     sp_wall_stop();
     sp_wall_free();
@@ -363,14 +375,14 @@ static spanprof_status start_locked(const spanprof_options *options, spanprof_er
     memset(&sdk.last, 0, sizeof sdk.last);
     pthread_mutex_unlock(&sdk.life);
     if (!sp_config_init(&sdk.config, options))
-        return fail(error, SPANPROF_ERROR_NO_MEMORY, "the configuration does not fit into memory");
-    spanprof_status status = start_resource(options);
-    if (status == SPANPROF_OK) {
-        set_exporter(sp_exporter_create(&sdk.config.export, sdk.resource, error));
-        status = sdk.exporter ? SPANPROF_OK : SPANPROF_ERROR_SYSTEM;
-    }
+        return fail(error, SPANPROF_ERROR_NO_MEMORY,
+                    "spanprof_start: the configuration does not fit into memory: give the process "
+                    "more (RLIMIT_AS, the cgroup's memory.max)");
+    spanprof_status status = start_resource(options, error);
     if (status == SPANPROF_OK)
-        status = start_tracer();
+        status = start_exporter(error);
+    if (status == SPANPROF_OK)
+        status = start_tracer(error);
     if (status == SPANPROF_OK)
         status = start_sampling(error);
     if (status == SPANPROF_OK) {
@@ -415,12 +427,15 @@ spanprof_status spanprof_start(const spanprof_options *options, spanprof_error *
     SP_UNCANCELLED;
     spanprof_options known;
     own_paths paths;
+    spanprof_error unwanted;
+    error = error ? error : &unwanted;
     spanprof_status status = sp_options_check(options, &known, error);
     if (status != SPANPROF_OK)
         return status;
     if (sp_registered_calling())
-        return fail(error, SPANPROF_ERROR_IN_CALLBACK,
-                    "spanprof_start: called by a span processor's callback");
+        return fail(
+            error, SPANPROF_ERROR_IN_CALLBACK,
+            "spanprof_start: called by a span processor's callback: call it from elsewhere");
     pthread_mutex_lock(&sdk.busy);
     if (sdk.running) {
         status = fail(error, SPANPROF_ERROR_ALREADY_STARTED,
@@ -429,7 +444,8 @@ spanprof_status spanprof_start(const spanprof_options *options, spanprof_error *
         sp_config_log(&known);
         sp_propagation_configure(sp_config_propagators(&known));
         if (sp_env_bool("OTEL_SDK_DISABLED"))
-            status = fail(error, SPANPROF_ERROR_DISABLED, "spanprof_start: OTEL_SDK_DISABLED=true");
+            status = fail(error, SPANPROF_ERROR_DISABLED,
+                          "spanprof_start: OTEL_SDK_DISABLED=true: unset it to start");
         else {
             use_own_files(&known, &paths);
             status = start_locked(&known, error);
