@@ -8,6 +8,7 @@
 #include "core/at_fork.h"
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/worker.h"
 
 static struct {
     pthread_mutex_t lock;
@@ -26,12 +27,8 @@ static struct {
  * parent's to say. */
 static void begin_anew(void)
 {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&queue.lock, NULL);
-    pthread_cond_init(&queue.changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    sp_condition_init(&queue.changed);
     queue.has_thread = queue.is_delivering = false;
     queue.left = 0;
     queue.dropped = queue.first = queue.count = 0;

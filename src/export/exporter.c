@@ -6,6 +6,7 @@
 
 #include "core/log.h"
 #include "core/log_queue.h"
+#include "core/worker.h"
 #include "export/internal.h"
 
 enum {
@@ -76,12 +77,8 @@ bool sp_export_open(sp_exporter *exporter)
 
 static void init_lock(sp_exporter *exporter)
 {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&exporter->lock, NULL);
-    pthread_cond_init(&exporter->progress, &attributes);
-    pthread_condattr_destroy(&attributes);
+    sp_condition_init(&exporter->progress);
     exporter->inbox_last = &exporter->inbox;
     sp_alarm_init(&exporter->alarm);
 }

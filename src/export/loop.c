@@ -7,6 +7,7 @@
  * thread sleeps in curl_multi_poll, where no alarm is heard: its own descriptor table has none that others could write to. So it
  * looks up every now and then; a request rarely takes that long. */
 
+#include "core/worker.h"
 #include "export/internal.h"
 #include "thread/thread.h"
 #include "tracer/provider.h"
@@ -144,12 +145,8 @@ static bool finish_flush(sp_exporter *exporter)
 
 void sp_alarm_init(sp_alarm *alarm)
 {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&alarm->lock, NULL);
-    pthread_cond_init(&alarm->ring, &attributes);
-    pthread_condattr_destroy(&attributes);
+    sp_condition_init(&alarm->ring);
     alarm->rung = false;
 }
 

@@ -15,6 +15,7 @@
 #include "core/clock.h"
 #include "core/env.h"
 #include "core/log.h"
+#include "core/worker.h"
 #include "core/atomic.h"
 #include "module/module.h"
 #include "thread/thread.h"
@@ -87,16 +88,6 @@ static bool find_functions(library *functions)
     return true;
 }
 
-static void init_conditions(sp_debuginfod *debuginfod)
-{
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&debuginfod->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
-    pthread_mutex_init(&debuginfod->lock, NULL);
-}
-
 sp_debuginfod *sp_debuginfod_create(void)
 {
     library functions;
@@ -110,7 +101,8 @@ sp_debuginfod *sp_debuginfod_create(void)
         return NULL;
     debuginfod->library = functions;
     debuginfod->patience_ns = PATIENCE_MS * SP_NS_PER_MS;
-    init_conditions(debuginfod);
+    sp_condition_init(&debuginfod->changed);
+    pthread_mutex_init(&debuginfod->lock, NULL);
     return debuginfod;
 }
 
