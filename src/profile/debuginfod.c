@@ -7,16 +7,15 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "core/atomic.h"
 #include "core/clock.h"
 #include "core/env.h"
 #include "core/log.h"
 #include "core/worker.h"
-#include "core/atomic.h"
 #include "module/module.h"
 #include "thread/thread.h"
 
@@ -47,18 +46,17 @@ typedef struct request {
     char *path;
 } request;
 
-/* lock guards requests and below, but for what the thread alone uses. The first `answered` requests have their answers. */
+/* The worker's lock guards requests and below, but for what the thread alone uses. The first `answered` requests have their answers. A wake
+ * says that there is another request. */
 struct sp_debuginfod {
     library library;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
+    sp_worker worker;
+    pthread_cond_t answer_condition;
     request requests[REQUESTS_MAX];
     unsigned count, answered;
     unsigned seen; /* answers when patience was last renewed */
     uint64_t patience_ns;
     bool started;         /* the thread */
-    bool ended;           /* it has left, and nothing is its any more */
-    bool left;            /* destroy has left: the thread frees */
     _Atomic bool stopped; /* nothing more is to be fetched */
     uint64_t began_ns;    /* the thread's: when the current file was begun */
 };
@@ -101,17 +99,18 @@ sp_debuginfod *sp_debuginfod_create(void)
         return NULL;
     debuginfod->library = functions;
     debuginfod->patience_ns = PATIENCE_MS * SP_NS_PER_MS;
-    sp_condition_init(&debuginfod->changed);
-    pthread_mutex_init(&debuginfod->lock, NULL);
+    sp_worker_init(&debuginfod->worker);
+    sp_condition_init(&debuginfod->answer_condition);
     return debuginfod;
 }
 
-static void free_all(sp_debuginfod *debuginfod)
+static void free_all(void *owner)
 {
+    sp_debuginfod *debuginfod = owner;
     for (unsigned i = 0; i < debuginfod->count; i++)
         free(debuginfod->requests[i].path);
-    pthread_cond_destroy(&debuginfod->changed);
-    pthread_mutex_destroy(&debuginfod->lock);
+    pthread_cond_destroy(&debuginfod->answer_condition);
+    sp_worker_deinit(&debuginfod->worker);
     free(debuginfod);
 }
 
@@ -140,32 +139,40 @@ static char *fetch(sp_debuginfod *debuginfod, debuginfod_client *client, const r
     return NULL;
 }
 
+/* False when there is no request without an answer. */
+static bool copy_request(sp_debuginfod *debuginfod, request *next)
+{
+    pthread_mutex_lock(&debuginfod->worker.lock);
+    bool found = debuginfod->answered < debuginfod->count;
+    if (found)
+        *next = debuginfod->requests[debuginfod->answered];
+    pthread_mutex_unlock(&debuginfod->worker.lock);
+    return found;
+}
+
 /* The next request, copied; false when the thread is to end. */
 static bool next_request(sp_debuginfod *debuginfod, request *next)
 {
-    pthread_mutex_lock(&debuginfod->lock);
-    while (debuginfod->answered == debuginfod->count && !sp_load_relaxed(&debuginfod->stopped))
-        pthread_cond_wait(&debuginfod->changed, &debuginfod->lock);
-    *next = debuginfod->requests[debuginfod->answered % REQUESTS_MAX];
-    pthread_mutex_unlock(&debuginfod->lock);
-    return !sp_load_relaxed(&debuginfod->stopped);
+    bool ending = false, found = false;
+    while (!ending && !(found = copy_request(debuginfod, next)))
+        ending = sp_worker_wait(&debuginfod->worker, UINT64_MAX).ending;
+    return found && !sp_load_relaxed(&debuginfod->stopped);
 }
 
 static void answer(sp_debuginfod *debuginfod, char *path)
 {
-    pthread_mutex_lock(&debuginfod->lock);
+    pthread_mutex_lock(&debuginfod->worker.lock);
     request *answered = &debuginfod->requests[debuginfod->answered++];
     answered->path = path;
     answered->answer = path ? SP_DEBUGINFOD_FETCHED : SP_DEBUGINFOD_NONE;
-    pthread_cond_broadcast(&debuginfod->changed);
-    pthread_mutex_unlock(&debuginfod->lock);
+    pthread_cond_broadcast(&debuginfod->answer_condition);
+    pthread_mutex_unlock(&debuginfod->worker.lock);
 }
 
-static void *run(void *argument)
+static void run(void *owner)
 {
-    sp_debuginfod *debuginfod = argument;
+    sp_debuginfod *debuginfod = owner;
     request next;
-    pthread_setname_np(pthread_self(), "spanprof-debugi");
     sp_thread_self_internal();
     debuginfod_client *client = debuginfod->library.begin();
     if (client) {
@@ -176,56 +183,36 @@ static void *run(void *argument)
         answer(debuginfod, client ? fetch(debuginfod, client, &next) : NULL);
     if (client)
         debuginfod->library.end(client);
-    pthread_mutex_lock(&debuginfod->lock);
-    bool mine = debuginfod->left;
-    debuginfod->ended = true;
-    pthread_cond_broadcast(&debuginfod->changed);
-    pthread_mutex_unlock(&debuginfod->lock);
-    if (mine)
-        free_all(debuginfod);
-    return NULL;
 }
 
-/* With the lock held: wait for a change until DEADLINE_NS. */
-static void wait_for_change(sp_debuginfod *debuginfod, uint64_t deadline_ns)
-{
-    struct timespec until = sp_timespec_from_ns(deadline_ns);
-    pthread_cond_timedwait(&debuginfod->changed, &debuginfod->lock, &until);
-}
+static const sp_worker_role role = {.name = "spanprof-debugi", .run = run, .destroy = free_all};
 
 void sp_debuginfod_destroy(sp_debuginfod *debuginfod)
 {
     if (!debuginfod)
         return;
-    uint64_t deadline_ns = sp_clock_monotonic_ns() + PATIENCE_MS * SP_NS_PER_MS;
-    pthread_mutex_lock(&debuginfod->lock);
+    if (!debuginfod->started) {
+        free_all(debuginfod);
+        return;
+    }
     sp_store_relaxed(&debuginfod->stopped, true);
-    pthread_cond_broadcast(&debuginfod->changed);
-    while (debuginfod->started && !debuginfod->ended && sp_clock_monotonic_ns() < deadline_ns)
-        wait_for_change(debuginfod, deadline_ns);
-    debuginfod->left = true;
-    bool mine = !debuginfod->started || debuginfod->ended;
-    pthread_mutex_unlock(&debuginfod->lock);
-    if (mine)
+    sp_worker_end(&debuginfod->worker, sp_clock_monotonic_ns() + PATIENCE_MS * SP_NS_PER_MS);
+    if (sp_worker_release(&debuginfod->worker))
         free_all(debuginfod);
 }
 
-/* With the lock held. Signals are the application's: none is handled on the thread, for the collector's blocks them all. */
+/* With the lock held. */
 static request *add_request(sp_debuginfod *debuginfod, const uint8_t *id, size_t length)
 {
-    pthread_t thread;
     if (debuginfod->count == REQUESTS_MAX || length > sizeof debuginfod->requests[0].id)
         return NULL;
-    if (!debuginfod->started && pthread_create(&thread, NULL, run, debuginfod) == 0) {
-        pthread_detach(thread);
-        debuginfod->started = true;
-    }
+    if (!debuginfod->started)
+        debuginfod->started = sp_worker_start(&debuginfod->worker, &role, debuginfod) == 0;
     if (!debuginfod->started)
         return NULL;
     request *added = &debuginfod->requests[debuginfod->count++];
     memcpy(added->id, id, length);
     added->length = length;
-    pthread_cond_broadcast(&debuginfod->changed);
     return added;
 }
 
@@ -233,31 +220,35 @@ sp_debuginfod_answer sp_debuginfod_ask(sp_debuginfod *debuginfod, const uint8_t 
                                        const char **path)
 {
     request *found = NULL;
-    pthread_mutex_lock(&debuginfod->lock);
+    pthread_mutex_lock(&debuginfod->worker.lock);
     for (unsigned i = 0; i < debuginfod->count && !found; i++)
         if (debuginfod->requests[i].length == length &&
             memcmp(debuginfod->requests[i].id, id, length) == 0)
             found = &debuginfod->requests[i];
-    if (!found)
+    bool is_new = !found;
+    if (is_new)
         found = add_request(debuginfod, id, length);
     sp_debuginfod_answer answer = found ? found->answer : SP_DEBUGINFOD_NONE;
     *path = found ? found->path : NULL;
-    pthread_mutex_unlock(&debuginfod->lock);
+    pthread_mutex_unlock(&debuginfod->worker.lock);
+    if (is_new && found)
+        sp_worker_wake(&debuginfod->worker);
     return answer;
 }
 
 bool sp_debuginfod_wait(sp_debuginfod *debuginfod, uint32_t ms)
 {
     uint64_t begin = sp_clock_monotonic_ns();
-    pthread_mutex_lock(&debuginfod->lock);
+    struct timespec until = sp_timespec_from_ns(begin + ms * SP_NS_PER_MS);
+    pthread_mutex_lock(&debuginfod->worker.lock);
     if (debuginfod->seen != debuginfod->answered)
         debuginfod->patience_ns = PATIENCE_MS * SP_NS_PER_MS;
     debuginfod->seen = debuginfod->answered;
     bool waits = debuginfod->answered < debuginfod->count && debuginfod->patience_ns > 0;
     if (waits)
-        wait_for_change(debuginfod, begin + ms * SP_NS_PER_MS);
+        pthread_cond_timedwait(&debuginfod->answer_condition, &debuginfod->worker.lock, &until);
     uint64_t waited_ns = sp_clock_monotonic_ns() - begin;
     debuginfod->patience_ns -= sp_min_u64(waited_ns, debuginfod->patience_ns);
-    pthread_mutex_unlock(&debuginfod->lock);
+    pthread_mutex_unlock(&debuginfod->worker.lock);
     return waits;
 }
