@@ -371,13 +371,14 @@ static void end_with_the_last_thread(sp_collector *collector)
         pthread_detach(thread);
 }
 
-/* Scans of the next run's collector must not overlap with one of ours. */
+/* A scan of the next run's collector must not overlap with one of ours. */
 static void look_for_threads(sp_collector *collector)
 {
-    if (!sp_worker_enter(&collector->worker))
+    if (!sp_discovery_is_due(&collector->discovery, &collector->drain) ||
+        !sp_worker_enter(&collector->worker))
         return;
-    if (sp_discovery_look(&collector->discovery, &collector->drain))
-        end_with_the_last_thread(collector);
+    sp_discovery_scan(&collector->discovery);
+    end_with_the_last_thread(collector);
     sp_worker_leave(&collector->worker);
 }
 

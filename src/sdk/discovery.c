@@ -50,18 +50,20 @@ static void say_blind(sp_discovery *discovery, int error)
     sp_log_warn("sampler", "/proc/self/task cannot be read: only threads that attach are sampled");
 }
 
-bool sp_discovery_look(sp_discovery *discovery, const sp_drain *drain)
+bool sp_discovery_is_due(sp_discovery *discovery, const sp_drain *drain)
 {
     uint64_t now = sp_clock_monotonic_ns();
     if (now - discovery->looked_at_ns < LOOK_NS)
         return false;
     discovery->looked_at_ns = now;
-    if (!has_reason(discovery, drain, now))
-        return false;
+    return has_reason(discovery, drain, now);
+}
+
+void sp_discovery_scan(sp_discovery *discovery)
+{
     uint64_t cpu_before = sp_clock_own_cpu_ns();
     if (!sp_threads_scan())
         say_blind(discovery, errno);
     discovery->scanned_at_ns = sp_clock_monotonic_ns();
     discovery->scan_took_ns = sp_clock_own_cpu_ns() - cpu_before;
-    return true;
 }

@@ -21,7 +21,9 @@ typedef struct sp_discovery {
     bool said_blind;
 } sp_discovery;
 
-/* Scan if there is a reason to. Returns whether it scanned. */
-bool sp_discovery_look(sp_discovery *discovery, const sp_drain *drain);
+/* Whether there is a reason to scan. Reads clocks only. */
+bool sp_discovery_is_due(sp_discovery *discovery, const sp_drain *drain);
+/* Scan; no other scan of this process may run meanwhile. */
+void sp_discovery_scan(sp_discovery *discovery);
 
 #endif
