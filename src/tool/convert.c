@@ -4,6 +4,7 @@
 #include "otlp/json.h"
 #include "tool/merge.h"
 #include "tool/output.h"
+#include "tool/repeats.h"
 #include "tool/tool.h"
 
 typedef struct convert_options {
@@ -69,7 +70,7 @@ static int answer(const sp_operands *files, const convert_options *options)
     if (status != SP_TOOL_DONE)
         return status;
     sp_input input;
-    status = sp_input_read(&input, files);
+    status = sp_input_read_once(&input, files);
     if (status == SP_TOOL_DONE)
         status = write_merged(&input, options, target);
     sp_input_deinit(&input);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "tool/repeats.h"
 #include "tool/tool.h"
 
 enum { FORMAT_TEXT = 0, FORMAT_FOLDED, FORMAT_HTML, FORMAT_JSON, FORMAT_COUNT };
@@ -65,7 +66,7 @@ static int answer(const sp_operands *files, sp_flame_options *options)
     sp_selection selection = {0};
     if (options->min_percent < 0)
         options->min_percent = format == FORMAT_TEXT ? 1 : 0;
-    status = sp_input_read(&input, files);
+    status = sp_input_read_once(&input, files);
     if (status == SP_TOOL_DONE)
         status = sp_model_build(&model, &input);
     if (status == SP_TOOL_DONE)

@@ -192,21 +192,48 @@ static int read_file(sp_input *input, const char *path, bool may_be_empty)
     return status;
 }
 
-/* The files that PREFIX stands for; *FOUND tells whether there are any. */
-static int read_pair(sp_input *input, const char *prefix, bool *found)
+/* The files that a PREFIX stands for: those of one run, in one of the two formats. */
+typedef struct run_files {
+    char *paths[2][2]; /* by format and signal */
+    bool is_there[2], has_content[2];
+} run_files;
+
+/* False when memory is short. */
+static bool look_for(run_files *run, sp_arena *memory, const char *prefix, int format, int signal)
 {
-    static const char *const endings[] = {".traces.jsonl", ".profiles.jsonl", ".traces.binpb",
-                                          ".profiles.binpb"};
+    static const char *const endings[2][2] = {{".traces.jsonl", ".profiles.jsonl"},
+                                              {".traces.binpb", ".profiles.binpb"}};
+    struct stat status;
+    char *path = sp_arena_printf(memory, "%s%s", prefix, endings[format][signal]);
+    if (!path || stat(path, &status) != 0)
+        return path != NULL;
+    run->paths[format][signal] = path;
+    run->is_there[format] = true;
+    run->has_content[format] |= !S_ISREG(status.st_mode) || status.st_size > 0;
+    return true;
+}
+
+static int refuse_two_runs(const char *prefix, const run_files *run)
+{
+    char *const *lines = run->paths[0], *const *framed = run->paths[1];
+    return sp_tool_wrong("%s: stands for two runs, %s and %s; name the files of one", prefix,
+                         lines[0] ? lines[0] : lines[1], framed[0] ? framed[0] : framed[1]);
+}
+
+/* The files that PREFIX stands for; *FOUND tells whether there are any. */
+static int read_run(sp_input *input, const char *prefix, bool *found)
+{
+    run_files run = {0};
     size_t before = input->count;
-    *found = false;
-    for (size_t i = 0; i < SP_ARRAY_LENGTH(endings); i++) {
-        char *path = sp_arena_printf(&input->memory, "%s%s", prefix, endings[i]);
-        if (!path)
+    for (int i = 0; i < 4; i++)
+        if (!look_for(&run, &input->memory, prefix, i / 2, i % 2))
             return sp_tool_no_memory();
-        if (access(path, F_OK) != 0)
-            continue;
-        *found = true;
-        int status = read_file(input, path, true);
+    *found = run.is_there[0] || run.is_there[1];
+    if (run.has_content[0] && run.has_content[1])
+        return refuse_two_runs(prefix, &run);
+    for (int i = 0; i < 4; i++) {
+        char *path = run.paths[i / 2][i % 2];
+        int status = path ? read_file(input, path, true) : SP_TOOL_DONE;
         if (status != SP_TOOL_DONE)
             return status;
     }
@@ -224,7 +251,7 @@ int sp_input_read(sp_input *input, const sp_operands *files)
         bool found = false;
         int status = SP_TOOL_DONE;
         if (strcmp(files->items[i], "-") != 0)
-            status = read_pair(input, files->items[i], &found);
+            status = read_run(input, files->items[i], &found);
         if (status == SP_TOOL_DONE && !found)
             status = read_file(input, files->items[i], false);
         if (status != SP_TOOL_DONE)

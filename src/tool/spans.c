@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tool/repeats.h"
 #include "tool/select.h"
 #include "tool/tool.h"
 
@@ -154,7 +155,7 @@ static int answer(const sp_operands *files, const sp_spans_options *options)
 {
     sp_input input;
     sp_model model = {0};
-    int status = sp_input_read(&input, files);
+    int status = sp_input_read_once(&input, files);
     if (status == SP_TOOL_DONE && sp_input_count(&input, SP_SIGNAL_TRACES) == 0)
         status = sp_tool_wrong("the files hold no spans; give the .traces file too");
     if (status == SP_TOOL_DONE)

@@ -9,6 +9,7 @@
 #include "tool/escape.h"
 #include "tool/model.h"
 #include "tool/output.h"
+#include "tool/repeats.h"
 #include "tool/stats_producers.h"
 #include "tool/stats_switches.h"
 #include "tool/stats_wall.h"
@@ -336,7 +337,7 @@ static int run(int argc, char **argv)
     } else if (status == SP_OPTIONS_GO_ON) {
         sp_input input;
         sp_model model = {0};
-        status = sp_input_read(&input, &files);
+        status = sp_input_read_once(&input, &files);
         if (status == SP_TOOL_DONE)
             status = sp_model_build(&model, &input);
         if (status == SP_TOOL_DONE)

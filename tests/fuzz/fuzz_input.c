@@ -6,6 +6,7 @@
 #include "tool/check.h"
 #include "tool/merge.h"
 #include "tool/model.h"
+#include "tool/repeats.h"
 #include "tool/tool.h"
 
 static int read_bytes(sp_input *input, const uint8_t *data, size_t length)
@@ -79,6 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     sp_input input = {0};
     if (read_bytes(&input, data, length) == SP_TOOL_DONE) {
         check(&input);
+        FUZZ_CHECK(sp_input_drop_repeats(&input) == SP_TOOL_DONE);
         model(&input);
         merge(&input, SP_SIGNAL_TRACES);
         merge(&input, SP_SIGNAL_PROFILES);

@@ -2,6 +2,7 @@
 """Small OTLP files for the tests of the spanprof command: the requests as dictionaries in OTLP/JSON's form, and an encoder to
 protobuf that knows the field numbers by itself, so that the tool's reader is not tested against its own tables."""
 import base64
+import itertools
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ REPORT_TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 CART_TRACE = "0af7651916cd43dd8448eb211c80319c"
 REPORT, QUERY, RENDER, COMPRESS, CART = ("00f067aa0ba902b7", "00000000000000a1", "00000000000000a2", "00000000000000a3",
                                          "b7ad6b7169203331")
+PROFILE_IDS = itertools.count(0x01020304_05060708_090a0b0c_0d0e0f10)  # each profile that is made has one of its own
 SECOND = 1_000_000_000
 START = 1_700_000_000 * SECOND
 
@@ -140,7 +142,7 @@ def profile(d, samples, period, kind, attributes, start_s=0):
     return {"sampleType": {"typeStrindex": d.string(kind[0]), "unitStrindex": d.string(kind[1])},
             "periodType": {"typeStrindex": d.string(kind[2]), "unitStrindex": d.string(kind[3])},
             "period": str(period), "timeUnixNano": str(START + start_s * SECOND), "durationNano": str(10 * SECOND),
-            "profileId": "0102030405060708090a0b0c0d0e0f10",
+            "profileId": f"{next(PROFILE_IDS):032x}",
             "attributeIndices": [d.attribute(key, value) for key, value in attributes.items()],
             "samples": [sample(d, *each) for each in samples]}
 

@@ -94,6 +94,27 @@ class Containers(ToolTest):
         self.write("shop.profiles.jsonl", b"")
         self.assertEqual(len(self.answer_json("spans", "shop", "--json")["spans"]), 5)
 
+    def test_prefix_that_stands_for_two_runs_is_refused(self):
+        self.write_shop()
+        self.write("shop.traces.binpb", framed(traces()))
+        self.write("shop.profiles.binpb", b"")
+        for command in ("flame", "spans", "stats", "check"):
+            self.refuse(2, command, "shop", says=("shop", "shop.traces.jsonl", "shop.traces.binpb", "two runs"))
+        self.assertEqual(json.loads(self.stacks("shop.traces.jsonl", "shop.profiles.jsonl"))["total"], 250_000_000)
+
+    def test_prefix_with_empty_files_of_the_other_format_is_one_run(self):
+        self.write_shop()
+        before = self.stacks("shop")
+        self.write("shop.traces.binpb", b"")
+        self.write("shop.profiles.binpb", b"")
+        self.assertEqual(self.stacks("shop"), before)
+
+    def test_prefix_of_an_earlier_run(self):
+        for name in ("traces", "profiles"):
+            self.write(f"shop.{name}.jsonl", json_lines(globals()[name]()))
+            self.write(f"shop.1.{name}.jsonl", json_lines(globals()[name](service="earlier")))
+        self.assertEqual([item["service"] for item in self.answer_json("stats", "shop.1", "--json")["producers"]], ["earlier"])
+
     def test_standard_input(self):
         result = subprocess.run([TOOL, "flame", "-", "--format", "folded"], input=gzip.compress(json_lines(profiles())),
                                 stdout=subprocess.PIPE, check=True)
@@ -186,6 +207,60 @@ class Containers(ToolTest):
         self.answer("convert", "two.jsonl", "--to", "otlp-json", "-o", "plain.json")
         resource = json.loads((self.folder / "plain.json").read_text())["resourceProfiles"][0]["resource"]
         self.assertEqual(resource["attributes"], [attribute("service.name", "shop")])
+
+
+class Repeats(ToolTest):
+    """A profile that is given twice counts once, as a span does."""
+    REMARK = rb"\Aspanprof: [^\n]*%s[^\n]*counted once\n\Z"
+
+    def check_once(self, remark, *files, once="shop.profiles.jsonl"):
+        for command in (["stats", "--json"], ["flame", "--format", "json"], ["spans", "shop.traces.jsonl", "--json"]):
+            wanted = self.answer(*command, once)
+            result = self.run_tool(*command, *files)
+            self.assertEqual((result.returncode, result.stdout.decode()), (0, wanted), command)
+            self.assertRegex(result.stderr, self.REMARK % remark)
+
+    def test_the_same_file_twice(self):
+        self.write_shop()
+        self.check_once(b"shop.profiles.jsonl: 1 profile ", "shop.profiles.jsonl", "shop.profiles.jsonl")
+
+    def test_a_prefix_and_its_file(self):
+        self.write_shop()
+        self.check_once(b"shop.profiles.jsonl: 1 profile ", "shop.profiles.jsonl", "shop", once="shop")
+
+    def test_both_formats(self):
+        request = both_profiles()
+        self.write("shop.traces.jsonl", json_lines(traces()))
+        self.write("shop.profiles.jsonl", json_lines(request))
+        self.write("copy.binpb", framed(request))
+        self.check_once(b"copy.binpb: 2 profiles ", "shop.profiles.jsonl", "copy.binpb")
+
+    def test_what_was_converted_and_its_source(self):
+        self.write_shop()
+        self.answer("convert", "shop.profiles.jsonl", "--to", "otlp", "-o", "copy.pb")
+        self.check_once(b"copy.pb: 1 profile ", "shop.profiles.jsonl", "copy.pb")
+
+    def test_converting_twice_the_same_gives_it_once(self):
+        self.write_shop()
+        self.answer("convert", "shop.profiles.jsonl", "--to", "otlp-json", "-o", "once.json")
+        result = self.run_tool("convert", "shop.profiles.jsonl", "shop.profiles.jsonl", "--to", "otlp-json", "-o", "twice.json")
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stderr, self.REMARK % b"shop.profiles.jsonl: 1 profile ")
+        self.assertEqual((self.folder / "twice.json").read_bytes(), (self.folder / "once.json").read_bytes())
+
+    def test_profiles_without_id_are_never_the_same(self):
+        request = profiles()
+        for no_id in ("", "0" * 32):
+            request["resourceProfiles"][0]["scopeProfiles"][0]["profiles"][0]["profileId"] = no_id
+            self.write("p.jsonl", json_lines(request, request))
+            self.assertEqual(json.loads(self.answer("flame", "p.jsonl", "--format", "json"))["count"], 60)
+
+    def test_profiles_of_two_types_may_share_an_id(self):
+        request = both_profiles()
+        made = request["resourceProfiles"][0]["scopeProfiles"][0]["profiles"]
+        made[1]["profileId"] = made[0]["profileId"]
+        self.write("p.jsonl", json_lines(request))
+        self.assertEqual([item["profiles"] for item in self.answer_json("stats", "p.jsonl", "--json")["types"]], [1, 1])
 
 
 class BadInput(ToolTest):

@@ -144,9 +144,10 @@ class Stats(ToolTest):
 
 
     def test_several_producers_are_named(self):
-        other = profiles(service="billing", attributes={**COUNTS, "spanprof.engine": "perf"})
-        other["resourceProfiles"][0]["resource"]["attributes"].append(attribute("service.instance.id", "i\x1b1"))
-        self.write("p.jsonl", json_lines(profiles(), other, profiles(), other))
+        others = [profiles(service="billing", attributes={**COUNTS, "spanprof.engine": "perf"}) for _ in range(2)]
+        for other in others:
+            other["resourceProfiles"][0]["resource"]["attributes"].append(attribute("service.instance.id", "i\x1b1"))
+        self.write("p.jsonl", json_lines(profiles(), others[0], profiles(), others[1]))
         text = self.answer("stats", "p.jsonl")
         self.assertIn("\n2 producers, whose numbers are added up below:\n  shop: 2 profiles\n  billing, instance i\\x1b1: 2 profiles\n\ncpu: ", text)
         self.assertIn(", engine timer, perf (asked for)\n", text)
