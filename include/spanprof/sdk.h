@@ -57,7 +57,8 @@ typedef struct spanprof_options {
     const char *service_name;        /* OTEL_SERVICE_NAME (unknown_service:PROGRAM) */
     const char *resource_attributes; /* OTEL_RESOURCE_ATTRIBUTES, "key=value,…" percent-encoded */
     const char *exporter;            /* SPANPROF_EXPORTER (otlp), list of otlp, file, none */
-    const char *file;                /* SPANPROF_FILE (spanprof), path prefix */
+    const char *file;                /* SPANPROF_FILE (spanprof), path prefix; an earlier run's
+                                      * files are renamed to PREFIX.1.…, at most 3 runs are kept */
     const char *file_format;         /* SPANPROF_FILE_FORMAT (jsonl), or proto */
     const char *endpoint;    /* OTEL_EXPORTER_OTLP_ENDPOINT (http://localhost:4318), base URL */
     const char *headers;     /* OTEL_EXPORTER_OTLP_HEADERS, "key=value,key=value" */

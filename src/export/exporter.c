@@ -59,17 +59,13 @@ static bool open_network(sp_exporter *exporter)
 
 bool sp_export_open(sp_exporter *exporter)
 {
-    const sp_export_config *config = &exporter->config;
+    sp_export_config *config = &exporter->config;
     if (!open_network(exporter))
         return false;
     if (config->http[SP_PROFILES].enabled)
         exporter->profile_destinations[exporter->profile_destination_count++] = SP_DESTINATION_HTTP;
-    for (int i = 0; i < 2 && config->file_enabled; i++) {
-        if (i == SP_TRACES && !config->traces_enabled)
-            continue;
-        if (!sp_file_init(&exporter->files[i], config, (sp_telemetry_signal)i, &exporter->counters))
-            return false;
-    }
+    if (config->file_enabled && !sp_file_runs_open(exporter->files, config, &exporter->counters))
+        return false;
     if (config->file_enabled)
         exporter->profile_destinations[exporter->profile_destination_count++] = SP_DESTINATION_FILE;
     return true;

@@ -3,7 +3,6 @@
  * or not at all, also when the disk is full in the middle of it. What a FIFO does not take at once waits in memory, up to the bound of the
  * queue: the exporter's thread has other things to do, and a deadline for the stop. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,24 @@
 enum { TRY_AGAIN_MS = 20 };
 
 static const char *const signal_names[] = {"traces", "profiles"};
+
+/* Into file->fd. Returns 0, or errno: EWOULDBLOCK when another process has the file. */
+static int open_file(sp_file *file)
+{
+    struct stat status;
+    file->fd = sp_append_open(file->path, 0);
+    if (file->fd < 0)
+        return errno;
+    int error = sp_file_runs_lock(file->fd, file->path);
+    /* A run that began and ended since the start has looked. */
+    if (!error && fstat(file->fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
+        error = EWOULDBLOCK;
+    if (error) {
+        close(file->fd);
+        file->fd = -1;
+    }
+    return error;
+}
 
 bool sp_file_init(sp_file *file, const sp_export_config *config, sp_telemetry_signal signal,
                   sp_export_counters *counters)
@@ -32,9 +49,10 @@ bool sp_file_init(sp_file *file, const sp_export_config *config, sp_telemetry_si
         file->path = NULL;
         return false;
     }
-    file->fd = sp_append_open(file->path, O_TRUNC);
-    if (file->fd < 0)
-        sp_log_warn("export", "creating %s: %s: its %s are dropped", file->path, strerror(errno),
+    int error = open_file(file);
+    file->in_use = error == EWOULDBLOCK;
+    if (error && !file->in_use)
+        sp_log_warn("export", "creating %s: %s: its %s are dropped", file->path, strerror(error),
                     signal_names[signal]);
     return true;
 }

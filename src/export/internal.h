@@ -177,7 +177,8 @@ bool sp_grpc_retry_info(const char *details, uint64_t *wait_ns);
 
 /* file.c: one file of one signal. */
 typedef struct sp_file {
-    int fd; /* -1: could not be made, or was lost */
+    int fd;      /* -1: could not be made, or was lost */
+    bool in_use; /* could not be made because another process writes it */
     char *path;
     sp_otlp_format format;
     sp_telemetry_signal signal;
@@ -188,7 +189,8 @@ typedef struct sp_file {
     sp_allowance allowance; /* of these, and of profiles that wait in the inbox */
 } sp_file;
 
-/* Make CONFIG's file for SIGNAL anew. False when memory is short; a file that cannot be made is warned of, and fd is -1. */
+/* Make CONFIG's file for SIGNAL. False when memory is short; a file that cannot be made is warned of, and fd is -1. One that another
+ * process writes, or that has content, is left as it is: no warning, in_use is set, and fd is -1. */
 bool sp_file_init(sp_file *file, const sp_export_config *config, sp_telemetry_signal signal,
                   sp_export_counters *counters);
 /* What waits is freed, uncounted. */
@@ -202,6 +204,19 @@ uint64_t sp_file_step(sp_file *file, uint64_t now_ns);
 bool sp_file_is_past(const sp_file *file, uint64_t sequence);
 /* Drop and count what waits. */
 void sp_file_abandon(sp_file *file);
+
+/* file_runs.c: what earlier runs have left at the same prefix. */
+enum { SP_FILE_RUNS_KEPT = 3 }; /* PREFIX.1 to PREFIX.3 */
+
+/* Rename the files of the run before, of either format, to PREFIX.1, and those of older runs to the next number. 0, or errno:
+ * EWOULDBLOCK when another process writes to one of them. After a failure the run before is still whole. */
+int sp_file_runs_keep(const char *prefix);
+/* Lock FD, which PATH was opened as, until it is closed. 0, or EWOULDBLOCK when another process has it. What is no regular file has no
+ * lock, and a file system without locks has to do without. */
+int sp_file_runs_lock(int fd, const char *path);
+/* Keep the run before, and make the files of this one. Where that is impossible this run gets the prefix PREFIX.PID in CONFIG, and one
+ * warning says so. False when memory is short; files that cannot be made are warned of. */
+bool sp_file_runs_open(sp_file files[2], sp_export_config *config, sp_export_counters *counters);
 
 /* One signal over the network, one request after the other. */
 typedef struct sp_sender {

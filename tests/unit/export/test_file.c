@@ -92,16 +92,20 @@ static void protobuf_is_behind_its_length_as_a_varint(void **state)
     check_contents(".profiles.binpb", expected, sizeof expected);
 }
 
-static void file_that_exists_is_begun_anew(void **state)
+static void file_that_has_content_is_left_as_it_is(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        sp_file file;
-        open_file(&file, SP_TRACES, SP_OTLP_JSON);
-        write_record(&file, i ? "new" : "old and longer", i ? 3 : 14);
-        sp_file_deinit(&file);
-    }
-    check_contents(".traces.jsonl", "new\n", 4);
+    sp_file file;
+    open_file(&file, SP_TRACES, SP_OTLP_JSON);
+    assert_false(file.in_use);
+    write_record(&file, "old", 3);
+    sp_file_deinit(&file);
+    open_file(&file, SP_TRACES, SP_OTLP_JSON);
+    assert_true(file.in_use);
+    assert_int_equal(file.fd, -1);
+    sp_file_deinit(&file);
+    check_contents(".traces.jsonl", "old\n", 4);
+    assert_int_equal(log_length, 0);
 }
 
 static void file_is_not_inherited_by_programs_that_the_host_starts(void **state)
@@ -205,7 +209,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(json_is_one_request_a_line),
         CASE(protobuf_is_behind_its_length_as_a_varint),
-        CASE(file_that_exists_is_begun_anew),
+        CASE(file_that_has_content_is_left_as_it_is),
         CASE(file_is_not_inherited_by_programs_that_the_host_starts),
         CASE(fifo_is_full_records_wait_in_their_order),
         CASE(fifo_stays_full_what_waits_has_a_bound),

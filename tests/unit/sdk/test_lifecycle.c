@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
+#include "remove_folder.h"
 #include "sanitizers.h"
 #include "unit/sdk/ticks.h"
 #include "verdict.h"
@@ -71,13 +72,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    char path[128];
     spanprof_stop(60 * SECOND);
-    snprintf(path, sizeof path, "%s.traces.jsonl", prefix);
-    unlink(path);
-    snprintf(path, sizeof path, "%s.profiles.jsonl", prefix);
-    unlink(path);
-    return rmdir(directory);
+    return remove_folder(directory);
 }
 
 static void start_twice_is_an_error_and_stop_twice_too(void **state)

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
+#include "remove_folder.h"
 #include "sanitizers.h"
 #include "sdk/config.h"
 
@@ -37,15 +38,10 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    char path[128];
     spanprof_stop(60 * SECOND);
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
         unsetenv(variables[i]);
-    snprintf(path, sizeof path, "%s.traces.jsonl", prefix);
-    unlink(path);
-    snprintf(path, sizeof path, "%s.profiles.jsonl", prefix);
-    unlink(path);
-    return rmdir(directory);
+    return remove_folder(directory);
 }
 
 static spanprof_stats stats_now(void)

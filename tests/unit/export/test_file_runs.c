@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Moving the files of earlier runs, ended by a crash at each of its calls: the next start completes it, and loses nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "export/internal.h"
+#include "unit/export/captured_log.h"
+
+enum { RUNS = SP_FILE_RUNS_KEPT + 1, CRASHED = 42 };
+
+static char directory[64], prefix[80];
+static const char *const endings[] = {"traces.jsonl", "profiles.jsonl"};
+
+/* Calls that change names, up to the one that the process does not survive. */
+static int calls_left = -1;
+static bool has_no_links;
+
+static void count_call(void)
+{
+    if (calls_left == 0)
+        _exit(CRASHED);
+    if (calls_left > 0)
+        calls_left--;
+}
+
+/* In place of the C library's: the linker takes those of the program first. */
+int link(const char *from, const char *to)
+{
+    count_call();
+    if (!has_no_links)
+        return (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
+    errno = EPERM;
+    return -1;
+}
+
+int unlink(const char *path)
+{
+    count_call();
+    return (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+}
+
+static const char *path_of(int run, int ending)
+{
+    static char path[128];
+    if (run)
+        snprintf(path, sizeof path, "%s.%d.%s", prefix, run, endings[ending]);
+    else
+        snprintf(path, sizeof path, "%s.%s", prefix, endings[ending]);
+    return path;
+}
+
+/* RUN 0 to 3 hold 0 to 3 in both of their files. */
+static void write_runs(void)
+{
+    for (int run = 0; run < RUNS; run++)
+        for (int i = 0; i < 2; i++) {
+            FILE *file = fopen(path_of(run, i), "w");
+            assert_non_null(file);
+            fprintf(file, "%d", run);
+            fclose(file);
+        }
+}
+
+/* What the file holds; -1: there is none. */
+static int content_of(int run, int ending)
+{
+    int content = -1;
+    FILE *file = fopen(path_of(run, ending), "r");
+    if (file) {
+        assert_int_equal(fscanf(file, "%d", &content), 1);
+        fclose(file);
+    }
+    return content;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    capture_log();
+    calls_left = -1;
+    has_no_links = false;
+    strcpy(directory, "/tmp/spanprof-test-XXXXXX");
+    assert_non_null(mkdtemp(directory));
+    snprintf(prefix, sizeof prefix, "%s/p", directory);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    for (int run = 0; run <= RUNS; run++)
+        for (int i = 0; i < 2; i++)
+            unlink(path_of(run, i));
+    return rmdir(directory);
+}
+
+/* Whether a process that keeps the runs, and is ended at call number CALL, got so far. */
+static bool crash_at(int call)
+{
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        calls_left = call;
+        _exit(sp_file_runs_keep(prefix));
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_true(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == CRASHED);
+    return WEXITSTATUS(status) == CRASHED;
+}
+
+static void check_moved(void)
+{
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(content_of(0, i), -1);
+        for (int run = 1; run < RUNS; run++)
+            assert_int_equal(content_of(run, i), run - 1);
+        assert_int_equal(content_of(RUNS, i), -1);
+    }
+}
+
+static void crash_between_any_two_calls_loses_nothing(void **state)
+{
+    (void)state;
+    int call = 0;
+    for (bool crashed = true; crashed; call++) {
+        write_runs();
+        crashed = crash_at(call);
+        assert_int_equal(sp_file_runs_keep(prefix), 0);
+        check_moved();
+    }
+    assert_true(call > 2 * 2 * SP_FILE_RUNS_KEPT);
+}
+
+static void file_system_without_links_gets_renames(void **state)
+{
+    (void)state;
+    has_no_links = true;
+    write_runs();
+    assert_int_equal(sp_file_runs_keep(prefix), 0);
+    check_moved();
+}
+
+static void free_number_ends_the_moving(void **state)
+{
+    (void)state;
+    write_runs();
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(unlink(path_of(2, i)), 0);
+    assert_int_equal(sp_file_runs_keep(prefix), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(content_of(0, i), -1);
+        assert_int_equal(content_of(1, i), 0);
+        assert_int_equal(content_of(2, i), 1);
+        assert_int_equal(content_of(3, i), 3);
+    }
+    assert_int_equal(log_length, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(crash_between_any_two_calls_loses_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(file_system_without_links_gets_renames, setup, teardown),
+        cmocka_unit_test_setup_teardown(free_number_ends_the_moving, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
