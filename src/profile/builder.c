@@ -10,6 +10,7 @@
 #include <sys/random.h>
 
 #include "core/clock.h"
+#include "core/utf8.h"
 #include "profile/dictionary.h"
 #include "profile/syscall_names.h"
 #include "thread/sample_keys.h"
@@ -282,7 +283,7 @@ static void make_profile_id(uint8_t id[16])
 }
 
 /* What the window says of itself: numbers, the engine, and the threads that have the most of the residual. */
-enum { WINDOW_ATTRIBUTES_MAX = 23 + 2 + SP_WINDOW_RESIDUALS_MAX, PROFILES_MAX = 4 };
+enum { WINDOW_ATTRIBUTES_MAX = 23 + 2 + 1, PROFILES_MAX = 4 };
 
 typedef struct attribute_list {
     uint32_t indices[WINDOW_ATTRIBUTES_MAX];
@@ -340,13 +341,19 @@ static void add_samples(build *b, attribute_list *list, const sp_window_samples 
 
 static void add_residuals(build *b, attribute_list *list)
 {
-    for (uint32_t i = 0; b->options->thread_attributes && i < b->window->residual_count; i++) {
-        const sp_window_residual *residual = &b->window->residuals[i];
-        char key[64];
-        snprintf(key, sizeof key, "spanprof.residual_ns.thread.%.16s/%d", residual->thread.name,
-                 (int)residual->thread.tid);
-        add_int(b, list, key, "ns", residual->residual_ns);
+    sp_profile_residual residuals[SP_WINDOW_RESIDUALS_MAX] = {0};
+    uint32_t count = b->window->residual_count;
+    if (!b->options->thread_attributes || count == 0)
+        return;
+    for (uint32_t i = 0; i < count; i++) {
+        const sp_window_residual *from = &b->window->residuals[i];
+        residuals[i].residual_ns = saturating_sum(0, from->residual_ns);
+        residuals[i].tid = from->thread.tid;
+        sp_utf8_repair(residuals[i].name, from->thread.name,
+                       strnlen(from->thread.name, sizeof from->thread.name));
     }
+    list->indices[list->count++] = sp_dictionary_residuals_attribute(
+        &b->dictionary, "spanprof.residual_ns.threads", residuals, count);
 }
 
 static uint32_t build_cpu_attributes(build *b)

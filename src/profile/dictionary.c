@@ -40,8 +40,12 @@ typedef struct attribute_key {
     int64_t number;
     uint32_t key, unit;
     uint32_t type;
-    char text[]; /* to the end of the key, which is followed by a NUL */
+    char text[]; /* to the end of the key, which is followed by a NUL; or a sp_profile_residual[] */
 } attribute_key;
+
+enum {
+    RESIDUALS = INT32_MAX
+}; /* as a type of attribute_key, beside those of spanprof_attribute_type */
 
 static uint32_t put(sp_dictionary *dictionary, sp_intern *table, const void *key, size_t length)
 {
@@ -141,6 +145,17 @@ uint32_t sp_dictionary_int_attribute(sp_dictionary *dictionary, const char *key,
                             .unit = sp_dictionary_string(dictionary, unit),
                             .type = SPANPROF_ATTRIBUTE_INT};
     return put_attribute(dictionary, &header, "");
+}
+
+uint32_t sp_dictionary_residuals_attribute(sp_dictionary *dictionary, const char *key,
+                                           const sp_profile_residual *residuals, uint32_t count)
+{
+    attribute_key header = {
+        .number = count, .key = sp_dictionary_string(dictionary, key), .type = RESIDUALS};
+    sp_buffer_clear(&dictionary->key);
+    sp_buffer_add(&dictionary->key, &header, offsetof(attribute_key, text));
+    sp_buffer_add(&dictionary->key, residuals, count * sizeof *residuals);
+    return put_key(dictionary, &dictionary->attributes);
 }
 
 uint32_t sp_dictionary_attributes(sp_dictionary *dictionary, const uint32_t *attributes,
@@ -282,6 +297,22 @@ static void write_strings(const sp_dictionary *dictionary, sp_profile_data *data
                                             dictionary->strings.entries[i].length);
 }
 
+static void write_value(sp_profile_data *data, sp_profile_attribute *out, const attribute_key *key)
+{
+    switch (key->type) {
+    case SPANPROF_ATTRIBUTE_STRING:
+        out->value.string_value = sp_arena_strdup(&data->memory, key->text);
+        return;
+    case RESIDUALS:
+        out->residual_count = (uint32_t)key->number;
+        out->residuals =
+            sp_arena_memdup(&data->memory, key->text, out->residual_count * sizeof *out->residuals);
+        return;
+    default:
+        out->value.int_value = key->number;
+    }
+}
+
 static void write_attributes(const sp_dictionary *dictionary, sp_profile_data *data)
 {
     data->attribute_count = dictionary->attributes.count;
@@ -293,10 +324,7 @@ static void write_attributes(const sp_dictionary *dictionary, sp_profile_data *d
         out->key_strindex = key->key;
         out->unit_strindex = key->unit;
         out->type = key->type;
-        if (out->type == SPANPROF_ATTRIBUTE_STRING)
-            out->value.string_value = sp_arena_strdup(&data->memory, key->text);
-        else
-            out->value.int_value = key->number;
+        write_value(data, out, key);
     }
 }
 

@@ -184,15 +184,19 @@ const char *sp_value_text(const Sp__Common__AnyValue *value,
     return "";
 }
 
+const char *sp_attribute_key(const Sp__Common__KeyValue *attribute,
+                             const Sp__Profiles__ProfilesDictionary *dictionary)
+{
+    return attribute->key && *attribute->key ? attribute->key
+                                             : table_string(dictionary, attribute->key_strindex);
+}
+
 const char *sp_resource_text(const Sp__Resource__Resource *resource,
                              const Sp__Profiles__ProfilesDictionary *dictionary, const char *key)
 {
     for (size_t i = 0; resource && i < resource->n_attributes; i++) {
         const Sp__Common__KeyValue *attribute = resource->attributes[i];
-        const char *own_key = attribute->key && *attribute->key
-                                  ? attribute->key
-                                  : table_string(dictionary, attribute->key_strindex);
-        if (strcmp(own_key, key) == 0)
+        if (strcmp(sp_attribute_key(attribute, dictionary), key) == 0)
             return sp_value_text(attribute->value, dictionary);
     }
     return "";

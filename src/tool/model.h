@@ -134,6 +134,9 @@ uint32_t sp_model_main_type(const sp_model *model);
  * NULL: there are none. */
 const char *sp_resource_text(const Sp__Resource__Resource *resource,
                              const Sp__Profiles__ProfilesDictionary *dictionary, const char *key);
+/* The key of ATTRIBUTE, of a resource, a scope or a map, where DICTIONARY resolves it as above. */
+const char *sp_attribute_key(const Sp__Common__KeyValue *attribute,
+                             const Sp__Profiles__ProfilesDictionary *dictionary);
 /* The text of VALUE (may be NULL) when it is a string, or "". */
 const char *sp_value_text(const Sp__Common__AnyValue *value,
                           const Sp__Profiles__ProfilesDictionary *dictionary);

@@ -16,12 +16,12 @@
 #include "tool/sum.h"
 #include "tool/tool.h"
 
-#define PREFIX          "spanprof."
-#define DROPPED_PREFIX  "spanprof.dropped."
-#define RESIDUAL_PREFIX "spanprof.residual_ns.thread."
-#define STACKS_PREFIX   "spanprof.stacks."
-#define BY_POINTER      "by_frame_pointer"        /* beside the ends, which are a whole */
-#define FOLDED_KEY      "spanprof.samples.folded" /* stacks that lost frames: an end, too */
+#define PREFIX         "spanprof."
+#define DROPPED_PREFIX "spanprof.dropped."
+#define RESIDUALS_KEY  "spanprof.residual_ns.threads" /* an array of maps */
+#define STACKS_PREFIX  "spanprof.stacks."
+#define BY_POINTER     "by_frame_pointer"        /* beside the ends, which are a whole */
+#define FOLDED_KEY     "spanprof.samples.folded" /* stacks that lost frames: an end, too */
 
 /* Sums of the attributes of one type's profiles. */
 typedef struct type_stats {
@@ -67,8 +67,6 @@ static void add_number(type_stats *type, const char *key, int64_t number)
     };
     if (strncmp(key, DROPPED_PREFIX, strlen(DROPPED_PREFIX)) == 0)
         sp_stats_add(type->dropped, key + strlen(DROPPED_PREFIX), number);
-    if (strncmp(key, RESIDUAL_PREFIX, strlen(RESIDUAL_PREFIX)) == 0)
-        sp_stats_add(type->residual_threads, key + strlen(RESIDUAL_PREFIX), number);
     if (strncmp(key, STACKS_PREFIX, strlen(STACKS_PREFIX)) == 0)
         sp_stats_add(type->stacks, key + strlen(STACKS_PREFIX), number);
     if (strcmp(key, FOLDED_KEY) == 0)
@@ -98,6 +96,38 @@ static void keep_text(type_stats *type, const char *key, const char *text)
         add_text(type->engine_reason, sizeof type->engine_reason, "; ", text);
 }
 
+/* One map of RESIDUALS_KEY: the thread as NAME/TID. */
+static void add_residual(type_stats *type, const Sp__Common__AnyValue *value,
+                         const Sp__Profiles__ProfilesDictionary *dictionary)
+{
+    const char *name = "";
+    int64_t tid = 0, residual_ns = 0;
+    if (value->value_case != SP__COMMON__ANY_VALUE__VALUE_KVLIST_VALUE)
+        return;
+    for (size_t i = 0; i < value->kvlist_value->n_values; i++) {
+        const Sp__Common__KeyValue *entry = value->kvlist_value->values[i];
+        const char *key = sp_attribute_key(entry, dictionary);
+        bool is_number =
+            entry->value && entry->value->value_case == SP__COMMON__ANY_VALUE__VALUE_INT_VALUE;
+        if (strcmp(key, "thread.name") == 0)
+            name = sp_value_text(entry->value, dictionary);
+        else if (is_number && strcmp(key, "thread.id") == 0)
+            tid = entry->value->int_value;
+        else if (is_number && strcmp(key, "residual_ns") == 0)
+            residual_ns = entry->value->int_value;
+    }
+    char thread[128];
+    snprintf(thread, sizeof thread, "%.64s/%" PRId64, name, tid);
+    sp_stats_add(type->residual_threads, thread, residual_ns);
+}
+
+static void add_residuals(type_stats *type, const Sp__Common__AnyValue *value,
+                          const Sp__Profiles__ProfilesDictionary *dictionary)
+{
+    for (size_t i = 0; i < value->array_value->n_values; i++)
+        add_residual(type, value->array_value->values[i], dictionary);
+}
+
 static void add_profile(stats *stats, const sp_model_profile *profile)
 {
     const Sp__Profiles__ProfilesDictionary *dictionary = profile->dictionary;
@@ -113,6 +143,9 @@ static void add_profile(stats *stats, const sp_model_profile *profile)
             continue;
         if (value->value_case == SP__COMMON__ANY_VALUE__VALUE_INT_VALUE)
             add_number(type, key, value->int_value);
+        else if (value->value_case == SP__COMMON__ANY_VALUE__VALUE_ARRAY_VALUE &&
+                 strcmp(key, RESIDUALS_KEY) == 0)
+            add_residuals(type, value, dictionary);
         else if (*sp_value_text(value, dictionary))
             keep_text(type, key, sp_value_text(value, dictionary));
     }

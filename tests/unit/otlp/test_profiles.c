@@ -202,6 +202,30 @@ static void profiles_attributes_come_back_with_unit_and_type(void **state)
     assert_true(list[5]->value->bool_value);
 }
 
+static void profiles_residuals_are_an_array_of_maps(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"thread.name", "thread.id", "residual_ns"};
+    const sp_profile_residual residuals[] = {{500, 77, "first"}, {400, 78, "second"}};
+    sp_profile_attribute attributes[2] = {
+        {0}, {.key_strindex = S_RESIDUAL, .residuals = residuals, .residual_count = 2}};
+    sp_profile_data data = golden_profile_data;
+    data.attributes = attributes;
+    data.attribute_count = 2;
+    request_message *request = encode_and_unpack(&data);
+    const Sp__Common__AnyValue *value = request->dictionary->attribute_table[1]->value;
+    assert_int_equal(value->value_case, SP__COMMON__ANY_VALUE__VALUE_ARRAY_VALUE);
+    assert_int_equal(value->array_value->n_values, 2);
+    const Sp__Common__KeyValueList *map = value->array_value->values[1]->kvlist_value;
+    assert_int_equal(map->n_values, 3);
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(map->values[i]->key, keys[i]);
+    assert_string_equal(map->values[0]->value->string_value, "second");
+    assert_int_equal(map->values[1]->value->int_value, 78);
+    assert_int_equal(map->values[2]->value->int_value, 400);
+    protobuf_c_message_free_unpacked(&request->base, NULL);
+}
+
 static void profiles_link_without_trace_id_keeps_its_span_id(void **state)
 {
     (void)state;
@@ -257,6 +281,7 @@ int main(void)
         cmocka_unit_test(profiles_location_attributes_come_back),
         WITH_REQUEST(profiles_strings_stacks_and_links_come_back),
         WITH_REQUEST(profiles_attributes_come_back_with_unit_and_type),
+        cmocka_unit_test(profiles_residuals_are_an_array_of_maps),
         cmocka_unit_test(profiles_link_without_trace_id_keeps_its_span_id),
         cmocka_unit_test(profiles_no_profiles_give_the_empty_request),
         cmocka_unit_test(profiles_buffer_too_small_appends_nothing),

@@ -436,6 +436,36 @@ static void builder_header_tells_the_window(void **state)
     assert_null(find_attribute(profile->attributes, "spanprof.dropped.memory"));
 }
 
+static void put_residual(int64_t tid, const char *name, uint64_t residual_ns)
+{
+    sp_window_residual *residual = &window.residuals[window.residual_count++];
+    *residual = (sp_window_residual){.thread.tid = tid, .residual_ns = residual_ns};
+    memcpy(residual->thread.name, name, strnlen(name, sizeof residual->thread.name));
+}
+
+static void builder_keys_hold_no_data(void **state)
+{
+    (void)state;
+    fill_with_links();
+    put_residual(4711, "sixteen letters.", 500);
+    put_residual(4712, "sixteen letters.", 400);
+    build(SPANPROF_LINK_SCOPE_INNERMOST, true);
+    for (uint32_t i = 1; i < data.attribute_count; i++) {
+        const char *key = data.strings[data.attributes[i].key_strindex];
+        assert_null(strstr(key, "letters"));
+        assert_null(strstr(key, "471"));
+    }
+    const sp_profile_attribute *threads =
+        find_attribute(data.profiles[0].attributes, "spanprof.residual_ns.threads");
+    assert_int_equal(threads->residual_count, 2);
+    assert_string_equal(threads->residuals[1].name, "sixteen letters.");
+    assert_int_equal(threads->residuals[1].tid, 4712);
+    assert_int_equal(threads->residuals[1].residual_ns, 400);
+    sp_profile_data_deinit(&data);
+    build(SPANPROF_LINK_SCOPE_INNERMOST, false);
+    assert_null(find_attribute(data.profiles[0].attributes, "spanprof.residual_ns.threads"));
+}
+
 static void builder_named_location_has_file_and_line(void **state)
 {
     (void)state;
@@ -756,6 +786,7 @@ int main(void)
         CASE(builder_wall_without_cpu_profile_for_both_scopes),
         CASE(builder_half_an_id_is_no_link),
         CASE(builder_header_tells_the_window),
+        CASE(builder_keys_hold_no_data),
         CASE(builder_named_location_has_file_and_line),
         CASE(builder_mapping_has_build_id_and_range_only_when_needed),
         CASE(builder_reloaded_library_is_one_mapping),

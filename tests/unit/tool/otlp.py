@@ -21,9 +21,17 @@ SECOND = 1_000_000_000
 START = 1_700_000_000 * SECOND
 
 
+def any_value(value):
+    """Of a text, a number, a list, or a dictionary."""
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [any_value(item) for item in value]}}
+    if isinstance(value, dict):
+        return {"kvlistValue": {"values": [attribute(*item) for item in value.items()]}}
+    return {"intValue" if isinstance(value, int) else "stringValue": str(value)}
+
+
 def attribute(key, value):
-    kind = "intValue" if isinstance(value, int) else "stringValue"
-    return {"key": key, "value": {kind: str(value)}}
+    return {"key": key, "value": any_value(value)}
 
 
 def span(trace, span_id, name, start_ms, duration_ms, parent="", kind=1, **more):
@@ -97,7 +105,8 @@ SAMPLES = [
     (("main", "idle"), "", "", 1),
 ]
 COUNTS = {"spanprof.engine": "timer", "spanprof.engine.reason": "asked for", "spanprof.residual_ns": 12345,
-          "spanprof.residual_ns.thread.w\x1b1/77": 12000, "spanprof.samples.linked": 29, "spanprof.samples.none": 1,
+          "spanprof.residual_ns.threads": [{"thread.name": "w\x1b1", "thread.id": 77, "residual_ns": 12000}],
+          "spanprof.samples.linked": 29, "spanprof.samples.none": 1,
           "spanprof.samples.unknown": 0, "spanprof.dropped.ring_full": 7,
           "spanprof.stacks.complete": 25, "spanprof.stacks.no_table": 3, "spanprof.samples.folded": 2,
           "spanprof.stacks.by_frame_pointer": 6}
@@ -177,8 +186,9 @@ SCHEMA = {
     "RESOURCE": {"attributes": (1, "[KEY_VALUE]")},
     "SCOPE": {"name": (1, "text"), "attributes": (3, "[KEY_VALUE]")},
     "KEY_VALUE": {"key": (1, "text"), "value": (2, "VALUE"), "keyStrindex": (3, "varint")},
-    "VALUE": {"stringValue": (1, "text"), "intValue": (3, "varint"), "kvlistValue": (6, "KEY_VALUE_LIST"),
+    "VALUE": {"stringValue": (1, "text"), "intValue": (3, "varint"), "arrayValue": (5, "ARRAY"), "kvlistValue": (6, "KEY_VALUE_LIST"),
               "stringValueStrindex": (8, "varint")},
+    "ARRAY": {"values": (1, "[VALUE]")},
     "KEY_VALUE_LIST": {"values": (1, "[KEY_VALUE]")},
     "PROFILES": {"resourceProfiles": (1, "[RESOURCE_PROFILES]"), "dictionary": (2, "DICTIONARY")},
     "RESOURCE_PROFILES": {"resource": (1, "RESOURCE"), "scopeProfiles": (2, "[SCOPE_PROFILES]")},

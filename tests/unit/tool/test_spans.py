@@ -143,6 +143,13 @@ class Stats(ToolTest):
         self.assertEqual((wall["type"], wall["linked"], wall["none"]), ("wall", 4, 1))  # told by the samples themselves
 
 
+    def test_residual_threads_of_another_shape_are_passed_over(self):
+        for bad in ("text", 5, [], [5], [{}], [{"thread.name": 5, "thread.id": "x", "residual_ns": "y"}], [[{"residual_ns": 1}]]):
+            self.write("p.jsonl", json_lines(profiles(attributes={"spanprof.residual_ns.threads": bad})))
+            threads = self.answer_json("stats", "p.jsonl", "--json")["types"][0]["residual_threads"]
+            self.assertIn(threads, ({}, {"/0": 0}))
+            self.answer("stats", "p.jsonl")
+
     def test_several_producers_are_named(self):
         others = [profiles(service="billing", attributes={**COUNTS, "spanprof.engine": "perf"}) for _ in range(2)]
         for other in others:
