@@ -12,6 +12,7 @@
  *
  * Attributes: OpenTelemetry semantic conventions, http/http-spans, "HTTP Server". */
 #include "ngx_http_spanprof_turns.h"
+#include "ngx_http_spanprof_url.h"
 
 typedef struct {
     ngx_flag_t enabled;
@@ -73,43 +74,11 @@ static ngx_str_t known_method(ngx_http_request_t *r)
     return r->method & known ? r->method_name : (ngx_str_t)ngx_string("_OTHER");
 }
 
-/* The path as it was sent, without its query. */
-static ngx_str_t path_of(ngx_http_request_t *r)
-{
-    ngx_str_t path = r->unparsed_uri;
-    u_char *query = ngx_strlchr(path.data, path.data + path.len, '?');
-
-    if (query != NULL)
-        path.len = (size_t)(query - path.data);
-    return path;
-}
-
-/* The query as it was sent: what a rewrite adds is the configuration's own. */
-static ngx_str_t query_of(ngx_http_request_t *r)
-{
-    ngx_str_t query = r->unparsed_uri;
-    size_t before = path_of(r).len;
-
-    if (before == query.len)
-        return (ngx_str_t)ngx_null_string;
-    query.data += before + 1;
-    query.len -= before + 1;
-    return query;
-}
-
-static ngx_str_t scheme_of(ngx_http_request_t *r)
-{
-#if (NGX_HTTP_SSL)
-    if (r->connection->ssl)
-        return (ngx_str_t)ngx_string("https");
-#endif
-    return (ngx_str_t)ngx_string("http");
-}
-
 /* What the sampler may ask about, and what is known this early. */
 static spanprof_span start_span(ngx_http_request_t *r)
 {
-    ngx_str_t method = known_method(r), path = path_of(r), scheme = scheme_of(r);
+    ngx_str_t method = known_method(r), path = ngx_http_spanprof_path(r);
+    ngx_str_t scheme = ngx_http_spanprof_scheme(r);
     spanprof_attribute attributes[] = {text("http.request.method", &method),
                                        text("url.path", &path), text("url.scheme", &scheme)};
     spanprof_context parent;
@@ -196,6 +165,16 @@ static void set_status(spanprof_span span, ngx_uint_t status)
     spanprof_span_set_status(span, SPANPROF_SPAN_STATUS_ERROR, NULL);
 }
 
+/* As the request names it. */
+static void set_server(ngx_http_request_t *r, spanprof_span span)
+{
+    ngx_int_t port = ngx_http_spanprof_port(r);
+
+    set_text(span, "server.address", &r->headers_in.server);
+    if (r->headers_in.server.len > 0 && port > 0)
+        spanprof_span_set_int(span, "server.port", port);
+}
+
 static const char *protocol_version(const ngx_http_request_t *r)
 {
     switch (r->http_version) {
@@ -221,11 +200,11 @@ static ngx_int_t log_request(ngx_http_request_t *r)
         return NGX_OK;
     span = request->span;
     route = route_of(r);
-    query = query_of(r);
+    query = ngx_http_spanprof_query(r);
     name_span(r, span, &route);
     set_text(span, "http.route", &route);
     set_text(span, "url.query", &query);
-    set_text(span, "server.address", &r->headers_in.server);
+    set_server(r, span);
     set_text(span, "client.address", &r->connection->addr_text);
     spanprof_span_set_string(span, "network.protocol.version", protocol_version(r));
     if (r->method_name.data != known_method(r).data)

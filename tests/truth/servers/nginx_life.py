@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """nginx_life.py SPANPROF_MODULE: workers come and go, by a reload, by a new binary, by the end: each runs an SDK of its own, and no span is lost. What a
 span says of its request."""
-import argparse, glob, os, signal, sys, tempfile, urllib.error, urllib.request
+import argparse, glob, http.client, os, signal, sys, tempfile, urllib.error, urllib.request
 import nginx_server
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 import truth
@@ -21,6 +21,15 @@ SERVER = """
         location /named { spanprof_span_name "name of $arg_name"; return 204; }
         location /rewritten { rewrite ^ /named?name=inside&secret=1? last; }
 """
+# What was asked for, and what the span has of it: values of keys that are known to be secrets are replaced.
+QUERIES = {
+    "y=z": "y=z",
+    "sig=s3cret": "sig=REDACTED",
+    "AWSAccessKeyId=k&Signature=a%2Bb&x=1": "AWSAccessKeyId=REDACTED&Signature=REDACTED&x=1",
+    "a&X-Goog-Signature=0011&sig=&b": "a&X-Goog-Signature=REDACTED&sig=REDACTED&b",
+    "Sig=1&signature=2&asig=3&sig2=4&sig": "Sig=1&signature=2&asig=3&sig2=4&sig",
+    "sig=1=2&&sig=3": "sig=REDACTED&&sig=REDACTED",
+}
 WITHOUT = "server { listen unix:%s/without.sock; location / { return 200; } } "
 
 
@@ -35,6 +44,14 @@ def ask(nginx, path, **headers):
         return urllib.request.urlopen(request, timeout=nginx_server.PATIENCE_SECONDS).read().decode()
     except urllib.error.HTTPError as error:
         return str(error.code)
+
+
+def ask_of(nginx, host, target):
+    """A request with the header Host, whose request line has TARGET."""
+    connection = http.client.HTTPConnection("127.0.0.1", nginx.port, timeout=nginx_server.PATIENCE_SECONDS)
+    connection.request("GET", target, headers={"Host": host})
+    connection.getresponse().read()
+    connection.close()
 
 
 def new_workers(nginx, before):
@@ -61,6 +78,12 @@ def main():
         ask(nginx, "/named?name=this")
         ask(nginx, "/rewritten?asked=1")
         ask(nginx, "/rewritten/none")
+        for number, query in enumerate(QUERIES):
+            ask(nginx, f"/query/{number}?{query}")
+        for name, host in (("default", "shop.example"), ("given", "shop.example:8443"), ("v6", "[::1]:8080"), ("bad", "shop.example:99999")):
+            ask_of(nginx, host, f"/host/{name}")
+        ask_of(nginx, "other.example:1", "http://absolute.example:8081/host/absolute")
+        ask_of(nginx, "other.example:1", "http://absolute.example/host/absolute/default")
         first = set(nginx.workers())
         nginx.signal(signal.SIGHUP)
         new_workers(nginx, first)
@@ -74,7 +97,8 @@ def main():
     run = truth.Run(directory, [p[: -len(".profiles.jsonl")] for p in glob.glob(prefix + ".*.profiles.jsonl")], "")
     spans = run.spans()
     by_path = {s.attributes["url.path"]: (ids, s) for ids, s in spans.items()}
-    check(sorted(by_path) == ["/fail", "/missing/page", "/named", "/proxy/x", "/reloaded", "/rewritten", "/rewritten/none", "/upgraded", "/x"], f"spans: {sorted(by_path)}")
+    alone = sorted(path for path in by_path if not path.startswith(("/query/", "/host/")))
+    check(alone == ["/fail", "/missing/page", "/named", "/proxy/x", "/reloaded", "/rewritten", "/rewritten/none", "/upgraded", "/x"], f"spans: {alone}")
     check(len(run.prefixes) == 6, f"{len(run.prefixes)} workers have files, of 6")
     proxy_ids, proxy = by_path["/proxy/x"]
     upstream_ids, upstream = by_path["/x"]
@@ -84,10 +108,16 @@ def main():
     attributes = dict(proxy.attributes)
     check(attributes.pop("pyroscope.profile.id") == proxy_ids[1], "profile id")
     check(attributes == {"http.request.method": "GET", "url.path": "/proxy/x", "url.scheme": "http", "url.query": "y=z",
-                         "http.route": "/proxy/", "server.address": "127.0.0.1", "client.address": "127.0.0.1",
+                         "http.route": "/proxy/", "server.address": "127.0.0.1", "server.port": str(nginx.port), "client.address": "127.0.0.1",
                          "network.protocol.version": "1.1", "http.response.status_code": "200"}, f"attributes: {attributes}")
     queries = [by_path[path][1].attributes.get("url.query") for path in ("/rewritten", "/rewritten/none")]
     check(queries == ["asked=1", None], f"what a rewrite adds is not in the query that was sent: {queries}")
+    shown = {query: by_path[f"/query/{number}"][1].attributes.get("url.query") for number, query in enumerate(QUERIES)}
+    check(shown == QUERIES, f"queries: {shown}")
+    hosts = {path[len("/host/"):]: (span.attributes.get("server.address"), span.attributes.get("server.port"))
+             for path, (_, span) in by_path.items() if path.startswith("/host/")}
+    check(hosts == {"default": ("shop.example", "80"), "given": ("shop.example", "8443"), "v6": ("[::1]", "8080"), "bad": ("shop.example", None),
+                    "absolute": ("absolute.example", "8081"), "absolute/default": ("absolute.example", "80")}, f"hosts: {hosts}")
     check(by_path["/fail"][1].attributes["error.type"] == "503", "error.type")
     check("error.type" not in by_path["/missing/page"][1].attributes, "404 is no error of the server's")
     print("spans of 6 workers of 3 generations are all there")
