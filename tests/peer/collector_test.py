@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A shop sends to an OpenTelemetry Collector; what that wrote down has to join: each link of each profile leads to a span of the
-traces pipeline.
+traces pipeline. The spanprof command has to answer from it as from our own files.
 
-usage: collector_test.py SHOP
+usage: collector_test.py SHOP TOOL [CORE STABLE CONTRIB]     versions of a Collector, see collector/build.sh
 Exits 77 when the Collector cannot be built (see collector/build.sh).
 """
 import collections
@@ -20,7 +20,9 @@ from otlp_decode import decode
 from keys import make_keys
 from shop import Program, Shop, kept_port
 
-SHOP = sys.argv.pop(1)
+SHOP, TOOL = sys.argv.pop(1), sys.argv.pop(1)
+VERSIONS = sys.argv[1:4] if len(sys.argv) > 3 else []
+del sys.argv[1:1 + len(VERSIONS)]
 HERE = pathlib.Path(__file__).resolve().parent
 REQUESTS = 150
 
@@ -81,6 +83,7 @@ class Delivery:
                 shop.visit(REQUESTS)
                 shop.stop()
             collector.stop()
+            cls.collector_files = collector.files
             cls.errors, cls.complaints = collector.errors(), shop.complaints()
         cls.got = decode(collector.files)
         cls.spans = by_id(cls.got["spans"])
@@ -150,6 +153,24 @@ class PlainInnermost(Delivery, unittest.TestCase):
             return [{**profile, "profile_id": ""} for profile in sorted(profiles, key=lambda item: item["time_unix_nano"])]
         self.assertEqual(without_id(self.got["profiles"]), without_id(decode(self.own_files)["profiles"]))
 
+    def answers(self, *command):
+        """Of the command, from what the Collector wrote and from our own files."""
+        return [subprocess.run([TOOL, *command, *files], stdout=subprocess.PIPE, check=True, timeout=300).stdout
+                for files in (self.collector_files, self.own_files)]
+
+    def test_command_answers_the_same_from_the_collectors_files(self):
+        for request in map(json.loads, self.collector_files[1].read_text().splitlines()):
+            for resource in request["resourceProfiles"]:
+                self.assertTrue(all("keyStrindex" in item for item in resource["resource"]["attributes"]), "no references")
+        reports = [ids for ids, span in self.spans.items() if span["name"] == "GET /report"]
+        self.assertGreater(len(reports), 2)
+        flames = [["--span", span_id, "--trace", trace_id] for trace_id, span_id in reports[:3]]
+        for command in (["stats", "--json"], ["spans", "--json", "--limit", "1000"], ["spans", "--trace", reports[0][0]],
+                        ["flame", "--format", "json"], *(["flame", "--format", "json", *span] for span in flames)):
+            theirs, ours = self.answers(*command)
+            self.assertEqual(theirs.decode(), ours.decode(), command)
+        self.assertEqual([item["service"] for item in json.loads(self.answers("stats", "--json")[0])["producers"]], ["shop"])
+
     def test_file_lines_are_requests_that_a_collector_takes(self):
         folder = self.folder / "posted"
         folder.mkdir()
@@ -202,7 +223,7 @@ class GrpcMutualTls(Delivery, unittest.TestCase):
 
 
 def main():
-    built = subprocess.run([HERE / "collector" / "build.sh"], stdout=subprocess.PIPE, text=True)
+    built = subprocess.run([HERE / "collector" / "build.sh", *VERSIONS], stdout=subprocess.PIPE, text=True)
     if built.returncode:
         sys.exit(built.returncode)
     Collector.binary = built.stdout.strip()
