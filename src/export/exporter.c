@@ -212,6 +212,11 @@ bool sp_exporter_writes_to(const sp_exporter *exporter, const char *path)
     return false;
 }
 
+void sp_exporter_after_fork(void)
+{
+    sp_files_after_fork();
+}
+
 bool sp_exporter_network_is_loaded(void)
 {
     return sp_network_is_loaded();

@@ -136,6 +136,9 @@ spanprof_status sp_exporter_destroy(sp_exporter *exporter, uint64_t deadline_ns,
 /* Whether PATH is one of the files that it writes, by whatever name. */
 bool sp_exporter_writes_to(const sp_exporter *exporter, const char *path);
 
+/* In a forked child, which leaves the parent's exporter as it is: the child holds none of its files. */
+void sp_exporter_after_fork(void);
+
 /* Counters, valid while the exporter lives. */
 const sp_export_counters *sp_exporter_counters(const sp_exporter *exporter);
 

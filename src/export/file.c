@@ -10,12 +10,52 @@
 #include <unistd.h>
 
 #include "core/append.h"
+#include "core/atomic.h"
 #include "core/log.h"
 #include "export/internal.h"
 
 enum { TRY_AGAIN_MS = 20 };
 
 static const char *const signal_names[] = {"traces", "profiles"};
+
+/* Files whose descriptors lie in the host's table, by signal, for a forked child to close: it would keep the lock. fd -1: none. device
+ * and inode are set before fd. */
+static struct {
+    _Atomic int fd;
+    dev_t device;
+    ino_t inode;
+} hosts_files[] = {{.fd = -1}, {.fd = -1}};
+
+void sp_file_is_hosts(const sp_file *file)
+{
+    struct stat status;
+    if (!file->path || file->fd < 0 || fstat(file->fd, &status) != 0)
+        return;
+    hosts_files[file->signal].device = status.st_dev;
+    hosts_files[file->signal].inode = status.st_ino;
+    atomic_store(&hosts_files[file->signal].fd, file->fd);
+}
+
+/* A host that closes what it does not know has files of its own under these numbers. */
+void sp_files_after_fork(void)
+{
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(hosts_files); i++) {
+        struct stat status;
+        int fd = atomic_exchange(&hosts_files[i].fd, -1);
+        if (fd >= 0 && fstat(fd, &status) == 0 && status.st_dev == hosts_files[i].device &&
+            status.st_ino == hosts_files[i].inode)
+            close(fd);
+    }
+}
+
+/* As close does. The number is given up first: a child must not close what gets it next. */
+static int close_file(sp_file *file)
+{
+    int fd = file->fd;
+    file->fd = -1;
+    atomic_compare_exchange_strong(&hosts_files[file->signal].fd, &(int){fd}, -1);
+    return close(fd);
+}
 
 /* Into file->fd. Returns 0, or errno: EWOULDBLOCK when another process has the file. */
 static int open_file(sp_file *file)
@@ -28,10 +68,8 @@ static int open_file(sp_file *file)
     /* A run that began and ended since the start has looked. */
     if (!error && fstat(file->fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
         error = EWOULDBLOCK;
-    if (error) {
-        close(file->fd);
-        file->fd = -1;
-    }
+    if (error)
+        close_file(file);
     return error;
 }
 
@@ -59,7 +97,7 @@ bool sp_file_init(sp_file *file, const sp_export_config *config, sp_telemetry_si
 
 void sp_file_deinit(sp_file *file)
 {
-    if (file->path && file->fd >= 0 && close(file->fd) != 0)
+    if (file->path && file->fd >= 0 && close_file(file) != 0)
         sp_log_warn("export", "closing %s: %s: its last records may be missing", file->path,
                     strerror(errno));
     for (sp_request *next, *request = file->first; request; request = next) {
@@ -93,8 +131,7 @@ static void undo(sp_file *file, uint64_t bytes)
     sp_log_warn("export",
                 "%s: a record was cut off and cannot be taken back: nothing more is written to it",
                 file->path);
-    close(file->fd);
-    file->fd = -1;
+    close_file(file);
 }
 
 /* What is left of BODY's record, of which *DONE bytes are written. 0, or errno. */

@@ -204,6 +204,10 @@ uint64_t sp_file_step(sp_file *file, uint64_t now_ns);
 bool sp_file_is_past(const sp_file *file, uint64_t sequence);
 /* Drop and count what waits. */
 void sp_file_abandon(sp_file *file);
+/* FILE's descriptor lies in the host's table, because the exporter's thread has none of its own. */
+void sp_file_is_hosts(const sp_file *file);
+/* In a forked child: close the parent's files, where the child has them. */
+void sp_files_after_fork(void);
 
 /* file_runs.c: what earlier runs have left at the same prefix. */
 enum { SP_FILE_RUNS_KEPT = 3 }; /* PREFIX.1 to PREFIX.3 */

@@ -277,8 +277,10 @@ void *sp_export_loop(void *argument)
     pthread_setname_np(pthread_self(), "spanprof-export");
     sp_thread_self_internal();
     sp_exporter *exporter = argument;
-    sp_descriptors_unshare();
+    bool has_table = sp_descriptors_unshare();
     bool started = sp_export_open(exporter);
+    for (int i = 0; i < 2 && !has_table; i++)
+        sp_file_is_hosts(&exporter->files[i]);
     tell_start(exporter, started);
     if (started)
         run(exporter);

@@ -106,6 +106,7 @@ static void fork_child(void)
     sp_sampler_fork_child();
     sp_tracer_after_fork();
     sp_switch_file_after_fork();
+    sp_exporter_after_fork();
     sdk.forked |= sdk.running;
     sdk.running = false;
     sdk.collector = NULL;
