@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <unistd.h>
 
 #include "module/cfi_reader.h"
+#include "module/module_file.h"
 
 #define PAGE_BYTES UINT64_C(4096)
 #define SECTION_BYTES_MAX                                                                          \
@@ -26,7 +26,6 @@ typedef struct round {
     sp_loader_snapshot *snapshot;
     const sp_generation *known;
     sp_loader_counters before;
-    const char *executable;
     uint64_t vdso;
     size_t image_capacity;
     size_t byte_capacity;
@@ -109,10 +108,12 @@ static void find_range(const struct dl_phdr_info *info, sp_module_image *image)
     }
 }
 
-/* The GNU build id among the notes at DATA. A note: sizes of name and content, type, then both, padded to ALIGNMENT. */
+/* The GNU build id among the notes at DATA, and how far from there. A note: sizes of name and content, type, then both, padded to
+ * ALIGNMENT. */
 static void find_build_id_in(const uint8_t *data, uint64_t length, uint64_t alignment,
                              sp_module_image *image)
 {
+    const uint8_t *begin = data;
     if (alignment != 8)
         alignment = 4;
     ElfW(Nhdr) note;
@@ -126,6 +127,7 @@ static void find_build_id_in(const uint8_t *data, uint64_t length, uint64_t alig
             note.n_descsz <= SP_BUILD_ID_MAX && memcmp(data + sizeof note, "GNU", 4) == 0) {
             memcpy(image->build_id, data + content, note.n_descsz);
             image->build_id_length = note.n_descsz;
+            image->build_id_offset = (uint64_t)(data - begin) + content;
             return;
         }
         if (next >= length)
@@ -145,6 +147,7 @@ static void find_build_id(const struct dl_phdr_info *info, sp_module_image *imag
         uint64_t length = sp_min_u64(segment->p_memsz, readable_from(info, address));
         const uint8_t *notes = (const uint8_t *)(uintptr_t)address; // NOLINT
         find_build_id_in(notes, length, segment->p_align, image);
+        image->build_id_offset += segment->p_offset;
     }
 }
 
@@ -187,18 +190,17 @@ static void copy_frame_information(copy_round *round, const struct dl_phdr_info 
             copy_section(round, info, info->dlpi_addr + info->dlpi_phdr[i].p_vaddr, image);
 }
 
-static const char *path_of(const copy_round *round, const struct dl_phdr_info *info,
+/* The program itself comes first, whatever a C library calls it. */
+static const char *name_of(const copy_round *round, const struct dl_phdr_info *info,
                            const sp_module_image *image)
 {
     if (round->vdso && image->start == round->vdso)
         return "[vdso]";
-    if (round->is_first_module || !info->dlpi_name || !*info->dlpi_name)
-        return round->executable;
-    return info->dlpi_name;
+    return round->is_first_module || !info->dlpi_name ? "" : info->dlpi_name;
 }
 
 static sp_module *find_known(const copy_round *round, const struct dl_phdr_info *info,
-                             const sp_module_image *image, const char *path)
+                             const sp_module_image *image, const char *name)
 {
     for (uint32_t i = 0; round->known && i < round->known->module_count; i++) {
         sp_module *module = round->known->modules[i];
@@ -208,7 +210,7 @@ static sp_module *find_known(const copy_round *round, const struct dl_phdr_info 
         bool may_differ = image->build_id_length == 0 && !round->is_first_module &&
                           info->dlpi_subs != round->before.subs;
         bool is_equal = memcmp(module->build_id, image->build_id, image->build_id_length) == 0 &&
-                        strcmp(module->path, path) == 0;
+                        strcmp(module->loader_name, name) == 0;
         return is_equal && !may_differ ? module : NULL;
     }
     return NULL;
@@ -222,10 +224,12 @@ static int copy_module(struct dl_phdr_info *info, size_t size, void *user)
     find_range(info, &image);
     if (image.start < image.end) {
         find_build_id(info, &image);
-        const char *path = path_of(round, info, &image);
-        image.known = find_known(round, info, &image, path);
+        const char *name = name_of(round, info, &image);
+        image.known = find_known(round, info, &image, name);
         if (!image.known) {
-            image.path = copy_bytes(round, path, strlen(path) + 1);
+            image.loader_name = copy_bytes(round, name, strlen(name) + 1);
+            image.headers_bytes = info->dlpi_phnum * sizeof *info->dlpi_phdr;
+            image.headers = copy_bytes(round, info->dlpi_phdr, image.headers_bytes);
             copy_frame_information(round, info, &image);
         }
         if (round->images_needed < round->image_capacity)
@@ -250,23 +254,29 @@ static bool make_room(copy_round *round)
     return snapshot->images && snapshot->bytes;
 }
 
-static void read_executable_path(char *path, size_t size)
+/* What has to be read from files comes after the loader's lock is given up. */
+static bool complete_images(sp_loader_snapshot *snapshot)
 {
-    ssize_t length = readlink("/proc/self/exe", path, size - 1);
-    path[length > 0 ? length : 0] = 0;
+    for (size_t i = 0; i < snapshot->image_count; i++) {
+        sp_module_image *image = &snapshot->images[i];
+        sp_module_file file;
+        if (image->known)
+            continue;
+        sp_module_file_find(image, &file);
+        image->origin = file.origin;
+        image->path = strdup(file.path);
+        if (!image->path)
+            return false;
+    }
+    return true;
 }
 
 bool sp_loader_snapshot_take(sp_loader_snapshot *out, const sp_generation *known,
                              sp_loader_counters before)
 {
-    char executable[PATH_MAX];
-    read_executable_path(executable, sizeof executable);
     *out = (sp_loader_snapshot){0};
-    copy_round round = {.snapshot = out,
-                        .known = known,
-                        .before = before,
-                        .executable = executable,
-                        .vdso = getauxval(AT_SYSINFO_EHDR)};
+    copy_round round = {
+        .snapshot = out, .known = known, .before = before, .vdso = getauxval(AT_SYSINFO_EHDR)};
     for (int i = 0; i < ROUNDS_MAX; i++) {
         if (!make_room(&round))
             break;
@@ -277,7 +287,9 @@ bool sp_loader_snapshot_take(sp_loader_snapshot *out, const sp_generation *known
         if (round.images_needed <= round.image_capacity &&
             round.bytes_needed <= round.byte_capacity) {
             out->image_count = round.images_needed;
-            return true;
+            if (complete_images(out))
+                return true;
+            break;
         }
     }
     sp_loader_snapshot_deinit(out);
@@ -286,6 +298,9 @@ bool sp_loader_snapshot_take(sp_loader_snapshot *out, const sp_generation *known
 
 void sp_loader_snapshot_deinit(sp_loader_snapshot *snapshot)
 {
+    for (size_t i = 0; i < snapshot->image_count; i++) {
+        free(snapshot->images[i].path);
+    }
     free(snapshot->images);
     free(snapshot->bytes);
     *snapshot = (sp_loader_snapshot){0};

@@ -22,6 +22,19 @@ typedef struct sp_unwind_table sp_unwind_table;   /* module/unwind_table.h */
 typedef struct sp_rule_pool sp_rule_pool;         /* module/rule_pool.h */
 typedef struct sp_shelved_table sp_shelved_table; /* module/table_shelf.h */
 
+/* What is known of the file that a module was loaded from. */
+typedef enum sp_origin_state {
+    SP_ORIGIN_NOT_CHECKED = 0, /* its build id decides, or nothing is known: the path is believed */
+    SP_ORIGIN_SEEN,            /* the file at the path was the one, and is `device` and `inode` */
+    SP_ORIGIN_REPLACED,        /* the file was gone from its path when the module was discovered */
+} sp_origin_state;
+
+typedef struct sp_module_origin {
+    sp_origin_state state;
+    uint64_t device;
+    uint64_t inode;
+} sp_module_origin;
+
 /* start < end; a runtime address minus bias is an ELF virtual address. Never changes after publication, but for `references`. */
 typedef struct sp_module {
     uint64_t start; /* lowest mapped address */
@@ -37,7 +50,9 @@ typedef struct sp_module {
     uint8_t build_id[SP_BUILD_ID_MAX]; /* .note.gnu.build-id, from the loaded image */
     uint32_t
         references; /* one per generation that lists it, and acquire's; collector thread only */
-    char path[];    /* absolute where the loader knows it; "[vdso]" */
+    sp_module_origin origin;
+    const char *loader_name; /* what the loader calls it, "" the main program; in the same block */
+    char path[];             /* absolute where a file was found; "[vdso]" */
 } sp_module;
 
 /* modules are sorted by start and do not overlap. rule_cache is what handlers looked up, for all threads; it begins empty with each

@@ -23,8 +23,8 @@ void sp_module_release(sp_module *module)
 
 static sp_module *create_module(sp_modules *modules, const sp_module_image *image)
 {
-    size_t path_length = strlen(image->path);
-    sp_module *module = calloc(1, sizeof *module + path_length + 1);
+    size_t path_bytes = strlen(image->path) + 1, name_bytes = strlen(image->loader_name) + 1;
+    sp_module *module = calloc(1, sizeof *module + path_bytes + name_bytes);
     if (!module)
         return NULL;
     module->start = image->start;
@@ -36,7 +36,9 @@ static sp_module *create_module(sp_modules *modules, const sp_module_image *imag
     module->is_from_start = modules->newest == NULL;
     module->build_id_length = image->build_id_length;
     memcpy(module->build_id, image->build_id, image->build_id_length);
-    memcpy(module->path, image->path, path_length);
+    module->origin = image->origin;
+    memcpy(module->path, image->path, path_bytes);
+    module->loader_name = memcpy(module->path + path_bytes, image->loader_name, name_bytes);
     module->shelved = sp_table_shelf_take(&modules->shelf, image);
     module->table = sp_shelved_table_get(module->shelved);
     if (!module->table)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whose names are these? A path says little: packages are upgraded under running programs. A file counts as the one that was
  * loaded only when its build id is the one that the loaded image carries; else its names would be plausible and wrong. The same
- * holds for a debug file. Only where a module has no build id is its path believed, and a debug file by the checksum that
- * .gnu_debuglink gives.
+ * holds for a debug file. A module without a build id needs the file that was at its path when it was discovered, and a debug
+ * file with the checksum that .gnu_debuglink gives.
  *
  * Files are mapped, not read: libdw touches the pages of what is asked for. Compressed debug sections are the exception, libdw
  * inflates each one whole; above SP_ELF_LARGEST_INFLATED they are left alone and the symbol table has to do. */
@@ -54,6 +54,15 @@ static bool has_build_id_of(Elf *elf, const sp_module *module)
            sp_elf_has_build_id(elf, module->build_id, module->build_id_length);
 }
 
+/* Whether FILE is the one that MODULE was loaded from, as far as that can be decided. */
+static bool is_loaded_file(const sp_elf_file *file, const sp_module *module)
+{
+    const sp_module_origin *origin = &module->origin;
+    if (module->build_id_length || origin->state == SP_ORIGIN_NOT_CHECKED)
+        return has_build_id_of(file->elf, module);
+    return file->mark.device == origin->device && file->mark.inode == origin->inode;
+}
+
 /* Whether PATH names the main executable, as the kernel knows it (which adds " (deleted)"), for modules without build id. */
 static bool is_main_executable(const char *path)
 {
@@ -71,7 +80,7 @@ static sp_elf_file open_running_executable(const sp_module *module)
     if (!module->build_id_length && !is_main_executable(module->path))
         return SP_ELF_FILE_NONE;
     sp_elf_file file = sp_elf_file_open("/proc/self/exe");
-    if (file.elf && !has_build_id_of(file.elf, module))
+    if (file.elf && !is_loaded_file(&file, module))
         sp_elf_file_close(&file);
     return file;
 }
@@ -79,7 +88,9 @@ static sp_elf_file open_running_executable(const sp_module *module)
 static void warn_unusable(const search *s, const sp_elf_file *file)
 {
     const char *reason = file->problem;
-    if (file->elf)
+    if (file->elf && !s->module->build_id_length)
+        reason = "it is another file than the one in memory (replaced since it was loaded?)";
+    else if (file->elf)
         reason = "its build id is not that of the library in memory (replaced since it was "
                  "loaded?)";
     else if (!reason)
@@ -93,7 +104,7 @@ static sp_elf_file open_loaded(const search *s)
     const sp_module *module = s->module;
     sp_elf_file file =
         module->path[0] ? sp_elf_file_open(module->path) : (sp_elf_file){.fd = -1, .error = ENOENT};
-    if (file.elf && has_build_id_of(file.elf, module))
+    if (file.elf && is_loaded_file(&file, module))
         return file;
     sp_elf_file running = open_running_executable(module);
     if (!running.elf)

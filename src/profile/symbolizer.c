@@ -199,7 +199,7 @@ static bool reach(sp_symbolizer *symbolizer, uint32_t number)
     return true;
 }
 
-/* What is known of MODULE by its build id, and by its path, too, if WITH_PATH. NULL when memory is short. */
+/* What is known of MODULE by its build id, and by its path and its file, too, if WITH_PATH. NULL when memory is short. */
 static known_module *look_up(sp_symbolizer *symbolizer, const sp_module *module, bool with_path)
 {
     sp_buffer *key = &symbolizer->key;
@@ -207,8 +207,11 @@ static known_module *look_up(sp_symbolizer *symbolizer, const sp_module *module,
     sp_buffer_clear(key);
     sp_buffer_add(key, &length, 1);
     sp_buffer_add(key, module->build_id, length);
-    if (with_path)
+    if (with_path) {
+        sp_buffer_add(key, &module->origin.device, sizeof module->origin.device);
+        sp_buffer_add(key, &module->origin.inode, sizeof module->origin.inode);
         sp_buffer_add(key, module->path, strlen(module->path));
+    }
     if (key->failed)
         return NULL;
     uint32_t number = sp_intern_put(&symbolizer->modules, key->data, key->length, NULL);
