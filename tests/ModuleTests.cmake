@@ -1,15 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-# Programs and libraries that tests load and start by odd paths.
+# Programs and libraries whose frame information has no index, and libraries that a test loads by odd paths.
+if(CMAKE_CROSSCOMPILING)
+  set(walk_library sp_sampler_emulated)
+else()
+  set(walk_library sp_sampler)
+endif()
+
+# sp_unindexed(WAY option…): the program linked with these options, as a test.
+function(sp_unindexed way)
+  set(program unindexed_${way})
+  add_executable(${program} unit/sampler/unindexed_program.c)
+  target_include_directories(${program} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_compile_options(${program} PRIVATE -fomit-frame-pointer)
+  target_link_libraries(${program} PRIVATE sp_flags ${walk_library})
+  target_link_options(${program} PRIVATE ${ARGN})
+  sp_label_needs(unit ${program})
+  add_test(NAME unit/sampler/${program} COMMAND ${program})
+  set_tests_properties(unit/sampler/${program} PROPERTIES LABELS unit TIMEOUT 600)
+endfunction()
+
+sp_unindexed(dynamic -Wl,--no-eh-frame-hdr)
+sp_unindexed(without_build_id -Wl,--no-eh-frame-hdr,--build-id=none)
+if(NOT SPANPROF_SANITIZE)
+  sp_unindexed(static -static)
+  sp_unindexed(static_without_build_id -static -Wl,--build-id=none)
+endif()
+
+# A copy that lost its section headers: e_shoff, 8 bytes at 40, becomes 0.
+set(stripped ${CMAKE_CURRENT_BINARY_DIR}/unindexed_without_sections)
+add_custom_command(TARGET unindexed_dynamic POST_BUILD
+                   COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:unindexed_dynamic> ${stripped}
+                   COMMAND dd if=/dev/zero of=${stripped} bs=1 seek=40 count=8 conv=notrunc status=none)
+add_test(NAME unit/sampler/unindexed_without_sections COMMAND ${CMAKE_CROSSCOMPILING_EMULATOR} ${stripped} no-table)
+set_tests_properties(unit/sampler/unindexed_without_sections PROPERTIES LABELS unit TIMEOUT 600)
+
 # Libraries that unit/module/module_file loads. None brings a sanitizer.
-foreach(kind plain no_id)
+foreach(kind plain no_id no_index)
   add_library(module_${kind} MODULE unit/module/plugin.c)
   set_target_properties(module_${kind} PROPERTIES C_VISIBILITY_PRESET default)
   add_dependencies(unit_module_module_file module_${kind})
 endforeach()
 target_link_options(module_plain PRIVATE -Wl,--build-id=sha1)
 target_link_options(module_no_id PRIVATE -Wl,--build-id=none)
+target_link_options(module_no_index PRIVATE -Wl,--no-eh-frame-hdr)
 target_compile_definitions(unit_module_module_file PRIVATE PLUGIN_PLAIN="$<TARGET_FILE:module_plain>"
-                           PLUGIN_NO_ID="$<TARGET_FILE:module_no_id>")
+                           PLUGIN_NO_ID="$<TARGET_FILE:module_no_id>" PLUGIN_NO_INDEX="$<TARGET_FILE:module_no_index>")
 
 # Programs that unit/profile/program_names starts in different ways.
 if(NOT CMAKE_CROSSCOMPILING)

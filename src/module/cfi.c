@@ -158,11 +158,13 @@ static bool add_function(function_list *list, const sp_cfi_function *function)
     return true;
 }
 
-/* Some linkers leave a terminator in the middle. Where the header promises more functions, they come behind it. */
+/* Some linkers leave a terminator in the middle. Where the header promises more functions, or the section's length is known, more
+ * may follow. */
 static size_t skip_terminators(const sp_cfi_section *section, size_t position)
 {
     static const uint8_t terminator[4];
-    while (section->fde_limit && section->length - position >= sizeof terminator &&
+    bool more = section->fde_limit || section->is_exact;
+    while (more && section->length - position >= sizeof terminator &&
            memcmp(section->data + position, terminator, sizeof terminator) == 0)
         position += sizeof terminator;
     return position;

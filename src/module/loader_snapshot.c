@@ -12,11 +12,10 @@
 #include <sys/auxv.h>
 
 #include "module/cfi_reader.h"
+#include "module/frame_section.h"
 #include "module/module_file.h"
 
 #define PAGE_BYTES UINT64_C(4096)
-#define SECTION_BYTES_MAX                                                                          \
-    ((uint64_t)256 << 20) /* of frame information in one module; no library comes near */
 #define ROUNDS_MAX 8
 
 /* Held while the loader's lock is, see sp_loader_fork_prepare. */
@@ -168,7 +167,7 @@ static void copy_section(copy_round *round, const struct dl_phdr_info *info, uin
     uint64_t count = sp_cfi_read_pointer(&reader, count_encoding, header);
     bool is_counted = !reader.failed && count_encoding == SP_PE_UDATA4;
     uint64_t length = readable_from(info, address);
-    if (!length || length > SECTION_BYTES_MAX)
+    if (!length || length > SP_FRAME_SECTION_MAX)
         return;
     const uint8_t *data = copy_bytes(round, (const void *)(uintptr_t)address, length); // NOLINT
     if (!data)
@@ -254,6 +253,37 @@ static bool make_room(copy_round *round)
     return snapshot->images && snapshot->bytes;
 }
 
+/* What sp_loader_copy looks for. */
+typedef struct copy_request {
+    const sp_module_image *image;
+    uint64_t address, bytes;
+    uint8_t *out;
+    bool is_done;
+} copy_request;
+
+static int copy_requested(struct dl_phdr_info *info, size_t size, void *user)
+{
+    (void)size;
+    copy_request *request = user;
+    sp_module_image found = {0};
+    find_range(info, &found);
+    if (found.start != request->image->start || found.end != request->image->end)
+        return 0;
+    if (request->bytes <= readable_from(info, request->address)) {
+        const void *data = (const void *)(uintptr_t)request->address; // NOLINT
+        memcpy(request->out, data, request->bytes);
+        request->is_done = true;
+    }
+    return 1;
+}
+
+bool sp_loader_copy(const sp_module_image *image, uint64_t address, uint64_t bytes, uint8_t *out)
+{
+    copy_request request = {.image = image, .address = address, .bytes = bytes, .out = out};
+    visit_loaded(copy_requested, &request);
+    return request.is_done;
+}
+
 /* What has to be read from files comes after the loader's lock is given up. */
 static bool complete_images(sp_loader_snapshot *snapshot)
 {
@@ -267,6 +297,8 @@ static bool complete_images(sp_loader_snapshot *snapshot)
         image->path = strdup(file.path);
         if (!image->path)
             return false;
+        if (!image->section.length && image->loader_name[0] != '[')
+            sp_frame_section_add(image);
     }
     return true;
 }
@@ -299,6 +331,7 @@ bool sp_loader_snapshot_take(sp_loader_snapshot *out, const sp_generation *known
 void sp_loader_snapshot_deinit(sp_loader_snapshot *snapshot)
 {
     for (size_t i = 0; i < snapshot->image_count; i++) {
+        free(snapshot->images[i].section_copy);
         free(snapshot->images[i].path);
     }
     free(snapshot->images);

@@ -24,6 +24,7 @@ typedef struct sp_module_image {
     const uint8_t *headers; /* its program headers; in the snapshot's bytes */
     size_t headers_bytes;
     sp_cfi_section section;   /* length 0: no frame information; data in the snapshot's bytes */
+    uint8_t *section_copy;    /* owned: what section.data is where the file's headers named it */
     uint64_t build_id_offset; /* of the build id in the file */
     uint32_t build_id_length;
     uint8_t build_id[SP_BUILD_ID_MAX];
@@ -43,6 +44,9 @@ void sp_loader_fork_done(void);
 
 /* A few dozen nanoseconds, whatever is loaded. */
 sp_loader_counters sp_loader_counters_read(void);
+
+/* Copy BYTES at ADDRESS into OUT, if MODULE's image is still loaded and its file fills that range. Threads: as above. */
+bool sp_loader_copy(const sp_module_image *image, uint64_t address, uint64_t bytes, uint8_t *out);
 
 /* Copy what is loaded into *OUT. Modules that are in KNOWN (may be NULL) unchanged are not copied again; without a build id a
  * module counts as unchanged only while nothing was unloaded since BEFORE. False, with *OUT empty, when memory is short. */

@@ -128,14 +128,16 @@ static void fill_pages(sp_unwind_table *table)
 }
 
 /* One block for the struct and its arrays, the arrays with the larger elements first. */
-static sp_unwind_table *assemble(const compiler *c)
+static sp_unwind_table *assemble(const compiler *c, const sp_cfi_function *functions,
+                                 uint32_t function_count)
 {
     uint32_t first_page;
     uint32_t page_count = pages_of(c, &first_page);
     size_t pages_bytes = ((size_t)page_count + 1) * sizeof(uint32_t);
     size_t pcs_bytes = c->count * sizeof(uint32_t);
+    size_t begins_bytes = function_count * sizeof(uint32_t);
     size_t row_bytes = c->count * sizeof(uint16_t);
-    size_t bytes = sizeof(sp_unwind_table) + pages_bytes + pcs_bytes + row_bytes;
+    size_t bytes = sizeof(sp_unwind_table) + pages_bytes + pcs_bytes + begins_bytes + row_bytes;
     sp_unwind_table *table = malloc(bytes);
     if (!table)
         return NULL;
@@ -145,10 +147,14 @@ static sp_unwind_table *assemble(const compiler *c)
                                .page_count = page_count,
                                .page_rows = (void *)at,
                                .pcs = (void *)(at + pages_bytes),
-                               .rule_of_row = (void *)(at + pages_bytes + pcs_bytes),
+                               .begins = (void *)(at + pages_bytes + pcs_bytes),
+                               .function_count = function_count,
+                               .rule_of_row = (void *)(at + pages_bytes + pcs_bytes + begins_bytes),
                                .bytes = bytes};
     memcpy(table->pcs, c->pcs, pcs_bytes);
     memcpy(table->rule_of_row, c->rule_of_row, row_bytes);
+    for (uint32_t i = 0; i < function_count; i++)
+        table->begins[i] = functions[i].begin;
     fill_pages(table);
     return table;
 }
@@ -165,7 +171,7 @@ sp_unwind_table *sp_unwind_table_compile(const sp_cfi_section *section, sp_rule_
         sort_functions(functions, count);
         compile_functions(&c, section, functions, count);
         if (!c.failed && c.count)
-            table = assemble(&c);
+            table = assemble(&c, functions, section->header_address ? 0 : (uint32_t)count);
     }
     free(functions);
     free(c.pcs);

@@ -30,6 +30,9 @@ typedef struct sp_unwind_table {
     uint32_t *pcs;
     uint16_t *rule_of_row;
     uint32_t *page_rows;
+    uint32_t
+        *begins; /* of functions, sorted; function_count; only where the module has no header */
+    uint32_t function_count;
     size_t bytes; /* of the block that holds all this */
 } sp_unwind_table;
 
@@ -42,6 +45,7 @@ typedef struct sp_cfi_section {
     uint64_t module_start;   /* functions outside [module_start, module_end) are ignored */
     uint64_t module_end;
     uint64_t fde_limit; /* number of functions that the header promises; 0: not known */
+    bool is_exact;      /* data is .eh_frame and nothing else: a terminator inside ends nothing */
 } sp_cfi_section;
 
 /* NULL when there is nothing usable in SECTION, or memory is short. Any bytes are fine: what cannot be read is left out, memory

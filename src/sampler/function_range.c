@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "module/unwind_table.h"
+
 enum { HEADER_BYTES = 12, ENTRY_BYTES = 8, BLOCK_ENTRIES = 64 };
 
 typedef struct function_table {
@@ -59,12 +61,34 @@ static bool find_block(const function_table *table, uint64_t address, uint32_t *
     return true;
 }
 
+/* A module without .eh_frame_hdr has its functions in the unwind table. */
+static bool find_in_unwind_table(const sp_module *module, uint64_t address, sp_function_range *out)
+{
+    const sp_unwind_table *table = module->table;
+    uint64_t offset = address - module->start;
+    if (!table || !table->function_count || table->begins[0] > offset)
+        return false;
+    uint32_t low = 0, high = table->function_count; /* the last that is not above is in there */
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (table->begins[middle] <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    out->begin = module->start + table->begins[low];
+    out->end = high < table->function_count ? module->start + table->begins[high] : module->end;
+    return true;
+}
+
 bool sp_function_range_find(sp_outside *outside, const sp_generation *generation, uint64_t address,
                             sp_function_range *out)
 {
     function_table table = {.outside = outside, .module = sp_generation_find(generation, address)};
     uint64_t begins[BLOCK_ENTRIES];
     uint32_t first;
+    if (table.module && !table.module->frame_header)
+        return find_in_unwind_table(table.module, address, out);
     if (!table.module || !open_table(&table) || !find_block(&table, address, &first))
         return false;
     uint32_t count = table.count - first < BLOCK_ENTRIES ? table.count - first : BLOCK_ENTRIES;

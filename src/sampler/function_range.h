@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the function at an address begins and ends: from the sorted table of functions that the linker puts beside the frame information
- * (.eh_frame_hdr), read where it is mapped, with a guard. The unwind tables do not know it.
+ * (.eh_frame_hdr), read where it is mapped, with a guard. Unwind tables know it only of modules without that table.
  * Threads: the one that OUTSIDE belongs to.  Signals: not safe. */
 #ifndef SP_SAMPLER_FUNCTION_RANGE_H
 #define SP_SAMPLER_FUNCTION_RANGE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frame information: the first byte is how many functions the header promises, the second where the section is, the rest the
  * section. Whatever it is, the table keeps the rules that the handler's lookup relies on, and the lookup finds what a slow one
- * finds. */
+ * finds. Each section is compiled as a header describes it, and as section headers do: of known length, with no index. */
 #include "fuzz/fuzz.h"
 
 #include "module/unwind_table.h"
@@ -45,6 +45,25 @@ static void check_lookups(const sp_unwind_table *table)
             FUZZ_CHECK(sp_unwind_table_find(table, outside[i]) == SP_RULE_NONE);
 }
 
+static void check_begins(const sp_unwind_table *table, bool is_exact)
+{
+    FUZZ_CHECK(is_exact ? table->function_count > 0 : table->function_count == 0);
+    for (uint32_t i = 0; i < table->function_count; i++)
+        FUZZ_CHECK(table->begins[i] < SIZE && (i == 0 || table->begins[i - 1] <= table->begins[i]));
+}
+
+static void compile_and_check(const sp_cfi_section *section)
+{
+    sp_unwind_table *table = sp_unwind_table_compile(section, &pool);
+    if (table) {
+        check_rows(table);
+        check_pages(table);
+        check_lookups(table);
+        check_begins(table, section->is_exact);
+    }
+    sp_unwind_table_destroy(table);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
     if (length < HEAD)
@@ -60,14 +79,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
                               .module_start = START,
                               .module_end = START + SIZE,
                               .fde_limit = data[0]};
-    sp_unwind_table *table = sp_unwind_table_compile(&section, &pool);
+    compile_and_check(&section);
+    section.header_address = section.fde_limit = 0;
+    section.is_exact = true;
+    compile_and_check(&section);
     free(copy);
-    if (table) {
-        check_rows(table);
-        check_pages(table);
-        check_lookups(table);
-    }
-    sp_unwind_table_destroy(table);
     sp_rule_pool_deinit(&pool);
     return 0;
 }

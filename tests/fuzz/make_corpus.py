@@ -8,6 +8,7 @@ import json
 import lzma
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -210,7 +211,26 @@ def frames(compiled):
                 + bytes.fromhex("410e1086024 30d066c0c0708c6".replace(" ", "")))
     expression = entry((len(cie) + len(fde) + 4).to_bytes(4, "little") + (0x10200).to_bytes(4, "little") + b"\x20\0\0\0\0"
                        + bytes.fromhex("0f03770806" "0a410e200b"))
-    return {"compiled": b"\0\x02" + compiled, "written": b"\x02\x08" + cie + fde + expression, "limit": b"\x01\x08" + cie + fde}
+    return {"compiled": b"\0\x02" + compiled, "written": b"\x02\x08" + cie + fde + expression, "limit": b"\x01\x08" + cie + fde,
+            "terminators": b"\0\x08" + cie + fde + bytes(12) + expression + bytes(4), "zeros": bytes(64)}
+
+
+def section_headers():
+    """Small ELF files: two sections, the names and .eh_frame, and what may be wrong with their headers."""
+    names = b"\0.eh_frame\0.shstrtab\0"
+
+    def file(count=3, size=64, name=1, flags=2, offset=0x100, length=24, first=0, index=2, names_at=0x140):
+        head = (b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 0, 0x180, 0, 64, 56, 0, size, count, index))
+        header = lambda *fields: struct.pack("<IIQQQQIIQQ", *fields)
+        table = (header(0, 0, 0, 0, 0, first, 0, 0, 0, 0) + header(name, 1, flags, 0x1000, offset, length, 0, 0, 8, 0)
+                 + header(11, 3, 0, 0, names_at, len(names), 0, 0, 1, 0))
+        return head.ljust(0x140, b"\0") + names.ljust(0x40, b"\0") + table
+
+    most = (1 << 64) - 1
+    return {"plain": file(), "counted-in-section-0": file(count=0, first=3), "too-many": file(count=0, first=most),
+            "no-sections": file(count=0), "other-size": file(size=40), "name-outside": file(name=most >> 32), "not-loaded": file(flags=0),
+            "names-outside": file(names_at=most), "names-number": file(index=9), "empty": file(length=0), "huge": file(length=most),
+            "compressed": file(flags=0x802), "cut": file()[:0x1c0], "head": file()[:64]}
 
 
 def debugdata(images):
@@ -312,6 +332,7 @@ def main():
     write("gnu_debugdata", debugdata(images))
     write("jitdump", jitdump())
     write("unwind", frames(compiled))
+    write("frame_section", section_headers())
     write("dwarf", {"gcc5": dwarf("gcc", "c", INLINED), "gcc4": dwarf("gcc", "c", INLINED, "-gdwarf-4"),
                     "gxx5": dwarf("g++", "c++", NAMESPACES), "clang5": dwarf("clang-14", "c", INLINED),
                     "clangxx4": dwarf("clang++-14", "c++", NAMESPACES, "-gdwarf-4")})

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "module/frame_section.h"
 #include "module/generation_sig.h"
 #include "module/mapped_file.h"
 
@@ -175,6 +176,46 @@ static void without_a_map_a_path_has_to_lead_to_the_file(void **state)
     sp_mapped_file_set_map("/proc/self/maps");
 }
 
+/* A library whose frame information only its section headers lead to. */
+static void library_without_index_has_a_table_while_its_file_is_there(void **state)
+{
+    (void)state;
+    enter_folder_with(PLUGIN_NO_INDEX, "libnoindex.so");
+    void *handle = open_plugin("./libnoindex.so");
+    const sp_module *module = discover(handle);
+    assert_int_equal(module->frame_header, 0);
+    assert_non_null(module->table);
+    assert_true(module->table->function_count >= 1);
+    close_plugin(handle);
+    handle = open_plugin("./libnoindex.so");
+    copy_file(PLUGIN_PLAIN, "libother.so");
+    assert_int_equal(rename("libother.so", "libnoindex.so"), 0);
+    assert_null(discover(handle)->table);
+    close_plugin(handle);
+    enter_folder_with(PLUGIN_NO_INDEX, "libnoindex.so");
+    handle = open_plugin("./libnoindex.so");
+    assert_int_equal(unlink("libnoindex.so"), 0);
+    assert_null(discover(handle)->table);
+    close_plugin(handle);
+}
+
+/* The headers say that it is the file, but its frame information is not what memory has. */
+static void frame_information_that_memory_lacks_is_not_used(void **state)
+{
+    (void)state;
+    sp_frame_section section;
+    enter_folder_with(PLUGIN_NO_INDEX, "libchanged.so");
+    void *handle = open_plugin("./libchanged.so");
+    copy_file(PLUGIN_NO_INDEX, "libother.so");
+    int fd = open("libother.so", O_RDWR);
+    assert_true(sp_frame_section_find(fd, &section));
+    assert_int_equal(pwrite(fd, "\xff", 1, (off_t)(section.offset + section.length / 2)), 1);
+    close(fd);
+    assert_int_equal(rename("libother.so", "libchanged.so"), 0);
+    assert_null(discover(handle)->table);
+    close_plugin(handle);
+}
+
 /* In a child, because nothing leads back. */
 static void look_from_a_chroot(void)
 {
@@ -311,6 +352,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(library_replaced_before_discovery_is_known_to_be_gone),
         cmocka_unit_test(library_by_a_link_has_its_file),
         cmocka_unit_test(without_a_map_a_path_has_to_lead_to_the_file),
+        cmocka_unit_test(library_without_index_has_a_table_while_its_file_is_there),
+        cmocka_unit_test(frame_information_that_memory_lacks_is_not_used),
         cmocka_unit_test(library_has_the_path_that_it_has_in_a_chroot),
         cmocka_unit_test(map_that_makes_no_sense_is_passed_over),
         cmocka_unit_test(program_started_in_the_usual_way_has_its_own_path),

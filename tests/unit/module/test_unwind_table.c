@@ -65,17 +65,23 @@ static void put_function(maker *m, uint32_t begin, uint32_t size, const uint8_t 
 
 static sp_rule_pool pool;
 
+static sp_cfi_section section_of(const maker *m)
+{
+    return (sp_cfi_section){.data = m->data,
+                            .length = m->length,
+                            .address = BASE + 0x8000,
+                            .module_start = BASE,
+                            .module_end = BASE + 0x10000};
+}
+
 static sp_unwind_table *compile_limited(const maker *m, uint64_t fde_limit)
 {
     uint8_t *copy =
         malloc(m->length); /* of the exact size, so that a sanitizer sees reads behind it */
     memcpy(copy, m->data, m->length);
-    sp_cfi_section section = {.data = copy,
-                              .length = m->length,
-                              .address = BASE + 0x8000,
-                              .module_start = BASE,
-                              .module_end = BASE + 0x10000,
-                              .fde_limit = fde_limit};
+    sp_cfi_section section = section_of(m);
+    section.data = copy;
+    section.fde_limit = fde_limit;
     sp_unwind_table *table = sp_unwind_table_compile(&section, &pool);
     free(copy);
     return table;
@@ -285,6 +291,30 @@ static void terminator_ends_a_section_unless_more_is_promised(void **state)
     sp_unwind_table_destroy(table);
 }
 
+static void section_of_known_length_is_read_to_its_end(void **state)
+{
+    (void)state;
+    maker m = {.length = 0};
+    put_common(&m, false);
+    put_function(&m, 0x300, 0x40, (const uint8_t *)"", 1);
+    put_u32(&m, 0);
+    put_function(&m, 0x100, 0x40, (const uint8_t *)"", 1);
+    put_u32(&m, 0);
+    sp_cfi_section section = section_of(&m);
+    section.is_exact = true;
+    sp_unwind_table *table = sp_unwind_table_compile(&section, &pool);
+    assert_int_equal(rule_at(table, 0x100).cfa_kind, SP_CFA_REGISTER);
+    assert_int_equal(rule_at(table, 0x300).cfa_kind, SP_CFA_REGISTER);
+    assert_int_equal(table->function_count, 2);
+    assert_int_equal(table->begins[0], 0x100);
+    assert_int_equal(table->begins[1], 0x300);
+    sp_unwind_table_destroy(table);
+    section.header_address = section.address; /* then the index is read instead */
+    table = sp_unwind_table_compile(&section, &pool);
+    assert_int_equal(table->function_count, 0);
+    sp_unwind_table_destroy(table);
+}
+
 static void functions_outside_the_module_are_ignored(void **state)
 {
     (void)state;
@@ -455,6 +485,7 @@ int main(void)
         cmocka_unit_test(broken_program_spoils_its_function_only),
         cmocka_unit_test(overlapping_functions_are_cut_at_the_next),
         cmocka_unit_test(terminator_ends_a_section_unless_more_is_promised),
+        cmocka_unit_test(section_of_known_length_is_read_to_its_end),
         cmocka_unit_test(functions_outside_the_module_are_ignored),
         cmocka_unit_test(empty_and_cut_sections_give_no_table),
         cmocka_unit_test(tables_of_all_loaded_modules_keep_their_promises),
