@@ -46,6 +46,10 @@ target_link_options(module_no_index PRIVATE -Wl,--no-eh-frame-hdr)
 target_compile_definitions(unit_module_module_file PRIVATE PLUGIN_PLAIN="$<TARGET_FILE:module_plain>"
                            PLUGIN_NO_ID="$<TARGET_FILE:module_no_id>" PLUGIN_NO_INDEX="$<TARGET_FILE:module_no_index>")
 
+if(CMAKE_CROSSCOMPILING)
+  target_compile_definitions(unit_module_module_file PRIVATE EMULATED=1)
+endif()
+
 # Programs that unit/profile/program_names starts in different ways.
 if(NOT CMAKE_CROSSCOMPILING)
   foreach(kind plain no_id other)

@@ -299,8 +299,14 @@ static const char *output_of(const char *command)
     return line;
 }
 
+#ifndef EMULATED
+#define EMULATED 0 /* the shell cannot start the programs of another machine */
+#endif
+
 static void program_has_its_own_path(const char *starter)
 {
+    if (EMULATED || !starter)
+        skip();
     char command[3 * PATH_MAX];
     enter_folder_with(own_path, "a program");
     snprintf(command, sizeof command, "%s './a program' print", starter);
@@ -318,8 +324,6 @@ static void program_started_in_the_usual_way_has_its_own_path(void **state)
 static void program_started_through_the_loader_has_its_own_path(void **state)
 {
     (void)state;
-    if (!loader_path())
-        skip();
     program_has_its_own_path(loader_path());
 }
 
