@@ -15,8 +15,10 @@
 #include <elf.h>
 #include <errno.h>
 #include <gelf.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "outside/internal.h"
@@ -49,8 +51,8 @@ enum {
 typedef struct image {
     sp_outside_process *process;
     const char *path;
-    bool is_executable; /* the program's own */
-    uint64_t bias;      /* from the file's addresses to the process's */
+    bool is_program; /* not a library */
+    uint64_t bias;   /* from the file's addresses to the process's */
     Elf *elf;
     GElf_Sym symbol;
     size_t table;  /* the section that has it */
@@ -209,8 +211,31 @@ static void examine_elf(image *image, uint64_t low)
         if (gelf_getshdr(section, &header) && header.sh_type == SHT_RELA &&
             header.sh_link == image->table)
             taken += take_relocations(image, section, &header);
-    if (taken == 0 && image->is_executable && image->symbol.st_shndx != SHN_UNDEF)
+    if (taken == 0 && image->is_program && image->symbol.st_shndx != SHN_UNDEF)
         take_local(image);
+}
+
+/* The flag of a program that may lie anywhere. */
+static bool has_pie_flag(Elf *elf)
+{
+    GElf_Shdr header;
+    GElf_Dyn entry;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
+        if (!gelf_getshdr(section, &header) || header.sh_type != SHT_DYNAMIC)
+            continue;
+        Elf_Data *data = elf_getdata(section, NULL);
+        for (int i = 0; data && gelf_getdyn(data, i, &entry); i++)
+            if (entry.d_tag == DT_FLAGS_1)
+                return (entry.d_un.d_val & DF_1_PIE) != 0;
+    }
+    return false;
+}
+
+/* A program that was started through the loader is not /proc/PID/exe, so its file has to say that it is one. */
+static bool is_program(Elf *elf)
+{
+    GElf_Ehdr header;
+    return gelf_getehdr(elf, &header) && (header.e_type == ET_EXEC || has_pie_flag(elf));
 }
 
 /* A search through the mappings: the last one that began a file, until its code is found. */
@@ -220,20 +245,57 @@ typedef struct search {
     sp_outside_mapping begin;
 } search;
 
+/* Whether FILE is what the process has mapped. On overlay file systems the numbers in the map are not those of stat, so there the
+ * bytes decide: the first page has the headers, and mostly the build id. */
+static bool is_mapped(const search *search, const sp_elf_file *file)
+{
+    enum { FIRST_BYTES = 4096 };
+    const sp_outside_mapping *begin = &search->begin;
+    char in_memory[FIRST_BYTES], in_file[FIRST_BYTES];
+    if (file->mark.device == makedev(begin->major, begin->minor) &&
+        file->mark.inode == begin->inode)
+        return true;
+    ssize_t count = pread(file->fd, in_file, sizeof in_file, 0);
+    return count > 0 &&
+           sp_outside_copy(search->process->pid, in_memory, begin->low, (size_t)count) &&
+           memcmp(in_memory, in_file, (size_t)count) == 0;
+}
+
+/* The file at PATH below /proc/PID, if it is the one that is mapped. */
+static sp_elf_file open_mapped(const search *search, const char *folder, const char *path)
+{
+    char whole[4200];
+    snprintf(whole, sizeof whole, "/proc/%d/%s%s", (int)search->process->pid, folder, path);
+    sp_elf_file file = sp_elf_file_open(whole);
+    if (file.elf && !is_mapped(search, &file))
+        sp_elf_file_close(&file);
+    return file;
+}
+
+/* By its path, as the program, or by the mapping itself: that works for removed files, too, but only for the privileged. */
+static sp_elf_file open_file(const search *search)
+{
+    const sp_outside_mapping *begin = &search->begin;
+    char range[40];
+    sp_elf_file file = SP_ELF_FILE_NONE;
+    if (strcmp(begin->path, search->executable) == 0)
+        file = open_mapped(search, "exe", "");
+    if (!file.elf)
+        file = open_mapped(search, "root", begin->path);
+    if (file.elf)
+        return file;
+    snprintf(range, sizeof range, "%" PRIx64 "-%" PRIx64, begin->low, begin->high);
+    return open_mapped(search, "map_files/", range);
+}
+
 static void examine(search *search)
 {
-    char path[4200];
-    image image = {.process = search->process, .path = search->begin.path};
-    image.is_executable = strcmp(search->begin.path, search->executable) == 0;
-    if (image.is_executable)
-        snprintf(path, sizeof path, "/proc/%d/exe", (int)search->process->pid);
-    else
-        snprintf(path, sizeof path, "/proc/%d/root%s", (int)search->process->pid,
-                 search->begin.path);
-    sp_elf_file file = sp_elf_file_open(path);
-    image.elf = file.elf;
-    if (file.elf)
+    sp_elf_file file = open_file(search);
+    image image = {.process = search->process, .path = search->begin.path, .elf = file.elf};
+    if (file.elf) {
+        image.is_program = is_program(file.elf);
         examine_elf(&image, search->begin.low);
+    }
     sp_elf_file_close(&file);
 }
 
