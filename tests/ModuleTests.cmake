@@ -67,3 +67,12 @@ if(NOT CMAKE_CROSSCOMPILING)
                              PROGRAM="$<TARGET_FILE:names_program_plain>" PROGRAM_NO_ID="$<TARGET_FILE:names_program_no_id>"
                              PROGRAM_OTHER="$<TARGET_FILE:names_program_other>")
 endif()
+
+# A procedure linkage table as linkers make it that do not describe it, bound when it is used; and the same where control flow is checked.
+if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
+  sp_test(unit/sampler/walk_linkage_checked SOURCES unit/sampler/test_walk_linkage.c LINK sp_sampler LABELS unit)
+  foreach(program unit_sampler_walk_linkage unit_sampler_walk_linkage_checked)
+    target_link_options(${program} PRIVATE -Wl,--no-ld-generated-unwind-info -Wl,-z,lazy)
+  endforeach()
+  target_link_options(unit_sampler_walk_linkage_checked PRIVATE -Wl,-z,ibtplt)
+endif()

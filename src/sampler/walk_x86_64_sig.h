@@ -10,7 +10,7 @@
 #include "module/unwind_rule.h"
 #include "sampler/walk_sig.h"
 
-#define SP_MACHINE_CODE_BEFORE 0 /* what the functions below may look at, at the most: */
+#define SP_MACHINE_CODE_BEFORE 6 /* what the functions below may look at, at the most: */
 #define SP_MACHINE_CODE_BYTES  9 /* in front of a pc, and from it on */
 
 /* The return address lies where the caller's stack ends. */
@@ -97,13 +97,29 @@ SP_SIGSAFE static inline bool sp_machine_is_trampoline(const uint8_t *code)
     return true;
 }
 
-/* Not all linkers describe their procedure linkage table. Its entries begin with `jmp *slot` or `push $index; jmp`, and have no frame; a
- * `jmp *slot` with the nop of three bytes or more behind it is the entry that calls the loader, where two words were pushed. */
-SP_SIGSAFE static inline bool sp_machine_is_linkage(const uint8_t *code)
+/* lld, gold and mold do not describe their procedure linkage table. Its entries have no frame, but push up to two words on the way to
+ * the loader. Returns how many bytes lie below the return address, -1 where CODE is not part of such a table:
+ *
+ *   entry      0: jmp *slot      0: push $index  8: jmp header     mold: 0: mov $index, %r11d  0: jmp *slot
+ *   header     8: push slot     16: jmp *slot                      mold: 0: push %r11  8: push slot  16: jmp *slot
+ *
+ * Where control flow is checked, a jump has the prefix f2. */
+SP_SIGSAFE static inline int sp_machine_linkage_offset(const uint8_t *code)
 {
-    bool is_jump = code[0] == 0xff && code[1] == 0x25;
-    bool calls_loader = code[6] == 0x0f && code[7] == 0x1f;
-    return (is_jump && !calls_loader) || (code[0] == 0x68 && code[5] == 0xe9);
+    const uint8_t *jump = code + (code[0] == 0xf2);
+    if (jump[0] == 0xff && jump[1] == 0x25)
+        return code[-6] == 0xff && code[-5] == 0x35 ? 16 : 0;
+    if (jump[0] == 0xe9)
+        return code[-5] == 0x68 ? 8 : -1;
+    if (code[0] == 0x68)
+        return code[5 + (code[5] == 0xf2)] == 0xe9 ? 0 : -1;
+    if (code[0] == 0xff && code[1] == 0x35) {
+        jump = code + 6 + (code[6] == 0xf2);
+        return jump[0] == 0xff && jump[1] == 0x25 ? 8 : -1;
+    }
+    bool is_mold = (code[0] == 0x41 && code[1] == 0xbb && code[6] == 0xff && code[7] == 0x25) ||
+                   (code[0] == 0x41 && code[1] == 0x53 && code[2] == 0xff && code[3] == 0x35);
+    return is_mold ? 0 : -1;
 }
 
 /* CODE is what the interrupted pc points to. */
@@ -112,8 +128,11 @@ SP_SIGSAFE static inline sp_frame_shape sp_machine_frame_shape(const uint8_t *co
     bool is_endbr = code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e && code[3] == 0xfa;
     bool is_push = code[0] == 0x55;
     bool is_return = code[0] == 0xc3 || code[0] == 0xc2;
-    if (is_endbr || is_push || is_return || sp_machine_is_linkage(code))
+    int linkage_offset = sp_machine_linkage_offset(code);
+    if (is_endbr || is_push || is_return)
         return (sp_frame_shape){.kind = SP_FRAME_ENTERED};
+    if (linkage_offset >= 0)
+        return (sp_frame_shape){.kind = SP_FRAME_ENTERED, .offset = (uint32_t)linkage_offset};
     bool is_move = code[0] == 0x48 &&
                    ((code[1] == 0x89 && code[2] == 0xe5) || (code[1] == 0x8b && code[2] == 0xec));
     return (sp_frame_shape){.kind = is_move ? SP_FRAME_PUSHED : SP_FRAME_SET_UP};

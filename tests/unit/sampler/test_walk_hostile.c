@@ -208,27 +208,52 @@ static void walk_by_a_wrong_rule_ends_before_what_is_no_code(void **state)
 }
 
 #if defined(__x86_64__)
-/* lld writes no frame information for its procedure linkage table on x86-64. Whoever called through it must not be left out. */
+/* Procedure linkage tables without frame information, as lld and mold write them. The caller must not be left out, wherever the code
+ * was interrupted. PUSHED words lie on the stack at AT. */
+typedef struct linkage_case {
+    const char *code;
+    int at;
+    int pushed;
+} linkage_case;
+
+static void check_linkage(const linkage_case *linkage)
+{
+    static const uint8_t calls[16] = {0xe8, 0, 0, 0, 0, 0xe8, 0, 0, 0, 0};
+    uint8_t code[32] = {0};
+    uint64_t stack[10] = {0}, *top = stack + 2 - linkage->pushed;
+    memcpy(code, linkage->code, 16);
+    stack[2] = address_of(calls + 5);
+    stack[4] = address_of(stack + 6);
+    stack[5] = address_of(calls + 10);
+    sp_registers registers = {.pc = address_of(code + linkage->at),
+                              .sp = address_of(top),
+                              .fp = address_of(stack + 4),
+                              .has_fp = true};
+    sp_walk walk = walk_from(registers, (sp_stack_bounds){0});
+    assert_in_range(walk.count, 3, DEPTH);
+    assert_true(walk.pcs[1] == address_of(calls + 5) - 1);
+    assert_true(walk.pcs[2] == address_of(calls + 10) - 1);
+}
+
 static void walk_in_a_linkage_table_finds_the_caller(void **state)
 {
     (void)state;
-    static const uint8_t entry[] = {0xff, 0x25, 0x42, 0x49, 0, 0, 0x68, 1,
-                                    0,    0,    0,    0xe9, 0, 0, 0,    0};
-    static const uint8_t calls[16] = {0xe8, 0, 0, 0, 0, 0xe8, 0, 0, 0, 0};
-    uint64_t stack[8] = {0};
-    stack[0] = address_of(calls + 5);
-    stack[2] = address_of(stack + 4);
-    stack[3] = address_of(calls + 10);
-    for (int offset = 0; offset <= 6; offset += 6) {
-        sp_registers registers = {.pc = address_of(entry + offset),
-                                  .sp = address_of(stack),
-                                  .fp = address_of(stack + 2),
-                                  .has_fp = true};
-        sp_walk walk = walk_from(registers, (sp_stack_bounds){0});
-        assert_in_range(walk.count, 3, DEPTH);
-        assert_true(walk.pcs[1] == address_of(calls + 5) - 1);
-        assert_true(walk.pcs[2] == address_of(calls + 10) - 1);
-    }
+    static const char entry[16] = "\xff\x25\x42\x49\0\0\x68\1\0\0\0\xe9\0\0\0";
+    static const char header[16] = "\xff\x35\1\0\0\0\xff\x25\2\0\0\0\x0f\x1f\x40";
+    static const char checked[16] = "\xf3\x0f\x1e\xfa\x68\1\0\0\0\xf2\xe9\0\0\0\0\x90";
+    static const char checked_header[16] = "\xff\x35\1\0\0\0\xf2\xff\x25\2\0\0\0\x0f\x1f";
+    static const char second[16] = "\xf3\x0f\x1e\xfa\xf2\xff\x25\1\0\0\0\x0f\x1f\x44\0";
+    static const char mold[16] = "\xf3\x0f\x1e\xfa\x41\xbb\1\0\0\0\xff\x25\2\0\0";
+    static const char mold_header[17] = "\xf3\x0f\x1e\xfa\x41\x53\xff\x35\1\0\0\0\xff\x25\2\0";
+    static const linkage_case cases[] = {
+        {entry, 0, 0},          {entry, 6, 0},          {entry, 11, 1},       {header, 0, 1},
+        {header, 6, 2},         {checked, 0, 0},        {checked, 4, 0},      {checked, 9, 1},
+        {checked_header, 0, 1}, {checked_header, 6, 2}, {second, 0, 0},       {second, 4, 0},
+        {mold, 0, 0},           {mold, 4, 0},           {mold, 10, 0},        {mold_header, 0, 0},
+        {mold_header, 4, 0},    {mold_header, 6, 1},    {mold_header, 12, 2},
+    };
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(cases); i++)
+        check_linkage(&cases[i]);
 }
 #endif
 
