@@ -648,6 +648,31 @@ static void builder_invalid_utf8_is_repaired(void **state)
     free(module);
 }
 
+/* A function named in Latin-1, as an assembler or a JIT compiler may write it. */
+extern const uint64_t latin_1_address;
+__asm__(".pushsection .text.latin_1, \"ax\", %progbits\n"
+        ".type \"caf\xe9_function\", %function\n"
+        "\"caf\xe9_function\":\n"
+        "nop\n"
+        "nop\n"
+        ".size \"caf\xe9_function\", . - \"caf\xe9_function\"\n"
+        ".popsection\n"
+        ".pushsection .data, \"aw\", %progbits\n"
+        ".balign 8\n"
+        ".globl latin_1_address\n"
+        "latin_1_address: .quad \"caf\xe9_function\"\n"
+        ".popsection\n");
+
+static void builder_function_that_is_not_utf8_is_repaired(void **state)
+{
+    (void)state;
+    uint32_t location = put_location(here, latin_1_address - here->bias);
+    uint32_t stack = put_stack(SP_WALK_COMPLETE, 1, &location);
+    put_sample(stack, 0, put_thread(1, "main"), 1);
+    build(SPANPROF_LINK_SCOPE_NONE, true);
+    assert_string_equal(function_name(1, 0), "caf\xef\xbf\xbd_function");
+}
+
 static void assert_is_cut(const char *text)
 {
     size_t length = strlen(text);
@@ -796,6 +821,7 @@ int main(void)
         CASE(builder_thread_attributes_keep_threads_apart),
         CASE(builder_without_thread_attributes_merges_threads),
         CASE(builder_invalid_utf8_is_repaired),
+        CASE(builder_function_that_is_not_utf8_is_repaired),
         CASE(builder_huge_symbol_is_cut_and_the_rest_is_kept),
         CASE(builder_huge_path_is_cut_and_the_rest_is_kept),
         CASE(builder_huge_attribute_is_cut_and_the_rest_is_kept),

@@ -117,6 +117,41 @@ static void debug_information_in_the_file_itself_is_read(void **state)
     assert_inlined_is_named();
 }
 
+static void assert_inlined_is_named_with(const char *options)
+{
+    sp_symbolizer *kept = symbolizer;
+    MAKE(options);
+    symbolizer = sp_symbolizer_create();
+    assert_inlined_is_named();
+    sp_symbolizer_destroy(symbolizer);
+    symbolizer = kept;
+}
+
+static void debug_information_compressed_by_zlib_is_read(void **state)
+{
+    (void)state;
+    assert_inlined_is_named_with("-gz=zlib");
+    test_run("readelf -t one.so | grep -q COMPRESSED");
+    assert_inlined_is_named_with("-gz=zlib -gdwarf-4");
+}
+
+/* The older form has names of its own for the sections: .zdebug_info. */
+static void debug_information_compressed_in_the_old_way_is_read(void **state)
+{
+    (void)state;
+    MAKE("");
+    test_run("objcopy --compress-debug-sections=zlib-gnu one.full one.so && readelf -S one.so | "
+             "grep -qF .zdebug_info");
+    assert_inlined_is_named();
+}
+
+static void debug_information_of_link_time_optimization_is_read(void **state)
+{
+    (void)state;
+    assert_inlined_is_named_with("-flto");
+    assert_inlined_is_named_with("-flto -gz=zlib");
+}
+
 /* ---- .gnu_debugdata ---- */
 
 /* As distributions do it: what .dynsym has is left out. */
@@ -287,6 +322,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         CASE(debug_information_in_the_file_itself_is_read),
+        CASE(debug_information_compressed_by_zlib_is_read),
+        CASE(debug_information_compressed_in_the_old_way_is_read),
+        CASE(debug_information_of_link_time_optimization_is_read),
         CASE(gnu_debugdata_names_what_dynsym_lacks),
         CASE(gnu_debugdata_is_not_read_where_there_is_better),
         CASE(gnu_debugdata_damaged_is_named_in_one_warning),

@@ -453,6 +453,21 @@ static void walk_deeper_than_its_limit_keeps_both_ends(void **state)
     }
 }
 
+/* One frame for each level: equal neighbours are not merged. */
+static void walk_of_a_recursion_has_a_frame_for_each_level(void **state)
+{
+    (void)state;
+    enum { LEVELS = 60 };
+    take_recursion(LEVELS, REFERENCE_DEPTH);
+    assert_int_equal(chain_walk.end, SP_WALK_COMPLETE);
+    uint32_t longest = 0, run = 1;
+    for (uint32_t i = 1; i < chain_walk.count; i++) {
+        run = found[i] == found[i - 1] ? run + 1 : 1;
+        longest = run > longest ? run : longest;
+    }
+    assert_int_equal(longest, LEVELS);
+}
+
 static void walk_of_endless_recursion_keeps_the_leaf(void **state)
 {
     (void)state;
@@ -542,6 +557,7 @@ int main(void)
         cmocka_unit_test(walk_without_room_for_both_ends_keeps_the_leaf),
         cmocka_unit_test(walk_of_a_handler_names_the_frame_that_it_returns_to),
         cmocka_unit_test(walk_deeper_than_its_limit_keeps_both_ends),
+        cmocka_unit_test(walk_of_a_recursion_has_a_frame_for_each_level),
         cmocka_unit_test(walk_of_endless_recursion_keeps_the_leaf),
         cmocka_unit_test(walk_in_work_recursion_equals_libgcc),
         cmocka_unit_test(walk_in_work_qsort_equals_libgcc),
