@@ -21,9 +21,10 @@ endfunction()
 
 sp_unindexed(dynamic -Wl,--no-eh-frame-hdr)
 sp_unindexed(without_build_id -Wl,--no-eh-frame-hdr,--build-id=none)
-if(NOT SPANPROF_SANITIZE)
-  sp_unindexed(static -static)
-  sp_unindexed(static_without_build_id -static -Wl,--build-id=none)
+if(NOT SPANPROF_SANITIZE) # gcc leaves out the index of static programs without being told
+  set(static -static $<$<C_COMPILER_ID:Clang>:-Wl,--no-eh-frame-hdr>)
+  sp_unindexed(static ${static})
+  sp_unindexed(static_without_build_id ${static} -Wl,--build-id=none)
 endif()
 
 # A copy that lost its section headers: e_shoff, 8 bytes at 40, becomes 0.

@@ -113,10 +113,12 @@ static bool has_table(void)
 {
     uint64_t here = (uint64_t)(uintptr_t)has_table;
     const sp_module *own = sp_generation_find(generation, here);
-    if (!own || own->frame_header)
-        problems++;
-    printf("%s: %s\n", own ? own->path : "?", own && own->table ? "a table" : "no table");
-    return own && own->table;
+    if (!own || own->frame_header) {
+        puts("this program has an index, so it shows nothing");
+        exit(1);
+    }
+    printf("%s: %s\n", own->path, own->table ? "a table" : "no table");
+    return own->table;
 }
 
 int main(int argc, char **argv)
