@@ -64,6 +64,7 @@ if(NOT CMAKE_CROSSCOMPILING)
   target_link_options(names_program_other PRIVATE -Wl,--build-id=none)
   target_compile_definitions(names_program_other PRIVATE OTHER_NAMES)
   file(GLOB loader /lib64/ld-linux-x86-64.so.2 /lib/ld-linux-aarch64.so.1)
+  target_compile_definitions(unit_tracer_detect PRIVATE LOADER="${loader}")
   target_compile_definitions(unit_profile_program_names PRIVATE LOADER="${loader}"
                              PROGRAM="$<TARGET_FILE:names_program_plain>" PROGRAM_NO_ID="$<TARGET_FILE:names_program_no_id>"
                              PROGRAM_OTHER="$<TARGET_FILE:names_program_other>")

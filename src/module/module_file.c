@@ -9,8 +9,8 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include "core/mapped_file.h"
 #include "module/file_bytes.h"
-#include "module/mapped_file.h"
 
 bool sp_module_file_matches(int fd, const sp_module_image *image)
 {

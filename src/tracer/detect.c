@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "core/clock.h"
 #include "core/compiler.h"
 #include "core/hex.h"
+#include "core/mapped_file.h"
 #include "tracer/container.h"
 
 /* --- files --------------------------------------------------------------------------------------------------------------- */
@@ -58,7 +60,7 @@ static char *read_file(const char *root, const char *path)
 /* --- process ------------------------------------------------------------------------------------------------------------- */
 
 /* A file that was replaced since reads "name (deleted)". */
-const char *sp_detect_executable(sp_resource *resource, const char *root)
+static const char *executable_of_link(sp_resource *resource, const char *root)
 {
     static const char deleted[] = " (deleted)";
     const size_t tail = sizeof deleted - 1;
@@ -71,6 +73,16 @@ const char *sp_detect_executable(sp_resource *resource, const char *root)
     if (length > tail && memcmp(path + length - tail, deleted, tail) == 0)
         length -= tail;
     return sp_arena_strndup(&resource->memory, path, length);
+}
+
+/* A program that was started through the loader is not /proc/self/exe, which is the loader then. It is where its program headers are. */
+const char *sp_detect_executable(sp_resource *resource, const char *root)
+{
+    uint64_t headers = getauxval(AT_PHDR);
+    sp_mapped_file program;
+    if (*root || !headers || !sp_mapped_file_find(headers, headers + 1, &program))
+        return executable_of_link(resource, root);
+    return sp_arena_strndup(&resource->memory, program.path, strlen(program.path));
 }
 
 /* The name of a user in /etc/passwd: other sources of names (LDAP, SSSD) may wait for a network, which a start must not do. */

@@ -6,7 +6,7 @@
 
 #include "tracer/resource.h"
 
-/* The path of the program's file, below ROOT; NULL when the kernel does not tell, or without memory. */
+/* The path of the program's file, of what is named below ROOT if that is not ""; NULL when the kernel does not tell, or without memory. */
 const char *sp_detect_executable(sp_resource *resource, const char *root);
 
 /* Offer (sp_resource_offer) what is detected, what matters most first: process.{pid,executable.name,executable.path,command,owner,

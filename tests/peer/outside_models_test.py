@@ -109,13 +109,12 @@ def run(dump, writer, way):
 
 def main():
     dump, failed = sys.argv[1], 0
-    other = next(rest.split(":")[2] for rest in sys.argv[2:])
     for case in sys.argv[2:]:
         name, rest = case.split("=", 1)
         writer, model, program, *libraries = rest.split(":")
         with tempfile.TemporaryDirectory(prefix="outside models ") as folder:
             os.chmod(folder, 0o755)
-            failed += sum(run(dump, writer, way) for way in ways(name, model, program, libraries, folder, other))
+            failed += sum(run(dump, writer, way) for way in ways(name, model, program, libraries, folder, dump))
     sys.exit(1 if failed or len(sys.argv) < 3 else 0)
 
 

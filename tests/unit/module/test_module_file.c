@@ -17,9 +17,9 @@
 
 #include <cmocka.h>
 
+#include "core/mapped_file.h"
 #include "module/frame_section.h"
 #include "module/generation_sig.h"
-#include "module/mapped_file.h"
 
 static sp_modules *modules;
 static char folder[PATH_MAX], own_path[PATH_MAX];

@@ -277,11 +277,47 @@ static void what_is_detected_leaves_room_for_what_is_named(void **state)
     sp_resource_deinit(detected(0));
 }
 
-int main(void)
+/* What this program prints as its path when COMMAND starts it. */
+static const char *printed_by(const char *command)
 {
+    static char line[PATH_MAX];
+    FILE *out = popen(command, "r");
+    assert_non_null(out);
+    assert_non_null(fgets(line, sizeof line, out));
+    assert_int_equal(pclose(out), 0);
+    line[strcspn(line, "\n")] = 0;
+    return line;
+}
+
+static void a_program_started_through_the_loader_is_its_own_file(void **state)
+{
+    (void)state;
+    char own[PATH_MAX], command[PATH_MAX + 100];
+    assert_non_null(realpath("/proc/self/exe", own));
+    snprintf(command, sizeof command, "'%s' print", own);
+    assert_string_equal(printed_by(command), own);
+    snprintf(command, sizeof command, LOADER " '%s' print", own);
+    assert_string_equal(printed_by(command), own);
+}
+
+static int print_executable(void)
+{
+    sp_resource resource;
+    if (!sp_resource_init(&resource, "shop", ""))
+        return 1;
+    puts(sp_detect_executable(&resource, ""));
+    sp_resource_deinit(&resource);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "print") == 0)
+        return print_executable();
     const struct CMUnitTest tests[] = {
         rooted(nothing_is_read_where_nothing_is),
         rooted(the_program_is_its_file_and_its_zeroth_argument),
+        cmocka_unit_test(a_program_started_through_the_loader_is_its_own_file),
         rooted(values_that_are_too_long_are_left_out),
         rooted(the_owner_is_a_user_of_the_file),
         cmocka_unit_test(the_creation_time_is_counted_from_the_boot),

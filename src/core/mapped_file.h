@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file that is mapped at an address of this process, as /proc/self/maps describes it.
  * Threads: one at a time.  Signals: not safe. */
-#ifndef SP_MODULE_MAPPED_FILE_H
-#define SP_MODULE_MAPPED_FILE_H
+#ifndef SP_CORE_MAPPED_FILE_H
+#define SP_CORE_MAPPED_FILE_H
 
 #include <limits.h>
 #include <stdbool.h>
