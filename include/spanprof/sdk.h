@@ -108,6 +108,8 @@ typedef struct spanprof_options {
     const char *
         sample_attributes; /* SPANPROF_SAMPLE_ATTRIBUTES (none), a list of keys, or all: which attributes of contexts samples have */
     const char *protocol;  /* OTEL_EXPORTER_OTLP_PROTOCOL (http/protobuf), grpc, http/json */
+    /* SPANPROF_SPOOL (off), a directory: what cannot be sent is kept there, also when the process ends, and sent later, oldest first. */
+    const char *spool;
 } spanprof_options;
 
 #define SPANPROF_OPTIONS_INIT SPANPROF_INIT(spanprof_options)
@@ -207,6 +209,11 @@ typedef struct spanprof_stats {
     uint64_t misuse_fiber;
     /* How often the ring of a thread, or of the wall sampler, was found corrupt: the samples in it were skipped, and are in no other count. */
     uint64_t corrupt_rings;
+    /* The spool: requests that wait there (after the stop: were left there), that were there at the start, and whose file was gone or not
+     * whole. */
+    uint64_t spooled_exports;
+    uint64_t taken_over_exports;
+    uint64_t dropped_exports_spool;
 } spanprof_stats;
 
 #define SPANPROF_STATS_INIT SPANPROF_INIT(spanprof_stats)

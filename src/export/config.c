@@ -276,6 +276,12 @@ static bool read_file(sp_export_config *config, const spanprof_options *options)
     return copy_text(&config->file_prefix, prefix ? prefix : "spanprof");
 }
 
+static bool read_spool(sp_export_config *config, const spanprof_options *options)
+{
+    const char *spool = options->spool ? options->spool : sp_env("SPANPROF_SPOOL");
+    return !spool || strcmp(spool, "off") == 0 || copy_text(&config->spool, spool);
+}
+
 static void read_batch(sp_export_config *config, const spanprof_options *options)
 {
     static const char *const processors[] = {"batch", "simple"};
@@ -322,7 +328,7 @@ static void read_shape(sp_export_config *config, const spanprof_options *options
 
 static void warn_not_built(void)
 {
-    static const char *const names[] = {"SPANPROF_SPOOL", "SPANPROF_PULL", "SPANPROF_PYROSCOPE_URL",
+    static const char *const names[] = {"SPANPROF_PULL", "SPANPROF_PYROSCOPE_URL",
                                         "SPANPROF_PYROSCOPE_HEADERS"};
     for (size_t i = 0; i < SP_ARRAY_LENGTH(names); i++)
         if (sp_env(names[i]))
@@ -345,7 +351,7 @@ bool sp_export_config_init(sp_export_config *config, const spanprof_options *giv
     bool done = true;
     /* Where nothing is sent the endpoint is not looked at: that would load libcurl. */
     if (destinations & 1u << WORD_OTLP)
-        done = read_http(config, &options, otlp_spans);
+        done = read_http(config, &options, otlp_spans) && read_spool(config, &options);
     if (done && (destinations & 1u << WORD_FILE))
         done = read_file(config, &options);
     config->traces_enabled = config->http[SP_TRACES].enabled || config->file_enabled;
@@ -361,6 +367,7 @@ bool sp_export_config_copy(sp_export_config *out, const sp_export_config *config
 {
     *out = *config;
     bool done = copy_text(&out->file_prefix, config->file_prefix);
+    done &= copy_text(&out->spool, config->spool);
     for (int i = 0; i < 2; i++) {
         const sp_http_target *from = &config->http[i];
         sp_http_target *to = &out->http[i];
@@ -376,6 +383,7 @@ bool sp_export_config_copy(sp_export_config *out, const sp_export_config *config
 void sp_export_config_deinit(sp_export_config *config)
 {
     free(config->file_prefix);
+    free(config->spool);
     for (int i = 0; i < 2; i++) {
         sp_http_target *target = &config->http[i];
         free(target->url);

@@ -57,11 +57,31 @@ static bool open_network(sp_exporter *exporter)
     return true;
 }
 
+/* Without a spool what cannot be sent is dropped, as ever: no reason to fail. */
+static void open_spool(sp_exporter *exporter)
+{
+    const sp_export_config *config = &exporter->config;
+    const char *service = sp_resource_get(exporter->resource, "service.name");
+    if (!config->spool || !exporter->multi)
+        return;
+    for (int i = 0; i < 2; i++) {
+        exporter->spool.formats[i] = sp_http_target_format(&config->http[i]);
+        exporter->spool.wanted[i] = config->http[i].enabled;
+    }
+    if (!sp_spool_open(&exporter->spool, config->spool, service ? service : "",
+                       config->spool_maximum_bytes))
+        return;
+    for (int i = 0; i < 2; i++)
+        if (config->http[i].enabled)
+            sp_sender_use_spool(&exporter->senders[i], &exporter->spool);
+}
+
 bool sp_export_open(sp_exporter *exporter)
 {
     sp_export_config *config = &exporter->config;
     if (!open_network(exporter))
         return false;
+    open_spool(exporter);
     if (config->http[SP_PROFILES].enabled)
         exporter->profile_destinations[exporter->profile_destination_count++] = SP_DESTINATION_HTTP;
     if (config->file_enabled && !sp_file_runs_open(exporter->files, config, &exporter->counters))
@@ -85,6 +105,8 @@ void sp_export_close(sp_exporter *exporter)
         sp_sender_deinit(&exporter->senders[i]);
         sp_file_deinit(&exporter->files[i]);
     }
+    if (exporter->spool.folder)
+        sp_spool_close(&exporter->spool);
     if (exporter->multi)
         curl_multi_cleanup(exporter->multi);
 }
@@ -277,7 +299,8 @@ static uint64_t drops_of(const sp_exporter *exporter)
     const sp_export_counters *counters = &exporter->counters;
     return sp_load_relaxed(&counters->dropped_queue_full) +
            sp_load_relaxed(&counters->dropped_refused) +
-           sp_load_relaxed(&counters->dropped_unreachable);
+           sp_load_relaxed(&counters->dropped_unreachable) +
+           sp_load_relaxed(&counters->dropped_spool);
 }
 
 /* With the lock held, until TICKET is done. False when DEADLINE_NS came first. */

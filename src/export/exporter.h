@@ -62,6 +62,8 @@ typedef struct sp_export_config {
     bool spans_at_once;      /* SPANPROF_SPAN_PROCESSOR=simple: neither of the two is waited for */
     size_t
         queue_maximum_bytes; /* of requests that wait, for each signal and destination; 0: 64 MiB */
+    char *spool;             /* SPANPROF_SPOOL, a directory; NULL: none */
+    size_t spool_maximum_bytes;     /* of its files of this process; 0: 256 MiB */
     spanprof_link_scope link_scope; /* DEFAULT: innermost in files, root on the network */
     sp_thread_attributes thread_attributes;
 } sp_export_config;
@@ -74,14 +76,17 @@ sp_otlp_format sp_http_target_format(const sp_http_target *target);
 bool sp_export_config_init(sp_export_config *config, const spanprof_options *options);
 void sp_export_config_deinit(sp_export_config *config);
 
-/* Once nothing is on its way: requests made, once a destination = requests + dropped_queue_full + dropped_refused +
- * dropped_unreachable. */
+/* Once nothing is on its way: requests made, once a destination, and found in the spool at the start = requests + dropped_queue_full +
+ * dropped_refused + dropped_unreachable + dropped_spool + spooled. */
 typedef struct sp_export_counters {
     _Atomic uint64_t dropped_queue_full; /* requests; also what no memory was there for */
     _Atomic uint64_t
         dropped_refused; /* by the receiver (4xx, partial success counts as delivered) or the disk */
     _Atomic uint64_t dropped_unreachable; /* given up after retries or at stop */
-    _Atomic uint64_t spans;               /* delivered, once a destination */
+    _Atomic uint64_t dropped_spool;       /* whose file in the spool is gone or not whole */
+    _Atomic uint64_t spooled;    /* that wait in the spool now, or were left there at the stop */
+    _Atomic uint64_t taken_over; /* that were in the spool at the start */
+    _Atomic uint64_t spans;      /* delivered, once a destination */
     _Atomic uint64_t samples;
     _Atomic uint64_t requests;
     _Atomic uint64_t bytes; /* as sent, after compression */

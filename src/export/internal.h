@@ -11,6 +11,8 @@
 #include "export/exporter.h"
 #include "export/network.h"
 
+enum { SP_SPOOL_NAME = 32 };
+
 /* One encoded export request on its way to one destination. */
 typedef struct sp_request {
     struct sp_request *next;
@@ -21,6 +23,10 @@ typedef struct sp_request {
     size_t destination;     /* of a profile, while in the inbox */
     uint64_t written_bytes; /* of its record, while it waits for a file to take the rest */
     bool gzip;              /* body is compressed */
+    bool framed;            /* body has gRPC's prefix */
+    char spooled
+        [SP_SPOOL_NAME]; /* its file in the spool, which may have the body alone; empty: none */
+    uint64_t spooled_bytes;
 } sp_request;
 
 void sp_request_free(sp_request *request);
@@ -222,6 +228,31 @@ int sp_file_runs_lock(int fd, const char *path);
  * warning says so. False when memory is short; files that cannot be made are warned of. */
 bool sp_file_runs_open(sp_file files[2], sp_export_config *config, sp_export_counters *counters);
 
+/* spool.c: requests in a directory, which outlive the process. Zero-initialised is closed. */
+typedef struct sp_spool {
+    char *folder; /* this process's own; NULL: closed */
+    int lock_fd;
+    sp_otlp_format formats[2]; /* of what is sent, by sp_telemetry_signal; before sp_spool_open */
+    bool wanted[2];            /* is sent at all; before sp_spool_open */
+    uint64_t used_bytes, maximum_bytes;
+    uint64_t last_number; /* of the last request: when it came */
+    uint64_t foreign;     /* requests of another format, left where they were */
+} sp_spool;
+
+/* Make a folder for SERVICE in DIRECTORY, which is made when it is not there, and take over what ended processes of this service have left. False,
+ * with one warning, when it cannot be used. MAXIMUM is in bytes; 0: 256 MiB. */
+bool sp_spool_open(sp_spool *spool, const char *directory, const char *service, size_t maximum);
+/* What is in it stays, for the next process. */
+void sp_spool_close(sp_spool *spool);
+/* All requests of SIGNAL that are there, oldest first, without their bodies. Once, after opening. */
+sp_request *sp_spool_list(sp_spool *spool, sp_telemetry_signal signal);
+/* Keep REQUEST. False, with errno, when there is no room (EDQUOT: the maximum is reached) or it cannot be written. */
+bool sp_spool_put(sp_spool *spool, sp_request *request, sp_telemetry_signal signal);
+/* Read REQUEST's body back. False when its file is gone or not whole, or memory is short. */
+bool sp_spool_get(sp_spool *spool, sp_request *request);
+/* REQUEST is delivered or dropped. Without a file nothing. */
+void sp_spool_remove(sp_spool *spool, sp_request *request);
+
 /* One signal over the network, one request after the other. */
 typedef struct sp_sender {
     const sp_http_target *target;
@@ -246,11 +277,15 @@ typedef struct sp_sender {
     sp_buffer message; /* in it, when that is compressed */
     bool answer_too_long;
 
+    sp_spool *spool;    /* NULL: none */
+    bool postponed;     /* the first request was given up for now, and is kept in the spool */
+    uint32_t postpones; /* in succession */
+
     bool stopping; /* sp_sender_hurry was called: */
     uint64_t stop_deadline_ns;
     bool absent;  /* the last transfer found nobody */
     bool failing; /* a failure to deliver was said, and nothing delivered since */
-    sp_repeat unreachable, refused, partial;
+    sp_repeat unreachable, refused, partial, unkept;
     bool said_not_taken, said_odd_answer;
 } sp_sender;
 
@@ -292,7 +327,9 @@ void sp_sender_add(sp_sender *sender, sp_request *request);
 uint64_t sp_sender_step(sp_sender *sender, uint64_t now_ns);
 /* The transfer ended with CODE. */
 void sp_sender_finish(sp_sender *sender, CURLcode code, uint64_t now_ns);
-/* Whether every request up to SEQUENCE is delivered or dropped. */
+/* Go on with what the spool has of this signal, and keep there what comes. Before the first request. */
+void sp_sender_use_spool(sp_sender *sender, sp_spool *spool);
+/* Whether every request up to SEQUENCE is delivered, dropped, or kept in the spool because nobody takes it now. */
 bool sp_sender_is_past(const sp_sender *sender, uint64_t sequence);
 /* The exporter stops by DEADLINE_NS: what is left gets a last chance now. Once nobody is found there, or the next attempt would come too late, all
  * of it is dropped: waiting for what cannot come would hold up the end of the program. */
@@ -359,6 +396,7 @@ struct sp_exporter {
 
     /* The thread's own, for their descriptors are in its table; others may take and give the allowances. */
     CURLM *multi; /* NULL: nothing goes to the network */
+    sp_spool spool;
     sp_sender senders[2];
     sp_file files[2];
     sp_span_data **batch; /* room for config.batch_spans */

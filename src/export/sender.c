@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One signal's requests over HTTP, one after the other, so that their order is kept. The transfers run in the exporter's
  * curl_multi; this file begins them and does what follows from their ends. docs/design/export.md has the rules and why. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,24 +175,46 @@ static void compress_body(sp_sender *sender, sp_request *request)
     request->charged_bytes = smaller;
 }
 
-static void drop_unframed(sp_sender *sender, sp_request *request)
+/* From now on REQUEST outlives the process. Behind others it waits without its body. */
+static void keep(sp_sender *sender, sp_request *request)
 {
-    sp_count(&sender->counters->dropped_queue_full, 1);
+    if (!sp_spool_put(sender->spool, request, sender->signal)) {
+        if (sp_repeat_allows(&sender->unkept, sp_clock_monotonic_ns()))
+            sp_log_warn("export", "keeping a request in %s: %s: it waits in memory",
+                        sender->spool->folder,
+                        errno == EDQUOT ? "the spool is full" : strerror(errno));
+        return;
+    }
+    sp_count(&sender->counters->spooled, 1);
     sp_allowance_give(&sender->allowance, request->charged_bytes);
-    sp_request_free(request);
+    request->charged_bytes = 0;
+    if (sender->first)
+        sp_buffer_deinit(&request->body);
 }
 
 void sp_sender_add(sp_sender *sender, sp_request *request)
 {
     compress_body(sender, request);
-    if (sender->target->protocol == SP_PROTOCOL_GRPC &&
-        !sp_grpc_frame(&request->body, request->gzip)) {
-        drop_unframed(sender, request); /* memory is short */
-        return;
-    }
+    if (sender->spool)
+        keep(sender, request);
     request->next = NULL;
     *sender->last = request;
     sender->last = &request->next;
+}
+
+void sp_sender_use_spool(sp_sender *sender, sp_spool *spool)
+{
+    sender->spool = spool;
+    sender->first = sp_spool_list(spool, sender->signal);
+    sender->last = &sender->first;
+    uint64_t count = 0;
+    for (; *sender->last; sender->last = &(*sender->last)->next)
+        count++;
+    sp_count(&sender->counters->spooled, count);
+    sp_count(&sender->counters->taken_over, count);
+    if (count)
+        sp_log_info("export", "sending %llu requests for %s that an ended process has left",
+                    (unsigned long long)count, sender->shown_url);
 }
 
 /* The first request is delivered or dropped. */
@@ -203,12 +226,19 @@ static void remove_first(sp_sender *sender)
         sender->last = &sender->first;
     sender->failed = 0;
     sp_allowance_give(&sender->allowance, request->charged_bytes);
+    if (request->spooled[0]) {
+        sp_spool_remove(sender->spool, request);
+        sp_count(&sender->counters->spooled, UINT64_MAX); /* one less */
+    }
     sp_request_free(request);
 }
 
 bool sp_sender_is_past(const sp_sender *sender, uint64_t sequence)
 {
-    return !sender->first || sender->first->sequence > sequence;
+    const sp_request *request = sender->first;
+    while (sender->postponed && request && request->spooled[0])
+        request = request->next;
+    return !request || request->sequence > sequence;
 }
 
 /* ---- What is said ---- */
@@ -270,6 +300,8 @@ static void delivered(sp_sender *sender, uint64_t now_ns)
         sender->failing = false;
         sender->unreachable.kept_back = 0;
     }
+    sender->postponed = false;
+    sender->postpones = 0;
     uint64_t rejected = read_partial_success(sender, now_ns);
     sp_count(&counters->rejected, rejected);
     if (sender->signal == SP_TRACES)
@@ -299,18 +331,39 @@ static void refused(sp_sender *sender, const sp_outcome *out, uint64_t now_ns)
     remove_first(sender);
 }
 
+/* The first request stays in the spool, and is tried again later. Returns in how many seconds. */
+static uint64_t postpone(sp_sender *sender, uint64_t now_ns)
+{
+    enum { FIRST_WAIT_S = 5, LONGEST_WAIT_S = 60, DOUBLINGS = 4 };
+    uint32_t doublings = (uint32_t)sp_min_u64(sender->postpones++, DOUBLINGS), random;
+    uint64_t wait_s = sp_min_u64((uint64_t)FIRST_WAIT_S << doublings, LONGEST_WAIT_S);
+    sp_random_id((uint8_t *)&random, sizeof random);
+    sender->resume_ns =
+        now_ns + wait_s * SP_NS_PER_S / 2 + (wait_s * SP_NS_PER_S / 2 >> 16) * (random >> 16);
+    sender->postponed = true;
+    sender->failed = 0;
+    sp_buffer_deinit(&sender->first->body);
+    sender->first->framed = false;
+    return wait_s;
+}
+
 /* Said with the first failure and not only when the request is given up: a program may be over by then. */
 static void unreachable(sp_sender *sender, const sp_outcome *out, uint64_t now_ns, bool again)
 {
     char text[SP_OUTCOME_TEXT + 64];
-    snprintf(text, sizeof text, "%s; %s", out->text,
-             again ? "trying again" : "given up; dropped and counted");
+    bool is_kept = !again && sender->first->spooled[0];
+    if (is_kept)
+        snprintf(text, sizeof text, "%s; kept in the spool, tried again in %llu s", out->text,
+                 (unsigned long long)postpone(sender, now_ns));
+    else
+        snprintf(text, sizeof text, "%s; %s", out->text,
+                 again ? "trying again" : "given up; dropped and counted");
     if (again && out->answered) {
         say(sender, SPANPROF_LOG_INFO, text, 0); /* it is alive and has asked for patience */
     } else {
         sender->failing |= say_sometimes(sender, &sender->unreachable, now_ns, text);
     }
-    if (again)
+    if (again || is_kept)
         return;
     sp_count(&sender->counters->dropped_unreachable, 1);
     remove_first(sender);
@@ -366,6 +419,30 @@ void sp_sender_finish(sp_sender *sender, CURLcode code, uint64_t now_ns)
 
 /* ---- Attempts ---- */
 
+/* The first request's file cannot be read. */
+static void drop_lost(sp_sender *sender)
+{
+    sp_log_warn("export", "%s/%s is gone or not whole: dropped and counted", sender->spool->folder,
+                sender->first->spooled);
+    sp_count(&sender->counters->dropped_spool, 1);
+    remove_first(sender);
+}
+
+/* Until the first request has its body, as it is sent. False when there is none, or memory is short. */
+static bool make_ready(sp_sender *sender)
+{
+    for (sp_request *request; (request = sender->first);) {
+        if (request->spooled[0] && !request->body.data && !sp_spool_get(sender->spool, request)) {
+            drop_lost(sender);
+            continue;
+        }
+        if (!request->framed && sender->target->protocol == SP_PROTOCOL_GRPC)
+            request->framed = sp_grpc_frame(&request->body, request->gzip);
+        return request->framed || sender->target->protocol != SP_PROTOCOL_GRPC;
+    }
+    return false;
+}
+
 static void begin(sp_sender *sender, uint64_t now_ns)
 {
     const sp_request *request = sender->first;
@@ -389,19 +466,42 @@ static void begin(sp_sender *sender, uint64_t now_ns)
     sender->busy = curl_multi_add_handle(sender->multi, sender->easy) == CURLM_OK;
 }
 
-/* Drop and count all that is left. */
+/* What the spool has of the first request stays there. */
+static void leave_first(sp_sender *sender)
+{
+    sender->first->spooled[0] = 0;
+    remove_first(sender);
+}
+
+static void say_left(const sp_sender *sender, uint64_t count)
+{
+    if (count)
+        sp_log_warn(
+            "export",
+            "stopping with %llu request%s for %s not delivered: kept in %s, sent by the next start",
+            (unsigned long long)count, count == 1 ? "" : "s", sender->shown_url,
+            sender->spool->folder);
+}
+
+/* Drop and count all that is left and not in the spool. */
 static void drop_all(sp_sender *sender, const char *why)
 {
-    uint64_t count = 0;
+    uint64_t count = 0, left = 0;
     if (!sender->first)
         return;
     if (sender->busy)
         curl_multi_remove_handle(sender->multi, sender->easy);
     sender->busy = false;
-    for (; sender->first; count++)
-        remove_first(sender);
+    while (sender->first) {
+        bool is_kept = sender->first->spooled[0];
+        (is_kept ? leave_first : remove_first)(sender);
+        left += is_kept;
+        count += !is_kept;
+    }
     sp_count(&sender->counters->dropped_unreachable, count);
-    sp_requests_say_abandoned(count, sender->shown_url, why);
+    if (count)
+        sp_requests_say_abandoned(count, sender->shown_url, why);
+    say_left(sender, left);
 }
 
 void sp_sender_abandon(sp_sender *sender)
@@ -429,7 +529,10 @@ uint64_t sp_sender_step(sp_sender *sender, uint64_t now_ns)
         drop_late(sender, now_ns);
         return UINT64_MAX;
     }
-    begin(sender, now_ns);
+    if (make_ready(sender))
+        begin(sender, now_ns);
+    else if (!sender->first)
+        return UINT64_MAX;
     return sender->busy ? UINT64_MAX : now_ns + SP_NS_PER_S; /* only memory can be short here */
 }
 
@@ -437,6 +540,7 @@ void sp_sender_hurry(sp_sender *sender, uint64_t deadline_ns)
 {
     sender->stopping = true;
     sender->stop_deadline_ns = deadline_ns;
-    if (sender->absent) /* and not when it has asked for patience itself */
+    sender->postponed = false; /* one more try */
+    if (sender->absent)        /* and not when it has asked for patience itself */
         sender->resume_ns = 0;
 }

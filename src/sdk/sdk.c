@@ -243,6 +243,9 @@ static void fill_exports(spanprof_stats *stats, const sp_export_counters *counte
     stats->dropped_exports_queue_full = sp_load_relaxed(&counters->dropped_queue_full);
     stats->dropped_exports_refused = sp_load_relaxed(&counters->dropped_refused);
     stats->dropped_exports_unreachable = sp_load_relaxed(&counters->dropped_unreachable);
+    stats->dropped_exports_spool = sp_load_relaxed(&counters->dropped_spool);
+    stats->spooled_exports = sp_load_relaxed(&counters->spooled);
+    stats->taken_over_exports = sp_load_relaxed(&counters->taken_over);
     stats->exported_spans = sp_load_relaxed(&counters->spans);
     stats->exported_samples = sp_load_relaxed(&counters->samples);
     stats->exported_requests = sp_load_relaxed(&counters->requests);
