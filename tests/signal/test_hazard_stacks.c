@@ -120,13 +120,12 @@ static void burn_a_little(int signal)
 }
 
 /* The tick's frame lies on top of the handler's, on the same stack, and the walk has to cross to the other. */
-static int handler_on_an_alternate_stack(void)
+static int handler_on_stack_of(size_t size, uint32_t hz)
 {
-    enum { SIZE = 128 * 1024 };
-    stack_t stack = {.ss_sp = stack_of(SIZE), .ss_size = SIZE}, none = {.ss_flags = SS_DISABLE};
+    stack_t stack = {.ss_sp = stack_of(size), .ss_size = size}, none = {.ss_flags = SS_DISABLE};
     CHECK_EQUAL(sigaltstack(&stack, NULL), 0);
     install(SIGUSR1, burn_a_little, SA_ONSTACK);
-    hazard_start(10000);
+    hazard_start(hz);
     hazard_work work = work_of_case();
     while (hazard_work_goes_on(&work))
         SPANPROF_SPAN("raising")
@@ -135,7 +134,44 @@ static int handler_on_an_alternate_stack(void)
     check_ticks(&stats);
     CHECK_EQUAL(stats.dropped_samples_small_stack, 0);
     CHECK_EQUAL(sigaltstack(&none, NULL), 0);
-    munmap(stack.ss_sp, SIZE);
+    munmap(stack.ss_sp, size);
+    return 0;
+}
+
+static int handler_on_an_alternate_stack(void)
+{
+    return handler_on_stack_of(128 * 1024, 10000);
+}
+
+/* Room for two signal frames with all registers, and not for much more. */
+static int handler_on_an_alternate_stack_of_16_kib(void)
+{
+    return handler_on_stack_of(16 * 1024, 5000);
+}
+
+/* --- the smallest stack of a thread ---------------------------------------------------------------------------------------- */
+
+static atomic_bool stopping;
+
+static int thread_of_16_kib(void)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    if (HAZARD_ASAN)
+        return hazard_skip("ASan's own frames do not fit onto 16 KiB");
+    CHECK_EQUAL(pthread_attr_init(&attributes), 0);
+    CHECK_EQUAL(pthread_attr_setstacksize(&attributes, 16 * 1024), 0);
+    hazard_start(5000);
+    CHECK_EQUAL(pthread_create(&thread, &attributes, hazard_burn_until, &stopping), 0);
+    hazard_work work = work_of_case();
+    while (hazard_work_goes_on(&work))
+        usleep(1000);
+    atomic_store(&stopping, true);
+    CHECK_EQUAL(pthread_join(thread, NULL), 0);
+    spanprof_stats stats = hazard_stop();
+    check_ticks(&stats);
+    CHECK_EQUAL(stats.dropped_samples_small_stack, 0);
+    pthread_attr_destroy(&attributes);
     return 0;
 }
 
@@ -187,6 +223,9 @@ int main(int argc, char **argv)
         {"jumps_out_of_spans_under_ticks", jumps_under_ticks, false},
         {"jumps_out_of_handlers_under_ticks", jumps_out_of_handlers_under_ticks, false},
         {"ticks_in_a_handler_on_an_alternate_stack", handler_on_an_alternate_stack, false},
+        {"ticks_in_a_handler_on_an_alternate_stack_of_16_kib",
+         handler_on_an_alternate_stack_of_16_kib, false},
+        {"ticks_on_a_thread_of_16_kib", thread_of_16_kib, false},
         {"ticks_on_fibers", fibers_under_ticks, false},
     };
     return hazard_main(argc, argv, cases, sizeof cases / sizeof *cases);

@@ -250,15 +250,15 @@ def judge_nameless(found, nameless, everything, may):
     found.broken_if(everything > 100 and nameless > BLIND * everything, text)
 
 
-def finish(name, run, verdicts, minimum=20000, missing=0.0005, other=0.25, labels=None):
+def finish(name, run, verdicts, minimum=20000, missing=0.0005, other=0.25, labels=None, found=None):
     """Print what was found, and exit with the verdict. No sample may be wrong, at most MISSING of the judged ones have no link, at most OTHER
     of all name no work, and MINIMUM are to be judged. LABELS is for a program that works by the label scheme, and says what has to be found
-    out: that samples are `wrong`, that a tenth or more are `missing`, or that the scheme is `right` there."""
+    out: that samples are `wrong`, that a tenth or more are `missing`, or that the scheme is `right` there. FOUND has what was found before."""
     name += LABELS if labels else ""
     judged = verdicts["right"] + verdicts["missing"] + verdicts["wrong"]
     print(f"{judged} samples judged: " + ", ".join(f"{k} {v}" for k, v in sorted(verdicts.items())) + f"; the profiles say {dict(run.counts())}")
     print(row(name, run, verdicts))
-    found = verdict.Verdict()
+    found = found or verdict.Verdict()
     found.enough(judged, minimum, "samples could be judged")
     if labels in ("wrong", "missing"):
         if judged >= minimum:
