@@ -16,8 +16,8 @@ import sys
 import tempfile
 import unittest
 
-from otlp_decode import decode
 from keys import make_keys
+from otlp_decode import decode
 from shop import Program, Shop, kept_port
 
 SHOP, TOOL = sys.argv.pop(1), sys.argv.pop(1)
@@ -230,7 +230,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="spanprof-keys-") as folder:
         Collector.keys = pathlib.Path(folder)
         make_keys(Collector.keys)
-        unittest.main(exit=False).result.wasSuccessful() or sys.exit(1)
+        if not unittest.main(exit=False).result.wasSuccessful():
+            sys.exit(1)
 
 
 if __name__ == "__main__":
