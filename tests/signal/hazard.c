@@ -23,7 +23,7 @@ _Static_assert((int)HAZARD_FAILED == (int)VERDICT_BROKEN &&
                "the verdicts of verdict.h");
 
 /* A case that takes longer hangs. The long ones have a time limit of ctest's only. */
-enum { CASE_SECONDS = 240, LONG_SECONDS = 3000 };
+enum { CASE_SECONDS = 240, LONG_SECONDS = 3000, WARNING_SECONDS = 60 };
 
 enum { LINES_MAX = 64, LINE_BYTES = 512 };
 
@@ -281,6 +281,14 @@ unsigned hazard_warnings(const char *text)
     for (unsigned n = 0; n < count && n < LINES_MAX; n++)
         found += strstr(hazard.lines[n], text) != NULL;
     return found;
+}
+
+unsigned hazard_awaited_warnings(const char *text, unsigned least)
+{
+    double end = hazard_now() + WARNING_SECONDS;
+    while (hazard_warnings(text) < least && hazard_now() < end)
+        usleep(1000);
+    return hazard_warnings(text);
 }
 
 void hazard_start_with(spanprof_options *options)

@@ -76,6 +76,8 @@ spanprof_stats hazard_stop(void);
 spanprof_stats hazard_stats(void);
 /* The SDK's warnings so far that contain TEXT. */
 unsigned hazard_warnings(const char *text);
+/* The same, once there are LEAST of them or a minute has passed: a thread of the SDK delivers them, and a busy machine lets it wait. */
+unsigned hazard_awaited_warnings(const char *text, unsigned least);
 
 /* Spend CPU time on this thread (cpu_work.h); a breakpoint of gdb's is here. */
 void hazard_burn(double seconds);

@@ -177,7 +177,7 @@ static int handler_over_ours_that_keeps_all(void)
     end_host_timer(&host);
     double used = hazard_process_cpu() - cpu_before;
     CHECK_EQUAL(spanprof_flush(60 * SECOND), SPANPROF_OK);
-    CHECK_EQUAL(hazard_warnings("has been replaced"), 1);
+    CHECK_EQUAL(hazard_awaited_warnings("has been replaced", 1), 1);
     spanprof_stats stats = hazard_stop();
     check_installed(handle_host_signal);
     double told = (double)stats.weights / 1000 + (double)stats.residual_ns / 1e9;
