@@ -16,6 +16,7 @@
 
 #include <spanprof/spanprof.h>
 #include "profile/symbolizer.h"
+#include "remove_folder.h"
 #include "sampler/sampler.h"
 #include "sdk/drain.h"
 #include "sdk/synthetic.h"
@@ -144,14 +145,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    static const char *const kinds[] = {"traces", "profiles"};
-    char path[128];
     spanprof_stop(60 * SECOND);
-    for (int i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "%s.%s.jsonl", prefix, kinds[i]);
-        unlink(path);
-    }
-    return rmdir(directory);
+    return remove_folder(directory);
 }
 
 static spanprof_stats stats_now(void)

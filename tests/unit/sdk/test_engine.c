@@ -20,6 +20,7 @@
 
 #include <spanprof/spanprof.h>
 #include "proto/profiles.pb-c.h"
+#include "remove_folder.h"
 #include "unit/sdk/ticks.h"
 #include "verdict.h"
 
@@ -48,13 +49,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    static const char *const kinds[] = {"traces", "profiles"};
-    for (int i = 0; i < 2; i++) {
-        char path[128];
-        snprintf(path, sizeof path, "%s.%s.binpb", prefix, kinds[i]);
-        unlink(path);
-    }
-    return rmdir(directory);
+    return remove_folder(directory);
 }
 
 static spanprof_stats stats_now(void)

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
+#include "remove_folder.h"
 #include "sdk/synthetic.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -94,13 +95,6 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
 
 static char directory[64], prefix[80], switches[80];
 
-static void remove_file(const char *format)
-{
-    char path[160];
-    snprintf(path, sizeof path, format, prefix);
-    unlink(path);
-}
-
 static int setup(void **state)
 {
     (void)state;
@@ -117,10 +111,7 @@ static int teardown(void **state)
 {
     (void)state;
     spanprof_stop(60 * SECOND);
-    remove_file("%s.traces.jsonl");
-    remove_file("%s.profiles.jsonl");
-    unlink(switches);
-    return rmdir(directory);
+    return remove_folder(directory);
 }
 
 static void keep_quiet(spanprof_log_level level, const char *line, void *user)
