@@ -6,7 +6,7 @@ set -euo pipefail
 mkdir -p "${1:?usage: build.sh OUT [FOLDER]}"
 out=$(cd "$1" && pwd)
 folder=$(cd "${2:-$(dirname "$0")}" && pwd)
-build=$(mktemp -d "${TMPDIR:-/tmp}/spanprof-nginx-XXXXXXXX") # a name with ".S" in it is an assembler file to nginx
+build=$(mktemp -d /tmp/spanprof-nginx-XXXXXXXX) # to nginx a path with ".c" or ".S" in it is a source file: TMPDIR may be in ".cache"
 trap 'rm -rf "$build"' EXIT
 cd /usr/share/nginx/src
 # shellcheck source=/dev/null
