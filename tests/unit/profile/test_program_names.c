@@ -21,7 +21,7 @@ static const char *run(const char *program, const char *arguments)
 {
     static char line[8192];
     char command[3 * PATH_MAX];
-    test_run("rm -rf 'a folder'; mkdir 'a folder' && cp %s 'a folder/prog' && cp /bin/sh 'a "
+    test_run("rm -rf 'a folder'; mkdir 'a folder' && cp '%s' 'a folder/prog' && cp /bin/sh 'a "
              "folder/other'",
              program);
     snprintf(command, sizeof command, "cd '%s/a folder' && %s", test_folder, arguments);

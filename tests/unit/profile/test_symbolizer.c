@@ -79,7 +79,7 @@ __asm__(".pushsection .text.dollar, \"ax\", %progbits\n"
 static sp_buffer logged = SP_BUFFER_INIT(64 * 1024);
 static unsigned logged_count;
 static char folder[] = "/tmp/spanprof-symbolizer-XXXXXX";
-static char self_path[PATH_MAX];
+static char self_path[PATH_MAX], quoted_path[PATH_MAX + 3]; /* quoted: for a shell */
 
 static void keep_line(spanprof_log_level level, const char *line, void *user)
 {
@@ -357,7 +357,7 @@ static void symbolizer_no_module_gives_unknown_name(void **state)
 static void symbolizer_stripped_file_gives_module_and_address(void **state)
 {
     (void)state;
-    run_tool("strip -o %s %s", in_folder("stripped"), self_path);
+    run_tool("strip -o %s %s", in_folder("stripped"), quoted_path);
     sp_module *module = test_module_of(recorded_pc, in_folder("stripped"));
     assert_unresolved(module, "stripped");
     assert_int_equal(logged_count, 0); /* nothing is wrong with it */
@@ -381,7 +381,7 @@ static void symbolizer_function_with_a_dollar_has_its_name(void **state)
 static void symbolizer_file_without_debug_information_gives_symbols(void **state)
 {
     (void)state;
-    run_tool("strip --strip-debug -o %s %s", in_folder("symbols_only"), self_path);
+    run_tool("strip --strip-debug -o %s %s", in_folder("symbols_only"), quoted_path);
     sp_module *module = test_module_of(recorded_pc, in_folder("symbols_only"));
     const sp_frame *frame = outermost_frame(module);
     assert_string_equal(frame->name, "outer_function");
@@ -400,7 +400,7 @@ static void symbolizer_debug_file_is_found_by_build_id(void **state)
         sprintf(hex + 2 * i, "%02x", module->build_id[i]);
     run_tool("strip -o %s/stripped_by_id %s && mkdir -p %s/debug/.build-id/%.2s && "
              "objcopy --only-keep-debug %s %s/debug/.build-id/%.2s/%s.debug",
-             folder, self_path, folder, hex, self_path, folder, hex, hex + 2);
+             folder, quoted_path, folder, hex, quoted_path, folder, hex, hex + 2);
     sp_elf_object_set_debug_directory(in_folder("debug"));
     const sp_frame *frame = outermost_frame(module);
     assert_string_equal(frame->name, "outer_function");
@@ -415,7 +415,7 @@ static void symbolizer_debug_file_is_found_by_debuglink(void **state)
              ".debug/linked.dbg && "
              "objcopy --strip-all --add-gnu-debuglink=.debug/linked.dbg %s linked && cp linked "
              "linked_without_id",
-             folder, self_path, self_path);
+             folder, quoted_path, quoted_path);
     const char *names[] = {"linked", "linked_without_id"};
     for (int i = 0; i < 2; i++) {
         sp_module *module = test_module_of(recorded_pc, in_folder(names[i]));
@@ -433,7 +433,7 @@ static void symbolizer_debug_file_of_wrong_checksum_is_not_used(void **state)
     run_tool("cd %s && mkdir -p .debug && objcopy --only-keep-debug %s .debug/forged.dbg && "
              "objcopy --strip-all --add-gnu-debuglink=.debug/forged.dbg %s forged && printf x >> "
              ".debug/forged.dbg",
-             folder, self_path, self_path);
+             folder, quoted_path, quoted_path);
     sp_module *module = test_module_of(recorded_pc, in_folder("forged"));
     module->build_id_length = 0;
     assert_unresolved(module, "forged");
@@ -453,7 +453,7 @@ static void symbolizer_large_debug_file_is_checked_in_pieces(void **state)
     run_tool("cd %s && mkdir -p .debug && objcopy --only-keep-debug %s .debug/large.dbg && "
              "truncate -s +10M .debug/large.dbg && "
              "objcopy --strip-all --add-gnu-debuglink=.debug/large.dbg %s large",
-             folder, self_path, self_path);
+             folder, quoted_path, quoted_path);
     sp_symbolizer_configure(symbolizer,
                             &(sp_symbolizer_options){.meanwhile = {count_call, &calls}});
     sp_module *module = test_module_of(recorded_pc, in_folder("large"));
@@ -914,7 +914,7 @@ static void symbolizer_agrees_with_addr2line(void **state)
     for (uint64_t i = 0; i < ASKED; i++)
         fprintf(questions, "0x%llx\n", (unsigned long long)(begin + i * step));
     fclose(questions);
-    run_tool("addr2line -apfie %s < %s > %s", self_path, in_folder("addresses"),
+    run_tool("addr2line -apfie %s < %s > %s", quoted_path, in_folder("addresses"),
              in_folder("answers"));
     FILE *answers = fopen(in_folder("answers"), "r");
     char *line = next_line(answers);
@@ -969,7 +969,7 @@ static bool restart_with_debuginfod(char **argv)
 static void symbolizer_never_asks_a_server(void **state)
 {
     (void)state;
-    run_tool("strip -o %s %s", in_folder("asked"), self_path);
+    run_tool("strip -o %s %s", in_folder("asked"), quoted_path);
     sp_module *module = test_module_of(recorded_pc, in_folder("asked"));
     assert_unresolved(module, "asked");
     assert_int_equal(accept(listener, NULL, NULL), -1);
@@ -1021,6 +1021,7 @@ int main(int argc, char **argv)
     listener = atoi(inherited);
     if (readlink("/proc/self/exe", self_path, sizeof self_path - 1) < 0 || !mkdtemp(folder))
         return 1;
+    snprintf(quoted_path, sizeof quoted_path, "'%s'", self_path);
     sp_log_configure(SPANPROF_LOG_WARN, keep_line, NULL);
     outer_function();
     int failed = cmocka_run_group_tests_name("symbolizer", tests, NULL, NULL);
