@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <spanprof/tracer.h>
 #include "core/buffer.h"
 #include "core/log.h"
+#include "core/log_queue.h"
 #include "tracer/provider.h"
 
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -38,6 +40,16 @@ unsigned log_count(const char *text)
     }
     pthread_mutex_unlock(&log_lock);
     return count;
+}
+
+unsigned log_awaited(const char *text, unsigned least)
+{
+    enum { PATIENCE_MS = 60 * 1000 };
+    for (int ms = 0; log_count(text) < least && ms < PATIENCE_MS; ms++) {
+        sp_log_settle(UINT64_MAX); /* a stop that came too late has left lines */
+        usleep(1000);
+    }
+    return log_count(text);
 }
 
 void log_forget(void)

@@ -54,6 +54,8 @@ spanprof_status fixture_stop(fixture *f, uint64_t timeout_ns);
 
 /* What was logged at warning level and above so far: how many lines have TEXT in them. */
 unsigned log_count(const char *text);
+/* The same, once there are LEAST of them or a minute has passed: another thread delivers them, and a busy machine lets it wait. */
+unsigned log_awaited(const char *text, unsigned least);
 void log_forget(void);
 
 /* BODY uncompressed into OUT, with a NUL; returns its length. */

@@ -121,7 +121,7 @@ static void disk_hangs_stop_returns_in_time(void **state)
     assert_true(sp_clock_monotonic_ns() - before_ns < 100 * SP_NS_PER_S);
     assert_true(f->counted.thread_left);
     assert_int_equal(f->counted.dropped_unreachable, 1);
-    assert_int_equal(log_count("a disk does not answer"), 1);
+    assert_int_equal(log_awaited("a disk does not answer", 1), 1);
 }
 
 /* The thread that was given up on takes no span of the next exporter's, and ends. */

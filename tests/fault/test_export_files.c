@@ -70,8 +70,8 @@ static void disk_is_full_in_a_record_file_keeps_whole_ones_and_goes_on_later(voi
     submit(f, "{\"n\":456}");
     assert_int_equal(flush(f), SPANPROF_OK);
     assert_string_equal(contents(profiles_path), "{\"n\":123}\n{\"n\":123}\n{\"n\":456}\n");
-    assert_int_equal(log_count("File too large: what does not fit is dropped and counted"), 1);
-    assert_int_equal(log_count(""), 1);
+    assert_int_equal(log_awaited("File too large: what does not fit is dropped and counted", 1), 1);
+    assert_int_equal(log_awaited("", 1), 1);
     fixture_stop(f, PATIENCE_NS);
     assert_int_equal(f->counted.dropped_refused, 2);
     assert_int_equal(f->counted.samples, 3);
@@ -90,7 +90,7 @@ static void device_is_full_everything_is_counted(void **state)
     for (int i = 0; i < 3; i++)
         submit(f, "{}");
     assert_int_equal(flush(f), SPANPROF_ERROR_EXPORT);
-    assert_int_equal(log_count("No space left on device"), 1);
+    assert_int_equal(log_awaited("No space left on device", 1), 1);
     fixture_stop(f, PATIENCE_NS);
     assert_int_equal(f->counted.dropped_refused, 3);
 }
@@ -103,11 +103,11 @@ static void directory_is_missing_is_warned_of_and_counted(void **state)
     f->config.file_prefix = missing;
     f->config.traces_enabled = false;
     fixture_start(f);
-    assert_int_equal(log_count("No such file or directory: its profiles are dropped"), 1);
+    assert_int_equal(log_awaited("No such file or directory: its profiles are dropped", 1), 1);
     submit(f, "{}");
     submit(f, "{}");
     assert_int_equal(flush(f), SPANPROF_ERROR_EXPORT);
-    assert_int_equal(log_count(""), 1);
+    assert_int_equal(log_awaited("", 1), 1);
     fixture_stop(f, PATIENCE_NS);
     assert_int_equal(f->counted.dropped_refused, 2);
 }
@@ -117,7 +117,7 @@ static void fifo_without_reader_start_does_not_wait(void **state)
     fixture *f = *state;
     assert_int_equal(mkfifo(profiles_path, 0600), 0);
     fixture_start(f);
-    assert_int_equal(log_count(strerror(ENXIO)), 1);
+    assert_int_equal(log_awaited(strerror(ENXIO), 1), 1);
     submit(f, "{}");
     fixture_stop(f, PATIENCE_NS);
     assert_int_equal(f->counted.dropped_refused, 1);
@@ -154,7 +154,7 @@ static void fifo_is_full_stop_returns_in_time(void **state)
     assert_int_equal(fixture_stop(f, SP_NS_PER_S / 10), SPANPROF_ERROR_TIMEOUT);
     assert_true(seconds_since(before_ns) < 5);
     assert_int_equal(f->counted.dropped_unreachable, 2);
-    assert_int_equal(log_count("stopping with 2 requests for"), 1);
+    assert_int_equal(log_awaited("stopping with 2 requests for", 1), 1);
     close(reader);
 }
 

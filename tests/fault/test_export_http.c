@@ -114,7 +114,7 @@ static void protocol_json_requests_and_answers_are_json(void **state)
     fixture_stop(f, PATIENCE_NS);
     assert_int_equal(f->counted.spans, 1);
     assert_int_equal(f->counted.rejected, 2);
-    assert_int_equal(log_count("rejected 2 of the spans: names too long"), 1);
+    assert_int_equal(log_awaited("rejected 2 of the spans: names too long", 1), 1);
 }
 
 static void protocol_json_error_is_told_in_its_words(void **state)
@@ -132,7 +132,7 @@ static void protocol_json_error_is_told_in_its_words(void **state)
     flush(f);
     fixture_stop(f, PATIENCE_NS);
     assert_int_equal(f->counted.dropped_refused, 1);
-    assert_int_equal(log_count("HTTP 400: bad index; dropped and counted"), 1);
+    assert_int_equal(log_awaited("HTTP 400: bad index; dropped and counted", 1), 1);
 }
 
 static void profiles_have_the_version_of_their_format_once(void **state)
@@ -175,8 +175,8 @@ static void check_refused(fixture *f, const server_step *step, const char *text)
     assert_int_equal(flush(f), SPANPROF_ERROR_EXPORT);
     assert_int_equal(flush(f), SPANPROF_OK); /* nothing more was dropped since */
     assert_int_equal(server_count(f->server, PROFILES), 1);
-    assert_int_equal(log_count(text), 1);
-    assert_int_equal(log_count(""), 1);
+    assert_int_equal(log_awaited(text, 1), 1);
+    assert_int_equal(log_awaited("", 1), 1);
     fixture_stop(f, PATIENCE_NS);
     assert_int_equal(f->counted.dropped_refused, 1);
 }
@@ -235,7 +235,7 @@ static void receiver_answers_200_with_garbage_is_delivered_and_said_once(void **
     submit(f, "a");
     submit(f, "b");
     assert_int_equal(flush(f), SPANPROF_OK);
-    assert_int_equal(log_count("an answer that no OTLP receiver sends"), 1);
+    assert_int_equal(log_awaited("an answer that no OTLP receiver sends", 1), 1);
     fixture_stop(f, PATIENCE_NS);
     assert_int_equal(f->counted.requests, 2);
 }
@@ -249,8 +249,8 @@ static void receiver_has_no_profiles_is_said_once_and_traces_go_on(void **state)
         submit(f, "profile");
     end_spans(f, "span", 1);
     assert_int_equal(flush(f), SPANPROF_ERROR_EXPORT);
-    assert_int_equal(log_count("the receiver does not take profiles"), 1);
-    assert_int_equal(log_count(""), 1);
+    assert_int_equal(log_awaited("the receiver does not take profiles", 1), 1);
+    assert_int_equal(log_awaited("", 1), 1);
     fixture_stop(f, PATIENCE_NS);
     assert_int_equal(f->counted.spans, 1);
     assert_int_equal(f->counted.dropped_refused, 3);
@@ -276,7 +276,7 @@ static void receiver_takes_a_part_the_rest_is_counted_and_not_sent_again(void **
         assert_int_equal(flush(f), SPANPROF_OK);
     }
     assert_int_equal(server_count(f->server, TRACES), 2);
-    assert_int_equal(log_count("rejected 2 of the spans: names too long"), 1);
+    assert_int_equal(log_awaited("rejected 2 of the spans: names too long", 1), 1);
     fixture_stop(f, PATIENCE_NS);
     assert_int_equal(f->counted.spans, 6);
     assert_int_equal(f->counted.rejected, 4);
@@ -334,8 +334,8 @@ static void receiver_names_a_wait_beyond_the_stop_it_is_dropped_at_once(void **s
     assert_int_equal(fixture_stop(f, 200 * SP_NS_PER_S), SPANPROF_ERROR_EXPORT);
     assert_true(sp_clock_monotonic_ns() - before_ns < 100 * SP_NS_PER_S);
     assert_int_equal(f->counted.dropped_unreachable, 2);
-    assert_int_equal(log_count("stopping with 2 requests"), 1);
-    assert_int_equal(log_count("because the next attempt is due in"), 1);
+    assert_int_equal(log_awaited("stopping with 2 requests", 1), 1);
+    assert_int_equal(log_awaited("because the next attempt is due in", 1), 1);
     assert_int_equal(server_count(f->server, PROFILES), 1);
 }
 
@@ -350,7 +350,7 @@ static void receiver_names_a_wait_beyond_the_stop_during_it(void **state)
     assert_int_equal(fixture_stop(f, 200 * SP_NS_PER_S), SPANPROF_ERROR_EXPORT);
     assert_true(sp_clock_monotonic_ns() - before_ns < 100 * SP_NS_PER_S);
     assert_int_equal(f->counted.dropped_unreachable, 1);
-    assert_int_equal(log_count("stopping with 1 request for"), 1);
+    assert_int_equal(log_awaited("stopping with 1 request for", 1), 1);
 }
 
 static void receiver_resets_and_closes_connections_it_is_tried_again(void **state)
@@ -363,8 +363,8 @@ static void receiver_resets_and_closes_connections_it_is_tried_again(void **stat
     submit(f, "once more");
     assert_int_equal(flush(f), SPANPROF_OK);
     assert_int_equal(server_count(f->server, PROFILES), 3);
-    assert_int_equal(log_count("trying again"), 1);
-    assert_int_equal(log_count("delivering again"), 1);
+    assert_int_equal(log_awaited("trying again", 1), 1);
+    assert_int_equal(log_awaited("delivering again", 1), 1);
     fixture_stop(f, PATIENCE_NS);
     assert_int_equal(f->counted.requests, 1);
 }
@@ -379,7 +379,7 @@ static void receiver_is_always_busy_request_is_given_up_after_five_attempts(void
     submit(f, "never");
     assert_int_equal(flush(f), SPANPROF_ERROR_EXPORT);
     assert_int_equal(server_count(f->server, PROFILES), 5);
-    assert_int_equal(log_count("HTTP 502; given up"), 1);
+    assert_int_equal(log_awaited("HTTP 502; given up", 1), 1);
     fixture_stop(f, PATIENCE_NS);
     assert_int_equal(f->counted.dropped_unreachable, 1);
 }
@@ -394,7 +394,7 @@ static void check_times_out(fixture *f, const server_step *step)
     assert_int_equal(flush(f), SPANPROF_ERROR_EXPORT);
     server_wait(f->server, PROFILES, 1); /* it may come to read it later than it was given up */
     assert_int_equal(server_count(f->server, PROFILES), 1);
-    assert_int_equal(log_count("timed out"), 1);
+    assert_int_equal(log_awaited("timed out", 1), 1);
     fixture_stop(f, PATIENCE_NS);
     assert_int_equal(f->counted.dropped_unreachable, 1);
 }
@@ -418,7 +418,7 @@ static void receiver_speaks_no_http_request_is_dropped_at_once(void **state)
     fixture_start(f);
     submit(f, "hello?");
     assert_int_equal(flush(f), SPANPROF_ERROR_EXPORT);
-    assert_int_equal(log_count("given up"), 1);
+    assert_int_equal(log_awaited("given up", 1), 1);
     fixture_stop(f, PATIENCE_NS);
     assert_int_equal(f->counted.dropped_unreachable, 1);
 }
@@ -587,8 +587,8 @@ static void secrets_are_sent_but_never_logged(void **state)
     assert_int_equal(flush(f), SPANPROF_ERROR_EXPORT);
     assert_true(has_header(server_get(f->server, PROFILES, 0), "Authorization: Bearer hunter2"));
     fixture_stop(f, PATIENCE_NS);
-    assert_int_equal(log_count("HTTP 401"), 1);
-    assert_int_equal(log_count("trying again"), 1);
+    assert_int_equal(log_awaited("HTTP 401", 1), 1);
+    assert_int_equal(log_awaited("trying again", 1), 1);
     static const char *const secrets[] = {"hunter2", "t0psecret", "passw0rd", "user:"};
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(log_count(secrets[i]), 0);
@@ -629,7 +629,7 @@ static void secrets_come_back_in_the_answer_no_part_is_logged(void **state)
     submit(f, "a");
     assert_int_equal(flush(f), SPANPROF_ERROR_EXPORT);
     fixture_stop(f, PATIENCE_NS);
-    assert_int_equal(log_count("HTTP 401: invalid token: ***, and ***=="), 1);
+    assert_int_equal(log_awaited("HTTP 401: invalid token: ***, and ***==", 1), 1);
     assert_false(log_has_part(token) || log_has_part(user));
 }
 

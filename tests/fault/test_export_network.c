@@ -64,9 +64,9 @@ static int role_sends(void)
         assert_null(sp_exporter_create(&f.config, &f.resource, &error));
     assert_int_equal(error.status, SPANPROF_ERROR_SYSTEM);
     assert_non_null(strstr(error.message, "libcurl"));
-    assert_int_equal(log_count("export: loading libcurl: "), 1);
-    assert_int_equal(log_count("libcurl.so.4: file too short"), 1);
-    assert_int_equal(log_count(""), 1);
+    assert_int_equal(log_awaited("export: loading libcurl: ", 1), 1);
+    assert_int_equal(log_awaited("libcurl.so.4: file too short", 1), 1);
+    assert_int_equal(log_awaited("", 1), 1);
     assert_false(sp_exporter_network_is_loaded());
     fixture_end(&f);
     return 0;
