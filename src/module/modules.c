@@ -157,15 +157,31 @@ bool sp_modules_refresh(sp_modules *modules)
 }
 
 /* A signal that comes late looks at `current` before it can know that all is over. So the struct is never given back, only used again;
- * what becomes of that handler is settled by what it sees there, and by `armed` (sampler/handler_sig.c). Setup only. */
-static sp_modules *spare;
+ * what becomes of that handler is settled by what it sees there, and by `armed` (sampler/handler_sig.c).
+ * Setup alone takes from the list: no struct can be taken and put back while one is taken. An abandoned collector puts, too, at any
+ * moment. Without a lock, because a child of a fork would find it taken. */
+static _Atomic(sp_modules *) spare;
+
+static sp_modules *take_spare(void)
+{
+    sp_modules *first = sp_load_acquire(&spare); /* pairs with put_spare */
+    while (first && !atomic_compare_exchange_weak(&spare, &first, first->next_spare))
+        ;
+    return first;
+}
+
+static void put_spare(sp_modules *modules)
+{
+    modules->next_spare = sp_load_relaxed(&spare);
+    while (!atomic_compare_exchange_weak(&spare, &modules->next_spare, modules))
+        ;
+}
 
 static sp_modules *allocate_modules(void)
 {
-    sp_modules *modules = spare;
+    sp_modules *modules = take_spare();
     if (!modules)
         return calloc(1, sizeof *modules);
-    spare = modules->next_spare;
     memset((char *)modules + sizeof modules->current, 0, sizeof *modules - sizeof modules->current);
     return modules;
 }
@@ -176,8 +192,7 @@ static void free_modules(sp_modules *modules)
     atomic_store(&modules->current, NULL);
     sp_table_shelf_deinit(&modules->shelf);
     sp_rule_pool_deinit(&modules->rules);
-    modules->next_spare = spare;
-    spare = modules;
+    put_spare(modules);
 }
 
 /* Made ahead of the start that will take it. */

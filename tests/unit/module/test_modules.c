@@ -375,6 +375,29 @@ static void prepared_modules_are_taken_once_by_the_next_create_or_a_childs(void 
     dlclose(handle);
 }
 
+static void *destroy_modules(void *argument)
+{
+    sp_modules_destroy(argument);
+    return NULL;
+}
+
+/* So an abandoned collector does while the next run begins. */
+static void modules_destroyed_by_another_thread_while_others_are_created_are_used_once(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        pthread_t thread;
+        sp_modules *old = sp_modules_create();
+        assert_int_equal(pthread_create(&thread, NULL, destroy_modules, old), 0);
+        sp_modules *first = sp_modules_create();
+        sp_modules *second = sp_modules_create();
+        assert_true(first && second && first != second);
+        pthread_join(thread, NULL);
+        sp_modules_destroy(first);
+        sp_modules_destroy(second);
+    }
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -447,6 +470,8 @@ int main(void)
         cmocka_unit_test(acquired_module_outlives_its_generations),
         cmocka_unit_test(dlopen_loop_frees_generations_under_a_reader),
         cmocka_unit_test(prepared_modules_are_taken_once_by_the_next_create_or_a_childs),
+        cmocka_unit_test(
+            modules_destroyed_by_another_thread_while_others_are_created_are_used_once),
         cmocka_unit_test(fork_while_the_loader_is_looked_at_leaves_no_lock_behind),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
