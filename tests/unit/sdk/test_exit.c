@@ -125,7 +125,8 @@ static int run_none_then_network(void)
 
 /* --- out of a callback --------------------------------------------------------------------------------------------------- */
 
-static int shutdowns;
+/* The thread that exits may have given up waiting for the one that stops. */
+static _Atomic int shutdowns;
 static sem_t is_inside;
 static _Atomic bool is_stopping;
 
