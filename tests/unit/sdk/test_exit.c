@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
+#include "remove_folder.h"
 #include "unit/sdk/ticks.h"
 
 static const char *program;
@@ -200,6 +201,11 @@ static int run_callback(const char *which)
         exits.shutdown = exit_there;
     else
         exits.on_end = strcmp(which, "stopped") == 0 ? exit_while_stopped : exit_at_end;
+/* To ThreadSanitizer a tick in the thread that waits for the stop looks like a race. */
+#if defined(__SANITIZE_THREAD__)
+    if (strcmp(which, "stopped") == 0)
+        setenv("SPANPROF_PROFILES", "none", 1);
+#endif
     atexit(check_shutdowns);
     if (spanprof_processor_add(&counts) != SPANPROF_OK ||
         spanprof_processor_add(&exits) != SPANPROF_OK || spanprof_start(NULL, NULL) != SPANPROF_OK)
@@ -257,31 +263,54 @@ static bool file_contains(const char *path, const char *text)
     return strstr(content, text) != NULL;
 }
 
-static void program_that_ends_by(const char *mode)
+/* The exit code of this program, run as MODE with files at PREFIX (NULL: none), or -1 when a signal ended it. An exit gives the SDK five
+ * seconds, so what is missing after a longer run says nothing: IN_TIME is false then. */
+static int run_program(const char *mode, const char *prefix, bool *in_time)
+{
+    enum { EXIT_SECONDS = 5 };
+    int status;
+    double begin = clock_seconds(CLOCK_MONOTONIC);
+    pid_t child = fork();
+    if (child == 0) {
+        if (prefix) {
+            setenv("SPANPROF_EXPORTER", "file", 1);
+            setenv("SPANPROF_FILE", prefix, 1);
+        }
+        execl(program, program, mode, NULL);
+        _exit(127);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    *in_time = clock_seconds(CLOCK_MONOTONIC) - begin < EXIT_SECONDS;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static bool leaves_all(const char *mode, bool *in_time)
 {
     char directory[] = "/tmp/spanprof-exit-XXXXXX", prefix[64], path[96];
     assert_non_null(mkdtemp(directory));
     snprintf(prefix, sizeof prefix, "%s/p", directory);
-    pid_t child = fork();
-    if (child == 0) {
-        setenv("SPANPROF_EXPORTER", "file", 1);
-        setenv("SPANPROF_FILE", prefix, 1);
-        execl(program, program, mode, NULL);
-        _exit(127);
-    }
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    int code = run_program(mode, prefix, in_time);
     snprintf(path, sizeof path, "%s.traces.jsonl", prefix);
-    assert_true(file_contains(path, "last words"));
-    assert_int_equal(unlink(path), 0);
-    snprintf(path, sizeof path, "%s.profiles.jsonl", prefix);
+    bool has_spans = file_contains(path, "last words"), has_samples = true;
 #if !defined(__SANITIZE_THREAD__) /* which delivers ticks late, or never */
-    assert_true(file_contains(path, "linkIndex"));
+    snprintf(path, sizeof path, "%s.profiles.jsonl", prefix);
+    has_samples = file_contains(path, "linkIndex");
 #endif
-    assert_int_equal(unlink(path), 0);
-    assert_int_equal(rmdir(directory), 0);
+    print_message("%s: exit code %d, %s spans, %s samples%s\n", mode, code,
+                  has_spans ? "has" : "no", has_samples ? "has" : "no",
+                  *in_time ? "" : ", too slow to be sure");
+    assert_int_equal(remove_folder(directory), 0);
+    return code == 0 && has_spans && has_samples;
+}
+
+enum { TRIES = 5 }; /* as long as the machine is too busy */
+
+static void program_that_ends_by(const char *mode)
+{
+    bool well = false, in_time = false;
+    for (int i = 0; i < TRIES && !well && !in_time; i++)
+        well = leaves_all(mode, &in_time);
+    assert_true(well);
 }
 
 static void return_from_main_flushes(void **state)
@@ -330,14 +359,11 @@ static void worker_of_a_parent_that_only_attached_is_sampled(void **state)
 static void return_from_main_after_a_late_network_start_still_sends(void **state)
 {
     (void)state;
-    int status;
-    pid_t child = fork();
-    if (child == 0) {
-        execl(program, program, "network", NULL);
-        _exit(127);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    bool in_time = false;
+    int code = -1;
+    for (int i = 0; i < TRIES && code != 0 && !in_time; i++)
+        code = run_program("network", NULL, &in_time);
+    assert_int_equal(code, 0);
 }
 
 int main(int argc, char **argv)
