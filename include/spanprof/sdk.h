@@ -110,6 +110,8 @@ typedef struct spanprof_options {
     const char *protocol;  /* OTEL_EXPORTER_OTLP_PROTOCOL (http/protobuf), grpc, http/json */
     /* SPANPROF_SPOOL (off), a directory: what cannot be sent is kept there, also when the process ends, and sent later, oldest first. */
     const char *spool;
+    /* (2 MiB) 4 KiB to 4 MiB: a request of profiles to the network is shorter than this before compression. A longer one is divided. */
+    uint32_t request_maximum_bytes;
 } spanprof_options;
 
 #define SPANPROF_OPTIONS_INIT SPANPROF_INIT(spanprof_options)

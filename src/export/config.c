@@ -326,6 +326,18 @@ static void read_shape(sp_export_config *config, const spanprof_options *options
         config->thread_attributes = truth < 2 ? SP_THREAD_ATTRIBUTES_ON : SP_THREAD_ATTRIBUTES_OFF;
 }
 
+static void read_request_bytes(sp_export_config *config, const spanprof_options *options)
+{
+    enum { SMALLEST = 4 * 1024, LARGEST = 4 * 1024 * 1024 };
+    uint32_t bytes = options->request_maximum_bytes;
+    bool is_usable = bytes >= SMALLEST && bytes <= LARGEST;
+    if (bytes && !is_usable)
+        sp_log_warn("config",
+                    "options.request_maximum_bytes is %u, which is not from %d to %d: using 2 MiB",
+                    bytes, SMALLEST, LARGEST);
+    config->request_maximum_bytes = is_usable ? bytes : 0;
+}
+
 static void warn_not_built(void)
 {
     static const char *const names[] = {"SPANPROF_PULL", "SPANPROF_PYROSCOPE_URL",
@@ -357,6 +369,7 @@ bool sp_export_config_init(sp_export_config *config, const spanprof_options *giv
     config->traces_enabled = config->http[SP_TRACES].enabled || config->file_enabled;
     read_batch(config, &options);
     read_shape(config, &options);
+    read_request_bytes(config, &options);
     warn_not_built();
     if (!done)
         sp_export_config_deinit(config);

@@ -405,6 +405,17 @@ const sp_export_counters *sp_exporter_counters(const sp_exporter *exporter)
     return &exporter->counters;
 }
 
+/* What a receiver takes by default: Pyroscope 16,000 samples a profile and, after its conversion, about 2 MiB; a file has only the
+ * specification's limit. */
+static void set_bounds(sp_profile_destination *out, const sp_export_config *config, bool is_file)
+{
+    enum { DEFAULT_BYTES = 2 * 1024 * 1024, FILE_BYTES = 64 * 1024 * 1024, SAMPLES = 16000 };
+    out->request_bytes = is_file                         ? FILE_BYTES
+                         : config->request_maximum_bytes ? config->request_maximum_bytes
+                                                         : DEFAULT_BYTES;
+    out->request_samples = is_file ? 0 : SAMPLES;
+}
+
 size_t sp_exporter_profile_destinations(const sp_exporter *exporter, sp_profile_destination *out)
 {
     const sp_export_config *config = &exporter->config;
@@ -416,6 +427,7 @@ size_t sp_exporter_profile_destinations(const sp_exporter *exporter, sp_profile_
             .wait_attributes = file,
             .format =
                 file ? config->file_format : sp_http_target_format(&config->http[SP_PROFILES])};
+        set_bounds(&out[i], config, file);
         if (config->link_scope != SPANPROF_LINK_SCOPE_DEFAULT)
             out[i].link_scope = config->link_scope;
         if (config->thread_attributes != SP_THREAD_ATTRIBUTES_DEFAULT)

@@ -66,6 +66,7 @@ typedef struct sp_export_config {
     size_t spool_maximum_bytes;     /* of its files of this process; 0: 256 MiB */
     spanprof_link_scope link_scope; /* DEFAULT: innermost in files, root on the network */
     sp_thread_attributes thread_attributes;
+    size_t request_maximum_bytes; /* of one request of profiles to the network; 0: 2 MiB */
 } sp_export_config;
 
 /* What TARGET's bodies are written in. */
@@ -115,6 +116,8 @@ typedef struct sp_profile_destination {
     bool thread_attributes;
     bool wait_attributes;
     sp_otlp_format format;
+    size_t request_bytes;     /* one request is shorter than this, before compression */
+    uint32_t request_samples; /* a profile in it has at most so many; 0: any number */
 } sp_profile_destination;
 /* Into OUT, room for 4; returns how many. Constant for the exporter's life. */
 size_t sp_exporter_profile_destinations(const sp_exporter *exporter, sp_profile_destination *out);

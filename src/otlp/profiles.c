@@ -206,6 +206,19 @@ static Sp__Profiles__ValueType *build_type(sp_arena *arena, uint32_t type, uint3
     return message;
 }
 
+/* Either the value, or the time of each event: the two shapes that receivers count the same. */
+static void set_events(Sp__Profiles__Sample *sample, const sp_profile_data *data,
+                       sp_profile_sample *from)
+{
+    if (from->timestamps.count) {
+        sample->n_timestamps_unix_nano = from->timestamps.count;
+        sample->timestamps_unix_nano = data->timestamps + from->timestamps.offset;
+    } else {
+        sample->n_values = 1;
+        sample->values = &from->value;
+    }
+}
+
 static bool build_samples(sp_arena *arena, Sp__Profiles__Profile *out, const sp_profile_data *data,
                           const sp_profile *profile)
 {
@@ -219,8 +232,7 @@ static bool build_samples(sp_arena *arena, Sp__Profiles__Profile *out, const sp_
         sample->stack_index = (int32_t)from->stack_index;
         sample->link_index = (int32_t)from->link_index;
         BORROW_INDICES(sample, attribute_indices, data, from->attributes);
-        sample->n_values = 1;
-        sample->values = &from->value;
+        set_events(sample, data, from);
     }
     return true;
 }

@@ -7,11 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
-#include "core/clock.h"
 #include "core/utf8.h"
 #include "profile/dictionary.h"
+#include "profile/profile_part.h"
 #include "profile/syscall_names.h"
 #include "thread/sample_keys.h"
 #include "thread/ring_sig.h"
@@ -272,16 +271,6 @@ static void write_samples(build *b, sp_profile *profile)
     }
 }
 
-/* 16 random bytes, not all zero: receivers tell a repeated delivery by it. */
-static void make_profile_id(uint8_t id[16])
-{
-    if (getrandom(id, 16, 0) == 16)
-        return;
-    uint64_t now[2] = {sp_clock_realtime_ns(), sp_clock_process_cpu_ns()};
-    uint64_t halves[2] = {sp_hash_bytes(now, sizeof now), now[0]};
-    memcpy(id, halves, sizeof halves);
-}
-
 /* What the window says of itself: numbers, the engine, and the threads that have the most of the residual. */
 enum { WINDOW_ATTRIBUTES_MAX = 23 + 2 + 1, PROFILES_MAX = 4 };
 
@@ -406,7 +395,7 @@ static sp_profile *write_profile(build *b, const char *sample, const char *unit,
     profile->period_unit_strindex = sp_dictionary_string(&b->dictionary, "nanoseconds");
     profile->time_unix_nano = b->window->start_time_ns;
     profile->duration_nano = b->window->end_time_ns - b->window->start_time_ns;
-    make_profile_id(profile->profile_id);
+    sp_profile_id_make(profile->profile_id);
     write_samples(b, profile);
     return profile;
 }

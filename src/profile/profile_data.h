@@ -70,6 +70,8 @@ typedef struct sp_profile_sample {
     uint32_t stack_index;
     uint32_t link_index;
     sp_index_list attributes;
+    sp_index_list
+        timestamps; /* into timestamps[]; some: encoded in place of the value, whose number they are */
     int64_t value;
 } sp_profile_sample;
 
@@ -97,6 +99,7 @@ typedef struct sp_profile_data {
         attribute_count, stack_count;
     sp_profile_line *lines;
     int32_t *indices;
+    uint64_t *timestamps; /* Unix nanoseconds */
     sp_profile *profiles;
     uint32_t profile_count;
 } sp_profile_data;

@@ -22,9 +22,10 @@
 #include "sdk/budget.h"
 #include "sdk/discovery.h"
 #include "sdk/drain.h"
+#include "sdk/requests.h"
 #include "tracer/provider.h"
 
-enum { DRAIN_MS = 40, FOLLOW_MS = 500, DESTINATIONS_MAX = 4, REQUEST_MAX_BYTES = 64 * 1024 * 1024 };
+enum { DRAIN_MS = 40, FOLLOW_MS = 500, DESTINATIONS_MAX = 4 };
 
 struct sp_collector {
     sp_collector_config config;
@@ -150,6 +151,39 @@ static void submit(sp_collector *collector, size_t index, sp_buffer *body, uint6
     }
 }
 
+/* A window on its way to one destination. */
+typedef struct window_export {
+    sp_collector *collector;
+    size_t destination;
+    uint64_t ticks, visits; /* of the window */
+    uint32_t samples;       /* that its profiles have */
+} window_export;
+
+/* What of COUNT, which belongs to all samples, belongs to those of RANGE. The shares of all ranges sum up to COUNT. */
+static uint64_t share_of(uint64_t count, const window_export *e, sp_sample_range range)
+{
+    uint64_t end = (uint64_t)range.first + range.count;
+    return count * end / e->samples - count * range.first / e->samples;
+}
+
+/* Encoding a large window takes longer than the rings hold. */
+static void submit_request(void *user, sp_buffer *body, sp_sample_range range)
+{
+    const window_export *e = user;
+    submit(e->collector, e->destination, body, share_of(e->ticks + e->visits, e, range));
+    drain_meanwhile(e->collector);
+}
+
+/* DROPPED of the window's samples are in no request. */
+static void count_dropped(const window_export *e, uint32_t dropped)
+{
+    sp_drain_totals *totals = &e->collector->drain.totals;
+    sp_sample_range range = {0, dropped};
+    sp_count_owned(&totals->dropped_memory, share_of(e->ticks, e, range));
+    sp_count_owned(&totals->visits_dropped, share_of(e->visits, e, range));
+    sp_log_warn("collector", "%u samples of a window were dropped: memory is short", dropped);
+}
+
 static void export_to(sp_collector *collector, const sp_window *window, size_t index,
                       const sp_profile_destination *destination)
 {
@@ -157,23 +191,20 @@ static void export_to(sp_collector *collector, const sp_window *window, size_t i
                                 .thread_attributes = destination->thread_attributes,
                                 .wait_attributes = destination->wait_attributes,
                                 .without_cpu = collector->config.without_cpu};
+    sp_request_bounds bounds = {destination->request_bytes, destination->request_samples};
+    window_export e = {collector, index, window->cpu.count, window->wall.count,
+                       window->cpu.keys.count + window->wall.keys.count};
     sp_profile_data data = {0};
-    sp_buffer body = SP_BUFFER_INIT(REQUEST_MAX_BYTES);
-    bool built = sp_profile_build(&data, window, collector->symbolizer, &options);
-    if (built && data.profile_count > 0)
-        built =
-            sp_otlp_encode_profiles(&body, destination->format, collector->config.resource, &data);
-    if (!built) {
-        sp_count_owned(&collector->drain.totals.dropped_memory, window->cpu.count);
-        sp_count_owned(&collector->drain.totals.visits_dropped, window->wall.count);
-        sp_log_warn("collector", "a profile of %u samples was dropped: %s",
-                    window->cpu.keys.count + window->wall.keys.count,
-                    body.failed ? "its request would exceed 64 MiB, or memory is short"
-                                : "memory is short");
-        sp_buffer_deinit(&body);
-    } else if (body.length > 0) {
-        submit(collector, index, &body, window->cpu.count + window->wall.count);
+    uint32_t dropped = e.samples;
+    if (sp_profile_build(&data, window, collector->symbolizer, &options)) {
+        dropped = 0;
+        e.samples = sp_profile_sample_total(&data);
+        if (e.samples)
+            dropped = sp_requests_make(&data, destination->format, collector->config.resource,
+                                       &bounds, submit_request, &e);
     }
+    if (dropped)
+        count_dropped(&e, dropped);
     sp_profile_data_deinit(&data);
 }
 

@@ -405,6 +405,27 @@ static void batch_is_bounded_by_the_queue(void **state)
     assert_int_equal(log_length, 0);
 }
 
+static void request_maximum_bytes_is_bounded(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t option, used;
+        bool warns;
+    } rows[] = {{0, 0, false},
+                {4096, 4096, false},
+                {4194304, 4194304, false},
+                {4194305, 0, true},
+                {4095, 0, true}};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(rows); i++) {
+        spanprof_options options = SPANPROF_OPTIONS_INIT;
+        options.request_maximum_bytes = rows[i].option;
+        size_t before = log_length;
+        read_config(&options);
+        assert_int_equal(config.request_maximum_bytes, rows[i].used);
+        assert_int_equal(log_length > before, rows[i].warns);
+    }
+}
+
 static void destinations_have_the_shape_that_each_wants(void **state)
 {
     (void)state;
@@ -437,6 +458,10 @@ static void destinations_have_the_shape_that_each_wants(void **state)
         assert_int_equal(out[1].thread_attributes, rows[i].file_threads);
         assert_int_equal(out[0].format, SP_OTLP_PROTOBUF);
         assert_int_equal(out[1].format, SP_OTLP_JSON);
+        assert_int_equal(out[0].request_bytes, 2 * 1024 * 1024);
+        assert_int_equal(out[0].request_samples, 16000);
+        assert_int_equal(out[1].request_bytes, 64 * 1024 * 1024);
+        assert_int_equal(out[1].request_samples, 0);
         snprintf(path, sizeof path, "%s.traces.jsonl", prefix);
         assert_int_equal(remove(path), 0);
         snprintf(path, sizeof path, "%s.profiles.jsonl", prefix);
@@ -469,6 +494,7 @@ int main(void)
         CASE(values_unusable_are_named_with_what_is_used_instead),
         CASE(batch_timeout_bounds_that_of_traces),
         CASE(batch_is_bounded_by_the_queue),
+        CASE(request_maximum_bytes_is_bounded),
         CASE(destinations_have_the_shape_that_each_wants),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

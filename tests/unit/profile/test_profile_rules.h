@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/buffer.h"
+#include "core/compiler.h"
 #include "core/intern.h"
 #include "core/utf8.h"
 #include "profile/profile_data.h"
