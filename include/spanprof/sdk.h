@@ -112,6 +112,8 @@ typedef struct spanprof_options {
     const char *spool;
     /* (2 MiB) 4 KiB to 4 MiB: a request of profiles to the network is shorter than this before compression. A longer one is divided. */
     uint32_t request_maximum_bytes;
+    const char *
+        timestamps; /* SPANPROF_TIMESTAMPS (0), 1: samples of CPU time have the time of each event */
 } spanprof_options;
 
 #define SPANPROF_OPTIONS_INIT SPANPROF_INIT(spanprof_options)

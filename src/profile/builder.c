@@ -25,7 +25,8 @@ typedef struct sample_key {
 /* Samples of one profile while they are added up; number n of `keys` has values[n]. */
 typedef struct merged_samples {
     sp_intern keys;
-    int64_t *values; /* room for all samples of a profile */
+    int64_t *values;  /* room for all samples of a profile */
+    uint32_t *places; /* what a sample of the window was merged into: its number here plus one */
 } merged_samples;
 
 typedef struct build {
@@ -233,14 +234,14 @@ static uint64_t saturating_product(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* Add sample NUMBER, UNIT for each of its weights. */
-static void merge_sample(build *b, const sp_window_samples *samples, uint32_t number,
-                         spanprof_link_scope scope, uint64_t unit)
+/* Add sample NUMBER, UNIT for each of its weights. Returns the number plus one of the merged sample, 0 for none. */
+static uint32_t merge_sample(build *b, const sp_window_samples *samples, uint32_t number,
+                             spanprof_link_scope scope, uint64_t unit)
 {
     const sp_window_key *from = sp_intern_key(&samples->keys, number);
     uint64_t value = saturating_product(samples->values[number].weight, unit);
     if (!value) /* backends drop it, or fail on it */
-        return;
+        return 0;
     sample_key key = {
         .stack = build_stack(b, from->stack),
         .link = build_link(b, from->link, scope),
@@ -248,10 +249,12 @@ static void merge_sample(build *b, const sp_window_samples *samples, uint32_t nu
     };
     bool is_new;
     uint32_t index = sp_intern_put(&b->merged.keys, &key, sizeof key, &is_new);
-    if (index == SP_INTERN_FAILED)
+    if (index == SP_INTERN_FAILED) {
         b->dictionary.failed = true;
-    else
-        b->merged.values[index] = saturating_sum(is_new ? 0 : b->merged.values[index], value);
+        return 0;
+    }
+    b->merged.values[index] = saturating_sum(is_new ? 0 : b->merged.values[index], value);
+    return index + 1;
 }
 
 /* attributes.offset is the number of a list until the dictionary is finished. */
@@ -290,6 +293,29 @@ static void add_string(build *b, attribute_list *list, const char *key, const ch
 {
     if (value && *value)
         list->indices[list->count++] = sp_dictionary_string_attribute(&b->dictionary, key, value);
+}
+
+static uint64_t sum_of_weights(const sp_window_samples *samples)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < samples->keys.count; i++)
+        sum += samples->values[i].weight;
+    return sum;
+}
+
+/* Whether the time of every period of CPU time is known. */
+static bool has_times(const sp_window *window)
+{
+    const sp_window_times *times = &window->cpu.times;
+    return times->periods > 0 && times->periods == sum_of_weights(&window->cpu);
+}
+
+/* How many periods have no time though some were recorded: then all go without, because samples of a profile have one shape. */
+static uint64_t dropped_times(const sp_window *window)
+{
+    const sp_window_times *times = &window->cpu.times;
+    bool recorded = times->periods > 0 || times->lost > 0;
+    return recorded && !has_times(window) ? sum_of_weights(&window->cpu) : 0;
 }
 
 typedef struct number_attribute {
@@ -353,6 +379,7 @@ static uint32_t build_cpu_attributes(build *b)
         {"spanprof.dropped.memory", "", w->dropped_memory, true},
         {"spanprof.dropped.small_stack", "", w->dropped_small_stack, true},
         {"spanprof.dropped.attributes", "", w->dropped_attributes, true},
+        {"spanprof.dropped.timestamps", "", dropped_times(w), true},
     };
     attribute_list list = {.count = 0};
     add_string(b, &list, "spanprof.engine", w->engine);
@@ -404,7 +431,49 @@ static void merge_all(build *b, const sp_window_samples *samples, spanprof_link_
                       uint64_t unit)
 {
     for (uint32_t i = 0; i < samples->keys.count; i++)
-        merge_sample(b, samples, i, scope, unit);
+        b->merged.places[i] = merge_sample(b, samples, i, scope, unit);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+/* Times within the window: a tick may have read its clock just before the window began, and somebody may set the clock. */
+static void add_times(build *b, sp_profile_sample *sample, const sp_window_sample *from)
+{
+    const sp_window *w = b->window;
+    for (uint32_t at = from->first_time; at;) {
+        const sp_window_time *time = &w->cpu.times.entries[at - 1];
+        uint64_t inside =
+            sp_max_u64(w->start_time_ns, sp_min_u64(time->time_ns, w->end_time_ns - 1));
+        for (uint32_t i = 0; i < time->periods; i++)
+            b->data->timestamps[sample->timestamps.offset + sample->timestamps.count++] = inside;
+        at = at == from->last_time ? 0 : time->next;
+    }
+}
+
+/* A time for each period, in order. The value of a sample of the CPU profile is the number of its periods. */
+static void write_times(build *b, sp_profile *profile)
+{
+    const sp_window_samples *cpu = &b->window->cpu;
+    uint32_t at = 0;
+    b->data->timestamps =
+        sp_arena_array(&b->data->memory, cpu->times.periods, sizeof *b->data->timestamps);
+    if (b->data->memory.failed || b->dictionary.failed)
+        return;
+    for (uint32_t i = 0; i < profile->sample_count; i++) {
+        profile->samples[i].timestamps.offset = at;
+        at += (uint32_t)profile->samples[i].value;
+    }
+    for (uint32_t i = 0; i < cpu->keys.count; i++)
+        if (b->merged.places[i])
+            add_times(b, &profile->samples[b->merged.places[i] - 1], &cpu->values[i]);
+    for (uint32_t i = 0; i < profile->sample_count; i++) {
+        sp_index_list list = profile->samples[i].timestamps;
+        qsort(b->data->timestamps + list.offset, list.count, sizeof(uint64_t), compare_times);
+    }
 }
 
 /* CPU time the way backends know it: counts of samples, whose period is in nanoseconds. The same once more, linked to the innermost
@@ -422,6 +491,8 @@ static void build_cpu_profile(build *b, spanprof_link_scope scope, bool is_secon
                               : write_profile(b, "samples", "count", "cpu");
     profile->period = saturating_sum(0, w->period_ns);
     profile->attributes.offset = build_cpu_attributes(b);
+    if (has_times(w) && !is_second)
+        write_times(b, profile);
 }
 
 /* A tick stands for a period of CPU time, and for what the host of a virtual machine took meanwhile. */
@@ -506,9 +577,11 @@ static bool allocate(build *b)
     b->stack_scratch = calloc(longest_stack(w) + 1, sizeof *b->stack_scratch);
     b->merged.values =
         calloc((size_t)w->cpu.keys.count + w->wall.keys.count + 1, sizeof *b->merged.values);
+    b->merged.places =
+        calloc((size_t)w->cpu.keys.count + w->wall.keys.count + 1, sizeof *b->merged.places);
     b->data->profiles = sp_arena_array(&b->data->memory, PROFILES_MAX, sizeof *b->data->profiles);
     return b->locations && b->stacks && b->threads && b->stack_scratch && b->merged.values &&
-           b->data->profiles;
+           b->merged.places && b->data->profiles;
 }
 
 static void build_deinit(build *b)
@@ -518,6 +591,7 @@ static void build_deinit(build *b)
     free(b->threads);
     free(b->stack_scratch);
     free(b->merged.values);
+    free(b->merged.places);
     sp_intern_deinit(&b->merged.keys);
     sp_dictionary_deinit(&b->dictionary);
 }

@@ -145,6 +145,35 @@ static sp_window_sample *find_value(sp_window *window, sp_window_samples *sample
     return &samples->values[number];
 }
 
+static bool make_room_for_time(sp_window_times *times)
+{
+    if (times->count < times->capacity)
+        return true;
+    uint32_t capacity = times->capacity ? times->capacity * 2 : 1024;
+    sp_window_time *entries = realloc(times->entries, capacity * sizeof *entries);
+    if (!entries)
+        return false;
+    times->entries = entries;
+    times->capacity = capacity;
+    return true;
+}
+
+static void keep_time(sp_window_times *times, sp_window_sample *value, const sp_fold_sample *sample)
+{
+    if (!sample->time_ns)
+        return;
+    if (times->lost || sample->weight > SP_WINDOW_TIMES_MAX - times->periods ||
+        !make_room_for_time(times)) {
+        times->lost += sample->weight;
+        return;
+    }
+    times->entries[times->count++] =
+        (sp_window_time){.time_ns = sample->time_ns, .periods = (uint32_t)sample->weight};
+    times->periods += sample->weight;
+    const sp_window_sample this = {.first_time = times->count, .last_time = times->count};
+    sp_window_times_append(times, value, &this);
+}
+
 bool sp_fold_add(sp_window *window, sp_window_samples *samples, const sp_fold_sample *sample,
                  uint32_t max_samples)
 {
@@ -165,6 +194,7 @@ bool sp_fold_add(sp_window *window, sp_window_samples *samples, const sp_fold_sa
     value->weight += sample->weight;
     value->count += sample->count;
     samples->count += sample->count;
+    keep_time(&samples->times, value, sample);
     count_stack(samples, sample);
     count_result(samples, sample->result, sample->counted);
     sp_fold_recount(window, samples, &key, &placed, sample->counted);
@@ -175,8 +205,12 @@ static void clear_samples(sp_window_samples *samples)
 {
     sp_intern keys = samples->keys;
     sp_intern_clear(&keys);
-    *samples =
-        (sp_window_samples){.keys = keys, .values = samples->values, .capacity = samples->capacity};
+    *samples = (sp_window_samples){
+        .keys = keys,
+        .values = samples->values,
+        .capacity = samples->capacity,
+        .times = {.entries = samples->times.entries, .capacity = samples->times.capacity},
+    };
 }
 
 void sp_window_clear(sp_window *window)
@@ -206,6 +240,7 @@ static void deinit_samples(sp_window_samples *samples)
 {
     sp_intern_deinit(&samples->keys);
     free(samples->values);
+    free(samples->times.entries);
 }
 
 void sp_window_deinit(sp_window *window)

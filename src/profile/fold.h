@@ -7,7 +7,7 @@
 #include "profile/window.h"
 
 /* One sample to fold. generation may be NULL (its module list is gone): then addresses stay raw. weight and count are what it adds to
- * its kind's sp_window_sample, counted to what is told of links and stacks. */
+ * its kind's sp_window_sample, counted to what is told of links and stacks. time_ns, Unix, is kept where it is not 0. */
 typedef struct sp_fold_sample {
     const sp_sample_record *record;
     const sp_generation *generation;
@@ -19,6 +19,7 @@ typedef struct sp_fold_sample {
     const uint8_t *attributes; /* attribute_bytes of them, as attribute_filter.h left them */
     uint32_t attribute_bytes;
     uint64_t weight, count, counted;
+    uint64_t time_ns;
 } sp_fold_sample;
 
 /* Add SAMPLE to SAMPLES of WINDOW, its cpu or wall, to the one with the same identity where there is one. There are never more than MAX_SAMPLES:

@@ -146,6 +146,7 @@ static bool copy_sample(sp_window *window, const sp_window_samples *from, sp_win
         *sum = (sp_window_sample){0};
     sum->weight += value.weight;
     sum->count += value.count;
+    sp_window_times_append(&to->times, sum, &value);
     sp_fold_recount(window, to, old, &key, from == &window->wall ? value.count : value.weight);
     return true;
 }

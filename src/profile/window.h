@@ -40,10 +40,43 @@ typedef struct sp_window_key {
     uint32_t attributes; /* a number of attribute_sets plus one; 0: none */
 } sp_window_key;
 
+/* first_time and last_time are numbers plus one of the window's times; 0: the sample has none. */
 typedef struct sp_window_sample {
     uint64_t weight; /* CPU: periods; wall: nanoseconds */
     uint64_t count;  /* of ticks, or visits */
+    uint32_t first_time, last_time;
 } sp_window_sample;
+
+/* When a tick was. The times of a sample are a list from its first_time to its last_time; `next` of the last one has no meaning. */
+typedef struct sp_window_time {
+    uint64_t time_ns; /* Unix */
+    uint32_t periods; /* that the tick stood for */
+    uint32_t next;    /* a number plus one */
+} sp_window_time;
+
+/* A window keeps the times of so many periods. A sample that has all of them fits into a request of 2 MiB. */
+enum { SP_WINDOW_TIMES_MAX = 200000 };
+
+/* When one time cannot be kept, the samples of the whole window go without: a profile's samples have one shape. */
+typedef struct sp_window_times {
+    sp_window_time *entries;
+    uint32_t count, capacity;
+    uint64_t periods; /* of the times that are kept */
+    uint64_t lost;    /* of those that are not: no room, or no memory */
+} sp_window_times;
+
+/* Append FROM's times to those of INTO. FROM's list stays what it is. */
+static inline void sp_window_times_append(const sp_window_times *times, sp_window_sample *into,
+                                          const sp_window_sample *from)
+{
+    if (!from->first_time)
+        return;
+    if (into->first_time)
+        times->entries[into->last_time - 1].next = from->first_time;
+    else
+        into->first_time = from->first_time;
+    into->last_time = from->last_time;
+}
 
 /* What a sample waits for, in one number. */
 static inline uint32_t sp_window_wait(sp_wait wait)
@@ -63,6 +96,7 @@ typedef struct sp_window_samples {
     sp_intern keys; /* sp_window_key; number n has values[n] */
     sp_window_sample *values;
     uint32_t capacity;
+    sp_window_times times;
     uint64_t count; /* of ticks, or visits, that were folded */
 
     /* CPU: in periods, as the samples' values; wall: in visits. */

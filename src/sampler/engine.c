@@ -49,7 +49,7 @@ static uint64_t ring_size(uint32_t cpu_hz)
     uint64_t interval =
         sp_handler.with_attributes ? SP_INTERVAL_BYTES_MAX : sizeof(sp_interval_record);
     uint64_t record =
-        interval + sizeof(sp_sample_record) + sp_run.config.max_depth * sizeof(uint64_t);
+        interval + sizeof(sp_sample_record) + (sp_run.config.max_depth + 1) * sizeof(uint64_t);
     uint64_t looks = SP_NS_PER_S / jiffy_ns(); /* by timer, the kernel signals no oftener */
     bool by_look = !sp_run.config.synthetic && sp_run.choice.source == &sp_cpu_timer;
     uint64_t wanted = record * (by_look ? sp_min_u64(cpu_hz, looks) : cpu_hz) / 8;
@@ -135,6 +135,7 @@ static spanprof_status start(const sp_sampler_config *config, spanprof_error *er
     sp_handler.modules = config->modules;
     sp_handler.max_depth = config->max_depth;
     sp_handler.with_attributes = config->with_attributes;
+    sp_handler.with_times = config->with_times;
     sp_handler.cost_limit_cycles = config->measure_cost ? sp_engine_longest_tick_cycles() : 0;
     sp_handler.has_fsgsbase = (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE) != 0;
     if (!choose_engine()) {

@@ -3,8 +3,8 @@
  *
  * Charter. Allowed: loads and stores of the interrupted thread's own state, its ring, the published generation of modules, its own
  * stack; raw system calls that do not touch errno (process_vm_readv and getpid for guarded loads; gettid,
- * get_robust_list and timer_settime once a thread, ioctl when its period changes). Forbidden: locks, allocation, any function
- * of libc but those that the compiler itself emits (memcpy, memset), thread-local variables, functions bound lazily, logging, clocks.
+ * get_robust_list and timer_settime once a thread, ioctl when its period changes, clock_gettime when samples have times). Forbidden: locks, allocation, any function
+ * of libc but those that the compiler itself emits (memcpy, memset), thread-local variables, functions bound lazily, logging, clocks of libc.
  * What needs more goes to the collector thread: a tick writes a record and leaves.
  *
  * A full ring drops the tick and counts it. The signal is blocked while its handler runs, so a tick does not nest. */
@@ -74,6 +74,16 @@ SP_SIGSAFE static void fill_sample(sp_sample_record *sample, sp_thread *thread,
     sample->header.kind = SP_RECORD_SAMPLE;
 }
 
+/* The system call and not the vDSO, which libc binds lazily. Where a filter refuses it the sample has no time. */
+SP_SIGSAFE static void add_time(sp_sample_record *sample)
+{
+    struct timespec now;
+    if (sp_syscall6(SYS_clock_gettime, CLOCK_REALTIME, (long)(uintptr_t)&now, 0, 0, 0, 0) != 0)
+        return;
+    sample->pcs[sample->count] = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    sample->header.size += (uint32_t)sizeof sample->pcs[0];
+}
+
 /* What a tick found of the context: under which number, whose, and whether nobody knows. */
 typedef struct tick_context {
     uint64_t number;
@@ -115,7 +125,7 @@ SP_SIGSAFE static void record_tick(sp_thread *thread, const tick_context *contex
                               : sp_handler.with_attributes ? SP_INTERVAL_BYTES_MAX
                                                            : sizeof(sp_interval_record);
     uint64_t largest =
-        interval_bytes + sizeof(sp_sample_record) + sp_handler.max_depth * sizeof(uint64_t);
+        interval_bytes + sizeof(sp_sample_record) + (sp_handler.max_depth + 1) * sizeof(uint64_t);
     uint8_t *room = sp_ring_reserve(&thread->ring, largest);
     if (!room) {
         sp_count_owned(&thread->dropped_ring_full, 1);
@@ -132,6 +142,8 @@ SP_SIGSAFE static void record_tick(sp_thread *thread, const tick_context *contex
     sample->generation = generation ? generation->number : 0;
     sample->unknown = context->unknown;
     fill_sample(sample, thread, generation, ucontext);
+    if (sp_handler.with_times)
+        add_time(sample);
     sp_ring_commit(&thread->ring, interval_bytes + sample->header.size);
     if (interval_bytes)
         thread->last_recorded = context->number;

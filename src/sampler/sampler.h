@@ -21,6 +21,7 @@ typedef struct sp_sampler_config {
     bool spares_calls;    /* auto: timers at any rate, because their ticks end no wait */
     bool measure_cost;    /* of ticks, for a budget */
     bool with_attributes; /* intervals have those of their contexts */
+    bool with_times;      /* samples have the time of their tick */
     bool synthetic;       /* no timers, no handler: ticks come from sp_sampler_tick_here (tests) */
     const sp_modules *modules;
 } sp_sampler_config;
@@ -32,6 +33,7 @@ typedef struct sp_handler_state {
     const sp_modules *modules;
     uint32_t max_depth;
     bool with_attributes;
+    bool with_times;
     uint32_t max_periods; /* that one tick may stand for when its context is new */
     uint32_t
         blocked_periods; /* more than these the kernel's looks do not miss: the signal was blocked */

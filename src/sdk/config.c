@@ -186,6 +186,13 @@ static sp_cpu_time read_cpu_time(const spanprof_options *options)
     return (sp_cpu_time)sp_parse_word("SPANPROF_CPU_TIME", text, words, 3, SP_CPU_TIME_NONE);
 }
 
+static bool read_timestamps(const spanprof_options *options)
+{
+    static const char *const switches[] = {"0", "1"};
+    const char *text = options->timestamps ? options->timestamps : sp_env("SPANPROF_TIMESTAMPS");
+    return sp_parse_word("SPANPROF_TIMESTAMPS", text, switches, 2, 0) != 0;
+}
+
 static bool read_sample_attributes(sp_config *config, const spanprof_options *options)
 {
     const char *list = options->sample_attributes ? options->sample_attributes
@@ -232,8 +239,8 @@ static sp_span_limits read_limits(const spanprof_options *options)
 /* What the contract names and this version does not have. */
 static void warn_not_built(void)
 {
-    static const char *const variables[] = {"SPANPROF_TIMESTAMPS", "SPANPROF_SPAN_NAME",
-                                            "OTEL_CONFIG_FILE", "OTEL_ENTITIES"};
+    static const char *const variables[] = {"SPANPROF_SPAN_NAME", "OTEL_CONFIG_FILE",
+                                            "OTEL_ENTITIES"};
     for (size_t i = 0; i < SP_ARRAY_LENGTH(variables); i++)
         if (sp_env(variables[i]))
             sp_log_warn("config", "%s is not built yet: ignored", variables[i]);
@@ -314,6 +321,7 @@ bool sp_config_init(sp_config *config, const spanprof_options *options)
     config->wall = profiles & 1u << SPANPROF_PROFILE_WALL;
     config->sampler.cpu_hz = number("SPANPROF_CPU_HZ", options->cpu_hz, 1, SP_CPU_HZ_MAX, 99);
     config->sampler.engine = read_engine(options);
+    config->sampler.with_times = read_timestamps(options);
     config->sampler.spares_calls = config->wall;
     config->cpu_budget = read_budget(options);
     config->sampler.measure_cost = config->cpu_budget > 0;

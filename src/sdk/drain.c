@@ -70,6 +70,7 @@ static void drain_sample(sp_drain *drain, sp_drain_slot *slot, const sp_sample_r
         .weight = record->periods,
         .count = 1,
         .counted = record->periods,
+        .time_ns = sp_sample_time_ns(record),
     };
     sample.result = sp_join_sample(&slot->join, record, &sample.link);
     if (sample.result != SP_JOIN_UNKNOWN) {

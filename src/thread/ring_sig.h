@@ -52,8 +52,15 @@ typedef struct sp_sample_record {
     uint16_t by_frame_pointer; /* of the callers; the others by tables */
     uint8_t end;               /* sp_walk_end */
     uint8_t unknown;           /* 1: a foreign detach was pending */
-    uint64_t pcs[];            /* leaf first */
+    uint64_t pcs[]; /* leaf first; then, where times are recorded, one word: the time of the tick */
 } sp_sample_record;
+
+/* The time of the tick in Unix nanoseconds; 0: not recorded. */
+static inline uint64_t sp_sample_time_ns(const sp_sample_record *sample)
+{
+    uint64_t without = sizeof *sample + sample->count * sizeof sample->pcs[0];
+    return sample->header.size > without ? sample->pcs[sample->count] : 0;
+}
 
 /* Markers in pcs: addresses that nothing can have, because they are not canonical. The first two stand in front of the leaf of visits. The
  * lower half of the first is the number of the system call that the thread waits in, UINT32_MAX: in the kernel, but in none. The third

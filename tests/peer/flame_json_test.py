@@ -59,6 +59,7 @@ def value_by_span(samples):
 class Answers:
     """One recording; the subclasses say in which format and with which links."""
     maxDiff = 4000
+    more = {}
 
     @classmethod
     def setUpClass(cls):
@@ -66,7 +67,7 @@ class Answers:
         cls.addClassCleanup(folder.cleanup)
         prefix = pathlib.Path(folder.name) / "shop"
         environment = {"SPANPROF_EXPORTER": "file", "SPANPROF_FILE": str(prefix), "SPANPROF_FILE_FORMAT": cls.format,
-                       "SPANPROF_LINK_SCOPE": cls.scope, "SPANPROF_CPU_HZ": "1000", "SPANPROF_WINDOW_MS": "1000"}
+                       "SPANPROF_LINK_SCOPE": cls.scope, "SPANPROF_CPU_HZ": "1000", "SPANPROF_WINDOW_MS": "1000", **cls.more}
         with Shop(SHOP, prefix.with_suffix(".log"), environment) as shop:
             shop.visit(REQUESTS)
             shop.stop()
@@ -144,6 +145,62 @@ class Answers:
 
 class JsonInnermost(Answers, unittest.TestCase):
     format, scope = "jsonl", "innermost"
+
+
+class JsonTimestamps(Answers, unittest.TestCase):
+    format, scope = "jsonl", "innermost"
+    more = {"SPANPROF_TIMESTAMPS": "1"}
+
+    def messages(self):
+        """Each profile with its dictionary, as the file has it."""
+        for line in pathlib.Path(self.files[1]).read_text(encoding="utf-8").splitlines():
+            request = json.loads(line)
+            for resource in request["resourceProfiles"]:
+                for scope in resource["scopeProfiles"]:
+                    yield from ((profile, request["dictionary"]) for profile in scope["profiles"])
+
+    def test_every_sample_has_times_within_its_profile(self):
+        for profile, _ in self.messages():
+            start, duration = int(profile["timeUnixNano"]), int(profile["durationNano"])
+            for sample in profile["samples"]:
+                self.assertNotIn("values", sample)
+                times = [int(time) for time in sample["timestampsUnixNano"]]
+                self.assertEqual(times, sorted(times))
+                self.assertTrue(start <= times[0] and times[-1] < start + duration, (start, duration, times))
+
+    def test_times_of_linked_samples_are_within_their_spans(self):
+        spans = {(span["trace_id"], span["span_id"]): span for span in self.peer["spans"]}
+        inside = outside = 0
+        for profile, dictionary in self.messages():
+            for sample in profile["samples"]:
+                link = dictionary["linkTable"][sample.get("linkIndex", 0)]
+                span = spans.get((link.get("traceId"), link.get("spanId")))
+                for time in map(int, sample["timestampsUnixNano"] if span else []):
+                    if span["start_time_unix_nano"] <= time <= span["end_time_unix_nano"]:
+                        inside += 1
+                    else:
+                        outside += 1
+        # A span is active until its scope ends, which may be after its end.
+        self.assertGreater(inside, 20 * outside)
+
+    def test_stats_counts_each_time(self):
+        code, answer = ask("stats", *self.files, "--json")
+        self.assertEqual(code, 0, answer)
+        cpu = next(kind for kind in answer["types"] if kind["type"] == "cpu")
+        times = sum(len(sample["timestampsUnixNano"]) for profile, _ in self.messages() for sample in profile["samples"])
+        self.assertEqual(cpu["linked"] + cpu["none"] + cpu["unknown"], times)
+        self.assertEqual(sum(self.samples.values()), times * cpu["period"])
+        self.assertNotIn("timestamps", cpu["dropped"])
+
+    def test_check_and_convert_accept_them(self):
+        self.assertEqual(subprocess.run([SPANPROF, "check", *self.files, "--backend", "pyroscope"], check=False,
+                                        stdout=subprocess.DEVNULL, timeout=300).returncode, 0)
+        with tempfile.TemporaryDirectory(prefix="spanprof-peer-") as folder:
+            merged = pathlib.Path(folder) / "merged.pb"
+            subprocess.run([SPANPROF, "convert", self.files[1], "-o", merged, "--to", "otlp"], check=True, timeout=300)
+            code, answer = ask("flame", merged, "--type", "cpu", "--format", "json")
+            self.assertEqual(code, 0, answer)
+            self.assertEqual(stacks_of(answer), self.samples)
 
 
 class ProtobufBoth(Answers, unittest.TestCase):

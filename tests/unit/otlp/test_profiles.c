@@ -238,6 +238,38 @@ static void profiles_link_without_trace_id_keeps_its_span_id(void **state)
     protobuf_c_message_free_unpacked(&request->base, NULL);
 }
 
+/* The shape "timestamps only": field 5, packed fixed64, and no field 4. */
+static void profiles_timestamps_stand_in_place_of_the_value(void **state)
+{
+    (void)state;
+    static const uint8_t sample_bytes[] = {
+        0x12, 0x16,                                     /* Profile.samples, 22 bytes */
+        0x08, 0x01,                                     /* stack_index 1 */
+        0x18, 0x01,                                     /* link_index 1 */
+        0x2a, 0x10,                                     /* timestamps_unix_nano, 16 bytes */
+        0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01, /* 0x0102030405060708 */
+        0x09, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01};
+    uint64_t times[] = {7, UINT64_C(0x0102030405060708), UINT64_C(0x0102030405060709)};
+    sp_profile_sample sample = {
+        .stack_index = 1, .link_index = 1, .timestamps = {1, 2}, .value = 2};
+    sp_profile profile = golden_profile_data.profiles[0];
+    profile.samples = &sample;
+    profile.sample_count = 1;
+    sp_profile_data data = golden_profile_data;
+    data.timestamps = times;
+    data.profiles = &profile;
+    data.profile_count = 1;
+    sp_buffer out = SP_BUFFER_INIT(1 << 20);
+    assert_true(sp_otlp_encode_profiles(&out, SP_OTLP_PROTOBUF, &golden_resource, &data));
+    assert_non_null(memmem(out.data, out.length, sample_bytes, sizeof sample_bytes));
+    sp_buffer_clear(&out);
+    assert_true(sp_otlp_encode_profiles(&out, SP_OTLP_JSON, &golden_resource, &data));
+    assert_non_null(strstr((const char *)out.data,
+                           "{\"stackIndex\":1,\"linkIndex\":1,\"timestampsUnixNano\":"
+                           "[\"72623859790382856\",\"72623859790382857\"]}"));
+    sp_buffer_deinit(&out);
+}
+
 static void profiles_no_profiles_give_the_empty_request(void **state)
 {
     (void)state;
@@ -283,6 +315,7 @@ int main(void)
         WITH_REQUEST(profiles_attributes_come_back_with_unit_and_type),
         cmocka_unit_test(profiles_residuals_are_an_array_of_maps),
         cmocka_unit_test(profiles_link_without_trace_id_keeps_its_span_id),
+        cmocka_unit_test(profiles_timestamps_stand_in_place_of_the_value),
         cmocka_unit_test(profiles_no_profiles_give_the_empty_request),
         cmocka_unit_test(profiles_buffer_too_small_appends_nothing),
     };

@@ -389,6 +389,81 @@ static void builder_wall_without_cpu_profile_for_both_scopes(void **state)
         find_attribute(sample_with_leaf(&data.profiles[0], "read")->attributes, "spanprof.wait"));
 }
 
+static sp_window_time tick_times[16];
+
+/* A tick of sample NUMBER, which is PERIODS of those that it has. */
+static void put_time(uint32_t number, uint64_t time_ns, uint32_t periods)
+{
+    sp_window_times *times = &window.cpu.times;
+    times->entries = tick_times;
+    tick_times[times->count++] = (sp_window_time){time_ns, periods, 0};
+    times->periods += periods;
+    sp_window_sample tick = {.first_time = times->count, .last_time = times->count};
+    sp_window_times_append(times, &values[number], &tick);
+}
+
+/* Of the samples of fill_with_links, 3 + 4 + 5 + 6 periods. */
+static void fill_with_times(void)
+{
+    uint64_t start = window.start_time_ns;
+    fill_with_links();
+    put_time(1, start + 900, 1);
+    put_time(0, start + 500, 2);
+    put_time(2, start - 1, 5); /* before the window, by a clock that was set */
+    put_time(0, start + 300, 1);
+    put_time(1, start + 100, 3);
+    put_time(3, window.end_time_ns + 7, 6);
+}
+
+static void assert_times(const sp_profile_sample *sample, uint32_t count, const uint64_t *times)
+{
+    assert_int_equal(sample->timestamps.count, count);
+    assert_int_equal(sample->value, count);
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(data.timestamps[sample->timestamps.offset + i], times[i]);
+}
+
+static void builder_times_are_timestamps_of_the_merged_sample(void **state)
+{
+    (void)state;
+    uint64_t start = window.start_time_ns, last = window.end_time_ns - 1;
+    fill_with_times();
+    build(SPANPROF_LINK_SCOPE_ROOT, false);
+    const sp_profile *profile = &data.profiles[0];
+    assert_int_equal(profile->sample_count, 3);
+    assert_times(&profile->samples[0], 7,
+                 (uint64_t[]){start + 100, start + 100, start + 100, start + 300, start + 500,
+                              start + 500, start + 900});
+    assert_times(&profile->samples[1], 5, (uint64_t[]){start, start, start, start, start});
+    assert_times(&profile->samples[2], 6, (uint64_t[]){last, last, last, last, last, last});
+    assert_null(find_attribute(profile->attributes, "spanprof.dropped.timestamps"));
+}
+
+static void builder_times_are_of_counts_only(void **state)
+{
+    (void)state;
+    fill_with_times();
+    window.wall_period_ns = 50000000;
+    build(SPANPROF_LINK_SCOPE_BOTH, false);
+    assert_int_equal(data.profile_count, 4);
+    for (uint32_t i = 0; i < data.profile_count; i++)
+        for (uint32_t j = 0; j < data.profiles[i].sample_count; j++)
+            assert_int_equal(data.profiles[i].samples[j].timestamps.count > 0, i == 0);
+}
+
+static void builder_one_time_missing_gives_values_and_says_so(void **state)
+{
+    (void)state;
+    fill_with_times();
+    values[2].weight++;
+    build(SPANPROF_LINK_SCOPE_INNERMOST, false);
+    const sp_profile *profile = &data.profiles[0];
+    for (uint32_t i = 0; i < profile->sample_count; i++)
+        assert_int_equal(profile->samples[i].timestamps.count, 0);
+    assert_int_equal(
+        find_attribute(profile->attributes, "spanprof.dropped.timestamps")->value.int_value, 19);
+}
+
 static void builder_half_an_id_is_no_link(void **state)
 {
     (void)state;
@@ -809,6 +884,9 @@ int main(void)
         CASE(builder_wall_of_all_threads_has_all_ticks),
         CASE(builder_wall_has_what_was_stolen),
         CASE(builder_wall_without_cpu_profile_for_both_scopes),
+        CASE(builder_times_are_timestamps_of_the_merged_sample),
+        CASE(builder_times_are_of_counts_only),
+        CASE(builder_one_time_missing_gives_values_and_says_so),
         CASE(builder_half_an_id_is_no_link),
         CASE(builder_header_tells_the_window),
         CASE(builder_keys_hold_no_data),

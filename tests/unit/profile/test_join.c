@@ -85,6 +85,8 @@ static void join_unsampled_remote_and_absent_spans_link_to_none(void **state)
     }
 }
 
+static uint64_t tick_time_ns; /* of the last tick that was folded */
+
 /* A sample of LEAF, called from ROOT, under SPAN (0: none). */
 static bool fold_called(sp_window *window, uint64_t leaf, uint64_t root, uint32_t span,
                         uint32_t periods, uint32_t max_samples)
@@ -103,6 +105,7 @@ static bool fold_called(sp_window *window, uint64_t leaf, uint64_t root, uint32_
         .weight = periods,
         .count = 1,
         .counted = periods,
+        .time_ns = ++tick_time_ns,
     };
     memcpy(one.link.span_id, &span, sizeof span);
     return sp_fold_add(window, &window->cpu, &one, max_samples);
@@ -183,6 +186,63 @@ static void fold_full_window_has_no_sample_too_many_and_loses_no_weight(void **s
         assert_int_equal(window.cpu.none, 3 * 2);
         sp_window_deinit(&window);
     }
+}
+
+/* Each time from FIRST_NS on is in one sample, and each sample has a time for each of its periods. */
+static void assert_times(const sp_window *window, uint64_t first_ns, uint64_t ticks)
+{
+    const sp_window_samples *cpu = &window->cpu;
+    bool *seen = calloc(ticks + 1, sizeof *seen);
+    uint64_t found = 0;
+    for (uint32_t n = 0; n < cpu->keys.count; n++) {
+        uint64_t periods = 0;
+        for (uint32_t at = cpu->values[n].first_time; at; found++) {
+            const sp_window_time *time = &cpu->times.entries[at - 1];
+            periods += time->periods;
+            assert_in_range(time->time_ns, first_ns, first_ns + ticks - 1);
+            assert_false(seen[time->time_ns - first_ns]);
+            seen[time->time_ns - first_ns] = true;
+            at = at == cpu->values[n].last_time ? 0 : time->next;
+        }
+        assert_int_equal(periods, cpu->values[n].weight);
+    }
+    assert_int_equal(found, ticks);
+    free(seen);
+}
+
+static void fold_full_window_keeps_all_times(void **state)
+{
+    (void)state;
+    enum { SPANS = 200 };
+    static const uint32_t bounds[] = {1, 2, 3, 5, 7, 50, 333, 1000};
+    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
+        sp_window window = {0};
+        uint64_t first_ns = tick_time_ns + 1;
+        for (uint32_t tick = 0; tick < SPANS * 6; tick++)
+            assert_true(fold(&window, 0x10 + tick % 3, tick / 2 % SPANS, 1 + tick % 4, bounds[i]));
+        assert_times(&window, first_ns, SPANS * 6);
+        sp_window_clear(&window);
+        assert_int_equal(window.cpu.times.count, 0);
+        assert_true(fold(&window, 0x10, 1, 2, bounds[i]));
+        assert_times(&window, tick_time_ns, 1);
+        sp_window_deinit(&window);
+    }
+}
+
+static void fold_keeps_a_bounded_number_of_times(void **state)
+{
+    (void)state;
+    sp_window window = {0};
+    for (uint32_t i = 0; i < SP_WINDOW_TIMES_MAX / 1000; i++)
+        assert_true(fold(&window, 0x10, 1, 1000, 100));
+    assert_int_equal(window.cpu.times.periods, SP_WINDOW_TIMES_MAX);
+    assert_int_equal(window.cpu.times.lost, 0);
+    assert_true(fold(&window, 0x10, 1, 3, 100));
+    assert_true(fold(&window, 0x10, 1, UINT32_MAX, 100));
+    assert_int_equal(window.cpu.times.periods, SP_WINDOW_TIMES_MAX);
+    assert_int_equal(window.cpu.times.lost, UINT64_C(3) + UINT32_MAX);
+    assert_int_equal(window.cpu.values[0].weight, SP_WINDOW_TIMES_MAX + UINT64_C(3) + UINT32_MAX);
+    sp_window_deinit(&window);
 }
 
 static void fold_full_window_adds_to_the_sample_that_is_there(void **state)
@@ -333,6 +393,8 @@ int main(void)
         cmocka_unit_test(join_unsampled_remote_and_absent_spans_link_to_none),
         cmocka_unit_test(fold_equal_samples_become_one_with_the_sum_of_weights),
         cmocka_unit_test(fold_full_window_has_no_sample_too_many_and_loses_no_weight),
+        cmocka_unit_test(fold_full_window_keeps_all_times),
+        cmocka_unit_test(fold_keeps_a_bounded_number_of_times),
         cmocka_unit_test(fold_full_window_adds_to_the_sample_that_is_there),
         cmocka_unit_test(fold_full_window_keeps_stack_and_link_of_a_late_heavy_span),
         cmocka_unit_test(fold_full_window_drops_frames_before_links),

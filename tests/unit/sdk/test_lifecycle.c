@@ -170,7 +170,8 @@ static void rate_that_cannot_be_used_is_named_once_with_what_is_used(void **stat
 static void names_setting_that_cannot_be_used_is_named_once(void **state)
 {
     static const char *const settings[][3] = {{"SPANPROF_DEMANGLE", "loud", "using short"},
-                                              {"SPANPROF_DEBUGINFOD", "yes", "using 0"}};
+                                              {"SPANPROF_DEBUGINFOD", "yes", "using 0"},
+                                              {"SPANPROF_TIMESTAMPS", "often", "using 0"}};
     (void)state;
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
         start_with(settings[i][0], settings[i][1]);
@@ -178,6 +179,9 @@ static void names_setting_that_cannot_be_used_is_named_once(void **state)
         assert_int_equal(count_lines_with(settings[i][0]), 1);
         assert_int_equal(count_lines_with(settings[i][2]), 1);
     }
+    start_with("SPANPROF_TIMESTAMPS", "1");
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
+    assert_int_equal(count_lines_with("SPANPROF_TIMESTAMPS"), 0);
     start_with("SPANPROF_DEMANGLE", "Folded");
     assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
     assert_int_equal(count_lines_with("SPANPROF_DEMANGLE"), 0);
@@ -189,9 +193,9 @@ static void options_not_built_yet_are_named_once(void **state)
     start_with("SPANPROF_PROFILES", "cpu,alloc");
     spanprof_stop(60 * SECOND);
     assert_int_equal(count_lines_with("alloc is not built yet"), 1);
-    start_with("SPANPROF_TIMESTAMPS", "1");
+    start_with("SPANPROF_SPAN_NAME", "root");
     spanprof_stop(60 * SECOND);
-    assert_int_equal(count_lines_with("SPANPROF_TIMESTAMPS is not built yet"), 1);
+    assert_int_equal(count_lines_with("SPANPROF_SPAN_NAME is not built yet"), 1);
     start_with("SPANPROF_SIGNAL", "SIGKILL");
     spanprof_stop(60 * SECOND);
     assert_int_equal(count_lines_with("SPANPROF_SIGNAL=SIGKILL"), 1);
