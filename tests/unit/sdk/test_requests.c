@@ -15,6 +15,39 @@
 
 enum { MIB = 1024 * 1024, REQUESTS_MAX = 512 };
 
+/* The allocation that fails, counted from 1; 0: none. After it all work again, or none. */
+static uint64_t allocations, failing_allocation;
+static bool fails_from_then_on;
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+
+static bool fails_now(void)
+{
+    allocations++;
+    return failing_allocation && (allocations == failing_allocation ||
+                                  (fails_from_then_on && allocations > failing_allocation));
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+    return fails_now() ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return fails_now() ? NULL : __real_calloc(count, bytes);
+}
+
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+    return fails_now() ? NULL : __real_realloc(memory, bytes);
+}
+
 static sp_buffer bodies[REQUESTS_MAX];
 static sp_sample_range ranges[REQUESTS_MAX];
 static uint32_t request_count;
@@ -349,6 +382,43 @@ static void requests_large_resource_does_not_divide(void **state)
     assert_int_equal(request_count, 1);
 }
 
+/* Samples that no request has when allocation FAILING fails; checked against those that some request has. */
+static uint32_t dropped_when(uint64_t failing)
+{
+    const sp_request_bounds bounds = {4096, 16000};
+    uint32_t taken = 0;
+    allocations = 0;
+    failing_allocation = failing;
+    uint32_t dropped =
+        sp_requests_make(&whole, SP_OTLP_PROTOBUF, &golden_resource, &bounds, keep, NULL);
+    failing_allocation = 0;
+    for (uint32_t i = 0; i < request_count; i++) {
+        taken += ranges[i].count;
+        sp_buffer_deinit(&bodies[i]);
+    }
+    request_count = 0;
+    assert_int_equal(taken + dropped, sp_profile_sample_total(&whole));
+    return dropped;
+}
+
+/* A request that finds no memory is divided, and its halves find some. Only a request of one sample is given up. */
+static void requests_one_failed_allocation_drops_one_sample_at_most(void **state)
+{
+    (void)state;
+    const made_shape shape = {
+        .samples = 120, .stacks = 40, .frames = 6, .functions = 60, .links = 12};
+    assert_true(make_profiles(&whole, &shape));
+    assert_int_equal(dropped_when(0), 0);
+    uint64_t count = allocations;
+    fails_from_then_on = false;
+    for (uint64_t failing = 1; failing <= count; failing++)
+        assert_in_range(dropped_when(failing), 0, 1);
+    fails_from_then_on = true;
+    for (uint64_t failing = 1; failing <= count; failing++)
+        assert_true(dropped_when(failing) > 0);
+    fails_from_then_on = false;
+}
+
 #define CASE(function) cmocka_unit_test_teardown(function, tear_down)
 
 int main(void)
@@ -363,6 +433,7 @@ int main(void)
         CASE(requests_json_keeps_the_bound),
         CASE(requests_one_sample_above_the_bound_is_sent_alone),
         CASE(requests_large_resource_does_not_divide),
+        CASE(requests_one_failed_allocation_drops_one_sample_at_most),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
