@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From drained samples to the bytes of requests: fold, build with names that are cached, encode. A window of 16,000 samples on 1,500 stacks
+ * of 26 frames, 900 functions, 800 spans; with values, and with timestamps. Prints samples a second, of the whole and of each step, and
+ * bytes a sample before compression and after gzip at level 6.
+ *   bench_requests [ROUNDS] */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "core/clock.h"
+#include "core/compiler.h"
+#include "module/module.h"
+#include "profile/builder.h"
+#include "profile/fold.h"
+#include "sdk/requests.h"
+#include "thread/ring_sig.h"
+
+enum { SAMPLES = 16000, STACKS = 1500, FRAMES = 26, FUNCTIONS = 900, SPANS = 800, LIMIT = 1 << 20 };
+
+/* Functions 100 to 999, each with a name, a line, and an address of its own. */
+#define FUNCTION(n)                                                                                \
+    __attribute__((noinline)) static int handle_request_of_bench_##n(int x)                        \
+    {                                                                                              \
+        __asm__ volatile("" ::: "memory");                                                         \
+        return x + 1##n;                                                                           \
+    }
+#define NAME(n)   handle_request_of_bench_##n,
+#define TEN(m, n) m(n##0) m(n##1) m(n##2) m(n##3) m(n##4) m(n##5) m(n##6) m(n##7) m(n##8) m(n##9)
+#define HUNDRED(m, n)                                                                              \
+    TEN(m, n##0)                                                                                   \
+    TEN(m, n##1)                                                                                   \
+    TEN(m, n##2)                                                                                   \
+    TEN(m, n##3)                                                                                   \
+    TEN(m, n##4)                                                                                   \
+    TEN(m, n##5)                                                                                   \
+    TEN(m, n##6)                                                                                   \
+    TEN(m, n##7)                                                                                   \
+    TEN(m, n##8)                                                                                   \
+    TEN(m, n##9)
+#define ALL(m)                                                                                     \
+    HUNDRED(m, 1)                                                                                  \
+    HUNDRED(m, 2)                                                                                  \
+    HUNDRED(m, 3)                                                                                  \
+    HUNDRED(m, 4)                                                                                  \
+    HUNDRED(m, 5)                                                                                  \
+    HUNDRED(m, 6)                                                                                  \
+    HUNDRED(m, 7)                                                                                  \
+    HUNDRED(m, 8)                                                                                  \
+    HUNDRED(m, 9)
+
+ALL(FUNCTION)
+static int (*const functions[])(int) = {ALL(NAME)};
+_Static_assert(SP_ARRAY_LENGTH(functions) == FUNCTIONS, "as the first lines say");
+
+typedef struct bench {
+    sp_modules *modules;
+    sp_symbolizer *symbolizer;
+    sp_sample_record *stacks[STACKS];
+    sp_window window;
+    bool timestamps;
+    uint64_t requests, bytes, gzip_bytes;
+} bench;
+
+/* Times of the steps of one round. */
+typedef struct round_ns {
+    uint64_t fold, build, encode;
+} round_ns;
+
+static uint32_t next_random(uint32_t *state)
+{
+    *state = *state * 1664525 + 1013904223;
+    return *state >> 8;
+}
+
+static void make_stacks(bench *b)
+{
+    uint32_t state = 1;
+    for (uint32_t i = 0; i < STACKS; i++) {
+        sp_sample_record *record = calloc(1, sizeof *record + FRAMES * sizeof(uint64_t));
+        if (!record)
+            exit(1);
+        record->generation = sp_modules_newest_number(b->modules);
+        record->periods = 1;
+        record->count = record->leaf_count = FRAMES;
+        record->end = SP_WALK_COMPLETE;
+        for (uint32_t f = 0; f < FRAMES; f++)
+            record->pcs[f] = (uint64_t)(uintptr_t)functions[next_random(&state) % FUNCTIONS] + 1;
+        b->stacks[i] = record;
+    }
+}
+
+static void fold_all(bench *b)
+{
+    static const sp_window_thread thread = {.tid = 1, .name = "worker"};
+    uint32_t state = 2;
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        const sp_sample_record *record = b->stacks[next_random(&state) % STACKS];
+        sp_fold_sample sample = {
+            .record = record,
+            .generation = sp_modules_generation(b->modules, record->generation),
+            .thread = &thread,
+            .result = SP_JOIN_LINKED,
+            .weight = 1,
+            .count = 1,
+            .counted = 1,
+            .time_ns =
+                b->timestamps ? b->window.start_time_ns + i * UINT64_C(600000) + state % 60000 : 0,
+        };
+        uint32_t span = 1 + next_random(&state) % SPANS;
+        uint64_t ids[2] = {sp_hash_bytes(&span, sizeof span), span * UINT64_C(0x9e3779b97f4a7c15)};
+        memcpy(sample.link.trace_id, ids, sizeof ids);
+        memcpy(sample.link.span_id, &ids[1], sizeof ids[1]);
+        if (!sp_fold_add(&b->window, &b->window.cpu, &sample, LIMIT))
+            exit(1);
+    }
+}
+
+static void take(void *user, sp_buffer *body, sp_sample_range range)
+{
+    bench *b = user;
+    (void)range;
+    b->requests++;
+    b->bytes += body->length;
+    uLongf length = compressBound(body->length);
+    Bytef *packed = malloc(length);
+    if (!packed || compress2(packed, &length, body->data, body->length, 6) != Z_OK)
+        exit(1);
+    b->gzip_bytes += length + 12; /* gzip's frame is 18 bytes, zlib's 6 */
+    free(packed);
+    sp_buffer_deinit(body);
+}
+
+/* Not compressed: that is the exporter's thread. */
+static void discard(void *user, sp_buffer *body, sp_sample_range range)
+{
+    (void)user;
+    (void)range;
+    sp_buffer_deinit(body);
+}
+
+static round_ns run_round(bench *b, sp_request_take take_request)
+{
+    static const spanprof_attribute name = {.key = "service.name", .value.string_value = "bench"};
+    const sp_resource resource = {.attributes = (spanprof_attribute *)&name, .attribute_count = 1};
+    const sp_build_options options = {.link_scope = SPANPROF_LINK_SCOPE_ROOT};
+    const sp_request_bounds bounds = {2 * 1024 * 1024, 16000};
+    sp_profile_data data;
+    uint64_t start = sp_clock_own_cpu_ns();
+    fold_all(b);
+    uint64_t folded = sp_clock_own_cpu_ns();
+    if (!sp_profile_build(&data, &b->window, b->symbolizer, &options))
+        exit(1);
+    uint64_t built = sp_clock_own_cpu_ns();
+    if (sp_requests_make(&data, SP_OTLP_PROTOBUF, &resource, &bounds, take_request, b) != 0)
+        exit(1);
+    uint64_t encoded = sp_clock_own_cpu_ns();
+    sp_profile_data_deinit(&data);
+    sp_window_clear(&b->window);
+    return (round_ns){folded - start, built - folded, encoded - built};
+}
+
+static uint64_t total(const round_ns *r)
+{
+    return r->fold + r->build + r->encode;
+}
+
+static double rate(uint64_t ns)
+{
+    return SAMPLES * 1e3 / (double)ns; /* million samples a second */
+}
+
+static void measure(bench *b, bool timestamps, int rounds)
+{
+    round_ns best = {UINT64_MAX / 4, UINT64_MAX / 4, UINT64_MAX / 4};
+    b->timestamps = timestamps;
+    b->window.start_time_ns = UINT64_C(1700000000000000000);
+    b->window.end_time_ns = b->window.start_time_ns + 10 * SP_NS_PER_S;
+    b->window.period_ns = 10101010;
+    b->requests = b->bytes = b->gzip_bytes = 0;
+    run_round(b, take); /* names are cached from now on */
+    for (int i = 0; i < rounds; i++) {
+        round_ns now = run_round(b, discard);
+        best = total(&now) < total(&best) ? now : best;
+    }
+    printf("%-12s %6.2f M samples/s  (fold %.2f, build %.2f, encode %.2f)  %llu requests  "
+           "%.1f bytes a sample, %.1f after gzip 6\n",
+           timestamps ? "timestamps" : "values", rate(total(&best)), rate(best.fold),
+           rate(best.build), rate(best.encode), (unsigned long long)b->requests,
+           (double)b->bytes / SAMPLES, (double)b->gzip_bytes / SAMPLES);
+}
+
+int main(int argc, char **argv)
+{
+    int rounds = argc > 1 ? atoi(argv[1]) : 50;
+    bench b = {.modules = sp_modules_create(), .symbolizer = sp_symbolizer_create()};
+    if (!b.modules || !b.symbolizer)
+        return 1;
+    make_stacks(&b);
+    printf("%d samples, %d stacks of %d frames, %d functions, %d spans; CPU time of the best of %d "
+           "rounds\n",
+           SAMPLES, STACKS, FRAMES, FUNCTIONS, SPANS, rounds);
+    measure(&b, false, rounds);
+    measure(&b, true, rounds);
+    sp_window_deinit(&b.window);
+    sp_symbolizer_destroy(b.symbolizer);
+    sp_modules_destroy(b.modules);
+    for (uint32_t i = 0; i < STACKS; i++)
+        free(b.stacks[i]);
+    return 0;
+}
