@@ -279,7 +279,7 @@ static bool read_file(sp_export_config *config, const spanprof_options *options)
 static bool read_spool(sp_export_config *config, const spanprof_options *options)
 {
     const char *spool = options->spool ? options->spool : sp_env("SPANPROF_SPOOL");
-    return !spool || strcmp(spool, "off") == 0 || copy_text(&config->spool, spool);
+    return !spool || !*spool || strcmp(spool, "off") == 0 || copy_text(&config->spool, spool);
 }
 
 static void read_batch(sp_export_config *config, const spanprof_options *options)

@@ -235,9 +235,15 @@ typedef struct sp_spool {
     sp_otlp_format formats[2]; /* of what is sent, by sp_telemetry_signal; before sp_spool_open */
     bool wanted[2];            /* is sent at all; before sp_spool_open */
     uint64_t used_bytes, maximum_bytes;
-    uint64_t last_number; /* of the last request: when it came */
+    uint64_t last_number; /* the highest of all requests: when it came */
     uint64_t foreign;     /* requests of another format, left where they were */
 } sp_spool;
+
+typedef enum sp_spool_found {
+    SP_SPOOL_WHOLE,
+    SP_SPOOL_LOST,  /* the file is gone, or not what was put there */
+    SP_SPOOL_LATER, /* memory or descriptors are short */
+} sp_spool_found;
 
 /* Make a folder for SERVICE in DIRECTORY, which is made when it is not there, and take over what ended processes of this service have left. False,
  * with one warning, when it cannot be used. MAXIMUM is in bytes; 0: 256 MiB. */
@@ -248,10 +254,10 @@ void sp_spool_close(sp_spool *spool);
 sp_request *sp_spool_list(sp_spool *spool, sp_telemetry_signal signal);
 /* Keep REQUEST. False, with errno, when there is no room (EDQUOT: the maximum is reached) or it cannot be written. */
 bool sp_spool_put(sp_spool *spool, sp_request *request, sp_telemetry_signal signal);
-/* Read REQUEST's body back. False when its file is gone or not whole, or memory is short. */
-bool sp_spool_get(sp_spool *spool, sp_request *request);
-/* REQUEST is delivered or dropped. Without a file nothing. */
-void sp_spool_remove(sp_spool *spool, sp_request *request);
+/* Read REQUEST's body back. */
+sp_spool_found sp_spool_get(sp_spool *spool, sp_request *request);
+/* REQUEST is delivered or dropped. False, with errno, when its file could not be removed. Without a file nothing. */
+bool sp_spool_remove(sp_spool *spool, sp_request *request);
 
 /* One signal over the network, one request after the other. */
 typedef struct sp_sender {
@@ -273,6 +279,7 @@ typedef struct sp_sender {
     uint32_t failed;      /* attempts of the first request */
     uint64_t deadline_ns; /* of the first request's export, from its first attempt on */
     uint64_t resume_ns;   /* nothing is sent before */
+    uint64_t asked_ns;    /* the receiver asked for nothing before */
     sp_buffer answer;
     sp_buffer message; /* in it, when that is compressed */
     bool answer_too_long;
@@ -285,7 +292,7 @@ typedef struct sp_sender {
     uint64_t stop_deadline_ns;
     bool absent;  /* the last transfer found nobody */
     bool failing; /* a failure to deliver was said, and nothing delivered since */
-    sp_repeat unreachable, refused, partial, unkept;
+    sp_repeat unreachable, refused, partial, unkept, lost;
     bool said_not_taken, said_odd_answer;
 } sp_sender;
 
@@ -332,9 +339,9 @@ void sp_sender_use_spool(sp_sender *sender, sp_spool *spool);
 /* Whether every request up to SEQUENCE is delivered, dropped, or kept in the spool because nobody takes it now. */
 bool sp_sender_is_past(const sp_sender *sender, uint64_t sequence);
 /* The exporter stops by DEADLINE_NS: what is left gets a last chance now. Once nobody is found there, or the next attempt would come too late, all
- * of it is dropped: waiting for what cannot come would hold up the end of the program. */
+ * of it is dropped, or left in the spool: waiting for what cannot come would hold up the end of the program. Further calls change nothing. */
 void sp_sender_hurry(sp_sender *sender, uint64_t deadline_ns);
-/* Drop and count all that is left. */
+/* Drop and count all that is left; the spool keeps what it has. */
 void sp_sender_abandon(sp_sender *sender);
 
 /* config.c */

@@ -179,10 +179,11 @@ static void compress_body(sp_sender *sender, sp_request *request)
 static void keep(sp_sender *sender, sp_request *request)
 {
     if (!sp_spool_put(sender->spool, request, sender->signal)) {
+        int error = errno;
         if (sp_repeat_allows(&sender->unkept, sp_clock_monotonic_ns()))
             sp_log_warn("export", "keeping a request in %s: %s: it waits in memory",
                         sender->spool->folder,
-                        errno == EDQUOT ? "the spool is full" : strerror(errno));
+                        error == EDQUOT ? "the spool is full" : strerror(error));
         return;
     }
     sp_count(&sender->counters->spooled, 1);
@@ -217,6 +218,16 @@ void sp_sender_use_spool(sp_sender *sender, sp_spool *spool)
                     (unsigned long long)count, sender->shown_url);
 }
 
+/* REQUEST, which has a file, is delivered or dropped. */
+static void forget(sp_sender *sender, sp_request *request)
+{
+    sp_count(&sender->counters->spooled, UINT64_MAX); /* one less */
+    if (!sp_spool_remove(sender->spool, request) &&
+        sp_repeat_allows(&sender->unkept, sp_clock_monotonic_ns()))
+        sp_log_warn("export", "removing %s/%s: %s: the next start sends it once more",
+                    sender->spool->folder, request->spooled, strerror(errno));
+}
+
 /* The first request is delivered or dropped. */
 static void remove_first(sp_sender *sender)
 {
@@ -226,10 +237,8 @@ static void remove_first(sp_sender *sender)
         sender->last = &sender->first;
     sender->failed = 0;
     sp_allowance_give(&sender->allowance, request->charged_bytes);
-    if (request->spooled[0]) {
-        sp_spool_remove(sender->spool, request);
-        sp_count(&sender->counters->spooled, UINT64_MAX); /* one less */
-    }
+    if (request->spooled[0])
+        forget(sender, request);
     sp_request_free(request);
 }
 
@@ -300,8 +309,6 @@ static void delivered(sp_sender *sender, uint64_t now_ns)
         sender->failing = false;
         sender->unreachable.kept_back = 0;
     }
-    sender->postponed = false;
-    sender->postpones = 0;
     uint64_t rejected = read_partial_success(sender, now_ns);
     sp_count(&counters->rejected, rejected);
     if (sender->signal == SP_TRACES)
@@ -331,33 +338,50 @@ static void refused(sp_sender *sender, const sp_outcome *out, uint64_t now_ns)
     remove_first(sender);
 }
 
-/* The first request stays in the spool, and is tried again later. Returns in how many seconds. */
-static uint64_t postpone(sp_sender *sender, uint64_t now_ns)
+/* The first request stays in the spool, and is tried again later. */
+static void postpone(sp_sender *sender, uint64_t now_ns)
 {
     enum { FIRST_WAIT_S = 5, LONGEST_WAIT_S = 60, DOUBLINGS = 4 };
     uint32_t doublings = (uint32_t)sp_min_u64(sender->postpones++, DOUBLINGS), random;
-    uint64_t wait_s = sp_min_u64((uint64_t)FIRST_WAIT_S << doublings, LONGEST_WAIT_S);
+    uint64_t wait_ns =
+        sp_min_u64((uint64_t)FIRST_WAIT_S << doublings, LONGEST_WAIT_S) * SP_NS_PER_S;
     sp_random_id((uint8_t *)&random, sizeof random);
-    sender->resume_ns =
-        now_ns + wait_s * SP_NS_PER_S / 2 + (wait_s * SP_NS_PER_S / 2 >> 16) * (random >> 16);
+    wait_ns = wait_ns / 2 + (wait_ns / 2 >> 16) * (random >> 16);
+    sender->resume_ns = sp_max_u64(now_ns + wait_ns, sender->asked_ns);
     sender->postponed = true;
     sender->failed = 0;
     sp_buffer_deinit(&sender->first->body);
     sender->first->framed = false;
-    return wait_s;
+}
+
+static uint64_t wait_s(const sp_sender *sender, uint64_t now_ns)
+{
+    return (sender->resume_ns - now_ns + SP_NS_PER_S / 2) / SP_NS_PER_S;
+}
+
+/* What follows from a failure, for the log. */
+static void describe_next(const sp_sender *sender, uint64_t now_ns, bool again, char out[64])
+{
+    if (again)
+        strcpy(out, "trying again");
+    else if (!sender->first->spooled[0])
+        strcpy(out, "given up; dropped and counted");
+    else if (sender->stopping)
+        strcpy(out, "kept in the spool");
+    else
+        snprintf(out, 64, "kept in the spool, tried again in %llu s",
+                 (unsigned long long)wait_s(sender, now_ns));
 }
 
 /* Said with the first failure and not only when the request is given up: a program may be over by then. */
 static void unreachable(sp_sender *sender, const sp_outcome *out, uint64_t now_ns, bool again)
 {
-    char text[SP_OUTCOME_TEXT + 64];
+    char text[SP_OUTCOME_TEXT + 80], next[64];
     bool is_kept = !again && sender->first->spooled[0];
     if (is_kept)
-        snprintf(text, sizeof text, "%s; kept in the spool, tried again in %llu s", out->text,
-                 (unsigned long long)postpone(sender, now_ns));
-    else
-        snprintf(text, sizeof text, "%s; %s", out->text,
-                 again ? "trying again" : "given up; dropped and counted");
+        postpone(sender, now_ns);
+    describe_next(sender, now_ns, again, next);
+    snprintf(text, sizeof text, "%s; %s", out->text, next);
     if (again && out->answered) {
         say(sender, SPANPROF_LOG_INFO, text, 0); /* it is alive and has asked for patience */
     } else {
@@ -380,7 +404,8 @@ static bool plan_retry(sp_sender *sender, const sp_outcome *out, uint64_t now_ns
     uint64_t wait_ns = out->asked ? out->wait_ns : sp_retry_backoff_ns(++sender->failed, random);
     if (out->asked) {
         sender->failed++;
-        sender->resume_ns = now_ns + wait_ns; /* holds for what comes next, too */
+        sender->asked_ns = now_ns + wait_ns;
+        sender->resume_ns = sender->asked_ns; /* holds for what comes next, too */
         sender->deadline_ns = sp_deadline_after(sender->deadline_ns, wait_ns);
     }
     if (sender->failed >= SP_RETRY_ATTEMPTS || now_ns + wait_ns >= sender->deadline_ns)
@@ -395,6 +420,10 @@ void sp_sender_finish(sp_sender *sender, CURLcode code, uint64_t now_ns)
     curl_multi_remove_handle(sender->multi, sender->easy);
     sender->busy = false;
     sender->absent = out.absent;
+    if (out.kind == SP_DELIVERED || out.kind == SP_REFUSED) {
+        sender->postponed = false; /* it takes requests again, so a flush waits for the next ones */
+        sender->postpones = 0;
+    }
     switch (out.kind) {
     case SP_DELIVERED:
         delivered(sender, now_ns);
@@ -422,25 +451,36 @@ void sp_sender_finish(sp_sender *sender, CURLcode code, uint64_t now_ns)
 /* The first request's file cannot be read. */
 static void drop_lost(sp_sender *sender)
 {
-    sp_log_warn("export", "%s/%s is gone or not whole: dropped and counted", sender->spool->folder,
-                sender->first->spooled);
+    if (sp_repeat_allows(&sender->lost, sp_clock_monotonic_ns()))
+        sp_log_warn("export", "%s/%s is gone or not whole: dropped and counted",
+                    sender->spool->folder, sender->first->spooled);
     sp_count(&sender->counters->dropped_spool, 1);
     remove_first(sender);
+}
+
+/* Read the first request's body where only its file has it. Requests whose files are lost are dropped. */
+static sp_spool_found read_first(sp_sender *sender)
+{
+    sp_spool_found found = SP_SPOOL_LOST;
+    while (sender->first && found == SP_SPOOL_LOST) {
+        sp_request *request = sender->first;
+        found = request->spooled[0] && !request->body.data ? sp_spool_get(sender->spool, request)
+                                                           : SP_SPOOL_WHOLE;
+        if (found == SP_SPOOL_LOST)
+            drop_lost(sender);
+    }
+    return found;
 }
 
 /* Until the first request has its body, as it is sent. False when there is none, or memory is short. */
 static bool make_ready(sp_sender *sender)
 {
-    for (sp_request *request; (request = sender->first);) {
-        if (request->spooled[0] && !request->body.data && !sp_spool_get(sender->spool, request)) {
-            drop_lost(sender);
-            continue;
-        }
-        if (!request->framed && sender->target->protocol == SP_PROTOCOL_GRPC)
-            request->framed = sp_grpc_frame(&request->body, request->gzip);
-        return request->framed || sender->target->protocol != SP_PROTOCOL_GRPC;
-    }
-    return false;
+    if (read_first(sender) != SP_SPOOL_WHOLE)
+        return false;
+    sp_request *request = sender->first;
+    if (!request->framed && sender->target->protocol == SP_PROTOCOL_GRPC)
+        request->framed = sp_grpc_frame(&request->body, request->gzip);
+    return request->framed || sender->target->protocol != SP_PROTOCOL_GRPC;
 }
 
 static void begin(sp_sender *sender, uint64_t now_ns)
@@ -513,9 +553,8 @@ void sp_sender_abandon(sp_sender *sender)
 static void drop_late(sp_sender *sender, uint64_t now_ns)
 {
     char why[80];
-    uint64_t wait_s = (sender->resume_ns - now_ns + SP_NS_PER_S / 2) / SP_NS_PER_S;
     snprintf(why, sizeof why, ", because the next attempt is due in %llu s",
-             (unsigned long long)wait_s);
+             (unsigned long long)wait_s(sender, now_ns));
     drop_all(sender, why);
 }
 
@@ -538,9 +577,11 @@ uint64_t sp_sender_step(sp_sender *sender, uint64_t now_ns)
 
 void sp_sender_hurry(sp_sender *sender, uint64_t deadline_ns)
 {
+    if (sender->stopping)
+        return;
     sender->stopping = true;
     sender->stop_deadline_ns = deadline_ns;
-    sender->postponed = false; /* one more try */
-    if (sender->absent)        /* and not when it has asked for patience itself */
-        sender->resume_ns = 0;
+    if (sender->absent || sender->postponed) /* one more try, unless it has asked for patience */
+        sender->resume_ns = sender->asked_ns;
+    sender->postponed = false;
 }

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,13 +35,20 @@ static uint32_t crc_of(const file_head *head, const uint8_t *body)
 {
     const size_t covered = offsetof(file_head, signal);
     uLong crc = crc32(0, (const Bytef *)head + covered, (uInt)(sizeof *head - covered));
-    return (uint32_t)crc32_z(crc, body, head->body_bytes);
+    return (uint32_t)(head->body_bytes ? crc32_z(crc, body, head->body_bytes) : crc);
 }
 
-static char *path_in(const char *folder, const char *name)
+typedef struct file_path {
+    char text[PATH_MAX];
+} file_path;
+
+/* A path that is too long for the kernel is empty: no file is found by it. */
+static const char *path_in(file_path *path, const char *folder, const char *name)
 {
-    char *path = NULL;
-    return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
+    int length = snprintf(path->text, sizeof path->text, "%s/%s", folder, name);
+    if (length < 0 || (size_t)length >= sizeof path->text)
+        path->text[0] = '\0';
+    return path->text;
 }
 
 static void name_of(char out[SP_SPOOL_NAME], uint64_t number, sp_telemetry_signal signal)
@@ -77,19 +85,50 @@ static void close_quietly(int fd)
     errno = error;
 }
 
-/* The lock of FOLDER, or -1: another process has it. POSIX locks are not inherited by a fork's child. */
+/* Whether PATH is still the file that FD was opened as. */
+static bool is_same_file(int fd, const char *path)
+{
+    struct stat own, named;
+    return fstat(fd, &own) == 0 && stat(path, &named) == 0 && own.st_dev == named.st_dev &&
+           own.st_ino == named.st_ino;
+}
+
+/* Open PATH for writing, for this user alone whatever the umask is. -1 with errno. */
+static int open_private(const char *path, int flags)
+{
+    int fd = sp_append_open(path, O_NOFOLLOW | flags);
+    if (fd >= 0)
+        fchmod(fd, 0600);
+    return fd;
+}
+
+/* The lock of FOLDER, or -1 with errno: EAGAIN when another process has it. A fork's child does not inherit POSIX locks. The process that
+ * had the lock until now may have removed its file after it was opened here: such a lock is worth nothing, because the next process
+ * locks a new file. */
 static int take_lock(const char *folder)
 {
     struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    char *path = path_in(folder, "lock");
-    int fd = path ? sp_append_open(path, 0) : -1;
-    /* Who had the lock a moment ago may have removed the folder. */
-    bool taken = fd >= 0 && fcntl(fd, F_SETLK, &all) == 0 && access(path, F_OK) == 0;
-    free(path);
-    if (taken)
+    file_path path;
+    int fd = open_private(path_in(&path, folder, "lock"), 0);
+    if (fd < 0)
+        return -1;
+    bool locked = fcntl(fd, F_SETLK, &all) == 0;
+    if (locked && is_same_file(fd, path.text))
         return fd;
+    if (locked)
+        errno = EAGAIN;
     close_quietly(fd);
     return -1;
+}
+
+/* Remove FOLDER, whose lock this process has, and what is no request in it. With requests in it the folder stays. */
+static void remove_folder(const char *folder)
+{
+    static const char *const own[] = {"new", "lock"};
+    file_path path;
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(own); i++)
+        unlink(path_in(&path, folder, own[i]));
+    rmdir(folder);
 }
 
 static bool make_one_folder(sp_spool *spool, const char *directory, const char *prefix)
@@ -101,24 +140,40 @@ static bool make_one_folder(sp_spool *spool, const char *directory, const char *
         errno = ENOMEM;
         return false;
     }
-    return mkdir(spool->folder, 0700) == 0;
-}
-
-/* Another process may take the folder before it is locked: then another one is made. */
-static bool make_folder(sp_spool *spool, const char *directory, const char *prefix)
-{
-    enum { TRIES = 10 };
-    if (mkdir(directory, 0700) != 0 && errno != EEXIST)
+    if (mkdir(spool->folder, 0700) != 0)
         return false;
-    for (int i = 0; i < TRIES && spool->lock_fd < 0; i++) {
-        if (!make_one_folder(spool, directory, prefix))
-            return false;
-        spool->lock_fd = take_lock(spool->folder);
+    spool->lock_fd = take_lock(spool->folder);
+    if (spool->lock_fd < 0 && errno != EAGAIN && errno != ENOENT) {
+        int error = errno;
+        remove_folder(spool->folder);
+        errno = error;
     }
     return spool->lock_fd >= 0;
 }
 
-/* ---- What others have left ---- */
+/* Another process may take the folder over before it is locked, or a process of another PID namespace may have made one with the same name:
+ * then another one is made. */
+static bool make_folder(sp_spool *spool, const char *directory, const char *prefix)
+{
+    enum { TRIES = 100 };
+    for (int i = 0; i < TRIES; i++) {
+        if (make_one_folder(spool, directory, prefix))
+            return true;
+        if (errno != EAGAIN && errno != ENOENT && errno != EEXIST)
+            return false;
+    }
+    return false;
+}
+
+/* DIRECTORY, made when it is not there, as a path that a later chdir of the host does not change. For free(), or NULL with errno. */
+static char *find_directory(const char *directory)
+{
+    if (mkdir(directory, 0700) != 0 && errno != EEXIST)
+        return NULL;
+    return realpath(directory, NULL);
+}
+
+/* ---- Files ---- */
 
 /* Whether NAME is that of a request, and of which signal. */
 static bool is_request(const char *name, uint64_t *number, sp_telemetry_signal *signal)
@@ -127,6 +182,8 @@ static bool is_request(const char *name, uint64_t *number, sp_telemetry_signal *
     if (strspn(name, "0123456789") != NAME_DIGITS || name[NAME_DIGITS] != '.')
         return false;
     *number = strtoull(name, &end, 10);
+    if (*number > INT64_MAX) /* after the year 2262: none of ours, and there has to be a next one */
+        return false;
     for (int i = 0; i < 2; i++) {
         if (strcmp(end + 1, suffixes[i]) == 0) {
             *signal = (sp_telemetry_signal)i;
@@ -134,6 +191,18 @@ static bool is_request(const char *name, uint64_t *number, sp_telemetry_signal *
         }
     }
     return false;
+}
+
+/* Open PATH when it is a regular file: another one could block. -1 with errno. */
+static int open_regular(const char *path)
+{
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 || (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)))
+        return fd;
+    close(fd);
+    errno = ENOENT;
+    return -1;
 }
 
 static bool read_head(int fd, file_head *head)
@@ -144,49 +213,70 @@ static bool read_head(int fd, file_head *head)
            head->body_bytes == (uint64_t)status.st_size - sizeof *head;
 }
 
-/* Whether the request at PATH, which is not whole for all that we know, is in another format than the one that is sent. */
-static bool is_foreign(const sp_spool *spool, const char *path, sp_telemetry_signal signal)
+/* Read the body that belongs to HEAD into BODY, which is empty. */
+static sp_spool_found read_body(int fd, const file_head *head, uint64_t maximum, sp_buffer *body)
+{
+    if (head->body_bytes > maximum)
+        return SP_SPOOL_LOST; /* no file of ours: it would not have had room */
+    *body = (sp_buffer)SP_BUFFER_INIT(head->body_bytes);
+    uint8_t *room = head->body_bytes ? sp_buffer_reserve(body, head->body_bytes) : NULL;
+    if (!room && head->body_bytes)
+        return SP_SPOOL_LATER;
+    body->length = head->body_bytes;
+    if ((room && pread(fd, room, body->length, sizeof *head) != (ssize_t)body->length) ||
+        crc_of(head, room) != head->crc) {
+        sp_buffer_deinit(body);
+        return SP_SPOOL_LOST;
+    }
+    if (room)
+        room[body->length] = 0; /* as each sp_buffer has it */
+    return SP_SPOOL_WHOLE;
+}
+
+/* ---- What ended processes have left ---- */
+
+/* Whether the request at PATH can be sent. One that is not whole counts as one that can, so that it is counted as lost. */
+static bool is_sendable(sp_spool *spool, const char *path, sp_telemetry_signal signal)
 {
     file_head head;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool is_foreign = fd >= 0 && read_head(fd, &head) && head.format != spool->formats[signal];
-    if (fd >= 0)
-        close(fd);
-    return is_foreign;
+    sp_buffer body = {0};
+    int fd = open_regular(path);
+    if (fd < 0)
+        return false;
+    sp_spool_found foreign = SP_SPOOL_LOST;
+    if (read_head(fd, &head) && head.format != spool->formats[signal])
+        foreign = read_body(fd, &head, spool->maximum_bytes, &body);
+    spool->foreign += foreign == SP_SPOOL_WHOLE;
+    sp_buffer_deinit(&body);
+    close(fd);
+    return foreign == SP_SPOOL_LOST;
 }
 
 /* A path in SPOOL for a request that came at NUMBER, in nanoseconds, or soon after. */
-static char *free_path(const sp_spool *spool, uint64_t number, sp_telemetry_signal signal)
+static const char *free_path(file_path *path, const sp_spool *spool, uint64_t number,
+                             sp_telemetry_signal signal)
 {
-    char name[SP_SPOOL_NAME], *path;
+    char name[SP_SPOOL_NAME];
     do {
         name_of(name, number++, signal);
-        path = path_in(spool->folder, name);
-        if (!path || access(path, F_OK) != 0)
-            return path;
-        free(path);
-    } while (true);
+        path_in(path, spool->folder, name);
+    } while (access(path->text, F_OK) == 0);
+    return path->text;
 }
 
 static void take_over_request(sp_spool *spool, const char *folder, const char *name)
 {
     uint64_t number;
     sp_telemetry_signal signal;
-    if (!is_request(name, &number, &signal) || !spool->wanted[signal])
-        return;
-    char *old = path_in(folder, name), *own = NULL;
-    if (old && is_foreign(spool, old, signal))
-        spool->foreign++;
-    else if (old && (own = free_path(spool, number, signal)))
-        rename(old, own);
-    free(old);
-    free(own);
+    file_path old, own;
+    if (is_request(name, &number, &signal) && spool->wanted[signal] &&
+        is_sendable(spool, path_in(&old, folder, name), signal))
+        rename(old.text, free_path(&own, spool, number, signal));
 }
 
-/* Take what lies in FOLDER, whose process is gone. Where something stays the folder does, too. */
+/* Take what lies in FOLDER, whose process has ended. Requests that cannot be sent stay there. */
 static void take_over(sp_spool *spool, const char *folder)
 {
-    static const char *const own[] = {"new", "lock"};
     const struct dirent *entry;
     DIR *list = opendir(folder);
     if (!list)
@@ -194,33 +284,43 @@ static void take_over(sp_spool *spool, const char *folder)
     while ((entry = readdir(list)))
         take_over_request(spool, folder, entry->d_name);
     closedir(list);
-    for (size_t i = 0; i < SP_ARRAY_LENGTH(own); i++) {
-        char *path = path_in(folder, own[i]);
-        if (path)
-            unlink(path);
-        free(path);
+    remove_folder(folder);
+}
+
+static void try_to_take_over(sp_spool *spool, const char *folder)
+{
+    struct stat status;
+    if (lstat(folder, &status) != 0 || !S_ISDIR(status.st_mode))
+        return;
+    int lock = take_lock(folder);
+    if (lock >= 0) {
+        take_over(spool, folder);
+        close(lock);
+    } else if (errno != EAGAIN && errno != ENOENT) {
+        sp_log_info("export", "%s cannot be taken over: %s", folder, strerror(errno));
     }
-    rmdir(folder);
 }
 
 static void take_over_all(sp_spool *spool, const char *directory, const char *prefix)
 {
     const struct dirent *entry;
     const char *own = strrchr(spool->folder, '/') + 1;
+    file_path folder;
     DIR *list = opendir(directory);
-    while (list && (entry = readdir(list))) {
-        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 || strcmp(entry->d_name, own) == 0)
-            continue;
-        char *folder = path_in(directory, entry->d_name);
-        int lock = folder ? take_lock(folder) : -1;
-        if (lock >= 0) {
-            take_over(spool, folder);
-            close(lock);
-        }
-        free(folder);
-    }
+    while (list && (entry = readdir(list)))
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 && strcmp(entry->d_name, own) != 0)
+            try_to_take_over(spool, path_in(&folder, directory, entry->d_name));
     if (list)
         closedir(list);
+}
+
+static void say_foreign(const sp_spool *spool, const char *directory)
+{
+    if (spool->foreign)
+        sp_log_warn("export",
+                    "SPANPROF_SPOOL=%s: %llu requests there are in another format than "
+                    "OTEL_EXPORTER_OTLP_PROTOCOL's: left there",
+                    directory, (unsigned long long)spool->foreign);
 }
 
 bool sp_spool_open(sp_spool *spool, const char *directory, const char *service, size_t maximum)
@@ -229,34 +329,28 @@ bool sp_spool_open(sp_spool *spool, const char *directory, const char *service, 
     prefix_of(prefix, sizeof prefix, service);
     spool->lock_fd = -1;
     spool->maximum_bytes = maximum ? maximum : DEFAULT_BYTES;
-    if (!make_folder(spool, directory, prefix)) {
+    char *found = find_directory(directory);
+    bool made = found && make_folder(spool, found, prefix);
+    if (made) {
+        take_over_all(spool, found, prefix);
+        say_foreign(spool, directory);
+    } else {
         sp_log_warn("export", "SPANPROF_SPOOL=%s: %s: going on without a spool", directory,
                     strerror(errno));
-        sp_spool_close(spool);
-        return false;
+        free(spool->folder);
+        *spool = (sp_spool){.lock_fd = -1};
     }
-    take_over_all(spool, directory, prefix);
-    if (spool->foreign)
-        sp_log_warn("export",
-                    "SPANPROF_SPOOL=%s: %llu requests there are in another format than "
-                    "OTEL_EXPORTER_OTLP_PROTOCOL's: left there",
-                    directory, (unsigned long long)spool->foreign);
-    return true;
+    free(found);
+    return made;
 }
 
 void sp_spool_close(sp_spool *spool)
 {
-    static const char *const own[] = {"new", "lock"};
-    for (size_t i = 0; i < SP_ARRAY_LENGTH(own) && spool->folder && spool->lock_fd >= 0; i++) {
-        char *path = path_in(spool->folder, own[i]);
-        if (path && (i == 0 || spool->used_bytes == 0))
-            unlink(path);
-        free(path);
-    }
-    if (spool->folder)
-        rmdir(spool->folder); /* which fails when requests are left, as it should */
-    if (spool->lock_fd >= 0)
-        close(spool->lock_fd);
+    if (!spool->folder)
+        return;
+    if (spool->used_bytes == 0)
+        remove_folder(spool->folder);
+    close(spool->lock_fd);
     free(spool->folder);
     *spool = (sp_spool){.lock_fd = -1};
 }
@@ -266,16 +360,14 @@ void sp_spool_close(sp_spool *spool)
 static sp_request *request_in(const sp_spool *spool, const char *name)
 {
     struct stat status;
+    file_path path;
+    if (stat(path_in(&path, spool->folder, name), &status) != 0)
+        return NULL;
     sp_request *request = calloc(1, sizeof *request);
-    char *path = path_in(spool->folder, name);
-    if (request && path && stat(path, &status) == 0) {
-        memcpy(request->spooled, name, strnlen(name, SP_SPOOL_NAME - 1));
-        request->spooled_bytes = (uint64_t)status.st_size;
-    } else {
-        free(request);
-        request = NULL;
-    }
-    free(path);
+    if (!request)
+        return NULL;
+    memcpy(request->spooled, name, strnlen(name, SP_SPOOL_NAME - 1));
+    request->spooled_bytes = (uint64_t)status.st_size;
     return request;
 }
 
@@ -295,6 +387,7 @@ sp_request *sp_spool_list(sp_spool *spool, sp_telemetry_signal signal)
         if (is_request(entries[i]->d_name, &number, &of) && of == signal &&
             (*last = request_in(spool, entries[i]->d_name))) {
             spool->used_bytes += (*last)->spooled_bytes;
+            spool->last_number = sp_max_u64(spool->last_number, number);
             last = &(*last)->next;
         }
         free(entries[i]);
@@ -304,18 +397,32 @@ sp_request *sp_spool_list(sp_spool *spool, sp_telemetry_signal signal)
     return first;
 }
 
-static bool write_whole(const char *path, const file_head *head, const sp_buffer *body)
+/* 0, or errno. */
+static int write_whole(const char *path, const file_head *head, const sp_buffer *body)
 {
     struct iovec parts[] = {{(void *)(uintptr_t)head, sizeof *head}, {body->data, body->length}};
     uint64_t written = 0;
-    int fd = sp_append_open(path, O_TRUNC);
+    int fd = open_private(path, O_TRUNC);
     if (fd < 0)
-        return false;
+        return errno;
     int error = sp_append_write(fd, parts, 2, &written);
     if (close(fd) != 0 && !error)
         error = errno;
-    errno = error;
-    return !error;
+    return error;
+}
+
+/* Write the file NAME of SPOOL. 0, or errno. */
+static int put_file(const sp_spool *spool, const char *name, const file_head *head,
+                    const sp_buffer *body)
+{
+    file_path fresh, path;
+    path_in(&fresh, spool->folder, "new");
+    int error = write_whole(fresh.text, head, body);
+    if (!error && rename(fresh.text, path_in(&path, spool->folder, name)) != 0)
+        error = errno;
+    if (error)
+        unlink(fresh.text);
+    return error;
 }
 
 bool sp_spool_put(sp_spool *spool, sp_request *request, sp_telemetry_signal signal)
@@ -326,67 +433,54 @@ bool sp_spool_put(sp_spool *spool, sp_request *request, sp_telemetry_signal sign
                       .items = request->items,
                       .body_bytes = request->body.length};
     uint64_t bytes = sizeof head + head.body_bytes;
-    if (spool->used_bytes + bytes > spool->maximum_bytes) {
-        errno = EDQUOT;
-        return false;
-    }
     memcpy(head.magic, magic, sizeof magic);
     head.crc = crc_of(&head, request->body.data);
     spool->last_number = sp_max_u64(sp_clock_realtime_ns(), spool->last_number + 1);
     name_of(request->spooled, spool->last_number, signal);
-    char *fresh = path_in(spool->folder, "new"), *path = path_in(spool->folder, request->spooled);
-    bool done =
-        fresh && path && write_whole(fresh, &head, &request->body) && rename(fresh, path) == 0;
-    int error = fresh && path ? errno : ENOMEM;
-    if (!done) {
+    int error = EDQUOT;
+    if (bytes <= spool->maximum_bytes && spool->used_bytes <= spool->maximum_bytes - bytes)
+        error = put_file(spool, request->spooled, &head, &request->body);
+    if (error)
         request->spooled[0] = 0;
-        if (fresh)
-            unlink(fresh);
-    }
-    free(fresh);
-    free(path);
-    errno = error;
-    request->spooled_bytes = done ? bytes : 0;
+    request->spooled_bytes = error ? 0 : bytes;
     spool->used_bytes += request->spooled_bytes;
-    return done;
+    errno = error;
+    return !error;
 }
 
-static bool read_whole(int fd, sp_request *request)
+/* Whether HEAD is that of the file NAME, as put there by a process that sends as this one does. */
+static bool is_own_head(const sp_spool *spool, const char *name, const file_head *head)
 {
+    uint64_t number;
+    sp_telemetry_signal signal;
+    return is_request(name, &number, &signal) && head->signal == signal &&
+           head->format == spool->formats[signal];
+}
+
+sp_spool_found sp_spool_get(sp_spool *spool, sp_request *request)
+{
+    file_path path;
     file_head head;
-    if (!read_head(fd, &head) || head.body_bytes > SIZE_MAX / 2)
-        return false;
-    request->body.maximum = head.body_bytes;
-    uint8_t *room = sp_buffer_reserve(&request->body, head.body_bytes);
-    if ((!room && head.body_bytes) ||
-        pread(fd, room, head.body_bytes, sizeof head) != (ssize_t)head.body_bytes ||
-        crc_of(&head, room) != head.crc)
-        return false;
-    request->body.length = head.body_bytes;
-    request->items = head.items;
-    request->gzip = head.gzip != 0;
-    return true;
+    sp_spool_found found = SP_SPOOL_LOST;
+    int fd = open_regular(path_in(&path, spool->folder, request->spooled));
+    if (fd < 0)
+        return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? SP_SPOOL_LATER : found;
+    if (read_head(fd, &head) && is_own_head(spool, request->spooled, &head))
+        found = read_body(fd, &head, spool->maximum_bytes, &request->body);
+    close(fd);
+    request->items = found == SP_SPOOL_WHOLE ? head.items : 0;
+    request->gzip = found == SP_SPOOL_WHOLE && head.gzip;
+    return found;
 }
 
-bool sp_spool_get(sp_spool *spool, sp_request *request)
+bool sp_spool_remove(sp_spool *spool, sp_request *request)
 {
-    char *path = path_in(spool->folder, request->spooled);
-    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    bool done = fd >= 0 && read_whole(fd, request);
-    if (fd >= 0)
-        close(fd);
-    free(path);
-    return done;
-}
-
-void sp_spool_remove(sp_spool *spool, sp_request *request)
-{
+    file_path path;
     if (!request->spooled[0])
-        return;
-    char *path = path_in(spool->folder, request->spooled);
-    if (path)
-        unlink(path);
-    free(path);
+        return true;
+    if (unlink(path_in(&path, spool->folder, request->spooled)) != 0 && errno != ENOENT)
+        return false;
     spool->used_bytes -= request->spooled_bytes;
     request->spooled[0] = 0;
+    return true;
 }

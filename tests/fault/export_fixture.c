@@ -195,8 +195,10 @@ spanprof_status fixture_stop(fixture *f, uint64_t timeout_ns)
     spanprof_status status = sp_exporter_destroy(
         f->exporter, sp_deadline_after(sp_clock_monotonic_ns(), timeout_ns), &f->counted);
     f->exporter = NULL;
-    assert_int_equal(f->submitted, f->counted.requests + f->counted.dropped_queue_full +
-                                       f->counted.dropped_refused + f->counted.dropped_unreachable);
+    assert_int_equal(f->submitted + f->counted.taken_over,
+                     f->counted.requests + f->counted.dropped_queue_full +
+                         f->counted.dropped_refused + f->counted.dropped_unreachable +
+                         f->counted.dropped_spool + f->counted.spooled);
     return status;
 }
 
