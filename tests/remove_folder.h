@@ -14,7 +14,7 @@ static inline int remove_folder(const char *folder)
     if (!entries)
         return -1;
     for (struct dirent *entry; (entry = readdir(entries));) {
-        char path[PATH_MAX];
+        char path[PATH_MAX + NAME_MAX + 2];
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         if (entry->d_name[0] != '.')
             remove(path);

@@ -238,13 +238,15 @@ SPANPROF_API spanprof_status spanprof_start(const spanprof_options *options, spa
 SPANPROF_API spanprof_status spanprof_prepare(void);
 
 /* Join, build and hand over all that happened before the call, and wait at most TIMEOUT_NS until it was delivered or dropped. Processors
- * (processor.h) are flushed first. 0 does not wait, UINT64_MAX waits for ever. Returns ERROR_TIMEOUT when time ran out (also while another
+ * (processor.h) are flushed first. With a spool, requests whose attempts are over are safe in its files and not waited for; they are no
+ * error. 0 does not wait, UINT64_MAX waits for ever. Returns ERROR_TIMEOUT when time ran out (also while another
  * thread starts, flushes or stops), ERROR_EXPORT when something was dropped on the way since the last flush, what a processor returned,
  * ERROR_NOT_STARTED, ERROR_IN_CALLBACK.  Since 0.1. */
 SPANPROF_API spanprof_status spanprof_flush(uint64_t timeout_ns);
 
 /* Shut processors down, flush as spanprof_flush does, then end all threads and timers, within TIMEOUT_NS. What could not be delivered by
- * then is dropped and counted. A thread that writes to a disk that does not answer is left to itself 1 second later. The host's signal handler is put back; where there was none, ours stays installed and does nothing, for a
+ * then is dropped and counted, or stays in the spool, where the next start of the same service finds it (spooled_exports); with a spool each
+ * receiver gets one more try, and one that is not there is not waited for. A thread that writes to a disk that does not answer is left to itself 1 second later. The host's signal handler is put back; where there was none, ours stays installed and does nothing, for a
  * tick still on its way would end the process otherwise. Start may follow. Returns as spanprof_flush does.  Since 0.1. */
 SPANPROF_API spanprof_status spanprof_stop(uint64_t timeout_ns);
 

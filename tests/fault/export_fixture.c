@@ -135,13 +135,23 @@ void fixture_prepare(fixture *f, unsigned port)
     assert_int_equal(sp_tracer_start(&tracer), SPANPROF_OK);
 }
 
-int fixture_setup(void **state)
+static int set_up(void **state, scripted_server *server)
 {
     fixture *f = calloc(1, sizeof *f);
     *state = f;
-    f->server = server_start();
+    f->server = server;
     fixture_prepare(f, server_port(f->server));
     return 0;
+}
+
+int fixture_setup(void **state)
+{
+    return set_up(state, server_start());
+}
+
+int fixture_setup_absent(void **state)
+{
+    return set_up(state, server_bind());
 }
 
 void fixture_end(fixture *f)

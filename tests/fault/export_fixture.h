@@ -29,6 +29,8 @@ typedef struct fixture {
 
 /* cmocka's setup and teardown. The log is captured; the receiver answers 200. */
 int fixture_setup(void **state);
+/* The same with a receiver that refuses connections until server_listen. */
+int fixture_setup_absent(void **state);
 int fixture_teardown(void **state);
 
 /* Setup and teardown without a receiver: what F exports goes to PORT. F is zeroed. */

@@ -33,7 +33,8 @@ struct scripted_server {
     int listener;
     int stop_pipe[2]; /* readable once the server stops */
     unsigned port;
-    pthread_t acceptor;
+    bool listens;
+    pthread_t acceptor;   /* once it listens */
     pthread_mutex_t lock; /* guards paths and connections */
     pthread_cond_t came;
     path_script paths[PATHS];
@@ -233,14 +234,13 @@ static void *accept_connections(void *argument)
     }
 }
 
-scripted_server *server_start(void)
+scripted_server *server_bind(void)
 {
     scripted_server *server = calloc(1, sizeof *server);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
     server->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(server->listener, (struct sockaddr *)&address, sizeof address), 0);
-    assert_int_equal(listen(server->listener, 64), 0);
     getsockname(server->listener, (struct sockaddr *)&address, &length);
     server->port = ntohs(address.sin_port);
     server->paths[0].path = "/v1/traces";
@@ -248,7 +248,20 @@ scripted_server *server_start(void)
     assert_int_equal(pipe2(server->stop_pipe, O_CLOEXEC), 0);
     pthread_mutex_init(&server->lock, NULL);
     pthread_cond_init(&server->came, NULL);
+    return server;
+}
+
+void server_listen(scripted_server *server)
+{
+    assert_int_equal(listen(server->listener, 64), 0);
     pthread_create(&server->acceptor, NULL, accept_connections, server);
+    server->listens = true;
+}
+
+scripted_server *server_start(void)
+{
+    scripted_server *server = server_bind();
+    server_listen(server);
     return server;
 }
 
@@ -299,7 +312,8 @@ void server_wait(scripted_server *server, const char *path, size_t count)
 void server_stop(scripted_server *server)
 {
     close(server->stop_pipe[1]); /* makes the other end readable, for everybody and for good */
-    pthread_join(server->acceptor, NULL);
+    if (server->listens)
+        pthread_join(server->acceptor, NULL);
     for (size_t i = 0; i < server->connection_count; i++)
         pthread_join(server->connections[i], NULL);
     close(server->stop_pipe[0]);

@@ -39,6 +39,9 @@ enum { SERVER_REQUESTS = 64 };
 typedef struct scripted_server scripted_server;
 
 scripted_server *server_start(void);
+/* In two steps: before the second, connections are refused, and the port is not another's. */
+scripted_server *server_bind(void);
+void server_listen(scripted_server *server);
 /* COUNT steps for requests whose path is PATH; borrowed until server_stop. Before the first request. */
 void server_script(scripted_server *server, const char *path, const server_step *steps,
                    size_t count);

@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "unit" / "tool"))
@@ -308,6 +309,16 @@ def depths():
     return inputs
 
 
+def spools():
+    """The byte that fuzz_spool.c takes its choices from, and a file of the spool."""
+    def request(choice, signal=0, format=0, body=b"body"):
+        rest = struct.pack("<BBBBQQ", signal, format, 1, 0, 5, len(body)) + body
+        return bytes([choice]) + b"SPSPOOL1" + struct.pack("<I", zlib.crc32(rest)) + rest
+    return {"traces": request(0), "profiles": request(2, 1), "no-body": request(0, body=b""), "other-format": request(1),
+            "json": request(1, format=1), "other-signal": request(0, 1), "year-2554": request(4), "new": request(6),
+            "torn": request(0)[:-1], "longer": request(0) + b"x", "head": request(0)[:20], "empty": b"\0"}
+
+
 def write(target, inputs):
     folder = HERE / "corpus" / target
     folder.mkdir(parents=True, exist_ok=True)
@@ -338,6 +349,7 @@ def main():
                     "clangxx4": dwarf("clang++-14", "c++", NAMESPACES, "-gdwarf-4")})
     write("walk", walks())
     write("frame_depth", depths())
+    write("spool", spools())
 
 
 main()

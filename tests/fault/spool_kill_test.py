@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A program that sends with a spool is killed at random moments and started again, while the receiver answers, is busy, or drops connections.
+Nothing that was in the spool's folder after a kill may be missing in the end, and nothing may come twice unless its acknowledgement was lost.
+
+usage: spool_kill_test.py WORKLOAD KILLS [SEED]
+
+What has to hold depends neither on when the kills come nor on how fast anything is. After each kill the test waits until the receiver has read
+all that the program sent, and reads the folder:
+
+1. Each request in it is whole.
+2. A request that was in it after the kill before, and is not now, was acknowledged.
+3. A request that was acknowledged comes again only after a kill that has left it in the folder.
+4. Requests with the same span are the same bytes.
+
+At the end one more start delivers all that is left, drops nothing, and leaves an empty folder.
+"""
+import collections, hashlib, http.server, os, pathlib, random, re, signal, socket, struct, subprocess, sys, tempfile, threading, time, zlib
+
+PATIENCE_S = 300
+LONGEST_LIFE_S = 0.25
+
+Arrival = collections.namedtuple("Arrival", "id run acknowledged")
+
+
+class Receiver(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, seed):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.random = random.Random(seed)
+        self.changed = threading.Condition()
+        self.connections = 0
+        self.run = 0
+        self.arrivals = []
+        self.id_of_span = {}
+        self.broken = []
+        self.is_moody = True
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, request, address):
+        """A connection that the killed program leaves is no error."""
+
+    def process_request(self, request, address):
+        with self.changed:
+            self.connections += 1
+        super().process_request(request, address)
+
+    def shutdown_request(self, request):
+        super().shutdown_request(request)
+        with self.changed:
+            self.connections -= 1
+            self.changed.notify_all()
+
+    def mood(self):
+        with self.changed:
+            choices = ["fine"] * 14 + ["busy", "busy at once", "busy at once", "drop before", "drop after", "drop after"]
+            return self.random.choice(choices) if self.is_moody else "fine"
+
+    def note(self, body, acknowledged):
+        """BODY was read. This is noted before the answer, because the program may remove the file as soon as it has that."""
+        identity = hashlib.sha256(body).hexdigest()
+        with self.changed:
+            self.arrivals.append(Arrival(identity, self.run, acknowledged))
+            for span in re.findall(rb"run[0-9]+-[0-9]+;", body):
+                if self.id_of_span.setdefault(span, identity) != identity:
+                    self.broken.append(f"{span} came in two requests of different bytes")
+
+    def settle(self):
+        """Wait until all that the program, which is gone, has sent is read. Connections are accepted in order: this one is the last."""
+        with socket.create_connection(self.server_address) as last:
+            last.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            while last.recv(4096):
+                pass
+        with self.changed:
+            if not self.changed.wait_for(lambda: self.connections == 0, PATIENCE_S):
+                sys.exit("broken: a connection of the killed program is still open")
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, code, *headers):
+        self.send_response(code)
+        for name, value in (("Content-Type", "application/x-protobuf"), ("Content-Length", "0"), *headers):
+            self.send_header(name, value)
+        self.end_headers()
+
+    def do_GET(self):
+        self.answer(200)
+
+    def do_POST(self):
+        mood = self.server.mood()
+        if mood == "drop before":
+            self.close_connection = True
+            return
+        length = int(self.headers["Content-Length"])
+        body = self.rfile.read(length)
+        if len(body) < length:
+            self.close_connection = True
+            return
+        self.server.note(body, mood == "fine")
+        if mood == "drop after":
+            self.close_connection = True
+        elif mood == "fine":
+            self.answer(200)
+        else:
+            self.answer(503, *([("Retry-After", "0")] if mood == "busy at once" else []))
+
+
+def environment(receiver, folder):
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "SPANPROF_"))}
+    return {**inherited, "SPANPROF_SPOOL": str(folder), "OTEL_SERVICE_NAME": "killed", "SPANPROF_CPU_HZ": "0",
+            "SPANPROF_SPAN_PROCESSOR": "simple", "OTEL_EXPORTER_OTLP_COMPRESSION": "none",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{receiver.server_port}"}
+
+
+def live_and_die(workload, name, life_s, surroundings):
+    with subprocess.Popen([workload, name], env=surroundings, stderr=subprocess.DEVNULL) as program:
+        time.sleep(life_s)
+        program.send_signal(signal.SIGKILL)
+        if program.wait(PATIENCE_S) != -signal.SIGKILL:
+            sys.exit(f"broken: the program ended by itself with {program.returncode}")
+
+
+def read_spool(folder, broken):
+    """The requests in FOLDER, by the hash of their bodies."""
+    found = set()
+    for path in pathlib.Path(folder).glob("*/*.traces"):
+        data = path.read_bytes()
+        magic, crc, _, _, _, _, _, length = struct.unpack("<8sIBBBBQQ", data[:32]) if len(data) >= 32 else (b"",) + (0,) * 7
+        if magic != b"SPSPOOL1" or length != len(data) - 32 or crc != zlib.crc32(data[12:]):
+            broken.append(f"{path} is not whole after a kill")
+        found.add(hashlib.sha256(data[32:]).hexdigest())
+    return found
+
+
+def check_arrivals(arrivals, left):
+    """LEFT: what was in the folder after each run's kill."""
+    broken, acknowledged = [], {}
+    for arrival in arrivals:
+        run = acknowledged.get(arrival.id)
+        if run is not None and (run == arrival.run or arrival.id not in left[run]):
+            broken.append(f"{arrival.id} came again in run {arrival.run}, though its acknowledgement in run {run} was not lost")
+        if arrival.acknowledged:
+            acknowledged[arrival.id] = arrival.run
+    return broken
+
+
+def deliver_rest(workload, surroundings):
+    done = subprocess.run([workload], env=surroundings, capture_output=True, text=True, timeout=PATIENCE_S)
+    if done.returncode != 0:
+        sys.exit(f"broken: the last run: {done}")
+    return {name: int(value) for name, value in (line.split("=") for line in done.stdout.split())}
+
+
+def main(workload, kills, seed):
+    print(f"seed {seed}", flush=True)
+    receiver, moments = Receiver(seed), random.Random(seed + 1)
+    left = []
+    with tempfile.TemporaryDirectory() as folder:
+        surroundings = environment(receiver, folder)
+        for run in range(kills):
+            receiver.run = run
+            live_and_die(workload, f"run{run}", moments.uniform(0, LONGEST_LIFE_S), surroundings)
+            receiver.settle()
+            left.append(read_spool(folder, receiver.broken))
+            acknowledged = {arrival.id for arrival in receiver.arrivals if arrival.acknowledged}
+            for identity in (left[-2] if run else set()) - left[-1] - acknowledged:
+                receiver.broken.append(f"{identity} was removed in run {run} and never acknowledged")
+        receiver.run, receiver.is_moody = kills, False
+        rest = len(left[-1])
+        counted = deliver_rest(workload, surroundings)
+        receiver.settle()
+        receiver.broken += check_arrivals(receiver.arrivals, left)
+        acknowledged = {arrival.id for arrival in receiver.arrivals if arrival.acknowledged}
+        missing = set().union(*left) - acknowledged
+        if missing:
+            receiver.broken.append(f"{len(missing)} requests that were in the spool never arrived")
+        if counted != {"taken_over": rest, "requests": rest, "spooled": 0, "dropped": 0}:
+            receiver.broken.append(f"{rest} requests were left; the last run counted {counted}")
+        if os.listdir(folder):
+            receiver.broken.append(f"in the spool's folder is still {os.listdir(folder)}")
+    ids = [arrival.id for arrival in receiver.arrivals]
+    print(f"{kills} kills, {len(set(ids))} requests, {len(ids)} arrivals, {len(set().union(*left))} seen in the spool, {rest} left to the last run")
+    for line in receiver.broken[:20]:
+        print(f"broken: {line}")
+    return bool(receiver.broken)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(1 << 32)))
