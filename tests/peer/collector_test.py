@@ -187,6 +187,18 @@ class PlainInnermost(Delivery, unittest.TestCase):
         self.assertEqual(decode(collector.files), decode(self.own_files))
 
 
+class Timestamps(PlainInnermost):
+    environment = {**PlainInnermost.environment, "SPANPROF_TIMESTAMPS": "1"}
+
+    def test_every_time_is_kept(self):
+        def times(file):
+            profiles = [profile for line in file.read_text(encoding="utf-8").splitlines() for resource in json.loads(line)["resourceProfiles"]
+                        for scope in resource["scopeProfiles"] for profile in scope["profiles"]]
+            return sorted(int(time) for profile in profiles for sample in profile["samples"] for time in sample["timestampsUnixNano"])
+        self.assertGreater(len(times(self.own_files[1])), 100)
+        self.assertEqual(times(self.collector_files[1]), times(self.own_files[1]))
+
+
 class Json(Delivery, unittest.TestCase):
     environment = {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}
 
