@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A program that sends with a spool is killed at random moments and started again, while the receiver answers, is busy, or drops connections.
-Nothing that was in the spool's folder after a kill may be missing in the end, and nothing may come twice unless its acknowledgement was lost.
+Nothing that was in the spool's folder after a kill, or that the receiver did not acknowledge, may be missing in the end, and nothing may come twice
+unless its acknowledgement was lost.
 
 usage: spool_kill_test.py WORKLOAD KILLS [SEED]
 
@@ -9,16 +10,17 @@ What has to hold depends neither on when the kills come nor on how fast anything
 all that the program sent, and reads the folder:
 
 1. Each request in it is whole.
-2. A request that was in it after the kill before, and is not now, was acknowledged.
+2. A request that was in it after an earlier kill, or has arrived, is in it or was acknowledged.
 3. A request that was acknowledged comes again only after a kill that has left it in the folder.
 4. Requests with the same span are the same bytes.
 
-At the end one more start delivers all that is left, drops nothing, and leaves an empty folder.
+Every 20 kills, and at the end, one more start delivers all that is left, drops nothing, and leaves an empty folder.
 """
 import collections, hashlib, http.server, os, pathlib, random, re, signal, socket, struct, subprocess, sys, tempfile, threading, time, zlib
 
 PATIENCE_S = 300
 LONGEST_LIFE_S = 0.25
+KILLS_TOGETHER = 20
 
 Arrival = collections.namedtuple("Arrival", "id run acknowledged")
 
@@ -114,12 +116,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
 def environment(receiver, folder):
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "SPANPROF_"))}
     return {**inherited, "SPANPROF_SPOOL": str(folder), "OTEL_SERVICE_NAME": "killed", "SPANPROF_CPU_HZ": "0",
-            "SPANPROF_SPAN_PROCESSOR": "simple", "OTEL_EXPORTER_OTLP_COMPRESSION": "none",
+            "SPANPROF_SPAN_PROCESSOR": "simple", "OTEL_EXPORTER_OTLP_COMPRESSION": "none", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "4",
             "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{receiver.server_port}"}
 
 
-def live_and_die(workload, name, life_s, surroundings):
-    with subprocess.Popen([workload, name], env=surroundings, stderr=subprocess.DEVNULL) as program:
+def live_and_die(workload, name, life_s, once_started, surroundings):
+    with subprocess.Popen([workload, name], env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as program:
+        if once_started:
+            program.stdout.readline()
         time.sleep(life_s)
         program.send_signal(signal.SIGKILL)
         if program.wait(PATIENCE_S) != -signal.SIGKILL:
@@ -140,13 +144,13 @@ def read_spool(folder, broken):
 
 def check_arrivals(arrivals, left):
     """LEFT: what was in the folder after each run's kill."""
-    broken, acknowledged = [], {}
+    broken, last_run = [], {}  # of those that were acknowledged
     for arrival in arrivals:
-        run = acknowledged.get(arrival.id)
+        run = last_run.get(arrival.id)
         if run is not None and (run == arrival.run or arrival.id not in left[run]):
             broken.append(f"{arrival.id} came again in run {arrival.run}, though its acknowledgement in run {run} was not lost")
         if arrival.acknowledged:
-            acknowledged[arrival.id] = arrival.run
+            last_run[arrival.id] = arrival.run
     return broken
 
 
@@ -157,35 +161,45 @@ def deliver_rest(workload, surroundings):
     return {name: int(value) for name, value in (line.split("=") for line in done.stdout.split())}
 
 
+def acknowledged(receiver):
+    return {arrival.id for arrival in receiver.arrivals if arrival.acknowledged}
+
+
+def note_folder(receiver, folder, left):
+    """After the end of a run: rules 1 and 2."""
+    receiver.settle()
+    left.append(read_spool(folder, receiver.broken))
+    known = set().union(*left) | {arrival.id for arrival in receiver.arrivals}
+    for identity in known - left[-1] - acknowledged(receiver):
+        receiver.broken.append(f"{identity} is gone after run {receiver.run} and was never acknowledged")
+    receiver.run += 1
+
+
+def deliver_all(receiver, workload, folder, left, surroundings):
+    rest = len(left[-1])
+    receiver.is_moody = False
+    counted = deliver_rest(workload, surroundings)
+    note_folder(receiver, folder, left)
+    receiver.is_moody = True
+    if counted != {"taken_over": rest, "requests": rest, "spooled": 0, "dropped": 0}:
+        receiver.broken.append(f"{rest} requests were left; the run that delivers all counted {counted}")
+    if os.listdir(folder):
+        receiver.broken.append(f"in the spool's folder is still {os.listdir(folder)}")
+
+
 def main(workload, kills, seed):
     print(f"seed {seed}", flush=True)
-    receiver, moments = Receiver(seed), random.Random(seed + 1)
-    left = []
+    receiver, moments, left = Receiver(seed), random.Random(seed + 1), []
     with tempfile.TemporaryDirectory() as folder:
         surroundings = environment(receiver, folder)
-        for run in range(kills):
-            receiver.run = run
-            live_and_die(workload, f"run{run}", moments.uniform(0, LONGEST_LIFE_S), surroundings)
-            receiver.settle()
-            left.append(read_spool(folder, receiver.broken))
-            acknowledged = {arrival.id for arrival in receiver.arrivals if arrival.acknowledged}
-            for identity in (left[-2] if run else set()) - left[-1] - acknowledged:
-                receiver.broken.append(f"{identity} was removed in run {run} and never acknowledged")
-        receiver.run, receiver.is_moody = kills, False
-        rest = len(left[-1])
-        counted = deliver_rest(workload, surroundings)
-        receiver.settle()
-        receiver.broken += check_arrivals(receiver.arrivals, left)
-        acknowledged = {arrival.id for arrival in receiver.arrivals if arrival.acknowledged}
-        missing = set().union(*left) - acknowledged
-        if missing:
-            receiver.broken.append(f"{len(missing)} requests that were in the spool never arrived")
-        if counted != {"taken_over": rest, "requests": rest, "spooled": 0, "dropped": 0}:
-            receiver.broken.append(f"{rest} requests were left; the last run counted {counted}")
-        if os.listdir(folder):
-            receiver.broken.append(f"in the spool's folder is still {os.listdir(folder)}")
+        for kill in range(kills):
+            live_and_die(workload, f"run{receiver.run}", moments.uniform(0, LONGEST_LIFE_S), moments.random() < 0.7, surroundings)
+            note_folder(receiver, folder, left)
+            if kill % KILLS_TOGETHER == KILLS_TOGETHER - 1 or kill == kills - 1:
+                deliver_all(receiver, workload, folder, left, surroundings)
+    receiver.broken += check_arrivals(receiver.arrivals, left)
     ids = [arrival.id for arrival in receiver.arrivals]
-    print(f"{kills} kills, {len(set(ids))} requests, {len(ids)} arrivals, {len(set().union(*left))} seen in the spool, {rest} left to the last run")
+    print(f"{kills} kills, {len(set(ids))} requests, {len(ids)} arrivals, {len(set().union(*left))} seen in the folder after a kill")
     for line in receiver.broken[:20]:
         print(f"broken: {line}")
     return bool(receiver.broken)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Spans with names of their own, for spool_kill_test.py. Public API only.
  *
- *   spool_workload NAME    spans NAME-0, NAME-1, … until it is killed
+ *   spool_workload NAME    says that it has started; spans NAME-0, NAME-1, … until it is killed
  *   spool_workload         no spans: what is in the spool is delivered; then the counters, as name=value */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 static void make_spans(const char *name)
 {
-    const struct timespec pause = {.tv_nsec = 300000};
+    const struct timespec pause = {.tv_nsec = 1000000};
     for (unsigned i = 0;; i++) {
         char text[64];
         snprintf(text, sizeof text, "%s-%u;", name, i);
@@ -27,8 +27,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "start: %s\n", error.message);
         return 1;
     }
-    if (argc > 1)
+    if (argc > 1) {
+        puts("started");
+        fflush(stdout);
         make_spans(argv[1]);
+    }
     spanprof_flush(UINT64_MAX);
     spanprof_stop(UINT64_MAX);
     spanprof_stats stats = SPANPROF_STATS_INIT;
