@@ -39,7 +39,7 @@ def main():
     a = parser.parse_args()
     preload = {"LD_PRELOAD": a.preload} if a.preload else {}
     # Each round works for 0.12 s.
-    rounds = round(a.minimum_samples * 1.5 / a.hz / 0.12)
+    rounds = round(a.minimum_samples * 2 / a.hz / 0.12)
     run = truth.run([a.program, str(rounds), *a.libraries], hz=a.hz, engine=a.engine, **preload)
     print(run.output.strip())
     samples = list(run.samples())

@@ -239,15 +239,22 @@ static bool refuse_close_range(void)
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &code) == 0;
 }
 
-/* A child that lives on when the run has ended, until WAIT ends. */
+/* A child that lives on when the run has ended, until WAIT ends. It has the parent's files until the handlers of the fork have run in it,
+ * which this waits for. */
 static pid_t fork_child(const int wait[2])
 {
-    char byte;
-    pid_t child = fork();
-    if (child != 0)
-        return child;
-    close(wait[1]);
-    _exit(read(wait[0], &byte, 1) != 0);
+    char byte = 0;
+    int ready[2];
+    pid_t child = pipe2(ready, O_CLOEXEC) == 0 ? fork() : -1;
+    if (child == 0) {
+        close(wait[1]);
+        _exit(write(ready[1], &byte, 1) != 1 || read(wait[0], &byte, 1) != 0);
+    }
+    close(ready[1]);
+    if (child > 0 && read(ready[0], &byte, 1) != 1)
+        child = -1;
+    close(ready[0]);
+    return child;
 }
 
 static int role_forks(void)
