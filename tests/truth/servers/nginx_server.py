@@ -79,9 +79,12 @@ class Server:
         if started.returncode:
             sys.exit("FAILED: nginx does not start:\n" + self.log())
         self.follow(wait_for(self.read_master, "nginx says no process id"))
+        wait_for(self.workers, "nginx has no worker")
+        self._sockets = max(map(self.sockets, self.workers()))
         return self
 
     def __exit__(self, *_):
+        self.let_connections_end()
         # Not SIGTERM: after a second and a half of that the master kills workers, with what they have not sent yet.
         self.signal(signal.SIGQUIT)
         self.wait()
@@ -90,6 +93,24 @@ class Server:
         crashes = [line for line in self.log().splitlines() if "[alert]" in line or "[emerg]" in line]
         if crashes:
             sys.exit("FAILED: nginx says\n" + "\n".join(crashes[:10]))
+
+    def let_connections_end(self):
+        """Clients that have gone leave connections that a worker has not looked at yet. A worker that is told to end before it has calls them
+        left over. Those that clients keep are no reason to wait for long."""
+        deadline = time.monotonic() + 10
+        while any(self.sockets(worker) > self._sockets for worker in self.workers()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+    @staticmethod
+    def sockets(pid):
+        """How many sockets a worker has open; 0 when it has ended."""
+        count = 0
+        try:
+            for name in os.listdir(f"/proc/{pid}/fd"):
+                count += os.readlink(f"/proc/{pid}/fd/{name}").startswith("socket:")
+        except OSError:
+            pass
+        return count
 
     def read_master(self):
         """The process id that nginx wrote down; None when there is none yet."""
