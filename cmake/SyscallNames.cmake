@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# The names of the system calls, from the compiler's own <sys/syscall.h>, for src/profile/syscall_names.c: a line SP_SYSCALL(read) for each
+# The names of the system calls, from the compiler's own <sys/syscall.h>, for src/symbol/syscall_names.c: a line SP_SYSCALL(read) for each
 # SYS_read that it defines. Included, it adds the step to the build; run with -P, it is the step. Their numbers are left to the compiler.
 if(NOT CMAKE_SCRIPT_MODE_FILE)
-  set(names ${CMAKE_BINARY_DIR}/generated/profile/syscall_names.inc)
+  set(names ${CMAKE_BINARY_DIR}/generated/symbol/syscall_names.inc)
   separate_arguments(command UNIX_COMMAND "${CMAKE_C_COMPILER} ${CMAKE_C_COMPILER_ARG1} ${CMAKE_C_FLAGS}")
   if(CMAKE_C_COMPILER_TARGET)
     list(APPEND command --target=${CMAKE_C_COMPILER_TARGET})
@@ -17,8 +17,8 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
     DEPFILE ${names}.d
     COMMENT "names of the system calls"
     VERBATIM)
-  target_sources(sp_profile PRIVATE ${names})
-  target_include_directories(sp_profile PRIVATE ${CMAKE_BINARY_DIR}/generated)
+  target_sources(sp_symbol PRIVATE ${names})
+  target_include_directories(sp_symbol PRIVATE ${CMAKE_BINARY_DIR}/generated)
   return()
 endif()
 

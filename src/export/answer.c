@@ -9,11 +9,11 @@
 #include "core/env.h"
 #include "core/hex.h"
 #include "core/utf8.h"
-#include "export/internal.h"
-#include "otlp/unpack.h"
+#include "export/export_internal.h"
 #include "proto/profiles_service.pb-c.h"
 #include "proto/rpc_status.pb-c.h"
 #include "proto/trace_service.pb-c.h"
+#include "wire/unpack.h"
 
 static bool is_of_type(const sp_answer *answer, const char *type)
 {

@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "core/utf8.h"
-#include "export/internal.h"
+#include "export/export_internal.h"
 
 static const char plain_scheme[] = "http://";
 static const char *const signal_paths[] = {"v1/traces", "v1development/profiles"};

@@ -7,7 +7,7 @@
 #include "core/log.h"
 #include "core/log_queue.h"
 #include "core/worker.h"
-#include "export/internal.h"
+#include "export/export_internal.h"
 
 enum {
     DEFAULT_QUEUE_BYTES = 64 * 1024 * 1024,

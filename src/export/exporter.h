@@ -13,8 +13,8 @@
 
 #include <spanprof/sdk.h>
 #include "core/atomic.h"
-#include "otlp/otlp.h"
-#include "tracer/resource.h"
+#include "trace/resource.h"
+#include "wire/otlp.h"
 
 typedef enum sp_telemetry_signal {
     SP_TRACES = 0,

@@ -12,7 +12,7 @@
 #include "core/append.h"
 #include "core/atomic.h"
 #include "core/log.h"
-#include "export/internal.h"
+#include "export/export_internal.h"
 
 enum { TRY_AGAIN_MS = 20 };
 

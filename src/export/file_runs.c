@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "core/log.h"
-#include "export/internal.h"
+#include "export/export_internal.h"
 
 static const char *const endings[] = {"traces.jsonl", "profiles.jsonl", "traces.binpb",
                                       "profiles.binpb"};

@@ -6,9 +6,9 @@
 
 #include "core/base64.h"
 #include "core/env.h"
-#include "export/internal.h"
-#include "otlp/unpack.h"
+#include "export/export_internal.h"
 #include "proto/rpc_status.pb-c.h"
+#include "wire/unpack.h"
 
 /* In front of each message: whether it is compressed, and its length with the highest byte first. */
 enum { PREFIX_BYTES = 5 };

@@ -8,7 +8,7 @@
 
 #include "core/hex.h"
 #include "core/log.h"
-#include "export/internal.h"
+#include "export/export_internal.h"
 
 /* What the exporter sets itself; a second one would break the request. */
 static const char *const own_headers[] = {"Content-Type",

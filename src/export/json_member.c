@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/hex.h"
-#include "export/internal.h"
+#include "export/export_internal.h"
 
 static sp_text_range after_space(sp_text_range text)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread that delivers what all others say (core/log_queue.h). It has the host's descriptors: on the exporter thread the number of the
  * host's log file would be another file's, or a connection's, and a copy of its standard error would keep that open. */
+#include "context/thread.h"
 #include "core/log.h"
 #include "core/log_queue.h"
-#include "export/internal.h"
-#include "thread/thread.h"
+#include "export/export_internal.h"
 
 static void *deliver(void *argument)
 {

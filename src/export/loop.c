@@ -7,10 +7,10 @@
  * thread sleeps in curl_multi_poll, where no alarm is heard: its own descriptor table has none that others could write to. So it
  * looks up every now and then; a request rarely takes that long. */
 
+#include "context/thread.h"
 #include "core/worker.h"
-#include "export/internal.h"
-#include "thread/thread.h"
-#include "tracer/provider.h"
+#include "export/export_internal.h"
+#include "trace/provider.h"
 
 enum { POLL_FAILED_MS = 100, POLL_MAX_MS = 50, PERFORMS_MAX = 64 };
 

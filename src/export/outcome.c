@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "core/utf8.h"
-#include "export/internal.h"
+#include "export/export_internal.h"
 
 enum { LOCATION_SHOWN = 200 };
 

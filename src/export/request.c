@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "core/log.h"
-#include "export/internal.h"
+#include "export/export_internal.h"
 
 void sp_request_free(sp_request *request)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "export/internal.h"
+#include "export/export_internal.h"
 
 #include "core/env.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/base64.h"
 #include "core/hex.h"
-#include "export/internal.h"
+#include "export/export_internal.h"
 
 enum {
     SHORTEST = 3,        /* shorter ones are no secrets, and would tear texts to pieces */

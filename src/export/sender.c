@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 
 #include "core/log.h"
-#include "export/internal.h"
-#include "tracer/provider.h"
+#include "export/export_internal.h"
+#include "trace/provider.h"
 
 #define USER_AGENT "spanprof-OTLP-Exporter-C/0.1.0"
 

@@ -13,7 +13,7 @@
 
 #include "core/append.h"
 #include "core/log.h"
-#include "export/internal.h"
+#include "export/export_internal.h"
 
 enum { NAME_DIGITS = 20, SERVICE_SHOWN = 64, DEFAULT_BYTES = 256 * 1024 * 1024 };
 

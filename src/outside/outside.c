@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "otlp/process_context.h"
-#include "outside/internal.h"
+#include "outside/outside_internal.h"
+#include "wire/process_context_message.h"
 
 /* The begin of a record, as it lies in memory. */
 typedef struct record {

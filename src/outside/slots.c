@@ -21,8 +21,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "outside/internal.h"
-#include "profile/elf_file.h"
+#include "outside/outside_internal.h"
+#include "symbol/elf_file.h"
 
 #define SYMBOL "otel_thread_ctx_v1"
 

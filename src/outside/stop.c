@@ -10,7 +10,7 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 
-#include "outside/internal.h"
+#include "outside/outside_internal.h"
 
 /* The kernel says "not permitted" of one that has ended and was not waited for, too. */
 static bool has_ended(pid_t pid, pid_t tid)

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "context/ring_sig.h"
+#include "context/sample_keys.h"
 #include "core/utf8.h"
 #include "profile/dictionary.h"
 #include "profile/profile_part.h"
-#include "profile/syscall_names.h"
-#include "thread/sample_keys.h"
-#include "thread/ring_sig.h"
+#include "symbol/syscall_names.h"
 
 /* Identity of a sample as OTLP has it. No padding: compared bytewise. */
 typedef struct sample_key {

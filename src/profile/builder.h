@@ -5,8 +5,8 @@
 
 #include <spanprof/sdk.h>
 #include "profile/profile_data.h"
-#include "profile/symbolizer.h"
 #include "profile/window.h"
+#include "symbol/symbolizer.h"
 
 typedef struct sp_build_options {
     spanprof_link_scope link_scope; /* not DEFAULT */

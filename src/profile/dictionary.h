@@ -10,7 +10,7 @@
 #include "core/buffer.h"
 #include "core/intern.h"
 #include "profile/profile_data.h"
-#include "profile/symbolizer.h"
+#include "symbol/symbolizer.h"
 
 /* In ELF virtual addresses. used: written into the mapping; else it stays zero. */
 typedef struct sp_dictionary_range {

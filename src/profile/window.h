@@ -6,9 +6,9 @@
 
 #include "core/arena.h"
 #include "core/intern.h"
-#include "module/module.h"
-#include "sampler/wait.h"
-#include "sampler/walk_sig.h"
+#include "unwind/module.h"
+#include "unwind/walk_sig.h"
+#include "wall/wait.h"
 
 /* Where a pc lies: key of `window.locations`. address is an ELF virtual address when module != NULL, else the runtime one.
  * No padding: the key is compared bytewise. */

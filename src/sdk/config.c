@@ -6,11 +6,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "collect/attribute_filter.h"
 #include "core/buffer.h"
 #include "core/env.h"
 #include "core/log.h"
-#include "profile/attribute_filter.h"
-#include "tracer/propagation.h"
+#include "trace/propagators.h"
 
 spanprof_status sp_options_check(const spanprof_options *options, spanprof_options *out,
                                  spanprof_error *error)
@@ -200,6 +200,7 @@ static bool read_sample_attributes(sp_config *config, const spanprof_options *op
     if (!sp_attribute_list_takes_some(list))
         return true;
     config->sampler.with_attributes = true;
+    config->wall_sampler.with_attributes = true;
     config->sample_attributes = strdup(list);
     return config->sample_attributes != NULL;
 }

@@ -3,11 +3,11 @@
 #ifndef SP_SDK_CONFIG_H
 #define SP_SDK_CONFIG_H
 
+#include "cpu/cpu_sampler.h"
 #include "export/exporter.h"
-#include "profile/symbolizer.h"
-#include "sampler/sampler.h"
-#include "sampler/wall.h"
-#include "tracer/provider.h"
+#include "symbol/symbolizer.h"
+#include "trace/provider.h"
+#include "wall/wall.h"
 
 typedef struct sp_config {
     sp_sampler_config sampler;

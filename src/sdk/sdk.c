@@ -15,21 +15,21 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "collect/collector.h"
+#include "context/context_slot.h"
 #include "core/at_fork.h"
 #include "core/cancel.h"
 #include "core/clock.h"
 #include "core/env.h"
 #include "core/log.h"
 #include "core/log_queue.h"
-#include "export/process_context.h"
-#include "module/loader_snapshot.h"
-#include "sdk/collector.h"
+#include "export/process_context_publish.h"
 #include "sdk/config.h"
 #include "sdk/switch_file.h"
 #include "sdk/synthetic.h"
-#include "thread/context_slot.h"
-#include "tracer/propagation.h"
-#include "tracer/sample_attributes.h"
+#include "trace/propagators.h"
+#include "trace/sample_attributes.h"
+#include "unwind/loader_snapshot.h"
 
 #define EXIT_FLUSH_NS (5 * SP_NS_PER_S)
 

@@ -19,13 +19,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "context/switch_recorder.h"
+#include "context/thread.h"
 #include "core/append.h"
 #include "core/buffer.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/worker.h"
-#include "thread/switch_recorder.h"
-#include "thread/thread.h"
 
 enum { REST_MS = 40, HURRY_MS = 5, COMPLETE_MS = 1000, WRITABLE_MS = 1000, CLOCK_TRIES = 3 };
 

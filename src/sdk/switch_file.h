@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time recorder's file (docs/formats/switches.md): a thread of its own takes what threads record (thread/switch_recorder.h) to a file.
+/* The time recorder's file (docs/formats/switches.md): a thread of its own takes what threads record (context/switch_recorder.h) to a file.
  *
  * | operation            | setup | any thread | forked child |
  * | start, stop          |  yes  |            |              |

@@ -7,7 +7,7 @@
 #include <spanprof/propagation.h>
 #include <spanprof/tracer.h>
 #include "bench/figures.h"
-#include "tracer/provider.h"
+#include "trace/provider.h"
 
 enum { CALLS = 20000, ROUNDS = 200 };
 

@@ -10,11 +10,11 @@
 
 #include "core/clock.h"
 #include "core/compiler.h"
-#include "module/module.h"
+#include "unwind/module.h"
 #include "profile/builder.h"
-#include "profile/fold.h"
-#include "sdk/requests.h"
-#include "thread/ring_sig.h"
+#include "collect/fold.h"
+#include "collect/requests.h"
+#include "context/ring_sig.h"
 
 enum { SAMPLES = 16000, STACKS = 1500, FRAMES = 26, FUNCTIONS = 900, SPANS = 800, LIMIT = 1 << 20 };
 

@@ -8,7 +8,7 @@
 #include <spanprof/processor.h>
 #include "core/clock.h"
 #include "core/compiler.h"
-#include "tracer/provider.h"
+#include "trace/provider.h"
 
 enum { QUEUE = 2048, BURST = 1500, ROUNDS = 300 };
 

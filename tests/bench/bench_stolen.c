@@ -34,7 +34,7 @@
 #include "core/atomic.h"
 #include "core/clock.h"
 #include "core/compiler.h"
-#include "thread/thread.h"
+#include "context/thread.h"
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid

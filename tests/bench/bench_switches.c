@@ -12,7 +12,7 @@
 
 #include "bench/figures.h"
 #include "sdk/switch_file.h"
-#include "thread/thread.h"
+#include "context/thread.h"
 
 enum { BURST = 8000, ROUNDS = 200 };
 

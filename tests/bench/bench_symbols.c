@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "profile/symbolizer.h"
-#include "unit/profile/test_module.h"
+#include "symbol/symbolizer.h"
+#include "unit/symbol/test_module.h"
 
 enum { ADDRESSES_MAX = 1000000, WARM_ROUNDS = 20 };
 

@@ -26,8 +26,8 @@
 #include <elfutils/libdw.h>
 
 #include "bench/figures.h"
-#include "module/cfi.h"
-#include "module/unwind_table.h"
+#include "unwind/cfi.h"
+#include "unwind/unwind_table.h"
 
 enum { RUNS = 7, PAGE_BYTES = 4096 };
 

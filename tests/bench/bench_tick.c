@@ -23,8 +23,8 @@
 #include <spanprof/spanprof.h>
 #include "bench/deep.h"
 #include "bench/figures.h"
-#include "sampler/sampler.h"
-#include "sampler/walk_sig.h"
+#include "cpu/cpu_sampler.h"
+#include "unwind/walk_sig.h"
 
 enum { ROUNDS_MAX = 1000, STACKS_MAX = 10000, SIGNAL = SIGUSR2 };
 

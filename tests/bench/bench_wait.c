@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "bench/figures.h"
-#include "sampler/wait.h"
+#include "wall/wait.h"
 
 enum { CALLS = 20000, EPOLLS = 250 };
 

@@ -29,10 +29,10 @@
 
 #include "bench/deep.h"
 #include "bench/figures.h"
-#include "module/generation_sig.h"
-#include "sampler/outside_walk.h"
-#include "sampler/stack_bounds.h"
-#include "sampler/walk_sig.h"
+#include "unwind/generation_sig.h"
+#include "unwind/outside_walk.h"
+#include "unwind/stack_bounds.h"
+#include "unwind/walk_sig.h"
 
 #if !defined(__x86_64__)
 #error "bench_walk: say how this machine flushes a cache line"

@@ -16,9 +16,9 @@
 #include <spanprof/spanprof.h>
 #include "bench/deep.h"
 #include "bench/figures.h"
-#include "sampler/visit.h"
-#include "sampler/wall.h"
-#include "thread/self.h"
+#include "wall/visit.h"
+#include "wall/wall.h"
+#include "context/self.h"
 
 enum {
     BLOCKED = 200,

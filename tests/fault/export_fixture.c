@@ -14,7 +14,7 @@
 #include "core/buffer.h"
 #include "core/log.h"
 #include "core/log_queue.h"
-#include "tracer/provider.h"
+#include "trace/provider.h"
 
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static sp_buffer log_text = SP_BUFFER_INIT(1 << 20);

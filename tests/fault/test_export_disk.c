@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "tracer/provider.h"
+#include "trace/provider.h"
 
 static struct {
     pthread_mutex_t lock;

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "export/internal.h"
+#include "export/export_internal.h"
 #include "remove_folder.h"
 
 /* Under a sanitizer each takes many times as long. */

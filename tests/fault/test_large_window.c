@@ -15,9 +15,9 @@
 #include "core/intern.h"
 #include "fault/scripted_server.h"
 #include "proto/profiles.pb-c.h"
-#include "sampler/sampler.h"
+#include "cpu/cpu_sampler.h"
 #include "sdk/synthetic.h"
-#include "thread/thread.h"
+#include "context/thread.h"
 
 #define PATH "/v1development/profiles"
 

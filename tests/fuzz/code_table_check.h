@@ -4,7 +4,7 @@
 #define TESTS_FUZZ_CODE_TABLE_CHECK_H
 
 #include "fuzz/fuzz.h"
-#include "profile/code_table.h"
+#include "symbol/code_table.h"
 
 static inline void fuzz_check_table(sp_code_table *table)
 {

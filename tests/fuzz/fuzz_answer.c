@@ -3,7 +3,7 @@
 #include "fuzz/fuzz.h"
 
 #include "core/utf8.h"
-#include "export/internal.h"
+#include "export/export_internal.h"
 
 static void check_words(const char words[SP_ANSWER_WORDS])
 {

@@ -4,8 +4,8 @@
 #include "fuzz/fuzz.h"
 
 #include "core/clock.h"
-#include "tracer/container.h"
-#include "tracer/detect.h"
+#include "trace/container.h"
+#include "trace/detect.h"
 
 static void check_id(const char *id, const char *text)
 {

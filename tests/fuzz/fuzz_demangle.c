@@ -2,7 +2,7 @@
 /* A name of a symbol table: always something to show, and it fits where it has to. */
 #include "fuzz/fuzz.h"
 
-#include "profile/demangle.h"
+#include "symbol/demangle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "profile/dwarf_frames.h"
+#include "symbol/dwarf_frames.h"
 
 static const char *const section_names[] = {
     ".debug_str",      ".debug_line_str", ".debug_addr",   ".debug_str_offsets", ".debug_ranges",

@@ -3,8 +3,8 @@
  * look at the headers finds a problem, for the vdso is read without that. */
 #include "fuzz/fuzz.h"
 
-#include "profile/elf_check.h"
-#include "profile/elf_symbols.h"
+#include "symbol/elf_check.h"
+#include "symbol/elf_symbols.h"
 
 static void check_symbols(const sp_elf_symbols *symbols)
 {

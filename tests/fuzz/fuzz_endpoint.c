@@ -2,7 +2,7 @@
 /* URLs of receivers: what is made of one that is taken goes to the same host, and what is shown of any has no secret. */
 #include "fuzz/fuzz.h"
 
-#include "export/internal.h"
+#include "export/export_internal.h"
 
 /* PART of the URL as libcurl reads it, for curl_free(), or NULL. */
 static char *part_of(const char *text, CURLUPart part)

@@ -6,8 +6,8 @@
  * elsewhere. */
 #include "fuzz/fuzz.h"
 
-#include "sampler/frame_depth.h"
-#include "sampler/x86_instruction.h"
+#include "unwind/frame_depth.h"
+#include "unwind/x86_instruction.h"
 
 static const uint64_t START = UINT64_C(0x400000);
 

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "module/frame_section.h"
+#include "unwind/frame_section.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {

@@ -5,8 +5,8 @@
 
 #include <lzma.h>
 
-#include "profile/elf_debugdata.h"
-#include "profile/elf_symbols.h"
+#include "symbol/elf_debugdata.h"
+#include "symbol/elf_symbols.h"
 
 static void open_and_read(const uint8_t *xz, size_t length)
 {

@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "core/log.h"
-#include "export/internal.h"
+#include "export/export_internal.h"
 
 static void check_header(const char *line)
 {

@@ -2,12 +2,12 @@
 /* A whole file of the `spanprof` command, unzipped: read, then all that commands do with it: checked, modelled, merged. */
 #include "fuzz/fuzz.h"
 
-#include "otlp/json.h"
-#include "tool/check.h"
-#include "tool/merge.h"
-#include "tool/model.h"
-#include "tool/repeats.h"
-#include "tool/tool.h"
+#include "wire/json.h"
+#include "tool/check/check.h"
+#include "tool/model/merge.h"
+#include "tool/model/model.h"
+#include "tool/read/repeats.h"
+#include "tool/text/messages.h"
 
 static int read_bytes(sp_input *input, const uint8_t *data, size_t length)
 {

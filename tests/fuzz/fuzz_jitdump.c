@@ -2,7 +2,7 @@
 /* A jitdump file, at once and as it grows: both give the same, and nothing is read behind what is shown. */
 #include "fuzz/code_table_check.h"
 
-#include "profile/jitdump.h"
+#include "symbol/jitdump.h"
 
 /* Each time a block of its own, so that a sanitizer sees what reads behind it. */
 static uint64_t read_copy(sp_jitdump *dump, const uint8_t *data, size_t length)

@@ -2,9 +2,9 @@
 /* OTLP/JSON of both signals: what is read is written to a text that reads to the same; an error says where. */
 #include "fuzz/fuzz.h"
 
-#include "otlp/json.h"
-#include "tool/input.h"
-#include "tool/json_read.h"
+#include "wire/json.h"
+#include "tool/read/input.h"
+#include "tool/read/json_read.h"
 
 static sp_buffer write_json(const ProtobufCMessage *message)
 {

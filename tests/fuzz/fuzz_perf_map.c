@@ -2,7 +2,7 @@
 /* A perf map, at once and as it grows: both give the same. */
 #include "fuzz/code_table_check.h"
 
-#include "profile/perf_map.h"
+#include "symbol/perf_map.h"
 
 static void read_in_steps(sp_perf_map *map, const uint8_t *text, size_t length, size_t step)
 {

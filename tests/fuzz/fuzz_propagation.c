@@ -4,7 +4,7 @@
 #include "fuzz/fuzz.h"
 
 #include <spanprof/propagation.h>
-#include "tracer/propagation.h"
+#include "trace/propagators.h"
 
 enum { LINES = 64 };
 

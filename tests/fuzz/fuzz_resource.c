@@ -4,7 +4,7 @@
 
 #include "core/log.h"
 #include "core/utf8.h"
-#include "tracer/resource.h"
+#include "trace/resource.h"
 
 static void check_attribute(const sp_resource *resource, uint32_t index)
 {

@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-#include "export/internal.h"
+#include "export/export_internal.h"
 
 static const uint64_t NOW_S = 1700000000;
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "export/internal.h"
+#include "export/export_internal.h"
 #include "remove_folder.h"
 
 static char directory[64], folder[PATH_MAX];

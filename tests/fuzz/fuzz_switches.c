@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time recorder's file: what is read keeps the promises of tool/switches.h, whatever the bytes are, and a part of a file never says what
+/* The time recorder's file: what is read keeps the promises of tool/read/switches.h, whatever the bytes are, and a part of a file never says what
  * the whole does not. */
 #include "fuzz/fuzz.h"
 
-#include "tool/switches.h"
+#include "tool/read/switches.h"
 
 static void check_thread(const sp_switches *switches, const sp_switch_thread *thread)
 {

@@ -4,7 +4,7 @@
  * finds. Each section is compiled as a header describes it, and as section headers do: of known length, with no index. */
 #include "fuzz/fuzz.h"
 
-#include "module/unwind_table.h"
+#include "unwind/unwind_table.h"
 
 enum { HEAD = 2 };
 

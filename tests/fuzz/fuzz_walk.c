@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 
-#include "module/generation_sig.h"
-#include "sampler/walk_sig.h"
+#include "unwind/generation_sig.h"
+#include "unwind/walk_sig.h"
 
 enum { DEPTH_MAX = 64, WORDS_MAX = 96, REGISTERS = 4, CODE_MAX = 32 };
 

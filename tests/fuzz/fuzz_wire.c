@@ -2,9 +2,9 @@
 /* Protobuf of both signals: what looks fine takes the memory that was foretold, and what is unpacked packs to the same again. */
 #include "fuzz/fuzz.h"
 
-#include "otlp/unpack.h"
-#include "tool/input.h"
-#include "tool/wire.h"
+#include "wire/unpack.h"
+#include "tool/read/input.h"
+#include "tool/read/wire.h"
 
 static uint64_t live_bytes;
 

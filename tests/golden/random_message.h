@@ -9,7 +9,7 @@
 #include <string.h>
 #include <protobuf-c/protobuf-c.h>
 
-#include "otlp/json.h"
+#include "wire/json.h"
 
 typedef struct random_source {
     uint64_t state;

@@ -16,7 +16,7 @@
 #include "proto/profiles_service.pb-c.h"
 #include "proto/rpc_status.pb-c.h"
 #include "proto/trace_service.pb-c.h"
-#include "tool/json_read.h"
+#include "tool/read/json_read.h"
 
 #define TRACES   (&sp__collector__export_trace_service_request__descriptor)
 #define PROFILES (&sp__collector__export_profiles_service_request__descriptor)

@@ -12,7 +12,7 @@
 
 #include "golden/golden_data.h"
 #include "proto/profiles_service.pb-c.h"
-#include "tool/json_read.h"
+#include "tool/read/json_read.h"
 
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);

@@ -11,9 +11,9 @@
 
 #include "core/clock.h"
 #include "core/compiler.h"
-#include "thread/switch_recorder.h"
-#include "thread/thread.h"
-#include "tool/switches.h"
+#include "context/switch_recorder.h"
+#include "context/thread.h"
+#include "tool/read/switches.h"
 
 /* The clock of the test moves on by 100 ns whenever it is read. */
 static uint64_t now_ns = UINT64_C(1000000000000);

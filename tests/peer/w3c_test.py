@@ -4,7 +4,7 @@
 
 usage: w3c_test.py SERVICE
 SPANPROF_TEST_W3C_HARNESS names a checkout of the harness, or its test.py. Exits 77 without it: then the tables of
-tests/unit/tracer/ are all there is.
+tests/unit/trace/ are all there is.
 """
 import os
 import pathlib

@@ -3,9 +3,9 @@
  * neither sigaction nor other files. Never run. BREAK_THE_CHARTER adds what the check must find. */
 #include <signal.h>
 
-#include "module/generation_sig.c"
-#include "sampler/handler_sig.c"
-#include "sampler/walk_sig.c"
+#include "unwind/generation_sig.c"
+#include "cpu/handler_sig.c"
+#include "unwind/walk_sig.c"
 
 #ifdef BREAK_THE_CHARTER
 #include <stdlib.h>

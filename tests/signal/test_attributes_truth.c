@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
-#include "sampler/sampler.h"
+#include "cpu/cpu_sampler.h"
 #include "signal/synthetic_run.h"
 
 /* TENANTS come back; each round also has a request number of its own, which is never asked for. */

@@ -23,9 +23,9 @@
 #include "core/compiler.h"
 #include "core/log.h"
 #include "sdk/switch_file.h"
-#include "thread/switch_recorder.h"
-#include "thread/thread.h"
-#include "tool/switches.h"
+#include "context/switch_recorder.h"
+#include "context/thread.h"
+#include "tool/read/switches.h"
 
 static char directory[64], path[80];
 

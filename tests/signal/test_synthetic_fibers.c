@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
-#include "sampler/sampler.h"
+#include "cpu/cpu_sampler.h"
 #include "signal/synthetic_run.h"
 
 /* Who has a span: fibers, threads on their own stacks, and one fiber that all threads want at once. */

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
-#include "sampler/sampler.h"
+#include "cpu/cpu_sampler.h"
 #include "signal/synthetic_run.h"
 
 enum { THREADS = 8, ROUNDS = 3000 };

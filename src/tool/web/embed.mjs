@@ -59,7 +59,7 @@ const array = (name, text) => {
   return `static const unsigned char ${name}[] = {\n${lines.join('\n')}\n};\n`;
 };
 writeFileSync(outPath, `/* Made by web/embed.mjs. */
-#include "tool/flame.h"
+#include "tool/draw/flame.h"
 
 ${array('head', head)}
 ${array('tail', tail)}

@@ -25,7 +25,7 @@
 
 #include "core/clock.h"
 #include "core/cycles_sig.h"
-#include "sampler/outside_walk.h"
+#include "unwind/outside_walk.h"
 
 enum { THREADS_MAX = 1000, WAYS_BEFORE = 6, CALLS_MAX = 16, ENTRIES_MAX = 8192, DEPTH_MAX = 256 };
 

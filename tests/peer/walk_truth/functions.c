@@ -28,7 +28,7 @@
 #include <wctype.h>
 #include <zlib.h>
 
-#include "sampler/stack_bounds.h"
+#include "unwind/stack_bounds.h"
 #include "stop.h"
 
 #define TRAP_FLAG 0x100

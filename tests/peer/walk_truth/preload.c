@@ -21,7 +21,8 @@
 
 #include "core/clock.h"
 #include "loader_view.h"
-#include "sampler/sampler.h"
+#include "cpu/cpu_sampler.h"
+#include "unwind/stack_bounds.h"
 #include "stop.h"
 
 enum {
@@ -200,7 +201,7 @@ static void stop_thread(sp_thread *thread)
         while (atomic_load(&request.phase) != DONE)
             sleep_ns(5000);
     loader_view_serve(0);
-    sp_sampler_learn_stack(thread);
+    sp_stack_learn(thread);
 }
 
 static uint64_t setting(const char *name, uint64_t otherwise)

@@ -11,7 +11,7 @@
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 
-#include "thread/ring_sig.h"
+#include "context/ring_sig.h"
 
 /* Both are loaded apart from the program's own libraries: libunwind has all functions of libgcc as well, and a program that throws must
  * not come to it because it is tested. */

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "sampler/walk_sig.h"
+#include "unwind/walk_sig.h"
 
 enum { STOP_DEPTH = 1024, STOP_KEPT = 64, STOP_ROOTS = 16 };
 

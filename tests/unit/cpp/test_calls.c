@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spanprof.hpp: what C++ calls export is what the same calls in C export, and neither it nor operator new allocates more. */
-#include "unit/tracer/support.h"
+#include "unit/trace/support.h"
 
 #include <stdlib.h>
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "export/internal.h"
+#include "export/export_internal.h"
 #include "unit/export/captured_log.h"
 
 static char directory[64], prefix[128], path[192];

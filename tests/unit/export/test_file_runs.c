@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "export/internal.h"
+#include "export/export_internal.h"
 #include "unit/export/captured_log.h"
 
 enum { RUNS = SP_FILE_RUNS_KEPT + 1, CRASHED = 42 };

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base64.h"
-#include "export/internal.h"
+#include "export/export_internal.h"
 #include "proto/rpc_status.pb-c.h"
 
 static const sp_secrets no_secrets;

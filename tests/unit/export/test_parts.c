@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/internal.h"
+#include "export/export_internal.h"
 #include "proto/rpc_status.pb-c.h"
 #include "unit/export/captured_log.h"
 

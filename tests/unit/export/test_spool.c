@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "export/internal.h"
+#include "export/export_internal.h"
 #include "remove_folder.h"
 #include "unit/export/captured_log.h"
 

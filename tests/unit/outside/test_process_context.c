@@ -21,9 +21,9 @@
 #include <cmocka.h>
 
 #include "core/compiler.h"
-#include "export/process_context.h"
-#include "otlp/process_context.h"
-#include "outside/internal.h"
+#include "export/process_context_publish.h"
+#include "wire/process_context_message.h"
+#include "outside/outside_internal.h"
 #include "unit/export/captured_log.h"
 
 static const char *const keys[] = {"http.route", "tenant.id"};

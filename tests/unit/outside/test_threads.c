@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "export/process_context.h"
+#include "export/process_context_publish.h"
 #include "outside/outside.h"
 
 typedef struct record {
@@ -24,7 +24,7 @@ typedef struct record {
     uint8_t attributes[700];
 } record;
 
-/* The library's own (src/thread/registry.c), which no thread here has used; the linker shows it to readers (tests/CMakeLists.txt). */
+/* The library's own (src/context/registry.c), which no thread here has used; the linker shows it to readers (tests/CMakeLists.txt). */
 extern _Thread_local void *otel_thread_ctx_v1;
 
 static record the_record = {.trace_id = {1, 2, 3}, .span_id = {4, 5}, .valid = 1, .trace_flags = 3};

@@ -13,8 +13,8 @@
 #include "core/log.h"
 #include "core/utf8.h"
 #include "profile/builder.h"
-#include "thread/ring_sig.h"
-#include "unit/profile/test_module.h"
+#include "context/ring_sig.h"
+#include "unit/symbol/test_module.h"
 #include "unit/profile/test_profile_rules.h"
 
 /* ---- windows by hand ---- */

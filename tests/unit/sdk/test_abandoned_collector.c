@@ -15,10 +15,10 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
-#include "profile/symbolizer.h"
+#include "symbol/symbolizer.h"
 #include "remove_folder.h"
-#include "sampler/sampler.h"
-#include "sdk/drain.h"
+#include "cpu/cpu_sampler.h"
+#include "collect/drain.h"
 #include "sdk/synthetic.h"
 
 /* The resource of a run whose collector was abandoned is never freed, because that thread may still read it. */

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "sampler/engine_choice.h"
-#include "sampler/handler_install.h"
+#include "cpu/engine_choice.h"
+#include "cpu/handler_install.h"
 
 enum { KERNEL_TICK_HZ = 250, PROBES_MAX = 10000 };
 

@@ -19,7 +19,7 @@
 
 #include "core/atomic.h"
 #include "sanitizers.h"
-#include "thread/sample_keys.h"
+#include "context/sample_keys.h"
 
 /* A child that hangs does so for ever; one that does not is done in a millisecond on an idle machine. */
 enum { PATIENCE_S = 120, MANY_LOCKS = 20 };

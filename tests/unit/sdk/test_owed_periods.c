@@ -8,9 +8,9 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
-#include "sampler/sampler.h"
+#include "cpu/cpu_sampler.h"
 #include "sdk/synthetic.h"
-#include "thread/thread.h"
+#include "context/thread.h"
 
 static spanprof_scope scope;
 

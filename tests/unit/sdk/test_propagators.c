@@ -13,7 +13,7 @@
 #include "core/compiler.h"
 #include "core/log.h"
 #include "sdk/config.h"
-#include "tracer/propagation.h"
+#include "trace/propagators.h"
 
 #define NAME "OTEL_PROPAGATORS"
 

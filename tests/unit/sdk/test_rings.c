@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
-#include "sampler/sampler.h"
+#include "cpu/cpu_sampler.h"
 #include "sdk/synthetic.h"
-#include "thread/self.h"
+#include "context/self.h"
 
 #define SECOND UINT64_C(1000000000)
 

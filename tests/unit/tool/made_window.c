@@ -3,8 +3,8 @@
  * these requests alone (part.N.pb). Linked to spans trace…N, span…N. */
 #include <spanprof/version.h>
 #include "golden/golden_data.h"
-#include "sdk/requests.h"
-#include "unit/sdk/made_profiles.h"
+#include "collect/requests.h"
+#include "unit/collect/made_profiles.h"
 
 typedef struct folder {
     const char *path;

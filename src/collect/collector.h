@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The collector: the thread that drains the rings, joins, folds, symbolizes, builds and hands profiles to the exporter. It also finds
+ * new threads and libraries, and keeps the books.
+ *
+ * | operation                   | setup | any thread | collector |
+ * | sp_collector_create, stop   |  yes  |            |           |
+ * | sp_collector_flush, stats,  |       |    yes     |           |
+ * | set_rate                    |       |            |           |
+ */
+#ifndef SP_COLLECT_COLLECTOR_H
+#define SP_COLLECT_COLLECTOR_H
+
+#include "cpu/cpu_sampler.h"
+#include "export/exporter.h"
+#include "symbol/symbolizer.h"
+#include "unwind/module.h"
+
+typedef struct sp_collector sp_collector;
+
+typedef struct sp_collector_config {
+    uint32_t window_ms;
+    uint32_t max_samples;
+    sp_symbolizer_options symbols;
+    uint32_t cpu_hz;               /* the rate that is wished for */
+    uint32_t sampler_run;          /* sp_sampler_run_number */
+    uint32_t wall_hz;              /* 0: no wall sampler runs */
+    bool wall_of_all;              /* it visits all threads */
+    bool without_cpu;              /* ticks are only a part of wall time */
+    const char *sample_attributes; /* which samples have (attribute_filter.h); copied; NULL: none */
+    double cpu_budget;     /* share of the application's CPU time that ticks may take; 0: any */
+    sp_modules *modules;   /* the collector's from now on */
+    sp_exporter *exporter; /* borrowed until stop returns */
+    const sp_resource
+        *resource; /* borrowed until stop returns SPANPROF_OK; for ever when it does not */
+} sp_collector_config;
+
+/* NULL, with ERROR filled, when memory or threads are short; modules is then still the caller's. The caller has called sp_threads_set_collected(true); stop takes
+ * that back. */
+sp_collector *sp_collector_create(const sp_collector_config *config, spanprof_error *error);
+
+/* Close the window now and hand it over, for everything sampled before the call. SPANPROF_OK or ERROR_TIMEOUT at the monotonic
+ * DEADLINE_NS. */
+spanprof_status sp_collector_flush(sp_collector *collector, uint64_t deadline_ns);
+
+/* Wish for another rate: the window ends soon, and the next one has it. WALL_HZ changes nothing where no wall sampler runs. */
+void sp_collector_set_rate(sp_collector *collector, uint32_t cpu_hz);
+void sp_collector_set_wall_rate(sp_collector *collector, uint32_t wall_hz);
+
+/* After the sampler has stopped: flush, end the thread by DEADLINE_NS, free all. A thread that does not end in time (it is inside a
+ * huge debug file) is left to end by itself, touching nothing that others use. MODULES_IN_USE: ticks may still read them, so they are
+ * not freed. STATS gets the final counts. */
+spanprof_status sp_collector_stop(sp_collector *collector, uint64_t deadline_ns,
+                                  bool modules_in_use, spanprof_stats *stats);
+
+/* Fill in what the collector counts. */
+void sp_collector_stats(sp_collector *collector, spanprof_stats *stats);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/discovery.h"
+
+#include <errno.h>
+
+#include "context/thread.h"
+#include "core/clock.h"
+#include "core/log.h"
+
+/* What takes time for each thread may take one part in SHARE of a core: with thousands of threads it is done less often. CPU time counts,
+ * for on a busy machine a look that loses its core for 100 ms would put the next one off for 20 s. */
+enum { SHARE = 200 };
+#define UNSEEN_NS   (20 * (int64_t)SP_NS_PER_MS)
+#define PATIENCE_NS SP_NS_PER_S
+#define LOOK_NS     (30 * SP_NS_PER_MS) /* however often the collector is woken */
+
+/* Whether CPU time has passed since the last scan that no thread's ticks account for. The kernel adds the process's clock up from all
+ * threads. */
+static bool time_passes_unseen(sp_discovery *discovery, const sp_drain *drain, uint64_t now)
+{
+    if (now - discovery->asked_at_ns < SHARE * discovery->asking_took_ns)
+        return false;
+    uint64_t cpu_before = sp_clock_own_cpu_ns();
+    int64_t ahead_ns = sp_drain_ahead_ns(drain);
+    discovery->asked_at_ns = now;
+    discovery->asking_took_ns = sp_clock_own_cpu_ns() - cpu_before;
+    if (ahead_ns < discovery->ahead_ns) /* the weights have caught up */
+        discovery->ahead_ns = ahead_ns;
+    if (ahead_ns - discovery->ahead_ns < UNSEEN_NS)
+        return false;
+    discovery->ahead_ns = ahead_ns;
+    return true;
+}
+
+static bool has_reason(sp_discovery *discovery, const sp_drain *drain, uint64_t now)
+{
+    uint64_t waited_ns = now - discovery->scanned_at_ns;
+    if (waited_ns < SHARE * discovery->scan_took_ns)
+        return false;
+    return waited_ns >= PATIENCE_NS || sp_threads_number_changed() ||
+           time_passes_unseen(discovery, drain, now);
+}
+
+/* Out of descriptors is out for a moment. */
+static void say_blind(sp_discovery *discovery, int error)
+{
+    if (discovery->said_blind || error == EMFILE || error == ENFILE)
+        return;
+    discovery->said_blind = true;
+    sp_log_warn("sampler", "/proc/self/task cannot be read: only threads that attach are sampled");
+}
+
+bool sp_discovery_is_due(sp_discovery *discovery, const sp_drain *drain)
+{
+    uint64_t now = sp_clock_monotonic_ns();
+    if (now - discovery->looked_at_ns < LOOK_NS)
+        return false;
+    discovery->looked_at_ns = now;
+    return has_reason(discovery, drain, now);
+}
+
+void sp_discovery_scan(sp_discovery *discovery)
+{
+    uint64_t cpu_before = sp_clock_own_cpu_ns();
+    if (!sp_threads_scan())
+        say_blind(discovery, errno);
+    discovery->scanned_at_ns = sp_clock_monotonic_ns();
+    discovery->scan_took_ns = sp_clock_own_cpu_ns() - cpu_before;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When to look for threads that nobody told us of. A listing of /proc/self/task costs 2 µs a thread, so it is made when there is a
+ * reason: the number of threads changed (one system call), or CPU time passes that no thread's ticks account for, or a second went by.
+ * Looked at every 40 ms, a busy thread is found before it has used 50 ms. Collector thread only.
+ *
+ * Not a timer on the process's CPU clock: before Linux 6.4 its signal goes to any thread, also one that sleeps, whose system call then
+ * ends with EINTR; and a signal that our thread would wait for could be one that the host sent to the process. */
+#ifndef SP_COLLECT_DISCOVERY_H
+#define SP_COLLECT_DISCOVERY_H
+
+#include "collect/drain.h"
+
+/* Zero-initialised. */
+typedef struct sp_discovery {
+    uint64_t looked_at_ns;  /* monotonic */
+    uint64_t scanned_at_ns; /* monotonic */
+    uint64_t scan_took_ns;  /* CPU time */
+    uint64_t asked_at_ns;   /* the clocks; monotonic */
+    uint64_t asking_took_ns;
+    int64_t ahead_ns; /* the process's clock before the weights, at the last scan */
+    bool said_blind;
+} sp_discovery;
+
+/* Whether there is a reason to scan. Reads clocks only. */
+bool sp_discovery_is_due(sp_discovery *discovery, const sp_drain *drain);
+/* Scan; no other scan of this process may run meanwhile. */
+void sp_discovery_scan(sp_discovery *discovery);
+
+#endif

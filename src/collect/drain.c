@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/drain.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "unwind/stack_bounds.h"
+
+static sp_drain_slot *slot_of(sp_drain *drain, const sp_thread *thread)
+{
+    sp_drain_slot **page = &drain->slots[thread->slot / 256];
+    if (!*page)
+        *page = calloc(256, sizeof **page);
+    if (!*page)
+        return NULL;
+    sp_drain_slot *slot = &(*page)[thread->slot % 256];
+    if (slot->generation != thread->generation) {
+        free(slot->attributes);
+        memset(slot, 0, sizeof *slot);
+        slot->generation = thread->generation;
+        slot->thread.tid = thread->tid;
+    }
+    return slot;
+}
+
+/* The name may change at any time; it is read once a window, for threads with samples. A thread that is gone keeps its last. */
+static void refresh_name(sp_drain_slot *slot)
+{
+    char path[64], name[sizeof slot->thread.name] = "";
+    slot->name_is_fresh = true;
+    snprintf(path, sizeof path, "/proc/self/task/%d/comm", (int)slot->thread.tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    ssize_t length = read(fd, name, sizeof name);
+    close(fd);
+    if (length <= 0)
+        return;
+    name[length - 1] = 0; /* the newline; comm has at most 15 characters */
+    memset(slot->thread.name, 0, sizeof slot->thread.name);
+    memcpy(slot->thread.name, name, strnlen(name, sizeof name));
+}
+
+/* Copied, for the interval leaves the ring before its last sample does. Without memory its samples have none. */
+static void drain_interval(sp_drain *drain, sp_drain_slot *slot, const sp_interval_record *interval)
+{
+    sp_join_interval(&slot->join, interval);
+    slot->attribute_bytes = 0;
+    if (interval->attribute_bytes && !slot->attributes)
+        slot->attributes = malloc(SP_ATTRIBUTE_BYTES_MAX);
+    if (interval->attribute_bytes && slot->attributes)
+        slot->attribute_bytes = sp_attribute_filter_copy(&drain->filter, slot->attributes,
+                                                         (const uint8_t *)interval->attributes,
+                                                         interval->attribute_bytes);
+}
+
+static void drain_sample(sp_drain *drain, sp_drain_slot *slot, const sp_sample_record *record,
+                         sp_window *window, const sp_modules *modules, uint32_t max_samples)
+{
+    if (!slot->name_is_fresh)
+        refresh_name(slot);
+    sp_fold_sample sample = {
+        .record = record,
+        .generation = sp_modules_generation(modules, record->generation),
+        .changed = record->generation != sp_modules_newest_number(modules) ? modules : NULL,
+        .thread = &slot->thread,
+        .weight = record->periods,
+        .count = 1,
+        .counted = record->periods,
+        .time_ns = sp_sample_time_ns(record),
+    };
+    sample.result = sp_join_sample(&slot->join, record, &sample.link);
+    if (sample.result != SP_JOIN_UNKNOWN) {
+        sample.attributes = slot->attributes;
+        sample.attribute_bytes = slot->attribute_bytes;
+    }
+    if (!sp_fold_add(window, &window->cpu, &sample, max_samples)) {
+        window->dropped_memory++;
+        sp_count_owned(&drain->totals.dropped_memory, 1);
+        return;
+    }
+    _Atomic uint64_t *counters[] = {
+        [SP_JOIN_LINKED] = &drain->totals.linked,
+        [SP_JOIN_NONE] = &drain->totals.none,
+        [SP_JOIN_UNKNOWN] = &drain->totals.unknown,
+    };
+    sp_count_owned(counters[sample.result], 1);
+    sp_walk_end end = sp_fold_stack_end(&sample);
+    if (end == SP_WALK_TRUNCATED)
+        sp_count_owned(&drain->totals.truncated, 1);
+    else if (end != SP_WALK_COMPLETE)
+        sp_count_owned(&drain->totals.incomplete, 1);
+}
+
+/* Where visits go. */
+typedef struct visit_drain {
+    sp_drain *drain;
+    sp_window *window;
+    sp_modules *modules;
+    uint32_t max_samples;
+} visit_drain;
+
+/* What is known of the thread that was visited, also when it has ended since and its slot was freed; NULL when that is another's now. */
+static sp_drain_slot *slot_of_visit(sp_drain *drain, const sp_visit_record *visit)
+{
+    const sp_thread *thread = sp_thread_by_slot(visit->slot);
+    sp_drain_slot *page = drain->slots[visit->slot / 256];
+    if (page && page[visit->slot % 256].generation == visit->generation)
+        return &page[visit->slot % 256];
+    return sp_load_relaxed(&thread->generation) == visit->generation ? slot_of(drain, thread)
+                                                                     : NULL;
+}
+
+static sp_window_thread visited_thread(sp_drain *drain, const sp_visit_record *visit)
+{
+    sp_drain_slot *slot = slot_of_visit(drain, visit);
+    if (!slot)
+        return (sp_window_thread){.tid = visit->tid};
+    if (!slot->name_is_fresh)
+        refresh_name(slot);
+    return slot->thread;
+}
+
+static void drain_visit(void *user, const sp_visit_record *visit)
+{
+    const visit_drain *to = user;
+    const sp_sample_record *record = sp_visit_sample(visit);
+    sp_window_thread thread = visited_thread(to->drain, visit);
+    sp_join join = {0};
+    uint8_t attributes[SP_ATTRIBUTE_BYTES_MAX];
+    sp_fold_sample sample = {
+        .record = record,
+        .generation = sp_modules_generation(to->modules, record->generation),
+        .changed = record->generation != sp_modules_newest_number(to->modules) ? to->modules : NULL,
+        .thread = &thread,
+        .wait = {.wait_class = visit->wait_class, .descriptor = visit->descriptor},
+        .weight = visit->weight_ns,
+        .count = visit->visits,
+        .counted = visit->visits,
+    };
+    sp_join_interval(&join, sp_visit_interval(visit));
+    sample.result = sp_join_sample(&join, record, &sample.link);
+    const sp_interval_record *interval = sp_visit_interval(visit);
+    if (interval->attribute_bytes && sample.result != SP_JOIN_UNKNOWN) {
+        sample.attributes = attributes;
+        sample.attribute_bytes = sp_attribute_filter_copy(&to->drain->filter, attributes,
+                                                          (const uint8_t *)interval->attributes,
+                                                          interval->attribute_bytes);
+    }
+    sp_drain_totals *totals = &to->drain->totals;
+    if (!sp_fold_add(to->window, &to->window->wall, &sample, to->max_samples)) {
+        to->window->dropped_visits += visit->visits;
+        sp_count_owned(&totals->visits_dropped, visit->visits);
+        return;
+    }
+    _Atomic uint64_t *counters[] = {
+        [SP_JOIN_LINKED] = &totals->visits_linked,
+        [SP_JOIN_NONE] = &totals->visits_none,
+        [SP_JOIN_UNKNOWN] = &totals->visits_unknown,
+    };
+    sp_count_owned(counters[sample.result], visit->visits);
+}
+
+/* Rarely any: the ring was found corrupt while it was drained. */
+static void take_corrupt(sp_drain *drain, sp_ring *ring)
+{
+    if (ring->corrupt == 0)
+        return;
+    sp_count_owned(&drain->totals.corrupt_rings, ring->corrupt);
+    ring->corrupt = 0;
+}
+
+static void drain_wall(sp_drain *drain, sp_window *window, sp_modules *modules,
+                       uint32_t max_samples)
+{
+    sp_ring *ring = sp_wall_ring();
+    visit_drain to = {drain, window, modules, max_samples};
+    if (!sp_ring_exists(ring))
+        return;
+    uint64_t head =
+        sp_load_acquire(&ring->head); /* pairs with sp_ring_commit: records below are whole */
+    if (sp_ring_peek(ring, head) != NULL)
+        sp_modules_refresh(modules);
+    for (const sp_record *record; (record = sp_ring_peek(ring, head)) != NULL;
+         sp_ring_pop(ring, record))
+        if (record->kind == SP_RECORD_VISIT)
+            drain_visit(&to, (const sp_visit_record *)record);
+    take_corrupt(drain, ring);
+}
+
+/* The loader is asked for each, for the next visit may come while this one is drained. */
+static void drain_settled(void *user, const sp_visit_record *visit)
+{
+    sp_modules_refresh(((const visit_drain *)user)->modules);
+    drain_visit(user, visit);
+}
+
+void sp_drain_settle_wall(sp_drain *drain, sp_window *window, sp_modules *modules,
+                          uint32_t max_samples)
+{
+    visit_drain to = {drain, window, modules, max_samples};
+    sp_wall_state state;
+    sp_wall_settle(drain_settled, &to, sp_modules_newest_number(modules));
+    sp_wall_state_get(&state);
+    const sp_wall_state *before = &drain->wall;
+    window->wall_on_core_ns = state.on_core_ns - before->on_core_ns;
+    window->wall_unmoved = state.unmoved - before->unmoved;
+    window->wall_discarded = state.discarded - before->discarded;
+    window->dropped_visits += state.dropped - before->dropped;
+    window->fp_by_call = state.fp.by_call - before->fp.by_call;
+    window->fp_by_return = state.fp.by_return - before->fp.by_return;
+    window->fp_not_found = state.fp.not_found - before->fp.not_found;
+    drain->wall = state;
+}
+
+/* The loader is asked after the head was read: where it says that nothing changed, nothing had when the samples below were taken. */
+static void drain_ring(sp_drain *drain, sp_drain_slot *slot, sp_ring *ring, sp_window *window,
+                       sp_modules *modules, uint32_t max_samples)
+{
+    uint64_t head =
+        sp_load_acquire(&ring->head); /* pairs with sp_ring_commit: records below are whole */
+    if (sp_ring_peek(ring, head) == NULL)
+        return;
+    sp_modules_refresh(modules);
+    for (const sp_record *record; (record = sp_ring_peek(ring, head)) != NULL;
+         sp_ring_pop(ring, record)) {
+        if (record->kind == SP_RECORD_INTERVAL)
+            drain_interval(drain, slot, (const sp_interval_record *)record);
+        else if (record->kind == SP_RECORD_SAMPLE)
+            drain_sample(drain, slot, (const sp_sample_record *)record, window, modules,
+                         max_samples);
+    }
+}
+
+/* Add what COUNTER gained since *SEEN to TOTAL. */
+static uint64_t take_counter(_Atomic uint64_t *counter, uint64_t *seen, _Atomic uint64_t *total)
+{
+    uint64_t now = sp_load_acquire(counter);
+    uint64_t gained = now >= *seen ? now - *seen : now;
+    *seen = now;
+    sp_count_owned(total, gained);
+    return gained;
+}
+
+static void take_counters(sp_drain *drain, sp_drain_slot *slot, sp_thread *thread,
+                          sp_window *window)
+{
+    sp_drain_totals *totals = &drain->totals;
+    if (take_counter(&thread->ticks, &slot->ticks, &totals->ticks) == 0)
+        return; /* no other count moves without this one: most threads sleep */
+    take_counter(&thread->weights, &slot->weights, &totals->weights);
+    take_counter(&thread->tick_cycles, &slot->cycles, &totals->tick_cycles);
+    take_counter(&thread->costed_ticks, &slot->costed_ticks, &totals->costed_ticks);
+    window->dropped_small_stack += take_counter(&thread->dropped_small_stack, &slot->small_stack,
+                                                &totals->dropped_small_stack);
+    window->dropped_ring_full +=
+        take_counter(&thread->dropped_ring_full, &slot->dropped, &totals->dropped_ring_full);
+}
+
+/* Before the slot can be another thread's, for then nobody knows the name any more. */
+static void settle_slot(sp_drain *drain, sp_window *window, sp_modules *modules,
+                        uint32_t max_samples, uint32_t slot)
+{
+    visit_drain to = {drain, window, modules, max_samples};
+    sp_wall_settle_slot(slot, drain_settled, &to, sp_modules_newest_number(modules));
+}
+
+/* A thread that ended is gone for good only when the kernel says so: until then a tick may still be on its way to it. */
+static bool is_gone(sp_thread *thread)
+{
+    uint64_t ignored;
+    return sp_load_acquire(&thread->life) == SP_THREAD_EXITED &&
+           !sp_clock_thread_cpu_ns(thread->tid, &ignored);
+}
+
+void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint32_t max_samples)
+{
+    drain_wall(drain, window, modules, max_samples); /* first: slots are freed below */
+    for (uint32_t n = 0; n < sp_thread_slots(); n++) {
+        sp_thread *thread = sp_thread_by_slot(n);
+        if (sp_load_acquire(&thread->life) == SP_THREAD_FREE)
+            continue;
+        sp_drain_slot *slot = slot_of(drain, thread);
+        if (!slot)
+            continue;
+        bool gone =
+            is_gone(thread); /* asked before the ring is read: then what is read is all there is */
+        if (sp_ring_exists(&thread->ring)) {
+            sp_stack_learn(thread);
+            drain_ring(drain, slot, &thread->ring, window, modules, max_samples);
+            take_corrupt(drain, &thread->ring);
+            take_counters(drain, slot, thread, window);
+        }
+        if (gone) {
+            settle_slot(drain, window, modules, max_samples, n);
+            sp_thread_free(thread);
+        }
+    }
+}
+
+/* Of a thread that was there before, only what comes from now on counts. */
+void sp_drain_begin(sp_drain *drain)
+{
+    drain->cpu_last_ns = sp_sampler_process_cpu_ns();
+    for (uint32_t n = 0; n < sp_thread_slots(); n++) {
+        sp_thread *thread = sp_thread_by_slot(n);
+        sp_drain_slot *slot = slot_of(drain, thread);
+        if (slot)
+            sp_sampler_thread_cpu_ns(thread, &slot->cpu_ns);
+    }
+}
+
+/* The COUNT largest are kept. */
+static void keep_residual(sp_window *window, const sp_window_residual *residual)
+{
+    sp_window_residual *smallest = &window->residuals[0];
+    if (window->residual_count < SP_WINDOW_RESIDUALS_MAX) {
+        window->residuals[window->residual_count++] = *residual;
+        return;
+    }
+    for (uint32_t i = 1; i < window->residual_count; i++)
+        if (window->residuals[i].residual_ns < smallest->residual_ns)
+            smallest = &window->residuals[i];
+    if (residual->residual_ns > smallest->residual_ns)
+        *smallest = *residual;
+}
+
+/* Up to two periods are only the ticks that are about to come. */
+static void settle_thread(sp_drain_slot *slot, sp_thread *thread, sp_window *window)
+{
+    uint64_t cpu_ns, period_ns = sp_sampler_period_ns();
+    if (thread->internal || !sp_sampler_thread_cpu_ns(thread, &cpu_ns))
+        return;
+    slot->carry_ns += (int64_t)(cpu_ns - slot->cpu_ns) -
+                      (int64_t)((slot->weights - slot->weights_settled) * period_ns);
+    slot->cpu_ns = cpu_ns;
+    slot->weights_settled = slot->weights;
+    if (slot->carry_ns <= (int64_t)(2 * period_ns))
+        return;
+    if (!slot->name_is_fresh)
+        refresh_name(slot);
+    keep_residual(window, &(sp_window_residual){slot->thread, (uint64_t)slot->carry_ns});
+    slot->carry_ns = 0;
+}
+
+static void settle_threads(sp_drain *drain, sp_window *window)
+{
+    for (uint32_t n = 0; n < sp_thread_slots(); n++) {
+        sp_thread *thread = sp_thread_by_slot(n);
+        sp_drain_slot *slot =
+            sp_load_acquire(&thread->life) == SP_THREAD_LIVE ? slot_of(drain, thread) : NULL;
+        if (!slot)
+            continue;
+        settle_thread(slot, thread, window);
+        slot->name_is_fresh = false;
+    }
+}
+
+/* The process's clock knows also of threads that were never found, and of the last bits of those that are gone. */
+void sp_drain_residual(sp_drain *drain, sp_window *window)
+{
+    settle_threads(drain, window);
+    uint64_t cpu_ns = sp_sampler_process_cpu_ns(),
+             weights = sp_load_relaxed(&drain->totals.weights);
+    drain->residual_carry_ns += (int64_t)(cpu_ns - drain->cpu_last_ns) -
+                                (int64_t)((weights - drain->weights_last) * sp_sampler_period_ns());
+    drain->cpu_last_ns = cpu_ns;
+    drain->weights_last = weights;
+    window->residual_ns = drain->residual_carry_ns > 0 ? (uint64_t)drain->residual_carry_ns : 0;
+    drain->residual_carry_ns -= (int64_t)window->residual_ns;
+    sp_count_owned(&drain->totals.residual_ns, window->residual_ns);
+}
+
+int64_t sp_drain_ahead_ns(const sp_drain *drain)
+{
+    uint64_t weights = sp_load_relaxed(&drain->totals.weights) - drain->weights_last;
+    return (int64_t)(sp_sampler_process_cpu_ns() - drain->cpu_last_ns) -
+           (int64_t)(weights * sp_sampler_period_ns());
+}
+
+uint32_t sp_drain_oldest_generation(const sp_modules *modules)
+{
+    uint32_t oldest = sp_modules_newest_number(modules), held = sp_wall_held_generation();
+    oldest = held < oldest ? held : oldest;
+    for (uint32_t n = 0; n < sp_thread_slots(); n++) {
+        uint32_t number = sp_modules_hazard_number(modules, &sp_thread_by_slot(n)->hazard);
+        if (number < oldest)
+            oldest = number;
+    }
+    return oldest;
+}
+
+void sp_drain_deinit(sp_drain *drain)
+{
+    free(drain->filter.list);
+    for (size_t page = 0; page < SP_ARRAY_LENGTH(drain->slots); page++) {
+        for (size_t i = 0; drain->slots[page] && i < 256; i++)
+            free(drain->slots[page][i].attributes);
+        free(drain->slots[page]);
+    }
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Draining: what lies in the rings goes, joined, into a window; the threads' counters go into totals. Collector thread only. */
+#ifndef SP_COLLECT_DRAIN_H
+#define SP_COLLECT_DRAIN_H
+
+#include "collect/attribute_filter.h"
+#include "collect/fold.h"
+#include "cpu/cpu_sampler.h"
+#include "wall/wall.h"
+
+/* What the collector knows of one slot. Zeroed when the slot gets a new thread. */
+typedef struct sp_drain_slot {
+    uint32_t generation; /* of the slot */
+    sp_join join;
+    uint8_t
+        *attributes; /* of the join's interval, those that are asked for; NULL: it never had any */
+    uint32_t attribute_bytes;
+    sp_window_thread thread;
+    bool name_is_fresh;                                                  /* read in this window */
+    uint64_t ticks, weights, dropped, small_stack, cycles, costed_ticks; /* as last seen */
+    uint64_t cpu_ns, weights_settled; /* at the last sp_drain_residual */
+    int64_t carry_ns;                 /* CPU time less weights, not yet reported */
+} sp_drain_slot;
+
+typedef struct sp_drain_totals {
+    _Atomic uint64_t ticks, weights;
+    _Atomic uint64_t linked, none, unknown;
+    _Atomic uint64_t truncated, incomplete;
+    _Atomic uint64_t dropped_ring_full, dropped_memory, dropped_small_stack;
+    _Atomic uint64_t residual_ns;
+    _Atomic uint64_t corrupt_rings;
+    _Atomic uint64_t tick_cycles, costed_ticks; /* when that is measured */
+    _Atomic uint64_t visits_linked, visits_none, visits_unknown, visits_dropped;
+} sp_drain_totals;
+
+typedef struct sp_drain {
+    sp_drain_slot *slots[SP_THREADS_MAX / 256]; /* pages of 256, made when needed */
+    sp_drain_totals totals;
+    sp_attribute_filter filter;
+    uint64_t cpu_last_ns, weights_last; /* at the last sp_drain_residual */
+    int64_t
+        residual_carry_ns; /* weights ahead of the clocks, to be set off against later windows */
+    sp_wall_state wall;    /* as last seen */
+} sp_drain;
+
+/* Move everything that lies in the rings now into WINDOW, and see to it that MODULES are as new as what is moved. Frees the slots of threads that are gone. */
+void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint32_t max_samples);
+
+/* Once, before the first drain: CPU time counts from here. */
+void sp_drain_begin(sp_drain *drain);
+
+/* At a window's end, before its period changes: read the CPU clocks, and set window->residual_ns to the time that no weight reaches,
+ * window->residuals to the threads that it is known of. */
+void sp_drain_residual(sp_drain *drain, sp_window *window);
+
+/* At a window's end, after the last drain: what the wall sampler has not handed over goes into WINDOW, with its counts. */
+void sp_drain_settle_wall(sp_drain *drain, sp_window *window, sp_modules *modules,
+                          uint32_t max_samples);
+
+/* How far the process's clock is ahead of the weights now, counted from the last sp_drain_residual. */
+int64_t sp_drain_ahead_ns(const sp_drain *drain);
+
+/* The oldest generation that a tick under way, or one that begins before the drain, may be using. To be called before sp_drain_run, whose end makes older
+ * ones free. */
+uint32_t sp_drain_oldest_generation(const sp_modules *modules);
+
+void sp_drain_deinit(sp_drain *drain);
+
+#endif

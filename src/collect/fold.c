@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/fold.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/fold_room.h"
+
+enum { STACK_MAX = 512 };
+
+static uint32_t put_location(sp_window *window, const sp_generation *generation, uint64_t pc)
+{
+    const sp_module *module = generation ? sp_generation_find(generation, pc) : NULL;
+    sp_window_location location = {
+        .module = (sp_module *)(uintptr_t)module,
+        .address = module ? pc - module->bias : pc,
+    };
+    bool is_new;
+    uint32_t number = sp_intern_put(&window->locations, &location, sizeof location, &is_new);
+    if (is_new && location.module)
+        sp_module_acquire(location.module);
+    return number;
+}
+
+/* Whether PC is in a library that is no longer there, or may have been away. When the sample was taken another may have been in its place:
+ * neither the name nor the rule by which the walk went on is certain. */
+static bool is_unloaded(const sp_fold_sample *sample, uint64_t pc)
+{
+    const sp_module *module =
+        sample->changed && sample->generation ? sp_generation_find(sample->generation, pc) : NULL;
+    return module && !sp_modules_has_stayed(sample->changed, sample->generation, module);
+}
+
+static uint32_t put_cut_stack(sp_window *window, uint32_t *key, uint32_t length)
+{
+    key[length++] = SP_WALK_UNLOADED;
+    return sp_intern_put(&window->stacks, key, length * sizeof key[0], NULL);
+}
+
+static uint32_t put_stack(sp_window *window, const sp_fold_sample *sample)
+{
+    const sp_sample_record *record = sample->record;
+    uint32_t key[STACK_MAX + 2], length = 0;
+    uint32_t count = record->count < STACK_MAX ? record->count : STACK_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        if (is_unloaded(sample, record->pcs[i]))
+            return put_cut_stack(window, key, length);
+        if (i == record->leaf_count)
+            key[length++] = SP_WINDOW_GAP;
+        uint32_t location = put_location(window, sample->generation, record->pcs[i]);
+        if (location == SP_INTERN_FAILED)
+            return SP_INTERN_FAILED;
+        key[length++] = location;
+    }
+    key[length++] = record->end;
+    return sp_intern_put(&window->stacks, key, length * sizeof key[0], NULL);
+}
+
+static bool make_room(sp_window_samples *samples)
+{
+    if (samples->keys.count < samples->capacity)
+        return true;
+    uint32_t capacity = samples->capacity ? samples->capacity * 2 : 256;
+    sp_window_sample *values = realloc(samples->values, capacity * sizeof *values);
+    if (!values)
+        return false;
+    samples->values = values;
+    samples->capacity = capacity;
+    return true;
+}
+
+/* Link 0 is "none" in every window. */
+static uint32_t put_link(sp_window *window, const sp_window_link *link)
+{
+    static const sp_window_link none;
+    if (window->links.count == 0 && sp_intern_put(&window->links, &none, sizeof none, NULL) != 0)
+        return SP_INTERN_FAILED;
+    return sp_intern_put(&window->links, link, sizeof *link, NULL);
+}
+
+/* 0 is "none". A backend makes a series of each set, so there is a bound of our own. */
+static uint32_t put_attributes(sp_window *window, const sp_fold_sample *sample)
+{
+    if (sample->attribute_bytes == 0)
+        return 0;
+    sp_intern *sets = &window->attribute_sets;
+    uint32_t number = sets->count < SP_WINDOW_SETS_MAX
+                          ? sp_intern_put(sets, sample->attributes, sample->attribute_bytes, NULL)
+                          : sp_intern_find(sets, sample->attributes, sample->attribute_bytes);
+    if (number != SP_INTERN_FAILED)
+        return number + 1;
+    window->dropped_attributes += sample->counted;
+    return 0;
+}
+
+static void count_result(sp_window_samples *samples, sp_join_result result, uint64_t counted)
+{
+    switch (result) {
+    case SP_JOIN_LINKED:
+        samples->linked += counted;
+        break;
+    case SP_JOIN_NONE:
+        samples->none += counted;
+        break;
+    case SP_JOIN_UNKNOWN:
+        samples->unknown += counted;
+        break;
+    }
+}
+
+sp_walk_end sp_fold_stack_end(const sp_fold_sample *sample)
+{
+    const sp_sample_record *record = sample->record;
+    for (uint32_t i = 0; sample->changed && i < record->count; i++)
+        if (is_unloaded(sample, record->pcs[i]))
+            return SP_WALK_UNLOADED;
+    bool is_cut = record->leaf_count < record->count;
+    return is_cut && record->end == SP_WALK_COMPLETE ? SP_WALK_TRUNCATED : (sp_walk_end)record->end;
+}
+
+static void count_stack(sp_window_samples *samples, const sp_fold_sample *sample)
+{
+    sp_walk_end end = sp_fold_stack_end(sample);
+    if ((uint32_t)end < SP_WINDOW_ENDS)
+        samples->stacks_by_end[end] += sample->counted;
+    if (sample->record->by_frame_pointer)
+        samples->stacks_by_frame_pointer += sample->counted;
+}
+
+/* The sums of the sample with KEY, which is shortened where a full window has no other room. NULL when memory is short. */
+static sp_window_sample *find_value(sp_window *window, sp_window_samples *samples,
+                                    uint32_t max_samples, sp_window_key *key)
+{
+    bool is_new;
+    uint32_t number = sp_intern_find(&samples->keys, key, sizeof *key);
+    if (number != SP_INTERN_FAILED)
+        return &samples->values[number];
+    if (!sp_fold_make_room(window, samples, max_samples, key) || !make_room(samples))
+        return NULL;
+    number = sp_intern_put(&samples->keys, key, sizeof *key, &is_new);
+    if (number == SP_INTERN_FAILED)
+        return NULL;
+    if (is_new)
+        samples->values[number] = (sp_window_sample){0};
+    return &samples->values[number];
+}
+
+static bool make_room_for_time(sp_window_times *times)
+{
+    if (times->count < times->capacity)
+        return true;
+    uint32_t capacity = times->capacity ? times->capacity * 2 : 1024;
+    sp_window_time *entries = realloc(times->entries, capacity * sizeof *entries);
+    if (!entries)
+        return false;
+    times->entries = entries;
+    times->capacity = capacity;
+    return true;
+}
+
+static void keep_time(sp_window_times *times, sp_window_sample *value, const sp_fold_sample *sample)
+{
+    if (!sample->time_ns)
+        return;
+    if (times->lost || sample->weight > SP_WINDOW_TIMES_MAX - times->periods ||
+        !make_room_for_time(times)) {
+        times->lost += sample->weight;
+        return;
+    }
+    times->entries[times->count++] =
+        (sp_window_time){.time_ns = sample->time_ns, .periods = (uint32_t)sample->weight};
+    times->periods += sample->weight;
+    const sp_window_sample this = {.first_time = times->count, .last_time = times->count};
+    sp_window_times_append(times, value, &this);
+}
+
+bool sp_fold_add(sp_window *window, sp_window_samples *samples, const sp_fold_sample *sample,
+                 uint32_t max_samples)
+{
+    sp_window_key key = {
+        .stack = put_stack(window, sample),
+        .link = put_link(window, &sample->link),
+        .thread = sp_intern_put(&window->threads, sample->thread, sizeof *sample->thread, NULL),
+        .wait = sp_window_wait(sample->wait),
+        .attributes = put_attributes(window, sample),
+    };
+    if (key.stack == SP_INTERN_FAILED || key.link == SP_INTERN_FAILED ||
+        key.thread == SP_INTERN_FAILED)
+        return false;
+    sp_window_key placed = key;
+    sp_window_sample *value = find_value(window, samples, max_samples, &placed);
+    if (!value)
+        return false;
+    value->weight += sample->weight;
+    value->count += sample->count;
+    samples->count += sample->count;
+    keep_time(&samples->times, value, sample);
+    count_stack(samples, sample);
+    count_result(samples, sample->result, sample->counted);
+    sp_fold_recount(window, samples, &key, &placed, sample->counted);
+    return true;
+}
+
+static void clear_samples(sp_window_samples *samples)
+{
+    sp_intern keys = samples->keys;
+    sp_intern_clear(&keys);
+    *samples = (sp_window_samples){
+        .keys = keys,
+        .values = samples->values,
+        .capacity = samples->capacity,
+        .times = {.entries = samples->times.entries, .capacity = samples->times.capacity},
+    };
+}
+
+void sp_window_clear(sp_window *window)
+{
+    for (uint32_t n = 0; n < window->locations.count; n++) {
+        const sp_window_location *location = sp_intern_key(&window->locations, n);
+        if (location->module)
+            sp_module_release(location->module);
+    }
+    sp_intern_clear(&window->locations);
+    sp_intern_clear(&window->links);
+    sp_intern_clear(&window->threads);
+    sp_intern_clear(&window->stacks);
+    sp_intern_clear(&window->attribute_sets);
+    clear_samples(&window->cpu);
+    clear_samples(&window->wall);
+    window->residual_count = 0;
+    window->residual_ns = window->dropped_ring_full = window->dropped_memory =
+        window->dropped_small_stack = window->dropped_attributes = 0;
+    window->wall_on_core_ns = 0;
+    window->steal = 0;
+    window->dropped_visits = window->wall_unmoved = window->wall_discarded = 0;
+    window->fp_by_call = window->fp_by_return = window->fp_not_found = 0;
+}
+
+static void deinit_samples(sp_window_samples *samples)
+{
+    sp_intern_deinit(&samples->keys);
+    free(samples->values);
+    free(samples->times.entries);
+}
+
+void sp_window_deinit(sp_window *window)
+{
+    sp_window_clear(window);
+    sp_intern_deinit(&window->locations);
+    sp_intern_deinit(&window->links);
+    sp_intern_deinit(&window->threads);
+    sp_intern_deinit(&window->stacks);
+    sp_intern_deinit(&window->attribute_sets);
+    deinit_samples(&window->cpu);
+    deinit_samples(&window->wall);
+    memset(window, 0, sizeof *window);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/fold_room.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/compiler.h"
+
+enum { FRAMES_MAX = 8 };
+
+/* What a shortened sample keeps, step by step. Frames are dropped of more samples than links: that makes enough of them equal more often. */
+typedef struct fold_step {
+    uint32_t frames; /* from the leaf on */
+    bool link;
+    bool rest;    /* thread, wait and attributes */
+    bool of_half; /* of the lighter half of the samples; else of a quarter and a bit */
+} fold_step;
+
+static const fold_step steps[] = {{FRAMES_MAX, true, true, true},
+                                  {1, true, true, true},
+                                  {1, false, true, false},
+                                  {0, false, false, false}};
+static const fold_step *const last_step = &steps[SP_ARRAY_LENGTH(steps) - 1];
+
+/* Frames of STACK, gaps among them. */
+static uint32_t stack_length(const sp_window *window, uint32_t stack)
+{
+    return window->stacks.entries[stack].length / sizeof(uint32_t) - 1;
+}
+
+/* As sp_fold_stack_end, of a stack that is in the window. */
+static uint32_t stack_end(const sp_window *window, uint32_t stack)
+{
+    const uint32_t *frames = sp_intern_key(&window->stacks, stack);
+    uint32_t count = stack_length(window, stack);
+    for (uint32_t i = 0; i < count && frames[count] == SP_WALK_COMPLETE; i++)
+        if (frames[i] == SP_WINDOW_GAP)
+            return SP_WALK_TRUNCATED;
+    return frames[count];
+}
+
+/* The stack of the first FRAMES frames of STACK, or STACK where it has no more. */
+static uint32_t shorten_stack(sp_window *window, uint32_t stack, uint32_t frames)
+{
+    uint32_t key[FRAMES_MAX + 1];
+    if (frames > 0 && stack_length(window, stack) <= frames)
+        return stack;
+    memcpy(key, sp_intern_key(&window->stacks, stack), frames * sizeof *key);
+    key[frames] = SP_WALK_FOLDED;
+    return sp_intern_put(&window->stacks, key, (frames + 1) * sizeof *key, NULL);
+}
+
+/* False when memory is short. */
+static bool shorten(sp_window *window, const fold_step *to, sp_window_key *key)
+{
+    static const sp_window_thread no_thread;
+    static const sp_wait other = {SP_WAIT_OTHER, SP_DESCRIPTOR_NONE};
+    key->stack = shorten_stack(window, key->stack, to->frames);
+    if (!to->link)
+        key->link = 0;
+    if (!to->rest) {
+        key->thread = sp_intern_put(&window->threads, &no_thread, sizeof no_thread, NULL);
+        key->wait = key->wait == SP_WAIT_CPU ? SP_WAIT_CPU : sp_window_wait(other);
+        key->attributes = 0;
+    }
+    return key->stack != SP_INTERN_FAILED && key->thread != SP_INTERN_FAILED;
+}
+
+void sp_fold_recount(const sp_window *window, sp_window_samples *samples, const sp_window_key *from,
+                     const sp_window_key *to, uint64_t counted)
+{
+    uint32_t before = stack_end(window, from->stack), now = stack_end(window, to->stack);
+    if (before != SP_WALK_FOLDED && now == SP_WALK_FOLDED) {
+        samples->folded += counted;
+        if (before < SP_WINDOW_ENDS)
+            samples->stacks_by_end[before] -= counted;
+    }
+    if (from->link && !to->link) {
+        samples->linked -= counted;
+        samples->unknown += counted;
+    }
+}
+
+static int compare_weights(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+/* Which samples are shortened. */
+typedef struct light_samples {
+    uint64_t weight; /* those that are lighter than this, */
+    uint32_t equals; /* and so many, the oldest, that are as light */
+} light_samples;
+
+/* How many samples STEP shortens. When a quarter and two have become one, a quarter and one are free. */
+static uint32_t light_count(uint32_t count, const fold_step *step)
+{
+    uint32_t size = step->of_half ? (count + 1) / 2 : count / 4 + 2;
+    return size < count ? size : count;
+}
+
+/* The SIZE lightest. False when memory is short. */
+static bool find_light(const sp_window_samples *samples, uint32_t size, light_samples *light)
+{
+    uint32_t count = samples->keys.count;
+    uint64_t *weights = malloc(count * sizeof *weights);
+    if (!weights)
+        return false;
+    for (uint32_t n = 0; n < count; n++)
+        weights[n] = samples->values[n].weight;
+    qsort(weights, count, sizeof *weights, compare_weights);
+    light->weight = weights[size - 1];
+    light->equals = 0;
+    while (light->equals < size && weights[size - 1 - light->equals] == light->weight)
+        light->equals++;
+    free(weights);
+    return true;
+}
+
+static bool is_light(light_samples *light, uint64_t weight)
+{
+    if (weight != light->weight)
+        return weight < light->weight;
+    if (light->equals == 0)
+        return false;
+    light->equals--;
+    return true;
+}
+
+/* Add sample NUMBER of FROM to TO, shortened by IF_LIGHT (NULL: as it is). False when memory is short. */
+static bool copy_sample(sp_window *window, const sp_window_samples *from, sp_window_samples *to,
+                        uint32_t number, const fold_step *if_light)
+{
+    const sp_window_key *old = sp_intern_key(&from->keys, number);
+    sp_window_sample value = from->values[number];
+    sp_window_key key = *old;
+    bool is_new;
+    if (if_light && !shorten(window, if_light, &key))
+        return false;
+    uint32_t place = sp_intern_put(&to->keys, &key, sizeof key, &is_new);
+    if (place == SP_INTERN_FAILED)
+        return false;
+    sp_window_sample *sum = &to->values[place];
+    if (is_new)
+        *sum = (sp_window_sample){0};
+    sum->weight += value.weight;
+    sum->count += value.count;
+    sp_window_times_append(&to->times, sum, &value);
+    sp_fold_recount(window, to, old, &key, from == &window->wall ? value.count : value.weight);
+    return true;
+}
+
+static void discard(sp_window_samples *samples)
+{
+    sp_intern_deinit(&samples->keys);
+    free(samples->values);
+}
+
+/* SAMPLES with the lightest of them shortened by STEP, in *OUT. False when memory is short. */
+static bool copy_shortened(sp_window *window, const sp_window_samples *samples,
+                           const fold_step *step, sp_window_samples *out)
+{
+    light_samples light;
+    *out = *samples;
+    out->keys = (sp_intern){0};
+    out->values = malloc(samples->capacity * sizeof *out->values);
+    bool done = out->values && find_light(samples, light_count(samples->keys.count, step), &light);
+    for (uint32_t n = 0; n < samples->keys.count && done; n++) {
+        bool shortens = is_light(&light, samples->values[n].weight);
+        done = copy_sample(window, samples, out, n, shortens ? step : NULL);
+    }
+    if (!done)
+        discard(out);
+    return done;
+}
+
+/* Shorten no more than is needed to free a quarter: then the next time is far enough away to pay for this one. */
+static bool free_a_quarter(sp_window *window, sp_window_samples *samples)
+{
+    sp_window_samples shortened;
+    uint32_t count = samples->keys.count, wanted = count - 1 - count / 4;
+    for (const fold_step *step = steps;; step++) {
+        if (!copy_shortened(window, samples, step, &shortened))
+            return false;
+        if (shortened.keys.count <= wanted || step == last_step)
+            break;
+        discard(&shortened);
+    }
+    discard(samples);
+    *samples = shortened;
+    return true;
+}
+
+bool sp_fold_make_room(sp_window *window, sp_window_samples *samples, uint32_t max_samples,
+                       sp_window_key *key)
+{
+    if (samples->keys.count < max_samples)
+        return true;
+    if (!free_a_quarter(window, samples))
+        return false;
+    return samples->keys.count < max_samples || shorten(window, last_step, key);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/join.h"
+
+#include <string.h>
+
+#include <spanprof/context.h>
+#include "trace/starts.h"
+
+/* The context is another tracer's, which knows no local root. Zero, so that links name the span itself, when it is not known. */
+static uint64_t foreign_root(const sp_window_link *link)
+{
+    spanprof_context context = {0};
+    memcpy(context.trace_id, link->trace_id, sizeof context.trace_id);
+    memcpy(context.span_id, link->span_id, sizeof context.span_id);
+    return sp_starts_local_root(&context);
+}
+
+void sp_join_interval(sp_join *join, const sp_interval_record *interval)
+{
+    memset(join, 0, sizeof *join);
+    join->number = interval->number;
+    join->result = SP_JOIN_NONE;
+    /* A remote context has no span in this process; a sample under it would point at somebody else's. */
+    if (interval->span_id == 0 || interval->remote ||
+        !(interval->trace_flags & SPANPROF_TRACE_FLAG_SAMPLED))
+        return;
+    join->result = SP_JOIN_LINKED;
+    memcpy(join->link.trace_id, interval->trace_id, sizeof join->link.trace_id);
+    memcpy(join->link.span_id, &interval->span_id, sizeof join->link.span_id);
+    uint64_t root =
+        interval->local_root_span_id ? interval->local_root_span_id : foreign_root(&join->link);
+    memcpy(join->link.root_span_id, &root, sizeof join->link.root_span_id);
+}
+
+sp_join_result sp_join_sample(const sp_join *join, const sp_sample_record *sample,
+                              sp_window_link *link)
+{
+    memset(link, 0, sizeof *link);
+    if (sample->unknown || (sample->number & 1) || sample->number != join->number)
+        return SP_JOIN_UNKNOWN;
+    *link = join->link;
+    return join->result;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The join: which span a sample belongs to. It needs no clock: a tick stamps its sample with the thread's switch number, and the ring
+ * holds the interval with that number before it. One sp_join per thread, kept across windows. Collector thread only.
+ * The reasoning stands in docs/design/span-context.md. */
+#ifndef SP_COLLECT_JOIN_H
+#define SP_COLLECT_JOIN_H
+
+#include "context/ring_sig.h"
+#include "profile/window.h"
+
+typedef enum sp_join_result {
+    SP_JOIN_LINKED = 0,
+    SP_JOIN_NONE = 1, /* no span, an unsampled one, or a remote one */
+    SP_JOIN_UNKNOWN =
+        2, /* a switch was under way, or a foreign detach pending, or the interval was lost */
+} sp_join_result;
+
+/* The last interval of a thread. Zero-initialised: none yet (number 0 is never recorded). */
+typedef struct sp_join {
+    uint64_t number;
+    sp_join_result result; /* LINKED or NONE */
+    sp_window_link link;   /* zero unless LINKED */
+} sp_join;
+
+void sp_join_interval(sp_join *join, const sp_interval_record *interval);
+/* The result for SAMPLE; *LINK is its link when LINKED, else all zero. */
+sp_join_result sp_join_sample(const sp_join *join, const sp_sample_record *sample,
+                              sp_window_link *link);
+
+#endif

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The active context: attach, detach, and how a switch is published.
+ *
+ * A switch writes the new context into the thread's state with word-sized relaxed stores and bumps the switch number before and
+ * after, so it is odd meanwhile: nothing else. No clock, no lock, no allocation, no pointer into a span. Readers are the tick, which
+ * runs on this very thread between two of its instructions, and readers of OTEP 4947, which stop the thread; compiler fences are
+ * all the order they need. (The wall sampler, which reads from another thread, checks that the thread has not run.)
+ *
+ * Scopes form a stack per thread; the active context is that of its top. A scope detached out of order leaves a dead entry behind,
+ * which is skipped when those above it are gone. The alternative, scopes that hold the previous context themselves and a bounded
+ * list of dead ids, is wrong once the list overflows, and its scope is 80 bytes instead of 16.
+ *
+ * The stack of scopes, a chain, is the thread's own or that of the fiber that it runs (fiber.c): then it moves with the fiber.
+ *
+ * A fork may catch a thread between any two of its stores, and the child has the first of them (a later store cannot be seen where an earlier
+ * one may still fault, for it writes into a page that the fork has taken). So a chain is sane after every prefix of them: a scope counts
+ * once it is whole, and a thread has no chain while it goes from one to another. */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "context/cpu_time.h"
+#include "context/self.h"
+#include "context/switch_recorder.h"
+#include "context/watchers.h"
+
+_Atomic uint32_t sp_switch_watchers;
+
+static const spanprof_context no_context;
+
+/* A context is moved in words, each in a register. Left to itself the compiler joins two to a vector, and a vector of words that were
+ * just written one by one is slow to read: it waits until they have reached the cache (8 ns). */
+enum { WORDS = 6, TRACE_HIGH = 0, TRACE_LOW = 1, SPAN = 2, LOCAL_ROOT = 3, FLAGS = 4, CARRIER = 5 };
+_Static_assert(offsetof(spanprof_context, reserved1) == 8 * WORDS, "all of a context that is used");
+
+static inline uint64_t load_word(const spanprof_context *context, int number)
+{
+    uint64_t word;
+    memcpy(&word, (const uint8_t *)context + 8 * number, sizeof word);
+    __asm__("" : "+r"(word));
+    return word;
+}
+
+static inline void store_word(spanprof_context *context, int number, uint64_t word)
+{
+    memcpy((uint8_t *)context + 8 * number, &word, sizeof word);
+}
+
+/* Attributes that a switch publishes: SIZE bytes that lie in the record already, or WORDS. */
+typedef struct attributes {
+    uint32_t size;
+    const uint32_t *words;
+} attributes;
+
+static const attributes no_attributes;
+
+/* The bytes trace_flags and remote of the word FLAGS: little-endian on every supported architecture. */
+static inline void publish(sp_thread *thread, uint64_t trace_high, uint64_t trace_low,
+                           uint64_t span, uint64_t local_root, uint64_t flags,
+                           const attributes with)
+{
+    uint64_t number = sp_load_relaxed(&thread->switch_number);
+    sp_store_relaxed(&thread->switch_number, number + 1);
+    sp_store_relaxed(&thread->record.tail, 0);
+    sp_fence_signal();
+    sp_store_relaxed(&thread->record.trace_id[0], trace_high);
+    sp_store_relaxed(&thread->record.trace_id[1], trace_low);
+    sp_store_relaxed(&thread->record.span_id, span);
+    sp_store_relaxed(&thread->local_root_span_id, local_root);
+    sp_store_relaxed(&thread->remote, (uint8_t)(flags >> 8));
+    for (uint32_t i = 0; with.words && i < (with.size + 3) / 4; i++)
+        sp_store_relaxed(&thread->record.attributes[i], with.words[i]);
+    sp_fence_signal();
+    /* The word is valid, flags, size. */
+    sp_store_relaxed(&thread->record.tail,
+                     span ? 1u | (uint32_t)(uint8_t)flags << 8 | with.size << 16 : 0);
+    sp_fence_signal();
+    sp_store_relaxed(&thread->switch_number, number + 2);
+}
+
+static inline void publish_words(sp_thread *thread, const spanprof_context *context,
+                                 const attributes with)
+{
+    publish(thread, load_word(context, TRACE_HIGH), load_word(context, TRACE_LOW),
+            load_word(context, SPAN), load_word(context, LOCAL_ROOT), load_word(context, FLAGS),
+            with);
+}
+
+static _Atomic(sp_attribute_source *) attribute_source;
+
+void sp_context_set_attribute_source(sp_attribute_source *source)
+{
+    sp_store_release(&attribute_source, source); /* pairs with publish_attributes */
+    if (!sp_switch_is_watched_by(SP_WATCH_ATTRIBUTES))
+        sp_switch_watch(SP_WATCH_ATTRIBUTES, true);
+}
+
+/* CARRIER's attributes are fetched before the switch, so that it is not odd for longer. */
+static __attribute__((noinline)) void
+publish_attributes(sp_thread *thread, const spanprof_context *context, uint64_t carrier)
+{
+    uint32_t words[SP_ATTRIBUTE_WORDS];
+    sp_attribute_source *source = sp_load_acquire(&attribute_source);
+    attributes with = {.size = thread->attribute_bytes};
+    if (thread->attributes_of != carrier) {
+        with = (attributes){.size = source ? source(carrier, words) : 0, .words = words};
+        if (with.size == 0) {
+            thread->no_attributes_of = carrier;
+            publish_words(thread, context, no_attributes);
+            return;
+        }
+        thread->attributes_of =
+            0; /* nobody's, for whom a fork or a cancellation finds half written */
+        sp_fence_signal();
+    }
+    publish_words(thread, context, with);
+    sp_fence_signal();
+    thread->attribute_bytes = with.size;
+    thread->attributes_of = carrier;
+}
+
+/* Whether CARRIER may have attributes. */
+static inline bool may_have_attributes(const sp_thread *thread, uint64_t carrier)
+{
+    return SP_UNLIKELY(carrier != 0) && carrier != thread->no_attributes_of &&
+           sp_switch_is_watched_by(SP_WATCH_ATTRIBUTES);
+}
+
+/* WITH_CARE: contexts may have attributes. The usual switch is compiled without. */
+static inline void publish_context(sp_thread *thread, const spanprof_context *context,
+                                   bool with_care)
+{
+    if (with_care && may_have_attributes(thread, load_word(context, CARRIER)))
+        publish_attributes(thread, context, load_word(context, CARRIER));
+    else
+        publish_words(thread, context, no_attributes);
+}
+
+/* Where the entry of DEPTH lies: chunk 0 holds 0 to 15, chunk k from 16 << (k - 1) on. NULL when that chunk is not there. */
+static inline sp_scope_entry *entry_of(sp_scope_chain *chain, uint32_t depth)
+{
+    if (SP_LIKELY(depth < SP_SCOPE_FIRST))
+        return &chain->first[depth];
+    uint32_t chunk = 32 - (uint32_t)__builtin_clz(depth / SP_SCOPE_FIRST);
+    if (chunk >= SP_SCOPE_CHUNKS)
+        return NULL;
+    sp_scope_entry *entries =
+        sp_load_acquire(&chain->chunks[chunk]); /* pairs with the release in add_chunk */
+    return entries ? entries + (depth - (SP_SCOPE_FIRST << (chunk - 1))) : NULL;
+}
+
+static inline sp_scope_entry *entry_at(sp_thread *thread, uint32_t depth)
+{
+    return entry_of(thread->chain, depth);
+}
+
+static __attribute__((noinline)) sp_scope_entry *add_chunk(sp_thread *thread, uint32_t depth)
+{
+    uint32_t chunk = 32 - (uint32_t)__builtin_clz(depth / SP_SCOPE_FIRST);
+    if (chunk >= SP_SCOPE_CHUNKS)
+        return NULL;
+    size_t bytes = ((size_t)SP_SCOPE_FIRST << (chunk - 1)) * sizeof(sp_scope_entry);
+    sp_scope_entry *entries =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (entries == MAP_FAILED)
+        return NULL;
+    sp_store_release(&thread->chain->chunks[chunk],
+                     entries); /* stays with the slot, for the next thread or fiber */
+    return entry_at(thread, depth);
+}
+
+static inline bool is_dead(sp_scope_entry *entry)
+{
+    return sp_load_relaxed(&entry->serial) == 0;
+}
+
+/* DEPTH scopes are left: take the dead ones off the top. */
+static inline void pop_dead(sp_thread *thread, uint32_t depth)
+{
+    while (depth > 0 && is_dead(entry_at(thread, depth - 1)))
+        depth--;
+    thread->depth = depth;
+}
+
+static inline const spanprof_context *top_context(sp_thread *thread)
+{
+    return thread->depth ? &entry_at(thread, thread->depth - 1)->context : &no_context;
+}
+
+/* Where a thread's scopes hang of which nobody knows what it runs: none ever does. */
+static sp_scope_chain lost_chain;
+
+/* Take what other threads have posted off the chain. Rare, so it looks at every scope. */
+static __attribute__((noinline)) void drop_posted(sp_thread *thread)
+{
+    sp_scope_chain *chain = thread->chain;
+    uint64_t posts = sp_load_acquire(&chain->posts); /* pairs with the post: its scope is marked */
+    for (uint32_t depth = 0; depth < thread->depth; depth++) {
+        sp_scope_entry *entry = entry_at(thread, depth);
+        uint64_t serial = sp_load_relaxed(&entry->serial);
+        if (serial && sp_load_relaxed(&entry->posted) == serial)
+            sp_store_relaxed(&entry->serial, 0);
+    }
+    pop_dead(thread, thread->depth);
+    sp_fence_signal(); /* for a fork in between they have to be looked at again */
+    chain->posts_seen = posts;
+}
+
+/* Other threads have posted detaches of our scopes: carry them out. */
+static __attribute__((noinline)) void take_posts(sp_thread *thread)
+{
+    uint64_t posts =
+        sp_load_acquire(&thread->posts); /* pairs with the post: the chain's came before */
+    if (thread->chain == &lost_chain)
+        return;
+    drop_posted(thread);
+    publish_context(thread, top_context(thread), true);
+    sp_store_relaxed(&thread->posts_seen, posts);
+}
+
+static inline bool has_posts(sp_thread *thread)
+{
+    return sp_load_relaxed(&thread->posts) != sp_load_relaxed(&thread->posts_seen);
+}
+
+/* Whether a switch has more to do than to publish: posts, or somebody watches. One branch for all, as all switches pay for it. */
+static inline bool needs_care(sp_thread *thread)
+{
+    uint64_t unseen = sp_load_relaxed(&thread->posts) ^ sp_load_relaxed(&thread->posts_seen);
+    return SP_UNLIKELY((unseen | sp_load_relaxed(&sp_switch_watchers)) != 0);
+}
+
+static inline void take_care_before(sp_thread *thread)
+{
+    if (!has_posts(thread))
+        return;
+    if (sp_switch_is_watched_by(SP_WATCH_RECORDER))
+        sp_switch_recorder_taint(thread);
+    take_posts(thread);
+}
+
+/* Behind a switch, for which nobody knows what is active while there is a post. */
+static inline void take_care_behind(sp_thread *thread)
+{
+    const spanprof_context *known = has_posts(thread) ? NULL : top_context(thread);
+    if (sp_switch_is_watched_by(SP_WATCH_CPU_TIME))
+        sp_cpu_time_switch(thread, known ? known : &no_context);
+    if (sp_switch_is_watched_by(SP_WATCH_RECORDER))
+        sp_switch_recorder_switch(thread, known);
+}
+
+static inline spanprof_scope make_scope(const sp_thread *thread, uint32_t depth, uint64_t serial)
+{
+    return (spanprof_scope){.thread = thread->owner, .depth = depth, .serial = serial};
+}
+
+/* ENTRY, of DEPTH, becomes "no span", which may have baggage all the same. */
+static __attribute__((noinline)) spanprof_scope
+attach_without_span(sp_thread *thread, sp_scope_entry *entry, uint32_t depth, uint64_t carrier)
+{
+    entry->context = no_context;
+    store_word(&entry->context, CARRIER, carrier);
+    sp_fence_signal();
+    thread->depth = depth + 1;
+    publish_words(thread, &no_context, no_attributes);
+    return make_scope(thread, depth, sp_load_relaxed(&entry->serial));
+}
+
+/* What is rare before an attach: the thread's first, posts of others, another chunk. The entry to fill, NULL when memory is short. */
+static sp_scope_entry *prepare(void)
+{
+    sp_thread *thread = sp_self_get();
+    if (!thread && !(thread = sp_thread_self_create()))
+        return NULL;
+    take_care_before(thread);
+    if (thread->chain == &lost_chain) {
+        sp_count(&sp_thread_counts.failed_attaches, 1);
+        return NULL;
+    }
+    sp_scope_entry *entry = entry_at(thread, thread->depth);
+    if (!entry && !(entry = add_chunk(thread, thread->depth))) {
+        /* What is active now should not be: unknown until the next switch, as after a foreign detach. */
+        sp_count(&sp_thread_counts.failed_attaches, 1);
+        sp_count(&thread->posts, 1);
+    }
+    return entry;
+}
+
+static inline spanprof_scope attach(sp_thread *thread, sp_scope_entry *entry, uint64_t trace_high,
+                                    uint64_t trace_low, uint64_t span, uint64_t local_root,
+                                    uint64_t flags, uint64_t carrier, bool with_care)
+{
+    uint32_t depth = thread->depth;
+    uint64_t serial = ++thread->next_serial;
+    sp_store_relaxed(&entry->serial, serial);
+    if (SP_UNLIKELY(span == 0 || (trace_high | trace_low) == 0))
+        return attach_without_span(thread, entry, depth, carrier);
+    store_word(&entry->context, TRACE_HIGH, trace_high);
+    store_word(&entry->context, TRACE_LOW, trace_low);
+    store_word(&entry->context, SPAN, span);
+    store_word(&entry->context, LOCAL_ROOT, local_root);
+    store_word(&entry->context, FLAGS, flags);
+    store_word(&entry->context, CARRIER, carrier);
+    sp_fence_signal();
+    thread->depth = depth + 1; /* now that the scope is whole */
+    if (with_care && may_have_attributes(thread, carrier))
+        publish_attributes(thread, &entry->context, carrier);
+    else
+        publish(thread, trace_high, trace_low, span, local_root, flags, no_attributes);
+    return make_scope(thread, depth, serial);
+}
+
+/* A function of its own, so that the usual attach has nothing to save, for it calls nothing. */
+static __attribute__((noinline)) spanprof_scope attach_with_care(uint64_t trace_high,
+                                                                 uint64_t trace_low, uint64_t span,
+                                                                 uint64_t local_root,
+                                                                 uint64_t flags, uint64_t carrier)
+{
+    spanprof_scope scope = {0};
+    sp_scope_entry *entry = prepare();
+    sp_thread *thread = sp_self_get();
+    if (entry)
+        scope =
+            attach(thread, entry, trace_high, trace_low, span, local_root, flags, carrier, true);
+    if (thread)
+        take_care_behind(thread);
+    return scope;
+}
+
+spanprof_scope sp_context_attach_words(uint64_t trace_high, uint64_t trace_low, uint64_t span,
+                                       uint64_t local_root, uint64_t flags, uint64_t carrier)
+{
+    sp_thread *thread = sp_self_get();
+    sp_scope_entry *entry = thread ? entry_at(thread, thread->depth) : NULL;
+    if (SP_UNLIKELY(!entry) || needs_care(thread))
+        return attach_with_care(trace_high, trace_low, span, local_root, flags, carrier);
+    return attach(thread, entry, trace_high, trace_low, span, local_root, flags, carrier, false);
+}
+
+spanprof_scope spanprof_context_attach(const spanprof_context *context)
+{
+    const spanprof_context *from = context ? context : &no_context;
+    return sp_context_attach_words(load_word(from, TRACE_HIGH), load_word(from, TRACE_LOW),
+                                   load_word(from, SPAN), load_word(from, LOCAL_ROOT),
+                                   load_word(from, FLAGS), load_word(from, CARRIER));
+}
+
+void sp_context_forget_scopes(sp_scope_chain *chain)
+{
+    for (uint32_t depth = 0; depth < chain->depth; depth++)
+        sp_store_relaxed(&entry_of(chain, depth)->serial, 0);
+    chain->depth = 0;
+}
+
+void sp_context_drop_dead(sp_scope_chain *chain)
+{
+    while (chain->depth > 0 && is_dead(entry_of(chain, chain->depth - 1)))
+        chain->depth--;
+}
+
+/* The chain that THREAD runs, if any, is brought up to date, and in between it runs none. */
+void sp_context_take_chain(sp_thread *thread, sp_scope_chain *to)
+{
+    sp_scope_chain *from = thread->chain;
+    if (from && from != &lost_chain) {
+        from->depth = thread->depth;
+        from->next_serial = thread->next_serial;
+    }
+    sp_fence_signal();
+    thread->chain = &lost_chain;
+    sp_fence_signal();
+    if (!to)
+        to = &lost_chain;
+    thread->depth = to->depth;
+    thread->next_serial = to->next_serial;
+    thread->owner = to->owner;
+    sp_fence_signal();
+    thread->chain = to;
+}
+
+/* A post comes to the chain first, and then to the thread that runs it: one that is not seen in the chain here is seen in the thread's
+ * count later. (For a fiber's the compare-exchange in fiber.c stands in between: the poster sees who runs it, or its post is seen.) */
+void sp_context_switch_chain(sp_thread *thread, sp_scope_chain *to)
+{
+    if (has_posts(thread) && sp_switch_is_watched_by(SP_WATCH_RECORDER))
+        sp_switch_recorder_taint(thread);
+    sp_context_take_chain(thread, to);
+    if (!to)
+        sp_count(&thread->posts, 1); /* and take_posts leaves it so */
+    uint64_t posts = sp_load_acquire(&thread->posts);
+    if (SP_UNLIKELY(sp_load_acquire(&thread->chain->posts) != thread->chain->posts_seen))
+        drop_posted(thread);
+    publish_context(thread, top_context(thread), true);
+    if (to)
+        sp_store_relaxed(&thread->posts_seen, posts);
+    take_care_behind(thread);
+}
+
+/* What its scopes name leads to the chain, and to the thread that has to look at it now. */
+static sp_scope_chain *chain_of(uint32_t owner)
+{
+    if (owner > SP_THREADS_MAX)
+        return sp_fiber_chain(owner - SP_THREADS_MAX - 1);
+    sp_thread *thread = sp_thread_by_slot(owner - 1);
+    return thread ? &thread->own_scopes : NULL;
+}
+
+static sp_thread *runner_of(uint32_t owner)
+{
+    return owner > SP_THREADS_MAX ? sp_fiber_runner(owner - SP_THREADS_MAX - 1)
+                                  : sp_thread_by_slot(owner - 1);
+}
+
+/* The scope belongs to another thread, or to a fiber that does not run here: leave it a note. The note names the serial, so it is void
+ * when the owner was faster. Sequentially consistent with the fiber's runner (sp_context_switch_chain). */
+static __attribute__((noinline)) spanprof_status post_detach(uint32_t owner, uint32_t depth,
+                                                             uint64_t serial)
+{
+    sp_scope_chain *chain = chain_of(owner);
+    sp_scope_entry *entry = chain ? entry_of(chain, depth) : NULL;
+    if (!entry || sp_load_relaxed(&entry->serial) != serial) {
+        sp_count(&sp_thread_counts.misuse_dead_scope, 1);
+        return SPANPROF_OK;
+    }
+    sp_count(&sp_thread_counts.misuse_foreign_scope, 1);
+    sp_store_relaxed(&entry->posted, serial);
+    atomic_fetch_add(&chain->posts, 1); /* pairs with drop_posted */
+    sp_thread *runner = runner_of(owner);
+    if (runner)
+        atomic_fetch_add(&runner->posts, 1); /* pairs with take_posts */
+    return SPANPROF_ERROR_OTHER_THREAD;
+}
+
+/* The scope was stored as two words a moment ago; loading it as one of 16 bytes would wait for both to reach the cache (8 ns). */
+static inline spanprof_scope take_scope(spanprof_scope *scope)
+{
+    volatile spanprof_scope *fields = scope;
+    spanprof_scope taken = {
+        .thread = fields->thread, .depth = fields->depth, .serial = fields->serial};
+    *scope = (spanprof_scope){0};
+    return taken;
+}
+
+/* What is rare in a detach: posts of others, a scope out of order or dead. Functions of their own, as attach_with_care. */
+static __attribute__((noinline)) spanprof_status detach_below_top(sp_thread *thread, uint32_t depth,
+                                                                  uint64_t serial)
+{
+    sp_scope_entry *entry = depth < thread->depth ? entry_at(thread, depth) : NULL;
+    if (!entry || sp_load_relaxed(&entry->serial) != serial)
+        sp_count(&sp_thread_counts.misuse_dead_scope, 1);
+    else
+        sp_store_relaxed(&entry->serial, 0);
+    return SPANPROF_OK;
+}
+
+/* Inline for sure, so that the usual detach is compiled without care and jumps nowhere. */
+static inline __attribute__((always_inline)) spanprof_status
+detach_own(sp_thread *thread, uint32_t depth, uint64_t serial, bool with_care)
+{
+    uint32_t below = thread->depth - 1;
+    sp_scope_entry *entry = depth == below ? entry_at(thread, below) : NULL;
+    if (SP_UNLIKELY(!entry || sp_load_relaxed(&entry->serial) != serial))
+        return detach_below_top(thread, depth, serial);
+    sp_store_relaxed(&entry->serial, 0);
+    pop_dead(thread, below);
+    publish_context(thread, top_context(thread), with_care);
+    return SPANPROF_OK;
+}
+
+static __attribute__((noinline)) spanprof_status detach_with_care(sp_thread *thread, uint32_t depth,
+                                                                  uint64_t serial)
+{
+    take_care_before(thread);
+    spanprof_status status = detach_own(thread, depth, serial, true);
+    take_care_behind(thread);
+    return status;
+}
+
+spanprof_status spanprof_scope_detach(spanprof_scope *scope)
+{
+    if (SP_UNLIKELY(!scope || scope->serial == 0)) {
+        sp_count(&sp_thread_counts.misuse_dead_scope, 1);
+        return SPANPROF_OK;
+    }
+    spanprof_scope taken = take_scope(scope);
+    sp_thread *thread = sp_self_get();
+    if (SP_UNLIKELY(!thread || taken.thread != thread->owner))
+        return post_detach(taken.thread, taken.depth, taken.serial);
+    if (needs_care(thread))
+        return detach_with_care(thread, taken.depth, taken.serial);
+    return detach_own(thread, taken.depth, taken.serial, false);
+}
+
+const spanprof_context *sp_context_current_borrow(void)
+{
+    sp_thread *thread = sp_self_get();
+    return thread ? top_context(thread) : &no_context;
+}
+
+spanprof_context spanprof_context_current(void)
+{
+    return *sp_context_current_borrow();
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread that never called us is found by its number, and the kernel knows no thread pointers. It knows where the thread's list of robust
+ * mutexes begins, though, which is in the thread's control block; how far from its pointer, our own thread tells. A thread that a
+ * language's runtime made with clone() has no such list, and no pointer of its own either: it has no slot. */
+#include "context/context_slot.h"
+
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+sp_context_layout sp_context_layout_now;
+_Atomic uint32_t sp_context_is_shared;
+
+static uint64_t own_thread_pointer(void)
+{
+    uint64_t pointer;
+#if defined(__x86_64__)
+    __asm__("movq %%fs:0, %0" : "=r"(pointer)); /* by the ABI it points to itself */
+#elif defined(__aarch64__)
+    __asm__("mrs %0, tpidr_el0" : "=r"(pointer));
+#endif
+    return pointer;
+}
+
+/* 0 where the kernel does not say, or the thread has none. */
+static uint64_t robust_list_of(pid_t tid)
+{
+    void *head = NULL;
+    size_t size;
+    return syscall(SYS_get_robust_list, tid, &head, &size) == 0 ? (uint64_t)(uintptr_t)head : 0;
+}
+
+typedef struct search {
+    uint64_t slot;
+    uint64_t module, block;
+} search;
+
+/* The module in whose block of this thread the slot lies. */
+static int look_at(struct dl_phdr_info *info, size_t size, void *user)
+{
+    search *search = user;
+    uint64_t block = (uint64_t)(uintptr_t)info->dlpi_tls_data;
+    (void)size;
+    for (int i = 0; block && i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        if (header->p_type == PT_TLS && search->slot - block < header->p_memsz) {
+            search->module = info->dlpi_tls_modid;
+            search->block = block;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int64_t own_distance(void)
+{
+    return (int64_t)((uint64_t)(uintptr_t)sp_context_slot_own() - own_thread_pointer());
+}
+
+static void *tell_distance(void *distance)
+{
+    *(int64_t *)distance = own_distance();
+    return NULL;
+}
+
+/* Whether the variable is as far from the pointer on another thread: then it is so on all. */
+static bool is_static(void)
+{
+    int64_t distance = 0;
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the application's: none is handled there */
+    bool is_asked = pthread_create(&thread, NULL, tell_distance, &distance) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return is_asked && pthread_join(thread, NULL) == 0 && distance == own_distance();
+}
+
+/* glibc's vector has pairs, of which the first word is the block; the word in front of number 0 counts. Where it does not name the block that
+ * the loader names, the C library is another. */
+static bool is_vector_known(const search *search, uint64_t pointer)
+{
+#if defined(__GLIBC__)
+    const uint64_t *vector =
+        *(const uint64_t *const *)(uintptr_t)(pointer + SP_CONTEXT_VECTOR_AT); // NOLINT
+    return search->module <= vector[-2] && vector[2 * search->module] == search->block;
+#else
+    (void)search;
+    (void)pointer;
+    return false;
+#endif
+}
+
+void sp_context_layout_learn(void)
+{
+    search search = {.slot = (uint64_t)(uintptr_t)sp_context_slot_own()};
+    uint64_t pointer = own_thread_pointer();
+    uint64_t list = robust_list_of((pid_t)syscall(SYS_gettid));
+    sp_context_layout layout = {.list_offset = (int64_t)(list - pointer)};
+    if (list && is_static()) {
+        layout.kind = SP_CONTEXT_STATIC;
+        layout.offset = own_distance();
+    } else if (list && dl_iterate_phdr(look_at, &search) && is_vector_known(&search, pointer)) {
+        layout.kind = SP_CONTEXT_BLOCK;
+        layout.module = search.module;
+        layout.offset = (int64_t)(search.slot - search.block);
+    }
+    sp_context_layout_now = layout;
+}
+
+void sp_context_slot_set(sp_thread *thread, void *slot)
+{
+    sp_store_relaxed(&thread->context_tp, own_thread_pointer());
+    sp_store_release(&thread->context_slot, (uint64_t)(uintptr_t)slot); /* pairs with the tick's */
+}
+
+void sp_context_slot_find(sp_thread *thread, pid_t tid)
+{
+    const sp_context_layout *layout = &sp_context_layout_now;
+    uint64_t list = layout->kind == SP_CONTEXT_NOWHERE ? 0 : robust_list_of(tid);
+    if (!list)
+        return;
+    uint64_t pointer = list - (uint64_t)layout->list_offset;
+    sp_store_relaxed(&thread->context_tp, pointer);
+    if (layout->kind == SP_CONTEXT_STATIC)
+        sp_store_release(&thread->context_slot, pointer + (uint64_t)layout->offset);
+}

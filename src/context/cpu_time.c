@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Exact CPU time (docs/design/cpu-time.md has the reasons).
+ *
+ * A thread has at most one open interval. Each belongs to one account, that of the active span, or of the nearest that lives. A switch
+ * to another account reads the thread's CPU clock once: it closes one interval and opens the next. A span that ends gives what it has to
+ * its parent's account; what runs at that moment, here or on other threads, is settled first, by the CPU clocks of these threads.
+ *
+ * The accounts of a local root and its descendants lie together under one lock, which the context names by its local root id. So an
+ * account can be looked up, charged and closed without another lock, and requests that know nothing of each other hardly ever meet. The
+ * locks are innermost: no other is taken under one. */
+#include "context/cpu_time.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "context/cpu_accounts.h"
+#include "context/self.h"
+#include "context/watchers.h"
+#include "core/clock.h"
+
+enum { SHARES_SHIFT = 6, SHARES = 1 << SHARES_SHIFT, WHICH_BITS = 2 };
+
+typedef struct cpu_share {
+    _Alignas(SP_CACHE_LINE) pthread_mutex_t lock;
+    sp_cpu_accounts accounts;
+} cpu_share;
+
+_Atomic uint32_t sp_cpu_time_run;
+
+static cpu_share shares[SHARES] = {[0 ... SHARES - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
+static uint32_t starts; /* setup */
+static _Atomic uint64_t unattributed_ns, dropped;
+
+/* By the highest bits: the table of the accounts takes the lowest. */
+static cpu_share *lock_share(uint64_t root_id)
+{
+    cpu_share *share = &shares[root_id >> (64 - SHARES_SHIFT)];
+    pthread_mutex_lock(&share->lock);
+    return share;
+}
+
+static void unlock_share(cpu_share *share)
+{
+    pthread_mutex_unlock(&share->lock);
+}
+
+/* --- life ---------------------------------------------------------------------------------------------------------------- */
+
+void sp_cpu_time_start(sp_cpu_time which)
+{
+    sp_store_relaxed(&unattributed_ns, 0);
+    sp_store_relaxed(&dropped, 0);
+    starts++;
+    sp_store_relaxed(&sp_cpu_time_run, which ? starts << WHICH_BITS | (uint32_t)which : 0);
+    sp_switch_watch(SP_WATCH_CPU_TIME, which != SP_CPU_TIME_NONE);
+}
+
+/* Intervals stay open. Whoever closes one later sees by `run` that time has passed uncounted. */
+void sp_cpu_time_stop(void)
+{
+    sp_switch_watch(SP_WATCH_CPU_TIME, false);
+    sp_store_relaxed(&sp_cpu_time_run, 0);
+}
+
+/* Another thread of the parent may have been changing a table, so their memory is left where it is. Open intervals name no account any
+ * more, and no run that will be. */
+void sp_cpu_time_after_fork(void)
+{
+    sp_cpu_time_stop();
+    for (int i = 0; i < SHARES; i++)
+        shares[i] = (cpu_share){.lock = PTHREAD_MUTEX_INITIALIZER};
+}
+
+void sp_cpu_time_counters_get(sp_cpu_time_counters *out)
+{
+    out->unattributed_ns = sp_load_relaxed(&unattributed_ns);
+    out->dropped = sp_load_relaxed(&dropped);
+}
+
+/* --- switches ------------------------------------------------------------------------------------------------------------ */
+
+static uint64_t elapsed_ns(uint64_t mark_ns, uint64_t now_ns)
+{
+    return now_ns > mark_ns ? now_ns - mark_ns
+                            : 0; /* the mark may be another thread's, and later */
+}
+
+/* ACCOUNT is that of INTERVAL, or NULL. What no local root is told of, any more or for lack of memory, is unattributed, whether or not a
+ * descendant of it still counts for itself. */
+static void charge(sp_cpu_account *account, const sp_cpu_interval *interval, uint64_t spent_ns)
+{
+    if (account)
+        account->total_ns += spent_ns;
+    if ((!account || account->orphan) && interval->run == sp_load_relaxed(&sp_cpu_time_run))
+        sp_count(&unattributed_ns, spent_ns);
+}
+
+/* Returns where it ended: behind NOW_NS when another thread has settled it since that was read. The mark of another run may be by another
+ * clock, that of the thread that forked. */
+static uint64_t close_interval(sp_cpu_interval *interval, uint64_t now_ns)
+{
+    cpu_share *share = lock_share(interval->root_id);
+    sp_cpu_account *account =
+        sp_cpu_accounts_find(&share->accounts, sp_load_relaxed(&interval->account_id));
+    charge(account, interval, elapsed_ns(interval->mark_ns, now_ns));
+    if (account) {
+        account->active--;
+        sp_store_relaxed(&interval->account_id, 0);
+    }
+    if (interval->run == sp_load_relaxed(&sp_cpu_time_run))
+        now_ns = sp_max_u64(now_ns, interval->mark_ns);
+    unlock_share(share);
+    interval->root_id = 0;
+    return now_ns;
+}
+
+/* A span that does not live, any more or for lack of memory, was a descendant of its local root all the same. */
+static void open_interval(sp_cpu_interval *interval, uint64_t root_id, uint64_t span_id,
+                          uint64_t now_ns)
+{
+    cpu_share *share = lock_share(root_id);
+    sp_cpu_account *account = sp_cpu_accounts_find(&share->accounts, span_id);
+    if (!account)
+        account = sp_cpu_accounts_find(&share->accounts, root_id);
+    interval->root_id = root_id;
+    interval->span_id = span_id;
+    interval->mark_ns = now_ns;
+    if (account) {
+        account->active++;
+        sp_store_relaxed(&interval->account_id, account->span_id);
+    }
+    unlock_share(share);
+}
+
+/* The ids of CONTEXT, both 0 when no recorded span of ours can stand behind it. */
+static void read_ids(const spanprof_context *context, uint64_t *root_id, uint64_t *span_id)
+{
+    *root_id = *span_id = 0;
+    if (!(context->trace_flags & SPANPROF_TRACE_FLAG_SAMPLED) || context->remote)
+        return;
+    memcpy(root_id, context->local_root_span_id, sizeof *root_id);
+    if (*root_id)
+        memcpy(span_id, context->span_id, sizeof *span_id);
+}
+
+void sp_cpu_time_switch(sp_thread *thread, const spanprof_context *context)
+{
+    sp_cpu_interval *interval = &thread->cpu;
+    uint32_t run = sp_load_relaxed(&sp_cpu_time_run);
+    uint64_t root_id, span_id;
+    read_ids(context, &root_id, &span_id);
+    if ((run & ((1u << WHICH_BITS) - 1)) == SP_CPU_TIME_ROOT)
+        span_id = root_id;
+    if (interval->root_id == root_id && interval->span_id == span_id && interval->run == run)
+        return;
+    if (!interval->root_id && !root_id)
+        return;
+    uint64_t now_ns = sp_clock_own_cpu_ns();
+    if (interval->root_id)
+        now_ns = close_interval(interval, now_ns);
+    interval->run = run;
+    if (root_id)
+        open_interval(interval, root_id, span_id, now_ns);
+}
+
+void sp_cpu_time_leave(sp_thread *thread)
+{
+    if (thread->cpu.root_id)
+        close_interval(&thread->cpu, sp_clock_own_cpu_ns());
+}
+
+void sp_cpu_time_abandon(sp_thread *thread)
+{
+    if (thread->cpu.root_id)
+        close_interval(&thread->cpu, 0);
+}
+
+/* --- spans --------------------------------------------------------------------------------------------------------------- */
+
+bool sp_cpu_time_open(uint64_t root_id, uint64_t span_id, uint64_t parent_id)
+{
+    cpu_share *share = lock_share(root_id);
+    sp_cpu_accounts *accounts = &share->accounts;
+    sp_cpu_account *account = sp_cpu_accounts_add(accounts, span_id);
+    if (account && span_id != root_id) {
+        sp_cpu_account *root = sp_cpu_accounts_find(accounts, root_id);
+        sp_cpu_account *parent = sp_cpu_accounts_find(accounts, parent_id);
+        if (!parent)
+            parent = root;
+        if (parent)
+            sp_cpu_accounts_adopt(accounts, parent, account);
+        account->orphan = !root;
+    }
+    unlock_share(share);
+    if (!account)
+        sp_count(&dropped, 1);
+    return account != NULL;
+}
+
+/* The account of INTERVAL, if that is listed. Threads come to an account and leave it under its lock, which is held: an interval that names
+ * one of ours stays as it is. */
+static sp_cpu_account *listed_account(const sp_cpu_accounts *accounts,
+                                      const sp_cpu_interval *interval)
+{
+    sp_cpu_account *account =
+        sp_cpu_accounts_find(accounts, sp_load_relaxed(&interval->account_id));
+    return account && account->list == accounts->lists ? account : NULL;
+}
+
+/* INTERVAL's time up to NOW_NS goes to its ACCOUNT, which is listed; if that is TOP, what comes next goes to TOP's parent. */
+static void settle(sp_cpu_sum *sum, const sp_cpu_account *top, sp_cpu_account *account,
+                   sp_cpu_interval *interval, uint64_t now_ns)
+{
+    uint64_t spent = elapsed_ns(interval->mark_ns, now_ns);
+    charge(account, interval, spent);
+    interval->mark_ns += spent;
+    if (account == top)
+        sp_store_relaxed(&interval->account_id, top->parent_id);
+    sum->total_ns += spent;
+    sum->active--;
+}
+
+/* The same for all threads but SELF. SUM knows how many are at listed accounts and not settled yet: mostly none. */
+static void settle_others(sp_cpu_sum *sum, const sp_cpu_accounts *accounts,
+                          const sp_cpu_account *top, const sp_thread *self)
+{
+    int saved_errno = errno; /* the clock of a thread that has ended sets it */
+    for (uint32_t slot = 0; sum->active && slot < sp_thread_slots(); slot++) {
+        sp_thread *thread = sp_thread_by_slot(slot);
+        sp_cpu_account *account = listed_account(accounts, &thread->cpu);
+        uint64_t now_ns;
+        if (thread == self || !account)
+            continue;
+        if (!sp_clock_thread_cpu_ns(sp_load_relaxed(&thread->tid), &now_ns))
+            now_ns = 0; /* it has just ended; nothing more is known of it */
+        settle(sum, top, account, &thread->cpu, now_ns);
+    }
+    errno = saved_errno;
+}
+
+/* Lists TOP and its descendants, and returns what they have up to now, on all threads. The calling thread's clock is read before anything is
+ * looked through: that may take long, and is not TOP's time any more. It has to be read where its account is TOP or may be a descendant. */
+static uint64_t list_and_settle(sp_cpu_accounts *accounts, sp_cpu_account *top)
+{
+    sp_thread *self = sp_self_get();
+    uint64_t own_id = self ? sp_load_relaxed(&self->cpu.account_id) : 0, now_ns = 0;
+    if (own_id == top->span_id || (own_id && top->first_child_id))
+        now_ns = sp_clock_own_cpu_ns();
+    sp_cpu_sum sum = sp_cpu_accounts_list(accounts, top);
+    sp_cpu_account *own = self ? listed_account(accounts, &self->cpu) : NULL;
+    if (own)
+        settle(&sum, top, own, &self->cpu, now_ns);
+    settle_others(&sum, accounts, top, self);
+    return sum.total_ns;
+}
+
+/* What TOP has, and whoever named it, is its parent's now. What is below a local root has none any more. */
+static void hand_over(sp_cpu_accounts *accounts, sp_cpu_account *top, bool is_root)
+{
+    sp_cpu_account *parent = sp_cpu_accounts_find(accounts, top->parent_id);
+    if (parent) {
+        parent->total_ns += top->total_ns;
+        parent->active += top->active;
+    }
+    for (sp_cpu_account *account = top; is_root && account; account = account->next_listed)
+        account->orphan = true;
+    sp_cpu_accounts_remove(accounts, top);
+}
+
+bool sp_cpu_time_close(uint64_t root_id, uint64_t span_id, uint64_t *out)
+{
+    cpu_share *share = lock_share(root_id);
+    sp_cpu_account *account = sp_cpu_accounts_find(&share->accounts, span_id);
+    if (account) {
+        *out = list_and_settle(&share->accounts, account);
+        hand_over(&share->accounts, account, span_id == root_id);
+    }
+    unlock_share(share);
+    return account != NULL;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fibers: chains of scopes that threads take turns to run (include/spanprof/fiber.h).
+ *
+ * A switch swaps the thread's pointer to its chain and publishes what is active there; scopes stay where they are, so that another thread
+ * can post a detach to them at any time. (To copy a fiber's scopes into the thread would need a lock for that, and takes longer from the
+ * second scope on.)
+ *
+ * A fiber is run by one thread at most: `runner` goes from NULL to the thread by compare-exchange, and back by a release when the thread has
+ * taken another chain. Fibers lie in one reserved range that is never unmapped: a stale handle or scope finds a generation or a serial
+ * that is not its own.
+ *
+ * | operation                            | who runs it | other threads | lock |
+ * | switch                               |     yes     |               | none |
+ * | post a detach of one of its scopes   |             |      yes      | none |
+ * | create, destroy                      |     any     |      any      | the table's |
+ */
+#include <spanprof/fiber.h>
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "context/self.h"
+#include "core/at_fork.h"
+
+enum { FIBERS_MAX = 1 << 18, GROW_BYTES = 1 << 18 };
+
+typedef struct sp_fiber {
+    _Alignas(SP_CACHE_LINE) sp_scope_chain chain;
+    _Atomic(sp_thread *) runner; /* NULL: suspended; &nobody: there is no such fiber now */
+    _Atomic uint32_t generation; /* odd: of the handle that is valid; even: there is none */
+    uint32_t next;               /* slot + 1, in one of the lists */
+    uint64_t stack_low, stack_high;
+} sp_fiber;
+
+static struct {
+    pthread_mutex_t lock; /* guards all but `used`; innermost */
+    sp_fiber *fibers;     /* reserved for FIBERS_MAX, the first mapped_bytes can be used */
+    size_t mapped_bytes;
+    _Atomic uint32_t used;
+    uint32_t free_list;
+    uint32_t doomed_list; /* destroyed while a thread ran them: free when it has left */
+} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static sp_thread nobody;
+
+static void fork_prepare(void)
+{
+    pthread_mutex_lock(&table.lock);
+}
+
+static void fork_parent(void)
+{
+    pthread_mutex_unlock(&table.lock);
+}
+
+/* The threads that ran the others are gone. One that was in the middle of a switch ran two, of which it had the chain of one or of neither. */
+static void fork_child(void)
+{
+    for (uint32_t slot = 0; slot < sp_load_relaxed(&table.used); slot++) {
+        sp_fiber *fiber = &table.fibers[slot];
+        sp_thread *runner = sp_load_relaxed(&fiber->runner);
+        if (!runner || runner == &nobody || runner == sp_self)
+            continue;
+        sp_fiber_abandon(runner);
+        sp_context_drop_dead(&fiber->chain);
+        sp_store_relaxed(&fiber->runner, NULL);
+    }
+    pthread_mutex_unlock(&table.lock);
+}
+
+SP_AT_FORK(SP_FORK_INNER_LOCKS, fork_prepare, fork_parent, fork_child);
+
+static bool reserve_locked(void)
+{
+    if (table.fibers)
+        return true;
+    void *memory = mmap(NULL, sizeof(sp_fiber) * FIBERS_MAX, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return false;
+    table.fibers = memory;
+    return true;
+}
+
+static sp_fiber *add_locked(void)
+{
+    uint32_t slot = sp_load_relaxed(&table.used);
+    if (!reserve_locked() || slot == FIBERS_MAX)
+        return NULL;
+    if ((slot + 1) * sizeof(sp_fiber) > table.mapped_bytes) {
+        if (mprotect((uint8_t *)table.fibers + table.mapped_bytes, GROW_BYTES,
+                     PROT_READ | PROT_WRITE) != 0)
+            return NULL;
+        table.mapped_bytes += GROW_BYTES;
+    }
+    sp_fiber *fiber = &table.fibers[slot];
+    fiber->chain.owner = SP_THREADS_MAX + slot + 1;
+    sp_store_relaxed(&fiber->chain.chunks[0], fiber->chain.first);
+    sp_store_relaxed(&fiber->runner, &nobody);
+    sp_store_release(&table.used, slot + 1); /* pairs with fiber_at */
+    return fiber;
+}
+
+_Static_assert(sizeof(sp_fiber) * FIBERS_MAX % GROW_BYTES == 0, "the range grows to its end");
+
+static uint32_t number_of(const sp_fiber *fiber)
+{
+    return (uint32_t)(fiber - table.fibers) + 1;
+}
+
+static sp_fiber *fiber_at(uint32_t slot)
+{
+    return slot < sp_load_acquire(&table.used) ? &table.fibers[slot] : NULL;
+}
+
+static bool is_alive(sp_fiber *fiber, uint32_t generation)
+{
+    return generation & 1 && atomic_load(&fiber->generation) == generation;
+}
+
+/* The fiber is nobody's from here on, unless a thread runs it. */
+static bool free_locked(sp_fiber *fiber)
+{
+    sp_thread *suspended = NULL;
+    if (!atomic_compare_exchange_strong(&fiber->runner, &suspended, &nobody))
+        return false;
+    sp_context_forget_scopes(&fiber->chain);
+    fiber->next = table.free_list;
+    table.free_list = number_of(fiber);
+    return true;
+}
+
+static void free_doomed_locked(void)
+{
+    uint32_t list = table.doomed_list;
+    table.doomed_list = 0;
+    while (list) {
+        sp_fiber *fiber = &table.fibers[list - 1];
+        list = fiber->next;
+        if (!free_locked(fiber)) {
+            fiber->next = table.doomed_list;
+            table.doomed_list = number_of(fiber);
+        }
+    }
+}
+
+static sp_fiber *take_locked(void)
+{
+    free_doomed_locked();
+    if (!table.free_list)
+        return add_locked();
+    sp_fiber *fiber = &table.fibers[table.free_list - 1];
+    table.free_list = fiber->next;
+    return fiber;
+}
+
+spanprof_fiber spanprof_fiber_create(void *stack, size_t stack_bytes)
+{
+    spanprof_fiber handle = {.slot = UINT32_MAX, .generation = UINT32_MAX};
+    pthread_mutex_lock(&table.lock);
+    sp_fiber *fiber = take_locked();
+    if (fiber) {
+        fiber->stack_low = (uint64_t)(uintptr_t)stack;
+        fiber->stack_high = fiber->stack_low + (stack ? stack_bytes : 0);
+        handle.slot = number_of(fiber);
+        handle.generation = sp_load_relaxed(&fiber->generation) + 1;
+        sp_store_relaxed(&fiber->generation, handle.generation);
+        sp_store_release(&fiber->runner, NULL); /* pairs with enter */
+    }
+    pthread_mutex_unlock(&table.lock);
+    if (!fiber)
+        sp_count(&sp_thread_counts.failed_attaches, 1);
+    return handle;
+}
+
+void spanprof_fiber_destroy(spanprof_fiber handle)
+{
+    if (handle.slot == 0)
+        return;
+    pthread_mutex_lock(&table.lock);
+    free_doomed_locked();
+    sp_fiber *fiber = fiber_at(handle.slot - 1);
+    bool is_free = false;
+    if (fiber && is_alive(fiber, handle.generation)) {
+        /* Who enters meanwhile finds the fiber taken, or another generation: both sides are sequentially consistent. */
+        atomic_store(&fiber->generation, handle.generation + 1);
+        is_free = free_locked(fiber);
+        if (!is_free) {
+            fiber->next = table.doomed_list;
+            table.doomed_list = number_of(fiber);
+        }
+    }
+    pthread_mutex_unlock(&table.lock);
+    if (!is_free && handle.slot != UINT32_MAX)
+        sp_count(&sp_thread_counts.misuse_fiber, 1);
+}
+
+/* Stack first: what is told of it never holds for a range that is none, whenever a tick comes. Where the ticks' doubt begins with it, the
+ * context is still the old one. */
+static void tell_stack(sp_thread *thread, const sp_fiber *to)
+{
+    if (to) {
+        sp_store_relaxed(&thread->fiber_high, 0);
+        sp_fence_signal();
+        sp_store_relaxed(&thread->fiber_low, to->stack_low);
+        sp_store_relaxed(&thread->on_fiber, 1);
+        sp_fence_signal();
+        sp_store_relaxed(&thread->fiber_high, to->stack_high);
+    } else {
+        sp_store_relaxed(&thread->on_fiber, 0);
+    }
+    sp_fence_signal();
+}
+
+/* The thread goes on with TO, NULL: on its own stack or with nothing that is known, as CHAIN says. */
+static void go_on(sp_thread *thread, sp_fiber *to, sp_scope_chain *chain)
+{
+    sp_fiber *from = thread->fiber;
+    tell_stack(thread, to);
+    thread->fiber = to;
+    sp_context_switch_chain(thread, chain);
+    if (from)
+        sp_store_release(&from->runner, NULL); /* pairs with enter */
+}
+
+/* Make THREAD the one that runs FIBER. */
+static spanprof_status enter(sp_thread *thread, sp_fiber *fiber, uint32_t generation)
+{
+    sp_thread *suspended = NULL;
+    if (!is_alive(fiber, generation))
+        return SPANPROF_ERROR_NOT_FOUND;
+    if (!atomic_compare_exchange_strong(&fiber->runner, &suspended, thread))
+        return suspended == &nobody ? SPANPROF_ERROR_NOT_FOUND : SPANPROF_ERROR_OTHER_THREAD;
+    if (is_alive(fiber, generation))
+        return SPANPROF_OK;
+    sp_store_release(&fiber->runner, NULL);
+    return SPANPROF_ERROR_NOT_FOUND;
+}
+
+static __attribute__((noinline)) spanprof_status lose(sp_thread *thread, spanprof_status why)
+{
+    sp_count(&sp_thread_counts.misuse_fiber, 1);
+    go_on(thread, NULL, NULL);
+    return why;
+}
+
+static bool runs(const sp_thread *thread, spanprof_fiber handle)
+{
+    sp_fiber *fiber = thread->fiber;
+    return fiber && number_of(fiber) == handle.slot && is_alive(fiber, handle.generation);
+}
+
+spanprof_status spanprof_fiber_switch(spanprof_fiber handle)
+{
+    sp_thread *thread = sp_self_get();
+    if (SP_UNLIKELY(!thread) && !(thread = sp_thread_self_create()))
+        return SPANPROF_ERROR_NO_MEMORY;
+    if (handle.slot == 0) {
+        if (thread->chain != &thread->own_scopes)
+            go_on(thread, NULL, &thread->own_scopes);
+        return SPANPROF_OK;
+    }
+    if (SP_UNLIKELY(runs(thread, handle)))
+        return SPANPROF_OK;
+    sp_fiber *fiber = fiber_at(handle.slot - 1);
+    spanprof_status status =
+        fiber ? enter(thread, fiber, handle.generation) : SPANPROF_ERROR_NOT_FOUND;
+    if (SP_UNLIKELY(status != SPANPROF_OK))
+        return lose(thread, status);
+    go_on(thread, fiber, &fiber->chain);
+    return SPANPROF_OK;
+}
+
+spanprof_fiber spanprof_fiber_current(void)
+{
+    sp_thread *thread = sp_self_get();
+    sp_fiber *fiber = thread ? thread->fiber : NULL;
+    if (!fiber)
+        return (spanprof_fiber){0};
+    uint32_t generation = sp_load_relaxed(&fiber->generation);
+    bool is_doomed = generation % 2 == 0; /* its handle is dead */
+    return (spanprof_fiber){.slot = number_of(fiber), .generation = generation - is_doomed};
+}
+
+bool sp_fiber_abandon(sp_thread *thread)
+{
+    sp_fiber *from = thread->fiber;
+    if (thread->chain != &thread->own_scopes)
+        sp_context_take_chain(thread, &thread->own_scopes);
+    thread->fiber = NULL;
+    sp_store_relaxed(&thread->on_fiber, 0);
+    sp_store_relaxed(&thread->fiber_low, 0);
+    sp_store_relaxed(&thread->fiber_high, 0);
+    if (from)
+        sp_store_release(&from->runner, NULL); /* pairs with enter */
+    return from != NULL;
+}
+
+sp_scope_chain *sp_fiber_chain(uint32_t slot)
+{
+    sp_fiber *fiber = fiber_at(slot);
+    return fiber ? &fiber->chain : NULL;
+}
+
+sp_thread *sp_fiber_runner(uint32_t slot)
+{
+    sp_fiber *fiber = fiber_at(slot);
+    sp_thread *runner = fiber ? atomic_load(&fiber->runner) : NULL;
+    return runner == &nobody ? NULL : runner;
+}

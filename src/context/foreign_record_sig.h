@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Another tracer's record (OTEP 4947): which span a thread works for by what that tracer put into the thread's otel_thread_ctx_v1. A tick
+ * reads it on its own thread, between two instructions of that tracer, as the rules of that record demand; the wall sampler reads it
+ * of threads of which it proves that they did not run.
+ *
+ * The slot belongs to the thread and is read as it is. Where it points to is another's memory, which may be given back at any moment that is
+ * not ours: it is read by a guarded load. */
+#ifndef SP_CONTEXT_FOREIGN_RECORD_SIG_H
+#define SP_CONTEXT_FOREIGN_RECORD_SIG_H
+
+#include "context/context_slot.h"
+#include "core/guarded_load_sig.h"
+
+typedef enum sp_foreign_result {
+    SP_FOREIGN_NONE = 0,
+    SP_FOREIGN_ACTIVE,
+    SP_FOREIGN_UNKNOWN, /* there is one, and it cannot be read */
+} sp_foreign_result;
+
+/* What lies at the record's address and before it. */
+typedef struct sp_foreign_memory {
+    uint64_t signature; /* SP_THREAD_SIGNATURE in a copy of this library */
+    uint64_t between[3];
+    uint64_t trace_id[2];
+    uint64_t span_id;
+    uint32_t tail;
+} sp_foreign_memory;
+
+enum { SP_FOREIGN_RECORD_BYTES = 28, SP_FOREIGN_BEFORE_BYTES = 32 };
+
+_Static_assert(offsetof(sp_foreign_memory, trace_id) == SP_FOREIGN_BEFORE_BYTES &&
+                   offsetof(sp_foreign_memory, tail) + 4 ==
+                       SP_FOREIGN_BEFORE_BYTES + SP_FOREIGN_RECORD_BYTES,
+               "the layout of OTEP 4947");
+
+/* Whether a context of ours is active, which comes first. */
+SP_SIGSAFE static inline bool sp_foreign_is_hidden(const sp_thread *thread)
+{
+    return (sp_load_relaxed(&thread->record.tail) & 1) != 0;
+}
+
+SP_SIGSAFE static inline bool sp_foreign_copy(long pid, sp_foreign_memory *memory, uint64_t record)
+{
+    if (sp_guarded_read(pid, memory, record - SP_FOREIGN_BEFORE_BYTES,
+                        SP_FOREIGN_BEFORE_BYTES + SP_FOREIGN_RECORD_BYTES))
+        return true;
+    memory->signature = 0; /* nothing may lie before it */
+    return sp_guarded_read(pid, memory->trace_id, record, SP_FOREIGN_RECORD_BYTES);
+}
+
+/* The record at RECORD, 0 for none, in *CONTEXT; zero unless ACTIVE. A record that is not valid is none: its owner detaches so, or is just
+ * changing it, and nobody can tell which. */
+SP_SIGSAFE static inline sp_foreign_result sp_foreign_read(uint64_t record,
+                                                           sp_foreign_context *context)
+{
+    sp_foreign_memory memory;
+    *context = (sp_foreign_context){0};
+    if (!record ||
+        record - (uint64_t)(uintptr_t)sp_thread_states < sizeof(sp_thread) * SP_THREADS_MAX)
+        return SP_FOREIGN_NONE;
+    if (!sp_foreign_copy(sp_own_pid(), &memory, record))
+        return SP_FOREIGN_UNKNOWN;
+    if (memory.signature == SP_THREAD_SIGNATURE || (memory.tail & 0xff) != 1 || !memory.span_id ||
+        !(memory.trace_id[0] | memory.trace_id[1]))
+        return SP_FOREIGN_NONE;
+    context->trace_id[0] = memory.trace_id[0];
+    context->trace_id[1] = memory.trace_id[1];
+    context->span_id = memory.span_id;
+    context->tail = memory.tail & 0xffff;
+    if (!sp_load_relaxed(&sp_context_is_shared))
+        sp_store_relaxed(&sp_context_is_shared, 1);
+    return SP_FOREIGN_ACTIVE;
+}
+
+SP_SIGSAFE static inline bool sp_foreign_is_same(const sp_foreign_context *a,
+                                                 const sp_foreign_context *b)
+{
+    return a->trace_id[0] == b->trace_id[0] && a->trace_id[1] == b->trace_id[1] &&
+           a->span_id == b->span_id && a->tail == b->tail;
+}
+
+/* The slot of a thread whose pointer is POINTER in the block that its vector names; 0 when the thread has not made it yet. */
+SP_SIGSAFE static inline uint64_t sp_foreign_find_slot(uint64_t pointer, long pid)
+{
+    const sp_context_layout *layout = &sp_context_layout_now;
+    uint64_t vector, count, block;
+    if (layout->kind != SP_CONTEXT_BLOCK ||
+        !sp_guarded_read(pid, &vector, pointer + SP_CONTEXT_VECTOR_AT, sizeof vector) ||
+        !sp_guarded_read(pid, &count, vector - 16, sizeof count) || layout->module > count ||
+        !sp_guarded_read(pid, &block, vector + 16 * layout->module, sizeof block) || !block ||
+        block == UINT64_MAX)
+        return 0;
+    return block + (uint64_t)layout->offset;
+}
+
+/* A thread that ticks before a scan could find its slot: it was made a moment ago. The own thread's list needs no number to be asked for. */
+SP_SIGSAFE static inline uint64_t sp_foreign_find_pointer(sp_thread *thread)
+{
+    const sp_context_layout *layout = &sp_context_layout_now;
+    uint64_t list = 0, size = 0;
+    if (layout->kind == SP_CONTEXT_NOWHERE ||
+        sp_syscall6(SYS_get_robust_list, 0, (long)(uintptr_t)&list, (long)(uintptr_t)&size, 0, 0,
+                    0) != 0 ||
+        !list)
+        return 0;
+    uint64_t pointer = list - (uint64_t)layout->list_offset;
+    sp_store_relaxed(&thread->context_tp, pointer);
+    if (layout->kind == SP_CONTEXT_STATIC)
+        sp_store_release(&thread->context_slot, pointer + (uint64_t)layout->offset);
+    return pointer;
+}
+
+/* What the calling thread's slot holds; 0 also where its thread pointer, which POINTER_OF tells, is not the one that the slot belongs to. */
+SP_SIGSAFE static inline uint64_t sp_foreign_own_record(sp_thread *thread,
+                                                        uint64_t (*pointer_of)(void))
+{
+    uint64_t pointer = sp_load_relaxed(&thread->context_tp);
+    if (!pointer)
+        pointer = sp_foreign_find_pointer(thread);
+    uint64_t slot = sp_load_acquire(&thread->context_slot); /* pairs with sp_context_slot_set */
+    if (!pointer || pointer != pointer_of())
+        return 0;
+    if (!slot) {
+        slot = sp_foreign_find_slot(pointer, sp_own_pid());
+        sp_store_relaxed(&thread->context_slot, slot);
+    }
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    return slot ? *(const volatile uint64_t *)(uintptr_t)slot : 0;
+}
+
+/* The tick's look, at its own thread. A context that is not the last look's is a switch; so is none after one, whatever the reason: a sample with
+ * the old number would join the interval of the context that is gone. */
+SP_SIGSAFE static inline sp_foreign_result sp_foreign_look(sp_thread *thread,
+                                                           uint64_t (*pointer_of)(void))
+{
+    sp_foreign_context context;
+    sp_foreign_result result = sp_foreign_read(sp_foreign_own_record(thread, pointer_of), &context);
+    if (result != SP_FOREIGN_UNKNOWN && !sp_foreign_is_same(&context, &thread->foreign)) {
+        thread->foreign = context;
+        thread->foreign_switches += 2;
+    }
+    return result;
+}
+
+/* A look at another thread: what it says is of one moment only when that thread did not run. */
+SP_SIGSAFE static inline sp_foreign_result sp_foreign_peek(const sp_thread *thread,
+                                                           sp_foreign_context *context)
+{
+    long pid = sp_own_pid();
+    uint64_t slot = sp_load_acquire(&thread->context_slot); /* pairs with sp_context_slot_set */
+    uint64_t pointer = sp_load_relaxed(&thread->context_tp), record;
+    *context = (sp_foreign_context){0};
+    if (!slot && pointer)
+        slot = sp_foreign_find_slot(pointer, pid);
+    if (!slot)
+        return SP_FOREIGN_NONE;
+    /* Where the kernel refuses such reads, no record is ever seen, and there is likely none. */
+    if (!sp_guarded_read(pid, &record, slot, sizeof record))
+        return sp_load_relaxed(&sp_context_is_shared) ? SP_FOREIGN_UNKNOWN : SP_FOREIGN_NONE;
+    return sp_foreign_read(record, context);
+}
+
+#endif

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which threads there are. A state is made by its thread at its first attach, or by the collector when a scan of /proc/self/task
+ * finds a thread that has none; such a thread adopts the state when it attaches later.
+ *
+ * One lock guards life, tid and the table by tid. It is held for a few instructions and never while calling out, and no handler
+ * takes it. Order: it is the innermost lock of the SDK, but for those of the accounts of CPU time (cpu_time.c). */
+#include "context/thread.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "context/context_slot.h"
+#include "context/self.h"
+#include "context/switch_recorder.h"
+#include "core/at_fork.h"
+#include "core/cancel.h"
+#include "core/clock.h"
+
+/* The SDK has a collector and an exporter; more when one was given up on at a stop. */
+enum { BUCKETS = 1024, INTERNAL_MAX = 16, REAP_LEAST = 32 };
+
+sp_thread_counters sp_thread_counts;
+sp_thread *sp_thread_states;
+_Thread_local sp_thread *sp_self;
+/* What readers outside the process look for (OTEP 4947). Another SDK may have put its record there: then it stays. */
+SPANPROF_API _Thread_local void *otel_thread_ctx_v1;
+
+static struct {
+    pthread_mutex_t lock;
+    _Atomic uint32_t used;
+    uint32_t free_list; /* slot + 1 */
+    uint32_t exited;    /* threads, since exited slots were last reaped */
+    bool collected;     /* a collector frees the slots of exited threads */
+    uint32_t scan;
+    nlink_t
+        scanned_links; /* of /proc/self/task, before the last scan; one thread scans at a time */
+    sp_thread *buckets[BUCKETS];
+    _Atomic(sp_thread *) internal[INTERNAL_MAX];
+    pthread_key_t exit_key;
+    bool have_key;
+    _Atomic(sp_thread_hook) registered;
+    _Atomic(sp_thread_hook) exiting;
+} registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void *sp_context_slot_own(void)
+{
+    return &otel_thread_ctx_v1;
+}
+
+void sp_threads_set_hook(sp_thread_hook registered, sp_thread_hook exiting)
+{
+    sp_store_release(&registry.registered, registered);
+    sp_store_release(&registry.exiting, exiting);
+}
+
+sp_thread *sp_thread_by_slot(uint32_t slot)
+{
+    return slot < sp_load_acquire(&registry.used) ? &sp_thread_states[slot] : NULL;
+}
+
+uint32_t sp_thread_slots(void)
+{
+    return sp_load_acquire(&registry.used);
+}
+
+static sp_thread **bucket_of(pid_t tid)
+{
+    return &registry.buckets[(uint32_t)tid % BUCKETS];
+}
+
+static sp_thread *find_locked(pid_t tid)
+{
+    sp_thread *thread = *bucket_of(tid);
+    while (thread && thread->tid != tid)
+        thread = thread->next_in_bucket;
+    return thread;
+}
+
+static void forget_tid_locked(sp_thread *thread)
+{
+    for (sp_thread **link = bucket_of(thread->tid); *link; link = &(*link)->next_in_bucket)
+        if (*link == thread) {
+            *link = thread->next_in_bucket;
+            return;
+        }
+}
+
+static void run_exit(void *state);
+
+/* Reserve the states and the key whose destructor tells that a thread ends. Untouched states cost address space only. */
+static bool init_locked(void)
+{
+    if (sp_thread_states)
+        return true;
+    void *memory = mmap(NULL, sizeof(sp_thread) * SP_THREADS_MAX, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return false;
+    registry.have_key = pthread_key_create(&registry.exit_key, run_exit) == 0;
+    sp_thread_states = memory;
+    return true;
+}
+
+static void free_locked(sp_thread *thread)
+{
+    sp_store_release(&thread->life, SP_THREAD_FREE);
+    thread->next_free = registry.free_list;
+    registry.free_list = thread->slot + 1;
+}
+
+void sp_threads_set_collected(bool collected)
+{
+    pthread_mutex_lock(&registry.lock);
+    registry.collected = collected;
+    pthread_mutex_unlock(&registry.lock);
+}
+
+/* While the SDK does not run nobody drains, and threads that attach come and go all the same. Looked through when as many have ended as
+ * half of all slots. */
+static void reap_exited_locked(void)
+{
+    uint64_t ignored;
+    if (registry.collected || registry.exited < REAP_LEAST || registry.exited < registry.used / 2)
+        return;
+    registry.exited = 0;
+    for (uint32_t slot = 0; slot < sp_load_relaxed(&registry.used); slot++) {
+        sp_thread *thread = &sp_thread_states[slot];
+        if (sp_load_relaxed(&thread->life) == SP_THREAD_EXITED &&
+            !sp_clock_thread_cpu_ns(thread->tid, &ignored))
+            free_locked(thread);
+    }
+}
+
+static sp_thread *take_slot_locked(void)
+{
+    if (!registry.free_list)
+        reap_exited_locked();
+    if (registry.free_list) {
+        sp_thread *thread = &sp_thread_states[registry.free_list - 1];
+        registry.free_list = thread->next_free;
+        return thread;
+    }
+    uint32_t slot = sp_load_relaxed(&registry.used);
+    if (slot == SP_THREADS_MAX)
+        return NULL;
+    sp_thread *thread = &sp_thread_states[slot];
+    thread->slot = slot;
+    thread->signature = SP_THREAD_SIGNATURE;
+    thread->own_scopes.owner = slot + 1;
+    sp_store_relaxed(&thread->own_scopes.chunks[0], thread->own_scopes.first);
+    sp_context_take_chain(thread, &thread->own_scopes);
+    sp_store_release(&registry.used, slot + 1);
+    return thread;
+}
+
+void sp_thread_reset_ticks(sp_thread *thread)
+{
+    sp_store_relaxed(&thread->ticks, 0);
+    sp_store_relaxed(&thread->weights, 0);
+    sp_store_relaxed(&thread->dropped_ring_full, 0);
+    sp_store_relaxed(&thread->dropped_small_stack, 0);
+    sp_store_relaxed(&thread->tick_cycles, 0);
+    sp_store_relaxed(&thread->costed_ticks, 0);
+    sp_store_relaxed(&thread->ring.tail, sp_load_relaxed(&thread->ring.head));
+    thread->last_recorded = 1;
+    thread->owed_periods = 0;
+}
+
+/* The thread has ended. What it ran last, if that was a fiber, keeps its scopes. */
+static void forget_scopes(sp_thread *thread)
+{
+    sp_fiber_abandon(thread);
+    thread->own_scopes.depth = thread->depth;
+    sp_context_forget_scopes(&thread->own_scopes);
+    thread->depth = 0;
+}
+
+/* A slot starts anew with no context, under a switch number that it never had. */
+static sp_thread *create_locked(pid_t tid)
+{
+    sp_thread *thread = init_locked() ? take_slot_locked() : NULL;
+    if (!thread)
+        return NULL;
+    sp_cpu_time_abandon(thread); /* while the slot still names the thread that it was about */
+    sp_switch_recorder_abandon(thread);
+    thread->generation++;
+    thread->tid = tid;
+    forget_scopes(thread);
+    sp_store_relaxed(&thread->posts_seen, sp_load_relaxed(&thread->posts));
+    sp_store_relaxed(&thread->record.tail, 0);
+    sp_store_relaxed(&thread->record.trace_id[0], 0);
+    sp_store_relaxed(&thread->record.trace_id[1], 0);
+    sp_store_relaxed(&thread->record.span_id, 0);
+    sp_store_relaxed(&thread->local_root_span_id, 0);
+    sp_store_relaxed(&thread->remote, 0);
+    thread->attributes_of = thread->no_attributes_of = 0;
+    sp_store_relaxed(&thread->switch_number, (sp_load_relaxed(&thread->switch_number) | 1) + 1);
+    sp_store_relaxed(&thread->stack_low, 0);
+    sp_store_relaxed(&thread->stack_high, 0);
+    sp_store_relaxed(&thread->seen_sp, 0);
+    sp_store_relaxed(&thread->proven_tp, 0);
+    sp_store_relaxed(&thread->context_slot, 0);
+    sp_store_relaxed(&thread->context_tp, 0);
+    sp_thread_reset_ticks(thread);
+    thread->excluded_cpu_ns = 0;
+    thread->internal = thread->adopted = 0;
+    thread->scan = registry.scan;
+    thread->next_in_bucket = *bucket_of(tid);
+    *bucket_of(tid) = thread;
+    sp_store_release(&thread->life, SP_THREAD_LIVE);
+    return thread;
+}
+
+static void call_hook(_Atomic(sp_thread_hook) *slot, sp_thread *thread)
+{
+    sp_thread_hook hook = sp_load_acquire(slot);
+    if (hook)
+        hook(thread);
+}
+
+/* Our handler may stay installed, and ending threads run our destructor: the library, or the plugin that has us inside, must never be
+ * unloaded. Without a lock of ours, for the loader has its own. */
+static void pin_library(void)
+{
+    static atomic_flag pinned = ATOMIC_FLAG_INIT;
+    Dl_info info;
+    if (!atomic_flag_test_and_set(&pinned) && dladdr(&registry, &info) && info.dli_fname)
+        dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+static void list_internal_locked(sp_thread *thread)
+{
+    int free_place = -1;
+    for (int i = 0; i < INTERNAL_MAX; i++) {
+        sp_thread *other = sp_load_relaxed(&registry.internal[i]);
+        if (other == thread)
+            return;
+        if (!other || sp_load_relaxed(&other->life) != SP_THREAD_LIVE || !other->internal)
+            free_place = i;
+    }
+    if (free_place >= 0)
+        sp_store_release(&registry.internal[free_place], thread);
+}
+
+static sp_thread *create_self(bool internal)
+{
+    SP_UNCANCELLED;
+    pid_t tid = (pid_t)syscall(SYS_gettid);
+    pthread_mutex_lock(&registry.lock);
+    sp_thread *thread = sp_thread_states ? find_locked(tid) : NULL;
+    if (!thread)
+        thread = create_locked(tid);
+    if (thread) {
+        thread->adopted = 1;
+        thread->internal = internal;
+        if (internal)
+            list_internal_locked(thread);
+    }
+    pthread_mutex_unlock(&registry.lock);
+    if (!thread)
+        return NULL;
+    pin_library();
+    sp_self = thread;
+    if (!otel_thread_ctx_v1)
+        otel_thread_ctx_v1 = &thread->record;
+    sp_context_slot_set(thread, sp_context_slot_own());
+    if (registry.have_key)
+        pthread_setspecific(registry.exit_key, thread);
+    /* A scan may have found one of our own threads, and armed it, before it came to say whose it is. */
+    call_hook(internal ? &registry.exiting : &registry.registered, thread);
+    return thread;
+}
+
+sp_thread *sp_thread_self_create(void)
+{
+    sp_thread *thread = create_self(false);
+    if (!thread)
+        sp_count(&sp_thread_counts.failed_attaches, 1);
+    return thread;
+}
+
+void sp_thread_self_internal(void)
+{
+    create_self(true);
+}
+
+/* The destructor: the thread will attach no more, or if it does, in a later destructor, it gets a new state. */
+static void run_exit(void *state)
+{
+    SP_UNCANCELLED;
+    sp_thread *thread = state;
+    call_hook(&registry.exiting, thread);
+    if (otel_thread_ctx_v1 == &thread->record)
+        otel_thread_ctx_v1 = NULL;
+    sp_self = NULL;
+    sp_cpu_time_leave(thread);
+    sp_switch_recorder_exit(thread);
+    if (sp_fiber_abandon(thread))
+        sp_count(&sp_thread_counts.misuse_fiber, 1);
+    forget_scopes(thread);
+    pthread_mutex_lock(&registry.lock);
+    forget_tid_locked(thread);
+    sp_store_release(&thread->life, SP_THREAD_EXITED);
+    registry.exited++;
+    pthread_mutex_unlock(&registry.lock);
+}
+
+/* One entry of /proc/self/task. */
+static void scan_tid(pid_t tid, uint32_t scan)
+{
+    pthread_mutex_lock(&registry.lock);
+    sp_thread *thread = sp_thread_states ? find_locked(tid) : NULL;
+    bool created = !thread;
+    if (!thread)
+        thread = create_locked(tid);
+    if (thread)
+        thread->scan = scan;
+    pthread_mutex_unlock(&registry.lock);
+    if (thread && !sp_load_relaxed(&thread->context_tp))
+        sp_context_slot_find(thread, tid);
+    if (thread && created)
+        call_hook(&registry.registered, thread);
+}
+
+/* The listing may pass over a living thread while others come and go, so the clock has the last word. */
+static void mark_gone(uint32_t scan)
+{
+    for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
+        sp_thread *thread = &sp_thread_states[slot];
+        uint64_t ignored;
+        if (sp_load_acquire(&thread->life) != SP_THREAD_LIVE || thread->scan == scan ||
+            sp_clock_thread_cpu_ns(thread->tid, &ignored))
+            continue;
+        call_hook(&registry.exiting, thread);
+        pthread_mutex_lock(&registry.lock);
+        if (sp_load_relaxed(&thread->life) == SP_THREAD_LIVE) {
+            forget_tid_locked(thread);
+            sp_store_release(&thread->life, SP_THREAD_EXITED);
+        }
+        pthread_mutex_unlock(&registry.lock);
+    }
+}
+
+/* A directory has a link for each of its subdirectories, and two of its own. */
+static nlink_t task_links(void)
+{
+    struct stat status;
+    return stat("/proc/self/task", &status) == 0 ? status.st_nlink : 0;
+}
+
+bool sp_threads_number_changed(void)
+{
+    return task_links() != registry.scanned_links;
+}
+
+bool sp_threads_scan(void)
+{
+    DIR *directory = opendir("/proc/self/task");
+    if (!directory)
+        return false;
+    registry.scanned_links = task_links();
+    pthread_mutex_lock(&registry.lock);
+    uint32_t scan = ++registry.scan;
+    pthread_mutex_unlock(&registry.lock);
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        pid_t tid = (pid_t)atoi(entry->d_name);
+        if (tid > 0)
+            scan_tid(tid, scan);
+    }
+    closedir(directory);
+    mark_gone(scan);
+    return true;
+}
+
+/* The first thread stays as a zombie after pthread_exit, until the last has ended. */
+static bool first_thread_has_ended(void)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", (int)getpid(), (int)getpid());
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    text[length > 0 ? length : 0] = 0;
+    const char *state = strrchr(text, ')'); /* "PID (name) S …" */
+    return state && (state[2] == 'Z' || state[2] == 'X');
+}
+
+bool sp_threads_all_ended(void)
+{
+    for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
+        sp_thread *thread = &sp_thread_states[slot];
+        if (sp_load_acquire(&thread->life) == SP_THREAD_LIVE && !thread->internal &&
+            thread->tid != getpid())
+            return false;
+    }
+    return first_thread_has_ended();
+}
+
+uint64_t sp_threads_application_cpu_ns(void)
+{
+    uint64_t own = 0, cpu_ns;
+    for (int i = 0; i < INTERNAL_MAX; i++) {
+        sp_thread *thread = sp_load_acquire(&registry.internal[i]);
+        if (thread && sp_load_acquire(&thread->life) == SP_THREAD_LIVE && thread->internal &&
+            sp_clock_thread_cpu_ns(thread->tid, &cpu_ns))
+            own += cpu_ns;
+    }
+    uint64_t all = sp_clock_process_cpu_ns();
+    return all > own ? all - own : 0;
+}
+
+bool sp_thread_take_free_ring(sp_thread *thread, sp_ring *out)
+{
+    pthread_mutex_lock(&registry.lock);
+    bool is_free = sp_load_relaxed(&thread->life) == SP_THREAD_FREE;
+    if (is_free) {
+        *out = thread->ring;
+        memset(&thread->ring, 0, sizeof thread->ring);
+    }
+    pthread_mutex_unlock(&registry.lock);
+    return is_free;
+}
+
+void sp_thread_free(sp_thread *thread)
+{
+    pthread_mutex_lock(&registry.lock);
+    free_locked(thread);
+    pthread_mutex_unlock(&registry.lock);
+}
+
+static void fork_prepare(void)
+{
+    pthread_mutex_lock(&registry.lock);
+}
+
+static void fork_parent(void)
+{
+    pthread_mutex_unlock(&registry.lock);
+}
+
+/* All other threads are gone, and timers with them. The rings keep their memory; what is in them was the parent's. */
+static void fork_child(void)
+{
+    memset(registry.buckets, 0, sizeof registry.buckets);
+    registry.free_list = 0;
+    registry.exited = 0;
+    registry.collected = false;
+    for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
+        sp_thread *thread = &sp_thread_states[slot];
+        sp_store_relaxed(&thread->armed, 0);
+        sp_store_relaxed(&thread->hazard, NULL);
+        sp_store_relaxed(&thread->ring.tail, sp_load_relaxed(&thread->ring.head));
+        if (thread == sp_self) {
+            thread->tid = (pid_t)syscall(SYS_gettid);
+            thread->last_recorded = 1;
+            thread->next_in_bucket = NULL;
+            *bucket_of(thread->tid) = thread;
+        } else {
+            sp_store_relaxed(&thread->life, SP_THREAD_FREE);
+            thread->next_free = registry.free_list;
+            registry.free_list = slot + 1;
+        }
+    }
+    pthread_mutex_unlock(&registry.lock);
+}
+
+SP_AT_FORK(SP_FORK_INNER_LOCKS, fork_prepare, fork_parent, fork_child);

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "context/sample_keys.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/at_fork.h"
+#include "core/atomic.h"
+
+static struct {
+    pthread_mutex_t lock; /* of additions; an innermost lock */
+    _Atomic uint32_t count;
+    _Atomic(const char *) keys[SP_SAMPLE_KEYS_MAX];
+    _Atomic(void (*)(void)) added;
+} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void fork_prepare(void)
+{
+    pthread_mutex_lock(&table.lock);
+}
+
+static void fork_done(void)
+{
+    pthread_mutex_unlock(&table.lock);
+}
+
+SP_AT_FORK(SP_FORK_INNER_LOCKS, fork_prepare, fork_done, fork_done);
+
+uint32_t sp_sample_keys_count(void)
+{
+    return sp_load_acquire(&table.count); /* pairs with the release in add_locked */
+}
+
+const char *sp_sample_key(uint32_t index)
+{
+    return index < sp_sample_keys_count() ? sp_load_relaxed(&table.keys[index]) : NULL;
+}
+
+static uint32_t find(const char *key, uint32_t from, uint32_t count)
+{
+    for (uint32_t i = from; i < count; i++)
+        if (strcmp(sp_load_relaxed(&table.keys[i]), key) == 0)
+            return i;
+    return SP_SAMPLE_KEYS_MAX;
+}
+
+static uint32_t add_locked(const char *key)
+{
+    uint32_t count = sp_load_relaxed(&table.count);
+    const char *copy = count < SP_SAMPLE_KEYS_MAX ? strdup(key) : NULL; /* never freed: see above */
+    if (!copy)
+        return SP_SAMPLE_KEYS_MAX;
+    sp_store_relaxed(&table.keys[count], copy);
+    sp_store_release(&table.count, count + 1); /* pairs with sp_sample_keys_count */
+    return count;
+}
+
+uint32_t sp_sample_key_put(const char *key)
+{
+    uint32_t seen = sp_sample_keys_count(), index = find(key, 0, seen);
+    if (index != SP_SAMPLE_KEYS_MAX)
+        return index;
+    pthread_mutex_lock(&table.lock);
+    index = find(key, seen, sp_load_relaxed(&table.count));
+    bool is_new = index == SP_SAMPLE_KEYS_MAX;
+    if (is_new)
+        index = add_locked(key);
+    pthread_mutex_unlock(&table.lock);
+    void (*added)(void) = sp_load_acquire(&table.added);
+    if (is_new && index != SP_SAMPLE_KEYS_MAX && added)
+        added();
+    return index;
+}
+
+void sp_sample_keys_set_hook(void (*added)(void))
+{
+    sp_store_release(&table.added, added);
+}

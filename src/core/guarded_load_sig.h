@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loads from addresses that may not be mapped, by asking the kernel to copy (process_vm_readv on ourselves): a bad address is
+ * an error code, not a fault, and nobody's SIGSEGV handler is touched. A call costs over a microsecond, so a whole block is
+ * read at once and kept: stacks are read upwards, and the next load is mostly in the same block.
+ * Where a seccomp policy forbids the call, every guarded load fails, and walks end as SP_WALK_BAD_MEMORY. */
+#ifndef SP_CORE_GUARDED_LOAD_SIG_H
+#define SP_CORE_GUARDED_LOAD_SIG_H
+
+#include <sys/uio.h>
+
+#include "core/compiler.h"
+#include "core/syscall_sig.h"
+
+/* Divides the page size, so that a block is mapped as a whole or not at all. */
+#define SP_GUARDED_BLOCK_BYTES 1024u
+
+/* words is a copy of the block at `block`; 1 is no block's address: nothing was read yet. */
+typedef struct sp_guarded {
+    uint64_t block;
+    long pid; /* 0: not asked yet */
+    uint64_t words[SP_GUARDED_BLOCK_BYTES / 8];
+} sp_guarded;
+
+/* Field by field, for an initializer would clear the whole block on each tick. */
+SP_SIGSAFE static inline void sp_guarded_init(sp_guarded *guarded)
+{
+    guarded->block = 1;
+    guarded->pid = 0;
+}
+
+/* Of the calling process: asked each time anew, for fork changes it. */
+SP_SIGSAFE static inline long sp_own_pid(void)
+{
+    return sp_syscall6(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+/* BYTES at ADDRESS of PID, our own process, into OUT, all or nothing. */
+SP_SIGSAFE static inline bool sp_guarded_read(long pid, void *out, uint64_t address, uint64_t bytes)
+{
+    struct iovec to = {.iov_base = out, .iov_len = bytes};
+    struct iovec from = {.iov_base = (void *)(uintptr_t)address, .iov_len = bytes}; // NOLINT
+    return sp_syscall6(SYS_process_vm_readv, pid, (long)(uintptr_t)&to, 1, (long)(uintptr_t)&from,
+                       1, 0) == (long)bytes;
+}
+
+/* BYTES at ADDRESS into OUT, all or nothing. */
+SP_SIGSAFE static inline bool sp_guarded_copy(sp_guarded *guarded, void *out, uint64_t address,
+                                              uint64_t bytes)
+{
+    if (!guarded->pid)
+        guarded->pid = sp_own_pid();
+    return sp_guarded_read(guarded->pid, out, address, bytes);
+}
+
+/* The word at ADDRESS, a multiple of 8, in *OUT. */
+SP_SIGSAFE static inline bool sp_guarded_load(sp_guarded *guarded, uint64_t address, uint64_t *out)
+{
+    uint64_t block = address & ~(uint64_t)(SP_GUARDED_BLOCK_BYTES - 1);
+    if (address % 8)
+        return false;
+    if (block != guarded->block) {
+        guarded->block = 1;
+        if (!sp_guarded_copy(guarded, guarded->words, block, SP_GUARDED_BLOCK_BYTES))
+            return false;
+        guarded->block = block;
+    }
+    *out = guarded->words[(address - block) / 8];
+    return true;
+}
+
+#endif

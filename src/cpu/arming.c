@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread's ticker. The first tick comes at a random moment within a period, so that threads shorter than a period count right on
+ * average and no two threads tick in step. See docs/design/sampling.md. */
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/log.h"
+#include "cpu/cpu_source.h"
+#include "cpu/engine.h"
+
+enum { SETTLE_US = 500 };
+
+static uint64_t random_below(uint64_t bound)
+{
+    uint64_t value = 0;
+    if (getrandom(&value, sizeof value, GRND_NONBLOCK) != sizeof value)
+        value = sp_clock_monotonic_ns() * 0x9e3779b97f4a7c15u;
+    return value % bound;
+}
+
+static void say_failure(sp_thread *thread)
+{
+    int error = errno;
+    if (sp_run.failed_threads++ == 0 && sp_run.choice.ticks)
+        sp_log_warn("sampler",
+                    "thread %d cannot be made to tick: %s%s; further ones are counted only",
+                    (int)thread->tid, strerror(error),
+                    error == EAGAIN ? " (RLIMIT_SIGPENDING bounds timers)" : "");
+}
+
+static void say_fallback(void)
+{
+    if (!sp_run.said_fallback)
+        sp_log_warn("sampler", "no more perf events: %s%s; further threads tick by timer",
+                    strerror(errno),
+                    errno == EMFILE ? " (they take at most a quarter of RLIMIT_NOFILE)" : "");
+    sp_run.said_fallback = true;
+}
+
+/* Threads of the application come here, too. They may make a ring, but never replace one: the collector may be reading it. */
+static bool make_ring(sp_thread *thread)
+{
+    return sp_ring_exists(&thread->ring) || sp_ring_init(&thread->ring, sp_run.ring_bytes);
+}
+
+/* No thread can write to the ring of THREAD, which is not armed, and nothing is left to be read. A hazard says that a tick is under way. */
+static bool ring_is_unused(const sp_thread *thread)
+{
+    return sp_load_acquire(&thread->hazard) == NULL &&
+           sp_load_relaxed(&thread->ring.tail) == sp_load_relaxed(&thread->ring.head);
+}
+
+void sp_drop_misfit_ring_locked(sp_thread *thread)
+{
+    sp_ring free_ring;
+    if (!sp_ring_exists(&thread->ring) || thread->ring.size == sp_run.ring_bytes)
+        return;
+    if (sp_load_acquire(&thread->life) != SP_THREAD_FREE) {
+        if (ring_is_unused(thread))
+            sp_ring_deinit(&thread->ring);
+    } else if (sp_thread_take_free_ring(thread, &free_ring)) {
+        sp_ring_deinit(&free_ring);
+    }
+}
+
+/* A timer begins with short intervals, so that the first look tells by their number what the thread has used; then the handler gives
+ * it whole periods. */
+static bool open_with(const sp_cpu_source *source, sp_thread *thread)
+{
+    uint64_t period = sp_sampler_period_ns(), moment = 1 + random_below(period);
+    bool by_timer = source == &sp_cpu_timer;
+    sp_tick_plan plan = {.signal = sp_run.config.signal,
+                         .period_ns = by_timer ? sp_handler.look_unit_ns : period,
+                         .first_ns = by_timer ? 1 + random_below(sp_handler.look_unit_ns) : moment};
+    thread->first_moment_ns = by_timer ? moment : 0;
+    sp_store_relaxed(&thread->event_period_ns, period);
+    thread->event_period_set_ns = plan.first_ns;
+    thread->switch_loss = (sp_switch_loss){0};
+    thread->owed_periods = 0; /* they were of another rate */
+    return source->open(&thread->ticker, thread->tid, thread, &plan);
+}
+
+/* By the engine, or by a timer where the engine cannot; errno tells why neither could. */
+static bool open_ticker(sp_thread *thread)
+{
+    if (open_with(sp_run.choice.source, thread))
+        return true;
+    if (sp_run.choice.source == &sp_cpu_timer || errno == ESRCH)
+        return false;
+    say_fallback();
+    if (!open_with(&sp_cpu_timer, thread))
+        return false;
+    sp_run.fallback_threads++;
+    return true;
+}
+
+void sp_arm_locked(sp_thread *thread)
+{
+    /* life first: what stands beside it belongs to the thread that it speaks of (pairs with create_locked) */
+    if (!sp_run.running || sp_run.held || sp_run.paused ||
+        sp_load_acquire(&thread->life) != SP_THREAD_LIVE || thread->internal ||
+        sp_load_relaxed(&thread->armed) || thread->ticker.source)
+        return;
+    if (!make_ring(thread)) {
+        errno = ENOMEM;
+        say_failure(thread);
+        return;
+    }
+    sp_store_release(&thread->armed, 1);
+    if (sp_run.config.synthetic || open_ticker(thread)) {
+        sp_run.armed_threads++;
+        return;
+    }
+    sp_store_release(&thread->armed, 0);
+    if (errno != EINVAL && errno != ESRCH) /* the thread has ended meanwhile: nothing is lost */
+        say_failure(thread);
+}
+
+static void close_ticker(sp_thread *thread)
+{
+    if (!thread->ticker.source)
+        return;
+    if (thread->ticker.source != sp_run.choice.source)
+        sp_run.fallback_threads--;
+    thread->ticker.source->close(&thread->ticker);
+}
+
+void sp_disarm_locked(sp_thread *thread)
+{
+    bool was_armed = sp_load_relaxed(&thread->armed) || thread->ticker.source;
+    if (!was_armed)
+        return;
+    sp_store_release(&thread->armed, 0);
+    sp_fence_full(); /* pairs with the one in sp_tick: the tick sees armed == 0, or we see its hazard */
+    close_ticker(thread);
+    sp_run.armed_threads--;
+}
+
+/* No thread takes a tick any more; signals on their way still find us. */
+static void hush_locked(sp_thread *thread)
+{
+    if (!sp_load_relaxed(&thread->armed))
+        return;
+    sp_store_release(&thread->armed, 0);
+    sp_fence_full(); /* pairs with the one in sp_tick, as in sp_disarm_locked */
+    if (thread->ticker.source)
+        thread->ticker.source->hush(&thread->ticker);
+    else
+        sp_run.armed_threads--; /* synthetic: nothing is left to close */
+}
+
+static bool wait_for_ticks(void)
+{
+    for (int round = 0; round < 1000; round++) {
+        bool busy = false;
+        for (uint32_t slot = 0; slot < sp_thread_slots(); slot++)
+            busy |= sp_load_acquire(&sp_thread_by_slot(slot)->hazard) != NULL;
+        if (!busy)
+            return true;
+        usleep(1000);
+    }
+    return false;
+}
+
+/* First all are hushed, then the signals that were on their way get a moment to arrive: the host's handler must not see them. */
+bool sp_disarm_all_locked(void)
+{
+    uint32_t run = sp_run.number;
+    sp_for_each_thread(hush_locked);
+    pthread_mutex_unlock(&sp_run.lock);
+    if (!sp_run.config.synthetic)
+        usleep(SETTLE_US);
+    bool quiet = wait_for_ticks();
+    pthread_mutex_lock(&sp_run.lock);
+    if (sp_run.number == run)
+        sp_for_each_thread(sp_disarm_locked);
+    return quiet && sp_run.number == run;
+}

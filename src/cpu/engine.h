@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One run of the sampler: what engine.c (start, stop, fork), arming.c (a thread's ticker) and pausing.c (rate, pause) share.
+ * Threads: under the lock, but for what says otherwise.  Signals: not safe.
+ *
+ * One lock serializes arming and disarming, and all that cpu_source.h does. Order: pausing, lock, then the registry's. */
+#ifndef SP_CPU_ENGINE_H
+#define SP_CPU_ENGINE_H
+
+#include <pthread.h>
+
+#include "cpu/cpu_sampler.h"
+#include "cpu/engine_choice.h"
+
+typedef struct sp_sampler_run {
+    pthread_mutex_t lock;
+    pthread_mutex_t
+        pausing; /* held by start, stop, pause and resume for all that they do; before lock */
+    bool running;
+    uint32_t number; /* of the run; no two have the same */
+    bool held;       /* the collector changes the rate */
+    bool paused;     /* the application wishes no ticks */
+    bool forking;    /* mask_before_fork is to be put back */
+    sigset_t mask_before_fork;
+    sp_sampler_config config;
+    sp_engine_choice choice;
+    uint64_t ring_bytes;
+    int64_t excluded_cpu_ns; /* of the process, in pauses; see exclude */
+    bool said_fallback;
+    _Atomic uint64_t period_ns; /* read without the lock */
+    uint64_t signal_cost_ns;
+    uint32_t armed_threads, fallback_threads;
+    uint64_t failed_threads;
+} sp_sampler_run;
+
+extern sp_sampler_run sp_run;
+
+/* --- engine.c -------------------------------------------------------------------------------------------------------------- */
+
+/* No tick is under way, and what is in the rings has been drained. */
+void sp_engine_set_rate(uint32_t cpu_hz);
+
+/* --- arming.c -------------------------------------------------------------------------------------------------------------- */
+
+/* Make THREAD tick, if the run wants it and nothing forbids it; else nothing. */
+void sp_arm_locked(sp_thread *thread);
+void sp_disarm_locked(sp_thread *thread);
+/* THREAD, which is not armed, loses a ring that has another size than the run's, so that arming makes a new one; a ring that is in use stays.
+ * Only by the collector, or by start before there is one: none but the collector reads rings, and it frees the slots of ended threads. */
+void sp_drop_misfit_ring_locked(sp_thread *thread);
+/* Disarm all threads. The lock is given back for a while; when another run has started meanwhile, its threads stay armed. Returns whether no
+ * tick of this run is under way. */
+bool sp_disarm_all_locked(void);
+
+/* Whether RUN (sp_sampler_run_number) still goes on. An abandoned collector has the number of a run that is over. */
+static inline bool sp_run_is_current_locked(uint32_t run)
+{
+    return sp_run.running && sp_run.number == run;
+}
+
+static inline void sp_for_each_thread(void (*function)(sp_thread *))
+{
+    for (uint32_t slot = 0; slot < sp_thread_slots(); slot++)
+        function(sp_thread_by_slot(slot));
+}
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who a perf event's signal is for. It carries the event's descriptor only (si_fd), so a fixed table tells its owner: NULL for a
+ * descriptor that is none of ours (any more: another copy of the SDK, or the host, may use its number). Mapped at the first start,
+ * never unmapped.
+ * Threads: written under the sampler's lock.  Signals: safe to read. */
+#ifndef SP_CPU_PERF_OWNERS_SIG_H
+#define SP_CPU_PERF_OWNERS_SIG_H
+
+#include "core/atomic.h"
+#include "core/compiler.h"
+
+/* Descriptors above it are not used. */
+enum { SP_PERF_DESCRIPTORS = 65536 };
+
+extern _Atomic(void *) *sp_perf_owners;
+
+SP_SIGSAFE static inline void *sp_perf_owner(int fd)
+{
+    if (!sp_perf_owners || fd < 0 || fd >= SP_PERF_DESCRIPTORS)
+        return NULL;
+    return sp_load_acquire(&sp_perf_owners[fd]); /* pairs with open_event: the owner is ready */
+}
+
+#endif

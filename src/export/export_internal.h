@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of this folder share. Unless a line says otherwise, everything here runs on the exporter thread. */
+#ifndef SP_EXPORT_EXPORT_INTERNAL_H
+#define SP_EXPORT_EXPORT_INTERNAL_H
+
+#include <pthread.h>
+#include <zlib.h>
+
+#include "core/clock.h"
+#include "core/compiler.h"
+#include "export/exporter.h"
+#include "export/network.h"
+
+enum { SP_SPOOL_NAME = 32 };
+
+/* One encoded export request on its way to one destination. */
+typedef struct sp_request {
+    struct sp_request *next;
+    sp_buffer body;
+    size_t charged_bytes;   /* what it takes of its destination's sp_allowance */
+    uint64_t items;         /* spans or samples */
+    uint64_t sequence;      /* counted up by the exporter thread, for flush */
+    size_t destination;     /* of a profile, while in the inbox */
+    uint64_t written_bytes; /* of its record, while it waits for a file to take the rest */
+    bool gzip;              /* body is compressed */
+    bool framed;            /* body has gRPC's prefix */
+    char spooled
+        [SP_SPOOL_NAME]; /* its file in the spool, which may have the body alone; empty: none */
+    uint64_t spooled_bytes;
+} sp_request;
+
+void sp_request_free(sp_request *request);
+/* Say that COUNT requests for DESTINATION (a file, or a URL as it may be shown) were given up at the stop, and WHY (", because ...", or empty). */
+void sp_requests_say_abandoned(uint64_t count, const char *destination, const char *why);
+
+/* The bound of one destination's queue of one signal. Any thread. */
+typedef struct sp_allowance {
+    _Atomic size_t used_bytes; /* <= maximum_bytes, but for a moment inside sp_allowance_take */
+    size_t maximum_bytes;
+} sp_allowance;
+
+bool sp_allowance_take(sp_allowance *allowance, size_t bytes);
+void sp_allowance_give(sp_allowance *allowance, size_t bytes);
+
+/* Text that does not end with a NUL. */
+typedef struct sp_text_range {
+    const char *begin, *end;
+} sp_text_range;
+
+/* repeat.c: a message that may be said again at most once a minute. */
+typedef struct sp_repeat {
+    uint64_t said_ns;   /* 0: never */
+    uint64_t kept_back; /* times that it was not said since */
+} sp_repeat;
+
+/* Whether to say it now. */
+bool sp_repeat_allows(sp_repeat *repeat, uint64_t now_ns);
+
+/* endpoint.c. Any thread. */
+
+typedef enum sp_endpoint_kind {
+    SP_ENDPOINT_BAD,  /* cannot be sent to */
+    SP_ENDPOINT_BARE, /* can be, with http:// in front of it */
+    SP_ENDPOINT_GOOD,
+} sp_endpoint_kind;
+
+/* What TEXT is. Unless it is good, *WHY is a static phrase that ends a sentence beginning with TEXT. */
+sp_endpoint_kind sp_endpoint_check(const char *text, const char **why);
+/* The URL of SIGNAL below the base URL BASE, which is good or bare; in front of a bare one goes SCHEME ("http://"). These return memory
+ * for free(), or NULL when there is none. */
+char *sp_endpoint_from_base(const char *base, const char *scheme, sp_telemetry_signal signal);
+/* URL (good or bare) as it is, but with SCHEME where it has none, and "/" where it has no path. */
+char *sp_endpoint_verbatim(const char *url, const char *scheme);
+/* The URL of SIGNAL's gRPC service on the host of URL (good or bare), whose path and query do not matter. */
+char *sp_endpoint_grpc(const char *url, const char *scheme, sp_telemetry_signal signal);
+/* TEXT, a URL or what was meant to be one, as it may be shown in a log: without user, password and query. For free(), or NULL. */
+char *sp_endpoint_shown(const char *text);
+
+/* headers.c. Any thread. */
+
+/* The headers that TEXT lists, for libcurl, appended to *LIST. An entry that cannot be used is left out, with a warning that says
+ * its position in NAME, never its content (NAME is NULL: no warning). False when memory is short. */
+bool sp_headers_parse(struct curl_slist **list, const char *text, const char *name);
+
+/* Collectors from 0.163 read the version of the profiles' format from a header, and refuse a request that has it twice. LIST (not
+ * empty; its first entry is not looked at) gets it once for profiles, unless it has one of the user's, and loses it for traces.
+ * False when memory is short. */
+bool sp_headers_set_version(struct curl_slist *list, sp_telemetry_signal signal);
+
+/* secrets.c: what a receiver was sent and may answer with. Zero-initialised has none. */
+typedef struct sp_secrets {
+    char **texts;
+    size_t count;
+} sp_secrets;
+
+/* The values of HEADERS, and user, password and query of URL. False when memory is short. */
+bool sp_secrets_init(sp_secrets *secrets, const struct curl_slist *headers, const char *url);
+void sp_secrets_deinit(sp_secrets *secrets);
+/* LENGTH bytes of TEXT, with *** in place of each secret, into OUT as far as its SIZE (>= 4) goes, and a NUL. Returns the bytes written,
+ * without the NUL. TEXT is to be as it came: in one that was cut, or in which bytes were replaced, no secret is found. */
+size_t sp_secrets_mask(const sp_secrets *secrets, char *out, size_t size, const char *text,
+                       size_t length);
+
+/* retry.c. Any thread. */
+enum { SP_RETRY_ATTEMPTS = 5 };
+
+/* Whether an answer with this code may be different the next time (OTLP specification: 429, 502, 503, 504). */
+bool sp_retry_http(long code);
+/* The same for the status of a gRPC call; RESOURCE_EXHAUSTED only where the receiver said when (HAS_RETRY_INFO). */
+bool sp_retry_grpc(uint32_t code, bool has_retry_info);
+/* Whether a transfer that ended with CODE, without an answer, may be tried again. */
+bool sp_retry_curl(CURLcode code);
+/* The wait after FAILED attempts (>= 1), shortened at random (RANDOM is uniform) to no less than its half. */
+uint64_t sp_retry_backoff_ns(uint32_t failed, uint32_t random);
+/* The wait that a Retry-After header of TEXT asks for at the time NOW_NS (realtime), at most SP_RETRY_AFTER_MAX_S. False when it
+ * is neither a number of seconds nor a date. */
+enum { SP_RETRY_AFTER_MAX_S = 300 };
+bool sp_retry_after_ns(const char *text, uint64_t now_ns, uint64_t *out_ns);
+
+/* gzip.c */
+
+/* One stream, used again for each body. Zero-initialised is unused. */
+typedef struct sp_gzip {
+    z_stream stream;
+    bool ready;
+} sp_gzip;
+
+/* Replace BODY by its gzip form. False, and BODY as it was, when memory is short. */
+bool sp_gzip_body(sp_gzip *gzip, sp_buffer *body);
+/* Append what LENGTH bytes of gzip at DATA are when unpacked to OUT. False when they are no gzip, or OUT's maximum is reached. Any thread. */
+bool sp_gunzip(sp_buffer *out, const void *data, size_t length);
+void sp_gzip_deinit(sp_gzip *gzip);
+
+/* answer.c: what a receiver answered. */
+enum { SP_ANSWER_WORDS = 320, SP_ANSWER_MAX_BYTES = 4 * 1024 * 1024 };
+
+typedef struct sp_answer {
+    const char *content_type; /* may be NULL */
+    const void *body;
+    size_t length;
+} sp_answer;
+
+/* The receiver's own words for an error, on one line and without SECRETS, into OUT; empty when it sent none. */
+void sp_answer_words(char out[SP_ANSWER_WORDS], const sp_answer *answer, const sp_secrets *secrets);
+/* The same of a gRPC status, whose MESSAGE is percent-encoded, or NULL. */
+void sp_answer_grpc_words(char out[SP_ANSWER_WORDS], const char *message,
+                          const sp_secrets *secrets);
+/* Read the answer to a delivered request: how many items it *REJECTED, and its WORDS (empty: none), as above. False when it is no OTLP
+ * answer, which does not make the request less delivered. */
+bool sp_answer_partial(const sp_answer *answer, const sp_secrets *secrets,
+                       sp_telemetry_signal signal, uint64_t *rejected, char words[SP_ANSWER_WORDS]);
+
+/* json_member.c: receivers' answers in JSON. Any thread. */
+
+/* The member NAME (no escapes in it) of the object TEXT: *VALUE is the text of its value. False when TEXT has none, or is no JSON as far
+ * as it was looked at. */
+bool sp_json_member(sp_text_range text, const char *name, sp_text_range *value);
+/* VALUE, a JSON string, into OUT, which has room for as many bytes as it has. Returns the bytes written; 0 for what is no string. */
+size_t sp_json_string(char *out, sp_text_range value);
+
+/* grpc.c. Any thread. */
+
+/* Put the prefix of a gRPC message in front of BODY, which is compressed where GZIP says so. False, and BODY as it was, when memory is short. */
+bool sp_grpc_frame(sp_buffer *body, bool gzip);
+/* Make ANSWER the message in it. One that is compressed, as receivers do with answers to what came compressed, is unpacked into ROOM, as
+ * far as its maximum goes. False when it is not one message, or nothing. */
+bool sp_grpc_unframe(sp_answer *answer, sp_buffer *room);
+
+typedef struct sp_grpc_status {
+    uint32_t code;       /* 0: the call succeeded */
+    const char *message; /* percent-encoded, valid until the next attempt; NULL: none */
+    bool has_retry_info; /* the receiver named the wait, */
+    uint64_t wait_ns;    /* at most SP_RETRY_AFTER_MAX_S; 0: it left it to us */
+} sp_grpc_status;
+
+enum { SP_GRPC_RESOURCE_EXHAUSTED = 8, SP_GRPC_UNIMPLEMENTED = 12 };
+
+/* How the call whose transfer on EASY has ended went. False when no status came. */
+bool sp_grpc_status_of(CURL *easy, sp_grpc_status *out);
+const char *sp_grpc_status_name(uint32_t code);
+/* The wait that a RetryInfo in DETAILS, the value of grpc-status-details-bin, asks for. False when there is none. */
+bool sp_grpc_retry_info(const char *details, uint64_t *wait_ns);
+
+/* file.c: one file of one signal. */
+typedef struct sp_file {
+    int fd;      /* -1: could not be made, or was lost */
+    bool in_use; /* could not be made because another process writes it */
+    char *path;
+    sp_otlp_format format;
+    sp_telemetry_signal signal;
+    sp_export_counters *counters;
+    sp_repeat failure;
+    sp_request *first,
+        **last; /* what waits because a FIFO is full; of the first a part may be written */
+    sp_allowance allowance; /* of these, and of profiles that wait in the inbox */
+} sp_file;
+
+/* Make CONFIG's file for SIGNAL. False when memory is short; a file that cannot be made is warned of, and fd is -1. One that another
+ * process writes, or that has content, is left as it is: no warning, in_use is set, and fd is -1. */
+bool sp_file_init(sp_file *file, const sp_export_config *config, sp_telemetry_signal signal,
+                  sp_export_counters *counters);
+/* What waits is freed, uncounted. */
+void sp_file_deinit(sp_file *file);
+/* Append BODY (borrowed) with ITEMS as one record, now or as soon as the file takes it, or drop it. Counted either way. SEQUENCE is
+ * larger than that of each record before. */
+void sp_file_write(sp_file *file, const sp_buffer *body, uint64_t items, uint64_t sequence);
+/* Go on with what waits. Returns when to call again, UINT64_MAX when nothing waits. */
+uint64_t sp_file_step(sp_file *file, uint64_t now_ns);
+/* Whether every record up to SEQUENCE is written or dropped. */
+bool sp_file_is_past(const sp_file *file, uint64_t sequence);
+/* Drop and count what waits. */
+void sp_file_abandon(sp_file *file);
+/* FILE's descriptor lies in the host's table, because the exporter's thread has none of its own. */
+void sp_file_is_hosts(const sp_file *file);
+/* In a forked child: close the parent's files, where the child has them. */
+void sp_files_after_fork(void);
+
+/* file_runs.c: what earlier runs have left at the same prefix. */
+enum { SP_FILE_RUNS_KEPT = 3 }; /* PREFIX.1 to PREFIX.3 */
+
+/* Rename the files of the run before, of either format, to PREFIX.1, and those of older runs to the next number. 0, or errno:
+ * EWOULDBLOCK when another process writes to one of them. After a failure the run before is still whole. */
+int sp_file_runs_keep(const char *prefix);
+/* Lock FD, which PATH was opened as, until it is closed. 0, or EWOULDBLOCK when another process has it. What is no regular file has no
+ * lock, and a file system without locks has to do without. */
+int sp_file_runs_lock(int fd, const char *path);
+/* Keep the run before, and make the files of this one. Where that is impossible this run gets the prefix PREFIX.PID in CONFIG, and one
+ * warning says so. False when memory is short; files that cannot be made are warned of. */
+bool sp_file_runs_open(sp_file files[2], sp_export_config *config, sp_export_counters *counters);
+
+/* spool.c: requests in a directory, which outlive the process. Zero-initialised is closed. */
+typedef struct sp_spool {
+    char *folder; /* this process's own; NULL: closed */
+    int lock_fd;
+    sp_otlp_format formats[2]; /* of what is sent, by sp_telemetry_signal; before sp_spool_open */
+    bool wanted[2];            /* is sent at all; before sp_spool_open */
+    uint64_t used_bytes, maximum_bytes;
+    uint64_t last_number; /* the highest of all requests: when it came */
+    uint64_t foreign;     /* requests of another format, left where they were */
+} sp_spool;
+
+typedef enum sp_spool_found {
+    SP_SPOOL_WHOLE,
+    SP_SPOOL_LOST,  /* the file is gone, or not what was put there */
+    SP_SPOOL_LATER, /* memory or descriptors are short */
+} sp_spool_found;
+
+/* Make a folder for SERVICE in DIRECTORY, which is made when it is not there, and take over what ended processes of this service have left. False,
+ * with one warning, when it cannot be used. MAXIMUM is in bytes; 0: 256 MiB. */
+bool sp_spool_open(sp_spool *spool, const char *directory, const char *service, size_t maximum);
+/* What is in it stays, for the next process. */
+void sp_spool_close(sp_spool *spool);
+/* All requests of SIGNAL that are there, oldest first, without their bodies. Once, after opening. */
+sp_request *sp_spool_list(sp_spool *spool, sp_telemetry_signal signal);
+/* Keep REQUEST. False, with errno, when there is no room (EDQUOT: the maximum is reached) or it cannot be written. */
+bool sp_spool_put(sp_spool *spool, sp_request *request, sp_telemetry_signal signal);
+/* Read REQUEST's body back. */
+sp_spool_found sp_spool_get(sp_spool *spool, sp_request *request);
+/* REQUEST is delivered or dropped. False, with errno, when its file could not be removed. Without a file nothing. */
+bool sp_spool_remove(sp_spool *spool, sp_request *request);
+
+/* One signal over the network, one request after the other. */
+typedef struct sp_sender {
+    const sp_http_target *target;
+    sp_export_counters *counters;
+    sp_telemetry_signal signal;
+    CURLM *multi;
+    CURL *easy;
+    struct curl_slist *headers;
+    struct curl_slist gzip_header; /* which says that the body is compressed, in front of headers */
+    char *shown_url;
+    sp_secrets secrets;
+    char error_text[CURL_ERROR_SIZE];
+
+    sp_request *first, **last; /* the queue; the first is the one under way */
+    sp_allowance allowance;
+    sp_gzip gzip;
+    bool busy;            /* a transfer runs */
+    uint32_t failed;      /* attempts of the first request */
+    uint64_t deadline_ns; /* of the first request's export, from its first attempt on */
+    uint64_t resume_ns;   /* nothing is sent before */
+    uint64_t asked_ns;    /* the receiver asked for nothing before */
+    sp_buffer answer;
+    sp_buffer message; /* in it, when that is compressed */
+    bool answer_too_long;
+
+    sp_spool *spool;    /* NULL: none */
+    bool postponed;     /* the first request was given up for now, and is kept in the spool */
+    uint32_t postpones; /* in succession */
+
+    bool stopping; /* sp_sender_hurry was called: */
+    uint64_t stop_deadline_ns;
+    bool absent;  /* the last transfer found nobody */
+    bool failing; /* a failure to deliver was said, and nothing delivered since */
+    sp_repeat unreachable, refused, partial, unkept, lost;
+    bool said_not_taken, said_odd_answer;
+} sp_sender;
+
+/* outcome.c: what the end of a transfer means for its request. */
+typedef enum sp_outcome_kind {
+    SP_DELIVERED,
+    SP_TRY_AGAIN,
+    SP_REFUSED,
+    SP_UNREACHABLE
+} sp_outcome_kind;
+enum { SP_OUTCOME_TEXT = 512 };
+
+typedef struct sp_outcome {
+    sp_outcome_kind kind;
+    bool asked;       /* the receiver named the wait itself: */
+    uint64_t wait_ns; /* of SP_TRY_AGAIN */
+    bool absent;      /* nobody is there, as far as this transfer could tell */
+    bool answered;    /* by HTTP, with */
+    long code;
+    bool not_taken;             /* the receiver has no service for this signal */
+    char text[SP_OUTCOME_TEXT]; /* why, unless SP_DELIVERED; no secrets in it */
+} sp_outcome;
+
+/* SENDER's transfer ended with CODE and is still in its curl_multi. */
+sp_outcome sp_outcome_of(sp_sender *sender, CURLcode code);
+/* The answer to it, valid until the next attempt. */
+sp_answer sp_outcome_answer(sp_sender *sender);
+
+/* sender.c */
+
+/* False when memory is short. */
+bool sp_sender_init(sp_sender *sender, sp_telemetry_signal signal, const sp_http_target *target,
+                    CURLM *multi, size_t queue_maximum_bytes, sp_export_counters *counters);
+/* Cancels what is under way. */
+void sp_sender_deinit(sp_sender *sender);
+/* Queue REQUEST (taken), whose charged_bytes have been taken from the allowance. */
+void sp_sender_add(sp_sender *sender, sp_request *request);
+/* Begin the next attempt if it is time. Returns when to call again: UINT64_MAX when only a transfer's end changes anything. */
+uint64_t sp_sender_step(sp_sender *sender, uint64_t now_ns);
+/* The transfer ended with CODE. */
+void sp_sender_finish(sp_sender *sender, CURLcode code, uint64_t now_ns);
+/* Go on with what the spool has of this signal, and keep there what comes. Before the first request. */
+void sp_sender_use_spool(sp_sender *sender, sp_spool *spool);
+/* Whether every request up to SEQUENCE is delivered, dropped, or kept in the spool because nobody takes it now. */
+bool sp_sender_is_past(const sp_sender *sender, uint64_t sequence);
+/* The exporter stops by DEADLINE_NS: what is left gets a last chance now. Once nobody is found there, or the next attempt would come too late, all
+ * of it is dropped, or left in the spool: waiting for what cannot come would hold up the end of the program. Further calls change nothing. */
+void sp_sender_hurry(sp_sender *sender, uint64_t deadline_ns);
+/* Drop and count all that is left; the spool keeps what it has. */
+void sp_sender_abandon(sp_sender *sender);
+
+/* config.c */
+bool sp_export_config_copy(sp_export_config *out, const sp_export_config *config);
+
+enum { SP_DESTINATION_HTTP, SP_DESTINATION_FILE, SP_DESTINATIONS };
+
+/* descriptors.c */
+
+/* Give the calling thread, and those that it will start, a descriptor table of their own, with nothing of the host's in it.
+ * False where the kernel does not: it goes on with the host's. */
+bool sp_descriptors_unshare(void);
+
+/* log_relay.c: the thread that delivers what is logged. Zero-initialised is not running. */
+typedef struct sp_log_relay {
+    pthread_t thread;
+    bool running;
+} sp_log_relay;
+
+/* Setup. 0, or errno. */
+int sp_log_relay_start(sp_log_relay *relay);
+/* Delivers what waits, as far as the deadline allows (sp_log_settle). A thread whose line the host's function does not give back is left to it. */
+void sp_log_relay_stop(sp_log_relay *relay, uint64_t deadline_ns);
+
+/* loop.c: how others wake the thread. No descriptor is in it, for theirs are not the thread's. A wake is remembered when nobody sleeps. */
+typedef struct sp_alarm {
+    pthread_mutex_t lock; /* guards `rung`; an innermost lock */
+    pthread_cond_t ring;
+    bool rung;
+} sp_alarm;
+
+void sp_alarm_init(sp_alarm *alarm);
+void sp_alarm_deinit(sp_alarm *alarm);
+/* Any thread. */
+void sp_alarm_ring(sp_alarm *alarm);
+
+struct sp_exporter {
+    sp_export_config config;
+    const sp_resource *resource;
+    sp_export_counters counters;
+    sp_alarm alarm;
+    sp_log_relay log_relay;
+    pthread_t thread;
+    uint8_t profile_destinations[SP_DESTINATIONS]; /* what a destination number stands for */
+    size_t profile_destination_count;
+
+    pthread_mutex_t lock; /* guards what follows, up to the thread's own; an innermost lock */
+    pthread_cond_t progress;
+    sp_request *inbox, **inbox_last;
+    uint64_t flush_asked, flush_done; /* tickets */
+    uint64_t drops_told;              /* by the last flush */
+    uint64_t stop_deadline_ns;
+    bool stop;
+    bool told_start; /* the thread has set itself up, or has failed to: */
+    bool started;
+    bool ended;
+    bool
+        abandoned; /* nobody waits for the thread any more: it takes no spans, and frees everything itself */
+
+    /* The thread's own, for their descriptors are in its table; others may take and give the allowances. */
+    CURLM *multi; /* NULL: nothing goes to the network */
+    sp_spool spool;
+    sp_sender senders[2];
+    sp_file files[2];
+    sp_span_data **batch; /* room for config.batch_spans */
+    uint64_t batch_due_ns;
+    uint64_t sequence;
+    uint64_t flush_ticket; /* under way; 0: none */
+    uint64_t flush_spans;  /* that it still has to take */
+    uint64_t
+        flush_goal; /* one more than the sequence that it waits for; 0: not known while there are flush_spans */
+    bool stopping;
+};
+
+/* exporter.c */
+
+/* Start a thread. Setup. 0, or errno. */
+int sp_export_thread(pthread_t *thread, void *(*run)(void *), void *argument);
+/* Open and close what EXPORTER sends to. False when memory is short. */
+bool sp_export_open(sp_exporter *exporter);
+void sp_export_close(sp_exporter *exporter);
+/* All but what the thread has opened. By the last that has to do with EXPORTER. */
+void sp_export_free(sp_exporter *exporter);
+
+/* loop.c: the thread; ARGUMENT is the exporter. */
+void *sp_export_loop(void *argument);
+/* Whether the stop has given up waiting. Then what sp_tracer_take has is another exporter's. */
+bool sp_export_is_abandoned(sp_exporter *exporter);
+
+/* batch.c: spans to requests. */
+
+/* Take and encode one batch if it is time. Returns when to call again. */
+uint64_t sp_batch_step(sp_exporter *exporter, uint64_t now_ns);
+/* Whether a step now would take spans, before its time is over. */
+bool sp_batch_is_ready(const sp_exporter *exporter);
+/* Release spans that nobody will send any more; they count as one dropped request. */
+void sp_batch_abandon(sp_exporter *exporter);
+/* Bring BODY (borrowed) with ITEMS to the file of SIGNAL, and count. */
+void sp_batch_to_file(sp_exporter *exporter, sp_telemetry_signal signal, const sp_buffer *body,
+                      uint64_t items);
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The header lies in a mapping of its own, which the kernel names and leaves out of forked children; the payload lies on the heap. A change
+ * is seen by readers as a timestamp that is zero for a moment, and then a later one; the naming call comes again each time, because
+ * profilers in the kernel listen for it. */
+#include "export/process_context_publish.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "context/sample_keys.h"
+#include "core/atomic.h"
+#include "core/clock.h"
+#include "core/log.h"
+#include "wire/process_context_message.h"
+
+/* Headers of 2022 do not know them. */
+enum { NOEXEC_SEAL = 8, SET_VMA = 0x53564d41, SET_VMA_ANON_NAME = 0 };
+
+static struct {
+    pthread_mutex_t lock;              /* guards all of this, and the mapping; taken last */
+    sp_process_context_header *header; /* NULL: nothing is published */
+    uint8_t *payload;
+    const sp_resource *followed; /* of what new keys are added to; NULL: none are */
+} context = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static size_t mapping_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static bool name_mapping(void *mapping)
+{
+    return prctl(SET_VMA, SET_VMA_ANON_NAME, mapping, mapping_bytes(), SP_PROCESS_CONTEXT_NAME) ==
+           0;
+}
+
+/* The memory file gives the mapping its name where the kernel cannot name anonymous memory. -1 where there are no such files. */
+static int open_memory(void)
+{
+    unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+    int fd = memfd_create(SP_PROCESS_CONTEXT_NAME, flags | NOEXEC_SEAL);
+    if (fd < 0)
+        fd = memfd_create(SP_PROCESS_CONTEXT_NAME, flags);
+    if (fd >= 0 && ftruncate(fd, (off_t)mapping_bytes()) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static void *map_memory(bool *is_named)
+{
+    int fd = open_memory();
+    int flags = MAP_PRIVATE | (fd < 0 ? MAP_ANONYMOUS : 0);
+    void *mapping = mmap(NULL, mapping_bytes(), PROT_READ | PROT_WRITE, flags, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    *is_named = fd >= 0;
+    return mapping == MAP_FAILED ? NULL : mapping;
+}
+
+/* A mapping that no reader looks at yet. NULL, and errno, when there can be none that they find. */
+static sp_process_context_header *create_mapping(void)
+{
+    bool is_named;
+    void *mapping = map_memory(&is_named);
+    if (!mapping)
+        return NULL;
+    if (madvise(mapping, mapping_bytes(), MADV_DONTFORK) == 0 &&
+        (name_mapping(mapping) || is_named))
+        return mapping;
+    int error = errno;
+    munmap(mapping, mapping_bytes());
+    errno = error;
+    return NULL;
+}
+
+static uint64_t boottime_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (uint64_t)now.tv_sec * SP_NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+/* Takes PAYLOAD. A reader copies it between two looks at the timestamp, so the fences put all else between the two stores. */
+static void write_header(uint8_t *payload, size_t bytes)
+{
+    sp_process_context_header *header = context.header;
+    uint64_t before_ns = sp_load_relaxed(&header->published_at_ns), now_ns = boottime_ns();
+    sp_store_relaxed(&header->published_at_ns, 0);
+    sp_fence_full();
+    memcpy(header->signature, SP_PROCESS_CONTEXT_NAME, sizeof header->signature);
+    header->version = SP_PROCESS_CONTEXT_VERSION;
+    header->payload_bytes = (uint32_t)bytes;
+    header->payload = (uint64_t)(uintptr_t)payload;
+    sp_fence_full();
+    sp_store_relaxed(&header->published_at_ns, now_ns > before_ns ? now_ns : before_ns + 1);
+    name_mapping(header); /* where the kernel knows no names the call tells all the same */
+    free(context.payload);
+    context.payload = payload;
+}
+
+static bool is_context(const char *name)
+{
+    static const char *const names[] = {"[anon_shmem:" SP_PROCESS_CONTEXT_NAME,
+                                        "[anon:" SP_PROCESS_CONTEXT_NAME,
+                                        "/memfd:" SP_PROCESS_CONTEXT_NAME};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(names); i++)
+        if (strncmp(name, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Another SDK, or another copy of this one. */
+static bool is_published_by_another(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char *line = NULL;
+    size_t capacity = 0;
+    bool found = false;
+    while (maps && !found && getline(&line, &capacity, maps) > 0) {
+        int name = 0;
+        (void)sscanf(line, "%*s %*s %*s %*s %*s %n", &name);
+        found = name > 0 && is_context(line + name);
+    }
+    free(line);
+    if (maps)
+        (void)fclose(maps);
+    return found;
+}
+
+/* The payload, to be freed, or NULL. */
+static uint8_t *encode(const sp_resource *resource, const char *const *keys, uint32_t key_count,
+                       size_t *bytes)
+{
+    sp_buffer payload = SP_BUFFER_INIT(SP_PROCESS_CONTEXT_BYTES);
+    uint32_t left_out;
+    if (!sp_otlp_encode_process_context(&payload, resource, keys, key_count, &left_out)) {
+        sp_buffer_deinit(&payload);
+        errno = ENOMEM;
+        return NULL;
+    }
+    if (left_out > 0)
+        sp_log_warn("export",
+                    "process context: %u attributes are left out: it may have %d bytes only",
+                    left_out, SP_PROCESS_CONTEXT_BYTES);
+    *bytes = payload.length;
+    return payload.data;
+}
+
+/* The mapping to write to; NULL when there is none to be. */
+static bool has_mapping_locked(void)
+{
+    if (context.header)
+        return true;
+    if (is_published_by_another()) {
+        sp_log_info("export", "process context: this process has published one already, by another "
+                              "SDK; it stays");
+        return false;
+    }
+    context.header = create_mapping();
+    if (!context.header)
+        sp_log_warn("export",
+                    "process context: a mapping that profilers outside would find cannot be made: "
+                    "%s; they see this process without its name",
+                    strerror(errno));
+    return context.header != NULL;
+}
+
+static void publish_locked(const sp_resource *resource, const char *const *keys, uint32_t key_count)
+{
+    size_t bytes;
+    if (!has_mapping_locked())
+        return;
+    uint8_t *payload = encode(resource, keys, key_count, &bytes);
+    if (payload)
+        write_header(payload, bytes);
+    else
+        sp_log_warn("export", "process context: %s", strerror(errno));
+}
+
+void sp_process_context_publish(const sp_resource *resource, const char *const *keys,
+                                uint32_t key_count)
+{
+    pthread_mutex_lock(&context.lock);
+    publish_locked(resource, keys, key_count);
+    pthread_mutex_unlock(&context.lock);
+}
+
+/* Who comes later under the lock finds no fewer keys, so none is ever taken back. */
+static void publish_known_keys_locked(void)
+{
+    const char *keys[SP_SAMPLE_KEYS_MAX];
+    uint32_t count = sp_sample_keys_count();
+    for (uint32_t i = 0; i < count; i++)
+        keys[i] = sp_sample_key(i);
+    publish_locked(context.followed, keys, count);
+}
+
+static void add_key(void)
+{
+    pthread_mutex_lock(&context.lock);
+    if (context.followed)
+        publish_known_keys_locked();
+    pthread_mutex_unlock(&context.lock);
+}
+
+void sp_process_context_follow_keys(const sp_resource *resource)
+{
+    pthread_mutex_lock(&context.lock);
+    context.followed = resource;
+    sp_sample_keys_set_hook(add_key);
+    publish_known_keys_locked();
+    pthread_mutex_unlock(&context.lock);
+}
+
+static void forget_locked(void)
+{
+    context.header = NULL;
+    context.followed = NULL;
+    free(context.payload);
+    context.payload = NULL;
+}
+
+void sp_process_context_unpublish(void)
+{
+    pthread_mutex_lock(&context.lock);
+    if (context.header) {
+        sp_store_relaxed(&context.header->published_at_ns, 0);
+        munmap(context.header, mapping_bytes());
+    }
+    forget_locked();
+    pthread_mutex_unlock(&context.lock);
+}
+
+void sp_process_context_fork_prepare(void)
+{
+    pthread_mutex_lock(&context.lock);
+}
+
+void sp_process_context_fork_parent(void)
+{
+    pthread_mutex_unlock(&context.lock);
+}
+
+/* The mapping stayed with the parent; something else may lie there already. */
+void sp_process_context_fork_child(void)
+{
+    forget_locked();
+    pthread_mutex_unlock(&context.lock);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of code that no file was loaded for: what just-in-time compilers tell of it. Code comes and goes; where two pieces claim an
+ * address, the one that was added last has it.  Collector thread only. */
+#ifndef SP_SYMBOL_CODE_TABLE_H
+#define SP_SYMBOL_CODE_TABLE_H
+
+#include "core/intern.h"
+
+/* Bounds of one table, which takes some 100 MiB when it is full. What comes then is left out. */
+#define SP_CODE_COUNT_MAX   ((uint32_t)1 << 18)
+#define SP_CODE_LINES_MAX   ((uint32_t)1 << 20)
+#define SP_CODE_STRINGS_MAX ((size_t)32 * 1024 * 1024)
+#define SP_CODE_NAME_MAX    ((size_t)4096) /* bytes; a longer name is cut, with a mark */
+
+typedef struct sp_code_line {
+    uint32_t offset; /* from the begin of its code */
+    uint32_t line;
+    uint32_t file; /* number of a string */
+} sp_code_line;
+
+/* [start, end), equal when it is gone. Its lines are lines[first_line .. first_line + line_count). */
+typedef struct sp_code {
+    uint64_t start, end;
+    uint32_t name;     /* number of a string */
+    uint32_t sequence; /* the larger, the later it was added */
+    uint32_t first_line, line_count;
+} sp_code;
+
+/* What is seen: sorted, none overlaps another. */
+typedef struct sp_code_segment {
+    uint64_t start, end;
+    uint32_t code;
+} sp_code_segment;
+
+/* Number n of `starts` (addresses) is codes[n]. segments are made from codes when they are asked for after a change. Zero-initialised is
+ * empty. */
+typedef struct sp_code_table {
+    sp_intern starts, strings;
+    sp_code *codes;
+    uint32_t code_capacity;
+    sp_code_line *lines;
+    uint32_t line_count, line_capacity;
+    sp_code_segment *segments;
+    uint32_t segment_count;
+    size_t string_bytes;
+    uint32_t sequence;
+    bool changed, full;
+} sp_code_table;
+
+typedef struct sp_code_name {
+    const char *name, *file; /* file "": not known. Both live until the table is cleared. */
+    uint32_t line;           /* 0: not known */
+} sp_code_name;
+
+/* SIZE bytes at START are called NAME (LENGTH bytes) from now on; its lines are the newest LINE_COUNT ones. Without size, or with no room
+ * left (then `full`), nothing is added. */
+void sp_code_table_add(sp_code_table *table, uint64_t start, uint64_t size, const char *name,
+                       size_t length, uint32_t line_count);
+/* From OFFSET in the code that is added next, it is LINE of FILE (LENGTH bytes). False when there is no room left. */
+bool sp_code_table_add_line(sp_code_table *table, uint32_t offset, uint32_t line, const char *file,
+                            size_t length);
+/* The code that began at FROM has gone to TO. */
+void sp_code_table_move(sp_code_table *table, uint64_t from, uint64_t to, uint64_t size);
+
+/* What ADDRESS is called; false when nothing is known. */
+bool sp_code_table_find(sp_code_table *table, uint64_t address, sp_code_name *found);
+/* Empties it. */
+void sp_code_table_deinit(sp_code_table *table);
+
+#endif

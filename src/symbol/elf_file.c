@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbol/elf_file.h"
+
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbol/elf_check.h"
+
+/* A regular file only: opening a FIFO would wait, and a device has effects. */
+static int open_regular(const char *path, uint64_t *size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat status;
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
+        *size = (uint64_t)status.st_size;
+        return fd;
+    }
+    close(fd);
+    errno = EINVAL;
+    return -1;
+}
+
+sp_elf_file sp_elf_file_open(const char *path)
+{
+    uint64_t size;
+    sp_elf_file file = {.fd = open_regular(path, &size)};
+    if (file.fd < 0) {
+        file.error = errno;
+        return file;
+    }
+    sp_file_mark_init(&file.mark, path, file.fd);
+    elf_version(EV_CURRENT);
+    file.elf = elf_begin(file.fd, ELF_C_READ_MMAP, NULL);
+    const char *problem = sp_elf_problem(file.elf, size);
+    if (problem)
+        sp_elf_file_close(&file);
+    file.problem = problem;
+    return file;
+}
+
+void sp_elf_file_close(sp_elf_file *file)
+{
+    elf_end(file->elf);
+    if (file->fd >= 0)
+        close(file->fd);
+    sp_file_mark_deinit(&file->mark);
+    *file = SP_ELF_FILE_NONE;
+}
+
+Elf *sp_elf_file_keep(sp_elf_file *file, sp_file_mark *mark)
+{
+    *mark = file->mark;
+    if (file->elf)
+        elf_cntl(file->elf, ELF_C_FDDONE);
+    if (file->fd >= 0)
+        close(file->fd);
+    return file->elf;
+}
+
+bool sp_elf_has_build_id(Elf *elf, const void *id, size_t length)
+{
+    const void *found;
+    return dwelf_elf_gnu_build_id(elf, &found) == (ssize_t)length && memcmp(id, found, length) == 0;
+}
+
+Elf_Scn *sp_elf_find_section(Elf *elf, const char *name, GElf_Shdr *header)
+{
+    size_t names;
+    if (elf_getshdrstrndx(elf, &names) != 0)
+        return NULL;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+        const char *found =
+            gelf_getshdr(section, header) ? elf_strptr(elf, names, header->sh_name) : NULL;
+        if (found && strcmp(found, name) == 0)
+            return section;
+    }
+    return NULL;
+}
+
+uint64_t sp_elf_inflated_bytes(Elf *elf)
+{
+    uint64_t sum = 0;
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));) {
+        GElf_Shdr header;
+        GElf_Chdr compression;
+        if (gelf_getshdr(section, &header) && (header.sh_flags & SHF_COMPRESSED) &&
+            gelf_getchdr(section, &compression))
+            sum += sp_min_u64(compression.ch_size,
+                              UINT32_MAX); /* a forged size must not wrap the sum */
+    }
+    return sum;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions that an ELF symbol table names, by address.  Collector thread only. */
+#ifndef SP_SYMBOL_ELF_SYMBOLS_H
+#define SP_SYMBOL_ELF_SYMBOLS_H
+
+#include <gelf.h>
+
+#include "core/compiler.h"
+
+/* [start, end) in ELF virtual addresses; name lies in the mapped file, may end in "@VERSION". */
+typedef struct sp_elf_symbol {
+    uint64_t start, end;
+    const char *name;
+    uint32_t rank; /* among those of one start: less is better */
+} sp_elf_symbol;
+
+/* Sorted by start, one for each start. Ranges may overlap. Zero-initialised is empty. */
+typedef struct sp_elf_symbols {
+    sp_elf_symbol *list;
+    size_t count;
+} sp_elf_symbols;
+
+/* Read the best table that LOADED or DEBUG has (either may be NULL): .symtab of either, else .dynsym. Borrows both until deinit.
+ * Leaves an empty table when there is none, or memory is short. */
+void sp_elf_symbols_init(sp_elf_symbols *symbols, Elf *loaded, Elf *debug);
+void sp_elf_symbols_deinit(sp_elf_symbols *symbols);
+
+/* The symbol that covers ADDRESS, the nearest where several do; or NULL. */
+const sp_elf_symbol *sp_elf_symbols_find(const sp_elf_symbols *symbols, uint64_t address);
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whoever writes these files may name any address as he likes, and /tmp is everybody's: a file counts only when it is a regular one,
+ * no link, and belongs to the user that this process runs as. They grow while they are read, and are never mapped here, for one that
+ * shrinks would end the process by a signal.
+ *
+ * Names are asked for when a window has ended: what was written last by then is what ran, or was written over in that window. */
+#include "symbol/jit_names.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/compiler.h"
+#include "core/log.h"
+#include "symbol/jitdump.h"
+#include "symbol/perf_map.h"
+
+enum {
+    DUMPS_MAX = 4,
+    READ_BYTES = 2 * SP_JITDUMP_RECORD_MAX,
+    ROUND_BYTES = 32 * 1024 * 1024, /* of one file in one go: rings are to be drained in between */
+    MARK_BYTES = 64,
+    SCAN_SHARE = 1000, /* /proc/self/maps is read for 1/1000 of the time */
+};
+
+/* One file and how far it has been read. mark: the last bytes before `done`, by which a file that was written anew is told from one that
+ * grew. said: its warning. */
+typedef struct grown_file {
+    char *path;
+    dev_t device;
+    ino_t inode;
+    uint64_t done;
+    uint8_t mark[MARK_BYTES];
+    size_t mark_length;
+    bool said;
+} grown_file;
+
+typedef struct dump_file {
+    grown_file file;
+    sp_jitdump dump;
+} dump_file;
+
+struct sp_jit_names {
+    grown_file map_file;
+    sp_perf_map map;
+    dump_file dumps[DUMPS_MAX];
+    unsigned dump_count;
+    bool looked; /* in this round */
+    uint64_t scanned_ns, scan_cost_ns;
+};
+
+/* READER's function for more of a file: as sp_jitdump_read. */
+typedef uint64_t read_more(void *reader, const uint8_t *data, size_t length, uint64_t available);
+typedef void read_anew(void *reader);
+
+typedef struct file_reader {
+    read_more *more;
+    read_anew *anew;
+    void *reader;
+    uint8_t *buffer; /* READ_BYTES */
+} file_reader;
+
+static void warn(grown_file *file, const char *problem)
+{
+    if (!file->said)
+        sp_log_warn("symbols", "reading %s: %s: its names are not used", file->path, problem);
+    file->said = true;
+}
+
+/* A descriptor and *STATUS; -1 when it is not there, or not to be trusted. */
+static int open_own(grown_file *file, struct stat *status)
+{
+    int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) {
+        if (errno != ENOENT)
+            warn(file, errno == ELOOP ? "a symbolic link" : strerror(errno));
+        return -1;
+    }
+    if (fstat(fd, status) == 0 && S_ISREG(status->st_mode) && status->st_uid == geteuid())
+        return fd;
+    warn(file, "not a regular file of the user that this process runs as");
+    close(fd);
+    return -1;
+}
+
+/* Whether what was read of the file is still there, as far as one can tell without reading it again. */
+static bool is_grown(const grown_file *file, int fd, const struct stat *status)
+{
+    uint8_t mark[MARK_BYTES];
+    if (status->st_dev != file->device || status->st_ino != file->inode ||
+        (uint64_t)status->st_size < file->done)
+        return false;
+    ssize_t length = pread(fd, mark, file->mark_length, (off_t)(file->done - file->mark_length));
+    return length == (ssize_t)file->mark_length && memcmp(mark, file->mark, file->mark_length) == 0;
+}
+
+static void set_mark(grown_file *file, int fd)
+{
+    size_t wanted = file->done < MARK_BYTES ? (size_t)file->done : MARK_BYTES;
+    ssize_t length = pread(fd, file->mark, wanted, (off_t)(file->done - wanted));
+    file->mark_length = length == (ssize_t)wanted ? wanted : 0;
+}
+
+static void read_new(grown_file *file, int fd, uint64_t size, const file_reader *reader)
+{
+    uint64_t end = sp_min_u64(size, file->done + ROUND_BYTES);
+    while (file->done < end) {
+        size_t wanted = (size_t)sp_min_u64(size - file->done, READ_BYTES);
+        ssize_t length = pread(fd, reader->buffer, wanted, (off_t)file->done);
+        uint64_t done = length > 0 ? reader->more(reader->reader, reader->buffer, (size_t)length,
+                                                  size - file->done)
+                                   : 0;
+        if (!done)
+            return;
+        file->done += done;
+    }
+}
+
+/* Read what FILE has that was not read yet; all of it when it is another one now, or was written anew. */
+static void follow(grown_file *file, const file_reader *reader)
+{
+    struct stat status;
+    int fd = open_own(file, &status);
+    if (fd < 0)
+        return;
+    if (!is_grown(file, fd, &status)) {
+        reader->anew(reader->reader);
+        file->device = status.st_dev;
+        file->inode = status.st_ino;
+        file->done = 0;
+    }
+    read_new(file, fd, (uint64_t)status.st_size, reader);
+    set_mark(file, fd);
+    close(fd);
+}
+
+static uint64_t read_map(void *reader, const uint8_t *data, size_t length, uint64_t available)
+{
+    (void)available;
+    return sp_perf_map_read(reader, data, length);
+}
+
+static void empty_map(void *reader)
+{
+    sp_perf_map_deinit(reader);
+}
+
+static uint64_t read_dump(void *reader, const uint8_t *data, size_t length, uint64_t available)
+{
+    return sp_jitdump_read(reader, data, length, available);
+}
+
+static void empty_dump(void *reader)
+{
+    sp_jitdump_deinit(reader);
+}
+
+static void follow_map(sp_jit_names *names, uint8_t *buffer)
+{
+    file_reader reader = {
+        .more = read_map, .anew = empty_map, .reader = &names->map, .buffer = buffer};
+    follow(&names->map_file, &reader);
+    if (names->map.table.full)
+        warn(&names->map_file, "more names than are kept: the later ones");
+}
+
+/* A child that forked has its parent's dump mapped, which tells what the parent does now. */
+static void follow_dump(dump_file *dump, uint8_t *buffer)
+{
+    file_reader reader = {
+        .more = read_dump, .anew = empty_dump, .reader = &dump->dump, .buffer = buffer};
+    follow(&dump->file, &reader);
+    if (dump->dump.begun && dump->dump.process != (uint32_t)getpid())
+        dump->dump.problem = "of another process";
+    if (dump->dump.problem)
+        warn(&dump->file, dump->dump.problem);
+    else if (dump->dump.table.full)
+        warn(&dump->file, "more names than are kept: the later ones");
+}
+
+/* ---- where the dumps are ---- */
+
+static void add_dump(sp_jit_names *names, const char *path)
+{
+    for (unsigned i = 0; i < names->dump_count; i++)
+        if (strcmp(names->dumps[i].file.path, path) == 0)
+            return;
+    char *copy = names->dump_count < DUMPS_MAX ? strdup(path) : NULL;
+    if (copy)
+        names->dumps[names->dump_count++].file.path = copy;
+}
+
+/* A line of /proc/self/maps ends in the path that is mapped. Compilers map their dump for nothing but that. */
+static void scan_maps(sp_jit_names *names)
+{
+    char line[PATH_MAX + 128], wanted[32];
+    uint64_t cpu_before = sp_clock_own_cpu_ns();
+    if (sp_clock_monotonic_ns() - names->scanned_ns < SCAN_SHARE * names->scan_cost_ns)
+        return;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    size_t count = (size_t)snprintf(wanted, sizeof wanted, "/jit-%d.dump", (int)getpid());
+    while (maps && fgets(line, sizeof line, maps)) {
+        size_t length = strcspn(line, "\n");
+        const char *path = strchr(line, '/');
+        line[length] = 0;
+        if (path && length >= count && strcmp(line + length - count, wanted) == 0)
+            add_dump(names, path);
+    }
+    if (maps)
+        fclose(maps);
+    names->scanned_ns = sp_clock_monotonic_ns();
+    names->scan_cost_ns = sp_clock_own_cpu_ns() - cpu_before;
+}
+
+static void look(sp_jit_names *names)
+{
+    names->looked = true;
+    uint8_t *buffer = malloc(READ_BYTES);
+    if (!buffer)
+        return;
+    scan_maps(names);
+    follow_map(names, buffer);
+    for (unsigned i = 0; i < names->dump_count; i++)
+        follow_dump(&names->dumps[i], buffer);
+    free(buffer);
+}
+
+sp_jit_names *sp_jit_names_create(void)
+{
+    char path[64];
+    sp_jit_names *names = calloc(1, sizeof *names);
+    (void)snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+    if (names)
+        names->map_file.path = strdup(path);
+    if (names && names->map_file.path)
+        return names;
+    free(names);
+    return NULL;
+}
+
+void sp_jit_names_destroy(sp_jit_names *names)
+{
+    if (!names)
+        return;
+    sp_perf_map_deinit(&names->map);
+    free(names->map_file.path);
+    for (unsigned i = 0; i < names->dump_count; i++) {
+        sp_jitdump_deinit(&names->dumps[i].dump);
+        free(names->dumps[i].file.path);
+    }
+    free(names);
+}
+
+bool sp_jit_names_find(sp_jit_names *names, uint64_t address, sp_code_name *found)
+{
+    if (!names->looked)
+        look(names);
+    for (unsigned i = 0; i < names->dump_count; i++)
+        if (!names->dumps[i].dump.problem &&
+            sp_code_table_find(&names->dumps[i].dump.table, address, found))
+            return true;
+    return sp_code_table_find(&names->map.table, address, found);
+}
+
+void sp_jit_names_rest(sp_jit_names *names)
+{
+    names->looked = false;
+}

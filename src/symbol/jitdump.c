@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the specification in the kernel's tree (tools/perf/Documentation/jitdump-specification.txt). A compiler writes in its own byte
+ * order, and it is in our process: a file of the other order is not its. */
+#include "symbol/jitdump.h"
+
+#include <string.h>
+
+#include "core/compiler.h"
+
+enum {
+    MAGIC = 0x4a695444, /* "JiTD" */
+    MAGIC_SWAPPED = 0x4454694a,
+    VERSION = 1,
+    HEADER_BYTES = 40,
+    RECORD_BYTES = 16,
+    LOAD_BYTES = RECORD_BYTES + 40,
+    MOVE_BYTES = RECORD_BYTES + 48,
+    LINES_BYTES = RECORD_BYTES + 16,
+    LINE_BYTES = 16,
+    NAME_SEARCHED = 64 * 1024, /* where a name has to end */
+};
+
+enum { CODE_LOAD, CODE_MOVE, CODE_DEBUG_INFO, CODE_CLOSE, CODE_UNWINDING_INFO };
+
+static uint32_t read_u32(const uint8_t *at)
+{
+    uint32_t value;
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
+static uint64_t read_u64(const uint8_t *at)
+{
+    uint64_t value;
+    memcpy(&value, at, sizeof value);
+    return value;
+}
+
+static uint64_t read_header(sp_jitdump *dump, const uint8_t *data, size_t length,
+                            uint64_t available)
+{
+    if (length < HEADER_BYTES)
+        return 0;
+    uint32_t magic = read_u32(data), bytes = read_u32(data + 8);
+    if (magic == MAGIC_SWAPPED)
+        dump->problem = "written in another byte order";
+    else if (magic != MAGIC || bytes < HEADER_BYTES)
+        dump->problem = "not a jitdump file";
+    else if (read_u32(data + 4) != VERSION)
+        dump->problem = "of an unknown version of jitdump";
+    if (dump->problem || bytes > available)
+        return 0;
+    dump->process = read_u32(data + 20);
+    dump->begun = true;
+    return bytes;
+}
+
+/* u32 pid, tid; u64 vma, code_addr, code_size, code_index; the name with its NUL; the code. */
+static void read_load(sp_jitdump *dump, const uint8_t *record, size_t length)
+{
+    if (length < LOAD_BYTES)
+        return;
+    uint64_t start = read_u64(record + 32), size = read_u64(record + 40);
+    const char *name = (const char *)record + LOAD_BYTES;
+    size_t searched = length - LOAD_BYTES < NAME_SEARCHED ? length - LOAD_BYTES : NAME_SEARCHED;
+    const char *end = memchr(name, 0, searched);
+    uint32_t lines = dump->lines_of == start ? dump->pending_lines : 0;
+    dump->pending_lines = 0;
+    if (end)
+        sp_code_table_add(&dump->table, start, size, name, (size_t)(end - name), lines);
+}
+
+/* u32 pid, tid; u64 vma, old_code_addr, new_code_addr, code_size, code_index. */
+static void read_move(sp_jitdump *dump, const uint8_t *record, size_t length)
+{
+    if (length >= MOVE_BYTES)
+        sp_code_table_move(&dump->table, read_u64(record + 32), read_u64(record + 40),
+                           read_u64(record + 48));
+}
+
+/* u64 code_addr, nr_entry; then for each u64 addr; u32 line, discriminator; the file's name with its NUL, "\377" for the one before. The
+ * code that it belongs to comes as the next CODE_LOAD. */
+static void read_lines(sp_jitdump *dump, const uint8_t *record, size_t length)
+{
+    if (length < LINES_BYTES)
+        return;
+    uint64_t code = read_u64(record + 16), count = read_u64(record + 24);
+    const char *file = "";
+    size_t at = LINES_BYTES;
+    dump->lines_of = code;
+    dump->pending_lines = 0;
+    for (uint64_t i = 0; i < count && length - at > LINE_BYTES; i++) {
+        const char *name = (const char *)record + at + LINE_BYTES;
+        const char *end = memchr(name, 0, length - at - LINE_BYTES);
+        uint64_t address = read_u64(record + at);
+        if (!end)
+            return;
+        if (name[0] != '\377' || name[1] != 0)
+            file = name;
+        if (address >= code && address - code <= UINT32_MAX) {
+            if (!sp_code_table_add_line(&dump->table, (uint32_t)(address - code),
+                                        read_u32(record + at + 8), file, strlen(file)))
+                return;
+            dump->pending_lines++;
+        }
+        at += LINE_BYTES + (size_t)(end - name) + 1;
+    }
+}
+
+/* How much of a record has to be there: not the code itself. */
+static uint64_t needed_bytes(uint32_t id, uint64_t bytes)
+{
+    switch (id) {
+    case CODE_LOAD:
+        return sp_min_u64(bytes, LOAD_BYTES + NAME_SEARCHED);
+    case CODE_MOVE:
+        return sp_min_u64(bytes, MOVE_BYTES);
+    case CODE_DEBUG_INFO:
+        return bytes;
+    default:
+        return RECORD_BYTES;
+    }
+}
+
+/* The bytes of the record at DATA; 0 when it is not all there, or with a problem. */
+static uint64_t read_record(sp_jitdump *dump, const uint8_t *data, size_t length,
+                            uint64_t available)
+{
+    if (length < RECORD_BYTES)
+        return 0;
+    uint32_t id = read_u32(data), bytes = read_u32(data + 4);
+    if (bytes < RECORD_BYTES)
+        dump->problem = "damaged: a record has no length";
+    if (dump->problem || bytes > available)
+        return 0;
+    uint64_t needed = needed_bytes(id, bytes);
+    if (needed > SP_JITDUMP_RECORD_MAX)
+        return bytes;
+    if (needed > length)
+        return 0;
+    if (id == CODE_LOAD)
+        read_load(dump, data, (size_t)needed);
+    else if (id == CODE_MOVE)
+        read_move(dump, data, (size_t)needed);
+    else if (id == CODE_DEBUG_INFO)
+        read_lines(dump, data, (size_t)needed);
+    return bytes;
+}
+
+uint64_t sp_jitdump_read(sp_jitdump *dump, const uint8_t *data, size_t length, uint64_t available)
+{
+    uint64_t at = 0, done;
+    do {
+        if (at > length || dump->problem)
+            break;
+        done = dump->begun ? read_record(dump, data + at, length - at, available - at)
+                           : read_header(dump, data, length, available);
+        at += done;
+    } while (done);
+    return at;
+}
+
+void sp_jitdump_deinit(sp_jitdump *dump)
+{
+    sp_code_table_deinit(&dump->table);
+    *dump = (sp_jitdump){0};
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was asked is remembered twice: the frames of an address within a bound (name_cache.h), and a module's files stay open for a
+ * while, for libdw's view of a debug file takes tens of MiB: until the round ends where opening them again each round would take little
+ * time, else until no new address was asked for in six rounds. Modules are told apart by build id, or by path where they have none, so
+ * that a library which is unloaded and loaded again (a new sp_module), or lies at two paths, finds its names. docs/design/symbols.md. */
+#include "symbol/symbolizer.h"
+
+#include <limits.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/buffer.h"
+#include "core/clock.h"
+#include "core/intern.h"
+#include "core/utf8.h"
+#include "symbol/heap_trim.h"
+#include "symbol/module_names.h"
+#include "symbol/name_cache.h"
+#include "symbol/outside_names.h"
+
+enum {
+    LONGEST_NAME = 16 * 1024,
+    REST_ROUNDS = 6,
+    REOPEN_SHARE = 50, /* a file may be opened anew for 1/50 of the time, in CPU time of a core, */
+    TRIM_SHARE = 1000, /* and memory be given back to the system for 1/1000 */
+    MODULES_MIN = 256, /* up to so many are remembered, asked for or not */
+    LARGEST_INDEX = 128 * 1024 * 1024, /* bytes of one module's debug information, read */
+};
+
+typedef struct known_module {
+    uint64_t id;      /* > 0, of its names; another one when they are made anew */
+    uint32_t idle;    /* rounds since a new address was last asked for */
+    uint32_t unasked; /* rounds since any was */
+    sp_module_names *names;
+} known_module;
+
+struct sp_symbolizer {
+    sp_name_cache cache;
+    size_t names_limit;  /* of the cache, in bytes */
+    size_t index_limit;  /* of one module's `dwarf`, in bytes */
+    sp_intern modules;   /* keys as in look_up; number n has known[n] */
+    known_module *known; /* module_capacity */
+    uint32_t module_capacity;
+    uint32_t module_limit; /* above so many those that nobody asks for are forgotten */
+    uint64_t last_id;
+    sp_debuginfod *debuginfod; /* NULL: not wanted, or not to be had */
+    sp_outside_names *outside; /* NULL until one is asked for */
+    sp_symbolizer_options options;
+    sp_buffer key, text; /* scratch */
+    uint64_t rested_ns;  /* monotonic: when the last round ended */
+    bool trim_is_due;    /* something was closed since the last trim */
+    uint64_t trimmed_ns, trim_cost_ns;
+};
+
+sp_symbolizer *sp_symbolizer_create(void)
+{
+    sp_symbolizer *symbolizer = calloc(1, sizeof *symbolizer);
+    if (!symbolizer)
+        return NULL;
+    symbolizer->key = (sp_buffer)SP_BUFFER_INIT(LONGEST_NAME);
+    symbolizer->text = (sp_buffer)SP_BUFFER_INIT(LONGEST_NAME);
+    symbolizer->rested_ns = sp_clock_monotonic_ns();
+    sp_symbolizer_set_limits(symbolizer, SP_NAME_CACHE_BYTES, LARGEST_INDEX);
+    symbolizer->module_limit = MODULES_MIN;
+    return symbolizer;
+}
+
+void sp_symbolizer_configure(sp_symbolizer *symbolizer, const sp_symbolizer_options *options)
+{
+    symbolizer->options = *options;
+    if (options->debuginfod && !symbolizer->debuginfod)
+        symbolizer->debuginfod = sp_debuginfod_create();
+}
+
+/* The C library would keep freed pages for itself. Giving all back goes through the application's free memory, too, and holds up its
+ * allocations meanwhile: where that takes long it is done seldom. */
+static void trim(sp_symbolizer *symbolizer, uint64_t now_ns)
+{
+    if (!symbolizer->trim_is_due)
+        return;
+    sp_heap_trim_end();
+    if (now_ns - symbolizer->trimmed_ns < TRIM_SHARE * symbolizer->trim_cost_ns)
+        return;
+    uint64_t before_ns = sp_clock_own_cpu_ns();
+    malloc_trim(0);
+    symbolizer->trim_is_due = false;
+    symbolizer->trimmed_ns = now_ns;
+    symbolizer->trim_cost_ns = sp_clock_own_cpu_ns() - before_ns;
+}
+
+/* Modules come and go in some programs, each with another path. Those that nobody asked for in a while are forgotten; their addresses
+ * are found no more, and leave the cache with its next generations. */
+static void forget_modules(sp_symbolizer *symbolizer)
+{
+    sp_intern kept = {0};
+    if (symbolizer->modules.count <= symbolizer->module_limit)
+        return;
+    for (uint32_t i = 0; i < symbolizer->modules.count && i < symbolizer->module_capacity; i++) {
+        known_module known = symbolizer->known[i];
+        const sp_intern_entry *key = &symbolizer->modules.entries[i];
+        symbolizer->known[i] = (known_module){0};
+        uint32_t number = known.names && known.unasked < REST_ROUNDS
+                              ? sp_intern_put(&kept, key->key, key->length, NULL)
+                              : SP_INTERN_FAILED;
+        if (number == SP_INTERN_FAILED)
+            sp_module_names_destroy(known.names);
+        else
+            symbolizer->known[number] = known; /* number <= i */
+    }
+    sp_intern_deinit(&symbolizer->modules);
+    symbolizer->modules = kept;
+    symbolizer->module_limit = kept.count > MODULES_MIN / 2 ? kept.count * 2 : MODULES_MIN;
+}
+
+static void rest_module(sp_symbolizer *symbolizer, known_module *known, uint64_t round_ns)
+{
+    known->unasked++;
+    if (!known->names->is_open ||
+        (++known->idle < REST_ROUNDS && known->names->cost_ns * REOPEN_SHARE > round_ns))
+        return;
+    sp_module_names_close(known->names);
+    symbolizer->trim_is_due = true;
+}
+
+void sp_symbolizer_rest(sp_symbolizer *symbolizer)
+{
+    uint64_t now_ns = sp_clock_monotonic_ns();
+    uint64_t round_ns = now_ns - symbolizer->rested_ns;
+    symbolizer->rested_ns = now_ns;
+    for (uint32_t i = 0; i < symbolizer->modules.count && i < symbolizer->module_capacity; i++)
+        if (symbolizer->known[i].names)
+            rest_module(symbolizer, &symbolizer->known[i], round_ns);
+    forget_modules(symbolizer);
+    if (sp_name_cache_age(&symbolizer->cache, symbolizer->names_limit))
+        symbolizer->trim_is_due = true;
+    if (symbolizer->outside)
+        sp_outside_names_rest(symbolizer->outside);
+    trim(symbolizer, now_ns);
+}
+
+size_t sp_symbolizer_bytes(const sp_symbolizer *symbolizer)
+{
+    return sp_name_cache_bytes(&symbolizer->cache) + sp_intern_bytes(&symbolizer->modules);
+}
+
+void sp_symbolizer_set_limits(sp_symbolizer *symbolizer, size_t names_bytes, size_t index_bytes)
+{
+    symbolizer->names_limit = names_bytes;
+    symbolizer->index_limit = index_bytes;
+}
+
+void sp_symbolizer_destroy(sp_symbolizer *symbolizer)
+{
+    if (!symbolizer)
+        return;
+    for (uint32_t i = 0; i < symbolizer->modules.count && i < symbolizer->module_capacity; i++)
+        sp_module_names_destroy(symbolizer->known[i].names);
+    sp_name_cache_deinit(&symbolizer->cache);
+    sp_intern_deinit(&symbolizer->modules);
+    sp_buffer_deinit(&symbolizer->key);
+    sp_buffer_deinit(&symbolizer->text);
+    sp_outside_names_destroy(symbolizer->outside);
+    sp_debuginfod_destroy(symbolizer->debuginfod);
+    free(symbolizer->known);
+    free(symbolizer);
+}
+
+static const char *keep_scratch(sp_symbolizer *symbolizer)
+{
+    const sp_buffer *text = &symbolizer->text;
+    return text->failed ? NULL : sp_name_cache_string(&symbolizer->cache, (const char *)text->data);
+}
+
+/* TEXT (NULL: "") among the strings that live on, cut to LONGEST_NAME; NULL when memory is short. */
+static const char *keep(sp_symbolizer *symbolizer, const char *text)
+{
+    size_t length = text ? strlen(text) : 0;
+    if (length <= LONGEST_NAME)
+        return sp_name_cache_string(&symbolizer->cache, text ? text : "");
+    sp_buffer_clear(&symbolizer->text);
+    sp_buffer_add_cut(&symbolizer->text, text, length);
+    return keep_scratch(symbolizer);
+}
+
+/* Room for NUMBER in `known`, new ones zero. */
+static bool reach(sp_symbolizer *symbolizer, uint32_t number)
+{
+    uint32_t capacity = symbolizer->module_capacity;
+    if (number < capacity)
+        return true;
+    uint32_t wanted = capacity ? capacity * 2 : 64; /* numbers come one by one */
+    known_module *grown = realloc(symbolizer->known, wanted * sizeof *grown);
+    if (!grown)
+        return false;
+    memset(grown + capacity, 0, (wanted - capacity) * sizeof *grown);
+    symbolizer->known = grown;
+    symbolizer->module_capacity = wanted;
+    return true;
+}
+
+/* What is known of MODULE by its build id, and by its path and its file, too, if WITH_PATH. NULL when memory is short. */
+static known_module *look_up(sp_symbolizer *symbolizer, const sp_module *module, bool with_path)
+{
+    sp_buffer *key = &symbolizer->key;
+    uint8_t length = (uint8_t)module->build_id_length;
+    sp_buffer_clear(key);
+    sp_buffer_add(key, &length, 1);
+    sp_buffer_add(key, module->build_id, length);
+    if (with_path) {
+        sp_buffer_add(key, &module->origin.device, sizeof module->origin.device);
+        sp_buffer_add(key, &module->origin.inode, sizeof module->origin.inode);
+        sp_buffer_add(key, module->path, strlen(module->path));
+    }
+    if (key->failed)
+        return NULL;
+    uint32_t number = sp_intern_put(&symbolizer->modules, key->data, key->length, NULL);
+    if (number == SP_INTERN_FAILED || !reach(symbolizer, number))
+        return NULL;
+    known_module *known = &symbolizer->known[number];
+    if (!known->names)
+        *known = (known_module){.id = ++symbolizer->last_id,
+                                .names = sp_module_names_create(module->path)};
+    return known->names ? known : NULL;
+}
+
+/* Copies of a library share their names; but where the first one is gone, another may still be there. */
+static known_module *find_module(sp_symbolizer *symbolizer, const sp_module *module)
+{
+    known_module *known = look_up(symbolizer, module, module->build_id_length == 0);
+    if (known && known->names->has_nothing && strcmp(known->names->path, module->path) != 0)
+        known = look_up(symbolizer, module, true);
+    if (!known)
+        return NULL;
+    known->unasked = 0;
+    if (sp_module_names_has_answer(known->names, module, symbolizer->debuginfod))
+        known->id = ++symbolizer->last_id; /* what was named before leaves the cache with time */
+    return known;
+}
+
+/* FRAME's names from a symbol as in the symbol table, cut to LONGEST_NAME. A version ("qsort@@GLIBC_2.2.5") is no part of the name. PLAIN is the name
+ * in the source (NULL: not known), better than a mangled one that cannot be demangled. */
+static void name_frame(sp_symbolizer *symbolizer, sp_frame *frame, const char *symbol,
+                       const char *plain)
+{
+    sp_buffer *text = &symbolizer->text;
+    sp_buffer_clear(text);
+    const char *version = strchr(symbol, '@');
+    sp_buffer_add_cut(text, symbol, version ? (size_t)(version - symbol) : strlen(symbol));
+    frame->system_name = keep_scratch(symbolizer);
+    if (!frame->system_name)
+        return;
+    sp_demangle(text, frame->system_name, symbolizer->options.style);
+    frame->name = keep_scratch(symbolizer);
+    if (frame->name == frame->system_name && plain && symbolizer->options.style != SP_DEMANGLE_NONE)
+        frame->name = keep(symbolizer, plain);
+    if (frame->name == frame->system_name) /* one string has one address here */
+        frame->system_name = keep(symbolizer, NULL);
+}
+
+/* BASE is a file's name, which has no more than NAME_MAX bytes. */
+static void name_unresolved(sp_symbolizer *symbolizer, sp_frame *frame, const char *base,
+                            uint64_t address)
+{
+    size_t length = sp_utf8_fit(base, strlen(base), NAME_MAX);
+    sp_buffer_clear(&symbolizer->text);
+    sp_buffer_printf(&symbolizer->text, "%.*s+0x%llx", (int)length, base,
+                     (unsigned long long)address);
+    frame->name = keep_scratch(symbolizer);
+    frame->system_name = keep(symbolizer, NULL);
+    frame->unresolved = true;
+}
+
+/* A frame of the ELF symbol around ADDRESS, or of none. */
+static void name_by_symbol(sp_symbolizer *symbolizer, sp_frame *frame, const sp_module_names *names,
+                           uint64_t address)
+{
+    const sp_elf_symbol *symbol = sp_module_names_symbol(names, address);
+    if (symbol)
+        name_frame(symbolizer, frame, symbol->name, NULL);
+    else
+        name_unresolved(symbolizer, frame, names->base, address);
+}
+
+static const char *keep_file(sp_symbolizer *symbolizer, const sp_dwarf_frame *source)
+{
+    sp_buffer *text = &symbolizer->text;
+    if (!source->file || source->file[0] == '/' || !source->directory)
+        return keep(symbolizer, source->file);
+    sp_buffer_clear(text);
+    bool fits = sp_buffer_printf(text, "%s/%s", source->directory, source->file);
+    return fits ? keep_scratch(symbolizer) : keep(symbolizer, source->file);
+}
+
+/* What the symbol table calls SOURCE's function. Compilers give no linkage name to C++ functions that no other file can see; for
+ * the PHYSICAL function of ADDRESS the ELF symbol knows it. */
+static const char *symbol_of(const sp_dwarf_frame *source, const sp_module_names *names,
+                             uint64_t address, bool physical)
+{
+    if (source->linkage_name)
+        return source->linkage_name;
+    const sp_elf_symbol *symbol = physical ? sp_module_names_symbol(names, address) : NULL;
+    bool mangled =
+        symbol && symbol->name[0] == '_' && (symbol->name[1] == 'Z' || symbol->name[1] == 'R');
+    return mangled ? symbol->name : source->name;
+}
+
+static void fill_frame(sp_symbolizer *symbolizer, sp_frame *frame, const sp_dwarf_frame *source,
+                       const sp_module_names *names, uint64_t address, bool physical)
+{
+    *frame = (sp_frame){
+        .line = source->line, .column = source->column, .start_line = source->start_line};
+    const char *symbol = symbol_of(source, names, address, physical);
+    if (symbol && symbol[0])
+        name_frame(symbolizer, frame, symbol, source->name);
+    else
+        name_by_symbol(symbolizer, frame, names, address);
+    frame->file = keep_file(symbolizer, source);
+    if (frame->unresolved) { /* a line without a function is padding: code has a symbol at least */
+        frame->file = keep(symbolizer, NULL);
+        frame->line = frame->column = 0;
+    }
+}
+
+static sp_frame_list make_frames(sp_symbolizer *symbolizer, const sp_module_names *names,
+                                 uint64_t address)
+{
+    static const sp_dwarf_frame nothing;
+    sp_dwarf_frame sources[SP_DWARF_DEPTH];
+    uint32_t found = names->dwarf ? sp_dwarf_frames(names->dwarf, address, sources) : 0;
+    uint32_t count = found ? found : 1;
+    sp_frame *frames = sp_name_cache_frames(&symbolizer->cache, count);
+    for (uint32_t i = 0; i < count && frames; i++) {
+        fill_frame(symbolizer, &frames[i], found ? &sources[i] : &nothing, names, address,
+                   i + 1 == count);
+        if (!frames[i].name || !frames[i].system_name || !frames[i].file)
+            frames = NULL;
+    }
+    return (sp_frame_list){frames, frames ? count : 0};
+}
+
+/* The frames of an address that was not asked for before. */
+static sp_frame_list name_address(sp_symbolizer *symbolizer, known_module *known,
+                                  const sp_module *module, uint64_t address)
+{
+    known->idle = 0;
+    sp_module_names_open(known->names, module, symbolizer->debuginfod,
+                         &symbolizer->options.meanwhile);
+    sp_frame_list list = make_frames(symbolizer, known->names, address);
+    if (sp_dwarf_index_bytes(known->names->dwarf) > symbolizer->index_limit) {
+        sp_module_names_close(known->names);
+        symbolizer->trim_is_due = true;
+    }
+    return list;
+}
+
+static uint32_t outside_frames(sp_symbolizer *symbolizer, uint64_t address, const sp_frame **frames)
+{
+    if (!symbolizer->outside)
+        symbolizer->outside = sp_outside_names_create(symbolizer->options.style);
+    *frames = symbolizer->outside ? sp_outside_names_frame(symbolizer->outside, address) : NULL;
+    return *frames != NULL;
+}
+
+uint32_t sp_symbolizer_frames(sp_symbolizer *symbolizer, const sp_module *module, uint64_t address,
+                              const sp_frame **frames)
+{
+    *frames = NULL;
+    if (!module)
+        return outside_frames(symbolizer, address, frames);
+    known_module *known = find_module(symbolizer, module);
+    if (!known)
+        return 0;
+    sp_frame_list list = sp_name_cache_find(&symbolizer->cache, known->id, address);
+    if (!list.count) {
+        list = name_address(symbolizer, known, module, address);
+        if (!list.count || !sp_name_cache_put(&symbolizer->cache, known->id, address, list))
+            return 0;
+    }
+    *frames = list.frames;
+    return list.count;
+}
+
+bool sp_symbolizer_wait(sp_symbolizer *symbolizer, uint32_t ms)
+{
+    return symbolizer->debuginfod && sp_debuginfod_wait(symbolizer->debuginfod, ms);
+}

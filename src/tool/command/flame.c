@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tool/draw/flame.h"
+
+#include <string.h>
+
+#include "tool/command/commands.h"
+#include "tool/read/repeats.h"
+#include "tool/text/messages.h"
+
+enum { FORMAT_TEXT = 0, FORMAT_FOLDED, FORMAT_HTML, FORMAT_JSON, FORMAT_COUNT };
+
+static int find_format(const char *name, int *format)
+{
+    static const char *const names[FORMAT_COUNT] = {"text", "folded", "html", "json"};
+    for (*format = 0; *format < FORMAT_COUNT; ++*format)
+        if (strcmp(name, names[*format]) == 0)
+            break;
+    if (strcmp(name, "svg") == 0 || strcmp(name, "pprof") == 0)
+        return sp_tool_wrong("flame: --format %s is not built yet; there are text, folded, html, "
+                             "json",
+                             name);
+    if (*format == FORMAT_COUNT)
+        return sp_tool_wrong("flame: --format %s is unknown; there are text, folded, html, json",
+                             name);
+    if (*format == FORMAT_HTML && !sp_flame_page_head)
+        return sp_tool_wrong("flame: --format html: this spanprof was built without the page, for "
+                             "npm was missing; build it with npm, or use another format");
+    return SP_TOOL_DONE;
+}
+
+static int write_tree(sp_buffer *out, const sp_selection *selection,
+                      const sp_flame_options *options, int format)
+{
+    sp_flame_tree tree;
+    sp_terminal terminal = sp_terminal_get(options->out && strcmp(options->out, "-") != 0);
+    bool done = sp_flame_tree_build(&tree, selection, options->reverse) &&
+                (format == FORMAT_HTML ? sp_flame_html(out, &tree, options)
+                                       : sp_flame_text(out, &tree, options, &terminal));
+    sp_flame_tree_deinit(&tree);
+    return done ? SP_TOOL_DONE : sp_tool_no_memory();
+}
+
+static int write_answer(const sp_selection *selection, const sp_flame_options *options, int format)
+{
+    if (format == FORMAT_JSON)
+        return sp_output_write_json(sp_flame_json(selection), options->out);
+    sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
+    int status = SP_TOOL_DONE;
+    if (format != FORMAT_FOLDED)
+        status = write_tree(&out, selection, options, format);
+    else if (!sp_flame_folded(&out, selection, options->reverse))
+        status = sp_tool_no_memory();
+    if (status == SP_TOOL_DONE)
+        return sp_output_write(&out, options->out);
+    sp_buffer_deinit(&out);
+    return status;
+}
+
+static int answer(const sp_operands *files, sp_flame_options *options)
+{
+    int format = FORMAT_TEXT;
+    int status = find_format(options->format, &format);
+    if (status != SP_TOOL_DONE)
+        return status;
+    sp_input input;
+    sp_model model = {0};
+    sp_selection selection = {0};
+    if (options->min_percent < 0)
+        options->min_percent = format == FORMAT_TEXT ? 1 : 0;
+    status = sp_input_read_once(&input, files);
+    if (status == SP_TOOL_DONE)
+        status = sp_model_build(&model, &input);
+    if (status == SP_TOOL_DONE)
+        status = sp_select(&selection, &model, &options->select);
+    if (status == SP_TOOL_DONE)
+        status = write_answer(&selection, options, format);
+    sp_selection_deinit(&selection);
+    sp_model_deinit(&model);
+    sp_input_deinit(&input);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    sp_flame_options options = {.format = "text", .min_percent = -1};
+    sp_operands files;
+    int status = sp_options_parse(&sp_command_flame, argc, argv, &options, &files);
+    if (status == SP_OPTIONS_GO_ON)
+        status = answer(&files, &options);
+    sp_operands_deinit(&files);
+    return status;
+}
+
+#define AT(member) offsetof(sp_flame_options, member)
+static const sp_option options[] = {
+    {"--span", "ID", SP_OPTION_TEXT, AT(select.span), "samples of this span and its descendants"},
+    {"--trace", "ID", SP_OPTION_TEXT, AT(select.trace), "samples of this trace"},
+    {"--self", NULL, SP_OPTION_FLAG, AT(select.self), "with --span: without its descendants"},
+    {"--type", "TYPE", SP_OPTION_TEXT, AT(select.type),
+     "cpu, wall, offcpu, or another that the files have, also as NAME/UNIT (cpu, else wall)"},
+    {"--format", "FORMAT", SP_OPTION_TEXT, AT(format), "text, folded, html, json (text)"},
+    {"-o", "OUT", SP_OPTION_TEXT, AT(out), "write to this file (standard output)"},
+    {"--min-percent", "P", SP_OPTION_PERCENT, AT(min_percent),
+     "leave out frames below this share (text 1, html 0)"},
+    {"--reverse", NULL, SP_OPTION_FLAG, AT(reverse), "leaves first: who calls what takes the time"},
+    {"--where", "Q", SP_OPTION_LATER, 0, "samples of the spans that match"},
+    {"--percentile", "pNN", SP_OPTION_LATER, 0, "of the spans that match, the slow ones"},
+    {"--by-thread", NULL, SP_OPTION_LATER, 0, "a root frame for each thread"},
+    {"--group-by", "span", SP_OPTION_LATER, 0, "a root frame for each span"},
+    {"--tempo", "URL", SP_OPTION_LATER, 0, "ask a fleet instead of files"},
+    {"--pyroscope", "URL", SP_OPTION_LATER, 0, "ask a fleet instead of files"},
+    {"--range", "TIME", SP_OPTION_LATER, 0, "how far back to ask"},
+};
+
+const sp_command sp_command_flame = {
+    .name = "flame",
+    .arguments = "FILE… [--span ID | --trace ID] [options]",
+    .summary = "The flamegraph of a span, a trace, or everything.",
+    .details =
+        "FILEs hold traces and profiles; PREFIX stands for PREFIX.traces.jsonl and "
+        "PREFIX.profiles.jsonl.\nfolded prints root;…;leaf VALUE in the profile's unit (CPU and "
+        "wall time: nanoseconds).\n"
+        "wall is CPU time and waiting time in one graph, and offcpu the waiting alone; each "
+        "waiting "
+        "stack ends in\nthe system call, or in [runnable] where the thread waited for a core.",
+    .options = options,
+    .option_count = SP_ARRAY_LENGTH(options),
+    .run = run,
+};

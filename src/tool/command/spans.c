@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tool/command/spans.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/command/commands.h"
+#include "tool/model/select.h"
+#include "tool/read/repeats.h"
+#include "tool/text/messages.h"
+
+typedef int (*comparison)(const void *, const void *);
+
+static const sp_model_span *sorted_spans; /* qsort takes no argument of its own */
+
+static int by_number(uint64_t x, uint64_t y, const void *a, const void *b)
+{
+    uint32_t first = *(const uint32_t *)a, second = *(const uint32_t *)b;
+    if (x != y)
+        return x > y ? -1 : 1;
+    return first < second ? -1 : first > second;
+}
+
+static const sp_model_span *span_at(const void *number)
+{
+    return &sorted_spans[*(const uint32_t *)number];
+}
+
+static int by_duration(const void *a, const void *b)
+{
+    const sp_model_span *x = span_at(a), *y = span_at(b);
+    return by_number(x->end_ns - x->start_ns, y->end_ns - y->start_ns, a, b);
+}
+
+static int by_start(const void *a, const void *b)
+{
+    return by_number(~span_at(a)->start_ns, ~span_at(b)->start_ns, a, b);
+}
+
+static int by_cpu(const void *a, const void *b)
+{
+    return by_number(span_at(a)->total_value, span_at(b)->total_value, a, b);
+}
+
+static int by_samples(const void *a, const void *b)
+{
+    return by_number(span_at(a)->total_count, span_at(b)->total_count, a, b);
+}
+
+static int by_wall(const void *a, const void *b)
+{
+    return by_number(sp_where_sum(span_at(a)->wall_ns), sp_where_sum(span_at(b)->wall_ns), a, b);
+}
+
+/* For files without a CPU profile: what wall time has of it. */
+static int by_cpu_of_wall(const void *a, const void *b)
+{
+    return by_number(span_at(a)->wall_ns[SP_WHERE_CPU], span_at(b)->wall_ns[SP_WHERE_CPU], a, b);
+}
+
+static int find_comparison(const sp_model *model, const char *name, comparison *out)
+{
+    static const struct {
+        const char *name;
+        comparison comparison;
+    } all[] = {{"duration", by_duration},
+               {"start", by_start},
+               {"cpu", by_cpu},
+               {"wall", by_wall},
+               {"samples", by_samples}};
+    uint32_t wall = sp_model_wall_type(model, true);
+    size_t i = 0;
+    while (i < SP_ARRAY_LENGTH(all) && strcmp(all[i].name, name) != 0)
+        i++;
+    if (i == SP_ARRAY_LENGTH(all))
+        return sp_tool_wrong("spans: --sort %s is unknown; there are duration, start, cpu, wall, "
+                             "samples",
+                             name);
+    *out = all[i].comparison;
+    if (*out == by_wall && wall == SP_MODEL_NONE)
+        return sp_tool_no("spans: --sort wall: the files have no wall profile; record one with "
+                          "SPANPROF_WALL_HZ");
+    if (*out == by_cpu && wall != SP_MODEL_NONE && sp_model_time_type(model) == wall)
+        *out = by_cpu_of_wall;
+    return SP_TOOL_DONE;
+}
+
+static bool matches(const sp_model *model, uint32_t number, const sp_spans_options *options,
+                    const uint8_t *trace_id)
+{
+    const sp_model_span *span = &model->spans[number];
+    if (options->trace && memcmp(span->id.trace_id, trace_id, 16) != 0)
+        return false;
+    if (options->name && strcmp(span->name, options->name) != 0)
+        return false;
+    return !options->roots || sp_model_is_local_root(model, number);
+}
+
+static int no_match(const sp_spans_options *options)
+{
+    if (options->trace && !options->name && !options->roots)
+        return sp_tool_no(
+            "no span of trace %s in the files; `spanprof spans` without --trace lists "
+            "the spans",
+            options->trace);
+    return sp_tool_no(
+        "no span matches; leave out conditions, or `spanprof spans` without them lists "
+        "all");
+}
+
+static int write_list(const sp_model *model, uint32_t *list, size_t count,
+                      const sp_spans_options *options, comparison compare)
+{
+    bool tree = options->trace && !options->json && !options->name && !options->roots &&
+                !options->limit && !options->sort;
+    if (!tree) {
+        sorted_spans = model->spans;
+        qsort(list, count, sizeof *list, compare);
+    }
+    size_t shown = options->limit && options->limit < count ? options->limit : count;
+    if (options->json)
+        return sp_output_write_json(sp_spans_json(model, list, shown), NULL);
+    sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
+    sp_terminal terminal = sp_terminal_get(false);
+    if (tree)
+        sp_spans_tree(&out, model, list, shown, &terminal);
+    else
+        sp_spans_table(&out, model, list, shown, &terminal);
+    if (shown < count)
+        sp_buffer_printf(&out, "%zu of %zu spans\n", shown, count);
+    return sp_output_write(&out, NULL);
+}
+
+static int answer_from(const sp_model *model, const sp_spans_options *options)
+{
+    uint8_t trace_id[16];
+    comparison compare;
+    int status = find_comparison(model, options->sort ? options->sort : "duration", &compare);
+    if (status == SP_TOOL_DONE && options->trace)
+        status = sp_parse_id("trace", options->trace, trace_id, sizeof trace_id);
+    if (status != SP_TOOL_DONE)
+        return status;
+    uint32_t *list = malloc((model->span_index.count + 1) * sizeof *list);
+    size_t count = 0;
+    if (!list)
+        return sp_tool_no_memory();
+    for (uint32_t i = 0; i < model->span_index.count; i++)
+        if (matches(model, model->span_order[i], options, trace_id))
+            list[count++] = model->span_order[i];
+    status = count ? write_list(model, list, count, options, compare) : no_match(options);
+    free(list);
+    return status;
+}
+
+static int answer(const sp_operands *files, const sp_spans_options *options)
+{
+    sp_input input;
+    sp_model model = {0};
+    int status = sp_input_read_once(&input, files);
+    if (status == SP_TOOL_DONE && sp_input_count(&input, SP_SIGNAL_TRACES) == 0)
+        status = sp_tool_wrong("the files hold no spans; give the .traces file too");
+    if (status == SP_TOOL_DONE)
+        status = sp_model_build(&model, &input);
+    if (status == SP_TOOL_DONE)
+        status = answer_from(&model, options);
+    sp_model_deinit(&model);
+    sp_input_deinit(&input);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    sp_spans_options options = {0};
+    sp_operands files;
+    int status = sp_options_parse(&sp_command_spans, argc, argv, &options, &files);
+    if (status == SP_OPTIONS_GO_ON)
+        status = answer(&files, &options);
+    sp_operands_deinit(&files);
+    return status;
+}
+
+#define AT(member) offsetof(sp_spans_options, member)
+static const sp_option options[] = {
+    {"--sort", "KEY", SP_OPTION_TEXT, AT(sort), "duration, start, cpu, wall or samples (duration)"},
+    {"--limit", "N", SP_OPTION_NUMBER, AT(limit), "at most N spans"},
+    {"--trace", "ID", SP_OPTION_TEXT, AT(trace), "one trace, as a tree"},
+    {"--name", "NAME", SP_OPTION_TEXT, AT(name), "spans of exactly this name"},
+    {"--roots", NULL, SP_OPTION_FLAG, AT(roots), "local roots only: one for each request"},
+    {"--json", NULL, SP_OPTION_FLAG, AT(json), "one JSON object"},
+    {"--where", "Q", SP_OPTION_LATER, 0, "spans that match"},
+};
+
+const sp_command sp_command_spans = {
+    .name = "spans",
+    .arguments = "FILE… [options]",
+    .summary = "A table of spans, or the tree of a trace, with CPU and wall time.",
+    .details =
+        "Times and samples of a span include its descendants'; the tree, and --json, show its own "
+        "beside them.\n"
+        "With a wall profile, \"went to\" shows where the time went, a letter for each tenth; what "
+        "a "
+        "narrow terminal\nhas no room for is left out, and --json has the nanoseconds by class. "
+        "Wall "
+        "time is that of threads: where\nseveral work for a span at once, it may sum to more than "
+        "the "
+        "span's duration.",
+    .options = options,
+    .option_count = SP_ARRAY_LENGTH(options),
+    .run = run,
+};

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `spanprof spans`: its options and its forms. */
+#ifndef SP_TOOL_COMMAND_SPANS_H
+#define SP_TOOL_COMMAND_SPANS_H
+
+#include "tool/model/model.h"
+#include "tool/text/output.h"
+
+typedef struct sp_spans_options {
+    const char *sort;
+    const char *trace;
+    const char *name;
+    uint64_t limit;
+    bool json;
+    bool roots;
+} sp_spans_options;
+
+/* The forms append to OUT. LIST has COUNT numbers of spans in the order in which to show them. */
+void sp_spans_table(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count,
+                    const sp_terminal *terminal);
+/* The spans of LIST (all those of one trace, parents before children) as a tree. */
+void sp_spans_tree(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count,
+                   const sp_terminal *terminal);
+json_t *sp_spans_json(const sp_model *model, const uint32_t *list, size_t count);
+
+/* In spans_wall.c: the columns of wall time. */
+typedef struct sp_wall_columns {
+    bool total; /* not when the measured type is wall time itself */
+    bool bar;   /* the classes that it went to, where the files tell them */
+} sp_wall_columns;
+
+sp_wall_columns sp_wall_columns_find(const sp_model *model);
+/* How wide they are, with the space behind each. */
+unsigned sp_wall_columns_width(sp_wall_columns columns);
+void sp_wall_columns_head(sp_buffer *out, sp_wall_columns columns);
+void sp_wall_columns_cells(sp_buffer *out, sp_wall_columns columns, const sp_model_span *span,
+                           const sp_terminal *terminal);
+/* Below the table: what the letters of the bar mean. */
+void sp_wall_columns_key(sp_buffer *out, sp_wall_columns columns, const sp_terminal *terminal);
+
+/* "ok", "error" or "unset". */
+const char *sp_span_status_text(const sp_model_span *span);
+
+#endif

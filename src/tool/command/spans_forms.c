@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/compiler.h"
+#include "core/hex.h"
+#include "tool/command/spans.h"
+#include "tool/text/escape.h"
+
+/* A name is never cut below the first; columns that may give way do so below the second. */
+enum { MIN_NAME_COLUMNS = 12, NAME_COLUMNS = 20 };
+
+const char *sp_span_status_text(const sp_model_span *span)
+{
+    const Sp__Trace__Status *status = span->message->status;
+    switch (status ? (int)status->code : 0) {
+    case SP__TRACE__STATUS__STATUS_CODE__STATUS_CODE_OK:
+        return "ok";
+    case SP__TRACE__STATUS__STATUS_CODE__STATUS_CODE_ERROR:
+        return "error";
+    default:
+        return "unset";
+    }
+}
+
+static const char *kind_text(const sp_model_span *span)
+{
+    static const char *const kinds[] = {"unspecified", "internal", "server",
+                                        "client",      "producer", "consumer"};
+    size_t kind = (size_t)span->message->kind;
+    return kind < SP_ARRAY_LENGTH(kinds) ? kinds[kind] : "unspecified";
+}
+
+/* What the numbers measure: a type of the files, or none when they have no profiles. */
+static const sp_model_type *measured_type(const sp_model *model)
+{
+    static const sp_model_type none = {.name = "cpu", .unit = "nanoseconds"};
+    uint32_t type = sp_model_time_type(model);
+    return type == SP_MODEL_NONE ? &none : &model->types[type];
+}
+
+static const char *ellipsis(const sp_terminal *terminal)
+{
+    return terminal->utf8 ? "…" : "~";
+}
+
+/* TEXT, escaped, in at most COLUMNS columns, then filled up to them with spaces when FILL. */
+static void add_cell(sp_buffer *out, const char *text, unsigned columns, bool fill,
+                     const sp_terminal *terminal)
+{
+    sp_buffer escaped = SP_BUFFER_INIT(1 << 20);
+    size_t start = out->length;
+    sp_escape_terminal(&escaped, text);
+    sp_text_fit(out, escaped.data ? (const char *)escaped.data : "", columns, ellipsis(terminal));
+    unsigned used = out->data ? sp_text_columns((const char *)out->data + start) : columns;
+    for (; fill && used < columns; used++)
+        sp_buffer_add_char(out, ' ');
+    sp_buffer_deinit(&escaped);
+}
+
+/* Whether a column of WIDTH has room beside a name; *USED takes it in then. */
+static bool take_room(unsigned *used, unsigned width, const sp_terminal *terminal)
+{
+    if (*used + width + NAME_COLUMNS > terminal->columns)
+        return false;
+    *used += width;
+    return true;
+}
+
+/* Services matter only when there are several. */
+static unsigned service_columns(const sp_model *model, const uint32_t *list, size_t count)
+{
+    unsigned columns = 0;
+    bool several = false;
+    for (size_t i = 0; i < count; i++) {
+        const char *service = model->spans[list[i]].service;
+        several = several || strcmp(service, model->spans[list[0]].service) != 0;
+        unsigned own = sp_text_columns(service);
+        columns = own > columns ? own : columns;
+    }
+    return several ? (columns < 8 ? 8 : columns > 20 ? 20 : columns) : 0;
+}
+
+static unsigned rest_of_line(const sp_terminal *terminal, unsigned used)
+{
+    return terminal->columns > used + MIN_NAME_COLUMNS ? terminal->columns - used
+                                                       : MIN_NAME_COLUMNS;
+}
+
+/* Columns of the table. Without wall time all are there; with it some give way, and --json still has them. */
+typedef struct table_layout {
+    sp_wall_columns wall;
+    bool status, samples, trace_id;
+    unsigned service, name; /* widths; service 0: no such column */
+} table_layout;
+
+static table_layout choose_layout(const sp_model *model, const uint32_t *list, size_t count,
+                                  const sp_terminal *terminal)
+{
+    enum { STATUS = 8, SAMPLES = 9, TRACE_ID = 34, OTHERS = 38 };
+    table_layout layout = {.wall = sp_wall_columns_find(model),
+                           .service = service_columns(model, list, count)};
+    unsigned wall = sp_wall_columns_width(layout.wall);
+    unsigned used = OTHERS + wall + (layout.service ? layout.service + 2 : 0);
+    if (wall) {
+        layout.status = take_room(&used, STATUS, terminal);
+        layout.samples = take_room(&used, SAMPLES, terminal);
+        layout.trace_id = take_room(&used, TRACE_ID, terminal);
+    } else {
+        layout.status = layout.samples = layout.trace_id = true;
+        used += STATUS + SAMPLES + TRACE_ID;
+    }
+    layout.name = rest_of_line(terminal, used);
+    return layout;
+}
+
+/* What a column of eight can say of a type: cpu_innermost is cpu. */
+static int name_columns(const char *type)
+{
+    const char *innermost = strstr(type, "_innermost");
+    size_t length = innermost ? (size_t)(innermost - type) : strlen(type);
+    return length < 8 ? (int)length : 8;
+}
+
+static void add_table_head(sp_buffer *out, const sp_model *model, const table_layout *layout,
+                           const sp_terminal *terminal)
+{
+    const char *type = measured_type(model)->name;
+    sp_buffer_printf(out, "%s%8s  %8.*s  ", terminal->color ? "\033[2m" : "", "duration",
+                     name_columns(type), type);
+    sp_wall_columns_head(out, layout->wall);
+    if (layout->samples)
+        sp_buffer_printf(out, "%7s  ", "samples");
+    if (layout->status)
+        sp_buffer_printf(out, "%-6s  ", "status");
+    if (layout->trace_id)
+        sp_buffer_printf(out, "%-32s  ", "trace id");
+    sp_buffer_printf(out, "%-16s  ", "span id");
+    if (layout->service)
+        sp_buffer_printf(out, "%-*s  ", (int)layout->service, "service");
+    sp_buffer_printf(out, "name%s\n", terminal->color ? "\033[0m" : "");
+}
+
+static void add_table_line(sp_buffer *out, const sp_model *model, const sp_model_span *span,
+                           const table_layout *layout, const sp_terminal *terminal)
+{
+    char duration[SP_DURATION_LENGTH], value[SP_VALUE_LENGTH], trace_id[33], span_id[17];
+    sp_format_duration(duration, span->end_ns - span->start_ns);
+    sp_format_value(value, span->total_value, measured_type(model)->unit);
+    sp_hex_encode(trace_id, span->id.trace_id, 16);
+    sp_hex_encode(span_id, span->id.span_id, 8);
+    sp_buffer_printf(out, "%8s  %8s  ", duration, value);
+    sp_wall_columns_cells(out, layout->wall, span, terminal);
+    if (layout->samples)
+        sp_buffer_printf(out, "%7llu  ", (unsigned long long)span->total_count);
+    if (layout->status)
+        sp_buffer_printf(out, "%-6s  ", sp_span_status_text(span));
+    if (layout->trace_id)
+        sp_buffer_printf(out, "%s  ", trace_id);
+    sp_buffer_printf(out, "%s  ", span_id);
+    if (layout->service) {
+        add_cell(out, span->service, layout->service, true, terminal);
+        sp_buffer_add_string(out, "  ");
+    }
+    add_cell(out, span->name, layout->name, false, terminal);
+    sp_buffer_add_char(out, '\n');
+}
+
+void sp_spans_table(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count,
+                    const sp_terminal *terminal)
+{
+    table_layout layout = choose_layout(model, list, count, terminal);
+    add_table_head(out, model, &layout, terminal);
+    for (size_t i = 0; i < count; i++)
+        add_table_line(out, model, &model->spans[list[i]], &layout, terminal);
+    sp_wall_columns_key(out, layout.wall, terminal);
+}
+
+/* ---- the tree of a trace ---- */
+
+typedef struct tree_writer {
+    sp_buffer *out;
+    const sp_model *model;
+    const sp_terminal *terminal;
+    const sp_model_type *type;
+    sp_wall_columns wall;
+    bool own;      /* what links to the span itself */
+    bool counts;   /* samples beside the times; they give way to wall time */
+    unsigned used; /* columns in front of the name */
+} tree_writer;
+
+enum { TREE_MAX_DEPTH = 60, TREE_OTHERS = 38, TREE_OWN = 10, TREE_COUNT = 7 };
+
+static tree_writer open_tree(sp_buffer *out, const sp_model *model, const sp_terminal *terminal)
+{
+    tree_writer writer = {.out = out,
+                          .model = model,
+                          .terminal = terminal,
+                          .type = measured_type(model),
+                          .wall = sp_wall_columns_find(model)};
+    writer.used = TREE_OTHERS + sp_wall_columns_width(writer.wall);
+    writer.counts = sp_wall_columns_width(writer.wall) == 0;
+    writer.own = true;
+    if (writer.counts)
+        writer.used += TREE_OWN + 2 * TREE_COUNT;
+    else
+        writer.own = take_room(&writer.used, TREE_OWN, terminal);
+    return writer;
+}
+
+static void add_tree_head(tree_writer *writer)
+{
+    sp_buffer *out = writer->out;
+    const char *counts = writer->counts ? " smpls" : "";
+    int count_columns = writer->counts ? TREE_COUNT : 0;
+    sp_buffer_printf(out, "\n\n%s%8s  %8.*s%*s  ", writer->terminal->color ? "\033[2m" : "",
+                     "duration", name_columns(writer->type->name), writer->type->name,
+                     count_columns, counts);
+    sp_wall_columns_head(out, writer->wall);
+    if (writer->own)
+        sp_buffer_printf(out, "%8s%*s  ", "own", count_columns, counts);
+    sp_buffer_printf(out, "%-16s  name%s\n", "span id", writer->terminal->color ? "\033[0m" : "");
+}
+
+static void add_amount(tree_writer *writer, const char *value, uint64_t count)
+{
+    sp_buffer_printf(writer->out, "%8s", value);
+    if (writer->counts)
+        sp_buffer_printf(writer->out, " %6llu", (unsigned long long)count);
+    sp_buffer_add_string(writer->out, "  ");
+}
+
+/* The numbers in front of a span's name. */
+static void add_tree_cells(tree_writer *writer, const sp_model_span *span)
+{
+    sp_buffer *out = writer->out;
+    char duration[SP_DURATION_LENGTH], own[SP_VALUE_LENGTH], total[SP_VALUE_LENGTH], span_id[17];
+    sp_format_duration(duration, span->end_ns - span->start_ns);
+    sp_format_value(own, span->own_value, writer->type->unit);
+    sp_format_value(total, span->total_value, writer->type->unit);
+    sp_hex_encode(span_id, span->id.span_id, 8);
+    sp_buffer_printf(out, "%8s  ", duration);
+    add_amount(writer, total, span->total_count);
+    sp_wall_columns_cells(out, writer->wall, span, writer->terminal);
+    if (writer->own)
+        add_amount(writer, own, span->own_count);
+    sp_buffer_printf(out, "%s  ", span_id);
+}
+
+/* The branches in front of SPAN, from its ancestors: deeper than TREE_MAX_DEPTH only the nearest are drawn. */
+static void add_branches(tree_writer *writer, uint32_t span)
+{
+    const sp_model_span *spans = writer->model->spans;
+    bool utf8 = writer->terminal->utf8;
+    const char *parts[TREE_MAX_DEPTH];
+    size_t count = 0;
+    for (uint32_t at = span; spans[at].parent != SP_MODEL_NONE && count < TREE_MAX_DEPTH;
+         at = spans[at].parent) {
+        bool last = spans[at].next_sibling == SP_MODEL_NONE;
+        if (at == span)
+            parts[count++] = last ? (utf8 ? "└─ " : "`- ") : (utf8 ? "├─ " : "|- ");
+        else
+            parts[count++] = last ? "   " : (utf8 ? "│  " : "|  ");
+    }
+    while (count)
+        sp_buffer_add_string(writer->out, parts[--count]);
+}
+
+static void add_tree_line(tree_writer *writer, uint32_t number)
+{
+    const sp_model_span *span = &writer->model->spans[number];
+    add_tree_cells(writer, span);
+    size_t start = writer->out->length;
+    add_branches(writer, number);
+    unsigned used = writer->out->data ? sp_text_columns((char *)writer->out->data + start) : 0;
+    add_cell(writer->out, span->name, rest_of_line(writer->terminal, writer->used + used), false,
+             writer->terminal);
+    if (strcmp(sp_span_status_text(span), "error") == 0)
+        sp_buffer_add_string(writer->out,
+                             writer->terminal->color ? "  \033[31m[error]\033[0m" : "  [error]");
+    sp_buffer_add_char(writer->out, '\n');
+}
+
+/* Depth first, without recursion: down, else to the next sibling of the nearest ancestor below TOP. */
+static void add_tree(tree_writer *writer, uint32_t top)
+{
+    const sp_model_span *spans = writer->model->spans;
+    uint32_t at = top;
+    for (;;) {
+        add_tree_line(writer, at);
+        if (spans[at].first_child != SP_MODEL_NONE) {
+            at = spans[at].first_child;
+            continue;
+        }
+        while (at != top && spans[at].next_sibling == SP_MODEL_NONE)
+            at = spans[at].parent;
+        if (at == top)
+            return;
+        at = spans[at].next_sibling;
+    }
+}
+
+void sp_spans_tree(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count,
+                   const sp_terminal *terminal)
+{
+    tree_writer writer = open_tree(out, model, terminal);
+    char trace_id[33];
+    sp_hex_encode(trace_id, model->spans[list[0]].id.trace_id, 16);
+    sp_buffer_printf(out, "trace %s, %zu span%s", trace_id, count, count == 1 ? "" : "s");
+    if (*model->spans[list[0]].service) {
+        sp_buffer_add_string(out, ", ");
+        add_cell(out, model->spans[list[0]].service, 40, false, terminal);
+    }
+    add_tree_head(&writer);
+    for (size_t i = 0; i < count; i++)
+        if (model->spans[list[i]].parent == SP_MODEL_NONE)
+            add_tree(&writer, list[i]);
+    sp_wall_columns_key(out, writer.wall, terminal);
+}
+
+/* ---- json ---- */
+
+static json_t *span_json(const sp_model *model, const sp_model_span *span)
+{
+    char trace_id[33], span_id[17], parent_id[17] = "";
+    sp_hex_encode(trace_id, span->id.trace_id, 16);
+    sp_hex_encode(span_id, span->id.span_id, 8);
+    if (span->message->parent_span_id.len == 8)
+        sp_hex_encode(parent_id, span->parent_span_id, 8);
+    json_t *json = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "trace_id", trace_id,
+        "span_id", span_id, "parent_span_id", parent_id, "name", span->name, "service",
+        span->service, "kind", kind_text(span), "status", sp_span_status_text(span),
+        "start_time_ns", (json_int_t)span->start_ns, "duration_ns",
+        (json_int_t)(span->end_ns - span->start_ns), "own_value", (json_int_t)span->own_value,
+        "own_count", (json_int_t)span->own_count, "total_value", (json_int_t)span->total_value,
+        "total_count", (json_int_t)span->total_count);
+    if (sp_wall_columns_find(model).bar)
+        json_object_set_new(json, "wall", sp_where_json(span->wall_ns));
+    return json;
+}
+
+json_t *sp_spans_json(const sp_model *model, const uint32_t *list, size_t count)
+{
+    const sp_model_type *type = measured_type(model);
+    json_t *spans = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(spans, span_json(model, &model->spans[list[i]]));
+    return json_pack("{s:s, s:s, s:I, s:o}", "type", type->name, "unit", type->unit, "count",
+                     (json_int_t)count, "spans", spans);
+}

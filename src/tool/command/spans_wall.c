@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Wall time in the tables of `spanprof spans`: its sum, and in ten letters where it went. */
+#include "tool/command/spans.h"
+
+enum { TOTAL_COLUMNS = 8, BAR_COLUMNS = 10, GAP = 2 };
+
+sp_wall_columns sp_wall_columns_find(const sp_model *model)
+{
+    uint32_t wall = sp_model_wall_type(model, true);
+    if (wall == SP_MODEL_NONE)
+        return (sp_wall_columns){0};
+    return (sp_wall_columns){.total = wall != sp_model_time_type(model),
+                             .bar = model->types[wall].tells_where};
+}
+
+unsigned sp_wall_columns_width(sp_wall_columns columns)
+{
+    return (columns.total ? TOTAL_COLUMNS + GAP : 0) + (columns.bar ? BAR_COLUMNS + GAP : 0);
+}
+
+void sp_wall_columns_head(sp_buffer *out, sp_wall_columns columns)
+{
+    if (columns.total)
+        sp_buffer_printf(out, "%*s  ", TOTAL_COLUMNS, "wall");
+    if (columns.bar)
+        sp_buffer_printf(out, "%-*s  ", BAR_COLUMNS, "went to");
+}
+
+static const char *color_of(int where)
+{
+    static const char *const colors[SP_WHERE_COUNT] = {
+        "\033[31m", "\033[35m", "\033[33m", "\033[34m", "\033[36m", "\033[2m", ""};
+    return colors[where];
+}
+
+static void add_letter(sp_buffer *out, int where, const sp_terminal *terminal)
+{
+    if (terminal->color)
+        sp_buffer_printf(out, "%s%c\033[0m", color_of(where), *sp_where_names[where]);
+    else
+        sp_buffer_add_char(out, *sp_where_names[where]);
+}
+
+/* Letter I is the class in whose part the middle of the I-th tenth lies, so that there are always ten. */
+static void add_bar(sp_buffer *out, const sp_model_span *span, const sp_terminal *terminal)
+{
+    double whole = (double)sp_where_sum(span->wall_ns), below = (double)span->wall_ns[0];
+    int where = 0;
+    for (int i = 0; i < BAR_COLUMNS; i++) {
+        double middle = whole * (2 * i + 1) / (2 * BAR_COLUMNS);
+        while (where + 1 < SP_WHERE_COUNT && below <= middle)
+            below += (double)span->wall_ns[++where];
+        if (whole > 0)
+            add_letter(out, where, terminal);
+        else
+            sp_buffer_add_char(out, ' ');
+    }
+}
+
+void sp_wall_columns_cells(sp_buffer *out, sp_wall_columns columns, const sp_model_span *span,
+                           const sp_terminal *terminal)
+{
+    if (columns.total) {
+        char wall[SP_DURATION_LENGTH];
+        sp_format_duration(wall, sp_where_sum(span->wall_ns));
+        sp_buffer_printf(out, "%*s  ", TOTAL_COLUMNS, wall);
+    }
+    if (columns.bar) {
+        add_bar(out, span, terminal);
+        sp_buffer_add_string(out, "  ");
+    }
+}
+
+void sp_wall_columns_key(sp_buffer *out, sp_wall_columns columns, const sp_terminal *terminal)
+{
+    if (!columns.bar)
+        return;
+    sp_buffer_add_string(out, "went to, in tenths of wall:");
+    for (int i = 0; i < SP_WHERE_COUNT; i++) {
+        sp_buffer_add_char(out, ' ');
+        add_letter(out, i, terminal);
+        sp_buffer_add_string(out, sp_where_names[i] + 1);
+    }
+    sp_buffer_add_char(out, '\n');
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `spanprof stats`: what the recorder says of itself in the profiles' attributes, added up by type, beside what the samples
+ * themselves tell. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/command/commands.h"
+#include "tool/command/stats_producers.h"
+#include "tool/command/stats_switches.h"
+#include "tool/command/stats_wall.h"
+#include "tool/model/model.h"
+#include "tool/model/sum.h"
+#include "tool/read/repeats.h"
+#include "tool/text/escape.h"
+#include "tool/text/messages.h"
+#include "tool/text/output.h"
+
+#define PREFIX         "spanprof."
+#define DROPPED_PREFIX "spanprof.dropped."
+#define RESIDUALS_KEY  "spanprof.residual_ns.threads" /* an array of maps */
+#define STACKS_PREFIX  "spanprof.stacks."
+#define BY_POINTER     "by_frame_pointer"        /* beside the ends, which are a whole */
+#define FOLDED_KEY     "spanprof.samples.folded" /* stacks that lost frames: an end, too */
+
+/* Sums of the attributes of one type's profiles. */
+typedef struct type_stats {
+    bool told; /* some profile has the counts; else linked and none come from the samples */
+    uint64_t linked, none, unknown, boundary, residual_ns;
+    json_t *dropped;  /* by reason */
+    char engine[128]; /* of all profiles that say; each text once */
+    char engine_reason[256];
+    json_t *residual_threads; /* name/tid: ns */
+    json_t *stacks;           /* how they ended: samples; and BY_POINTER */
+    sp_wall_stats wall;       /* of types of wall time */
+} type_stats;
+
+typedef struct stats {
+    const sp_model *model;
+    type_stats *types;
+    json_t *producers;
+    uint64_t linked_samples; /* over all types, as the messages tell */
+    uint32_t links, links_with_span;
+} stats;
+
+static const char *key_of(const Sp__Profiles__ProfilesDictionary *dictionary,
+                          const Sp__Profiles__KeyValueAndUnit *attribute)
+{
+    int32_t index = attribute->key_strindex;
+    return index >= 0 && (size_t)index < dictionary->n_string_table
+               ? dictionary->string_table[index]
+               : "";
+}
+
+static void add_number(type_stats *type, const char *key, int64_t number)
+{
+    static const struct {
+        const char *key;
+        size_t offset;
+        bool tells;
+    } all[] = {
+        {"spanprof.samples.linked", offsetof(type_stats, linked), true},
+        {"spanprof.samples.none", offsetof(type_stats, none), true},
+        {"spanprof.samples.unknown", offsetof(type_stats, unknown), true},
+        {"spanprof.samples.boundary", offsetof(type_stats, boundary), true},
+        {"spanprof.residual_ns", offsetof(type_stats, residual_ns), false},
+    };
+    if (strncmp(key, DROPPED_PREFIX, strlen(DROPPED_PREFIX)) == 0)
+        sp_stats_add(type->dropped, key + strlen(DROPPED_PREFIX), number);
+    if (strncmp(key, STACKS_PREFIX, strlen(STACKS_PREFIX)) == 0)
+        sp_stats_add(type->stacks, key + strlen(STACKS_PREFIX), number);
+    if (strcmp(key, FOLDED_KEY) == 0)
+        sp_stats_add(type->stacks, "folded", number);
+    sp_wall_stats_attribute(&type->wall, key, number);
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(all); i++) {
+        if (strcmp(all[i].key, key) != 0)
+            continue;
+        sp_stats_add_to((uint64_t *)((char *)type + all[i].offset), number);
+        type->told = type->told || all[i].tells;
+    }
+}
+
+/* TEXT behind SEPARATOR in LIST, unless it is there. */
+static void add_text(char *list, size_t size, const char *separator, const char *text)
+{
+    size_t used = strlen(list);
+    if (!strstr(list, text))
+        snprintf(list + used, size - used, "%s%s", used ? separator : "", text);
+}
+
+static void keep_text(type_stats *type, const char *key, const char *text)
+{
+    if (strcmp(key, "spanprof.engine") == 0)
+        add_text(type->engine, sizeof type->engine, ", ", text);
+    else if (strcmp(key, "spanprof.engine.reason") == 0)
+        add_text(type->engine_reason, sizeof type->engine_reason, "; ", text);
+}
+
+/* One map of RESIDUALS_KEY: the thread as NAME/TID. */
+static void add_residual(type_stats *type, const Sp__Common__AnyValue *value,
+                         const Sp__Profiles__ProfilesDictionary *dictionary)
+{
+    const char *name = "";
+    int64_t tid = 0, residual_ns = 0;
+    if (value->value_case != SP__COMMON__ANY_VALUE__VALUE_KVLIST_VALUE)
+        return;
+    for (size_t i = 0; i < value->kvlist_value->n_values; i++) {
+        const Sp__Common__KeyValue *entry = value->kvlist_value->values[i];
+        const char *key = sp_attribute_key(entry, dictionary);
+        bool is_number =
+            entry->value && entry->value->value_case == SP__COMMON__ANY_VALUE__VALUE_INT_VALUE;
+        if (strcmp(key, "thread.name") == 0)
+            name = sp_value_text(entry->value, dictionary);
+        else if (is_number && strcmp(key, "thread.id") == 0)
+            tid = entry->value->int_value;
+        else if (is_number && strcmp(key, "residual_ns") == 0)
+            residual_ns = entry->value->int_value;
+    }
+    char thread[128];
+    snprintf(thread, sizeof thread, "%.64s/%" PRId64, name, tid);
+    sp_stats_add(type->residual_threads, thread, residual_ns);
+}
+
+static void add_residuals(type_stats *type, const Sp__Common__AnyValue *value,
+                          const Sp__Profiles__ProfilesDictionary *dictionary)
+{
+    for (size_t i = 0; i < value->array_value->n_values; i++)
+        add_residual(type, value->array_value->values[i], dictionary);
+}
+
+static void add_profile(stats *stats, const sp_model_profile *profile)
+{
+    const Sp__Profiles__ProfilesDictionary *dictionary = profile->dictionary;
+    type_stats *type = &stats->types[profile->type];
+    for (size_t i = 0; i < profile->message->n_attribute_indices; i++) {
+        int32_t index = profile->message->attribute_indices[i];
+        if (index < 0 || (size_t)index >= dictionary->n_attribute_table)
+            continue; /* `spanprof check` is for that */
+        const Sp__Profiles__KeyValueAndUnit *attribute = dictionary->attribute_table[index];
+        const Sp__Common__AnyValue *value = attribute->value;
+        const char *key = key_of(dictionary, attribute);
+        if (!value || strncmp(key, PREFIX, strlen(PREFIX)) != 0)
+            continue;
+        if (value->value_case == SP__COMMON__ANY_VALUE__VALUE_INT_VALUE)
+            add_number(type, key, value->int_value);
+        else if (value->value_case == SP__COMMON__ANY_VALUE__VALUE_ARRAY_VALUE &&
+                 strcmp(key, RESIDUALS_KEY) == 0)
+            add_residuals(type, value, dictionary);
+        else if (*sp_value_text(value, dictionary))
+            keep_text(type, key, sp_value_text(value, dictionary));
+    }
+}
+
+static void count_samples(stats *stats)
+{
+    const sp_model *model = stats->model;
+    for (uint32_t i = 0; i < model->sample_index.count; i++) {
+        const sp_model_sample *sample = &model->samples[i];
+        type_stats *type = &stats->types[sample->type];
+        if (sample->link)
+            sp_sum_add(&stats->linked_samples, sample->count);
+        if (model->types[sample->type].is_wall)
+            sp_wall_stats_sample(&type->wall, model, sample);
+        if (!type->told)
+            sp_sum_add(sample->link ? &type->linked : &type->none, sample->count);
+    }
+    stats->links = model->links.count - 1;
+    for (uint32_t i = 1; i < model->links.count; i++)
+        stats->links_with_span +=
+            sp_model_span_of_link(model, sp_intern_key(&model->links, i)) != SP_MODEL_NONE;
+}
+
+/* ---- forms ---- */
+
+static json_t *type_json(const sp_model_type *type, const type_stats *stats)
+{
+    json_t *json =
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:O, s:O, s:O, s:s, s:s}",
+                  "type", type->name, "unit", type->unit, "profiles", (json_int_t)type->profiles,
+                  "period", (json_int_t)type->period, "samples", (json_int_t)type->samples,
+                  "linked", (json_int_t)stats->linked, "none", (json_int_t)stats->none, "unknown",
+                  (json_int_t)stats->unknown, "boundary", (json_int_t)stats->boundary,
+                  "residual_ns", (json_int_t)stats->residual_ns, "residual_threads",
+                  stats->residual_threads, "stacks", stats->stacks, "dropped", stats->dropped,
+                  "engine", stats->engine, "engine_reason", stats->engine_reason);
+    if (type->is_wall)
+        json_object_set_new(json, "wall", sp_wall_stats_json(&stats->wall, type));
+    return json;
+}
+
+static int write_json(const stats *stats)
+{
+    json_t *types = json_array();
+    for (size_t i = 0; i < stats->model->type_count; i++)
+        json_array_append_new(types, type_json(&stats->model->types[i], &stats->types[i]));
+    return sp_output_write_json(json_pack("{s:I, s:I, s:I, s:I, s:O, s:o}", "spans",
+                                          (json_int_t)stats->model->span_index.count, "profiles",
+                                          (json_int_t)stats->model->profile_count, "links",
+                                          (json_int_t)stats->links, "links_with_span",
+                                          (json_int_t)stats->links_with_span, "producers",
+                                          stats->producers, "types", types),
+                                NULL);
+}
+
+static void add_share(sp_buffer *out, const char *name, uint64_t part, uint64_t whole)
+{
+    sp_buffer_printf(out, "  %-12s %10" PRIu64, name, part);
+    if (whole)
+        sp_buffer_printf(out, "  %6.2f %%", 100.0 * (double)part / (double)whole);
+    sp_buffer_add_char(out, '\n');
+}
+
+/* Where ticks did not reach: a thread that always sleeps when the kernel looks, or blocks the signal. */
+static void add_residual_threads(sp_buffer *out, json_t *threads)
+{
+    const char *name;
+    json_t *ns;
+    json_object_foreach(threads, name, ns)
+    {
+        char residual[SP_DURATION_LENGTH];
+        sp_format_duration(residual, (uint64_t)json_integer_value(ns));
+        sp_buffer_printf(out, "    %10s  thread ", residual);
+        sp_escape_terminal(out, name);
+        sp_buffer_add_char(out, '\n');
+    }
+}
+
+/* Which stacks are whole, and why the others are not. */
+static void add_stacks(sp_buffer *out, json_t *stacks)
+{
+    const char *end;
+    json_t *count;
+    uint64_t whole = 0;
+    if (!json_object_size(stacks))
+        return;
+    json_object_foreach(stacks, end, count)
+    {
+        if (strcmp(end, BY_POINTER) != 0)
+            sp_stats_add_to(&whole, json_integer_value(count));
+    }
+    sp_buffer_add_string(out, "  stacks\n");
+    json_object_foreach(stacks, end, count)
+    {
+        sp_buffer_printf(out, "    %10" JSON_INTEGER_FORMAT "  %6.2f %%  ",
+                         json_integer_value(count),
+                         whole > 0 ? 100.0 * (double)json_integer_value(count) / (double)whole : 0);
+        sp_escape_terminal(out, end);
+        sp_buffer_add_char(out, '\n');
+    }
+}
+
+/* With its unit where that is what tells two types apart. */
+static void add_type_name(sp_buffer *out, const sp_model *model, uint32_t type)
+{
+    const char *name = model->types[type].name;
+    sp_escape_terminal(out, *name ? name : "[no type]");
+    if (sp_model_other_unit(model, type) == SP_MODEL_NONE)
+        return;
+    sp_buffer_add_char(out, '/');
+    sp_escape_terminal(out, model->types[type].unit);
+}
+
+static void add_type(sp_buffer *out, const sp_model *model, uint32_t number,
+                     const type_stats *stats)
+{
+    const sp_model_type *type = &model->types[number];
+    char period[SP_VALUE_LENGTH], residual[SP_DURATION_LENGTH];
+    uint64_t whole = stats->linked;
+    sp_sum_add(&whole, stats->none);
+    sp_sum_add(&whole, stats->unknown);
+    sp_sum_add(&whole, stats->boundary);
+    sp_format_value(period, type->period > 0 ? (uint64_t)type->period : 0, type->unit);
+    sp_buffer_add_char(out, '\n');
+    add_type_name(out, model, number);
+    sp_buffer_printf(out, ": %" PRIu64 " profile%s, %" PRIu64 " samples", type->profiles,
+                     type->profiles == 1 ? "" : "s", type->samples);
+    if (type->period > 0) {
+        sp_buffer_add_string(out, ", one each ");
+        sp_escape_terminal(out, period);
+    }
+    if (*stats->engine) {
+        sp_buffer_add_string(out, ", engine ");
+        sp_escape_terminal(out, stats->engine);
+    }
+    if (*stats->engine_reason) {
+        sp_buffer_add_string(out, " (");
+        sp_escape_terminal(out, stats->engine_reason);
+        sp_buffer_add_char(out, ')');
+    }
+    sp_buffer_add_char(out, '\n');
+    add_share(out, "linked", stats->linked, whole);
+    add_share(out, "none", stats->none, whole);
+    add_share(out, "unknown", stats->unknown, whole);
+    add_share(out, "boundary", stats->boundary, whole);
+    if (type->is_wall) {
+        sp_wall_stats_text(out, &stats->wall, type);
+    } else {
+        sp_format_duration(residual, stats->residual_ns);
+        sp_buffer_printf(out, "  %-12s %10s\n", "residual", residual);
+        add_residual_threads(out, stats->residual_threads);
+    }
+    add_stacks(out, stats->stacks);
+    const char *reason;
+    json_t *count;
+    json_object_foreach(stats->dropped, reason, count)
+    {
+        sp_buffer_add_string(out, "  dropped: ");
+        sp_escape_terminal(out, reason);
+        sp_buffer_printf(out, " %" JSON_INTEGER_FORMAT "\n", json_integer_value(count));
+    }
+}
+
+static int write_text(const stats *stats)
+{
+    sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
+    sp_buffer_printf(&out,
+                     "%u spans, %zu profiles, %u links (%u of them to a span in these files)\n",
+                     stats->model->span_index.count, stats->model->profile_count, stats->links,
+                     stats->links_with_span);
+    sp_producers_text(&out, stats->producers);
+    for (uint32_t i = 0; i < stats->model->type_count; i++)
+        add_type(&out, stats->model, i, &stats->types[i]);
+    return sp_output_write(&out, NULL);
+}
+
+static void deinit_type(type_stats *type)
+{
+    json_decref(type->dropped);
+    json_decref(type->residual_threads);
+    json_decref(type->stacks);
+    sp_wall_stats_deinit(&type->wall);
+}
+
+static int answer_from(const sp_model *model, bool as_json)
+{
+    stats stats = {.model = model, .producers = sp_producers_json(model)};
+    stats.types = calloc(model->type_count + 1, sizeof *stats.types);
+    if (!stats.types || !stats.producers) {
+        free(stats.types);
+        json_decref(stats.producers);
+        return sp_tool_no_memory();
+    }
+    for (size_t i = 0; i < model->type_count; i++) {
+        stats.types[i] = (type_stats){
+            .dropped = json_object(), .residual_threads = json_object(), .stacks = json_object()};
+        sp_wall_stats_init(&stats.types[i].wall);
+    }
+    for (size_t i = 0; i < model->profile_count; i++)
+        add_profile(&stats, &model->profiles[i]);
+    count_samples(&stats);
+    int status = as_json ? write_json(&stats) : write_text(&stats);
+    for (size_t i = 0; i < model->type_count; i++)
+        deinit_type(&stats.types[i]);
+    free(stats.types);
+    json_decref(stats.producers);
+    return status;
+}
+
+typedef struct stats_options {
+    bool json;
+} stats_options;
+
+static int run(int argc, char **argv)
+{
+    stats_options options = {0};
+    sp_operands files;
+    int status = sp_options_parse(&sp_command_stats, argc, argv, &options, &files);
+    if (status == SP_OPTIONS_GO_ON && sp_stats_switches_recognize(&files)) {
+        status = sp_stats_switches(&files, options.json);
+    } else if (status == SP_OPTIONS_GO_ON) {
+        sp_input input;
+        sp_model model = {0};
+        status = sp_input_read_once(&input, &files);
+        if (status == SP_TOOL_DONE)
+            status = sp_model_build(&model, &input);
+        if (status == SP_TOOL_DONE)
+            status = answer_from(&model, options.json);
+        sp_model_deinit(&model);
+        sp_input_deinit(&input);
+    }
+    sp_operands_deinit(&files);
+    return status;
+}
+
+static const sp_option options[] = {
+    {"--json", NULL, SP_OPTION_FLAG, offsetof(stats_options, json), "one JSON object"},
+};
+
+const sp_command sp_command_stats = {
+    .name = "stats",
+    .arguments = "FILE… [--json]",
+    .summary = "Samples by linked, none, unknown, boundary; residual and drops, by profile type.",
+    .details = "Of wall time also the sampler's visits (unmoved: the thread had not run since the "
+               "last one;\ndiscarded: it ran meanwhile), the time by what was waited for, and "
+               "by kind of descriptor.",
+    .options = options,
+    .option_count = SP_ARRAY_LENGTH(options),
+    .run = run,
+};

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `spanprof stats` of files of the time recorder. */
+#ifndef SP_TOOL_COMMAND_STATS_SWITCHES_H
+#define SP_TOOL_COMMAND_STATS_SWITCHES_H
+
+#include <stdbool.h>
+
+#include "tool/text/options.h"
+
+/* Whether the first of FILES is one. */
+bool sp_stats_switches_recognize(const sp_operands *files);
+/* Tell of each of FILES. An exit code of the tool. */
+int sp_stats_switches(const sp_operands *files, bool as_json);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `spanprof stats` tells of a type of wall time: the sampler's visits, and where the time went. */
+#ifndef SP_TOOL_COMMAND_STATS_WALL_H
+#define SP_TOOL_COMMAND_STATS_WALL_H
+
+#include "core/buffer.h"
+#include "tool/model/model.h"
+
+typedef struct sp_wall_stats {
+    json_t *visits; /* of the profiles' attributes: visits, unmoved, discarded */
+    uint64_t where_ns[SP_WHERE_COUNT];
+    uint64_t steal_ns;   /* in the time on CPU: what the host of the virtual machine took */
+    json_t *descriptors; /* kind: ns */
+} sp_wall_stats;
+
+/* Add NUMBER, an attribute that counts something, to *SUM. A negative one counts nothing. */
+void sp_stats_add_to(uint64_t *sum, int64_t number);
+/* Add NUMBER to the integer KEY of OBJECT, which may lack it. */
+void sp_stats_add(json_t *object, const char *key, int64_t number);
+
+void sp_wall_stats_init(sp_wall_stats *stats);
+void sp_wall_stats_deinit(sp_wall_stats *stats);
+
+/* An attribute of a profile; those that do not belong here are passed over. */
+void sp_wall_stats_attribute(sp_wall_stats *stats, const char *key, int64_t number);
+void sp_wall_stats_sample(sp_wall_stats *stats, const sp_model *model,
+                          const sp_model_sample *sample);
+
+json_t *sp_wall_stats_json(const sp_wall_stats *stats, const sp_model_type *type);
+void sp_wall_stats_text(sp_buffer *out, const sp_wall_stats *stats, const sp_model_type *type);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `spanprof flame`: its tree and its forms. */
+#ifndef SP_TOOL_DRAW_FLAME_H
+#define SP_TOOL_DRAW_FLAME_H
+
+#include "tool/model/select.h"
+#include "tool/text/output.h"
+
+/* Frames deeper than this are left out of trees (not of the folded and json forms): nobody reads them, and what draws trees
+ * recurses. */
+#define SP_FLAME_MAX_DEPTH 1000
+
+/* A frame with the path to it. Node 0 is the root: all samples. Children stand with the largest value first. */
+typedef struct sp_flame_node {
+    uint32_t name;  /* string of the model; SP_MODEL_NONE: no stack; not of the root */
+    uint32_t depth; /* of the root: 0 */
+    uint32_t first_child, next_sibling, parent;
+    uint64_t value; /* with what it calls */
+    uint64_t self;
+    uint64_t count;
+} sp_flame_node;
+
+typedef struct sp_flame_tree {
+    const sp_selection *selection;
+    sp_flame_node *nodes;
+    uint32_t count;
+    uint32_t cut_frames; /* left out because of SP_FLAME_MAX_DEPTH */
+} sp_flame_tree;
+
+/* REVERSE: leaves at the root, so that callers show below. False when memory is short; TREE is to be freed in any case. */
+bool sp_flame_tree_build(sp_flame_tree *tree, const sp_selection *selection, bool reverse);
+void sp_flame_tree_deinit(sp_flame_tree *tree);
+/* What NODE, which is not the root, is called. */
+const char *sp_flame_node_name(const sp_flame_tree *tree, const sp_flame_node *node);
+
+/* The frame of samples that have none, so that the shares of all forms have the same whole. */
+#define SP_FLAME_NO_STACK "[no stack]"
+
+typedef struct sp_flame_options {
+    sp_select_options select;
+    const char *format;
+    const char *out;
+    double min_percent;
+    bool reverse;
+} sp_flame_options;
+
+/* What stands over a flamegraph: lines that say whose it is, how much it is, and how far to trust it. */
+typedef struct sp_flame_legend {
+    char subject[512];           /* whose: "GET /report", "trace …", "all samples" */
+    char details[512];           /* ids, service, duration, status; may be empty */
+    char amount[256];            /* "cpu: 1.23 s in 124 samples …" */
+    char where[SP_WHERE_LENGTH]; /* of wall time: the classes it went to; may be empty */
+    char confidence[256];        /* empty when there are enough samples */
+} sp_flame_legend;
+
+void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection, bool self);
+
+/* The forms append to OUT. */
+bool sp_flame_text(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_options *options,
+                   const sp_terminal *terminal);
+bool sp_flame_html(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_options *options);
+bool sp_flame_folded(sp_buffer *out, const sp_selection *selection, bool reverse);
+json_t *sp_flame_json(const sp_selection *selection);
+
+/* The page, made by web/embed.mjs; NULL when built without it (page_none.c). Its data goes between HEAD and TAIL, in a script
+ * element. */
+extern const char *const sp_flame_page_head;
+extern const char *const sp_flame_page_tail;
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The data of the html page: one JSON object in a script element, and the page around it. The page puts names into the document
+ * as text only, and the JSON holds no character that could end the element. */
+#include "tool/draw/flame.h"
+#include "tool/text/escape.h"
+
+/* Frames narrower than this share of the whole are not drawn by any screen; the page says that they were left out. */
+#define MIN_SHARE_PERCENT 0.02
+
+typedef struct page_writer {
+    sp_buffer json;
+    const sp_flame_tree *tree;
+    uint64_t minimum;
+    uint64_t left_out;
+} page_writer;
+
+static int add_json(const char *data, size_t length, void *buffer)
+{
+    return sp_buffer_add(buffer, data, length) ? 0 : -1;
+}
+
+static void write_string(page_writer *writer, const char *text)
+{
+    json_t *string = json_string(text);
+    if (!string || json_dump_callback(string, add_json, &writer->json, JSON_ENCODE_ANY) != 0)
+        writer->json.failed = true;
+    json_decref(string);
+}
+
+/* {"n": name, "v": value, "s": self, "c": [children]}; at most SP_FLAME_MAX_DEPTH deep. */
+static void write_node(page_writer *writer, const sp_flame_node *node, const char *name)
+{
+    const sp_flame_tree *tree = writer->tree;
+    const char *separator = "";
+    sp_buffer_add_string(&writer->json, "{\"n\":");
+    write_string(writer, name);
+    sp_buffer_printf(&writer->json, ",\"v\":%llu,\"s\":%llu,\"c\":[",
+                     (unsigned long long)node->value, (unsigned long long)node->self);
+    for (uint32_t i = node->first_child; i != SP_MODEL_NONE; i = tree->nodes[i].next_sibling) {
+        if (tree->nodes[i].value < writer->minimum || tree->nodes[i].value == 0) {
+            writer->left_out++;
+            continue;
+        }
+        sp_buffer_add_string(&writer->json, separator);
+        write_node(writer, &tree->nodes[i], sp_flame_node_name(tree, &tree->nodes[i]));
+        separator = ",";
+    }
+    sp_buffer_add_string(&writer->json, "]}");
+}
+
+static void write_member(page_writer *writer, const char *key, const char *text)
+{
+    sp_buffer_printf(&writer->json, "\"%s\":", key);
+    write_string(writer, text);
+    sp_buffer_add_char(&writer->json, ',');
+}
+
+bool sp_flame_html(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_options *options)
+{
+    const sp_model_type *type = &tree->selection->model->types[tree->selection->type];
+    page_writer writer = {.json = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES), .tree = tree};
+    double percent =
+        options->min_percent > MIN_SHARE_PERCENT ? options->min_percent : MIN_SHARE_PERCENT;
+    sp_flame_legend legend;
+    writer.minimum = (uint64_t)((double)tree->nodes[0].value * percent / 100);
+    sp_flame_legend_fill(&legend, tree->selection, options->select.self);
+    sp_buffer_add_char(&writer.json, '{');
+    write_member(&writer, "subject", legend.subject);
+    write_member(&writer, "details", legend.details);
+    write_member(&writer, "amount", legend.amount);
+    write_member(&writer, "where", legend.where);
+    write_member(&writer, "confidence", legend.confidence);
+    write_member(&writer, "type", sp_selection_name(tree->selection));
+    write_member(&writer, "unit", type->unit);
+    sp_buffer_printf(&writer.json, "\"count\":%llu,\"reverse\":%s,\"tree\":",
+                     (unsigned long long)tree->selection->count,
+                     options->reverse ? "true" : "false");
+    write_node(&writer, &tree->nodes[0], legend.subject);
+    sp_buffer_printf(&writer.json, ",\"left_out\":%llu,\"cut_at\":%d}",
+                     (unsigned long long)writer.left_out,
+                     tree->cut_frames ? SP_FLAME_MAX_DEPTH : 0);
+    sp_buffer_add_string(out, sp_flame_page_head);
+    if (!writer.json.failed)
+        sp_escape_script_json(out, (const char *)writer.json.data, writer.json.length);
+    sp_buffer_add_string(out, sp_flame_page_tail);
+    bool done = !writer.json.failed && !out->failed;
+    sp_buffer_deinit(&writer.json);
+    return done;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/hex.h"
+#include "tool/draw/flame.h"
+
+/* Below this, percentages are little more than a hint. */
+enum { ENOUGH_SAMPLES = 20 };
+
+static const char *status_text(const Sp__Trace__Span *span)
+{
+    if (!span->status)
+        return "";
+    switch (span->status->code) {
+    case SP__TRACE__STATUS__STATUS_CODE__STATUS_CODE_OK:
+        return ", ok";
+    case SP__TRACE__STATUS__STATUS_CODE__STATUS_CODE_ERROR:
+        return ", error";
+    default:
+        return "";
+    }
+}
+
+static void fill_span(sp_flame_legend *legend, const sp_selection *selection, bool self)
+{
+    const sp_model_span *span = &selection->model->spans[selection->span];
+    char span_id[17], trace_id[33], duration[SP_DURATION_LENGTH];
+    sp_hex_encode(span_id, span->id.span_id, 8);
+    sp_hex_encode(trace_id, span->id.trace_id, 16);
+    sp_format_duration(duration, span->end_ns - span->start_ns);
+    snprintf(legend->subject, sizeof legend->subject, "%.300s%s", span->name,
+             self ? " (own samples only)" : "");
+    int used = snprintf(legend->details, sizeof legend->details, "span %s, trace %s, %.100s%s%s%s",
+                        span_id, trace_id, span->service, *span->service ? ", " : "", duration,
+                        status_text(span->message));
+    if (selection->span_count > 1 && used > 0 && (size_t)used < sizeof legend->details)
+        snprintf(legend->details + used, sizeof legend->details - (size_t)used,
+                 ", with %u descendant%s", selection->span_count - 1,
+                 selection->span_count == 2 ? "" : "s");
+}
+
+static void fill_subject(sp_flame_legend *legend, const sp_selection *selection, bool self)
+{
+    char id[33];
+    if (selection->span != SP_MODEL_NONE) {
+        fill_span(legend, selection, self);
+    } else if (selection->by_span) {
+        sp_hex_encode(id, selection->span_id, 8);
+        snprintf(legend->subject, sizeof legend->subject, "span %s", id);
+        snprintf(legend->details, sizeof legend->details, "the files do not have the span itself");
+    } else if (selection->by_trace) {
+        sp_hex_encode(id, selection->trace_id, 16);
+        snprintf(legend->subject, sizeof legend->subject, "trace %s", id);
+    } else {
+        snprintf(legend->subject, sizeof legend->subject, "all samples");
+    }
+}
+
+/* The root of the count is how far it strays by chance. */
+static void fill_confidence(sp_flame_legend *legend, uint64_t count)
+{
+    if (count >= ENOUGH_SAMPLES)
+        return;
+    double points = 50.0 / sqrt(count ? (double)count : 1.0);
+    snprintf(
+        legend->confidence, sizeof legend->confidence,
+        "only %llu sample%s: shares may be off by %.0f points either way; look at several such "
+        "spans, or record at a higher rate",
+        (unsigned long long)count, count == 1 ? "" : "s", points);
+}
+
+static const char *amount_label(const sp_selection *selection)
+{
+    const sp_model_type *type = &selection->model->types[selection->type];
+    return selection->off_cpu ? "off-CPU time" : type->is_wall ? "wall time" : type->name;
+}
+
+void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection, bool self)
+{
+    const sp_model_type *type = &selection->model->types[selection->type];
+    char value[SP_VALUE_LENGTH];
+    memset(legend, 0, sizeof *legend);
+    fill_subject(legend, selection, self);
+    sp_format_value(value, selection->value, type->unit);
+    snprintf(legend->amount, sizeof legend->amount, "%.60s: %s in %llu sample%s",
+             amount_label(selection), value, (unsigned long long)selection->count,
+             selection->count == 1 ? "" : "s");
+    if (type->tells_where)
+        sp_where_format(legend->where, selection->where_ns);
+    fill_confidence(legend, selection->count);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The forms of flame that list stacks: folded and json. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/hex.h"
+#include "tool/draw/flame.h"
+#include "tool/model/sum.h"
+#include "tool/text/escape.h"
+
+/* ---- folded ---- */
+
+/* A semicolon parts frames and a newline ends the stack, so neither may stand in a name. */
+static void add_folded_name(sp_buffer *out, const char *name)
+{
+    size_t start = out->length;
+    sp_escape_terminal(out, name);
+    for (size_t i = start; i < out->length; i++)
+        if (out->data[i] == ';')
+            out->data[i] = ':';
+}
+
+static void add_folded_stack(sp_buffer *out, const sp_model *model, uint32_t stack, bool reverse)
+{
+    const sp_intern_entry *entry = &model->stacks.entries[stack];
+    const uint32_t *frames = entry->key;
+    size_t count = entry->length / sizeof *frames;
+    if (count == 0)
+        sp_buffer_add_string(out, SP_FLAME_NO_STACK);
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            sp_buffer_add_char(out, ';');
+        add_folded_name(out, sp_model_text(model, reverse ? frames[i] : frames[count - 1 - i]));
+    }
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Sort the lines of OUT, so that two files with the same samples give the same text. */
+static bool sort_lines(sp_buffer *out)
+{
+    size_t count = 0, filled = 0;
+    for (size_t i = 0; i < out->length; i++)
+        count += out->data[i] == '\n';
+    char **lines = malloc((count + 1) * sizeof *lines);
+    char *copy = malloc(out->length + 1);
+    bool done = lines && copy && !out->failed;
+    if (done && out->length) {
+        memcpy(copy, out->data, out->length + 1);
+        char *rest;
+        for (char *line = strtok_r(copy, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+            lines[filled++] = line;
+        qsort(lines, filled, sizeof *lines, compare_lines);
+        sp_buffer_clear(out);
+        for (size_t i = 0; i < filled; i++)
+            sp_buffer_printf(out, "%s\n", lines[i]);
+    }
+    free(copy);
+    free(lines);
+    return done;
+}
+
+bool sp_flame_folded(sp_buffer *out, const sp_selection *selection, bool reverse)
+{
+    const sp_model *model = selection->model;
+    uint64_t *values = calloc(model->stacks.count + 1, sizeof *values);
+    if (!values)
+        return false;
+    for (uint32_t i = 0; i < model->sample_index.count; i++)
+        if (sp_selection_has(selection, &model->samples[i]))
+            sp_sum_add(&values[model->samples[i].stack], model->samples[i].value);
+    for (uint32_t i = 0; i < model->stacks.count; i++) {
+        if (values[i] == 0)
+            continue;
+        add_folded_stack(out, model, i, reverse);
+        sp_buffer_printf(out, " %llu\n", (unsigned long long)values[i]);
+    }
+    free(values);
+    return sort_lines(out);
+}
+
+/* ---- json ---- */
+
+static json_t *frames_of(const sp_model *model, uint32_t stack)
+{
+    const sp_intern_entry *entry = &model->stacks.entries[stack];
+    const uint32_t *frames = entry->key;
+    json_t *list = json_array();
+    for (size_t i = 0; i < entry->length / sizeof *frames; i++)
+        json_array_append_new(list, json_string(sp_model_text(model, frames[i])));
+    return list;
+}
+
+static void add_wait(json_t *stack, const sp_model *model, const sp_model_sample *sample)
+{
+    bool has_kind = sample->descriptor != SP_MODEL_NONE;
+    json_object_set_new(stack, "wait", json_string(sp_where_names[sample->where]));
+    json_object_set_new(stack, "descriptor",
+                        json_string(has_kind ? sp_model_text(model, sample->descriptor) : ""));
+}
+
+static json_t *stack_of(const sp_model *model, const sp_model_sample *sample)
+{
+    char trace_id[33] = "", span_id[17] = "";
+    if (sample->link) {
+        const sp_model_link *link = sp_intern_key(&model->links, sample->link);
+        sp_hex_encode(trace_id, link->trace_id, 16);
+        sp_hex_encode(span_id, link->span_id, 8);
+    }
+    json_t *stack =
+        json_pack("{s:o, s:I, s:I, s:s, s:s}", "frames", frames_of(model, sample->stack), "value",
+                  (json_int_t)sample->value, "count", (json_int_t)sample->count, "trace_id",
+                  trace_id, "span_id", span_id);
+    if (model->types[sample->type].tells_where)
+        add_wait(stack, model, sample);
+    return stack;
+}
+
+static const sp_model_sample *sorted_samples;
+
+/* By value, then as they lie in the files. */
+static int compare_samples(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    if (sorted_samples[x].value != sorted_samples[y].value)
+        return sorted_samples[x].value > sorted_samples[y].value ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+json_t *sp_flame_json(const sp_selection *selection)
+{
+    const sp_model *model = selection->model;
+    const sp_model_type *type = &model->types[selection->type];
+    uint32_t *order = malloc((model->sample_index.count + 1) * sizeof *order);
+    uint32_t count = 0;
+    if (!order)
+        return NULL;
+    for (uint32_t i = 0; i < model->sample_index.count; i++)
+        if (sp_selection_has(selection, &model->samples[i]))
+            order[count++] = i;
+    sorted_samples = model->samples;
+    qsort(order, count, sizeof *order, compare_samples);
+    json_t *stacks = json_array();
+    for (uint32_t i = 0; i < count; i++)
+        json_array_append_new(stacks, stack_of(model, &model->samples[order[i]]));
+    free(order);
+    json_t *answer = json_pack("{s:s, s:s, s:I, s:I, s:o}", "type", sp_selection_name(selection),
+                               "unit", type->unit, "total", (json_int_t)selection->value, "count",
+                               (json_int_t)selection->count, "stacks", stacks);
+    if (type->tells_where)
+        json_object_set_new(answer, "wall", sp_where_json(selection->where_ns));
+    return answer;
+}

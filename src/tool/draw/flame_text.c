@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The flamegraph as text: a tree, the largest first. A frame that is all of its caller stands below it without indentation, so
+ * that only branches cost width. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tool/draw/flame.h"
+#include "tool/model/sum.h"
+#include "tool/text/escape.h"
+
+enum { BAR_COLUMNS = 10, NUMBER_COLUMNS = 16, MIN_NAME_COLUMNS = 24 };
+
+typedef struct text_style {
+    const char *tee, *corner, *pipe, *ellipsis, *deeper;
+    const char *full, *half;
+    const char *dim, *hot, *warm, *bold, *reset;
+} text_style;
+
+typedef struct text_writer {
+    sp_buffer *out;
+    const sp_flame_tree *tree;
+    const sp_terminal *terminal;
+    text_style style;
+    uint64_t minimum; /* smaller values are summed up */
+    char indent[3 * 4 * SP_FLAME_MAX_DEPTH + 1];
+} text_writer;
+
+static text_style choose_style(const sp_terminal *terminal)
+{
+    text_style style = {.tee = "|- ",
+                        .corner = "`- ",
+                        .pipe = "|  ",
+                        .ellipsis = "~",
+                        .deeper = ">> ",
+                        .full = "#",
+                        .half = "-",
+                        .dim = "",
+                        .hot = "",
+                        .warm = "",
+                        .bold = "",
+                        .reset = ""};
+    if (terminal->utf8) {
+        style.tee = "├─ ";
+        style.corner = "└─ ";
+        style.pipe = "│  ";
+        style.ellipsis = "…";
+        style.deeper = "» ";
+        style.full = "█";
+        style.half = "▌";
+    }
+    if (terminal->color) {
+        style.dim = "\033[2m";
+        style.hot = "\033[31m";
+        style.warm = "\033[33m";
+        style.bold = "\033[1m";
+        style.reset = "\033[0m";
+    }
+    return style;
+}
+
+static double percent(const text_writer *writer, uint64_t value)
+{
+    uint64_t total = writer->tree->nodes[0].value;
+    return total ? 100.0 * (double)value / (double)total : 0;
+}
+
+static void write_bar(text_writer *writer, double share)
+{
+    unsigned halves = (unsigned)(share / 100 * 2 * BAR_COLUMNS + 0.5);
+    unsigned columns = 0;
+    for (; columns < halves / 2; columns++)
+        sp_buffer_add_string(writer->out, writer->style.full);
+    if (halves % 2 && columns < BAR_COLUMNS) {
+        sp_buffer_add_string(writer->out, writer->style.half);
+        columns++;
+    }
+    for (; columns < BAR_COLUMNS + 1; columns++)
+        sp_buffer_add_char(writer->out, ' ');
+}
+
+static void write_numbers(text_writer *writer, uint64_t value, uint64_t self)
+{
+    const text_style *style = &writer->style;
+    double total_share = percent(writer, value), self_share = percent(writer, self);
+    const char *color = self_share >= 10 ? style->hot : self_share >= 2 ? style->warm : style->dim;
+    sp_buffer_printf(writer->out, "%5.1f%%  ", total_share);
+    if (self)
+        sp_buffer_printf(writer->out, "%s%5.1f%%%s  ", color, self_share, style->reset);
+    else
+        sp_buffer_printf(writer->out, "%8s", "");
+    write_bar(writer, total_share);
+}
+
+/* What is left of the indentation when names need the room: its end. */
+static const char *fit_indent(const char *indent, unsigned room)
+{
+    while (*indent && sp_text_columns(indent) > room) {
+        indent++;
+        while ((*indent & 0xc0) == 0x80)
+            indent++;
+    }
+    return indent;
+}
+
+static void write_name(text_writer *writer, const char *branch, const char *name, const char *color)
+{
+    const text_style *style = &writer->style;
+    unsigned width = writer->terminal->columns - NUMBER_COLUMNS - BAR_COLUMNS - 1;
+    unsigned room = width > MIN_NAME_COLUMNS + 8 ? width - MIN_NAME_COLUMNS : 8;
+    unsigned branch_columns = sp_text_columns(branch);
+    const char *indent = fit_indent(writer->indent, room - branch_columns - 3);
+    const char *deeper = indent == writer->indent ? "" : style->deeper;
+    unsigned used = sp_text_columns(deeper) + sp_text_columns(indent) + branch_columns;
+    sp_buffer escaped = SP_BUFFER_INIT(1 << 20);
+    sp_escape_terminal(&escaped, name);
+    sp_buffer_printf(writer->out, "%s%s%s%s%s%s", style->dim, deeper, indent, branch, style->reset,
+                     color);
+    sp_text_fit(writer->out, escaped.data ? (const char *)escaped.data : "", width - used,
+                style->ellipsis);
+    sp_buffer_printf(writer->out, "%s\n", *color ? style->reset : "");
+    sp_buffer_deinit(&escaped);
+}
+
+static void write_node(text_writer *writer, const sp_flame_node *node, const char *branch)
+{
+    bool hot = percent(writer, node->self) >= 10;
+    write_numbers(writer, node->value, node->self);
+    write_name(writer, branch, sp_flame_node_name(writer->tree, node),
+               hot ? writer->style.bold : "");
+}
+
+static void write_rest(text_writer *writer, uint64_t value, unsigned count, const char *branch)
+{
+    char text[64];
+    snprintf(text, sizeof text, "(%u smaller)", count);
+    write_numbers(writer, value, 0);
+    write_name(writer, branch, text, writer->style.dim);
+}
+
+static void write_children(text_writer *writer, const sp_flame_node *node);
+
+/* NODE, and below it without indentation as long as there is one child and nothing left out. */
+static void write_chain(text_writer *writer, const sp_flame_node *node, const char *branch,
+                        const char *continuation)
+{
+    size_t length = strlen(writer->indent);
+    write_node(writer, node, branch);
+    strcat(writer->indent, continuation);
+    const sp_flame_node *nodes = writer->tree->nodes;
+    while (node->first_child != SP_MODEL_NONE &&
+           nodes[node->first_child].value >= writer->minimum &&
+           nodes[node->first_child].next_sibling == SP_MODEL_NONE) {
+        node = &nodes[node->first_child];
+        write_node(writer, node, "");
+    }
+    write_children(writer, node);
+    writer->indent[length] = 0;
+}
+
+/* Those that are large enough, then one line for the others. */
+static void write_children(text_writer *writer, const sp_flame_node *node)
+{
+    const sp_flame_node *nodes = writer->tree->nodes;
+    const text_style *style = &writer->style;
+    uint64_t rest = 0;
+    unsigned rest_count = 0, shown = 0;
+    for (uint32_t i = node->first_child; i != SP_MODEL_NONE; i = nodes[i].next_sibling) {
+        if (nodes[i].value < writer->minimum || nodes[i].value == 0) {
+            sp_sum_add(&rest, nodes[i].value);
+            rest_count++;
+        } else {
+            shown++;
+        }
+    }
+    uint32_t child = node->first_child;
+    for (unsigned i = 0; i < shown; i++, child = nodes[child].next_sibling) {
+        bool last = i + 1 == shown && rest_count == 0;
+        write_chain(writer, &nodes[child], last ? style->corner : style->tee,
+                    last ? "   " : style->pipe);
+    }
+    if (rest_count && (shown || rest >= writer->minimum))
+        write_rest(writer, rest, rest_count, style->corner);
+}
+
+static void write_line(text_writer *writer, const char *color, const char *text)
+{
+    sp_buffer escaped = SP_BUFFER_INIT(1 << 16);
+    if (*text && sp_escape_terminal(&escaped, text)) {
+        sp_buffer_add_string(writer->out, color);
+        sp_text_fit(writer->out, (const char *)escaped.data, writer->terminal->columns,
+                    writer->style.ellipsis);
+        sp_buffer_printf(writer->out, "%s\n", *color ? writer->style.reset : "");
+    }
+    sp_buffer_deinit(&escaped);
+}
+
+bool sp_flame_text(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_options *options,
+                   const sp_terminal *terminal)
+{
+    static text_writer writer; /* large, and there is one thread */
+    sp_flame_legend legend;
+    writer = (text_writer){.out = out, .tree = tree, .terminal = terminal};
+    writer.style = choose_style(terminal);
+    writer.minimum = (uint64_t)((double)tree->nodes[0].value * options->min_percent / 100);
+    sp_flame_legend_fill(&legend, tree->selection, options->select.self);
+    write_line(&writer, writer.style.bold, legend.subject);
+    write_line(&writer, "", legend.details);
+    write_line(&writer, "", legend.amount);
+    write_line(&writer, "", legend.where);
+    write_line(&writer, writer.style.warm, legend.confidence);
+    sp_buffer_printf(out, "\n%s total    self              %s%s\n", writer.style.dim,
+                     options->reverse ? "leaf, and who called it" : "function", writer.style.reset);
+    const sp_flame_node *root = &tree->nodes[0];
+    if (root->first_child != SP_MODEL_NONE &&
+        tree->nodes[root->first_child].next_sibling == SP_MODEL_NONE)
+        write_chain(&writer, &tree->nodes[root->first_child], "", "");
+    else
+        write_children(&writer, root);
+    if (tree->cut_frames)
+        sp_buffer_printf(out, "\nstacks deeper than %d frames are cut\n", SP_FLAME_MAX_DEPTH);
+    return !out->failed;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tool/model/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/utf8.h"
+#include "tool/text/messages.h"
+
+int sp_model_build(sp_model *model, const sp_input *input)
+{
+    *model = (sp_model){0};
+    sp_model_link none = {0};
+    if (sp_intern_put(&model->links, &none, sizeof none, NULL) == SP_INTERN_FAILED)
+        return sp_tool_no_memory();
+    for (size_t i = 0; i < input->count; i++) {
+        const sp_document *document = &input->documents[i];
+        int status = document->signal == SP_SIGNAL_TRACES ? sp_model_add_traces(model, document)
+                                                          : sp_model_add_profiles(model, document);
+        if (status != SP_TOOL_DONE)
+            return status;
+    }
+    int status = sp_model_link_spans(model);
+    return status == SP_TOOL_DONE ? sp_model_count_spans(model) : status;
+}
+
+void sp_model_deinit(sp_model *model)
+{
+    sp_intern_deinit(&model->strings);
+    sp_intern_deinit(&model->stacks);
+    sp_intern_deinit(&model->links);
+    sp_intern_deinit(&model->span_index);
+    sp_intern_deinit(&model->sample_index);
+    free(model->spans);
+    free(model->span_order);
+    free(model->samples);
+    free(model->types);
+    free(model->profiles);
+    sp_arena_deinit(&model->memory);
+    *model = (sp_model){0};
+}
+
+uint32_t sp_model_string(sp_model *model, const char *text)
+{
+    size_t length = strlen(text);
+    if (sp_utf8_valid(text, length))
+        return sp_intern_put(&model->strings, text, length, NULL);
+    char *repaired = malloc(3 * length + 1);
+    if (!repaired)
+        return SP_INTERN_FAILED;
+    uint32_t number =
+        sp_intern_put(&model->strings, repaired, sp_utf8_repair(repaired, text, length), NULL);
+    free(repaired);
+    return number;
+}
+
+const char *sp_model_text(const sp_model *model, uint32_t string)
+{
+    return sp_intern_key(&model->strings, string);
+}
+
+uint32_t sp_model_span_of_link(const sp_model *model, const sp_model_link *link)
+{
+    return sp_intern_find(&model->span_index, link, sizeof *link);
+}
+
+bool sp_model_is_local_root(const sp_model *model, uint32_t span)
+{
+    return model->spans[span].parent == SP_MODEL_NONE || model->spans[span].parent_is_remote;
+}
+
+uint32_t sp_model_local_root(const sp_model *model, uint32_t span)
+{
+    while (!sp_model_is_local_root(model, span))
+        span = model->spans[span].parent;
+    return span;
+}
+
+bool sp_model_links_only_roots(const sp_model *model, uint32_t type)
+{
+    for (uint32_t i = 0; i < model->sample_index.count; i++) {
+        const sp_model_sample *sample = &model->samples[i];
+        if (sample->type != type || sample->link == 0)
+            continue;
+        uint32_t span = sp_model_span_of_link(model, sp_intern_key(&model->links, sample->link));
+        if (span != SP_MODEL_NONE && !sp_model_is_local_root(model, span))
+            return false;
+    }
+    return true;
+}
+
+/* Whether WORD is the name of TYPE, or NAME/UNIT. */
+static bool is_called(const sp_model_type *type, const char *word)
+{
+    size_t length = strlen(type->name);
+    if (strncmp(type->name, word, length) != 0)
+        return false;
+    return !word[length] || (word[length] == '/' && strcmp(word + length + 1, type->unit) == 0);
+}
+
+uint32_t sp_model_type_of_name(const sp_model *model, const char *name)
+{
+    uint32_t found = SP_MODEL_NONE;
+    for (uint32_t i = 0; i < model->type_count; i++) {
+        if (!is_called(&model->types[i], name))
+            continue;
+        if (strcmp(model->types[i].unit, "nanoseconds") == 0)
+            return i;
+        found = found == SP_MODEL_NONE ? i : found;
+    }
+    return found;
+}
+
+uint32_t sp_model_other_unit(const sp_model *model, uint32_t type)
+{
+    for (uint32_t i = 0; i < model->type_count; i++)
+        if (i != type && strcmp(model->types[i].name, model->types[type].name) == 0)
+            return i;
+    return SP_MODEL_NONE;
+}
+
+uint32_t sp_model_cpu_type(const sp_model *model, bool innermost)
+{
+    uint32_t type = sp_model_type_of_name(model, innermost ? "cpu_innermost" : "cpu");
+    return type != SP_MODEL_NONE
+               ? type
+               : sp_model_type_of_name(model, innermost ? "cpu" : "cpu_innermost");
+}
+
+uint32_t sp_model_wall_type(const sp_model *model, bool innermost)
+{
+    uint32_t other = SP_MODEL_NONE;
+    for (uint32_t i = 0; i < model->type_count; i++) {
+        if (!model->types[i].is_wall)
+            continue;
+        if ((strcmp(model->types[i].name, "wall") != 0) == innermost)
+            return i;
+        other = i;
+    }
+    return other;
+}
+
+/* The first with samples: a request without any may be there, and has no type to speak of. */
+static uint32_t first_type(const sp_model *model)
+{
+    for (uint32_t i = 0; i < model->type_count; i++)
+        if (model->types[i].samples)
+            return i;
+    return model->type_count ? 0 : SP_MODEL_NONE;
+}
+
+/* Time as the files have it, never two kinds of it. */
+static uint32_t any_type(const sp_model *model, bool innermost)
+{
+    uint32_t type = sp_model_cpu_type(model, innermost);
+    if (type == SP_MODEL_NONE)
+        type = sp_model_wall_type(model, innermost);
+    return type == SP_MODEL_NONE ? first_type(model) : type;
+}
+
+uint32_t sp_model_main_type(const sp_model *model)
+{
+    return any_type(model, false);
+}
+
+uint32_t sp_model_time_type(const sp_model *model)
+{
+    return any_type(model, true);
+}
+
+static const char *table_string(const Sp__Profiles__ProfilesDictionary *dictionary, int32_t index)
+{
+    bool there = dictionary && index > 0 && (size_t)index < dictionary->n_string_table;
+    return there ? dictionary->string_table[index] : "";
+}
+
+const char *sp_value_text(const Sp__Common__AnyValue *value,
+                          const Sp__Profiles__ProfilesDictionary *dictionary)
+{
+    if (value && value->value_case == SP__COMMON__ANY_VALUE__VALUE_STRING_VALUE)
+        return value->string_value;
+    if (value && value->value_case == SP__COMMON__ANY_VALUE__VALUE_STRING_VALUE_STRINDEX)
+        return table_string(dictionary, value->string_value_strindex);
+    return "";
+}
+
+const char *sp_attribute_key(const Sp__Common__KeyValue *attribute,
+                             const Sp__Profiles__ProfilesDictionary *dictionary)
+{
+    return attribute->key && *attribute->key ? attribute->key
+                                             : table_string(dictionary, attribute->key_strindex);
+}
+
+const char *sp_resource_text(const Sp__Resource__Resource *resource,
+                             const Sp__Profiles__ProfilesDictionary *dictionary, const char *key)
+{
+    for (size_t i = 0; resource && i < resource->n_attributes; i++) {
+        const Sp__Common__KeyValue *attribute = resource->attributes[i];
+        if (strcmp(sp_attribute_key(attribute, dictionary), key) == 0)
+            return sp_value_text(attribute->value, dictionary);
+    }
+    return "";
+}

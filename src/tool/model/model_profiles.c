@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The model's samples: a dictionary's stacks become arrays of names, its links ids, values become the type's unit. An index
+ * outside its table ends the reading, for what is left would be a guess. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/model/model.h"
+#include "tool/model/sum.h"
+#include "tool/text/messages.h"
+
+/* What an entry of the attribute table says of a wait; the zero value: nothing. */
+typedef struct wait_attribute {
+    sp_where where;
+    uint32_t descriptor; /* string of the model, plus 1 */
+} wait_attribute;
+
+/* One message while it is read. Numbers already found, plus 1; 0: not yet. */
+typedef struct profile_reader {
+    sp_model *model;
+    const sp_document *document;
+    const Sp__Profiles__ProfilesDictionary *dictionary;
+    uint32_t *stack_numbers, *link_numbers;
+    wait_attribute *waits; /* by entry of the attribute table */
+    uint32_t *frames;      /* of the stack that is being built */
+    size_t frame_count, frame_capacity;
+    const char *service, *instance; /* of the resource that is being read */
+    size_t profile, sample;         /* where the reader is, for messages */
+    int status;
+} profile_reader;
+
+static bool fail_index(profile_reader *reader, const char *table, int32_t index, size_t count)
+{
+    char name[SP_DOCUMENT_NAME_LENGTH];
+    reader->status = sp_tool_wrong("%s: profile %zu, sample %zu: leads to %s[%" PRId32
+                                   "], but that table has %zu entries; "
+                                   "`spanprof check` lists all mistakes",
+                                   sp_document_name(name, reader->document), reader->profile,
+                                   reader->sample, table, index, count);
+    return false;
+}
+
+static bool fail_memory(profile_reader *reader)
+{
+    reader->status = sp_tool_no_memory();
+    return false;
+}
+
+/* Index 0 means none, also where the table has no entry at all. */
+static bool is_none(int32_t index, size_t count)
+{
+    return index == 0 && count == 0;
+}
+
+/* NULL: INDEX is outside. */
+static const char *table_string(const Sp__Profiles__ProfilesDictionary *dictionary, int32_t index)
+{
+    if (is_none(index, dictionary->n_string_table))
+        return "";
+    return index >= 0 && (size_t)index < dictionary->n_string_table
+               ? dictionary->string_table[index]
+               : NULL;
+}
+
+/* ---- stacks ---- */
+
+static bool push_frame(profile_reader *reader, const char *name)
+{
+    if (reader->frame_count == reader->frame_capacity) {
+        size_t capacity = reader->frame_capacity ? 2 * reader->frame_capacity : 128;
+        uint32_t *frames = realloc(reader->frames, capacity * sizeof *frames);
+        if (!frames)
+            return fail_memory(reader);
+        reader->frames = frames;
+        reader->frame_capacity = capacity;
+    }
+    uint32_t string = sp_model_string(reader->model, name);
+    if (string == SP_INTERN_FAILED)
+        return fail_memory(reader);
+    reader->frames[reader->frame_count++] = string;
+    return true;
+}
+
+/* A frame without symbols is called as our symbolizer would call it. */
+static bool push_address(profile_reader *reader, const Sp__Profiles__Location *location)
+{
+    const Sp__Profiles__ProfilesDictionary *d = reader->dictionary;
+    const char *file = NULL;
+    if (location->mapping_index < 0 || (size_t)location->mapping_index >= d->n_mapping_table) {
+        if (location->mapping_index != 0)
+            return fail_index(reader, "mapping_table", location->mapping_index, d->n_mapping_table);
+    } else {
+        file = table_string(d, d->mapping_table[location->mapping_index]->filename_strindex);
+    }
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    char name[320];
+    snprintf(name, sizeof name, "%.280s+0x%" PRIx64,
+             slash           ? slash + 1
+             : file && *file ? file
+                             : "[unknown]",
+             location->address);
+    return push_frame(reader, name);
+}
+
+static bool push_line(profile_reader *reader, const Sp__Profiles__Location *location,
+                      const Sp__Profiles__Line *line)
+{
+    const Sp__Profiles__ProfilesDictionary *d = reader->dictionary;
+    if (is_none(line->function_index, d->n_function_table))
+        return push_address(reader, location);
+    if (line->function_index < 0 || (size_t)line->function_index >= d->n_function_table)
+        return fail_index(reader, "function_table", line->function_index, d->n_function_table);
+    const Sp__Profiles__Function *function = d->function_table[line->function_index];
+    const char *name = table_string(d, function->name_strindex);
+    if (!name)
+        return fail_index(reader, "string_table", function->name_strindex, d->n_string_table);
+    if (!*name)
+        name = table_string(d, function->system_name_strindex);
+    return name && *name ? push_frame(reader, name) : push_address(reader, location);
+}
+
+static bool push_location(profile_reader *reader, int32_t index)
+{
+    static const Sp__Profiles__Location none = SP__PROFILES__LOCATION__INIT;
+    const Sp__Profiles__ProfilesDictionary *d = reader->dictionary;
+    if (is_none(index, d->n_location_table))
+        return push_address(reader, &none);
+    if (index < 0 || (size_t)index >= d->n_location_table)
+        return fail_index(reader, "location_table", index, d->n_location_table);
+    const Sp__Profiles__Location *location = d->location_table[index];
+    if (location->n_lines == 0)
+        return push_address(reader, location);
+    for (size_t i = 0; i < location->n_lines; i++)
+        if (!push_line(reader, location, location->lines[i]))
+            return false;
+    return true;
+}
+
+/* The model's number of stack INDEX of the dictionary in *OUT. */
+static bool find_stack(profile_reader *reader, int32_t index, uint32_t *out)
+{
+    static const Sp__Profiles__Stack none = SP__PROFILES__STACK__INIT;
+    const Sp__Profiles__ProfilesDictionary *d = reader->dictionary;
+    bool is_there = index >= 0 && (size_t)index < d->n_stack_table;
+    if (!is_there && !is_none(index, d->n_stack_table))
+        return fail_index(reader, "stack_table", index, d->n_stack_table);
+    if (reader->stack_numbers[index] == 0) {
+        const Sp__Profiles__Stack *stack = is_there ? d->stack_table[index] : &none;
+        reader->frame_count = 0;
+        for (size_t i = 0; i < stack->n_location_indices; i++)
+            if (!push_location(reader, stack->location_indices[i]))
+                return false;
+        uint32_t number =
+            sp_intern_put(&reader->model->stacks, reader->frame_count ? (void *)reader->frames : "",
+                          reader->frame_count * sizeof *reader->frames, NULL);
+        if (number == SP_INTERN_FAILED)
+            return fail_memory(reader);
+        reader->stack_numbers[index] = number + 1;
+    }
+    *out = reader->stack_numbers[index] - 1;
+    return true;
+}
+
+static bool find_link(profile_reader *reader, int32_t index, uint32_t *out)
+{
+    const Sp__Profiles__ProfilesDictionary *d = reader->dictionary;
+    *out = 0;
+    if (index == 0)
+        return true;
+    if (index < 0 || (size_t)index >= d->n_link_table)
+        return fail_index(reader, "link_table", index, d->n_link_table);
+    if (reader->link_numbers[index] == 0) {
+        const Sp__Profiles__Link *link = d->link_table[index];
+        sp_model_link key = {0};
+        if (link->trace_id.len == sizeof key.trace_id)
+            memcpy(key.trace_id, link->trace_id.data, sizeof key.trace_id);
+        if (link->span_id.len == sizeof key.span_id)
+            memcpy(key.span_id, link->span_id.data, sizeof key.span_id);
+        uint32_t number = sp_intern_put(&reader->model->links, &key, sizeof key, NULL);
+        if (number == SP_INTERN_FAILED)
+            return fail_memory(reader);
+        reader->link_numbers[index] = number + 1;
+    }
+    *out = reader->link_numbers[index] - 1;
+    return true;
+}
+
+/* ---- waits ---- */
+
+/* A word that we do not know is still a wait, of some other kind. */
+static bool read_wait_attributes(profile_reader *reader)
+{
+    const Sp__Profiles__ProfilesDictionary *d = reader->dictionary;
+    for (size_t i = 0; i < d->n_attribute_table; i++) {
+        const char *key = table_string(d, d->attribute_table[i]->key_strindex);
+        const char *text = sp_value_text(d->attribute_table[i]->value, d);
+        if (!key || !*text)
+            continue;
+        if (strcmp(key, SP_WHERE_KEY) == 0) {
+            sp_where where = sp_where_of_word(text);
+            reader->waits[i].where = where == SP_WHERE_CPU ? SP_WHERE_OTHER : where;
+        } else if (strcmp(key, SP_WHERE_DESCRIPTOR_KEY) == 0) {
+            uint32_t string = sp_model_string(reader->model, text);
+            if (string == SP_INTERN_FAILED)
+                return fail_memory(reader);
+            reader->waits[i].descriptor = string + 1;
+        }
+    }
+    return true;
+}
+
+/* What the attributes of MESSAGE say, in SAMPLE. */
+static bool find_wait(profile_reader *reader, const Sp__Profiles__Sample *message,
+                      sp_model_sample *sample)
+{
+    sp_model_type *type = &reader->model->types[sample->type];
+    for (size_t i = 0; type->is_wall && i < message->n_attribute_indices; i++) {
+        int32_t index = message->attribute_indices[i];
+        if (index < 0 || (size_t)index >= reader->dictionary->n_attribute_table)
+            return fail_index(reader, "attribute_table", index,
+                              reader->dictionary->n_attribute_table);
+        const wait_attribute *wait = &reader->waits[index];
+        if (wait->where != SP_WHERE_CPU)
+            sample->where = wait->where;
+        if (wait->descriptor)
+            sample->descriptor = wait->descriptor - 1;
+    }
+    type->tells_where = type->tells_where || sample->where != SP_WHERE_CPU;
+    return true;
+}
+
+/* ---- types and values ---- */
+
+/* How a profile's values become the type's unit. */
+typedef struct type_rule {
+    const char *name, *unit;
+    int64_t factor;
+    bool counts;   /* the values are counts of events */
+    int64_t event; /* how much of the unit one event is, else 0 */
+} type_rule;
+
+static bool find_rule(profile_reader *reader, const Sp__Profiles__Profile *profile, type_rule *rule)
+{
+    const Sp__Profiles__ProfilesDictionary *d = reader->dictionary;
+    const Sp__Profiles__ValueType *value = profile->sample_type, *period = profile->period_type;
+    *rule = (type_rule){.name = "", .unit = "", .factor = 1};
+    if (value) {
+        rule->name = table_string(d, value->type_strindex);
+        rule->unit = table_string(d, value->unit_strindex);
+    }
+    if (!rule->name || !rule->unit)
+        return fail_index(reader, "string_table",
+                          rule->name ? value->unit_strindex : value->type_strindex,
+                          d->n_string_table);
+    const char *period_name = period ? table_string(d, period->type_strindex) : NULL;
+    const char *period_unit = period ? table_string(d, period->unit_strindex) : NULL;
+    rule->counts = strcmp(rule->name, "samples") == 0 || strcmp(rule->unit, "count") == 0;
+    if (strcmp(rule->name, "samples") == 0 && strcmp(rule->unit, "count") == 0 && period_name &&
+        period_unit && *period_name && profile->period > 0) {
+        rule->name = period_name;
+        rule->unit = period_unit;
+        rule->factor = profile->period;
+    }
+    if (period_name && period_unit && strcmp(period_name, rule->name) == 0 &&
+        strcmp(period_unit, rule->unit) == 0 && profile->period > 0)
+        rule->event = profile->period;
+    return true;
+}
+
+static bool find_type(profile_reader *reader, const type_rule *rule, int64_t period, uint32_t *out)
+{
+    sp_model *model = reader->model;
+    uint32_t name = sp_model_string(model, rule->name), unit = sp_model_string(model, rule->unit);
+    if (name == SP_INTERN_FAILED || unit == SP_INTERN_FAILED)
+        return fail_memory(reader);
+    const char *name_text = sp_model_text(model, name), *unit_text = sp_model_text(model, unit);
+    for (size_t i = 0; i < model->type_count; i++)
+        if (strcmp(model->types[i].name, name_text) == 0 &&
+            strcmp(model->types[i].unit, unit_text) == 0) {
+            *out = (uint32_t)i;
+            return true;
+        }
+    if (model->type_count == model->type_capacity) {
+        size_t capacity = model->type_capacity ? 2 * model->type_capacity : 8;
+        sp_model_type *types = realloc(model->types, capacity * sizeof *types);
+        if (!types)
+            return fail_memory(reader);
+        model->types = types;
+        model->type_capacity = capacity;
+    }
+    *out = (uint32_t)model->type_count;
+    model->types[model->type_count++] = (sp_model_type){
+        .name = name_text,
+        .unit = unit_text,
+        .period = period,
+        .is_wall = strcmp(unit_text, "nanoseconds") == 0 &&
+                   (strcmp(name_text, "wall") == 0 || strcmp(name_text, "wall_innermost") == 0)};
+    return true;
+}
+
+/* The sum of a sample's values, or the number of its timestamps when it has none, in *SUM; with the rule's factor in *VALUE. */
+static bool sum_values(profile_reader *reader, const type_rule *rule,
+                       const Sp__Profiles__Sample *sample, uint64_t *sum, uint64_t *value)
+{
+    uint64_t total = sample->n_values ? 0 : sample->n_timestamps_unix_nano;
+    bool fine = true;
+    for (size_t i = 0; i < sample->n_values; i++)
+        fine = fine && sample->values[i] >= 0 &&
+               !__builtin_add_overflow(total, (uint64_t)sample->values[i], &total);
+    fine = fine && total <= INT64_MAX &&
+           !__builtin_mul_overflow(total, (uint64_t)rule->factor, value) && *value <= INT64_MAX;
+    *sum = total;
+    if (fine)
+        return true;
+    char name[SP_DOCUMENT_NAME_LENGTH];
+    reader->status = sp_tool_wrong(
+        "%s: profile %zu, sample %zu: has a value that is negative or too large; drop it",
+        sp_document_name(name, reader->document), reader->profile, reader->sample);
+    return false;
+}
+
+/* ---- samples ---- */
+
+/* Events of a sample that stands for SUM, which is VALUE in the type's unit. */
+static uint64_t count_events(const type_rule *rule, const Sp__Profiles__Sample *message,
+                             uint64_t sum, uint64_t value)
+{
+    if (rule->counts)
+        return sum;
+    if (message->n_timestamps_unix_nano)
+        return message->n_timestamps_unix_nano;
+    uint64_t event = (uint64_t)rule->event;
+    uint64_t events = event ? (value + event / 2) / event : 0;
+    return events ? events : 1;
+}
+
+static bool add_sample(profile_reader *reader, const sp_model_sample *sample)
+{
+    sp_model *model = reader->model;
+    uint32_t key[5] = {sample->type, sample->stack, sample->link, sample->where,
+                       sample->descriptor};
+    bool is_new;
+    uint32_t number = sp_intern_put(&model->sample_index, key, sizeof key, &is_new);
+    if (number == SP_INTERN_FAILED)
+        return fail_memory(reader);
+    if (number >= model->sample_capacity) {
+        size_t capacity = model->sample_capacity ? 2 * model->sample_capacity : 1024;
+        sp_model_sample *samples = realloc(model->samples, capacity * sizeof *samples);
+        if (!samples)
+            return fail_memory(reader);
+        model->samples = samples;
+        model->sample_capacity = capacity;
+    }
+    if (is_new) {
+        model->samples[number] = *sample;
+    } else {
+        sp_sum_add(&model->samples[number].value, sample->value);
+        sp_sum_add(&model->samples[number].count, sample->count);
+    }
+    sp_sum_add(&model->types[sample->type].samples, sample->count);
+    return true;
+}
+
+static bool add_samples(profile_reader *reader, const Sp__Profiles__Profile *profile,
+                        const type_rule *rule, uint32_t type)
+{
+    for (size_t i = 0; i < profile->n_samples; i++) {
+        const Sp__Profiles__Sample *message = profile->samples[i];
+        sp_model_sample sample = {.type = type, .descriptor = SP_MODEL_NONE};
+        uint64_t sum = 0;
+        reader->sample = i;
+        if (!find_stack(reader, message->stack_index, &sample.stack) ||
+            !find_link(reader, message->link_index, &sample.link) ||
+            !find_wait(reader, message, &sample) ||
+            !sum_values(reader, rule, message, &sum, &sample.value))
+            return false;
+        sample.count = count_events(rule, message, sum, sample.value);
+        if (!add_sample(reader, &sample))
+            return false;
+    }
+    return true;
+}
+
+static bool note_profile(profile_reader *reader, const Sp__Profiles__Profile *profile,
+                         uint32_t type)
+{
+    sp_model *model = reader->model;
+    if (model->profile_count == model->profile_capacity) {
+        size_t capacity = model->profile_capacity ? 2 * model->profile_capacity : 64;
+        sp_model_profile *profiles = realloc(model->profiles, capacity * sizeof *profiles);
+        if (!profiles)
+            return fail_memory(reader);
+        model->profiles = profiles;
+        model->profile_capacity = capacity;
+    }
+    model->types[type].profiles++;
+    model->profiles[model->profile_count++] = (sp_model_profile){.type = type,
+                                                                 .service = reader->service,
+                                                                 .instance = reader->instance,
+                                                                 .document = reader->document,
+                                                                 .message = profile,
+                                                                 .dictionary = reader->dictionary};
+    return true;
+}
+
+static bool add_profile(profile_reader *reader, const Sp__Profiles__Profile *profile)
+{
+    type_rule rule;
+    uint32_t type;
+    reader->sample = 0;
+    bool added = find_rule(reader, profile, &rule) &&
+                 find_type(reader, &rule, profile->period, &type) &&
+                 note_profile(reader, profile, type) && add_samples(reader, profile, &rule, type);
+    reader->profile++;
+    return added;
+}
+
+/* The text of RESOURCE's attribute KEY in *OUT, as the model's string. */
+static bool take_text(profile_reader *reader, const Sp__Resource__Resource *resource,
+                      const char *key, const char **out)
+{
+    uint32_t string =
+        sp_model_string(reader->model, sp_resource_text(resource, reader->dictionary, key));
+    if (string == SP_INTERN_FAILED)
+        return fail_memory(reader);
+    *out = sp_model_text(reader->model, string);
+    return true;
+}
+
+static bool add_resource(profile_reader *reader, const Sp__Profiles__ResourceProfiles *resource)
+{
+    if (!take_text(reader, resource->resource, "service.name", &reader->service) ||
+        !take_text(reader, resource->resource, "service.instance.id", &reader->instance))
+        return false;
+    for (size_t s = 0; s < resource->n_scope_profiles; s++)
+        for (size_t i = 0; i < resource->scope_profiles[s]->n_profiles; i++)
+            if (!add_profile(reader, resource->scope_profiles[s]->profiles[i]))
+                return false;
+    return true;
+}
+
+int sp_model_add_profiles(sp_model *model, const sp_document *document)
+{
+    static const Sp__Profiles__ProfilesDictionary empty = SP__PROFILES__PROFILES_DICTIONARY__INIT;
+    const Sp__Profiles__ProfilesData *data = (const Sp__Profiles__ProfilesData *)document->message;
+    profile_reader reader = {.model = model, .document = document, .status = SP_TOOL_DONE};
+    reader.dictionary = data->dictionary ? data->dictionary : &empty;
+    reader.stack_numbers = calloc(reader.dictionary->n_stack_table + 1, sizeof(uint32_t));
+    reader.link_numbers = calloc(reader.dictionary->n_link_table + 1, sizeof(uint32_t));
+    reader.waits = calloc(reader.dictionary->n_attribute_table + 1, sizeof *reader.waits);
+    if (!reader.stack_numbers || !reader.link_numbers || !reader.waits)
+        fail_memory(&reader);
+    else
+        read_wait_attributes(&reader);
+    for (size_t i = 0; reader.status == SP_TOOL_DONE && i < data->n_resource_profiles; i++)
+        add_resource(&reader, data->resource_profiles[i]);
+    free(reader.stack_numbers);
+    free(reader.link_numbers);
+    free(reader.waits);
+    free(reader.frames);
+    return reader.status;
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tool/model/select.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/hex.h"
+#include "tool/model/sum.h"
+#include "tool/text/messages.h"
+#include "tool/text/output.h"
+
+int sp_parse_id(const char *what, const char *text, uint8_t *out, size_t count)
+{
+    const char *digits = strncmp(text, "0x", 2) == 0 ? text + 2 : text;
+    if (strlen(digits) != 2 * count || !sp_hex_decode(out, digits, count, true))
+        return sp_tool_wrong("%s is no %s id: %zu hex digits are needed, as `spanprof spans` shows "
+                             "them",
+                             text, what, 2 * count);
+    for (size_t i = 0; i < count; i++)
+        if (out[i])
+            return SP_TOOL_DONE;
+    return sp_tool_wrong("%s is no %s id: it is all zero", text, what);
+}
+
+/* ---- type ---- */
+
+/* Types that files may have; any other word has to be the name of a type in these. */
+static bool is_type_word(const char *word)
+{
+    static const char *const words[] = {"cpu", "wall", "offcpu", "cpu_innermost", "wall_innermost"};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(words); i++)
+        if (strcmp(word, words[i]) == 0)
+            return true;
+    return false;
+}
+
+static int unknown_type(const sp_model *model, const char *word)
+{
+    char list[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < model->type_count && used + 2 < sizeof list; i++) {
+        const sp_model_type *type = &model->types[i];
+        bool usual = strcmp(type->unit, "nanoseconds") == 0;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s%s%s%s", i ? ", " : "",
+                                 type->name, usual ? "" : " (", usual ? "" : type->unit,
+                                 usual ? "" : ")");
+    }
+    if (is_type_word(word))
+        return sp_tool_no("no profile of type %s; the files have: %s", word, list);
+    return sp_tool_wrong("--type %s is unknown; there are cpu, wall, offcpu, and what the files "
+                         "have: %s",
+                         word, list);
+}
+
+/* The type that WORD means. Of a span, time is best told by inner links. */
+static uint32_t type_of_word(const sp_model *model, const char *word, bool innermost)
+{
+    if (strcmp(word, "cpu") == 0)
+        return sp_model_cpu_type(model, innermost);
+    if (strcmp(word, "wall") == 0 || strcmp(word, "offcpu") == 0)
+        return sp_model_wall_type(model, innermost);
+    return sp_model_type_of_name(model, word);
+}
+
+/* A name that two types have means one of them; how to ask for the other. */
+static void note_other_unit(const sp_selection *selection, const char *word)
+{
+    const sp_model_type *type = &selection->model->types[selection->type];
+    uint32_t other = sp_model_other_unit(selection->model, selection->type);
+    if (other == SP_MODEL_NONE || (word && strcmp(word, type->name) != 0))
+        return;
+    sp_tool_note("the files have %s in several units; this is %s/%s, and --type %s/%s asks for "
+                 "another",
+                 type->name, type->name, type->unit, type->name,
+                 selection->model->types[other].unit);
+}
+
+static int select_type(sp_selection *selection, const sp_select_options *options)
+{
+    const sp_model *model = selection->model;
+    if (model->type_count == 0)
+        return sp_tool_wrong("the files hold no profiles; give the .profiles file too");
+    if (options->type)
+        selection->type = type_of_word(model, options->type, options->span);
+    else
+        selection->type = options->span ? sp_model_time_type(model) : sp_model_main_type(model);
+    if (selection->type == SP_MODEL_NONE)
+        return unknown_type(model, options->type);
+    note_other_unit(selection, options->type);
+    selection->off_cpu = options->type && strcmp(options->type, "offcpu") == 0;
+    if (selection->off_cpu && !model->types[selection->type].tells_where)
+        return sp_tool_no(
+            "the wall profile does not tell what was off CPU: none of its samples has "
+            "the attribute " SP_WHERE_KEY
+            ", which files have and the network has not; ask for --type wall, or "
+            "record with SPANPROF_EXPORTER=file");
+    return SP_TOOL_DONE;
+}
+
+const char *sp_selection_name(const sp_selection *selection)
+{
+    return selection->off_cpu ? "offcpu" : selection->model->types[selection->type].name;
+}
+
+/* ---- spans ---- */
+
+/* The span that was asked for. An id may be in two traces, by chance; then the trace has to be named. */
+static int find_span(sp_selection *selection, const char *text)
+{
+    const sp_model *model = selection->model;
+    for (uint32_t i = 0; i < model->span_index.count; i++) {
+        const sp_model_link *id = &model->spans[i].id;
+        if (memcmp(id->span_id, selection->span_id, sizeof id->span_id) != 0 ||
+            (selection->by_trace && memcmp(id->trace_id, selection->trace_id, 16) != 0))
+            continue;
+        if (selection->span != SP_MODEL_NONE)
+            return sp_tool_no("span id %s is in more than one trace; say which with --trace", text);
+        selection->span = i;
+    }
+    return SP_TOOL_DONE;
+}
+
+/* The same of a span that the files do not have: only the links of its samples name its trace. */
+static int find_trace(const sp_selection *selection, const char *text)
+{
+    const sp_model *model = selection->model;
+    const sp_model_link *first = NULL;
+    for (uint32_t i = 1; i < model->links.count; i++) {
+        const sp_model_link *link = sp_intern_key(&model->links, i);
+        if (memcmp(link->span_id, selection->span_id, sizeof link->span_id) != 0)
+            continue;
+        if (first) {
+            char one[33], other[33];
+            sp_hex_encode(one, first->trace_id, 16);
+            sp_hex_encode(other, link->trace_id, 16);
+            return sp_tool_no("span id %s is in more than one trace, of which the files have the "
+                              "samples only; say which with --trace: %s, %s",
+                              text, one, other);
+        }
+        first = link;
+    }
+    return SP_TOOL_DONE;
+}
+
+/* MARKED, one for each span: the span and its descendants (unless SELF). */
+static void mark_spans(sp_selection *selection, bool *marked, bool self)
+{
+    const sp_model *model = selection->model;
+    if (selection->span == SP_MODEL_NONE)
+        return;
+    marked[selection->span] = true;
+    selection->span_count = 1;
+    for (uint32_t i = 0; !self && i < model->span_index.count; i++) {
+        uint32_t span = model->span_order[i], parent = model->spans[span].parent;
+        if (parent == SP_MODEL_NONE || marked[span] || !marked[parent])
+            continue;
+        marked[span] = true;
+        selection->span_count++;
+    }
+}
+
+static bool link_matches(const sp_selection *selection, const bool *marked,
+                         const sp_model_link *link)
+{
+    if (selection->by_trace && memcmp(link->trace_id, selection->trace_id, 16) != 0)
+        return false;
+    if (!selection->by_span)
+        return true;
+    uint32_t span = sp_model_span_of_link(selection->model, link);
+    if (span != SP_MODEL_NONE)
+        return marked[span];
+    /* a span that the files do not have: its samples may still be there */
+    return selection->span == SP_MODEL_NONE && memcmp(link->span_id, selection->span_id, 8) == 0;
+}
+
+static bool mark_links(sp_selection *selection, bool self)
+{
+    const sp_model *model = selection->model;
+    bool *marked = calloc(model->span_index.count + 1, sizeof *marked);
+    selection->links = calloc(model->links.count, sizeof *selection->links);
+    if (marked && selection->links) {
+        mark_spans(selection, marked, self);
+        for (uint32_t i = 1; i < model->links.count; i++)
+            selection->links[i] = link_matches(selection, marked, sp_intern_key(&model->links, i));
+    }
+    free(marked);
+    return marked && selection->links;
+}
+
+static void add_up(sp_selection *selection)
+{
+    const sp_model *model = selection->model;
+    for (uint32_t i = 0; i < model->sample_index.count; i++) {
+        const sp_model_sample *sample = &model->samples[i];
+        if (!sp_selection_has(selection, sample))
+            continue;
+        sp_sum_add(&selection->value, sample->value);
+        sp_sum_add(&selection->count, sample->count);
+        if (model->types[selection->type].is_wall)
+            sp_sum_add(&selection->where_ns[sample->where], sample->value);
+    }
+}
+
+/* ---- why nothing matched ---- */
+
+/* How many samples of the selected kind link to SPAN and its descendants. */
+static uint64_t count_below(const sp_selection *selection, uint32_t span)
+{
+    sp_selection other = *selection;
+    other.span = span;
+    other.links = NULL;
+    other.count = 0;
+    if (mark_links(&other, false))
+        add_up(&other);
+    sp_selection_deinit(&other);
+    return other.count;
+}
+
+/* Why a span may have no samples of the selected kind. */
+static int span_without_samples(const sp_selection *selection, const sp_select_options *options,
+                                const sp_model_span *span)
+{
+    const sp_model *model = selection->model;
+    uint32_t wall = sp_model_wall_type(model, true);
+    char duration[SP_DURATION_LENGTH];
+    sp_format_duration(duration, span->end_ns - span->start_ns);
+    if (selection->off_cpu)
+        return sp_tool_no("span %s (%s, %s) has no samples off CPU: where it was seen, it ran; ask "
+                          "for --type wall",
+                          options->span, span->name, duration);
+    if (model->types[selection->type].is_wall)
+        return sp_tool_no(
+            "span %s (%s, %s) has no samples; it was too short for the sampling rate: "
+            "ask for its parent, or record with a higher SPANPROF_WALL_HZ",
+            options->span, span->name, duration);
+    return sp_tool_no("span %s (%s, %s) has no samples; it may have waited%s, or was too short for "
+                      "the sampling rate: ask for its parent, or record with a higher "
+                      "SPANPROF_CPU_HZ",
+                      options->span, span->name, duration,
+                      wall == SP_MODEL_NONE ? "" : " (ask for --type wall)");
+}
+
+static int no_samples_of_span(const sp_selection *selection, const sp_select_options *options)
+{
+    const sp_model *model = selection->model;
+    const sp_model_span *span = &model->spans[selection->span];
+    uint32_t root = sp_model_local_root(model, selection->span);
+    char root_id[17];
+    sp_hex_encode(root_id, model->spans[root].id.span_id, 8);
+    if (root != selection->span && sp_model_links_only_roots(model, selection->type) &&
+        count_below(selection, root))
+        return sp_tool_no("span %s: the file's link scope cannot answer: its samples are linked to "
+                          "local roots only; ask for the root, --span %s, or record with "
+                          "SPANPROF_LINK_SCOPE=innermost",
+                          options->span, root_id);
+    uint64_t below = options->self ? count_below(selection, selection->span) : 0;
+    if (below)
+        return sp_tool_no(
+            "span %s (%s) has no samples of its own; its descendants have %llu: leave "
+            "out --self",
+            options->span, span->name, (unsigned long long)below);
+    return span_without_samples(selection, options, span);
+}
+
+static int no_match(const sp_selection *selection, const sp_select_options *options)
+{
+    if (selection->by_span && selection->span != SP_MODEL_NONE)
+        return no_samples_of_span(selection, options);
+    if (selection->by_span)
+        return sp_tool_no("no span %s%s%s in the files; `spanprof spans` lists them", options->span,
+                          selection->by_trace ? " of trace " : "",
+                          selection->by_trace ? options->trace : "");
+    if (selection->by_trace)
+        return sp_tool_no("no samples of trace %s in the files; `spanprof spans` lists the traces",
+                          options->trace);
+    const char *name = sp_selection_name(selection);
+    return sp_tool_no("the files have no samples%s%s", *name ? " of type " : "", name);
+}
+
+static int parse_ids(sp_selection *selection, const sp_select_options *options)
+{
+    int status = SP_TOOL_DONE;
+    selection->by_span = options->span;
+    selection->by_trace = options->trace;
+    if (options->self && !options->span)
+        return sp_tool_wrong("--self needs --span: whose own samples?");
+    if (options->span)
+        status = sp_parse_id("span", options->span, selection->span_id, 8);
+    if (status == SP_TOOL_DONE && options->trace)
+        status = sp_parse_id("trace", options->trace, selection->trace_id, 16);
+    return status;
+}
+
+int sp_select(sp_selection *selection, const sp_model *model, const sp_select_options *options)
+{
+    *selection = (sp_selection){.model = model, .span = SP_MODEL_NONE};
+    int status = parse_ids(selection, options);
+    if (status == SP_TOOL_DONE)
+        status = select_type(selection, options);
+    if (status == SP_TOOL_DONE && selection->by_span)
+        status = find_span(selection, options->span);
+    if (status == SP_TOOL_DONE && selection->by_span && selection->span == SP_MODEL_NONE &&
+        !selection->by_trace)
+        status = find_trace(selection, options->span);
+    if (status != SP_TOOL_DONE)
+        return status;
+    if ((selection->by_span || selection->by_trace) && !mark_links(selection, options->self))
+        return sp_tool_no_memory();
+    add_up(selection);
+    return selection->count || selection->value ? SP_TOOL_DONE : no_match(selection, options);
+}
+
+void sp_selection_deinit(sp_selection *selection)
+{
+    free(selection->links);
+    selection->links = NULL;
+}

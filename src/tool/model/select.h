@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which samples a question means: those of a span with its descendants, of a trace, or all; of one type, and of wall time perhaps
+ * only those that waited. */
+#ifndef SP_TOOL_MODEL_SELECT_H
+#define SP_TOOL_MODEL_SELECT_H
+
+#include "tool/model/model.h"
+
+typedef struct sp_select_options {
+    const char *span;  /* 16 hex digits, or NULL */
+    const char *trace; /* 32 hex digits, or NULL */
+    const char *type;  /* "cpu", "wall", "offcpu", or a type's name; NULL: the file's own */
+    bool self;         /* only the span's own samples, without its descendants' */
+} sp_select_options;
+
+typedef struct sp_selection {
+    const sp_model *model;
+    uint32_t type;
+    bool off_cpu; /* of wall time only what waited */
+    uint32_t
+        span; /* asked for by id; SP_MODEL_NONE when none was, or the files have only its samples */
+    bool by_span;
+    uint8_t span_id[8]; /* when by_span */
+    bool by_trace;
+    uint8_t trace_id[16];              /* when by_trace, or when the span's is known */
+    uint32_t span_count;               /* spans whose samples are meant; 0 when all samples are */
+    bool *links;                       /* by number of link; NULL: all samples */
+    uint64_t value, count;             /* sums over the selected samples */
+    uint64_t where_ns[SP_WHERE_COUNT]; /* the value by class, when the type is wall time */
+} sp_selection;
+
+/* Fill SELECTION, to be freed by sp_selection_deinit in any case. SP_TOOL_DONE; SP_TOOL_NO when nothing matches, having said why;
+ * SP_TOOL_WRONG for an id or a type that is none, or files without profiles. */
+int sp_select(sp_selection *selection, const sp_model *model, const sp_select_options *options);
+void sp_selection_deinit(sp_selection *selection);
+
+static inline bool sp_selection_has(const sp_selection *selection, const sp_model_sample *sample)
+{
+    return sample->type == selection->type &&
+           (!selection->off_cpu || sample->where != SP_WHERE_CPU) &&
+           (!selection->links || selection->links[sample->link]);
+}
+
+/* What the selected time is called in answers for programs: "offcpu", or the type's name. */
+const char *sp_selection_name(const sp_selection *selection);
+
+/* TEXT as an id of COUNT bytes, also with 0x before it, as some tracers print theirs; SP_TOOL_WRONG when it is none (WHAT: "span" or "trace"). */
+int sp_parse_id(const char *what, const char *text, uint8_t *out, size_t count);
+
+#endif

@@ -1,6 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* The tool without the html page: npm was not there when it was built. */
-#include "tool/flame.h"
-
-const char *const sp_flame_page_head = NULL;
-const char *const sp_flame_page_tail = NULL;

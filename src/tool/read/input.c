@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tool/read/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "core/buffer.h"
+#include "proto/profiles.pb-c.h"
+#include "proto/trace.pb-c.h"
+#include "tool/read/switches.h"
+#include "tool/text/messages.h"
+
+/* What a file may hold once unzipped: a few kilobytes of gzip can stand for any number of bytes. */
+#define MAX_FILE_BYTES ((size_t)2 << 30)
+
+const ProtobufCMessageDescriptor *sp_signal_descriptor(sp_signal signal)
+{
+    return signal == SP_SIGNAL_TRACES ? &sp__trace__traces_data__descriptor
+                                      : &sp__profiles__profiles_data__descriptor;
+}
+
+size_t sp_input_count(const sp_input *input, sp_signal signal)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < input->count; i++)
+        count += input->documents[i].signal == signal;
+    return count;
+}
+
+const char *sp_document_name(char out[SP_DOCUMENT_NAME_LENGTH], const sp_document *document)
+{
+    if (document->alone)
+        snprintf(out, SP_DOCUMENT_NAME_LENGTH, "%s", document->path);
+    else
+        snprintf(out, SP_DOCUMENT_NAME_LENGTH, "%.290s:%llu", document->path,
+                 (unsigned long long)document->number);
+    return out;
+}
+
+int sp_input_add(sp_input *input, const char *path, sp_signal signal, size_t bytes,
+                 ProtobufCMessage *message)
+{
+    if (input->count == input->capacity) {
+        size_t capacity = input->capacity ? 2 * input->capacity : 16;
+        sp_document *documents = realloc(input->documents, capacity * sizeof *documents);
+        if (!documents) {
+            protobuf_c_message_free_unpacked(message, NULL);
+            return sp_tool_no_memory();
+        }
+        input->documents = documents;
+        input->capacity = capacity;
+    }
+    sp_document *last = input->count ? &input->documents[input->count - 1] : NULL;
+    bool first = !last || last->path != path;
+    if (!first)
+        last->alone = false;
+    input->documents[input->count++] = (sp_document){.path = path,
+                                                     .number = first ? 1 : last->number + 1,
+                                                     .alone = first,
+                                                     .signal = signal,
+                                                     .bytes = bytes,
+                                                     .message = message};
+    return SP_TOOL_DONE;
+}
+
+void sp_input_deinit(sp_input *input)
+{
+    for (size_t i = 0; i < input->count; i++)
+        protobuf_c_message_free_unpacked(input->documents[i].message, NULL);
+    free(input->documents);
+    sp_arena_deinit(&input->memory);
+    *input = (sp_input){0};
+}
+
+/* ---- bytes of a file ---- */
+
+/* Everything that FILE still gives, unzipped, into OUT. */
+static int read_all(gzFile file, const char *path, sp_buffer *out)
+{
+    enum { STEP = 256 * 1024 };
+    for (;;) {
+        uint8_t *end = sp_buffer_reserve(out, STEP);
+        if (!end && out->length + STEP > out->maximum)
+            return sp_tool_wrong("%s: holds more than %zu MiB once unzipped; split it", path,
+                                 MAX_FILE_BYTES >> 20);
+        if (!end)
+            return sp_tool_no_memory();
+        int count = gzread(file, end, STEP);
+        if (count > 0)
+            out->length += (size_t)count;
+        int code = Z_OK;
+        const char *reason = gzerror(file, &code);
+        if (code == Z_BUF_ERROR)
+            return sp_tool_wrong("%s: the gzip data is cut: it ends after %zu unzipped bytes; "
+                                 "copy or record the file again",
+                                 path, out->length);
+        if (code == Z_ERRNO)
+            return sp_tool_wrong("%s: reading: %s", path, strerror(errno));
+        if (code != Z_OK && code != Z_STREAM_END)
+            return sp_tool_wrong("%s: the gzip data is damaged near unzipped byte %zu (%s); "
+                                 "copy or record the file again",
+                                 path, out->length, reason);
+        if (count <= 0)
+            return SP_TOOL_DONE;
+    }
+}
+
+static int open_file(const char *path, int *fd)
+{
+    *fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    if (*fd < 0 && errno == ENOENT)
+        return sp_tool_wrong("%s: there is no such file; name a file, or the PREFIX of "
+                             "PREFIX.traces.jsonl and PREFIX.profiles.jsonl",
+                             path);
+    if (*fd < 0)
+        return sp_tool_wrong("%s: cannot be opened: %s", path, strerror(errno));
+    struct stat status;
+    if (fstat(*fd, &status) == 0 && S_ISDIR(status.st_mode)) {
+        close(*fd);
+        return sp_tool_wrong("%s: is a directory; name the files in it", path);
+    }
+    return SP_TOOL_DONE;
+}
+
+static int load(const char *path, sp_buffer *out)
+{
+    int fd;
+    int status = open_file(path, &fd);
+    if (status != SP_TOOL_DONE)
+        return status;
+    gzFile file = gzdopen(fd, "rb");
+    if (!file) {
+        close(fd);
+        return sp_tool_no_memory();
+    }
+    gzbuffer(file, 128 * 1024);
+    status = read_all(file, path, out);
+    gzclose_r(file);
+    return status;
+}
+
+/* ---- which format ---- */
+
+/* PATH, which stays, holds nothing. */
+static void add_empty(sp_input *input, const char *path)
+{
+    if (input->empty_count++ == 0)
+        input->empty = path;
+}
+
+/* In one line, however many they are. */
+static int tell_empty(const sp_input *input)
+{
+    static const char reason[] = "nothing was recorded, or the program still runs";
+    char more[64] = "";
+    if (input->empty_count > 1)
+        snprintf(more, sizeof more, " (and %zu more)", input->empty_count - 1);
+    if (input->count == 0)
+        return sp_tool_wrong("%s: is empty%s: %s", input->empty, more, reason);
+    sp_tool_note("%s: is empty%s: %s; the other files are read", input->empty, more, reason);
+    return SP_TOOL_DONE;
+}
+
+/* MAY_BE_EMPTY: one half of a pair of files, which has nothing to say when the program was short. */
+static int read_file(sp_input *input, const char *path, bool may_be_empty)
+{
+    sp_buffer bytes = SP_BUFFER_INIT(MAX_FILE_BYTES);
+    int status = load(path, &bytes);
+    if (status == SP_TOOL_DONE) {
+        size_t start = sp_input_skip_space(bytes.data, bytes.length, 0);
+        const char *own_path = sp_arena_strdup(&input->memory, path);
+        if (!own_path)
+            status = sp_tool_no_memory();
+        else if (sp_switches_recognize(bytes.data, bytes.length))
+            status = sp_tool_wrong("%s: has switches of threads, and no samples or spans; "
+                                   "`spanprof stats` tells of it",
+                                   path);
+        else if (start < bytes.length && bytes.data[start] == '{')
+            status = sp_input_read_json(input, own_path, bytes.data, bytes.length);
+        else if (bytes.length)
+            status = sp_input_read_protobuf(input, own_path, bytes.data, bytes.length);
+        else if (!may_be_empty)
+            add_empty(input, own_path);
+    }
+    sp_buffer_deinit(&bytes);
+    return status;
+}
+
+/* The files that a PREFIX stands for: those of one run, in one of the two formats. */
+typedef struct run_files {
+    char *paths[2][2]; /* by format and signal */
+    bool is_there[2], has_content[2];
+} run_files;
+
+/* False when memory is short. */
+static bool look_for(run_files *run, sp_arena *memory, const char *prefix, int format, int signal)
+{
+    static const char *const endings[2][2] = {{".traces.jsonl", ".profiles.jsonl"},
+                                              {".traces.binpb", ".profiles.binpb"}};
+    struct stat status;
+    char *path = sp_arena_printf(memory, "%s%s", prefix, endings[format][signal]);
+    if (!path || stat(path, &status) != 0)
+        return path != NULL;
+    run->paths[format][signal] = path;
+    run->is_there[format] = true;
+    run->has_content[format] |= !S_ISREG(status.st_mode) || status.st_size > 0;
+    return true;
+}
+
+static int refuse_two_runs(const char *prefix, const run_files *run)
+{
+    char *const *lines = run->paths[0], *const *framed = run->paths[1];
+    return sp_tool_wrong("%s: stands for two runs, %s and %s; name the files of one", prefix,
+                         lines[0] ? lines[0] : lines[1], framed[0] ? framed[0] : framed[1]);
+}
+
+/* The files that PREFIX stands for; *FOUND tells whether there are any. */
+static int read_run(sp_input *input, const char *prefix, bool *found)
+{
+    run_files run = {0};
+    size_t before = input->count;
+    for (int i = 0; i < 4; i++)
+        if (!look_for(&run, &input->memory, prefix, i / 2, i % 2))
+            return sp_tool_no_memory();
+    *found = run.is_there[0] || run.is_there[1];
+    if (run.has_content[0] && run.has_content[1])
+        return refuse_two_runs(prefix, &run);
+    for (int i = 0; i < 4; i++) {
+        char *path = run.paths[i / 2][i % 2];
+        int status = path ? read_file(input, path, true) : SP_TOOL_DONE;
+        if (status != SP_TOOL_DONE)
+            return status;
+    }
+    if (*found && input->count == before)
+        add_empty(input, prefix);
+    return SP_TOOL_DONE;
+}
+
+int sp_input_read(sp_input *input, const sp_operands *files)
+{
+    *input = (sp_input){0};
+    if (files->count == 0)
+        return sp_tool_wrong("no file is named; name files with traces or profiles");
+    for (size_t i = 0; i < files->count; i++) {
+        bool found = false;
+        int status = SP_TOOL_DONE;
+        if (strcmp(files->items[i], "-") != 0)
+            status = read_run(input, files->items[i], &found);
+        if (status == SP_TOOL_DONE && !found)
+            status = read_file(input, files->items[i], false);
+        if (status != SP_TOOL_DONE)
+            return status;
+    }
+    return input->empty_count ? tell_empty(input) : SP_TOOL_DONE;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading files. What a file holds is found out from its bytes, not from its name: OTLP/JSON, one request a line or a bare one;
+ * protobuf, each message behind its length as a varint or a bare one; traces or profiles; each gzipped or not
+ * (docs/formats/files.md). A name PREFIX stands for PREFIX.traces.jsonl and PREFIX.profiles.jsonl (or .binpb) where one of
+ * these is there, also beside a program called PREFIX. */
+#ifndef SP_TOOL_READ_INPUT_H
+#define SP_TOOL_READ_INPUT_H
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "core/arena.h"
+#include "tool/text/options.h"
+
+typedef enum sp_signal {
+    SP_SIGNAL_TRACES = 0,   /* messages are Sp__Trace__TracesData */
+    SP_SIGNAL_PROFILES = 1, /* messages are Sp__Profiles__ProfilesData */
+} sp_signal;
+
+/* One request of a file. */
+typedef struct sp_document {
+    const char *path;
+    uint64_t number; /* of the request in its file, from 1 */
+    bool alone;      /* the only one in its file */
+    sp_signal signal;
+    size_t bytes; /* as it was read */
+    ProtobufCMessage *message;
+} sp_document;
+
+typedef struct sp_input {
+    sp_document *documents; /* in the order of the files, and in each as they lie */
+    size_t count;
+    size_t capacity;
+    const char *empty; /* the first file, or prefix of files, that holds nothing; NULL: none */
+    size_t empty_count;
+    sp_arena memory; /* paths */
+} sp_input;
+
+/* Read all FILES. An empty one among others is worth a remark. SP_TOOL_DONE, or SP_TOOL_WRONG having said why, also when all are empty; INPUT is to be freed by sp_input_deinit in any case. */
+int sp_input_read(sp_input *input, const sp_operands *files);
+void sp_input_deinit(sp_input *input);
+
+/* How many documents of SIGNAL there are. */
+size_t sp_input_count(const sp_input *input, sp_signal signal);
+
+/* "FILE", or "FILE:3" when the file has several requests. Returns OUT. */
+#define SP_DOCUMENT_NAME_LENGTH 320
+const char *sp_document_name(char out[SP_DOCUMENT_NAME_LENGTH], const sp_document *document);
+
+/* Readers of the single formats, called by input.c with the whole unzipped file. */
+
+/* Add a document; takes MESSAGE, also when memory is short. */
+int sp_input_add(sp_input *input, const char *path, sp_signal signal, size_t bytes,
+                 ProtobufCMessage *message);
+int sp_input_read_json(sp_input *input, const char *path, const uint8_t *data, size_t length);
+int sp_input_read_protobuf(sp_input *input, const char *path, const uint8_t *data, size_t length);
+
+/* The first position from POSITION on that is neither white space nor a byte order mark. */
+size_t sp_input_skip_space(const uint8_t *data, size_t length, size_t position);
+
+/* The message type of SIGNAL. */
+const ProtobufCMessageDescriptor *sp_signal_descriptor(sp_signal signal);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Protobuf files. Nothing in the bytes says what they are, so each possible reading is tried on them without unpacking
+ * (wire.h): framed or bare, traces or profiles. Spans and profiles differ in the wire types of their first fields, so at most
+ * one reading fits whatever has content. */
+#include <ctype.h>
+#include <string.h>
+
+#include "proto/pprof.pb-c.h"
+#include "tool/read/input.h"
+#include "tool/read/wire.h"
+#include "tool/text/messages.h"
+#include "wire/unpack.h"
+
+/* More than this, unpacked, is not a profile but an attack (an empty message of two bytes takes two hundred in memory). */
+#define MAX_MEMORY_BYTES ((uint64_t)8 << 30)
+
+typedef struct reading {
+    bool framed;
+    sp_signal signal;
+    sp_wire_report report;
+} reading;
+
+/* The signal has at most two top-level fields; others, or none, mean that the bytes are something else. */
+static bool has_shape(const sp_wire_report *report, sp_signal signal)
+{
+    uint32_t allowed = signal == SP_SIGNAL_TRACES ? 1u << 1 : 1u << 1 | 1u << 2;
+    return report->top_level_set && (report->top_level_set & ~allowed) == 0;
+}
+
+static sp_wire_report look_bare(sp_signal signal, const uint8_t *data, size_t length)
+{
+    sp_wire_report report =
+        sp_wire_look(sp_signal_descriptor(signal), data, 0, SP_WIRE_TO_THE_END, length);
+    if (!has_shape(&report, signal))
+        report.result = SP_WIRE_BAD;
+    return report;
+}
+
+static sp_wire_report cut_at(sp_wire_report total, size_t position)
+{
+    total.result = SP_WIRE_CUT;
+    total.position = position;
+    return total;
+}
+
+/* All frames together as one report. */
+static sp_wire_report look_framed(sp_signal signal, const uint8_t *data, size_t length)
+{
+    sp_wire_report total = {0};
+    for (size_t position = 0; position < length;) {
+        uint64_t size;
+        if (!sp_wire_varint(data, length, &position, &size) || size > SIZE_MAX / 2) {
+            total.result = position >= length ? SP_WIRE_CUT : SP_WIRE_BAD;
+            total.position = position;
+            return total;
+        }
+        if (position >= length && size)
+            return cut_at(total, length);
+        sp_wire_report one =
+            sp_wire_look(sp_signal_descriptor(signal), data, position, position + size, length);
+        total.fields += one.fields;
+        total.unknown += one.unknown;
+        total.memory_bytes += one.memory_bytes;
+        if (size && !has_shape(&one, signal))
+            one.result = SP_WIRE_BAD;
+        if (one.result != SP_WIRE_FINE) {
+            total.result = one.result;
+            total.position = one.position;
+            total.problem = one.problem;
+            return total;
+        }
+        position += size;
+    }
+    if (total.fields == 0)
+        total.result = SP_WIRE_BAD; /* nothing but zeros */
+    return total;
+}
+
+/* Fine before cut before bad; then the one with fewer unknown fields; then the one that saw more. */
+static bool is_better(const sp_wire_report *a, const sp_wire_report *b)
+{
+    if (a->result != b->result)
+        return a->result < b->result;
+    if (a->unknown != b->unknown)
+        return a->unknown < b->unknown;
+    return a->fields > b->fields;
+}
+
+static reading best_reading(const uint8_t *data, size_t length)
+{
+    reading best = {.report.result = SP_WIRE_BAD, .report.unknown = UINT64_MAX};
+    for (int framed = 1; framed >= 0; framed--) {
+        for (int signal = 0; signal < 2; signal++) {
+            reading next = {.framed = framed, .signal = (sp_signal)signal};
+            next.report = framed ? look_framed(next.signal, data, length)
+                                 : look_bare(next.signal, data, length);
+            if (is_better(&next.report, &best.report))
+                best = next;
+        }
+    }
+    return best;
+}
+
+static int add_message(sp_input *input, const char *path, sp_signal signal, const uint8_t *data,
+                       size_t length)
+{
+    ProtobufCMessage *message = sp_otlp_unpack(sp_signal_descriptor(signal), data, length);
+    if (!message)
+        return sp_tool_wrong("%s: the message of %zu bytes cannot be unpacked: memory is short, or "
+                             "it is damaged",
+                             path, length);
+    return sp_input_add(input, path, signal, length, message);
+}
+
+static int read_framed(sp_input *input, const char *path, sp_signal signal, const uint8_t *data,
+                       size_t length)
+{
+    int status = SP_TOOL_DONE;
+    for (size_t position = 0; status == SP_TOOL_DONE && position < length;) {
+        uint64_t size = 0;
+        sp_wire_varint(data, length, &position, &size);
+        status = add_message(input, path, signal, data + position, size);
+        position += size;
+    }
+    return status;
+}
+
+/* ---- what is not ours ---- */
+
+/* Stacks of perf's scripts: "main;work;leaf 12" on each line. */
+static bool looks_collapsed(const uint8_t *data, size_t length)
+{
+    const uint8_t *end = memchr(data, '\n', length);
+    size_t line = end ? (size_t)(end - data) : length;
+    size_t i = line;
+    while (i > 0 && isdigit(data[i - 1]))
+        i--;
+    if (i == line || i == 0 || data[i - 1] != ' ')
+        return false;
+    for (size_t k = 0; k < i; k++)
+        if (data[k] < ' ' || data[k] == 0x7f)
+            return false;
+    return true;
+}
+
+static bool looks_pprof(const uint8_t *data, size_t length)
+{
+    enum { SAMPLE_TYPE = 1, STRING_TABLE = 6 };
+    uint32_t needed = 1u << SAMPLE_TYPE | 1u << STRING_TABLE;
+    sp_wire_report report = sp_wire_look(&sp__pprof__profile__descriptor, data, 0, length, length);
+    return report.result == SP_WIRE_FINE && (report.top_level_set & needed) == needed;
+}
+
+static int say_unrecognized(const char *path, const uint8_t *data, size_t length)
+{
+    if (looks_collapsed(data, length))
+        return sp_tool_wrong("%s: is collapsed stacks, which are not read yet; give OTLP files",
+                             path);
+    if (looks_pprof(data, length))
+        return sp_tool_wrong("%s: is pprof, which is not read yet; give OTLP files", path);
+    return sp_tool_wrong("%s: is not recognized: neither OTLP/JSON nor OTLP protobuf of traces or "
+                         "profiles",
+                         path);
+}
+
+int sp_input_read_protobuf(sp_input *input, const char *path, const uint8_t *data, size_t length)
+{
+    reading best = best_reading(data, length);
+    if (best.report.result == SP_WIRE_BAD)
+        return say_unrecognized(path, data, length);
+    if (best.report.result == SP_WIRE_CUT)
+        return sp_tool_wrong("%s: is cut, or not recognized: as OTLP protobuf it goes on behind "
+                             "byte %zu, where the file ends; copy or record the file again",
+                             path, best.report.position);
+    if (best.report.memory_bytes > MAX_MEMORY_BYTES)
+        return sp_tool_wrong("%s: would take %llu MiB of memory; split it", path,
+                             (unsigned long long)(best.report.memory_bytes >> 20));
+    if (best.framed)
+        return read_framed(input, path, best.signal, data, length);
+    return add_message(input, path, best.signal, data, length);
+}

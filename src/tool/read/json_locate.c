@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tool/read/json_locate.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/env.h"
+
+/* A place in the text. The text is known to be valid, so the ends are checked only as a safeguard. */
+typedef struct json_place {
+    const char *next;
+    const char *end;
+} json_place;
+
+static void skip_space(json_place *place)
+{
+    while (place->next < place->end && strchr(" \t\r\n", *place->next))
+        place->next++;
+}
+
+static bool take(json_place *place, char c)
+{
+    skip_space(place);
+    if (place->next == place->end || *place->next != c)
+        return false;
+    place->next++;
+    return true;
+}
+
+/* Behind the string whose opening quote is next. */
+static void skip_string(json_place *place)
+{
+    for (place->next++; place->next < place->end; place->next++) {
+        if (*place->next == '"') {
+            place->next++;
+            return;
+        }
+        if (*place->next == '\\' && place->next + 1 < place->end)
+            place->next++;
+    }
+}
+
+/* Behind the value that is next. Counts brackets instead of calling itself, so that no depth is too deep. */
+static void skip_value(json_place *place)
+{
+    size_t open = 0;
+    skip_space(place);
+    while (place->next < place->end) {
+        char c = *place->next;
+        if (open == 0 && strchr(",]}", c))
+            return;
+        if (c == '"') {
+            skip_string(place);
+            continue;
+        }
+        if (c == '{' || c == '[')
+            open++;
+        else if (c == '}' || c == ']')
+            open--;
+        place->next++;
+    }
+}
+
+/* From an object to the value of KEY. */
+static bool enter_key(json_place *place, const char *key)
+{
+    size_t length = strlen(key);
+    if (!take(place, '{'))
+        return false;
+    do {
+        skip_space(place);
+        const char *quote = place->next;
+        if (quote == place->end || *quote != '"')
+            return false;
+        skip_string(place);
+        bool found =
+            (size_t)(place->next - quote) == length + 2 && memcmp(quote + 1, key, length) == 0;
+        if (!take(place, ':'))
+            return false;
+        if (found)
+            return true;
+        skip_value(place);
+    } while (take(place, ','));
+    return false;
+}
+
+/* From an array to its element INDEX. */
+static bool enter_index(json_place *place, size_t index)
+{
+    if (!take(place, '['))
+        return false;
+    for (; index > 0; index--) {
+        skip_value(place);
+        if (!take(place, ','))
+            return false;
+    }
+    return true;
+}
+
+size_t sp_json_locate(const char *text, size_t length, const sp_json_step *path, size_t count)
+{
+    json_place place = {.next = text, .end = text + length};
+    skip_space(&place);
+    const char *found = place.next;
+    for (size_t i = 0; i < count; i++) {
+        bool entered =
+            path[i].key ? enter_key(&place, path[i].key) : enter_index(&place, path[i].index);
+        if (!entered)
+            break;
+        skip_space(&place);
+        found = place.next;
+    }
+    return (size_t)(found - text);
+}
+
+size_t sp_json_line(const char *text, size_t position)
+{
+    size_t line = 1;
+    for (size_t i = 0; i < position; i++)
+        line += text[i] == '\n';
+    return line;
+}
+
+/* ---- integers that jansson does not take ---- */
+
+/* The length of the number at the beginning of the LENGTH bytes at TEXT; *IS_LARGE: it is an integer from 2^63 to 2^64 - 1. */
+static size_t number_length(const char *text, size_t length, bool *is_large)
+{
+    enum { MOST_DIGITS = 20 };
+    size_t end = 0;
+    char digits[MOST_DIGITS + 1];
+    uint64_t value = 0;
+    while (end < length && text[end] && strchr("0123456789+-.eE", text[end]))
+        end++;
+    size_t kept = end <= MOST_DIGITS ? end : 0;
+    memcpy(digits, text, kept);
+    digits[kept] = 0;
+    *is_large = sp_parse_u64(digits, &value) && value > INT64_MAX;
+    return end;
+}
+
+bool sp_json_quote_large(sp_buffer *out, const char *text, size_t length)
+{
+    json_place place = {.next = text, .end = text + length};
+    bool any = false;
+    while (place.next < place.end) {
+        const char *start = place.next;
+        bool is_large = false;
+        if (*start == '"')
+            skip_string(&place);
+        else
+            place.next += number_length(start, (size_t)(place.end - start), &is_large);
+        if (place.next == start)
+            place.next++;
+        if (is_large)
+            sp_buffer_add_char(out, '"');
+        sp_buffer_add(out, start, (size_t)(place.next - start));
+        if (is_large)
+            sp_buffer_add_char(out, '"');
+        any = any || is_large;
+    }
+    return any && !out->failed;
+}
+
+size_t sp_json_unquoted_position(const char *text, size_t length, const sp_buffer *quoted,
+                                 size_t position)
+{
+    size_t original = 0;
+    for (size_t i = 0; i < position && i < quoted->length && original < length; i++)
+        original += (char)quoted->data[i] == text[original];
+    return original;
+}
+
+size_t sp_json_path_print(char *out, size_t size, const sp_json_step *path, size_t count)
+{
+    size_t used = 0;
+    out[0] = 0;
+    for (size_t i = 0; i <= count && count > 0; i++) {
+        int step;
+        if (i == count)
+            step = snprintf(out + used, size - used, ": ");
+        else if (path[i].key)
+            step = snprintf(out + used, size - used, "%s%s", i ? "." : "", path[i].key);
+        else
+            step = snprintf(out + used, size - used, "[%zu]", path[i].index);
+        if (step < 0 || (size_t)step >= size - used)
+            return (size_t)snprintf(out + size - 7, 7, "...: ") + size - 7;
+        used += (size_t)step;
+    }
+    return used;
+}

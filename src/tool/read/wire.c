@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tool/read/wire.h"
+
+#include "wire/json.h"
+
+enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
+
+typedef struct look_state {
+    const uint8_t *data;
+    size_t length;
+    size_t position;
+    sp_wire_report report;
+} look_state;
+
+static bool stop(look_state *state, sp_wire_result result, size_t position, const char *problem)
+{
+    if (state->report.result == SP_WIRE_FINE) {
+        state->report.result = result;
+        state->report.position = position;
+        state->report.problem = problem;
+    }
+    return false;
+}
+
+bool sp_wire_varint(const uint8_t *data, size_t length, size_t *position, uint64_t *out)
+{
+    *out = 0;
+    for (unsigned shift = 0; shift < 70; shift += 7) {
+        if (*position >= length)
+            return false;
+        uint8_t byte = data[(*position)++];
+        if (shift < 64)
+            *out |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128)
+            return true;
+    }
+    return false;
+}
+
+static bool take_varint(look_state *state, uint64_t end, uint64_t *out)
+{
+    size_t start = state->position;
+    if (!sp_wire_varint(state->data, state->length, &state->position, out)) {
+        if (state->position >= state->length)
+            return stop(state, SP_WIRE_CUT, state->length, "cut");
+        return stop(state, SP_WIRE_BAD, start, "a varint of more than 10 bytes");
+    }
+    if (state->position > end)
+        return stop(state, SP_WIRE_BAD, start, "a number runs over the end of its message");
+    return true;
+}
+
+static bool skip_bytes(look_state *state, uint64_t end, uint64_t count)
+{
+    if (count > end - state->position)
+        return stop(state, SP_WIRE_BAD, state->position,
+                    "a field runs over the end of its message");
+    if (count > state->length - state->position)
+        return stop(state, SP_WIRE_CUT, state->length, "cut");
+    state->position += count;
+    return true;
+}
+
+static int wire_type_of(ProtobufCType type)
+{
+    switch (type) {
+    case PROTOBUF_C_TYPE_SFIXED32:
+    case PROTOBUF_C_TYPE_FIXED32:
+    case PROTOBUF_C_TYPE_FLOAT:
+        return WIRE_32;
+    case PROTOBUF_C_TYPE_SFIXED64:
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_DOUBLE:
+        return WIRE_64;
+    case PROTOBUF_C_TYPE_STRING:
+    case PROTOBUF_C_TYPE_BYTES:
+    case PROTOBUF_C_TYPE_MESSAGE:
+        return WIRE_BYTES;
+    default:
+        return WIRE_VARINT;
+    }
+}
+
+static bool fits(const ProtobufCFieldDescriptor *field, int wire_type)
+{
+    int own = wire_type_of(field->type);
+    bool packed =
+        wire_type == WIRE_BYTES && own != WIRE_BYTES && field->label == PROTOBUF_C_LABEL_REPEATED;
+    return own == wire_type || packed;
+}
+
+static bool look_message(look_state *state, const ProtobufCMessageDescriptor *type, uint64_t end,
+                         unsigned depth);
+
+static bool look_bytes(look_state *state, const ProtobufCFieldDescriptor *field, uint64_t end,
+                       unsigned depth)
+{
+    uint64_t length;
+    if (!take_varint(state, end, &length))
+        return false;
+    if (!field || field->type != PROTOBUF_C_TYPE_MESSAGE) {
+        /* packed numbers grow from a byte to at most eight */
+        state->report.memory_bytes +=
+            length * (field && wire_type_of(field->type) != 2 ? 8 : 1) + 16;
+        return skip_bytes(state, end, length);
+    }
+    if (length > end - state->position)
+        return stop(state, SP_WIRE_BAD, state->position,
+                    "a message runs over the end of the one around it");
+    return look_message(state, field->descriptor, state->position + length, depth + 1);
+}
+
+static bool look_field(look_state *state, const ProtobufCMessageDescriptor *type, uint64_t end,
+                       unsigned depth)
+{
+    size_t start = state->position;
+    uint64_t tag, ignored;
+    if (!take_varint(state, end, &tag))
+        return false;
+    uint64_t number = tag >> 3;
+    if (number == 0 || number > 536870911)
+        return stop(state, SP_WIRE_BAD, start, "a field number that cannot be");
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field(type, (unsigned)number);
+    if (field && !fits(field, tag & 7))
+        return stop(state, SP_WIRE_BAD, start, "a field of another type");
+    *(field ? &state->report.fields : &state->report.unknown) += 1;
+    if (!field)
+        state->report.memory_bytes += 64; /* protobuf-c keeps it, too, in a block of its own */
+    if (depth == 0)
+        state->report.top_level_set |= number < 32 ? UINT32_C(1) << number : 1;
+    switch (tag & 7) {
+    case WIRE_VARINT:
+        return take_varint(state, end, &ignored);
+    case WIRE_64:
+        return skip_bytes(state, end, 8);
+    case WIRE_BYTES:
+        return look_bytes(state, field, end, depth);
+    case WIRE_32:
+        return skip_bytes(state, end, 4);
+    default:
+        return stop(state, SP_WIRE_BAD, start, "a field of unknown wire type");
+    }
+}
+
+static bool look_message(look_state *state, const ProtobufCMessageDescriptor *type, uint64_t end,
+                         unsigned depth)
+{
+    if (depth >= SP_OTLP_MAX_DEPTH)
+        return stop(state, SP_WIRE_BAD, state->position, "messages are nested too deep");
+    state->report.memory_bytes +=
+        type->sizeof_message + 24; /* malloc's share and the pointer to it */
+    while (state->position < end &&
+           !(end == SP_WIRE_TO_THE_END && state->position == state->length))
+        if (!look_field(state, type, end, depth))
+            return false;
+    return true;
+}
+
+sp_wire_report sp_wire_look(const ProtobufCMessageDescriptor *type, const uint8_t *data,
+                            size_t start, uint64_t end, size_t length)
+{
+    look_state state = {.data = data, .length = length, .position = start};
+    look_message(&state, type, end, 0);
+    return state.report;
+}

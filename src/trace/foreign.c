@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The hooks for another tracer (include/spanprof/processor.h): which spans it has, so that samples under its contexts find their local root. */
+#include <string.h>
+
+#include "context/switch_recorder.h"
+#include "core/hex.h"
+#include "trace/starts.h"
+#include "trace/trace_internal.h"
+
+_Static_assert(sizeof(uint64_t) == sizeof((spanprof_context){0}.span_id), "a span id is a word");
+
+static uint64_t word_of(const uint8_t id[8])
+{
+    uint64_t word;
+    memcpy(&word, id, sizeof word);
+    return word;
+}
+
+/* A parent that is not known here is treated as one in another process is: the span is the first that is known, and links to it are found. */
+static uint64_t local_root(const spanprof_context *context, const spanprof_context *parent)
+{
+    uint64_t root = word_of(context->local_root_span_id);
+    if (!root && parent && sp_context_is_valid(parent) && !parent->remote) {
+        root = word_of(parent->local_root_span_id);
+        if (!root)
+            root = sp_starts_local_root(parent);
+    }
+    return root ? root : word_of(context->span_id);
+}
+
+static void mark(spanprof_start_attributes *out, const spanprof_context *context)
+{
+    sp_hex_encode(out->text, context->span_id, sizeof context->span_id);
+    out->items[out->count++] =
+        (spanprof_attribute){.key = SP_PROFILE_ID_KEY, .value = {.string_value = out->text}};
+}
+
+static void count(sp_start_added added)
+{
+    sp_span_cache *cache = sp_cache_get();
+    if (added != SP_START_NO_MEMORY)
+        sp_cache_count(cache, SP_COUNT_FOREIGN_STARTED);
+    if (added != SP_START_ADDED)
+        sp_cache_count(cache, SP_COUNT_FOREIGN_EVICTED);
+}
+
+/* The running session, when CONTEXT is that of a span which samples link to. */
+static const sp_session *session_for(const spanprof_context *context)
+{
+    const sp_session *session =
+        sp_load_acquire(&sp_session_current); /* pairs with the release in sp_tracer_start */
+    bool linked = context && context->trace_flags & SPANPROF_TRACE_FLAG_SAMPLED &&
+                  !context->remote && sp_context_is_valid(context);
+    return linked ? session : NULL;
+}
+
+void spanprof_processor_on_start(const spanprof_context *context, const spanprof_context *parent,
+                                 const char *name, uint64_t time_ns, spanprof_start_attributes *out)
+{
+    (void)name;
+    (void)time_ns;
+    if (out && out->struct_size >= offsetof(spanprof_start_attributes, items))
+        out->count = 0;
+    const sp_session *session = session_for(context);
+    if (!session)
+        return;
+    uint64_t root = local_root(context, parent);
+    count(sp_starts_add(context, root));
+    sp_switch_recorder_span_start(context, parent, root);
+    bool is_root = root == word_of(context->span_id);
+    if (out && out->struct_size >= sizeof *out &&
+        (session->config.mark_all || (session->config.mark_roots && is_root)))
+        mark(out, context);
+}
+
+void spanprof_processor_on_end(const spanprof_context *context, uint64_t time_ns)
+{
+    (void)time_ns;
+    if (!session_for(context))
+        return;
+    sp_switch_recorder_span_end(context);
+    if (sp_starts_end(context))
+        sp_cache_count(sp_cache_get(), SP_COUNT_FOREIGN_ENDED);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a handle to its span.
+ *
+ * A handle names a slot and the generation that the slot had when the span started. A recording span is used under the lock bit of its
+ * slot's word: taking it is one compare-and-swap from (generation, unlocked) to (generation, locked), which fails for a span that ended,
+ * however long ago. An unsampled span has a bare slot: its context, and nothing to lock.
+ * Threads: any. */
+#ifndef SP_TRACE_HANDLE_H
+#define SP_TRACE_HANDLE_H
+
+#include "trace/record.h"
+
+/* The lowest bit of handle.slot: the slot is one of sp_light_pool. */
+enum { SP_HANDLE_LIGHT = 1 };
+
+/* Count a call with SPAN, which is dead. The zero handle is what start returns while the SDK does not run, so then it is no misuse. */
+void sp_handle_count_misuse(spanprof_span span);
+/* sp_handle_lock_slot while somebody else holds the lock. */
+bool sp_handle_lock_contended(sp_slot *slot, uint64_t generation);
+
+/* The slot that SPAN may mean; its generation has yet to be compared. NULL when it can mean none. */
+static inline sp_slot *sp_handle_slot(spanprof_span span)
+{
+    const uint64_t state = SP_SLOT_LIVE | SP_SLOT_LOCKED;
+    if (SP_UNLIKELY((span.generation & state) != SP_SLOT_LIVE)) /* also the zero handle */
+        return NULL;
+    return sp_pool_at(span.slot & SP_HANDLE_LIGHT ? &sp_light_pool : &sp_record_pool,
+                      span.slot >> 1);
+}
+
+/* Lock SLOT while it is of GENERATION; false when the span has ended. */
+static inline bool sp_handle_lock_slot(sp_slot *slot, uint64_t generation)
+{
+    uint64_t expected = generation;
+    if (SP_LIKELY(atomic_compare_exchange_strong_explicit(
+            &slot->word, &expected, generation | SP_SLOT_LOCKED, memory_order_acquire,
+            memory_order_relaxed)))
+        return true;
+    return expected == (generation | SP_SLOT_LOCKED) && sp_handle_lock_contended(slot, generation);
+}
+
+/* Pairs with the acquire above: what was recorded becomes visible to who locks next. */
+static inline void sp_handle_unlock(sp_slot *slot, uint64_t generation)
+{
+    sp_store_release(&slot->word, generation);
+}
+
+/* The record of SPAN, locked; NULL for a span that records nothing. A dead one is counted. */
+static inline sp_span_record *sp_handle_lock(spanprof_span span)
+{
+    sp_slot *slot = sp_handle_slot(span);
+    if (SP_UNLIKELY(span.slot & SP_HANDLE_LIGHT)) {
+        if (!slot || sp_load_acquire(&slot->word) != span.generation)
+            sp_handle_count_misuse(span);
+        return NULL;
+    }
+    if (SP_LIKELY(slot != NULL) && SP_LIKELY(sp_handle_lock_slot(slot, span.generation)))
+        return sp_record_of_slot(slot);
+    sp_handle_count_misuse(span);
+    return NULL;
+}
+
+#endif

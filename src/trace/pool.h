@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pools of span slots. A slot never moves and its memory is never unmapped, so a stale handle reads at worst the slot of a later
+ * span, and notices by the generation. (A forked child forgets all slots, and handles of the parent find none.)
+ *
+ * Free slots travel in batches: each thread has a magazine of at most two of them, the pool a list of full ones under a lock. So
+ * start and end take the lock once in BATCH spans, also when one thread starts what another releases.
+ *
+ * | operation             | who                                     | lock              |
+ * | sp_pool_at            | any thread                              | none              |
+ * | sp_pool_take, _give   | the thread that owns the magazine       | once in a batch   |
+ * | sp_pool_drain         | the thread that owns the magazine       | yes               |
+ * | sp_pool_after_fork    | the only thread of a forked child       | none, reset       |
+ */
+#ifndef SP_TRACE_POOL_H
+#define SP_TRACE_POOL_H
+
+#include <pthread.h>
+
+#include <spanprof/tracer.h>
+#include "core/atomic.h"
+#include "core/compiler.h"
+
+/* The head of every slot: one cache line. `word` is the generation, a multiple of 4 while the slot is free, plus SP_SLOT_LIVE while its
+ * span lives, plus SP_SLOT_LOCKED. The start adds SP_SLOT_STEP to it and so does the end, so it never again equals a handle given out
+ * before; while it equals a handle's, that span is live, and a free slot equals none.
+ * `context` is the first 48 bytes of the span's spanprof_context. */
+typedef struct sp_slot {
+    _Alignas(SP_CACHE_LINE) _Atomic uint64_t word;
+    _Atomic uint64_t context[6];
+    uint32_t index; /* from 1 */
+    uint32_t next;  /* index of the next in a list, 0: none; belongs to whoever owns the list */
+} sp_slot;
+
+enum { SP_SLOT_LOCKED = 1, SP_SLOT_LIVE = 2, SP_SLOT_STEP = 2, SP_SLOT_CONTEXT_BYTES = 48 };
+_Static_assert(sizeof(sp_slot) == SP_CACHE_LINE, "one cache line");
+_Static_assert(offsetof(spanprof_context, reserved1) == SP_SLOT_CONTEXT_BYTES,
+               "the head holds all of a context that is used");
+
+/* What a slot keeps of a context. On the way to and from a slot contexts are moved in words, for a word that was just written in
+ * bytes, or a vector just written in words, is slow to read. */
+enum { SP_CONTEXT_WORDS = SP_SLOT_CONTEXT_BYTES / 8 };
+
+typedef struct sp_slot_list {
+    uint32_t first; /* 0: empty */
+    uint32_t count;
+} sp_slot_list;
+
+typedef struct sp_magazine {
+    sp_slot_list active; /* taken from and given to */
+    sp_slot_list backup; /* empty, or a full batch */
+} sp_magazine;
+
+enum { SP_POOL_CHUNKS = 8192, SP_POOL_CHUNK_SLOTS = 1024, SP_POOL_BATCH = 32 };
+
+typedef struct sp_pool {
+    uint32_t slot_bytes;
+    pthread_mutex_t
+        lock; /* guards what follows, except that chunks are read without; an innermost lock */
+    uint32_t carved;  /* slots 1 to carved have been made */
+    uint32_t batches; /* list of free batches: index of the first slot of the first one */
+    uint64_t first_generation;
+    _Atomic(uint8_t *) chunks[SP_POOL_CHUNKS];
+} sp_pool;
+
+#define SP_POOL_INIT(bytes)                                                                        \
+    {                                                                                              \
+        .slot_bytes = (bytes), .lock = PTHREAD_MUTEX_INITIALIZER                                   \
+    }
+
+/* The slot with INDEX, or NULL when there is none (memory not yet carved reads as 0, a free slot). */
+static inline sp_slot *sp_pool_at(const sp_pool *pool, uint64_t index)
+{
+    uint64_t chunk = index / SP_POOL_CHUNK_SLOTS;
+    if (SP_UNLIKELY(chunk >= SP_POOL_CHUNKS))
+        return NULL;
+    uint8_t *memory = sp_load_acquire(
+        &pool->chunks[chunk]); /* pairs with the release in map_chunk: its memory is there */
+    uint64_t offset = index % SP_POOL_CHUNK_SLOTS * pool->slot_bytes;
+    return memory ? (sp_slot *)(void *)(memory + offset) : NULL;
+}
+
+/* Refill an empty MAGAZINE; false when there is no memory. */
+bool sp_pool_refill(sp_pool *pool, sp_magazine *magazine);
+/* Make room in a full MAGAZINE. */
+void sp_pool_spill(sp_pool *pool, sp_magazine *magazine);
+/* Give all of MAGAZINE back to the pool: its thread ends. */
+void sp_pool_drain(sp_pool *pool, sp_magazine *magazine);
+void sp_pool_give_alone(sp_pool *pool, sp_slot *slot);
+/* Forget all slots. Nothing of the parent's lock or lists is looked at. With KEEP their memory stays, for good: this thread forked where it
+ * goes on to read one. */
+void sp_pool_after_fork(sp_pool *pool, bool keep);
+
+/* A free slot, or NULL when there is no memory. */
+static inline sp_slot *sp_pool_take(sp_pool *pool, sp_magazine *magazine)
+{
+    if (SP_UNLIKELY(magazine->active.count == 0) && !sp_pool_refill(pool, magazine))
+        return NULL;
+    sp_slot *slot = sp_pool_at(pool, magazine->active.first);
+    magazine->active.first = slot->next;
+    magazine->active.count--;
+    return slot;
+}
+
+/* Begin to fetch the first BYTES of the slot that the next take returns: the exporter's thread had it last, and the lines take as long to come
+ * from another core as a span takes to make. */
+static inline void sp_pool_fetch_next(const sp_pool *pool, const sp_magazine *magazine,
+                                      size_t bytes)
+{
+    const uint8_t *next = (const uint8_t *)sp_pool_at(pool, magazine->active.first);
+    for (size_t i = 0; i < bytes; i += SP_CACHE_LINE)
+        sp_prefetch_write(next + i);
+}
+
+/* SLOT is free. MAGAZINE is NULL on a thread that has none: straight back to the pool. */
+static inline void sp_pool_give(sp_pool *pool, sp_magazine *magazine, sp_slot *slot)
+{
+    if (SP_UNLIKELY(!magazine)) {
+        sp_pool_give_alone(pool, slot);
+        return;
+    }
+    if (SP_UNLIKELY(magazine->active.count == SP_POOL_BATCH))
+        sp_pool_spill(pool, magazine);
+    slot->next = magazine->active.first;
+    magazine->active = (sp_slot_list){.first = slot->index, .count = magazine->active.count + 1};
+}
+
+/* Copy the context of SLOT while its generation is GENERATION; false when it is not (any more). It is immutable for the life of
+ * the span, so no lock is needed: the words are stored with release after the generation moved, and loaded with acquire, so
+ * whoever sees a word of a later span sees its generation as well. */
+static inline bool sp_slot_read_words(sp_slot *slot, uint64_t generation,
+                                      uint64_t words[SP_CONTEXT_WORDS])
+{
+    if ((sp_load_acquire(&slot->word) & ~(uint64_t)SP_SLOT_LOCKED) != generation)
+        return false;
+#pragma GCC unroll 6
+    for (int i = 0; i < SP_CONTEXT_WORDS; i++)
+        words[i] = sp_load_acquire(&slot->context[i]);
+    return (sp_load_relaxed(&slot->word) & ~(uint64_t)SP_SLOT_LOCKED) == generation;
+}
+
+static inline bool sp_slot_read_context(sp_slot *slot, uint64_t generation, spanprof_context *out)
+{
+    uint64_t words[SP_CONTEXT_WORDS];
+    if (!sp_slot_read_words(slot, generation, words))
+        return false;
+    __builtin_memcpy(out, words, sizeof words);
+    __builtin_memset(out->reserved1, 0, sizeof out->reserved1);
+    return true;
+}
+
+/* What was written to SLOT, a free one, is a live span from here on: handles of the generation that is returned fit. The release pairs with
+ * the acquire of who finds the slot by a handle that he was not given. */
+static inline uint64_t sp_slot_start(sp_slot *slot)
+{
+    uint64_t generation = sp_load_relaxed(&slot->word) + SP_SLOT_STEP;
+    sp_store_release(&slot->word, generation);
+    return generation;
+}
+
+static inline void sp_slot_write_context(sp_slot *slot, const uint64_t words[SP_CONTEXT_WORDS])
+{
+    for (int i = 0; i < SP_CONTEXT_WORDS; i++)
+        sp_store_release(&slot->context[i], words[i]); /* pairs with sp_slot_read_context */
+}
+
+#endif

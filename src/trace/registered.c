@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The span processors that the application added (include/spanprof/processor.h), called on its threads without a lock.
+ *
+ * So that no callback runs after shutdown, a thread notes in its cache that it is inside (`calling`) before it looks who is to be told;
+ * closing first says "nobody", then waits until no thread is inside. Of the two stores and the two loads across, which are all
+ * sequentially consistent, at least one side sees the other's. The note also tells a span that starts inside a callback, which no processor
+ * is told of: else one that starts spans would call itself for ever. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/cancel.h"
+#include "core/clock.h"
+#include "trace/record.h"
+
+struct sp_registered {
+    spanprof_processor processor;
+    _Atomic(sp_registered *) next;
+};
+
+_Atomic(sp_registered *) sp_registered_told;
+
+static struct {
+    pthread_mutex_t lock; /* guards what follows, and additions */
+    bool open;            /* the SDK runs: who is added is told at once */
+    sp_registered *first; /* in the order of registration */
+    sp_registered
+        *dropped; /* lists that could not be freed, for somebody may still be looking at them */
+} registered = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* --- adding -------------------------------------------------------------------------------------------------------------- */
+
+/* PROCESSOR as this version knows it. False when it says more, or nothing. */
+static bool read_processor(spanprof_processor *out, const spanprof_processor *processor)
+{
+    const uint8_t *bytes = (const uint8_t *)processor;
+    *out = (spanprof_processor){0};
+    if (!processor || processor->struct_size == 0)
+        return false;
+    for (size_t i = sizeof *out; i < processor->struct_size; i++)
+        if (bytes[i] != 0)
+            return false;
+    memcpy(out, processor, sp_min_u64(processor->struct_size, sizeof *out));
+    return out->reserved == 0;
+}
+
+/* Behind the last. */
+static void append_locked(sp_registered *added)
+{
+    sp_registered *last = registered.first, *next;
+    while (last && (next = sp_load_relaxed(&last->next)) != NULL)
+        last = next;
+    if (last)
+        sp_store_release(&last->next, added); /* pairs with next_told: what it points at is whole */
+    else
+        registered.first = added;
+    if (registered.open && !last)
+        sp_store_release(&sp_registered_told, added); /* the same, with enter */
+}
+
+spanprof_status spanprof_processor_add(const spanprof_processor *processor)
+{
+    spanprof_processor known;
+    if (!read_processor(&known, processor))
+        return SPANPROF_ERROR_INVALID_ARGUMENT;
+    sp_registered *added = calloc(1, sizeof *added);
+    if (!added)
+        return SPANPROF_ERROR_NO_MEMORY;
+    added->processor = known;
+    pthread_mutex_lock(&registered.lock);
+    append_locked(added);
+    pthread_mutex_unlock(&registered.lock);
+    return SPANPROF_OK;
+}
+
+void sp_registered_open(void)
+{
+    pthread_mutex_lock(&registered.lock);
+    registered.open = true;
+    sp_store_release(&sp_registered_told, registered.first); /* pairs with enter */
+    pthread_mutex_unlock(&registered.lock);
+}
+
+/* --- telling them of spans ----------------------------------------------------------------------------------------------- */
+
+/* A visit of this thread to the processors. */
+typedef struct visit {
+    sp_registered *first; /* of those to be told */
+    sp_span_cache *cache;
+    uint32_t depth; /* of visits around this one */
+    uint32_t forks; /* when it began */
+    int saved_errno;
+} visit;
+
+/* Without memory for the thread's cache nobody is told. */
+static void enter(visit *visit)
+{
+    visit->saved_errno = errno;
+    visit->first = NULL;
+    visit->forks = sp_tracer_forks;
+    visit->cache = sp_cache_get();
+    if (!visit->cache)
+        return;
+    visit->depth = sp_load_relaxed(&visit->cache->calling);
+    atomic_store_explicit(&visit->cache->calling, visit->depth + 1, memory_order_seq_cst);
+    visit->first = atomic_load_explicit(&sp_registered_told, memory_order_seq_cst);
+}
+
+/* False when this is a child that a callback forked. */
+static bool leave(const visit *visit)
+{
+    if (visit->cache)
+        sp_store_release(&visit->cache->calling, visit->depth); /* pairs with wait_until_quiet */
+    errno = visit->saved_errno;
+    return visit->forks == sp_tracer_forks;
+}
+
+/* The one behind AT, unless they were closed meanwhile, or this is a child that a callback forked. */
+static sp_registered *next_told(const visit *visit, const sp_registered *at)
+{
+    bool same = sp_load_relaxed(&sp_registered_told) == visit->first;
+    return same ? sp_load_acquire(&at->next) : NULL;
+}
+
+/* What a callback is given of PARENT, which may not be valid: then it is no span, but may have baggage. Copied, for what is active on this
+ * thread may change while callbacks run. */
+static spanprof_context copy_parent(const spanprof_context *parent)
+{
+    if (sp_context_is_valid(parent))
+        return *parent;
+    return (spanprof_context){.carrier = parent->carrier};
+}
+
+/* Of a span that has just started, or ended, whose record nobody else writes. */
+static void fill_context(spanprof_context *out, sp_span_record *record)
+{
+    memset(out, 0, sizeof *out);
+    for (int i = 0; i < SP_CONTEXT_WORDS; i++) {
+        uint64_t word = sp_load_relaxed(&record->head.context[i]);
+        memcpy((uint8_t *)out + 8 * i, &word, sizeof word);
+    }
+}
+
+static void fill_view(spanprof_span_view *view, sp_span_data *data)
+{
+    *view = (spanprof_span_view){
+        .struct_size = sizeof *view,
+        .flags = data->flags,
+        .kind = (spanprof_span_kind)data->kind,
+        .status = (spanprof_span_status)data->status,
+        .start_time_ns = data->start_time_ns,
+        .end_time_ns = data->end_time_ns,
+        .name = data->name,
+        .status_message = data->status_message,
+        .trace_state = data->trace_state,
+        .scope = data->scope,
+        .attributes = data->attributes,
+        .events = data->events,
+        .links = data->links,
+        .attribute_count = data->attribute_count,
+        .event_count = data->event_count,
+        .link_count = data->link_count,
+        .dropped_attributes_count = data->dropped_attributes_count,
+        .dropped_events_count = data->dropped_events_count,
+        .dropped_links_count = data->dropped_links_count,
+    };
+    memcpy(view->parent_span_id, data->parent_span_id, sizeof view->parent_span_id);
+    fill_context(&view->context, sp_record_of_data(data));
+}
+
+static bool lives(sp_span_data *data, spanprof_span span)
+{
+    return sp_load_acquire(&sp_record_of_data(data)->head.word) == span.generation;
+}
+
+bool sp_registered_on_start(sp_span_data *data, spanprof_span span, const spanprof_context *parent)
+{
+    SP_UNCANCELLED;
+    visit visit;
+    spanprof_span_view view;
+    enter(&visit);
+    if (visit.cache && visit.depth > 0) {
+        data->untold = true;
+        visit.first = NULL;
+    }
+    spanprof_context given = copy_parent(parent);
+    for (sp_registered *at = visit.first; at && lives(data, span); at = next_told(&visit, at)) {
+        if (!at->processor.on_start)
+            continue;
+        fill_view(&view, data);
+        at->processor.on_start(at->processor.user, span, &view, &given);
+    }
+    return leave(&visit);
+}
+
+bool sp_registered_on_end(sp_span_data *data)
+{
+    SP_UNCANCELLED;
+    visit visit;
+    spanprof_span_view view;
+    if (data->untold)
+        return true;
+    enter(&visit);
+    if (visit.first)
+        fill_view(&view, data);
+    for (sp_registered *at = visit.first; at; at = next_told(&visit, at))
+        if (at->processor.on_end)
+            at->processor.on_end(at->processor.user, &view);
+    return leave(&visit);
+}
+
+bool sp_registered_calling(void)
+{
+    return sp_cache_mine && sp_load_relaxed(&sp_cache_mine->calling) > 0;
+}
+
+void sp_registered_leave(void)
+{
+    if (sp_cache_mine)
+        sp_store_release(&sp_cache_mine->calling, 0); /* pairs with wait_until_quiet */
+}
+
+/* --- flush and shutdown -------------------------------------------------------------------------------------------------- */
+
+static uint64_t time_left(uint64_t deadline_ns)
+{
+    if (deadline_ns == UINT64_MAX)
+        return UINT64_MAX;
+    uint64_t now = sp_clock_monotonic_ns();
+    return deadline_ns > now ? deadline_ns - now : 0;
+}
+
+/* Call flush, or shutdown, of all from AT on. */
+static spanprof_status call_each(sp_registered *at, bool shutdown, uint64_t deadline_ns)
+{
+    visit visit;
+    spanprof_status status = SPANPROF_OK;
+    enter(&visit);
+    for (; at; at = sp_load_acquire(&at->next)) {
+        const spanprof_processor *processor = &at->processor;
+        spanprof_status (*call)(void *, uint64_t) =
+            shutdown ? processor->shutdown : processor->flush;
+        spanprof_status said = call ? call(processor->user, time_left(deadline_ns)) : SPANPROF_OK;
+        status = status == SPANPROF_OK ? said : status;
+    }
+    leave(&visit);
+    return status;
+}
+
+spanprof_status sp_registered_flush(uint64_t deadline_ns)
+{
+    return call_each(sp_load_acquire(&sp_registered_told), false, deadline_ns);
+}
+
+/* Whether no callback is under way any more, or still is at DEADLINE_NS. */
+static bool wait_until_quiet(uint64_t deadline_ns)
+{
+    static const struct timespec pause = {.tv_nsec = 50 * 1000};
+    while (sp_cache_any_calling()) {
+        if (time_left(deadline_ns) == 0)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+static void free_list(sp_registered *at)
+{
+    for (sp_registered *next; at; at = next) {
+        next = sp_load_relaxed(&at->next);
+        free(at);
+    }
+}
+
+/* LIST goes with those that are never freed. */
+static void drop_list(sp_registered *list)
+{
+    if (!list)
+        return;
+    sp_registered *last = list, *next;
+    while ((next = sp_load_relaxed(&last->next)) != NULL)
+        last = next;
+    sp_store_relaxed(&last->next, registered.dropped);
+    registered.dropped = list;
+}
+
+/* The list is nobody's then but the caller's. */
+static sp_registered *take_list(void)
+{
+    pthread_mutex_lock(&registered.lock);
+    sp_registered *list = registered.open ? registered.first : NULL;
+    if (registered.open)
+        registered.first = NULL;
+    registered.open = false;
+    atomic_store_explicit(&sp_registered_told, NULL, memory_order_seq_cst);
+    pthread_mutex_unlock(&registered.lock);
+    return list;
+}
+
+spanprof_status sp_registered_close(uint64_t deadline_ns)
+{
+    sp_registered *list = take_list();
+    if (!list)
+        return SPANPROF_OK;
+    bool quiet = wait_until_quiet(deadline_ns);
+    spanprof_status status = call_each(list, true, deadline_ns);
+    if (quiet) {
+        free_list(list);
+        return status;
+    }
+    pthread_mutex_lock(&registered.lock);
+    drop_list(list);
+    pthread_mutex_unlock(&registered.lock);
+    return SPANPROF_ERROR_TIMEOUT;
+}
+
+/* Nothing is freed: the one thread that is left may have forked inside a callback, on its way through the list. */
+void sp_registered_after_fork(void)
+{
+    registered.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    sp_store_relaxed(&sp_registered_told, NULL);
+    if (registered.open) {
+        drop_list(registered.first);
+        registered.first = NULL;
+    }
+    registered.open = false;
+}

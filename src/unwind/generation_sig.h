@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a handler takes hold of a generation without a lock: a hazard pointer for each thread.
+ *
+ *   handler                               collector
+ *   current -> g                          publish: current = g'
+ *   hazard = g                            read all hazards
+ *   current still g?  no: again           free g when no hazard shows it (and no ring holds its number)
+ *
+ * The store of the hazard and the second look at `current` are sequentially consistent, and so are the publication and the
+ * collector's look at the hazards. In the single order of those four either the handler sees g' and tries again, or the
+ * collector sees g in the hazard. A grace period of time would not do: a thread may be stopped in a tick for as long as
+ * anybody likes. */
+#ifndef SP_UNWIND_GENERATION_SIG_H
+#define SP_UNWIND_GENERATION_SIG_H
+
+#include "unwind/module.h"
+#include "unwind/table_shelf.h"
+
+#define SP_RULE_CACHE_BITS    14
+#define SP_RULE_CACHE_ENTRIES (1u << SP_RULE_CACHE_BITS) /* 128 KiB */
+
+_Static_assert(48 - SP_RULE_CACHE_BITS + SP_PACKED_BITS == 64,
+               "an entry is a tag and a packed rule");
+
+struct sp_modules {
+    _Atomic(const sp_generation *) current; /* NULL: not created, or destroyed */
+    /* The rest belongs to the collector thread. */
+    sp_rule_pool rules;
+    sp_table_shelf shelf;
+    sp_generation *newest;  /* what current points to */
+    sp_generation *retired; /* newest first */
+    uint64_t adds;          /* the loader's counters when newest was made */
+    uint64_t subs;
+    sp_modules *next_spare;
+    uint32_t next_number;
+    uint32_t next_module_id;
+};
+
+/* Where in the cache the entry for the address BEHIND is: its lowest bits, with the ones above folded in, for functions stand at round
+ * addresses. Where the upper bits are known the lowest follow from the place. */
+SP_SIGSAFE static inline _Atomic uint64_t *sp_rule_entry(const sp_generation *generation,
+                                                         uint64_t behind)
+{
+    return &generation->rule_cache[(behind ^ behind >> 8) & (SP_RULE_CACHE_ENTRIES - 1)];
+}
+
+/* Look BEHIND - 1 up in the modules' tables, and remember what is found. */
+SP_SIGSAFE uint32_t sp_generation_look_up(const sp_generation *generation, uint64_t behind);
+
+/* The packed rule (packed_rule.h) of the instruction that ends at or holds the byte before BEHIND: for a return address that is the call,
+ * for a pc it is asked with pc + 1. The number of SP_RULE_NONE where nothing is known; never 0.
+ *
+ * An entry of the cache is one word, read and written as such, so that it is always whole, whoever else writes it: the address
+ * without its lowest 14 bits, of which there are 34, and the 30 bits of the packed rule. Above those the result has anything. */
+SP_SIGSAFE static inline uint32_t sp_generation_rule(const sp_generation *generation,
+                                                     uint64_t behind)
+{
+    uint64_t known = sp_load_relaxed(sp_rule_entry(generation, behind));
+    if (SP_LIKELY(known >> SP_PACKED_BITS == behind >> SP_RULE_CACHE_BITS && known))
+        return (uint32_t)known;
+    return sp_generation_look_up(generation, behind);
+}
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the dynamic loader has mapped at one moment, copied while its lock is held: nothing can be unmapped meanwhile. Under
+ * that lock there is no allocation, for an allocator may want the loader (and has: deadlocks of other profilers).
+ * Threads: one at a time.  Signals: not safe. */
+#ifndef SP_UNWIND_LOADER_SNAPSHOT_H
+#define SP_UNWIND_LOADER_SNAPSHOT_H
+
+#include "unwind/module.h"
+#include "unwind/unwind_table.h"
+
+/* How often libraries came and went since the process began. */
+typedef struct sp_loader_counters {
+    uint64_t adds;
+    uint64_t subs;
+} sp_loader_counters;
+
+/* One module. `known` is set when it is the very module that an earlier generation has; then names, headers and section are not. */
+typedef struct sp_module_image {
+    uint64_t start, end, bias, file_offset;
+    sp_module *known;
+    const char *loader_name; /* "": the main program; "[vdso]"; in the snapshot's bytes */
+    char *path;              /* of the file, see sp_module_file_find; owned */
+    sp_module_origin origin;
+    const uint8_t *headers; /* its program headers; in the snapshot's bytes */
+    size_t headers_bytes;
+    sp_cfi_section section;   /* length 0: no frame information; data in the snapshot's bytes */
+    uint8_t *section_copy;    /* owned: what section.data is where the file's headers named it */
+    uint64_t build_id_offset; /* of the build id in the file */
+    uint32_t build_id_length;
+    uint8_t build_id[SP_BUILD_ID_MAX];
+} sp_module_image;
+
+typedef struct sp_loader_snapshot {
+    sp_loader_counters counters;
+    sp_module_image *images; /* image_count, in the loader's order */
+    size_t image_count;
+    uint8_t *bytes;
+} sp_loader_snapshot;
+
+/* The loader's lock (dl_load_write_lock) is one that glibc does not free in a forked child: a fork while another thread held it
+ * leaves a child that hangs at its next dlopen or dl_iterate_phdr. Between these two calls no thread of ours holds it. */
+void sp_loader_fork_prepare(void);
+void sp_loader_fork_done(void);
+
+/* A few dozen nanoseconds, whatever is loaded. */
+sp_loader_counters sp_loader_counters_read(void);
+
+/* Copy BYTES at ADDRESS into OUT, if MODULE's image is still loaded and its file fills that range. Threads: as above. */
+bool sp_loader_copy(const sp_module_image *image, uint64_t address, uint64_t bytes, uint8_t *out);
+
+/* Copy what is loaded into *OUT. Modules that are in KNOWN (may be NULL) unchanged are not copied again; without a build id a
+ * module counts as unchanged only while nothing was unloaded since BEFORE. False, with *OUT empty, when memory is short. */
+bool sp_loader_snapshot_take(sp_loader_snapshot *out, const sp_generation *known,
+                             sp_loader_counters before);
+void sp_loader_snapshot_deinit(sp_loader_snapshot *snapshot);
+
+#endif

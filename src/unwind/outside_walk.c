@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading another thread's stack. What is copied is one piece of it that begins at or below the frame that is walked and grows upwards,
+ * for stacks are walked upwards: first as much as most stacks have in all, then in steps that double. The kernel copies
+ * (process_vm_readv on ourselves, or the file of our memory where a policy forbids that), so that memory which is gone is an answer and
+ * no fault. */
+#include "unwind/outside_walk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "unwind/frame_pointer.h"
+
+enum {
+    PAGE_BYTES = 4096,
+    COPY_BYTES = 64 << 10,  /* at the most, then it begins anew further up */
+    FIRST_BYTES = 4096,     /* 26 frames of usual code take 2 KiB */
+    ELSEWHERE_BYTES = 1024, /* where a walk leaves the stack, it may well be nonsense */
+    PIECES_MAX = COPY_BYTES / PAGE_BYTES + 1,
+};
+
+struct sp_stack_copy {
+    sp_outside outside; /* first, so that its functions find the rest */
+    sp_fp_finder *finder;
+    uint64_t step_bytes;
+    pid_t pid;       /* whose memory is read */
+    int memory_file; /* /proc/self/mem, where process_vm_readv is refused; -1: it is not */
+    unsigned char margin[SP_OUTSIDE_MARGIN]; /* zeros */
+    uint64_t words[COPY_BYTES / 8];
+};
+
+_Static_assert(offsetof(sp_stack_copy, margin) + SP_OUTSIDE_MARGIN ==
+                   offsetof(sp_stack_copy, words),
+               "the margin is in front of the words");
+
+static sp_stack_copy *copy_of(sp_outside *outside)
+{
+    return (sp_stack_copy *)(void *)outside;
+}
+
+/* Read what can be of [ADDRESS, ADDRESS + BYTES), from its beginning on, by the page: BYTES is at most COPY_BYTES. */
+static uint64_t read_by_call(sp_stack_copy *copy, void *out, uint64_t address, uint64_t bytes)
+{
+    struct iovec to = {.iov_base = out, .iov_len = bytes};
+    struct iovec from[PIECES_MAX];
+    unsigned long pieces = 0;
+    for (uint64_t done = 0, length; done < bytes; done += length) {
+        length = PAGE_BYTES - (address + done) % PAGE_BYTES;
+        if (length > bytes - done)
+            length = bytes - done;
+        from[pieces].iov_base =
+            (void *)(uintptr_t)(address + done); // NOLINT(performance-no-int-to-ptr)
+        from[pieces++].iov_len = length;
+    }
+    ssize_t count = process_vm_readv(copy->pid, &to, 1, from, pieces, 0);
+    if (count < 0 && (errno == EPERM || errno == ENOSYS))
+        copy->memory_file = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+    return count > 0 ? (uint64_t)count : 0;
+}
+
+static uint64_t read_by_file(const sp_stack_copy *copy, void *out, uint64_t address, uint64_t bytes)
+{
+    if (address > INT64_MAX)
+        return 0;
+    ssize_t count = pread(copy->memory_file, out, bytes, (off_t)address);
+    return count > 0 ? (uint64_t)count : 0;
+}
+
+static uint64_t read_some(sp_stack_copy *copy, void *out, uint64_t address, uint64_t bytes)
+{
+    if (copy->memory_file >= 0)
+        return read_by_file(copy, out, address, bytes);
+    uint64_t count = read_by_call(copy, out, address, bytes);
+    if (!count && copy->memory_file >= 0)
+        return read_by_file(copy, out, address, bytes);
+    return count;
+}
+
+static bool read_memory(sp_outside *outside, void *out, uint64_t address, uint64_t bytes)
+{
+    return bytes <= COPY_BYTES && read_some(copy_of(outside), out, address, bytes) == bytes;
+}
+
+/* The copy begins at ADDRESS now, a multiple of 8, with up to BYTES from there. */
+static void begin_at(sp_stack_copy *copy, uint64_t address, uint64_t bytes)
+{
+    uint64_t count = read_some(copy, copy->words, address, bytes) & ~UINT64_C(7);
+    copy->outside.low = address;
+    copy->outside.high = address + count;
+    copy->outside.delta = (uint64_t)(uintptr_t)copy->words - address;
+    copy->step_bytes = bytes;
+}
+
+/* More of the stack behind what is there, up to the end of a page. Returns whether there is. */
+static bool grow(sp_stack_copy *copy)
+{
+    sp_outside *outside = &copy->outside;
+    uint64_t held = outside->high - outside->low, bytes = copy->step_bytes;
+    if (bytes > COPY_BYTES - held)
+        bytes = COPY_BYTES - held;
+    uint64_t count =
+        read_some(copy, (char *)copy->words + held, outside->high, bytes) & ~UINT64_C(7);
+    outside->high += count;
+    copy->step_bytes *= 2;
+    return count > 0;
+}
+
+static bool reach(sp_outside *outside, uint64_t address)
+{
+    sp_stack_copy *copy = copy_of(outside);
+    bool fits = address >= outside->low && address - outside->low <= COPY_BYTES - 8;
+    while (fits && address >= outside->high && grow(copy))
+        ;
+    if (address < outside->low || address >= outside->high)
+        begin_at(copy, address & ~(uint64_t)(ELSEWHERE_BYTES - 1), ELSEWHERE_BYTES);
+    return address >= outside->low && address < outside->high;
+}
+
+static bool find_fp(sp_outside *outside, sp_walk *walk, const sp_registers *frame, bool pc_is_exact,
+                    uint64_t *fp)
+{
+    return sp_fp_find(copy_of(outside)->finder, walk, frame, pc_is_exact, fp);
+}
+
+sp_stack_copy *sp_stack_copy_create(void)
+{
+    sp_stack_copy *copy = calloc(1, sizeof *copy);
+    sp_fp_finder *finder = sp_fp_finder_create();
+    if (!copy || !finder) {
+        sp_fp_finder_destroy(finder);
+        free(copy);
+        return NULL;
+    }
+    copy->finder = finder;
+    copy->outside.reach = reach;
+    copy->outside.read = read_memory;
+    copy->outside.find_fp = find_fp;
+    copy->memory_file = -1;
+    return copy;
+}
+
+static void close_memory(sp_stack_copy *copy)
+{
+    if (copy->memory_file >= 0)
+        close(copy->memory_file);
+    copy->memory_file = -1;
+}
+
+void sp_stack_copy_destroy(sp_stack_copy *copy)
+{
+    if (!copy)
+        return;
+    close_memory(copy);
+    sp_fp_finder_destroy(copy->finder);
+    free(copy);
+}
+
+/* A forked child reads its own memory, not its parent's. */
+static void learn_process(sp_stack_copy *copy)
+{
+    pid_t pid = getpid();
+    if (pid == copy->pid)
+        return;
+    close_memory(copy);
+    copy->pid = pid;
+}
+
+void sp_outside_walk(sp_stack_copy *copy, sp_walk *walk)
+{
+    uint64_t pc = walk->registers.pc, sp = walk->registers.sp;
+    learn_process(copy);
+    begin_at(copy, sp & ~UINT64_C(7), FIRST_BYTES);
+    walk->registers = (sp_registers){.pc = pc, .sp = sp};
+    walk->bounds = (sp_stack_bounds){0};
+    walk->outside = &copy->outside;
+    walk->fp_by_call = walk->fp_by_return = walk->fp_not_found = 0;
+    sp_walk_stack(walk);
+    walk->outside = NULL;
+}

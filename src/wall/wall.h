@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The wall sampler: a thread of the SDK that visits the application's threads (visit.h) and weighs what they wait for. Nobody gets a
+ * signal, and no system call of the application ends sooner for it. See docs/design/wall.md.
+ *
+ * | operation                     | setup | wall thread | collector | any thread |
+ * | start, stop, free             |  yes  |             |           |            |
+ * | push to the ring              |       |     yes     |           |            |
+ * | pop from the ring             |       |             |    yes    |            |
+ * | settle, held_generation       |       |             |    yes    |            |
+ * | state_get                     |       |             |           |    yes     |
+ * Signals: not safe; the thread blocks them all. */
+#ifndef SP_WALL_WALL_H
+#define SP_WALL_WALL_H
+
+#include "context/thread.h"
+#include "unwind/module.h"
+#include "wall/visit.h"
+
+enum { SP_WALL_HZ_MAX = 1000, SP_WALL_REASON_SIZE = 192 };
+
+typedef struct sp_wall_config {
+    uint32_t hz;          /* visits a second of each thread, 1 to SP_WALL_HZ_MAX */
+    uint32_t max_depth;   /* 2 to 512 */
+    bool all_threads;     /* not only those with a sampled span of this process */
+    bool with_attributes; /* intervals have those of their contexts */
+    const sp_modules *modules;
+} sp_wall_config;
+
+/* Start the thread. False when it cannot work here; why is said in one warning, and in the state's reason. */
+bool sp_wall_start(const sp_wall_config *config);
+/* End the thread. What it has seen stays, to be settled; a second call does nothing. */
+void sp_wall_stop(void);
+/* Free what a stopped one has. */
+void sp_wall_free(void);
+
+/* No visits between pause and resume. */
+void sp_wall_pause(void);
+void sp_wall_resume(void);
+/* From the next visit on, which weighs a period of HZ. */
+void sp_wall_set_rate(uint32_t hz);
+
+/* Visits of threads that went on meanwhile: SP_RECORD_VISIT. */
+sp_ring *sp_wall_ring(void);
+
+/* Hand each thread's visits that are not in the ring yet to TAKE, borrowed for the call; threads that are still where they were begin
+ * anew from weight 0. What was seen under generations older than NEWEST is forgotten then, and looked at again by the next visit. */
+typedef void sp_wall_taker(void *user, const sp_visit_record *visit);
+void sp_wall_settle(sp_wall_taker *take, void *user, uint32_t newest);
+/* The same of one slot, whose thread has ended and which is about to be freed. */
+void sp_wall_settle_slot(uint32_t slot, sp_wall_taker *take, void *user, uint32_t newest);
+/* The least number of a generation that visits which are not in the ring may refer to; UINT32_MAX: none. */
+uint32_t sp_wall_held_generation(void);
+
+typedef struct sp_wall_state {
+    bool running;
+    uint32_t hz;
+    uint64_t visits;     /* of threads that waited, those unmoved included */
+    uint64_t on_core_ns; /* that visits which found their thread on a core stand for */
+    uint64_t unmoved;    /* of them: the thread's clock had not moved since the last */
+    uint64_t discarded;  /* attempts after which the thread had run */
+    uint64_t failed;     /* threads that could not be looked at */
+    uint64_t dropped;    /* visits for which ring or memory had no room */
+    uint64_t cpu_ns;     /* what the thread has used */
+    sp_fp_counts fp;
+    char reason[SP_WALL_REASON_SIZE]; /* why not running; "" */
+} sp_wall_state;
+
+void sp_wall_state_get(sp_wall_state *out);
+
+/* Fork: the child has no such thread. */
+void sp_wall_fork_prepare(void);
+void sp_wall_fork_parent(void);
+void sp_wall_fork_child(void);
+
+#endif

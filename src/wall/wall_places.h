@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where each thread was when it was last visited, and how much its visits there weigh: a record that is kept until the thread goes on,
+ * so that a thread which waits for a minute at one place costs one record a window.
+ * Threads: one at a time.  Signals: not safe. */
+#ifndef SP_WALL_WALL_PLACES_H
+#define SP_WALL_WALL_PLACES_H
+
+#include "wall/visit.h"
+
+/* Of one slot of the registry. All zero: never visited. What a visit of a thread unmoved needs is in one cache line, for with many threads
+ * none of it is in the cache. */
+typedef struct sp_wall_place {
+    _Alignas(SP_CACHE_LINE) uint64_t cpu_ns; /* the thread's clock at the last visit */
+    uint64_t weight_ns;                      /* of the visits that the record stands for */
+    uint32_t visits;                         /* 0: none, the record is nobody's */
+    uint32_t generation;                     /* of the slot */
+    uint32_t modules;                        /* generation that the record refers to; 0: none */
+    bool is_still;           /* until the thread's clock moves, the record is true of it */
+    uint32_t capacity;       /* of the record, bytes */
+    uint32_t number;         /* switch number of the record, its lower half */
+    sp_visit_record *record; /* NULL: none yet; its own weight and visits are set when it leaves */
+    sp_syscall_file file;
+} sp_wall_place;
+
+_Static_assert(sizeof(sp_wall_place) == SP_CACHE_LINE, "one line");
+
+enum { SP_WALL_PAGE = 256 };
+
+typedef struct sp_wall_places {
+    sp_wall_place *pages[SP_THREADS_MAX / SP_WALL_PAGE]; /* made when needed, never moved */
+} sp_wall_places;
+
+/* The place of SLOT; NULL when memory is short, or when there is none and MAKE is false. */
+sp_wall_place *sp_wall_place_of(sp_wall_places *places, uint32_t slot, bool make);
+
+/* Keep VISIT as the place's record, of no weight. False when memory is short. */
+bool sp_wall_place_put(sp_wall_place *place, const sp_visit *visit);
+/* One visit more, or the first. */
+static inline void sp_wall_place_stay(sp_wall_place *place, uint64_t weight_ns)
+{
+    place->weight_ns += weight_ns;
+    place->visits++;
+}
+
+/* The record with all that it stands for; NULL when that is nothing. From now on it stands for nothing. */
+const sp_visit_record *sp_wall_place_take(sp_wall_place *place);
+
+void sp_wall_places_deinit(sp_wall_places *places);
+
+#endif
