@@ -2,7 +2,7 @@
 # sp_folder(NAME [FROM folder] [DEPENDS folder…] [LINK library…])
 #
 # One folder of src/ (NAME, unless FROM says which) as the static library sp_NAME. A folder links only folders above it in the list of
-# docs/design/words.md, so that a call downwards does not even link; tests/lint/include_order.sh checks the includes.
+# docs/design/words.md, so that a call downwards does not even link; tests/lint/house.py checks the includes.
 function(sp_folder name)
   cmake_parse_arguments(ARG "" "FROM" "DEPENDS;LINK" ${ARGN})
   if(NOT ARG_FROM)

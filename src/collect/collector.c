@@ -18,6 +18,7 @@
 #include "collect/drain.h"
 #include "collect/requests.h"
 #include "core/clock.h"
+#include "core/lock.h"
 #include "core/log.h"
 #include "core/steal.h"
 #include "core/worker.h"
@@ -283,9 +284,9 @@ static void follow_switches(sp_collector *collector)
 
 static uint32_t wished_rate(sp_collector *collector)
 {
-    pthread_mutex_lock(&collector->worker.lock);
+    sp_lock_take(&collector->worker.lock);
     uint32_t wished = collector->wished_hz;
-    pthread_mutex_unlock(&collector->worker.lock);
+    sp_lock_give(&collector->worker.lock);
     return wished;
 }
 
@@ -465,7 +466,7 @@ sp_collector *sp_collector_create(const sp_collector_config *config, spanprof_er
     if (!collector)
         return fail(NULL, error, 0);
     collector->config = *config;
-    sp_worker_init(&collector->worker);
+    sp_worker_init(&collector->worker, SP_LOCK_COLLECTOR);
     uint64_t now = sp_clock_monotonic_ns();
     collector->drained_at_ns = now;
     collector->window_ends_ns = sp_deadline_after(now, config->window_ms * SP_NS_PER_MS);
@@ -494,9 +495,9 @@ spanprof_status sp_collector_flush(sp_collector *collector, uint64_t deadline_ns
 
 static void wish(sp_collector *collector, uint32_t *wished_hz, uint32_t hz)
 {
-    pthread_mutex_lock(&collector->worker.lock);
+    sp_lock_take(&collector->worker.lock);
     *wished_hz = hz;
-    pthread_mutex_unlock(&collector->worker.lock);
+    sp_lock_give(&collector->worker.lock);
     sp_worker_wake(&collector->worker);
 }
 

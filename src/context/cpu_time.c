@@ -11,24 +11,24 @@
 #include "context/cpu_time.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "context/cpu_accounts.h"
 #include "context/self.h"
 #include "context/watchers.h"
 #include "core/clock.h"
+#include "core/lock.h"
 
 enum { SHARES_SHIFT = 6, SHARES = 1 << SHARES_SHIFT, WHICH_BITS = 2 };
 
 typedef struct cpu_share {
-    _Alignas(SP_CACHE_LINE) pthread_mutex_t lock;
+    _Alignas(SP_CACHE_LINE) sp_lock lock;
     sp_cpu_accounts accounts;
 } cpu_share;
 
 _Atomic uint32_t sp_cpu_time_run;
 
-static cpu_share shares[SHARES] = {[0 ... SHARES - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
+static cpu_share shares[SHARES] = {[0 ... SHARES - 1] = {.lock = SP_LOCK_AT(SP_LOCK_CPU_ACCOUNTS)}};
 static uint32_t starts; /* setup */
 static _Atomic uint64_t unattributed_ns, dropped;
 
@@ -36,13 +36,13 @@ static _Atomic uint64_t unattributed_ns, dropped;
 static cpu_share *lock_share(uint64_t root_id)
 {
     cpu_share *share = &shares[root_id >> (64 - SHARES_SHIFT)];
-    pthread_mutex_lock(&share->lock);
+    sp_lock_take(&share->lock);
     return share;
 }
 
 static void unlock_share(cpu_share *share)
 {
-    pthread_mutex_unlock(&share->lock);
+    sp_lock_give(&share->lock);
 }
 
 /* --- life ---------------------------------------------------------------------------------------------------------------- */
@@ -69,7 +69,7 @@ void sp_cpu_time_after_fork(void)
 {
     sp_cpu_time_stop();
     for (int i = 0; i < SHARES; i++)
-        shares[i] = (cpu_share){.lock = PTHREAD_MUTEX_INITIALIZER};
+        shares[i] = (cpu_share){.lock = SP_LOCK_AT(SP_LOCK_CPU_ACCOUNTS)};
 }
 
 void sp_cpu_time_counters_get(sp_cpu_time_counters *out)

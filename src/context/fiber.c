@@ -16,11 +16,11 @@
  */
 #include <spanprof/fiber.h>
 
-#include <pthread.h>
 #include <sys/mman.h>
 
 #include "context/self.h"
 #include "core/at_fork.h"
+#include "core/lock.h"
 
 enum { FIBERS_MAX = 1 << 18, GROW_BYTES = 1 << 18 };
 
@@ -33,24 +33,24 @@ typedef struct sp_fiber {
 } sp_fiber;
 
 static struct {
-    pthread_mutex_t lock; /* guards all but `used`; innermost */
-    sp_fiber *fibers;     /* reserved for FIBERS_MAX, the first mapped_bytes can be used */
+    sp_lock lock;     /* guards all but `used`; innermost */
+    sp_fiber *fibers; /* reserved for FIBERS_MAX, the first mapped_bytes can be used */
     size_t mapped_bytes;
     _Atomic uint32_t used;
     uint32_t free_list;
     uint32_t doomed_list; /* destroyed while a thread ran them: free when it has left */
-} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} table = {.lock = SP_LOCK_AT(SP_LOCK_FIBERS)};
 
 static sp_thread nobody;
 
 static void fork_prepare(void)
 {
-    pthread_mutex_lock(&table.lock);
+    sp_lock_take(&table.lock);
 }
 
 static void fork_parent(void)
 {
-    pthread_mutex_unlock(&table.lock);
+    sp_lock_give(&table.lock);
 }
 
 /* The threads that ran the others are gone. One that was in the middle of a switch ran two, of which it had the chain of one or of neither. */
@@ -65,10 +65,10 @@ static void fork_child(void)
         sp_context_drop_dead(&fiber->chain);
         sp_store_relaxed(&fiber->runner, NULL);
     }
-    pthread_mutex_unlock(&table.lock);
+    sp_lock_give(&table.lock);
 }
 
-SP_AT_FORK(SP_FORK_INNER_LOCKS, fork_prepare, fork_parent, fork_child);
+SP_AT_FORK(SP_LOCK_FIBERS, fork_prepare, fork_parent, fork_child);
 
 static bool reserve_locked(void)
 {
@@ -157,7 +157,7 @@ static sp_fiber *take_locked(void)
 spanprof_fiber spanprof_fiber_create(void *stack, size_t stack_bytes)
 {
     spanprof_fiber handle = {.slot = UINT32_MAX, .generation = UINT32_MAX};
-    pthread_mutex_lock(&table.lock);
+    sp_lock_take(&table.lock);
     sp_fiber *fiber = take_locked();
     if (fiber) {
         fiber->stack_low = (uint64_t)(uintptr_t)stack;
@@ -167,7 +167,7 @@ spanprof_fiber spanprof_fiber_create(void *stack, size_t stack_bytes)
         sp_store_relaxed(&fiber->generation, handle.generation);
         sp_store_release(&fiber->runner, NULL); /* pairs with enter */
     }
-    pthread_mutex_unlock(&table.lock);
+    sp_lock_give(&table.lock);
     if (!fiber)
         sp_count(&sp_thread_counts.failed_attaches, 1);
     return handle;
@@ -177,7 +177,7 @@ void spanprof_fiber_destroy(spanprof_fiber handle)
 {
     if (handle.slot == 0)
         return;
-    pthread_mutex_lock(&table.lock);
+    sp_lock_take(&table.lock);
     free_doomed_locked();
     sp_fiber *fiber = fiber_at(handle.slot - 1);
     bool is_free = false;
@@ -190,7 +190,7 @@ void spanprof_fiber_destroy(spanprof_fiber handle)
             table.doomed_list = number_of(fiber);
         }
     }
-    pthread_mutex_unlock(&table.lock);
+    sp_lock_give(&table.lock);
     if (!is_free && handle.slot != UINT32_MAX)
         sp_count(&sp_thread_counts.misuse_fiber, 1);
 }

@@ -24,6 +24,7 @@
 #include "core/at_fork.h"
 #include "core/cancel.h"
 #include "core/clock.h"
+#include "core/lock.h"
 
 /* The SDK has a collector and an exporter; more when one was given up on at a stop. */
 enum { BUCKETS = 1024, INTERNAL_MAX = 16, REAP_LEAST = 32 };
@@ -35,7 +36,7 @@ _Thread_local sp_thread *sp_self;
 SPANPROF_API _Thread_local void *otel_thread_ctx_v1;
 
 static struct {
-    pthread_mutex_t lock;
+    sp_lock lock;
     _Atomic uint32_t used;
     uint32_t free_list; /* slot + 1 */
     uint32_t exited;    /* threads, since exited slots were last reaped */
@@ -49,7 +50,7 @@ static struct {
     bool have_key;
     _Atomic(sp_thread_hook) registered;
     _Atomic(sp_thread_hook) exiting;
-} registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} registry = {.lock = SP_LOCK_AT(SP_LOCK_REGISTRY)};
 
 void *sp_context_slot_own(void)
 {
@@ -119,9 +120,9 @@ static void free_locked(sp_thread *thread)
 
 void sp_threads_set_collected(bool collected)
 {
-    pthread_mutex_lock(&registry.lock);
+    sp_lock_take(&registry.lock);
     registry.collected = collected;
-    pthread_mutex_unlock(&registry.lock);
+    sp_lock_give(&registry.lock);
 }
 
 /* While the SDK does not run nobody drains, and threads that attach come and go all the same. Looked through when as many have ended as
@@ -255,7 +256,7 @@ static sp_thread *create_self(bool internal)
 {
     SP_UNCANCELLED;
     pid_t tid = (pid_t)syscall(SYS_gettid);
-    pthread_mutex_lock(&registry.lock);
+    sp_lock_take(&registry.lock);
     sp_thread *thread = sp_thread_states ? find_locked(tid) : NULL;
     if (!thread)
         thread = create_locked(tid);
@@ -265,7 +266,7 @@ static sp_thread *create_self(bool internal)
         if (internal)
             list_internal_locked(thread);
     }
-    pthread_mutex_unlock(&registry.lock);
+    sp_lock_give(&registry.lock);
     if (!thread)
         return NULL;
     pin_library();
@@ -307,24 +308,24 @@ static void run_exit(void *state)
     if (sp_fiber_abandon(thread))
         sp_count(&sp_thread_counts.misuse_fiber, 1);
     forget_scopes(thread);
-    pthread_mutex_lock(&registry.lock);
+    sp_lock_take(&registry.lock);
     forget_tid_locked(thread);
     sp_store_release(&thread->life, SP_THREAD_EXITED);
     registry.exited++;
-    pthread_mutex_unlock(&registry.lock);
+    sp_lock_give(&registry.lock);
 }
 
 /* One entry of /proc/self/task. */
 static void scan_tid(pid_t tid, uint32_t scan)
 {
-    pthread_mutex_lock(&registry.lock);
+    sp_lock_take(&registry.lock);
     sp_thread *thread = sp_thread_states ? find_locked(tid) : NULL;
     bool created = !thread;
     if (!thread)
         thread = create_locked(tid);
     if (thread)
         thread->scan = scan;
-    pthread_mutex_unlock(&registry.lock);
+    sp_lock_give(&registry.lock);
     if (thread && !sp_load_relaxed(&thread->context_tp))
         sp_context_slot_find(thread, tid);
     if (thread && created)
@@ -341,12 +342,12 @@ static void mark_gone(uint32_t scan)
             sp_clock_thread_cpu_ns(thread->tid, &ignored))
             continue;
         call_hook(&registry.exiting, thread);
-        pthread_mutex_lock(&registry.lock);
+        sp_lock_take(&registry.lock);
         if (sp_load_relaxed(&thread->life) == SP_THREAD_LIVE) {
             forget_tid_locked(thread);
             sp_store_release(&thread->life, SP_THREAD_EXITED);
         }
-        pthread_mutex_unlock(&registry.lock);
+        sp_lock_give(&registry.lock);
     }
 }
 
@@ -368,9 +369,9 @@ bool sp_threads_scan(void)
     if (!directory)
         return false;
     registry.scanned_links = task_links();
-    pthread_mutex_lock(&registry.lock);
+    sp_lock_take(&registry.lock);
     uint32_t scan = ++registry.scan;
-    pthread_mutex_unlock(&registry.lock);
+    sp_lock_give(&registry.lock);
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
         pid_t tid = (pid_t)atoi(entry->d_name);
         if (tid > 0)
@@ -421,31 +422,31 @@ uint64_t sp_threads_application_cpu_ns(void)
 
 bool sp_thread_take_free_ring(sp_thread *thread, sp_ring *out)
 {
-    pthread_mutex_lock(&registry.lock);
+    sp_lock_take(&registry.lock);
     bool is_free = sp_load_relaxed(&thread->life) == SP_THREAD_FREE;
     if (is_free) {
         *out = thread->ring;
         memset(&thread->ring, 0, sizeof thread->ring);
     }
-    pthread_mutex_unlock(&registry.lock);
+    sp_lock_give(&registry.lock);
     return is_free;
 }
 
 void sp_thread_free(sp_thread *thread)
 {
-    pthread_mutex_lock(&registry.lock);
+    sp_lock_take(&registry.lock);
     free_locked(thread);
-    pthread_mutex_unlock(&registry.lock);
+    sp_lock_give(&registry.lock);
 }
 
 static void fork_prepare(void)
 {
-    pthread_mutex_lock(&registry.lock);
+    sp_lock_take(&registry.lock);
 }
 
 static void fork_parent(void)
 {
-    pthread_mutex_unlock(&registry.lock);
+    sp_lock_give(&registry.lock);
 }
 
 /* All other threads are gone, and timers with them. The rings keep their memory; what is in them was the parent's. */
@@ -471,7 +472,7 @@ static void fork_child(void)
             registry.free_list = slot + 1;
         }
     }
-    pthread_mutex_unlock(&registry.lock);
+    sp_lock_give(&registry.lock);
 }
 
-SP_AT_FORK(SP_FORK_INNER_LOCKS, fork_prepare, fork_parent, fork_child);
+SP_AT_FORK(SP_LOCK_REGISTRY, fork_prepare, fork_parent, fork_child);

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "context/sample_keys.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "core/at_fork.h"
 #include "core/atomic.h"
+#include "core/lock.h"
 
 static struct {
-    pthread_mutex_t lock; /* of additions; an innermost lock */
+    sp_lock lock; /* of additions; an innermost lock */
     _Atomic uint32_t count;
     _Atomic(const char *) keys[SP_SAMPLE_KEYS_MAX];
     _Atomic(void (*)(void)) added;
-} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} table = {.lock = SP_LOCK_AT(SP_LOCK_SAMPLE_KEYS)};
 
 static void fork_prepare(void)
 {
-    pthread_mutex_lock(&table.lock);
+    sp_lock_take(&table.lock);
 }
 
 static void fork_done(void)
 {
-    pthread_mutex_unlock(&table.lock);
+    sp_lock_give(&table.lock);
 }
 
-SP_AT_FORK(SP_FORK_INNER_LOCKS, fork_prepare, fork_done, fork_done);
+SP_AT_FORK(SP_LOCK_SAMPLE_KEYS, fork_prepare, fork_done, fork_done);
 
 uint32_t sp_sample_keys_count(void)
 {
@@ -61,12 +61,12 @@ uint32_t sp_sample_key_put(const char *key)
     uint32_t seen = sp_sample_keys_count(), index = find(key, 0, seen);
     if (index != SP_SAMPLE_KEYS_MAX)
         return index;
-    pthread_mutex_lock(&table.lock);
+    sp_lock_take(&table.lock);
     index = find(key, seen, sp_load_relaxed(&table.count));
     bool is_new = index == SP_SAMPLE_KEYS_MAX;
     if (is_new)
         index = add_locked(key);
-    pthread_mutex_unlock(&table.lock);
+    sp_lock_give(&table.lock);
     void (*added)(void) = sp_load_acquire(&table.added);
     if (is_new && index != SP_SAMPLE_KEYS_MAX && added)
         added();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The time recorder: every switch of every thread with the time, for samples that others take (docs/formats/switches.md). Each thread
- * writes into a ring of its own; the writer thread of src/export/switch_file.c takes what is there to a file.
+ * writes into a ring of its own; the writer thread of src/sdk/switch_file.c takes what is there to a file.
  *
  * A ring that is full loses what is new: the thread counts it, and says so in the ring before it goes on. What a reader makes of such a
  * gap is "unknown", never the context before it.

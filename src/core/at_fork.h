@@ -3,20 +3,24 @@
  * the lock, they come too late for a fork at that moment: the child would have a lock that is never given back. (pthread_once is no way out: a
  * fork inside it registers them twice, or leaves a child that waits for ever, as the C library has it.)
  *
- * Those who prepare run in reverse order of registration, so who takes outer locks comes behind who takes inner ones.
- * In the child the log's handler runs first: the others may have something to say. */
+ * The handlers that prepare a fork take the locks in their order (core/lock.h). pthread_atfork runs
+ * them in reverse order of registration, so those of later places are registered first. In the child
+ * the log's handler runs first, because the others may log. */
 #ifndef SP_CORE_AT_FORK_H
 #define SP_CORE_AT_FORK_H
 
 #include <pthread.h>
 
+#include "core/lock.h"
 #include "core/log.h"
 
-enum { SP_FORK_LOG = 1000, SP_FORK_INNER_LOCKS = 1001, SP_FORK_OUTER_LOCKS = 1002 };
+enum { SP_FORK_FIRST = 1000 }; /* priority of the first constructor */
 
-/* Once in a file. ORDER is one of the above; PREPARE runs before a fork, IN_PARENT and IN_CHILD behind it. */
-#define SP_AT_FORK(order, prepare, in_parent, in_child)                                            \
-    __attribute__((constructor(order))) static void register_at_fork(void)                         \
+/* Once in a file. PLACE is that of the first lock that PREPARE takes; PREPARE runs before a fork,
+ * IN_PARENT and IN_CHILD after it. */
+#define SP_AT_FORK(place, prepare, in_parent, in_child)                                            \
+    __attribute__((constructor(SP_FORK_FIRST + SP_LOCK_LOG - (place)))) static void                \
+    register_at_fork(void)                                                                         \
     {                                                                                              \
         if (pthread_atfork(prepare, in_parent, in_child) != 0)                                     \
             sp_log_warn("fork", "pthread_atfork refused: forked children must not use spanprof");  \

@@ -2,16 +2,16 @@
 #include "core/log_queue.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 
 #include "core/at_fork.h"
 #include "core/clock.h"
+#include "core/lock.h"
 #include "core/log.h"
 #include "core/worker.h"
 
 static struct {
-    pthread_mutex_t lock;
+    sp_lock lock;
     pthread_cond_t changed;
     bool begun;
     uint32_t ticket;    /* of the last thread */
@@ -27,7 +27,7 @@ static struct {
  * parent's to say. */
 static void begin_anew(void)
 {
-    pthread_mutex_init(&queue.lock, NULL);
+    sp_lock_init(&queue.lock, SP_LOCK_LOG);
     sp_condition_init(&queue.changed);
     queue.has_thread = queue.is_delivering = false;
     queue.left = 0;
@@ -35,18 +35,18 @@ static void begin_anew(void)
 }
 
 /* Before all others, whose handlers may log. */
-SP_AT_FORK(SP_FORK_LOG, NULL, NULL, begin_anew);
+SP_AT_FORK(SP_LOCK_LOG, NULL, NULL, begin_anew);
 
-__attribute__((constructor(SP_FORK_LOG))) static void prepare(void)
+__attribute__((constructor(SP_FORK_FIRST))) static void prepare(void)
 {
     begin_anew();
 }
 
 void sp_log_queue_set_begun(bool begun)
 {
-    pthread_mutex_lock(&queue.lock);
+    sp_lock_take(&queue.lock);
     queue.begun = begun;
-    pthread_mutex_unlock(&queue.lock);
+    sp_lock_give(&queue.lock);
 }
 
 static void add(spanprof_log_level level, const char *text)
@@ -63,11 +63,11 @@ static void add(spanprof_log_level level, const char *text)
 
 bool sp_log_queue_push(spanprof_log_level level, const char *text)
 {
-    pthread_mutex_lock(&queue.lock);
+    sp_lock_take(&queue.lock);
     bool is_queued = queue.begun || queue.has_thread;
     if (is_queued)
         add(level, text);
-    pthread_mutex_unlock(&queue.lock);
+    sp_lock_give(&queue.lock);
     return is_queued;
 }
 
@@ -105,10 +105,10 @@ static bool is_of(uint32_t ticket)
 
 uint32_t sp_log_queue_open(void)
 {
-    pthread_mutex_lock(&queue.lock);
+    sp_lock_take(&queue.lock);
     uint32_t ticket = ++queue.ticket;
     queue.has_thread = true;
-    pthread_mutex_unlock(&queue.lock);
+    sp_lock_give(&queue.lock);
     return ticket;
 }
 
@@ -126,27 +126,27 @@ static void end_delivery(uint32_t ticket, const sp_log_line *line)
 
 bool sp_log_queue_take(uint32_t ticket, sp_log_line *out)
 {
-    pthread_mutex_lock(&queue.lock);
+    sp_lock_take(&queue.lock);
     end_delivery(ticket, out);
     while (is_of(ticket) && is_empty())
-        pthread_cond_wait(&queue.changed, &queue.lock);
+        sp_lock_wait(&queue.lock, &queue.changed);
     bool goes_on = is_of(ticket);
     if (goes_on) {
         remove_first(out);
         queue.is_delivering = true;
     }
-    pthread_mutex_unlock(&queue.lock);
+    sp_lock_give(&queue.lock);
     return goes_on;
 }
 
 bool sp_log_queue_close(void)
 {
-    pthread_mutex_lock(&queue.lock);
+    sp_lock_take(&queue.lock);
     bool is_idle = !queue.is_delivering;
     queue.left += queue.is_delivering;
     queue.has_thread = queue.is_delivering = false;
     pthread_cond_broadcast(&queue.changed);
-    pthread_mutex_unlock(&queue.lock);
+    sp_lock_give(&queue.lock);
     return is_idle;
 }
 
@@ -155,7 +155,7 @@ bool sp_log_queue_close(void)
 static void wait_for_thread(const struct timespec *until)
 {
     while (queue.has_thread && (queue.is_delivering || !is_empty()))
-        if (pthread_cond_timedwait(&queue.changed, &queue.lock, until) == ETIMEDOUT)
+        if (sp_lock_wait_until(&queue.lock, &queue.changed, until) == ETIMEDOUT)
             return;
 }
 
@@ -165,9 +165,9 @@ static void deliver_here(void)
     while (!queue.has_thread && !queue.left && !is_empty()) {
         sp_log_line line;
         remove_first(&line);
-        pthread_mutex_unlock(&queue.lock);
+        sp_lock_give(&queue.lock);
         sp_log_deliver(line.level, line.text);
-        pthread_mutex_lock(&queue.lock);
+        sp_lock_take(&queue.lock);
     }
 }
 
@@ -178,8 +178,8 @@ void sp_log_settle(uint64_t deadline_ns)
     uint64_t most_ns = now_ns + SP_LOG_SETTLE_MAX_MS * SP_NS_PER_MS;
     struct timespec until =
         sp_timespec_from_ns(sp_max_u64(least_ns, sp_min_u64(most_ns, deadline_ns)));
-    pthread_mutex_lock(&queue.lock);
+    sp_lock_take(&queue.lock);
     wait_for_thread(&until);
     deliver_here();
-    pthread_mutex_unlock(&queue.lock);
+    sp_lock_give(&queue.lock);
 }

@@ -6,6 +6,7 @@
 
 #include "core/atomic.h"
 #include "core/clock.h"
+#include "core/lock.h"
 
 void sp_condition_init(pthread_cond_t *condition)
 {
@@ -26,10 +27,10 @@ int sp_worker_thread_create(pthread_t *thread, void *(*run)(void *), void *argum
     return error;
 }
 
-void sp_worker_init(sp_worker *worker)
+void sp_worker_init(sp_worker *worker, sp_lock_place place)
 {
     *worker = (sp_worker){.ended = false};
-    pthread_mutex_init(&worker->lock, NULL);
+    sp_lock_init(&worker->lock, place);
     sp_condition_init(&worker->work_condition);
     sp_condition_init(&worker->progress_condition);
 }
@@ -38,7 +39,7 @@ void sp_worker_deinit(sp_worker *worker)
 {
     pthread_cond_destroy(&worker->work_condition);
     pthread_cond_destroy(&worker->progress_condition);
-    pthread_mutex_destroy(&worker->lock);
+    sp_lock_deinit(&worker->lock);
 }
 
 /* One critical section decides who frees: either this thread sees that it is abandoned, or the thread in sp_worker_end sees that it has
@@ -50,11 +51,11 @@ static void *live(void *argument)
     void *owner = worker->owner;
     pthread_setname_np(pthread_self(), role->name);
     role->run(owner);
-    pthread_mutex_lock(&worker->lock);
+    sp_lock_take(&worker->lock);
     bool abandoned = sp_load_relaxed(&worker->abandoned);
     worker->ended = !abandoned;
     pthread_cond_broadcast(&worker->progress_condition);
-    pthread_mutex_unlock(&worker->lock);
+    sp_lock_give(&worker->lock);
     if (abandoned)
         role->destroy(owner);
     return NULL;
@@ -75,9 +76,9 @@ static bool has_orders(const sp_worker *worker)
 sp_worker_orders sp_worker_wait(sp_worker *worker, uint64_t until_ns)
 {
     struct timespec until = sp_timespec_from_ns(until_ns);
-    pthread_mutex_lock(&worker->lock);
+    sp_lock_take(&worker->lock);
     while (!has_orders(worker))
-        if (pthread_cond_timedwait(&worker->work_condition, &worker->lock, &until) != 0)
+        if (sp_lock_wait_until(&worker->lock, &worker->work_condition, &until) != 0)
             break;
     sp_worker_orders orders = {
         .flush_ticket = worker->flush_requested,
@@ -86,30 +87,30 @@ sp_worker_orders sp_worker_wait(sp_worker *worker, uint64_t until_ns)
         .ending = worker->ending,
     };
     worker->woken = false;
-    pthread_mutex_unlock(&worker->lock);
+    sp_lock_give(&worker->lock);
     return orders;
 }
 
 void sp_worker_publish_flushed(sp_worker *worker, uint64_t ticket)
 {
-    pthread_mutex_lock(&worker->lock);
+    sp_lock_take(&worker->lock);
     worker->flushed = ticket;
     pthread_cond_broadcast(&worker->progress_condition);
-    pthread_mutex_unlock(&worker->lock);
+    sp_lock_give(&worker->lock);
 }
 
 bool sp_worker_enter(sp_worker *worker)
 {
-    pthread_mutex_lock(&worker->lock);
+    sp_lock_take(&worker->lock);
     if (!sp_load_relaxed(&worker->abandoned))
         return true;
-    pthread_mutex_unlock(&worker->lock);
+    sp_lock_give(&worker->lock);
     return false;
 }
 
 void sp_worker_leave(sp_worker *worker)
 {
-    pthread_mutex_unlock(&worker->lock);
+    sp_lock_give(&worker->lock);
 }
 
 bool sp_worker_is_abandoned(const sp_worker *worker)
@@ -119,10 +120,10 @@ bool sp_worker_is_abandoned(const sp_worker *worker)
 
 void sp_worker_wake(sp_worker *worker)
 {
-    pthread_mutex_lock(&worker->lock);
+    sp_lock_take(&worker->lock);
     worker->woken = true;
     pthread_cond_signal(&worker->work_condition);
-    pthread_mutex_unlock(&worker->lock);
+    sp_lock_give(&worker->lock);
 }
 
 /* With the lock held: wait for progress. False when DEADLINE_NS has come. */
@@ -130,27 +131,27 @@ static bool wait_for_progress(sp_worker *worker, uint64_t deadline_ns)
 {
     struct timespec until = sp_timespec_from_ns(deadline_ns);
     if (deadline_ns == UINT64_MAX)
-        return pthread_cond_wait(&worker->progress_condition, &worker->lock) == 0;
-    return pthread_cond_timedwait(&worker->progress_condition, &worker->lock, &until) != ETIMEDOUT;
+        return sp_lock_wait(&worker->lock, &worker->progress_condition) == 0;
+    return sp_lock_wait_until(&worker->lock, &worker->progress_condition, &until) != ETIMEDOUT;
 }
 
 /* The condition is read once more after the deadline: it may have become true before the wait got the lock back. */
 bool sp_worker_flush(sp_worker *worker, uint64_t deadline_ns)
 {
-    pthread_mutex_lock(&worker->lock);
+    sp_lock_take(&worker->lock);
     uint64_t ticket = ++worker->flush_requested;
     pthread_cond_signal(&worker->work_condition);
     while (worker->flushed < ticket)
         if (!wait_for_progress(worker, deadline_ns))
             break;
     bool done = worker->flushed >= ticket;
-    pthread_mutex_unlock(&worker->lock);
+    sp_lock_give(&worker->lock);
     return done;
 }
 
 bool sp_worker_end(sp_worker *worker, uint64_t deadline_ns)
 {
-    pthread_mutex_lock(&worker->lock);
+    sp_lock_take(&worker->lock);
     worker->ending = true;
     pthread_cond_signal(&worker->work_condition);
     while (!worker->ended)
@@ -164,7 +165,7 @@ bool sp_worker_release(sp_worker *worker)
 {
     bool ended = worker->ended;
     pthread_t thread = worker->thread;
-    pthread_mutex_unlock(&worker->lock);
+    sp_lock_give(&worker->lock);
     if (ended)
         pthread_join(thread, NULL);
     else

@@ -20,6 +20,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/lock.h"
+
 typedef struct sp_worker_role {
     const char *name; /* of the thread, at most 15 bytes; static */
     void (*run)(void *owner);
@@ -29,7 +31,7 @@ typedef struct sp_worker_role {
 /* Invariants: flushed <= flush_requested; ended and abandoned are never both true. */
 typedef struct sp_worker {
     /* Guards all below, and what the owner says that it guards. The owner's callees may take further locks while it is held. */
-    pthread_mutex_t lock;
+    sp_lock lock;
     pthread_cond_t work_condition; /* the thread waits: for a wake, a flush, or the end */
     pthread_cond_t
         progress_condition;   /* callers wait: flushed has grown, or the thread has ended */
@@ -53,7 +55,8 @@ typedef struct sp_worker_orders {
     bool ending;
 } sp_worker_orders;
 
-void sp_worker_init(sp_worker *worker);
+/* PLACE is that of the worker's lock. */
+void sp_worker_init(sp_worker *worker, sp_lock_place place);
 /* No thread runs, or it has ended. */
 void sp_worker_deinit(sp_worker *worker);
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/lock.h"
 #include "core/log.h"
 #include "cpu/cpu_source.h"
 #include "cpu/engine.h"
@@ -170,11 +171,11 @@ bool sp_disarm_all_locked(void)
 {
     uint32_t run = sp_run.number;
     sp_for_each_thread(hush_locked);
-    pthread_mutex_unlock(&sp_run.lock);
+    sp_lock_give(&sp_run.lock);
     if (!sp_run.config.synthetic)
         usleep(SETTLE_US);
     bool quiet = wait_for_ticks();
-    pthread_mutex_lock(&sp_run.lock);
+    sp_lock_take(&sp_run.lock);
     if (sp_run.number == run)
         sp_for_each_thread(sp_disarm_locked);
     return quiet && sp_run.number == run;

@@ -10,6 +10,7 @@
 
 #include "context/self.h"
 #include "core/clock.h"
+#include "core/lock.h"
 #include "core/log.h"
 #include "cpu/cpu_source.h"
 #include "cpu/handler_install.h"
@@ -27,7 +28,8 @@ enum { LOOKS_AT_ONCE = 2, LOOKS_MISSED = 10 };
 /* Into so many parts a jiffy is divided to tell what a thread had used at the first look. */
 enum { LOOK_UNITS = 32 };
 
-sp_sampler_run sp_run = {.lock = PTHREAD_MUTEX_INITIALIZER, .pausing = PTHREAD_MUTEX_INITIALIZER};
+sp_sampler_run sp_run = {.lock = SP_LOCK_AT(SP_LOCK_CPU_RUN),
+                         .pausing = SP_LOCK_AT(SP_LOCK_CPU_PAUSING)};
 
 uint64_t sp_sampler_period_ns(void)
 {
@@ -92,16 +94,16 @@ static void on_registered(sp_thread *thread)
 {
     if (thread == sp_self)
         sp_stack_learn_own(thread);
-    pthread_mutex_lock(&sp_run.lock);
+    sp_lock_take(&sp_run.lock);
     sp_arm_locked(thread);
-    pthread_mutex_unlock(&sp_run.lock);
+    sp_lock_give(&sp_run.lock);
 }
 
 static void on_exiting(sp_thread *thread)
 {
-    pthread_mutex_lock(&sp_run.lock);
+    sp_lock_take(&sp_run.lock);
     sp_disarm_locked(thread);
-    pthread_mutex_unlock(&sp_run.lock);
+    sp_lock_give(&sp_run.lock);
 }
 
 static void fill_error(spanprof_error *error, const char *message)
@@ -126,7 +128,7 @@ static bool choose_engine(void)
 
 static spanprof_status start(const sp_sampler_config *config, spanprof_error *error)
 {
-    pthread_mutex_lock(&sp_run.lock);
+    sp_lock_take(&sp_run.lock);
     sp_run.config = *config;
     sp_run.number++;
     sp_run.failed_threads = 0;
@@ -142,7 +144,7 @@ static spanprof_status start(const sp_sampler_config *config, spanprof_error *er
         fill_error(error,
                    "spanprof_start: the handler of the sampling signal could not be installed: "
                    "choose another signal (SPANPROF_SIGNAL)");
-        pthread_mutex_unlock(&sp_run.lock);
+        sp_lock_give(&sp_run.lock);
         return SPANPROF_ERROR_SYSTEM;
     }
     sp_engine_set_rate(config->cpu_hz);
@@ -152,7 +154,7 @@ static spanprof_status start(const sp_sampler_config *config, spanprof_error *er
     /* before the scan, so that no thread falls between */
     sp_threads_set_hook(on_registered, on_exiting);
     sp_for_each_thread(sp_arm_locked);
-    pthread_mutex_unlock(&sp_run.lock);
+    sp_lock_give(&sp_run.lock);
     if (sp_self)
         sp_stack_learn_own(sp_self);
     sp_threads_scan();
@@ -164,31 +166,31 @@ static spanprof_status start(const sp_sampler_config *config, spanprof_error *er
 /* A pause gives the lock back in its middle: it must not find another run afterwards. */
 spanprof_status sp_sampler_start(const sp_sampler_config *config, spanprof_error *error)
 {
-    pthread_mutex_lock(&sp_run.pausing);
+    sp_lock_take(&sp_run.pausing);
     spanprof_status status = start(config, error);
-    pthread_mutex_unlock(&sp_run.pausing);
+    sp_lock_give(&sp_run.pausing);
     return status;
 }
 
 bool sp_sampler_stop(void)
 {
-    pthread_mutex_lock(&sp_run.pausing);
-    pthread_mutex_lock(&sp_run.lock);
+    sp_lock_take(&sp_run.pausing);
+    sp_lock_take(&sp_run.lock);
     sp_threads_set_hook(NULL, NULL);
     sp_run.running = false;
     bool quiet = sp_disarm_all_locked();
     if (!sp_run.config.synthetic)
         sp_handler_restore(sp_run.config.signal);
-    pthread_mutex_unlock(&sp_run.lock);
-    pthread_mutex_unlock(&sp_run.pausing);
+    sp_lock_give(&sp_run.lock);
+    sp_lock_give(&sp_run.pausing);
     return quiet;
 }
 
 uint32_t sp_sampler_run_number(void)
 {
-    pthread_mutex_lock(&sp_run.lock);
+    sp_lock_take(&sp_run.lock);
     uint32_t number = sp_run.number;
-    pthread_mutex_unlock(&sp_run.lock);
+    sp_lock_give(&sp_run.lock);
     return number;
 }
 
@@ -198,18 +200,18 @@ void sp_sampler_follow_switches(uint32_t run)
         sp_thread *thread = sp_thread_by_slot(slot);
         if (!sp_load_relaxed(&thread->armed))
             continue;
-        pthread_mutex_lock(&sp_run.lock);
+        sp_lock_take(&sp_run.lock);
         if (sp_run_is_current_locked(run) && thread->ticker.source == &sp_cpu_perf)
             sp_store_relaxed(&thread->event_period_ns,
                              sp_switch_loss_period(thread, sp_sampler_period_ns()));
-        pthread_mutex_unlock(&sp_run.lock);
+        sp_lock_give(&sp_run.lock);
     }
 }
 
 uint32_t sp_sampler_repair(uint32_t run)
 {
     uint32_t repaired = 0;
-    pthread_mutex_lock(&sp_run.lock);
+    sp_lock_take(&sp_run.lock);
     for (uint32_t slot = 0; slot < sp_thread_slots() && sp_run_is_current_locked(run); slot++) {
         sp_thread *thread = sp_thread_by_slot(slot);
         if (!thread->ticker.source || thread->ticker.source->is_open(&thread->ticker))
@@ -218,22 +220,22 @@ uint32_t sp_sampler_repair(uint32_t run)
         sp_arm_locked(thread);
         repaired++;
     }
-    pthread_mutex_unlock(&sp_run.lock);
+    sp_lock_give(&sp_run.lock);
     return repaired;
 }
 
 bool sp_sampler_owns_signal(uint32_t run)
 {
-    pthread_mutex_lock(&sp_run.lock);
+    sp_lock_take(&sp_run.lock);
     bool owns = !sp_run_is_current_locked(run) || sp_run.config.synthetic ||
                 sp_handler_is_on_top(sp_run.config.signal);
-    pthread_mutex_unlock(&sp_run.lock);
+    sp_lock_give(&sp_run.lock);
     return owns;
 }
 
 void sp_sampler_state_get(sp_sampler_state *out)
 {
-    pthread_mutex_lock(&sp_run.lock);
+    sp_lock_take(&sp_run.lock);
     const sp_cpu_source *source = sp_run.choice.source;
     *out = (sp_sampler_state){
         .cpu_hz = sp_run.config.cpu_hz,
@@ -246,7 +248,7 @@ void sp_sampler_state_get(sp_sampler_state *out)
     };
     strcpy(out->engine, source ? source->name : "synthetic");
     strcpy(out->reason, sp_run.choice.reason);
-    pthread_mutex_unlock(&sp_run.lock);
+    sp_lock_give(&sp_run.lock);
 }
 
 /* --- fork ------------------------------------------------------------------------------------------------------------------ */
@@ -255,7 +257,7 @@ void sp_sampler_state_get(sp_sampler_state *out)
  * is blocked on this thread meanwhile. Its weight comes afterwards, as an overrun. */
 void sp_sampler_fork_prepare(void)
 {
-    pthread_mutex_lock(&sp_run.lock);
+    sp_lock_take(&sp_run.lock);
     sp_run.forking = sp_run.running;
     if (!sp_run.forking)
         return;
@@ -274,7 +276,7 @@ static void unblock_after_fork(void)
 void sp_sampler_fork_parent(void)
 {
     unblock_after_fork();
-    pthread_mutex_unlock(&sp_run.lock);
+    sp_lock_give(&sp_run.lock);
 }
 
 static void forget_ticker(sp_thread *thread)
@@ -287,12 +289,13 @@ void sp_sampler_fork_child(void)
     sp_threads_set_hook(NULL, NULL);
     sp_run.running = false;
     sp_run.armed_threads = sp_run.fallback_threads = 0;
-    pthread_mutex_init(&sp_run.pausing, NULL); /* another thread of the parent may hold it */
+    sp_lock_init(&sp_run.pausing,
+                 SP_LOCK_CPU_PAUSING); /* another thread of the parent may hold it */
     sp_cpu_perf.after_fork();
     sp_cpu_timer.after_fork();
     sp_for_each_thread(forget_ticker);
     unblock_after_fork();
-    pthread_mutex_unlock(&sp_run.lock);
+    sp_lock_give(&sp_run.lock);
 }
 
 void sp_sampler_tick_here(uint32_t periods)

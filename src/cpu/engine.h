@@ -6,15 +6,13 @@
 #ifndef SP_CPU_ENGINE_H
 #define SP_CPU_ENGINE_H
 
-#include <pthread.h>
-
+#include "core/lock.h"
 #include "cpu/cpu_sampler.h"
 #include "cpu/engine_choice.h"
 
 typedef struct sp_sampler_run {
-    pthread_mutex_t lock;
-    pthread_mutex_t
-        pausing; /* held by start, stop, pause and resume for all that they do; before lock */
+    sp_lock lock;
+    sp_lock pausing; /* held by start, stop, pause and resume for all that they do; before lock */
     bool running;
     uint32_t number; /* of the run; no two have the same */
     bool held;       /* the collector changes the rate */

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A change of rate, a pause, and the clocks without it. */
 #include "core/clock.h"
+#include "core/lock.h"
 #include "cpu/engine.h"
 
 bool sp_sampler_hold(uint32_t run)
 {
     bool quiet = false;
-    pthread_mutex_lock(&sp_run.lock);
+    sp_lock_take(&sp_run.lock);
     if (sp_run_is_current_locked(run)) {
         sp_run.held = true;
         quiet = sp_disarm_all_locked();
     }
-    pthread_mutex_unlock(&sp_run.lock);
+    sp_lock_give(&sp_run.lock);
     return quiet;
 }
 
 void sp_sampler_go_on(uint32_t run, uint32_t cpu_hz)
 {
-    pthread_mutex_lock(&sp_run.lock);
+    sp_lock_take(&sp_run.lock);
     if (sp_run_is_current_locked(run)) {
         if (cpu_hz != sp_run.config.cpu_hz) {
             sp_engine_set_rate(cpu_hz);
@@ -26,7 +27,7 @@ void sp_sampler_go_on(uint32_t run, uint32_t cpu_hz)
         sp_run.held = false;
         sp_for_each_thread(sp_arm_locked);
     }
-    pthread_mutex_unlock(&sp_run.lock);
+    sp_lock_give(&sp_run.lock);
 }
 
 /* CPU time that passes in a pause is taken out of the books: the clock's reading is subtracted at its begin and added at its end. A
@@ -51,8 +52,8 @@ static void exclude_until(sp_thread *thread)
 
 spanprof_status sp_sampler_pause(void)
 {
-    pthread_mutex_lock(&sp_run.pausing);
-    pthread_mutex_lock(&sp_run.lock);
+    sp_lock_take(&sp_run.pausing);
+    sp_lock_take(&sp_run.lock);
     bool running = sp_run.running;
     if (running && !sp_run.paused) {
         sp_run.paused = true;
@@ -60,15 +61,15 @@ spanprof_status sp_sampler_pause(void)
         sp_run.excluded_cpu_ns -= (int64_t)sp_threads_application_cpu_ns();
         sp_for_each_thread(exclude_from);
     }
-    pthread_mutex_unlock(&sp_run.lock);
-    pthread_mutex_unlock(&sp_run.pausing);
+    sp_lock_give(&sp_run.lock);
+    sp_lock_give(&sp_run.pausing);
     return running ? SPANPROF_OK : SPANPROF_ERROR_NOT_STARTED;
 }
 
 spanprof_status sp_sampler_resume(void)
 {
-    pthread_mutex_lock(&sp_run.pausing);
-    pthread_mutex_lock(&sp_run.lock);
+    sp_lock_take(&sp_run.pausing);
+    sp_lock_take(&sp_run.lock);
     bool running = sp_run.running;
     if (running && sp_run.paused) {
         sp_run.excluded_cpu_ns += (int64_t)sp_threads_application_cpu_ns();
@@ -76,8 +77,8 @@ spanprof_status sp_sampler_resume(void)
         sp_run.paused = false;
         sp_for_each_thread(sp_arm_locked);
     }
-    pthread_mutex_unlock(&sp_run.lock);
-    pthread_mutex_unlock(&sp_run.pausing);
+    sp_lock_give(&sp_run.lock);
+    sp_lock_give(&sp_run.pausing);
     return running ? SPANPROF_OK : SPANPROF_ERROR_NOT_STARTED;
 }
 
@@ -88,25 +89,24 @@ static uint64_t not_below_zero(int64_t value)
 
 uint64_t sp_sampler_process_cpu_ns(void)
 {
-    pthread_mutex_lock(
-        &sp_run.pausing); /* in the middle of a pause the books are not made up yet */
-    pthread_mutex_lock(&sp_run.lock);
+    sp_lock_take(&sp_run.pausing); /* in the middle of a pause the books are not made up yet */
+    sp_lock_take(&sp_run.lock);
     int64_t clock = sp_run.paused ? 0 : (int64_t)sp_threads_application_cpu_ns();
     uint64_t cpu_ns = not_below_zero(clock - sp_run.excluded_cpu_ns);
-    pthread_mutex_unlock(&sp_run.lock);
-    pthread_mutex_unlock(&sp_run.pausing);
+    sp_lock_give(&sp_run.lock);
+    sp_lock_give(&sp_run.pausing);
     return cpu_ns;
 }
 
 bool sp_sampler_thread_cpu_ns(sp_thread *thread, uint64_t *out)
 {
     uint64_t clock = 0;
-    pthread_mutex_lock(&sp_run.pausing);
-    pthread_mutex_lock(&sp_run.lock);
+    sp_lock_take(&sp_run.pausing);
+    sp_lock_take(&sp_run.lock);
     bool alive = sp_load_acquire(&thread->life) == SP_THREAD_LIVE &&
                  (sp_run.paused || sp_clock_thread_cpu_ns(thread->tid, &clock));
     *out = not_below_zero((int64_t)clock - thread->excluded_cpu_ns);
-    pthread_mutex_unlock(&sp_run.lock);
-    pthread_mutex_unlock(&sp_run.pausing);
+    sp_lock_give(&sp_run.lock);
+    sp_lock_give(&sp_run.pausing);
     return alive;
 }

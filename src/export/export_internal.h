@@ -8,6 +8,7 @@
 
 #include "core/clock.h"
 #include "core/compiler.h"
+#include "core/lock.h"
 #include "export/exporter.h"
 #include "export/network.h"
 
@@ -368,7 +369,7 @@ void sp_log_relay_stop(sp_log_relay *relay, uint64_t deadline_ns);
 
 /* loop.c: how others wake the thread. No descriptor is in it, for theirs are not the thread's. A wake is remembered when nobody sleeps. */
 typedef struct sp_alarm {
-    pthread_mutex_t lock; /* guards `rung`; an innermost lock */
+    sp_lock lock; /* guards `rung`; an innermost lock */
     pthread_cond_t ring;
     bool rung;
 } sp_alarm;
@@ -388,7 +389,7 @@ struct sp_exporter {
     uint8_t profile_destinations[SP_DESTINATIONS]; /* what a destination number stands for */
     size_t profile_destination_count;
 
-    pthread_mutex_t lock; /* guards what follows, up to the thread's own; an innermost lock */
+    sp_lock lock; /* guards what follows, up to the thread's own; an innermost lock */
     pthread_cond_t progress;
     sp_request *inbox, **inbox_last;
     uint64_t flush_asked, flush_done; /* tickets */
@@ -431,7 +432,7 @@ void *sp_export_loop(void *argument);
 /* Whether the stop has given up waiting. Then what sp_tracer_take has is another exporter's. */
 bool sp_export_is_abandoned(sp_exporter *exporter);
 
-/* batch.c: spans to requests. */
+/* span_requests.c: spans to requests. */
 
 /* Take and encode one batch if it is time. Returns when to call again. */
 uint64_t sp_batch_step(sp_exporter *exporter, uint64_t now_ns);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "core/lock.h"
 #include "core/log.h"
 #include "core/log_queue.h"
 #include "core/worker.h"
@@ -93,7 +94,7 @@ bool sp_export_open(sp_exporter *exporter)
 
 static void init_lock(sp_exporter *exporter)
 {
-    pthread_mutex_init(&exporter->lock, NULL);
+    sp_lock_init(&exporter->lock, SP_LOCK_EXPORTER);
     sp_condition_init(&exporter->progress);
     exporter->inbox_last = &exporter->inbox;
     sp_alarm_init(&exporter->alarm);
@@ -139,10 +140,10 @@ int sp_export_thread(pthread_t *thread, void *(*run)(void *), void *argument)
 /* Until the thread has opened its files, for a file that cannot be made is told before the start returns. */
 static bool wait_for_start(sp_exporter *exporter)
 {
-    pthread_mutex_lock(&exporter->lock);
+    sp_lock_take(&exporter->lock);
     while (!exporter->told_start)
-        pthread_cond_wait(&exporter->progress, &exporter->lock);
-    pthread_mutex_unlock(&exporter->lock);
+        sp_lock_wait(&exporter->lock, &exporter->progress);
+    sp_lock_give(&exporter->lock);
     if (!exporter->started)
         pthread_join(exporter->thread, NULL);
     sp_log_settle(UINT64_MAX);
@@ -160,7 +161,7 @@ void sp_export_free(sp_exporter *exporter)
     sp_alarm_deinit(&exporter->alarm);
     sp_export_config_deinit(&exporter->config);
     pthread_cond_destroy(&exporter->progress);
-    pthread_mutex_destroy(&exporter->lock);
+    sp_lock_deinit(&exporter->lock);
     free(exporter->batch);
     free(exporter);
 }
@@ -281,10 +282,10 @@ bool sp_exporter_submit_profiles(sp_exporter *exporter, size_t destination, sp_b
         sp_count(&exporter->counters.dropped_queue_full, 1);
         return false;
     }
-    pthread_mutex_lock(&exporter->lock);
+    sp_lock_take(&exporter->lock);
     *exporter->inbox_last = request;
     exporter->inbox_last = &request->next;
-    pthread_mutex_unlock(&exporter->lock);
+    sp_lock_give(&exporter->lock);
     sp_exporter_wake(exporter);
     return true;
 }
@@ -309,8 +310,8 @@ static bool wait_for(sp_exporter *exporter, uint64_t ticket, uint64_t deadline_n
     struct timespec deadline = sp_timespec_from_ns(deadline_ns);
     while (exporter->flush_done < ticket) {
         int error = deadline_ns == UINT64_MAX
-                        ? pthread_cond_wait(&exporter->progress, &exporter->lock)
-                        : pthread_cond_timedwait(&exporter->progress, &exporter->lock, &deadline);
+                        ? sp_lock_wait(&exporter->lock, &exporter->progress)
+                        : sp_lock_wait_until(&exporter->lock, &exporter->progress, &deadline);
         if (error == ETIMEDOUT)
             return exporter->flush_done >= ticket;
     }
@@ -329,12 +330,12 @@ static spanprof_status tell_drops(sp_exporter *exporter)
 spanprof_status sp_exporter_flush(sp_exporter *exporter, uint64_t deadline_ns)
 {
     spanprof_status status = SPANPROF_ERROR_TIMEOUT;
-    pthread_mutex_lock(&exporter->lock);
+    sp_lock_take(&exporter->lock);
     uint64_t ticket = ++exporter->flush_asked;
     sp_exporter_wake(exporter);
     if (wait_for(exporter, ticket, deadline_ns))
         status = tell_drops(exporter);
-    pthread_mutex_unlock(&exporter->lock);
+    sp_lock_give(&exporter->lock);
     sp_log_settle(deadline_ns);
     return status;
 }
@@ -347,8 +348,8 @@ static void wait_for_end(sp_exporter *exporter, uint64_t stop_deadline_ns)
     struct timespec deadline = sp_timespec_from_ns(deadline_ns);
     while (!exporter->ended) {
         int error = deadline_ns == UINT64_MAX
-                        ? pthread_cond_wait(&exporter->progress, &exporter->lock)
-                        : pthread_cond_timedwait(&exporter->progress, &exporter->lock, &deadline);
+                        ? sp_lock_wait(&exporter->lock, &exporter->progress)
+                        : sp_lock_wait_until(&exporter->lock, &exporter->progress, &deadline);
         if (error == ETIMEDOUT)
             break;
     }
@@ -366,7 +367,7 @@ static void abandon(sp_exporter *exporter)
 static bool end_thread(sp_exporter *exporter, uint64_t deadline_ns, sp_export_counters *counters,
                        spanprof_status *status)
 {
-    pthread_mutex_lock(&exporter->lock);
+    sp_lock_take(&exporter->lock);
     exporter->stop_deadline_ns = deadline_ns;
     exporter->stop = true;
     uint64_t ticket = ++exporter->flush_asked;
@@ -378,7 +379,7 @@ static bool end_thread(sp_exporter *exporter, uint64_t deadline_ns, sp_export_co
     if (counters)
         *counters = exporter->counters;
     *status = exporter->flush_done >= ticket ? tell_drops(exporter) : SPANPROF_ERROR_TIMEOUT;
-    pthread_mutex_unlock(&exporter->lock);
+    sp_lock_give(&exporter->lock);
     return ended;
 }
 

@@ -8,6 +8,7 @@
  * looks up every now and then; a request rarely takes that long. */
 
 #include "context/thread.h"
+#include "core/lock.h"
 #include "core/worker.h"
 #include "export/export_internal.h"
 #include "trace/provider.h"
@@ -41,12 +42,12 @@ static bool begin_flush(sp_exporter *exporter)
 
 static void take_orders(sp_exporter *exporter)
 {
-    pthread_mutex_lock(&exporter->lock);
+    sp_lock_take(&exporter->lock);
     sp_request *request = exporter->inbox;
     exporter->inbox = NULL;
     exporter->inbox_last = &exporter->inbox;
     bool flush = begin_flush(exporter);
-    pthread_mutex_unlock(&exporter->lock);
+    sp_lock_give(&exporter->lock);
     if (flush)
         exporter->flush_spans = sp_tracer_queued();
     for (int i = 0; i < 2 && exporter->stopping; i++)
@@ -134,18 +135,18 @@ static bool finish_flush(sp_exporter *exporter)
 {
     if (!exporter->flush_ticket || !flush_is_complete(exporter))
         return false;
-    pthread_mutex_lock(&exporter->lock);
+    sp_lock_take(&exporter->lock);
     exporter->flush_done = exporter->flush_ticket;
     bool more = exporter->flush_asked != exporter->flush_done;
     pthread_cond_broadcast(&exporter->progress);
-    pthread_mutex_unlock(&exporter->lock);
+    sp_lock_give(&exporter->lock);
     exporter->flush_ticket = 0;
     return more;
 }
 
 void sp_alarm_init(sp_alarm *alarm)
 {
-    pthread_mutex_init(&alarm->lock, NULL);
+    sp_lock_init(&alarm->lock, SP_LOCK_ALARM);
     sp_condition_init(&alarm->ring);
     alarm->rung = false;
 }
@@ -153,34 +154,34 @@ void sp_alarm_init(sp_alarm *alarm)
 void sp_alarm_deinit(sp_alarm *alarm)
 {
     pthread_cond_destroy(&alarm->ring);
-    pthread_mutex_destroy(&alarm->lock);
+    sp_lock_deinit(&alarm->lock);
 }
 
 void sp_alarm_ring(sp_alarm *alarm)
 {
-    pthread_mutex_lock(&alarm->lock);
+    sp_lock_take(&alarm->lock);
     alarm->rung = true;
     pthread_cond_signal(&alarm->ring);
-    pthread_mutex_unlock(&alarm->lock);
+    sp_lock_give(&alarm->lock);
 }
 
 static void wait_for_alarm(sp_alarm *alarm, uint64_t deadline_ns)
 {
     struct timespec deadline = sp_timespec_from_ns(deadline_ns);
-    pthread_mutex_lock(&alarm->lock);
-    while (!alarm->rung && pthread_cond_timedwait(&alarm->ring, &alarm->lock, &deadline) == 0)
+    sp_lock_take(&alarm->lock);
+    while (!alarm->rung && sp_lock_wait_until(&alarm->lock, &alarm->ring, &deadline) == 0)
         ;
     alarm->rung = false;
-    pthread_mutex_unlock(&alarm->lock);
+    sp_lock_give(&alarm->lock);
 }
 
 /* Whether it has rung since the last look. */
 static bool alarm_has_rung(sp_alarm *alarm)
 {
-    pthread_mutex_lock(&alarm->lock);
+    sp_lock_take(&alarm->lock);
     bool rung = alarm->rung;
     alarm->rung = false;
-    pthread_mutex_unlock(&alarm->lock);
+    sp_lock_give(&alarm->lock);
     return rung;
 }
 
@@ -230,18 +231,18 @@ static bool step(sp_exporter *exporter)
 
 static void tell_start(sp_exporter *exporter, bool started)
 {
-    pthread_mutex_lock(&exporter->lock);
+    sp_lock_take(&exporter->lock);
     exporter->told_start = true;
     exporter->started = started;
     pthread_cond_broadcast(&exporter->progress);
-    pthread_mutex_unlock(&exporter->lock);
+    sp_lock_give(&exporter->lock);
 }
 
 bool sp_export_is_abandoned(sp_exporter *exporter)
 {
-    pthread_mutex_lock(&exporter->lock);
+    sp_lock_take(&exporter->lock);
     bool abandoned = exporter->abandoned;
-    pthread_mutex_unlock(&exporter->lock);
+    sp_lock_give(&exporter->lock);
     return abandoned;
 }
 
@@ -262,11 +263,11 @@ static void run(sp_exporter *exporter)
 /* The last thing that the thread does with EXPORTER, unless it is the last that has to do with it. */
 static void tell_end(sp_exporter *exporter)
 {
-    pthread_mutex_lock(&exporter->lock);
+    sp_lock_take(&exporter->lock);
     exporter->ended = true;
     bool abandoned = exporter->abandoned;
     pthread_cond_broadcast(&exporter->progress);
-    pthread_mutex_unlock(&exporter->lock);
+    sp_lock_give(&exporter->lock);
     if (abandoned)
         sp_export_free(exporter);
 }

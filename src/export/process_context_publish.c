@@ -5,7 +5,6 @@
 #include "export/process_context_publish.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include "context/sample_keys.h"
 #include "core/atomic.h"
 #include "core/clock.h"
+#include "core/lock.h"
 #include "core/log.h"
 #include "wire/process_context_message.h"
 
@@ -25,11 +25,11 @@
 enum { NOEXEC_SEAL = 8, SET_VMA = 0x53564d41, SET_VMA_ANON_NAME = 0 };
 
 static struct {
-    pthread_mutex_t lock;              /* guards all of this, and the mapping; taken last */
+    sp_lock lock;                      /* guards all of this, and the mapping; taken last */
     sp_process_context_header *header; /* NULL: nothing is published */
     uint8_t *payload;
     const sp_resource *followed; /* of what new keys are added to; NULL: none are */
-} context = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} context = {.lock = SP_LOCK_AT(SP_LOCK_PROCESS_CONTEXT)};
 
 static size_t mapping_bytes(void)
 {
@@ -190,9 +190,9 @@ static void publish_locked(const sp_resource *resource, const char *const *keys,
 void sp_process_context_publish(const sp_resource *resource, const char *const *keys,
                                 uint32_t key_count)
 {
-    pthread_mutex_lock(&context.lock);
+    sp_lock_take(&context.lock);
     publish_locked(resource, keys, key_count);
-    pthread_mutex_unlock(&context.lock);
+    sp_lock_give(&context.lock);
 }
 
 /* Who comes later under the lock finds no fewer keys, so none is ever taken back. */
@@ -207,19 +207,19 @@ static void publish_known_keys_locked(void)
 
 static void add_key(void)
 {
-    pthread_mutex_lock(&context.lock);
+    sp_lock_take(&context.lock);
     if (context.followed)
         publish_known_keys_locked();
-    pthread_mutex_unlock(&context.lock);
+    sp_lock_give(&context.lock);
 }
 
 void sp_process_context_follow_keys(const sp_resource *resource)
 {
-    pthread_mutex_lock(&context.lock);
+    sp_lock_take(&context.lock);
     context.followed = resource;
     sp_sample_keys_set_hook(add_key);
     publish_known_keys_locked();
-    pthread_mutex_unlock(&context.lock);
+    sp_lock_give(&context.lock);
 }
 
 static void forget_locked(void)
@@ -232,28 +232,28 @@ static void forget_locked(void)
 
 void sp_process_context_unpublish(void)
 {
-    pthread_mutex_lock(&context.lock);
+    sp_lock_take(&context.lock);
     if (context.header) {
         sp_store_relaxed(&context.header->published_at_ns, 0);
         munmap(context.header, mapping_bytes());
     }
     forget_locked();
-    pthread_mutex_unlock(&context.lock);
+    sp_lock_give(&context.lock);
 }
 
 void sp_process_context_fork_prepare(void)
 {
-    pthread_mutex_lock(&context.lock);
+    sp_lock_take(&context.lock);
 }
 
 void sp_process_context_fork_parent(void)
 {
-    pthread_mutex_unlock(&context.lock);
+    sp_lock_give(&context.lock);
 }
 
 /* The mapping stayed with the parent; something else may lie there already. */
 void sp_process_context_fork_child(void)
 {
     forget_locked();
-    pthread_mutex_unlock(&context.lock);
+    sp_lock_give(&context.lock);
 }

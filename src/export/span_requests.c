@@ -3,6 +3,7 @@
  * A request stays below 4 MiB, which is what receivers take by default; a larger batch is halved until it fits. */
 #include <stdlib.h>
 
+#include "core/lock.h"
 #include "core/log.h"
 #include "export/export_internal.h"
 #include "trace/provider.h"
@@ -111,10 +112,10 @@ static void export_spans(sp_exporter *exporter, sp_span_data *const *spans, size
 static size_t take(sp_exporter *exporter)
 {
     size_t count = 0;
-    pthread_mutex_lock(&exporter->lock);
+    sp_lock_take(&exporter->lock);
     if (!exporter->abandoned)
         count = sp_tracer_take(exporter->batch, exporter->config.batch_spans);
-    pthread_mutex_unlock(&exporter->lock);
+    sp_lock_give(&exporter->lock);
     return count;
 }
 

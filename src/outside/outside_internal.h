@@ -44,7 +44,7 @@ static inline bool sp_outside_word(pid_t pid, uint64_t address, uint64_t *out)
     return sp_outside_copy(pid, out, address, sizeof *out);
 }
 
-/* process_context.c: find and read it. Where there is none, OK too: the address stays 0. */
+/* process_context_read.c: find and read it. Where there is none, OK too: the address stays 0. */
 sp_outside_result sp_outside_read_process_context(sp_outside_process *process);
 /* Whether a mapping's name is that of a process context. */
 bool sp_outside_names_context(const char *name);

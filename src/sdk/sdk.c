@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,7 @@
 #include "core/cancel.h"
 #include "core/clock.h"
 #include "core/env.h"
+#include "core/lock.h"
 #include "core/log.h"
 #include "core/log_queue.h"
 #include "export/process_context_publish.h"
@@ -34,9 +34,9 @@
 #define EXIT_FLUSH_NS (5 * SP_NS_PER_S)
 
 static struct {
-    pthread_mutex_t busy;
-    pthread_mutex_t life;
-    pthread_mutex_t parts;
+    sp_lock busy;
+    sp_lock life;
+    sp_lock parts;
     bool running;
     bool forked;
     bool stops_at_exit; /* atexit, once a process */
@@ -46,9 +46,9 @@ static struct {
     sp_exporter *exporter;
     sp_collector *collector;
     spanprof_stats last; /* as the last stop left them */
-} sdk = {.busy = PTHREAD_MUTEX_INITIALIZER,
-         .life = PTHREAD_MUTEX_INITIALIZER,
-         .parts = PTHREAD_MUTEX_INITIALIZER};
+} sdk = {.busy = SP_LOCK_AT(SP_LOCK_SDK_CALL),
+         .life = SP_LOCK_AT(SP_LOCK_SDK_LIFE),
+         .parts = SP_LOCK_AT(SP_LOCK_SDK_PARTS)};
 
 /* This thread, which holds sdk.busy, has a processor flush or shut down: the application's code, which may exit. */
 static _Thread_local bool is_telling;
@@ -63,23 +63,23 @@ static void wake_exporter(void *unused)
 {
     SP_UNCANCELLED;
     (void)unused;
-    pthread_mutex_lock(&sdk.parts);
+    sp_lock_take(&sdk.parts);
     if (sdk.exporter)
         sp_exporter_wake(sdk.exporter);
-    pthread_mutex_unlock(&sdk.parts);
+    sp_lock_give(&sdk.parts);
 }
 
 static void set_exporter(sp_exporter *exporter)
 {
-    pthread_mutex_lock(&sdk.parts);
+    sp_lock_take(&sdk.parts);
     sdk.exporter = exporter;
-    pthread_mutex_unlock(&sdk.parts);
+    sp_lock_give(&sdk.parts);
 }
 
 static void fork_prepare(void)
 {
-    pthread_mutex_lock(&sdk.life);
-    pthread_mutex_lock(&sdk.parts);
+    sp_lock_take(&sdk.life);
+    sp_lock_take(&sdk.parts);
     sp_sampler_fork_prepare();
     sp_wall_fork_prepare();
     sp_loader_fork_prepare();
@@ -92,8 +92,8 @@ static void fork_parent(void)
     sp_loader_fork_done();
     sp_wall_fork_parent();
     sp_sampler_fork_parent();
-    pthread_mutex_unlock(&sdk.parts);
-    pthread_mutex_unlock(&sdk.life);
+    sp_lock_give(&sdk.parts);
+    sp_lock_give(&sdk.life);
 }
 
 /* The child has none of our threads: what they owned is left where it is and never touched. */
@@ -114,13 +114,13 @@ static void fork_child(void)
     sdk.resource = NULL;
     memset(&sdk.config, 0, sizeof sdk.config);
     memset(&sdk.last, 0, sizeof sdk.last);
-    pthread_mutex_init(&sdk.busy, NULL); /* another thread of the parent may hold it */
+    sp_lock_init(&sdk.busy, SP_LOCK_SDK_CALL); /* another thread of the parent may hold it */
     is_telling = false;
-    pthread_mutex_unlock(&sdk.parts);
-    pthread_mutex_unlock(&sdk.life);
+    sp_lock_give(&sdk.parts);
+    sp_lock_give(&sdk.life);
 }
 
-SP_AT_FORK(SP_FORK_OUTER_LOCKS, fork_prepare, fork_parent, fork_child);
+SP_AT_FORK(SP_LOCK_SDK_LIFE, fork_prepare, fork_parent, fork_child);
 
 static void stop_at_exit(void);
 
@@ -303,15 +303,15 @@ static spanprof_status end_collector(uint64_t deadline_ns, bool modules_in_use)
 {
     sp_collector *collector = sdk.collector;
     spanprof_stats last = sdk.last;
-    pthread_mutex_lock(&sdk.life);
+    sp_lock_take(&sdk.life);
     sdk.collector = NULL;
-    pthread_mutex_unlock(&sdk.life);
+    sp_lock_give(&sdk.life);
     spanprof_status status = sp_collector_stop(collector, deadline_ns, modules_in_use, &last);
     fill_sampler(&last);
     fill_wall(&last);
-    pthread_mutex_lock(&sdk.life);
+    sp_lock_take(&sdk.life);
     sdk.last = last;
-    pthread_mutex_unlock(&sdk.life);
+    sp_lock_give(&sdk.life);
     return status;
 }
 
@@ -319,16 +319,16 @@ static spanprof_status end_collector(uint64_t deadline_ns, bool modules_in_use)
 static spanprof_status end_exporter(uint64_t deadline_ns, bool *left)
 {
     sp_exporter *exporter = sdk.exporter;
-    pthread_mutex_lock(&sdk.life);
+    sp_lock_take(&sdk.life);
     set_exporter(NULL);
-    pthread_mutex_unlock(&sdk.life);
+    sp_lock_give(&sdk.life);
     sp_export_counters counters = {0};
     spanprof_status status = sp_exporter_destroy(exporter, deadline_ns, &counters);
     *left = counters.thread_left;
-    pthread_mutex_lock(&sdk.life);
+    sp_lock_take(&sdk.life);
     fill_tracer(&sdk.last);
     fill_exports(&sdk.last, &counters);
-    pthread_mutex_unlock(&sdk.life);
+    sp_lock_give(&sdk.life);
     return status;
 }
 
@@ -375,9 +375,9 @@ static void start_switches(const char *path)
 
 static spanprof_status start_locked(const spanprof_options *options, spanprof_error *error)
 {
-    pthread_mutex_lock(&sdk.life);
+    sp_lock_take(&sdk.life);
     memset(&sdk.last, 0, sizeof sdk.last);
-    pthread_mutex_unlock(&sdk.life);
+    sp_lock_give(&sdk.life);
     if (!sp_config_init(&sdk.config, options))
         return fail(error, SPANPROF_ERROR_NO_MEMORY,
                     "spanprof_start: the configuration does not fit into memory: give the process "
@@ -420,10 +420,10 @@ static void set_running(void)
 {
     install_exit_hook();
     sp_registered_open();
-    pthread_mutex_lock(&sdk.life);
+    sp_lock_take(&sdk.life);
     sdk.running = true;
     sdk.forked = false;
-    pthread_mutex_unlock(&sdk.life);
+    sp_lock_give(&sdk.life);
 }
 
 spanprof_status spanprof_start(const spanprof_options *options, spanprof_error *error)
@@ -440,7 +440,7 @@ spanprof_status spanprof_start(const spanprof_options *options, spanprof_error *
         return fail(
             error, SPANPROF_ERROR_IN_CALLBACK,
             "spanprof_start: called by a span processor's callback: call it from elsewhere");
-    pthread_mutex_lock(&sdk.busy);
+    sp_lock_take(&sdk.busy);
     if (sdk.running) {
         status = fail(error, SPANPROF_ERROR_ALREADY_STARTED,
                       "spanprof_start: it runs already; call spanprof_stop first");
@@ -457,7 +457,7 @@ spanprof_status spanprof_start(const spanprof_options *options, spanprof_error *
         if (status == SPANPROF_OK)
             set_running();
     }
-    pthread_mutex_unlock(&sdk.busy);
+    sp_lock_give(&sdk.busy);
     sp_log_settle(UINT64_MAX);
     return status;
 }
@@ -465,11 +465,11 @@ spanprof_status spanprof_start(const spanprof_options *options, spanprof_error *
 spanprof_status spanprof_prepare(void)
 {
     SP_UNCANCELLED;
-    pthread_mutex_lock(&sdk.busy);
+    sp_lock_take(&sdk.busy);
     spanprof_status status = SPANPROF_ERROR_ALREADY_STARTED;
     if (!sdk.running)
         status = sp_modules_prepare() ? SPANPROF_OK : SPANPROF_ERROR_NO_MEMORY;
-    pthread_mutex_unlock(&sdk.busy);
+    sp_lock_give(&sdk.busy);
     return status;
 }
 
@@ -477,12 +477,14 @@ spanprof_status spanprof_prepare(void)
  * monotonic one is unknown to ThreadSanitizer. */
 static bool lock_busy(uint64_t deadline_ns)
 {
-    if (deadline_ns == UINT64_MAX)
-        return pthread_mutex_lock(&sdk.busy) == 0;
+    if (deadline_ns == UINT64_MAX) {
+        sp_lock_take(&sdk.busy);
+        return true;
+    }
     uint64_t now = sp_clock_monotonic_ns();
     uint64_t left = deadline_ns > now ? deadline_ns - now : 0;
     struct timespec until = sp_timespec_from_ns(sp_deadline_after(sp_clock_realtime_ns(), left));
-    return pthread_mutex_timedlock(&sdk.busy, &until) == 0;
+    return sp_lock_take_until(&sdk.busy, &until) == 0;
 }
 
 static spanprof_status flush_parts(uint64_t deadline_ns)
@@ -508,7 +510,7 @@ spanprof_status spanprof_flush(uint64_t timeout_ns)
         is_telling = false;
         status = first_error(status, flush_parts(deadline));
     }
-    pthread_mutex_unlock(&sdk.busy);
+    sp_lock_give(&sdk.busy);
     sp_log_settle(deadline);
     return status;
 }
@@ -568,7 +570,7 @@ void spanprof_stats_get(spanprof_stats *out)
     if (!out || out->struct_size == 0)
         return;
     uint32_t size = out->struct_size;
-    pthread_mutex_lock(&sdk.life);
+    sp_lock_take(&sdk.life);
     spanprof_stats stats = sdk.last;
     if (sdk.running)
         fill_running(&stats);
@@ -577,7 +579,7 @@ void spanprof_stats_get(spanprof_stats *out)
     fill_carriers(&stats);
     fill_switches(&stats);
     fill_attributes(&stats);
-    pthread_mutex_unlock(&sdk.life);
+    sp_lock_give(&sdk.life);
     stats.struct_size = size;
     memcpy(out, &stats, size < sizeof stats ? size : sizeof stats);
 }
@@ -591,9 +593,9 @@ static spanprof_status stop_locked(uint64_t deadline_ns)
         sp_registered_close(deadline_ns); /* first, for what they end goes along */
     is_telling = false;
     status = first_error(status, end_parts(deadline_ns));
-    pthread_mutex_lock(&sdk.life);
+    sp_lock_take(&sdk.life);
     sdk.running = false;
-    pthread_mutex_unlock(&sdk.life);
+    sp_lock_give(&sdk.life);
     return status;
 }
 
@@ -606,7 +608,7 @@ spanprof_status spanprof_stop(uint64_t timeout_ns)
     if (!lock_busy(deadline))
         return SPANPROF_ERROR_TIMEOUT; /* another thread starts, flushes or stops */
     spanprof_status status = stop_locked(deadline);
-    pthread_mutex_unlock(&sdk.busy);
+    sp_lock_give(&sdk.busy);
     sp_log_settle(deadline);
     return status;
 }
@@ -621,7 +623,7 @@ static void stop_at_exit(void)
     if (!is_telling && !lock_busy(deadline))
         return;
     stop_locked(deadline);
-    pthread_mutex_unlock(&sdk.busy);
+    sp_lock_give(&sdk.busy);
     sp_log_settle(deadline);
 }
 
@@ -646,7 +648,7 @@ spanprof_status spanprof_set_rate(spanprof_profile_kind kind, uint32_t hz)
     if (hz == 0 || hz > highest || (unsigned)kind > SPANPROF_PROFILE_LOCK)
         return SPANPROF_ERROR_INVALID_ARGUMENT;
     spanprof_status status = SPANPROF_ERROR_NOT_STARTED;
-    pthread_mutex_lock(&sdk.life);
+    sp_lock_take(&sdk.life);
     if (sdk.running) {
         status = SPANPROF_OK;
         if (sdk.collector && kind == SPANPROF_PROFILE_CPU)
@@ -656,6 +658,6 @@ spanprof_status spanprof_set_rate(spanprof_profile_kind kind, uint32_t hz)
         else
             status = SPANPROF_ERROR_UNSUPPORTED;
     }
-    pthread_mutex_unlock(&sdk.life);
+    sp_lock_give(&sdk.life);
     return status;
 }

@@ -309,7 +309,7 @@ static int write_header(switch_file *file)
 
 static void init(switch_file *file)
 {
-    sp_worker_init(&file->worker);
+    sp_worker_init(&file->worker, SP_LOCK_SWITCH_FILE);
     file->open_slots = (sp_buffer)SP_BUFFER_INIT(SP_THREADS_MAX * sizeof(uint32_t));
     file->has_barrier =
         syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;

@@ -15,6 +15,7 @@
 #include "core/atomic.h"
 #include "core/clock.h"
 #include "core/env.h"
+#include "core/lock.h"
 #include "core/log.h"
 #include "core/worker.h"
 #include "unwind/module.h"
@@ -99,7 +100,7 @@ sp_debuginfod *sp_debuginfod_create(void)
         return NULL;
     debuginfod->library = functions;
     debuginfod->patience_ns = PATIENCE_MS * SP_NS_PER_MS;
-    sp_worker_init(&debuginfod->worker);
+    sp_worker_init(&debuginfod->worker, SP_LOCK_DEBUGINFOD);
     sp_condition_init(&debuginfod->answer_condition);
     return debuginfod;
 }
@@ -142,11 +143,11 @@ static char *fetch(sp_debuginfod *debuginfod, debuginfod_client *client, const r
 /* False when there is no request without an answer. */
 static bool copy_request(sp_debuginfod *debuginfod, request *next)
 {
-    pthread_mutex_lock(&debuginfod->worker.lock);
+    sp_lock_take(&debuginfod->worker.lock);
     bool found = debuginfod->answered < debuginfod->count;
     if (found)
         *next = debuginfod->requests[debuginfod->answered];
-    pthread_mutex_unlock(&debuginfod->worker.lock);
+    sp_lock_give(&debuginfod->worker.lock);
     return found;
 }
 
@@ -161,12 +162,12 @@ static bool next_request(sp_debuginfod *debuginfod, request *next)
 
 static void answer(sp_debuginfod *debuginfod, char *path)
 {
-    pthread_mutex_lock(&debuginfod->worker.lock);
+    sp_lock_take(&debuginfod->worker.lock);
     request *answered = &debuginfod->requests[debuginfod->answered++];
     answered->path = path;
     answered->answer = path ? SP_DEBUGINFOD_FETCHED : SP_DEBUGINFOD_NONE;
     pthread_cond_broadcast(&debuginfod->answer_condition);
-    pthread_mutex_unlock(&debuginfod->worker.lock);
+    sp_lock_give(&debuginfod->worker.lock);
 }
 
 static void run(void *owner)
@@ -220,7 +221,7 @@ sp_debuginfod_answer sp_debuginfod_ask(sp_debuginfod *debuginfod, const uint8_t 
                                        const char **path)
 {
     request *found = NULL;
-    pthread_mutex_lock(&debuginfod->worker.lock);
+    sp_lock_take(&debuginfod->worker.lock);
     for (unsigned i = 0; i < debuginfod->count && !found; i++)
         if (debuginfod->requests[i].length == length &&
             memcmp(debuginfod->requests[i].id, id, length) == 0)
@@ -230,7 +231,7 @@ sp_debuginfod_answer sp_debuginfod_ask(sp_debuginfod *debuginfod, const uint8_t 
         found = add_request(debuginfod, id, length);
     sp_debuginfod_answer answer = found ? found->answer : SP_DEBUGINFOD_NONE;
     *path = found ? found->path : NULL;
-    pthread_mutex_unlock(&debuginfod->worker.lock);
+    sp_lock_give(&debuginfod->worker.lock);
     if (is_new && found)
         sp_worker_wake(&debuginfod->worker);
     return answer;
@@ -240,15 +241,15 @@ bool sp_debuginfod_wait(sp_debuginfod *debuginfod, uint32_t ms)
 {
     uint64_t begin = sp_clock_monotonic_ns();
     struct timespec until = sp_timespec_from_ns(begin + ms * SP_NS_PER_MS);
-    pthread_mutex_lock(&debuginfod->worker.lock);
+    sp_lock_take(&debuginfod->worker.lock);
     if (debuginfod->seen != debuginfod->answered)
         debuginfod->patience_ns = PATIENCE_MS * SP_NS_PER_MS;
     debuginfod->seen = debuginfod->answered;
     bool waits = debuginfod->answered < debuginfod->count && debuginfod->patience_ns > 0;
     if (waits)
-        pthread_cond_timedwait(&debuginfod->answer_condition, &debuginfod->worker.lock, &until);
+        sp_lock_wait_until(&debuginfod->worker.lock, &debuginfod->answer_condition, &until);
     uint64_t waited_ns = sp_clock_monotonic_ns() - begin;
     debuginfod->patience_ns -= sp_min_u64(waited_ns, debuginfod->patience_ns);
-    pthread_mutex_unlock(&debuginfod->worker.lock);
+    sp_lock_give(&debuginfod->worker.lock);
     return waits;
 }

@@ -9,18 +9,18 @@
 
 #include "core/cancel.h"
 #include "core/clock.h"
+#include "core/lock.h"
 #include "trace/trace_internal.h"
 
 _Thread_local sp_span_cache *sp_cache_mine;
 
 static struct {
-    pthread_mutex_t
-        lock; /* guards in_use and additions to the list; never held while taking another */
+    sp_lock lock; /* guards in_use and additions to the list; never held while taking another */
     _Atomic(sp_span_cache *) all;
     pthread_key_t exit_key;
     bool has_key;
     _Atomic uint64_t shared_counts[SP_COUNT_COUNTERS];
-} caches = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} caches = {.lock = SP_LOCK_AT(SP_LOCK_SPAN_CACHES)};
 
 /* Without getrandom (an old kernel, or one too early in its boot) what differs between threads and processes has to do. */
 static void seed_weakly(uint64_t seed[4])
@@ -52,9 +52,9 @@ static void run_exit(void *value)
     sp_store_release(&cache->calling, 0); /* the thread may have ended inside */
     sp_pool_drain(&sp_record_pool, &cache->records);
     sp_pool_drain(&sp_light_pool, &cache->lights);
-    pthread_mutex_lock(&caches.lock);
+    sp_lock_take(&caches.lock);
     cache->in_use = false;
-    pthread_mutex_unlock(&caches.lock);
+    sp_lock_give(&caches.lock);
 }
 
 static sp_span_cache *reuse_locked(void)
@@ -79,7 +79,7 @@ static sp_span_cache *add_locked(void)
 
 static sp_span_cache *get_cache_and_key(bool *has_key)
 {
-    pthread_mutex_lock(&caches.lock);
+    sp_lock_take(&caches.lock);
     if (!caches.has_key)
         caches.has_key = pthread_key_create(&caches.exit_key, run_exit) == 0;
     *has_key = caches.has_key;
@@ -88,7 +88,7 @@ static sp_span_cache *get_cache_and_key(bool *has_key)
         cache = add_locked();
     if (cache)
         cache->in_use = true;
-    pthread_mutex_unlock(&caches.lock);
+    sp_lock_give(&caches.lock);
     return cache;
 }
 
@@ -144,7 +144,7 @@ static void reset(sp_span_cache *cache)
 /* The other threads of the parent are not here; their caches, whatever state they were caught in, are free now. */
 void sp_cache_after_fork(void)
 {
-    caches.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    sp_lock_init(&caches.lock, SP_LOCK_SPAN_CACHES);
     for (sp_span_cache *cache = sp_load_relaxed(&caches.all); cache; cache = cache->next)
         reset(cache);
     for (int i = 0; i < SP_COUNT_COUNTERS; i++)

@@ -15,6 +15,7 @@
 #include "core/atomic.h"
 #include "core/compiler.h"
 #include "core/intern.h"
+#include "core/lock.h"
 #include "trace/provider.h"
 
 /* word = generation << 24 | uses: 0 for a slot without an entry, or with one that is being written; 1 for an entry, and one more for each
@@ -51,7 +52,7 @@ typedef struct carrier_slot {
 /* Slots 1 to carved have been used. An entry is in one of two rings: that of ages, or, when it was found pinned when its turn had come,
  * the parked ones. slots[AGES].newer is the oldest, slots[AGES].older the newest. */
 static struct {
-    pthread_mutex_t lock; /* guards all of this but the words; an innermost lock */
+    sp_lock lock; /* guards all of this but the words; an innermost lock */
     uint32_t carved;
     uint32_t free;
     uint64_t first_generation;
@@ -61,7 +62,7 @@ static struct {
     /* By hash, the slot that was put last, or 0: equal texts are found if nothing came between. */
     uint32_t newest_of[SP_CARRIER_SLOTS];
     carrier_slot slots[RINGS_END];
-} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} table = {.lock = SP_LOCK_AT(SP_LOCK_CARRIERS)};
 
 const sp_carried sp_carried_nothing = {.trace_state = "", .baggage = ""};
 
@@ -317,12 +318,12 @@ static void free_entries(entry *gone)
 
 static void fork_prepare(void)
 {
-    pthread_mutex_lock(&table.lock);
+    sp_lock_take(&table.lock);
 }
 
 static void fork_parent(void)
 {
-    pthread_mutex_unlock(&table.lock);
+    sp_lock_give(&table.lock);
 }
 
 static void fork_child(void)
@@ -332,10 +333,10 @@ static void fork_child(void)
         if (USES_OF(word) != UNUSED)
             sp_store_relaxed(&table.slots[index].word, (word & ~USES_MAX) | UNPINNED);
     }
-    pthread_mutex_unlock(&table.lock);
+    sp_lock_give(&table.lock);
 }
 
-SP_AT_FORK(SP_FORK_INNER_LOCKS, fork_prepare, fork_parent, fork_child);
+SP_AT_FORK(SP_LOCK_CARRIERS, fork_prepare, fork_parent, fork_child);
 
 /* Generations begin at a random number, so that a handle of another copy of the library names nothing here. */
 static void set_up(void)
@@ -359,20 +360,20 @@ spanprof_carrier sp_carrier_put(const sp_carried *carried)
         return handle;
     pthread_once(&once, set_up);
     uint64_t hash = hash_of(carried);
-    pthread_mutex_lock(&table.lock);
+    sp_lock_take(&table.lock);
     uint32_t index = find_locked(hash, carried);
     if (index)
         handle = make_handle(index);
-    pthread_mutex_unlock(&table.lock);
+    sp_lock_give(&table.lock);
     if (index)
         return handle;
     entry *fresh = make_entry(carried), *gone = NULL;
     if (fresh) {
-        pthread_mutex_lock(&table.lock);
+        sp_lock_take(&table.lock);
         index = insert_locked(fresh, hash, &gone);
         if (index)
             handle = make_handle(index);
-        pthread_mutex_unlock(&table.lock);
+        sp_lock_give(&table.lock);
         free_entries(gone);
     }
     if (!index) {
@@ -384,10 +385,10 @@ spanprof_carrier sp_carrier_put(const sp_carried *carried)
 
 void sp_carrier_counters_get(sp_carrier_counters *out)
 {
-    pthread_mutex_lock(&table.lock);
+    sp_lock_take(&table.lock);
     *out = (sp_carrier_counters){.entries = table.entries,
                                  .bytes = table.bytes,
                                  .evicted = table.evicted,
                                  .dropped = sp_load_relaxed(&table.dropped)};
-    pthread_mutex_unlock(&table.lock);
+    sp_lock_give(&table.lock);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "core/lock.h"
 #include "trace/trace_internal.h"
 
 /* While a slot is free its context holds nothing, so the first slot of a batch on the pool's list keeps the batch there. It is
@@ -92,11 +93,11 @@ bool sp_pool_refill(sp_pool *pool, sp_magazine *magazine)
     }
     int saved_errno = errno; /* the application's: starting a span does not change it */
     uint64_t generation = random_generation();
-    pthread_mutex_lock(&pool->lock);
+    sp_lock_take(&pool->lock);
     if (!pool->first_generation)
         pool->first_generation = generation;
     magazine->active = get_batch_locked(pool);
-    pthread_mutex_unlock(&pool->lock);
+    sp_lock_give(&pool->lock);
     errno = saved_errno;
     return magazine->active.count > 0;
 }
@@ -104,9 +105,9 @@ bool sp_pool_refill(sp_pool *pool, sp_magazine *magazine)
 void sp_pool_spill(sp_pool *pool, sp_magazine *magazine)
 {
     if (magazine->backup.count) {
-        pthread_mutex_lock(&pool->lock);
+        sp_lock_take(&pool->lock);
         put_batch_locked(pool, magazine->backup);
-        pthread_mutex_unlock(&pool->lock);
+        sp_lock_give(&pool->lock);
     }
     magazine->backup = magazine->active;
     magazine->active = (sp_slot_list){0};
@@ -114,10 +115,10 @@ void sp_pool_spill(sp_pool *pool, sp_magazine *magazine)
 
 void sp_pool_drain(sp_pool *pool, sp_magazine *magazine)
 {
-    pthread_mutex_lock(&pool->lock);
+    sp_lock_take(&pool->lock);
     put_batch_locked(pool, magazine->active);
     put_batch_locked(pool, magazine->backup);
-    pthread_mutex_unlock(&pool->lock);
+    sp_lock_give(&pool->lock);
     *magazine = (sp_magazine){0};
 }
 
@@ -138,7 +139,7 @@ void sp_pool_after_fork(sp_pool *pool, bool keep)
         if (!keep)
             munmap(memory, chunk_bytes(pool));
     }
-    pool->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    sp_lock_init(&pool->lock, SP_LOCK_SLOT_POOL);
     pool->carved = 0;
     pool->batches = 0;
     pool->first_generation = 0;

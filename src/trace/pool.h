@@ -14,11 +14,10 @@
 #ifndef SP_TRACE_POOL_H
 #define SP_TRACE_POOL_H
 
-#include <pthread.h>
-
 #include <spanprof/tracer.h>
 #include "core/atomic.h"
 #include "core/compiler.h"
+#include "core/lock.h"
 
 /* The head of every slot: one cache line. `word` is the generation, a multiple of 4 while the slot is free, plus SP_SLOT_LIVE while its
  * span lives, plus SP_SLOT_LOCKED. The start adds SP_SLOT_STEP to it and so does the end, so it never again equals a handle given out
@@ -54,8 +53,7 @@ enum { SP_POOL_CHUNKS = 8192, SP_POOL_CHUNK_SLOTS = 1024, SP_POOL_BATCH = 32 };
 
 typedef struct sp_pool {
     uint32_t slot_bytes;
-    pthread_mutex_t
-        lock; /* guards what follows, except that chunks are read without; an innermost lock */
+    sp_lock lock; /* guards what follows, except that chunks are read without; an innermost lock */
     uint32_t carved;  /* slots 1 to carved have been made */
     uint32_t batches; /* list of free batches: index of the first slot of the first one */
     uint64_t first_generation;
@@ -64,7 +62,7 @@ typedef struct sp_pool {
 
 #define SP_POOL_INIT(bytes)                                                                        \
     {                                                                                              \
-        .slot_bytes = (bytes), .lock = PTHREAD_MUTEX_INITIALIZER                                   \
+        .slot_bytes = (bytes), .lock = SP_LOCK_AT(SP_LOCK_SLOT_POOL)                               \
     }
 
 /* The slot with INDEX, or NULL when there is none (memory not yet carved reads as 0, a free slot). */

@@ -47,7 +47,7 @@ typedef struct sp_baggage {
 /* Add what one header says. Members that are not valid, and those behind the limits, are left out. */
 void sp_baggage_read(sp_baggage *baggage, const char *text, size_t length);
 
-/* --- propagation.c ------------------------------------------------------------------------------------------------------- */
+/* --- propagators.c ------------------------------------------------------------------------------------------------------- */
 
 enum { SP_PROPAGATE_TRACE_CONTEXT = 1, SP_PROPAGATE_BAGGAGE = 2 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/provider.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "trace/record.h"

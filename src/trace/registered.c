@@ -6,13 +6,13 @@
  * sequentially consistent, at least one side sees the other's. The note also tells a span that starts inside a callback, which no processor
  * is told of: else one that starts spans would call itself for ever. */
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "core/cancel.h"
 #include "core/clock.h"
+#include "core/lock.h"
 #include "trace/record.h"
 
 struct sp_registered {
@@ -23,12 +23,12 @@ struct sp_registered {
 _Atomic(sp_registered *) sp_registered_told;
 
 static struct {
-    pthread_mutex_t lock; /* guards what follows, and additions */
+    sp_lock lock;         /* guards what follows, and additions */
     bool open;            /* the SDK runs: who is added is told at once */
     sp_registered *first; /* in the order of registration */
     sp_registered
         *dropped; /* lists that could not be freed, for somebody may still be looking at them */
-} registered = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} registered = {.lock = SP_LOCK_AT(SP_LOCK_SPAN_PROCESSORS)};
 
 /* --- adding -------------------------------------------------------------------------------------------------------------- */
 
@@ -69,18 +69,18 @@ spanprof_status spanprof_processor_add(const spanprof_processor *processor)
     if (!added)
         return SPANPROF_ERROR_NO_MEMORY;
     added->processor = known;
-    pthread_mutex_lock(&registered.lock);
+    sp_lock_take(&registered.lock);
     append_locked(added);
-    pthread_mutex_unlock(&registered.lock);
+    sp_lock_give(&registered.lock);
     return SPANPROF_OK;
 }
 
 void sp_registered_open(void)
 {
-    pthread_mutex_lock(&registered.lock);
+    sp_lock_take(&registered.lock);
     registered.open = true;
     sp_store_release(&sp_registered_told, registered.first); /* pairs with enter */
-    pthread_mutex_unlock(&registered.lock);
+    sp_lock_give(&registered.lock);
 }
 
 /* --- telling them of spans ----------------------------------------------------------------------------------------------- */
@@ -289,13 +289,13 @@ static void drop_list(sp_registered *list)
 /* The list is nobody's then but the caller's. */
 static sp_registered *take_list(void)
 {
-    pthread_mutex_lock(&registered.lock);
+    sp_lock_take(&registered.lock);
     sp_registered *list = registered.open ? registered.first : NULL;
     if (registered.open)
         registered.first = NULL;
     registered.open = false;
     atomic_store_explicit(&sp_registered_told, NULL, memory_order_seq_cst);
-    pthread_mutex_unlock(&registered.lock);
+    sp_lock_give(&registered.lock);
     return list;
 }
 
@@ -310,16 +310,16 @@ spanprof_status sp_registered_close(uint64_t deadline_ns)
         free_list(list);
         return status;
     }
-    pthread_mutex_lock(&registered.lock);
+    sp_lock_take(&registered.lock);
     drop_list(list);
-    pthread_mutex_unlock(&registered.lock);
+    sp_lock_give(&registered.lock);
     return SPANPROF_ERROR_TIMEOUT;
 }
 
 /* Nothing is freed: the one thread that is left may have forked inside a callback, on its way through the list. */
 void sp_registered_after_fork(void)
 {
-    registered.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    sp_lock_init(&registered.lock, SP_LOCK_SPAN_PROCESSORS);
     sp_store_relaxed(&sp_registered_told, NULL);
     if (registered.open) {
         drop_list(registered.first);

@@ -8,6 +8,7 @@
 #include "core/atomic.h"
 #include "core/clock.h"
 #include "core/compiler.h"
+#include "core/lock.h"
 
 /* By then a window of 10 seconds has been joined. */
 #define KEPT_NS (15 * SP_NS_PER_S)
@@ -29,10 +30,10 @@ typedef struct entry_list {
 } entry_list;
 
 typedef struct shard {
-    _Alignas(SP_CACHE_LINE) pthread_mutex_t lock; /* guards what follows; an innermost lock */
-    uint32_t used;                                /* entries 1 to used have had a span */
-    entry_list live, ended;                       /* each of these is in one of the two */
-    uint16_t *buckets;                            /* the first entry of each */
+    _Alignas(SP_CACHE_LINE) sp_lock lock; /* guards what follows; an innermost lock */
+    uint32_t used;                        /* entries 1 to used have had a span */
+    entry_list live, ended;               /* each of these is in one of the two */
+    uint16_t *buckets;                    /* the first entry of each */
     entry *entries; /* allocated for the first span and never freed; NULL: no span yet */
 } shard;
 
@@ -42,7 +43,7 @@ static pthread_once_t locks_once = PTHREAD_ONCE_INIT;
 static void init_locks(void)
 {
     for (int i = 0; i < SP_STARTS_SHARDS; i++)
-        pthread_mutex_init(&shards[i].lock, NULL);
+        sp_lock_init(&shards[i].lock, SP_LOCK_FOREIGN_STARTS);
 }
 
 /* --- finding ------------------------------------------------------------------------------------------------------------- */
@@ -74,13 +75,13 @@ static shard *lock_shard(const key *key)
 {
     pthread_once(&locks_once, init_locks);
     shard *shard = &shards[key->shard];
-    pthread_mutex_lock(&shard->lock);
+    sp_lock_take(&shard->lock);
     return shard;
 }
 
 static void unlock_shard(shard *shard)
 {
-    pthread_mutex_unlock(&shard->lock);
+    sp_lock_give(&shard->lock);
 }
 
 static entry *entry_of(shard *shard, uint16_t number)
@@ -245,9 +246,9 @@ void sp_starts_forget(void)
 {
     pthread_once(&locks_once, init_locks);
     for (int i = 0; i < SP_STARTS_SHARDS; i++) {
-        pthread_mutex_lock(&shards[i].lock);
+        sp_lock_take(&shards[i].lock);
         forget(&shards[i]);
-        pthread_mutex_unlock(&shards[i].lock);
+        sp_lock_give(&shards[i].lock);
     }
 }
 

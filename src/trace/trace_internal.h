@@ -52,7 +52,7 @@ static inline bool sp_context_is_valid(const spanprof_context *context)
 extern sp_span_processor sp_correlation_roots; /* marks local roots */
 extern sp_span_processor sp_correlation_all;   /* marks every span */
 
-/* --- batch.c ------------------------------------------------------------------------------------------------------------- */
+/* --- span_queue.c ------------------------------------------------------------------------------------------------------------- */
 
 extern sp_span_processor sp_batch_processor;
 void sp_batch_after_fork(void);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tracers: one for each instrumentation scope, for the life of the process. Programs have a few, so a list is enough; it only ever
  * grows at its head, hence looking through it takes no lock. */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/lock.h"
 #include "trace/struct_read.h"
 #include "trace/trace_internal.h"
 #include "trace/values.h"
@@ -14,9 +14,9 @@ enum { SCOPE_ATTRIBUTES_MAX = 128 };
 spanprof_tracer sp_tracer_default = {.scope = {.name = "", .version = "", .schema_url = ""}};
 
 static struct {
-    pthread_mutex_t lock; /* of additions */
+    sp_lock lock; /* of additions */
     _Atomic(spanprof_tracer *) newest;
-} tracers = {.lock = PTHREAD_MUTEX_INITIALIZER, .newest = &sp_tracer_default};
+} tracers = {.lock = SP_LOCK_AT(SP_LOCK_TRACERS), .newest = &sp_tracer_default};
 
 /* --- which scopes are the same ------------------------------------------------------------------------------------------- */
 
@@ -125,14 +125,14 @@ static spanprof_tracer *create(const spanprof_tracer_options *options)
 /* FRESH, unless there is one with the same scope. */
 static spanprof_tracer *add(spanprof_tracer *fresh)
 {
-    pthread_mutex_lock(&tracers.lock);
+    sp_lock_take(&tracers.lock);
     spanprof_tracer *tracer = find(&fresh->scope);
     if (!tracer) {
         tracer = fresh;
         tracer->next = sp_load_relaxed(&tracers.newest);
         sp_store_release(&tracers.newest, tracer);
     }
-    pthread_mutex_unlock(&tracers.lock);
+    sp_lock_give(&tracers.lock);
     if (tracer != fresh)
         destroy(fresh);
     return tracer;
@@ -164,5 +164,5 @@ spanprof_tracer *spanprof_tracer_get_with(const spanprof_tracer_options *options
 
 void sp_tracer_table_after_fork(void)
 {
-    tracers.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    sp_lock_init(&tracers.lock, SP_LOCK_TRACERS);
 }

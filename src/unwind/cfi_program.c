@@ -311,6 +311,34 @@ static bool change_cfa_register(program *p, uint64_t base)
     return has_plain_cfa(p);
 }
 
+/* Instructions about the CFA. */
+static bool run_cfa_instruction(program *p, unsigned instruction)
+{
+    sp_cfi_reader *r = &p->reader;
+    uint64_t first;
+    switch (instruction) {
+    case CFA_DEF_CFA:
+        first = sp_cfi_read_uleb(r);
+        set_cfa(p, SP_CFA_REGISTER, first, (int64_t)sp_cfi_read_uleb(r), 0);
+        return true;
+    case CFA_DEF_CFA_SF:
+        first = sp_cfi_read_uleb(r);
+        set_cfa(p, SP_CFA_REGISTER, first, factored(p, (uint64_t)sp_cfi_read_sleb(r)), 0);
+        return true;
+    case CFA_DEF_CFA_REGISTER:
+        return change_cfa_register(p, sp_cfi_read_uleb(r));
+    case CFA_DEF_CFA_OFFSET:
+        return change_cfa_offset(p, (int64_t)sp_cfi_read_uleb(r));
+    case CFA_DEF_CFA_OFFSET_SF:
+        return change_cfa_offset(p, factored(p, (uint64_t)sp_cfi_read_sleb(r)));
+    case CFA_DEF_CFA_EXPRESSION:
+        set_cfa_expression(p);
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* The instructions that are not about location or state; false for one that is unknown. */
 static bool run_rule_instruction(program *p, unsigned instruction)
 {
@@ -350,23 +378,6 @@ static bool run_rule_instruction(program *p, unsigned instruction)
         first = sp_cfi_read_uleb(r);
         set_saved(p, first, SP_SAVED_IN_REGISTER, sp_cfi_read_uleb(r), 0);
         return true;
-    case CFA_DEF_CFA:
-        first = sp_cfi_read_uleb(r);
-        set_cfa(p, SP_CFA_REGISTER, first, (int64_t)sp_cfi_read_uleb(r), 0);
-        return true;
-    case CFA_DEF_CFA_SF:
-        first = sp_cfi_read_uleb(r);
-        set_cfa(p, SP_CFA_REGISTER, first, factored(p, (uint64_t)sp_cfi_read_sleb(r)), 0);
-        return true;
-    case CFA_DEF_CFA_REGISTER:
-        return change_cfa_register(p, sp_cfi_read_uleb(r));
-    case CFA_DEF_CFA_OFFSET:
-        return change_cfa_offset(p, (int64_t)sp_cfi_read_uleb(r));
-    case CFA_DEF_CFA_OFFSET_SF:
-        return change_cfa_offset(p, factored(p, (uint64_t)sp_cfi_read_sleb(r)));
-    case CFA_DEF_CFA_EXPRESSION:
-        set_cfa_expression(p);
-        return true;
     case CFA_EXPRESSION:
         set_saved_expression(p);
         return true;
@@ -382,7 +393,7 @@ static bool run_rule_instruction(program *p, unsigned instruction)
         set_saved(p, first, SP_SAVED_UNKNOWN, 0, 0);
         return true;
     default:
-        return false;
+        return run_cfa_instruction(p, instruction);
     }
 }
 

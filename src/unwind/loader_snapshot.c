@@ -6,11 +6,11 @@
 #include <elf.h>
 #include <limits.h>
 #include <link.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "core/lock.h"
 #include "unwind/cfi_reader.h"
 #include "unwind/frame_section.h"
 #include "unwind/module_file.h"
@@ -19,7 +19,7 @@
 #define ROUNDS_MAX 8
 
 /* Held while the loader's lock is, see sp_loader_fork_prepare. */
-static pthread_mutex_t fork_guard = PTHREAD_MUTEX_INITIALIZER;
+static sp_lock fork_guard = SP_LOCK_AT(SP_LOCK_LOADER);
 
 typedef struct round {
     sp_loader_snapshot *snapshot;
@@ -35,19 +35,19 @@ typedef struct round {
 
 static void visit_loaded(int (*visit)(struct dl_phdr_info *, size_t, void *), void *user)
 {
-    pthread_mutex_lock(&fork_guard);
+    sp_lock_take(&fork_guard);
     dl_iterate_phdr(visit, user);
-    pthread_mutex_unlock(&fork_guard);
+    sp_lock_give(&fork_guard);
 }
 
 void sp_loader_fork_prepare(void)
 {
-    pthread_mutex_lock(&fork_guard);
+    sp_lock_take(&fork_guard);
 }
 
 void sp_loader_fork_done(void)
 {
-    pthread_mutex_unlock(&fork_guard);
+    sp_lock_give(&fork_guard);
 }
 
 static int read_counters(struct dl_phdr_info *info, size_t size, void *user)

@@ -26,6 +26,7 @@
 #include "context/foreign_record_sig.h"
 #include "context/self.h"
 #include "core/clock.h"
+#include "core/lock.h"
 #include "core/log.h"
 #include "core/syscall_sig.h"
 #include "core/worker.h"
@@ -58,7 +59,7 @@ typedef struct doubtful {
 } doubtful;
 
 static struct {
-    pthread_mutex_t lock;
+    sp_lock lock;
     pthread_cond_t changed; /* on the monotonic clock: stopping, pause, rate, probed */
     pthread_t thread;
     bool has_thread; /* thread and changed are there */
@@ -85,7 +86,7 @@ static struct {
 
     sp_wall_places places;
     sp_ring ring;
-} wall = {.lock = PTHREAD_MUTEX_INITIALIZER, .visitor = {.files = {.tasks = -1}}};
+} wall = {.lock = SP_LOCK_AT(SP_LOCK_WALL), .visitor = {.files = {.tasks = -1}}};
 
 /* Even, in [0, 1). */
 static double draw(void)
@@ -310,7 +311,7 @@ static void settle_giver(sp_wall_place *place, uint64_t weight_ns, const wall_ro
 static void resolve_doubts(const wall_round *round)
 {
     uint32_t giver = wall.doubtful_count > 0 ? find_giver(round->moment_ns) : 0;
-    pthread_mutex_lock(&wall.lock);
+    sp_lock_take(&wall.lock);
     for (uint32_t n = 0; n < wall.doubtful_count; n++) {
         sp_wall_place *place = sp_wall_place_of(&wall.places, wall.doubtful[n].slot, false);
         if (n == giver)
@@ -318,7 +319,7 @@ static void resolve_doubts(const wall_round *round)
         else
             weigh(place, wall.doubtful[n].weight_ns);
     }
-    pthread_mutex_unlock(&wall.lock);
+    sp_lock_give(&wall.lock);
     wall.doubtful_count = 0;
 }
 
@@ -361,16 +362,16 @@ static void learn_cost(uint64_t cpu_ns, uint32_t visits)
 {
     if (visits > 0)
         wall.visit_cost_ns += ((double)cpu_ns / visits - wall.visit_cost_ns) / 8;
-    pthread_mutex_lock(&wall.lock);
+    sp_lock_take(&wall.lock);
     wall.state.cpu_ns += cpu_ns;
-    pthread_mutex_unlock(&wall.lock);
+    sp_lock_give(&wall.lock);
 }
 
 static void visit_one(uint32_t slot, uint64_t weight_ns)
 {
-    pthread_mutex_lock(&wall.lock);
+    sp_lock_take(&wall.lock);
     visit_slot(slot, weight_ns);
-    pthread_mutex_unlock(&wall.lock);
+    sp_lock_give(&wall.lock);
 }
 
 /* With many threads none of what a visit reads is in the cache. */
@@ -440,7 +441,7 @@ static bool sleep_until(uint64_t time_ns)
 {
     struct timespec until = sp_timespec_from_ns(time_ns);
     while (!is_disturbed())
-        if (pthread_cond_timedwait(&wall.changed, &wall.lock, &until) == ETIMEDOUT)
+        if (sp_lock_wait_until(&wall.lock, &wall.changed, &until) == ETIMEDOUT)
             return !is_disturbed();
     return false;
 }
@@ -471,21 +472,21 @@ static bool wait_for_round(wall_round *round)
 static void run_rounds(void)
 {
     wall_round round;
-    pthread_mutex_lock(&wall.lock);
+    sp_lock_take(&wall.lock);
     begin_cells();
     while (!wall.stopping) {
         if (wall.paused) {
-            pthread_cond_wait(&wall.changed, &wall.lock);
+            sp_lock_wait(&wall.lock, &wall.changed);
             wall.restarts = true;
         } else if (wall.restarts) {
             begin_cells();
         } else if (wait_for_round(&round)) {
-            pthread_mutex_unlock(&wall.lock);
+            sp_lock_give(&wall.lock);
             run_round(&round);
-            pthread_mutex_lock(&wall.lock);
+            sp_lock_take(&wall.lock);
         }
     }
-    pthread_mutex_unlock(&wall.lock);
+    sp_lock_give(&wall.lock);
 }
 
 /* --- life ------------------------------------------------------------------------------------------------------------------ */
@@ -563,13 +564,13 @@ static void *run(void *unused)
     seed();
     bool works = prepare();
     int error = errno;
-    pthread_mutex_lock(&wall.lock);
+    sp_lock_take(&wall.lock);
     if (!works)
         set_reason(error);
     wall.state.running = works;
     wall.probed = true;
     pthread_cond_broadcast(&wall.changed);
-    pthread_mutex_unlock(&wall.lock);
+    sp_lock_give(&wall.lock);
     if (works)
         run_rounds();
     return unused;
@@ -598,17 +599,17 @@ static void forget_last_run(void)
 
 static bool wait_for_probe(void)
 {
-    pthread_mutex_lock(&wall.lock);
+    sp_lock_take(&wall.lock);
     while (!wall.probed)
-        pthread_cond_wait(&wall.changed, &wall.lock);
+        sp_lock_wait(&wall.lock, &wall.changed);
     bool works = wall.state.running;
-    pthread_mutex_unlock(&wall.lock);
+    sp_lock_give(&wall.lock);
     return works;
 }
 
 static bool begin_run(const sp_wall_config *config)
 {
-    pthread_mutex_lock(&wall.lock);
+    sp_lock_take(&wall.lock);
     forget_last_run();
     wall.config = *config;
     wall.state.hz = config->hz;
@@ -622,7 +623,7 @@ static bool begin_run(const sp_wall_config *config)
     if (!has_thread)
         snprintf(wall.state.reason, sizeof wall.state.reason, "no thread can be made: %s",
                  strerror(errno));
-    pthread_mutex_unlock(&wall.lock);
+    sp_lock_give(&wall.lock);
     return has_thread;
 }
 
@@ -639,25 +640,25 @@ bool sp_wall_start(const sp_wall_config *config)
 /* The condition is destroyed when no other thread can find it any more. */
 void sp_wall_stop(void)
 {
-    pthread_mutex_lock(&wall.lock);
+    sp_lock_take(&wall.lock);
     bool had_thread = wall.has_thread;
     wall.stopping = true;
     wall.state.running = false;
     if (had_thread)
         pthread_cond_broadcast(&wall.changed);
-    pthread_mutex_unlock(&wall.lock);
+    sp_lock_give(&wall.lock);
     if (!had_thread)
         return;
     pthread_join(wall.thread, NULL);
-    pthread_mutex_lock(&wall.lock);
+    sp_lock_take(&wall.lock);
     wall.has_thread = false;
-    pthread_mutex_unlock(&wall.lock);
+    sp_lock_give(&wall.lock);
     pthread_cond_destroy(&wall.changed);
 }
 
 void sp_wall_free(void)
 {
-    pthread_mutex_lock(&wall.lock);
+    sp_lock_take(&wall.lock);
     sp_syscall_files_close(&wall.visitor.files);
     sp_stack_copy_destroy(wall.visitor.copy);
     wall.visitor.copy = NULL;
@@ -666,17 +667,17 @@ void sp_wall_free(void)
     free(wall.doubtful);
     wall.doubtful = NULL;
     wall.held_generation = UINT32_MAX;
-    pthread_mutex_unlock(&wall.lock);
+    sp_lock_give(&wall.lock);
 }
 
 static void change(void (*set)(uint32_t), uint32_t value)
 {
-    pthread_mutex_lock(&wall.lock);
+    sp_lock_take(&wall.lock);
     if (wall.has_thread) {
         set(value);
         pthread_cond_broadcast(&wall.changed);
     }
-    pthread_mutex_unlock(&wall.lock);
+    sp_lock_give(&wall.lock);
 }
 
 static void set_paused(uint32_t paused)
@@ -723,56 +724,56 @@ static void settle_place(sp_wall_place *place, sp_wall_taker *take, void *user, 
 
 void sp_wall_settle_slot(uint32_t slot, sp_wall_taker *take, void *user, uint32_t newest)
 {
-    pthread_mutex_lock(&wall.lock);
+    sp_lock_take(&wall.lock);
     sp_wall_place *place = sp_wall_place_of(&wall.places, slot, false);
     if (place)
         settle_place(place, take, user, newest);
-    pthread_mutex_unlock(&wall.lock);
+    sp_lock_give(&wall.lock);
 }
 
 void sp_wall_settle(sp_wall_taker *take, void *user, uint32_t newest)
 {
     for (uint32_t slot = 0; slot < sp_thread_slots(); slot++)
         sp_wall_settle_slot(slot, take, user, newest);
-    pthread_mutex_lock(&wall.lock);
+    sp_lock_take(&wall.lock);
     if (wall.held_generation != UINT32_MAX)
         wall.held_generation = newest;
-    pthread_mutex_unlock(&wall.lock);
+    sp_lock_give(&wall.lock);
 }
 
 uint32_t sp_wall_held_generation(void)
 {
-    pthread_mutex_lock(&wall.lock);
+    sp_lock_take(&wall.lock);
     uint32_t held = wall.held_generation;
-    pthread_mutex_unlock(&wall.lock);
+    sp_lock_give(&wall.lock);
     return held;
 }
 
 void sp_wall_state_get(sp_wall_state *out)
 {
-    pthread_mutex_lock(&wall.lock);
+    sp_lock_take(&wall.lock);
     *out = wall.state;
     out->discarded = wall.visitor.discarded;
     out->fp = wall.visitor.fp;
-    pthread_mutex_unlock(&wall.lock);
+    sp_lock_give(&wall.lock);
 }
 
 /* --- fork ------------------------------------------------------------------------------------------------------------------ */
 
 void sp_wall_fork_prepare(void)
 {
-    pthread_mutex_lock(&wall.lock);
+    sp_lock_take(&wall.lock);
 }
 
 void sp_wall_fork_parent(void)
 {
-    pthread_mutex_unlock(&wall.lock);
+    sp_lock_give(&wall.lock);
 }
 
 void sp_wall_fork_child(void)
 {
     wall.has_thread = false;
     wall.state = (sp_wall_state){0};
-    pthread_mutex_unlock(&wall.lock);
+    sp_lock_give(&wall.lock);
     sp_wall_free();
 }

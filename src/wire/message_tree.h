@@ -12,7 +12,7 @@
 /* The semantic conventions that our attribute names follow. */
 #define SP_OTLP_SCHEMA_URL "https://opentelemetry.io/schemas/1.44.0"
 
-/* tree.c */
+/* message_tree.c */
 
 /* An empty message of TYPE, or NULL. */
 void *sp_otlp_message(sp_arena *arena, const ProtobufCMessageDescriptor *type);

@@ -53,7 +53,7 @@ static owner *create(void)
     sem_init(&destroyed, 0, 0);
     sem_init(&owner->arrived, 0, 0);
     sem_init(&owner->go_on, 0, 0);
-    sp_worker_init(&owner->worker);
+    sp_worker_init(&owner->worker, SP_LOCK_COLLECTOR);
     return owner;
 }
 
@@ -233,7 +233,7 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lo
                                   const struct timespec *until)
 {
     sp_worker *worker = atomic_load(&ends_in_wait);
-    if (!worker || lock != &worker->lock || condition != &worker->progress_condition)
+    if (!worker || lock != &worker->lock.mutex || condition != &worker->progress_condition)
         return __real_pthread_cond_timedwait(condition, lock, until);
     atomic_store(&ends_in_wait, NULL);
     while (!worker->ended) {

@@ -406,16 +406,16 @@ static void forked_child_starts_with_nothing_of_the_parent(void **state)
     int pipes[2];
     assert_int_equal(pipe(pipes), 0);
     /* As if other threads were in the middle of something. */
-    pthread_mutex_lock(&sp_record_pool.lock);
-    pthread_mutex_lock(&sp_light_pool.lock);
+    pthread_mutex_lock(&sp_record_pool.lock.mutex);
+    pthread_mutex_lock(&sp_light_pool.lock.mutex);
     pid_t child = fork();
     if (child == 0) {
         alarm(300);
         uint8_t id[8];
         _exit(read(pipes[0], id, sizeof id) == (ssize_t)sizeof id ? check_child(live, id) : 99);
     }
-    pthread_mutex_unlock(&sp_light_pool.lock);
-    pthread_mutex_unlock(&sp_record_pool.lock);
+    pthread_mutex_unlock(&sp_light_pool.lock.mutex);
+    pthread_mutex_unlock(&sp_record_pool.lock.mutex);
     uint8_t id[8]; /* the very next of the generator, which the child has a copy of */
     sp_random_id(id, sizeof id);
     assert_int_equal(write(pipes[1], id, sizeof id), sizeof id);

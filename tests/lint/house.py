@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""house.py TREE: rules of the house that can be checked without a build (CONTRIBUTING.md, "Rules that are checked").
+
+1. A folder of src/ includes only itself and folders before it in ORDER, in which who calls is below what it calls.
+2. No two files of src/ and include/ have one name.
+3. Links between the pages of the tree lead to a file, and to a heading where they name one.
+4. Files of src/ and tests/ that pages and comments name in full exist.
+5. No function of src/ is longer than 60 lines.
+6. The way of the data (docs/design/way.md) names files and functions that exist.
+
+Each rule first proves on a small tree of its own that it would see a violation.
+"""
+import os
+import re
+import sys
+import tempfile
+
+ORDER = ["core", "context", "trace", "unwind", "cpu", "wall", "symbol", "profile", "proto", "wire", "export", "collect",
+         "sdk", "outside", "tool/text", "tool/read", "tool/model", "tool/draw", "tool/check", "tool/command"]
+FUNCTION_LINES = 60
+PAGES = ("README.md", "CONTRIBUTING.md", "docs", "examples")
+
+
+def files(tree, *parts, ends):
+    """Paths below the given parts of TREE, relative to it, in order."""
+    found = []
+    for part in parts:
+        top = os.path.join(tree, part)
+        if os.path.isfile(top):
+            found.append(part)
+        for folder, inner, names in os.walk(top):
+            inner[:] = [name for name in inner if name not in ("node_modules", "target", "__pycache__")]
+            found += [os.path.relpath(os.path.join(folder, name), tree) for name in names if name.endswith(ends)]
+    return sorted(found)
+
+
+def read(tree, path):
+    with open(os.path.join(tree, path), encoding="utf-8") as file:
+        return file.read()
+
+
+def folder_of(path):
+    """core/log.h: core; tool/read/input.h: tool/read, because the tool's folders have an order of their own."""
+    parts = path.split("/")
+    return "/".join(parts[:2]) if parts[0] == "tool" and len(parts) > 2 else parts[0]
+
+
+def include_order(tree):
+    for path in files(tree, "src", ends=(".c", ".h")):
+        folder = folder_of(path[len("src/"):])
+        for number, line in enumerate(read(tree, path).split("\n"), 1):
+            found = re.match(r'\s*#\s*include\s*["<]([^">]+)', line)
+            target = found.group(1) if found and '"' in line else ""
+            if target.startswith("../"):
+                yield f'{path}:{number}: includes "{target}": name it by its folder'
+            elif "/" not in target or target.startswith("spanprof/"):
+                continue  # beside the file that includes it, or the public contract
+            elif folder not in ORDER:
+                yield f"{path}:{number}: the folder {folder} has no place in the order"
+            elif folder_of(target) not in ORDER:
+                yield f'{path}:{number}: includes "{target}", whose folder has no place in the order'
+            elif ORDER.index(folder_of(target)) > ORDER.index(folder):
+                yield f'{path}:{number}: {folder} includes "{target}", which comes after it'
+
+
+def one_name(tree):
+    homes = {}
+    for path in files(tree, "src", "include", ends=(".c", ".h", ".hpp")):
+        homes.setdefault(os.path.basename(path), []).append(path)
+    for name, paths in sorted(homes.items()):
+        if len(paths) > 1:
+            yield f"{name} is the name of {' and '.join(paths)}"
+
+
+def anchors(text):
+    """The names that a page's headings have in links."""
+    headings = re.findall(r"^#+ +(.*)$", re.sub(r"^```.*?^```", "", text, flags=re.S | re.M), flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def links(tree):
+    for path in files(tree, *PAGES, ends=(".md",)):
+        for target in re.findall(r"\]\(([^)\s]+)\)", read(tree, path)):
+            name, _, anchor = target.partition("#")
+            if re.match(r"\w+:", target):
+                continue
+            page = os.path.normpath(os.path.join(os.path.dirname(path), name)) if name else path
+            if not os.path.exists(os.path.join(tree, page)):
+                yield f"{path}: links to {target}, which is not there"
+            elif anchor and page.endswith(".md") and anchor not in anchors(read(tree, page)):
+                yield f"{path}: links to {target}, and {page} has no such heading"
+
+
+def named_files(tree):
+    """A name in capitals stands for any; what the build makes (.pb-c.h) is not in the tree."""
+    named = re.compile(r"(?<![\w/.-])((?:src|tests|include|docs|scripts|proto|cmake)/[\w./-]*\w\.(?:c|h|hpp|cpp|py|sh|md|txt|cmake|proto))\b")
+    for path in files(tree, *PAGES, "src", "include", "tests", "cmake", ends=(".md", ".c", ".h", ".hpp", ".py", ".sh", ".cmake", ".txt")):
+        for name in () if path.startswith("tests/lint/") else named.findall(read(tree, path)):
+            if name.endswith(".pb-c.h") or re.search("[A-Z]{2}", os.path.basename(os.path.dirname(name)) + name.split("_")[-1]):
+                continue
+            if not os.path.exists(os.path.join(tree, name)):
+                yield f"{path}: names {name}, which is not there"
+
+
+def functions(text):
+    """(name, lines) of each function of a C file in our format: its brace opens and closes in the first column."""
+    start = None
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if line == "{":
+            start = number
+        elif line == "}" and start is not None:
+            head = " ".join(lines[max(0, start - 6):start])
+            names = re.findall(r"(\w+)\(", head)
+            yield (names[-1] if names else "?", number - start + 1)
+            start = None
+
+
+def short_functions(tree):
+    for path in files(tree, "src", ends=(".c", ".h")):
+        for name, lines in functions(read(tree, path)):
+            if lines > FUNCTION_LINES:
+                yield f"{path}: {name} has {lines} lines, {FUNCTION_LINES} are allowed"
+
+
+def way(tree):
+    """Rows | step | `file` | `function` | … of the page's table."""
+    path = "docs/design/way.md"
+    if not os.path.exists(os.path.join(tree, path)):
+        yield f"{path} is not there"
+        return
+    rows = re.findall(r"^\|[^|]*\| `(src/[^`]+)` \| `(\w+)` \|", read(tree, path), flags=re.M)
+    if len(rows) < 8:
+        yield f"{path} has {len(rows)} steps: the table `| step | file | function |` was not found"
+    for file, function in rows:
+        if not os.path.exists(os.path.join(tree, file)):
+            yield f"{path}: {file} is not there"
+        elif not re.search(rf"^[^\n;]*\b{function}\([^;]*?^{{", read(tree, file), flags=re.S | re.M):
+            yield f"{path}: {file} does not define {function}"
+
+
+RULES = (include_order, one_name, links, named_files, short_functions, way)
+WAY = "| a | `src/core/a.c` | `made` |\n"
+
+# For each rule: files that keep it, files that break it, and what is said of them.
+SELF_CHECK = (
+    (include_order, {"src/sdk/a.c": '#include "core/a.h"\n#include <sys/types.h>\n#include "b.h"\n'},
+     {"src/core/a.c": '#  include "sdk/a.h"\n'}, 'core includes "sdk/a.h"'),
+    (include_order, {"src/tool/read/a.c": '#include "tool/text/a.h"\n'},
+     {"src/tool/text/a.c": '#include "tool/read/a.h"\n'}, "tool/text includes"),
+    (include_order, {"src/core/a.c": ""}, {"src/core/a.c": '#include "else/a.h"\n'}, "has no place"),
+    (include_order, {"src/core/a.c": ""}, {"src/core/a.c": '#include "../sdk/a.h"\n'}, "name it by its folder"),
+    (one_name, {"src/core/a.c": ""}, {"src/core/a.c": "", "src/sdk/a.c": ""}, "is the name of"),
+    (links, {"docs/a.md": "[b](b.md#two-words)", "docs/b.md": "# Two `words`\n"}, {"docs/a.md": "[b](c.md)"}, "not there"),
+    (links, {"docs/a.md": "[b](#b)\n# B\n"}, {"docs/a.md": "[b](#c)\n# B\n"}, "no such heading"),
+    (named_files, {"docs/a.md": "`src/core/a.c`", "src/core/a.c": ""}, {"docs/a.md": "`src/core/gone.c`"}, "gone.c"),
+    (short_functions, {"src/core/a.c": "int f(void)\n{\n}\n"}, {"src/core/a.c": "int f(void)\n{\n" + "\n" * 60 + "}\n"}, "f has 62"),
+    (way, {"docs/design/way.md": WAY * 8, "src/core/a.c": "int made(int a)\n{\n}\n"},
+     {"docs/design/way.md": WAY * 8, "src/core/a.c": "int made(int a);\nint other(void)\n{\n}\n"}, "does not define made"),
+    (way, {"docs/design/way.md": WAY * 8, "src/core/a.c": "int made(int a)\n{\n}\n"}, {"docs/design/way.md": ""}, "0 steps"),
+)
+
+
+def found_in(rule, contents):
+    with tempfile.TemporaryDirectory() as tree:
+        for path, text in contents.items():
+            os.makedirs(os.path.join(tree, os.path.dirname(path)), exist_ok=True)
+            with open(os.path.join(tree, path), "w", encoding="utf-8") as file:
+                file.write(text)
+        return list(rule(tree))
+
+
+def self_check():
+    for rule, good, bad, said in SELF_CHECK:
+        if found_in(rule, good):
+            sys.exit(f"self-check: {rule.__name__} refuses what is right: {found_in(rule, good)}")
+        if not any(said in line for line in found_in(rule, bad)):
+            sys.exit(f"self-check: {rule.__name__} does not say '{said}', but {found_in(rule, bad)}")
+
+
+def main():
+    self_check()
+    violations = [line for rule in RULES for line in rule(sys.argv[1])]
+    print("\n".join(violations) if violations else f"{len(RULES)} rules are kept")
+    sys.exit(bool(violations))
+
+
+main()
