@@ -423,14 +423,15 @@ static ngx_int_t init_module(ngx_cycle_t *cycle)
     return ngx_http_spanprof_turns_watch_phases(cycle);
 }
 
-/* Workers write files of their own: PREFIX.PID. */
+/* Workers write files of their own: PREFIX.PID; but PREFIX.1 to PREFIX.3 are earlier runs. */
 static spanprof_status start_sdk(spanprof_error *error)
 {
     const char *prefix = getenv("SPANPROF_FILE");
     char file[NGX_MAX_PATH];
     spanprof_options options = SPANPROF_OPTIONS_INIT;
 
-    snprintf(file, sizeof(file), "%s.%ld", prefix == NULL ? "spanprof" : prefix, (long)ngx_pid);
+    snprintf(file, sizeof(file), "%s.%s%ld", prefix == NULL ? "spanprof" : prefix,
+             ngx_pid <= 3 ? "pid" : "", (long)ngx_pid);
     options.file = file;
     return spanprof_start(&options, error);
 }

@@ -94,7 +94,7 @@ static void stop_sdk(int code, Datum argument)
     spanprof_stop(2000000000u);
 }
 
-/* Files of its own for each backend: PREFIX.PID. */
+/* Files of its own for each backend: PREFIX.PID; but PREFIX.1 to PREFIX.3 are earlier runs. */
 static bool start_sdk(void)
 {
     const char *prefix = getenv("SPANPROF_FILE");
@@ -102,7 +102,8 @@ static bool start_sdk(void)
     spanprof_options options = SPANPROF_OPTIONS_INIT;
     spanprof_error error = {0};
 
-    snprintf(file, sizeof(file), "%s.%d", prefix == NULL ? "spanprof" : prefix, MyProcPid);
+    snprintf(file, sizeof(file), "%s.%s%d", prefix == NULL ? "spanprof" : prefix,
+             MyProcPid <= 3 ? "pid" : "", MyProcPid);
     options.file = file;
     if (spanprof_start(&options, &error) != SPANPROF_OK) {
         ereport(LOG, errmsg("spanprof does not run: %s", error.message));

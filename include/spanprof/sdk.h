@@ -3,8 +3,9 @@
  *
  * Threads: any; start, flush and stop are serialized among themselves.  Signals: not safe.
  * Fork: the child of a process that runs the SDK does not sample and does not send (spanprof_stats says forked = 1); it may
- * call spanprof_start for itself. Its files are then named PREFIX.PID, unless options name others: not its parent's. Descriptors of the
- * parent's perf events are closed in it.
+ * call spanprof_start for itself. Its files are then named PREFIX.PID, unless options name others: not its parent's. Where its PID
+ * is 1 to 3, as in a container, they are named PREFIX.pid1 to PREFIX.pid3, because PREFIX.1 to PREFIX.3 are earlier runs. Descriptors of
+ * the parent's perf events are closed in it.
  * Exec: ends sampling; all descriptors of the SDK are closed. A program that calls exec *without* fork while the engine `perf` runs calls
  * spanprof_pause or spanprof_stop first: a tick that comes while the kernel replaces the program would end the new one, for its
  * handlers are gone by then (signal(7)). fork and exec, vfork, posix_spawn, system and popen need nothing. */

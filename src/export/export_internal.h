@@ -225,8 +225,8 @@ int sp_file_runs_keep(const char *prefix);
 /* Lock FD, which PATH was opened as, until it is closed. 0, or EWOULDBLOCK when another process has it. What is no regular file has no
  * lock, and a file system without locks has to do without. */
 int sp_file_runs_lock(int fd, const char *path);
-/* Keep the run before, and make the files of this one. Where that is impossible this run gets the prefix PREFIX.PID in CONFIG, and one
- * warning says so. False when memory is short; files that cannot be made are warned of. */
+/* Keep the run before, and make the files of this one. Where that is impossible this run gets the prefix of sp_file_own_prefix in CONFIG, and
+ * one warning says so. False when memory is short; files that cannot be made are warned of. */
 bool sp_file_runs_open(sp_file files[2], sp_export_config *config, sp_export_counters *counters);
 
 /* spool.c: requests in a directory, which outlive the process. Zero-initialised is closed. */

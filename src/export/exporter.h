@@ -97,6 +97,10 @@ typedef struct sp_export_counters {
         thread_left; /* by sp_exporter_destroy: the thread, which uses the resource, is still there */
 } sp_export_counters;
 
+/* The prefix of the files of one process among several, into OUT: PREFIX.PID, or PREFIX.pidPID where PREFIX.PID is the name of an earlier
+ * run (SP_FILE_RUNS_KEPT): in a container a PID may be as small as that. Cut to SIZE. */
+void sp_file_own_prefix(char *out, size_t size, const char *prefix, long pid);
+
 typedef struct sp_exporter sp_exporter;
 
 /* Start the thread, and wait until it has opened its files. RESOURCE is borrowed until destroy (and for

@@ -7,6 +7,7 @@
  * 3. A run is moved by links: first each file gets its new name beside the old one, then the old names go. A crash in between leaves
  *    a run with names of two numbers, which the next start recognizes by the equal inodes and completes. A file system without links
  *    gets renames, where a crash may leave a run's files under two numbers.
+ * 4. PREFIX.1 to PREFIX.3 are runs and never processes: what a process with so small a PID has for itself is PREFIX.pid1 to PREFIX.pid3.
  *
  * Threads: the exporter's. */
 #include <errno.h>
@@ -225,12 +226,19 @@ static bool init_files(sp_file files[2], const sp_export_config *config,
     return true;
 }
 
-/* PREFIX.PID, as a forked child has it. False when memory is short. */
+void sp_file_own_prefix(char *out, size_t size, const char *prefix, long pid)
+{
+    snprintf(out, size, "%s.%s%ld", prefix, pid <= SP_FILE_RUNS_KEPT ? "pid" : "", pid);
+}
+
+/* As a forked child has it. False when memory is short. */
 static bool use_own_prefix(sp_export_config *config, int error)
 {
-    char *prefix;
-    if (asprintf(&prefix, "%s.%d", config->file_prefix, (int)getpid()) < 0)
+    size_t size = strlen(config->file_prefix) + sizeof ".pid-9223372036854775808";
+    char *prefix = malloc(size);
+    if (!prefix)
         return false;
+    sp_file_own_prefix(prefix, size, config->file_prefix, getpid());
     if (error == EWOULDBLOCK)
         sp_log_warn("export",
                     "%s: another process, or an earlier run of this one, writes these files: this "

@@ -406,8 +406,7 @@ static void use_own_files(spanprof_options *options, own_paths *paths)
 {
     const char *prefix = sp_env("SPANPROF_FILE"), *switches = sp_env("SPANPROF_SWITCHES");
     if (sdk.forked && !options->file) {
-        snprintf(paths->file, sizeof paths->file, "%s.%d", prefix ? prefix : "spanprof",
-                 (int)getpid());
+        sp_file_own_prefix(paths->file, sizeof paths->file, prefix ? prefix : "spanprof", getpid());
         options->file = paths->file;
     }
     if (sdk.forked && !options->switches && switches && strcasecmp(switches, "off") != 0) {
