@@ -115,6 +115,11 @@ typedef struct spanprof_options {
     uint32_t request_maximum_bytes;
     const char *
         timestamps; /* SPANPROF_TIMESTAMPS (0), 1: samples of CPU time have the time of each event */
+    /* SPANPROF_FILE_MAX_BYTES (no limit), 4,096 to 2 GiB: a file that has no room for the next request is kept as PREFIX.traces.0001.jsonl,
+     * PREFIX.traces.0002.jsonl and so on, and a new one begins. */
+    uint32_t file_maximum_bytes;
+    /* SPANPROF_FILE_MAX_PARTS (no limit), 2 to 9,999: so many files of each signal are kept, then the oldest is removed. */
+    uint32_t file_maximum_parts;
 } spanprof_options;
 
 #define SPANPROF_OPTIONS_INIT SPANPROF_INIT(spanprof_options)

@@ -263,12 +263,38 @@ static bool read_traces_exporter(void)
     return !text || (sp_parse_word_list("OTEL_TRACES_EXPORTER", text, words, 2, 1) & 1);
 }
 
+/* OPTION, else VARIABLE; 0, also for what is out of range: no limit. */
+static uint32_t read_limit(uint32_t option, const char *option_name, const char *variable_name,
+                           uint32_t lowest, uint32_t highest)
+{
+    uint32_t value = option ? option : sp_env_u32(variable_name, 0, UINT32_MAX, 0);
+    if (value == 0 || (value >= lowest && value <= highest))
+        return value;
+    sp_log_warn("config", "%s=%u is not from %u to %u: going on without this limit",
+                option ? option_name : variable_name, value, lowest, highest);
+    return 0;
+}
+
+/* The command reads files of up to 2 GiB. */
+static void read_file_limits(sp_export_config *config, const spanprof_options *options)
+{
+    enum { SMALLEST = 4 * 1024, FEWEST = 2, MOST = 9999 };
+    const uint32_t largest = UINT32_C(2) << 30;
+    config->file_maximum_bytes =
+        read_limit(options->file_maximum_bytes, "options.file_maximum_bytes",
+                   "SPANPROF_FILE_MAX_BYTES", SMALLEST, largest);
+    config->file_maximum_parts =
+        read_limit(options->file_maximum_parts, "options.file_maximum_parts",
+                   "SPANPROF_FILE_MAX_PARTS", FEWEST, MOST);
+}
+
 static bool read_file(sp_export_config *config, const spanprof_options *options)
 {
     static const char *const formats[] = {"jsonl", "proto"};
     const char *prefix = options->file ? options->file : sp_env("SPANPROF_FILE");
     const char *format =
         options->file_format ? options->file_format : sp_env("SPANPROF_FILE_FORMAT");
+    read_file_limits(config, options);
     config->file_enabled = true;
     config->file_format = sp_parse_word("SPANPROF_FILE_FORMAT", format, formats, 2, 0) == 0
                               ? SP_OTLP_JSON

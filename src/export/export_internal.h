@@ -193,7 +193,10 @@ typedef struct sp_file {
     sp_repeat failure;
     sp_request *first,
         **last; /* what waits because a FIFO is full; of the first a part may be written */
-    sp_allowance allowance; /* of these, and of profiles that wait in the inbox */
+    sp_allowance allowance;                /* of these, and of profiles that wait in the inbox */
+    uint32_t maximum_bytes, maximum_parts; /* as in sp_export_config */
+    uint32_t parts;                        /* the number of the last one that was full */
+    sp_repeat stuck;
 } sp_file;
 
 /* Make CONFIG's file for SIGNAL. False when memory is short; a file that cannot be made is warned of, and fd is -1. One that another
@@ -215,6 +218,15 @@ void sp_file_abandon(sp_file *file);
 void sp_file_is_hosts(const sp_file *file);
 /* In a forked child: close the parent's files, where the child has them. */
 void sp_files_after_fork(void);
+
+/* file_parts.c: files that are limited in size. */
+enum { SP_FILE_PARTS_MAX = 1000000000 };
+
+/* FILE, which is open, is full: it is kept as the next part, and *FD is a new one with its name, open and locked. False, having said why,
+ * when there is none. */
+bool sp_file_begin_part(sp_file *file, int *fd);
+/* Remove what a process that was ended in sp_file_begin_part may have left. FILE is locked. */
+void sp_file_forget_new(const sp_file *file);
 
 /* file_runs.c: what earlier runs have left at the same prefix. */
 enum { SP_FILE_RUNS_KEPT = 3 }; /* PREFIX.1 to PREFIX.3 */

@@ -54,6 +54,8 @@ typedef struct sp_export_config {
     bool file_enabled;
     char *file_prefix;
     sp_otlp_format file_format;
+    uint32_t file_maximum_bytes; /* of one file; 0: no limit */
+    uint32_t file_maximum_parts; /* that are kept of one signal; 0: all */
     bool
         traces_enabled; /* somebody takes spans; OTEL_TRACES_EXPORTER=none stops those of OTLP only, not files */
     uint32_t

@@ -70,6 +70,8 @@ static int open_file(sp_file *file)
         error = EWOULDBLOCK;
     if (error)
         close_file(file);
+    else
+        sp_file_forget_new(file);
     return error;
 }
 
@@ -81,6 +83,8 @@ bool sp_file_init(sp_file *file, const sp_export_config *config, sp_telemetry_si
                       .format = config->file_format,
                       .signal = signal,
                       .counters = counters,
+                      .maximum_bytes = config->file_maximum_bytes,
+                      .maximum_parts = config->file_maximum_parts,
                       .allowance = {.maximum_bytes = config->queue_maximum_bytes}};
     file->last = &file->first;
     if (asprintf(&file->path, "%s.%s.%s", config->file_prefix, signal_names[signal], suffix) < 0) {
@@ -95,11 +99,16 @@ bool sp_file_init(sp_file *file, const sp_export_config *config, sp_telemetry_si
     return true;
 }
 
+static void say_close_failed(const sp_file *file)
+{
+    sp_log_warn("export", "closing %s: %s: its last records may be missing", file->path,
+                strerror(errno));
+}
+
 void sp_file_deinit(sp_file *file)
 {
     if (file->path && file->fd >= 0 && close_file(file) != 0)
-        sp_log_warn("export", "closing %s: %s: its last records may be missing", file->path,
-                    strerror(errno));
+        say_close_failed(file);
     for (sp_request *next, *request = file->first; request; request = next) {
         next = request->next;
         sp_request_free(request);
@@ -192,6 +201,30 @@ static void keep(sp_file *file, const sp_buffer *body, const sp_request *as)
     undo(file, as->written_bytes);
 }
 
+/* The file gives way to a new one where a record of BYTES has no room in it. */
+static void make_room(sp_file *file, uint64_t bytes)
+{
+    struct stat status;
+    int fd;
+    if (!file->maximum_bytes || fstat(file->fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+        status.st_size == 0 || (uint64_t)status.st_size + bytes <= file->maximum_bytes ||
+        !sp_file_begin_part(file, &fd))
+        return;
+    bool is_hosts = atomic_load(&hosts_files[file->signal].fd) == file->fd;
+    if (close_file(file) != 0)
+        say_close_failed(file);
+    file->fd = fd;
+    if (is_hosts)
+        sp_file_is_hosts(file);
+}
+
+/* Of BODY's record in FILE. */
+static uint64_t record_bytes(const sp_file *file, const sp_buffer *body)
+{
+    uint8_t prefix[10];
+    return body->length + (file->format == SP_OTLP_JSON ? 1 : varint(prefix, body->length));
+}
+
 void sp_file_write(sp_file *file, const sp_buffer *body, uint64_t items, uint64_t sequence)
 {
     sp_request as = {.body = SP_BUFFER_INIT(body->length),
@@ -202,6 +235,8 @@ void sp_file_write(sp_file *file, const sp_buffer *body, uint64_t items, uint64_
         sp_count(&file->counters->dropped_refused, 1);
         return;
     }
+    if (!file->first)
+        make_room(file, record_bytes(file, body));
     int error = file->first ? EAGAIN : go_on(file, body, &as.written_bytes);
     if (error != EAGAIN)
         count_end(file, error, as.written_bytes, items);

@@ -21,25 +21,47 @@
 #include <unistd.h>
 
 #include "core/log.h"
+#include "core/run_files.h"
 #include "export/export_internal.h"
 
-static const char *const endings[] = {"traces.jsonl", "profiles.jsonl", "traces.binpb",
-                                      "profiles.binpb"};
-enum { ENDINGS = SP_ARRAY_LENGTH(endings), FREE = -1 };
+enum { LOCKS = SP_RUN_FILE_SIGNALS * SP_RUN_FILE_FORMATS, FREE = -1 };
+
+/* One run, and the files that were there when it was looked for. */
+typedef struct file_run {
+    const char *prefix;
+    unsigned number; /* 0: the current or the last one */
+    sp_run_files files;
+} file_run;
 
 typedef struct file_name {
     char text[PATH_MAX];
 } file_name;
 
-/* A name that is too long for the kernel is empty, as which no file is found. */
-static const char *name_of(file_name *name, const char *prefix, unsigned run, size_t ending)
+/* PREFIX, of run NUMBER, and ENDING. A name that is too long for the kernel is empty, as which no file is found. */
+static const char *put_name(file_name *name, const char *prefix, unsigned number,
+                            const char *ending)
 {
-    int length =
-        run ? snprintf(name->text, sizeof name->text, "%s.%u.%s", prefix, run, endings[ending])
-            : snprintf(name->text, sizeof name->text, "%s.%s", prefix, endings[ending]);
+    int length = number ? snprintf(name->text, sizeof name->text, "%s.%u%s", prefix, number, ending)
+                        : snprintf(name->text, sizeof name->text, "%s%s", prefix, ending);
     if (length < 0 || (size_t)length >= sizeof name->text)
         name->text[0] = '\0';
     return name->text;
+}
+
+/* The name of RUN's FILE once the run is LATER numbers older. */
+static const char *name_of(file_name *name, const file_run *run, const sp_run_file *file,
+                           unsigned later)
+{
+    char ending[SP_RUN_FILE_ENDING];
+    return put_name(name, run->prefix, run->number + later, sp_run_file_ending(ending, *file));
+}
+
+/* Returns 0, or ENOMEM. */
+static int find_run(file_run *run, const char *prefix, unsigned number)
+{
+    file_name name;
+    *run = (file_run){.prefix = prefix, .number = number};
+    return sp_run_files_find(&run->files, put_name(&name, prefix, number, "")) ? 0 : ENOMEM;
 }
 
 /* ---- locks ---- */
@@ -72,119 +94,119 @@ static int lock_file(const char *path, int *fd)
     return *fd < 0 ? 0 : sp_file_runs_lock(*fd, path);
 }
 
-static void unlock_all(int fds[ENDINGS])
+static void unlock_all(int fds[LOCKS])
 {
-    for (size_t i = 0; i < ENDINGS; i++)
+    for (size_t i = 0; i < LOCKS; i++)
         if (fds[i] >= 0)
             close(fds[i]);
 }
 
-/* Returns 0, or EWOULDBLOCK when another process has one of RUN's files. FDS are for unlock_all in any case. */
-static int lock_all(const char *prefix, unsigned run, int fds[ENDINGS])
+/* The files without a number: only these are written to. Returns 0, or EWOULDBLOCK when another process has one. FDS are for unlock_all
+ * in any case. */
+static int lock_all(const char *prefix, unsigned number, int fds[LOCKS])
 {
+    file_run run = {.prefix = prefix, .number = number};
     file_name name;
     int error = 0;
-    for (size_t i = 0; i < ENDINGS; i++)
+    for (size_t i = 0; i < LOCKS; i++)
         fds[i] = FREE;
-    for (size_t i = 0; i < ENDINGS && !error; i++)
-        error = lock_file(name_of(&name, prefix, run, i), &fds[i]);
+    for (uint8_t i = 0; i < LOCKS && !error; i++) {
+        sp_run_file file = {.signal = i % SP_RUN_FILE_SIGNALS, .format = i / SP_RUN_FILE_SIGNALS};
+        error = lock_file(name_of(&name, &run, &file, 0), &fds[i]);
+    }
     return error;
 }
 
 /* ---- moving ---- */
 
-static bool has_content(const char *prefix)
+static bool has_content(const file_run *run)
 {
     file_name name;
     struct stat status;
     bool found = false;
-    for (size_t i = 0; i < ENDINGS; i++)
-        found |= stat(name_of(&name, prefix, 0, i), &status) == 0 && S_ISREG(status.st_mode) &&
-                 status.st_size > 0;
+    for (size_t i = 0; i < run->files.count; i++)
+        found |= stat(name_of(&name, run, &run->files.items[i], 0), &status) == 0 &&
+                 S_ISREG(status.st_mode) && status.st_size > 0;
     return found;
 }
 
-/* Whether RUN has the file with this ending. */
-static bool has_file(const char *prefix, unsigned run, size_t ending, struct stat *status)
+/* Whether FILE has the name that it gets with the next number already. */
+static bool has_new_name(const file_run *run, const sp_run_file *file)
 {
     file_name name;
-    return lstat(name_of(&name, prefix, run, ending), status) == 0;
-}
-
-static bool is_there(const char *prefix, unsigned run)
-{
-    struct stat status;
-    bool found = false;
-    for (size_t i = 0; i < ENDINGS; i++)
-        found |= has_file(prefix, run, i, &status);
-    return found;
-}
-
-/* Whether one of RUN's files has the name that it gets as RUN + 1 already. */
-static bool has_new_name(const char *prefix, unsigned run, size_t ending)
-{
     struct stat from, to;
-    return has_file(prefix, run, ending, &from) && has_file(prefix, run + 1, ending, &to) &&
-           is_same(&from, &to);
+    return lstat(name_of(&name, run, file, 0), &from) == 0 &&
+           lstat(name_of(&name, run, file, 1), &to) == 0 && is_same(&from, &to);
 }
 
-static bool is_half_moved(const char *prefix, unsigned run)
+static bool is_half_moved(const file_run *run)
 {
     bool found = false;
-    for (size_t i = 0; i < ENDINGS; i++)
-        found |= has_new_name(prefix, run, i);
+    for (size_t i = 0; i < run->files.count; i++)
+        found |= has_new_name(run, &run->files.items[i]);
     return found;
 }
 
 /* Returns 0, or errno. */
-static int add_new_name(const char *prefix, unsigned run, size_t ending)
+static int add_new_name(const file_run *run, const sp_run_file *file)
 {
     file_name from, to;
-    struct stat status;
-    if (!has_file(prefix, run, ending, &status) || has_new_name(prefix, run, ending))
+    if (has_new_name(run, file))
         return 0;
-    name_of(&from, prefix, run, ending);
-    if (link(from.text, name_of(&to, prefix, run + 1, ending)) == 0)
+    name_of(&from, run, file, 0);
+    if (link(from.text, name_of(&to, run, file, 1)) == 0)
         return 0;
     return errno != EEXIST && rename(from.text, to.text) == 0 ? 0 : errno;
 }
 
-/* RUN becomes RUN + 1, which is free but for what an interrupted move of the same files has left. Returns 0, or errno. */
-static int move_run(const char *prefix, unsigned run)
+/* RUN gets the next number, which is free but for what an interrupted move of the same files has left. Returns 0, or errno. */
+static int move_run(const file_run *run)
 {
     file_name name;
     int error = 0;
-    for (size_t i = 0; i < ENDINGS && !error; i++)
-        error = add_new_name(prefix, run, i);
-    for (size_t i = 0; i < ENDINGS && !error; i++)
-        if (has_new_name(prefix, run, i) && unlink(name_of(&name, prefix, run, i)) != 0)
+    for (size_t i = 0; i < run->files.count && !error; i++)
+        error = add_new_name(run, &run->files.items[i]);
+    for (size_t i = 0; i < run->files.count && !error; i++)
+        if (has_new_name(run, &run->files.items[i]) &&
+            unlink(name_of(&name, run, &run->files.items[i], 0)) != 0)
             error = errno;
     return error;
 }
 
 /* Returns 0, or errno: EWOULDBLOCK when a process still writes it. */
-static int remove_run(const char *prefix, unsigned run)
+static int remove_run(const file_run *run)
 {
     file_name name;
-    int fds[ENDINGS], error = lock_all(prefix, run, fds);
-    for (size_t i = 0; i < ENDINGS && !error; i++)
-        if (unlink(name_of(&name, prefix, run, i)) != 0 && errno != ENOENT)
+    int fds[LOCKS], error = lock_all(run->prefix, run->number, fds);
+    for (size_t i = 0; i < run->files.count && !error; i++)
+        if (unlink(name_of(&name, run, &run->files.items[i], 0)) != 0 && errno != ENOENT)
             error = errno;
     unlock_all(fds);
     return error;
 }
 
-/* Move RUN and those before it up, up to the first free number. *REMOVED: there was none. Returns 0, or errno. */
-static int make_free(const char *prefix, unsigned run, bool *removed)
+static int make_free(const char *prefix, unsigned number, bool *removed);
+
+/* Give RUN, which has files, the next number. *REMOVED: there was no free one. Returns 0, or errno. */
+static int age_run(const file_run *run, bool *removed)
 {
-    if (!is_there(prefix, run))
-        return 0;
-    if (run == SP_FILE_RUNS_KEPT) {
+    if (run->number == SP_FILE_RUNS_KEPT) {
         *removed = true;
-        return remove_run(prefix, run);
+        return remove_run(run);
     }
-    int error = is_half_moved(prefix, run) ? 0 : make_free(prefix, run + 1, removed);
-    return error ? error : move_run(prefix, run);
+    int error = is_half_moved(run) ? 0 : make_free(run->prefix, run->number + 1, removed);
+    return error ? error : move_run(run);
+}
+
+/* Move run NUMBER and those after it up, up to the first free number. Returns 0, or errno. */
+static int make_free(const char *prefix, unsigned number, bool *removed)
+{
+    file_run run;
+    int error = find_run(&run, prefix, number);
+    if (!error && run.files.count)
+        error = age_run(&run, removed);
+    sp_run_files_deinit(&run.files);
+    return error;
 }
 
 static void say_kept(const char *prefix, bool removed)
@@ -198,15 +220,26 @@ static void say_kept(const char *prefix, bool removed)
         sp_log_info("export", "%s: the run before is kept as %s.1", prefix, prefix);
 }
 
-int sp_file_runs_keep(const char *prefix)
+/* With the locks held. */
+static int keep_locked(const char *prefix)
 {
-    int fds[ENDINGS], error = lock_all(prefix, 0, fds);
+    file_run run;
     bool removed = false;
-    if (!error && has_content(prefix)) {
-        error = make_free(prefix, 0, &removed);
+    int error = find_run(&run, prefix, 0);
+    if (!error && has_content(&run)) {
+        error = age_run(&run, &removed);
         if (!error)
             say_kept(prefix, removed);
     }
+    sp_run_files_deinit(&run.files);
+    return error;
+}
+
+int sp_file_runs_keep(const char *prefix)
+{
+    int fds[LOCKS], error = lock_all(prefix, 0, fds);
+    if (!error)
+        error = keep_locked(prefix);
     unlock_all(fds);
     return error;
 }

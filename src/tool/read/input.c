@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "core/buffer.h"
+#include "core/run_files.h"
 #include "proto/profiles.pb-c.h"
 #include "proto/trace.pb-c.h"
 #include "tool/read/switches.h"
@@ -192,54 +193,62 @@ static int read_file(sp_input *input, const char *path, bool may_be_empty)
     return status;
 }
 
-/* The files that a PREFIX stands for: those of one run, in one of the two formats. */
-typedef struct run_files {
-    char *paths[2][2]; /* by format and signal */
-    bool is_there[2], has_content[2];
-} run_files;
-
-/* False when memory is short. */
-static bool look_for(run_files *run, sp_arena *memory, const char *prefix, int format, int signal)
+/* Whether PREFIX's FILE may have content. */
+static bool has_content(sp_input *input, const char *prefix, const sp_run_file *file, char **path)
 {
-    static const char *const endings[2][2] = {{".traces.jsonl", ".profiles.jsonl"},
-                                              {".traces.binpb", ".profiles.binpb"}};
+    char ending[SP_RUN_FILE_ENDING];
     struct stat status;
-    char *path = sp_arena_printf(memory, "%s%s", prefix, endings[format][signal]);
-    if (!path || stat(path, &status) != 0)
-        return path != NULL;
-    run->paths[format][signal] = path;
-    run->is_there[format] = true;
-    run->has_content[format] |= !S_ISREG(status.st_mode) || status.st_size > 0;
-    return true;
+    *path = sp_arena_printf(&input->memory, "%s%s", prefix, sp_run_file_ending(ending, *file));
+    return *path && stat(*path, &status) == 0 && (!S_ISREG(status.st_mode) || status.st_size > 0);
 }
 
-static int refuse_two_runs(const char *prefix, const run_files *run)
+static int refuse_two_runs(const char *const paths[SP_RUN_FILE_FORMATS], const char *prefix)
 {
-    char *const *lines = run->paths[0], *const *framed = run->paths[1];
     return sp_tool_wrong("%s: stands for two runs, %s and %s; name the files of one", prefix,
-                         lines[0] ? lines[0] : lines[1], framed[0] ? framed[0] : framed[1]);
+                         paths[0], paths[1]);
+}
+
+/* PREFIX stands for the files of one run, in one of the two formats. */
+static int check_one_format(sp_input *input, const char *prefix, const sp_run_files *files)
+{
+    const char *first[SP_RUN_FILE_FORMATS] = {0};
+    for (size_t i = 0; i < files->count; i++) {
+        const sp_run_file *file = &files->items[i];
+        char *path;
+        bool found = has_content(input, prefix, file, &path);
+        if (!path)
+            return sp_tool_no_memory();
+        if (found && !first[file->format])
+            first[file->format] = path;
+    }
+    return first[0] && first[1] ? refuse_two_runs(first, prefix) : SP_TOOL_DONE;
+}
+
+static int read_files(sp_input *input, const char *prefix, const sp_run_files *files)
+{
+    int status = check_one_format(input, prefix, files);
+    for (size_t i = 0; i < files->count && status == SP_TOOL_DONE; i++) {
+        char ending[SP_RUN_FILE_ENDING];
+        const char *path = sp_arena_printf(&input->memory, "%s%s", prefix,
+                                           sp_run_file_ending(ending, files->items[i]));
+        status = path ? read_file(input, path, true) : sp_tool_no_memory();
+    }
+    return status;
 }
 
 /* The files that PREFIX stands for; *FOUND tells whether there are any. */
 static int read_run(sp_input *input, const char *prefix, bool *found)
 {
-    run_files run = {0};
+    sp_run_files files;
     size_t before = input->count;
-    for (int i = 0; i < 4; i++)
-        if (!look_for(&run, &input->memory, prefix, i / 2, i % 2))
-            return sp_tool_no_memory();
-    *found = run.is_there[0] || run.is_there[1];
-    if (run.has_content[0] && run.has_content[1])
-        return refuse_two_runs(prefix, &run);
-    for (int i = 0; i < 4; i++) {
-        char *path = run.paths[i / 2][i % 2];
-        int status = path ? read_file(input, path, true) : SP_TOOL_DONE;
-        if (status != SP_TOOL_DONE)
-            return status;
-    }
-    if (*found && input->count == before)
+    if (!sp_run_files_find(&files, prefix))
+        return sp_tool_no_memory();
+    *found = files.count > 0;
+    int status = read_files(input, prefix, &files);
+    sp_run_files_deinit(&files);
+    if (status == SP_TOOL_DONE && *found && input->count == before)
         add_empty(input, prefix);
-    return SP_TOOL_DONE;
+    return status;
 }
 
 int sp_input_read(sp_input *input, const sp_operands *files)

@@ -426,6 +426,39 @@ static void request_maximum_bytes_is_bounded(void **state)
     }
 }
 
+static void files_are_limited_within_reason(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes, *parts;
+        uint32_t option;
+        uint32_t used_bytes, used_parts;
+        bool warns;
+    } rows[] = {
+        {NULL, NULL, 0, 0, 0, false},           {"0", "0", 0, 0, 0, false},
+        {"4096", "2", 0, 4096, 2, false},       {"2147483648", "9999", 0, 2147483648, 9999, false},
+        {"2147483649", "10000", 0, 0, 0, true}, {"4095", "1", 0, 0, 0, true},
+        {"100M", NULL, 0, 0, 0, true},          {"8192", NULL, 5000, 5000, 0, false},
+        {"8192", NULL, 5, 0, 0, true},
+    };
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(rows); i++) {
+        spanprof_options options = SPANPROF_OPTIONS_INIT;
+        options.exporter = "file";
+        options.file_maximum_bytes = rows[i].option;
+        rows[i].bytes ? setenv("SPANPROF_FILE_MAX_BYTES", rows[i].bytes, 1)
+                      : unsetenv("SPANPROF_FILE_MAX_BYTES");
+        rows[i].parts ? setenv("SPANPROF_FILE_MAX_PARTS", rows[i].parts, 1)
+                      : unsetenv("SPANPROF_FILE_MAX_PARTS");
+        size_t before = log_length;
+        read_config(&options);
+        assert_int_equal(config.file_maximum_bytes, rows[i].used_bytes);
+        assert_int_equal(config.file_maximum_parts, rows[i].used_parts);
+        assert_int_equal(log_length > before, rows[i].warns);
+    }
+    unsetenv("SPANPROF_FILE_MAX_BYTES");
+    unsetenv("SPANPROF_FILE_MAX_PARTS");
+}
+
 static void destinations_have_the_shape_that_each_wants(void **state)
 {
     (void)state;
@@ -495,6 +528,7 @@ int main(void)
         CASE(batch_timeout_bounds_that_of_traces),
         CASE(batch_is_bounded_by_the_queue),
         CASE(request_maximum_bytes_is_bounded),
+        CASE(files_are_limited_within_reason),
         CASE(destinations_have_the_shape_that_each_wants),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
+#include "core/run_files.h"
 #include "remove_folder.h"
 
 #ifndef SYS_close_range
@@ -215,6 +217,48 @@ static void run_that_cannot_be_moved_is_not_overwritten(void **state)
     assert_int_equal(lines_with("cannot be moved"), 1);
 }
 
+/* How many files of spans the run called NAME has. */
+static unsigned trace_files(const char *name)
+{
+    sp_run_files files;
+    unsigned count = 0;
+    assert_true(sp_run_files_find(&files, path_of(name)));
+    for (size_t i = 0; i < files.count; i++)
+        count += files.items[i].signal == 0;
+    sp_run_files_deinit(&files);
+    return count;
+}
+
+/* Two thousand spans, a few in each batch. */
+static void run_with_small_files(void)
+{
+    spanprof_options options = SPANPROF_OPTIONS_INIT;
+    options.exporter = "file";
+    options.file = prefix;
+    options.profiles = "none";
+    options.file_maximum_bytes = 64 * 1024;
+    options.file_maximum_parts = 3;
+    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+    for (int i = 0; i < 2000; i++) {
+        spanprof_span_end(spanprof_span_start(NULL, "small", NULL));
+        if (i % 100 == 99)
+            assert_int_equal(spanprof_flush(UINT64_MAX), SPANPROF_OK);
+    }
+    assert_int_equal(spanprof_stop(UINT64_MAX), SPANPROF_OK);
+}
+
+static void limited_files_are_kept_with_their_parts(void **state)
+{
+    (void)state;
+    run_with_small_files();
+    assert_false(exists(".traces.0001.jsonl"));
+    assert_int_equal(trace_files(""), 3);
+    run("next", NULL);
+    assert_int_equal(trace_files(".1"), 3);
+    assert_int_equal(trace_files(""), 1);
+    assert_true(has(".traces.jsonl", "next"));
+}
+
 static void empty_files_are_no_run(void **state)
 {
     (void)state;
@@ -276,16 +320,44 @@ static int role_forks(void)
     return teardown(NULL) != 0 || status != 0 || !is_right;
 }
 
+/* The exit status of this program as ROLE with ARGUMENT. */
+static int status_of(const char *role, const char *argument)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        execl(program, program, role, argument, NULL);
+        _exit(127);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+/* Ended by a signal that it cannot see, after a flush. */
+static int role_is_killed(const char *file)
+{
+    snprintf(prefix, sizeof prefix, "%s", file);
+    start(NULL);
+    spanprof_span_end(spanprof_span_start(NULL, "flushed", NULL));
+    if (spanprof_flush(UINT64_MAX) == SPANPROF_OK)
+        kill(getpid(), SIGKILL);
+    return 1;
+}
+
+static void killed_run_has_all_that_was_flushed(void **state)
+{
+    (void)state;
+    int status = status_of("is killed", prefix);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_true(has(".traces.jsonl", "flushed") && has(".traces.jsonl", "}\n"));
+    run("next", NULL);
+    assert_true(has(".1.traces.jsonl", "flushed"));
+}
+
 static void forked_child_keeps_no_lock(void **state)
 {
     (void)state;
-    int status;
-    pid_t role = fork();
-    if (role == 0) {
-        execl(program, program, "forks", NULL);
-        _exit(127);
-    }
-    assert_int_equal(waitpid(role, &status, 0), role);
+    int status = status_of("forks", NULL);
     assert_true(WIFEXITED(status));
     if (WEXITSTATUS(status) == SKIPPED)
         print_message("SKIPPED: no system call can be filtered here\n");
@@ -296,6 +368,8 @@ static void forked_child_keeps_no_lock(void **state)
 int main(int argc, char **argv)
 {
     program = argv[0];
+    if (argc > 2)
+        return role_is_killed(argv[2]);
     if (argc > 1)
         return role_forks();
     const struct CMUnitTest tests[] = {
@@ -308,7 +382,9 @@ int main(int argc, char **argv)
                                         teardown),
         cmocka_unit_test_setup_teardown(run_that_cannot_be_moved_is_not_overwritten, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(killed_run_has_all_that_was_flushed, setup, teardown),
         cmocka_unit_test(forked_child_keeps_no_lock),
+        cmocka_unit_test_setup_teardown(limited_files_are_kept_with_their_parts, setup, teardown),
         cmocka_unit_test_setup_teardown(empty_files_are_no_run, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,6 +109,30 @@ class Containers(ToolTest):
         self.write("shop.profiles.binpb", b"")
         self.assertEqual(self.stacks("shop"), before)
 
+    def test_prefix_stands_for_all_parts_in_their_order(self):
+        for part, service in ((".0002", "b"), (".0010", "c"), (".0001", "a"), ("", "d")):
+            self.write(f"run.profiles{part}.jsonl", json_lines(profiles(service=service)))
+        for other in ("run.profiles.1.jsonl", "run.profiles.00011.jsonl", "run.profiles.0003.jsonl.new", "runs.traces.0001.jsonl"):
+            self.write(other, b"no part of it")
+        self.answer("convert", "run", "-o", "all.json", "--to", "otlp-json")
+        services = [attribute["value"]["stringValue"] for resource in json.loads((self.folder / "all.json").read_text())["resourceProfiles"]
+                    for attribute in resource["resource"]["attributes"] if attribute["key"] == "service.name"]
+        self.assertEqual(services, ["a", "b", "c", "d"])
+        for part in (".0001", ""):
+            self.write(f"run.traces{part}.jsonl", json_lines(traces()))
+        self.assertEqual(json.loads(self.stacks("run"))["total"], 4 * 250_000_000)
+
+    def test_prefix_of_parts_alone(self):
+        self.write("run.profiles.0001.binpb", framed(profiles()))
+        self.write("run.traces.0001.binpb", framed(traces()))
+        self.write("run.traces.binpb", b"")
+        self.assertEqual(json.loads(self.stacks("run"))["total"], 250_000_000)
+
+    def test_prefix_with_parts_of_both_formats_is_refused(self):
+        self.write("run.traces.0001.jsonl", json_lines(traces()))
+        self.write("run.traces.binpb", framed(traces()))
+        self.refuse(2, "stats", "run", says=("run.traces.0001.jsonl", "run.traces.binpb", "two runs"))
+
     def test_prefix_of_an_earlier_run(self):
         for name in ("traces", "profiles"):
             self.write(f"shop.{name}.jsonl", json_lines(globals()[name]()))

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The files that a prefix stands for: PREFIX.traces.jsonl and its siblings, each with the parts that were written before it,
+ * PREFIX.traces.0001.jsonl, PREFIX.traces.0002.jsonl and so on.
+ * Threads: any.  Signals: not safe. */
+#ifndef SP_CORE_RUN_FILES_H
+#define SP_CORE_RUN_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SP_RUN_FILE_SIGNALS = 2, SP_RUN_FILE_FORMATS = 2, SP_RUN_FILE_ENDING = 32 };
+
+typedef struct sp_run_file {
+    uint8_t signal; /* 0: traces, 1: profiles */
+    uint8_t format; /* 0: jsonl, 1: binpb */
+    uint32_t part;  /* 0: the file without a number, which is the last one written to */
+} sp_run_file;
+
+typedef struct sp_run_files {
+    sp_run_file *items; /* by format, then by signal, then as they were written */
+    size_t count;
+} sp_run_files;
+
+/* What goes behind the prefix, ".traces.0001.jsonl". Returns OUT. */
+const char *sp_run_file_ending(char out[SP_RUN_FILE_ENDING], sp_run_file file);
+
+/* All that are there, into OUT. Where the folder cannot be listed, those without a number. False when memory is short. */
+bool sp_run_files_find(sp_run_files *out, const char *prefix);
+void sp_run_files_deinit(sp_run_files *files);
+
+#endif
