@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Remove FOLDER with the files and the empty folders in it. 0, or -1 with errno. */
+/* Remove FOLDER with all that is in it, but for names that begin with a dot. 0, or -1 with errno. */
 static inline int remove_folder(const char *folder)
 {
     DIR *entries = opendir(folder);
@@ -15,9 +15,9 @@ static inline int remove_folder(const char *folder)
         return -1;
     for (struct dirent *entry; (entry = readdir(entries));) {
         char path[PATH_MAX + NAME_MAX + 2];
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (entry->d_name[0] != '.')
-            remove(path);
+        int length = snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        if (entry->d_name[0] != '.' && length < (int)sizeof path && remove(path) != 0)
+            remove_folder(path);
     }
     closedir(entries);
     return rmdir(folder);

@@ -305,7 +305,7 @@ typedef struct sp_sender {
     uint64_t stop_deadline_ns;
     bool absent;  /* the last transfer found nobody */
     bool failing; /* a failure to deliver was said, and nothing delivered since */
-    sp_repeat unreachable, refused, partial, unkept, lost;
+    sp_repeat unreachable, refused, partial, unkept, unremoved, lost;
     bool said_not_taken, said_odd_answer;
 } sp_sender;
 

@@ -223,7 +223,7 @@ static void forget(sp_sender *sender, sp_request *request)
 {
     sp_count(&sender->counters->spooled, UINT64_MAX); /* one less */
     if (!sp_spool_remove(sender->spool, request) &&
-        sp_repeat_allows(&sender->unkept, sp_clock_monotonic_ns()))
+        sp_repeat_allows(&sender->unremoved, sp_clock_monotonic_ns()))
         sp_log_warn("export", "removing %s/%s: %s: the next start sends it once more",
                     sender->spool->folder, request->spooled, strerror(errno));
 }

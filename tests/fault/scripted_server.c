@@ -38,6 +38,7 @@ struct scripted_server {
     pthread_mutex_t lock; /* guards paths and connections */
     pthread_cond_t came;
     path_script paths[PATHS];
+    unsigned resets; /* connections that are still to be reset in their first request */
     pthread_t connections[CONNECTIONS];
     size_t connection_count;
 };
@@ -83,6 +84,21 @@ static bool send_all(connection *c, const void *data, size_t length)
     return true;
 }
 
+static void reset_at_close(connection *c)
+{
+    struct linger now = {.l_onoff = 1};
+    setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
+static bool is_to_be_reset(scripted_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+    bool found = server->resets > 0;
+    server->resets -= found;
+    pthread_mutex_unlock(&server->lock);
+    return found;
+}
+
 /* Read one request; false when the connection ended. */
 static bool read_request(connection *c, server_request *out)
 {
@@ -92,6 +108,10 @@ static bool read_request(connection *c, server_request *out)
     while (!(end = strstr((char *)data, "\r\n\r\n")))
         if (length >= HEAD_MAX_BYTES || !read_some(c, data, HEAD_MAX_BYTES, &length))
             goto gone;
+    if (is_to_be_reset(c->server)) {
+        reset_at_close(c);
+        goto gone;
+    }
     const char *field = strcasestr((char *)data, "\r\nContent-Length:");
     size_t head = (size_t)(end + 4 - (char *)data);
     size_t body = field && field < end ? strtoul(field + 17, NULL, 10) : 0;
@@ -165,6 +185,17 @@ static void answer_endlessly(connection *c)
         ;
 }
 
+static void drip(connection *c)
+{
+    enum { BYTES = 100000, PAUSE_MS = 20 };
+    static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\n"
+                               "Content-Length: 100000\r\n\r\n";
+    struct pollfd stop = {.fd = c->server->stop_pipe[0], .events = POLLIN};
+    bool going = send_all(c, head, sizeof head - 1);
+    for (int i = 0; i < BYTES && going; i++)
+        going = poll(&stop, 1, PAUSE_MS) == 0 && send_all(c, "", 1);
+}
+
 static void wait_for_end(connection *c)
 {
     uint8_t byte[1];
@@ -186,8 +217,14 @@ static bool play(connection *c, const server_step *step)
             wait_for_end(c);
         return false;
     case STEP_RESET:
-        setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &(struct linger){.l_onoff = 1},
-                   sizeof(struct linger));
+        reset_at_close(c);
+        return false;
+    case STEP_RESET_IN_BODY:
+        answer(c, step, 100);
+        reset_at_close(c);
+        return false;
+    case STEP_DRIP:
+        drip(c);
         return false;
     case STEP_RAW:
         send_all(c, step->body, step->body_length);
@@ -280,6 +317,21 @@ void server_script(scripted_server *server, const char *path, const server_step 
     script->steps = steps;
     script->step_count = count;
     pthread_mutex_unlock(&server->lock);
+}
+
+void server_reset_in_requests(scripted_server *server, unsigned count)
+{
+    pthread_mutex_lock(&server->lock);
+    server->resets = count;
+    pthread_mutex_unlock(&server->lock);
+}
+
+unsigned server_resets_left(scripted_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+    unsigned left = server->resets;
+    pthread_mutex_unlock(&server->lock);
+    return left;
 }
 
 unsigned server_port(const scripted_server *server)

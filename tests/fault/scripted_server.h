@@ -14,8 +14,10 @@ typedef enum step_kind {
     STEP_HANG_IN_BODY, /* promises a body of 100 bytes, sends `body`, and no more */
     STEP_RESET,
     STEP_CLOSE,
-    STEP_RAW,     /* `body` is all that is sent, then the connection is closed */
-    STEP_ENDLESS, /* status 200 and a body that never ends */
+    STEP_RAW,           /* `body` is all that is sent, then the connection is closed */
+    STEP_ENDLESS,       /* status 200 and a body that never ends */
+    STEP_RESET_IN_BODY, /* promises a body of 100 bytes, sends `body`, and resets the connection */
+    STEP_DRIP,          /* an answer of 100,000 bytes, one every 20 ms */
 } step_kind;
 
 typedef struct server_step {
@@ -42,6 +44,11 @@ scripted_server *server_start(void);
 /* In two steps: before the second, connections are refused, and the port is not another's. */
 scripted_server *server_bind(void);
 void server_listen(scripted_server *server);
+/* Reset the first COUNT connections as soon as the head of a request has come; its body is not read, and no step is taken. Before the
+ * first request. */
+void server_reset_in_requests(scripted_server *server, unsigned count);
+/* How many of these are left. */
+unsigned server_resets_left(scripted_server *server);
 /* COUNT steps for requests whose path is PATH; borrowed until server_stop. Before the first request. */
 void server_script(scripted_server *server, const char *path, const server_step *steps,
                    size_t count);

@@ -213,6 +213,38 @@ static void receiver_answers_500_is_not_retried(void **state)
     check_refused(*state, &step, "HTTP 500");
 }
 
+/* HOW the answer is written does not matter for the code. */
+static void receiver_answers_with_other_codes_that_are_final(void **state)
+{
+    (void)state;
+    static const int codes[] = {401, 403, 405, 408, 415, 422, 501, 505};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        void *own;
+        char text[32];
+        server_step step = {.status = codes[i],
+                            .headers = "Content-Type: text/html; charset=x\r\n",
+                            .body = "<html>\x80",
+                            .body_length = 7};
+        snprintf(text, sizeof text, "HTTP %d", codes[i]);
+        fixture_setup(&own);
+        check_refused(own, &step, text);
+        fixture_teardown(&own);
+    }
+}
+
+static void receiver_redirects_with_any_code_it_is_not_followed(void **state)
+{
+    (void)state;
+    static const int codes[] = {301, 302, 303, 307, 308};
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        void *own;
+        server_step step = {.status = codes[i], .headers = "Location: /v2/profiles\r\n"};
+        fixture_setup(&own);
+        check_refused(own, &step, "/v2/profiles, which is not followed");
+        fixture_teardown(&own);
+    }
+}
+
 static void receiver_redirects_is_not_followed(void **state)
 {
     static const server_step step = {
@@ -304,6 +336,30 @@ static void receiver_is_busy_for_a_moment_same_bytes_are_sent_again_in_order(voi
     assert_int_equal(f->counted.requests, 2);
 }
 
+/* Without a named wait, and with one that cannot be read. */
+static void receiver_is_busy_with_each_code_it_is_tried_again(void **state)
+{
+    (void)state;
+    static const int codes[] = {429, 502, 503, 504};
+    for (size_t i = 0; i < 2 * sizeof codes / sizeof *codes; i++) {
+        void *own;
+        server_step steps[] = {
+            {.status = codes[i / 2], .headers = i % 2 ? "Retry-After: soon\r\n" : NULL}, {0}};
+        fixture_setup(&own);
+        fixture *f = own;
+        server_script(f->server, PROFILES, steps, 2);
+        hold_time(f);
+        skip_time(f);
+        fixture_start(f);
+        submit(f, "again");
+        assert_int_equal(flush(f), SPANPROF_OK);
+        assert_int_equal(server_count(f->server, PROFILES), 2);
+        fixture_stop(f, PATIENCE_NS);
+        assert_int_equal(f->counted.requests, 1);
+        fixture_teardown(&own);
+    }
+}
+
 static void receiver_names_the_wait_it_is_kept_also_beyond_the_timeout(void **state)
 {
     fixture *f = *state;
@@ -369,6 +425,49 @@ static void receiver_resets_and_closes_connections_it_is_tried_again(void **stat
     assert_int_equal(f->counted.requests, 1);
 }
 
+/* What it had taken is not known: the same bytes come once more. */
+static void receiver_resets_in_its_answer_it_is_tried_again(void **state)
+{
+    fixture *f = *state;
+    SCRIPT(f, PROFILES, {.kind = STEP_RESET_IN_BODY, .body = "half", .body_length = 4},
+           {.status = 200});
+    hold_time(f);
+    skip_time(f);
+    fixture_start(f);
+    submit(f, "once more");
+    assert_int_equal(flush(f), SPANPROF_OK);
+    const server_request *first = server_get(f->server, PROFILES, 0),
+                         *second = server_get(f->server, PROFILES, 1);
+    assert_int_equal(first->body_length, second->body_length);
+    assert_memory_equal(first->body, second->body, first->body_length);
+    fixture_stop(f, PATIENCE_NS);
+    assert_int_equal(f->counted.requests, 1);
+}
+
+/* The body is more than the sockets hold, so that it is still being sent. */
+static void receiver_resets_in_the_request_it_is_tried_again(void **state)
+{
+    fixture *f = *state;
+    enum { BODY_BYTES = 7 << 20 };
+    char *body = calloc(1, BODY_BYTES + 1);
+    assert_non_null(body);
+    memset(body, 'b', BODY_BYTES);
+    server_reset_in_requests(f->server, 2);
+    f->config.http[SP_PROFILES].gzip = false;
+    hold_time(f);
+    skip_time(f);
+    fixture_start(f);
+    submit(f, body);
+    assert_int_equal(flush(f), SPANPROF_OK);
+    assert_int_equal(server_resets_left(f->server), 0);
+    assert_int_equal(server_count(f->server, PROFILES), 1);
+    assert_int_equal(server_get(f->server, PROFILES, 0)->body_length, BODY_BYTES);
+    assert_true(log_awaited("trying again", 1) >= 1);
+    fixture_stop(f, PATIENCE_NS);
+    assert_int_equal(f->counted.requests, 1);
+    free(body);
+}
+
 static void receiver_is_always_busy_request_is_given_up_after_five_attempts(void **state)
 {
     fixture *f = *state;
@@ -408,6 +507,12 @@ static void receiver_hangs_before_the_answer_request_is_given_up(void **state)
 static void receiver_hangs_in_the_answer_request_is_given_up(void **state)
 {
     static const server_step step = {.kind = STEP_HANG_IN_BODY, .body = "half", .body_length = 4};
+    check_times_out(*state, &step);
+}
+
+static void receiver_answers_byte_by_byte_request_is_given_up(void **state)
+{
+    static const server_step step = {.kind = STEP_DRIP};
     check_times_out(*state, &step);
 }
 
@@ -649,19 +754,25 @@ int main(void)
         CASE(receiver_answers_400_with_broken_status_is_refused),
         CASE(receiver_answers_413_is_not_retried),
         CASE(receiver_answers_500_is_not_retried),
+        cmocka_unit_test(receiver_answers_with_other_codes_that_are_final),
         CASE(receiver_redirects_is_not_followed),
+        cmocka_unit_test(receiver_redirects_with_any_code_it_is_not_followed),
         CASE(receiver_answers_without_end_is_refused),
         CASE(receiver_answers_200_with_garbage_is_delivered_and_said_once),
         CASE(receiver_has_no_profiles_is_said_once_and_traces_go_on),
         CASE(receiver_takes_a_part_the_rest_is_counted_and_not_sent_again),
         CASE(receiver_is_busy_for_a_moment_same_bytes_are_sent_again_in_order),
+        cmocka_unit_test(receiver_is_busy_with_each_code_it_is_tried_again),
         CASE(receiver_names_the_wait_it_is_kept_also_beyond_the_timeout),
         CASE(receiver_names_a_wait_beyond_the_stop_it_is_dropped_at_once),
         CASE(receiver_names_a_wait_beyond_the_stop_during_it),
         CASE(receiver_resets_and_closes_connections_it_is_tried_again),
+        CASE(receiver_resets_in_its_answer_it_is_tried_again),
+        CASE(receiver_resets_in_the_request_it_is_tried_again),
         CASE(receiver_is_always_busy_request_is_given_up_after_five_attempts),
         CASE(receiver_hangs_before_the_answer_request_is_given_up),
         CASE(receiver_hangs_in_the_answer_request_is_given_up),
+        CASE(receiver_answers_byte_by_byte_request_is_given_up),
         CASE(receiver_speaks_no_http_request_is_dropped_at_once),
         CASE(one_signal_hangs_the_other_goes_on),
         CASE(queue_full_newest_is_dropped_and_counted),

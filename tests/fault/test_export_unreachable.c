@@ -9,6 +9,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,6 +18,7 @@
 #include "core/compiler.h"
 
 static sem_t resolver_entered, resolver_may_go, resolver_left;
+static _Atomic bool resolver_knows; /* returns.invalid */
 
 /* In place of the C library's: libcurl's resolver thread calls it. */
 __attribute__((visibility("default"))) int getaddrinfo(const char *node, const char *service,
@@ -32,6 +34,11 @@ __attribute__((visibility("default"))) int getaddrinfo(const char *node, const c
     }
     if (strcmp(node, "nowhere.invalid") == 0)
         return EAI_NONAME;
+    if (strcmp(node, "returns.invalid") == 0) {
+        if (!atomic_load(&resolver_knows))
+            return EAI_AGAIN;
+        node = "127.0.0.1";
+    }
     int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **) =
         (int (*)(const char *, const char *, const struct addrinfo *, struct addrinfo **))dlsym(
             RTLD_NEXT, "getaddrinfo");
@@ -98,6 +105,51 @@ static void host_without_address_is_said_and_counted(void **state)
     assert_int_equal(log_awaited("Could not resolve host: nowhere.invalid", 1), 1);
     fixture_stop(f, PATIENCE_NS);
     assert_int_equal(f->counted.dropped_unreachable, 1);
+}
+
+static void name_server_fails_and_comes_back_all_arrives(void **state)
+{
+    fixture *f = *state;
+    snprintf(f->url[SP_PROFILES], sizeof f->url[0], "http://returns.invalid:%u" PROFILES,
+             server_port(f->server));
+    hold_time(f);
+    fixture_start(f);
+    submit(f, "first");
+    submit(f, "second");
+    assert_int_equal(log_awaited("Could not resolve host: returns.invalid; trying again", 1), 1);
+    assert_int_equal(server_count(f->server, PROFILES), 0);
+    atomic_store(&resolver_knows, true);
+    skip_time(f);
+    assert_int_equal(flush(f), SPANPROF_OK);
+    assert_int_equal(log_awaited("delivering again", 1), 1);
+    fixture_stop(f, PATIENCE_NS);
+    assert_int_equal(f->counted.requests, 2);
+}
+
+/* Each request has its attempts, and is dropped; what comes after the outage arrives. That all are counted fixture_stop checks. */
+static void receiver_is_away_for_ten_minutes_what_comes_later_arrives(void **state)
+{
+    fixture *f = *state;
+    enum { MOST = 50 };
+    hold_time(f);
+    skip_time(f);
+    fixture_start(f);
+    uint64_t begin_ns = sp_clock_monotonic_ns();
+    while (sp_clock_monotonic_ns() - begin_ns < 600 * SP_NS_PER_S) {
+        submit(f, "lost");
+        if (f->submitted % MOST == 0)
+            flush(f);
+        usleep(1000);
+    }
+    flush(f);
+    assert_true(log_awaited("Connection refused", 1) <= 12); /* said by one line a minute */
+    server_listen(f->server);
+    submit(f, "later");
+    assert_int_equal(flush(f), SPANPROF_OK);
+    assert_int_equal(log_awaited("delivering again", 1), 1);
+    fixture_stop(f, PATIENCE_NS);
+    assert_int_equal(f->counted.requests, 1);
+    assert_int_equal(f->counted.dropped_unreachable, f->submitted - 1);
 }
 
 static void name_server_hangs_stop_returns_by_its_deadline(void **state)
@@ -175,6 +227,9 @@ int main(void)
         CASE(dead_endpoint_is_said_once_and_counted),
         CASE(dead_endpoint_stop_does_not_wait_for_its_deadline),
         CASE(host_without_address_is_said_and_counted),
+        CASE(name_server_fails_and_comes_back_all_arrives),
+        cmocka_unit_test_setup_teardown(receiver_is_away_for_ten_minutes_what_comes_later_arrives,
+                                        fixture_setup_absent, fixture_teardown),
         CASE(name_server_hangs_stop_returns_by_its_deadline),
         CASE(receiver_hangs_stop_returns_by_its_deadline),
         CASE(stop_without_time_everything_left_is_counted),
