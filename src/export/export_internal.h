@@ -94,7 +94,7 @@ typedef struct sp_secrets {
     size_t count;
 } sp_secrets;
 
-/* The values of HEADERS, and user, password and query of URL. False when memory is short. */
+/* The values of HEADERS, user, password and query of URL, and user and password of the proxies in the environment. False when memory is short. */
 bool sp_secrets_init(sp_secrets *secrets, const struct curl_slist *headers, const char *url);
 void sp_secrets_deinit(sp_secrets *secrets);
 /* LENGTH bytes of TEXT, with *** in place of each secret, into OUT as far as its SIZE (>= 4) goes, and a NUL. Returns the bytes written,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What no message may show: the values of headers, and user, password and query of the URL. A receiver may send them back, as they are or in another
+/* What no message may show: the values of headers, user, password and query of the URL, user and password of proxies. A receiver may send them back, as they are or in another
  * dress: in base64 (which libcurl makes of user and password), percent-encoded, as a string of JSON or HTML, or with its bytes taken for
  * characters of Latin-1. So a text is compared before anything is cut off it or replaced in it, byte of the secret by byte. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base64.h"
+#include "core/env.h"
 #include "core/hex.h"
 #include "export/export_internal.h"
 
@@ -106,10 +107,28 @@ static bool add_query(sp_secrets *secrets, const char *url)
     return done;
 }
 
-bool sp_secrets_init(sp_secrets *secrets, const struct curl_slist *headers, const char *url)
+static bool add_user_of(sp_secrets *secrets, const char *url)
 {
     const char *scheme = strstr(url, "://");
-    bool done = add_user(secrets, scheme ? scheme + 3 : url) && add_query(secrets, url);
+    return add_user(secrets, scheme ? scheme + 3 : url);
+}
+
+/* libcurl reads them, and sends user and password to whatever answers there. */
+static bool add_proxies(sp_secrets *secrets)
+{
+    static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
+                                        "ALL_PROXY"};
+    bool done = true;
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(names) && done; i++) {
+        const char *url = sp_env(names[i]);
+        done = !url || add_user_of(secrets, url);
+    }
+    return done;
+}
+
+bool sp_secrets_init(sp_secrets *secrets, const struct curl_slist *headers, const char *url)
+{
+    bool done = add_user_of(secrets, url) && add_query(secrets, url) && add_proxies(secrets);
     for (; done && headers; headers = headers->next) {
         const char *value = strstr(headers->data, ": ");
         done = !value || add_value(secrets, value + 2);

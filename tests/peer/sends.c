@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sends COUNT: makes COUNT requests of one span each, and profiles of what it did under them, one after the other. Then it says how that went:
- * a line NAME=NUMBER for each. */
+/* sends COUNT [all]: makes COUNT requests of one span each, and profiles of what it did under them, one after the other. Then it says how that went:
+ * a line NAME=NUMBER for each; `all` prints the whole statistics behind these, as they are in memory. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,8 +13,11 @@ static const uint64_t PATIENCE_NS = UINT64_C(60000000000);
 int main(int argc, char **argv)
 {
     int count = argc > 1 ? atoi(argv[1]) : 1;
-    if (spanprof_start(NULL, NULL) != SPANPROF_OK)
+    spanprof_error error = {0};
+    if (spanprof_start(NULL, &error) != SPANPROF_OK) {
+        printf("%s\n", error.message);
         return 1;
+    }
     for (int i = 0; i < count; i++) {
         SPANPROF_SPAN("request")
             burn(0.05);
@@ -30,5 +33,7 @@ int main(int argc, char **argv)
         (unsigned long long)stats.dropped_exports_refused,
         (unsigned long long)stats.dropped_exports_unreachable,
         (unsigned long long)stats.dropped_exports_queue_full);
+    if (argc > 2)
+        fwrite(&stats, sizeof stats, 1, stdout);
     return 0;
 }

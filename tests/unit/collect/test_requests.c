@@ -383,14 +383,13 @@ static void requests_large_resource_does_not_divide(void **state)
 }
 
 /* Samples that no request has when allocation FAILING fails; checked against those that some request has. */
-static uint32_t dropped_when(uint64_t failing)
+static uint32_t dropped_when(sp_otlp_format format, uint64_t failing)
 {
     const sp_request_bounds bounds = {4096, 16000};
     uint32_t taken = 0;
     allocations = 0;
     failing_allocation = failing;
-    uint32_t dropped =
-        sp_requests_make(&whole, SP_OTLP_PROTOBUF, &golden_resource, &bounds, keep, NULL);
+    uint32_t dropped = sp_requests_make(&whole, format, &golden_resource, &bounds, keep, NULL);
     failing_allocation = 0;
     for (uint32_t i = 0; i < request_count; i++) {
         taken += ranges[i].count;
@@ -408,15 +407,18 @@ static void requests_one_failed_allocation_drops_one_sample_at_most(void **state
     const made_shape shape = {
         .samples = 120, .stacks = 40, .frames = 6, .functions = 60, .links = 12};
     assert_true(make_profiles(&whole, &shape));
-    assert_int_equal(dropped_when(0), 0);
-    uint64_t count = allocations;
-    fails_from_then_on = false;
-    for (uint64_t failing = 1; failing <= count; failing++)
-        assert_in_range(dropped_when(failing), 0, 1);
-    fails_from_then_on = true;
-    for (uint64_t failing = 1; failing <= count; failing++)
-        assert_true(dropped_when(failing) > 0);
-    fails_from_then_on = false;
+    static const sp_otlp_format formats[] = {SP_OTLP_PROTOBUF, SP_OTLP_JSON};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(dropped_when(formats[i], 0), 0);
+        uint64_t count = allocations;
+        fails_from_then_on = false;
+        for (uint64_t failing = 1; failing <= count; failing++)
+            assert_in_range(dropped_when(formats[i], failing), 0, 1);
+        fails_from_then_on = true;
+        for (uint64_t failing = 1; failing <= count; failing++)
+            assert_true(dropped_when(formats[i], failing) > 0);
+        fails_from_then_on = false;
+    }
 }
 
 #define CASE(function) cmocka_unit_test_teardown(function, tear_down)
