@@ -33,7 +33,8 @@ static sp_arena_block *add_block(sp_arena *arena, size_t bytes)
     return block;
 }
 
-void *sp_arena_alloc(sp_arena *arena, size_t bytes)
+/* BYTES that are not zeroed. */
+static void *take(sp_arena *arena, size_t bytes)
 {
     if (bytes > PTRDIFF_MAX - 64) {
         arena->failed = true;
@@ -50,8 +51,13 @@ void *sp_arena_alloc(sp_arena *arena, size_t bytes)
     void *result = block->data + block->used;
     block->used += bytes;
     arena->used_bytes += bytes;
-    memset(result, 0, bytes);
     return result;
+}
+
+void *sp_arena_alloc(sp_arena *arena, size_t bytes)
+{
+    void *result = take(arena, bytes);
+    return result ? memset(result, 0, bytes) : NULL;
 }
 
 void *sp_arena_array(sp_arena *arena, size_t count, size_t size)
@@ -66,7 +72,7 @@ void *sp_arena_array(sp_arena *arena, size_t count, size_t size)
 
 void *sp_arena_memdup(sp_arena *arena, const void *data, size_t bytes)
 {
-    void *copy = sp_arena_alloc(arena, bytes);
+    void *copy = take(arena, bytes);
     if (copy && bytes)
         memcpy(copy, data, bytes);
     return copy;
@@ -74,9 +80,11 @@ void *sp_arena_memdup(sp_arena *arena, const void *data, size_t bytes)
 
 char *sp_arena_strndup(sp_arena *arena, const char *text, size_t length)
 {
-    char *copy = sp_arena_alloc(arena, length + 1);
+    char *copy = take(arena, length + 1);
     if (copy && length)
         memcpy(copy, text, length);
+    if (copy)
+        copy[length] = 0;
     return copy;
 }
 

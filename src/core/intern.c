@@ -12,30 +12,63 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Multiply-fold hashing: eight bytes a step, the halves of a 128-bit product folded together. */
+static uint64_t word_at(const unsigned char *p)
+{
+    uint64_t word;
+    memcpy(&word, p, 8);
+    return word;
+}
+
+/* Fractional parts of the square roots of 2, 3, 5 and 7. */
+static const uint64_t factors[] = {0x6a09e667f3bcc909u, 0xbb67ae8584caa73bu, 0x3c6ef372fe94f82bu,
+                                   0xa54ff53a5f1d36f1u};
+
+/* The step of a long key: 16 bytes into each of two sums, which do not wait for each other. */
+static uint64_t hash_blocks(uint64_t hash, const unsigned char *p, size_t blocks)
+{
+    uint64_t other = hash ^ factors[2];
+    for (; blocks > 0; p += 32, blocks--) {
+        hash = mix(hash ^ word_at(p), factors[0] ^ word_at(p + 8));
+        other = mix(other ^ word_at(p + 16), factors[3] ^ word_at(p + 24));
+    }
+    return hash ^ other;
+}
+
+/* Multiply-fold hashing: two words are multiplied, and the halves of the 128-bit product folded together. */
 uint64_t sp_hash_bytes(const void *data, size_t length)
 {
     const unsigned char *p = data;
-    uint64_t hash = 0x9e3779b97f4a7c15u ^ length;
-    for (; length >= 8; p += 8, length -= 8) {
-        uint64_t word;
-        memcpy(&word, p, 8);
-        hash = mix(hash ^ word, 0xd6e8feb86659fd93u);
+    uint64_t hash = 0x9e3779b97f4a7c15u ^ length, last[2] = {0, 0};
+    if (length >= 64) {
+        hash = hash_blocks(hash, p, length / 32);
+        p += length & ~(size_t)31;
+        length &= 31;
     }
-    uint64_t tail = 0;
+    for (; length >= 16; p += 16, length -= 16)
+        hash = mix(hash ^ word_at(p), factors[0] ^ word_at(p + 8));
     if (length)
-        memcpy(&tail, p, length);
-    return mix(hash ^ tail, 0xa0761d6478bd642fu);
+        memcpy(last, p, length);
+    return mix(hash ^ last[0], factors[1] ^ last[1]);
 }
 
-static uint32_t *find_slot(const sp_intern *table, uint64_t hash, const void *key, size_t length)
+/* The upper half of a hash: the lower one chooses the slot. */
+static uint32_t tag_of(uint64_t hash)
+{
+    return (uint32_t)(hash >> 32);
+}
+
+/* The slot's tag rules out most other keys before their entries are read, which lie elsewhere. */
+static sp_intern_slot *find_slot(const sp_intern *table, uint64_t hash, const void *key,
+                                 size_t length)
 {
     uint32_t mask = table->slot_count - 1;
     for (uint32_t i = (uint32_t)hash & mask;; i = (i + 1) & mask) {
-        uint32_t *slot = &table->slots[i];
-        if (*slot == 0)
+        sp_intern_slot *slot = &table->slots[i];
+        if (slot->number == 0)
             return slot;
-        const sp_intern_entry *entry = &table->entries[*slot - 1];
+        if (slot->tag != tag_of(hash))
+            continue;
+        const sp_intern_entry *entry = &table->entries[slot->number - 1];
         if (entry->hash == hash && entry->length == length &&
             (length == 0 || memcmp(entry->key, key, length) == 0)) /* KEY may be NULL then */
             return slot;
@@ -45,14 +78,15 @@ static uint32_t *find_slot(const sp_intern *table, uint64_t hash, const void *ke
 static bool grow_slots(sp_intern *table)
 {
     uint32_t count = table->slot_count ? table->slot_count * 2 : 64;
-    uint32_t *slots = calloc(count, sizeof *slots);
+    sp_intern_slot *slots = calloc(count, sizeof *slots);
     if (!slots)
         return false;
     for (uint32_t n = 0; n < table->count; n++) {
-        uint32_t i = (uint32_t)table->entries[n].hash & (count - 1);
-        while (slots[i])
+        uint64_t hash = table->entries[n].hash;
+        uint32_t i = (uint32_t)hash & (count - 1);
+        while (slots[i].number)
             i = (i + 1) & (count - 1);
-        slots[i] = n + 1;
+        slots[i] = (sp_intern_slot){tag_of(hash), n + 1};
     }
     free(table->slots);
     table->slots = slots;
@@ -60,21 +94,26 @@ static bool grow_slots(sp_intern *table)
     return true;
 }
 
-static bool make_room(sp_intern *table)
+static bool grow_entries(sp_intern *table)
 {
     if (!table->memory) {
         table->memory = calloc(1, sizeof(sp_arena));
         if (!table->memory)
             return false;
     }
-    if (table->count == table->entry_capacity) {
-        uint32_t capacity = table->entry_capacity ? table->entry_capacity * 2 : 48;
-        sp_intern_entry *entries = realloc(table->entries, capacity * sizeof *entries);
-        if (!entries)
-            return false;
-        table->entries = entries;
-        table->entry_capacity = capacity;
-    }
+    uint32_t capacity = table->entry_capacity ? table->entry_capacity * 2 : 48;
+    sp_intern_entry *entries = realloc(table->entries, capacity * sizeof *entries);
+    if (!entries)
+        return false;
+    table->entries = entries;
+    table->entry_capacity = capacity;
+    return true;
+}
+
+static bool make_room(sp_intern *table)
+{
+    if (table->count == table->entry_capacity && !grow_entries(table))
+        return false;
     return (uint64_t)(table->count + 1) * 4 <= (uint64_t)table->slot_count * 3 || grow_slots(table);
 }
 
@@ -85,15 +124,15 @@ uint32_t sp_intern_put(sp_intern *table, const void *key, size_t length, bool *i
     if (length > UINT32_MAX || !make_room(table))
         return SP_INTERN_FAILED;
     uint64_t hash = sp_hash_bytes(key, length);
-    uint32_t *slot = find_slot(table, hash, key, length);
-    if (*slot)
-        return *slot - 1;
+    sp_intern_slot *slot = find_slot(table, hash, key, length);
+    if (slot->number)
+        return slot->number - 1;
     void *copy = sp_arena_strndup(table->memory, key, length);
     if (!copy)
         return SP_INTERN_FAILED;
     table->entries[table->count] =
         (sp_intern_entry){.hash = hash, .key = copy, .length = (uint32_t)length};
-    *slot = ++table->count;
+    *slot = (sp_intern_slot){tag_of(hash), ++table->count};
     if (is_new)
         *is_new = true;
     return table->count - 1;
@@ -108,8 +147,8 @@ uint32_t sp_intern_find(const sp_intern *table, const void *key, size_t length)
 {
     if (!table->slot_count)
         return SP_INTERN_FAILED;
-    const uint32_t *slot = find_slot(table, sp_hash_bytes(key, length), key, length);
-    return *slot ? *slot - 1 : SP_INTERN_FAILED;
+    const sp_intern_slot *slot = find_slot(table, sp_hash_bytes(key, length), key, length);
+    return slot->number ? slot->number - 1 : SP_INTERN_FAILED;
 }
 
 size_t sp_intern_bytes(const sp_intern *table)

@@ -17,13 +17,19 @@ typedef struct sp_intern_entry {
     uint32_t length;
 } sp_intern_entry;
 
-/* entries[0 .. count) are the keys by number. slots has a power of two of them, each 0 (free) or number + 1; it is never more
- * than 3/4 full. Zero-initialised is an empty table. */
+/* number: of an entry, plus one; 0: free. */
+typedef struct sp_intern_slot {
+    uint32_t tag; /* a part of the entry's hash */
+    uint32_t number;
+} sp_intern_slot;
+
+/* entries[0 .. count) are the keys by number. slots has a power of two of them, and is never more than 3/4 full. Zero-initialised is an
+ * empty table. */
 typedef struct sp_intern {
     sp_intern_entry *entries;
     uint32_t count;
     uint32_t entry_capacity;
-    uint32_t *slots;
+    sp_intern_slot *slots;
     uint32_t slot_count;
     void *memory; /* an sp_arena */
 } sp_intern;
