@@ -5,56 +5,7 @@
 #include <string.h>
 
 #include "collect/fold_room.h"
-
-enum { STACK_MAX = 512 };
-
-static uint32_t put_location(sp_window *window, const sp_generation *generation, uint64_t pc)
-{
-    const sp_module *module = generation ? sp_generation_find(generation, pc) : NULL;
-    sp_window_location location = {
-        .module = (sp_module *)(uintptr_t)module,
-        .address = module ? pc - module->bias : pc,
-    };
-    bool is_new;
-    uint32_t number = sp_intern_put(&window->locations, &location, sizeof location, &is_new);
-    if (is_new && location.module)
-        sp_module_acquire(location.module);
-    return number;
-}
-
-/* Whether PC is in a library that is no longer there, or may have been away. When the sample was taken another may have been in its place:
- * neither the name nor the rule by which the walk went on is certain. */
-static bool is_unloaded(const sp_fold_sample *sample, uint64_t pc)
-{
-    const sp_module *module =
-        sample->changed && sample->generation ? sp_generation_find(sample->generation, pc) : NULL;
-    return module && !sp_modules_has_stayed(sample->changed, sample->generation, module);
-}
-
-static uint32_t put_cut_stack(sp_window *window, uint32_t *key, uint32_t length)
-{
-    key[length++] = SP_WALK_UNLOADED;
-    return sp_intern_put(&window->stacks, key, length * sizeof key[0], NULL);
-}
-
-static uint32_t put_stack(sp_window *window, const sp_fold_sample *sample)
-{
-    const sp_sample_record *record = sample->record;
-    uint32_t key[STACK_MAX + 2], length = 0;
-    uint32_t count = record->count < STACK_MAX ? record->count : STACK_MAX;
-    for (uint32_t i = 0; i < count; i++) {
-        if (is_unloaded(sample, record->pcs[i]))
-            return put_cut_stack(window, key, length);
-        if (i == record->leaf_count)
-            key[length++] = SP_WINDOW_GAP;
-        uint32_t location = put_location(window, sample->generation, record->pcs[i]);
-        if (location == SP_INTERN_FAILED)
-            return SP_INTERN_FAILED;
-        key[length++] = location;
-    }
-    key[length++] = record->end;
-    return sp_intern_put(&window->stacks, key, length * sizeof key[0], NULL);
-}
+#include "collect/fold_stacks.h"
 
 static bool make_room(sp_window_samples *samples)
 {
@@ -69,13 +20,24 @@ static bool make_room(sp_window_samples *samples)
     return true;
 }
 
+/* Samples of one thread, which often have one span, come one after the other: most keys are those of the sample before, whose number is
+ * *LAST. */
+static inline uint32_t put_again(sp_intern *table, uint32_t *last, const void *key, size_t length)
+{
+    if (*last < table->count && memcmp(sp_intern_key(table, *last), key, length) == 0)
+        return *last;
+    uint32_t number = sp_intern_put(table, key, length, NULL);
+    *last = number == SP_INTERN_FAILED ? 0 : number;
+    return number;
+}
+
 /* Link 0 is "none" in every window. */
 static uint32_t put_link(sp_window *window, const sp_window_link *link)
 {
     static const sp_window_link none;
     if (window->links.count == 0 && sp_intern_put(&window->links, &none, sizeof none, NULL) != 0)
         return SP_INTERN_FAILED;
-    return sp_intern_put(&window->links, link, sizeof *link, NULL);
+    return put_again(&window->links, &window->last_link, link, sizeof *link);
 }
 
 /* 0 is "none". A backend makes a series of each set, so there is a bound of our own. */
@@ -108,16 +70,6 @@ static void count_result(sp_window_samples *samples, sp_join_result result, uint
     }
 }
 
-sp_walk_end sp_fold_stack_end(const sp_fold_sample *sample)
-{
-    const sp_sample_record *record = sample->record;
-    for (uint32_t i = 0; sample->changed && i < record->count; i++)
-        if (is_unloaded(sample, record->pcs[i]))
-            return SP_WALK_UNLOADED;
-    bool is_cut = record->leaf_count < record->count;
-    return is_cut && record->end == SP_WALK_COMPLETE ? SP_WALK_TRUNCATED : (sp_walk_end)record->end;
-}
-
 static void count_stack(sp_window_samples *samples, const sp_fold_sample *sample)
 {
     sp_walk_end end = sp_fold_stack_end(sample);
@@ -127,17 +79,29 @@ static void count_stack(sp_window_samples *samples, const sp_fold_sample *sample
         samples->stacks_by_frame_pointer += sample->counted;
 }
 
-/* The sums of the sample with KEY, which is shortened where a full window has no other room. NULL when memory is short. */
+/* The number of KEY among SAMPLES, which is shortened where a full window has no other room. SP_INTERN_FAILED when memory is short. */
+static uint32_t put_key(sp_window *window, sp_window_samples *samples, uint32_t max_samples,
+                        sp_window_key *key, bool *is_new)
+{
+    *is_new = false;
+    if (samples->keys.count >= max_samples) {
+        uint32_t number = sp_intern_find(&samples->keys, key, sizeof *key);
+        if (number != SP_INTERN_FAILED)
+            return number;
+        if (!sp_fold_make_room(window, samples, max_samples, key))
+            return SP_INTERN_FAILED;
+    }
+    uint32_t number = make_room(samples) ? sp_intern_put(&samples->keys, key, sizeof *key, is_new)
+                                         : SP_INTERN_FAILED;
+    return number != SP_INTERN_FAILED ? number : sp_intern_find(&samples->keys, key, sizeof *key);
+}
+
+/* The sums of the sample with KEY. NULL when memory is short. */
 static sp_window_sample *find_value(sp_window *window, sp_window_samples *samples,
                                     uint32_t max_samples, sp_window_key *key)
 {
     bool is_new;
-    uint32_t number = sp_intern_find(&samples->keys, key, sizeof *key);
-    if (number != SP_INTERN_FAILED)
-        return &samples->values[number];
-    if (!sp_fold_make_room(window, samples, max_samples, key) || !make_room(samples))
-        return NULL;
-    number = sp_intern_put(&samples->keys, key, sizeof *key, &is_new);
+    uint32_t number = put_key(window, samples, max_samples, key, &is_new);
     if (number == SP_INTERN_FAILED)
         return NULL;
     if (is_new)
@@ -178,9 +142,10 @@ bool sp_fold_add(sp_window *window, sp_window_samples *samples, const sp_fold_sa
                  uint32_t max_samples)
 {
     sp_window_key key = {
-        .stack = put_stack(window, sample),
+        .stack = sp_fold_put_stack(window, sample),
         .link = put_link(window, &sample->link),
-        .thread = sp_intern_put(&window->threads, sample->thread, sizeof *sample->thread, NULL),
+        .thread = put_again(&window->threads, &window->last_thread, sample->thread,
+                            sizeof *sample->thread),
         .wait = sp_window_wait(sample->wait),
         .attributes = put_attributes(window, sample),
     };
@@ -220,6 +185,7 @@ void sp_window_clear(sp_window *window)
         if (location->module)
             sp_module_release(location->module);
     }
+    sp_window_recorded_clear(&window->recorded);
     sp_intern_clear(&window->locations);
     sp_intern_clear(&window->links);
     sp_intern_clear(&window->threads);
@@ -246,6 +212,7 @@ static void deinit_samples(sp_window_samples *samples)
 void sp_window_deinit(sp_window *window)
 {
     sp_window_clear(window);
+    sp_window_recorded_deinit(&window->recorded);
     sp_intern_deinit(&window->locations);
     sp_intern_deinit(&window->links);
     sp_intern_deinit(&window->threads);

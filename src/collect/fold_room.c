@@ -69,6 +69,8 @@ static bool shorten(sp_window *window, const fold_step *to, sp_window_key *key)
 void sp_fold_recount(const sp_window *window, sp_window_samples *samples, const sp_window_key *from,
                      const sp_window_key *to, uint64_t counted)
 {
+    if (from->stack == to->stack && from->link == to->link)
+        return;
     uint32_t before = stack_end(window, from->stack), now = stack_end(window, to->stack);
     if (before != SP_WALK_FOLDED && now == SP_WALK_FOLDED) {
         samples->folded += counted;

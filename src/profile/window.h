@@ -118,6 +118,27 @@ enum { SP_WINDOW_SETS_MAX = 2000 };
 
 enum { SP_WINDOW_RESIDUALS_MAX = 32 };
 
+/* What an address of the newest generation of the modules became. */
+typedef struct sp_window_pc {
+    uint64_t pc;
+    uint32_t location; /* plus one; 0: a free entry */
+} sp_window_pc;
+
+/* capacity is 0 or a power of two. */
+typedef struct sp_window_pcs {
+    sp_window_pc *entries;
+    uint32_t count, capacity;
+} sp_window_pcs;
+
+/* What recorded stacks and addresses of one generation of the modules became in the window (fold_stacks.c). */
+typedef struct sp_window_recorded {
+    sp_intern stacks;  /* as in their records; number n is stack numbers[n] of the window */
+    uint32_t *numbers; /* SP_INTERN_FAILED: memory was short */
+    uint32_t capacity;
+    uint32_t generation;
+    sp_window_pcs pcs;
+} sp_window_recorded;
+
 typedef struct sp_window {
     uint64_t start_time_ns; /* since the epoch; start < end */
     uint64_t end_time_ns;
@@ -129,11 +150,13 @@ typedef struct sp_window {
     const char *engine;       /* borrowed; NULL: not told */
     const char *engine_reason;
 
-    sp_intern locations;      /* sp_window_location */
-    sp_intern links;          /* sp_window_link */
-    sp_intern threads;        /* sp_window_thread */
-    sp_intern stacks;         /* uint32_t locations…, sp_walk_end */
-    sp_intern attribute_sets; /* entries of key number, length, bytes */
+    sp_intern locations;             /* sp_window_location */
+    sp_intern links;                 /* sp_window_link */
+    sp_intern threads;               /* sp_window_thread */
+    sp_intern stacks;                /* uint32_t locations…, sp_walk_end */
+    sp_intern attribute_sets;        /* entries of key number, length, bytes */
+    uint32_t last_link, last_thread; /* of the last sample */
+    sp_window_recorded recorded;
     sp_window_samples cpu, wall;
 
     /* What the window says of itself. */

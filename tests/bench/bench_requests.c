@@ -53,10 +53,18 @@ ALL(FUNCTION)
 static int (*const functions[])(int) = {ALL(NAME)};
 _Static_assert(SP_ARRAY_LENGTH(functions) == FUNCTIONS, "as the first lines say");
 
+/* A sample as the drain has it. */
+typedef struct drained {
+    const sp_sample_record *record;
+    sp_window_link link;
+    uint64_t time_ns; /* after the window's start */
+} drained;
+
 typedef struct bench {
     sp_modules *modules;
     sp_symbolizer *symbolizer;
     sp_sample_record *stacks[STACKS];
+    drained samples[SAMPLES];
     sp_window window;
     bool timestamps;
     uint64_t requests, bytes, gzip_bytes;
@@ -90,27 +98,35 @@ static void make_stacks(bench *b)
     }
 }
 
+static void make_samples(bench *b)
+{
+    uint32_t state = 2;
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        drained *sample = &b->samples[i];
+        sample->record = b->stacks[next_random(&state) % STACKS];
+        sample->time_ns = i * UINT64_C(600000) + state % 60000;
+        uint32_t span = 1 + next_random(&state) % SPANS;
+        uint64_t ids[2] = {sp_hash_bytes(&span, sizeof span), span * UINT64_C(0x9e3779b97f4a7c15)};
+        memcpy(sample->link.trace_id, ids, sizeof ids);
+        memcpy(sample->link.span_id, &ids[1], sizeof ids[1]);
+    }
+}
+
 static void fold_all(bench *b)
 {
     static const sp_window_thread thread = {.tid = 1, .name = "worker"};
-    uint32_t state = 2;
-    for (uint32_t i = 0; i < SAMPLES; i++) {
-        const sp_sample_record *record = b->stacks[next_random(&state) % STACKS];
+    for (const drained *from = b->samples; from < b->samples + SAMPLES; from++) {
         sp_fold_sample sample = {
-            .record = record,
-            .generation = sp_modules_generation(b->modules, record->generation),
+            .record = from->record,
+            .generation = sp_modules_generation(b->modules, from->record->generation),
             .thread = &thread,
             .result = SP_JOIN_LINKED,
+            .link = from->link,
             .weight = 1,
             .count = 1,
             .counted = 1,
-            .time_ns =
-                b->timestamps ? b->window.start_time_ns + i * UINT64_C(600000) + state % 60000 : 0,
+            .time_ns = b->timestamps ? b->window.start_time_ns + from->time_ns : 0,
         };
-        uint32_t span = 1 + next_random(&state) % SPANS;
-        uint64_t ids[2] = {sp_hash_bytes(&span, sizeof span), span * UINT64_C(0x9e3779b97f4a7c15)};
-        memcpy(sample.link.trace_id, ids, sizeof ids);
-        memcpy(sample.link.span_id, &ids[1], sizeof ids[1]);
         if (!sp_fold_add(&b->window, &b->window.cpu, &sample, LIMIT))
             exit(1);
     }
@@ -193,10 +209,13 @@ static void measure(bench *b, bool timestamps, int rounds)
 int main(int argc, char **argv)
 {
     int rounds = argc > 1 ? atoi(argv[1]) : 50;
-    bench b = {.modules = sp_modules_create(), .symbolizer = sp_symbolizer_create()};
+    static bench b;
+    b.modules = sp_modules_create();
+    b.symbolizer = sp_symbolizer_create();
     if (!b.modules || !b.symbolizer)
         return 1;
     make_stacks(&b);
+    make_samples(&b);
     printf("%d samples, %d stacks of %d frames, %d functions, %d spans; CPU time of the best of %d "
            "rounds\n",
            SAMPLES, STACKS, FRAMES, FUNCTIONS, SPANS, rounds);

@@ -385,6 +385,70 @@ static void fold_cuts_a_stack_at_a_library_that_went(void **state)
     sp_modules_destroy(modules);
 }
 
+/* Stack NUMBER: some addresses are the program's, and more than can be remembered lie in no module. */
+static sp_sample_record *made_stack(uint32_t number, uint32_t generation)
+{
+    enum { DEPTH = 400 };
+    static uint64_t room[sizeof(sp_sample_record) / sizeof(uint64_t) + DEPTH];
+    sp_sample_record *record = (sp_sample_record *)(void *)room;
+    record->generation = generation;
+    record->count = (uint16_t)(number % 7 ? DEPTH : 3);
+    record->leaf_count = (uint16_t)(number % 5 ? record->count : 2);
+    record->end = (uint8_t)(number % 3);
+    for (uint32_t i = 0; i < record->count; i++)
+        record->pcs[i] =
+            i % 3 ? 0x1000 + number * 11 + i : (uint64_t)(uintptr_t)made_stack + (number + i) % 64;
+    return record;
+}
+
+static void fold_made_stack(sp_window *window, const sp_modules *modules, uint32_t number,
+                            bool remembers)
+{
+    static const sp_window_thread thread = {.tid = 1};
+    uint32_t generation = sp_modules_newest_number(modules);
+    sp_fold_sample sample = {.record = made_stack(number, generation),
+                             .generation = sp_modules_generation(modules, generation),
+                             .changed = remembers ? NULL : modules,
+                             .thread = &thread,
+                             .result = SP_JOIN_NONE,
+                             .weight = 1};
+    assert_true(sp_fold_add(window, &window->cpu, &sample, UINT32_MAX));
+}
+
+static void assert_same_keys(const sp_intern *a, const sp_intern *b)
+{
+    assert_int_equal(a->count, b->count);
+    for (uint32_t n = 0; n < a->count; n++) {
+        assert_int_equal(a->entries[n].length, b->entries[n].length);
+        assert_memory_equal(a->entries[n].key, b->entries[n].key, a->entries[n].length);
+    }
+}
+
+/* More stacks and addresses than the window remembers, and each stack several times. */
+static void fold_remembered_stacks_are_those_that_a_search_finds(void **state)
+{
+    (void)state;
+    enum { STACKS = 2500 };
+    sp_modules *modules = sp_modules_create();
+    assert_non_null(modules);
+    sp_window remembers = {0}, searches = {0};
+    for (int round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < 2 * STACKS; i++) {
+            fold_made_stack(&remembers, modules, i * 7919 % STACKS, true);
+            fold_made_stack(&searches, modules, i * 7919 % STACKS, false);
+        }
+        assert_same_keys(&remembers.locations, &searches.locations);
+        assert_same_keys(&remembers.stacks, &searches.stacks);
+        assert_same_keys(&remembers.cpu.keys, &searches.cpu.keys);
+        assert_true(sp_intern_bytes(&remembers.recorded.stacks) < 6 * 1024 * 1024);
+        sp_window_clear(&remembers);
+        sp_window_clear(&searches);
+    }
+    sp_window_deinit(&remembers);
+    sp_window_deinit(&searches);
+    sp_modules_destroy(modules);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -400,6 +464,7 @@ int main(void)
         cmocka_unit_test(fold_full_window_drops_frames_before_links),
         cmocka_unit_test(fold_marks_the_gap_of_a_deep_stack_and_counts_ends),
         cmocka_unit_test(fold_cuts_a_stack_at_a_library_that_went),
+        cmocka_unit_test(fold_remembered_stacks_are_those_that_a_search_finds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Most ticks find a stack that another tick of the window has found before. So the window remembers which of its stacks a recorded one
+ * became: a sample costs one hash of its addresses, and the search for modules and locations is done once for each distinct stack. In a new
+ * stack most addresses are known from others, so what an address became is remembered, too.
+ *
+ * Both hold for one generation of the modules. A sample of an older generation is looked up in full, because what has been unloaded since
+ * then shortens its stack. That happens only just after a library came or went. */
+#include "collect/fold_stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { STACK_MAX = 512 };
+
+/* What a window remembers is bounded: beyond, it starts to remember anew. */
+enum { RECORDED_BYTES_MAX = 4 * 1024 * 1024, PCS_FIRST = 256, PCS_MAX = 8192 };
+
+static uint32_t put_location(sp_window *window, const sp_generation *generation, uint64_t pc)
+{
+    const sp_module *module = generation ? sp_generation_find(generation, pc) : NULL;
+    sp_window_location location = {
+        .module = (sp_module *)(uintptr_t)module,
+        .address = module ? pc - module->bias : pc,
+    };
+    bool is_new;
+    uint32_t number = sp_intern_put(&window->locations, &location, sizeof location, &is_new);
+    if (is_new && location.module)
+        sp_module_acquire(location.module);
+    return number;
+}
+
+/* ---- addresses ---- */
+
+static sp_window_pc *find_pc(const sp_window_pcs *pcs, uint64_t pc)
+{
+    uint32_t mask = pcs->capacity - 1;
+    for (uint32_t i = (uint32_t)(pc * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask;;
+         i = (i + 1) & mask)
+        if (pcs->entries[i].pc == pc || !pcs->entries[i].location)
+            return &pcs->entries[i];
+}
+
+static bool grow_pcs(sp_window_pcs *pcs)
+{
+    sp_window_pcs grown = {.capacity = pcs->capacity ? pcs->capacity * 2 : PCS_FIRST,
+                           .count = pcs->count};
+    grown.entries = calloc(grown.capacity, sizeof *grown.entries);
+    if (!grown.entries)
+        return false;
+    for (uint32_t i = 0; i < pcs->capacity; i++)
+        if (pcs->entries[i].location)
+            *find_pc(&grown, pcs->entries[i].pc) = pcs->entries[i];
+    free(pcs->entries);
+    *pcs = grown;
+    return true;
+}
+
+static void forget_pcs(sp_window_pcs *pcs)
+{
+    if (pcs->count)
+        memset(pcs->entries, 0, pcs->capacity * sizeof *pcs->entries);
+    pcs->count = 0;
+}
+
+/* At most half full. */
+static bool make_room_for_pc(sp_window_pcs *pcs)
+{
+    if (pcs->count < pcs->capacity / 2)
+        return true;
+    if (pcs->capacity < PCS_MAX)
+        return grow_pcs(pcs);
+    forget_pcs(pcs);
+    return true;
+}
+
+static uint32_t remembered_location(sp_window *window, const sp_generation *generation, uint64_t pc)
+{
+    sp_window_pcs *pcs = &window->recorded.pcs;
+    if (!make_room_for_pc(pcs))
+        return put_location(window, generation, pc);
+    sp_window_pc *entry = find_pc(pcs, pc);
+    if (entry->location)
+        return entry->location - 1;
+    uint32_t number = put_location(window, generation, pc);
+    if (number == SP_INTERN_FAILED)
+        return number;
+    *entry = (sp_window_pc){pc, number + 1};
+    pcs->count++;
+    return number;
+}
+
+/* ---- stacks ---- */
+
+static bool is_of_newest_generation(const sp_fold_sample *sample)
+{
+    return sample->generation && !sample->changed;
+}
+
+/* Whether PC is in a library that is no longer there, or may have been away. When the sample was taken another may have been in its place:
+ * neither the name nor the rule by which the walk went on is certain. */
+static bool is_unloaded(const sp_fold_sample *sample, uint64_t pc)
+{
+    const sp_module *module =
+        sample->changed && sample->generation ? sp_generation_find(sample->generation, pc) : NULL;
+    return module && !sp_modules_has_stayed(sample->changed, sample->generation, module);
+}
+
+sp_walk_end sp_fold_stack_end(const sp_fold_sample *sample)
+{
+    const sp_sample_record *record = sample->record;
+    for (uint32_t i = 0; sample->changed && i < record->count; i++)
+        if (is_unloaded(sample, record->pcs[i]))
+            return SP_WALK_UNLOADED;
+    bool is_cut = record->leaf_count < record->count;
+    return is_cut && record->end == SP_WALK_COMPLETE ? SP_WALK_TRUNCATED : (sp_walk_end)record->end;
+}
+
+static uint32_t put_cut_stack(sp_window *window, uint32_t *key, uint32_t length)
+{
+    key[length++] = SP_WALK_UNLOADED;
+    return sp_intern_put(&window->stacks, key, length * sizeof key[0], NULL);
+}
+
+static uint32_t make_stack(sp_window *window, const sp_fold_sample *sample)
+{
+    const sp_sample_record *record = sample->record;
+    uint32_t key[STACK_MAX + 2], length = 0;
+    uint32_t count = record->count < STACK_MAX ? record->count : STACK_MAX;
+    bool remembers = is_of_newest_generation(sample);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t pc = record->pcs[i];
+        if (is_unloaded(sample, pc))
+            return put_cut_stack(window, key, length);
+        if (i == record->leaf_count)
+            key[length++] = SP_WINDOW_GAP;
+        uint32_t location = remembers ? remembered_location(window, sample->generation, pc)
+                                      : put_location(window, sample->generation, pc);
+        if (location == SP_INTERN_FAILED)
+            return SP_INTERN_FAILED;
+        key[length++] = location;
+    }
+    key[length++] = record->end;
+    return sp_intern_put(&window->stacks, key, length * sizeof key[0], NULL);
+}
+
+static bool make_room_for_stack(sp_window_recorded *recorded)
+{
+    if (recorded->stacks.count < recorded->capacity)
+        return true;
+    uint32_t capacity = recorded->capacity ? recorded->capacity * 2 : 64;
+    uint32_t *numbers = realloc(recorded->numbers, capacity * sizeof *numbers);
+    if (!numbers)
+        return false;
+    recorded->numbers = numbers;
+    recorded->capacity = capacity;
+    return true;
+}
+
+static void forget_other_generations(sp_window_recorded *recorded, uint32_t generation)
+{
+    if (recorded->generation == generation)
+        return;
+    sp_window_recorded_clear(recorded);
+    recorded->generation = generation;
+}
+
+/* The key is the record from `count` on: how many addresses, where some are missing, how the walk ended, and the addresses. */
+static uint32_t remember_stack(sp_window_recorded *recorded, const sp_sample_record *record,
+                               bool *is_new)
+{
+    forget_other_generations(recorded, record->generation);
+    if (sp_intern_bytes(&recorded->stacks) > RECORDED_BYTES_MAX)
+        sp_intern_deinit(&recorded->stacks);
+    size_t length = offsetof(sp_sample_record, pcs) - offsetof(sp_sample_record, count) +
+                    record->count * sizeof record->pcs[0];
+    return make_room_for_stack(recorded)
+               ? sp_intern_put(&recorded->stacks, &record->count, length, is_new)
+               : SP_INTERN_FAILED;
+}
+
+uint32_t sp_fold_put_stack(sp_window *window, const sp_fold_sample *sample)
+{
+    sp_window_recorded *recorded = &window->recorded;
+    bool is_new;
+    uint32_t known = is_of_newest_generation(sample)
+                         ? remember_stack(recorded, sample->record, &is_new)
+                         : SP_INTERN_FAILED;
+    if (known == SP_INTERN_FAILED)
+        return make_stack(window, sample);
+    if (is_new || recorded->numbers[known] == SP_INTERN_FAILED)
+        recorded->numbers[known] = make_stack(window, sample);
+    return recorded->numbers[known];
+}
+
+void sp_window_recorded_clear(sp_window_recorded *recorded)
+{
+    sp_intern_clear(&recorded->stacks);
+    forget_pcs(&recorded->pcs);
+}
+
+void sp_window_recorded_deinit(sp_window_recorded *recorded)
+{
+    sp_intern_deinit(&recorded->stacks);
+    free(recorded->numbers);
+    free(recorded->pcs.entries);
+    memset(recorded, 0, sizeof *recorded);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stacks as the fold keeps them, found by their addresses. Collector thread only. */
+#ifndef SP_COLLECT_FOLD_STACKS_H
+#define SP_COLLECT_FOLD_STACKS_H
+
+#include "collect/fold.h"
+
+/* The number in window.stacks of SAMPLE's stack; SP_INTERN_FAILED when memory is short. */
+uint32_t sp_fold_put_stack(sp_window *window, const sp_fold_sample *sample);
+
+/* Forget what was recorded, keep some memory. */
+void sp_window_recorded_clear(sp_window_recorded *recorded);
+void sp_window_recorded_deinit(sp_window_recorded *recorded);
+
+#endif
