@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profile data to one ResourceProfiles with one ScopeProfiles, and the dictionary. Numbers that protobuf-c takes as arrays
+/* Profile data to one ResourceProfiles with one ScopeProfiles, and the dictionary, as a tree for JSON. Numbers that protobuf-c takes as arrays
  * (indices, values) are borrowed from the data, not copied. */
+#include "otlp/profiles.h"
 #include "wire/message_tree.h"
 
 #include <string.h>
 
 #include <spanprof/version.h>
-#include "proto/profiles_service.pb-c.h"
+#include "wire/json.h"
 
 /* Borrow a list of indices into the field FIELD (n_FIELD, FIELD) of a message. */
 #define BORROW_INDICES(message, field, data, list)                                                 \
@@ -152,8 +153,8 @@ static bool set_residuals(sp_arena *arena, Sp__Common__AnyValue *value,
     return list->values != NULL;
 }
 
-static bool set_value(sp_arena *arena, Sp__Common__AnyValue *value,
-                      const sp_profile_attribute *from)
+bool sp_otlp_profile_value(sp_arena *arena, Sp__Common__AnyValue *value,
+                           const sp_profile_attribute *from)
 {
     if (from->residuals)
         return set_residuals(arena, value, from);
@@ -179,7 +180,7 @@ static bool build_attributes(sp_arena *arena, Sp__Profiles__ProfilesDictionary *
         out->attribute_table[i]->key_strindex = (int32_t)from->key_strindex;
         out->attribute_table[i]->unit_strindex = (int32_t)from->unit_strindex;
         out->attribute_table[i]->value = values[i];
-        if (!set_value(arena, values[i], from))
+        if (!sp_otlp_profile_value(arena, values[i], from))
             return false;
     }
     return true;
@@ -260,11 +261,13 @@ static bool build_profile(sp_arena *arena, Sp__Profiles__Profile *out, const sp_
     return build_samples(arena, out, data, profile);
 }
 
+const sp_instrumentation_scope sp_otlp_profiles_scope = {.name = "spanprof",
+                                                         .version = SPANPROF_VERSION};
+
 static bool build_scope_profiles(sp_arena *arena, Sp__Profiles__ScopeProfiles *out,
                                  const sp_profile_data *data)
 {
-    static const sp_instrumentation_scope scope = {.name = "spanprof", .version = SPANPROF_VERSION};
-    out->scope = sp_otlp_scope(arena, &scope);
+    out->scope = sp_otlp_scope(arena, &sp_otlp_profiles_scope);
     out->profiles = sp_otlp_list(arena, &sp__profiles__profile__descriptor, data->profile_count);
     if (!out->scope || !out->profiles)
         return false;
@@ -289,8 +292,8 @@ static bool build_resource_profiles(sp_arena *arena, Sp__Profiles__ResourceProfi
 }
 
 /* Without profiles the request is empty: receivers only discard an envelope around nothing. */
-static bool build_request(sp_arena *arena, Sp__Collector__ExportProfilesServiceRequest *out,
-                          const sp_resource *resource, const sp_profile_data *data)
+bool sp_otlp_profiles_tree(sp_arena *arena, Sp__Collector__ExportProfilesServiceRequest *out,
+                           const sp_resource *resource, const sp_profile_data *data)
 {
     if (data->profile_count == 0)
         return true;
@@ -303,17 +306,23 @@ static bool build_request(sp_arena *arena, Sp__Collector__ExportProfilesServiceR
            build_dictionary(arena, out->dictionary, data);
 }
 
-bool sp_otlp_encode_profiles(sp_buffer *out, sp_otlp_format format, const sp_resource *resource,
-                             const sp_profile_data *data)
+static bool write_json(sp_buffer *out, const sp_resource *resource, const sp_profile_data *data)
 {
     sp_arena arena = {0};
     Sp__Collector__ExportProfilesServiceRequest request =
         SP__COLLECTOR__EXPORT_PROFILES_SERVICE_REQUEST__INIT;
-    bool done = build_request(&arena, &request, resource, data);
+    bool done = sp_otlp_profiles_tree(&arena, &request, resource, data);
     if (done)
-        done = sp_otlp_append(out, format, &request.base);
+        done = sp_otlp_json_write(out, &request.base);
     else
         out->failed = true;
     sp_arena_deinit(&arena);
     return done;
+}
+
+bool sp_otlp_encode_profiles(sp_buffer *out, sp_otlp_format format, const sp_resource *resource,
+                             const sp_profile_data *data)
+{
+    return format == SP_OTLP_PROTOBUF ? sp_otlp_write_profiles(out, resource, data)
+                                      : write_json(out, resource, data);
 }

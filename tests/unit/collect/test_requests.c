@@ -415,7 +415,7 @@ static void requests_one_failed_allocation_drops_one_sample_at_most(void **state
         for (uint64_t failing = 1; failing <= count; failing++)
             assert_in_range(dropped_when(formats[i], failing), 0, 1);
         fails_from_then_on = true;
-        for (uint64_t failing = 1; failing <= count; failing++)
+        for (uint64_t failing = 1; failing < count; failing++) /* the last only gives memory back */
             assert_true(dropped_when(formats[i], failing) > 0);
         fails_from_then_on = false;
     }

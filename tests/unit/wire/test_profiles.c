@@ -10,8 +10,9 @@
 
 #include <spanprof/version.h>
 #include "golden/golden_data.h"
-#include "wire/unpack.h"
+#include "otlp/profiles.h"
 #include "proto/profiles_service.pb-c.h"
+#include "wire/unpack.h"
 
 typedef Sp__Collector__ExportProfilesServiceRequest request_message;
 
@@ -299,6 +300,179 @@ static void profiles_buffer_too_small_appends_nothing(void **state)
     }
 }
 
+/* ---- any data ---- */
+
+enum { ENTRIES = 12, NUMBERS = 4000, SAMPLES = 300 };
+
+/* Tables of random sizes, with numbers of all lengths. What refers to what is of no meaning. */
+typedef struct any_data {
+    uint64_t state;
+    int32_t indices[NUMBERS];
+    uint64_t timestamps[NUMBERS];
+    const char *strings[ENTRIES];
+    sp_profile_mapping mappings[ENTRIES];
+    sp_profile_location locations[ENTRIES];
+    sp_profile_line lines[ENTRIES];
+    sp_profile_function functions[ENTRIES];
+    sp_profile_link links[ENTRIES];
+    sp_profile_attribute attributes[ENTRIES];
+    sp_profile_residual residuals[ENTRIES];
+    sp_index_list stacks[ENTRIES];
+    sp_profile profiles[3];
+    sp_profile_sample samples[SAMPLES];
+} any_data;
+
+/* Small ones, those at the edges of a varint's length, and any others. */
+static uint64_t any_number(any_data *any)
+{
+    any->state ^= any->state << 13;
+    any->state ^= any->state >> 7;
+    any->state ^= any->state << 17;
+    uint64_t number = any->state * UINT64_C(0x2545f4914f6cdd1d);
+    switch (number % 4) {
+    case 0:
+        return number >> 62;
+    case 1:
+        return (UINT64_C(1) << (7 * (number >> 60) % 64)) - (number >> 8 & 1);
+    default:
+        return number >> (number >> 3) % 64;
+    }
+}
+
+static uint32_t any_below(any_data *any, uint32_t bound)
+{
+    return (uint32_t)(any_number(any) % bound);
+}
+
+static sp_index_list any_list(any_data *any, uint32_t longest)
+{
+    return (sp_index_list){any_below(any, NUMBERS - longest), any_below(any, longest + 1)};
+}
+
+static void fill(any_data *any, void *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        ((uint8_t *)bytes)[i] = (uint8_t)any_number(any);
+}
+
+static sp_profile_attribute any_attribute(any_data *any, uint32_t number)
+{
+    sp_profile_attribute attribute = {.key_strindex = (uint32_t)any_number(any),
+                                      .unit_strindex = (uint32_t)any_number(any),
+                                      .type = (spanprof_attribute_type)(number % 4)};
+    if (number % 5 == 4) {
+        attribute.residuals = any->residuals;
+        attribute.residual_count = any_below(any, ENTRIES);
+    } else if (attribute.type == SPANPROF_ATTRIBUTE_STRING) {
+        attribute.value.string_value = any->strings[number];
+    } else if (attribute.type == SPANPROF_ATTRIBUTE_BOOL) {
+        attribute.value.bool_value = any_number(any) & 1;
+    } else {
+        attribute.value.int_value = (int64_t)any_number(any);
+    }
+    return attribute;
+}
+
+static void make_any_entry(any_data *any, uint32_t i)
+{
+    static const char *const texts[] = {"", "main", "a longer name than the others have"};
+    any->strings[i] = texts[any_below(any, 3)];
+    any->mappings[i] = (sp_profile_mapping){any_number(any), any_number(any), any_number(any),
+                                            (uint32_t)any_number(any), any_list(any, 3)};
+    any->locations[i] =
+        (sp_profile_location){(uint32_t)any_number(any), any_number(any), any_below(any, 6),
+                              any_below(any, ENTRIES - 5), any_list(any, 300)};
+    any->lines[i] = (sp_profile_line){(uint32_t)any_number(any), (int64_t)any_number(any),
+                                      (int64_t)any_number(any)};
+    any->functions[i] = (sp_profile_function){(uint32_t)any_number(any), (uint32_t)any_number(any),
+                                              (uint32_t)any_number(any), (int64_t)any_number(any)};
+    fill(any, &any->links[i], any_number(any) % 2 ? sizeof any->links[i] : 0);
+    any->residuals[i] = (sp_profile_residual){
+        .residual_ns = (int64_t)any_number(any), .tid = (int64_t)any_number(any), .name = "worker"};
+    any->attributes[i] = any_attribute(any, i);
+    any->stacks[i] = any_list(any, 600);
+}
+
+static sp_profile any_profile(any_data *any)
+{
+    sp_profile profile = {.period = (int64_t)any_number(any),
+                          .sample_type_strindex = (uint32_t)any_number(any),
+                          .period_type_strindex = (uint32_t)any_number(any),
+                          .period_unit_strindex = (uint32_t)any_number(any),
+                          .time_unix_nano = any_number(any),
+                          .duration_nano = any_number(any),
+                          .attributes = any_list(any, 40),
+                          .samples = any->samples + any_below(any, SAMPLES / 2),
+                          .sample_count = any_below(any, SAMPLES / 2)};
+    fill(any, profile.profile_id, any_number(any) % 2 ? sizeof profile.profile_id : 0);
+    return profile;
+}
+
+static sp_profile_data make_any_data(any_data *any, uint64_t seed)
+{
+    any->state = seed;
+    for (uint32_t i = 0; i < NUMBERS; i++) {
+        any->indices[i] = (int32_t)any_number(any);
+        any->timestamps[i] = any_number(any);
+    }
+    for (uint32_t i = 0; i < ENTRIES; i++)
+        make_any_entry(any, i);
+    for (uint32_t i = 0; i < SAMPLES; i++)
+        any->samples[i] = (sp_profile_sample){
+            (uint32_t)any_number(any), (uint32_t)any_number(any), any_list(any, 12),
+            any_list(any, any_number(any) % 3 ? 0 : 40), (int64_t)any_number(any)};
+    for (uint32_t i = 0; i < 3; i++)
+        any->profiles[i] = any_profile(any);
+    return (sp_profile_data){.strings = any->strings,
+                             .string_count = any_below(any, ENTRIES),
+                             .mappings = any->mappings,
+                             .mapping_count = any_below(any, ENTRIES),
+                             .locations = any->locations,
+                             .location_count = any_below(any, ENTRIES),
+                             .functions = any->functions,
+                             .function_count = any_below(any, ENTRIES),
+                             .links = any->links,
+                             .link_count = any_below(any, ENTRIES),
+                             .attributes = any->attributes,
+                             .attribute_count = any_below(any, ENTRIES),
+                             .stacks = any->stacks,
+                             .stack_count = any_below(any, ENTRIES),
+                             .lines = any->lines,
+                             .indices = any->indices,
+                             .timestamps = any->timestamps,
+                             .profiles = any->profiles,
+                             .profile_count = any_below(any, 4)};
+}
+
+static void assert_as_protobuf_c_writes_it(const sp_profile_data *data)
+{
+    sp_arena arena = {0};
+    request_message request = SP__COLLECTOR__EXPORT_PROFILES_SERVICE_REQUEST__INIT;
+    sp_buffer wanted = SP_BUFFER_INIT(1 << 22), got = SP_BUFFER_INIT(1 << 22);
+    assert_true(sp_otlp_profiles_tree(&arena, &request, &golden_resource, data));
+    assert_true(sp_otlp_append(&wanted, SP_OTLP_PROTOBUF, &request.base));
+    assert_true(sp_otlp_encode_profiles(&got, SP_OTLP_PROTOBUF, &golden_resource, data));
+    assert_int_equal(got.length, wanted.length);
+    if (got.length)
+        assert_memory_equal(got.data, wanted.data, wanted.length);
+    sp_buffer_deinit(&wanted);
+    sp_buffer_deinit(&got);
+    sp_arena_deinit(&arena);
+}
+
+static void profiles_bytes_are_those_of_protobuf_c(void **state)
+{
+    (void)state;
+    any_data *any = calloc(1, sizeof *any);
+    assert_non_null(any);
+    assert_as_protobuf_c_writes_it(&golden_profile_data);
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        sp_profile_data data = make_any_data(any, seed);
+        assert_as_protobuf_c_writes_it(&data);
+    }
+    free(any);
+}
+
 #define WITH_REQUEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -318,6 +492,7 @@ int main(void)
         cmocka_unit_test(profiles_timestamps_stand_in_place_of_the_value),
         cmocka_unit_test(profiles_no_profiles_give_the_empty_request),
         cmocka_unit_test(profiles_buffer_too_small_appends_nothing),
+        cmocka_unit_test(profiles_bytes_are_those_of_protobuf_c),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
