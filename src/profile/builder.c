@@ -13,21 +13,19 @@
 #include "core/utf8.h"
 #include "profile/dictionary.h"
 #include "profile/profile_part.h"
+#include "context/ring_sig.h"
+#include "context/sample_keys.h"
+#include "profile/sample_order.h"
 #include "symbol/syscall_names.h"
 
-/* Identity of a sample as OTLP has it. No padding: compared bytewise. */
-typedef struct sample_key {
-    uint32_t stack;
-    uint32_t link;
-    uint32_t attributes; /* number of a list */
-} sample_key;
-
-/* Samples of one profile while they are added up; number n of `keys` has values[n]. */
-typedef struct merged_samples {
-    sp_intern keys;
-    int64_t *values;  /* room for all samples of a profile */
-    uint32_t *places; /* what a sample of the window was merged into: its number here plus one */
-} merged_samples;
+/* The samples of one profile while it is made. */
+typedef struct profile_samples {
+    sp_projected_sample *list; /* room for all samples of a profile */
+    uint32_t *order;           /* of these */
+    uint32_t
+        *places; /* what a sample of the window was added to: its number in the profile plus one */
+    uint32_t count;
+} profile_samples;
 
 typedef struct build {
     sp_profile_data *data;
@@ -37,8 +35,9 @@ typedef struct build {
     sp_dictionary dictionary;
     /* What a number of the window became, plus one; 0: not yet looked at. Shared by all profiles. */
     uint32_t *locations, *stacks, *threads;
+    uint32_t *links;         /* the same, of one profile, because their scopes differ */
     uint32_t *stack_scratch; /* room for the longest stack with its markers */
-    merged_samples merged;
+    profile_samples samples;
     uint64_t steal_ns; /* in the wall profile, beside the ticks' CPU time */
 } build;
 
@@ -206,7 +205,7 @@ static bool all_zero(const uint8_t *bytes, size_t count)
     return true;
 }
 
-static uint32_t build_link(build *b, uint32_t number, spanprof_link_scope scope)
+static uint32_t make_link(build *b, uint32_t number, spanprof_link_scope scope)
 {
     const sp_window_link *link = sp_intern_key(&b->window->links, number);
     const uint8_t *span = link->span_id;
@@ -218,6 +217,13 @@ static uint32_t build_link(build *b, uint32_t number, spanprof_link_scope scope)
         all_zero(span, sizeof link->span_id))
         return 0;
     return sp_dictionary_link(&b->dictionary, link->trace_id, span);
+}
+
+static uint32_t build_link(build *b, uint32_t number, spanprof_link_scope scope)
+{
+    if (!b->links[number])
+        b->links[number] = make_link(b, number, scope) + 1;
+    return b->links[number] - 1;
 }
 
 static int64_t saturating_sum(int64_t a, uint64_t b)
@@ -234,44 +240,58 @@ static uint64_t saturating_product(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* Add sample NUMBER, UNIT for each of its weights. Returns the number plus one of the merged sample, 0 for none. */
-static uint32_t merge_sample(build *b, const sp_window_samples *samples, uint32_t number,
-                             spanprof_link_scope scope, uint64_t unit)
+/* Sample NUMBER with UNIT for each of its weights. */
+static void project_sample(build *b, const sp_window_samples *samples, uint32_t number,
+                           spanprof_link_scope scope, uint64_t unit)
 {
     const sp_window_key *from = sp_intern_key(&samples->keys, number);
     uint64_t value = saturating_product(samples->values[number].weight, unit);
     if (!value) /* backends drop it, or fail on it */
-        return 0;
-    sample_key key = {
+        return;
+    b->samples.list[b->samples.count++] = (sp_projected_sample){
         .stack = build_stack(b, from->stack),
         .link = build_link(b, from->link, scope),
         .attributes = build_attributes(b, from),
+        .from = number,
+        .value = saturating_sum(0, value),
     };
-    bool is_new;
-    uint32_t index = sp_intern_put(&b->merged.keys, &key, sizeof key, &is_new);
-    if (index == SP_INTERN_FAILED) {
-        b->dictionary.failed = true;
-        return 0;
+}
+
+static void begin_profile(build *b)
+{
+    b->samples.count = 0;
+    memset(b->links, 0, b->window->links.count * sizeof *b->links);
+}
+
+/* Each sample in its order becomes one of the profile, or is added to the one before. */
+static void add_up(build *b, sp_profile *profile)
+{
+    const sp_projected_sample *last = NULL;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < b->samples.count; i++) {
+        const sp_projected_sample *sample = &b->samples.list[b->samples.order[i]];
+        if (!last || !sp_sample_is_same(last, sample))
+            profile->samples[count++] =
+                (sp_profile_sample){.stack_index = sample->stack,
+                                    .link_index = sample->link,
+                                    .attributes = {.offset = sample->attributes}};
+        int64_t *sum = &profile->samples[count - 1].value;
+        *sum = saturating_sum(*sum, (uint64_t)sample->value);
+        b->samples.places[sample->from] = count;
+        last = sample;
     }
-    b->merged.values[index] = saturating_sum(is_new ? 0 : b->merged.values[index], value);
-    return index + 1;
+    profile->sample_count = count;
 }
 
 /* attributes.offset is the number of a list until the dictionary is finished. */
 static void write_samples(build *b, sp_profile *profile)
 {
-    uint32_t count = b->merged.keys.count;
+    uint32_t count = b->samples.count;
     profile->samples = sp_arena_array(&b->data->memory, count, sizeof *profile->samples);
-    profile->sample_count = profile->samples ? count : 0;
-    for (uint32_t i = 0; i < profile->sample_count; i++) {
-        const sample_key *key = sp_intern_key(&b->merged.keys, i);
-        profile->samples[i] = (sp_profile_sample){
-            .stack_index = key->stack,
-            .link_index = key->link,
-            .attributes = {.offset = key->attributes},
-            .value = b->merged.values[i],
-        };
-    }
+    if (!sp_sample_order(b->samples.list, count, b->samples.order))
+        b->dictionary.failed = true;
+    else if (profile->samples)
+        add_up(b, profile);
 }
 
 /* What the window says of itself: numbers, the engine, and the threads that have the most of the residual. */
@@ -412,7 +432,7 @@ static uint32_t build_wall_attributes(build *b)
     return sp_dictionary_attributes(&b->dictionary, list.indices, list.count);
 }
 
-/* What was merged becomes a profile of type SAMPLE/UNIT over PERIOD/nanoseconds. */
+/* What was projected becomes a profile of type SAMPLE/UNIT over PERIOD/nanoseconds. */
 static sp_profile *write_profile(build *b, const char *sample, const char *unit, const char *period)
 {
     sp_profile *profile = &b->data->profiles[b->data->profile_count++];
@@ -427,11 +447,11 @@ static sp_profile *write_profile(build *b, const char *sample, const char *unit,
     return profile;
 }
 
-static void merge_all(build *b, const sp_window_samples *samples, spanprof_link_scope scope,
-                      uint64_t unit)
+static void project_all(build *b, const sp_window_samples *samples, spanprof_link_scope scope,
+                        uint64_t unit)
 {
     for (uint32_t i = 0; i < samples->keys.count; i++)
-        b->merged.places[i] = merge_sample(b, samples, i, scope, unit);
+        project_sample(b, samples, i, scope, unit);
 }
 
 static int compare_times(const void *a, const void *b)
@@ -467,9 +487,10 @@ static void write_times(build *b, sp_profile *profile)
         profile->samples[i].timestamps.offset = at;
         at += (uint32_t)profile->samples[i].value;
     }
-    for (uint32_t i = 0; i < cpu->keys.count; i++)
-        if (b->merged.places[i])
-            add_times(b, &profile->samples[b->merged.places[i] - 1], &cpu->values[i]);
+    for (uint32_t i = 0; i < b->samples.count; i++) {
+        uint32_t from = b->samples.list[i].from;
+        add_times(b, &profile->samples[b->samples.places[from] - 1], &cpu->values[from]);
+    }
     for (uint32_t i = 0; i < profile->sample_count; i++) {
         sp_index_list list = profile->samples[i].timestamps;
         qsort(b->data->timestamps + list.offset, list.count, sizeof(uint64_t), compare_times);
@@ -482,9 +503,9 @@ static void write_times(build *b, sp_profile *profile)
 static void build_cpu_profile(build *b, spanprof_link_scope scope, bool is_second)
 {
     const sp_window *w = b->window;
-    sp_intern_clear(&b->merged.keys);
-    merge_all(b, &w->cpu, scope, is_second ? w->period_ns : 1);
-    if (!b->merged.keys.count)
+    begin_profile(b);
+    project_all(b, &w->cpu, scope, is_second ? w->period_ns : 1);
+    if (!b->samples.count)
         return;
     sp_profile *profile = is_second
                               ? write_profile(b, "cpu_innermost", "nanoseconds", "cpu_innermost")
@@ -502,7 +523,7 @@ static uint64_t wall_time_of_a_tick(const sp_window *w)
 }
 
 /* Threads that have a span are visited, so their ticks belong to it, and those of others do not. */
-static void merge_cpu_into_wall(build *b, spanprof_link_scope scope)
+static void project_cpu_into_wall(build *b, spanprof_link_scope scope)
 {
     const sp_window *w = b->window;
     uint64_t unit = wall_time_of_a_tick(w);
@@ -511,7 +532,7 @@ static void merge_cpu_into_wall(build *b, spanprof_link_scope scope)
         const sp_window_key *key = sp_intern_key(&w->cpu.keys, i);
         if (!w->wall_of_all && key->link == 0)
             continue;
-        merge_sample(b, &w->cpu, i, scope, unit);
+        project_sample(b, &w->cpu, i, scope, unit);
         b->steal_ns += w->cpu.values[i].weight * (unit - w->period_ns);
     }
 }
@@ -520,10 +541,10 @@ static void merge_cpu_into_wall(build *b, spanprof_link_scope scope)
 static void build_wall_profile(build *b, spanprof_link_scope scope, bool is_second)
 {
     const char *type = is_second ? "wall_innermost" : "wall";
-    sp_intern_clear(&b->merged.keys);
-    merge_all(b, &b->window->wall, scope, 1);
-    merge_cpu_into_wall(b, scope);
-    if (!b->merged.keys.count)
+    begin_profile(b);
+    project_all(b, &b->window->wall, scope, 1);
+    project_cpu_into_wall(b, scope);
+    if (!b->samples.count)
         return;
     sp_profile *profile = write_profile(b, type, "nanoseconds", type);
     profile->period = saturating_sum(0, b->window->wall_period_ns);
@@ -571,17 +592,18 @@ static uint32_t longest_stack(const sp_window *window)
 static bool allocate(build *b)
 {
     const sp_window *w = b->window;
+    size_t samples = (size_t)w->cpu.keys.count + w->wall.keys.count + 1;
     b->locations = calloc(w->locations.count + 1, sizeof *b->locations);
     b->stacks = calloc(w->stacks.count + 1, sizeof *b->stacks);
     b->threads = calloc(w->threads.count + 1, sizeof *b->threads);
     b->stack_scratch = calloc(longest_stack(w) + 1, sizeof *b->stack_scratch);
-    b->merged.values =
-        calloc((size_t)w->cpu.keys.count + w->wall.keys.count + 1, sizeof *b->merged.values);
-    b->merged.places =
-        calloc((size_t)w->cpu.keys.count + w->wall.keys.count + 1, sizeof *b->merged.places);
+    b->links = calloc(w->links.count + 1, sizeof *b->links);
+    b->samples.list = malloc(samples * sizeof *b->samples.list);
+    b->samples.order = malloc(samples * sizeof *b->samples.order);
+    b->samples.places = malloc(samples * sizeof *b->samples.places);
     b->data->profiles = sp_arena_array(&b->data->memory, PROFILES_MAX, sizeof *b->data->profiles);
-    return b->locations && b->stacks && b->threads && b->stack_scratch && b->merged.values &&
-           b->merged.places && b->data->profiles;
+    return b->locations && b->stacks && b->threads && b->stack_scratch && b->links &&
+           b->samples.list && b->samples.order && b->samples.places && b->data->profiles;
 }
 
 static void build_deinit(build *b)
@@ -590,9 +612,10 @@ static void build_deinit(build *b)
     free(b->stacks);
     free(b->threads);
     free(b->stack_scratch);
-    free(b->merged.values);
-    free(b->merged.places);
-    sp_intern_deinit(&b->merged.keys);
+    free(b->links);
+    free(b->samples.list);
+    free(b->samples.order);
+    free(b->samples.places);
     sp_dictionary_deinit(&b->dictionary);
 }
 

@@ -209,12 +209,12 @@ static void builder_innermost_keeps_each_span(void **state)
     const sp_profile *profile = &data.profiles[0];
     assert_type(profile, "samples", "count", "cpu");
     assert_int_equal(profile->sample_count, 4);
-    const uint8_t expected[][3] = {{1, 10, 3}, {1, 11, 4}, {2, 12, 5}, {0, 0, 6}};
+    const uint8_t expected[][3] = {{0, 0, 6}, {1, 10, 3}, {1, 11, 4}, {2, 12, 5}};
     for (int i = 0; i < 4; i++) {
         assert_link(&profile->samples[i], expected[i][0], expected[i][1]);
         assert_int_equal(profile->samples[i].value, expected[i][2]);
     }
-    assert_int_equal(profile->samples[3].link_index, 0);
+    assert_int_equal(profile->samples[0].link_index, 0);
 }
 
 static void builder_root_merges_spans_of_one_root(void **state)
@@ -224,10 +224,38 @@ static void builder_root_merges_spans_of_one_root(void **state)
     build(SPANPROF_LINK_SCOPE_ROOT, false);
     const sp_profile *profile = &data.profiles[0];
     assert_int_equal(profile->sample_count, 3);
-    assert_link(&profile->samples[0], 1, 20);
-    assert_int_equal(profile->samples[0].value, 7);
-    assert_link(&profile->samples[1], 2, 12); /* root not known: the span itself */
-    assert_int_equal(profile->samples[2].link_index, 0);
+    assert_int_equal(profile->samples[0].link_index, 0);
+    assert_link(&profile->samples[1], 1, 20);
+    assert_int_equal(profile->samples[1].value, 7);
+    assert_link(&profile->samples[2], 2, 12); /* root not known: the span itself */
+}
+
+/* By link, then by stack, so that neighbours have much in common; each pair of the two once. */
+static void builder_orders_samples_by_link_and_stack(void **state)
+{
+    (void)state;
+    enum { STACKS = 5, LINKS = 6 };
+    uint32_t stacks[STACKS], thread = put_thread(7, "main"), other = put_thread(8, "other");
+    for (uint32_t i = 0; i < STACKS; i++)
+        stacks[i] = put_stack(SP_WALK_COMPLETE, 1, (uint32_t[]){put_code(handler_function + i)});
+    for (uint32_t i = 0; i < STACKS * LINKS; i++) {
+        uint32_t pair = i * 7 % (STACKS * LINKS);
+        uint8_t span = (uint8_t)(1 + pair / STACKS);
+        put_sample(stacks[pair % STACKS], put_link(1, span, 0), i % 2 ? thread : other, 1 + pair);
+        put_sample(stacks[pair % STACKS], put_link(1, span, 0), i % 2 ? other : thread, 1);
+    }
+    build(SPANPROF_LINK_SCOPE_ROOT, false);
+    const sp_profile *profile = &data.profiles[0];
+    uint64_t sum = 0;
+    assert_int_equal(profile->sample_count, STACKS * LINKS);
+    for (uint32_t i = 0; i < profile->sample_count; i++) {
+        const sp_profile_sample *sample = &profile->samples[i], *before = sample - (i > 0);
+        assert_true(sample->link_index >= before->link_index);
+        assert_true(i == 0 || sample->link_index > before->link_index ||
+                    sample->stack_index > before->stack_index);
+        sum += (uint64_t)sample->value;
+    }
+    assert_int_equal(sum, STACKS * LINKS * (STACKS * LINKS + 1) / 2 + STACKS * LINKS);
 }
 
 static void builder_none_links_nothing(void **state)
@@ -248,11 +276,11 @@ static void builder_both_makes_two_types(void **state)
     assert_int_equal(data.profile_count, 2);
     assert_type(&data.profiles[0], "samples", "count", "cpu");
     assert_int_equal(data.profiles[0].sample_count, 3);
-    assert_link(&data.profiles[0].samples[0], 1, 20);
+    assert_link(&data.profiles[0].samples[1], 1, 20);
     assert_type(&data.profiles[1], "cpu_innermost", "nanoseconds", "cpu_innermost");
     assert_int_equal(data.profiles[1].sample_count, 4);
-    assert_link(&data.profiles[1].samples[0], 1, 10);
-    assert_int_equal(data.profiles[1].samples[0].value, 3 * window.period_ns);
+    assert_link(&data.profiles[1].samples[2], 1, 10);
+    assert_int_equal(data.profiles[1].samples[2].value, 3 * window.period_ns);
     assert_int_equal(data.profiles[1].period, window.period_ns);
     assert_memory_not_equal(data.profiles[0].profile_id, data.profiles[1].profile_id, 16);
 }
@@ -431,11 +459,11 @@ static void builder_times_are_timestamps_of_the_merged_sample(void **state)
     build(SPANPROF_LINK_SCOPE_ROOT, false);
     const sp_profile *profile = &data.profiles[0];
     assert_int_equal(profile->sample_count, 3);
-    assert_times(&profile->samples[0], 7,
+    assert_times(&profile->samples[1], 7,
                  (uint64_t[]){start + 100, start + 100, start + 100, start + 300, start + 500,
                               start + 500, start + 900});
-    assert_times(&profile->samples[1], 5, (uint64_t[]){start, start, start, start, start});
-    assert_times(&profile->samples[2], 6, (uint64_t[]){last, last, last, last, last, last});
+    assert_times(&profile->samples[2], 5, (uint64_t[]){start, start, start, start, start});
+    assert_times(&profile->samples[0], 6, (uint64_t[]){last, last, last, last, last, last});
     assert_null(find_attribute(profile->attributes, "spanprof.dropped.timestamps"));
 }
 
@@ -878,6 +906,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(builder_innermost_keeps_each_span),
         CASE(builder_root_merges_spans_of_one_root),
+        CASE(builder_orders_samples_by_link_and_stack),
         CASE(builder_none_links_nothing),
         CASE(builder_both_makes_two_types),
         CASE(builder_wall_is_ticks_of_spans_and_waits),
