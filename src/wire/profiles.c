@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Profile data to one ResourceProfiles with one ScopeProfiles, and the dictionary, as a tree for JSON. Numbers that protobuf-c takes as arrays
  * (indices, values) are borrowed from the data, not copied. */
-#include "otlp/profiles.h"
+#include "wire/profiles.h"
 #include "wire/message_tree.h"
 
 #include <string.h>

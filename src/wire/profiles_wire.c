@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Profile data straight to protobuf's bytes. They are those that protobuf-c makes of the trees of profiles.c, without the trees: a window
  * has ten thousands of samples. What a request has few of (resource, scope, values of attributes) is a tree here, too. */
-#include "otlp/profiles.h"
+#include "wire/profiles.h"
 
 #include <spanprof/version.h>
-#include "otlp/wire.h"
+#include "wire/wire_buffer.h"
 #include "proto/profiles.pb-c.h"
 
 /* A window on its way. Trees live in `arena`. */

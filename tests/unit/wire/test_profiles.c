@@ -10,7 +10,7 @@
 
 #include <spanprof/version.h>
 #include "golden/golden_data.h"
-#include "otlp/profiles.h"
+#include "wire/profiles.h"
 #include "proto/profiles_service.pb-c.h"
 #include "wire/unpack.h"
 

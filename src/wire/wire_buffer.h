@@ -5,8 +5,8 @@
  *
  * sp_wire_room makes room for some bytes; the functions that take and return the place P in front of which they write use it up
  * without another look.  Threads: one at a time. */
-#ifndef SP_WIRE_WIRE_H
-#define SP_WIRE_WIRE_H
+#ifndef SP_WIRE_WIRE_BUFFER_H
+#define SP_WIRE_WIRE_BUFFER_H
 
 #include <string.h>
 

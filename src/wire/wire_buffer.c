@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "otlp/wire.h"
+#include "wire/wire_buffer.h"
 
 #include <stdlib.h>
 
