@@ -13,6 +13,9 @@ foreach(library spanprof spanprof_static)
   install(EXPORT ${library}Targets NAMESPACE spanprof:: DESTINATION ${package_dir})
 endforeach()
 
+# Found by LD_PRELOAD, or linked first.
+install(TARGETS spanprof_preload LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/spanprofConfig.cmake.in
                               ${CMAKE_BINARY_DIR}/generated/spanprofConfig.cmake INSTALL_DESTINATION ${package_dir})
 # Before 1.0 a minor version may change the API.

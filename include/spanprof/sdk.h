@@ -38,7 +38,7 @@ typedef enum spanprof_link_scope {
 typedef enum spanprof_profile_kind {
     SPANPROF_PROFILE_CPU = 0,
     SPANPROF_PROFILE_WALL = 1,
-    SPANPROF_PROFILE_ALLOC = 2, /* this kind and the next are not built yet */
+    SPANPROF_PROFILE_ALLOC = 2,
     SPANPROF_PROFILE_HEAP = 3,
     SPANPROF_PROFILE_LOCK = 4,
 } spanprof_profile_kind;
@@ -120,6 +120,10 @@ typedef struct spanprof_options {
     uint32_t file_maximum_bytes;
     /* SPANPROF_FILE_MAX_PARTS (no limit), 2 to 9,999: so many files of each signal are kept, then the oldest is removed. */
     uint32_t file_maximum_parts;
+    /* SPANPROF_ALLOC_BYTES (524,288), 1 to 2^30: of the bytes that are allocated, one in so many is sampled, on average. */
+    uint32_t alloc_bytes;
+    /* SPANPROF_HEAP_SAMPLES (65,536), 1,000 to 10,000,000: so many sampled blocks may be live at once. The first start's holds for the process. */
+    uint32_t heap_samples;
 } spanprof_options;
 
 #define SPANPROF_OPTIONS_INIT SPANPROF_INIT(spanprof_options)
@@ -224,6 +228,14 @@ typedef struct spanprof_stats {
     uint64_t spooled_exports;
     uint64_t taken_over_exports;
     uint64_t dropped_exports_spool;
+    /* Calls that were sampled: allocations, and values of the application's own. Blocks that are still allocated, of those that were sampled, as of
+     * the last window's end. What found no room in rings or memory, and in the table of live blocks. */
+    uint64_t calls_linked; /* as samples_linked */
+    uint64_t calls_none;
+    uint64_t calls_unknown;
+    uint64_t live_blocks;
+    uint64_t dropped_calls;
+    uint64_t dropped_live_blocks;
 } spanprof_stats;
 
 #define SPANPROF_STATS_INIT SPANPROF_INIT(spanprof_stats)

@@ -13,5 +13,7 @@
 #include <spanprof/processor.h>
 #include <spanprof/sampler.h>
 #include <spanprof/sdk.h>
+#include <spanprof/alloc.h>
+#include <spanprof/value.h>
 
 #endif

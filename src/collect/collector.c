@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/own_values.h"
 #include "collect/budget.h"
 #include "collect/discovery.h"
 #include "collect/drain.h"
@@ -26,7 +27,7 @@
 #include "trace/provider.h"
 #include "wall/wall.h"
 
-enum { DRAIN_MS = 40, FOLLOW_MS = 500, DESTINATIONS_MAX = 4 };
+enum { DRAIN_MS = 40, DRAIN_SOON_MS = 5, FOLLOW_MS = 500, DESTINATIONS_MAX = 4 };
 
 struct sp_collector {
     sp_collector_config config;
@@ -82,7 +83,8 @@ static void drain_once(sp_collector *collector)
 
 static void drain_if_due(sp_collector *collector)
 {
-    if (sp_clock_monotonic_ns() - collector->drained_at_ns >= DRAIN_MS / 2 * SP_NS_PER_MS)
+    if (sp_clock_monotonic_ns() - collector->drained_at_ns >=
+        (collector->drain.calls_are_many ? DRAIN_SOON_MS : DRAIN_MS / 2) * SP_NS_PER_MS)
         drain_once(collector);
 }
 
@@ -194,7 +196,7 @@ static void export_to(sp_collector *collector, const sp_window *window, size_t i
                                 .without_cpu = collector->config.without_cpu};
     sp_request_bounds bounds = {destination->request_bytes, destination->request_samples};
     window_export e = {collector, index, window->cpu.count, window->wall.count,
-                       window->cpu.keys.count + window->wall.keys.count};
+                       sp_window_sample_total(window)};
     sp_profile_data data = {0};
     uint32_t dropped = e.samples;
     if (sp_profile_build(&data, window, collector->symbolizer, &options)) {
@@ -305,6 +307,16 @@ static void settle_wall(sp_collector *collector, sp_window *window)
     sp_worker_leave(&collector->worker);
 }
 
+static void settle_calls(sp_collector *collector, sp_window *window)
+{
+    if (!sp_worker_enter(&collector->worker))
+        return;
+    sp_drain_settle_calls(&collector->drain, window, collector->config.max_samples);
+    window->alloc_bytes = collector->config.alloc_bytes;
+    window->value_types = sp_value_types();
+    sp_worker_leave(&collector->worker);
+}
+
 /* What the host took from the threads that are visited, and of whose ticks wall time is made (window.h). */
 static void settle_steal(sp_collector *collector, sp_window *window)
 {
@@ -328,6 +340,7 @@ static sp_window *end_window(sp_collector *collector)
     bool quiet = changes && sp_sampler_hold(collector->config.sampler_run);
     drain_once(collector);
     settle_wall(collector, window);
+    settle_calls(collector, window);
     sp_drain_residual(&collector->drain, window);
     window->period_ns = sp_sampler_period_ns();
     settle_steal(collector, window);
@@ -347,7 +360,7 @@ static sp_window *end_window(sp_collector *collector)
 static void export_window(sp_collector *collector, sp_window *window)
 {
     collector->residual_unreported_ns += window->residual_ns;
-    if (collector->destination_count == 0 || window->cpu.keys.count + window->wall.keys.count == 0)
+    if (collector->destination_count == 0 || sp_window_sample_total(window) == 0)
         return;
     window->residual_ns = collector->residual_unreported_ns;
     collector->residual_unreported_ns = 0;
@@ -416,7 +429,8 @@ static void look_for_threads(sp_collector *collector)
 
 static sp_worker_orders wait_for_work(sp_collector *collector)
 {
-    return sp_worker_wait(&collector->worker, collector->drained_at_ns + DRAIN_MS * SP_NS_PER_MS);
+    uint64_t pause_ms = collector->drain.calls_are_many ? DRAIN_SOON_MS : DRAIN_MS;
+    return sp_worker_wait(&collector->worker, collector->drained_at_ns + pause_ms * SP_NS_PER_MS);
 }
 
 static void run(void *owner)
@@ -479,6 +493,9 @@ sp_collector *sp_collector_create(const sp_collector_config *config, spanprof_er
     sp_budget_begin(&collector->budget, config->cpu_budget);
     if (config->sample_attributes)
         collector->drain.filter.list = strdup(config->sample_attributes);
+    collector->drain.without_ticks = config->without_ticks;
+    collector->drain.with_alloc = config->with_alloc;
+    collector->drain.with_heap = config->with_heap;
     sp_drain_begin(&collector->drain);
     collector->symbolizer = sp_symbolizer_create();
     if (!collector->symbolizer)
@@ -553,5 +570,11 @@ void sp_collector_stats(sp_collector *collector, spanprof_stats *stats)
     stats->visits_none = sp_load_relaxed(&totals->visits_none);
     stats->visits_unknown = sp_load_relaxed(&totals->visits_unknown);
     stats->dropped_visits = sp_load_relaxed(&totals->visits_dropped);
+    stats->calls_linked = sp_load_relaxed(&totals->calls_linked);
+    stats->calls_none = sp_load_relaxed(&totals->calls_none);
+    stats->calls_unknown = sp_load_relaxed(&totals->calls_unknown);
+    stats->dropped_calls = sp_load_relaxed(&totals->calls_dropped);
+    stats->live_blocks = sp_load_relaxed(&totals->live_blocks);
+    stats->dropped_live_blocks = sp_load_relaxed(&totals->live_full);
     stats->tick_cost_ns = sp_load_relaxed(&collector->budget.tick_cost_ns);
 }

@@ -21,11 +21,14 @@ typedef struct sp_collector_config {
     uint32_t window_ms;
     uint32_t max_samples;
     sp_symbolizer_options symbols;
-    uint32_t cpu_hz;               /* the rate that is wished for */
-    uint32_t sampler_run;          /* sp_sampler_run_number */
-    uint32_t wall_hz;              /* 0: no wall sampler runs */
-    bool wall_of_all;              /* it visits all threads */
-    bool without_cpu;              /* ticks are only a part of wall time */
+    uint32_t cpu_hz;      /* the rate that is wished for */
+    uint32_t sampler_run; /* sp_sampler_run_number */
+    uint32_t wall_hz;     /* 0: no wall sampler runs */
+    bool wall_of_all;     /* it visits all threads */
+    bool without_cpu;     /* ticks are only a part of wall time */
+    bool without_ticks;   /* CPU time is not sampled, nor is wall time */
+    bool with_alloc, with_heap;
+    uint64_t alloc_bytes;
     const char *sample_attributes; /* which samples have (attribute_filter.h); copied; NULL: none */
     double cpu_budget;     /* share of the application's CPU time that ticks may take; 0: any */
     sp_modules *modules;   /* the collector's from now on */

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "alloc/block_samples.h"
+#include "call/call.h"
 #include "core/clock.h"
 #include "unwind/stack_bounds.h"
 
@@ -192,6 +194,139 @@ static void drain_wall(sp_drain *drain, sp_window *window, sp_modules *modules,
     take_corrupt(drain, ring);
 }
 
+/* --- calls ----------------------------------------------------------------------------------------------------------------- */
+
+/* The thread may have ended, and its number may be another's: then the name is that one's. */
+static sp_window_thread calling_thread(sp_drain *drain, int64_t tid)
+{
+    sp_thread *state = sp_thread_find((pid_t)tid);
+    sp_drain_slot *slot = state ? slot_of(drain, state) : NULL;
+    sp_drain_slot unknown = {.thread.tid = tid};
+    if (!slot)
+        slot = &unknown;
+    if (!slot->name_is_fresh)
+        refresh_name(slot);
+    return slot->thread;
+}
+
+static void count_call(sp_drain_totals *totals, sp_join_result result)
+{
+    _Atomic uint64_t *counters[] = {
+        [SP_JOIN_LINKED] = &totals->calls_linked,
+        [SP_JOIN_NONE] = &totals->calls_none,
+        [SP_JOIN_UNKNOWN] = &totals->calls_unknown,
+    };
+    sp_count_owned(counters[result], 1);
+}
+
+static void keep_call(visit_drain *to, const sp_call_record *call, const sp_fold_sample *sample)
+{
+    bool is_block = call->kind == SP_CALL_ALLOC;
+    if (call->kind >= SP_CALL_KINDS)
+        return;
+    count_call(&to->drain->totals, sample->result);
+    if (is_block && to->drain->with_heap && call->live_id)
+        sp_live_blocks_add(&to->drain->live, sample,
+                           (sp_live_entry){call->live_slot, call->live_id},
+                           sp_clock_monotonic_ns());
+    if (is_block && !to->drain->with_alloc)
+        return;
+    if (sp_fold_add(to->window, &to->window->calls[call->kind], sample, to->max_samples))
+        return;
+    to->window->dropped_calls++;
+    sp_count_owned(&to->drain->totals.calls_dropped, 1);
+}
+
+static void drain_call(visit_drain *to, const sp_call_record *call)
+{
+    const sp_sample_record *record = sp_call_sample(call);
+    const sp_interval_record *interval = sp_call_interval(call);
+    sp_window_thread thread = calling_thread(to->drain, call->tid);
+    sp_join join = {0};
+    uint8_t attributes[SP_ATTRIBUTE_BYTES_MAX];
+    sp_fold_sample sample = {
+        .record = record,
+        .generation = sp_modules_generation(to->modules, record->generation),
+        .changed = record->generation != sp_modules_newest_number(to->modules) ? to->modules : NULL,
+        .thread = &thread,
+        .weight = call->value,
+        .count = call->count,
+        .counted = call->count,
+    };
+    sp_join_interval(&join, interval);
+    sample.result = sp_join_sample(&join, record, &sample.link);
+    if (interval->attribute_bytes && sample.result != SP_JOIN_UNKNOWN) {
+        sample.attributes = attributes;
+        sample.attribute_bytes = sp_attribute_filter_copy(&to->drain->filter, attributes,
+                                                          (const uint8_t *)interval->attributes,
+                                                          interval->attribute_bytes);
+    }
+    keep_call(to, call, &sample);
+}
+
+static void drain_calls(sp_drain *drain, sp_window *window, sp_modules *modules,
+                        uint32_t max_samples)
+{
+    visit_drain to = {drain, window, modules, max_samples};
+    drain->calls_are_many = false;
+    for (uint32_t n = 0; n < SP_CALL_RINGS; n++) {
+        sp_ring *ring = sp_call_ring(n);
+        if (!sp_ring_exists(ring))
+            continue;
+        uint64_t head =
+            sp_load_acquire(&ring->head); /* pairs with sp_ring_commit: records below are whole */
+        if (sp_ring_peek(ring, head) != NULL)
+            sp_modules_refresh(modules);
+        drain->calls_are_many |= head - sp_load_relaxed(&ring->tail) > ring->size / 4;
+        for (const sp_record *record; (record = sp_ring_peek(ring, head)) != NULL;
+             sp_ring_pop(ring, record))
+            if (record->kind == SP_RECORD_CALL)
+                drain_call(&to, (const sp_call_record *)record);
+        take_corrupt(drain, ring);
+    }
+}
+
+static sp_live_end end_of(void *user, const sp_window_link *link)
+{
+    static const uint8_t none[sizeof link->root_span_id];
+    const sp_live_spans *spans = user;
+    /* Of another tracer's spans whose starts were not told, ends are not told either. */
+    if (memcmp(link->root_span_id, none, sizeof none) == 0)
+        return SP_LIVE_END_NONE;
+    if (!sp_live_spans_has(spans, link->trace_id, link->root_span_id))
+        return SP_LIVE_END_REQUEST;
+    return sp_live_spans_has(spans, link->trace_id, link->span_id) ? SP_LIVE_END_NONE
+                                                                   : SP_LIVE_END_SPAN;
+}
+
+/* What COUNTER has gained since *SEEN. */
+static uint64_t gain(uint64_t counter, uint64_t *seen)
+{
+    uint64_t gained = counter - *seen;
+    *seen = counter;
+    return gained;
+}
+
+void sp_drain_settle_calls(sp_drain *drain, sp_window *window, uint32_t max_samples)
+{
+    sp_drain_totals *totals = &drain->totals;
+    uint64_t lost = gain(sp_calls_dropped(), &drain->calls_lost);
+    window->dropped_calls += lost;
+    sp_count_owned(&totals->calls_dropped, lost);
+    window->dropped_live = gain(sp_alloc_live_full(), &drain->live_full);
+    sp_count_owned(&totals->live_full, window->dropped_live);
+    if (!drain->with_heap)
+        return;
+    const sp_live_view view = {.now_ns = sp_clock_monotonic_ns(),
+                               .max_samples = max_samples,
+                               .is_live = sp_alloc_is_live,
+                               .end_of = end_of,
+                               .user = &drain->live_spans};
+    sp_live_spans_gather(&drain->live_spans);
+    sp_live_blocks_snapshot(&drain->live, window, &view);
+    sp_store_relaxed(&totals->live_blocks, drain->live.count);
+}
+
 /* The loader is asked for each, for the next visit may come while this one is drained. */
 static void drain_settled(void *user, const sp_visit_record *visit)
 {
@@ -280,6 +415,7 @@ static bool is_gone(sp_thread *thread)
 void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint32_t max_samples)
 {
     drain_wall(drain, window, modules, max_samples); /* first: slots are freed below */
+    drain_calls(drain, window, modules, max_samples);
     for (uint32_t n = 0; n < sp_thread_slots(); n++) {
         sp_thread *thread = sp_thread_by_slot(n);
         if (sp_load_acquire(&thread->life) == SP_THREAD_FREE)
@@ -289,8 +425,8 @@ void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint3
             continue;
         bool gone =
             is_gone(thread); /* asked before the ring is read: then what is read is all there is */
+        sp_stack_learn(thread);
         if (sp_ring_exists(&thread->ring)) {
-            sp_stack_learn(thread);
             drain_ring(drain, slot, &thread->ring, window, modules, max_samples);
             take_corrupt(drain, &thread->ring);
             take_counters(drain, slot, thread, window);
@@ -355,7 +491,8 @@ static void settle_threads(sp_drain *drain, sp_window *window)
             sp_load_acquire(&thread->life) == SP_THREAD_LIVE ? slot_of(drain, thread) : NULL;
         if (!slot)
             continue;
-        settle_thread(slot, thread, window);
+        if (!drain->without_ticks)
+            settle_thread(slot, thread, window);
         slot->name_is_fresh = false;
     }
 }
@@ -364,6 +501,8 @@ static void settle_threads(sp_drain *drain, sp_window *window)
 void sp_drain_residual(sp_drain *drain, sp_window *window)
 {
     settle_threads(drain, window);
+    if (drain->without_ticks)
+        return;
     uint64_t cpu_ns = sp_sampler_process_cpu_ns(),
              weights = sp_load_relaxed(&drain->totals.weights);
     drain->residual_carry_ns += (int64_t)(cpu_ns - drain->cpu_last_ns) -
@@ -377,6 +516,8 @@ void sp_drain_residual(sp_drain *drain, sp_window *window)
 
 int64_t sp_drain_ahead_ns(const sp_drain *drain)
 {
+    if (drain->without_ticks)
+        return 0;
     uint64_t weights = sp_load_relaxed(&drain->totals.weights) - drain->weights_last;
     return (int64_t)(sp_sampler_process_cpu_ns() - drain->cpu_last_ns) -
            (int64_t)(weights * sp_sampler_period_ns());
@@ -386,10 +527,13 @@ uint32_t sp_drain_oldest_generation(const sp_modules *modules)
 {
     uint32_t oldest = sp_modules_newest_number(modules), held = sp_wall_held_generation();
     oldest = held < oldest ? held : oldest;
+    for (uint32_t n = 0; n < SP_CALL_RINGS; n++) {
+        held = sp_modules_hazard_number(modules, sp_call_hazard(n));
+        oldest = held < oldest ? held : oldest;
+    }
     for (uint32_t n = 0; n < sp_thread_slots(); n++) {
-        uint32_t number = sp_modules_hazard_number(modules, &sp_thread_by_slot(n)->hazard);
-        if (number < oldest)
-            oldest = number;
+        held = sp_modules_hazard_number(modules, &sp_thread_by_slot(n)->hazard);
+        oldest = held < oldest ? held : oldest;
     }
     return oldest;
 }
@@ -397,6 +541,8 @@ uint32_t sp_drain_oldest_generation(const sp_modules *modules)
 void sp_drain_deinit(sp_drain *drain)
 {
     free(drain->filter.list);
+    sp_live_blocks_deinit(&drain->live);
+    sp_live_spans_deinit(&drain->live_spans);
     for (size_t page = 0; page < SP_ARRAY_LENGTH(drain->slots); page++) {
         for (size_t i = 0; drain->slots[page] && i < 256; i++)
             free(drain->slots[page][i].attributes);

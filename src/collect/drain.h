@@ -6,6 +6,8 @@
 #include "collect/attribute_filter.h"
 #include "collect/fold.h"
 #include "cpu/cpu_sampler.h"
+#include "collect/live_blocks.h"
+#include "trace/live_spans.h"
 #include "wall/wall.h"
 
 /* What the collector knows of one slot. Zeroed when the slot gets a new thread. */
@@ -31,6 +33,8 @@ typedef struct sp_drain_totals {
     _Atomic uint64_t corrupt_rings;
     _Atomic uint64_t tick_cycles, costed_ticks; /* when that is measured */
     _Atomic uint64_t visits_linked, visits_none, visits_unknown, visits_dropped;
+    _Atomic uint64_t calls_linked, calls_none, calls_unknown, calls_dropped;
+    _Atomic uint64_t live_blocks, live_full; /* as of the last window's end */
 } sp_drain_totals;
 
 typedef struct sp_drain {
@@ -41,6 +45,12 @@ typedef struct sp_drain {
     int64_t
         residual_carry_ns; /* weights ahead of the clocks, to be set off against later windows */
     sp_wall_state wall;    /* as last seen */
+    bool without_ticks;    /* no CPU time is accounted for */
+    bool with_alloc, with_heap;
+    bool calls_are_many; /* the last drain found a ring a quarter full: the next should be soon */
+    sp_live_blocks live;
+    sp_live_spans live_spans;
+    uint64_t calls_lost, live_full; /* as last seen */
 } sp_drain;
 
 /* Move everything that lies in the rings now into WINDOW, and see to it that MODULES are as new as what is moved. Frees the slots of threads that are gone. */
@@ -56,6 +66,9 @@ void sp_drain_residual(sp_drain *drain, sp_window *window);
 /* At a window's end, after the last drain: what the wall sampler has not handed over goes into WINDOW, with its counts. */
 void sp_drain_settle_wall(sp_drain *drain, sp_window *window, sp_modules *modules,
                           uint32_t max_samples);
+
+/* At a window's end, after the last drain: the live blocks go into WINDOW, and what calls lost. */
+void sp_drain_settle_calls(sp_drain *drain, sp_window *window, uint32_t max_samples);
 
 /* How far the process's clock is ahead of the weights now, counted from the last sp_drain_residual. */
 int64_t sp_drain_ahead_ns(const sp_drain *drain);

@@ -32,7 +32,7 @@ static inline uint32_t put_again(sp_intern *table, uint32_t *last, const void *k
 }
 
 /* Link 0 is "none" in every window. */
-static uint32_t put_link(sp_window *window, const sp_window_link *link)
+uint32_t sp_fold_put_link(sp_window *window, const sp_window_link *link)
 {
     static const sp_window_link none;
     if (window->links.count == 0 && sp_intern_put(&window->links, &none, sizeof none, NULL) != 0)
@@ -70,13 +70,12 @@ static void count_result(sp_window_samples *samples, sp_join_result result, uint
     }
 }
 
-static void count_stack(sp_window_samples *samples, const sp_fold_sample *sample)
+static void count_stack(sp_window_samples *samples, const sp_fold_sums *sums)
 {
-    sp_walk_end end = sp_fold_stack_end(sample);
-    if ((uint32_t)end < SP_WINDOW_ENDS)
-        samples->stacks_by_end[end] += sample->counted;
-    if (sample->record->by_frame_pointer)
-        samples->stacks_by_frame_pointer += sample->counted;
+    if ((uint32_t)sums->end < SP_WINDOW_ENDS)
+        samples->stacks_by_end[sums->end] += sums->counted;
+    if (sums->by_frame_pointer)
+        samples->stacks_by_frame_pointer += sums->counted;
 }
 
 /* The number of KEY among SAMPLES, which is shortened where a full window has no other room. SP_INTERN_FAILED when memory is short. */
@@ -122,7 +121,7 @@ static bool make_room_for_time(sp_window_times *times)
     return true;
 }
 
-static void keep_time(sp_window_times *times, sp_window_sample *value, const sp_fold_sample *sample)
+static void keep_time(sp_window_times *times, sp_window_sample *value, const sp_fold_sums *sample)
 {
     if (!sample->time_ns)
         return;
@@ -138,32 +137,51 @@ static void keep_time(sp_window_times *times, sp_window_sample *value, const sp_
     sp_window_times_append(times, value, &this);
 }
 
-bool sp_fold_add(sp_window *window, sp_window_samples *samples, const sp_fold_sample *sample,
-                 uint32_t max_samples)
+bool sp_fold_identify(sp_window *window, const sp_fold_sample *sample, sp_window_key *key)
 {
-    sp_window_key key = {
+    *key = (sp_window_key){
         .stack = sp_fold_put_stack(window, sample),
-        .link = put_link(window, &sample->link),
+        .link = sp_fold_put_link(window, &sample->link),
         .thread = put_again(&window->threads, &window->last_thread, sample->thread,
                             sizeof *sample->thread),
         .wait = sp_window_wait(sample->wait),
         .attributes = put_attributes(window, sample),
     };
-    if (key.stack == SP_INTERN_FAILED || key.link == SP_INTERN_FAILED ||
-        key.thread == SP_INTERN_FAILED)
-        return false;
-    sp_window_key placed = key;
+    return key->stack != SP_INTERN_FAILED && key->link != SP_INTERN_FAILED &&
+           key->thread != SP_INTERN_FAILED;
+}
+
+bool sp_fold_put(sp_window *window, sp_window_samples *samples, const sp_window_key *key,
+                 const sp_fold_sums *sums, uint32_t max_samples)
+{
+    sp_window_key placed = *key;
     sp_window_sample *value = find_value(window, samples, max_samples, &placed);
     if (!value)
         return false;
-    value->weight += sample->weight;
-    value->count += sample->count;
-    samples->count += sample->count;
-    keep_time(&samples->times, value, sample);
-    count_stack(samples, sample);
-    count_result(samples, sample->result, sample->counted);
-    sp_fold_recount(window, samples, &key, &placed, sample->counted);
+    value->weight += sums->weight;
+    value->count += sums->count;
+    samples->count += sums->count;
+    keep_time(&samples->times, value, sums);
+    count_stack(samples, sums);
+    count_result(samples, sums->result, sums->counted);
+    sp_fold_recount(window, samples, key, &placed, sums->counted);
     return true;
+}
+
+bool sp_fold_add(sp_window *window, sp_window_samples *samples, const sp_fold_sample *sample,
+                 uint32_t max_samples)
+{
+    sp_window_key key;
+    if (!sp_fold_identify(window, sample, &key))
+        return false;
+    const sp_fold_sums sums = {.weight = sample->weight,
+                               .count = sample->count,
+                               .counted = sample->counted,
+                               .result = sample->result,
+                               .end = sp_fold_stack_end(sample),
+                               .by_frame_pointer = sample->record->by_frame_pointer != 0,
+                               .time_ns = sample->time_ns};
+    return sp_fold_put(window, samples, &key, &sums, max_samples);
 }
 
 static void clear_samples(sp_window_samples *samples)
@@ -193,11 +211,14 @@ void sp_window_clear(sp_window *window)
     sp_intern_clear(&window->attribute_sets);
     clear_samples(&window->cpu);
     clear_samples(&window->wall);
+    for (int kind = 0; kind < SP_CALL_KINDS; kind++)
+        clear_samples(&window->calls[kind]);
     window->residual_count = 0;
     window->residual_ns = window->dropped_ring_full = window->dropped_memory =
         window->dropped_small_stack = window->dropped_attributes = 0;
     window->wall_on_core_ns = 0;
     window->steal = 0;
+    window->dropped_calls = window->dropped_live = 0;
     window->dropped_visits = window->wall_unmoved = window->wall_discarded = 0;
     window->fp_by_call = window->fp_by_return = window->fp_not_found = 0;
 }
@@ -220,5 +241,7 @@ void sp_window_deinit(sp_window *window)
     sp_intern_deinit(&window->attribute_sets);
     deinit_samples(&window->cpu);
     deinit_samples(&window->wall);
+    for (int kind = 0; kind < SP_CALL_KINDS; kind++)
+        deinit_samples(&window->calls[kind]);
     memset(window, 0, sizeof *window);
 }

@@ -22,11 +22,27 @@ typedef struct sp_fold_sample {
     uint64_t time_ns;
 } sp_fold_sample;
 
-/* Add SAMPLE to SAMPLES of WINDOW, its cpu or wall, to the one with the same identity where there is one. There are never more than MAX_SAMPLES:
+/* Add SAMPLE to SAMPLES of WINDOW, its cpu, wall or calls, to the one with the same identity where there is one. There are never more than MAX_SAMPLES:
  * where another one would be too many, light ones lose frames, then links (fold_room.h), and count as folded, then as unknown.
  * Of SP_WINDOW_SETS_MAX sets of attributes on, samples with others have none, which is counted. False when memory is short: not counted at all. */
 bool sp_fold_add(sp_window *window, sp_window_samples *samples, const sp_fold_sample *sample,
                  uint32_t max_samples);
+
+/* The two halves of sp_fold_add: the identity of SAMPLE, whose parts go into the tables of WINDOW, and what a sample adds to SAMPLES. False when
+ * memory is short. */
+typedef struct sp_fold_sums {
+    uint64_t weight, count, counted; /* as those of sp_fold_sample */
+    uint64_t time_ns;
+    sp_join_result result;
+    sp_walk_end end; /* sp_fold_stack_end */
+    bool by_frame_pointer;
+} sp_fold_sums;
+
+bool sp_fold_identify(sp_window *window, const sp_fold_sample *sample, sp_window_key *key);
+bool sp_fold_put(sp_window *window, sp_window_samples *samples, const sp_window_key *key,
+                 const sp_fold_sums *sums, uint32_t max_samples);
+/* The number of LINK in WINDOW, or SP_INTERN_FAILED. Link 0 is "none" in every window. */
+uint32_t sp_fold_put_link(sp_window *window, const sp_window_link *link);
 
 /* What SAMPLE's stack is counted as: how its walk ended, TRUNCATED where that was good and frames are missing in its middle, or UNLOADED. */
 sp_walk_end sp_fold_stack_end(const sp_fold_sample *sample);

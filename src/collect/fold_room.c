@@ -50,17 +50,25 @@ static uint32_t shorten_stack(sp_window *window, uint32_t stack, uint32_t frames
     return sp_intern_put(&window->stacks, key, (frames + 1) * sizeof *key, NULL);
 }
 
+/* Of a wait, only that there was one; of a live block, what ended. */
+static uint32_t shorten_wait(uint32_t wait)
+{
+    static const sp_wait other = {SP_WAIT_OTHER, SP_DESCRIPTOR_NONE};
+    if (wait & SP_WINDOW_LIVE)
+        return wait & ~UINT32_C(0xff);
+    return wait == SP_WAIT_CPU ? SP_WAIT_CPU : sp_window_wait(other);
+}
+
 /* False when memory is short. */
 static bool shorten(sp_window *window, const fold_step *to, sp_window_key *key)
 {
     static const sp_window_thread no_thread;
-    static const sp_wait other = {SP_WAIT_OTHER, SP_DESCRIPTOR_NONE};
     key->stack = shorten_stack(window, key->stack, to->frames);
     if (!to->link)
         key->link = 0;
     if (!to->rest) {
         key->thread = sp_intern_put(&window->threads, &no_thread, sizeof no_thread, NULL);
-        key->wait = key->wait == SP_WAIT_CPU ? SP_WAIT_CPU : sp_window_wait(other);
+        key->wait = shorten_wait(key->wait);
         key->attributes = 0;
     }
     return key->stack != SP_INTERN_FAILED && key->thread != SP_INTERN_FAILED;
@@ -149,7 +157,7 @@ static bool copy_sample(sp_window *window, const sp_window_samples *from, sp_win
     sum->weight += value.weight;
     sum->count += value.count;
     sp_window_times_append(&to->times, sum, &value);
-    sp_fold_recount(window, to, old, &key, from == &window->wall ? value.count : value.weight);
+    sp_fold_recount(window, to, old, &key, from == &window->cpu ? value.weight : value.count);
     return true;
 }
 

@@ -289,6 +289,24 @@ sp_thread *sp_thread_self_create(void)
     return thread;
 }
 
+sp_thread *sp_thread_self_find(void)
+{
+    sp_thread *thread = sp_self_get();
+    if (thread || !sp_thread_states || !sp_lock_try(&registry.lock))
+        return thread;
+    thread = find_locked((pid_t)syscall(SYS_gettid));
+    sp_lock_give(&registry.lock);
+    return thread;
+}
+
+sp_thread *sp_thread_find(pid_t tid)
+{
+    sp_lock_take(&registry.lock);
+    sp_thread *thread = sp_thread_states ? find_locked(tid) : NULL;
+    sp_lock_give(&registry.lock);
+    return thread;
+}
+
 void sp_thread_self_internal(void)
 {
     create_self(true);

@@ -16,6 +16,7 @@ typedef enum sp_record_kind {
     SP_RECORD_INTERVAL = 1, /* sp_interval_record */
     SP_RECORD_SAMPLE = 2,   /* sp_sample_record */
     SP_RECORD_VISIT = 3,    /* sp_visit_record, with an interval and a sample in it */
+    SP_RECORD_CALL = 4,     /* sp_call_record, likewise */
 } sp_record_kind;
 
 /* Every record begins so; size counts the header and is a multiple of 8. */
@@ -108,6 +109,39 @@ static inline sp_interval_record *sp_visit_interval(const sp_visit_record *visit
 static inline sp_sample_record *sp_visit_sample(const sp_visit_record *visit)
 {
     sp_interval_record *interval = sp_visit_interval(visit);
+    return (sp_sample_record *)(void *)((uint8_t *)interval + interval->header.size);
+}
+
+/* What threads do in calls that are sampled: the kinds of sp_call_record, and of profiles. A kind of the application's own
+ * values is SP_CALL_VALUES plus the number of its type. */
+typedef enum sp_call_kind {
+    SP_CALL_ALLOC = 0, /* blocks that were allocated */
+    SP_CALL_HEAP = 1,  /* blocks that are still allocated */
+    SP_CALL_VALUES = 2,
+} sp_call_kind;
+
+enum { SP_VALUE_TYPES_MAX = 16, SP_CALL_KINDS = SP_CALL_VALUES + SP_VALUE_TYPES_MAX };
+
+/* A call that was sampled, written by the thread that made it. Behind it, in the same record, lie an sp_interval_record, the context, and
+ * an sp_sample_record, the stack. value and count are estimates: what the sampled call stands for. */
+typedef struct sp_call_record {
+    sp_record header;
+    uint32_t kind;      /* sp_call_kind */
+    uint32_t live_slot; /* of a block: its place in the table of live blocks */
+    uint64_t live_id;   /* and its id there; 0: it is in no place */
+    int64_t tid;
+    uint64_t value; /* bytes, or what the type's unit says */
+    uint64_t count; /* of calls */
+} sp_call_record;
+
+static inline sp_interval_record *sp_call_interval(const sp_call_record *call)
+{
+    return (sp_interval_record *)(uintptr_t)(call + 1); // NOLINT(performance-no-int-to-ptr)
+}
+
+static inline sp_sample_record *sp_call_sample(const sp_call_record *call)
+{
+    sp_interval_record *interval = sp_call_interval(call);
     return (sp_sample_record *)(void *)((uint8_t *)interval + interval->header.size);
 }
 

@@ -209,6 +209,11 @@ void sp_threads_set_hook(sp_thread_hook registered, sp_thread_hook exiting);
 
 /* The state of the calling thread, made when it has none; NULL when memory or slots are short. Not in handlers. */
 sp_thread *sp_thread_self_create(void);
+/* The state that the calling thread has: its own, or the one that a scan made for it. NULL: none, or the registry's lock was taken. No lock is
+ * waited for, nothing is allocated. */
+sp_thread *sp_thread_self_find(void);
+/* The state of thread TID, which may end any time; NULL: none. Collector. */
+sp_thread *sp_thread_find(pid_t tid);
 /* Mark the calling thread, one of the SDK's own, as never to be sampled. */
 void sp_thread_self_internal(void);
 /* The state in SLOT, whatever its life; NULL for a slot that never was. Any thread. */

@@ -12,6 +12,7 @@
 #define SP_CORE_LOCK_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The order, outermost first. */
@@ -33,6 +34,8 @@
     X(TRACERS)         /* the list of tracers */                                                   \
     X(SPAN_CACHES)     /* the list of the threads' caches of slots */                              \
     X(SLOT_POOL)       /* a pool's free slots */                                                   \
+    X(VALUE_TYPES)     /* additions to the types of the application's own values */                \
+    X(CALL_RINGS)      /* making the rings of sampled calls */                                     \
     X(CARRIERS)        /* the table of tracestate, baggage and attributes */                       \
     X(SAMPLE_KEYS)     /* the table of sample attributes' keys */                                  \
     X(REGISTRY)        /* the table of threads */                                                  \
@@ -60,6 +63,8 @@ typedef struct sp_lock {
 
 /* Abort when the calling thread holds a lock that is not before LOCK; else note that it holds LOCK. */
 void sp_lock_order_take(const sp_lock *lock);
+/* Note that the calling thread holds LOCK, which it did not wait for. */
+void sp_lock_order_note(const sp_lock *lock);
 /* The calling thread does not hold LOCK any more, if it did. */
 void sp_lock_order_give(const sp_lock *lock);
 
@@ -88,6 +93,15 @@ static inline void sp_lock_take(sp_lock *lock)
     if (SP_LOCKS_ARE_CHECKED)
         sp_lock_order_take(lock);
     pthread_mutex_lock(&lock->mutex);
+}
+
+/* True when nobody else held it; does not wait, and so may be called with any lock held. */
+static inline bool sp_lock_try(sp_lock *lock)
+{
+    bool taken = pthread_mutex_trylock(&lock->mutex) == 0;
+    if (SP_LOCKS_ARE_CHECKED && taken)
+        sp_lock_order_note(lock);
+    return taken;
 }
 
 static inline void sp_lock_give(sp_lock *lock)

@@ -31,6 +31,11 @@ void sp_lock_order_take(const sp_lock *lock)
     for (unsigned i = 0; i < held_count; i++)
         if (held[i]->place >= lock->place)
             fail("after", lock, held[i]);
+    sp_lock_order_note(lock);
+}
+
+void sp_lock_order_note(const sp_lock *lock)
+{
     if (held_count == HELD_MAX)
         fail("as one too many, beside", lock, held[0]);
     held[held_count++] = lock;

@@ -101,7 +101,7 @@ static bool open_ticker(sp_thread *thread)
 void sp_arm_locked(sp_thread *thread)
 {
     /* life first: what stands beside it belongs to the thread that it speaks of (pairs with create_locked) */
-    if (!sp_run.running || sp_run.held || sp_run.paused ||
+    if (!sp_run.running || sp_run.config.without_ticks || sp_run.held || sp_run.paused ||
         sp_load_acquire(&thread->life) != SP_THREAD_LIVE || thread->internal ||
         sp_load_relaxed(&thread->armed) || thread->ticker.source)
         return;
@@ -172,7 +172,7 @@ bool sp_disarm_all_locked(void)
     uint32_t run = sp_run.number;
     sp_for_each_thread(hush_locked);
     sp_lock_give(&sp_run.lock);
-    if (!sp_run.config.synthetic)
+    if (sp_run_has_signal())
         usleep(SETTLE_US);
     bool quiet = wait_for_ticks();
     sp_lock_take(&sp_run.lock);

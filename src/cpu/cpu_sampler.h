@@ -22,6 +22,7 @@ typedef struct sp_sampler_config {
     bool measure_cost;    /* of ticks, for a budget */
     bool with_attributes; /* intervals have those of their contexts */
     bool with_times;      /* samples have the time of their tick */
+    bool without_ticks;   /* nothing ticks: threads are only found (CPU time is not sampled) */
     bool synthetic;       /* no timers, no handler: ticks come from sp_sampler_tick_here (tests) */
     const sp_modules *modules;
 } sp_sampler_config;

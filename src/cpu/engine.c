@@ -116,7 +116,7 @@ static void fill_error(spanprof_error *error, const char *message)
 static bool choose_engine(void)
 {
     memset(&sp_run.choice, 0, sizeof sp_run.choice);
-    if (sp_run.config.synthetic)
+    if (!sp_run_has_signal())
         return true;
     if (!sp_handler_install(sp_run.config.signal))
         return false;
@@ -179,7 +179,7 @@ bool sp_sampler_stop(void)
     sp_threads_set_hook(NULL, NULL);
     sp_run.running = false;
     bool quiet = sp_disarm_all_locked();
-    if (!sp_run.config.synthetic)
+    if (sp_run_has_signal())
         sp_handler_restore(sp_run.config.signal);
     sp_lock_give(&sp_run.lock);
     sp_lock_give(&sp_run.pausing);
@@ -227,7 +227,7 @@ uint32_t sp_sampler_repair(uint32_t run)
 bool sp_sampler_owns_signal(uint32_t run)
 {
     sp_lock_take(&sp_run.lock);
-    bool owns = !sp_run_is_current_locked(run) || sp_run.config.synthetic ||
+    bool owns = !sp_run_is_current_locked(run) || !sp_run_has_signal() ||
                 sp_handler_is_on_top(sp_run.config.signal);
     sp_lock_give(&sp_run.lock);
     return owns;
@@ -246,7 +246,7 @@ void sp_sampler_state_get(sp_sampler_state *out)
         .failed_threads = sp_run.failed_threads,
         .signal_cost_ns = sp_run.signal_cost_ns,
     };
-    strcpy(out->engine, source ? source->name : "synthetic");
+    strcpy(out->engine, source ? source->name : sp_run.config.synthetic ? "synthetic" : "");
     strcpy(out->reason, sp_run.choice.reason);
     sp_lock_give(&sp_run.lock);
 }

@@ -32,6 +32,12 @@ typedef struct sp_sampler_run {
 
 extern sp_sampler_run sp_run;
 
+/* Whether ticks come by a signal. */
+static inline bool sp_run_has_signal(void)
+{
+    return !sp_run.config.synthetic && !sp_run.config.without_ticks;
+}
+
 /* --- engine.c -------------------------------------------------------------------------------------------------------------- */
 
 /* No tick is under way, and what is in the rings has been drained. */

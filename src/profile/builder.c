@@ -38,6 +38,7 @@ typedef struct build {
     uint32_t *links;         /* the same, of one profile, because their scopes differ */
     uint32_t *stack_scratch; /* room for the longest stack with its markers */
     profile_samples samples;
+    bool by_count;     /* the value of a sample is its count, not its weight */
     uint64_t steal_ns; /* in the wall profile, beside the ticks' CPU time */
 } build;
 
@@ -149,9 +150,25 @@ static uint32_t add_thread(build *b, uint32_t number, uint32_t *attributes)
     return count;
 }
 
-static uint32_t add_wait(build *b, sp_wait wait, uint32_t *attributes)
+static uint32_t add_live(build *b, uint32_t live, uint32_t *attributes)
+{
+    static const char *const ages[SP_LIVE_AGES] = {"0s", "10s", "1m", "10m", "1h"};
+    static const char *const ends[] = {"", "span", "request"};
+    uint32_t count = 0, end = live >> 8 & 3;
+    attributes[count++] =
+        sp_dictionary_string_attribute(&b->dictionary, "spanprof.live.age", ages[live & 0xff]);
+    if (end)
+        attributes[count++] =
+            sp_dictionary_string_attribute(&b->dictionary, "spanprof.live.outlived", ends[end]);
+    return count;
+}
+
+static uint32_t add_wait(build *b, uint32_t number, uint32_t *attributes)
 {
     uint32_t count = 0;
+    if (number & SP_WINDOW_LIVE)
+        return add_live(b, number, attributes);
+    sp_wait wait = sp_window_wait_of(number);
     attributes[count++] = sp_dictionary_string_attribute(&b->dictionary, "spanprof.wait",
                                                          sp_wait_class_name(wait.wait_class));
     if (wait.descriptor != SP_DESCRIPTOR_NONE)
@@ -186,7 +203,7 @@ static uint32_t build_attributes(build *b, const sp_window_key *from)
     if (b->options->thread_attributes)
         count += add_thread(b, from->thread, attributes);
     if (tells_wait)
-        count += add_wait(b, sp_window_wait_of(from->wait), attributes + count);
+        count += add_wait(b, from->wait, attributes + count);
     if (from->attributes)
         count += add_context(b, from->attributes - 1, attributes + count);
     if (count == 0)
@@ -245,7 +262,8 @@ static void project_sample(build *b, const sp_window_samples *samples, uint32_t 
                            spanprof_link_scope scope, uint64_t unit)
 {
     const sp_window_key *from = sp_intern_key(&samples->keys, number);
-    uint64_t value = saturating_product(samples->values[number].weight, unit);
+    const sp_window_sample *sums = &samples->values[number];
+    uint64_t value = saturating_product(b->by_count ? sums->count : sums->weight, unit);
     if (!value) /* backends drop it, or fail on it */
         return;
     b->samples.list[b->samples.count++] = (sp_projected_sample){
@@ -295,7 +313,10 @@ static void write_samples(build *b, sp_profile *profile)
 }
 
 /* What the window says of itself: numbers, the engine, and the threads that have the most of the residual. */
-enum { WINDOW_ATTRIBUTES_MAX = 23 + 2 + 1, PROFILES_MAX = 4 };
+enum {
+    WINDOW_ATTRIBUTES_MAX = 23 + 2 + 1,
+    PROFILES_MAX = 2 * (2 + 2 * SP_CALL_VALUES + SP_VALUE_TYPES_MAX)
+};
 
 typedef struct attribute_list {
     uint32_t indices[WINDOW_ATTRIBUTES_MAX];
@@ -432,14 +453,15 @@ static uint32_t build_wall_attributes(build *b)
     return sp_dictionary_attributes(&b->dictionary, list.indices, list.count);
 }
 
-/* What was projected becomes a profile of type SAMPLE/UNIT over PERIOD/nanoseconds. */
-static sp_profile *write_profile(build *b, const char *sample, const char *unit, const char *period)
+/* What was projected becomes a profile of type SAMPLE/UNIT over PERIOD/PERIOD_UNIT. */
+static sp_profile *write_profile(build *b, const char *sample, const char *unit, const char *period,
+                                 const char *period_unit)
 {
     sp_profile *profile = &b->data->profiles[b->data->profile_count++];
     profile->sample_type_strindex = sp_dictionary_string(&b->dictionary, sample);
     profile->sample_unit_strindex = sp_dictionary_string(&b->dictionary, unit);
     profile->period_type_strindex = sp_dictionary_string(&b->dictionary, period);
-    profile->period_unit_strindex = sp_dictionary_string(&b->dictionary, "nanoseconds");
+    profile->period_unit_strindex = sp_dictionary_string(&b->dictionary, period_unit);
     profile->time_unix_nano = b->window->start_time_ns;
     profile->duration_nano = b->window->end_time_ns - b->window->start_time_ns;
     sp_profile_id_make(profile->profile_id);
@@ -507,9 +529,9 @@ static void build_cpu_profile(build *b, spanprof_link_scope scope, bool is_secon
     project_all(b, &w->cpu, scope, is_second ? w->period_ns : 1);
     if (!b->samples.count)
         return;
-    sp_profile *profile = is_second
-                              ? write_profile(b, "cpu_innermost", "nanoseconds", "cpu_innermost")
-                              : write_profile(b, "samples", "count", "cpu");
+    sp_profile *profile =
+        is_second ? write_profile(b, "cpu_innermost", "nanoseconds", "cpu_innermost", "nanoseconds")
+                  : write_profile(b, "samples", "count", "cpu", "nanoseconds");
     profile->period = saturating_sum(0, w->period_ns);
     profile->attributes.offset = build_cpu_attributes(b);
     if (has_times(w) && !is_second)
@@ -546,9 +568,77 @@ static void build_wall_profile(build *b, spanprof_link_scope scope, bool is_seco
     project_cpu_into_wall(b, scope);
     if (!b->samples.count)
         return;
-    sp_profile *profile = write_profile(b, type, "nanoseconds", type);
+    sp_profile *profile = write_profile(b, type, "nanoseconds", type, "nanoseconds");
     profile->period = saturating_sum(0, b->window->wall_period_ns);
     profile->attributes.offset = build_wall_attributes(b);
+}
+
+/* A profile of calls: what of them is its value, and over what. */
+typedef struct call_profile {
+    uint32_t kind;
+    bool by_count;
+    const char *name, *unit, *period_name, *period_unit;
+    uint64_t period;
+} call_profile;
+
+static uint32_t build_call_attributes(build *b, uint32_t kind)
+{
+    const sp_window *w = b->window;
+    const number_attribute numbers[] = {
+        {"spanprof.dropped.calls", "", w->dropped_calls, true},
+        {"spanprof.dropped.live_blocks", "", kind == SP_CALL_HEAP ? w->dropped_live : 0, true},
+    };
+    attribute_list list = {.count = 0};
+    add_samples(b, &list, &w->calls[kind]);
+    add_numbers(b, &list, numbers, SP_ARRAY_LENGTH(numbers));
+    return sp_dictionary_attributes(&b->dictionary, list.indices, list.count);
+}
+
+static void build_call_profile(build *b, const call_profile *type, spanprof_link_scope scope,
+                               bool is_second)
+{
+    char name[80], period_name[80];
+    const char *suffix = is_second ? "_innermost" : "";
+    begin_profile(b);
+    b->by_count = type->by_count;
+    project_all(b, &b->window->calls[type->kind], scope, 1);
+    b->by_count = false;
+    if (!b->samples.count)
+        return;
+    snprintf(name, sizeof name, "%s%s", type->name, suffix);
+    snprintf(period_name, sizeof period_name, "%s%s", type->period_name, suffix);
+    sp_profile *profile = write_profile(b, name, type->unit, period_name, type->period_unit);
+    profile->period = saturating_sum(0, type->period);
+    profile->attributes.offset = build_call_attributes(b, type->kind);
+}
+
+/* Backends know these types by pprof's names. */
+static void build_memory_profiles(build *b, spanprof_link_scope scope, bool is_second)
+{
+    static const call_profile types[] = {
+        {SP_CALL_ALLOC, false, "alloc_space", "bytes", "space", "bytes", 0},
+        {SP_CALL_ALLOC, true, "alloc_objects", "count", "space", "bytes", 0},
+        {SP_CALL_HEAP, false, "inuse_space", "bytes", "space", "bytes", 0},
+        {SP_CALL_HEAP, true, "inuse_objects", "count", "space", "bytes", 0},
+    };
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(types); i++) {
+        call_profile type = types[i];
+        type.period = b->window->alloc_bytes;
+        build_call_profile(b, &type, scope, is_second);
+    }
+}
+
+/* A backend refuses a profile without a period. */
+static void build_value_profiles(build *b, spanprof_link_scope scope, bool is_second)
+{
+    for (uint32_t n = 0; n < SP_VALUE_TYPES_MAX; n++) {
+        if (!b->window->calls[SP_CALL_VALUES + n].keys.count)
+            continue;
+        const sp_value_type *of = &b->window->value_types[n];
+        const call_profile type = {SP_CALL_VALUES + n, false,    of->name, of->unit,
+                                   of->name,           of->unit, 1};
+        build_call_profile(b, &type, scope, is_second);
+    }
 }
 
 /* With both scopes there are two profiles: of the roots, and of the innermost spans. */
@@ -562,6 +652,8 @@ static void build_profiles(build *b)
             build_cpu_profile(b, scope, second);
         if (b->window->wall_period_ns)
             build_wall_profile(b, scope, second);
+        build_memory_profiles(b, scope, second);
+        build_value_profiles(b, scope, second);
     }
 }
 
@@ -592,7 +684,7 @@ static uint32_t longest_stack(const sp_window *window)
 static bool allocate(build *b)
 {
     const sp_window *w = b->window;
-    size_t samples = (size_t)w->cpu.keys.count + w->wall.keys.count + 1;
+    size_t samples = (size_t)sp_window_sample_total(w) + 1;
     b->locations = calloc(w->locations.count + 1, sizeof *b->locations);
     b->stacks = calloc(w->stacks.count + 1, sizeof *b->stacks);
     b->threads = calloc(w->threads.count + 1, sizeof *b->threads);

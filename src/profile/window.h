@@ -4,8 +4,10 @@
 #ifndef SP_PROFILE_WINDOW_H
 #define SP_PROFILE_WINDOW_H
 
+#include "call/own_values.h"
 #include "core/arena.h"
 #include "core/intern.h"
+#include "context/ring_sig.h"
 #include "unwind/module.h"
 #include "unwind/walk_sig.h"
 #include "wall/wait.h"
@@ -36,14 +38,15 @@ typedef struct sp_window_key {
     uint32_t stack;
     uint32_t link;
     uint32_t thread;
-    uint32_t wait;       /* sp_window_wait; 0 for CPU time */
+    uint32_t wait;       /* sp_window_wait; 0 for CPU time and calls; live blocks: sp_window_live */
     uint32_t attributes; /* a number of attribute_sets plus one; 0: none */
 } sp_window_key;
 
 /* first_time and last_time are numbers plus one of the window's times; 0: the sample has none. */
 typedef struct sp_window_sample {
-    uint64_t weight; /* CPU: periods; wall: nanoseconds */
-    uint64_t count;  /* of ticks, or visits */
+    uint64_t
+        weight; /* CPU: periods; wall: nanoseconds; calls: bytes, or what the type's unit says */
+    uint64_t count; /* of ticks, visits, or calls */
     uint32_t first_time, last_time;
 } sp_window_sample;
 
@@ -89,6 +92,30 @@ static inline sp_wait sp_window_wait_of(uint32_t number)
     return (sp_wait){.wait_class = (uint8_t)number, .descriptor = (uint8_t)(number >> 8)};
 }
 
+/* What the sample of a live block says beside its stack and span, in place of a wait: how old the block is at least, and whether
+ * the span that allocated it, or the whole request, has ended. */
+typedef enum sp_live_age {
+    SP_LIVE_FRESH = 0, /* less than 10 s */
+    SP_LIVE_10_S,
+    SP_LIVE_1_MIN,
+    SP_LIVE_10_MIN,
+    SP_LIVE_1_H,
+    SP_LIVE_AGES
+} sp_live_age;
+
+typedef enum sp_live_end {
+    SP_LIVE_END_NONE = 0, /* it lives, or is not known */
+    SP_LIVE_END_SPAN,     /* the span has ended, its local root has not */
+    SP_LIVE_END_REQUEST,  /* the local root has ended, too */
+} sp_live_end;
+
+#define SP_WINDOW_LIVE UINT32_C(0x80000000)
+
+static inline uint32_t sp_window_live(sp_live_age age, sp_live_end end)
+{
+    return SP_WINDOW_LIVE | (uint32_t)age | (uint32_t)end << 8;
+}
+
 enum { SP_WINDOW_ENDS = SP_WALK_FOLDED };
 
 /* The samples of one engine, and what it says of them. */
@@ -97,9 +124,9 @@ typedef struct sp_window_samples {
     sp_window_sample *values;
     uint32_t capacity;
     sp_window_times times;
-    uint64_t count; /* of ticks, or visits, that were folded */
+    uint64_t count; /* of ticks, visits, or calls, that were folded */
 
-    /* CPU: in periods, as the samples' values; wall: in visits. */
+    /* CPU: in periods, as the samples' values; wall: in visits; calls: in calls, as estimated. */
     uint64_t linked, none, unknown, boundary;
     uint64_t stacks_by_end[SP_WINDOW_ENDS]; /* sp_fold_stack_end */
     uint64_t stacks_by_frame_pointer;       /* with frames found so, however they ended */
@@ -158,6 +185,9 @@ typedef struct sp_window {
     uint32_t last_link, last_thread; /* of the last sample */
     sp_window_recorded recorded;
     sp_window_samples cpu, wall;
+    sp_window_samples calls[SP_CALL_KINDS]; /* by kind */
+    uint64_t alloc_bytes;                   /* a block of each so many bytes is sampled */
+    const sp_value_type *value_types;       /* by number; borrowed */
 
     /* What the window says of itself. */
     uint64_t residual_ns;                                  /* of the process */
@@ -168,8 +198,19 @@ typedef struct sp_window {
     uint64_t dropped_small_stack; /* ticks on a signal stack too small for a walk */
     uint64_t dropped_attributes;  /* samples whose set of attributes was one too many */
     uint64_t dropped_visits;      /* for which the wall engine's ring, or memory, had no room */
+    uint64_t dropped_calls;       /* for which the rings, or memory, had no room */
+    uint64_t dropped_live;        /* blocks for which the table of live blocks had no place */
     uint64_t wall_unmoved, wall_discarded;
     uint64_t fp_by_call, fp_by_return, fp_not_found; /* sp_walk's, of visits */
 } sp_window;
+
+/* How many samples WINDOW has, of all kinds. */
+static inline uint32_t sp_window_sample_total(const sp_window *window)
+{
+    uint32_t total = window->cpu.keys.count + window->wall.keys.count;
+    for (int kind = 0; kind < SP_CALL_KINDS; kind++)
+        total += window->calls[kind].keys.count;
+    return total;
+}
 
 #endif

@@ -100,7 +100,8 @@ static int read_signal(const spanprof_options *options)
 /* A set of 1 << spanprof_profile_kind. */
 static uint32_t read_profiles(const spanprof_options *options)
 {
-    const uint32_t built = 1u << SPANPROF_PROFILE_CPU | 1u << SPANPROF_PROFILE_WALL;
+    const uint32_t built = 1u << SPANPROF_PROFILE_CPU | 1u << SPANPROF_PROFILE_WALL |
+                           1u << SPANPROF_PROFILE_ALLOC | 1u << SPANPROF_PROFILE_HEAP;
     static const char *const kinds[] = {"cpu", "wall", "alloc", "heap", "lock", "none"};
     const char *text = options->profiles ? options->profiles : sp_env("SPANPROF_PROFILES");
     uint32_t set = text ? sp_parse_word_list("SPANPROF_PROFILES", text, kinds, 6, 1) : 1;
@@ -119,6 +120,16 @@ static void read_wall(sp_config *config, const spanprof_options *options)
         .hz = number("SPANPROF_WALL_HZ", options->wall_hz, 1, SP_WALL_HZ_MAX, 20),
         .max_depth = config->sampler.max_depth,
         .all_threads = sp_parse_word("SPANPROF_WALL_THREADS", threads, words, 2, 0) != 0,
+    };
+}
+
+static void read_allocations(sp_config *config, const spanprof_options *options)
+{
+    config->allocations = (sp_alloc_config){
+        .period_bytes =
+            number("SPANPROF_ALLOC_BYTES", options->alloc_bytes, 1, 1u << 30, 512 * 1024),
+        .heap = config->heap,
+        .live_max = number("SPANPROF_HEAP_SAMPLES", options->heap_samples, 1000, 10000000, 65536),
     };
 }
 
@@ -320,6 +331,10 @@ bool sp_config_init(sp_config *config, const spanprof_options *options)
     uint32_t profiles = read_profiles(options);
     config->cpu = profiles & 1u << SPANPROF_PROFILE_CPU;
     config->wall = profiles & 1u << SPANPROF_PROFILE_WALL;
+    config->alloc = profiles & 1u << SPANPROF_PROFILE_ALLOC;
+    config->heap = profiles & 1u << SPANPROF_PROFILE_HEAP;
+    read_allocations(config, options);
+    config->sampler.without_ticks = !config->cpu && !config->wall;
     config->sampler.cpu_hz = number("SPANPROF_CPU_HZ", options->cpu_hz, 1, SP_CPU_HZ_MAX, 99);
     config->sampler.engine = read_engine(options);
     config->sampler.with_times = read_timestamps(options);

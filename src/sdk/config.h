@@ -3,6 +3,7 @@
 #ifndef SP_SDK_CONFIG_H
 #define SP_SDK_CONFIG_H
 
+#include "alloc/block_samples.h"
 #include "cpu/cpu_sampler.h"
 #include "export/exporter.h"
 #include "symbol/symbolizer.h"
@@ -11,7 +12,8 @@
 
 typedef struct sp_config {
     sp_sampler_config sampler;
-    bool cpu, wall; /* SPANPROF_PROFILES has them */
+    bool cpu, wall, alloc, heap; /* SPANPROF_PROFILES has them */
+    sp_alloc_config allocations;
     sp_wall_config wall_sampler;
     double cpu_budget;       /* share of the application's CPU time that ticks may take; 0: any */
     char *sample_attributes; /* a list of keys; NULL: none */

@@ -14,6 +14,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "alloc/block_samples.h"
+#include "call/call.h"
 #include "collect/collector.h"
 #include "context/context_slot.h"
 #include "core/at_fork.h"
@@ -104,6 +106,8 @@ static void fork_child(void)
     sp_loader_fork_done();
     sp_wall_fork_child();
     sp_sampler_fork_child();
+    sp_alloc_fork_child();
+    sp_calls_fork_child();
     sp_tracer_after_fork();
     sp_switch_file_after_fork();
     sp_exporter_after_fork();
@@ -185,6 +189,10 @@ static spanprof_status start_collector(sp_modules *modules, bool visits, spanpro
         .wall_hz = visits ? sdk.config.wall_sampler.hz : 0,
         .wall_of_all = sdk.config.wall_sampler.all_threads,
         .without_cpu = !sdk.config.cpu,
+        .without_ticks = sdk.config.sampler.without_ticks,
+        .with_alloc = sdk.config.alloc,
+        .with_heap = sdk.config.heap,
+        .alloc_bytes = sdk.config.allocations.period_bytes,
         .sample_attributes = sdk.config.sample_attributes,
         .cpu_budget = sdk.config.cpu_budget,
         .modules = modules,
@@ -202,10 +210,38 @@ static bool start_wall(sp_modules *modules)
     return sdk.config.wall && sp_wall_start(&sdk.config.wall_sampler);
 }
 
+static bool samples_anything(void)
+{
+    return sdk.config.cpu || sdk.config.wall || sdk.config.alloc || sdk.config.heap;
+}
+
+/* Before the collector, which looks at what they count. */
+static void start_calls(sp_modules *modules)
+{
+    const sp_calls_config config = {.modules = modules,
+                                    .max_depth = sdk.config.sampler.max_depth,
+                                    .with_attributes = sdk.config.sampler.with_attributes};
+    bool allocations = sdk.config.alloc || sdk.config.heap;
+    if (allocations && !sp_calls_prepare()) {
+        sp_log_warn("alloc", "no memory for the rings: allocations are not sampled");
+        allocations = false;
+    }
+    sp_calls_start(&config);
+    if (allocations)
+        sp_alloc_start(&sdk.config.allocations);
+}
+
+/* No call is sampled any more. Whether none is under way. */
+static bool stop_calls(void)
+{
+    sp_alloc_stop();
+    return sp_calls_stop();
+}
+
 /* The sampler first: it replaces rings that the collector drains. */
 static spanprof_status start_sampling(spanprof_error *error)
 {
-    if (!sdk.config.cpu && !sdk.config.wall)
+    if (!samples_anything())
         return SPANPROF_OK;
     sp_modules *modules = sp_modules_create();
     if (!modules)
@@ -218,13 +254,15 @@ static spanprof_status start_sampling(spanprof_error *error)
     sdk.config.sampler.synthetic = sdk.synthetic;
     spanprof_status status = sp_sampler_start(&sdk.config.sampler, error);
     if (status == SPANPROF_OK) {
+        start_calls(modules);
         status = start_collector(modules, start_wall(modules), error);
         if (status == SPANPROF_OK)
             return SPANPROF_OK;
     }
     sp_wall_stop();
     sp_wall_free();
-    if (sp_sampler_stop())
+    bool quiet = stop_calls();
+    if (sp_sampler_stop() && quiet)
         sp_modules_destroy(modules);
     sp_threads_set_collected(false);
     return status;
@@ -342,7 +380,8 @@ static spanprof_status end_parts(uint64_t deadline_ns)
 {
     sp_process_context_unpublish();
     sp_wall_stop();
-    bool quiet = sp_sampler_stop(), left = false;
+    bool called = !stop_calls();
+    bool quiet = sp_sampler_stop() && !called, left = false;
     sp_tracer_stop();
     spanprof_status status = sp_switch_file_stop(deadline_ns), collected = SPANPROF_OK;
     if (sdk.collector) {
@@ -630,6 +669,7 @@ spanprof_status spanprof_pause(void)
 {
     SP_UNCANCELLED;
     sp_wall_pause();
+    sp_alloc_pause();
     return sp_sampler_pause();
 }
 
@@ -637,6 +677,7 @@ spanprof_status spanprof_resume(void)
 {
     SP_UNCANCELLED;
     sp_wall_resume();
+    sp_alloc_resume();
     return sp_sampler_resume();
 }
 

@@ -220,6 +220,16 @@ bool sp_starts_end(const spanprof_context *context)
     return lived;
 }
 
+bool sp_starts_is_alive(const spanprof_context *context)
+{
+    key key = make_key(context);
+    shard *shard = lock_shard(&key);
+    uint16_t number = find(shard, &key);
+    bool lives = number && !entry_of(shard, number)->ended_ns;
+    unlock_shard(shard);
+    return lives;
+}
+
 uint64_t sp_starts_local_root(const spanprof_context *context)
 {
     if (context->remote)

@@ -31,6 +31,8 @@ typedef enum sp_start_added {
 sp_start_added sp_starts_add(const spanprof_context *context, uint64_t local_root_span_id);
 /* The span of CONTEXT has ended. Whether it was there, and alive. */
 bool sp_starts_end(const spanprof_context *context);
+/* Whether the span of CONTEXT is there, and has not ended. */
+bool sp_starts_is_alive(const spanprof_context *context);
 /* The local root of CONTEXT, which names none itself; 0 for a remote context and for a span that is not there. */
 uint64_t sp_starts_local_root(const spanprof_context *context);
 

@@ -16,7 +16,7 @@ import re
 import sys
 import tempfile
 
-ORDER = ["core", "context", "trace", "unwind", "cpu", "wall", "symbol", "profile", "proto", "wire", "export", "collect",
+ORDER = ["core", "context", "trace", "unwind", "cpu", "wall", "call", "alloc", "preload", "symbol", "profile", "proto", "wire", "export", "collect",
          "sdk", "outside", "tool/text", "tool/read", "tool/model", "tool/draw", "tool/check", "tool/command"]
 FUNCTION_LINES = 60
 PAGES = ("README.md", "CONTRIBUTING.md", "docs", "examples")

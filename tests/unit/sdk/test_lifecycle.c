@@ -190,15 +190,33 @@ static void names_setting_that_cannot_be_used_is_named_once(void **state)
 static void options_not_built_yet_are_named_once(void **state)
 {
     (void)state;
-    start_with("SPANPROF_PROFILES", "cpu,alloc");
+    start_with("SPANPROF_PROFILES", "cpu,lock");
     spanprof_stop(60 * SECOND);
-    assert_int_equal(count_lines_with("alloc is not built yet"), 1);
+    assert_int_equal(count_lines_with("lock is not built yet"), 1);
     start_with("SPANPROF_SPAN_NAME", "root");
     spanprof_stop(60 * SECOND);
     assert_int_equal(count_lines_with("SPANPROF_SPAN_NAME is not built yet"), 1);
     start_with("SPANPROF_SIGNAL", "SIGKILL");
     spanprof_stop(60 * SECOND);
     assert_int_equal(count_lines_with("SPANPROF_SIGNAL=SIGKILL"), 1);
+}
+
+/* This program is not started with the library that sees allocations. */
+static void allocations_that_are_not_seen_are_named_once(void **state)
+{
+    (void)state;
+    start_with("SPANPROF_PROFILES", "alloc,heap");
+    assert_int_equal(spanprof_flush(60 * SECOND), SPANPROF_OK);
+    spanprof_stats stats = SPANPROF_STATS_INIT;
+    spanprof_stats_get(&stats);
+    assert_int_equal(stats.ticks, 0);
+    assert_int_equal(stats.residual_ns, 0);
+    assert_string_equal(stats.engine, "");
+    spanprof_stop(60 * SECOND);
+    assert_int_equal(count_lines_with("allocations are not seen"), 1);
+    start_with("SPANPROF_PROFILES", "cpu");
+    spanprof_stop(60 * SECOND);
+    assert_int_equal(count_lines_with("allocations are not seen"), 0);
 }
 
 static void disabled_sdk_does_not_start_and_spans_are_no_ops(void **state)
@@ -401,6 +419,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(names_setting_that_cannot_be_used_is_named_once, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(options_not_built_yet_are_named_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(allocations_that_are_not_seen_are_named_once, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(disabled_sdk_does_not_start_and_spans_are_no_ops, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(every_call_takes_zero_and_ended_handles, setup, teardown),

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "alloc/block_samples.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include <spanprof/alloc.h>
+#include "alloc/byte_sampling.h"
+#include "call/call.h"
+#include "core/atomic.h"
+#include "core/clock.h"
+#include "core/compiler.h"
+#include "core/log.h"
+
+/* config is written while run is 0. */
+static struct {
+    _Atomic uint32_t run; /* of this start; 0: nothing is sampled */
+    uint32_t number;      /* of the last start */
+    bool started;         /* between start and stop, paused or not */
+    sp_alloc_config config;
+    _Atomic uint64_t seeds; /* each thread takes the next one */
+    sp_preload *preload;    /* NULL: not there, or it is not ours */
+    sp_live_table live;
+} alloc;
+
+/* Where nothing is preloaded. */
+static _Atomic uint8_t own_filter[SP_FILTER_SIZE];
+
+/* --- a block --------------------------------------------------------------------------------------------------------------- */
+
+static void begin_run(sp_alloc_thread *thread, uint32_t run)
+{
+    thread->random = atomic_fetch_add_explicit(&alloc.seeds, 1, memory_order_relaxed);
+    thread->random = sp_random_next(&thread->random);
+    thread->left = sp_alloc_draw(&thread->random, alloc.config.period_bytes);
+    thread->run = run;
+}
+
+/* The block is in the table before its sample is in a ring: a sample without an entry would say that it was freed. */
+static bool take(sp_alloc_thread *thread, void *pointer, uint64_t bytes, const void *return_address)
+{
+    uint64_t period = alloc.config.period_bytes;
+    thread->left = sp_alloc_draw(&thread->random, period);
+    sp_alloc_weight weight = sp_alloc_weight_of(&thread->random, period, bytes);
+    sp_live_entry entry = {0};
+    if (alloc.config.heap)
+        sp_live_put(&alloc.live, pointer, &entry);
+    sp_call call = {.kind = SP_CALL_ALLOC,
+                    .live_slot = entry.slot,
+                    .live_id = entry.id,
+                    .value = weight.bytes,
+                    .count = weight.objects,
+                    .return_address = return_address};
+    bool taken = sp_call_take(&call);
+    if (!taken && entry.id)
+        sp_live_remove(&alloc.live, pointer);
+    return taken;
+}
+
+/* Returns whether the block was sampled. `inside` is set meanwhile: what is allocated by us, or by a handler that interrupts us, is not
+ * sampled. */
+static bool see(sp_alloc_thread *thread, void *pointer, uint64_t bytes, const void *return_address)
+{
+    uint32_t run = sp_load_acquire(&alloc.run); /* pairs with set_run: config is that of run */
+    bool taken = false;
+    if (run == 0 || thread->inside)
+        return false;
+    int error = errno;
+    thread->inside = 1;
+    sp_fence_signal();
+    if (thread->run != run)
+        begin_run(thread, run);
+    if (bytes < thread->left)
+        thread->left -= bytes;
+    else
+        taken = take(thread, pointer, bytes, return_address);
+    sp_fence_signal();
+    thread->inside = 0;
+    errno = error;
+    return taken;
+}
+
+static void seen(sp_alloc_thread *thread, void *pointer, size_t bytes, const void *return_address)
+{
+    see(thread, pointer, bytes, return_address);
+}
+
+static void freed(void *pointer)
+{
+    sp_live_remove(&alloc.live, pointer);
+}
+
+static uint32_t hold(void *pointer)
+{
+    return sp_live_hold(&alloc.live, pointer);
+}
+
+static void settle(uint32_t held, bool is_freed)
+{
+    sp_live_settle(&alloc.live, held, is_freed);
+}
+
+bool spanprof_alloc_sampled(void *pointer, size_t bytes)
+{
+    static _Thread_local sp_alloc_thread own;
+    uint32_t run = sp_load_relaxed(&alloc.run);
+    if (SP_LIKELY(run == 0) || !pointer)
+        return false;
+    if (SP_LIKELY(own.run == run && bytes < own.left)) {
+        own.left -= bytes;
+        return false;
+    }
+    return see(&own, pointer, bytes, __builtin_return_address(0));
+}
+
+void spanprof_alloc_freed(void *pointer)
+{
+    const sp_live_table *live = &alloc.live;
+    if (live->size && sp_load_relaxed(&live->filter[sp_filter_index(pointer)]))
+        freed(pointer);
+}
+
+/* --- the preloaded library ------------------------------------------------------------------------------------------------- */
+
+/* What replaces the allocator to look for faults: our library passes all on to it, and stays out of its reports. */
+static const char *find_checker(void)
+{
+    static const char *const sanitizers[][2] = {{"__asan_init", "AddressSanitizer"},
+                                                {"__tsan_init", "ThreadSanitizer"},
+                                                {"__msan_init", "MemorySanitizer"}};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(sanitizers); i++)
+        if (dlsym(RTLD_DEFAULT, sanitizers[i][0]))
+            return sanitizers[i][1];
+    const char *preloads = getenv("LD_PRELOAD");
+    return preloads && strstr(preloads, "vgpreload") ? "valgrind" : NULL;
+}
+
+static bool is_first(const sp_preload *preload)
+{
+    return dlsym(RTLD_DEFAULT, "malloc") == (void *)preload->malloc_here;
+}
+
+/* The library, if it can be used now; else why not. */
+static sp_preload *find_preload(const char **reason)
+{
+    sp_preload_function *get = (sp_preload_function *)dlsym(RTLD_DEFAULT, "spanprof_preload");
+    sp_preload *preload = get ? get(SP_PRELOAD_VERSION) : NULL;
+    const char *checker = find_checker();
+    *reason = NULL;
+    if (!get)
+        *reason = "libspanprof-preload.so is not loaded: set LD_PRELOAD to it, or link it first";
+    else if (!preload)
+        *reason = "libspanprof-preload.so is of another version: install both from one build";
+    else if (checker)
+        *reason = checker;
+    else if (!is_first(preload))
+        *reason = "another library's or the program's own malloc comes before that of "
+                  "libspanprof-preload.so: put it first in LD_PRELOAD, or link it first";
+    else if (sp_load_relaxed(&preload->run) != 0)
+        *reason = "another copy of spanprof in this process samples them";
+    return *reason ? NULL : preload;
+}
+
+static void say_why(const char *reason)
+{
+    bool checked = strchr(reason, ' ') == NULL;
+    sp_log_warn("alloc", "allocations are not seen: %s%s", reason,
+                checked ? " replaces the allocator, and spanprof stands aside" : "");
+}
+
+static void connect(void)
+{
+    const char *reason;
+    alloc.preload = find_preload(&reason);
+    if (!alloc.preload) {
+        say_why(reason);
+        return;
+    }
+    sp_store_relaxed(&alloc.preload->hold, hold);
+    sp_store_relaxed(&alloc.preload->settle, settle);
+    sp_store_release(&alloc.preload->freed, freed); /* pairs with the library's acquire of each */
+    sp_store_release(&alloc.preload->seen, seen);
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------------------ */
+
+static void set_run(uint32_t run)
+{
+    sp_store_release(&alloc.run, run);
+    if (alloc.preload)
+        sp_store_release(&alloc.preload->run, run);
+}
+
+static uint64_t random_seed(void)
+{
+    uint64_t seed;
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
+        seed = sp_clock_monotonic_ns();
+    return seed;
+}
+
+static void start_live(void)
+{
+    _Atomic uint8_t *filter = alloc.preload ? alloc.preload->filter : own_filter;
+    if (alloc.live.size)
+        sp_live_clear(&alloc.live); /* of an earlier run, or of the parent of a fork */
+    else if (!sp_live_init(&alloc.live, alloc.config.live_max, filter)) {
+        alloc.config.heap = false;
+        sp_log_warn("alloc", "no memory for the table of live blocks: none are kept");
+    }
+}
+
+void sp_alloc_start(const sp_alloc_config *config)
+{
+    alloc.config = *config;
+    sp_store_relaxed(&alloc.seeds, config->seed ? config->seed : random_seed());
+    connect();
+    if (config->heap)
+        start_live();
+    alloc.started = true;
+    set_run(++alloc.number);
+}
+
+void sp_alloc_stop(void)
+{
+    alloc.started = false;
+    set_run(0);
+}
+
+void sp_alloc_pause(void)
+{
+    set_run(0);
+}
+
+void sp_alloc_resume(void)
+{
+    if (alloc.started)
+        set_run(alloc.number);
+}
+
+void sp_alloc_fork_child(void)
+{
+    alloc.started = false;
+    set_run(0);
+}
+
+bool sp_alloc_is_live(sp_live_entry entry)
+{
+    return sp_live_has(&alloc.live, entry);
+}
+
+uint64_t sp_alloc_live_full(void)
+{
+    return sp_load_relaxed(&alloc.live.full);
+}

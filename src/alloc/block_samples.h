@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sampling of allocations, and the table of those that live. They are seen by libspanprof-preload.so, or an allocator's author tells of
+ * them (spanprof/alloc.h). See docs/design/memory.md.
+ *
+ * | operation                              | setup | any thread | collector |
+ * | start, stop, pause, resume, fork_child |  yes  |            |           |
+ * | is_live, state_get                     |       |            |    yes    | */
+#ifndef SP_ALLOC_BLOCK_SAMPLES_H
+#define SP_ALLOC_BLOCK_SAMPLES_H
+
+#include "alloc/live_table.h"
+
+typedef struct sp_alloc_config {
+    uint64_t period_bytes; /* between two samples, on average; at least 1 */
+    bool heap;             /* live blocks are kept */
+    uint32_t live_max;     /* so many of them, about; the first start's holds for the process */
+    uint64_t seed;         /* of the random numbers; 0: the kernel's */
+} sp_alloc_config;
+
+/* Blocks are sampled from now on; sp_calls_start was called. Says in one warning why none are seen, if so. */
+void sp_alloc_start(const sp_alloc_config *config);
+/* No block is sampled any more. Live ones stay in the table, and leave it when they are freed. A second call does nothing. */
+void sp_alloc_stop(void);
+void sp_alloc_pause(void);
+void sp_alloc_resume(void);
+void sp_alloc_fork_child(void);
+
+bool sp_alloc_is_live(sp_live_entry entry);
+/* Blocks that found no place in the table, since the process began. */
+uint64_t sp_alloc_live_full(void);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How libspanprof-preload.so, which sees the allocations, and the SDK, which samples them, know each other. The library exports one
+ * function, spanprof_preload, which returns an sp_preload; the SDK finds it by name, and fills in its functions while it samples.
+ * Both sides may be of different versions, and the SDK may come in several copies: one at a time samples. */
+#ifndef SP_ALLOC_PRELOAD_LINK_H
+#define SP_ALLOC_PRELOAD_LINK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Of one thread: what is left until the next sample. Zero-initialised. */
+typedef struct sp_alloc_thread {
+    uint64_t left;   /* bytes; a block of as many, or more, is sampled */
+    uint64_t random; /* 0: not seeded */
+    uint32_t run;    /* sp_preload.run when `left` was drawn */
+    uint32_t inside; /* a sample is being taken */
+} sp_alloc_thread;
+
+/* A byte counts the live sampled blocks of an address's hash; 255 stays. 0 says that a block was not sampled. */
+enum { SP_FILTER_BITS = 16, SP_FILTER_SIZE = 1 << SP_FILTER_BITS };
+
+/* Blocks are aligned to 16, and large ones to a page. */
+static inline uint32_t sp_filter_index(const void *pointer)
+{
+    uintptr_t address = (uintptr_t)pointer;
+    return (uint32_t)(address >> 4 ^ address >> 20) & (SP_FILTER_SIZE - 1);
+}
+
+/* BYTES at POINTER were allocated by THREAD, the calling one, and its `left` does not reach, or is of another run. RETURN_ADDRESS is the
+ * interposed function's. */
+typedef void sp_alloc_seen(sp_alloc_thread *thread, void *pointer, size_t bytes,
+                           const void *return_address);
+/* POINTER is about to be freed. */
+typedef void sp_alloc_freed(void *pointer);
+/* POINTER is about to be reallocated: it may come back as another's before that is over. Returns what settle wants; 0: it was not sampled. */
+typedef uint32_t sp_alloc_hold(void *pointer);
+/* It was, or it was not and is still the same. */
+typedef void sp_alloc_settle(uint32_t held, bool is_freed);
+
+enum { SP_PRELOAD_VERSION = 1 };
+
+typedef struct sp_preload {
+    uint32_t version;
+    _Atomic uint32_t run;         /* 0: nothing is sampled. Written last (release) */
+    void *(*malloc_here)(size_t); /* the library's: another one may come before it */
+    _Atomic(sp_alloc_seen *) seen;
+    _Atomic(sp_alloc_freed *) freed; /* this and the next two stay while the filter may say so */
+    _Atomic(sp_alloc_hold *) hold;
+    _Atomic(sp_alloc_settle *) settle;
+    _Atomic uint8_t filter[SP_FILTER_SIZE];
+} sp_preload;
+
+/* NULL when the library does not know VERSION. */
+typedef sp_preload *sp_preload_function(uint32_t version);
+
+#endif

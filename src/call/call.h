@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Samples of calls: stack and context of the code that calls, taken by that code itself, not by a signal. Allocations and the
+ * application's own values are sampled so. The caller decides which calls are taken, and what each stands for.
+ *
+ * Records go into a pool of rings (docs/design/memory.md). A thread takes a ring of the pool for the moment of one record, so that each
+ * ring has one producer at a time, and no thread needs a ring of its own.
+ *
+ * | operation                            | setup | any thread | collector |
+ * | start, stop, fork_child              |  yes  |            |           |
+ * | take                                 |       |    yes     |           |
+ * | ring, hazard                         |       |            |    yes    |
+ * Signals: take does not lock, wait or allocate. A handler of the application may interrupt it, and may take itself. */
+#ifndef SP_CALL_CALL_H
+#define SP_CALL_CALL_H
+
+#include "unwind/module.h"
+#include "context/ring_sig.h"
+
+typedef struct sp_calls_config {
+    const sp_modules *modules;
+    uint32_t max_depth;   /* 2 to 512 */
+    bool with_attributes; /* of contexts */
+} sp_calls_config;
+
+/* One call. */
+typedef struct sp_call {
+    uint32_t kind; /* sp_call_kind */
+    uint32_t live_slot;
+    uint64_t live_id;
+    uint64_t value, count;
+    const void
+        *return_address; /* of the function that was called: the stack begins with its caller */
+} sp_call;
+
+/* Make the rings, 1 MiB, if they are not there. False when memory is short. Any thread; not in handlers. */
+bool sp_calls_prepare(void);
+/* Calls are taken from now on, where there are rings. */
+void sp_calls_start(const sp_calls_config *config);
+/* None is taken any more. Returns whether none is under way: when a debugger has stopped a thread in the middle, the modules that it reads
+ * must not be freed. A second call does nothing. */
+bool sp_calls_stop(void);
+/* The child has none under way. */
+void sp_calls_fork_child(void);
+
+/* Put CALL with the calling thread's stack and context into a ring. False when it was not: none is taken now, the rings are full (counted),
+ * or the thread is one of the SDK's own. Keeps errno. */
+bool sp_call_take(const sp_call *call);
+
+enum { SP_CALL_RINGS = 8 };
+
+/* Ring NUMBER of the pool, which may not exist yet; and what marks the generation that its producer uses. */
+sp_ring *sp_call_ring(uint32_t number);
+_Atomic(const sp_generation *) *sp_call_hazard(uint32_t number);
+/* Calls that found no room, since the start. */
+uint64_t sp_calls_dropped(void);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <spanprof/value.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "call/call.h"
+#include "call/own_values.h"
+#include "core/lock.h"
+#include "core/at_fork.h"
+#include "core/cancel.h"
+#include "core/log.h"
+
+enum { NAME_MAX_LENGTH = 63 };
+
+/* A type never changes once its number is below `count`. */
+struct spanprof_value_type {
+    char name[NAME_MAX_LENGTH + 1], unit[NAME_MAX_LENGTH + 1];
+};
+
+/* lock guards what follows. */
+static struct {
+    sp_lock lock;
+    uint32_t count;
+    spanprof_value_type types[SP_VALUE_TYPES_MAX];
+    sp_value_type shown[SP_VALUE_TYPES_MAX];
+} values = {.lock = SP_LOCK_AT(SP_LOCK_VALUE_TYPES)};
+
+const sp_value_type *sp_value_types(void)
+{
+    return values.shown;
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool may_be_in_name(char c)
+{
+    return is_letter(c) || (c >= '0' && c <= '9') || (c && strchr("_./-", c));
+}
+
+/* False when TEXT is no name. */
+static bool copy_name(char out[NAME_MAX_LENGTH + 1], const char *text)
+{
+    size_t length = text ? strlen(text) : 0;
+    if (length == 0 || length > NAME_MAX_LENGTH || !is_letter(text[0]))
+        return false;
+    for (size_t i = 0; i <= length; i++) {
+        if (i < length && !may_be_in_name(text[i]))
+            return false;
+        out[i] = (char)(text[i] == '-' ? '_' : text[i]);
+    }
+    return true;
+}
+
+static bool is_taken(const char *name)
+{
+    static const char *const taken[] = {
+        "cpu",           "wall",        "offcpu",        "samples",     "alloc_space",
+        "alloc_objects", "inuse_space", "inuse_objects", "contentions", "delay",
+        "alloc",         "heap",        "lock"};
+    size_t length = strlen(name), suffix = strlen("_innermost");
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(taken); i++)
+        if (strcmp(name, taken[i]) == 0)
+            return true;
+    return length > suffix && strcmp(name + length - suffix, "_innermost") == 0;
+}
+
+static const spanprof_value_type *find_locked(const spanprof_value_type *wanted)
+{
+    for (uint32_t n = 0; n < values.count; n++)
+        if (strcmp(values.types[n].name, wanted->name) == 0 &&
+            strcmp(values.types[n].unit, wanted->unit) == 0)
+            return &values.types[n];
+    return NULL;
+}
+
+static const spanprof_value_type *make_locked(const spanprof_value_type *wanted)
+{
+    if (values.count == SP_VALUE_TYPES_MAX || !sp_calls_prepare())
+        return NULL;
+    spanprof_value_type *type = &values.types[values.count];
+    *type = *wanted;
+    values.shown[values.count] = (sp_value_type){type->name, type->unit};
+    values.count++;
+    return type;
+}
+
+static const spanprof_value_type *get(const spanprof_value_type *wanted)
+{
+    sp_lock_take(&values.lock);
+    const spanprof_value_type *type = find_locked(wanted);
+    if (!type)
+        type = make_locked(wanted);
+    sp_lock_give(&values.lock);
+    return type;
+}
+
+const spanprof_value_type *spanprof_value_type_get(const char *name, const char *unit)
+{
+    SP_UNCANCELLED;
+    spanprof_value_type wanted;
+    const spanprof_value_type *type = NULL;
+    bool valid = copy_name(wanted.name, name) && copy_name(wanted.unit, unit ? unit : "count");
+    if (!valid)
+        sp_log_warn("value",
+                    "%.80s in %.80s is no type of values: names have 1 to 63 letters, "
+                    "digits, _ . / and begin with a letter",
+                    name ? name : "(null)", unit ? unit : "count");
+    else if (is_taken(wanted.name))
+        sp_log_warn("value", "%s is a profile of spanprof's own: choose another name", wanted.name);
+    else if (!(type = get(&wanted)))
+        sp_log_warn("value", "no room for values of type %s: there are %d types at most",
+                    wanted.name, SP_VALUE_TYPES_MAX);
+    return type;
+}
+
+void spanprof_record(const spanprof_value_type *type, uint64_t value)
+{
+    if (!type || value == 0)
+        return;
+    int error = errno;
+    sp_call call = {.kind = SP_CALL_VALUES + (uint32_t)(type - values.types),
+                    .value = value,
+                    .count = 1,
+                    .return_address = __builtin_return_address(0)};
+    sp_call_take(&call);
+    errno = error;
+}
+
+static void fork_prepare(void)
+{
+    sp_lock_take(&values.lock);
+}
+
+static void fork_done(void)
+{
+    sp_lock_give(&values.lock);
+}
+
+SP_AT_FORK(SP_LOCK_VALUE_TYPES, fork_prepare, fork_done, fork_done);

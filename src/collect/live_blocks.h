@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sampled blocks that are still allocated: what the table of live blocks (alloc/live_table.h) does not say. Each has its stack, its span,
+ * and what it stands for; at a window's end those that live become the window's samples. Collector thread only. */
+#ifndef SP_COLLECT_LIVE_BLOCKS_H
+#define SP_COLLECT_LIVE_BLOCKS_H
+
+#include "alloc/live_table.h"
+#include "collect/fold.h"
+
+typedef struct sp_live_block {
+    sp_live_entry entry;
+    uint64_t seen_ns;  /* monotonic */
+    sp_window_key key; /* numbers of `tables` */
+    uint64_t bytes, objects;
+    uint8_t result; /* sp_join_result */
+    uint8_t end;    /* sp_fold_stack_end */
+    bool by_frame_pointer;
+} sp_live_block;
+
+/* tables is a window of which only the tables are used: locations, stacks, links, threads, attribute sets. Zero-initialised is empty. */
+typedef struct sp_live_blocks {
+    sp_window tables;
+    sp_live_block *blocks;
+    uint32_t count, capacity;
+    uint64_t lost; /* for which memory had no room */
+} sp_live_blocks;
+
+/* The block of SAMPLE, which is at ENTRY. Its weight are bytes, its count objects. */
+void sp_live_blocks_add(sp_live_blocks *live, const sp_fold_sample *sample, sp_live_entry entry,
+                        uint64_t now_ns);
+
+/* What has ended of a link's spans. */
+typedef sp_live_end sp_live_end_of(void *user, const sp_window_link *link);
+/* Whether a block is still allocated. */
+typedef bool sp_live_is(sp_live_entry entry);
+
+/* How a snapshot is made. */
+typedef struct sp_live_view {
+    uint64_t now_ns; /* monotonic */
+    uint32_t max_samples;
+    sp_live_is *is_live;
+    sp_live_end_of *end_of;
+    void *user; /* of end_of */
+} sp_live_view;
+
+/* Forget what was freed, and put the others into the heap's samples of WINDOW. */
+void sp_live_blocks_snapshot(sp_live_blocks *live, sp_window *window, const sp_live_view *view);
+void sp_live_blocks_deinit(sp_live_blocks *live);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions that replace the C library's. On the way of a block that is not sampled: two loads and two branches before the next
+ * allocator is entered by a jump, and one load and a branch before a free. */
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/atomic.h"
+#include "core/compiler.h"
+#include "preload/next.h"
+#include "preload/preload.h"
+
+#define PUBLIC __attribute__((visibility("default")))
+
+static sp_preload preload = {.version = SP_PRELOAD_VERSION, .malloc_here = malloc};
+
+static __thread sp_alloc_thread self __attribute__((tls_model("initial-exec")));
+
+PUBLIC sp_preload *spanprof_preload(uint32_t version);
+
+PUBLIC sp_preload *spanprof_preload(uint32_t version)
+{
+    return version == SP_PRELOAD_VERSION ? &preload : NULL;
+}
+
+void sp_filter_mark(const void *pointer)
+{
+    sp_store_relaxed(&preload.filter[sp_filter_index(pointer)], UINT8_MAX);
+}
+
+/* --- counting -------------------------------------------------------------------------------------------------------------- */
+
+/* Whether a block of BYTES goes by without a sample. */
+static inline bool passes(size_t bytes)
+{
+    uint32_t run = sp_load_relaxed(&preload.run);
+    if (SP_LIKELY(run == 0))
+        return true;
+    if (SP_UNLIKELY(bytes >= self.left || self.run != run))
+        return false;
+    self.left -= bytes;
+    return true;
+}
+
+static __attribute__((noinline)) void *report(void *pointer, size_t bytes,
+                                              const void *return_address)
+{
+    sp_alloc_seen *seen = sp_load_acquire(&preload.seen);
+    if (pointer && seen)
+        seen(&self, pointer, bytes, return_address);
+    return pointer;
+}
+
+static inline bool may_be_sampled(const void *pointer)
+{
+    return SP_UNLIKELY(sp_load_relaxed(&preload.filter[sp_filter_index(pointer)]) != 0);
+}
+
+#define RETURN_ADDRESS __builtin_return_address(0)
+
+/* --- allocate -------------------------------------------------------------------------------------------------------------- */
+
+PUBLIC void *malloc(size_t bytes)
+{
+    if (SP_LIKELY(passes(bytes)))
+        return sp_next.malloc(bytes);
+    return report(sp_next.malloc(bytes), bytes, RETURN_ADDRESS);
+}
+
+PUBLIC void *calloc(size_t count, size_t bytes)
+{
+    size_t all;
+    if (SP_UNLIKELY(__builtin_mul_overflow(count, bytes, &all)) || SP_LIKELY(passes(all)))
+        return sp_next.calloc(count, bytes);
+    return report(sp_next.calloc(count, bytes), all, RETURN_ADDRESS);
+}
+
+PUBLIC int posix_memalign(void **out, size_t alignment, size_t bytes)
+{
+    if (SP_LIKELY(passes(bytes)))
+        return sp_next.posix_memalign(out, alignment, bytes);
+    int error = sp_next.posix_memalign(out, alignment, bytes);
+    if (error == 0)
+        report(*out, bytes, RETURN_ADDRESS);
+    return error;
+}
+
+PUBLIC void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    if (SP_LIKELY(passes(bytes)))
+        return sp_next.aligned_alloc(alignment, bytes);
+    return report(sp_next.aligned_alloc(alignment, bytes), bytes, RETURN_ADDRESS);
+}
+
+PUBLIC void *memalign(size_t alignment, size_t bytes)
+{
+    if (SP_LIKELY(passes(bytes)))
+        return sp_next.memalign(alignment, bytes);
+    return report(sp_next.memalign(alignment, bytes), bytes, RETURN_ADDRESS);
+}
+
+PUBLIC void *valloc(size_t bytes)
+{
+    if (SP_LIKELY(passes(bytes)))
+        return sp_next.valloc(bytes);
+    return report(sp_next.valloc(bytes), bytes, RETURN_ADDRESS);
+}
+
+PUBLIC void *pvalloc(size_t bytes)
+{
+    if (SP_LIKELY(passes(bytes)))
+        return sp_next.pvalloc(bytes);
+    return report(sp_next.pvalloc(bytes), bytes, RETURN_ADDRESS);
+}
+
+/* --- free ------------------------------------------------------------------------------------------------------------------ */
+
+/* Before the next allocator has the block back: then another thread may have it. */
+static __attribute__((noinline)) void free_slowly(void *pointer)
+{
+    sp_alloc_freed *freed = sp_load_acquire(&preload.freed);
+    if (sp_bootstrap_has(pointer))
+        return;
+    if (freed)
+        freed(pointer);
+    sp_next.free(pointer);
+}
+
+PUBLIC void free(void *pointer)
+{
+    if (may_be_sampled(pointer))
+        free_slowly(pointer);
+    else
+        sp_next.free(pointer);
+}
+
+PUBLIC size_t malloc_usable_size(void *pointer)
+{
+    if (may_be_sampled(pointer) && sp_bootstrap_has(pointer))
+        return sp_bootstrap_bytes(pointer);
+    return sp_next.malloc_usable_size(pointer);
+}
+
+/* --- reallocate ------------------------------------------------------------------------------------------------------------ */
+
+static void *leave_bootstrap(void *pointer, size_t bytes)
+{
+    size_t before = sp_bootstrap_bytes(pointer);
+    void *moved = sp_next.malloc(bytes);
+    if (moved)
+        memcpy(moved, pointer, before < bytes ? before : bytes);
+    return moved;
+}
+
+static __attribute__((noinline)) void *realloc_slowly(void *pointer, size_t bytes)
+{
+    sp_alloc_freed *freed =
+        sp_load_acquire(&preload.freed); /* hold and settle were stored before */
+    if (sp_bootstrap_has(pointer))
+        return leave_bootstrap(pointer, bytes);
+    uint32_t held = freed ? sp_load_relaxed(&preload.hold)(pointer) : 0;
+    void *moved = sp_next.realloc(pointer, bytes);
+    if (held)
+        sp_load_relaxed (&preload.settle)(held, moved != NULL || bytes == 0);
+    return moved;
+}
+
+/* As if the old block were freed and a new one allocated. */
+static inline void *reallocate(void *pointer, size_t bytes, const void *return_address)
+{
+    void *moved =
+        may_be_sampled(pointer) ? realloc_slowly(pointer, bytes) : sp_next.realloc(pointer, bytes);
+    return SP_LIKELY(passes(bytes)) ? moved : report(moved, bytes, return_address);
+}
+
+PUBLIC void *realloc(void *pointer, size_t bytes)
+{
+    return reallocate(pointer, bytes, RETURN_ADDRESS);
+}
+
+PUBLIC void *reallocarray(void *pointer, size_t count, size_t bytes)
+{
+    size_t all;
+    if (!__builtin_mul_overflow(count, bytes, &all))
+        return reallocate(pointer, all, RETURN_ADDRESS);
+    errno = ENOMEM;
+    return NULL;
+}
