@@ -97,7 +97,10 @@ static const sp_option options[] = {
     {"--trace", "ID", SP_OPTION_TEXT, AT(select.trace), "samples of this trace"},
     {"--self", NULL, SP_OPTION_FLAG, AT(select.self), "with --span: without its descendants"},
     {"--type", "TYPE", SP_OPTION_TEXT, AT(select.type),
-     "cpu, wall, offcpu, or another that the files have, also as NAME/UNIT (cpu, else wall)"},
+     "cpu, wall, offcpu, alloc, inuse, or another that the files have, also as NAME/UNIT (cpu, "
+     "else wall)"},
+    {"--outlived", NULL, SP_OPTION_FLAG, AT(select.outlived),
+     "of what is still allocated only what requests that have ended hold"},
     {"--format", "FORMAT", SP_OPTION_TEXT, AT(format), "text, folded, html, json (text)"},
     {"-o", "OUT", SP_OPTION_TEXT, AT(out), "write to this file (standard output)"},
     {"--min-percent", "P", SP_OPTION_PERCENT, AT(min_percent),
@@ -122,7 +125,9 @@ const sp_command sp_command_flame = {
         "wall time: nanoseconds).\n"
         "wall is CPU time and waiting time in one graph, and offcpu the waiting alone; each "
         "waiting "
-        "stack ends in\nthe system call, or in [runnable] where the thread waited for a core.",
+        "stack ends in\nthe system call, or in [runnable] where the thread waited for a core.\n"
+        "alloc is what was allocated (alloc_space, alloc_objects), inuse what still is at the end "
+        "of the file\n(inuse_space, inuse_objects).",
     .options = options,
     .option_count = SP_ARRAY_LENGTH(options),
     .run = run,

@@ -74,6 +74,8 @@ static void fill_confidence(sp_flame_legend *legend, uint64_t count)
 static const char *amount_label(const sp_selection *selection)
 {
     const sp_model_type *type = &selection->model->types[selection->type];
+    if (selection->outlived)
+        return "held past its request";
     return selection->off_cpu ? "off-CPU time" : type->is_wall ? "wall time" : type->name;
 }
 

@@ -102,6 +102,15 @@ static void add_wait(json_t *stack, const sp_model *model, const sp_model_sample
                         json_string(has_kind ? sp_model_text(model, sample->descriptor) : ""));
 }
 
+static void add_age(json_t *stack, const sp_model *model, const sp_model_sample *sample)
+{
+    static const char *const ends[] = {"", "span", "request"};
+    bool is_told = sample->age != SP_MODEL_NONE;
+    json_object_set_new(stack, "age",
+                        json_string(is_told ? sp_model_text(model, sample->age) : ""));
+    json_object_set_new(stack, "outlived", json_string(ends[sample->outlived]));
+}
+
 static json_t *stack_of(const sp_model *model, const sp_model_sample *sample)
 {
     char trace_id[33] = "", span_id[17] = "";
@@ -116,6 +125,8 @@ static json_t *stack_of(const sp_model *model, const sp_model_sample *sample)
                   trace_id, "span_id", span_id);
     if (model->types[sample->type].tells_where)
         add_wait(stack, model, sample);
+    if (model->types[sample->type].tells_age)
+        add_age(stack, model, sample);
     return stack;
 }
 

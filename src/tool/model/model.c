@@ -7,20 +7,29 @@
 #include "core/utf8.h"
 #include "tool/text/messages.h"
 
+static int note_snapshots(sp_model *model, const sp_input *input)
+{
+    int status = SP_TOOL_DONE;
+    for (size_t i = 0; i < input->count && status == SP_TOOL_DONE; i++)
+        if (input->documents[i].signal != SP_SIGNAL_TRACES)
+            status = sp_model_note_snapshots(model, &input->documents[i]);
+    return status;
+}
+
 int sp_model_build(sp_model *model, const sp_input *input)
 {
     *model = (sp_model){0};
     sp_model_link none = {0};
     if (sp_intern_put(&model->links, &none, sizeof none, NULL) == SP_INTERN_FAILED)
         return sp_tool_no_memory();
-    for (size_t i = 0; i < input->count; i++) {
+    int status = note_snapshots(model, input);
+    for (size_t i = 0; i < input->count && status == SP_TOOL_DONE; i++) {
         const sp_document *document = &input->documents[i];
-        int status = document->signal == SP_SIGNAL_TRACES ? sp_model_add_traces(model, document)
-                                                          : sp_model_add_profiles(model, document);
-        if (status != SP_TOOL_DONE)
-            return status;
+        status = document->signal == SP_SIGNAL_TRACES ? sp_model_add_traces(model, document)
+                                                      : sp_model_add_profiles(model, document);
     }
-    int status = sp_model_link_spans(model);
+    if (status == SP_TOOL_DONE)
+        status = sp_model_link_spans(model);
     return status == SP_TOOL_DONE ? sp_model_count_spans(model) : status;
 }
 
@@ -36,6 +45,8 @@ void sp_model_deinit(sp_model *model)
     free(model->samples);
     free(model->types);
     free(model->profiles);
+    sp_intern_deinit(&model->processes);
+    free(model->snapshot_times);
     sp_arena_deinit(&model->memory);
     *model = (sp_model){0};
 }

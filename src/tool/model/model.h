@@ -49,13 +49,27 @@ typedef struct sp_model_type {
     int64_t period;   /* of the first profile */
     bool is_wall;     /* wall time in nanoseconds: its samples have classes */
     bool tells_where; /* some sample says that it waited; else SP_WHERE_CPU says nothing */
+    bool is_snapshot; /* what was allocated at a moment: of each process the last profile */
+    bool tells_age;   /* some sample says how old its blocks are */
 } sp_model_type;
 
-/* Samples whose first five members are equal are one. */
+/* What has ended of the spans that a live block was allocated for. */
+typedef enum sp_outlived {
+    SP_OUTLIVED_NONE = 0,
+    SP_OUTLIVED_SPAN,
+    SP_OUTLIVED_REQUEST, /* the local root, too */
+} sp_outlived;
+
+#define SP_LIVE_AGE_KEY      "spanprof.live.age"
+#define SP_LIVE_OUTLIVED_KEY "spanprof.live.outlived"
+
+/* Samples whose first seven members are equal are one. */
 typedef struct sp_model_sample {
     uint32_t type, stack, link;
     uint32_t where;      /* sp_where; SP_WHERE_CPU unless the type is wall time */
     uint32_t descriptor; /* string: the kind of descriptor that was waited on, or SP_MODEL_NONE */
+    uint32_t outlived;   /* sp_outlived, of live blocks */
+    uint32_t age;        /* string: how old they are at least, or SP_MODEL_NONE */
     uint64_t value;      /* in the type's unit */
     uint64_t count;      /* of events, where they are known; else 1 for each sample message */
 } sp_model_sample;
@@ -77,7 +91,7 @@ typedef struct sp_model {
     size_t span_capacity;
     uint32_t *span_order; /* parents before children, span_index.count long */
 
-    sp_intern sample_index; /* the first five members of a sample */
+    sp_intern sample_index; /* the first seven members of a sample */
     sp_model_sample *samples;
     size_t sample_capacity;
 
@@ -85,6 +99,10 @@ typedef struct sp_model {
     size_t type_count, type_capacity;
     sp_model_profile *profiles;
     size_t profile_count, profile_capacity;
+
+    sp_intern processes;      /* two strings: service and instance */
+    uint64_t *snapshot_times; /* of each process's last snapshot; 0: it has none */
+    size_t snapshot_capacity;
 } sp_model;
 
 /* Everything in INPUT, which has to outlive the model. SP_TOOL_DONE, or SP_TOOL_WRONG having said what is wrong in which file; MODEL
@@ -95,6 +113,14 @@ void sp_model_deinit(sp_model *model);
 /* Parts of the build, in model_spans.c and model_profiles.c. */
 int sp_model_add_traces(sp_model *model, const sp_document *document);
 int sp_model_add_profiles(sp_model *model, const sp_document *document);
+/* Before the profiles are added: when each process's last snapshot was. */
+int sp_model_note_snapshots(sp_model *model, const sp_document *document);
+/* Whether PROFILE is a snapshot, and RESOURCE's process has a later one. */
+bool sp_model_is_old_snapshot(sp_model *model, const Sp__Profiles__Profile *profile,
+                              const Sp__Resource__Resource *resource,
+                              const Sp__Profiles__ProfilesDictionary *dictionary);
+/* Whether a type of this name is one of snapshots. */
+bool sp_is_snapshot_name(const char *name);
 /* Once all spans are there: the forest. */
 int sp_model_link_spans(sp_model *model);
 /* Once all samples are there: the sums in the spans. */

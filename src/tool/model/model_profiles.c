@@ -10,10 +10,11 @@
 #include "tool/model/sum.h"
 #include "tool/text/messages.h"
 
-/* What an entry of the attribute table says of a wait; the zero value: nothing. */
+/* What an entry of the attribute table says of a wait, or of a live block; the zero value: nothing. */
 typedef struct wait_attribute {
     sp_where where;
-    uint32_t descriptor; /* string of the model, plus 1 */
+    sp_outlived outlived;
+    uint32_t descriptor, age; /* strings of the model, plus 1 */
 } wait_attribute;
 
 /* One message while it is read. Numbers already found, plus 1; 0: not yet. */
@@ -26,7 +27,8 @@ typedef struct profile_reader {
     uint32_t *frames;      /* of the stack that is being built */
     size_t frame_count, frame_capacity;
     const char *service, *instance; /* of the resource that is being read */
-    size_t profile, sample;         /* where the reader is, for messages */
+    const Sp__Resource__Resource *resource;
+    size_t profile, sample; /* where the reader is, for messages */
     int status;
 } profile_reader;
 
@@ -188,26 +190,60 @@ static bool find_link(profile_reader *reader, int32_t index, uint32_t *out)
 
 /* ---- waits ---- */
 
+/* TEXT as a string of the model, plus 1, in *OUT. */
+static bool put_text(profile_reader *reader, const char *text, uint32_t *out)
+{
+    uint32_t string = sp_model_string(reader->model, text);
+    *out = string + 1;
+    return string != SP_INTERN_FAILED || fail_memory(reader);
+}
+
+static sp_outlived outlived_of_word(const char *word)
+{
+    return strcmp(word, "request") == 0 ? SP_OUTLIVED_REQUEST
+           : strcmp(word, "span") == 0  ? SP_OUTLIVED_SPAN
+                                        : SP_OUTLIVED_NONE;
+}
+
 /* A word that we do not know is still a wait, of some other kind. */
+static bool read_attribute(profile_reader *reader, const char *key, const char *text,
+                           wait_attribute *out)
+{
+    if (strcmp(key, SP_WHERE_KEY) == 0) {
+        sp_where where = sp_where_of_word(text);
+        out->where = where == SP_WHERE_CPU ? SP_WHERE_OTHER : where;
+    } else if (strcmp(key, SP_LIVE_OUTLIVED_KEY) == 0) {
+        out->outlived = outlived_of_word(text);
+    } else if (strcmp(key, SP_WHERE_DESCRIPTOR_KEY) == 0) {
+        return put_text(reader, text, &out->descriptor);
+    } else if (strcmp(key, SP_LIVE_AGE_KEY) == 0) {
+        return put_text(reader, text, &out->age);
+    }
+    return true;
+}
+
 static bool read_wait_attributes(profile_reader *reader)
 {
     const Sp__Profiles__ProfilesDictionary *d = reader->dictionary;
     for (size_t i = 0; i < d->n_attribute_table; i++) {
         const char *key = table_string(d, d->attribute_table[i]->key_strindex);
         const char *text = sp_value_text(d->attribute_table[i]->value, d);
-        if (!key || !*text)
-            continue;
-        if (strcmp(key, SP_WHERE_KEY) == 0) {
-            sp_where where = sp_where_of_word(text);
-            reader->waits[i].where = where == SP_WHERE_CPU ? SP_WHERE_OTHER : where;
-        } else if (strcmp(key, SP_WHERE_DESCRIPTOR_KEY) == 0) {
-            uint32_t string = sp_model_string(reader->model, text);
-            if (string == SP_INTERN_FAILED)
-                return fail_memory(reader);
-            reader->waits[i].descriptor = string + 1;
-        }
+        if (key && *text && !read_attribute(reader, key, text, &reader->waits[i]))
+            return false;
     }
     return true;
+}
+
+static void take_attribute(const wait_attribute *attribute, sp_model_sample *sample)
+{
+    if (attribute->where != SP_WHERE_CPU)
+        sample->where = attribute->where;
+    if (attribute->descriptor)
+        sample->descriptor = attribute->descriptor - 1;
+    if (attribute->outlived != SP_OUTLIVED_NONE)
+        sample->outlived = attribute->outlived;
+    if (attribute->age)
+        sample->age = attribute->age - 1;
 }
 
 /* What the attributes of MESSAGE say, in SAMPLE. */
@@ -215,18 +251,16 @@ static bool find_wait(profile_reader *reader, const Sp__Profiles__Sample *messag
                       sp_model_sample *sample)
 {
     sp_model_type *type = &reader->model->types[sample->type];
-    for (size_t i = 0; type->is_wall && i < message->n_attribute_indices; i++) {
+    bool tells = type->is_wall || type->is_snapshot;
+    for (size_t i = 0; tells && i < message->n_attribute_indices; i++) {
         int32_t index = message->attribute_indices[i];
         if (index < 0 || (size_t)index >= reader->dictionary->n_attribute_table)
             return fail_index(reader, "attribute_table", index,
                               reader->dictionary->n_attribute_table);
-        const wait_attribute *wait = &reader->waits[index];
-        if (wait->where != SP_WHERE_CPU)
-            sample->where = wait->where;
-        if (wait->descriptor)
-            sample->descriptor = wait->descriptor - 1;
+        take_attribute(&reader->waits[index], sample);
     }
     type->tells_where = type->tells_where || sample->where != SP_WHERE_CPU;
+    type->tells_age = type->tells_age || sample->age != SP_MODEL_NONE;
     return true;
 }
 
@@ -294,6 +328,7 @@ static bool find_type(profile_reader *reader, const type_rule *rule, int64_t per
         .name = name_text,
         .unit = unit_text,
         .period = period,
+        .is_snapshot = sp_is_snapshot_name(name_text),
         .is_wall = strcmp(unit_text, "nanoseconds") == 0 &&
                    (strcmp(name_text, "wall") == 0 || strcmp(name_text, "wall_innermost") == 0)};
     return true;
@@ -338,8 +373,8 @@ static uint64_t count_events(const type_rule *rule, const Sp__Profiles__Sample *
 static bool add_sample(profile_reader *reader, const sp_model_sample *sample)
 {
     sp_model *model = reader->model;
-    uint32_t key[5] = {sample->type, sample->stack, sample->link, sample->where,
-                       sample->descriptor};
+    uint32_t key[7] = {sample->type,       sample->stack,    sample->link, sample->where,
+                       sample->descriptor, sample->outlived, sample->age};
     bool is_new;
     uint32_t number = sp_intern_put(&model->sample_index, key, sizeof key, &is_new);
     if (number == SP_INTERN_FAILED)
@@ -367,7 +402,7 @@ static bool add_samples(profile_reader *reader, const Sp__Profiles__Profile *pro
 {
     for (size_t i = 0; i < profile->n_samples; i++) {
         const Sp__Profiles__Sample *message = profile->samples[i];
-        sp_model_sample sample = {.type = type, .descriptor = SP_MODEL_NONE};
+        sp_model_sample sample = {.type = type, .descriptor = SP_MODEL_NONE, .age = SP_MODEL_NONE};
         uint64_t sum = 0;
         reader->sample = i;
         if (!find_stack(reader, message->stack_index, &sample.stack) ||
@@ -409,9 +444,11 @@ static bool add_profile(profile_reader *reader, const Sp__Profiles__Profile *pro
     type_rule rule;
     uint32_t type;
     reader->sample = 0;
-    bool added = find_rule(reader, profile, &rule) &&
-                 find_type(reader, &rule, profile->period, &type) &&
-                 note_profile(reader, profile, type) && add_samples(reader, profile, &rule, type);
+    bool added =
+        find_rule(reader, profile, &rule) && find_type(reader, &rule, profile->period, &type) &&
+        note_profile(reader, profile, type) &&
+        (sp_model_is_old_snapshot(reader->model, profile, reader->resource, reader->dictionary) ||
+         add_samples(reader, profile, &rule, type));
     reader->profile++;
     return added;
 }
@@ -433,6 +470,7 @@ static bool add_resource(profile_reader *reader, const Sp__Profiles__ResourcePro
     if (!take_text(reader, resource->resource, "service.name", &reader->service) ||
         !take_text(reader, resource->resource, "service.instance.id", &reader->instance))
         return false;
+    reader->resource = resource->resource;
     for (size_t s = 0; s < resource->n_scope_profiles; s++)
         for (size_t i = 0; i < resource->scope_profiles[s]->n_profiles; i++)
             if (!add_profile(reader, resource->scope_profiles[s]->profiles[i]))

@@ -28,7 +28,8 @@ int sp_parse_id(const char *what, const char *text, uint8_t *out, size_t count)
 /* Types that files may have; any other word has to be the name of a type in these. */
 static bool is_type_word(const char *word)
 {
-    static const char *const words[] = {"cpu", "wall", "offcpu", "cpu_innermost", "wall_innermost"};
+    static const char *const words[] = {
+        "cpu", "wall", "offcpu", "cpu_innermost", "wall_innermost", "alloc", "inuse"};
     for (size_t i = 0; i < SP_ARRAY_LENGTH(words); i++)
         if (strcmp(word, words[i]) == 0)
             return true;
@@ -48,9 +49,10 @@ static int unknown_type(const sp_model *model, const char *word)
     }
     if (is_type_word(word))
         return sp_tool_no("no profile of type %s; the files have: %s", word, list);
-    return sp_tool_wrong("--type %s is unknown; there are cpu, wall, offcpu, and what the files "
-                         "have: %s",
-                         word, list);
+    return sp_tool_wrong(
+        "--type %s is unknown; there are cpu, wall, offcpu, alloc, inuse, and what "
+        "the files have: %s",
+        word, list);
 }
 
 /* The type that WORD means. Of a span, time is best told by inner links. */
@@ -60,6 +62,8 @@ static uint32_t type_of_word(const sp_model *model, const char *word, bool inner
         return sp_model_cpu_type(model, innermost);
     if (strcmp(word, "wall") == 0 || strcmp(word, "offcpu") == 0)
         return sp_model_wall_type(model, innermost);
+    if (strcmp(word, "alloc") == 0 || strcmp(word, "inuse") == 0)
+        return sp_model_type_of_name(model, *word == 'a' ? "alloc_space" : "inuse_space");
     return sp_model_type_of_name(model, word);
 }
 
@@ -76,17 +80,37 @@ static void note_other_unit(const sp_selection *selection, const char *word)
                  selection->model->types[other].unit);
 }
 
+/* Only live blocks outlive something. */
+static int select_outlived(sp_selection *selection)
+{
+    const sp_model_type *type = &selection->model->types[selection->type];
+    selection->outlived = true;
+    if (!type->is_snapshot)
+        return sp_tool_wrong("--outlived is for what is still allocated: ask for --type inuse, not "
+                             "for %s",
+                             type->name);
+    if (!type->tells_age)
+        return sp_tool_no("the profile does not tell what has outlived its request: none of its "
+                          "samples has the attribute " SP_LIVE_AGE_KEY
+                          ", which files have and the network has not; record with "
+                          "SPANPROF_EXPORTER=file");
+    return SP_TOOL_DONE;
+}
+
 static int select_type(sp_selection *selection, const sp_select_options *options)
 {
     const sp_model *model = selection->model;
+    const char *word = options->type || !options->outlived ? options->type : "inuse";
     if (model->type_count == 0)
         return sp_tool_wrong("the files hold no profiles; give the .profiles file too");
-    if (options->type)
-        selection->type = type_of_word(model, options->type, options->span);
+    if (word)
+        selection->type = type_of_word(model, word, options->span);
     else
         selection->type = options->span ? sp_model_time_type(model) : sp_model_main_type(model);
     if (selection->type == SP_MODEL_NONE)
-        return unknown_type(model, options->type);
+        return unknown_type(model, word);
+    if (options->outlived)
+        return select_outlived(selection);
     note_other_unit(selection, options->type);
     selection->off_cpu = options->type && strcmp(options->type, "offcpu") == 0;
     if (selection->off_cpu && !model->types[selection->type].tells_where)
@@ -274,6 +298,8 @@ static int no_match(const sp_selection *selection, const sp_select_options *opti
     if (selection->by_trace)
         return sp_tool_no("no samples of trace %s in the files; `spanprof spans` lists the traces",
                           options->trace);
+    if (selection->outlived)
+        return sp_tool_no("no block that was sampled is held past its request");
     const char *name = sp_selection_name(selection);
     return sp_tool_no("the files have no samples%s%s", *name ? " of type " : "", name);
 }

@@ -9,14 +9,17 @@
 typedef struct sp_select_options {
     const char *span;  /* 16 hex digits, or NULL */
     const char *trace; /* 32 hex digits, or NULL */
-    const char *type;  /* "cpu", "wall", "offcpu", or a type's name; NULL: the file's own */
-    bool self;         /* only the span's own samples, without its descendants' */
+    /* "cpu", "wall", "offcpu", "alloc", "inuse", or a type's name; NULL: the file's own */
+    const char *type;
+    bool outlived; /* only what requests that have ended still hold */
+    bool self;     /* only the span's own samples, without its descendants' */
 } sp_select_options;
 
 typedef struct sp_selection {
     const sp_model *model;
     uint32_t type;
-    bool off_cpu; /* of wall time only what waited */
+    bool off_cpu;  /* of wall time only what waited */
+    bool outlived; /* of live blocks only those whose request has ended */
     uint32_t
         span; /* asked for by id; SP_MODEL_NONE when none was, or the files have only its samples */
     bool by_span;
@@ -38,6 +41,7 @@ static inline bool sp_selection_has(const sp_selection *selection, const sp_mode
 {
     return sample->type == selection->type &&
            (!selection->off_cpu || sample->where != SP_WHERE_CPU) &&
+           (!selection->outlived || sample->outlived == SP_OUTLIVED_REQUEST) &&
            (!selection->links || selection->links[sample->link]);
 }
 

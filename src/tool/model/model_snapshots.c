@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Profiles of what is allocated at a moment: those of one process are not to be added up, the last one holds. Several of that moment are
+ * parts of one window. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/model/model.h"
+#include "tool/text/messages.h"
+
+bool sp_is_snapshot_name(const char *name)
+{
+    return strncmp(name, "inuse_", strlen("inuse_")) == 0;
+}
+
+static bool is_snapshot(const Sp__Profiles__Profile *profile,
+                        const Sp__Profiles__ProfilesDictionary *d)
+{
+    int32_t index = profile->sample_type ? profile->sample_type->type_strindex : 0;
+    return index > 0 && (size_t)index < d->n_string_table &&
+           sp_is_snapshot_name(d->string_table[index]);
+}
+
+/* Service and instance tell processes apart, as far as files can. Returns SP_INTERN_FAILED when memory is short. */
+static uint32_t find_process(sp_model *model, const Sp__Resource__Resource *resource,
+                             const Sp__Profiles__ProfilesDictionary *d)
+{
+    const uint32_t key[] = {
+        sp_model_string(model, sp_resource_text(resource, d, "service.name")),
+        sp_model_string(model, sp_resource_text(resource, d, "service.instance.id"))};
+    if (key[0] == SP_INTERN_FAILED || key[1] == SP_INTERN_FAILED)
+        return SP_INTERN_FAILED;
+    return sp_intern_put(&model->processes, key, sizeof key, NULL);
+}
+
+static bool make_room(sp_model *model, uint32_t number)
+{
+    if (number < model->snapshot_capacity)
+        return true;
+    size_t capacity = 2 * (size_t)number + 8;
+    uint64_t *times = realloc(model->snapshot_times, capacity * sizeof *times);
+    if (!times)
+        return false;
+    memset(times + model->snapshot_capacity, 0,
+           (capacity - model->snapshot_capacity) * sizeof *times);
+    model->snapshot_times = times;
+    model->snapshot_capacity = capacity;
+    return true;
+}
+
+static bool note_resource(sp_model *model, const Sp__Profiles__ResourceProfiles *resource,
+                          const Sp__Profiles__ProfilesDictionary *d)
+{
+    uint32_t process = find_process(model, resource->resource, d);
+    if (process == SP_INTERN_FAILED || !make_room(model, process))
+        return false;
+    for (size_t s = 0; s < resource->n_scope_profiles; s++)
+        for (size_t i = 0; i < resource->scope_profiles[s]->n_profiles; i++) {
+            const Sp__Profiles__Profile *profile = resource->scope_profiles[s]->profiles[i];
+            if (is_snapshot(profile, d) && profile->time_unix_nano > model->snapshot_times[process])
+                model->snapshot_times[process] = profile->time_unix_nano;
+        }
+    return true;
+}
+
+int sp_model_note_snapshots(sp_model *model, const sp_document *document)
+{
+    static const Sp__Profiles__ProfilesDictionary empty = SP__PROFILES__PROFILES_DICTIONARY__INIT;
+    const Sp__Profiles__ProfilesData *data = (const Sp__Profiles__ProfilesData *)document->message;
+    const Sp__Profiles__ProfilesDictionary *d = data->dictionary ? data->dictionary : &empty;
+    for (size_t i = 0; i < data->n_resource_profiles; i++)
+        if (!note_resource(model, data->resource_profiles[i], d))
+            return sp_tool_no_memory();
+    return SP_TOOL_DONE;
+}
+
+bool sp_model_is_old_snapshot(sp_model *model, const Sp__Profiles__Profile *profile,
+                              const Sp__Resource__Resource *resource,
+                              const Sp__Profiles__ProfilesDictionary *d)
+{
+    uint32_t process = find_process(model, resource, d);
+    return process != SP_INTERN_FAILED && is_snapshot(profile, d) &&
+           profile->time_unix_nano < model->snapshot_times[process];
+}
