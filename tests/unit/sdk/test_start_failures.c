@@ -124,7 +124,7 @@ static spanprof_options options_with_everything(void)
     spanprof_options options = SPANPROF_OPTIONS_INIT;
     options.exporter = "file";
     options.file = prefix;
-    options.profiles = "cpu,wall";
+    options.profiles = "cpu,wall,alloc,heap";
     options.service_name = "test";
     options.resource_attributes = "a=b,c=d";
     options.sample_attributes = "tenant";

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Allocates a little under the SDK, and ends well. */
+#include <stdlib.h>
+
+#include <spanprof/spanprof.h>
+
+int main(void)
+{
+    if (spanprof_start(NULL, NULL) != SPANPROF_OK)
+        return 1;
+    for (int i = 0; i < 1000; i++) {
+        void *block = malloc(10000);
+        __asm__ volatile("" : : "r"(block) : "memory");
+        free(block);
+    }
+    return spanprof_stop(UINT64_MAX) == SPANPROF_OK ? 0 : 1;
+}

@@ -1,0 +1,26 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# stand_aside.sh PRELOAD PROGRAM WITH_ASAN: under AddressSanitizer and under valgrind, which replace the allocator, the program runs as it
+# does without libspanprof-preload.so, and one warning says that no allocations are seen.
+set -euo pipefail
+preload=$1 program=$2 with_asan=$3
+export SPANPROF_EXPORTER=none SPANPROF_PROFILES=alloc,heap OTEL_TRACES_EXPORTER=none
+
+expect() {
+    local name=$1 count
+    shift
+    "$@" >"$work/out" 2>&1 || { cat "$work/out"; echo "FAILED: under $name the program ends with an error"; exit 1; }
+    count=$(grep -c "allocations are not seen: $name" "$work/out" || true)
+    ((count == 1)) || { cat "$work/out"; echo "FAILED: $count warnings name $name"; exit 1; }
+    echo "ok: $name"
+}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# ASan demands to be the first library; told not to, it works behind ours.
+expect AddressSanitizer env ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD="$preload" "$with_asan"
+if command -v valgrind >/dev/null; then
+    expect valgrind env LD_PRELOAD="$preload" valgrind --error-exitcode=9 -q "$program"
+else
+    echo "skipped: valgrind is not installed"
+fi
