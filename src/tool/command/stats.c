@@ -261,24 +261,32 @@ static void add_type_name(sp_buffer *out, const sp_model *model, uint32_t type)
     sp_escape_terminal(out, model->types[type].unit);
 }
 
+/* What a sample stands for: one event of the type, or one of so much of something else. */
+static void add_period(sp_buffer *out, const sp_model_type *type)
+{
+    char period[SP_VALUE_LENGTH];
+    bool is_event = *type->period_unit == 0;
+    if (type->period <= 0 || (is_event && type->period == 1))
+        return;
+    sp_format_value(period, (uint64_t)type->period, is_event ? type->unit : type->period_unit);
+    sp_buffer_add_string(out, is_event ? ", one each " : ", one in ");
+    sp_escape_terminal(out, period);
+}
+
 static void add_type(sp_buffer *out, const sp_model *model, uint32_t number,
                      const type_stats *stats)
 {
     const sp_model_type *type = &model->types[number];
-    char period[SP_VALUE_LENGTH], residual[SP_DURATION_LENGTH];
+    char residual[SP_DURATION_LENGTH];
     uint64_t whole = stats->linked;
     sp_sum_add(&whole, stats->none);
     sp_sum_add(&whole, stats->unknown);
     sp_sum_add(&whole, stats->boundary);
-    sp_format_value(period, type->period > 0 ? (uint64_t)type->period : 0, type->unit);
     sp_buffer_add_char(out, '\n');
     add_type_name(out, model, number);
     sp_buffer_printf(out, ": %" PRIu64 " profile%s, %" PRIu64 " samples", type->profiles,
                      type->profiles == 1 ? "" : "s", type->samples);
-    if (type->period > 0) {
-        sp_buffer_add_string(out, ", one each ");
-        sp_escape_terminal(out, period);
-    }
+    add_period(out, type);
     if (*stats->engine) {
         sp_buffer_add_string(out, ", engine ");
         sp_escape_terminal(out, stats->engine);
@@ -295,7 +303,7 @@ static void add_type(sp_buffer *out, const sp_model *model, uint32_t number,
     add_share(out, "boundary", stats->boundary, whole);
     if (type->is_wall) {
         sp_wall_stats_text(out, &stats->wall, type);
-    } else {
+    } else if (strcmp(type->unit, "nanoseconds") == 0) {
         sp_format_duration(residual, stats->residual_ns);
         sp_buffer_printf(out, "  %-12s %10s\n", "residual", residual);
         add_residual_threads(out, stats->residual_threads);

@@ -45,12 +45,13 @@ typedef struct sp_model_type {
     const char *name;
     const char *unit;
     uint64_t profiles;
-    uint64_t samples; /* sum of counts */
-    int64_t period;   /* of the first profile */
-    bool is_wall;     /* wall time in nanoseconds: its samples have classes */
-    bool tells_where; /* some sample says that it waited; else SP_WHERE_CPU says nothing */
-    bool is_snapshot; /* what was allocated at a moment: of each process the last profile */
-    bool tells_age;   /* some sample says how old its blocks are */
+    uint64_t samples;        /* sum of counts */
+    int64_t period;          /* of the first profile */
+    const char *period_unit; /* "": none, or the period is one event in the type's own unit */
+    bool is_wall;            /* wall time in nanoseconds: its samples have classes */
+    bool tells_where;        /* some sample says that it waited; else SP_WHERE_CPU says nothing */
+    bool is_snapshot;        /* what was allocated at a moment: of each process the last profile */
+    bool tells_age;          /* some sample says how old its blocks are */
 } sp_model_type;
 
 /* What has ended of the spans that a live block was allocated for. */

@@ -269,6 +269,7 @@ static bool find_wait(profile_reader *reader, const Sp__Profiles__Sample *messag
 /* How a profile's values become the type's unit. */
 typedef struct type_rule {
     const char *name, *unit;
+    const char *period_unit; /* as the type's */
     int64_t factor;
     bool counts;   /* the values are counts of events */
     int64_t event; /* how much of the unit one event is, else 0 */
@@ -278,7 +279,7 @@ static bool find_rule(profile_reader *reader, const Sp__Profiles__Profile *profi
 {
     const Sp__Profiles__ProfilesDictionary *d = reader->dictionary;
     const Sp__Profiles__ValueType *value = profile->sample_type, *period = profile->period_type;
-    *rule = (type_rule){.name = "", .unit = "", .factor = 1};
+    *rule = (type_rule){.name = "", .unit = "", .period_unit = "", .factor = 1};
     if (value) {
         rule->name = table_string(d, value->type_strindex);
         rule->unit = table_string(d, value->unit_strindex);
@@ -299,6 +300,8 @@ static bool find_rule(profile_reader *reader, const Sp__Profiles__Profile *profi
     if (period_name && period_unit && strcmp(period_name, rule->name) == 0 &&
         strcmp(period_unit, rule->unit) == 0 && profile->period > 0)
         rule->event = profile->period;
+    else if (period_unit)
+        rule->period_unit = period_unit;
     return true;
 }
 
@@ -306,7 +309,8 @@ static bool find_type(profile_reader *reader, const type_rule *rule, int64_t per
 {
     sp_model *model = reader->model;
     uint32_t name = sp_model_string(model, rule->name), unit = sp_model_string(model, rule->unit);
-    if (name == SP_INTERN_FAILED || unit == SP_INTERN_FAILED)
+    uint32_t period_unit = sp_model_string(model, rule->period_unit);
+    if (name == SP_INTERN_FAILED || unit == SP_INTERN_FAILED || period_unit == SP_INTERN_FAILED)
         return fail_memory(reader);
     const char *name_text = sp_model_text(model, name), *unit_text = sp_model_text(model, unit);
     for (size_t i = 0; i < model->type_count; i++)
@@ -328,6 +332,7 @@ static bool find_type(profile_reader *reader, const type_rule *rule, int64_t per
         .name = name_text,
         .unit = unit_text,
         .period = period,
+        .period_unit = sp_model_text(model, period_unit),
         .is_snapshot = sp_is_snapshot_name(name_text),
         .is_wall = strcmp(unit_text, "nanoseconds") == 0 &&
                    (strcmp(name_text, "wall") == 0 || strcmp(name_text, "wall_innermost") == 0)};

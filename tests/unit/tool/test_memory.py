@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Allocations and live blocks in the commands: snapshots are not added up, and --outlived keeps what ended requests still hold."""
+from otlp import *
+
+KIB = 1024
+PERIOD = 512 * KIB
+ALLOC = ("alloc_space", "bytes", "space", "bytes")
+OBJECTS = ("alloc_objects", "count", "space", "bytes")
+INUSE = ("inuse_space", "bytes", "space", "bytes")
+INUSE_OBJECTS = ("inuse_objects", "count", "space", "bytes")
+COUNTED = {"spanprof.samples.linked": 30, "spanprof.samples.none": 0, "spanprof.samples.unknown": 0, "spanprof.samples.boundary": 0,
+           "spanprof.stacks.complete": 30, "spanprof.dropped.calls": 2}
+
+
+def live(d, start_s, blocks, kind=INUSE):
+    """A snapshot. BLOCKS: names, trace, span, value, age, what has ended."""
+    made = profile(d, [], PERIOD, kind, COUNTED, start_s)
+    for names, trace, own, value, age, ended in blocks:
+        attributes = [d.attribute("spanprof.live.age", age)] if age else []
+        attributes += [d.attribute("spanprof.live.outlived", ended)] if ended else []
+        made["samples"].append(sample(d, names, trace, own, value) | ({"attributeIndices": attributes} if attributes else {}))
+    return made
+
+
+def snapshots(*windows, service="shop"):
+    d = Dictionary()
+    return request(d, *[live(d, 10 * number, blocks) for number, blocks in enumerate(windows)], service=service)
+
+
+FIRST = [(("main", "serve", "report"), REPORT_TRACE, REPORT, 100 * KIB, "0s", ""),
+         (("main", "cache"), "", "", 7 * KIB, "0s", "")]
+LAST = [(("main", "serve", "report"), REPORT_TRACE, REPORT, 40 * KIB, "10s", "request"),
+        (("main", "serve", "query"), REPORT_TRACE, QUERY, 20 * KIB, "10s", "span"),
+        (("main", "serve", "cart"), CART_TRACE, CART, 10 * KIB, "0s", ""),
+        (("main", "cache"), "", "", 7 * KIB, "1m", "")]
+
+
+class MemoryTest(ToolTest):
+    def setUp(self):
+        super().setUp()
+        self.write("t.jsonl", json_lines(traces()))
+        self.write("live.jsonl", json_lines(snapshots(FIRST, LAST)))
+        d = Dictionary()
+        samples = [(("main", "serve", "report"), REPORT_TRACE, REPORT, 3000 * KIB), (("main", "cache"), "", "", 1000 * KIB)]
+        objects = [(("main", "serve", "report"), REPORT_TRACE, REPORT, 300), (("main", "cache"), "", "", 10)]
+        self.write("alloc.jsonl", json_lines(request(d, profile(d, samples, PERIOD, ALLOC, COUNTED),
+                                                     profile(d, objects, PERIOD, OBJECTS, COUNTED))))
+
+
+class Flame(MemoryTest):
+    def test_alloc_is_the_space_and_each_type_has_its_name(self):
+        self.assertEqual(self.answer("flame", "alloc.jsonl", "--type", "alloc", "--format", "folded"),
+                         f"main;cache {1000 * KIB}\nmain;serve;report {3000 * KIB}\n")
+        self.assertEqual(self.answer("flame", "alloc.jsonl", "--type", "alloc_objects", "--format", "folded"),
+                         "main;cache 10\nmain;serve;report 300\n")
+        self.assertEqual(self.answer("flame", "t.jsonl", "alloc.jsonl", "--type", "alloc", "--span", REPORT, "--format", "folded"),
+                         f"main;serve;report {3000 * KIB}\n")
+
+    def test_last_snapshot_holds(self):
+        self.assertEqual(self.answer("flame", "live.jsonl", "--type", "inuse", "--format", "folded"),
+                         f"main;cache {7 * KIB}\nmain;serve;cart {10 * KIB}\nmain;serve;query {20 * KIB}\nmain;serve;report {40 * KIB}\n")
+
+    def test_last_snapshot_of_each_process_is_added_up(self):
+        self.write("other.jsonl", json_lines(snapshots(FIRST, service="other")))
+        self.assertIn(f"main;serve;report {140 * KIB}\n",
+                      self.answer("flame", "live.jsonl", "other.jsonl", "--type", "inuse_space", "--format", "folded"))
+
+    def test_parts_of_the_last_snapshot_are_added_up(self):
+        d = Dictionary()
+        parts = request(d, live(d, 10, LAST[:2]), live(d, 10, LAST[2:]), live(d, 0, FIRST))
+        self.write("parts.jsonl", json_lines(parts))
+        self.assertEqual(self.answer_json("flame", "parts.jsonl", "--type", "inuse", "--format", "json")["total"], 77 * KIB)
+
+    def test_outlived_is_what_ended_requests_hold(self):
+        for options in (("--type", "inuse"), ("--type", "inuse_space"), ()):
+            self.assertEqual(self.answer("flame", "live.jsonl", *options, "--outlived", "--format", "folded"),
+                             f"main;serve;report {40 * KIB}\n")
+        self.assertIn("held past its request: 40.0 KiB", self.answer("flame", "live.jsonl", "--outlived"))
+
+    def test_json_tells_age_and_what_ended(self):
+        stacks = self.answer_json("flame", "live.jsonl", "--type", "inuse", "--format", "json")["stacks"]
+        self.assertEqual([(s["age"], s["outlived"]) for s in stacks],
+                         [("10s", "request"), ("10s", "span"), ("0s", ""), ("1m", "")])
+
+    def test_outlived_of_something_else_is_refused(self):
+        self.refuse(2, "flame", "alloc.jsonl", "--type", "alloc", "--outlived", says=("--outlived", "--type inuse"))
+
+    def test_outlived_without_attributes_says_so(self):
+        self.write("network.jsonl", json_lines(snapshots([block[:4] + ("", "") for block in LAST])))
+        self.refuse(1, "flame", "network.jsonl", "--outlived", says=("spanprof.live.age", "SPANPROF_EXPORTER=file"))
+
+    def test_outlived_that_is_nothing_says_so(self):
+        self.write("young.jsonl", json_lines(snapshots(FIRST)))
+        self.refuse(1, "flame", "young.jsonl", "--outlived", says="past its request")
+
+    def test_files_without_allocations_say_so(self):
+        self.refuse(1, "flame", "t.jsonl", "live.jsonl", "--type", "alloc", says=("no profile of type alloc", "inuse_space (bytes)"))
+
+
+class Others(MemoryTest):
+    def test_stats_tell_the_period_and_no_residual(self):
+        text = self.answer("stats", "alloc.jsonl")
+        self.assertIn("alloc_space: 1 profile, 2 samples, one in 512 KiB\n", text)
+        self.assertIn("alloc_objects: 1 profile, 310 samples, one in 512 KiB\n", text)
+        self.assertNotIn("residual", text)
+        self.assertIn("dropped: calls 2\n", text)
+
+    def test_check_does_not_wonder_about_old_spans_of_live_blocks(self):
+        d = Dictionary()
+        self.write("late.jsonl", json_lines(request(d, live(d, 100, LAST))))
+        self.assertNotIn("link-span-time", self.answer("check", "t.jsonl", "late.jsonl"))
+
+
+if __name__ == "__main__":
+    unittest.main()
