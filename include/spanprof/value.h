@@ -27,8 +27,12 @@ typedef struct spanprof_value_type spanprof_value_type;
  * types already.  Since 0.1. */
 SPANPROF_API const spanprof_value_type *spanprof_value_type_get(const char *name, const char *unit);
 
+/* From now on one call in so many is taken: of each PERIOD units of TYPE one is sampled, on average, and stands for the others. Sums stay right on
+ * average, for small and large values alike; a call that is not sampled takes some nanoseconds. PERIOD 0, the default: each call is taken.  Since 0.1. */
+SPANPROF_API void spanprof_value_type_sample(const spanprof_value_type *type, uint64_t period);
+
 /* Record VALUE of TYPE here and now. A 0, a TYPE of NULL, and a call while the SDK does not run record nothing. It takes the time of a walk of the stack,
- * about half a microsecond: what happens a million times a second is better added up first.  Since 0.1. */
+ * about half a microsecond: what happens a million times a second is better sampled.  Since 0.1. */
 SPANPROF_API void spanprof_record(const spanprof_value_type *type, uint64_t value);
 
 SPANPROF_END_DECLS

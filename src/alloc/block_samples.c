@@ -6,54 +6,60 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include <spanprof/alloc.h>
-#include "alloc/byte_sampling.h"
+#include "call/call_sampling.h"
 #include "call/call.h"
 #include "core/atomic.h"
-#include "core/clock.h"
 #include "core/compiler.h"
 #include "core/log.h"
 
-/* config is written while run is 0. */
+/* A thread may be late: it goes on with the config of the run that it saw, also when the next run has started. */
+enum { CONFIGS_KEPT = 8 };
+
 static struct {
-    _Atomic uint32_t run; /* of this start; 0: nothing is sampled */
-    uint32_t number;      /* of the last start */
-    bool started;         /* between start and stop, paused or not */
-    sp_alloc_config config;
-    _Atomic uint64_t seeds; /* each thread takes the next one */
-    sp_preload *preload;    /* NULL: not there, or it is not ours */
+    _Atomic uint32_t run;                  /* of this start; 0: nothing is sampled */
+    uint32_t number;                       /* of the last start */
+    bool started;                          /* between start and stop, paused or not */
+    sp_alloc_config configs[CONFIGS_KEPT]; /* by run; written before it begins */
+    _Atomic uint64_t seeds;                /* each thread takes the next one */
+    sp_preload *preload;                   /* NULL: not there, or it is not ours */
     sp_live_table live;
 } alloc;
 
 /* Where nothing is preloaded. */
 static _Atomic uint8_t own_filter[SP_FILTER_SIZE];
 
+static const sp_alloc_config *config_of(uint32_t run)
+{
+    return &alloc.configs[run % CONFIGS_KEPT];
+}
+
 /* --- a block --------------------------------------------------------------------------------------------------------------- */
 
+/* A forked child must not go on with its parent's numbers. */
 static void begin_run(sp_alloc_thread *thread, uint32_t run)
 {
-    thread->random = atomic_fetch_add_explicit(&alloc.seeds, 1, memory_order_relaxed);
-    thread->random = sp_random_next(&thread->random);
-    thread->left = sp_alloc_draw(&thread->random, alloc.config.period_bytes);
+    thread->random = sp_random_seed();
+    thread->left = sp_sampling_draw(&thread->random, config_of(run)->period_bytes);
     thread->run = run;
 }
 
 /* The block is in the table before its sample is in a ring: a sample without an entry would say that it was freed. */
 static bool take(sp_alloc_thread *thread, void *pointer, uint64_t bytes, const void *return_address)
 {
-    uint64_t period = alloc.config.period_bytes;
-    thread->left = sp_alloc_draw(&thread->random, period);
-    sp_alloc_weight weight = sp_alloc_weight_of(&thread->random, period, bytes);
+    const sp_alloc_config *config = config_of(thread->run);
+    uint64_t period = config->period_bytes;
+    thread->left = sp_sampling_draw(&thread->random, period);
+    sp_sampling_weight weight = sp_sampling_weight_of(&thread->random, period, bytes);
     sp_live_entry entry = {0};
-    if (alloc.config.heap)
+    if (config->heap)
         sp_live_put(&alloc.live, pointer, &entry);
     sp_call call = {.kind = SP_CALL_ALLOC,
                     .live_slot = entry.slot,
                     .live_id = entry.id,
-                    .value = weight.bytes,
-                    .count = weight.objects,
+                    .value = weight.size,
+                    .count = weight.count,
                     .return_address = return_address};
     bool taken = sp_call_take(&call);
     if (!taken && entry.id)
@@ -65,7 +71,7 @@ static bool take(sp_alloc_thread *thread, void *pointer, uint64_t bytes, const v
  * sampled. */
 static bool see(sp_alloc_thread *thread, void *pointer, uint64_t bytes, const void *return_address)
 {
-    uint32_t run = sp_load_acquire(&alloc.run); /* pairs with set_run: config is that of run */
+    uint32_t run = sp_load_acquire(&alloc.run); /* pairs with set_run: its config is there */
     bool taken = false;
     if (run == 0 || thread->inside)
         return false;
@@ -195,32 +201,24 @@ static void set_run(uint32_t run)
         sp_store_release(&alloc.preload->run, run);
 }
 
-static uint64_t random_seed(void)
-{
-    uint64_t seed;
-    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
-        seed = sp_clock_monotonic_ns();
-    return seed;
-}
-
-static void start_live(void)
+static void start_live(sp_alloc_config *config)
 {
     _Atomic uint8_t *filter = alloc.preload ? alloc.preload->filter : own_filter;
     if (alloc.live.size)
         sp_live_clear(&alloc.live); /* of an earlier run, or of the parent of a fork */
-    else if (!sp_live_init(&alloc.live, alloc.config.live_max, filter)) {
-        alloc.config.heap = false;
+    else if (!sp_live_init(&alloc.live, config->live_max, filter)) {
+        config->heap = false;
         sp_log_warn("alloc", "no memory for the table of live blocks: none are kept");
     }
 }
 
 void sp_alloc_start(const sp_alloc_config *config)
 {
-    alloc.config = *config;
-    sp_store_relaxed(&alloc.seeds, config->seed ? config->seed : random_seed());
+    sp_alloc_config *own = &alloc.configs[(alloc.number + 1) % CONFIGS_KEPT];
+    *own = *config;
     connect();
-    if (config->heap)
-        start_live();
+    if (own->heap)
+        start_live(own);
     alloc.started = true;
     set_run(++alloc.number);
 }

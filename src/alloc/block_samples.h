@@ -14,7 +14,6 @@ typedef struct sp_alloc_config {
     uint64_t period_bytes; /* between two samples, on average; at least 1 */
     bool heap;             /* live blocks are kept */
     uint32_t live_max;     /* so many of them, about; the first start's holds for the process */
-    uint64_t seed;         /* of the random numbers; 0: the kernel's */
 } sp_alloc_config;
 
 /* Blocks are sampled from now on; sp_calls_start was called. Says in one warning why none are seen, if so. */

@@ -13,7 +13,7 @@
 /* Of one thread: what is left until the next sample. Zero-initialised. */
 typedef struct sp_alloc_thread {
     uint64_t left;   /* bytes; a block of as many, or more, is sampled */
-    uint64_t random; /* 0: not seeded */
+    uint64_t random; /* the state of its random numbers */
     uint32_t run;    /* sp_preload.run when `left` was drawn */
     uint32_t inside; /* a sample is being taken */
 } sp_alloc_thread;

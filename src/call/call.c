@@ -44,6 +44,11 @@ _Atomic(const sp_generation *) *sp_call_hazard(uint32_t number)
     return &calls.rings[number].hazard;
 }
 
+bool sp_calls_are_taken(void)
+{
+    return sp_load_relaxed(&calls.running) != 0;
+}
+
 uint64_t sp_calls_dropped(void)
 {
     return sp_load_relaxed(&calls.dropped);

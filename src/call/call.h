@@ -42,6 +42,8 @@ bool sp_calls_stop(void);
 /* The child has none under way. */
 void sp_calls_fork_child(void);
 
+/* Whether calls are taken now: what is not need not be looked at. */
+bool sp_calls_are_taken(void);
 /* Put CALL with the calling thread's stack and context into a ring. False when it was not: none is taken now, the rings are full (counted),
  * or the thread is one of the SDK's own. Keeps errno. */
 bool sp_call_take(const sp_call *call);

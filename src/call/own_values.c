@@ -6,6 +6,7 @@
 
 #include "call/call.h"
 #include "call/own_values.h"
+#include "call/call_sampling.h"
 #include "core/lock.h"
 #include "core/at_fork.h"
 #include "core/cancel.h"
@@ -13,8 +14,9 @@
 
 enum { NAME_MAX_LENGTH = 63 };
 
-/* A type never changes once its number is below `count`. */
+/* Names never change once the type's number is below `count`. */
 struct spanprof_value_type {
+    _Atomic uint64_t period; /* between two samples, on average; 0: each call is one */
     char name[NAME_MAX_LENGTH + 1], unit[NAME_MAX_LENGTH + 1];
 };
 
@@ -82,7 +84,8 @@ static const spanprof_value_type *make_locked(const spanprof_value_type *wanted)
     if (values.count == SP_VALUE_TYPES_MAX || !sp_calls_prepare())
         return NULL;
     spanprof_value_type *type = &values.types[values.count];
-    *type = *wanted;
+    memcpy(type->name, wanted->name, sizeof type->name);
+    memcpy(type->unit, wanted->unit, sizeof type->unit);
     values.shown[values.count] = (sp_value_type){type->name, type->unit};
     values.count++;
     return type;
@@ -117,16 +120,53 @@ const spanprof_value_type *spanprof_value_type_get(const char *name, const char 
     return type;
 }
 
+void spanprof_value_type_sample(const spanprof_value_type *type, uint64_t period)
+{
+    if (type)
+        sp_store_relaxed(&values.types[type - values.types].period, period);
+}
+
+/* What is left of a type's values until the thread's next sample, and the period for which it was drawn. */
+typedef struct value_countdown {
+    uint64_t left, period;
+} value_countdown;
+
+static _Thread_local struct {
+    uint64_t random; /* 0: not seeded */
+    value_countdown types[SP_VALUE_TYPES_MAX];
+} own;
+
+/* What VALUE of type NUMBER stands for; a count of 0: it is not sampled. */
+static sp_sampling_weight weigh(uint32_t number, uint64_t period, uint64_t value)
+{
+    value_countdown *countdown = &own.types[number];
+    if (own.random == 0)
+        own.random = sp_random_seed();
+    if (countdown->period != period)
+        *countdown = (value_countdown){sp_sampling_draw(&own.random, period), period};
+    if (value < countdown->left) {
+        countdown->left -= value;
+        return (sp_sampling_weight){0};
+    }
+    countdown->left = sp_sampling_draw(&own.random, period);
+    return sp_sampling_weight_of(&own.random, period, value);
+}
+
 void spanprof_record(const spanprof_value_type *type, uint64_t value)
 {
-    if (!type || value == 0)
+    if (!type || value == 0 || !sp_calls_are_taken())
         return;
     int error = errno;
-    sp_call call = {.kind = SP_CALL_VALUES + (uint32_t)(type - values.types),
-                    .value = value,
-                    .count = 1,
+    uint32_t number = (uint32_t)(type - values.types);
+    uint64_t period = sp_load_relaxed(&type->period);
+    sp_sampling_weight weight =
+        period ? weigh(number, period, value) : (sp_sampling_weight){value, 1};
+    sp_call call = {.kind = SP_CALL_VALUES + number,
+                    .value = weight.size,
+                    .count = weight.count,
                     .return_address = __builtin_return_address(0)};
-    sp_call_take(&call);
+    if (weight.count)
+        sp_call_take(&call);
     errno = error;
 }
 
@@ -140,4 +180,11 @@ static void fork_done(void)
     sp_lock_give(&values.lock);
 }
 
-SP_AT_FORK(SP_LOCK_VALUE_TYPES, fork_prepare, fork_done, fork_done);
+/* The only thread must not go on with its parent's numbers. */
+static void fork_child(void)
+{
+    own.random = 0;
+    fork_done();
+}
+
+SP_AT_FORK(SP_LOCK_VALUE_TYPES, fork_prepare, fork_done, fork_child);

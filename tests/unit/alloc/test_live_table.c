@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "alloc/live_table.h"
-#include "alloc/byte_sampling.h"
+#include "call/call_sampling.h"
 #include "core/atomic.h"
 
 static _Atomic uint8_t filter[SP_FILTER_SIZE];

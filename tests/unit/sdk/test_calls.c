@@ -179,6 +179,27 @@ static void calls_are_counted_exactly_under_their_spans(void **state)
             spanprof_alloc_freed(blocks[thread][round][0]);
 }
 
+/* 200,000 rows in calls of 20, one in 1,000 sampled: 200 samples, a standard error of 7 %. */
+static void sampled_values_stand_for_the_others(void **state)
+{
+    (void)state;
+    synthetic_run run;
+    found found = {0};
+    spanprof_options options = SPANPROF_OPTIONS_INIT;
+    options.profiles = "alloc";
+    options.alloc_bytes = 1;
+    spanprof_value_type_sample(rows, 1000);
+    synthetic_start(&run, &options);
+    for (int i = 0; i < 10000; i++)
+        spanprof_record(rows, 20);
+    spanprof_stats stats = synthetic_stop(&run, add_profiles, &found);
+    spanprof_value_type_sample(rows, 0);
+    assert_int_equal(stats.dropped_calls, 0);
+    assert_in_range(stats.calls_none, 100, 320); /* within 7 standard errors */
+    if (run.is_complete)
+        assert_in_range(found.rows.none, 100000, 320000);
+}
+
 static void type_of_values_is_one_for_its_names(void **state)
 {
     (void)state;
@@ -232,6 +253,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_are_counted_exactly_under_their_spans),
+        cmocka_unit_test(sampled_values_stand_for_the_others),
         cmocka_unit_test(type_of_values_is_one_for_its_names),
         cmocka_unit_test(name_that_is_none_is_refused),
         cmocka_unit_test(nothing_is_recorded_while_the_sdk_does_not_run),

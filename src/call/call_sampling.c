@@ -1,7 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "alloc/byte_sampling.h"
+#include "call/call_sampling.h"
 
 #include <math.h>
+#include <sys/random.h>
+
+#include "core/atomic.h"
+#include "core/clock.h"
+
+/* Asked of the kernel once a thread. Where it has none yet, at boot, the clock and a count will do. */
+uint64_t sp_random_seed(void)
+{
+    static _Atomic uint64_t count;
+    uint64_t seed = 0;
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
+        seed = sp_clock_monotonic_ns();
+    seed += atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
+    return seed ? seed : 1;
+}
 
 /* A counter with an odd step goes through all 64-bit numbers; each is then mixed by multiplications and shifts, all of them reversible,
  * with constants that let every bit of the counter reach every bit of the result. */
@@ -20,7 +35,7 @@ static double random_share(uint64_t *random)
 }
 
 /* P(draw > n) = P(distance >= n) = exp(-n / period) for whole n. */
-uint64_t sp_alloc_draw(uint64_t *random, uint64_t period)
+uint64_t sp_sampling_draw(uint64_t *random, uint64_t period)
 {
     double distance = -log(random_share(random)) * (double)period;
     return (uint64_t)distance + 1;
@@ -32,9 +47,9 @@ static uint64_t round_at_random(uint64_t *random, double value)
     return (uint64_t)whole + (random_share(random) <= value - whole);
 }
 
-sp_alloc_weight sp_alloc_weight_of(uint64_t *random, uint64_t period, uint64_t bytes)
+sp_sampling_weight sp_sampling_weight_of(uint64_t *random, uint64_t period, uint64_t size)
 {
-    double probability = -expm1(-(double)bytes / (double)period);
-    return (sp_alloc_weight){.bytes = round_at_random(random, (double)bytes / probability),
-                             .objects = round_at_random(random, 1 / probability)};
+    double probability = -expm1(-(double)size / (double)period);
+    return (sp_sampling_weight){.size = round_at_random(random, (double)size / probability),
+                                .count = round_at_random(random, 1 / probability)};
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "alloc/byte_sampling.h"
+#include "call/call_sampling.h"
 #include "core/compiler.h"
 
 #define PERIOD UINT64_C(524288)
@@ -19,16 +19,16 @@ typedef struct sums {
 } sums;
 
 /* COUNT blocks of BYTES, one after the other, as a thread allocates them; those that are not sampled in one step. */
-static sp_alloc_weight run(uint64_t *random, uint64_t bytes, uint64_t count)
+static sp_sampling_weight run(uint64_t *random, uint64_t bytes, uint64_t count)
 {
-    sp_alloc_weight sum = {0};
-    uint64_t left = sp_alloc_draw(random, PERIOD);
+    sp_sampling_weight sum = {0};
+    uint64_t left = sp_sampling_draw(random, PERIOD);
     for (uint64_t passed = (left - 1) / bytes; passed < count; passed = (left - 1) / bytes) {
         count -= passed + 1;
-        left = sp_alloc_draw(random, PERIOD);
-        sp_alloc_weight weight = sp_alloc_weight_of(random, PERIOD, bytes);
-        sum.bytes += weight.bytes;
-        sum.objects += weight.objects;
+        left = sp_sampling_draw(random, PERIOD);
+        sp_sampling_weight weight = sp_sampling_weight_of(random, PERIOD, bytes);
+        sum.size += weight.size;
+        sum.count += weight.count;
     }
     return sum;
 }
@@ -50,11 +50,11 @@ static void sampling_of_each_size_is_right_on_average(void **state)
         uint64_t random = 7 * bytes, count = 1 + PERIOD / 8 / bytes;
         sums s = {0};
         for (int n = 0; n < REPETITIONS; n++) {
-            sp_alloc_weight sum = run(&random, bytes, count);
-            s.bytes += (double)sum.bytes;
-            s.objects += (double)sum.objects;
-            s.bytes_squared += (double)sum.bytes * (double)sum.bytes;
-            s.objects_squared += (double)sum.objects * (double)sum.objects;
+            sp_sampling_weight sum = run(&random, bytes, count);
+            s.bytes += (double)sum.size;
+            s.objects += (double)sum.count;
+            s.bytes_squared += (double)sum.size * (double)sum.size;
+            s.objects_squared += (double)sum.count * (double)sum.count;
         }
         assert_within(s.bytes / REPETITIONS, s.bytes_squared, REPETITIONS, (double)(bytes * count));
         assert_within(s.objects / REPETITIONS, s.objects_squared, REPETITIONS, (double)count);
@@ -69,7 +69,7 @@ static void sampling_of_ten_gigabytes_is_right_within_two_percent(void **state)
     uint64_t random = 42;
     for (uint64_t bytes = 1024; bytes <= 16 << 20; bytes *= 2) {
         uint64_t count = (UINT64_C(10) << 30) / 15 / bytes;
-        estimate += (double)run(&random, bytes, count).bytes;
+        estimate += (double)run(&random, bytes, count).size;
         truth += (double)(bytes * count);
     }
     assert_true(fabs(estimate / truth - 1) < 0.02);
@@ -82,7 +82,7 @@ static void draw_is_at_least_one_and_has_the_mean_of_the_period(void **state)
     uint64_t random = 1;
     double sum = 0;
     for (int n = 0; n < DRAWS; n++) {
-        uint64_t draw = sp_alloc_draw(&random, 1000);
+        uint64_t draw = sp_sampling_draw(&random, 1000);
         assert_true(draw >= 1);
         sum += (double)draw;
     }
@@ -95,9 +95,9 @@ static void period_of_one_byte_samples_every_block(void **state)
     (void)state;
     uint64_t random = 3;
     for (int n = 0; n < 1000; n++) {
-        sp_alloc_weight weight = sp_alloc_weight_of(&random, 1, 4096);
-        assert_int_equal(weight.bytes, 4096);
-        assert_int_equal(weight.objects, 1);
+        sp_sampling_weight weight = sp_sampling_weight_of(&random, 1, 4096);
+        assert_int_equal(weight.size, 4096);
+        assert_int_equal(weight.count, 1);
     }
 }
 
