@@ -4,9 +4,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
+#include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -190,6 +192,59 @@ static void *allocate_until_done(void *unused)
     for (int i = 0; i < 64; i++)
         free(kept[i]);
     return NULL;
+}
+
+enum { SHELF = 4096, OPERATIONS = 300000, OWNERS = 8 };
+
+/* Blocks of all threads; each begins with its size. */
+static _Atomic(size_t *) shelf[SHELF];
+
+static void *exchange_blocks(void *argument)
+{
+    uint64_t random = (uint64_t)(uintptr_t)argument + 1;
+    for (int i = 0; i < OPERATIONS; i++) {
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        size_t bytes = 16 + (random >> 33) % 3000;
+        size_t *block = malloc(bytes);
+        if (i % 8 == 0)
+            block = realloc(block, bytes = 16 + bytes / 2);
+        *block = bytes;
+        free(atomic_exchange(&shelf[(random >> 20) % SHELF], block));
+    }
+    return NULL;
+}
+
+/* At a period of 32 KiB. Each thread frees what others have allocated, addresses are used again at once. */
+static void live_blocks_are_those_that_no_thread_has_freed(void **state)
+{
+    (void)state;
+    pthread_t threads[OWNERS];
+    double expected = 0, variance = 0;
+    assert_int_equal(start_with("cpu,heap", 32768), 0);
+    uint64_t before = stats_now().live_blocks;
+    for (uintptr_t i = 0; i < OWNERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, exchange_blocks, (void *)i),
+                         0); // NOLINT
+    for (int i = 0; i < OWNERS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < SHELF; i++)
+        if (shelf[i]) {
+            double sampled = -expm1(-(double)*shelf[i] / 32768);
+            expected += sampled;
+            variance += sampled * (1 - sampled);
+        }
+    spanprof_stats stats = stats_now();
+    printf("%llu live blocks, expected %.0f +- %.0f; %llu samples, %llu dropped\n",
+           (unsigned long long)(stats.live_blocks - before), expected, sqrt(variance),
+           (unsigned long long)calls_of(&stats), (unsigned long long)stats.dropped_calls);
+    /* What the rings drop is not live for the table either; the C library keeps a block or two for its threads. */
+    assert_true((double)(stats.live_blocks - before) < expected + 6 * sqrt(variance) + OWNERS);
+    if (stats.dropped_calls == 0)
+        assert_true((double)(stats.live_blocks - before) > expected - 6 * sqrt(variance));
+    for (int i = 0; i < SHELF; i++)
+        free(atomic_exchange(&shelf[i], NULL));
+    assert_in_range(stats_now().live_blocks, before, before + OWNERS);
+    assert_int_equal(spanprof_stop(UINT64_MAX), SPANPROF_OK);
 }
 
 /* The child frees what the parent had sampled, allocates, and may sample itself. */
@@ -401,6 +456,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(call_that_fails_does_so_as_the_plain_one, start, stop),
         cmocka_unit_test_setup_teardown(block_that_is_reallocated_is_live_once, start, stop),
         cmocka_unit_test_setup_teardown(block_that_another_thread_frees_is_gone, start, stop),
+        cmocka_unit_test(live_blocks_are_those_that_no_thread_has_freed),
         cmocka_unit_test_setup_teardown(forked_children_allocate_and_sample, start, stop),
         cmocka_unit_test_setup_teardown(destructors_of_ending_threads_allocate, start, stop),
         cmocka_unit_test_setup_teardown(handlers_interrupt_samples, start, stop),
