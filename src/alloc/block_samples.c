@@ -145,9 +145,13 @@ static const char *find_checker(void)
     return preloads && strstr(preloads, "vgpreload") ? "valgrind" : NULL;
 }
 
+/* Whether it is the library's malloc that the program calls. */
 static bool is_first(const sp_preload *preload)
 {
-    return dlsym(RTLD_DEFAULT, "malloc") == (void *)preload->malloc_here;
+    Dl_info called, library;
+    void *address = dlsym(RTLD_DEFAULT, "malloc");
+    return address && dladdr(address, &called) && dladdr(preload, &library) &&
+           called.dli_fbase == library.dli_fbase;
 }
 
 /* The library, if it can be used now; else why not. */

@@ -43,8 +43,7 @@ enum { SP_PRELOAD_VERSION = 1 };
 
 typedef struct sp_preload {
     uint32_t version;
-    _Atomic uint32_t run;         /* 0: nothing is sampled. Written last (release) */
-    void *(*malloc_here)(size_t); /* the library's: another one may come before it */
+    _Atomic uint32_t run; /* 0: nothing is sampled. Written last (release) */
     _Atomic(sp_alloc_seen *) seen;
     _Atomic(sp_alloc_freed *) freed; /* this and the next two stay while the filter may say so */
     _Atomic(sp_alloc_hold *) hold;

@@ -13,7 +13,7 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-static sp_preload preload = {.version = SP_PRELOAD_VERSION, .malloc_here = malloc};
+static sp_preload preload = {.version = SP_PRELOAD_VERSION};
 
 static __thread sp_alloc_thread self __attribute__((tls_model("initial-exec")));
 

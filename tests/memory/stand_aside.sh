@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# stand_aside.sh PRELOAD PROGRAM WITH_ASAN: under AddressSanitizer and under valgrind, which replace the allocator, the program runs as it
-# does without libspanprof-preload.so, and one warning says that no allocations are seen.
+# stand_aside.sh PRELOAD PROGRAM WITH_ASAN OWN_MALLOC: under AddressSanitizer and under valgrind, which replace the allocator, and with a
+# malloc of its own, the program runs as it does without libspanprof-preload.so, and one warning says that no allocations are seen.
 set -euo pipefail
-preload=$1 program=$2 with_asan=$3
+preload=$1 program=$2 with_asan=$3 own_malloc=$4
 export SPANPROF_EXPORTER=none SPANPROF_PROFILES=alloc,heap OTEL_TRACES_EXPORTER=none
 
 expect() {
@@ -17,6 +17,8 @@ expect() {
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+expect "another library's or the program's own malloc" env LD_PRELOAD="$preload" "$own_malloc"
+expect "libspanprof-preload.so is not loaded" "$program"
 # ASan demands to be the first library; told not to, it works behind ours.
 expect AddressSanitizer env ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD="$preload" "$with_asan"
 if command -v valgrind >/dev/null; then
