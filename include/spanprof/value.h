@@ -31,7 +31,7 @@ SPANPROF_API const spanprof_value_type *spanprof_value_type_get(const char *name
  * average, for small and large values alike; a call that is not sampled takes some nanoseconds. PERIOD 0, the default: each call is taken.  Since 0.1. */
 SPANPROF_API void spanprof_value_type_sample(const spanprof_value_type *type, uint64_t period);
 
-/* Record VALUE of TYPE here and now. A 0, a TYPE of NULL, and a call while the SDK does not run record nothing. It takes the time of a walk of the stack,
+/* Record VALUE of TYPE here and now. A 0, a TYPE of NULL, and a call while the SDK does not run, or samples nothing (SPANPROF_PROFILES=none), record nothing. It takes the time of a walk of the stack,
  * about half a microsecond: what happens a million times a second is better sampled.  Since 0.1. */
 SPANPROF_API void spanprof_record(const spanprof_value_type *type, uint64_t value);
 

@@ -55,15 +55,26 @@ static int unknown_type(const sp_model *model, const char *word)
         word, list);
 }
 
-/* The type that WORD means. Of a span, time is best told by inner links. */
+/* Both hold the same bytes, with other links; a file may have only one of them. */
+static uint32_t memory_type(const sp_model *model, const char *by_root, const char *by_innermost,
+                            bool innermost)
+{
+    uint32_t type = sp_model_type_of_name(model, innermost ? by_innermost : by_root);
+    return type != SP_MODEL_NONE ? type
+                                 : sp_model_type_of_name(model, innermost ? by_root : by_innermost);
+}
+
+/* The type that WORD means. Of a span, time and bytes are best told by inner links. */
 static uint32_t type_of_word(const sp_model *model, const char *word, bool innermost)
 {
     if (strcmp(word, "cpu") == 0)
         return sp_model_cpu_type(model, innermost);
     if (strcmp(word, "wall") == 0 || strcmp(word, "offcpu") == 0)
         return sp_model_wall_type(model, innermost);
-    if (strcmp(word, "alloc") == 0 || strcmp(word, "inuse") == 0)
-        return sp_model_type_of_name(model, *word == 'a' ? "alloc_space" : "inuse_space");
+    if (strcmp(word, "alloc") == 0)
+        return memory_type(model, "alloc_space", "alloc_space_innermost", innermost);
+    if (strcmp(word, "inuse") == 0)
+        return memory_type(model, "inuse_space", "inuse_space_innermost", innermost);
     return sp_model_type_of_name(model, word);
 }
 

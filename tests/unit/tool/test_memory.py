@@ -57,6 +57,17 @@ class Flame(MemoryTest):
         self.assertEqual(self.answer("flame", "t.jsonl", "alloc.jsonl", "--type", "alloc", "--span", REPORT, "--format", "folded"),
                          f"main;serve;report {3000 * KIB}\n")
 
+    def test_span_is_told_by_inner_links_where_there_are_both(self):
+        d = Dictionary()
+        both = request(d, profile(d, [(("main", "query"), REPORT_TRACE, REPORT, 9 * KIB)], PERIOD, ALLOC, COUNTED),
+                       profile(d, [(("main", "query"), REPORT_TRACE, QUERY, 9 * KIB)], PERIOD,
+                               ("alloc_space_innermost", "bytes", "space_innermost", "bytes"), COUNTED))
+        self.write("both.jsonl", json_lines(both))
+        for span_id in (QUERY, REPORT):
+            self.assertEqual(self.answer("flame", "t.jsonl", "both.jsonl", "--type", "alloc", "--span", span_id, "--format", "folded"),
+                             f"main;query {9 * KIB}\n")
+        self.assertEqual(self.answer("flame", "t.jsonl", "both.jsonl", "--type", "alloc", "--format", "folded"), f"main;query {9 * KIB}\n")
+
     def test_last_snapshot_holds(self):
         self.assertEqual(self.answer("flame", "live.jsonl", "--type", "inuse", "--format", "folded"),
                          f"main;cache {7 * KIB}\nmain;serve;cart {10 * KIB}\nmain;serve;query {20 * KIB}\nmain;serve;report {40 * KIB}\n")
