@@ -118,11 +118,13 @@ typedef struct way {
 
 static void configure(fixture *f, const way *w, char *prefix)
 {
+    static char headers[] = "authorization=Bearer%20abcdefghijkl,x=y";
+    static char ca_file[] = "/etc/ssl/none.pem";
     for (int i = 0; i < 2; i++) {
         f->config.http[i].enabled = w->to_network;
         f->config.http[i].protocol = w->protocol;
-        f->config.http[i].headers = (char[]){"authorization=Bearer%20abcdefghijkl,x=y"};
-        f->config.http[i].ca_file = (char[]){"/etc/ssl/none.pem"};
+        f->config.http[i].headers = headers;
+        f->config.http[i].ca_file = ca_file;
     }
     f->config.file_enabled = w->to_file;
     f->config.file_prefix = prefix;
