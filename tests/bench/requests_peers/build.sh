@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# build.sh: build main.go unless that has been done, and print the path of the program. It is kept by the hash of what it is made of (tests/peer/go.sh
+# says where). Exits 77 with the reason when there is no Go of the right age, or the module proxy does not answer.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+peer=requests_peers
+# shellcheck source=tests/peer/go.sh
+source "$here/../../peer/go.sh"
+sources=("$here/main.go" "$here/go.mod" "$here/go.sum")
+program=$cache/requests_peers-$(cat "${sources[@]}" | sha256sum | cut -c 1-16)
+
+build() {
+    cp "${sources[@]}" "$work"
+    cd "$work"
+    run_go "$work/build.log" go build -mod=readonly -trimpath -ldflags='-s -w' -o "$work/program" .
+    mv "$work/program" "$program"
+}
+
+kept_program "$program" "$(sed -n 's/^go //p' "$here/go.mod")"
