@@ -19,6 +19,21 @@ static uint64_t word_at(const unsigned char *p)
     return word;
 }
 
+/* Fewer than eight bytes as a word, without a loop: what is read twice is the same. */
+static uint64_t short_word(const unsigned char *p, size_t length)
+{
+    if (length >= 4) {
+        uint32_t low, high;
+        memcpy(&low, p, 4);
+        memcpy(&high, p + length - 4, 4);
+        return low | (uint64_t)high << 8 * (length - 4);
+    }
+    if (length == 0)
+        return 0;
+    return p[0] | (uint64_t)p[length / 2] << 8 * (length / 2) |
+           (uint64_t)p[length - 1] << 8 * (length - 1);
+}
+
 /* Fractional parts of the square roots of 2, 3, 5 and 7. */
 static const uint64_t factors[] = {0x6a09e667f3bcc909u, 0xbb67ae8584caa73bu, 0x3c6ef372fe94f82bu,
                                    0xa54ff53a5f1d36f1u};
@@ -35,10 +50,10 @@ static uint64_t hash_blocks(uint64_t hash, const unsigned char *p, size_t blocks
 }
 
 /* Multiply-fold hashing: two words are multiplied, and the halves of the 128-bit product folded together. */
-uint64_t sp_hash_bytes(const void *data, size_t length)
+static inline uint64_t hash_of(const void *data, size_t length)
 {
     const unsigned char *p = data;
-    uint64_t hash = 0x9e3779b97f4a7c15u ^ length, last[2] = {0, 0};
+    uint64_t hash = 0x9e3779b97f4a7c15u ^ length, last[2];
     if (length >= 64) {
         hash = hash_blocks(hash, p, length / 32);
         p += length & ~(size_t)31;
@@ -46,9 +61,14 @@ uint64_t sp_hash_bytes(const void *data, size_t length)
     }
     for (; length >= 16; p += 16, length -= 16)
         hash = mix(hash ^ word_at(p), factors[0] ^ word_at(p + 8));
-    if (length)
-        memcpy(last, p, length);
+    last[0] = length >= 8 ? word_at(p) : short_word(p, length);
+    last[1] = length >= 8 ? short_word(p + 8, length - 8) : 0;
     return mix(hash ^ last[0], factors[1] ^ last[1]);
+}
+
+uint64_t sp_hash_bytes(const void *data, size_t length)
+{
+    return hash_of(data, length);
 }
 
 /* The upper half of a hash: the lower one chooses the slot. */
@@ -123,7 +143,7 @@ uint32_t sp_intern_put(sp_intern *table, const void *key, size_t length, bool *i
         *is_new = false;
     if (length > UINT32_MAX || !make_room(table))
         return SP_INTERN_FAILED;
-    uint64_t hash = sp_hash_bytes(key, length);
+    uint64_t hash = hash_of(key, length);
     sp_intern_slot *slot = find_slot(table, hash, key, length);
     if (slot->number)
         return slot->number - 1;
@@ -147,7 +167,7 @@ uint32_t sp_intern_find(const sp_intern *table, const void *key, size_t length)
 {
     if (!table->slot_count)
         return SP_INTERN_FAILED;
-    const sp_intern_slot *slot = find_slot(table, sp_hash_bytes(key, length), key, length);
+    const sp_intern_slot *slot = find_slot(table, hash_of(key, length), key, length);
     return slot->number ? slot->number - 1 : SP_INTERN_FAILED;
 }
 

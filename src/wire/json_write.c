@@ -72,10 +72,11 @@ static void write_string(sp_buffer *out, const char *text)
 
 static void write_hex(sp_buffer *out, const uint8_t *bytes, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        char text[3];
-        sp_hex_encode(text, bytes + i, 1);
-        sp_buffer_add(out, text, 2);
+    char text[2 * 16 + 1]; /* an id in one go */
+    for (; count > 0; bytes += 16, count -= count < 16 ? count : 16) {
+        size_t now = count < 16 ? count : 16;
+        sp_hex_encode(text, bytes, now);
+        sp_buffer_add(out, text, 2 * now);
     }
 }
 
@@ -136,15 +137,20 @@ static void write_real(sp_buffer *out, double value, bool is_float)
     write_real_text(out, text);
 }
 
-static void write_u64(sp_buffer *out, uint64_t value)
+/* VALUE in front of END; returns its first digit. */
+static char *put_digits(char *end, uint64_t value)
 {
-    char text[24];
-    char *start = text + sizeof text;
     do {
-        *--start = (char)('0' + value % 10);
+        *--end = (char)('0' + value % 10);
         value /= 10;
     } while (value);
-    sp_buffer_add(out, start, (size_t)(text + sizeof text - start));
+    return end;
+}
+
+static void write_u64(sp_buffer *out, uint64_t value)
+{
+    char text[24], *end = text + sizeof text, *start = put_digits(end, value);
+    sp_buffer_add(out, start, (size_t)(end - start));
 }
 
 static void write_i64(sp_buffer *out, int64_t value)
@@ -158,13 +164,19 @@ static void write_i64(sp_buffer *out, int64_t value)
 
 static void write_quoted_u64(sp_buffer *out, uint64_t value)
 {
-    sp_buffer_add_char(out, '"');
-    write_u64(out, value);
-    sp_buffer_add_char(out, '"');
+    char text[24], *end = text + sizeof text, *start = end;
+    *--start = '"';
+    start = put_digits(start, value);
+    *--start = '"';
+    sp_buffer_add(out, start, (size_t)(end - start));
 }
 
 static void write_quoted_i64(sp_buffer *out, int64_t value)
 {
+    if (value >= 0) {
+        write_quoted_u64(out, (uint64_t)value);
+        return;
+    }
     sp_buffer_add_char(out, '"');
     write_i64(out, value);
     sp_buffer_add_char(out, '"');
@@ -289,7 +301,11 @@ static bool is_present(const ProtobufCMessage *message, const ProtobufCFieldDesc
 /* "service_name" as "serviceName". */
 static void write_key(sp_buffer *out, const char *name)
 {
-    sp_buffer_add_char(out, '"');
+    char *end = (char *)sp_buffer_reserve(out, strlen(name) + 3);
+    if (!end)
+        return;
+    char *start = end;
+    *end++ = '"';
     for (; *name; name++) {
         char c = *name;
         if (c == '_' && name[1]) {
@@ -297,9 +313,12 @@ static void write_key(sp_buffer *out, const char *name)
             if (c >= 'a' && c <= 'z')
                 c = (char)(c - 'a' + 'A');
         }
-        sp_buffer_add_char(out, c);
+        *end++ = c;
     }
-    sp_buffer_add_string(out, "\":");
+    *end++ = '"';
+    *end++ = ':';
+    *end = 0;
+    out->length += (size_t)(end - start);
 }
 
 static void write_list(sp_buffer *out, const ProtobufCMessage *message,
