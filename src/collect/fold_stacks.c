@@ -13,7 +13,7 @@
 enum { STACK_MAX = 512 };
 
 /* What a window remembers is bounded: beyond, it starts to remember anew. */
-enum { RECORDED_BYTES_MAX = 4 * 1024 * 1024, PCS_FIRST = 256, PCS_MAX = 8192 };
+enum { RECORDED_BYTES_MAX = 4 * 1024 * 1024, PCS_FIRST = 256, PCS_MAX = 16384 };
 
 static uint32_t put_location(sp_window *window, const sp_generation *generation, uint64_t pc)
 {
@@ -62,10 +62,10 @@ static void forget_pcs(sp_window_pcs *pcs)
     pcs->count = 0;
 }
 
-/* At most half full. */
+/* At most a quarter full, so that most searches end at the first entry. */
 static bool make_room_for_pc(sp_window_pcs *pcs)
 {
-    if (pcs->count < pcs->capacity / 2)
+    if (pcs->count < pcs->capacity / 4)
         return true;
     if (pcs->capacity < PCS_MAX)
         return grow_pcs(pcs);
@@ -73,19 +73,25 @@ static bool make_room_for_pc(sp_window_pcs *pcs)
     return true;
 }
 
+static void remember_pc(sp_window_pcs *pcs, uint64_t pc, uint32_t location)
+{
+    if (!make_room_for_pc(pcs))
+        return;
+    *find_pc(pcs, pc) = (sp_window_pc){pc, location + 1};
+    pcs->count++;
+}
+
 static uint32_t remembered_location(sp_window *window, const sp_generation *generation, uint64_t pc)
 {
     sp_window_pcs *pcs = &window->recorded.pcs;
-    if (!make_room_for_pc(pcs))
-        return put_location(window, generation, pc);
-    sp_window_pc *entry = find_pc(pcs, pc);
-    if (entry->location)
-        return entry->location - 1;
+    if (SP_LIKELY(pcs->capacity)) {
+        const sp_window_pc *entry = find_pc(pcs, pc);
+        if (SP_LIKELY(entry->location))
+            return entry->location - 1;
+    }
     uint32_t number = put_location(window, generation, pc);
-    if (number == SP_INTERN_FAILED)
-        return number;
-    *entry = (sp_window_pc){pc, number + 1};
-    pcs->count++;
+    if (number != SP_INTERN_FAILED)
+        remember_pc(pcs, pc, number);
     return number;
 }
 
@@ -121,23 +127,36 @@ static uint32_t put_cut_stack(sp_window *window, uint32_t *key, uint32_t length)
     return sp_intern_put(&window->stacks, key, length * sizeof key[0], NULL);
 }
 
+/* The usual case. The same as search_stack, where nothing can have been unloaded. */
 static uint32_t make_stack(sp_window *window, const sp_fold_sample *sample)
 {
     const sp_sample_record *record = sample->record;
     uint32_t key[STACK_MAX + 2], length = 0;
     uint32_t count = record->count < STACK_MAX ? record->count : STACK_MAX;
-    bool remembers = is_of_newest_generation(sample);
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t pc = record->pcs[i];
-        if (is_unloaded(sample, pc))
+        if (i == record->leaf_count)
+            key[length++] = SP_WINDOW_GAP;
+        key[length] = remembered_location(window, sample->generation, record->pcs[i]);
+        if (key[length++] == SP_INTERN_FAILED)
+            return SP_INTERN_FAILED;
+    }
+    key[length++] = record->end;
+    return sp_intern_put(&window->stacks, key, length * sizeof key[0], NULL);
+}
+
+static uint32_t search_stack(sp_window *window, const sp_fold_sample *sample)
+{
+    const sp_sample_record *record = sample->record;
+    uint32_t key[STACK_MAX + 2], length = 0;
+    uint32_t count = record->count < STACK_MAX ? record->count : STACK_MAX;
+    for (uint32_t i = 0; i < count; i++) {
+        if (is_unloaded(sample, record->pcs[i]))
             return put_cut_stack(window, key, length);
         if (i == record->leaf_count)
             key[length++] = SP_WINDOW_GAP;
-        uint32_t location = remembers ? remembered_location(window, sample->generation, pc)
-                                      : put_location(window, sample->generation, pc);
-        if (location == SP_INTERN_FAILED)
+        key[length] = put_location(window, sample->generation, record->pcs[i]);
+        if (key[length++] == SP_INTERN_FAILED)
             return SP_INTERN_FAILED;
-        key[length++] = location;
     }
     key[length++] = record->end;
     return sp_intern_put(&window->stacks, key, length * sizeof key[0], NULL);
@@ -182,11 +201,11 @@ uint32_t sp_fold_put_stack(sp_window *window, const sp_fold_sample *sample)
 {
     sp_window_recorded *recorded = &window->recorded;
     bool is_new;
-    uint32_t known = is_of_newest_generation(sample)
-                         ? remember_stack(recorded, sample->record, &is_new)
-                         : SP_INTERN_FAILED;
+    if (!is_of_newest_generation(sample))
+        return search_stack(window, sample);
+    uint32_t known = remember_stack(recorded, sample->record, &is_new);
     if (known == SP_INTERN_FAILED)
-        return make_stack(window, sample);
+        return search_stack(window, sample);
     if (is_new || recorded->numbers[known] == SP_INTERN_FAILED)
         recorded->numbers[known] = make_stack(window, sample);
     return recorded->numbers[known];

@@ -105,6 +105,8 @@ static const char *made_fit(sp_dictionary *dictionary, const char *text)
 
 uint32_t sp_dictionary_string(sp_dictionary *dictionary, const char *text)
 {
+    if (!*text)
+        return 0;
     const char *fit = made_fit(dictionary, text);
     return put(dictionary, &dictionary->strings, fit, strlen(fit));
 }
@@ -217,12 +219,22 @@ static uint32_t put_mapping(sp_dictionary *dictionary, const sp_module *module)
     return dictionary->last_mapping;
 }
 
+/* FILE lives as long as the symbolizer's frames. */
+static uint32_t put_file(sp_dictionary *dictionary, const char *file)
+{
+    if (file != dictionary->last_file) {
+        dictionary->last_file_strindex = sp_dictionary_string(dictionary, file);
+        dictionary->last_file = file;
+    }
+    return dictionary->last_file_strindex;
+}
+
 static uint32_t put_function(sp_dictionary *dictionary, const sp_frame *frame)
 {
     function_key key = {
         .name = sp_dictionary_string(dictionary, frame->name),
         .system_name = sp_dictionary_string(dictionary, frame->system_name),
-        .filename = sp_dictionary_string(dictionary, frame->file),
+        .filename = put_file(dictionary, frame->file),
         .start_line = frame->start_line,
     };
     return put(dictionary, &dictionary->functions, &key, sizeof key);
@@ -248,14 +260,22 @@ static bool any_unresolved(const sp_frame *frames, uint32_t count)
     return false;
 }
 
+static uint32_t put_native(sp_dictionary *dictionary)
+{
+    if (!dictionary->native) {
+        uint32_t type = sp_dictionary_string_attribute(dictionary, "profile.frame.type", "native");
+        dictionary->native = sp_dictionary_attributes(dictionary, &type, 1) + 1;
+    }
+    return dictionary->native - 1;
+}
+
 uint32_t sp_dictionary_location(sp_dictionary *dictionary, const sp_module *module,
                                 uint64_t address, const sp_frame *frames, uint32_t count)
 {
-    uint32_t native = sp_dictionary_string_attribute(dictionary, "profile.frame.type", "native");
     location_key header = {
         .address = address,
         .mapping = module ? put_mapping(dictionary, module) : 0,
-        .attributes = sp_dictionary_attributes(dictionary, &native, 1),
+        .attributes = put_native(dictionary),
     };
     if (header.mapping && header.mapping < dictionary->range_capacity &&
         any_unresolved(frames, count))

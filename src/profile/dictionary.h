@@ -27,6 +27,9 @@ typedef struct sp_dictionary {
     const sp_module
         *last_module; /* most locations are in the module of the one before: its mapping */
     uint32_t last_mapping;
+    const char *last_file; /* so have most functions the file of the one before */
+    uint32_t last_file_strindex;
+    uint32_t native; /* the list of what each code location has, plus one; 0: not made yet */
     sp_buffer scratch, key;
     uint32_t *list_offsets; /* after finish: of lists in data->indices; in data->memory */
     bool failed;

@@ -3,8 +3,8 @@
  * of 26 frames, 900 functions, 800 spans; with values, and with timestamps. Each stack has some of its callers, from the root on, in common
  * with another one, as those of a program have. Prints samples a second, of the whole and of each step, bytes a sample before
  * compression and after gzip at level 6, and the most memory that the process had.
- *   bench_requests [-n SAMPLES] [-f] [-w] [-c FILE] [ROUNDS]
- * -f: no stack has callers in common with another. -w: one request a window, as in files. -c: write the content to FILE, for the peers
+ *   bench_requests [-n SAMPLES] [-f] [-w] [-j] [-c FILE] [ROUNDS]
+ * -f: no stack has callers in common with another. -w: one request a window, as in files. -j: JSON. -c: write the content to FILE, for the peers
  * (requests_peers.py). */
 #include <getopt.h>
 #include <stdio.h>
@@ -61,6 +61,7 @@ _Static_assert(SP_ARRAY_LENGTH(functions) == FUNCTIONS, "as the first lines say"
 /* A sample as the drain has it. */
 typedef struct drained {
     const sp_sample_record *record;
+    uint32_t stack;
     sp_window_link link;
     uint64_t time_ns; /* after the window's start */
 } drained;
@@ -70,8 +71,10 @@ typedef struct bench {
     sp_symbolizer *symbolizer;
     sp_sample_record *stacks[STACKS];
     drained *samples;
+    uint64_t *ring; /* their records, one after the other */
     uint32_t sample_count;
     bool is_flat, is_whole;
+    sp_otlp_format format;
     sp_window window;
     bool timestamps;
     uint64_t requests, bytes, gzip_bytes;
@@ -111,6 +114,20 @@ static void make_stack(bench *b, uint32_t number, uint32_t *state)
     b->stacks[number] = record;
 }
 
+/* As in a thread's ring: each sample has its record, and they are read in their order. */
+static void fill_ring(bench *b)
+{
+    enum { WORDS = sizeof(sp_sample_record) / sizeof(uint64_t) + FRAMES };
+    b->ring = calloc(b->sample_count, WORDS * sizeof *b->ring);
+    if (!b->ring)
+        exit(1);
+    for (uint32_t i = 0; i < b->sample_count; i++) {
+        uint64_t *record = b->ring + (size_t)i * WORDS;
+        memcpy(record, b->stacks[b->samples[i].stack], WORDS * sizeof *record);
+        b->samples[i].record = (const sp_sample_record *)(const void *)record;
+    }
+}
+
 static void make_samples(bench *b)
 {
     uint32_t state = 2;
@@ -120,7 +137,7 @@ static void make_samples(bench *b)
         exit(1);
     for (uint32_t i = 0; i < b->sample_count; i++) {
         drained *sample = &b->samples[i];
-        sample->record = b->stacks[next_random(&state) % STACKS];
+        sample->stack = next_random(&state) % STACKS;
         sample->time_ns = i * step_ns + next_random(&state) % 60000 % step_ns;
         uint32_t span = 1 + next_random(&state) % SPANS;
         uint64_t ids[3] = {sp_hash_bytes(&span, sizeof span), span * UINT64_C(0x9e3779b97f4a7c15)};
@@ -149,10 +166,7 @@ static void write_content(const bench *b, const char *path)
                     f + 1 < FRAMES ? ' ' : '\n');
     for (uint32_t i = 0; i < b->sample_count; i++) {
         const drained *sample = &b->samples[i];
-        uint32_t stack = 0;
-        while (b->stacks[stack] != sample->record)
-            stack++;
-        fprintf(file, "%s%u ", i ? "" : "\n", stack);
+        fprintf(file, "%s%u ", i ? "" : "\n", sample->stack);
         write_hex(file, sample->link.trace_id, sizeof sample->link.trace_id);
         write_hex(file, sample->link.span_id, sizeof sample->link.span_id);
         fprintf(file, "%llu\n", (unsigned long long)sample->time_ns);
@@ -219,7 +233,7 @@ static round_ns run_round(bench *b, sp_request_take take_request)
     if (!sp_profile_build(&data, &b->window, b->symbolizer, &options))
         exit(1);
     uint64_t built = sp_clock_own_cpu_ns();
-    if (sp_requests_make(&data, SP_OTLP_PROTOBUF, &resource, bounds, take_request, b) != 0)
+    if (sp_requests_make(&data, b->format, &resource, bounds, take_request, b) != 0)
         exit(1);
     uint64_t encoded = sp_clock_own_cpu_ns();
     sp_profile_data_deinit(&data);
@@ -263,13 +277,15 @@ static void measure(bench *b, bool timestamps, int rounds)
 static const char *read_options(bench *b, int argc, char **argv)
 {
     const char *content = NULL;
-    for (int option; (option = getopt(argc, argv, "n:fwc:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "n:fwjc:")) != -1;) {
         if (option == 'n')
             b->sample_count = (uint32_t)strtoul(optarg, NULL, 10);
         else if (option == 'f')
             b->is_flat = true;
         else if (option == 'w')
             b->is_whole = true;
+        else if (option == 'j')
+            b->format = SP_OTLP_JSON;
         else if (option == 'c')
             content = optarg;
         else
@@ -286,6 +302,7 @@ static void destroy(bench *b)
     for (uint32_t i = 0; i < STACKS; i++)
         free(b->stacks[i]);
     free(b->samples);
+    free(b->ring);
 }
 
 int main(int argc, char **argv)
@@ -301,6 +318,7 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < STACKS; i++)
         make_stack(&b, i, &state);
     make_samples(&b);
+    fill_ring(&b);
     printf("%u samples, %d stacks of %d frames, %d functions, %d spans; CPU time of the best of %d "
            "rounds\n",
            b.sample_count, STACKS, FRAMES, FUNCTIONS, SPANS, rounds);
