@@ -3,7 +3,7 @@
 """A shop sends to an OpenTelemetry Collector; what that wrote down has to join: each link of each profile leads to a span of the
 traces pipeline. The spanprof command has to answer from it as from our own files.
 
-usage: collector_test.py SHOP TOOL [CORE STABLE CONTRIB]     versions of a Collector, see collector/build.sh
+usage: collector_test.py SHOP TOOL SENDS [CORE STABLE CONTRIB]     versions of a Collector, see collector/build.sh
 Exits 77 when the Collector cannot be built (see collector/build.sh).
 """
 import collections
@@ -18,9 +18,10 @@ import unittest
 
 from keys import make_keys
 from otlp_decode import decode
+from receivers import send
 from shop import Program, Shop, kept_port
 
-SHOP, TOOL = sys.argv.pop(1), sys.argv.pop(1)
+SHOP, TOOL, SENDS = sys.argv.pop(1), sys.argv.pop(1), sys.argv.pop(1)
 VERSIONS = sys.argv[1:4] if len(sys.argv) > 3 else []
 del sys.argv[1:1 + len(VERSIONS)]
 HERE = pathlib.Path(__file__).resolve().parent
@@ -232,6 +233,33 @@ class GrpcMutualTls(Delivery, unittest.TestCase):
                            "OTEL_EXPORTER_OTLP_CLIENT_KEY": str(Collector.keys / "client.key"),
                            "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": str(Collector.keys / "client.pem")}
         super().setUpClass()
+
+
+class Divided(unittest.TestCase):
+    """A window that is too large for one request."""
+
+    def test_every_sample_arrives_in_one_of_the_requests(self):
+        for protocol, port in ("http/protobuf", "HTTP"), ("http/json", "HTTP"), ("grpc", "GRPC"):
+            with self.subTest(protocol), tempfile.TemporaryDirectory(prefix="spanprof-peer-") as name:
+                folder = pathlib.Path(name)
+                with Collector(folder) as collector:
+                    told = send(SENDS, f"http://127.0.0.1:{collector.ports[port]}", 60, OTEL_EXPORTER_OTLP_PROTOCOL=protocol,
+                                SENDS_REQUEST_BYTES="4096", SPANPROF_EXPORTER="otlp,file", SPANPROF_FILE=str(folder / "own"),
+                                SPANPROF_LINK_SCOPE="root")
+                    collector.stop()
+                    self.assertEqual((collector.errors(), told["log"]), ([], ""))
+                got = decode(collector.files)["profiles"]
+                ours = decode([folder / "own.profiles.jsonl"])["profiles"]
+                self.assertGreater(len(got), 3 * len(ours))
+                self.assertEqual(len({profile["profile_id"] for profile in got}), len(got))
+                self.assertEqual(self.by_link(got), self.by_link(ours))
+
+    def by_link(self, profiles):
+        values = collections.Counter()
+        for profile in profiles:
+            for stack in profile["stacks"]:
+                values[stack["trace_id"], stack["span_id"], *stack["frames"]] += stack["value"]
+        return values
 
 
 def main():

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sends COUNT [all]: makes COUNT requests of one span each, and profiles of what it did under them, one after the other. Then it says how that went:
- * a line NAME=NUMBER for each; `all` prints the whole statistics behind these, as they are in memory. */
+ * a line NAME=NUMBER for each; `all` prints the whole statistics behind these, as they are in memory. With SENDS_REQUEST_BYTES all profiles are of
+ * one window, and no request of profiles is as long as that. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,15 +14,19 @@ static const uint64_t PATIENCE_NS = UINT64_C(60000000000);
 int main(int argc, char **argv)
 {
     int count = argc > 1 ? atoi(argv[1]) : 1;
+    const char *bytes = getenv("SENDS_REQUEST_BYTES");
+    spanprof_options options = SPANPROF_OPTIONS_INIT;
     spanprof_error error = {0};
-    if (spanprof_start(NULL, &error) != SPANPROF_OK) {
+    options.request_maximum_bytes = bytes ? (uint32_t)atoi(bytes) : 0;
+    if (spanprof_start(&options, &error) != SPANPROF_OK) {
         printf("%s\n", error.message);
         return 1;
     }
     for (int i = 0; i < count; i++) {
         SPANPROF_SPAN("request")
             burn(0.05);
-        spanprof_flush(PATIENCE_NS);
+        if (!bytes)
+            spanprof_flush(PATIENCE_NS);
     }
     spanprof_status stopped = spanprof_stop(PATIENCE_NS);
     spanprof_stats stats = {.struct_size = sizeof stats};
