@@ -256,9 +256,10 @@ SPANPROF_API spanprof_status spanprof_start(const spanprof_options *options, spa
 SPANPROF_API spanprof_status spanprof_prepare(void);
 
 /* Join, build and hand over all that happened before the call, and wait at most TIMEOUT_NS until it was delivered or dropped. Processors
- * (processor.h) are flushed first. With a spool, requests whose attempts are over are safe in its files and not waited for; they are no
- * error. 0 does not wait, UINT64_MAX waits for ever. Returns ERROR_TIMEOUT when time ran out (also while another
- * thread starts, flushes or stops), ERROR_EXPORT when something was dropped on the way since the last flush, what a processor returned,
+ * (processor.h) are flushed first. With a spool, requests whose attempts are over are safe in its files and not waited for, nor are
+ * those whose next attempt is due later; they are no error. 0 does not wait, UINT64_MAX waits for ever. Returns ERROR_TIMEOUT when time ran out
+ * (also while another thread starts, flushes or stops), without a spool also as soon as the next attempt is known to be due later,
+ * ERROR_EXPORT when something was dropped on the way since the last flush, what a processor returned,
  * ERROR_NOT_STARTED, ERROR_IN_CALLBACK.  Since 0.1. */
 SPANPROF_API spanprof_status spanprof_flush(uint64_t timeout_ns);
 

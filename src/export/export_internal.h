@@ -305,7 +305,7 @@ typedef struct sp_sender {
     uint64_t stop_deadline_ns;
     bool absent;  /* the last transfer found nobody */
     bool failing; /* a failure to deliver was said, and nothing delivered since */
-    sp_repeat unreachable, refused, partial, unkept, unremoved, lost;
+    sp_repeat unreachable, refused, partial, unkept, unremoved, lost, late;
     bool said_not_taken, said_odd_answer;
 } sp_sender;
 
@@ -349,8 +349,12 @@ uint64_t sp_sender_step(sp_sender *sender, uint64_t now_ns);
 void sp_sender_finish(sp_sender *sender, CURLcode code, uint64_t now_ns);
 /* Go on with what the spool has of this signal, and keep there what comes. Before the first request. */
 void sp_sender_use_spool(sp_sender *sender, sp_spool *spool);
-/* Whether every request up to SEQUENCE is delivered, dropped, or kept in the spool because nobody takes it now. */
-bool sp_sender_is_past(const sp_sender *sender, uint64_t sequence);
+/* Whether every request up to SEQUENCE is delivered, dropped, or kept in the spool because nobody takes it now, or by DEADLINE_NS. */
+bool sp_sender_is_past(const sp_sender *sender, uint64_t sequence, uint64_t deadline_ns);
+/* Whether what is left cannot be sent by DEADLINE_NS, because the next attempt is due later. */
+bool sp_sender_is_late(const sp_sender *sender, uint64_t deadline_ns);
+/* Say that a flush does not wait for that. */
+void sp_sender_say_late(sp_sender *sender, uint64_t now_ns);
 /* The exporter stops by DEADLINE_NS: what is left gets a last chance now. Once nobody is found there, or the next attempt would come too late, all
  * of it is dropped, or left in the spool: waiting for what cannot come would hold up the end of the program. Further calls change nothing. */
 void sp_sender_hurry(sp_sender *sender, uint64_t deadline_ns);
@@ -405,7 +409,10 @@ struct sp_exporter {
     pthread_cond_t progress;
     sp_request *inbox, **inbox_last;
     uint64_t flush_asked, flush_done; /* tickets */
-    uint64_t drops_told;              /* by the last flush */
+    uint64_t flush_deadline_ns;       /* the latest of those that wait for their turn */
+    uint64_t late_after,
+        late_last; /* the last flush that was too early for a receiver had the tickets between, and the last */
+    uint64_t drops_told; /* by the last flush */
     uint64_t stop_deadline_ns;
     bool stop;
     bool told_start; /* the thread has set itself up, or has failed to: */
@@ -422,8 +429,9 @@ struct sp_exporter {
     sp_span_data **batch; /* room for config.batch_spans */
     uint64_t batch_due_ns;
     uint64_t sequence;
-    uint64_t flush_ticket; /* under way; 0: none */
-    uint64_t flush_spans;  /* that it still has to take */
+    uint64_t flush_ticket;   /* under way; 0: none */
+    uint64_t flush_until_ns; /* nobody waits longer for it */
+    uint64_t flush_spans;    /* that it still has to take */
     uint64_t
         flush_goal; /* one more than the sequence that it waits for; 0: not known while there are flush_spans */
     bool stopping;

@@ -327,13 +327,26 @@ static spanprof_status tell_drops(sp_exporter *exporter)
     return more ? SPANPROF_ERROR_EXPORT : SPANPROF_OK;
 }
 
+/* With the lock held. Returns the ticket. */
+static uint64_t ask_for_flush(sp_exporter *exporter, uint64_t deadline_ns)
+{
+    exporter->flush_deadline_ns = sp_max_u64(exporter->flush_deadline_ns, deadline_ns);
+    sp_exporter_wake(exporter);
+    return ++exporter->flush_asked;
+}
+
+/* With the lock held: whether the flush TICKET, which is done, ended because its deadline was too early for a receiver. */
+static bool was_late(const sp_exporter *exporter, uint64_t ticket)
+{
+    return ticket > exporter->late_after && ticket <= exporter->late_last;
+}
+
 spanprof_status sp_exporter_flush(sp_exporter *exporter, uint64_t deadline_ns)
 {
     spanprof_status status = SPANPROF_ERROR_TIMEOUT;
     sp_lock_take(&exporter->lock);
-    uint64_t ticket = ++exporter->flush_asked;
-    sp_exporter_wake(exporter);
-    if (wait_for(exporter, ticket, deadline_ns))
+    uint64_t ticket = ask_for_flush(exporter, deadline_ns);
+    if (wait_for(exporter, ticket, deadline_ns) && !was_late(exporter, ticket))
         status = tell_drops(exporter);
     sp_lock_give(&exporter->lock);
     sp_log_settle(deadline_ns);
@@ -370,8 +383,7 @@ static bool end_thread(sp_exporter *exporter, uint64_t deadline_ns, sp_export_co
     sp_lock_take(&exporter->lock);
     exporter->stop_deadline_ns = deadline_ns;
     exporter->stop = true;
-    uint64_t ticket = ++exporter->flush_asked;
-    sp_exporter_wake(exporter);
+    uint64_t ticket = ask_for_flush(exporter, deadline_ns);
     wait_for_end(exporter, deadline_ns);
     bool ended = exporter->ended;
     if (!ended)

@@ -35,6 +35,8 @@ static bool begin_flush(sp_exporter *exporter)
     if (exporter->flush_asked == exporter->flush_done || (exporter->flush_ticket && !stop_is_new))
         return false;
     exporter->flush_ticket = exporter->flush_asked;
+    exporter->flush_until_ns = exporter->flush_deadline_ns;
+    exporter->flush_deadline_ns = 0;
     exporter->flush_goal = 0;
     exporter->stopping = exporter->stop;
     return true;
@@ -112,36 +114,65 @@ static uint64_t step_files(sp_exporter *exporter, uint64_t now_ns)
     return wake_ns;
 }
 
-static bool is_past(const sp_exporter *exporter, int signal, uint64_t sequence)
+static bool is_past(const sp_exporter *exporter, int signal)
 {
+    uint64_t sequence = exporter->flush_goal - 1;
     return (!exporter->config.http[signal].enabled ||
-            sp_sender_is_past(&exporter->senders[signal], sequence)) &&
+            sp_sender_is_past(&exporter->senders[signal], sequence, exporter->flush_until_ns)) &&
            sp_file_is_past(&exporter->files[signal], sequence);
 }
 
-/* Whether all that the flush under way waits for is delivered or dropped. Later requests do not matter. */
-static bool flush_is_complete(sp_exporter *exporter)
+/* Whether nothing but the receiver's wish to be asked later holds up the flush under way. */
+static bool is_late(const sp_exporter *exporter, int signal)
+{
+    return !exporter->stopping && exporter->config.http[signal].enabled &&
+           sp_sender_is_late(&exporter->senders[signal], exporter->flush_until_ns) &&
+           sp_file_is_past(&exporter->files[signal], exporter->flush_goal - 1);
+}
+
+/* Whether all that the flush under way waits for is delivered or dropped, or, which makes it LATE, cannot be delivered in time. Later requests do
+ * not matter. */
+static bool flush_is_over(sp_exporter *exporter, bool late[2])
 {
     if (exporter->flush_spans)
         return false;
     if (exporter->flush_goal == 0)
         exporter->flush_goal = exporter->sequence + 1;
-    return is_past(exporter, SP_TRACES, exporter->flush_goal - 1) &&
-           is_past(exporter, SP_PROFILES, exporter->flush_goal - 1);
+    bool over = true;
+    for (int i = 0; i < 2; i++) {
+        bool past = is_past(exporter, i);
+        late[i] = !past && is_late(exporter, i);
+        over &= past || late[i];
+    }
+    return over;
 }
 
 /* Returns whether another flush waits for its turn. */
-static bool finish_flush(sp_exporter *exporter)
+static bool tell_flush(sp_exporter *exporter, bool late)
 {
-    if (!exporter->flush_ticket || !flush_is_complete(exporter))
-        return false;
     sp_lock_take(&exporter->lock);
+    if (late) {
+        exporter->late_after = exporter->flush_done;
+        exporter->late_last = exporter->flush_ticket;
+    }
     exporter->flush_done = exporter->flush_ticket;
     bool more = exporter->flush_asked != exporter->flush_done;
     pthread_cond_broadcast(&exporter->progress);
     sp_lock_give(&exporter->lock);
     exporter->flush_ticket = 0;
     return more;
+}
+
+/* Returns whether another flush waits for its turn. */
+static bool finish_flush(sp_exporter *exporter)
+{
+    bool late[2];
+    if (!exporter->flush_ticket || !flush_is_over(exporter, late))
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (late[i])
+            sp_sender_say_late(&exporter->senders[i], sp_clock_monotonic_ns());
+    return tell_flush(exporter, late[0] || late[1]);
 }
 
 void sp_alarm_init(sp_alarm *alarm)

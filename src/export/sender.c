@@ -242,10 +242,16 @@ static void remove_first(sp_sender *sender)
     sp_request_free(request);
 }
 
-bool sp_sender_is_past(const sp_sender *sender, uint64_t sequence)
+bool sp_sender_is_late(const sp_sender *sender, uint64_t deadline_ns)
+{
+    return sender->first && !sender->busy && sender->resume_ns > deadline_ns;
+}
+
+bool sp_sender_is_past(const sp_sender *sender, uint64_t sequence, uint64_t deadline_ns)
 {
     const sp_request *request = sender->first;
-    while (sender->postponed && request && request->spooled[0])
+    bool is_put_off = sender->postponed || sp_sender_is_late(sender, deadline_ns);
+    while (is_put_off && request && request->spooled[0])
         request = request->next;
     return !request || request->sequence > sequence;
 }
@@ -357,6 +363,15 @@ static void postpone(sp_sender *sender, uint64_t now_ns)
 static uint64_t wait_s(const sp_sender *sender, uint64_t now_ns)
 {
     return (sender->resume_ns - now_ns + SP_NS_PER_S / 2) / SP_NS_PER_S;
+}
+
+void sp_sender_say_late(sp_sender *sender, uint64_t now_ns)
+{
+    if (sp_repeat_allows(&sender->late, now_ns))
+        sp_log_warn("export",
+                    "flushing: the next attempt to send to %s is due in %llu s, later than the "
+                    "flush would wait: it does not",
+                    sender->shown_url, (unsigned long long)wait_s(sender, now_ns));
 }
 
 /* What follows from a failure, for the log. */

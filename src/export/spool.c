@@ -62,7 +62,8 @@ static void name_of(char out[SP_SPOOL_NAME], uint64_t number, sp_telemetry_signa
 /* What the directories of SERVICE begin with: its name as far as a file's may have it, and a hash of the whole. */
 static void prefix_of(char *out, size_t size, const char *service)
 {
-    uint32_t hash = 2166136261; /* FNV-1a */
+    /* FNV-1a, and not sp_hash_bytes: later versions, whose tables may be hashed in another way, have to find the folder by its name. */
+    uint32_t hash = 2166136261;
     char shown[SERVICE_SHOWN + 1];
     size_t length = 0;
     for (const char *c = service; *c; c++) {

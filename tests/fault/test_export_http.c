@@ -377,6 +377,43 @@ static void receiver_names_the_wait_it_is_kept_also_beyond_the_timeout(void **st
     assert_int_equal(f->counted.requests, 1);
 }
 
+/* A flush that would be over before the next attempt does not wait for it, and says so. */
+static void receiver_names_a_wait_beyond_the_flush_it_returns_at_once(void **state)
+{
+    fixture *f = *state;
+    SCRIPT(f, PROFILES, {.status = 503, .headers = "Retry-After: 300\r\n"}, {.status = 200});
+    hold_time(f); /* so that no pause ends */
+    fixture_start(f);
+    submit(f, "patience");
+    uint64_t before_ns = sp_clock_monotonic_ns();
+    assert_int_equal(sp_exporter_flush(f->exporter, before_ns + 299 * SP_NS_PER_S),
+                     SPANPROF_ERROR_TIMEOUT);
+    assert_int_equal(log_awaited("flushing: the next attempt to send to", 1), 1);
+    assert_int_equal(server_count(f->server, PROFILES), 1);
+    skip_time(f);
+    assert_int_equal(flush(f),
+                     SPANPROF_OK); /* PATIENCE_NS is as long, and more than what is left */
+    fixture_stop(f, PATIENCE_NS);
+    assert_int_equal(f->counted.requests, 1);
+}
+
+/* What can be delivered is waited for. */
+static void one_signal_has_to_wait_flush_waits_for_the_other(void **state)
+{
+    fixture *f = *state;
+    SCRIPT(f, PROFILES, {.status = 503, .headers = "Retry-After: 300\r\n"});
+    hold_time(f);
+    fixture_start(f);
+    submit(f, "patience");
+    server_wait(f->server, PROFILES, 1);
+    end_spans(f, "span", 1);
+    assert_int_equal(sp_exporter_flush(f->exporter, sp_clock_monotonic_ns() + 60 * SP_NS_PER_S),
+                     SPANPROF_ERROR_TIMEOUT);
+    assert_int_equal(sp_load_relaxed(&sp_exporter_counters(f->exporter)->spans), 1);
+    fixture_stop(f, 0);
+    assert_int_equal(f->counted.dropped_unreachable, 1);
+}
+
 /* What cannot be sent again in time is known to be lost, and is not waited for. */
 static void receiver_names_a_wait_beyond_the_stop_it_is_dropped_at_once(void **state)
 {
@@ -764,6 +801,8 @@ int main(void)
         CASE(receiver_is_busy_for_a_moment_same_bytes_are_sent_again_in_order),
         cmocka_unit_test(receiver_is_busy_with_each_code_it_is_tried_again),
         CASE(receiver_names_the_wait_it_is_kept_also_beyond_the_timeout),
+        CASE(receiver_names_a_wait_beyond_the_flush_it_returns_at_once),
+        CASE(one_signal_has_to_wait_flush_waits_for_the_other),
         CASE(receiver_names_a_wait_beyond_the_stop_it_is_dropped_at_once),
         CASE(receiver_names_a_wait_beyond_the_stop_during_it),
         CASE(receiver_resets_and_closes_connections_it_is_tried_again),

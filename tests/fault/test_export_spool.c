@@ -22,6 +22,9 @@ enum { REQUESTS = 10000 };
 #endif
 enum { HEAD_BYTES = 32 };
 
+/* Steps for as many attempts as one request has before it is put off. */
+#define ALL_ATTEMPTS(step) step, step, step, step, step
+
 static char directory[64];
 
 static int set_up(void **state, int (*fixture)(void **))
@@ -122,6 +125,23 @@ static void wait_for_memory(fixture *f, uint64_t files, size_t bytes)
         usleep(1000);
 }
 
+/* So that what happens before the first pause ends can be looked at. */
+static void submit_while_time_stands(fixture *f, unsigned count)
+{
+    hold_time(f);
+    fixture_start(f);
+    submit_numbers(f, 0, count);
+}
+
+/* What was submitted arrives, and the exporter ends. */
+static void end_outage(fixture *f)
+{
+    server_listen(f->server);
+    skip_time(f);
+    assert_int_equal(flush(f), SPANPROF_OK);
+    fixture_stop(f, PATIENCE_NS);
+}
+
 /* A new exporter in F, as the next process has it. */
 static void start_next(fixture *f)
 {
@@ -129,14 +149,21 @@ static void start_next(fixture *f)
     fixture_start(f);
 }
 
+/* By a new exporter, with a receiver that is there. */
+static void send_what_is_left(fixture *f)
+{
+    server_listen(f->server);
+    start_next(f);
+    assert_int_equal(flush(f), SPANPROF_OK);
+    fixture_stop(f, PATIENCE_NS);
+}
+
 /* ---- The receiver is away ---- */
 
 static void absent_receiver_comes_back_all_arrives_in_order(void **state)
 {
     fixture *f = *state;
-    hold_time(f);
-    fixture_start(f);
-    submit_numbers(f, 0, 5);
+    submit_while_time_stands(f, 5);
     skip_time(f);
     assert_int_equal(flush(f), SPANPROF_OK); /* all of it is safe */
     assert_int_equal(spooled(f), 5);
@@ -212,10 +239,7 @@ static void stops_in_succession_keep_all(void **state)
         assert_int_equal(f->counted.taken_over, 2 * i);
         assert_int_equal(f->counted.spooled, 2 * i + 2);
     }
-    server_listen(f->server);
-    start_next(f);
-    assert_int_equal(flush(f), SPANPROF_OK);
-    fixture_stop(f, PATIENCE_NS);
+    send_what_is_left(f);
     assert_arrived(f, 8);
 }
 
@@ -245,10 +269,7 @@ static void grpc_leaves_what_http_sends(void **state)
     fixture_stop(f, PATIENCE_NS);
     assert_int_equal(f->counted.spooled, 2);
     f->config.http[SP_PROFILES].protocol = SP_PROTOCOL_HTTP_PROTOBUF;
-    server_listen(f->server);
-    start_next(f);
-    assert_int_equal(flush(f), SPANPROF_OK);
-    fixture_stop(f, PATIENCE_NS);
+    send_what_is_left(f);
     assert_arrived(f, 2); /* without gRPC's prefix */
 }
 
@@ -260,10 +281,7 @@ static void json_is_left_by_an_exporter_of_protobuf(void **state)
     submit_numbers(f, 0, 1);
     fixture_stop(f, PATIENCE_NS);
     f->config.http[SP_PROFILES].protocol = SP_PROTOCOL_HTTP_PROTOBUF;
-    server_listen(f->server);
-    start_next(f);
-    assert_int_equal(flush(f), SPANPROF_OK);
-    fixture_stop(f, PATIENCE_NS);
+    send_what_is_left(f);
     assert_int_equal(f->counted.taken_over, 0);
     assert_int_equal(log_count("1 requests there are in another format"), 1);
     assert_int_equal(for_each_kept(NULL), 1);
@@ -274,9 +292,7 @@ static void json_is_left_by_an_exporter_of_protobuf(void **state)
 static void connections_closed_the_same_bytes_come_again(void **state)
 {
     fixture *f = *state;
-    static const server_step steps[] = {{.kind = STEP_CLOSE}, {.kind = STEP_CLOSE},
-                                        {.kind = STEP_CLOSE}, {.kind = STEP_CLOSE},
-                                        {.kind = STEP_CLOSE}, {.kind = STEP_ANSWER}};
+    static const server_step steps[] = {ALL_ATTEMPTS({.kind = STEP_CLOSE}), {.kind = STEP_ANSWER}};
     server_script(f->server, PROFILES, steps, 6);
     f->config.http[SP_PROFILES].gzip = true;
     hold_time(f);
@@ -315,12 +331,9 @@ static void refused_after_an_outage_flush_waits_for_the_next_request(void **stat
 {
     fixture *f = *state;
     static const server_step steps[] = {
-        {.kind = STEP_CLOSE}, {.kind = STEP_CLOSE}, {.kind = STEP_CLOSE}, {.kind = STEP_CLOSE},
-        {.kind = STEP_CLOSE}, {.status = 400},      {.kind = STEP_HANG}};
+        ALL_ATTEMPTS({.kind = STEP_CLOSE}), {.status = 400}, {.kind = STEP_HANG}};
     server_script(f->server, PROFILES, steps, 7);
-    hold_time(f);
-    fixture_start(f);
-    submit_numbers(f, 0, 2);
+    submit_while_time_stands(f, 2);
     skip_time(f);
     server_wait(f->server, PROFILES, 7);
     struct timespec now;
@@ -341,9 +354,7 @@ static void retry_after_is_kept_when_the_attempts_are_over(void **state)
     for (int i = 0; i < ATTEMPTS - 1; i++)
         steps[i] = busy;
     server_script(f->server, PROFILES, steps, ATTEMPTS);
-    hold_time(f);
-    fixture_start(f);
-    submit_numbers(f, 0, 1);
+    submit_while_time_stands(f, 1);
     skip_time(f);
     server_wait(f->server, PROFILES, ATTEMPTS);
     for (size_t i = 1; i < ATTEMPTS; i++) {
@@ -353,6 +364,25 @@ static void retry_after_is_kept_when_the_attempts_are_over(void **state)
     }
     assert_int_equal(fixture_stop(f, PATIENCE_NS), SPANPROF_OK);
     assert_int_equal(f->counted.requests, 1);
+}
+
+/* It is safe, and is not waited for before the receiver wants it. */
+static void flush_before_retry_after_is_over_returns_at_once(void **state)
+{
+    fixture *f = *state;
+    static const server_step steps[] = {{.status = 503, .headers = "Retry-After: 200\r\n"},
+                                        {.status = 200}};
+    server_script(f->server, PROFILES, steps, 2);
+    submit_while_time_stands(f, 2);
+    uint64_t soon_ns = sp_clock_monotonic_ns() + 100 * SP_NS_PER_S;
+    assert_int_equal(sp_exporter_flush(f->exporter, soon_ns), SPANPROF_OK);
+    assert_int_equal(spooled(f), 2);
+    assert_int_equal(server_count(f->server, PROFILES), 1);
+    skip_time(f);
+    uint64_t late_ns = sp_clock_monotonic_ns() + 300 * SP_NS_PER_S;
+    assert_int_equal(sp_exporter_flush(f->exporter, late_ns), SPANPROF_OK);
+    fixture_stop(f, PATIENCE_NS);
+    assert_int_equal(f->counted.requests, 2);
 }
 
 static void stop_before_retry_after_is_over_leaves_all(void **state)
@@ -389,10 +419,7 @@ static void many_requests_wait_without_memory(void **state)
     fixture_stop(f, PATIENCE_NS);
     assert_int_equal(f->counted.spooled, REQUESTS);
     assert_int_equal(for_each_kept(NULL), REQUESTS);
-    server_listen(f->server);
-    start_next(f);
-    assert_int_equal(flush(f), SPANPROF_OK);
-    fixture_stop(f, PATIENCE_NS);
+    send_what_is_left(f);
     assert_int_equal(f->counted.requests, REQUESTS);
     assert_int_equal(for_each_kept(NULL), 0);
 }
@@ -401,14 +428,9 @@ static void spool_full_the_rest_waits_in_memory(void **state)
 {
     fixture *f = *state;
     f->config.spool_maximum_bytes = 2 * (HEAD_BYTES + sizeof "profile 00" - 1);
-    hold_time(f);
-    fixture_start(f);
-    submit_numbers(f, 0, 5);
+    submit_while_time_stands(f, 5);
     wait_for_memory(f, 2, 3 * (sizeof "profile 00" - 1));
-    server_listen(f->server);
-    skip_time(f);
-    assert_int_equal(flush(f), SPANPROF_OK);
-    fixture_stop(f, PATIENCE_NS);
+    end_outage(f);
     assert_int_equal(log_count("the spool is full: it waits in memory"), 1);
     assert_arrived(f, 5);
     assert_int_equal(f->counted.requests, 5);
@@ -418,9 +440,7 @@ static void spool_full_stop_leaves_files_and_drops_the_rest(void **state)
 {
     fixture *f = *state;
     f->config.spool_maximum_bytes = 2 * (HEAD_BYTES + sizeof "profile 00" - 1);
-    hold_time(f);
-    fixture_start(f);
-    submit_numbers(f, 0, 5);
+    submit_while_time_stands(f, 5);
     wait_for_memory(f, 2, 3 * (sizeof "profile 00" - 1));
     assert_int_equal(fixture_stop(f, PATIENCE_NS), SPANPROF_ERROR_EXPORT);
     assert_int_equal(f->counted.spooled, 2);
@@ -431,9 +451,7 @@ static void spool_full_stop_leaves_files_and_drops_the_rest(void **state)
 static void files_removed_while_they_wait_are_counted(void **state)
 {
     fixture *f = *state;
-    hold_time(f);
-    fixture_start(f);
-    submit_numbers(f, 0, 3);
+    submit_while_time_stands(f, 3);
     skip_time(f);
     assert_int_equal(flush(f), SPANPROF_OK);
     for_each_kept(remove_one);
@@ -483,10 +501,7 @@ static void folder_removed_requests_wait_in_memory(void **state)
     free(folder);
     submit_numbers(f, 0, 2);
     wait_for_memory(f, 0, 2 * (sizeof "profile 00" - 1));
-    server_listen(f->server);
-    skip_time(f);
-    assert_int_equal(flush(f), SPANPROF_OK);
-    fixture_stop(f, PATIENCE_NS);
+    end_outage(f);
     assert_int_equal(log_count("No such file or directory: it waits in memory"), 1);
     assert_arrived(f, 2);
 }
@@ -521,6 +536,7 @@ int main(void)
         CASE(refused_request_is_dropped_and_its_file_removed),
         CASE(refused_after_an_outage_flush_waits_for_the_next_request),
         CASE(retry_after_is_kept_when_the_attempts_are_over),
+        CASE(flush_before_retry_after_is_over_returns_at_once),
         CASE(stop_before_retry_after_is_over_leaves_all),
         ABSENT(many_requests_wait_without_memory),
         ABSENT(spool_full_the_rest_waits_in_memory),

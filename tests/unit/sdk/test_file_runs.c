@@ -2,8 +2,6 @@
 /* Several runs with one SPANPROF_FILE: each leaves the files of the others as they are. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -22,11 +19,8 @@
 
 #include <spanprof/spanprof.h>
 #include "core/run_files.h"
+#include "refuse_close_range.h"
 #include "remove_folder.h"
-
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 
 enum { SKIPPED = 77 };
 
@@ -267,20 +261,6 @@ static void empty_files_are_no_run(void **state)
     run("first", NULL);
     assert_true(has(".traces.jsonl", "first"));
     assert_false(exists(".1.traces.jsonl"));
-}
-
-/* As an old kernel does it: the exporter's files are among the host's descriptors then. */
-static bool refuse_close_range(void)
-{
-    struct sock_filter filter[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_close_range, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog code = {.len = sizeof filter / sizeof *filter, .filter = filter};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &code) == 0;
 }
 
 /* A child that lives on when the run has ended, until WAIT ends. It has the parent's files until the handlers of the fork have run in it,
