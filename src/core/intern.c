@@ -77,9 +77,20 @@ static uint32_t tag_of(uint64_t hash)
     return (uint32_t)(hash >> 32);
 }
 
+/* Short keys without a call. KEY may be NULL when LENGTH is 0. */
+static inline bool is_equal(const unsigned char *a, const unsigned char *b, size_t length)
+{
+    if (length < 8 || length > 40)
+        return length == 0 || memcmp(a, b, length) == 0;
+    uint64_t difference = word_at(a + length - 8) ^ word_at(b + length - 8);
+    for (size_t i = 0; i + 8 < length; i += 8)
+        difference |= word_at(a + i) ^ word_at(b + i);
+    return difference == 0;
+}
+
 /* The slot's tag rules out most other keys before their entries are read, which lie elsewhere. */
-static sp_intern_slot *find_slot(const sp_intern *table, uint64_t hash, const void *key,
-                                 size_t length)
+static inline sp_intern_slot *find_slot(const sp_intern *table, uint64_t hash, const void *key,
+                                        size_t length)
 {
     uint32_t mask = table->slot_count - 1;
     for (uint32_t i = (uint32_t)hash & mask;; i = (i + 1) & mask) {
@@ -89,8 +100,7 @@ static sp_intern_slot *find_slot(const sp_intern *table, uint64_t hash, const vo
         if (slot->tag != tag_of(hash))
             continue;
         const sp_intern_entry *entry = &table->entries[slot->number - 1];
-        if (entry->hash == hash && entry->length == length &&
-            (length == 0 || memcmp(entry->key, key, length) == 0)) /* KEY may be NULL then */
+        if (entry->hash == hash && entry->length == length && is_equal(entry->key, key, length))
             return slot;
     }
 }

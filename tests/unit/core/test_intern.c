@@ -47,6 +47,30 @@ static void intern_keys_are_bytes_not_text(void **state)
     sp_intern_deinit(&table);
 }
 
+/* One hash for all: the keys alone tell them apart. */
+static void intern_keys_with_one_hash_are_told_apart(void **state)
+{
+    (void)state;
+    unsigned char key[72];
+    for (size_t length = 1; length <= sizeof key; length++) {
+        for (size_t at = 0; at < length; at++) {
+            sp_intern table = {0};
+            memset(key, 7, sizeof key);
+            assert_int_equal(sp_intern_put(&table, key, length, NULL), 0);
+            key[at] ^= 0x80;
+            uint64_t hash = sp_hash_bytes(key, length);
+            /* the first key's entry and slot moved to where the second one is looked for */
+            sp_intern_slot *slot = &table.slots[hash & (table.slot_count - 1)];
+            memset(table.slots, 0, table.slot_count * sizeof *table.slots);
+            *slot = (sp_intern_slot){(uint32_t)(hash >> 32), 1};
+            table.entries[0].hash = hash;
+            assert_int_equal(sp_intern_find(&table, key, length), SP_INTERN_FAILED);
+            assert_int_equal(sp_intern_put(&table, key, length, NULL), 1);
+            sp_intern_deinit(&table);
+        }
+    }
+}
+
 static void intern_find_does_not_add(void **state)
 {
     (void)state;
@@ -112,6 +136,7 @@ int main(void)
         cmocka_unit_test(intern_numbers_count_from_zero_in_order),
         cmocka_unit_test(intern_empty_key_is_a_key),
         cmocka_unit_test(intern_keys_are_bytes_not_text),
+        cmocka_unit_test(intern_keys_with_one_hash_are_told_apart),
         cmocka_unit_test(intern_find_does_not_add),
         cmocka_unit_test(intern_many_keys_stay_distinct_and_found),
         cmocka_unit_test(intern_clear_starts_again_at_zero),
