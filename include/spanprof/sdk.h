@@ -148,7 +148,7 @@ typedef struct spanprof_stats {
     uint64_t samples_boundary;  /* foreign samples too near to an edge */
     uint64_t stacks_truncated;  /* deeper than max_depth: frames in the middle are missing */
     uint64_t stacks_incomplete; /* ended by doubt: no unwind table, unreadable memory */
-    uint64_t residual_ns;       /* CPU time of the threads that no sample stands for */
+    uint64_t unattributed_ns;   /* CPU time of the threads that no sample stands for */
 
     /* Drops by reason. */
     uint64_t dropped_samples_ring_full;
@@ -270,7 +270,7 @@ SPANPROF_API spanprof_status spanprof_flush(uint64_t timeout_ns);
 SPANPROF_API spanprof_status spanprof_stop(uint64_t timeout_ns);
 
 /* Take no ticks until spanprof_resume: when it returns, none is under way. Spans and sending go on. CPU time that passes meanwhile is
- * in no sample and not in residual_ns. Paused already is no error. Returns ERROR_NOT_STARTED.
+ * in no sample and not in unattributed_ns. Paused already is no error. Returns ERROR_NOT_STARTED.
  * Fork: the child is not paused, for it does not sample.  Since 0.1. */
 SPANPROF_API spanprof_status spanprof_pause(void);
 SPANPROF_API spanprof_status spanprof_resume(void);

@@ -47,8 +47,8 @@ struct sp_collector {
     uint64_t last_edge_ns;   /* realtime, before the last drain */
     sp_discovery discovery;
     sp_budget budget;
-    sp_sampler_state sampler;        /* at the last window's end: what windows borrow names from */
-    uint64_t residual_unreported_ns; /* of windows without samples, which are not sent */
+    sp_sampler_state sampler; /* at the last window's end: what windows borrow names from */
+    uint64_t unattributed_unreported_ns; /* of windows without samples, which are not sent */
     sp_drain drain;
     sp_steal steal;
     _Atomic uint64_t handed_over; /* ticks of the windows that were closed to the end */
@@ -214,8 +214,8 @@ static void export_to(sp_collector *collector, const sp_window *window, size_t i
 /* The host may have put another handler over ours, or closed descriptors that it did not know. */
 static void look_after_the_engine(sp_collector *collector, const sp_window *window)
 {
-    bool ticks_missing = window->cpu.count == 0 && window->residual_ns > SP_NS_PER_S / 10 &&
-                         window->residual_ns > 20 * window->period_ns;
+    bool ticks_missing = window->cpu.count == 0 && window->unattributed_ns > SP_NS_PER_S / 10 &&
+                         window->unattributed_ns > 20 * window->period_ns;
     if (ticks_missing && !collector->said_replaced &&
         !sp_sampler_owns_signal(collector->config.sampler_run)) {
         collector->said_replaced = true;
@@ -258,7 +258,7 @@ static void warn_of_losses(sp_collector *collector)
             "%llu spans dropped, the queue is full: a larger OTEL_BSP_MAX_QUEUE_SIZE keeps bursts",
             (unsigned long long)(spans.dropped_queue_full - collector->spans_lost));
     collector->spans_lost = spans.dropped_queue_full;
-    uint64_t unseen = sp_load_relaxed(&totals->residual_ns);
+    uint64_t unseen = sp_load_relaxed(&totals->unattributed_ns);
     if (sp_load_relaxed(&totals->dropped_ring_full) && !collector->said_ring_full) {
         collector->said_ring_full = true;
         sp_log_warn("sampler",
@@ -341,7 +341,7 @@ static sp_window *end_window(sp_collector *collector)
     drain_once(collector);
     settle_wall(collector, window);
     settle_calls(collector, window);
-    sp_drain_residual(&collector->drain, window);
+    sp_drain_unattributed(&collector->drain, window);
     window->period_ns = sp_sampler_period_ns();
     settle_steal(collector, window);
     window->engine = collector->sampler.engine;
@@ -359,11 +359,11 @@ static sp_window *end_window(sp_collector *collector)
 
 static void export_window(sp_collector *collector, sp_window *window)
 {
-    collector->residual_unreported_ns += window->residual_ns;
+    collector->unattributed_unreported_ns += window->unattributed_ns;
     if (collector->destination_count == 0 || sp_window_sample_total(window) == 0)
         return;
-    window->residual_ns = collector->residual_unreported_ns;
-    collector->residual_unreported_ns = 0;
+    window->unattributed_ns = collector->unattributed_unreported_ns;
+    collector->unattributed_unreported_ns = 0;
     name_addresses(collector, window);
     for (size_t i = 0; i < collector->destination_count && !is_abandoned(collector); i++)
         export_to(collector, window, i, &collector->destinations[i]);
@@ -561,7 +561,7 @@ void sp_collector_stats(sp_collector *collector, spanprof_stats *stats)
     stats->samples_unknown = sp_load_relaxed(&totals->unknown);
     stats->stacks_truncated = sp_load_relaxed(&totals->truncated);
     stats->stacks_incomplete = sp_load_relaxed(&totals->incomplete);
-    stats->residual_ns = sp_load_relaxed(&totals->residual_ns);
+    stats->unattributed_ns = sp_load_relaxed(&totals->unattributed_ns);
     stats->dropped_samples_ring_full = sp_load_relaxed(&totals->dropped_ring_full);
     stats->dropped_samples_memory = sp_load_relaxed(&totals->dropped_memory);
     stats->corrupt_rings = sp_load_relaxed(&totals->corrupt_rings);

@@ -451,18 +451,18 @@ void sp_drain_begin(sp_drain *drain)
 }
 
 /* The COUNT largest are kept. */
-static void keep_residual(sp_window *window, const sp_window_residual *residual)
+static void keep_unattributed(sp_window *window, const sp_window_unattributed *unattributed)
 {
-    sp_window_residual *smallest = &window->residuals[0];
-    if (window->residual_count < SP_WINDOW_RESIDUALS_MAX) {
-        window->residuals[window->residual_count++] = *residual;
+    sp_window_unattributed *smallest = &window->unattributed_threads[0];
+    if (window->unattributed_count < SP_WINDOW_UNATTRIBUTED_MAX) {
+        window->unattributed_threads[window->unattributed_count++] = *unattributed;
         return;
     }
-    for (uint32_t i = 1; i < window->residual_count; i++)
-        if (window->residuals[i].residual_ns < smallest->residual_ns)
-            smallest = &window->residuals[i];
-    if (residual->residual_ns > smallest->residual_ns)
-        *smallest = *residual;
+    for (uint32_t i = 1; i < window->unattributed_count; i++)
+        if (window->unattributed_threads[i].unattributed_ns < smallest->unattributed_ns)
+            smallest = &window->unattributed_threads[i];
+    if (unattributed->unattributed_ns > smallest->unattributed_ns)
+        *smallest = *unattributed;
 }
 
 /* Up to two periods are only the ticks that are about to come. */
@@ -479,7 +479,7 @@ static void settle_thread(sp_drain_slot *slot, sp_thread *thread, sp_window *win
         return;
     if (!slot->name_is_fresh)
         refresh_name(slot);
-    keep_residual(window, &(sp_window_residual){slot->thread, (uint64_t)slot->carry_ns});
+    keep_unattributed(window, &(sp_window_unattributed){slot->thread, (uint64_t)slot->carry_ns});
     slot->carry_ns = 0;
 }
 
@@ -498,20 +498,22 @@ static void settle_threads(sp_drain *drain, sp_window *window)
 }
 
 /* The process's clock knows also of threads that were never found, and of the last bits of those that are gone. */
-void sp_drain_residual(sp_drain *drain, sp_window *window)
+void sp_drain_unattributed(sp_drain *drain, sp_window *window)
 {
     settle_threads(drain, window);
     if (drain->without_ticks)
         return;
     uint64_t cpu_ns = sp_sampler_process_cpu_ns(),
              weights = sp_load_relaxed(&drain->totals.weights);
-    drain->residual_carry_ns += (int64_t)(cpu_ns - drain->cpu_last_ns) -
-                                (int64_t)((weights - drain->weights_last) * sp_sampler_period_ns());
+    drain->unattributed_carry_ns +=
+        (int64_t)(cpu_ns - drain->cpu_last_ns) -
+        (int64_t)((weights - drain->weights_last) * sp_sampler_period_ns());
     drain->cpu_last_ns = cpu_ns;
     drain->weights_last = weights;
-    window->residual_ns = drain->residual_carry_ns > 0 ? (uint64_t)drain->residual_carry_ns : 0;
-    drain->residual_carry_ns -= (int64_t)window->residual_ns;
-    sp_count_owned(&drain->totals.residual_ns, window->residual_ns);
+    window->unattributed_ns =
+        drain->unattributed_carry_ns > 0 ? (uint64_t)drain->unattributed_carry_ns : 0;
+    drain->unattributed_carry_ns -= (int64_t)window->unattributed_ns;
+    sp_count_owned(&drain->totals.unattributed_ns, window->unattributed_ns);
 }
 
 int64_t sp_drain_ahead_ns(const sp_drain *drain)

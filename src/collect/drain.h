@@ -20,7 +20,7 @@ typedef struct sp_drain_slot {
     sp_window_thread thread;
     bool name_is_fresh;                                                  /* read in this window */
     uint64_t ticks, weights, dropped, small_stack, cycles, costed_ticks; /* as last seen */
-    uint64_t cpu_ns, weights_settled; /* at the last sp_drain_residual */
+    uint64_t cpu_ns, weights_settled; /* at the last sp_drain_unattributed */
     int64_t carry_ns;                 /* CPU time less weights, not yet reported */
 } sp_drain_slot;
 
@@ -29,7 +29,7 @@ typedef struct sp_drain_totals {
     _Atomic uint64_t linked, none, unknown;
     _Atomic uint64_t truncated, incomplete;
     _Atomic uint64_t dropped_ring_full, dropped_memory, dropped_small_stack;
-    _Atomic uint64_t residual_ns;
+    _Atomic uint64_t unattributed_ns;
     _Atomic uint64_t corrupt_rings;
     _Atomic uint64_t tick_cycles, costed_ticks; /* when that is measured */
     _Atomic uint64_t visits_linked, visits_none, visits_unknown, visits_dropped;
@@ -41,11 +41,11 @@ typedef struct sp_drain {
     sp_drain_slot *slots[SP_THREADS_MAX / 256]; /* pages of 256, made when needed */
     sp_drain_totals totals;
     sp_attribute_filter filter;
-    uint64_t cpu_last_ns, weights_last; /* at the last sp_drain_residual */
+    uint64_t cpu_last_ns, weights_last; /* at the last sp_drain_unattributed */
     int64_t
-        residual_carry_ns; /* weights ahead of the clocks, to be set off against later windows */
-    sp_wall_state wall;    /* as last seen */
-    bool without_ticks;    /* no CPU time is accounted for */
+        unattributed_carry_ns; /* weights ahead of the clocks, to be set off against later windows */
+    sp_wall_state wall;        /* as last seen */
+    bool without_ticks;        /* no CPU time is accounted for */
     bool with_alloc, with_heap;
     bool calls_are_many; /* the last drain found a ring a quarter full: the next should be soon */
     sp_live_blocks live;
@@ -59,9 +59,9 @@ void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint3
 /* Once, before the first drain: CPU time counts from here. */
 void sp_drain_begin(sp_drain *drain);
 
-/* At a window's end, before its period changes: read the CPU clocks, and set window->residual_ns to the time that no weight reaches,
- * window->residuals to the threads that it is known of. */
-void sp_drain_residual(sp_drain *drain, sp_window *window);
+/* At a window's end, before its period changes: read the CPU clocks, and set window->unattributed_ns to the time that no weight reaches,
+ * window->unattributed_threads to the threads that it is known of. */
+void sp_drain_unattributed(sp_drain *drain, sp_window *window);
 
 /* At a window's end, after the last drain: what the wall sampler has not handed over goes into WINDOW, with its counts. */
 void sp_drain_settle_wall(sp_drain *drain, sp_window *window, sp_modules *modules,
@@ -70,7 +70,7 @@ void sp_drain_settle_wall(sp_drain *drain, sp_window *window, sp_modules *module
 /* At a window's end, after the last drain: the live blocks go into WINDOW, and what calls lost. */
 void sp_drain_settle_calls(sp_drain *drain, sp_window *window, uint32_t max_samples);
 
-/* How far the process's clock is ahead of the weights now, counted from the last sp_drain_residual. */
+/* How far the process's clock is ahead of the weights now, counted from the last sp_drain_unattributed. */
 int64_t sp_drain_ahead_ns(const sp_drain *drain);
 
 /* The oldest generation that a tick under way, or one that begins before the drain, may be using. To be called before sp_drain_run, whose end makes older

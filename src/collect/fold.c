@@ -213,8 +213,8 @@ void sp_window_clear(sp_window *window)
     clear_samples(&window->wall);
     for (int kind = 0; kind < SP_CALL_KINDS; kind++)
         clear_samples(&window->calls[kind]);
-    window->residual_count = 0;
-    window->residual_ns = window->dropped_ring_full = window->dropped_memory =
+    window->unattributed_count = 0;
+    window->unattributed_ns = window->dropped_ring_full = window->dropped_memory =
         window->dropped_small_stack = window->dropped_attributes = 0;
     window->wall_on_core_ns = 0;
     window->steal = 0;

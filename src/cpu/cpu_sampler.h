@@ -103,7 +103,7 @@ uint64_t sp_sampler_period_ns(void);
 
 /* --- pausing.c: rate, pause, and the clocks without it ---------------------------------------------------------------------- */
 
-/* No thread ticks until resume; its CPU time meanwhile is nobody's, not residual. Repeated calls do nothing. ERROR_NOT_STARTED. */
+/* No thread ticks until resume; its CPU time meanwhile is nobody's, not unattributed. Repeated calls do nothing. ERROR_NOT_STARTED. */
 spanprof_status sp_sampler_pause(void);
 spanprof_status sp_sampler_resume(void);
 

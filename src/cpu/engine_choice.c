@@ -213,7 +213,7 @@ void sp_engine_choose(sp_engine_choice *choice, const sp_sampler_config *config,
     else
         choose_auto(choice, config, kernel_tick_hz);
     if (!choice->ticks)
-        sp_log_warn("sampler", "no engine ticks here, CPU time will be residual: %s",
+        sp_log_warn("sampler", "no engine ticks here, CPU time will be unattributed: %s",
                     choice->reason);
     sp_log_info("sampler", "CPU ticks by engine %s: %s", choice->source->name, choice->reason);
 }

@@ -153,7 +153,7 @@ SP_SIGSAFE static void record_tick(sp_thread *thread, const tick_context *contex
 /* How many periods a tick stands for that brings PERIODS. While the context has not changed since the last tick they all fell under it. If it
  * has, the thread was off its core whenever the kernel looked, and most of them fell under contexts that no look has seen. As looks come at
  * random, what one misses another may stand for: the tick takes what a few looks stand for, the rest is owed to the ticks to come. Only
- * more than looks ever miss, which is when the signal was blocked, belongs to spans that nobody can tell: that is left to the residual. */
+ * more than looks ever miss, which is when the signal was blocked, belongs to spans that nobody can tell: that is left to the unattributed time. */
 SP_SIGSAFE static uint32_t certain_periods(sp_thread *thread, const tick_context *context,
                                            uint32_t periods)
 {

@@ -5,7 +5,7 @@
  *
  * The kernel counts the slices (/proc/self/task/TID/schedstat). What a slice loses depends on the machine and on how long the thread
  * sleeps, so it is learned from each thread's books: CPU time less weights, by slice, at most LOSS_MAX. Nothing else shortens a period: a
- * thread that lost ticks because it blocked the signal has few slices to explain them with, and they stay lost, and are residual.
+ * thread that lost ticks because it blocked the signal has few slices to explain them with, and they stay lost, and are unattributed.
  * Threads: under the sampler's lock.  Signals: not safe. */
 #ifndef SP_CPU_SWITCH_LOSS_H
 #define SP_CPU_SWITCH_LOSS_H

@@ -312,7 +312,7 @@ static void write_samples(build *b, sp_profile *profile)
         add_up(b, profile);
 }
 
-/* What the window says of itself: numbers, the engine, and the threads that have the most of the residual. */
+/* What the window says of itself: numbers, the engine, and the threads that have the most of the unattributed time. */
 enum {
     WINDOW_ATTRIBUTES_MAX = 23 + 2 + 1,
     PROFILES_MAX = 2 * (2 + 2 * SP_CALL_VALUES + SP_VALUE_TYPES_MAX)
@@ -395,21 +395,21 @@ static void add_samples(build *b, attribute_list *list, const sp_window_samples 
     add_numbers(b, list, numbers, SP_ARRAY_LENGTH(numbers));
 }
 
-static void add_residuals(build *b, attribute_list *list)
+static void add_unattributed_threads(build *b, attribute_list *list)
 {
-    sp_profile_residual residuals[SP_WINDOW_RESIDUALS_MAX] = {0};
-    uint32_t count = b->window->residual_count;
+    sp_profile_unattributed unattributed_threads[SP_WINDOW_UNATTRIBUTED_MAX] = {0};
+    uint32_t count = b->window->unattributed_count;
     if (!b->options->thread_attributes || count == 0)
         return;
     for (uint32_t i = 0; i < count; i++) {
-        const sp_window_residual *from = &b->window->residuals[i];
-        residuals[i].residual_ns = saturating_sum(0, from->residual_ns);
-        residuals[i].tid = from->thread.tid;
-        sp_utf8_repair(residuals[i].name, from->thread.name,
+        const sp_window_unattributed *from = &b->window->unattributed_threads[i];
+        unattributed_threads[i].unattributed_ns = saturating_sum(0, from->unattributed_ns);
+        unattributed_threads[i].tid = from->thread.tid;
+        sp_utf8_repair(unattributed_threads[i].name, from->thread.name,
                        strnlen(from->thread.name, sizeof from->thread.name));
     }
-    list->indices[list->count++] = sp_dictionary_residuals_attribute(
-        &b->dictionary, "spanprof.residual_ns.threads", residuals, count);
+    list->indices[list->count++] = sp_dictionary_unattributed_threads_attribute(
+        &b->dictionary, "spanprof.unattributed_ns.threads", unattributed_threads, count);
 }
 
 static uint32_t build_cpu_attributes(build *b)
@@ -425,10 +425,10 @@ static uint32_t build_cpu_attributes(build *b)
     attribute_list list = {.count = 0};
     add_string(b, &list, "spanprof.engine", w->engine);
     add_string(b, &list, "spanprof.engine.reason", w->engine_reason);
-    add_int(b, &list, "spanprof.residual_ns", "ns", w->residual_ns);
+    add_int(b, &list, "spanprof.unattributed_ns", "ns", w->unattributed_ns);
     add_samples(b, &list, &w->cpu);
     add_numbers(b, &list, numbers, SP_ARRAY_LENGTH(numbers));
-    add_residuals(b, &list);
+    add_unattributed_threads(b, &list);
     return sp_dictionary_attributes(&b->dictionary, list.indices, list.count);
 }
 
@@ -447,7 +447,7 @@ static uint32_t build_wall_attributes(build *b)
     };
     attribute_list list = {.count = 0};
     add_string(b, &list, "spanprof.engine", w->engine);
-    add_int(b, &list, "spanprof.residual_ns", "ns", w->residual_ns);
+    add_int(b, &list, "spanprof.unattributed_ns", "ns", w->unattributed_ns);
     add_samples(b, &list, &w->wall);
     add_numbers(b, &list, numbers, SP_ARRAY_LENGTH(numbers));
     return sp_dictionary_attributes(&b->dictionary, list.indices, list.count);

@@ -40,11 +40,12 @@ typedef struct attribute_key {
     int64_t number;
     uint32_t key, unit;
     uint32_t type;
-    char text[]; /* to the end of the key, which is followed by a NUL; or a sp_profile_residual[] */
+    char text
+        []; /* to the end of the key, which is followed by a NUL; or a sp_profile_unattributed[] */
 } attribute_key;
 
 enum {
-    RESIDUALS = INT32_MAX
+    UNATTRIBUTEDS = INT32_MAX
 }; /* as a type of attribute_key, beside those of spanprof_attribute_type */
 
 static uint32_t put(sp_dictionary *dictionary, sp_intern *table, const void *key, size_t length)
@@ -149,14 +150,16 @@ uint32_t sp_dictionary_int_attribute(sp_dictionary *dictionary, const char *key,
     return put_attribute(dictionary, &header, "");
 }
 
-uint32_t sp_dictionary_residuals_attribute(sp_dictionary *dictionary, const char *key,
-                                           const sp_profile_residual *residuals, uint32_t count)
+uint32_t
+sp_dictionary_unattributed_threads_attribute(sp_dictionary *dictionary, const char *key,
+                                             const sp_profile_unattributed *unattributed_threads,
+                                             uint32_t count)
 {
     attribute_key header = {
-        .number = count, .key = sp_dictionary_string(dictionary, key), .type = RESIDUALS};
+        .number = count, .key = sp_dictionary_string(dictionary, key), .type = UNATTRIBUTEDS};
     sp_buffer_clear(&dictionary->key);
     sp_buffer_add(&dictionary->key, &header, offsetof(attribute_key, text));
-    sp_buffer_add(&dictionary->key, residuals, count * sizeof *residuals);
+    sp_buffer_add(&dictionary->key, unattributed_threads, count * sizeof *unattributed_threads);
     return put_key(dictionary, &dictionary->attributes);
 }
 
@@ -323,10 +326,10 @@ static void write_value(sp_profile_data *data, sp_profile_attribute *out, const 
     case SPANPROF_ATTRIBUTE_STRING:
         out->value.string_value = sp_arena_strdup(&data->memory, key->text);
         return;
-    case RESIDUALS:
-        out->residual_count = (uint32_t)key->number;
-        out->residuals =
-            sp_arena_memdup(&data->memory, key->text, out->residual_count * sizeof *out->residuals);
+    case UNATTRIBUTEDS:
+        out->unattributed_count = (uint32_t)key->number;
+        out->unattributed_threads = sp_arena_memdup(
+            &data->memory, key->text, out->unattributed_count * sizeof *out->unattributed_threads);
         return;
     default:
         out->value.int_value = key->number;

@@ -44,9 +44,11 @@ uint32_t sp_dictionary_string_attribute(sp_dictionary *dictionary, const char *k
                                         const char *value);
 uint32_t sp_dictionary_int_attribute(sp_dictionary *dictionary, const char *key, const char *unit,
                                      int64_t value);
-/* RESIDUALS, whose names are valid UTF-8, as one value. */
-uint32_t sp_dictionary_residuals_attribute(sp_dictionary *dictionary, const char *key,
-                                           const sp_profile_residual *residuals, uint32_t count);
+/* UNATTRIBUTEDS, whose names are valid UTF-8, as one value. */
+uint32_t
+sp_dictionary_unattributed_threads_attribute(sp_dictionary *dictionary, const char *key,
+                                             const sp_profile_unattributed *unattributed_threads,
+                                             uint32_t count);
 uint32_t sp_dictionary_link(sp_dictionary *dictionary, const uint8_t trace_id[16],
                             const uint8_t span_id[8]);
 

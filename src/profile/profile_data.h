@@ -46,11 +46,11 @@ typedef struct sp_profile_link {
 } sp_profile_link;
 
 /* CPU time of a thread that no sample stands for. */
-typedef struct sp_profile_residual {
-    int64_t residual_ns;
+typedef struct sp_profile_unattributed {
+    int64_t unattributed_ns;
     int64_t tid;
     char name[3 * 16 + 8]; /* 16 bytes that are repaired to UTF-8; zero behind it */
-} sp_profile_residual;
+} sp_profile_unattributed;
 
 typedef struct sp_profile_attribute {
     uint32_t key_strindex;
@@ -62,8 +62,8 @@ typedef struct sp_profile_attribute {
         double double_value;
         bool bool_value;
     } value;
-    const sp_profile_residual *residuals; /* not NULL: the value, an array of maps */
-    uint32_t residual_count;
+    const sp_profile_unattributed *unattributed_threads; /* not NULL: the value, an array of maps */
+    uint32_t unattributed_count;
 } sp_profile_attribute;
 
 typedef struct sp_profile_sample {

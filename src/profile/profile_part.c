@@ -109,7 +109,7 @@ static sp_index_list use_list(part_maker *m, used_entries *used, sp_index_list f
 
 static bool is_text(const sp_profile_attribute *attribute)
 {
-    return attribute->type == SPANPROF_ATTRIBUTE_STRING && !attribute->residuals;
+    return attribute->type == SPANPROF_ATTRIBUTE_STRING && !attribute->unattributed_threads;
 }
 
 /* Of a profile's attributes those that do not count anything. */

@@ -134,16 +134,16 @@ typedef struct sp_window_samples {
 } sp_window_samples;
 
 /* CPU time of a thread that no sample stands for. */
-typedef struct sp_window_residual {
+typedef struct sp_window_unattributed {
     sp_window_thread thread;
-    uint64_t residual_ns;
-} sp_window_residual;
+    uint64_t unattributed_ns;
+} sp_window_unattributed;
 
 enum { SP_WINDOW_SETS_MAX = 2000 };
 
 #define SP_WINDOW_GAP (UINT32_MAX - 1) /* no location has this number */
 
-enum { SP_WINDOW_RESIDUALS_MAX = 32 };
+enum { SP_WINDOW_UNATTRIBUTED_MAX = 32 };
 
 /* What an address of the newest generation of the modules became. */
 typedef struct sp_window_pc {
@@ -190,9 +190,10 @@ typedef struct sp_window {
     const sp_value_type *value_types;       /* by number; borrowed */
 
     /* What the window says of itself. */
-    uint64_t residual_ns;                                  /* of the process */
-    sp_window_residual residuals[SP_WINDOW_RESIDUALS_MAX]; /* the threads that have most of it */
-    uint32_t residual_count;
+    uint64_t unattributed_ns; /* of the process */
+    sp_window_unattributed
+        unattributed_threads[SP_WINDOW_UNATTRIBUTED_MAX]; /* the threads that have most of it */
+    uint32_t unattributed_count;
     uint64_t dropped_ring_full;
     uint64_t dropped_memory;
     uint64_t dropped_small_stack; /* ticks on a signal stack too small for a walk */

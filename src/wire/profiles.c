@@ -116,16 +116,16 @@ static bool build_stacks(sp_arena *arena, Sp__Profiles__ProfilesDictionary *out,
     return true;
 }
 
-/* {"thread.name": text, "thread.id": number, "residual_ns": number} */
-static bool set_residual(sp_arena *arena, Sp__Common__AnyValue *value,
-                         const sp_profile_residual *residual)
+/* {"thread.name": text, "thread.id": number, "unattributed_ns": number} */
+static bool set_unattributed(sp_arena *arena, Sp__Common__AnyValue *value,
+                             const sp_profile_unattributed *unattributed)
 {
     const spanprof_attribute attributes[] = {
-        {.key = "thread.name", .value.string_value = residual->name},
-        {.key = "thread.id", .type = SPANPROF_ATTRIBUTE_INT, .value.int_value = residual->tid},
-        {.key = "residual_ns",
+        {.key = "thread.name", .value.string_value = unattributed->name},
+        {.key = "thread.id", .type = SPANPROF_ATTRIBUTE_INT, .value.int_value = unattributed->tid},
+        {.key = "unattributed_ns",
          .type = SPANPROF_ATTRIBUTE_INT,
-         .value.int_value = residual->residual_ns},
+         .value.int_value = unattributed->unattributed_ns},
     };
     size_t count = sizeof attributes / sizeof attributes[0];
     value->value_case = SP__COMMON__ANY_VALUE__VALUE_KVLIST_VALUE;
@@ -137,18 +137,19 @@ static bool set_residual(sp_arena *arena, Sp__Common__AnyValue *value,
     return value->kvlist_value->values != NULL;
 }
 
-static bool set_residuals(sp_arena *arena, Sp__Common__AnyValue *value,
-                          const sp_profile_attribute *from)
+static bool set_unattributed_threads(sp_arena *arena, Sp__Common__AnyValue *value,
+                                     const sp_profile_attribute *from)
 {
     Sp__Common__ArrayValue *list = sp_otlp_message(arena, &sp__common__array_value__descriptor);
     if (!list)
         return false;
     value->value_case = SP__COMMON__ANY_VALUE__VALUE_ARRAY_VALUE;
     value->array_value = list;
-    list->values = sp_otlp_list(arena, &sp__common__any_value__descriptor, from->residual_count);
-    list->n_values = list->values ? from->residual_count : 0;
+    list->values =
+        sp_otlp_list(arena, &sp__common__any_value__descriptor, from->unattributed_count);
+    list->n_values = list->values ? from->unattributed_count : 0;
     for (uint32_t i = 0; i < list->n_values; i++)
-        if (!set_residual(arena, list->values[i], &from->residuals[i]))
+        if (!set_unattributed(arena, list->values[i], &from->unattributed_threads[i]))
             return false;
     return list->values != NULL;
 }
@@ -156,8 +157,8 @@ static bool set_residuals(sp_arena *arena, Sp__Common__AnyValue *value,
 bool sp_otlp_profile_value(sp_arena *arena, Sp__Common__AnyValue *value,
                            const sp_profile_attribute *from)
 {
-    if (from->residuals)
-        return set_residuals(arena, value, from);
+    if (from->unattributed_threads)
+        return set_unattributed_threads(arena, value, from);
     spanprof_attribute attribute = {.type = from->type};
     _Static_assert(sizeof attribute.value == sizeof from->value, "the same kinds of values");
     memcpy(&attribute.value, &from->value, sizeof attribute.value);

@@ -6,7 +6,7 @@
 
 BUILD is a build directory with the targets truth_workload, books_workload and bench_stolen. For each engine and rate:
   truth    truth_workload for S seconds: samples, links that name another span than the stack does
-  books    books_workload, 4 threads that compute for S seconds: weights, and weights + residual, against the clocks
+  books    books_workload, 4 threads that compute for S seconds: weights, and weights + unattributed, against the clocks
   cost     bench_stolen: share of a thread's time in gaps with a tick, time of one such gap; beside it a handler that does nothing"""
 import argparse, collections, json, os, platform, re, subprocess, sys, tempfile
 
@@ -38,12 +38,12 @@ def truth(build, engine, hz, seconds):
 
 
 def books(build, engine, hz, seconds):
-    """Percent that the weights, and weights + residual, are off."""
+    """Percent that the weights, and weights + unattributed, are off."""
     with tempfile.TemporaryDirectory() as directory:
         result = run_json([build + "/tests/signal/books_workload", "steady", seconds, 4],
                           environment(engine, hz, directory + "/books"))
     weights_ns = result["weights"] * (1000000000 // result["cpu_hz"])
-    return (100 * (weights_ns / result["cpu_ns"] - 1), 100 * ((weights_ns + result["residual_ns"]) / result["process_ns"] - 1))
+    return (100 * (weights_ns / result["cpu_ns"] - 1), 100 * ((weights_ns + result["unattributed_ns"]) / result["process_ns"] - 1))
 
 
 def cost(build, engine, rates, rounds):
@@ -76,7 +76,7 @@ def main():
     arguments = parser.parse_args()
     rates = [int(hz) for hz in arguments.hz.split(",")]
     describe_machine()
-    print("| engine | Hz | samples | wrong links | weights off | with residual | stolen | ticks/s | ns a tick | empty handler | ns |")
+    print("| engine | Hz | samples | wrong links | weights off | with unattributed | stolen | ticks/s | ns a tick | empty handler | ns |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     words = []
     for engine in arguments.engines.split(","):

@@ -54,7 +54,7 @@ STACK_RENDER = ["render(int)", "main", "main"]
 PROFILES = [
     {"type": "samples", "unit": "count", "period_type": "cpu", "period_unit": "nanoseconds", "period": 10101010,
      "time_unix_nano": 1700000000000000000, "duration_nano": 10000000000, "profile_id": "0102030405060708090a0b0c0d0e0f10",
-     "attributes": {"spanprof.residual_ns": 12345, "ratio": 0.5, "done": True}, "resource": RESOURCE,
+     "attributes": {"spanprof.unattributed_ns": 12345, "ratio": 0.5, "done": True}, "resource": RESOURCE,
      "stacks": [
          {"frames": STACK_RENDER, "value": 200, "count": 1, "trace_id": TRACE, "span_id": ROOT,
           "attributes": {"thread.name": "w-1"}},

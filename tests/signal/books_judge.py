@@ -6,14 +6,14 @@
 
 Two equations are judged, that the profiles say what the counters say, and that the threads' own clocks are no more than the process's:
   weights x period            = the sum of the threads' own clocks     (the books)
-  weights x period + residual = the process's clock without the SDK's own threads
+  weights x period + unattributed = the process's clock without the SDK's own threads
 
 How sure a sum is: a thread's first tick is due after a time that is uniform in one period, so a life of m + f periods gets m or
 m + 1 of them, the latter with probability f. That is right on average, with a variance of f (1 - f) periods squared, which is 1/6 on
 average over f. N threads make a standard deviation of period x sqrt(N / 6). A percentage is demanded where it is wider than four of
-them; else four of them are. Residual is never negative, so when the weights happen to be ahead the second equation is, too.
+them; else four of them are. Unattributed is never negative, so when the weights happen to be ahead the second equation is, too.
 
-What an engine cannot see, each told by the residual and demanded to be no more than this:
+What an engine cannot see, each told by the unattributed time and demanded to be no more than this:
   timer  The kernel looks at CPU timers once a jiffy. What a thread used after the last look before its end is never seen, and the first
          look, which stands for a jiffy, makes up for it when the thread keeps its core. One that loses it between looks lacks more:
          at most a jiffy less what its first look is above, 0.63 of one for bursts that looks meet at random (exponential), 0.4 for
@@ -44,7 +44,7 @@ CASES = {
 AHEAD_JIFFIES = {"many": 0.25}
 # And that it may not see.
 UNSEEN_JIFFIES = {"steady": 0.1, "many": 0.1, "bursty": 0.63, "short": 0.4, "plain": 1, "locked": 1}
-TOLD_PERCENT = 99.0  # of the time that the timer engine misses of tick-locked work, that the residual tells
+TOLD_PERCENT = 99.0  # of the time that the timer engine misses of tick-locked work, that the unattributed time tells
 LANDED_PERCENT = 94.0  # of tick-locked work, that the perf engine puts on stacks
 BALANCE_PERCENT = 0.1
 UNTOLD_STEAL_PERCENT = 0.3
@@ -54,7 +54,7 @@ CLOCK = 1.5 if verdict.is_planted("shifted-clock") else 1
 
 
 def run(arguments, mode, seconds, threads):
-    """The workload's JSON line; periods on stacks of books_work, and all periods and residual that the profiles show."""
+    """The workload's JSON line; periods on stacks of books_work, and all periods and unattributed that the profiles show."""
     with tempfile.TemporaryDirectory() as directory, verdict.Noise() as noise:
         environment = dict(os.environ, SPANPROF_EXPORTER="file", SPANPROF_FILE=directory + "/books",
                            SPANPROF_CPU_HZ=str(arguments.hz), SPANPROF_ENGINE=arguments.engine,
@@ -73,15 +73,15 @@ def run(arguments, mode, seconds, threads):
                 shown["ns"] += sample.value
                 if "books_work" in sample.names:
                     shown["work_ns"] += sample.value
-            shown["residual_ns"] = sum(residuals(path))
+            shown["unattributed_ns"] = sum(unattributed_of(path))
     result["cpu_ns"] = round(result["cpu_ns"] * CLOCK)
     result["steal_ns"] = noise.steal_seconds * 1e9
     result["noise"] = noise.percent()
     return result, shown
 
 
-def residuals(path):
-    """What each profile says of its residual."""
+def unattributed_of(path):
+    """What each profile says of its unattributed time."""
     for line in open(path):
         request = json.loads(line)
         dictionary = request["dictionary"]
@@ -91,7 +91,7 @@ def residuals(path):
             for scope in resource["scopeProfiles"]:
                 for profile in scope["profiles"]:
                     for index in profile.get("attributeIndices", []):
-                        if strings[table[index].get("keyStrindex", 0)] == "spanprof.residual_ns":
+                        if strings[table[index].get("keyStrindex", 0)] == "spanprof.unattributed_ns":
                             yield int(table[index]["value"].get("intValue", 0))
 
 
@@ -108,7 +108,7 @@ def slack(case, result, period_ns):
 
 
 def judge_books(found, case, percent, result, period_ns):
-    """The first equation. None demands nothing: threads that nobody told of are in the residual for as long as they are not found."""
+    """The first equation. None demands nothing: threads that nobody told of are in the unattributed time for as long as they are not found."""
     weights_ns = result["weights"] * period_ns
     off = 100 * (weights_ns / result["cpu_ns"] - 1)
     deviations, unseen, ahead = slack(case, result, period_ns)
@@ -125,12 +125,12 @@ def judge_books(found, case, percent, result, period_ns):
 
 def judge_balance(found, case, result, period_ns):
     """The second equation."""
-    shown = result["weights"] * period_ns + result["residual_ns"]
+    shown = result["weights"] * period_ns + result["unattributed_ns"]
     off = 100 * (shown / result["process_ns"] - 1)
     deviations, _, ahead = slack(case, result, period_ns)
     high = max(BALANCE_PERCENT, deviations + ahead)
-    print(f"  {case}: weights + residual {off:+.4f} % against the process's clock; right is -{BALANCE_PERCENT} to +{high:.2f} %")
-    found.within(f"{case}: weights and residual against the process's clock, in percent off,", off, -BALANCE_PERCENT, high, result["noise"])
+    print(f"  {case}: weights + unattributed {off:+.4f} % against the process's clock; right is -{BALANCE_PERCENT} to +{high:.2f} %")
+    found.within(f"{case}: weights and unattributed against the process's clock, in percent off,", off, -BALANCE_PERCENT, high, result["noise"])
 
 
 def judge_locked(found, engine, result, shown, period_ns):
@@ -138,11 +138,11 @@ def judge_locked(found, engine, result, shown, period_ns):
     weights_ns = result["weights"] * period_ns
     landed = 100 * shown["work_ns"] / result["cpu_ns"]
     missing = result["process_ns"] - weights_ns
-    told = 100 * result["residual_ns"] / missing if missing > 0 else 100
+    told = 100 * result["unattributed_ns"] / missing if missing > 0 else 100
     # A period a thread is under way when the clocks are read; where hardly more than that is missing, a share of it says nothing.
     under_way = 100 * result["threads"] * period_ns / max(missing, 1)
     print(f"  locked: {result['cpu_ns'] / 1e6:.0f} ms of CPU, {landed:.2f} % on stacks of the work; {missing / 1e6:.0f} ms missing, "
-          f"of which the residual tells {told:.2f} %")
+          f"of which the unattributed time tells {told:.2f} %")
     if engine == "perf":
         found.within("locked: the share of the work that landed on stacks, in percent,", landed, LANDED_PERCENT, 200 - LANDED_PERCENT, result["noise"])
         return
@@ -158,7 +158,7 @@ def judge_case(arguments, found, case):
     result, shown = run(arguments, mode, round(seconds, 1), threads)
     period_ns = 1000000000 // result["cpu_hz"]
     print(f"{case}: {result['engine']} {result['cpu_hz']} Hz, {result['threads']} threads, {result['ticks']} ticks, weights "
-          f"{result['weights'] * period_ns / 1e9:.3f} s, residual {result['residual_ns'] / 1e9:.3f} s, threads' clocks "
+          f"{result['weights'] * period_ns / 1e9:.3f} s, unattributed {result['unattributed_ns'] / 1e9:.3f} s, threads' clocks "
           f"{result['cpu_ns'] / 1e9:.3f} s, process's {result['process_ns'] / 1e9:.3f} s, steal {result['steal_ns'] / 1e9:.2f} s, "
           f"noise {result['noise']:.1f} %")
     judge_books(found, case, percent, result, period_ns)
@@ -170,9 +170,9 @@ def judge_case(arguments, found, case):
     found.broken_if(shown["ns"] != result["weights_at_stop"] * period_ns,
                     f"{case}: the profiles show {shown['ns']} ns, the counters {result['weights_at_stop']} periods")
     # A window without a sample makes no profile: what the main thread used between the flush and the stop is told by the counter only.
-    untold = result["residual_ns_at_stop"] - shown["residual_ns"]
-    found.broken_if(untold < 0, f"{case}: the profiles tell {shown['residual_ns']} ns of residual, the counters {result['residual_ns_at_stop']}")
-    found.unsure_if(shown["ns"] and untold >= UNTOLD_NS, f"{case}: {untold} ns of residual are in no profile, {UNTOLD_NS} may")
+    untold = result["unattributed_ns_at_stop"] - shown["unattributed_ns"]
+    found.broken_if(untold < 0, f"{case}: the profiles tell {shown['unattributed_ns']} ns of unattributed, the counters {result['unattributed_ns_at_stop']}")
+    found.unsure_if(shown["ns"] and untold >= UNTOLD_NS, f"{case}: {untold} ns of unattributed are in no profile, {UNTOLD_NS} may")
     found.broken_if(result["failed_threads"], f"{case}: {result['failed_threads']} threads got no timer")
     found.unsure_if(result["ring_full"] or result["memory"], f"{case}: samples were dropped, and counted: {result}")
 

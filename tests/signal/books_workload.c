@@ -306,7 +306,7 @@ static void print_at_stop(void)
     spanprof_stats stats = SPANPROF_STATS_INIT;
     spanprof_stats_get(&stats);
     print_number("weights_at_stop", stats.weights);
-    print_number("residual_ns_at_stop", stats.residual_ns);
+    print_number("unattributed_ns_at_stop", stats.unattributed_ns);
 }
 
 static void print_result(const spanprof_stats *stats, uint64_t process_ns, uint64_t threads)
@@ -319,7 +319,7 @@ static void print_result(const spanprof_stats *stats, uint64_t process_ns, uint6
     print_number("cpu_hz", stats->cpu_hz);
     print_number("ticks", stats->ticks);
     print_number("weights", stats->weights);
-    print_number("residual_ns", stats->residual_ns);
+    print_number("unattributed_ns", stats->unattributed_ns);
     print_number("jiffy_ns", jiffy_ns);
     print_at_stop();
     print_number("failed_threads", stats->failed_threads);

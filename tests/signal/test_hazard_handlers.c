@@ -161,7 +161,7 @@ static int handler_over_ours_that_passes_on(void)
     return 0;
 }
 
-/* It takes our ticks from us. That cannot be prevented; it is told, what is missing is residual, and the host's work goes on. */
+/* It takes our ticks from us. That cannot be prevented; it is told, what is missing is unattributed, and the host's work goes on. */
 static int handler_over_ours_that_keeps_all(void)
 {
     double seconds = hazard_sized(0.4, 1);
@@ -180,7 +180,7 @@ static int handler_over_ours_that_keeps_all(void)
     CHECK_EQUAL(hazard_awaited_warnings("has been replaced", 1), 1);
     spanprof_stats stats = hazard_stop();
     check_installed(handle_host_signal);
-    double told = (double)stats.weights / 1000 + (double)stats.residual_ns / 1e9;
+    double told = (double)stats.weights / 1000 + (double)stats.unattributed_ns / 1e9;
     (void)fprintf(stderr, "   %.3f s told of %.3f\n", told, used);
     /* Besides, the work of start and stop. One of the two parts would be missing by more than the margin. */
     hazard_within("CPU time told", told, used - seconds * 0.05, used + seconds * 0.3,

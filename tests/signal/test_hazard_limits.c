@@ -46,7 +46,7 @@ static void *burn_in_a_span(void *unused)
     return unused;
 }
 
-/* Two threads at work, until there are TICKS; everything that they used is in the weights or in the residual, and no more than the process
+/* Two threads at work, until there are TICKS; everything that they used is in the weights or in the unattributed time, and no more than the process
  * used. (Where the host of a virtual machine takes the processor away, that is more than the threads meant to use.) */
 static spanprof_stats run_two_threads(uint64_t ticks)
 {
@@ -61,7 +61,7 @@ static spanprof_stats run_two_threads(uint64_t ticks)
     memcpy(engine, hazard_stats().engine, sizeof engine);
     spanprof_stats stats = hazard_stop();
     memcpy(stats.engine, engine, sizeof engine);
-    double told = (double)stats.weights / 1000 + (double)stats.residual_ns / 1e9;
+    double told = (double)stats.weights / 1000 + (double)stats.unattributed_ns / 1e9;
     double used = hazard_process_cpu() - cpu_before;
     (void)fprintf(
         stderr, "   engine %s, %llu ticks, %.3f s told of %.3f used, %llu threads failed\n", engine,
@@ -419,7 +419,7 @@ int main(int argc, char **argv)
     static const hazard_case cases[] = {
         {"perf_event_open_refused_gives_timer", perf_event_open_refused, false},
         {"timer_create_refused_is_told", timer_create_refused, false},
-        {"both_engines_refused_are_told_and_all_is_residual", both_refused, false},
+        {"both_engines_refused_are_told_and_all_is_unattributed", both_refused, false},
         {"guarded_loads_refused_still_samples", guarded_loads_refused, false},
         {"no_proc_samples_threads_that_attach", without_proc, false},
         {"paranoid_levels_as_root_and_nobody", paranoid_levels, false},

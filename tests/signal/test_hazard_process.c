@@ -394,7 +394,7 @@ static void note_continued(int signal)
     atomic_store(&continued, true);
 }
 
-/* Weights and residual come to the CPU time, whatever time passed meanwhile. The bounds leave room for the work of start and stop. It works
+/* Weights and unattributed come to the CPU time, whatever time passed meanwhile. The bounds leave room for the work of start and stop. It works
  * on until it has been stopped. */
 static int use_a_second(void)
 {
@@ -409,7 +409,7 @@ static int use_a_second(void)
     }
     double cpu = hazard_process_cpu() - before;
     spanprof_stats stats = hazard_stop();
-    double told = (double)stats.weights / 1000 + (double)stats.residual_ns / 1e9;
+    double told = (double)stats.weights / 1000 + (double)stats.unattributed_ns / 1e9;
     (void)fprintf(stderr, "%.3f s CPU, %.3f s told\n", cpu, told);
     hazard_within("CPU time told", told, cpu - 0.05, cpu + 0.2, 0.1 + hazard_steal());
     return 0;

@@ -190,19 +190,19 @@ static void *burn_deaf(void *unused)
     return unused;
 }
 
-/* Its tick stays pending and dies with it. Nobody can tell under which span: its time is residual, but for what came before the block. */
-static int blocked_to_its_end_is_residual(void)
+/* Its tick stays pending and dies with it. Nobody can tell under which span: its time is unattributed, but for what came before the block. */
+static int blocked_to_its_end_is_unattributed(void)
 {
     hazard_start(1000);
     double before = hazard_process_cpu();
     pthread_join(hazard_thread(burn_deaf, NULL), NULL);
     double cpu = hazard_process_cpu() - before;
     spanprof_stats stats = hazard_stop();
-    double told = (double)stats.residual_ns / 1e9, weighed = (double)stats.weights / 1000;
-    printf("%.3f s CPU, %.3f s residual, %.3f s weights\n", cpu, told, weighed);
+    double told = (double)stats.unattributed_ns / 1e9, weighed = (double)stats.weights / 1000;
+    printf("%.3f s CPU, %.3f s unattributed, %.3f s weights\n", cpu, told, weighed);
     /* Of 0.3, less ten periods and what the clocks disagree by; with the start's and the stop's own work on this thread. */
-    hazard_within("residual", told, 0.27, 0.5, 0.1 + hazard_steal());
-    hazard_within("residual and weights", told + weighed, 0.27, 0.5, 0.1 + hazard_steal());
+    hazard_within("unattributed", told, 0.27, 0.5, 0.1 + hazard_steal());
+    hazard_within("unattributed and weights", told + weighed, 0.27, 0.5, 0.1 + hazard_steal());
     return 0;
 }
 
@@ -301,7 +301,7 @@ int main(int argc, char **argv)
         {"threads_ending_by_exit_cancel_and_return_under_ticks",
          ending_by_exit_cancel_and_return_under_ticks, false},
         {"threads_cancelled_in_a_call_leave_no_lock", cancelled_in_a_call_leaves_no_lock, false},
-        {"thread_blocked_to_its_end_is_residual", blocked_to_its_end_is_residual, false},
+        {"thread_blocked_to_its_end_is_unattributed", blocked_to_its_end_is_unattributed, false},
         {"clone_with_its_makers_thread_pointer_is_sampled", clone_with_its_makers_thread_pointer,
          false},
         {"clone_without_a_thread_pointer_is_sampled", clone_without_a_thread_pointer, false},

@@ -54,7 +54,7 @@ static spanprof_stats stop(void)
 }
 
 /* The timer's missed periods come with the first tick after the block, under another span: they must not be put on that one. */
-static void ticks_missed_while_blocked_are_residual_not_the_next_spans(void **state)
+static void ticks_missed_while_blocked_are_unattributed_not_the_next_spans(void **state)
 {
     (void)state;
     sigset_t all, before;
@@ -73,8 +73,8 @@ static void ticks_missed_while_blocked_are_residual_not_the_next_spans(void **st
     steal = verdict_steal() - steal;
     /* Of 500: as many would be too many if the missed ones were put on the next span. */
     assert_true(verdict_within("weights", (double)stats.weights, 50, 250, 100 + steal * 1000));
-    assert_true(verdict_within("residual, in seconds", (double)stats.residual_ns / 1e9, 0.25, 1,
-                               0.15 + steal));
+    assert_true(verdict_within("unattributed, in seconds", (double)stats.unattributed_ns / 1e9,
+                               0.25, 1, 0.15 + steal));
 }
 
 /* A handler that calls little, and after it the kernel's frame of a tick: the tick itself needs more than SPARE. The sanitizer's
@@ -184,7 +184,7 @@ static void *burn_briefly(void *unused)
 }
 
 /* Threads that are gone before a scan sees them: no sample stands for them, and the books say so. */
-static void cpu_time_of_threads_never_found_is_residual(void **state)
+static void cpu_time_of_threads_never_found_is_unattributed(void **state)
 {
     (void)state;
     double steal = verdict_steal();
@@ -195,7 +195,7 @@ static void cpu_time_of_threads_never_found_is_residual(void **state)
         pthread_join(thread, NULL);
     }
     spanprof_stats stats = stop();
-    double accounted = (double)stats.weights / 100 + (double)stats.residual_ns / 1e9;
+    double accounted = (double)stats.weights / 100 + (double)stats.unattributed_ns / 1e9;
     assert_true(verdict_within("CPU time told", accounted, 0.6 * 0.9, 0.6 * 1.5,
                                0.6 * 0.3 + verdict_steal() - steal));
 }
@@ -264,10 +264,10 @@ int main(int argc, char **argv)
 #endif
     program = argv[0];
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ticks_missed_while_blocked_are_residual_not_the_next_spans),
+        cmocka_unit_test(ticks_missed_while_blocked_are_unattributed_not_the_next_spans),
         cmocka_unit_test(tick_on_a_signal_stack_too_small_is_dropped),
         cmocka_unit_test(scope_of_a_thread_that_ended_reaches_nobody),
-        cmocka_unit_test(cpu_time_of_threads_never_found_is_residual),
+        cmocka_unit_test(cpu_time_of_threads_never_found_is_unattributed),
         cmocka_unit_test(process_ends_with_its_last_thread),
     };
     return verdict_code(cmocka_run_group_tests(tests, NULL, NULL));

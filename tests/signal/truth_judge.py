@@ -98,7 +98,7 @@ def main():
           f"periods {result['weights']}, stacks incomplete {result['incomplete']}, ring full {result['ring_full']}")
     print(f"judged {named} periods on named stacks: " + ", ".join(f"{k} {v}" for k, v in sorted(verdicts.items())))
     print(f"sum of weights {weight_ns / 1e9:.3f} s of {result['cpu_ns'] / 1e9:.3f} s CPU by the threads' clocks: {share:.4f}; "
-          f"residual {result['residual_ns'] / 1e9:.3f} s")
+          f"unattributed {result['unattributed_ns'] / 1e9:.3f} s")
     print(f"sampled spans' periods linked to none or unknown: {lost} of {ours} = {lost / max(ours, 1):.5%}")
     found = verdict.Verdict()
     found.broken_if(verdicts["wrong"], f"{verdicts['wrong']} periods linked to another span, e.g. {examples}")

@@ -377,7 +377,7 @@ static void print_result(const char *engine, uint64_t cpu_ns)
     printf("\"engine\":\"%s\",\"cpu_ns\":%llu,\"ticks\":%llu,\"weights\":%llu,\"linked\":%llu,"
            "\"none\":%llu,"
            "\"unknown\":%llu,"
-           "\"ring_full\":%llu,\"memory\":%llu,\"small_stack\":%llu,\"residual_ns\":%llu,"
+           "\"ring_full\":%llu,\"memory\":%llu,\"small_stack\":%llu,\"unattributed_ns\":%llu,"
            "\"incomplete\":%llu,"
            "\"truncated\":%llu,"
            "\"foreign\":%llu,\"dead_scope\":%llu}\n",
@@ -387,7 +387,7 @@ static void print_result(const char *engine, uint64_t cpu_ns)
            (unsigned long long)stats.dropped_samples_ring_full,
            (unsigned long long)stats.dropped_samples_memory,
            (unsigned long long)stats.dropped_samples_small_stack,
-           (unsigned long long)stats.residual_ns, (unsigned long long)stats.stacks_incomplete,
+           (unsigned long long)stats.unattributed_ns, (unsigned long long)stats.stacks_incomplete,
            (unsigned long long)stats.stacks_truncated,
            (unsigned long long)stats.misuse_foreign_scope,
            (unsigned long long)stats.misuse_dead_scope);

@@ -17,23 +17,23 @@
 #include "tool/text/messages.h"
 #include "tool/text/output.h"
 
-#define PREFIX         "spanprof."
-#define DROPPED_PREFIX "spanprof.dropped."
-#define RESIDUALS_KEY  "spanprof.residual_ns.threads" /* an array of maps */
-#define STACKS_PREFIX  "spanprof.stacks."
-#define BY_POINTER     "by_frame_pointer"        /* beside the ends, which are a whole */
-#define FOLDED_KEY     "spanprof.samples.folded" /* stacks that lost frames: an end, too */
+#define PREFIX                   "spanprof."
+#define DROPPED_PREFIX           "spanprof.dropped."
+#define UNATTRIBUTED_THREADS_KEY "spanprof.unattributed_ns.threads" /* an array of maps */
+#define STACKS_PREFIX            "spanprof.stacks."
+#define BY_POINTER               "by_frame_pointer"        /* beside the ends, which are a whole */
+#define FOLDED_KEY               "spanprof.samples.folded" /* stacks that lost frames: an end, too */
 
 /* Sums of the attributes of one type's profiles. */
 typedef struct type_stats {
     bool told; /* some profile has the counts; else linked and none come from the samples */
-    uint64_t linked, none, unknown, boundary, residual_ns;
+    uint64_t linked, none, unknown, boundary, unattributed_ns;
     json_t *dropped;  /* by reason */
     char engine[128]; /* of all profiles that say; each text once */
     char engine_reason[256];
-    json_t *residual_threads; /* name/tid: ns */
-    json_t *stacks;           /* how they ended: samples; and BY_POINTER */
-    sp_wall_stats wall;       /* of types of wall time */
+    json_t *unattributed_threads; /* name/tid: ns */
+    json_t *stacks;               /* how they ended: samples; and BY_POINTER */
+    sp_wall_stats wall;           /* of types of wall time */
 } type_stats;
 
 typedef struct stats {
@@ -64,7 +64,7 @@ static void add_number(type_stats *type, const char *key, int64_t number)
         {"spanprof.samples.none", offsetof(type_stats, none), true},
         {"spanprof.samples.unknown", offsetof(type_stats, unknown), true},
         {"spanprof.samples.boundary", offsetof(type_stats, boundary), true},
-        {"spanprof.residual_ns", offsetof(type_stats, residual_ns), false},
+        {"spanprof.unattributed_ns", offsetof(type_stats, unattributed_ns), false},
     };
     if (strncmp(key, DROPPED_PREFIX, strlen(DROPPED_PREFIX)) == 0)
         sp_stats_add(type->dropped, key + strlen(DROPPED_PREFIX), number);
@@ -97,12 +97,12 @@ static void keep_text(type_stats *type, const char *key, const char *text)
         add_text(type->engine_reason, sizeof type->engine_reason, "; ", text);
 }
 
-/* One map of RESIDUALS_KEY: the thread as NAME/TID. */
-static void add_residual(type_stats *type, const Sp__Common__AnyValue *value,
-                         const Sp__Profiles__ProfilesDictionary *dictionary)
+/* One map of UNATTRIBUTED_THREADS_KEY: the thread as NAME/TID. */
+static void add_unattributed(type_stats *type, const Sp__Common__AnyValue *value,
+                             const Sp__Profiles__ProfilesDictionary *dictionary)
 {
     const char *name = "";
-    int64_t tid = 0, residual_ns = 0;
+    int64_t tid = 0, unattributed_ns = 0;
     if (value->value_case != SP__COMMON__ANY_VALUE__VALUE_KVLIST_VALUE)
         return;
     for (size_t i = 0; i < value->kvlist_value->n_values; i++) {
@@ -114,19 +114,19 @@ static void add_residual(type_stats *type, const Sp__Common__AnyValue *value,
             name = sp_value_text(entry->value, dictionary);
         else if (is_number && strcmp(key, "thread.id") == 0)
             tid = entry->value->int_value;
-        else if (is_number && strcmp(key, "residual_ns") == 0)
-            residual_ns = entry->value->int_value;
+        else if (is_number && strcmp(key, "unattributed_ns") == 0)
+            unattributed_ns = entry->value->int_value;
     }
     char thread[128];
     snprintf(thread, sizeof thread, "%.64s/%" PRId64, name, tid);
-    sp_stats_add(type->residual_threads, thread, residual_ns);
+    sp_stats_add(type->unattributed_threads, thread, unattributed_ns);
 }
 
-static void add_residuals(type_stats *type, const Sp__Common__AnyValue *value,
-                          const Sp__Profiles__ProfilesDictionary *dictionary)
+static void add_unattributed_threads(type_stats *type, const Sp__Common__AnyValue *value,
+                                     const Sp__Profiles__ProfilesDictionary *dictionary)
 {
     for (size_t i = 0; i < value->array_value->n_values; i++)
-        add_residual(type, value->array_value->values[i], dictionary);
+        add_unattributed(type, value->array_value->values[i], dictionary);
 }
 
 static void add_profile(stats *stats, const sp_model_profile *profile)
@@ -145,8 +145,8 @@ static void add_profile(stats *stats, const sp_model_profile *profile)
         if (value->value_case == SP__COMMON__ANY_VALUE__VALUE_INT_VALUE)
             add_number(type, key, value->int_value);
         else if (value->value_case == SP__COMMON__ANY_VALUE__VALUE_ARRAY_VALUE &&
-                 strcmp(key, RESIDUALS_KEY) == 0)
-            add_residuals(type, value, dictionary);
+                 strcmp(key, UNATTRIBUTED_THREADS_KEY) == 0)
+            add_unattributed_threads(type, value, dictionary);
         else if (*sp_value_text(value, dictionary))
             keep_text(type, key, sp_value_text(value, dictionary));
     }
@@ -181,8 +181,8 @@ static json_t *type_json(const sp_model_type *type, const type_stats *stats)
                   "period", (json_int_t)type->period, "samples", (json_int_t)type->samples,
                   "linked", (json_int_t)stats->linked, "none", (json_int_t)stats->none, "unknown",
                   (json_int_t)stats->unknown, "boundary", (json_int_t)stats->boundary,
-                  "residual_ns", (json_int_t)stats->residual_ns, "residual_threads",
-                  stats->residual_threads, "stacks", stats->stacks, "dropped", stats->dropped,
+                  "unattributed_ns", (json_int_t)stats->unattributed_ns, "unattributed_threads",
+                  stats->unattributed_threads, "stacks", stats->stacks, "dropped", stats->dropped,
                   "engine", stats->engine, "engine_reason", stats->engine_reason);
     if (type->is_wall)
         json_object_set_new(json, "wall", sp_wall_stats_json(&stats->wall, type));
@@ -212,15 +212,15 @@ static void add_share(sp_buffer *out, const char *name, uint64_t part, uint64_t 
 }
 
 /* Where ticks did not reach: a thread that always sleeps when the kernel looks, or blocks the signal. */
-static void add_residual_threads(sp_buffer *out, json_t *threads)
+static void print_unattributed_threads(sp_buffer *out, json_t *threads)
 {
     const char *name;
     json_t *ns;
     json_object_foreach(threads, name, ns)
     {
-        char residual[SP_DURATION_LENGTH];
-        sp_format_duration(residual, (uint64_t)json_integer_value(ns));
-        sp_buffer_printf(out, "    %10s  thread ", residual);
+        char unattributed[SP_DURATION_LENGTH];
+        sp_format_duration(unattributed, (uint64_t)json_integer_value(ns));
+        sp_buffer_printf(out, "    %10s  thread ", unattributed);
         sp_escape_terminal(out, name);
         sp_buffer_add_char(out, '\n');
     }
@@ -277,7 +277,7 @@ static void add_type(sp_buffer *out, const sp_model *model, uint32_t number,
                      const type_stats *stats)
 {
     const sp_model_type *type = &model->types[number];
-    char residual[SP_DURATION_LENGTH];
+    char unattributed[SP_DURATION_LENGTH];
     uint64_t whole = stats->linked;
     sp_sum_add(&whole, stats->none);
     sp_sum_add(&whole, stats->unknown);
@@ -304,9 +304,9 @@ static void add_type(sp_buffer *out, const sp_model *model, uint32_t number,
     if (type->is_wall) {
         sp_wall_stats_text(out, &stats->wall, type);
     } else if (strcmp(type->unit, "nanoseconds") == 0) {
-        sp_format_duration(residual, stats->residual_ns);
-        sp_buffer_printf(out, "  %-12s %10s\n", "residual", residual);
-        add_residual_threads(out, stats->residual_threads);
+        sp_format_duration(unattributed, stats->unattributed_ns);
+        sp_buffer_printf(out, "  %-12s %10s\n", "unattributed", unattributed);
+        print_unattributed_threads(out, stats->unattributed_threads);
     }
     add_stacks(out, stats->stacks);
     const char *reason;
@@ -335,7 +335,7 @@ static int write_text(const stats *stats)
 static void deinit_type(type_stats *type)
 {
     json_decref(type->dropped);
-    json_decref(type->residual_threads);
+    json_decref(type->unattributed_threads);
     json_decref(type->stacks);
     sp_wall_stats_deinit(&type->wall);
 }
@@ -350,8 +350,9 @@ static int answer_from(const sp_model *model, bool as_json)
         return sp_tool_no_memory();
     }
     for (size_t i = 0; i < model->type_count; i++) {
-        stats.types[i] = (type_stats){
-            .dropped = json_object(), .residual_threads = json_object(), .stacks = json_object()};
+        stats.types[i] = (type_stats){.dropped = json_object(),
+                                      .unattributed_threads = json_object(),
+                                      .stacks = json_object()};
         sp_wall_stats_init(&stats.types[i].wall);
     }
     for (size_t i = 0; i < model->profile_count; i++)
@@ -398,7 +399,8 @@ static const sp_option options[] = {
 const sp_command sp_command_stats = {
     .name = "stats",
     .arguments = "FILE… [--json]",
-    .summary = "Samples by linked, none, unknown, boundary; residual and drops, by profile type.",
+    .summary =
+        "Samples by linked, none, unknown, boundary; unattributed and drops, by profile type.",
     .details = "Of wall time also the sampler's visits (unmoved: the thread had not run since the "
                "last one;\ndiscarded: it ran meanwhile), the time by what was waited for, and "
                "by kind of descriptor.",

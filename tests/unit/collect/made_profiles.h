@@ -66,7 +66,7 @@ static inline uint32_t made_link(sp_dictionary *d, uint32_t number)
 
 static inline uint32_t made_attributes(sp_dictionary *d, const sp_profile *profile)
 {
-    sp_profile_residual residual = {.residual_ns = 7, .tid = 42, .name = "worker"};
+    sp_profile_unattributed unattributed = {.unattributed_ns = 7, .tid = 42, .name = "worker"};
     uint32_t list[5], count = 0;
     int64_t linked = 0, none = 0;
     for (uint32_t i = 0; i < profile->sample_count; i++)
@@ -74,9 +74,9 @@ static inline uint32_t made_attributes(sp_dictionary *d, const sp_profile *profi
     list[count++] = sp_dictionary_string_attribute(d, "spanprof.engine", "timer");
     list[count++] = sp_dictionary_int_attribute(d, "spanprof.samples.linked", "", linked);
     list[count++] = sp_dictionary_int_attribute(d, "spanprof.samples.none", "", none);
-    list[count++] = sp_dictionary_int_attribute(d, "spanprof.residual_ns", "ns", 123456789);
-    list[count++] =
-        sp_dictionary_residuals_attribute(d, "spanprof.residual_ns.threads", &residual, 1);
+    list[count++] = sp_dictionary_int_attribute(d, "spanprof.unattributed_ns", "ns", 123456789);
+    list[count++] = sp_dictionary_unattributed_threads_attribute(
+        d, "spanprof.unattributed_ns.threads", &unattributed, 1);
     return sp_dictionary_attributes(d, list, count);
 }
 

@@ -95,7 +95,7 @@ typedef struct arrivals {
     sp_intern identities;
     int64_t *values; /* by number in identities */
     uint32_t capacity;
-    uint64_t linked, none, residual_ns, residual_threads; /* of all profiles */
+    uint64_t linked, none, unattributed_ns, unattributed_threads; /* of all profiles */
     uint64_t profiles, engines;
     sp_intern profile_ids;
 } arrivals;
@@ -147,8 +147,8 @@ static void add_attribute(arrivals *a, const char *key, const Sp__Common__AnyVal
 {
     a->linked += strcmp(key, "spanprof.samples.linked") ? 0 : (uint64_t)value->int_value;
     a->none += strcmp(key, "spanprof.samples.none") ? 0 : (uint64_t)value->int_value;
-    a->residual_ns += strcmp(key, "spanprof.residual_ns") ? 0 : (uint64_t)value->int_value;
-    a->residual_threads += strcmp(key, "spanprof.residual_ns.threads") == 0;
+    a->unattributed_ns += strcmp(key, "spanprof.unattributed_ns") ? 0 : (uint64_t)value->int_value;
+    a->unattributed_threads += strcmp(key, "spanprof.unattributed_ns.threads") == 0;
     a->engines += strcmp(key, "spanprof.engine") == 0;
 }
 
@@ -224,8 +224,8 @@ static void assert_same_totals(const arrivals *a, const arrivals *wanted)
 {
     assert_int_equal(a->linked, wanted->linked);
     assert_int_equal(a->none, wanted->none);
-    assert_int_equal(a->residual_ns, wanted->residual_ns);
-    assert_int_equal(a->residual_threads, wanted->residual_threads);
+    assert_int_equal(a->unattributed_ns, wanted->unattributed_ns);
+    assert_int_equal(a->unattributed_threads, wanted->unattributed_threads);
     assert_int_equal(a->engines, a->profiles);
 }
 

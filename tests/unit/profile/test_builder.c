@@ -511,7 +511,7 @@ static void builder_header_tells_the_window(void **state)
     window.cpu.linked = 3;
     window.cpu.none = 4;
     window.cpu.unknown = 5;
-    window.residual_ns = 600;
+    window.unattributed_ns = 600;
     window.dropped_ring_full = 7;
     build(SPANPROF_LINK_SCOPE_INNERMOST, false);
     const sp_profile *profile = &data.profiles[0];
@@ -521,11 +521,11 @@ static void builder_header_tells_the_window(void **state)
     assert_memory_not_equal(profile->profile_id, zeros, 16);
     assert_string_equal(find_attribute(profile->attributes, "spanprof.engine")->value.string_value,
                         "timer");
-    const sp_profile_attribute *residual =
-        find_attribute(profile->attributes, "spanprof.residual_ns");
-    assert_int_equal(residual->value.int_value, 600);
-    assert_int_equal(residual->type, SPANPROF_ATTRIBUTE_INT);
-    assert_string_equal(data.strings[residual->unit_strindex], "ns");
+    const sp_profile_attribute *unattributed =
+        find_attribute(profile->attributes, "spanprof.unattributed_ns");
+    assert_int_equal(unattributed->value.int_value, 600);
+    assert_int_equal(unattributed->type, SPANPROF_ATTRIBUTE_INT);
+    assert_string_equal(data.strings[unattributed->unit_strindex], "ns");
     assert_int_equal(
         find_attribute(profile->attributes, "spanprof.samples.linked")->value.int_value, 3);
     assert_int_equal(find_attribute(profile->attributes, "spanprof.samples.none")->value.int_value,
@@ -539,19 +539,20 @@ static void builder_header_tells_the_window(void **state)
     assert_null(find_attribute(profile->attributes, "spanprof.dropped.memory"));
 }
 
-static void put_residual(int64_t tid, const char *name, uint64_t residual_ns)
+static void put_unattributed(int64_t tid, const char *name, uint64_t unattributed_ns)
 {
-    sp_window_residual *residual = &window.residuals[window.residual_count++];
-    *residual = (sp_window_residual){.thread.tid = tid, .residual_ns = residual_ns};
-    memcpy(residual->thread.name, name, strnlen(name, sizeof residual->thread.name));
+    sp_window_unattributed *unattributed =
+        &window.unattributed_threads[window.unattributed_count++];
+    *unattributed = (sp_window_unattributed){.thread.tid = tid, .unattributed_ns = unattributed_ns};
+    memcpy(unattributed->thread.name, name, strnlen(name, sizeof unattributed->thread.name));
 }
 
 static void builder_keys_hold_no_data(void **state)
 {
     (void)state;
     fill_with_links();
-    put_residual(4711, "sixteen letters.", 500);
-    put_residual(4712, "sixteen letters.", 400);
+    put_unattributed(4711, "sixteen letters.", 500);
+    put_unattributed(4712, "sixteen letters.", 400);
     build(SPANPROF_LINK_SCOPE_INNERMOST, true);
     for (uint32_t i = 1; i < data.attribute_count; i++) {
         const char *key = data.strings[data.attributes[i].key_strindex];
@@ -559,14 +560,14 @@ static void builder_keys_hold_no_data(void **state)
         assert_null(strstr(key, "471"));
     }
     const sp_profile_attribute *threads =
-        find_attribute(data.profiles[0].attributes, "spanprof.residual_ns.threads");
-    assert_int_equal(threads->residual_count, 2);
-    assert_string_equal(threads->residuals[1].name, "sixteen letters.");
-    assert_int_equal(threads->residuals[1].tid, 4712);
-    assert_int_equal(threads->residuals[1].residual_ns, 400);
+        find_attribute(data.profiles[0].attributes, "spanprof.unattributed_ns.threads");
+    assert_int_equal(threads->unattributed_count, 2);
+    assert_string_equal(threads->unattributed_threads[1].name, "sixteen letters.");
+    assert_int_equal(threads->unattributed_threads[1].tid, 4712);
+    assert_int_equal(threads->unattributed_threads[1].unattributed_ns, 400);
     sp_profile_data_deinit(&data);
     build(SPANPROF_LINK_SCOPE_INNERMOST, false);
-    assert_null(find_attribute(data.profiles[0].attributes, "spanprof.residual_ns.threads"));
+    assert_null(find_attribute(data.profiles[0].attributes, "spanprof.unattributed_ns.threads"));
 }
 
 static void builder_named_location_has_file_and_line(void **state)

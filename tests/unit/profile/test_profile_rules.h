@@ -147,9 +147,9 @@ static void rules_describe(sp_buffer *text, const char *table, uint32_t i)
         const sp_profile_attribute *attribute = &ruled->attributes[i];
         sp_buffer_printf(text, "%u %u %d ", attribute->key_strindex, attribute->unit_strindex,
                          attribute->type);
-        if (attribute->residuals)
-            sp_buffer_add(text, attribute->residuals,
-                          attribute->residual_count * sizeof *attribute->residuals);
+        if (attribute->unattributed_threads)
+            sp_buffer_add(text, attribute->unattributed_threads,
+                          attribute->unattributed_count * sizeof *attribute->unattributed_threads);
         else if (attribute->type == SPANPROF_ATTRIBUTE_STRING)
             sp_buffer_add_string(text, attribute->value.string_value ? attribute->value.string_value
                                                                      : "");

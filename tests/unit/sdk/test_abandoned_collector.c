@@ -32,7 +32,7 @@ enum { OLD_HZ = 100, WISHED_HZ = 300, NEW_HZ = 200 };
 
 #define SECOND UINT64_C(1000000000)
 
-typedef enum place { NOWHERE, IN_NAMING, IN_RESIDUAL, IN_HOLD } place;
+typedef enum place { NOWHERE, IN_NAMING, IN_UNATTRIBUTED, IN_HOLD } place;
 
 static _Atomic int held_at; /* a place; the next collector that comes there is held */
 static sem_t arrived, released, freed;
@@ -69,12 +69,12 @@ uint32_t __wrap_sp_symbolizer_frames(sp_symbolizer *symbolizer, const sp_module 
     return __real_sp_symbolizer_frames(symbolizer, module, address, frames);
 }
 
-void __real_sp_drain_residual(sp_drain *drain, sp_window *window);
-void __wrap_sp_drain_residual(sp_drain *drain, sp_window *window);
-void __wrap_sp_drain_residual(sp_drain *drain, sp_window *window)
+void __real_sp_drain_unattributed(sp_drain *drain, sp_window *window);
+void __wrap_sp_drain_unattributed(sp_drain *drain, sp_window *window);
+void __wrap_sp_drain_unattributed(sp_drain *drain, sp_window *window)
 {
-    hold_at(IN_RESIDUAL);
-    __real_sp_drain_residual(drain, window);
+    hold_at(IN_UNATTRIBUTED);
+    __real_sp_drain_unattributed(drain, window);
 }
 
 int __real_usleep(useconds_t us);
@@ -196,7 +196,7 @@ static void collector_abandoned_while_the_rate_changes_does_not_arm_the_next_run
     sp_sdk_use_synthetic_ticks();
     start(OLD_HZ);
     take_a_sample();
-    atomic_store(&held_at, IN_RESIDUAL);
+    atomic_store(&held_at, IN_UNATTRIBUTED);
     assert_int_equal(spanprof_set_rate(SPANPROF_PROFILE_CPU, WISHED_HZ), SPANPROF_OK);
     sem_wait(&arrived);
     start_the_next_run_and_let_go();

@@ -205,7 +205,7 @@ static void judge_periods(uint64_t periods, uint64_t least)
                        (unsigned long)least);
 }
 
-/* SAMPLED seconds of WORKED seconds of CPU time, which took PASSED seconds, are in samples, and UNSEEN seconds in the residual. */
+/* SAMPLED seconds of WORKED seconds of CPU time, which took PASSED seconds, are in samples, and UNSEEN seconds in the unattributed time. */
 static void judge_seconds(double sampled, double unseen, double worked, double passed,
                           double allowed)
 {
@@ -234,7 +234,7 @@ static void perf_with_a_real_time_signal_becomes_timer(void **state)
     judge_periods(stats_now().weights, 50);
 }
 
-static void paused_time_is_neither_sampled_nor_residual(void **state)
+static void paused_time_is_neither_sampled_nor_unattributed(void **state)
 {
     start(state, 1000);
     double begin = clock_seconds(CLOCK_MONOTONIC), passed = 0;
@@ -259,12 +259,13 @@ static void paused_time_is_neither_sampled_nor_residual(void **state)
     passed += clock_seconds(CLOCK_MONOTONIC) - begin;
     spanprof_stats stats = stats_now();
     /* 0.4 s were worked with ticks, 1 s without. */
-    double sampled = (double)stats.weights / 1000, unseen = (double)stats.residual_ns / 1e9;
+    double sampled = (double)stats.weights / 1000, unseen = (double)stats.unattributed_ns / 1e9;
     judge_seconds(sampled, unseen, 0.4, passed, 0.1);
     assert_true(sampled + unseen < passed + 0.3);
     if (sampled + unseen >= 0.7)
-        verdict_unsure("%.3f s are sampled and residual, with the 0.4 s before and after a pause",
-                       sampled + unseen);
+        verdict_unsure(
+            "%.3f s are sampled and unattributed, with the 0.4 s before and after a pause",
+            sampled + unseen);
 }
 
 static void pause_and_rate_need_a_running_sdk(void **state)
@@ -317,7 +318,7 @@ static void rate_changes_at_the_edge_of_a_window(void **state)
     }
     assert_int_equal(rate, 3);
     /* Each of the four parts loses or wins less than a period, the longest of which is 10 ms, and a jiffy or two by timer. */
-    judge_seconds(total, (double)stats_now().residual_ns / 1e9, worked, passed, 0.08);
+    judge_seconds(total, (double)stats_now().unattributed_ns / 1e9, worked, passed, 0.08);
 }
 
 static void budget_lowers_the_rate_and_the_weights_stay_right(void **state)
@@ -356,7 +357,7 @@ static void budget_lowers_the_rate_and_the_weights_stay_right(void **state)
     for (size_t i = 0; i < count; i++)
         total += (double)(profiles[i].periods * profiles[i].period) / 1e9;
     print_message("%.3f s told of %.3f at %u Hz\n", total, worked, stats.cpu_hz);
-    judge_seconds(total, (double)stats_now().residual_ns / 1e9, worked, passed, 0.15);
+    judge_seconds(total, (double)stats_now().unattributed_ns / 1e9, worked, passed, 0.15);
 }
 
 static void budget_that_is_no_share_is_named(void **state)
@@ -468,7 +469,7 @@ static void pauses_beside_starts_and_stops_leave_a_run_that_ticks(void **state)
         burn(0.005);
         assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
         double used = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - before;
-        double unseen = (double)stats_now().residual_ns / 1e9;
+        double unseen = (double)stats_now().unattributed_ns / 1e9;
         assert_true(unseen < used + 0.05); /* not the time before the start */
     }
     assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
@@ -498,7 +499,7 @@ int main(void)
         ONCE(auto_is_timer_at_the_default_rate_and_the_log_says_why),
         ONCE(rate_that_rises_above_the_kernels_tick_keeps_the_timers),
         ONCE(perf_with_a_real_time_signal_becomes_timer),
-        BOTH(paused_time_is_neither_sampled_nor_residual),
+        BOTH(paused_time_is_neither_sampled_nor_unattributed),
         ONCE(pause_and_rate_need_a_running_sdk),
         BOTH(rate_changes_at_the_edge_of_a_window),
         BOTH(budget_lowers_the_rate_and_the_weights_stay_right),

@@ -210,7 +210,7 @@ static void allocations_that_are_not_seen_are_named_once(void **state)
     spanprof_stats stats = SPANPROF_STATS_INIT;
     spanprof_stats_get(&stats);
     assert_int_equal(stats.ticks, 0);
-    assert_int_equal(stats.residual_ns, 0);
+    assert_int_equal(stats.unattributed_ns, 0);
     assert_string_equal(stats.engine, "");
     spanprof_stop(60 * SECOND);
     assert_int_equal(count_lines_with("allocations are not seen"), 1);

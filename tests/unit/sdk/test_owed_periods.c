@@ -88,7 +88,7 @@ static void what_is_owed_waits_behind_long_ticks(void **state)
     assert_int_equal(tick(1), 1);
 }
 
-static void what_a_blocked_signal_missed_is_residual(void **state)
+static void what_a_blocked_signal_missed_is_unattributed(void **state)
 {
     (void)state;
     uint32_t most = sp_handler.max_periods;
@@ -123,7 +123,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(periods_of_one_context_are_all_its, start, stop),
         cmocka_unit_test_setup_teardown(what_looks_missed_is_owed, start, stop),
         cmocka_unit_test_setup_teardown(what_is_owed_waits_behind_long_ticks, start, stop),
-        cmocka_unit_test_setup_teardown(what_a_blocked_signal_missed_is_residual, start, stop),
+        cmocka_unit_test_setup_teardown(what_a_blocked_signal_missed_is_unattributed, start, stop),
         cmocka_unit_test_setup_teardown(what_is_owed_is_bounded, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

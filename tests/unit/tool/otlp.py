@@ -104,8 +104,8 @@ SAMPLES = [
     (("main", "serve", "cart"), CART_TRACE, CART, 4),
     (("main", "idle"), "", "", 1),
 ]
-COUNTS = {"spanprof.engine": "timer", "spanprof.engine.reason": "asked for", "spanprof.residual_ns": 12345,
-          "spanprof.residual_ns.threads": [{"thread.name": "w\x1b1", "thread.id": 77, "residual_ns": 12000}],
+COUNTS = {"spanprof.engine": "timer", "spanprof.engine.reason": "asked for", "spanprof.unattributed_ns": 12345,
+          "spanprof.unattributed_ns.threads": [{"thread.name": "w\x1b1", "thread.id": 77, "unattributed_ns": 12000}],
           "spanprof.samples.linked": 29, "spanprof.samples.none": 1,
           "spanprof.samples.unknown": 0, "spanprof.dropped.ring_full": 7,
           "spanprof.stacks.complete": 25, "spanprof.stacks.no_table": 3, "spanprof.samples.folded": 2,

@@ -288,8 +288,8 @@ class Overflow(ToolTest):
         super().setUp()
         self.write("t.jsonl", json_lines(traces([span(REPORT_TRACE, REPORT, "GET /report", 0, 9)])))
         self.write("p.jsonl", json_lines(profiles(3 * [(("main",), REPORT_TRACE, REPORT, self.MOST)] + [(("main", "leaf"), REPORT_TRACE, REPORT, 5)],
-                                                  period=1, attributes={"spanprof.dropped.x": self.MOST, "spanprof.residual_ns": self.MOST}),
-                                         profiles(attributes={"spanprof.dropped.x": 2, "spanprof.residual_ns": -3})))
+                                                  period=1, attributes={"spanprof.dropped.x": self.MOST, "spanprof.unattributed_ns": self.MOST}),
+                                         profiles(attributes={"spanprof.dropped.x": 2, "spanprof.unattributed_ns": -3})))
 
     def run_noted(self, *arguments):
         result = self.run_tool(arguments[0], "t.jsonl", "p.jsonl", *arguments[1:], locale="C")
@@ -305,7 +305,7 @@ class Overflow(ToolTest):
         self.assertIn("100.0%  100.0%  ########## main", self.run_noted("flame", "--span", REPORT))
         self.assertEqual(json.loads(self.run_noted("spans", "--json"))["spans"][0]["total_value"], self.MOST)
         kind = json.loads(self.run_noted("stats", "--json"))["types"][0]
-        self.assertEqual((kind["samples"], kind["dropped"], kind["residual_ns"]), (self.MOST, {"x": self.MOST}, self.MOST))
+        self.assertEqual((kind["samples"], kind["dropped"], kind["unattributed_ns"]), (self.MOST, {"x": self.MOST}, self.MOST))
 
 
 class HostileNames(ToolTest):

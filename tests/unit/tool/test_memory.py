@@ -110,11 +110,11 @@ class Flame(MemoryTest):
 
 
 class Others(MemoryTest):
-    def test_stats_tell_the_period_and_no_residual(self):
+    def test_stats_tell_the_period_and_no_unattributed(self):
         text = self.answer("stats", "alloc.jsonl")
         self.assertIn("alloc_space: 1 profile, 2 samples, one in 512 KiB\n", text)
         self.assertIn("alloc_objects: 1 profile, 310 samples, one in 512 KiB\n", text)
-        self.assertNotIn("residual", text)
+        self.assertNotIn("unattributed", text)
         self.assertIn("dropped: calls 2\n", text)
 
     def test_check_does_not_wonder_about_old_spans_of_live_blocks(self):

@@ -39,7 +39,7 @@ class Parts(ToolTest):
         self.assertEqual(parts, whole)
         cpu = next(kind for kind in whole["types"] if kind["type"] == "cpu")
         self.assertEqual(cpu["linked"] + cpu["none"], sum(1 + n % 7 for n in range(17000)))
-        self.assertEqual(cpu["residual_ns"], 123456789)
+        self.assertEqual(cpu["unattributed_ns"], 123456789)
 
     def test_flame_shows_the_same_stacks(self):
         for kind in ("cpu", "wall"):

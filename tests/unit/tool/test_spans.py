@@ -32,7 +32,7 @@ cpu: 1 profile, 30 samples, one each 10.0 ms, engine timer (asked for)
   none                  1    3.33 %
   unknown               0    0.00 %
   boundary              0    0.00 %
-  residual        12.3 us
+  unattributed    12.3 us
        12.0 us  thread w\\x1b1/77
   stacks
             25   83.33 %  complete
@@ -136,17 +136,17 @@ class Stats(ToolTest):
         self.assertEqual((answer["spans"], answer["profiles"], answer["links"], answer["links_with_span"]), (0, 3, 4, 0))
         cpu, wall = answer["types"]
         self.assertEqual(cpu, {"type": "cpu", "unit": "nanoseconds", "profiles": 2, "period": 10_000_000, "samples": 60,
-                               "linked": 58, "none": 2, "unknown": 0, "boundary": 0, "residual_ns": 24690,
-                               "residual_threads": {"w\x1b1/77": 24000},
+                               "linked": 58, "none": 2, "unknown": 0, "boundary": 0, "unattributed_ns": 24690,
+                               "unattributed_threads": {"w\x1b1/77": 24000},
                                "stacks": {"complete": 50, "no_table": 6, "folded": 4, "by_frame_pointer": 12},
                                "dropped": {"ring_full": 14}, "engine": "timer", "engine_reason": "asked for"})
         self.assertEqual((wall["type"], wall["linked"], wall["none"]), ("wall", 4, 1))  # told by the samples themselves
 
 
-    def test_residual_threads_of_another_shape_are_passed_over(self):
-        for bad in ("text", 5, [], [5], [{}], [{"thread.name": 5, "thread.id": "x", "residual_ns": "y"}], [[{"residual_ns": 1}]]):
-            self.write("p.jsonl", json_lines(profiles(attributes={"spanprof.residual_ns.threads": bad})))
-            threads = self.answer_json("stats", "p.jsonl", "--json")["types"][0]["residual_threads"]
+    def test_unattributed_threads_of_another_shape_are_passed_over(self):
+        for bad in ("text", 5, [], [5], [{}], [{"thread.name": 5, "thread.id": "x", "unattributed_ns": "y"}], [[{"unattributed_ns": 1}]]):
+            self.write("p.jsonl", json_lines(profiles(attributes={"spanprof.unattributed_ns.threads": bad})))
+            threads = self.answer_json("stats", "p.jsonl", "--json")["types"][0]["unattributed_threads"]
             self.assertIn(threads, ({}, {"/0": 0}))
             self.answer("stats", "p.jsonl")
 

@@ -195,7 +195,7 @@ static void profiles_attributes_come_back_with_unit_and_type(void **state)
     Sp__Profiles__KeyValueAndUnit **list = tables->attribute_table;
     assert_int_equal(list[1]->key_strindex, S_BUILD_ID);
     assert_string_equal(list[1]->value->string_value, "abc123");
-    assert_int_equal(list[3]->key_strindex, S_RESIDUAL);
+    assert_int_equal(list[3]->key_strindex, S_UNATTRIBUTED);
     assert_int_equal(list[3]->unit_strindex, S_NANOSECONDS);
     assert_int_equal(list[3]->value->int_value, 12345);
     assert_true(list[4]->value->double_value == 0.5);
@@ -203,13 +203,16 @@ static void profiles_attributes_come_back_with_unit_and_type(void **state)
     assert_true(list[5]->value->bool_value);
 }
 
-static void profiles_residuals_are_an_array_of_maps(void **state)
+static void profiles_unattributed_threads_are_an_array_of_maps(void **state)
 {
     (void)state;
-    static const char *const keys[] = {"thread.name", "thread.id", "residual_ns"};
-    const sp_profile_residual residuals[] = {{500, 77, "first"}, {400, 78, "second"}};
-    sp_profile_attribute attributes[2] = {
-        {0}, {.key_strindex = S_RESIDUAL, .residuals = residuals, .residual_count = 2}};
+    static const char *const keys[] = {"thread.name", "thread.id", "unattributed_ns"};
+    const sp_profile_unattributed unattributed_threads[] = {{500, 77, "first"},
+                                                            {400, 78, "second"}};
+    sp_profile_attribute attributes[2] = {{0},
+                                          {.key_strindex = S_UNATTRIBUTED,
+                                           .unattributed_threads = unattributed_threads,
+                                           .unattributed_count = 2}};
     sp_profile_data data = golden_profile_data;
     data.attributes = attributes;
     data.attribute_count = 2;
@@ -316,7 +319,7 @@ typedef struct any_data {
     sp_profile_function functions[ENTRIES];
     sp_profile_link links[ENTRIES];
     sp_profile_attribute attributes[ENTRIES];
-    sp_profile_residual residuals[ENTRIES];
+    sp_profile_unattributed unattributed_threads[ENTRIES];
     sp_index_list stacks[ENTRIES];
     sp_profile profiles[3];
     sp_profile_sample samples[SAMPLES];
@@ -361,8 +364,8 @@ static sp_profile_attribute any_attribute(any_data *any, uint32_t number)
                                       .unit_strindex = (uint32_t)any_number(any),
                                       .type = (spanprof_attribute_type)(number % 4)};
     if (number % 5 == 4) {
-        attribute.residuals = any->residuals;
-        attribute.residual_count = any_below(any, ENTRIES);
+        attribute.unattributed_threads = any->unattributed_threads;
+        attribute.unattributed_count = any_below(any, ENTRIES);
     } else if (attribute.type == SPANPROF_ATTRIBUTE_STRING) {
         attribute.value.string_value = any->strings[number];
     } else if (attribute.type == SPANPROF_ATTRIBUTE_BOOL) {
@@ -387,8 +390,10 @@ static void make_any_entry(any_data *any, uint32_t i)
     any->functions[i] = (sp_profile_function){(uint32_t)any_number(any), (uint32_t)any_number(any),
                                               (uint32_t)any_number(any), (int64_t)any_number(any)};
     fill(any, &any->links[i], any_number(any) % 2 ? sizeof any->links[i] : 0);
-    any->residuals[i] = (sp_profile_residual){
-        .residual_ns = (int64_t)any_number(any), .tid = (int64_t)any_number(any), .name = "worker"};
+    any->unattributed_threads[i] =
+        (sp_profile_unattributed){.unattributed_ns = (int64_t)any_number(any),
+                                  .tid = (int64_t)any_number(any),
+                                  .name = "worker"};
     any->attributes[i] = any_attribute(any, i);
     any->stacks[i] = any_list(any, 600);
 }
@@ -487,7 +492,7 @@ int main(void)
         cmocka_unit_test(profiles_location_attributes_come_back),
         WITH_REQUEST(profiles_strings_stacks_and_links_come_back),
         WITH_REQUEST(profiles_attributes_come_back_with_unit_and_type),
-        cmocka_unit_test(profiles_residuals_are_an_array_of_maps),
+        cmocka_unit_test(profiles_unattributed_threads_are_an_array_of_maps),
         cmocka_unit_test(profiles_link_without_trace_id_keeps_its_span_id),
         cmocka_unit_test(profiles_timestamps_stand_in_place_of_the_value),
         cmocka_unit_test(profiles_no_profiles_give_the_empty_request),
