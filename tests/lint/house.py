@@ -8,6 +8,8 @@
 4. Files of src/ and tests/ that pages and comments name in full exist.
 5. No function of src/ is longer than 60 lines.
 6. The way of the data (docs/design/way.md) names files and functions that exist.
+7. Each page below docs/ is linked from docs/README.md.
+8. Each variable that src/ names in full is in docs/settings.md.
 
 Each rule first proves on a small tree of its own that it would see a violation.
 """
@@ -140,7 +142,24 @@ def way(tree):
             yield f"{path}: {file} does not define {function}"
 
 
-RULES = (include_order, one_name, links, named_files, short_functions, way)
+def index(tree):
+    """Pages of docs/ that its index does not link, except the index."""
+    pages = set(files(tree, "docs", ends=(".md",))) - {"docs/README.md"}
+    linked = re.findall(r"\]\(([^)#\s]+\.md)", read(tree, "docs/README.md") if pages else "")
+    for page in sorted(pages - {os.path.normpath(os.path.join("docs", link)) for link in linked}):
+        yield f"{page} is not linked from docs/README.md"
+
+
+def settings(tree):
+    named = {name for path in files(tree, "src", ends=(".c", ".h"))
+             for name in re.findall(r'"((?:SPANPROF|OTEL)_[A-Z_]*[A-Z])"', read(tree, path))} - {"OTEL_CTX"}  # a mapping's
+    told = read(tree, "docs/settings.md") if named else ""
+    for name in sorted(named):
+        if not re.search(rf"\b{name}\b", told):
+            yield f"docs/settings.md does not say what {name} is"
+
+
+RULES = (include_order, one_name, links, named_files, short_functions, way, index, settings)
 WAY = "| a | `src/core/a.c` | `made` |\n"
 
 # For each rule: files that keep it, files that break it, and what is said of them.
@@ -159,6 +178,9 @@ SELF_CHECK = (
     (way, {"docs/design/way.md": WAY * 8, "src/core/a.c": "int made(int a)\n{\n}\n"},
      {"docs/design/way.md": WAY * 8, "src/core/a.c": "int made(int a);\nint other(void)\n{\n}\n"}, "does not define made"),
     (way, {"docs/design/way.md": WAY * 8, "src/core/a.c": "int made(int a)\n{\n}\n"}, {"docs/design/way.md": ""}, "0 steps"),
+    (index, {"docs/README.md": "[a](a.md)", "docs/a.md": ""}, {"docs/README.md": "", "docs/a.md": ""}, "a.md is not linked"),
+    (settings, {"docs/settings.md": "`SPANPROF_A`", "src/core/a.c": 'env("SPANPROF_A")'},
+     {"docs/settings.md": "`SPANPROF_AB`", "src/core/a.c": 'env("SPANPROF_A")'}, "SPANPROF_A is"),
 )
 
 
