@@ -40,7 +40,8 @@ static struct {
     sp_lock life;
     sp_lock parts;
     bool running;
-    bool forked;
+    bool forked;        /* the SDK ran in the parent, and has not been started here since */
+    bool is_child;      /* of a process in which the SDK ran: for good */
     bool stops_at_exit; /* atexit, once a process */
     bool synthetic;     /* the next start takes no real ticks (tests) */
     sp_config config;
@@ -112,6 +113,7 @@ static void fork_child(void)
     sp_switch_file_after_fork();
     sp_exporter_after_fork();
     sdk.forked |= sdk.running;
+    sdk.is_child |= sdk.forked;
     sdk.running = false;
     sdk.collector = NULL;
     sdk.exporter = NULL;
@@ -440,15 +442,15 @@ typedef struct own_paths {
     char file[PATH_MAX], switches[PATH_MAX];
 } own_paths;
 
-/* A forked child that finds its parent's file prefix in the environment would begin the parent's files anew. */
+/* A forked child that finds its parent's file prefix in the environment would begin the parent's files anew, at each of its starts. */
 static void use_own_files(spanprof_options *options, own_paths *paths)
 {
     const char *prefix = sp_env("SPANPROF_FILE"), *switches = sp_env("SPANPROF_SWITCHES");
-    if (sdk.forked && !options->file) {
+    if (sdk.is_child && !options->file) {
         sp_file_own_prefix(paths->file, sizeof paths->file, prefix ? prefix : "spanprof", getpid());
         options->file = paths->file;
     }
-    if (sdk.forked && !options->switches && switches && strcasecmp(switches, "off") != 0) {
+    if (sdk.is_child && !options->switches && switches && strcasecmp(switches, "off") != 0) {
         snprintf(paths->switches, sizeof paths->switches, "%s.%d", switches, (int)getpid());
         options->switches = paths->switches;
     }

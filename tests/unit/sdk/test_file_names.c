@@ -182,6 +182,45 @@ static void processes_of_a_container_leave_the_runs_as_they_are(void **state)
     assert_int_equal(remove_folder(directory), 0);
 }
 
+/* Starts only when the parent's files are free to be taken: its end of PIPES is closed then. */
+static int start_twice(const int pipes[2])
+{
+    char byte;
+    close(pipes[1]);
+    if (read(pipes[0], &byte, 1) != 0)
+        return 5;
+    setenv("SPANPROF_FILE", prefix, 1);
+    run(NULL, "child");
+    run(NULL, "child again");
+    return 0;
+}
+
+static void forked_child_keeps_its_name_at_each_start(void **state)
+{
+    (void)state;
+    if (why_forked_child_cannot_start())
+        skip();
+    int pipes[2];
+    char ending[32], earlier[40];
+    strcpy(directory, "/tmp/spanprof-names-XXXXXX");
+    assert_non_null(mkdtemp(directory));
+    snprintf(prefix, sizeof prefix, "%s/p", directory);
+    assert_int_equal(pipe(pipes), 0);
+    start(prefix);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(start_twice(pipes));
+    stop_with_span("parent");
+    close(pipes[0]);
+    close(pipes[1]);
+    assert_int_equal(end_of(child), 0);
+    snprintf(ending, sizeof ending, ".%d", (int)child);
+    snprintf(earlier, sizeof earlier, "%s.1", ending);
+    assert_true(has("", "\"parent\""));
+    assert_true(has(ending, "\"child again\"") && has(earlier, "\"child\""));
+    assert_int_equal(remove_folder(directory), 0);
+}
+
 int main(int argc, char **argv)
 {
     program = argv[0];
@@ -196,6 +235,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_pids_have_names_that_no_run_has),
         cmocka_unit_test(processes_of_a_container_leave_the_runs_as_they_are),
+        cmocka_unit_test(forked_child_keeps_its_name_at_each_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
