@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ enum { CONFIGS_KEPT = 8 };
 static struct {
     _Atomic uint32_t run;                  /* of this start; 0: nothing is sampled */
     uint32_t number;                       /* of the last start */
-    bool started;                          /* between start and stop, paused or not */
+    _Atomic uint32_t started;              /* between start and stop, paused or not */
     sp_alloc_config configs[CONFIGS_KEPT]; /* by run; written before it begins */
     _Atomic uint64_t seeds;                /* each thread takes the next one */
     sp_preload *preload;                   /* NULL: not there, or it is not ours */
@@ -126,7 +127,7 @@ bool spanprof_alloc_sampled(void *pointer, size_t bytes)
 void spanprof_alloc_freed(void *pointer)
 {
     const sp_live_table *live = &alloc.live;
-    if (live->size && sp_load_relaxed(&live->filter[sp_filter_index(pointer)]))
+    if (sp_load_acquire(&live->size) && sp_load_relaxed(&live->filter[sp_filter_index(pointer)]))
         freed(pointer);
 }
 
@@ -145,13 +146,16 @@ static const char *find_checker(void)
     return preloads && strstr(preloads, "vgpreload") ? "valgrind" : NULL;
 }
 
-/* Whether it is the library's malloc that the program calls. */
+/* Whether it is the library's malloc that the program calls. In a program at a fixed address that takes the address of malloc, this is
+ * that of an entry of its own, which is no definition and leads to the first one. */
 static bool is_first(const sp_preload *preload)
 {
     Dl_info called, library;
+    const ElfW(Sym) *symbol = NULL;
     void *address = dlsym(RTLD_DEFAULT, "malloc");
-    return address && dladdr(address, &called) && dladdr(preload, &library) &&
-           called.dli_fbase == library.dli_fbase;
+    return address && dladdr1(address, &called, (void **)&symbol, RTLD_DL_SYMENT) &&
+           dladdr(preload, &library) &&
+           (called.dli_fbase == library.dli_fbase || (symbol && symbol->st_shndx == SHN_UNDEF));
 }
 
 /* The library, if it can be used now; else why not. */
@@ -182,14 +186,20 @@ static void say_why(const char *reason)
                 checked ? " replaces the allocator, and spanprof stands aside" : "");
 }
 
-static void connect(void)
+static sp_preload *find_usable_preload(void)
 {
     const char *reason;
-    alloc.preload = find_preload(&reason);
-    if (!alloc.preload) {
+    sp_preload *preload = find_preload(&reason);
+    if (!preload)
         say_why(reason);
+    return preload;
+}
+
+/* From here on the library calls us. */
+static void publish(void)
+{
+    if (!alloc.preload)
         return;
-    }
     sp_store_relaxed(&alloc.preload->hold, hold);
     sp_store_relaxed(&alloc.preload->settle, settle);
     sp_store_release(&alloc.preload->freed, freed); /* pairs with the library's acquire of each */
@@ -208,9 +218,10 @@ static void set_run(uint32_t run)
 static void start_live(sp_alloc_config *config)
 {
     _Atomic uint8_t *filter = alloc.preload ? alloc.preload->filter : own_filter;
-    if (alloc.live.size)
+    if (sp_load_relaxed(&alloc.live.size)) {
         sp_live_clear(&alloc.live); /* of an earlier run, or of the parent of a fork */
-    else if (!sp_live_init(&alloc.live, config->live_max, filter)) {
+        alloc.live.filter = filter;
+    } else if (!sp_live_init(&alloc.live, config->live_max, filter)) {
         config->heap = false;
         sp_log_warn("alloc", "no memory for the table of live blocks: none are kept");
     }
@@ -220,16 +231,17 @@ void sp_alloc_start(const sp_alloc_config *config)
 {
     sp_alloc_config *own = &alloc.configs[(alloc.number + 1) % CONFIGS_KEPT];
     *own = *config;
-    connect();
+    alloc.preload = find_usable_preload();
     if (own->heap)
         start_live(own);
-    alloc.started = true;
+    publish();
+    atomic_store(&alloc.started, 1);
     set_run(++alloc.number);
 }
 
 void sp_alloc_stop(void)
 {
-    alloc.started = false;
+    atomic_store(&alloc.started, 0);
     set_run(0);
 }
 
@@ -240,13 +252,17 @@ void sp_alloc_pause(void)
 
 void sp_alloc_resume(void)
 {
-    if (alloc.started)
-        set_run(alloc.number);
+    if (!atomic_load(&alloc.started))
+        return;
+    set_run(alloc.number);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (!atomic_load(&alloc.started))
+        set_run(0); /* a stop came in between: its own set_run may have been first */
 }
 
 void sp_alloc_fork_child(void)
 {
-    alloc.started = false;
+    atomic_store(&alloc.started, 0);
     set_run(0);
 }
 

@@ -4,7 +4,7 @@
  *
  * | operation                              | setup | any thread | collector |
  * | start, stop, pause, resume, fork_child |  yes  |            |           |
- * | is_live, state_get                     |       |            |    yes    | */
+ * | is_live, live_full                     |       |            |    yes    | */
 #ifndef SP_ALLOC_BLOCK_SAMPLES_H
 #define SP_ALLOC_BLOCK_SAMPLES_H
 

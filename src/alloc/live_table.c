@@ -43,14 +43,23 @@ bool sp_live_init(sp_live_table *table, uint32_t blocks, _Atomic uint8_t *filter
     table->keys = map_words(size);
     table->ids = map_words(size);
     table->filter = filter;
-    table->size = table->keys && table->ids ? size : 0;
-    return table->size != 0;
+    if (!table->keys || !table->ids)
+        return false;
+    sp_store_release(&table->size, size); /* pairs with size_of */
+    return true;
+}
+
+/* 0: no table yet. With another number the table is there (pairs with sp_live_init). */
+static uint32_t size_of(const sp_live_table *table)
+{
+    return sp_load_acquire(&table->size);
 }
 
 static uint32_t first_place(const sp_live_table *table, uint64_t address)
 {
     uint64_t mixed = (address >> 4) * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(mixed >> 32) & (table->size - 1) & ~(uint32_t)(SP_LIVE_PLACES - 1);
+    return (uint32_t)(mixed >> 32) & (sp_load_relaxed(&table->size) - 1) &
+           ~(uint32_t)(SP_LIVE_PLACES - 1);
 }
 
 static uint64_t address_of(const void *pointer)
@@ -65,12 +74,13 @@ bool sp_live_put(sp_live_table *table, const void *pointer, sp_live_entry *out)
     for (uint32_t slot = first; slot < first + SP_LIVE_PLACES; slot++) {
         uint64_t none = 0;
         if (sp_load_relaxed(&table->keys[slot]) != 0 ||
-            !atomic_compare_exchange_strong(&table->keys[slot], &none, address))
-            continue;
+            !atomic_compare_exchange_strong(&table->keys[slot], &none, address | 1))
+            continue; /* held until it is whole: a clear leaves it alone */
         *out = (sp_live_entry){
             slot, atomic_fetch_add_explicit(&table->last_id, 1, memory_order_relaxed) + 1};
         sp_store_release(&table->ids[slot], out->id); /* pairs with sp_live_has */
         filter_add(table, address, 1);
+        sp_store_release(&table->keys[slot], address);
         return true;
     }
     sp_count(&table->full, 1);
@@ -101,7 +111,7 @@ static void free_place(sp_live_table *table, uint32_t slot, uint64_t address)
 
 bool sp_live_remove(sp_live_table *table, const void *pointer)
 {
-    uint32_t held = table->size ? sp_live_hold(table, pointer) : 0;
+    uint32_t held = sp_live_hold(table, pointer);
     if (held)
         sp_live_settle(table, held, true);
     return held != 0;
@@ -109,7 +119,8 @@ bool sp_live_remove(sp_live_table *table, const void *pointer)
 
 uint32_t sp_live_hold(sp_live_table *table, const void *pointer)
 {
-    return table->size ? change_key(table, pointer, address_of(pointer) | 1) : 0;
+    /* NULL is the key of free places. */
+    return pointer && size_of(table) ? change_key(table, pointer, address_of(pointer) | 1) : 0;
 }
 
 void sp_live_settle(sp_live_table *table, uint32_t held, bool is_freed)
@@ -124,13 +135,13 @@ void sp_live_settle(sp_live_table *table, uint32_t held, bool is_freed)
 
 bool sp_live_has(const sp_live_table *table, sp_live_entry entry)
 {
-    return entry.slot < table->size && sp_load_acquire(&table->ids[entry.slot]) == entry.id;
+    return entry.slot < size_of(table) && sp_load_acquire(&table->ids[entry.slot]) == entry.id;
 }
 
 /* A held one is its holder's. */
 void sp_live_clear(sp_live_table *table)
 {
-    for (uint32_t slot = 0; slot < table->size; slot++) {
+    for (uint32_t slot = 0; slot < size_of(table); slot++) {
         uint64_t address = sp_load_relaxed(&table->keys[slot]);
         if (address != 0 && !(address & 1) &&
             atomic_compare_exchange_strong(&table->keys[slot], &address, address | 1))

@@ -21,7 +21,7 @@ enum { SP_LIVE_PLACES = 16 };
 typedef struct sp_live_table {
     _Atomic uint64_t *keys;
     _Atomic uint64_t *ids;
-    uint32_t size; /* a power of two; 0: no table */
+    _Atomic uint32_t size; /* a power of two; 0: no table. Stored last */
     _Atomic uint64_t last_id;
     _Atomic uint64_t full;   /* puts that found no place */
     _Atomic uint8_t *filter; /* SP_FILTER_SIZE */
@@ -43,7 +43,7 @@ bool sp_live_remove(sp_live_table *table, const void *pointer);
 uint32_t sp_live_hold(sp_live_table *table, const void *pointer);
 void sp_live_settle(sp_live_table *table, uint32_t held, bool is_freed);
 bool sp_live_has(const sp_live_table *table, sp_live_entry entry);
-/* Remove all. */
+/* Remove all but those that are held. */
 void sp_live_clear(sp_live_table *table);
 
 #endif

@@ -108,11 +108,11 @@ void sp_calls_fork_child(void)
 
 /* --- a record -------------------------------------------------------------------------------------------------------------- */
 
+/* Of any run: a thread that was not scheduled since it reserved its room may find the next run's configuration. */
 static uint64_t largest_record(void)
 {
-    return sizeof(sp_call_record) +
-           (calls.config.with_attributes ? SP_INTERVAL_BYTES_MAX : sizeof(sp_interval_record)) +
-           sizeof(sp_sample_record) + (calls.config.max_depth + OWN_FRAMES) * sizeof(uint64_t);
+    return sizeof(sp_call_record) + SP_INTERVAL_BYTES_MAX + sizeof(sp_sample_record) +
+           DEPTH_MAX * sizeof(uint64_t);
 }
 
 /* The context of another tracer, where no context of ours is active. */
@@ -126,13 +126,14 @@ static bool fill_foreign(sp_interval_record *interval, sp_thread *thread, uint64
     return result != SP_FOREIGN_UNKNOWN;
 }
 
-/* Returns whether it is certain. A thread without a state has never attached a context. */
+/* Returns whether it is certain. A thread without a state has never attached a context of ours; where another tracer shows its contexts,
+ * it may have one of that tracer's. */
 static bool fill_context(sp_interval_record *interval, sp_thread *thread)
 {
     if (!thread) {
         *interval = (sp_interval_record){
             .header = {.size = sizeof *interval, .kind = SP_RECORD_INTERVAL}, .number = 2};
-        return true;
+        return !sp_load_relaxed(&sp_context_is_shared);
     }
     uint64_t number = sp_load_relaxed(&thread->switch_number);
     bool posted = sp_load_relaxed(&thread->posts) != sp_load_relaxed(&thread->posts_seen);

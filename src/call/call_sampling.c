@@ -3,16 +3,19 @@
 
 #include <math.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "core/atomic.h"
 #include "core/clock.h"
 
-/* Asked of the kernel once a thread. Where it has none yet, at boot, the clock and a count will do. */
+/* Asked of the kernel once a thread, by the system call: getrandom(3) is a cancellation point, and malloc is none. Where the kernel has no
+ * random numbers yet, at boot, the clock and a count will do. */
 uint64_t sp_random_seed(void)
 {
     static _Atomic uint64_t count;
     uint64_t seed = 0;
-    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed)
+    if (syscall(SYS_getrandom, &seed, sizeof seed, GRND_NONBLOCK) != (long)sizeof seed)
         seed = sp_clock_monotonic_ns();
     seed += atomic_fetch_add_explicit(&count, 1, memory_order_relaxed);
     return seed ? seed : 1;

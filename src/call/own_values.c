@@ -14,6 +14,9 @@
 
 enum { NAME_MAX_LENGTH = 63 };
 
+/* Larger values and periods count as this one: what they are multiplied and divided by has room, and so have their sums. */
+#define VALUE_MAX (UINT64_C(1) << 53)
+
 /* Names never change once the type's number is below `count`. */
 struct spanprof_value_type {
     _Atomic uint64_t period; /* between two samples, on average; 0: each call is one */
@@ -115,7 +118,8 @@ const spanprof_value_type *spanprof_value_type_get(const char *name, const char 
     else if (is_taken(wanted.name))
         sp_log_warn("value", "%s is a profile of spanprof's own: choose another name", wanted.name);
     else if (!(type = get(&wanted)))
-        sp_log_warn("value", "no room for values of type %s: there are %d types at most",
+        sp_log_warn("value",
+                    "no room for values of type %s: there are %d types at most, or memory is short",
                     wanted.name, SP_VALUE_TYPES_MAX);
     return type;
 }
@@ -123,7 +127,8 @@ const spanprof_value_type *spanprof_value_type_get(const char *name, const char 
 void spanprof_value_type_sample(const spanprof_value_type *type, uint64_t period)
 {
     if (type)
-        sp_store_relaxed(&values.types[type - values.types].period, period);
+        sp_store_relaxed(&values.types[type - values.types].period,
+                         period < VALUE_MAX ? period : VALUE_MAX);
 }
 
 /* What is left of a type's values until the thread's next sample, and the period for which it was drawn. */
@@ -156,6 +161,7 @@ void spanprof_record(const spanprof_value_type *type, uint64_t value)
 {
     if (!type || value == 0 || !sp_calls_are_taken())
         return;
+    value = value < VALUE_MAX ? value : VALUE_MAX;
     int error = errno;
     uint32_t number = (uint32_t)(type - values.types);
     uint64_t period = sp_load_relaxed(&type->period);

@@ -227,7 +227,7 @@ static void keep_call(visit_drain *to, const sp_call_record *call, const sp_fold
     count_call(&to->drain->totals, sample->result);
     if (is_block && to->drain->with_heap && call->live_id)
         sp_live_blocks_add(&to->drain->live, sample,
-                           (sp_live_entry){call->live_slot, call->live_id},
+                           (sp_live_entry){call->live_slot, call->live_id}, sp_alloc_is_live,
                            sp_clock_monotonic_ns());
     if (is_block && !to->drain->with_alloc)
         return;
@@ -323,7 +323,9 @@ void sp_drain_settle_calls(sp_drain *drain, sp_window *window, uint32_t max_samp
                                .end_of = end_of,
                                .user = &drain->live_spans};
     sp_live_spans_gather(&drain->live_spans);
+    uint64_t before = window->dropped_calls;
     sp_live_blocks_snapshot(&drain->live, window, &view);
+    sp_count_owned(&totals->calls_dropped, window->dropped_calls - before);
     sp_store_relaxed(&totals->live_blocks, drain->live.count);
 }
 
@@ -442,6 +444,7 @@ void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint3
 void sp_drain_begin(sp_drain *drain)
 {
     drain->cpu_last_ns = sp_sampler_process_cpu_ns();
+    drain->live_full = sp_alloc_live_full(); /* of earlier runs */
     for (uint32_t n = 0; n < sp_thread_slots(); n++) {
         sp_thread *thread = sp_thread_by_slot(n);
         sp_drain_slot *slot = slot_of(drain, thread);

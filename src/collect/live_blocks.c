@@ -8,9 +8,22 @@
 
 /* --- add ------------------------------------------------------------------------------------------------------------------- */
 
-static bool make_room(sp_live_blocks *live)
+static void forget_freed(sp_live_blocks *live, sp_live_is *is_live)
+{
+    uint32_t kept = 0;
+    for (uint32_t n = 0; n < live->count; n++)
+        if (is_live(live->blocks[n].entry))
+            live->blocks[kept++] = live->blocks[n];
+    live->count = kept;
+}
+
+/* Blocks that have been freed meanwhile make room first, when they are many. */
+static bool make_room(sp_live_blocks *live, sp_live_is *is_live)
 {
     if (live->count < live->capacity)
+        return true;
+    forget_freed(live, is_live);
+    if (live->count < live->capacity / 2)
         return true;
     uint32_t capacity = live->capacity ? live->capacity * 2 : 256;
     sp_live_block *blocks = realloc(live->blocks, capacity * sizeof *blocks);
@@ -22,8 +35,10 @@ static bool make_room(sp_live_blocks *live)
 }
 
 void sp_live_blocks_add(sp_live_blocks *live, const sp_fold_sample *sample, sp_live_entry entry,
-                        uint64_t now_ns)
+                        sp_live_is *is_live, uint64_t now_ns)
 {
+    if (!is_live(entry))
+        return;
     sp_live_block block = {.entry = entry,
                            .seen_ns = now_ns,
                            .bytes = sample->weight,
@@ -31,7 +46,7 @@ void sp_live_blocks_add(sp_live_blocks *live, const sp_fold_sample *sample, sp_l
                            .result = (uint8_t)sample->result,
                            .end = (uint8_t)sp_fold_stack_end(sample),
                            .by_frame_pointer = sample->record->by_frame_pointer != 0};
-    if (make_room(live) && sp_fold_identify(&live->tables, sample, &block.key))
+    if (make_room(live, is_live) && sp_fold_identify(&live->tables, sample, &block.key))
         live->blocks[live->count++] = block;
     else
         live->lost++;
@@ -129,15 +144,6 @@ static sp_live_age age_of(uint64_t seen_ns, uint64_t now_ns)
     return (sp_live_age) class;
 }
 
-static void forget_freed(sp_live_blocks *live, sp_live_is *is_live)
-{
-    uint32_t kept = 0;
-    for (uint32_t n = 0; n < live->count; n++)
-        if (is_live(live->blocks[n].entry))
-            live->blocks[kept++] = live->blocks[n];
-    live->count = kept;
-}
-
 static bool move_keys(transfer *t, const sp_live_blocks *live, sp_window_key *keys)
 {
     bool done = true;
@@ -164,7 +170,10 @@ static void renew_tables(sp_live_blocks *live)
 
 static bool has_much_garbage(const sp_live_blocks *live)
 {
-    return live->tables.stacks.count + live->tables.links.count > 4 * live->count + 4096;
+    const sp_window *t = &live->tables;
+    uint64_t entries = (uint64_t)t->stacks.count + t->links.count + t->threads.count +
+                       t->locations.count + t->attribute_sets.count;
+    return entries > 8 * (uint64_t)live->count + 8192;
 }
 
 static bool put_block(transfer *t, const sp_live_block *block, const sp_live_view *view)

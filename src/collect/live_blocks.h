@@ -25,15 +25,15 @@ typedef struct sp_live_blocks {
     uint64_t lost; /* for which memory had no room */
 } sp_live_blocks;
 
-/* The block of SAMPLE, which is at ENTRY. Its weight are bytes, its count objects. */
-void sp_live_blocks_add(sp_live_blocks *live, const sp_fold_sample *sample, sp_live_entry entry,
-                        uint64_t now_ns);
-
-/* What has ended of a link's spans. */
-typedef sp_live_end sp_live_end_of(void *user, const sp_window_link *link);
 /* Whether a block is still allocated. */
 typedef bool sp_live_is(sp_live_entry entry);
 
+/* The block of SAMPLE, which is at ENTRY, unless it has been freed already. Its weight are bytes, its count objects. */
+void sp_live_blocks_add(sp_live_blocks *live, const sp_fold_sample *sample, sp_live_entry entry,
+                        sp_live_is *is_live, uint64_t now_ns);
+
+/* What has ended of a link's spans. */
+typedef sp_live_end sp_live_end_of(void *user, const sp_window_link *link);
 /* How a snapshot is made. */
 typedef struct sp_live_view {
     uint64_t now_ns; /* monotonic */

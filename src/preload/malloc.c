@@ -159,10 +159,11 @@ static __attribute__((noinline)) void *realloc_slowly(void *pointer, size_t byte
         sp_load_acquire(&preload.freed); /* hold and settle were stored before */
     if (sp_bootstrap_has(pointer))
         return leave_bootstrap(pointer, bytes);
+    sp_alloc_settle *settle = sp_load_relaxed(&preload.settle);
     uint32_t held = freed ? sp_load_relaxed(&preload.hold)(pointer) : 0;
     void *moved = sp_next.realloc(pointer, bytes);
     if (held)
-        sp_load_relaxed (&preload.settle)(held, moved != NULL || bytes == 0);
+        settle(held, moved != NULL || bytes == 0);
     return moved;
 }
 

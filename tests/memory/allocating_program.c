@@ -4,12 +4,15 @@
 
 #include <spanprof/spanprof.h>
 
+/* Its address is taken, as a program with a table of functions does. */
+static void *(*volatile allocate)(size_t) = malloc;
+
 int main(void)
 {
     if (spanprof_start(NULL, NULL) != SPANPROF_OK)
         return 1;
     for (int i = 0; i < 1000; i++) {
-        void *block = malloc(10000);
+        void *block = allocate(10000);
         __asm__ volatile("" : : "r"(block) : "memory");
         free(block);
     }

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# stand_aside.sh PRELOAD PROGRAM WITH_ASAN OWN_MALLOC: under AddressSanitizer and under valgrind, which replace the allocator, and with a
-# malloc of its own, the program runs as it does without libspanprof-preload.so, and one warning says that no allocations are seen.
+# stand_aside.sh PRELOAD PROGRAM WITH_ASAN OWN_MALLOC AT_FIXED_ADDRESS: under AddressSanitizer and under valgrind, which replace the allocator, and with a
+# malloc of its own, the program runs as it does without libspanprof-preload.so, and one warning says that no allocations are seen. A program
+# at a fixed address that takes the address of malloc is no such case.
 set -euo pipefail
-preload=$1 program=$2 with_asan=$3 own_malloc=$4
+preload=$1 program=$2 with_asan=$3 own_malloc=$4 fixed=$5
 export SPANPROF_EXPORTER=none SPANPROF_PROFILES=alloc,heap OTEL_TRACES_EXPORTER=none
 
 expect() {
@@ -17,6 +18,13 @@ expect() {
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+for seen in "$program" "$fixed"; do
+    LD_PRELOAD=$preload "$seen" >"$work/out" 2>&1
+    if grep "are not seen" "$work/out"; then
+        echo "FAILED: $seen"
+        exit 1
+    fi
+done
 expect "another library's or the program's own malloc" env LD_PRELOAD="$preload" "$own_malloc"
 expect "libspanprof-preload.so is not loaded" "$program"
 # ASan demands to be the first library; told not to, it works behind ours.

@@ -202,13 +202,21 @@ const char *sp_attribute_key(const Sp__Common__KeyValue *attribute,
                                              : table_string(dictionary, attribute->key_strindex);
 }
 
-const char *sp_resource_text(const Sp__Resource__Resource *resource,
-                             const Sp__Profiles__ProfilesDictionary *dictionary, const char *key)
+const Sp__Common__AnyValue *sp_resource_value(const Sp__Resource__Resource *resource,
+                                              const Sp__Profiles__ProfilesDictionary *dictionary,
+                                              const char *key)
 {
     for (size_t i = 0; resource && i < resource->n_attributes; i++) {
         const Sp__Common__KeyValue *attribute = resource->attributes[i];
         if (strcmp(sp_attribute_key(attribute, dictionary), key) == 0)
-            return sp_value_text(attribute->value, dictionary);
+            return attribute->value;
     }
-    return "";
+    return NULL;
+}
+
+const char *sp_resource_text(const Sp__Resource__Resource *resource,
+                             const Sp__Profiles__ProfilesDictionary *dictionary, const char *key)
+{
+    const Sp__Common__AnyValue *value = sp_resource_value(resource, dictionary, key);
+    return value ? sp_value_text(value, dictionary) : "";
 }

@@ -157,6 +157,10 @@ uint32_t sp_model_time_type(const sp_model *model);
 /* What a command works on that is not asked for spans: "cpu", else "wall", else the first with samples. */
 uint32_t sp_model_main_type(const sp_model *model);
 
+/* The value of the attribute KEY of RESOURCE (may be NULL), or NULL. */
+const Sp__Common__AnyValue *sp_resource_value(const Sp__Resource__Resource *resource,
+                                              const Sp__Profiles__ProfilesDictionary *dictionary,
+                                              const char *key);
 /* The value of the string attribute KEY of RESOURCE (may be NULL), or "". DICTIONARY resolves references of the profiles signal;
  * NULL: there are none. */
 const char *sp_resource_text(const Sp__Resource__Resource *resource,

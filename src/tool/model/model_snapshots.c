@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profiles of what is allocated at a moment: those of one process are not to be added up, the last one holds. Several of that moment are
- * parts of one window. */
+/* Profiles of what is allocated at a moment: those of one process are not added up, because the last one holds. Several of that moment are
+ * parts of one window. A process whose last window has no such profile holds nothing any more. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,14 +22,26 @@ static bool is_snapshot(const Sp__Profiles__Profile *profile,
            sp_is_snapshot_name(d->string_table[index]);
 }
 
-/* Service and instance tell processes apart, as far as files can. Returns SP_INTERN_FAILED when memory is short. */
+/* PID as text; "" when it is not there. */
+static const char *pid_of(const Sp__Resource__Resource *resource,
+                          const Sp__Profiles__ProfilesDictionary *d, char text[24])
+{
+    const Sp__Common__AnyValue *value = sp_resource_value(resource, d, "process.pid");
+    bool is_number = value && value->value_case == SP__COMMON__ANY_VALUE__VALUE_INT_VALUE;
+    snprintf(text, 24, "%" PRId64, is_number ? value->int_value : 0);
+    return is_number ? text : "";
+}
+
+/* Service, instance and PID tell processes apart: the workers of a server may share an instance's name. Returns SP_INTERN_FAILED when memory is short. */
 static uint32_t find_process(sp_model *model, const Sp__Resource__Resource *resource,
                              const Sp__Profiles__ProfilesDictionary *d)
 {
+    char pid[24];
     const uint32_t key[] = {
+        sp_model_string(model, pid_of(resource, d, pid)),
         sp_model_string(model, sp_resource_text(resource, d, "service.name")),
         sp_model_string(model, sp_resource_text(resource, d, "service.instance.id"))};
-    if (key[0] == SP_INTERN_FAILED || key[1] == SP_INTERN_FAILED)
+    if (key[0] == SP_INTERN_FAILED || key[1] == SP_INTERN_FAILED || key[2] == SP_INTERN_FAILED)
         return SP_INTERN_FAILED;
     return sp_intern_put(&model->processes, key, sizeof key, NULL);
 }
@@ -56,7 +70,7 @@ static bool note_resource(sp_model *model, const Sp__Profiles__ResourceProfiles 
     for (size_t s = 0; s < resource->n_scope_profiles; s++)
         for (size_t i = 0; i < resource->scope_profiles[s]->n_profiles; i++) {
             const Sp__Profiles__Profile *profile = resource->scope_profiles[s]->profiles[i];
-            if (is_snapshot(profile, d) && profile->time_unix_nano > model->snapshot_times[process])
+            if (profile->time_unix_nano > model->snapshot_times[process])
                 model->snapshot_times[process] = profile->time_unix_nano;
         }
     return true;

@@ -102,6 +102,21 @@ static void held_block_is_as_it_was_when_nothing_came_of_it(void **state)
     assert_true(filter_is_empty());
 }
 
+/* NULL has the filter's index 0, and the key of a free place. */
+static void freed_null_leaves_a_block_of_its_index_alone(void **state)
+{
+    (void)state;
+    sp_live_entry entry;
+    const void *of_index_0 = (const void *)(uintptr_t)0x12301230; // NOLINT
+    assert_int_equal(sp_filter_index(of_index_0), 0);
+    assert_true(sp_live_put(&table, of_index_0, &entry));
+    assert_false(sp_live_remove(&table, NULL));
+    assert_int_equal(sp_live_hold(&table, NULL), 0);
+    assert_true(filter_says(of_index_0));
+    assert_true(sp_live_remove(&table, of_index_0));
+    assert_true(filter_is_empty());
+}
+
 static void full_table_refuses_and_counts(void **state)
 {
     (void)state;
@@ -211,6 +226,7 @@ int main(void)
         cmocka_unit_test_setup(address_that_is_used_again_is_another_entry, set_up),
         cmocka_unit_test_setup(held_block_lives_and_is_not_found, set_up),
         cmocka_unit_test_setup(held_block_is_as_it_was_when_nothing_came_of_it, set_up),
+        cmocka_unit_test_setup(freed_null_leaves_a_block_of_its_index_alone, set_up),
         cmocka_unit_test_setup(full_table_refuses_and_counts, set_up),
         cmocka_unit_test_setup(table_has_room_for_what_it_was_made_for, set_up),
         cmocka_unit_test_setup(clear_removes_all, set_up),

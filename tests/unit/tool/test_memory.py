@@ -77,6 +77,20 @@ class Flame(MemoryTest):
         self.assertIn(f"main;serve;report {140 * KIB}\n",
                       self.answer("flame", "live.jsonl", "other.jsonl", "--type", "inuse_space", "--format", "folded"))
 
+    def test_window_without_live_blocks_ends_what_was_held(self):
+        d = Dictionary()
+        windows = request(d, live(d, 0, FIRST), profile(d, [(("main", "serve"), "", "", 5)], PERIOD, ALLOC, COUNTED, 10))
+        self.write("freed.jsonl", json_lines(windows))
+        self.refuse(1, "flame", "freed.jsonl", "--type", "inuse", says="")
+
+    def test_workers_of_one_instance_are_told_apart_by_their_pid(self):
+        first, second = snapshots(FIRST), snapshots(FIRST, FIRST)
+        for pid, made in ((11, first), (12, second)):
+            made["resourceProfiles"][0]["resource"]["attributes"] += [
+                attribute("service.instance.id", "pod"), {"key": "process.pid", "value": {"intValue": str(pid)}}]
+        self.write("workers.jsonl", json_lines(first, second))
+        self.assertIn(f"main;serve;report {200 * KIB}\n", self.answer("flame", "workers.jsonl", "--type", "inuse", "--format", "folded"))
+
     def test_parts_of_the_last_snapshot_are_added_up(self):
         d = Dictionary()
         parts = request(d, live(d, 10, LAST[:2]), live(d, 10, LAST[2:]), live(d, 0, FIRST))
