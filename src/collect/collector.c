@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collector thread. Ten times a second it looks for new libraries and threads and drains the rings into the open window; at a
+/* The collector thread. Twenty-five times a second it looks for new libraries and threads and drains the rings into the open window; at a
  * window's end, or on a flush, it closes the window, names the addresses, and builds one profile per destination.
  *
  * Naming may take seconds when a huge debug file is opened for the first time. Rings hold a fraction of a second, so the thread goes on
@@ -158,8 +158,8 @@ static void submit(sp_collector *collector, size_t index, sp_buffer *body, uint6
 typedef struct window_export {
     sp_collector *collector;
     size_t destination;
-    uint64_t ticks, visits; /* of the window */
-    uint32_t samples;       /* that its profiles have */
+    uint64_t ticks, visits, calls; /* of the window */
+    uint32_t samples;              /* that its profiles have */
 } window_export;
 
 /* What of COUNT, which belongs to all samples, belongs to those of RANGE. The shares of all ranges sum up to COUNT. */
@@ -184,7 +184,21 @@ static void count_dropped(const window_export *e, uint32_t dropped)
     sp_sample_range range = {0, dropped};
     sp_count_owned(&totals->dropped_memory, share_of(e->ticks, e, range));
     sp_count_owned(&totals->visits_dropped, share_of(e->visits, e, range));
+    sp_count_owned(&totals->calls_dropped, share_of(e->calls, e, range));
+    if (sp_worker_enter(&e->collector->worker)) {
+        sp_exporter_note_lost(e->collector->config.exporter);
+        sp_worker_leave(&e->collector->worker);
+    }
     sp_log_warn("collector", "%u samples of a window were dropped: memory is short", dropped);
+}
+
+/* Of the calls that threads made; a snapshot of live blocks is made anew by the next window. */
+static uint64_t count_calls(const sp_window *window)
+{
+    uint64_t calls = 0;
+    for (int kind = 0; kind < SP_CALL_KINDS; kind++)
+        calls += kind == SP_CALL_HEAP ? 0 : window->calls[kind].count;
+    return calls;
 }
 
 static void export_to(sp_collector *collector, const sp_window *window, size_t index,
@@ -195,8 +209,9 @@ static void export_to(sp_collector *collector, const sp_window *window, size_t i
                                 .wait_attributes = destination->wait_attributes,
                                 .without_cpu = collector->config.without_cpu};
     sp_request_bounds bounds = {destination->request_bytes, destination->request_samples};
-    window_export e = {collector, index, window->cpu.count, window->wall.count,
-                       sp_window_sample_total(window)};
+    window_export e = {collector,           index,
+                       window->cpu.count,   window->wall.count,
+                       count_calls(window), sp_window_sample_total(window)};
     sp_profile_data data = {0};
     uint32_t dropped = e.samples;
     if (sp_profile_build(&data, window, collector->symbolizer, &options)) {

@@ -6,11 +6,13 @@
  * Both hold for one generation of the modules. A sample of an older generation is looked up in full, because what has been unloaded since
  * then shortens its stack. That happens only just after a library came or went. */
 #include "collect/fold_stacks.h"
+#include "wall/visit.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { STACK_MAX = 512 };
+/* A visit has its system call in front of the stack. */
+enum { STACK_MAX = 1 + SP_VISIT_DEPTH_MAX };
 
 /* What a window remembers is bounded: beyond, it starts to remember anew. */
 enum { RECORDED_BYTES_MAX = 4 * 1024 * 1024, PCS_FIRST = 256, PCS_MAX = 16384 };

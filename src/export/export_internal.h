@@ -361,12 +361,12 @@ void sp_sender_hurry(sp_sender *sender, uint64_t deadline_ns);
 /* Drop and count all that is left; the spool keeps what it has. */
 void sp_sender_abandon(sp_sender *sender);
 
-/* config.c */
+/* export_config.c */
 bool sp_export_config_copy(sp_export_config *out, const sp_export_config *config);
 
 enum { SP_DESTINATION_HTTP, SP_DESTINATION_FILE, SP_DESTINATIONS };
 
-/* descriptors.c */
+/* own_descriptors.c */
 
 /* Give the calling thread, and those that it will start, a descriptor table of their own, with nothing of the host's in it.
  * False where the kernel does not: it goes on with the host's. */

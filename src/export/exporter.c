@@ -295,13 +295,18 @@ void sp_exporter_wake(sp_exporter *exporter)
     sp_alarm_ring(&exporter->alarm);
 }
 
+void sp_exporter_note_lost(sp_exporter *exporter)
+{
+    sp_count(&exporter->counters.lost_before, 1);
+}
+
 static uint64_t drops_of(const sp_exporter *exporter)
 {
     const sp_export_counters *counters = &exporter->counters;
     return sp_load_relaxed(&counters->dropped_queue_full) +
            sp_load_relaxed(&counters->dropped_refused) +
            sp_load_relaxed(&counters->dropped_unreachable) +
-           sp_load_relaxed(&counters->dropped_spool);
+           sp_load_relaxed(&counters->dropped_spool) + sp_load_relaxed(&counters->lost_before);
 }
 
 /* With the lock held, until TICKET is done. False when DEADLINE_NS came first. */

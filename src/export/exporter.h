@@ -87,6 +87,7 @@ typedef struct sp_export_counters {
         dropped_refused; /* by the receiver (4xx, partial success counts as delivered) or the disk */
     _Atomic uint64_t dropped_unreachable; /* given up after retries or at stop */
     _Atomic uint64_t dropped_spool;       /* whose file in the spool is gone or not whole */
+    _Atomic uint64_t lost_before;         /* windows of which some samples became no request */
     _Atomic uint64_t spooled;    /* that wait in the spool now, or were left there at the stop */
     _Atomic uint64_t taken_over; /* that were in the spool at the start */
     _Atomic uint64_t spans;      /* delivered, once a destination */
@@ -132,6 +133,9 @@ size_t sp_exporter_profile_destinations(const sp_exporter *exporter, sp_profile_
  * destination number DESTINATION. False when the queue was full (counted). */
 bool sp_exporter_submit_profiles(sp_exporter *exporter, size_t destination, sp_buffer *body,
                                  uint64_t samples);
+
+/* Some samples of a window became no request, because memory was short: the next flush says so. Any thread. */
+void sp_exporter_note_lost(sp_exporter *exporter);
 
 /* There are spans to take (sp_tracer_take). Does not block; any thread. */
 void sp_exporter_wake(sp_exporter *exporter);

@@ -91,6 +91,8 @@ static int lock_file(const char *path, int *fd)
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
         return 0;
     *fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    if (*fd < 0 && errno == EACCES) /* another user's: flock needs no right to write */
+        *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     return *fd < 0 ? 0 : sp_file_runs_lock(*fd, path);
 }
 
@@ -226,7 +228,7 @@ static int keep_locked(const char *prefix)
     file_run run;
     bool removed = false;
     int error = find_run(&run, prefix, 0);
-    if (!error && has_content(&run)) {
+    if (!error && (has_content(&run) || is_half_moved(&run))) {
         error = age_run(&run, &removed);
         if (!error)
             say_kept(prefix, removed);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Profile data straight to protobuf's bytes. They are those that protobuf-c makes of the trees of profiles.c, without the trees: a window
  * has ten thousands of samples. What a request has few of (resource, scope, values of attributes) is a tree here, too. */
+#include "core/compiler.h"
 #include "wire/profiles.h"
 
 #include <spanprof/version.h>
@@ -301,7 +302,8 @@ bool sp_otlp_write_profiles(sp_buffer *out, const sp_resource *resource,
                             const sp_profile_data *data)
 {
     encoder e = {.wire.maximum = out->maximum, .data = data};
-    if (data->profile_count && sp_wire_room(&e.wire, usual_bytes(data))) {
+    size_t first = sp_min_u64(usual_bytes(data), out->maximum);
+    if (data->profile_count && sp_wire_room(&e.wire, first)) {
         put_dictionary(&e);
         put_resource_profiles(&e, resource);
     }

@@ -20,6 +20,9 @@
 /* What a file may hold once unzipped: a few kilobytes of gzip can stand for any number of bytes. */
 #define MAX_FILE_BYTES ((size_t)2 << 30)
 
+/* Read at once; also beyond the last byte, to see that it is the last. */
+enum { STEP_BYTES = 256 * 1024 };
+
 const ProtobufCMessageDescriptor *sp_signal_descriptor(sp_signal signal)
 {
     return signal == SP_SIGNAL_TRACES ? &sp__trace__traces_data__descriptor
@@ -84,15 +87,14 @@ void sp_input_deinit(sp_input *input)
 /* Everything that FILE still gives, unzipped, into OUT. */
 static int read_all(gzFile file, const char *path, sp_buffer *out)
 {
-    enum { STEP = 256 * 1024 };
     for (;;) {
-        uint8_t *end = sp_buffer_reserve(out, STEP);
-        if (!end && out->length + STEP > out->maximum)
+        uint8_t *end = sp_buffer_reserve(out, STEP_BYTES);
+        if (out->length > MAX_FILE_BYTES)
             return sp_tool_wrong("%s: holds more than %zu MiB once unzipped; split it", path,
                                  MAX_FILE_BYTES >> 20);
         if (!end)
             return sp_tool_no_memory();
-        int count = gzread(file, end, STEP);
+        int count = gzread(file, end, STEP_BYTES);
         if (count > 0)
             out->length += (size_t)count;
         int code = Z_OK;
@@ -171,7 +173,7 @@ static int tell_empty(const sp_input *input)
 /* MAY_BE_EMPTY: one half of a pair of files, which has nothing to say when the program was short. */
 static int read_file(sp_input *input, const char *path, bool may_be_empty)
 {
-    sp_buffer bytes = SP_BUFFER_INIT(MAX_FILE_BYTES);
+    sp_buffer bytes = SP_BUFFER_INIT(MAX_FILE_BYTES + 2 * STEP_BYTES);
     int status = load(path, &bytes);
     if (status == SP_TOOL_DONE) {
         size_t start = sp_input_skip_space(bytes.data, bytes.length, 0);

@@ -19,7 +19,7 @@
 #include "export/export_internal.h"
 #include "unit/export/captured_log.h"
 
-enum { RUNS = SP_FILE_RUNS_KEPT + 1, CRASHED = 42 };
+enum { RUNS = SP_FILE_RUNS_KEPT + 1, CRASHED = 42, ABSENT = -1, EMPTY = -2 };
 
 static char directory[64], prefix[80];
 static const char *const endings[] = {"traces.jsonl", "profiles.jsonl"};
@@ -74,13 +74,14 @@ static void write_runs(void)
         }
 }
 
-/* What the file holds; -1: there is none. */
+/* What the file holds; ABSENT: there is none. */
 static int content_of(int run, int ending)
 {
-    int content = -1;
+    int content = ABSENT;
     FILE *file = fopen(path_of(run, ending), "r");
     if (file) {
-        assert_int_equal(fscanf(file, "%d", &content), 1);
+        if (fscanf(file, "%d", &content) != 1)
+            content = EMPTY;
         fclose(file);
     }
     return content;
@@ -146,6 +147,23 @@ static void crash_between_any_two_calls_loses_nothing(void **state)
     assert_true(call > 2 * 2 * SP_FILE_RUNS_KEPT);
 }
 
+/* A short program has written no profile. */
+static void crash_with_an_empty_file_mixes_no_runs(void **state)
+{
+    (void)state;
+    int call = 0;
+    for (bool crashed = true; crashed; call++) {
+        write_runs();
+        assert_int_equal(truncate(path_of(0, 1), 0), 0);
+        crashed = crash_at(call);
+        assert_int_equal(sp_file_runs_keep(prefix), 0);
+        assert_int_equal(content_of(0, 0), ABSENT);
+        assert_int_equal(content_of(0, 1), ABSENT);
+        assert_int_equal(content_of(1, 0), 0);
+        assert_int_equal(content_of(1, 1), EMPTY);
+    }
+}
+
 static void file_system_without_links_gets_renames(void **state)
 {
     (void)state;
@@ -175,6 +193,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(crash_between_any_two_calls_loses_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(crash_with_an_empty_file_mixes_no_runs, setup, teardown),
         cmocka_unit_test_setup_teardown(file_system_without_links_gets_renames, setup, teardown),
         cmocka_unit_test_setup_teardown(free_number_ends_the_moving, setup, teardown),
     };
