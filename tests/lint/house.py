@@ -10,6 +10,7 @@
 6. The way of the data (docs/design/way.md) names files and functions that exist.
 7. Each page below docs/ is linked from docs/README.md.
 8. Each variable that src/ names in full is in docs/settings.md.
+9. No line of src/ and include/ is wider than 100 columns, except rows of tables in comments.
 
 Each rule first proves on a small tree of its own that it would see a violation.
 """
@@ -21,6 +22,7 @@ import tempfile
 ORDER = ["core", "context", "trace", "unwind", "cpu", "wall", "call", "alloc", "preload", "symbol", "profile", "proto", "wire", "export", "collect",
          "sdk", "outside", "tool/text", "tool/read", "tool/model", "tool/draw", "tool/check", "tool/command"]
 FUNCTION_LINES = 60
+COLUMNS = 100
 PAGES = ("README.md", "CONTRIBUTING.md", "docs", "examples")
 
 
@@ -159,7 +161,14 @@ def settings(tree):
             yield f"docs/settings.md does not say what {name} is"
 
 
-RULES = (include_order, one_name, links, named_files, short_functions, way, index, settings)
+def narrow(tree):
+    for path in files(tree, "src", "include", ends=(".c", ".h", ".hpp")):
+        for number, line in enumerate(read(tree, path).split("\n"), 1):
+            if len(line) > COLUMNS and not re.match(r" \* +\|.*\|$", line):
+                yield f"{path}:{number}: {len(line)} columns, {COLUMNS} are allowed"
+
+
+RULES = (include_order, one_name, links, named_files, short_functions, way, index, settings, narrow)
 WAY = "| a | `src/core/a.c` | `made` |\n"
 
 # For each rule: files that keep it, files that break it, and what is said of them.
@@ -181,6 +190,7 @@ SELF_CHECK = (
     (index, {"docs/README.md": "[a](a.md)", "docs/a.md": ""}, {"docs/README.md": "", "docs/a.md": ""}, "a.md is not linked"),
     (settings, {"docs/settings.md": "`SPANPROF_A`", "src/core/a.c": 'env("SPANPROF_A")'},
      {"docs/settings.md": "`SPANPROF_AB`", "src/core/a.c": 'env("SPANPROF_A")'}, "SPANPROF_A is"),
+    (narrow, {"src/core/a.c": " * | " + "-" * 100 + " |\n"}, {"src/core/a.c": "x" * 101}, "101 columns"),
 )
 
 
