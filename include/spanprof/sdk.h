@@ -124,6 +124,8 @@ typedef struct spanprof_options {
     uint32_t alloc_bytes;
     /* SPANPROF_HEAP_SAMPLES (65,536), 1,000 to 10,000,000: so many sampled blocks may be live at once. The first start's holds for the process. */
     uint32_t heap_samples;
+    /* SPANPROF_LOCK_NS (100,000), 1 to 2^30: of the nanoseconds that threads wait for locks, one in so many is sampled, on average. */
+    uint32_t lock_ns;
 } spanprof_options;
 
 #define SPANPROF_OPTIONS_INIT SPANPROF_INIT(spanprof_options)

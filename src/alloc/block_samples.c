@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "alloc/block_samples.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <spanprof/alloc.h>
 #include "call/call_sampling.h"
 #include "call/call.h"
+#include "call/preload_find.h"
 #include "core/atomic.h"
 #include "core/compiler.h"
 #include "core/log.h"
@@ -133,57 +129,14 @@ void spanprof_alloc_freed(void *pointer)
 
 /* --- the preloaded library ------------------------------------------------------------------------------------------------- */
 
-/* What replaces the allocator to look for faults: our library passes all on to it, and stays out of its reports. */
-static const char *find_checker(void)
-{
-    static const char *const sanitizers[][2] = {{"__asan_init", "AddressSanitizer"},
-                                                {"__tsan_init", "ThreadSanitizer"},
-                                                {"__msan_init", "MemorySanitizer"}};
-    for (size_t i = 0; i < SP_ARRAY_LENGTH(sanitizers); i++)
-        if (dlsym(RTLD_DEFAULT, sanitizers[i][0]))
-            return sanitizers[i][1];
-    const char *preloads = getenv("LD_PRELOAD");
-    return preloads && strstr(preloads, "vgpreload") ? "valgrind" : NULL;
-}
-
-/* Whether it is the library's malloc that the program calls. In a program at a fixed address that takes the address of malloc, this is
- * that of an entry of its own, which is no definition and leads to the first one. */
-static bool is_first(const sp_preload *preload)
-{
-    Dl_info called, library;
-    const ElfW(Sym) *symbol = NULL;
-    void *address = dlsym(RTLD_DEFAULT, "malloc");
-    return address && dladdr1(address, &called, (void **)&symbol, RTLD_DL_SYMENT) &&
-           dladdr(preload, &library) &&
-           (called.dli_fbase == library.dli_fbase || (symbol && symbol->st_shndx == SHN_UNDEF));
-}
-
 /* The library, if it can be used now; else why not. */
 static sp_preload *find_preload(const char **reason)
 {
-    sp_preload_function *get = (sp_preload_function *)dlsym(RTLD_DEFAULT, "spanprof_preload");
-    sp_preload *preload = get ? get(SP_PRELOAD_VERSION) : NULL;
-    const char *checker = find_checker();
-    *reason = NULL;
-    if (!get)
-        *reason = "libspanprof-preload.so is not loaded: set LD_PRELOAD to it, or link it first";
-    else if (!preload)
-        *reason = "libspanprof-preload.so is of another version: install both from one build";
-    else if (checker)
-        *reason = checker;
-    else if (!is_first(preload))
-        *reason = "another library's or the program's own malloc comes before that of "
-                  "libspanprof-preload.so: put it first in LD_PRELOAD, or link it first";
-    else if (sp_load_relaxed(&preload->run) != 0)
-        *reason = "another copy of spanprof in this process samples them";
-    return *reason ? NULL : preload;
-}
-
-static void say_why(const char *reason)
-{
-    bool checked = strchr(reason, ' ') == NULL;
-    sp_log_warn("alloc", "allocations are not seen: %s%s", reason,
-                checked ? " replaces the allocator, and spanprof stands aside" : "");
+    sp_preload *preload = sp_preload_find("spanprof_preload", SP_PRELOAD_VERSION, "malloc", reason);
+    if (!preload || sp_load_relaxed(&preload->run) == 0)
+        return preload;
+    *reason = "another copy of spanprof in this process samples them";
+    return NULL;
 }
 
 static sp_preload *find_usable_preload(void)
@@ -191,7 +144,7 @@ static sp_preload *find_usable_preload(void)
     const char *reason;
     sp_preload *preload = find_preload(&reason);
     if (!preload)
-        say_why(reason);
+        sp_log_warn("alloc", "allocations are not seen: %s", reason);
     return preload;
 }
 

@@ -218,7 +218,8 @@ static void write_record(call_ring *ring, sp_call_record *record, sp_thread *thr
                                .live_id = call->live_id,
                                .tid = own_tid(thread),
                                .value = call->value,
-                               .count = call->count};
+                               .count = call->count,
+                               .holder = call->holder};
     sp_interval_record *interval = sp_call_interval(record);
     bool is_certain = fill_context(interval, thread);
     sp_sample_record *sample = sp_call_sample(record);

@@ -28,6 +28,7 @@ typedef struct sp_call {
     uint32_t live_slot;
     uint64_t live_id;
     uint64_t value, count;
+    sp_call_holder holder;
     const void
         *return_address; /* of the function that was called: the stack begins with its caller */
 } sp_call;

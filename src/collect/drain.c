@@ -237,6 +237,15 @@ static void keep_call(visit_drain *to, const sp_call_record *call, const sp_fold
     sp_count_owned(&to->drain->totals.calls_dropped, 1);
 }
 
+/* Whether CALL names a span that held the lock; *OUT is its link. */
+static bool holder_of(const sp_call_record *call, sp_window_link *out)
+{
+    memset(out, 0, sizeof *out);
+    memcpy(out->trace_id, call->holder.trace_id, sizeof out->trace_id);
+    memcpy(out->span_id, &call->holder.span_id, sizeof out->span_id);
+    return call->holder.span_id != 0;
+}
+
 static void drain_call(visit_drain *to, const sp_call_record *call)
 {
     const sp_sample_record *record = sp_call_sample(call);
@@ -253,8 +262,10 @@ static void drain_call(visit_drain *to, const sp_call_record *call)
         .count = call->count,
         .counted = call->count,
     };
+    sp_window_link holder;
     sp_join_interval(&join, interval);
     sample.result = sp_join_sample(&join, record, &sample.link);
+    sample.holder = holder_of(call, &holder) ? &holder : NULL;
     if (interval->attribute_bytes && sample.result != SP_JOIN_UNKNOWN) {
         sample.attributes = attributes;
         sample.attribute_bytes = sp_attribute_filter_copy(&to->drain->filter, attributes,

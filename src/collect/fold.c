@@ -137,6 +137,15 @@ static void keep_time(sp_window_times *times, sp_window_sample *value, const sp_
     sp_window_times_append(times, value, &this);
 }
 
+/* SP_INTERN_FAILED when memory is short. */
+static uint32_t put_wait(sp_window *window, const sp_fold_sample *sample)
+{
+    if (!sample->holder)
+        return sp_window_wait(sample->wait);
+    uint32_t link = sp_fold_put_link(window, sample->holder);
+    return link == SP_INTERN_FAILED ? link : sp_window_holder(link);
+}
+
 bool sp_fold_identify(sp_window *window, const sp_fold_sample *sample, sp_window_key *key)
 {
     *key = (sp_window_key){
@@ -144,11 +153,11 @@ bool sp_fold_identify(sp_window *window, const sp_fold_sample *sample, sp_window
         .link = sp_fold_put_link(window, &sample->link),
         .thread = put_again(&window->threads, &window->last_thread, sample->thread,
                             sizeof *sample->thread),
-        .wait = sp_window_wait(sample->wait),
+        .wait = put_wait(window, sample),
         .attributes = put_attributes(window, sample),
     };
     return key->stack != SP_INTERN_FAILED && key->link != SP_INTERN_FAILED &&
-           key->thread != SP_INTERN_FAILED;
+           key->thread != SP_INTERN_FAILED && key->wait != SP_INTERN_FAILED;
 }
 
 bool sp_fold_put(sp_window *window, sp_window_samples *samples, const sp_window_key *key,

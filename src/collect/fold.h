@@ -16,7 +16,8 @@ typedef struct sp_fold_sample {
     sp_join_result result;
     sp_window_link link;
     sp_wait wait;
-    const uint8_t *attributes; /* attribute_bytes of them, as attribute_filter.h left them */
+    const sp_window_link *holder; /* of the lock that was waited for; NULL: none is known */
+    const uint8_t *attributes;    /* attribute_bytes of them, as attribute_filter.h left them */
     uint32_t attribute_bytes;
     uint64_t weight, count, counted;
     uint64_t time_ns;

@@ -50,12 +50,14 @@ static uint32_t shorten_stack(sp_window *window, uint32_t stack, uint32_t frames
     return sp_intern_put(&window->stacks, key, (frames + 1) * sizeof *key, NULL);
 }
 
-/* Of a wait, only that there was one; of a live block, what ended. */
+/* Of a wait, only that there was one; of a live block, what ended; of a lock's holder, nothing. */
 static uint32_t shorten_wait(uint32_t wait)
 {
     static const sp_wait other = {SP_WAIT_OTHER, SP_DESCRIPTOR_NONE};
     if (wait & SP_WINDOW_LIVE)
         return wait & ~UINT32_C(0xff);
+    if (wait & SP_WINDOW_HOLDER)
+        return 0;
     return wait == SP_WAIT_CPU ? SP_WAIT_CPU : sp_window_wait(other);
 }
 

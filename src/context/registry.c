@@ -289,14 +289,19 @@ sp_thread *sp_thread_self_create(void)
     return thread;
 }
 
+sp_thread *sp_thread_try_find(pid_t tid)
+{
+    if (!sp_thread_states || !sp_lock_try(&registry.lock))
+        return NULL;
+    sp_thread *thread = find_locked(tid);
+    sp_lock_give(&registry.lock);
+    return thread;
+}
+
 sp_thread *sp_thread_self_find(void)
 {
     sp_thread *thread = sp_self_get();
-    if (thread || !sp_thread_states || !sp_lock_try(&registry.lock))
-        return thread;
-    thread = find_locked((pid_t)syscall(SYS_gettid));
-    sp_lock_give(&registry.lock);
-    return thread;
+    return thread || !sp_thread_states ? thread : sp_thread_try_find((pid_t)syscall(SYS_gettid));
 }
 
 sp_thread *sp_thread_find(pid_t tid)

@@ -117,10 +117,17 @@ static inline sp_sample_record *sp_visit_sample(const sp_visit_record *visit)
 typedef enum sp_call_kind {
     SP_CALL_ALLOC = 0, /* blocks that were allocated */
     SP_CALL_HEAP = 1,  /* blocks that are still allocated */
-    SP_CALL_VALUES = 2,
+    SP_CALL_LOCK = 2,  /* waits for locks */
+    SP_CALL_VALUES = 3,
 } sp_call_kind;
 
 enum { SP_VALUE_TYPES_MAX = 16, SP_CALL_KINDS = SP_CALL_VALUES + SP_VALUE_TYPES_MAX };
+
+/* The span under which another thread held a lock; ids as in memory, all zero for none. */
+typedef struct sp_call_holder {
+    uint64_t trace_id[2];
+    uint64_t span_id;
+} sp_call_holder;
 
 /* A call that was sampled, written by the thread that made it. Behind it, in the same record, lie an sp_interval_record, the context, and
  * an sp_sample_record, the stack. value and count are estimates: what the sampled call stands for. */
@@ -130,8 +137,9 @@ typedef struct sp_call_record {
     uint32_t live_slot; /* of a block: its place in the table of live blocks */
     uint64_t live_id;   /* and its id there; 0: it is in no place */
     int64_t tid;
-    uint64_t value; /* bytes, or what the type's unit says */
-    uint64_t count; /* of calls */
+    uint64_t value;        /* bytes, or what the type's unit says */
+    uint64_t count;        /* of calls */
+    sp_call_holder holder; /* of the lock that was waited for */
 } sp_call_record;
 
 static inline sp_interval_record *sp_call_interval(const sp_call_record *call)

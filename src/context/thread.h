@@ -212,6 +212,8 @@ sp_thread *sp_thread_self_create(void);
 /* The state that the calling thread has: its own, or the one that a scan made for it. NULL: none, or the registry's lock was taken. No lock is
  * waited for, nothing is allocated. */
 sp_thread *sp_thread_self_find(void);
+/* The state of thread TID, which may end any time. NULL: none, or the registry's lock was taken. No lock is waited for, nothing is allocated. */
+sp_thread *sp_thread_try_find(pid_t tid);
 /* The state of thread TID, which may end any time; NULL: none. Collector. */
 sp_thread *sp_thread_find(pid_t tid);
 /* Mark the calling thread, one of the SDK's own, as never to be sampled. */

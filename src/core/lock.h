@@ -88,11 +88,18 @@ static inline void sp_lock_deinit(sp_lock *lock)
     pthread_mutex_destroy(&lock->mutex);
 }
 
+/* Wait for a lock that another thread holds. */
+void sp_lock_take_slowly(sp_lock *lock);
+int sp_lock_take_slowly_until(sp_lock *lock, const struct timespec *until);
+/* Whether the calling thread is inside one of these two: such waits are not the application's, and are not sampled as contention. */
+bool sp_lock_is_waiting(void);
+
 static inline void sp_lock_take(sp_lock *lock)
 {
     if (SP_LOCKS_ARE_CHECKED)
         sp_lock_order_take(lock);
-    pthread_mutex_lock(&lock->mutex);
+    if (pthread_mutex_trylock(&lock->mutex) != 0)
+        sp_lock_take_slowly(lock);
 }
 
 /* True when nobody else held it; does not wait, and so may be called with any lock held. */
@@ -116,7 +123,9 @@ static inline int sp_lock_take_until(sp_lock *lock, const struct timespec *until
 {
     if (SP_LOCKS_ARE_CHECKED)
         sp_lock_order_take(lock);
-    int error = pthread_mutex_timedlock(&lock->mutex, until);
+    int error = pthread_mutex_trylock(&lock->mutex);
+    if (error)
+        error = sp_lock_take_slowly_until(lock, until);
     if (SP_LOCKS_ARE_CHECKED && error)
         sp_lock_order_give(lock);
     return error;

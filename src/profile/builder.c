@@ -10,6 +10,7 @@
 
 #include "context/ring_sig.h"
 #include "context/sample_keys.h"
+#include "core/hex.h"
 #include "core/utf8.h"
 #include "profile/dictionary.h"
 #include "profile/profile_part.h"
@@ -163,11 +164,25 @@ static uint32_t add_live(build *b, uint32_t live, uint32_t *attributes)
     return count;
 }
 
+static uint32_t add_holder(build *b, uint32_t number, uint32_t *attributes)
+{
+    const sp_window_link *link = sp_intern_key(&b->window->links, sp_window_holder_link(number));
+    char trace[2 * sizeof link->trace_id + 1], span[2 * sizeof link->span_id + 1];
+    sp_hex_encode(trace, link->trace_id, sizeof link->trace_id);
+    sp_hex_encode(span, link->span_id, sizeof link->span_id);
+    attributes[0] =
+        sp_dictionary_string_attribute(&b->dictionary, "spanprof.holder.trace_id", trace);
+    attributes[1] = sp_dictionary_string_attribute(&b->dictionary, "spanprof.holder.span_id", span);
+    return 2;
+}
+
 static uint32_t add_wait(build *b, uint32_t number, uint32_t *attributes)
 {
     uint32_t count = 0;
     if (number & SP_WINDOW_LIVE)
         return add_live(b, number, attributes);
+    if (number & SP_WINDOW_HOLDER)
+        return add_holder(b, number, attributes);
     sp_wait wait = sp_window_wait_of(number);
     attributes[count++] = sp_dictionary_string_attribute(&b->dictionary, "spanprof.wait",
                                                          sp_wait_class_name(wait.wait_class));
@@ -628,6 +643,17 @@ static void build_memory_profiles(build *b, spanprof_link_scope scope, bool is_s
     }
 }
 
+/* Go's names for a profile of mutexes, which backends know. */
+static void build_lock_profiles(build *b, spanprof_link_scope scope, bool is_second)
+{
+    static const call_profile types[] = {
+        {SP_CALL_LOCK, true, "contentions", "count", "contentions", "count", 1},
+        {SP_CALL_LOCK, false, "delay", "nanoseconds", "contentions", "count", 1},
+    };
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(types); i++)
+        build_call_profile(b, &types[i], scope, is_second);
+}
+
 /* A backend refuses a profile without a period. */
 static void build_value_profiles(build *b, spanprof_link_scope scope, bool is_second)
 {
@@ -653,6 +679,7 @@ static void build_profiles(build *b)
         if (b->window->wall_period_ns)
             build_wall_profile(b, scope, second);
         build_memory_profiles(b, scope, second);
+        build_lock_profiles(b, scope, second);
         build_value_profiles(b, scope, second);
     }
 }

@@ -38,7 +38,8 @@ typedef struct sp_window_key {
     uint32_t stack;
     uint32_t link;
     uint32_t thread;
-    uint32_t wait;       /* sp_window_wait; 0 for CPU time and calls; live blocks: sp_window_live */
+    uint32_t wait;       /* sp_window_wait; 0 for CPU time and calls; live blocks: sp_window_live;
+                            waits for locks: sp_window_holder */
     uint32_t attributes; /* a number of attribute_sets plus one; 0: none */
 } sp_window_key;
 
@@ -114,6 +115,19 @@ typedef enum sp_live_end {
 static inline uint32_t sp_window_live(sp_live_age age, sp_live_end end)
 {
     return SP_WINDOW_LIVE | (uint32_t)age | (uint32_t)end << 8;
+}
+
+/* What the sample of a wait for a lock says in place of a wait: the number in window.links of the span that held the lock. */
+#define SP_WINDOW_HOLDER UINT32_C(0x40000000)
+
+static inline uint32_t sp_window_holder(uint32_t link)
+{
+    return SP_WINDOW_HOLDER | link;
+}
+
+static inline uint32_t sp_window_holder_link(uint32_t number)
+{
+    return number & ~SP_WINDOW_HOLDER;
 }
 
 enum { SP_WINDOW_ENDS = SP_WALK_FOLDED };

@@ -100,15 +100,9 @@ static int read_signal(const spanprof_options *options)
 /* A set of 1 << spanprof_profile_kind. */
 static uint32_t read_profiles(const spanprof_options *options)
 {
-    const uint32_t built = 1u << SPANPROF_PROFILE_CPU | 1u << SPANPROF_PROFILE_WALL |
-                           1u << SPANPROF_PROFILE_ALLOC | 1u << SPANPROF_PROFILE_HEAP;
     static const char *const kinds[] = {"cpu", "wall", "alloc", "heap", "lock", "none"};
     const char *text = options->profiles ? options->profiles : sp_env("SPANPROF_PROFILES");
-    uint32_t set = text ? sp_parse_word_list("SPANPROF_PROFILES", text, kinds, 6, 1) : 1;
-    for (int i = 0; i <= SPANPROF_PROFILE_LOCK; i++)
-        if (set & ~built & 1u << i)
-            sp_log_warn("config", "SPANPROF_PROFILES: %s is not built yet: left out", kinds[i]);
-    return set & built;
+    return text ? sp_parse_word_list("SPANPROF_PROFILES", text, kinds, 6, 1) : 1;
 }
 
 static void read_wall(sp_config *config, const spanprof_options *options)
@@ -333,6 +327,8 @@ bool sp_config_init(sp_config *config, const spanprof_options *options)
     config->wall = profiles & 1u << SPANPROF_PROFILE_WALL;
     config->alloc = profiles & 1u << SPANPROF_PROFILE_ALLOC;
     config->heap = profiles & 1u << SPANPROF_PROFILE_HEAP;
+    config->lock = profiles & 1u << SPANPROF_PROFILE_LOCK;
+    config->lock_period_ns = number("SPANPROF_LOCK_NS", options->lock_ns, 1, 1u << 30, 100000);
     read_allocations(config, options);
     config->sampler.without_ticks = !config->cpu && !config->wall;
     config->sampler.cpu_hz = number("SPANPROF_CPU_HZ", options->cpu_hz, 1, SP_CPU_HZ_MAX, 99);

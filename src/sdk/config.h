@@ -12,8 +12,9 @@
 
 typedef struct sp_config {
     sp_sampler_config sampler;
-    bool cpu, wall, alloc, heap; /* SPANPROF_PROFILES has them */
+    bool cpu, wall, alloc, heap, lock; /* SPANPROF_PROFILES has them */
     sp_alloc_config allocations;
+    uint32_t lock_period_ns; /* between two samples of waits for locks, on average */
     sp_wall_config wall_sampler;
     double cpu_budget;       /* share of the application's CPU time that ticks may take; 0: any */
     char *sample_attributes; /* a list of keys; NULL: none */

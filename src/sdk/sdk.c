@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "alloc/block_samples.h"
+#include "lock/lock_samples.h"
 #include "call/call.h"
 #include "collect/collector.h"
 #include "context/context_slot.h"
@@ -108,6 +109,7 @@ static void fork_child(void)
     sp_wall_fork_child();
     sp_sampler_fork_child();
     sp_alloc_fork_child();
+    sp_lock_samples_fork_child();
     sp_calls_fork_child();
     sp_tracer_after_fork();
     sp_switch_file_after_fork();
@@ -214,7 +216,8 @@ static bool start_wall(sp_modules *modules)
 
 static bool samples_anything(void)
 {
-    return sdk.config.cpu || sdk.config.wall || sdk.config.alloc || sdk.config.heap;
+    return sdk.config.cpu || sdk.config.wall || sdk.config.alloc || sdk.config.heap ||
+           sdk.config.lock;
 }
 
 /* Before the collector, which looks at what they count. */
@@ -223,20 +226,23 @@ static void start_calls(sp_modules *modules)
     const sp_calls_config config = {.modules = modules,
                                     .max_depth = sdk.config.sampler.max_depth,
                                     .with_attributes = sdk.config.sampler.with_attributes};
-    bool allocations = sdk.config.alloc || sdk.config.heap;
-    if (allocations && !sp_calls_prepare()) {
-        sp_log_warn("alloc", "no memory for the rings: allocations are not sampled");
-        allocations = false;
+    bool allocations = sdk.config.alloc || sdk.config.heap, locks = sdk.config.lock;
+    if ((allocations || locks) && !sp_calls_prepare()) {
+        sp_log_warn("call", "no memory for the rings: allocations and locks are not sampled");
+        allocations = locks = false;
     }
     sp_calls_start(&config);
     if (allocations)
         sp_alloc_start(&sdk.config.allocations);
+    if (locks)
+        sp_lock_samples_start(sdk.config.lock_period_ns);
 }
 
 /* No call is sampled any more. Whether none is under way. */
 static bool stop_calls(void)
 {
     sp_alloc_stop();
+    sp_lock_samples_stop();
     return sp_calls_stop();
 }
 
@@ -672,6 +678,7 @@ spanprof_status spanprof_pause(void)
     SP_UNCANCELLED;
     sp_wall_pause();
     sp_alloc_pause();
+    sp_lock_samples_pause();
     return sp_sampler_pause();
 }
 
@@ -680,6 +687,7 @@ spanprof_status spanprof_resume(void)
     SP_UNCANCELLED;
     sp_wall_resume();
     sp_alloc_resume();
+    sp_lock_samples_resume();
     return sp_sampler_resume();
 }
 

@@ -19,7 +19,7 @@ import re
 import sys
 import tempfile
 
-ORDER = ["core", "context", "trace", "unwind", "cpu", "wall", "call", "alloc", "preload", "symbol", "profile", "proto", "wire", "export", "collect",
+ORDER = ["core", "context", "trace", "unwind", "cpu", "wall", "call", "alloc", "lock", "preload", "symbol", "profile", "proto", "wire", "export", "collect",
          "sdk", "outside", "tool/text", "tool/read", "tool/model", "tool/draw", "tool/check", "tool/command"]
 FUNCTION_LINES = 60
 COLUMNS = 100

@@ -97,7 +97,8 @@ static const sp_option options[] = {
     {"--trace", "ID", SP_OPTION_TEXT, AT(select.trace), "samples of this trace"},
     {"--self", NULL, SP_OPTION_FLAG, AT(select.self), "with --span: without its descendants"},
     {"--type", "TYPE", SP_OPTION_TEXT, AT(select.type),
-     "cpu, wall, offcpu, alloc, inuse, or another that the files have, also as NAME/UNIT (cpu, "
+     "cpu, wall, offcpu, alloc, inuse, lock, or another that the files have, also as NAME/UNIT "
+     "(cpu, "
      "else wall)"},
     {"--outlived", NULL, SP_OPTION_FLAG, AT(select.outlived),
      "of what is still allocated only what requests that have ended hold"},
@@ -127,7 +128,8 @@ const sp_command sp_command_flame = {
         "waiting "
         "stack ends in\nthe system call, or in [runnable] where the thread waited for a core.\n"
         "alloc is what was allocated (alloc_space, alloc_objects), inuse what still is at the end "
-        "of the file\n(inuse_space, inuse_objects).",
+        "of the file\n(inuse_space, inuse_objects). lock is the time that threads waited for locks "
+        "(delay; how often: contentions).",
     .options = options,
     .option_count = SP_ARRAY_LENGTH(options),
     .run = run,

@@ -29,7 +29,8 @@ int sp_parse_id(const char *what, const char *text, uint8_t *out, size_t count)
 static bool is_type_word(const char *word)
 {
     static const char *const words[] = {
-        "cpu", "wall", "offcpu", "cpu_innermost", "wall_innermost", "alloc", "inuse"};
+        "cpu",   "wall",  "offcpu", "cpu_innermost", "wall_innermost",
+        "alloc", "inuse", "lock",   "delay",         "contentions"};
     for (size_t i = 0; i < SP_ARRAY_LENGTH(words); i++)
         if (strcmp(word, words[i]) == 0)
             return true;
@@ -50,14 +51,14 @@ static int unknown_type(const sp_model *model, const char *word)
     if (is_type_word(word))
         return sp_tool_no("no profile of type %s; the files have: %s", word, list);
     return sp_tool_wrong(
-        "--type %s is unknown; there are cpu, wall, offcpu, alloc, inuse, and what "
-        "the files have: %s",
+        "--type %s is unknown; there are cpu, wall, offcpu, alloc, inuse, lock, and "
+        "what the files have: %s",
         word, list);
 }
 
-/* Both hold the same bytes, with other links; a file may have only one of them. */
-static uint32_t memory_type(const sp_model *model, const char *by_root, const char *by_innermost,
-                            bool innermost)
+/* Both hold the same values, with other links; a file may have only one of them. */
+static uint32_t type_of_scope(const sp_model *model, const char *by_root, const char *by_innermost,
+                              bool innermost)
 {
     uint32_t type = sp_model_type_of_name(model, innermost ? by_innermost : by_root);
     return type != SP_MODEL_NONE ? type
@@ -72,9 +73,13 @@ static uint32_t type_of_word(const sp_model *model, const char *word, bool inner
     if (strcmp(word, "wall") == 0 || strcmp(word, "offcpu") == 0)
         return sp_model_wall_type(model, innermost);
     if (strcmp(word, "alloc") == 0)
-        return memory_type(model, "alloc_space", "alloc_space_innermost", innermost);
+        return type_of_scope(model, "alloc_space", "alloc_space_innermost", innermost);
     if (strcmp(word, "inuse") == 0)
-        return memory_type(model, "inuse_space", "inuse_space_innermost", innermost);
+        return type_of_scope(model, "inuse_space", "inuse_space_innermost", innermost);
+    if (strcmp(word, "lock") == 0 || strcmp(word, "delay") == 0)
+        return type_of_scope(model, "delay", "delay_innermost", innermost);
+    if (strcmp(word, "contentions") == 0)
+        return type_of_scope(model, "contentions", "contentions_innermost", innermost);
     return sp_model_type_of_name(model, word);
 }
 

@@ -9,7 +9,7 @@
 typedef struct sp_select_options {
     const char *span;  /* 16 hex digits, or NULL */
     const char *trace; /* 32 hex digits, or NULL */
-    /* "cpu", "wall", "offcpu", "alloc", "inuse", or a type's name; NULL: the file's own */
+    /* "cpu", "wall", "offcpu", "alloc", "inuse", "lock", or a type's name; NULL: the file's own */
     const char *type;
     bool outlived; /* only what requests that have ended still hold */
     bool self;     /* only the span's own samples, without its descendants' */

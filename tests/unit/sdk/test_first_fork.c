@@ -27,9 +27,11 @@ enum { PATIENCE_S = 120, MANY_LOCKS = 20 };
 static _Thread_local int locks_to_go; /* 0: this thread does not stop */
 static _Atomic int holding, forking, forked;
 
-/* The linker sends locking here (tests/CMakeLists.txt). */
+/* The linker sends locking here (tests/CMakeLists.txt): a lock is tried, then waited for. */
 int __real_pthread_mutex_lock(pthread_mutex_t *lock);
 int __wrap_pthread_mutex_lock(pthread_mutex_t *lock);
+int __real_pthread_mutex_trylock(pthread_mutex_t *lock);
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *lock);
 
 /* Whether the main thread waits, by the letter that the kernel has for that. */
 static bool main_thread_waits(void)
@@ -56,6 +58,14 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *lock)
 {
     int status = __real_pthread_mutex_lock(lock);
     if (locks_to_go > 0 && --locks_to_go == 0)
+        hold();
+    return status;
+}
+
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *lock)
+{
+    int status = __real_pthread_mutex_trylock(lock);
+    if (status == 0 && locks_to_go > 0 && --locks_to_go == 0)
         hold();
     return status;
 }

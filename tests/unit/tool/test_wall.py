@@ -225,7 +225,7 @@ class Flame(WallTest):
 
 class Refusals(WallTest):
     def test_words_that_are_no_type(self):
-        for word in ("", "off-cpu", "WALL", "lock", "samples"):
+        for word in ("", "off-cpu", "WALL", "locks", "samples"):
             self.refuse(2, "flame", "both.jsonl", "--type", word, says=("cpu, wall, offcpu", "have: cpu, wall"))
 
     def test_types_that_the_files_lack(self):

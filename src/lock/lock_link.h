@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How libspanprof-preload.so, which sees the waits for locks, and the SDK, which samples them, know each other. The library exports one
+ * function, spanprof_preload_locks, which returns an sp_lock_preload; the SDK finds it by name, and fills in its functions. Both sides may
+ * be of different versions, and the SDK may come in several copies: one at a time samples. */
+#ifndef SP_LOCK_LOCK_LINK_H
+#define SP_LOCK_LOCK_LINK_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* Of one thread: what is left until the next sample. Zero-initialised. */
+typedef struct sp_lock_thread {
+    uint64_t left;   /* nanoseconds; a wait of as many, or more, is sampled */
+    uint64_t random; /* the state of its random numbers */
+    uint32_t run;    /* sp_lock_preload.run when `left` was drawn */
+    uint32_t inside; /* a sample is being taken */
+} sp_lock_thread;
+
+/* A wait, from its begin to its end. The SDK's. */
+typedef struct sp_contention {
+    uint64_t begin_ns; /* 0: it is not counted */
+    /* The span under which another thread held the lock when the wait began; ids as in memory, all zero for none. */
+    uint64_t holder_trace_id[2];
+    uint64_t holder_span_id;
+} sp_contention;
+
+/* The calling thread is about to wait for a lock that is taken. *OWNER: the thread id of who holds it, which may change at any moment, 0
+ * for nobody; OWNER is NULL where that is not known. */
+typedef void sp_lock_begins(sp_contention *wait, const int *owner);
+/* WAIT is over. RETURN_ADDRESS is the interposed function's. */
+typedef void sp_lock_ends(sp_lock_thread *thread, const sp_contention *wait,
+                          const void *return_address);
+
+enum { SP_LOCK_PRELOAD_VERSION = 1 };
+
+typedef struct sp_lock_preload {
+    uint32_t version;
+    _Atomic uint32_t run; /* 0: nothing is sampled. Written last (release) */
+    _Atomic(sp_lock_begins *) begins;
+    _Atomic(sp_lock_ends *) ends; /* both stay once they are there */
+} sp_lock_preload;
+
+/* NULL when the library does not know VERSION. */
+typedef sp_lock_preload *sp_lock_preload_function(uint32_t version);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lock/lock_samples.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "call/call.h"
+#include "call/call_sampling.h"
+#include "call/preload_find.h"
+#include "core/atomic.h"
+#include "core/clock.h"
+#include "core/compiler.h"
+#include "core/lock.h"
+#include "core/log.h"
+#include "lock/lock_holder.h"
+#include "lock/lock_link.h"
+
+static struct {
+    _Atomic uint32_t run; /* of this start; 0: nothing is sampled */
+    _Atomic uint64_t period_ns;
+    uint32_t number;          /* of the last start */
+    bool started;             /* between start and stop, paused or not */
+    sp_lock_preload *preload; /* NULL: not there, or it is not ours */
+} locks;
+
+/* --- a wait ---------------------------------------------------------------------------------------------------------------- */
+
+/* A wait of the SDK for its own lock, on a thread of the application, is not the application's. */
+static void begins(sp_contention *wait, const int *owner)
+{
+    int error = errno;
+    if (!sp_lock_is_waiting() && sp_calls_are_taken()) {
+        sp_lock_holder_find(wait, owner);
+        wait->begin_ns = sp_clock_monotonic_ns();
+    }
+    errno = error;
+}
+
+/* A forked child must not go on with its parent's numbers. */
+static void begin_run(sp_lock_thread *thread, uint32_t run)
+{
+    thread->random = sp_random_seed();
+    thread->left = sp_sampling_draw(&thread->random, sp_load_relaxed(&locks.period_ns));
+    thread->run = run;
+}
+
+static void take(sp_lock_thread *thread, const sp_contention *wait, uint64_t waited_ns,
+                 const void *return_address)
+{
+    uint64_t period_ns = sp_load_relaxed(&locks.period_ns);
+    thread->left = sp_sampling_draw(&thread->random, period_ns);
+    sp_sampling_weight weight = sp_sampling_weight_of(&thread->random, period_ns, waited_ns);
+    const sp_call call = {
+        .kind = SP_CALL_LOCK,
+        .value = weight.size,
+        .count = weight.count,
+        .holder = {.trace_id = {wait->holder_trace_id[0], wait->holder_trace_id[1]},
+                   .span_id = wait->holder_span_id},
+        .return_address = return_address};
+    sp_call_take(&call);
+}
+
+/* `inside` is set meanwhile: a wait of a handler that interrupts a sample is not sampled. */
+static void ends(sp_lock_thread *thread, const sp_contention *wait, const void *return_address)
+{
+    uint32_t run = sp_load_acquire(&locks.run); /* pairs with set_run: its period is there */
+    if (run == 0 || thread->inside)
+        return;
+    int error = errno;
+    uint64_t waited_ns = sp_max_u64(sp_clock_monotonic_ns() - wait->begin_ns, 1);
+    thread->inside = 1;
+    sp_fence_signal();
+    if (thread->run != run)
+        begin_run(thread, run);
+    if (waited_ns < thread->left)
+        thread->left -= waited_ns;
+    else
+        take(thread, wait, waited_ns, return_address);
+    sp_fence_signal();
+    thread->inside = 0;
+    errno = error;
+}
+
+/* --- life ------------------------------------------------------------------------------------------------------------------ */
+
+/* The library, if it can be used now; else why not. */
+static sp_lock_preload *find_preload(const char **reason)
+{
+    sp_lock_preload *preload = sp_preload_find("spanprof_preload_locks", SP_LOCK_PRELOAD_VERSION,
+                                               "pthread_mutex_lock", reason);
+    if (!preload || sp_load_relaxed(&preload->run) == 0)
+        return preload;
+    *reason = "another copy of spanprof in this process samples them";
+    return NULL;
+}
+
+static void connect_preload(void)
+{
+    const char *reason;
+    locks.preload = find_preload(&reason);
+    if (!locks.preload) {
+        sp_log_warn("lock", "waits for locks are not seen: %s", reason);
+        return;
+    }
+    sp_store_release(&locks.preload->begins, begins); /* pairs with the library's acquire of each */
+    sp_store_release(&locks.preload->ends, ends);
+}
+
+static void set_run(uint32_t run)
+{
+    sp_store_release(&locks.run, run);
+    if (locks.preload)
+        sp_store_release(&locks.preload->run, run);
+}
+
+void sp_lock_samples_start(uint64_t period_ns)
+{
+    sp_store_relaxed(&locks.period_ns, period_ns);
+    connect_preload();
+    locks.started = true;
+    set_run(++locks.number);
+}
+
+void sp_lock_samples_stop(void)
+{
+    locks.started = false;
+    set_run(0);
+}
+
+void sp_lock_samples_pause(void)
+{
+    set_run(0);
+}
+
+void sp_lock_samples_resume(void)
+{
+    if (locks.started)
+        set_run(locks.number);
+}
+
+void sp_lock_samples_fork_child(void)
+{
+    locks.started = false;
+    set_run(0);
+}

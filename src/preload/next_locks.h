@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions for locks that come after this library's: the C library's. */
+#ifndef SP_PRELOAD_NEXT_LOCKS_H
+#define SP_PRELOAD_NEXT_LOCKS_H
+
+#include <pthread.h>
+#include <threads.h>
+#include <time.h>
+
+/* Name, parameters, arguments. */
+#define SP_NEXT_LOCKS(X)                                                                           \
+    X(pthread_mutex_lock, (pthread_mutex_t * lock), (lock))                                        \
+    X(pthread_mutex_trylock, (pthread_mutex_t * lock), (lock))                                     \
+    X(pthread_mutex_timedlock, (pthread_mutex_t * lock, const struct timespec *until),             \
+      (lock, until))                                                                               \
+    X(pthread_mutex_clocklock,                                                                     \
+      (pthread_mutex_t * lock, clockid_t clock, const struct timespec *until),                     \
+      (lock, clock, until))                                                                        \
+    X(pthread_rwlock_rdlock, (pthread_rwlock_t * lock), (lock))                                    \
+    X(pthread_rwlock_tryrdlock, (pthread_rwlock_t * lock), (lock))                                 \
+    X(pthread_rwlock_timedrdlock, (pthread_rwlock_t * lock, const struct timespec *until),         \
+      (lock, until))                                                                               \
+    X(pthread_rwlock_wrlock, (pthread_rwlock_t * lock), (lock))                                    \
+    X(pthread_rwlock_trywrlock, (pthread_rwlock_t * lock), (lock))                                 \
+    X(pthread_rwlock_timedwrlock, (pthread_rwlock_t * lock, const struct timespec *until),         \
+      (lock, until))                                                                               \
+    X(mtx_lock, (mtx_t * lock), (lock))                                                            \
+    X(mtx_trylock, (mtx_t * lock), (lock))                                                         \
+    X(mtx_timedlock, (mtx_t * lock, const struct timespec *until), (lock, until))
+
+typedef struct sp_lock_functions {
+#define SP_NEXT_LOCK(name, parameters, arguments) int(*name) parameters;
+    SP_NEXT_LOCKS(SP_NEXT_LOCK)
+#undef SP_NEXT_LOCK
+} sp_lock_functions;
+
+/* All are found when the library is initialized, and one that is called before that, then. */
+extern sp_lock_functions sp_next_locks;
+
+#endif

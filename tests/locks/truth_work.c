@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads wait for locks in functions that are named after their spans, and other threads hold these locks meanwhile, each under a span of
+ * its own: every wait is certain, and ends only after it was seen. Then threads take one mutex as they come. */
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <threads.h>
+
+#include <spanprof/spanprof.h>
+
+#include "locks/blocked.h"
+
+enum { WORKS = 8, ROUNDS = 40, THREADS = 4, FREE_ROUNDS = 1000, CONVOY = 5 };
+
+#define NOINLINE __attribute__((noinline))
+/* So that a call is not the last thing that a function does. */
+#define STAY() __asm__ volatile("" : : : "memory")
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, index_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static mtx_t mtx;
+static struct timespec until;
+
+/* --- a pair: one waits for what the other has ------------------------------------------------------------------------------ */
+
+typedef void lock_work(void);
+
+static void take_mutex(void)
+{
+    pthread_mutex_lock(&mutex);
+}
+
+static void give_mutex(void)
+{
+    pthread_mutex_unlock(&mutex);
+}
+
+static void take_write(void)
+{
+    pthread_rwlock_wrlock(&rwlock);
+}
+
+static void give_rwlock(void)
+{
+    pthread_rwlock_unlock(&rwlock);
+}
+
+static void take_mtx(void)
+{
+    mtx_lock(&mtx);
+}
+
+static void give_mtx(void)
+{
+    mtx_unlock(&mtx);
+}
+
+#define WORK(n, take)                                                                              \
+    NOINLINE static void truth_work_##n(void)                                                      \
+    {                                                                                              \
+        take;                                                                                      \
+        STAY();                                                                                    \
+    }
+WORK(0, pthread_mutex_lock(&mutex))
+WORK(1, pthread_mutex_timedlock(&mutex, &until))
+WORK(2, pthread_mutex_lock(&mutex))
+WORK(3, pthread_rwlock_rdlock(&rwlock))
+WORK(4, pthread_rwlock_wrlock(&rwlock))
+WORK(5, pthread_rwlock_timedwrlock(&rwlock, &until))
+WORK(6, mtx_lock(&mtx))
+WORK(none, pthread_mutex_lock(&mutex))
+
+static const struct {
+    lock_work *hold, *wait, *give;
+} works[WORKS] = {
+    {take_mutex, truth_work_0, give_mutex},  {take_mutex, truth_work_1, give_mutex},
+    {take_mutex, truth_work_2, give_mutex},  {take_write, truth_work_3, give_rwlock},
+    {take_write, truth_work_4, give_rwlock}, {take_write, truth_work_5, give_rwlock},
+    {take_mtx, truth_work_6, give_mtx},      {take_mutex, truth_work_none, give_mutex},
+};
+
+static _Atomic int waiter_tid;
+static sem_t held, finished;
+
+/* The last work waits under no span, and the lock that work 2 waits for is held under none. */
+static void *wait_for_each(void *unused)
+{
+    for (int i = 0; i < ROUNDS * WORKS; i++) {
+        char name[32];
+        int work = i % WORKS;
+        snprintf(name, sizeof name, "work %d", work);
+        spanprof_span span = {0};
+        spanprof_scope scope = {0};
+        if (work < WORKS - 1) {
+            span = spanprof_span_start(NULL, name, NULL);
+            scope = spanprof_span_attach(span);
+        }
+        sem_wait(&held);
+        waiter_tid = own_tid();
+        works[work].wait();
+        works[work].give();
+        sem_post(&finished);
+        if (work < WORKS - 1) {
+            spanprof_scope_detach(&scope);
+            spanprof_span_end(span);
+        }
+    }
+    return unused;
+}
+
+static void hold(int work)
+{
+    works[work].hold();
+    waiter_tid = 0;
+    sem_post(&held);
+    wait_until_blocked(&waiter_tid);
+    works[work].give();
+    sem_wait(&finished);
+}
+
+static void hold_for_each(void)
+{
+    for (int i = 0; i < ROUNDS * WORKS; i++) {
+        char name[32];
+        int work = i % WORKS;
+        snprintf(name, sizeof name, "hold %d", work);
+        if (work == 2) {
+            hold(work);
+            continue;
+        }
+        spanprof_span span = spanprof_span_start(NULL, name, NULL);
+        spanprof_scope scope = spanprof_span_attach(span);
+        hold(work);
+        spanprof_scope_detach(&scope);
+        spanprof_span_end(span);
+    }
+}
+
+/* --- a convoy -------------------------------------------------------------------------------------------------------------- */
+
+static _Atomic int convoy_tids[CONVOY];
+
+NOINLINE static void look_up(void)
+{
+    pthread_mutex_lock(&index_lock);
+    pthread_mutex_unlock(&index_lock);
+    STAY();
+}
+
+static void *request(void *argument)
+{
+    SPANPROF_SPAN("GET /search") {
+        convoy_tids[(intptr_t)argument] = own_tid();
+        look_up();
+    }
+    return NULL;
+}
+
+/* One request holds what all others want. */
+NOINLINE static void rebuild_index(pthread_t *threads)
+{
+    pthread_mutex_lock(&index_lock);
+    for (intptr_t i = 0; i < CONVOY; i++)
+        pthread_create(&threads[i], NULL, request, (void *)i); // NOLINT
+    for (int i = 0; i < CONVOY; i++)
+        wait_until_blocked(&convoy_tids[i]);
+    pthread_mutex_unlock(&index_lock);
+}
+
+static void run_convoy(void)
+{
+    pthread_t threads[CONVOY];
+    SPANPROF_SPAN("POST /rebuild") {
+        rebuild_index(threads);
+    }
+    for (int i = 0; i < CONVOY; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* --- as they come ---------------------------------------------------------------------------------------------------------- */
+
+static uint64_t counter;
+
+static void count(void)
+{
+    for (int i = 0; i < 200; i++) {
+        counter++;
+        STAY();
+    }
+}
+
+NOINLINE static void truth_work_free(void)
+{
+    pthread_mutex_lock(&mutex);
+    count();
+    sched_yield(); /* so that others come to wait */
+    pthread_mutex_unlock(&mutex);
+    STAY();
+}
+
+/* The mutex is held under spans "work free" only; between them each thread has another span, or none. */
+static void *take_as_they_come(void *unused)
+{
+    for (int i = 0; i < FREE_ROUNDS; i++) {
+        SPANPROF_SPAN("outside") {
+            SPANPROF_SPAN("work free") {
+                truth_work_free();
+            }
+            count();
+        }
+    }
+    return unused;
+}
+
+static void run_free(void)
+{
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, take_as_they_come, NULL);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+int main(void)
+{
+    spanprof_error error;
+    pthread_t waiting;
+    if (spanprof_start(NULL, &error) != SPANPROF_OK) {
+        fprintf(stderr, "%s\n", error.message);
+        return 1;
+    }
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 3600;
+    mtx_init(&mtx, mtx_plain);
+    sem_init(&held, 0, 0);
+    sem_init(&finished, 0, 0);
+    pthread_create(&waiting, NULL, wait_for_each, NULL);
+    hold_for_each();
+    pthread_join(waiting, NULL);
+    run_convoy();
+    run_free();
+    spanprof_stats stats = SPANPROF_STATS_INIT;
+    spanprof_flush(UINT64_MAX);
+    spanprof_stats_get(&stats);
+    printf("calls linked %llu none %llu unknown %llu dropped %llu\n",
+           (unsigned long long)stats.calls_linked, (unsigned long long)stats.calls_none,
+           (unsigned long long)stats.calls_unknown, (unsigned long long)stats.dropped_calls);
+    return spanprof_stop(UINT64_MAX) == SPANPROF_OK ? 0 : 1;
+}
