@@ -131,6 +131,7 @@ static int tear_down(void **state)
     sp_intern_deinit(&window.stacks);
     sp_intern_deinit(&window.cpu.keys);
     sp_intern_deinit(&window.wall.keys);
+    sp_intern_deinit(&window.calls[SP_CALL_LOCK].keys);
     free(here);
     return 0;
 }
@@ -415,6 +416,78 @@ static void builder_wall_without_cpu_profile_for_both_scopes(void **state)
     assert_int_equal(sample_with_leaf(&data.profiles[1], "read")->value, 100);
     assert_null(
         find_attribute(sample_with_leaf(&data.profiles[0], "read")->attributes, "spanprof.wait"));
+}
+
+static sp_window_sample lock_waits[4];
+
+/* A wait of a span of its own for a lock that HOLDER had. */
+static void put_lock_wait(uint8_t span, uint8_t holder, uint64_t wait_ns)
+{
+    sp_window_samples *samples = &window.calls[SP_CALL_LOCK];
+    sp_window_key key = {
+        .stack = put_stack(SP_WALK_COMPLETE, 1, (uint32_t[]){put_code(worker_function)}),
+        .link = put_link(1, span, span),
+        .thread = put_thread(7, "main"),
+        .wait = holder ? sp_window_holder(put_link(2, holder, 0)) : 0,
+    };
+    uint32_t number = sp_intern_put(&samples->keys, &key, sizeof key, NULL);
+    samples->values = lock_waits;
+    lock_waits[number] = (sp_window_sample){.weight = wait_ns, .count = 3};
+}
+
+static void assert_lock_type(const sp_profile *profile, const char *type, const char *unit)
+{
+    assert_string_equal(data.strings[profile->sample_type_strindex], type);
+    assert_string_equal(data.strings[profile->sample_unit_strindex], unit);
+    assert_string_equal(data.strings[profile->period_type_strindex], "contentions");
+    assert_string_equal(data.strings[profile->period_unit_strindex], "count");
+    assert_int_equal(profile->period, 1);
+}
+
+static void assert_holder(const sp_profile_sample *sample, const char *trace, const char *span)
+{
+    assert_string_equal(
+        find_attribute(sample->attributes, "spanprof.holder.trace_id")->value.string_value, trace);
+    assert_string_equal(
+        find_attribute(sample->attributes, "spanprof.holder.span_id")->value.string_value, span);
+}
+
+static void build_lock_waits(bool for_a_file)
+{
+    put_lock_wait(10, 30, 1000);
+    put_lock_wait(11, 0, 200);
+    sp_build_options options = {.link_scope = SPANPROF_LINK_SCOPE_INNERMOST,
+                                .without_cpu = true,
+                                .wait_attributes = for_a_file};
+    assert_true(sp_profile_build(&data, &window, symbolizer, &options));
+    window.calls[SP_CALL_LOCK].values = NULL;
+    assert_profile_rules(&data);
+    assert_int_equal(data.profile_count, 2);
+}
+
+static void builder_locks_are_contentions_and_delay_with_their_holder(void **state)
+{
+    (void)state;
+    build_lock_waits(true);
+    assert_lock_type(&data.profiles[0], "contentions", "count");
+    assert_lock_type(&data.profiles[1], "delay", "nanoseconds");
+    assert_int_equal(data.profiles[0].samples[0].value, 3);
+    const sp_profile *delay = &data.profiles[1];
+    assert_int_equal(delay->sample_count, 2);
+    assert_link(&delay->samples[0], 1, 10);
+    assert_int_equal(delay->samples[0].value, 1000);
+    assert_holder(&delay->samples[0], "02020202020202020202020202020202", "1e1e1e1e1e1e1e1e");
+    assert_null(find_attribute(delay->samples[1].attributes, "spanprof.holder.span_id"));
+}
+
+/* Each holder would make a series of its own there. */
+static void builder_holders_are_not_for_the_network(void **state)
+{
+    (void)state;
+    build_lock_waits(false);
+    for (uint32_t i = 0; i < data.profiles[1].sample_count; i++)
+        assert_null(
+            find_attribute(data.profiles[1].samples[i].attributes, "spanprof.holder.span_id"));
 }
 
 static sp_window_time tick_times[16];
@@ -912,6 +985,8 @@ int main(void)
         CASE(builder_both_makes_two_types),
         CASE(builder_wall_is_ticks_of_spans_and_waits),
         CASE(builder_wall_of_all_threads_has_all_ticks),
+        CASE(builder_locks_are_contentions_and_delay_with_their_holder),
+        CASE(builder_holders_are_not_for_the_network),
         CASE(builder_wall_has_what_was_stolen),
         CASE(builder_wall_without_cpu_profile_for_both_scopes),
         CASE(builder_times_are_timestamps_of_the_merged_sample),
