@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Spending CPU time so that ticks meet it, also on a busy machine.
  *
- * Whoever asks a CPU clock makes the kernel bring the thread's account up to date, and a thread whose slice of the core is over gives it up
- * then and there: before the periodic tick, at which the kernel looks at CPU timers. A loop that asks all the time is so hardly ever met by
- * a tick where cores are shared: of 250 in a second, 15 to 69 beside four busy loops on two cores, and 245 to 250 when it asks as here,
- * not before the time may be over by the wall's clock. A thread cannot use more CPU time than passes. */
+ * Whoever asks a CPU clock makes the kernel bring the thread's account up to date, and a thread
+ * whose slice of the core is over gives it up then and there: before the periodic tick, at which
+ * the kernel looks at CPU timers. A loop that asks all the time is so hardly ever met by a tick
+ * where cores are shared: of 250 in a second, 15 to 69 beside four busy loops on two cores, and 245
+ * to 250 when it asks as here, not before the time may be over by the wall's clock. A thread cannot
+ * use more CPU time than passes. */
 #ifndef TESTS_CPU_WORK_H
 #define TESTS_CPU_WORK_H
 
@@ -49,8 +51,8 @@ static inline void burn(double seconds)
         ;
 }
 
-/* Computes until SECONDS have passed on the wall's clock: a piece of longer work, so short that a look at the CPU clock after each would
- * be one all the time. */
+/* Computes until SECONDS have passed on the wall's clock: a piece of longer work, so short that a
+ * look at the CPU clock after each would be one all the time. */
 static inline void spin(double seconds)
 {
     double end = clock_seconds(CLOCK_MONOTONIC) + seconds;

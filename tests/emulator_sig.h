@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* qemu-user has no process_vm_readv, so that every guarded load fails under it. For the tests of the walk there, the walk is compiled once
- * more with this file in front: the copy goes through a file in memory, for the emulator checks the addresses of write, too. */
+/* qemu-user has no process_vm_readv, so that every guarded load fails under it. For the tests of
+ * the walk there, the walk is compiled once more with this file in front: the copy goes through a
+ * file in memory, for the emulator checks the addresses of write, too. */
 #ifndef TESTS_EMULATOR_SIG_H
 #define TESTS_EMULATOR_SIG_H
 

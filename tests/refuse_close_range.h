@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel without close_range, on which the exporter's files and connections lie among the host's descriptors. */
+/* A kernel without close_range, on which the exporter's files and connections lie among the host's
+ * descriptors. */
 #ifndef TESTS_REFUSE_CLOSE_RANGE_H
 #define TESTS_REFUSE_CLOSE_RANGE_H
 
@@ -15,7 +16,8 @@
 #define SYS_close_range 436
 #endif
 
-/* For this thread and those that it starts, for good. False where no system call can be filtered. */
+/* For this thread and those that it starts, for good. False where no system call can be filtered.
+ */
 static inline bool refuse_close_range(void)
 {
     struct sock_filter filter[] = {

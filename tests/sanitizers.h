@@ -5,8 +5,9 @@
 
 #include <stddef.h>
 
-/* Why a forked child of a process with threads cannot use memory and make threads of its own here, or NULL when it can. glibc's allocator
- * is ready for a fork; ASan's is not. To TSan the child's only thread races with those of the parent, which are not there. */
+/* Why a forked child of a process with threads cannot use memory and make threads of its own here,
+ * or NULL when it can. glibc's allocator is ready for a fork; ASan's is not. To TSan the child's
+ * only thread races with those of the parent, which are not there. */
 static inline const char *why_forked_child_cannot_start(void)
 {
 #if defined(__SANITIZE_THREAD__)

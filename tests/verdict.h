@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verdicts of tests that measure, for programs in C. verdict.py says what broken and unsure mean and runs the tests.
+/* The verdicts of tests that measure, for programs in C. verdict.py says what broken and unsure
+ * mean and runs the tests.
  *
- * A program of cmocka fails an assertion for what is broken, calls verdict_unsure for what this run cannot answer, and returns
- * verdict_code(cmocka_run_group_tests(...)) from main. */
+ * A program of cmocka fails an assertion for what is broken, calls verdict_unsure for what this run
+ * cannot answer, and returns verdict_code(cmocka_run_group_tests(...)) from main. */
 #ifndef TESTS_VERDICT_H
 #define TESTS_VERDICT_H
 
@@ -34,7 +35,8 @@ static inline double verdict_sized(double full)
     return verdict_is_full() ? full : full / VERDICT_SHORT;
 }
 
-/* Says why this run cannot answer the question. The program goes on: what is broken is still found. */
+/* Says why this run cannot answer the question. The program goes on: what is broken is still found.
+ */
 __attribute__((format(printf, 1, 2))) static inline void verdict_unsure(const char *format, ...)
 {
     va_list arguments;
@@ -53,8 +55,8 @@ static inline int verdict_code(int failed)
     return failed ? VERDICT_BROKEN : verdict_unsure_count ? VERDICT_UNSURE : 0;
 }
 
-/* VALUE belongs between LOW and HIGH, and the noise can move it by MARGIN beyond them. Between the bound and that it is unsure. False:
- * it is further out, so broken; this has been printed. */
+/* VALUE belongs between LOW and HIGH, and the noise can move it by MARGIN beyond them. Between the
+ * bound and that it is unsure. False: it is further out, so broken; this has been printed. */
 static inline bool verdict_within(const char *what, double value, double low, double high,
                                   double margin)
 {
@@ -78,7 +80,8 @@ static inline void verdict_enough(const char *what, double got, double wanted)
         verdict_unsure("only %.0f %s, %.0f are needed", got, what, wanted);
 }
 
-/* CPU time that the hypervisor took away from all cores since the machine started; 0 where /proc does not say. */
+/* CPU time that the hypervisor took away from all cores since the machine started; 0 where /proc
+ * does not say. */
 static inline double verdict_steal(void)
 {
     unsigned long long steal = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libcurl's multi interface: many transfers at once on one thread. What carries the context: the user pointer of a transfer's callbacks leads to
- * the span, which each callback attaches while it runs. The request that is sent tells the server the span, as a traceparent header.
+/* libcurl's multi interface: many transfers at once on one thread. What carries the context: the
+ * user pointer of a transfer's callbacks leads to the span, which each callback attaches while it
+ * runs. The request that is sent tells the server the span, as a traceparent header.
  *
  *     ./callbacks_curl [TRANSFERS] */
 #include <spanprof/spanprof.h>

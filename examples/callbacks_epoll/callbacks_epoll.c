@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An event loop: one thread serves many requests in turns, a step each time that their descriptor is ready. What carries the context: the
- * request that epoll hands out has the span; it is attached for the step, and detached before the loop goes on.
+/* An event loop: one thread serves many requests in turns, a step each time that their descriptor
+ * is ready. What carries the context: the request that epoll hands out has the span; it is attached
+ * for the step, and detached before the loop goes on.
  *
  *     ./callbacks_epoll [REQUESTS] */
 #include <spanprof/spanprof.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libuv: a part of each request is done in the loop, another in libuv's pool of threads. What carries the context: the request that the handle's
- * or work's `data` points at has the span, and each callback attaches it first and detaches it last.
+/* libuv: a part of each request is done in the loop, another in libuv's pool of threads. What
+ * carries the context: the request that the handle's or work's `data` points at has the span, and
+ * each callback attaches it first and detaches it last.
  *
  *     ./callbacks_uv [REQUESTS] */
 #include <spanprof/spanprof.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* std::async, std::thread, and any pool that takes function objects. What carries the context: spanprof::carry, which wraps the function in the
- * context that is active where it is called.
+/* std::async, std::thread, and any pool that takes function objects. What carries the context:
+ * spanprof::carry, which wraps the function in the context that is active where it is called.
  *
  *     ./carry [REQUESTS] */
 #include <spanprof/spanprof.hpp>

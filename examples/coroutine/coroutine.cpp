@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* C++20 coroutines on two threads: a request waits for its turn several times, and goes on on whichever thread is free. What carries the
- * context: the coroutine's scope, detached before each suspension and attached again behind it.
+/* C++20 coroutines on two threads: a request waits for its turn several times, and goes on on
+ * whichever thread is free. What carries the context: the coroutine's scope, detached before each
+ * suspension and attached again behind it.
  *
  *     ./coroutine [REQUESTS] */
 #include <spanprof/coroutine.hpp>

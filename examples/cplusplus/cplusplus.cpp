@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spans in C++: they end where their objects do, also when something is thrown, and go to other threads by their contexts.
+/* Spans in C++: they end where their objects do, also when something is thrown, and go to other
+ * threads by their contexts.
  *
  *     SPANPROF_EXPORTER=file SPANPROF_FILE=/tmp/cplusplus SPANPROF_CPU_TIME=root ./cplusplus
  *     spanprof spans /tmp/cplusplus.*.jsonl

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fibers (ucontext) that two threads take turns to run: a request is a fiber, gives up its thread between its steps, and may go on on the
- * other. What carries the context: the fiber. Its scopes move with it, because whoever switches stacks tells so right before. The request
- * itself is written as if it had a thread of its own.
+/* Fibers (ucontext) that two threads take turns to run: a request is a fiber, gives up its thread
+ * between its steps, and may go on on the other. What carries the context: the fiber. Its scopes
+ * move with it, because whoever switches stacks tells so right before. The request itself is
+ * written as if it had a thread of its own.
  *
  *     ./fiber [REQUESTS] */
 #include <spanprof/spanprof.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A span that is started on one thread and ended on another, and scopes that do not end in the order in which they began. What carries the
- * context: the message has the span; it is attached where its work is done, as long as it is done there, and ended by whoever is last.
+/* A span that is started on one thread and ended on another, and scopes that do not end in the
+ * order in which they began. What carries the context: the message has the span; it is attached
+ * where its work is done, as long as it is done there, and ended by whoever is last.
  *
  *     ./handover [REQUESTS] */
 #include <spanprof/spanprof.h>
@@ -38,8 +39,8 @@ static void hand_over(const message *m)
         spanprof_span_end(m->span);
 }
 
-/* The request is handed over while its log entry is still being written: its scope is detached while the inner one lives, which stays active;
- * when that ends there is nothing left. */
+/* The request is handed over while its log entry is still being written: its scope is detached
+ * while the inner one lives, which stays active; when that ends there is nothing left. */
 static void hand_over_and_log(const message *m, spanprof_scope *scope)
 {
     spanprof_span entry =

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the examples have to do for a request: something that takes a tenth of a millisecond. (tests/truth compiles them with a work.h of
- * its own, in which each request's work is a function of its own.) */
+/* What the examples have to do for a request: something that takes a tenth of a millisecond.
+ * (tests/truth compiles them with a work.h of its own, in which each request's work is a function
+ * of its own.) */
 #ifndef EXAMPLES_WORK_H
 #define EXAMPLES_WORK_H
 

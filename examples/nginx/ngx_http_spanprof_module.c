@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A server span for each request of nginx, and samples of the worker's CPU time linked to it. docs/tracers/nginx.md is its manual.
+/* A server span for each request of nginx, and samples of the worker's CPU time linked to it.
+ * docs/tracers/nginx.md is its manual.
  *
  *   spanprof on | off;                default off; in http, server
- *   spanprof_span_name TEXT;          with variables; default: the method and the location; in http, server, location
+ *   spanprof_span_name TEXT;          with variables; default: the method and the location; in
+ * http, server, location
  *
- *   $spanprof_traceparent, $spanprof_tracestate     for proxy_set_header, so that the upstream's spans are children of this one
- *   $spanprof_trace_id, $spanprof_span_id           for logs
+ *   $spanprof_traceparent, $spanprof_tracestate     for proxy_set_header, so that the upstream's
+ * spans are children of this one $spanprof_trace_id, $spanprof_span_id           for logs
  *
- * Each worker runs an SDK of its own; the master runs none. Variables SPANPROF_… and OTEL_… of the master's environment reach the
- * workers without an `env` directive.
+ * Each worker runs an SDK of its own; the master runs none. Variables SPANPROF_… and OTEL_… of the
+ * master's environment reach the workers without an `env` directive.
  *
  * Attributes: OpenTelemetry semantic conventions, http/http-spans, "HTTP Server". */
 #include "ngx_http_spanprof_turns.h"
@@ -40,7 +42,7 @@ static void set_text(spanprof_span span, const char *key, const ngx_str_t *value
         spanprof_span_set_attribute(span, &attribute);
 }
 
-/* --- a request begins ---------------------------------------------------------------------------------------------------- */
+/* --- a request begins ------------------------------------------------------------------------- */
 
 /* spanprof_header_getter over the request's headers. */
 static bool get_header(void *user, const char *name, uint32_t index, spanprof_header_value *value)
@@ -122,9 +124,10 @@ static ngx_http_spanprof_request_t *begin_request(ngx_http_request_t *r)
     return request;
 }
 
-/* --- and ends ------------------------------------------------------------------------------------------------------------ */
+/* --- and ends --------------------------------------------------------------------------------- */
 
-/* The location that answered: what stands behind "location" in the configuration. Empty where nobody gave one, and for named ones. */
+/* The location that answered: what stands behind "location" in the configuration. Empty where
+ * nobody gave one, and for named ones. */
 static ngx_str_t route_of(ngx_http_request_t *r)
 {
     ngx_http_core_loc_conf_t *location = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
@@ -213,7 +216,7 @@ static ngx_int_t log_request(ngx_http_request_t *r)
     return NGX_OK;
 }
 
-/* --- variables ----------------------------------------------------------------------------------------------------------- */
+/* --- variables -------------------------------------------------------------------------------- */
 
 enum { TRACEPARENT, TRACESTATE, TRACE_ID, SPAN_ID };
 
@@ -296,7 +299,7 @@ static ngx_int_t add_variables(ngx_conf_t *cf)
     return NGX_OK;
 }
 
-/* --- configuration ------------------------------------------------------------------------------------------------------- */
+/* --- configuration ---------------------------------------------------------------------------- */
 
 static void *create_main_conf(ngx_conf_t *cf)
 {
@@ -370,7 +373,7 @@ static ngx_http_module_t context = {
     .merge_loc_conf = merge_loc_conf,
 };
 
-/* --- processes ----------------------------------------------------------------------------------------------------------- */
+/* --- processes -------------------------------------------------------------------------------- */
 
 /* NULL where there is no http {}. */
 static ngx_http_spanprof_main_conf_t *main_conf_of(ngx_cycle_t *cycle)
@@ -389,7 +392,8 @@ static ngx_flag_t declared(const ngx_array_t *env, const char *name, size_t leng
     return 0;
 }
 
-/* Workers, and a new binary, get an empty environment. What is ours is passed on as if each variable had its directive `env`. */
+/* Workers, and a new binary, get an empty environment. What is ours is passed on as if each
+ * variable had its directive `env`. */
 static ngx_int_t pass_environment(ngx_cycle_t *cycle)
 {
     ngx_core_conf_t *core = (ngx_core_conf_t *)ngx_get_conf(cycle->conf_ctx, ngx_core_module);
@@ -436,7 +440,8 @@ static spanprof_status start_sdk(spanprof_error *error)
     return spanprof_start(&options, error);
 }
 
-/* Workers, and the one process of `master_process off`, but not the processes that look after caches. */
+/* Workers, and the one process of `master_process off`, but not the processes that look after
+ * caches. */
 static ngx_flag_t serves_requests(ngx_cycle_t *cycle)
 {
     ngx_http_spanprof_main_conf_t *conf = main_conf_of(cycle);

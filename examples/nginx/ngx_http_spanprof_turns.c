@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Three brackets. The outermost is an event: nginx's loop asks the kernel for events through a function pointer, ngx_event_actions.process_events.
- * Ours stands in its place, has events posted instead of handled (as nginx itself does for accept_mutex), and then hands out
- * what has come in nginx's own order: new connections, timers, the rest. So each handler is called from one place, take_turn. The
- * next is a phase: the phase engine is an array of functions, each of which is called through ours. It is where requests are seen
- * first, and what tells streams of HTTP/2 apart that come in one event. The innermost is the output of a request, its filters, for what comes in an
- * event that names no request: one event tells of all reads that threads have done (`aio threads`), whichever requests they are for.
+/* Three brackets. The outermost is an event: nginx's loop asks the kernel for events through a
+ * function pointer, ngx_event_actions.process_events. Ours stands in its place, has events posted
+ * instead of handled (as nginx itself does for accept_mutex), and then hands out what has come in
+ * nginx's own order: new connections, timers, the rest. So each handler is called from one place,
+ * take_turn. The next is a phase: the phase engine is an array of functions, each of which is
+ * called through ours. It is where requests are seen first, and what tells streams of HTTP/2 apart
+ * that come in one event. The innermost is the output of a request, its filters, for what comes in
+ * an event that names no request: one event tells of all reads that threads have done (`aio
+ * threads`), whichever requests they are for.
  *
- * An event names its request by address: its data is the request, or the connection of one, or another connection (to an upstream) whose
- * data is one. The table knows these addresses while the request lives; nothing is looked into that is not in it. What it does
- * not know has no span. */
+ * An event names its request by address: its data is the request, or the connection of one, or
+ * another connection (to an upstream) whose data is one. The table knows these addresses while the
+ * request lives; nothing is looked into that is not in it. What it does not know has no span. */
 #include "ngx_http_spanprof_turns.h"
 
 struct ngx_http_spanprof_key_s {
@@ -115,7 +118,7 @@ static void close_bracket(ngx_http_spanprof_bracket_t *bracket)
         spanprof_scope_detach(&bracket->scope);
 }
 
-/* --- events -------------------------------------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 static ngx_http_spanprof_request_t *request_of_event(const ngx_event_t *ev)
 {
@@ -168,7 +171,8 @@ static void take_timers(void)
     }
 }
 
-/* Nothing is left for nginx's own loops behind this call. It unlocks the mutex once more, which does nothing. */
+/* Nothing is left for nginx's own loops behind this call. It unlocks the mutex once more, which
+ * does nothing. */
 static ngx_int_t process_events(ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags)
 {
     ngx_int_t rc = wait_for_events(cycle, timer, flags | NGX_POST_EVENTS);
@@ -197,9 +201,10 @@ ngx_int_t ngx_http_spanprof_turns_watch_events(ngx_cycle_t *cycle, ngx_http_span
     return NGX_OK;
 }
 
-/* --- phases and filters -------------------------------------------------------------------------------------------------- */
+/* --- phases and filters ----------------------------------------------------------------------- */
 
-/* Opens BRACKET, which works for REQUEST, unless that is what is worked for already. Returns whether it did. */
+/* Opens BRACKET, which works for REQUEST, unless that is what is worked for already. Returns
+ * whether it did. */
 static ngx_flag_t enter(ngx_http_spanprof_bracket_t *bracket, ngx_http_spanprof_request_t *request)
 {
     if (request == NULL && (innermost == NULL || !innermost->attached))

@@ -38,7 +38,8 @@ static ngx_flag_t is_secret(const u_char *key, size_t length)
     return 0;
 }
 
-/* Copies QUERY to OUT, which has room for `redacted` beside each parameter; returns the end of the copy. */
+/* Copies QUERY to OUT, which has room for `redacted` beside each parameter; returns the end of the
+ * copy. */
 static u_char *redact(u_char *out, const ngx_str_t *query)
 {
     u_char *end = query->data + query->len;
@@ -83,7 +84,8 @@ ngx_str_t ngx_http_spanprof_scheme(ngx_http_request_t *r)
     return (ngx_str_t)ngx_string("http");
 }
 
-/* What follows ":" in NAME, a host and maybe its port. An IPv6 address has colons of its own, between brackets. */
+/* What follows ":" in NAME, a host and maybe its port. An IPv6 address has colons of its own,
+ * between brackets. */
 static ngx_str_t port_behind(ngx_str_t name)
 {
     u_char *end = name.data + name.len, *bracket = ngx_strlchr(name.data, end, ']');
@@ -94,7 +96,8 @@ static ngx_str_t port_behind(ngx_str_t name)
     return (ngx_str_t){(size_t)(end - colon - 1), colon + 1};
 }
 
-/* Host and port of a request line such as "GET http://host:80/ HTTP/1.1". Empty in one that has only a path. */
+/* Host and port of a request line such as "GET http://host:80/ HTTP/1.1". Empty in one that has
+ * only a path. */
 static ngx_str_t asked_host(const ngx_str_t *line)
 {
     u_char *end = line->data + line->len, *uri = ngx_strlchr(line->data, end, ' '), *host, *stop;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenMP: the threads of a parallel region know nothing of the span of the thread that opened it. What carries the context: a variable, taken
- * outside and attached inside by each thread. Tasks may run on any thread of the team, later: each takes the context with it.
+/* OpenMP: the threads of a parallel region know nothing of the span of the thread that opened it.
+ * What carries the context: a variable, taken outside and attached inside by each thread. Tasks may
+ * run on any thread of the team, later: each takes the context with it.
  *
  *     ./openmp [REQUESTS] */
 #include <spanprof/spanprof.h>
@@ -21,7 +22,8 @@ static void compute_in_parallel(unsigned number)
 #pragma omp for schedule(dynamic) nowait
         for (int part = 0; part < PARTS; part++)
             work(number);
-        /* Before the barrier at the region's end: who waits there, and may spin, works for nobody. */
+        /* Before the barrier at the region's end: who waits there, and may spin, works for nobody.
+         */
         spanprof_scope_detach(&scope);
     }
 }

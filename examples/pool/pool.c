@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread pool with a queue. What carries the context: the job has the span in it, and whoever takes the job attaches it.
+/* A thread pool with a queue. What carries the context: the job has the span in it, and whoever
+ * takes the job attaches it.
  *
  *     ./pool [REQUESTS] */
 #include <spanprof/spanprof.h>
@@ -69,8 +70,9 @@ static void *run_worker(void *unused)
     return NULL;
 }
 
-/* The span begins when the request comes, so that its time in the queue is part of it. It is not attached: this thread goes on with the next
- * request. When the queue is full it takes an old job off it first, under that job's span. */
+/* The span begins when the request comes, so that its time in the queue is part of it. It is not
+ * attached: this thread goes on with the next request. When the queue is full it takes an old job
+ * off it first, under that job's span. */
 static void accept_request(unsigned request)
 {
     job j = {.request = request, .span = spanprof_span_start(NULL, "request", NULL)}, old;

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spans of PostgreSQL's statements, with children for planner and executor, and samples of the backend's CPU time linked to them.
- * docs/tracers/postgresql.md is its manual.
+/* Spans of PostgreSQL's statements, with children for planner and executor, and samples of the
+ * backend's CPU time linked to them. docs/tracers/postgresql.md is its manual.
  *
  *   shared_preload_libraries = 'spanprof_postgres'      (or session_preload_libraries, or LOAD)
- *   spanprof.track = top | all | none    which statements have a span: the client's (top), or also those in functions (all, the default)
- *   spanprof.phases = on | off           whether `plan` and `execute` are spans of their own (on)
- *   spanprof.query_text = on | off       whether spans have the statement's text (off: texts have literals in them)
- *   spanprof.traceparent = '00-…'        the parent of the session's statements that have no comment with one
+ *   spanprof.track = top | all | none    which statements have a span: the client's (top), or also
+ * those in functions (all, the default) spanprof.phases = on | off           whether `plan` and
+ * `execute` are spans of their own (on) spanprof.query_text = on | off       whether spans have the
+ * statement's text (off: texts have literals in them) spanprof.traceparent = '00-…'        the
+ * parent of the session's statements that have no comment with one
  *
- * A context is active inside the calls of PostgreSQL's hooks and nowhere else. Every hook detaches what it attached, on its return and on an
- * error, before the error goes on. What an error leaves behind of a statement, its executor state, is freed by PostgreSQL;
- * there its spans end. So no statement is charged with what comes after it.
+ * A context is active inside the calls of PostgreSQL's hooks and nowhere else. Every hook detaches
+ * what it attached, on its return and on an error, before the error goes on. What an error leaves
+ * behind of a statement, its executor state, is freed by PostgreSQL; there its spans end. So no
+ * statement is charged with what comes after it.
  *
- * Each backend runs an SDK of its own, from its first statement to its exit; the postmaster runs none.
+ * Each backend runs an SDK of its own, from its first statement to its exit; the postmaster runs
+ * none.
  *
  * Attributes: OpenTelemetry semantic conventions, database/postgresql. */
 #include "postgres.h"
@@ -45,7 +48,8 @@ typedef struct spans {
     spanprof_span execute; /* zero without phases, and until it is executed */
 } spans;
 
-/* A statement that is being executed. Lives in its executor state's memory, whose end is its end. */
+/* A statement that is being executed. Lives in its executor state's memory, whose end is its end.
+ */
 typedef struct execution {
     spans spans;
     QueryDesc *query;
@@ -87,7 +91,7 @@ static ExecutorEnd_hook_type next_end;
 static ProcessUtility_hook_type next_utility;
 static emit_log_hook_type next_log;
 
-/* --- the SDK of this backend --------------------------------------------------------------------------------------------- */
+/* --- the SDK of this backend ------------------------------------------------------------------ */
 
 static void stop_sdk(int code, Datum argument)
 {
@@ -128,7 +132,7 @@ static bool tracks(void)
     return sdk == RUNS;
 }
 
-/* --- the parent ---------------------------------------------------------------------------------------------------------- */
+/* --- the parent ------------------------------------------------------------------------------- */
 
 /* A piece of SQL. */
 typedef struct piece {
@@ -144,8 +148,9 @@ static piece trimmed(piece text)
     return text;
 }
 
-/* The statement at LOCATION, LENGTH bytes (0: all of the rest) of SOURCE. Empty without a source (extensions plan and execute statements that have
- * none), and where it ends before LOCATION: an extension may have cut it. */
+/* The statement at LOCATION, LENGTH bytes (0: all of the rest) of SOURCE. Empty without a source
+ * (extensions plan and execute statements that have none), and where it ends before LOCATION: an
+ * extension may have cut it. */
 static piece statement_text(const char *source, int location, int length)
 {
     size_t skipped = location > 0 ? (size_t)location : 0;
@@ -158,7 +163,8 @@ static piece statement_text(const char *source, int location, int length)
     return trimmed(text);
 }
 
-/* The comment that ends TEXT, or else the one that begins it. What stands there cannot be part of a string. */
+/* The comment that ends TEXT, or else the one that begins it. What stands there cannot be part of a
+ * string. */
 static piece comment_of(piece text)
 {
     piece none = {NULL, NULL};
@@ -181,7 +187,8 @@ static piece comment_of(piece text)
     return none;
 }
 
-/* The value of KEY='VALUE' in COMMENT, as sqlcommenter writes it. Returns false when it is not there or does not fit. */
+/* The value of KEY='VALUE' in COMMENT, as sqlcommenter writes it. Returns false when it is not
+ * there or does not fit. */
 static bool comment_value(piece comment, const char *key, char *value, size_t size)
 {
     size_t length = strlen(key);
@@ -203,7 +210,8 @@ static bool comment_value(piece comment, const char *key, char *value, size_t si
     return false;
 }
 
-/* Under what a client's statement starts: its comment, the setting, or nothing; a nested one under what is active. */
+/* Under what a client's statement starts: its comment, the setting, or nothing; a nested one under
+ * what is active. */
 static spanprof_context parent_of(piece text)
 {
     spanprof_context parent = {0};
@@ -220,7 +228,7 @@ static spanprof_context parent_of(piece text)
     return parent;
 }
 
-/* --- spans --------------------------------------------------------------------------------------------------------------- */
+/* --- spans ------------------------------------------------------------------------------------ */
 
 static const char *operation_name(CmdType command)
 {
@@ -240,7 +248,8 @@ static const char *operation_name(CmdType command)
     }
 }
 
-/* The name of this backend's database, which it keeps for life; NULL before it could be looked up. */
+/* The name of this backend's database, which it keeps for life; NULL before it could be looked up.
+ */
 static const char *database_name(void)
 {
     static char *kept;
@@ -316,7 +325,7 @@ static void set_error(spanprof_span span)
     set_error_code(span, geterrcode());
 }
 
-/* --- planned, and not yet executed --------------------------------------------------------------------------------------- */
+/* --- planned, and not yet executed ------------------------------------------------------------ */
 
 /* 0 without a source. */
 static uint64 source_hash(const char *source)
@@ -344,8 +353,9 @@ static void drop_waiting(int lowest)
     }
 }
 
-/* A statement of this level and of the text SOURCE is about to be planned. Those of its level that were planned with it are still to be executed:
- * actions of one rule, statements of one function. Others no longer are. */
+/* A statement of this level and of the text SOURCE is about to be planned. Those of its level that
+ * were planned with it are still to be executed: actions of one rule, statements of one function.
+ * Others no longer are. */
 static void begin_planning(uint64 source)
 {
     TimestampTz message = GetCurrentStatementStartTimestamp();
@@ -376,8 +386,9 @@ static void add_waiting(spanprof_span statement, const Query *parse, uint64 sour
                                          .message = GetCurrentStatementStartTimestamp()};
 }
 
-/* The span of QUERY when it was planned just now; else a new one. Statements that are planned together are executed in the same order, so that of
- * actions of a rule, which have no location of their own, the first fits. (Plans are copied, so that their addresses say nothing.) */
+/* The span of QUERY when it was planned just now; else a new one. Statements that are planned
+ * together are executed in the same order, so that of actions of a rule, which have no location of
+ * their own, the first fits. (Plans are copied, so that their addresses say nothing.) */
 static spanprof_span take_waiting(const QueryDesc *query)
 {
     const PlannedStmt *plan = query->plannedstmt;
@@ -455,7 +466,7 @@ static void end_transaction(XactEvent event, void *argument)
         drop_waiting(0);
 }
 
-/* --- executed ------------------------------------------------------------------------------------------------------------ */
+/* --- executed --------------------------------------------------------------------------------- */
 
 static execution *find_execution(const QueryDesc *query)
 {
@@ -608,8 +619,8 @@ static void trace_step(QueryDesc *query, const step *step)
         take_traced_step(e, step);
 }
 
-/* What the workers of QUERY, which E is the execution of, work for: without E, a statement in a function that has no span of its own, for what is
- * active. Invalid: nothing. */
+/* What the workers of QUERY, which E is the execution of, work for: without E, a statement in a
+ * function that has no span of its own, for what is active. Invalid: nothing. */
 static spanprof_context context_of_workers(const QueryDesc *query, const execution *e)
 {
     if (!query->plannedstmt->parallelModeNeeded || IsInParallelMode())
@@ -620,8 +631,8 @@ static spanprof_context context_of_workers(const QueryDesc *query, const executi
                                                             : e->spans.statement);
 }
 
-/* Parallel workers get the leader's settings when they are launched. An error puts back the setting as it does all of them. TEXT is the leader's
- * context. */
+/* Parallel workers get the leader's settings when they are launched. An error puts back the setting
+ * as it does all of them. TEXT is the leader's context. */
 static void run_with_workers(QueryDesc *query, const char *text, const step *step)
 {
     int nest_level = NewGUCNestLevel();
@@ -659,7 +670,7 @@ static void hook_end(QueryDesc *query)
     trace_step(query, &(step){.what = END});
 }
 
-/* --- utility statements -------------------------------------------------------------------------------------------------- */
+/* --- utility statements ----------------------------------------------------------------------- */
 
 static void run_utility(PlannedStmt *plan, const char *source, bool read_only,
                         ProcessUtilityContext context, ParamListInfo parameters,
@@ -710,7 +721,7 @@ static void hook_utility(PlannedStmt *plan, const char *source, bool read_only,
     end(statement);
 }
 
-/* --- settings and hooks -------------------------------------------------------------------------------------------------- */
+/* --- settings and hooks ----------------------------------------------------------------------- */
 
 static void define_settings(void)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One trace through a thread and another process.
  *
- * Within a process a context is plain data: copy it beside the work, attach it where the work is done. Between processes it
- * travels as a W3C traceparent, here on the command line of the child, elsewhere in a header. */
+ * Within a process a context is plain data: copy it beside the work, attach it where the work is
+ * done. Between processes it travels as a W3C traceparent, here on the command line of the child,
+ * elsewhere in a header. */
 #include <spanprof/spanprof.h>
 
 #include <pthread.h>

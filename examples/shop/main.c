@@ -4,8 +4,8 @@
  *     SPANPROF_EXPORTER=file SPANPROF_FILE=/tmp/shop ./shop --port 8080
  *     curl 'http://127.0.0.1:8080/report?month=12'
  *
- * What spanprof needs is in this file (start and stop), in server.c (a span for each request), and in routes.c (spans for its
- * steps). All else would look the same without. */
+ * What spanprof needs is in this file (start and stop), in server.c (a span for each request), and
+ * in routes.c (spans for its steps). All else would look the same without. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -95,7 +95,8 @@ static void stop_profiling(void)
                 spanprof_status_text(status));
 }
 
-/* Blocked before the first thread starts, so that all threads inherit it and only sigwait takes these signals. */
+/* Blocked before the first thread starts, so that all threads inherit it and only sigwait takes
+ * these signals. */
 static void block_signals(sigset_t *signals)
 {
     sigemptyset(signals);

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Zero-initialised is an empty page. `failed` stays once memory was short, so that it is checked once, at the end. */
+/* Zero-initialised is an empty page. `failed` stays once memory was short, so that it is checked
+ * once, at the end. */
 typedef struct page {
     char *text;
     size_t length;

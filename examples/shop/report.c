@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HERE IS THE BUG that the flamegraph of a slow /report shows. It is of the kind people make: nothing looks wrong in any one
- * line, and with the ten orders of the developer's own database it is fast. Each strcat searches the end of the report from
- * its beginning, so that the time grows with the square of the orders: January takes a millisecond, December some hundred.
- * The other pages use page_printf, which knows where its end is. */
+/* HERE IS THE BUG that the flamegraph of a slow /report shows. It is of the kind people make:
+ * nothing looks wrong in any one line, and with the ten orders of the developer's own database it
+ * is fast. Each strcat searches the end of the report from its beginning, so that the time grows
+ * with the square of the orders: January takes a millisecond, December some hundred. The other
+ * pages use page_printf, which knows where its end is. */
 #include "report.h"
 
 #include <inttypes.h>

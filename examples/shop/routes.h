@@ -13,7 +13,8 @@ const route *route_find(const char *path);
 const char *route_span_name(const route *route);
 /* The query parameter that it wants, or NULL. */
 const char *route_parameter(const route *route);
-/* Write the answer into OUT and return its HTTP status. VALUE is the parameter's text, NULL when it is missing. */
+/* Write the answer into OUT and return its HTTP status. VALUE is the parameter's text, NULL when it
+ * is missing. */
 int route_answer(const route *route, const char *value, page *out);
 
 #endif

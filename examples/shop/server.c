@@ -123,7 +123,8 @@ static enum MHD_Result serve(server *server, struct MHD_Connection *connection, 
     return result;
 }
 
-/* libmicrohttpd calls this twice or more a request: with the headers, with each piece of a body, and at the end. */
+/* libmicrohttpd calls this twice or more a request: with the headers, with each piece of a body,
+ * and at the end. */
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *path,
                                   const char *method, const char *version, const char *body,
                                   size_t *body_length, void **state)

@@ -191,7 +191,8 @@ store_result store_checkout(int64_t user, const store_lines *cart, const void *r
                             size_t receipt_length)
 {
     sqlite3 *database = connection();
-    /* IMMEDIATE takes the one writer's place at once: two checkouts wait for each other instead of failing half-way. */
+    /* IMMEDIATE takes the one writer's place at once: two checkouts wait for each other instead of
+     * failing half-way. */
     if (!database || sqlite3_exec(database, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
         return STORE_FAILED;
     bool done = take_from_stock(database, cart) &&

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Worker processes by fork. What carries the context: a traceparent in the message to the worker, as a header would from host to host. The SDK
- * does not run in a forked child until the child starts one of its own, with files or connections of its own.
+/* Worker processes by fork. What carries the context: a traceparent in the message to the worker,
+ * as a header would from host to host. The SDK does not run in a forked child until the child
+ * starts one of its own, with files or connections of its own.
  *
  *     ./worker [REQUESTS] */
 #include <spanprof/spanprof.h>

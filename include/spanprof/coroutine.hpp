@@ -6,22 +6,25 @@
  *         spanprof::span span{"answer"};
  *         spanprof::coroutine_scope scope{span.context()};
  *         parse(r);
- *         auto rows = co_await scope.carry(query(r));    suspended: the span is not active; resumed, here or on another thread: it is
- *         render(rows);
+ *         auto rows = co_await scope.carry(query(r));    suspended: the span is not active;
+ * resumed, here or on another thread: it is render(rows);
  *     }
  *
- * A coroutine that is suspended leaves its thread to somebody else, so what it attached has to be detached before, and attached again where
- * it goes on. An await that is not carried leaves the context with the thread: then the thread's next work counts for this span.
- * A coroutine with a stack of its own is a fiber: <spanprof/fiber.h>.
+ * A coroutine that is suspended leaves its thread to somebody else, so what it attached has to be
+ * detached before, and attached again where it goes on. An await that is not carried leaves the
+ * context with the thread: then the thread's next work counts for this span. A coroutine with a
+ * stack of its own is a fiber: <spanprof/fiber.h>.
  *
- * A carried awaitable is another type than the awaitable. A task type whose promise takes only awaitables that it knows (await_transform:
- * asio::awaitable, and others that are made for one library) does not compile with it. There, a plain scope lasts from one await to the next:
+ * A carried awaitable is another type than the awaitable. A task type whose promise takes only
+ * awaitables that it knows (await_transform: asio::awaitable, and others that are made for one
+ * library) does not compile with it. There, a plain scope lasts from one await to the next:
  *
  *         { spanprof::scope scope{span.context()}; parse(r); }
  *         auto rows = co_await query(r);
  *         { spanprof::scope scope{span.context()}; render(rows); }
  *
- * Everything is inline, and does not throw (what an awaiter throws goes through) or allocate. What a carried await costs over the await itself: an attach and a detach. */
+ * Everything is inline, and does not throw (what an awaiter throws goes through) or allocate. What
+ * a carried await costs over the await itself: an attach and a detach. */
 #ifndef SPANPROF_COROUTINE_HPP
 #define SPANPROF_COROUTINE_HPP
 
@@ -50,8 +53,9 @@ template <class Awaitable> decltype(auto) get_awaiter(Awaitable &&awaitable)
 
 } // namespace detail
 
-/* A scope in a coroutine: CONTEXT is active whenever the coroutine runs, as long as each await in this scope is carried. Scopes in one
- * coroutine may nest: carry by each, the innermost at the innermost: outer.carry(inner.carry(awaitable)). */
+/* A scope in a coroutine: CONTEXT is active whenever the coroutine runs, as long as each await in
+ * this scope is carried. Scopes in one coroutine may nest: carry by each, the innermost at the
+ * innermost: outer.carry(inner.carry(awaitable)). */
 class [[nodiscard]] coroutine_scope
 {
   public:
@@ -82,8 +86,8 @@ class [[nodiscard]] coroutine_scope
         {
             return awaiter.await_ready();
         }
-        /* The coroutine may be running elsewhere before the awaiter's function returns: nothing is touched after it. When it throws, the
-         * coroutine goes on here, without an await_resume. */
+        /* The coroutine may be running elsewhere before the awaiter's function returns: nothing is
+         * touched after it. When it throws, the coroutine goes on here, without an await_resume. */
         template <class Promise> auto await_suspend(std::coroutine_handle<Promise> coroutine)
         {
             scope.detach();
@@ -98,7 +102,8 @@ class [[nodiscard]] coroutine_scope
             return awaiter.await_suspend(coroutine);
 #endif
         }
-        /* The awaiter may be one of these, whose scope is the inner one, and is attached already. */
+        /* The awaiter may be one of these, whose scope is the inner one, and is attached already.
+         */
         void spanprof_attach_again() noexcept
         {
             scope.detach();

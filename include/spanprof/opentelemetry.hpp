@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spanprof under opentelemetry-cpp: its tracer stays, and samples find its spans. C++14, opentelemetry-cpp 1.9 or newer, either ABI.
+/* spanprof under opentelemetry-cpp: its tracer stays, and samples find its spans. C++14,
+ * opentelemetry-cpp 1.9 or newer, either ABI.
  *
  *     #include <spanprof/opentelemetry.hpp>
- *     spanprof::opentelemetry::install();                                     // first thing in main, before any span
- *     processor = spanprof::opentelemetry::wrap(std::move(processor));        // what you give to TracerProviderFactory::Create
+ *     spanprof::opentelemetry::install();                                     // first thing in
+ * main, before any span processor = spanprof::opentelemetry::wrap(std::move(processor));        //
+ * what you give to TracerProviderFactory::Create
  *
- * Two places have to be hooked. The context storage says which span a thread works for: it is asked at each attach and detach, on the thread
- * that they act on. The span processor says which spans there are, who is whose parent (from which the local root follows, the span that
- * Grafana asks profiles for), and may mark them with pyroscope.profile.id. docs/tracers/opentelemetry-cpp.md has what neither can know.
+ * Two places have to be hooked. The context storage says which span a thread works for: it is asked
+ * at each attach and detach, on the thread that they act on. The span processor says which spans
+ * there are, who is whose parent (from which the local root follows, the span that Grafana asks
+ * profiles for), and may mark them with pyroscope.profile.id. docs/tracers/opentelemetry-cpp.md has
+ * what neither can know.
  *
- * Header-only, for opentelemetry-cpp promises no binary interface between builds: the compiler that builds your program builds this with the
- * options that your opentelemetry-cpp has. Everything is noexcept. As in opentelemetry-cpp itself, no memory for a span or for a deeper
- * stack of contexts ends the program.
+ * Header-only, for opentelemetry-cpp promises no binary interface between builds: the compiler that
+ * builds your program builds this with the options that your opentelemetry-cpp has. Everything is
+ * noexcept. As in opentelemetry-cpp itself, no memory for a span or for a deeper stack of contexts
+ * ends the program.
  *
- * Threads: install before there are others that use opentelemetry-cpp, and before the first span; the rest as opentelemetry-cpp says.
- * Signals: not safe.  Fork: a child that should be profiled calls spanprof_start. */
+ * Threads: install before there are others that use opentelemetry-cpp, and before the first span;
+ * the rest as opentelemetry-cpp says. Signals: not safe.  Fork: a child that should be profiled
+ * calls spanprof_start. */
 #ifndef SPANPROF_OPENTELEMETRY_HPP
 #define SPANPROF_OPENTELEMETRY_HPP
 
@@ -66,11 +72,12 @@ inline spanprof_context span_of(const context::Context &from) noexcept
     return span && span->get() ? to_context((*span)->GetContext()) : spanprof_context{};
 }
 
-/* --- which span a thread works for --------------------------------------------------------------------------------------- */
+/* --- which span a thread works for ------------------------------------------------------------ */
 
-/* Forwards to another storage, and keeps beside that one's stack the scopes of spanprof: an entry for each context that is attached, with the
- * same rules. A detach takes off the topmost entry that has the token's context, and all above it; a token whose context is not there does
- * nothing. A context with the span of the one below it (baggage was added) needs no scope. */
+/* Forwards to another storage, and keeps beside that one's stack the scopes of spanprof: an entry
+ * for each context that is attached, with the same rules. A detach takes off the topmost entry that
+ * has the token's context, and all above it; a token whose context is not there does nothing. A
+ * context with the span of the one below it (baggage was added) needs no scope. */
 class context_storage final : public context::RuntimeContextStorage
 {
   public:
@@ -95,7 +102,8 @@ class context_storage final : public context::RuntimeContextStorage
     bool Detach(context::Token &token) noexcept override
     {
         auto *entries = entries_of_thread();
-        if (!entries) /* opentelemetry-cpp's own stack goes with the thread, too, and bears no detach then */
+        if (!entries) /* opentelemetry-cpp's own stack goes with the thread, too, and bears no
+                         detach then */
             return false;
         pop(*entries, token);
         return inner_->Detach(token);
@@ -108,7 +116,8 @@ class context_storage final : public context::RuntimeContextStorage
         spanprof_scope scope; /* zero: the span below is this one */
     };
 
-    /* Whether this thread is past the end of its entries: objects that live longer may still hold tokens. */
+    /* Whether this thread is past the end of its entries: objects that live longer may still hold
+     * tokens. */
     static bool &is_over() noexcept
     {
         static thread_local bool over = false;
@@ -148,7 +157,8 @@ class context_storage final : public context::RuntimeContextStorage
         while (left > 0 && !(token == entries[left - 1].context))
             --left;
         while (left > 0 && entries.size() >= left) {
-            /* Its context may be the last that holds a span, which then ends, and exporters attach contexts of their own. */
+            /* Its context may be the last that holds a span, which then ends, and exporters attach
+             * contexts of their own. */
             entry last = std::move(entries.back());
             entries.pop_back();
             if (last.scope.thread != 0)
@@ -159,9 +169,10 @@ class context_storage final : public context::RuntimeContextStorage
     nostd::shared_ptr<context::RuntimeContextStorage> inner_;
 };
 
-/* --- which spans there are ----------------------------------------------------------------------------------------------- */
+/* --- which spans there are -------------------------------------------------------------------- */
 
-/* What the processor behind would have recorded into, with the ids and the name that went through. */
+/* What the processor behind would have recorded into, with the ids and the name that went through.
+ */
 class recordable final : public sdk::Recordable
 {
   public:
@@ -334,12 +345,14 @@ class processor final : public sdk::SpanProcessor
 
 } // namespace detail
 
-/* --- the lines to adopt -------------------------------------------------------------------------------------------------- */
+/* --- the lines to adopt ----------------------------------------------------------------------- */
 
-/* Have each attach and detach told to spanprof, and start the SDK with options from the environment unless it runs: who wants others calls
- * spanprof_start before. INNER keeps the contexts: opentelemetry-cpp's default, or yours, which has to keep a stack for each thread as that
- * one does. It replaces what RuntimeContext::SetRuntimeContextStorage was given before.
- * Returns what spanprof_start does, but success when it runs already. When the start fails, contexts and spans work as ever.  Since 0.1. */
+/* Have each attach and detach told to spanprof, and start the SDK with options from the environment
+ * unless it runs: who wants others calls spanprof_start before. INNER keeps the contexts:
+ * opentelemetry-cpp's default, or yours, which has to keep a stack for each thread as that one
+ * does. It replaces what RuntimeContext::SetRuntimeContextStorage was given before. Returns what
+ * spanprof_start does, but success when it runs already. When the start fails, contexts and spans
+ * work as ever.  Since 0.1. */
 inline spanprof_status
 install(::opentelemetry::nostd::shared_ptr<::opentelemetry::context::RuntimeContextStorage> inner =
             ::opentelemetry::nostd::shared_ptr<::opentelemetry::context::RuntimeContextStorage>(
@@ -352,8 +365,9 @@ install(::opentelemetry::nostd::shared_ptr<::opentelemetry::context::RuntimeCont
     return status == SPANPROF_ERROR_ALREADY_STARTED ? SPANPROF_OK : status;
 }
 
-/* A processor around PROCESSOR, which is taken. It tells spanprof of each span, gives those that have a profile the attribute
- * pyroscope.profile.id, and passes everything on. NULL stays NULL. Wrap exactly one: spans are told as often as there are wrappers.  Since 0.1. */
+/* A processor around PROCESSOR, which is taken. It tells spanprof of each span, gives those that
+ * have a profile the attribute pyroscope.profile.id, and passes everything on. NULL stays NULL.
+ * Wrap exactly one: spans are told as often as there are wrappers.  Since 0.1. */
 inline std::unique_ptr<::opentelemetry::sdk::trace::SpanProcessor>
 wrap(std::unique_ptr<::opentelemetry::sdk::trace::SpanProcessor> &&processor) noexcept
 {

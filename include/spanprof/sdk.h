@@ -2,13 +2,15 @@
 /* The life of the SDK in a process: start, flush, stop, and what it counted.
  *
  * Threads: any; start, flush and stop are serialized among themselves.  Signals: not safe.
- * Fork: the child of a process that runs the SDK does not sample and does not send (spanprof_stats says forked = 1); it may
- * call spanprof_start for itself. Its files are then named PREFIX.PID, unless options name others: not its parent's. Where its PID
- * is 1 to 3, as in a container, they are named PREFIX.pid1 to PREFIX.pid3, because PREFIX.1 to PREFIX.3 are earlier runs. Descriptors of
- * the parent's perf events are closed in it.
- * Exec: ends sampling; all descriptors of the SDK are closed. A program that calls exec *without* fork while the engine `perf` runs calls
- * spanprof_pause or spanprof_stop first: a tick that comes while the kernel replaces the program would end the new one, for its
- * handlers are gone by then (signal(7)). fork and exec, vfork, posix_spawn, system and popen need nothing. */
+ * Fork: the child of a process that runs the SDK does not sample and does not send (spanprof_stats
+ * says forked = 1); it may call spanprof_start for itself. Its files are then named PREFIX.PID,
+ * unless options name others: not its parent's. Where its PID is 1 to 3, as in a container, they
+ * are named PREFIX.pid1 to PREFIX.pid3, because PREFIX.1 to PREFIX.3 are earlier runs. Descriptors
+ * of the parent's perf events are closed in it. Exec: ends sampling; all descriptors of the SDK are
+ * closed. A program that calls exec *without* fork while the engine `perf` runs calls
+ * spanprof_pause or spanprof_stop first: a tick that comes while the kernel replaces the program
+ * would end the new one, for its handlers are gone by then (signal(7)). fork and exec, vfork,
+ * posix_spawn, system and popen need nothing. */
 #ifndef SPANPROF_SDK_H
 #define SPANPROF_SDK_H
 
@@ -43,15 +45,18 @@ typedef enum spanprof_profile_kind {
     SPANPROF_PROFILE_LOCK = 4,
 } spanprof_profile_kind;
 
-/* Receives the SDK's messages: LEVEL, a line without newline (borrowed for the call), and the user's pointer. May be called
- * by any thread of the SDK and by threads inside start, flush and stop; never from a signal handler, and never by a thread that does the
- * application's work: what such a thread has to say waits for one of these. Must not call spanprof. While it does not return
- * lines wait, and are dropped and counted when there are too many; start, flush and stop wait for it, 1 second at most. */
+/* Receives the SDK's messages: LEVEL, a line without newline (borrowed for the call), and the
+ * user's pointer. May be called by any thread of the SDK and by threads inside start, flush and
+ * stop; never from a signal handler, and never by a thread that does the application's work: what
+ * such a thread has to say waits for one of these. Must not call spanprof. While it does not return
+ * lines wait, and are dropped and counted when there are too many; start, flush and stop wait for
+ * it, 1 second at most. */
 typedef void (*spanprof_log_function)(spanprof_log_level level, const char *line, void *user);
 
-/* Zero means default, for every field: the environment variable named beside it, else the value in parentheses. A set
- * field wins over the environment; resource_attributes do so key by key, a service.name among them also over OTEL_SERVICE_NAME.
- * Strings are copied by spanprof_start. Fields are only ever appended. */
+/* Zero means default, for every field: the environment variable named beside it, else the value in
+ * parentheses. A set field wins over the environment; resource_attributes do so key by key, a
+ * service.name among them also over OTEL_SERVICE_NAME. Strings are copied by spanprof_start. Fields
+ * are only ever appended. */
 typedef struct spanprof_options {
     uint32_t struct_size;            /* sizeof(spanprof_options) */
     uint32_t cpu_hz;                 /* SPANPROF_CPU_HZ (99), 1 to 10,000 */
@@ -74,10 +79,9 @@ typedef struct spanprof_options {
     spanprof_log_level log_level;   /* SPANPROF_LOG, else OTEL_LOG_LEVEL (warn) */
     spanprof_log_function log;      /* (standard error) */
     void *log_user;
-    const char *engine; /* SPANPROF_ENGINE (auto: timer up to CONFIG_HZ), perf, timer */
-    const char *
-        cpu_budget; /* SPANPROF_CPU_BUDGET (none), share of the application's CPU time that ticks may
-                             * take: "0.1%" or "0.001" */
+    const char *engine;     /* SPANPROF_ENGINE (auto: timer up to CONFIG_HZ), perf, timer */
+    const char *cpu_budget; /* SPANPROF_CPU_BUDGET (none), share of the application's CPU time that
+                             * ticks may take: "0.1%" or "0.001" */
     const char
         *demangle; /* SPANPROF_DEMANGLE (short), folded, full, none: how functions are named */
     const char *debuginfod;   /* SPANPROF_DEBUGINFOD (0), 1: ask the servers of DEBUGINFOD_URLS */
@@ -85,52 +89,63 @@ typedef struct spanprof_options {
     const char *wall_threads; /* SPANPROF_WALL_THREADS (spans): those with a sampled span, or all */
     const char
         *propagators; /* OTEL_PROPAGATORS (tracecontext,baggage), or none; see propagation.h */
-    /* What a span keeps: docs of tracer.h. Where two variables are named the first wins; in them 0 means none at all. */
+    /* What a span keeps: docs of tracer.h. Where two variables are named the first wins; in them 0
+     * means none at all. */
+    uint32_t attribute_count_limit; /* OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT, OTEL_ATTRIBUTE_COUNT_LIMIT
+                                       (128) */
     uint32_t
-        attribute_count_limit; /* OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT, OTEL_ATTRIBUTE_COUNT_LIMIT (128) */
-    uint32_t attribute_value_length_limit; /* OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT,
-                                            * OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT (none), characters */
-    uint32_t event_count_limit;            /* OTEL_SPAN_EVENT_COUNT_LIMIT (128) */
-    uint32_t link_count_limit;             /* OTEL_SPAN_LINK_COUNT_LIMIT (128) */
-    uint32_t event_attribute_count_limit;  /* OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT (128) */
-    uint32_t link_attribute_count_limit;   /* OTEL_LINK_ATTRIBUTE_COUNT_LIMIT (128) */
-    const char *
-        span_processor; /* SPANPROF_SPAN_PROCESSOR (batch), simple: a span is handed to the exporter's
-                                 * thread and sent when it ends, not when OTEL_BSP_… say */
+        attribute_value_length_limit;     /* OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT,
+                                           * OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT (none), characters */
+    uint32_t event_count_limit;           /* OTEL_SPAN_EVENT_COUNT_LIMIT (128) */
+    uint32_t link_count_limit;            /* OTEL_SPAN_LINK_COUNT_LIMIT (128) */
+    uint32_t event_attribute_count_limit; /* OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT (128) */
+    uint32_t link_attribute_count_limit;  /* OTEL_LINK_ATTRIBUTE_COUNT_LIMIT (128) */
+    const char
+        *span_processor; /* SPANPROF_SPAN_PROCESSOR (batch), simple: a span is handed to the
+                          * exporter's thread and sent when it ends, not when OTEL_BSP_… say */
     /* Which traces are sampled: sampler.h. */
     const char *traces_sampler;             /* OTEL_TRACES_SAMPLER (parentbased_always_on) */
     const char *traces_sampler_arg;         /* OTEL_TRACES_SAMPLER_ARG (1), the ratio, 0 to 1 */
     const struct spanprof_sampler *sampler; /* in place of both */
-    /* SPANPROF_CPU_TIME (none): root, all. These spans have spanprof.cpu_time_ns, the exact CPU time of them and their descendants on all
-     * threads, for two reads of the thread's CPU clock. */
+    /* SPANPROF_CPU_TIME (none): root, all. These spans have spanprof.cpu_time_ns, the exact CPU
+     * time of them and their descendants on all threads, for two reads of the thread's CPU clock.
+     */
     const char *cpu_time;
-    const char *
-        switches; /* SPANPROF_SWITCHES (off), a path: the time recorder, each switch of a thread to a file */
-    const char *
-        sample_attributes; /* SPANPROF_SAMPLE_ATTRIBUTES (none), a list of keys, or all: which attributes of contexts samples have */
-    const char *protocol;  /* OTEL_EXPORTER_OTLP_PROTOCOL (http/protobuf), grpc, http/json */
-    /* SPANPROF_SPOOL (off), a directory: what cannot be sent is kept there, also when the process ends, and sent later, oldest first. */
+    const char *switches; /* SPANPROF_SWITCHES (off), a path: the time recorder, each switch of a
+                             thread to a file */
+    const char *sample_attributes; /* SPANPROF_SAMPLE_ATTRIBUTES (none), a list of keys, or all:
+                                      which attributes of contexts samples have */
+    const char *protocol; /* OTEL_EXPORTER_OTLP_PROTOCOL (http/protobuf), grpc, http/json */
+    /* SPANPROF_SPOOL (off), a directory: what cannot be sent is kept there, also when the process
+     * ends, and sent later, oldest first. */
     const char *spool;
-    /* (2 MiB) 4 KiB to 4 MiB: a request of profiles to the network is shorter than this before compression. A longer one is divided. */
+    /* (2 MiB) 4 KiB to 4 MiB: a request of profiles to the network is shorter than this before
+     * compression. A longer one is divided. */
     uint32_t request_maximum_bytes;
-    const char *
-        timestamps; /* SPANPROF_TIMESTAMPS (0), 1: samples of CPU time have the time of each event */
-    /* SPANPROF_FILE_MAX_BYTES (no limit), 4,096 to 2 GiB: a file that has no room for the next request is kept as PREFIX.traces.0001.jsonl,
-     * PREFIX.traces.0002.jsonl and so on, and a new one begins. */
+    const char *timestamps; /* SPANPROF_TIMESTAMPS (0), 1: samples of CPU time have the time of each
+                               event */
+    /* SPANPROF_FILE_MAX_BYTES (no limit), 4,096 to 2 GiB: a file that has no room for the next
+     * request is kept as PREFIX.traces.0001.jsonl, PREFIX.traces.0002.jsonl and so on, and a new
+     * one begins. */
     uint32_t file_maximum_bytes;
-    /* SPANPROF_FILE_MAX_PARTS (no limit), 2 to 9,999: so many files of each signal are kept, then the oldest is removed. */
+    /* SPANPROF_FILE_MAX_PARTS (no limit), 2 to 9,999: so many files of each signal are kept, then
+     * the oldest is removed. */
     uint32_t file_maximum_parts;
-    /* SPANPROF_ALLOC_BYTES (524,288), 1 to 2^30: of the bytes that are allocated, one in so many is sampled, on average. */
+    /* SPANPROF_ALLOC_BYTES (524,288), 1 to 2^30: of the bytes that are allocated, one in so many is
+     * sampled, on average. */
     uint32_t alloc_bytes;
-    /* SPANPROF_HEAP_SAMPLES (65,536), 1,000 to 10,000,000: so many sampled blocks may be live at once. The first start's holds for the process. */
+    /* SPANPROF_HEAP_SAMPLES (65,536), 1,000 to 10,000,000: so many sampled blocks may be live at
+     * once. The first start's holds for the process. */
     uint32_t heap_samples;
-    /* SPANPROF_LOCK_NS (100,000), 1 to 2^30: of the nanoseconds that threads wait for locks, one in so many is sampled, on average. */
+    /* SPANPROF_LOCK_NS (100,000), 1 to 2^30: of the nanoseconds that threads wait for locks, one in
+     * so many is sampled, on average. */
     uint32_t lock_ns;
 } spanprof_options;
 
 #define SPANPROF_OPTIONS_INIT SPANPROF_INIT(spanprof_options)
 
-/* What the SDK counted since spanprof_start (misuse: since the process began). Set struct_size first. */
+/* What the SDK counted since spanprof_start (misuse: since the process began). Set struct_size
+ * first. */
 typedef struct spanprof_stats {
     uint32_t struct_size; /* sizeof(spanprof_stats) */
     uint32_t running;     /* 1 between start and stop */
@@ -140,8 +155,8 @@ typedef struct spanprof_stats {
     uint32_t paused;  /* 1 between spanprof_pause and spanprof_resume */
     char engine[16];  /* engine of the CPU ticks: "perf", "timer", or "" */
 
-    /* Ticks and samples. A sample may weigh several periods. ticks = samples_* + dropped_samples_ring_full,
-     * _memory and _small_stack once flushed. */
+    /* Ticks and samples. A sample may weigh several periods. ticks = samples_* +
+     * dropped_samples_ring_full, _memory and _small_stack once flushed. */
     uint64_t ticks;             /* signals handled */
     uint64_t weights;           /* periods that they stood for */
     uint64_t samples_linked;    /* joined with a sampled local span */
@@ -184,7 +199,8 @@ typedef struct spanprof_stats {
     uint64_t fallback_threads; /* threads that tick by timer now though the engine is perf */
     uint64_t tick_cost_ns;     /* of a tick, as last measured; 0 without a budget */
 
-    /* Wall time. A visit is one look at a thread that waits; visits = visits_* + dropped_visits once flushed. */
+    /* Wall time. A visit is one look at a thread that waits; visits = visits_* + dropped_visits
+     * once flushed. */
     uint32_t wall_hz;      /* rate of the visits now */
     uint32_t wall_running; /* 1 while threads are visited */
     uint64_t visits;       /* of threads that waited */
@@ -209,29 +225,34 @@ typedef struct spanprof_stats {
     uint64_t foreign_spans_started;
     uint64_t foreign_spans_ended;
     uint64_t evicted_foreign_spans; /* forgotten while they lived, or for want of memory */
-    /* Exact CPU time (SPANPROF_CPU_TIME): what was spent under sampled contexts of this process whose local root does not live (any more),
-     * also while a descendant of it lives, which with "all" has it in its own attribute; and spans that have no such attribute, for memory
-     * was short. */
+    /* Exact CPU time (SPANPROF_CPU_TIME): what was spent under sampled contexts of this process
+     * whose local root does not live (any more), also while a descendant of it lives, which with
+     * "all" has it in its own attribute; and spans that have no such attribute, for memory was
+     * short. */
     uint64_t cpu_time_unattributed_ns;
     uint64_t dropped_cpu_times;
-    /* The time recorder (SPANPROF_SWITCHES), of this run or the last: switches that the file has, and that found no room. */
+    /* The time recorder (SPANPROF_SWITCHES), of this run or the last: switches that the file has,
+     * and that found no room. */
     uint64_t switches_recorded;
     uint64_t dropped_switches;
-    /* Attributes of samples (spanprof_context_set_attribute), since the process began: values that were too long, and attributes for which
-     * there was no room. Sets that samples lost, for a window had too many, say profiles (spanprof.dropped.attributes). */
+    /* Attributes of samples (spanprof_context_set_attribute), since the process began: values that
+     * were too long, and attributes for which there was no room. Sets that samples lost, for a
+     * window had too many, say profiles (spanprof.dropped.attributes). */
     uint64_t cut_attributes;
     uint64_t dropped_attributes;
     /* Of fiber.h: a fiber that is dead, run by two threads at once, or whose thread ended in it. */
     uint64_t misuse_fiber;
-    /* How often the ring of a thread, or of the wall sampler, was found corrupt: the samples in it were skipped, and are in no other count. */
+    /* How often the ring of a thread, or of the wall sampler, was found corrupt: the samples in it
+     * were skipped, and are in no other count. */
     uint64_t corrupt_rings;
-    /* The spool: requests that wait there (after the stop: were left there), that were there at the start, and whose file was gone or not
-     * whole. */
+    /* The spool: requests that wait there (after the stop: were left there), that were there at the
+     * start, and whose file was gone or not whole. */
     uint64_t spooled_exports;
     uint64_t taken_over_exports;
     uint64_t dropped_exports_spool;
-    /* Calls that were sampled: allocations, and values of the application's own. Blocks that are still allocated, of those that were sampled, as of
-     * the last window's end. What found no room in rings or memory, and in the table of live blocks. */
+    /* Calls that were sampled: allocations, and values of the application's own. Blocks that are
+     * still allocated, of those that were sampled, as of the last window's end. What found no room
+     * in rings or memory, and in the table of live blocks. */
     uint64_t calls_linked; /* as samples_linked */
     uint64_t calls_none;
     uint64_t calls_unknown;
@@ -242,44 +263,55 @@ typedef struct spanprof_stats {
 
 #define SPANPROF_STATS_INIT SPANPROF_INIT(spanprof_stats)
 
-/* Start spans, sampling and sending. OPTIONS: NULL is everything from the environment. ERROR may be NULL.
- * A value that cannot be used is named in one warning with what is used instead; it is no error.
- * Returns ERROR_ALREADY_STARTED while it runs, ERROR_DISABLED when OTEL_SDK_DISABLED=true (all other calls are then no-ops),
- * ERROR_INVALID_ARGUMENT for a struct_size of 0 or non-zero fields that this version does not know, ERROR_SYSTEM when the exporter cannot be
- * set up (libcurl is not installed) or the signal's handler cannot be installed, ERROR_NO_MEMORY, ERROR_IN_CALLBACK (processor.h).
- * Return from main and exit() flush without a stop, for at most 5 seconds.  Since 0.1. */
+/* Start spans, sampling and sending. OPTIONS: NULL is everything from the environment. ERROR may be
+ * NULL. A value that cannot be used is named in one warning with what is used instead; it is no
+ * error. Returns ERROR_ALREADY_STARTED while it runs, ERROR_DISABLED when OTEL_SDK_DISABLED=true
+ * (all other calls are then no-ops), ERROR_INVALID_ARGUMENT for a struct_size of 0 or non-zero
+ * fields that this version does not know, ERROR_SYSTEM when the exporter cannot be set up (libcurl
+ * is not installed) or the signal's handler cannot be installed, ERROR_NO_MEMORY, ERROR_IN_CALLBACK
+ * (processor.h). Return from main and exit() flush without a stop, for at most 5 seconds.  Since
+ * 0.1. */
 SPANPROF_API spanprof_status spanprof_start(const spanprof_options *options, spanprof_error *error);
 
-/* Make ready now what takes a start most of its time: the tables by which stacks of the program and its libraries are unwound. For a process
- * that forks others which start the SDK, such as a server's master, and does not run it itself: they inherit the tables, and share the memory.
- * Starts nothing. The next start, here or in a child, takes what is there; libraries that have been loaded since are added. Called again it
- * looks at what was loaded since.
- * Returns ERROR_ALREADY_STARTED while the SDK runs, ERROR_NO_MEMORY. No other thread may fork during the call.  Since 0.1. */
+/* Make ready now what takes a start most of its time: the tables by which stacks of the program and
+ * its libraries are unwound. For a process that forks others which start the SDK, such as a
+ * server's master, and does not run it itself: they inherit the tables, and share the memory.
+ * Starts nothing. The next start, here or in a child, takes what is there; libraries that have been
+ * loaded since are added. Called again it looks at what was loaded since. Returns
+ * ERROR_ALREADY_STARTED while the SDK runs, ERROR_NO_MEMORY. No other thread may fork during the
+ * call.  Since 0.1. */
 SPANPROF_API spanprof_status spanprof_prepare(void);
 
-/* Join, build and hand over all that happened before the call, and wait at most TIMEOUT_NS until it was delivered or dropped. Processors
- * (processor.h) are flushed first. With a spool, requests whose attempts are over are safe in its files and not waited for, nor are
- * those whose next attempt is due later; they are no error. 0 does not wait, UINT64_MAX waits for ever. Returns ERROR_TIMEOUT when time ran out
- * (also while another thread starts, flushes or stops), without a spool also as soon as the next attempt is known to be due later,
- * ERROR_EXPORT when something was dropped on the way since the last flush, what a processor returned,
- * ERROR_NOT_STARTED, ERROR_IN_CALLBACK.  Since 0.1. */
+/* Join, build and hand over all that happened before the call, and wait at most TIMEOUT_NS until it
+ * was delivered or dropped. Processors (processor.h) are flushed first. With a spool, requests
+ * whose attempts are over are safe in its files and not waited for, nor are those whose next
+ * attempt is due later; they are no error. 0 does not wait, UINT64_MAX waits for ever. Returns
+ * ERROR_TIMEOUT when time ran out (also while another thread starts, flushes or stops), without a
+ * spool also as soon as the next attempt is known to be due later, ERROR_EXPORT when something was
+ * dropped on the way since the last flush, what a processor returned, ERROR_NOT_STARTED,
+ * ERROR_IN_CALLBACK.  Since 0.1. */
 SPANPROF_API spanprof_status spanprof_flush(uint64_t timeout_ns);
 
-/* Shut processors down, flush as spanprof_flush does, then end all threads and timers, within TIMEOUT_NS. What could not be delivered by
- * then is dropped and counted, or stays in the spool, where the next start of the same service finds it (spooled_exports); with a spool each
- * receiver gets one more try, and one that is not there is not waited for. A thread that writes to a disk that does not answer is left to itself 1 second later. The host's signal handler is put back; where there was none, ours stays installed and does nothing, for a
- * tick still on its way would end the process otherwise. Start may follow. Returns as spanprof_flush does.  Since 0.1. */
+/* Shut processors down, flush as spanprof_flush does, then end all threads and timers, within
+ * TIMEOUT_NS. What could not be delivered by then is dropped and counted, or stays in the spool,
+ * where the next start of the same service finds it (spooled_exports); with a spool each receiver
+ * gets one more try, and one that is not there is not waited for. A thread that writes to a disk
+ * that does not answer is left to itself 1 second later. The host's signal handler is put back;
+ * where there was none, ours stays installed and does nothing, for a tick still on its way would
+ * end the process otherwise. Start may follow. Returns as spanprof_flush does.  Since 0.1. */
 SPANPROF_API spanprof_status spanprof_stop(uint64_t timeout_ns);
 
-/* Take no ticks until spanprof_resume: when it returns, none is under way. Spans and sending go on. CPU time that passes meanwhile is
- * in no sample and not in unattributed_ns. Paused already is no error. Returns ERROR_NOT_STARTED.
- * Fork: the child is not paused, for it does not sample.  Since 0.1. */
+/* Take no ticks until spanprof_resume: when it returns, none is under way. Spans and sending go on.
+ * CPU time that passes meanwhile is in no sample and not in unattributed_ns. Paused already is no
+ * error. Returns ERROR_NOT_STARTED. Fork: the child is not paused, for it does not sample.  Since
+ * 0.1. */
 SPANPROF_API spanprof_status spanprof_pause(void);
 SPANPROF_API spanprof_status spanprof_resume(void);
 
-/* Sample KIND at HZ, 1 to 10,000 (WALL: to 1,000). The window ends soon after the call and the next one has the new rate, for a profile has one period;
- * a budget (SPANPROF_CPU_BUDGET) may keep the rate below. Returns ERROR_INVALID_ARGUMENT, ERROR_UNSUPPORTED for a kind that is not
- * sampled, ERROR_NOT_STARTED.  Since 0.1. */
+/* Sample KIND at HZ, 1 to 10,000 (WALL: to 1,000). The window ends soon after the call and the next
+ * one has the new rate, for a profile has one period; a budget (SPANPROF_CPU_BUDGET) may keep the
+ * rate below. Returns ERROR_INVALID_ARGUMENT, ERROR_UNSUPPORTED for a kind that is not sampled,
+ * ERROR_NOT_STARTED.  Since 0.1. */
 SPANPROF_API spanprof_status spanprof_set_rate(spanprof_profile_kind kind, uint32_t hz);
 
 /* Copy the counters into OUT, whose struct_size says how much of them.  Since 0.1. */

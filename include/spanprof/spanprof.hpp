@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spanprof for C++17: objects that end what they began, over the calls of <spanprof/spanprof.h>, whose rules hold here as well.
+/* spanprof for C++17: objects that end what they began, over the calls of <spanprof/spanprof.h>,
+ * whose rules hold here as well.
  *
- *     spanprof::active_span span{"GET /cart", spanprof::span_options{}.kind(SPANPROF_SPAN_KIND_SERVER)};
+ *     spanprof::active_span span{"GET /cart",
+ * spanprof::span_options{}.kind(SPANPROF_SPAN_KIND_SERVER)};
  *     span.set_attribute("http.response.status_code", 200);
  *
- * Everything is inline and a few instructions around the C call. Nothing throws, needs exceptions or RTTI, or allocates (what the library
- * itself does for a span is what it does in C).
+ * Everything is inline and a few instructions around the C call. Nothing throws, needs exceptions
+ * or RTTI, or allocates (what the library itself does for a span is what it does in C).
  *
- * Texts (names, keys, descriptions) are taken as const char *, as anything with c_str() such as std::string, or as std::string_view. A
- * view need not end with a NUL, so it is copied to the stack, and cut behind 1,023 bytes. Values of attributes are never cut: a view
- * of any length is one. Bytes behind a NUL are not taken.
+ * Texts (names, keys, descriptions) are taken as const char *, as anything with c_str() such as
+ * std::string, or as std::string_view. A view need not end with a NUL, so it is copied to the
+ * stack, and cut behind 1,023 bytes. Values of attributes are never cut: a view of any length is
+ * one. Bytes behind a NUL are not taken.
  *
- * Threads: a span, tracer or context may be used by any; a scope stays on the thread that made it, which is why it cannot be moved. */
+ * Threads: a span, tracer or context may be used by any; a scope stays on the thread that made it,
+ * which is why it cannot be moved. */
 #ifndef SPANPROF_SPANPROF_HPP
 #define SPANPROF_SPANPROF_HPP
 
@@ -33,7 +37,7 @@
 namespace spanprof
 {
 
-/* --- texts --------------------------------------------------------------------------------------------------------------- */
+/* --- texts ------------------------------------------------------------------------------------ */
 
 /* A text with a NUL behind it, for the length of a call. */
 class text
@@ -79,14 +83,15 @@ class text
     char copy_[1024];
 };
 
-/* --- attributes ---------------------------------------------------------------------------------------------------------- */
+/* --- attributes ------------------------------------------------------------------------------- */
 
 namespace detail
 {
 
 template <class T> using element = std::remove_cv_t<std::remove_pointer_t<T>>;
 
-/* Something contiguous: std::vector, std::array, std::span, or anything else with data() and size(). */
+/* Something contiguous: std::vector, std::array, std::span, or anything else with data() and
+ * size(). */
 template <class T, class = void> struct is_range : std::false_type {
 };
 template <class T>
@@ -159,8 +164,8 @@ template <class Value> void fill(spanprof_attribute &to, const Value &value)
 
 } // namespace detail
 
-/* A key and its value, for a list of them: {"items", 3}. Both are borrowed until the call that takes it returns. The key ends with a NUL.
- * VALUE is as for span::set_attribute. */
+/* A key and its value, for a list of them: {"items", 3}. Both are borrowed until the call that
+ * takes it returns. The key ends with a NUL. VALUE is as for span::set_attribute. */
 struct attribute : spanprof_attribute {
     template <class Value>
     attribute(const char *name, const Value &given) noexcept : spanprof_attribute()
@@ -202,11 +207,12 @@ class attributes
     std::size_t count_ = 0;
 };
 
-/* --- contexts ------------------------------------------------------------------------------------------------------------ */
+/* --- contexts --------------------------------------------------------------------------------- */
 
 class scope;
 
-/* Which span work belongs to: 64 bytes of plain data, to be copied beside work that goes elsewhere. */
+/* Which span work belongs to: 64 bytes of plain data, to be copied beside work that goes elsewhere.
+ */
 class context
 {
   public:
@@ -231,8 +237,9 @@ class context
         return out;
     }
 
-    /* What the headers say that GET knows: bool(const char *name, std::uint32_t index, std::string_view &value) is a function object that
-     * gives the INDEXth header called NAME (without case), or returns false. It must not throw. See spanprof_propagation_extract. */
+    /* What the headers say that GET knows: bool(const char *name, std::uint32_t index,
+     * std::string_view &value) is a function object that gives the INDEXth header called NAME
+     * (without case), or returns false. It must not throw. See spanprof_propagation_extract. */
     template <class Get> static context extract_headers(Get &&get) noexcept
     {
         context out;
@@ -241,7 +248,8 @@ class context
         return out;
     }
 
-    /* Gives SET, void(const char *name, const char *value), the headers of this context. It must not throw. Returns how many. */
+    /* Gives SET, void(const char *name, const char *value), the headers of this context. It must
+     * not throw. Returns how many. */
     template <class Set> std::uint32_t inject_headers(Set &&set) const noexcept
     {
         return spanprof_propagation_inject(&c_, call_setter<std::remove_reference_t<Set>>,
@@ -254,7 +262,8 @@ class context
         return spanprof_context_inject(&c_, traceparent) != 0;
     }
 
-    /* Baggage, as spanprof_baggage_set, _remove and _each say. VISIT is bool(const char *key, const char *value, const char *metadata). */
+    /* Baggage, as spanprof_baggage_set, _remove and _each say. VISIT is bool(const char *key, const
+     * char *value, const char *metadata). */
     spanprof_status set_baggage(const text &key, const text &value,
                                 const text &metadata = "") noexcept
     {
@@ -335,8 +344,9 @@ class context
     spanprof_context c_;
 };
 
-/* What an attach began: its end makes active what was active before. Scopes may end in any order. It belongs to its thread, so it is neither
- * copied nor moved; return it from functions, and std::optional::emplace it, all the same. */
+/* What an attach began: its end makes active what was active before. Scopes may end in any order.
+ * It belongs to its thread, so it is neither copied nor moved; return it from functions, and
+ * std::optional::emplace it, all the same. */
 class [[nodiscard]] scope
 {
   public:
@@ -369,7 +379,8 @@ inline scope context::attach() const noexcept
     return scope(*this);
 }
 
-/* A function that runs under the context that was active where it was made: what carry() returns. */
+/* A function that runs under the context that was active where it was made: what carry() returns.
+ */
 template <class Function> class carried
 {
   public:
@@ -395,7 +406,8 @@ template <class Function> class carried
     Function function_;
 };
 
-/* FUNCTION, to be called later or on another thread (std::thread, std::async, a pool, a callback), with the context that is active now:
+/* FUNCTION, to be called later or on another thread (std::thread, std::async, a pool, a callback),
+ * with the context that is active now:
  *
  *     pool.submit(spanprof::carry([order] { print(order); }));
  *
@@ -405,7 +417,8 @@ template <class Function> carried<std::decay_t<Function>> carry(Function &&funct
     return carried<std::decay_t<Function>>(context::current(), std::forward<Function>(function));
 }
 
-/* A stack of its own with scopes of its own (fiber.h). Its thread, or another, must have left it when it ends. */
+/* A stack of its own with scopes of its own (fiber.h). Its thread, or another, must have left it
+ * when it ends. */
 class fiber
 {
   public:
@@ -445,9 +458,10 @@ class fiber
     spanprof_fiber c_;
 };
 
-/* --- spans --------------------------------------------------------------------------------------------------------------- */
+/* --- spans ------------------------------------------------------------------------------------ */
 
-/* How a span starts. What is given is borrowed until then, so it is best written where the span is started. */
+/* How a span starts. What is given is borrowed until then, so it is best written where the span is
+ * started. */
 class span_options
 {
   public:
@@ -498,8 +512,9 @@ class span_options
 namespace detail
 {
 
-/* The name of a type from its mangled form, as far as that is namespaces and classes ("N3app5errorE", "St13runtime_error"): without the
- * runtime's demangler, which allocates. What is more stays mangled. */
+/* The name of a type from its mangled form, as far as that is namespaces and classes
+ * ("N3app5errorE", "St13runtime_error"): without the runtime's demangler, which allocates. What is
+ * more stays mangled. */
 class type_name
 {
   public:
@@ -606,8 +621,9 @@ class span
         return c_;
     }
 
-    /* VALUE: bool, an integer (kept up to INT64_MAX), a floating point number, text of any length, or a contiguous range (std::vector,
-     * std::array, std::span, an initializer list) of std::int64_t, double, bool or const char *. */
+    /* VALUE: bool, an integer (kept up to INT64_MAX), a floating point number, text of any length,
+     * or a contiguous range (std::vector, std::array, std::span, an initializer list) of
+     * std::int64_t, double, bool or const char *. */
     template <class Value> span &set_attribute(const text &key, const Value &value) noexcept
     {
         return set<std::decay_t<const Value>>(key, value);
@@ -641,7 +657,8 @@ class span
         return *this;
     }
 
-    /* The event "exception" with ERROR's type, where there is RTTI, and message. The status stays as it is. */
+    /* The event "exception" with ERROR's type, where there is RTTI, and message. The status stays
+     * as it is. */
     span &record_error(const std::exception &error, const attributes &attributes = {}) noexcept
     {
         spanprof_event_options options = event_options(attributes, 0);
@@ -727,7 +744,8 @@ class active_span : public span
     scope scope_; /* ends before the span does */
 };
 
-/* Starts the spans of one instrumentation scope. Copy it; the same scope is the same tracer for the life of the process. */
+/* Starts the spans of one instrumentation scope. Copy it; the same scope is the same tracer for the
+ * life of the process. */
 class tracer
 {
   public:

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What calls return. 0 is success, every error is negative; nothing else carries success or failure.
- * Threads: any, for every function here.  Signals: safe.  Strings: static, never freed. */
+/* What calls return. 0 is success, every error is negative; nothing else carries success or
+ * failure. Threads: any, for every function here.  Signals: safe.  Strings: static, never freed. */
 #ifndef SPANPROF_STATUS_H
 #define SPANPROF_STATUS_H
 
 #include <stdint.h>
 #include <spanprof/version.h>
 
-/* What the SPANPROF_…_INIT of a struct TYPE with struct_size stands for: that, and zeros. In C++ an expression, for before C++20 there are no
- * designated initializers. */
+/* What the SPANPROF_…_INIT of a struct TYPE with struct_size stands for: that, and zeros. In C++ an
+ * expression, for before C++20 there are no designated initializers. */
 #ifdef __cplusplus
 extern "C++" { /* also where somebody includes this between extern "C" braces */
 template <class Type> inline Type spanprof_init()
@@ -59,7 +59,8 @@ typedef struct spanprof_error {
     uint64_t position;   /* byte position in the input, where there is one, else 0 */
 } spanprof_error;
 
-/* The name of STATUS without prefix ("ERROR_TIMEOUT"); "UNKNOWN" for a number that is none.  Since 0.1. */
+/* The name of STATUS without prefix ("ERROR_TIMEOUT"); "UNKNOWN" for a number that is none.  Since
+ * 0.1. */
 SPANPROF_API const char *spanprof_status_name(spanprof_status status);
 
 /* The sentence for STATUS.  Since 0.1. */

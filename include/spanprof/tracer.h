@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spans. A span is a handle of 16 bytes, passed by value: copy it freely. The zero handle and the handle of an ended span are
- * safe everywhere: the call is a no-op, counted in spanprof_stats as a misuse. The zero handle counts only while the SDK runs, for
- * it is what a start returns otherwise; an unsampled span has a handle like any other.
+/* Spans. A span is a handle of 16 bytes, passed by value: copy it freely. The zero handle and the
+ * handle of an ended span are safe everywhere: the call is a no-op, counted in spanprof_stats as a
+ * misuse. The zero handle counts only while the SDK runs, for it is what a start returns otherwise;
+ * an unsampled span has a handle like any other.
  *
- * Everything that a call is given is copied. Strings are NUL-terminated UTF-8; bytes that are not UTF-8 are replaced by U+FFFD. NULL
- * names and values read as "", a NULL array as an empty one. Times are nanoseconds since the epoch (UTC).
+ * Everything that a call is given is copied. Strings are NUL-terminated UTF-8; bytes that are not
+ * UTF-8 are replaced by U+FFFD. NULL names and values read as "", a NULL array as an empty one.
+ * Times are nanoseconds since the epoch (UTC).
  *
- * Options structs begin with struct_size. Of a larger one than this library knows, the known part is used, and one warning says when
- * there is more in it than zeros; one with struct_size 0 is ignored, with one warning.
+ * Options structs begin with struct_size. Of a larger one than this library knows, the known part
+ * is used, and one warning says when there is more in it than zeros; one with struct_size 0 is
+ * ignored, with one warning.
  *
- * Limits (spanprof_options, or the OTEL_ variables named there): 128 attributes, 128 events and 128 links of a span, 128 attributes
- * of an event or a link; the length of values, in characters, is not limited by default. What is more is dropped and counted where OTLP
- * has a field for it. So are keys, and values with all their elements, above 16 MiB, and what there is no memory for. One warning a
- * minute at most, and one a span, says so.
- * Source: OpenTelemetry specification, trace/api.md and trace/sdk.md ("Span limits"), common/README.md ("Attribute limits").
+ * Limits (spanprof_options, or the OTEL_ variables named there): 128 attributes, 128 events and 128
+ * links of a span, 128 attributes of an event or a link; the length of values, in characters, is
+ * not limited by default. What is more is dropped and counted where OTLP has a field for it. So are
+ * keys, and values with all their elements, above 16 MiB, and what there is no memory for. One
+ * warning a minute at most, and one a span, says so. Source: OpenTelemetry specification,
+ * trace/api.md and trace/sdk.md ("Span limits"), common/README.md ("Attribute limits").
  *
  * Threads: any, and several may use one span at once.  Signals: not safe.
  * Fork: spans of the parent are the parent's; the child may start its own after spanprof_start. */
@@ -59,7 +63,8 @@ typedef enum spanprof_attribute_type {
         8, /* count bytes at string_value, up to the first NUL; becomes a string */
 } spanprof_attribute_type;
 
-/* One attribute, as calls take it. With a NULL or empty KEY it is ignored; with a type that is none of the above it is dropped. */
+/* One attribute, as calls take it. With a NULL or empty KEY it is ignored; with a type that is none
+ * of the above it is dropped. */
 typedef struct spanprof_attribute {
     const char *key;
     spanprof_attribute_type type;
@@ -77,7 +82,8 @@ typedef struct spanprof_attribute {
     } value;
 } spanprof_attribute;
 
-/* A link to another span, as calls take it. With a context that is NULL or not valid it is ignored, unless it has attributes. */
+/* A link to another span, as calls take it. With a context that is NULL or not valid it is ignored,
+ * unless it has attributes. */
 typedef struct spanprof_link {
     const spanprof_context *context;
     const spanprof_attribute *attributes; /* attribute_count of them, or NULL */
@@ -109,7 +115,8 @@ typedef struct spanprof_event_options {
 
 #define SPANPROF_EVENT_OPTIONS_INIT SPANPROF_INIT(spanprof_event_options)
 
-/* An instrumentation scope: the library whose work the spans are. Zero means none, for every field. */
+/* An instrumentation scope: the library whose work the spans are. Zero means none, for every field.
+ */
 typedef struct spanprof_tracer_options {
     uint32_t struct_size;     /* sizeof(spanprof_tracer_options) */
     uint32_t attribute_count; /* of attributes; those beyond 128 are dropped and counted */
@@ -121,25 +128,29 @@ typedef struct spanprof_tracer_options {
 
 #define SPANPROF_TRACER_OPTIONS_INIT SPANPROF_INIT(spanprof_tracer_options)
 
-/* The tracer for an instrumentation scope: NAME (NULL: "") and VERSION (NULL: ""), which become InstrumentationScope of the
- * exported spans. The same pair gives the same tracer, for the life of the process; it is never freed. NULL, which every call
- * takes for the default tracer, is returned when there is no memory.  Since 0.1. */
+/* The tracer for an instrumentation scope: NAME (NULL: "") and VERSION (NULL: ""), which become
+ * InstrumentationScope of the exported spans. The same pair gives the same tracer, for the life of
+ * the process; it is never freed. NULL, which every call takes for the default tracer, is returned
+ * when there is no memory.  Since 0.1. */
 SPANPROF_API spanprof_tracer *spanprof_tracer_get(const char *name, const char *version);
 
-/* The same for a scope that has a schema url or attributes. OPTIONS: NULL is the default tracer. Scopes are the same when all that
- * OPTIONS says is the same, attributes in any order. Looks through all scopes and copies OPTIONS to do so: call it once for a library and
- * keep what it returns. The same scope gives the same tracer, which is never freed; NULL is returned when there is no memory.
- * Source: OpenTelemetry specification, trace/api.md, "Get a Tracer".  Since 0.1. */
+/* The same for a scope that has a schema url or attributes. OPTIONS: NULL is the default tracer.
+ * Scopes are the same when all that OPTIONS says is the same, attributes in any order. Looks
+ * through all scopes and copies OPTIONS to do so: call it once for a library and keep what it
+ * returns. The same scope gives the same tracer, which is never freed; NULL is returned when there
+ * is no memory. Source: OpenTelemetry specification, trace/api.md, "Get a Tracer".  Since 0.1. */
 SPANPROF_API spanprof_tracer *spanprof_tracer_get_with(const spanprof_tracer_options *options);
 
 /* Start a span. It is not made active: see spanprof_span_attach.
- * TRACER: NULL is the default tracer. OPTIONS: NULL is all defaults. The sampler (sampler.h) decides whether it is sampled; by default
- * a root is, and a child as its parent. An unsampled span has a context of its own (so that it can be propagated) and records nothing.
- * Returns the zero handle when the SDK does not run, or memory is short (counted).  Since 0.1. */
+ * TRACER: NULL is the default tracer. OPTIONS: NULL is all defaults. The sampler (sampler.h)
+ * decides whether it is sampled; by default a root is, and a child as its parent. An unsampled span
+ * has a context of its own (so that it can be propagated) and records nothing. Returns the zero
+ * handle when the SDK does not run, or memory is short (counted).  Since 0.1. */
 SPANPROF_API spanprof_span spanprof_span_start(spanprof_tracer *tracer, const char *name,
                                                const spanprof_span_options *options);
 
-/* Set an attribute. The same KEY again replaces its value, of whatever type. A NULL or empty KEY is ignored.  Since 0.1. */
+/* Set an attribute. The same KEY again replaces its value, of whatever type. A NULL or empty KEY is
+ * ignored.  Since 0.1. */
 SPANPROF_API void spanprof_span_set_string(spanprof_span span, const char *key, const char *value);
 SPANPROF_API void spanprof_span_set_int(spanprof_span span, const char *key, int64_t value);
 SPANPROF_API void spanprof_span_set_double(spanprof_span span, const char *key, double value);
@@ -149,8 +160,8 @@ SPANPROF_API void spanprof_span_set_bool(spanprof_span span, const char *key, bo
 SPANPROF_API void spanprof_span_set_attribute(spanprof_span span,
                                               const spanprof_attribute *attribute);
 
-/* Set an attribute to an array of COUNT VALUES (NULL: of none). A NULL string in it reads as "". The limit of a value's length holds for
- * each string.  Since 0.1. */
+/* Set an attribute to an array of COUNT VALUES (NULL: of none). A NULL string in it reads as "".
+ * The limit of a value's length holds for each string.  Since 0.1. */
 SPANPROF_API void spanprof_span_set_string_array(spanprof_span span, const char *key,
                                                  const char *const *values, size_t count);
 SPANPROF_API void spanprof_span_set_int_array(spanprof_span span, const char *key,
@@ -160,28 +171,34 @@ SPANPROF_API void spanprof_span_set_double_array(spanprof_span span, const char 
 SPANPROF_API void spanprof_span_set_bool_array(spanprof_span span, const char *key,
                                                const bool *values, size_t count);
 
-/* Add an event: something that happened at one moment. OPTIONS (NULL: none) has its attributes, of which the last with the same key
- * counts, and its time. Events stay in the order of the calls.  Since 0.1. */
+/* Add an event: something that happened at one moment. OPTIONS (NULL: none) has its attributes, of
+ * which the last with the same key counts, and its time. Events stay in the order of the calls.
+ * Since 0.1. */
 SPANPROF_API void spanprof_span_add_event(spanprof_span span, const char *name,
                                           const spanprof_event_options *options);
 
-/* Add a link. Those that are known when the span starts belong in its options. NULL is ignored.  Since 0.1. */
+/* Add a link. Those that are known when the span starts belong in its options. NULL is ignored.
+ * Since 0.1. */
 SPANPROF_API void spanprof_span_add_link(spanprof_span span, const spanprof_link *link);
 
-/* Add the event "exception" for an error that happened during the span: TYPE (such as "ENOENT", or a class), MESSAGE, and STACKTRACE
- * become exception.type, exception.message, exception.stacktrace; those that are NULL or empty are left out. OPTIONS is as for
- * spanprof_span_add_event; its attributes win over those three. The span's status stays what it is: an error that was handled is
+/* Add the event "exception" for an error that happened during the span: TYPE (such as "ENOENT", or
+ * a class), MESSAGE, and STACKTRACE become exception.type, exception.message, exception.stacktrace;
+ * those that are NULL or empty are left out. OPTIONS is as for spanprof_span_add_event; its
+ * attributes win over those three. The span's status stays what it is: an error that was handled is
  * none of the span's.
- * Source: OpenTelemetry specification, trace/api.md, "Record Exception"; semantic conventions, exceptions/exceptions-spans.  Since 0.1. */
+ * Source: OpenTelemetry specification, trace/api.md, "Record Exception"; semantic conventions,
+ * exceptions/exceptions-spans.  Since 0.1. */
 SPANPROF_API void spanprof_span_record_error(spanprof_span span, const char *type,
                                              const char *message, const char *stacktrace,
                                              const spanprof_event_options *options);
 
-/* Replace the span's name. A name above 16 MiB, or without memory for it, changes nothing.  Since 0.1. */
+/* Replace the span's name. A name above 16 MiB, or without memory for it, changes nothing.  Since
+ * 0.1. */
 SPANPROF_API void spanprof_span_update_name(spanprof_span span, const char *name);
 
-/* Whether what the span is told is kept: false for an unsampled span, for all spans when nobody exports them, and for an ended or zero
- * handle, which is no misuse here. So that nobody collects attributes that nobody reads.  Since 0.1. */
+/* Whether what the span is told is kept: false for an unsampled span, for all spans when nobody
+ * exports them, and for an ended or zero handle, which is no misuse here. So that nobody collects
+ * attributes that nobody reads.  Since 0.1. */
 SPANPROF_API bool spanprof_span_is_recording(spanprof_span span);
 
 /* Set the status. OK is final; UNSET is ignored; DESCRIPTION (NULL: none) is kept with ERROR only.
@@ -192,18 +209,22 @@ SPANPROF_API void spanprof_span_set_status(spanprof_span span, spanprof_span_sta
 /* The context of SPAN; all zero for the zero handle and an ended span.  Since 0.1. */
 SPANPROF_API spanprof_context spanprof_span_context(spanprof_span span);
 
-/* End SPAN now. The handle is dead afterwards. Contexts that were attached stay active until their scopes end.  Since 0.1. */
+/* End SPAN now. The handle is dead afterwards. Contexts that were attached stay active until their
+ * scopes end.  Since 0.1. */
 SPANPROF_API void spanprof_span_end(spanprof_span span);
 
-/* The same with an end at TIME_NS; 0 is now. A time before the span's start is taken for its start.  Since 0.1. */
+/* The same with an end at TIME_NS; 0 is now. A time before the span's start is taken for its start.
+ * Since 0.1. */
 SPANPROF_API void spanprof_span_end_at(spanprof_span span, uint64_t time_ns);
 
-/* spanprof_context_attach of the span's context. An ended or zero handle attaches "no span" and is counted.  Since 0.1. */
+/* spanprof_context_attach of the span's context. An ended or zero handle attaches "no span" and is
+ * counted.  Since 0.1. */
 SPANPROF_API spanprof_scope spanprof_span_attach(spanprof_span span);
 
-/* SPANPROF_SPAN("render") { … } starts a span of the default tracer, makes it active, and ends both on every way out of the
- * block: its end, break, continue, return, goto, a C++ exception; not longjmp. Break and continue leave this block, not a loop
- * around it. Needs gcc or clang.  Since 0.1. */
+/* SPANPROF_SPAN("render") { … } starts a span of the default tracer, makes it active, and ends both
+ * on every way out of the block: its end, break, continue, return, goto, a C++ exception; not
+ * longjmp. Break and continue leave this block, not a loop around it. Needs gcc or clang.  Since
+ * 0.1. */
 #if defined(__GNUC__)
 typedef struct spanprof_span_block {
     spanprof_span span;

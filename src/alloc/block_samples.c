@@ -11,7 +11,8 @@
 #include "core/compiler.h"
 #include "core/log.h"
 
-/* A thread may be late: it goes on with the config of the run that it saw, also when the next run has started. */
+/* A thread may be late: it goes on with the config of the run that it saw, also when the next run
+ * has started. */
 enum { CONFIGS_KEPT = 8 };
 
 static struct {
@@ -32,7 +33,7 @@ static const sp_alloc_config *config_of(uint32_t run)
     return &alloc.configs[run % CONFIGS_KEPT];
 }
 
-/* --- a block --------------------------------------------------------------------------------------------------------------- */
+/* --- a block ---------------------------------------------------------------------------------- */
 
 /* A forked child must not go on with its parent's numbers. */
 static void begin_run(sp_alloc_thread *thread, uint32_t run)
@@ -42,7 +43,8 @@ static void begin_run(sp_alloc_thread *thread, uint32_t run)
     thread->run = run;
 }
 
-/* The block is in the table before its sample is in a ring: a sample without an entry would say that it was freed. */
+/* The block is in the table before its sample is in a ring: a sample without an entry would say
+ * that it was freed. */
 static bool take(sp_alloc_thread *thread, void *pointer, uint64_t bytes, const void *return_address)
 {
     const sp_alloc_config *config = config_of(thread->run);
@@ -64,8 +66,8 @@ static bool take(sp_alloc_thread *thread, void *pointer, uint64_t bytes, const v
     return taken;
 }
 
-/* Returns whether the block was sampled. `inside` is set meanwhile: what is allocated by us, or by a handler that interrupts us, is not
- * sampled. */
+/* Returns whether the block was sampled. `inside` is set meanwhile: what is allocated by us, or by
+ * a handler that interrupts us, is not sampled. */
 static bool see(sp_alloc_thread *thread, void *pointer, uint64_t bytes, const void *return_address)
 {
     uint32_t run = sp_load_acquire(&alloc.run); /* pairs with set_run: its config is there */
@@ -127,7 +129,7 @@ void spanprof_alloc_freed(void *pointer)
         freed(pointer);
 }
 
-/* --- the preloaded library ------------------------------------------------------------------------------------------------- */
+/* --- the preloaded library -------------------------------------------------------------------- */
 
 /* The library, if it can be used now; else why not. */
 static sp_preload *find_preload(const char **reason)
@@ -159,7 +161,7 @@ static void publish(void)
     sp_store_release(&alloc.preload->seen, seen);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static void set_run(uint32_t run)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sampling of allocations, and the table of those that live. They are seen by libspanprof-preload.so, or an allocator's author tells of
- * them (spanprof/alloc.h). See docs/design/memory.md.
+/* Sampling of allocations, and the table of those that live. They are seen by
+ * libspanprof-preload.so, or an allocator's author tells of them (spanprof/alloc.h). See
+ * docs/design/memory.md.
  *
  * | operation                              | setup | any thread | collector |
  * | start, stop, pause, resume, fork_child |  yes  |            |           |
@@ -16,9 +17,11 @@ typedef struct sp_alloc_config {
     uint32_t live_max;     /* so many of them, about; the first start's holds for the process */
 } sp_alloc_config;
 
-/* Blocks are sampled from now on; sp_calls_start was called. Says in one warning why none are seen, if so. */
+/* Blocks are sampled from now on; sp_calls_start was called. Says in one warning why none are seen,
+ * if so. */
 void sp_alloc_start(const sp_alloc_config *config);
-/* No block is sampled any more. Live ones stay in the table, and leave it when they are freed. A second call does nothing. */
+/* No block is sampled any more. Live ones stay in the table, and leave it when they are freed. A
+ * second call does nothing. */
 void sp_alloc_stop(void);
 void sp_alloc_pause(void);
 void sp_alloc_resume(void);

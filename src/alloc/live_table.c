@@ -6,9 +6,10 @@
 #include "core/atomic.h"
 #include "core/compiler.h"
 
-/* --- the filter ------------------------------------------------------------------------------------------------------------ */
+/* --- the filter ------------------------------------------------------------------------------- */
 
-/* Counts at 255 stay there: how many there were is not known any more, and a filter may say yes too often. */
+/* Counts at 255 stay there: how many there were is not known any more, and a filter may say yes too
+ * often. */
 static void filter_add(sp_live_table *table, uint64_t address, int step)
 {
     _Atomic uint8_t *count =
@@ -19,7 +20,7 @@ static void filter_add(sp_live_table *table, uint64_t address, int step)
         continue;
 }
 
-/* --- places ---------------------------------------------------------------------------------------------------------------- */
+/* --- places ----------------------------------------------------------------------------------- */
 
 static void *map_words(uint32_t count)
 {

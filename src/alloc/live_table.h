@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of sampled blocks that are still allocated, by address. It says which block, the collector knows all else of it by place and id.
+/* The table of sampled blocks that are still allocated, by address. It says which block, the
+ * collector knows all else of it by place and id.
  *
  * | operation                    | who                                                                          |
  * | put                          | the thread that was just given the block, before anybody else knows of it    |
@@ -7,9 +8,9 @@
  * | has                          | the collector                                                                |
  * | init, clear                  | setup; a clear may meet put, remove and the rest                             |
  *
- * No locks. An address has one entry at most, because its block has one owner at a time: an entry is removed before the block is given back. An
- * entry lies in one of 16 places next to each other, so that nothing has to be moved and a search ends.
- * Signals: all but init are safe. */
+ * No locks. An address has one entry at most, because its block has one owner at a time: an entry
+ * is removed before the block is given back. An entry lies in one of 16 places next to each other,
+ * so that nothing has to be moved and a search ends. Signals: all but init are safe. */
 #ifndef SP_ALLOC_LIVE_TABLE_H
 #define SP_ALLOC_LIVE_TABLE_H
 
@@ -17,7 +18,8 @@
 
 enum { SP_LIVE_PLACES = 16 };
 
-/* A key is 0 (free), an address, or the address plus 1 (held). An id is of one put only; 0: none. */
+/* A key is 0 (free), an address, or the address plus 1 (held). An id is of one put only; 0: none.
+ */
 typedef struct sp_live_table {
     _Atomic uint64_t *keys;
     _Atomic uint64_t *ids;
@@ -33,13 +35,15 @@ typedef struct sp_live_entry {
     uint64_t id;
 } sp_live_entry;
 
-/* Room for BLOCKS and more. Memory that no entry was in is not touched. False when memory is short. It is never freed. */
+/* Room for BLOCKS and more. Memory that no entry was in is not touched. False when memory is short.
+ * It is never freed. */
 bool sp_live_init(sp_live_table *table, uint32_t blocks, _Atomic uint8_t *filter);
 /* False, and counted, when there is no place. */
 bool sp_live_put(sp_live_table *table, const void *pointer, sp_live_entry *out);
 /* Whether it was there. */
 bool sp_live_remove(sp_live_table *table, const void *pointer);
-/* The entry of POINTER cannot be found by its address until it is settled: removed, or as it was. Returns its number, 0 for none. */
+/* The entry of POINTER cannot be found by its address until it is settled: removed, or as it was.
+ * Returns its number, 0 for none. */
 uint32_t sp_live_hold(sp_live_table *table, const void *pointer);
 void sp_live_settle(sp_live_table *table, uint32_t held, bool is_freed);
 bool sp_live_has(const sp_live_table *table, sp_live_entry entry);

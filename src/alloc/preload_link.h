@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How libspanprof-preload.so, which sees the allocations, and the SDK, which samples them, know each other. The library exports one
- * function, spanprof_preload, which returns an sp_preload; the SDK finds it by name, and fills in its functions while it samples.
- * Both sides may be of different versions, and the SDK may come in several copies: one at a time samples. */
+/* How libspanprof-preload.so, which sees the allocations, and the SDK, which samples them, know
+ * each other. The library exports one function, spanprof_preload, which returns an sp_preload; the
+ * SDK finds it by name, and fills in its functions while it samples. Both sides may be of different
+ * versions, and the SDK may come in several copies: one at a time samples. */
 #ifndef SP_ALLOC_PRELOAD_LINK_H
 #define SP_ALLOC_PRELOAD_LINK_H
 
@@ -18,7 +19,8 @@ typedef struct sp_alloc_thread {
     uint32_t inside; /* a sample is being taken */
 } sp_alloc_thread;
 
-/* A byte counts the live sampled blocks of an address's hash; 255 stays. 0 says that a block was not sampled. */
+/* A byte counts the live sampled blocks of an address's hash; 255 stays. 0 says that a block was
+ * not sampled. */
 enum { SP_FILTER_BITS = 16, SP_FILTER_SIZE = 1 << SP_FILTER_BITS };
 
 /* Blocks are aligned to 16, and large ones to a page. */
@@ -28,13 +30,14 @@ static inline uint32_t sp_filter_index(const void *pointer)
     return (uint32_t)(address >> 4 ^ address >> 20) & (SP_FILTER_SIZE - 1);
 }
 
-/* BYTES at POINTER were allocated by THREAD, the calling one, and its `left` does not reach, or is of another run. RETURN_ADDRESS is the
- * interposed function's. */
+/* BYTES at POINTER were allocated by THREAD, the calling one, and its `left` does not reach, or is
+ * of another run. RETURN_ADDRESS is the interposed function's. */
 typedef void sp_alloc_seen(sp_alloc_thread *thread, void *pointer, size_t bytes,
                            const void *return_address);
 /* POINTER is about to be freed. */
 typedef void sp_alloc_freed(void *pointer);
-/* POINTER is about to be reallocated: it may come back as another's before that is over. Returns what settle wants; 0: it was not sampled. */
+/* POINTER is about to be reallocated: it may come back as another's before that is over. Returns
+ * what settle wants; 0: it was not sampled. */
 typedef uint32_t sp_alloc_hold(void *pointer);
 /* It was, or it was not and is still the same. */
 typedef void sp_alloc_settle(uint32_t held, bool is_freed);

@@ -22,8 +22,8 @@ typedef struct call_ring {
     sp_ring ring;
 } call_ring;
 
-/* busy and running are sequentially consistent: a thread takes a ring and then looks at running, stop ends running and then looks at the
- * rings. One of the two sees the other. */
+/* busy and running are sequentially consistent: a thread takes a ring and then looks at running,
+ * stop ends running and then looks at the rings. One of the two sees the other. */
 static struct {
     _Atomic uint32_t running;
     sp_calls_config config; /* written while nothing runs */
@@ -54,7 +54,7 @@ uint64_t sp_calls_dropped(void)
     return sp_load_relaxed(&calls.dropped);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 
 bool sp_calls_prepare(void)
 {
@@ -106,9 +106,10 @@ void sp_calls_fork_child(void)
     }
 }
 
-/* --- a record -------------------------------------------------------------------------------------------------------------- */
+/* --- a record --------------------------------------------------------------------------------- */
 
-/* Of any run: a thread that was not scheduled since it reserved its room may find the next run's configuration. */
+/* Of any run: a thread that was not scheduled since it reserved its room may find the next run's
+ * configuration. */
 static uint64_t largest_record(void)
 {
     return sizeof(sp_call_record) + SP_INTERVAL_BYTES_MAX + sizeof(sp_sample_record) +
@@ -126,8 +127,8 @@ static bool fill_foreign(sp_interval_record *interval, sp_thread *thread, uint64
     return result != SP_FOREIGN_UNKNOWN;
 }
 
-/* Returns whether it is certain. A thread without a state has never attached a context of ours; where another tracer shows its contexts,
- * it may have one of that tracer's. */
+/* Returns whether it is certain. A thread without a state has never attached a context of ours;
+ * where another tracer shows its contexts, it may have one of that tracer's. */
 static bool fill_context(sp_interval_record *interval, sp_thread *thread)
 {
     if (!thread) {
@@ -143,7 +144,8 @@ static bool fill_context(sp_interval_record *interval, sp_thread *thread)
     return sp_foreign_is_hidden(thread) || fill_foreign(interval, thread, number);
 }
 
-/* The interposed function's frame, and those that it called, go. A walk that did not come so far knows the caller only. */
+/* The interposed function's frame, and those that it called, go. A walk that did not come so far
+ * knows the caller only. */
 static void drop_own_frames(sp_walk *walk, const void *return_address)
 {
     uint64_t caller = (uint64_t)(uintptr_t)return_address - 1;
@@ -232,7 +234,7 @@ static void write_record(call_ring *ring, sp_call_record *record, sp_thread *thr
     sp_generation_leave(&ring->hazard);
 }
 
-/* --- the pool -------------------------------------------------------------------------------------------------------------- */
+/* --- the pool --------------------------------------------------------------------------------- */
 
 static bool take_ring(call_ring *ring)
 {

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples of calls: stack and context of the code that calls, taken by that code itself, not by a signal. Allocations and the
- * application's own values are sampled so. The caller decides which calls are taken, and what each stands for.
+/* Samples of calls: stack and context of the code that calls, taken by that code itself, not by a
+ * signal. Allocations and the application's own values are sampled so. The caller decides which
+ * calls are taken, and what each stands for.
  *
- * Records go into a pool of rings (docs/design/memory.md). A thread takes a ring of the pool for the moment of one record, so that each
- * ring has one producer at a time, and no thread needs a ring of its own.
+ * Records go into a pool of rings (docs/design/memory.md). A thread takes a ring of the pool for
+ * the moment of one record, so that each ring has one producer at a time, and no thread needs a
+ * ring of its own.
  *
  * | operation                            | setup | any thread | collector |
  * | start, stop, fork_child              |  yes  |            |           |
  * | take                                 |       |    yes     |           |
  * | ring, hazard                         |       |            |    yes    |
- * Signals: take does not lock, wait or allocate. A handler of the application may interrupt it, and may take itself. */
+ * Signals: take does not lock, wait or allocate. A handler of the application may interrupt it, and
+ * may take itself. */
 #ifndef SP_CALL_CALL_H
 #define SP_CALL_CALL_H
 
@@ -33,25 +36,27 @@ typedef struct sp_call {
         *return_address; /* of the function that was called: the stack begins with its caller */
 } sp_call;
 
-/* Make the rings, 1 MiB, if they are not there. False when memory is short. Any thread; not in handlers. */
+/* Make the rings, 1 MiB, if they are not there. False when memory is short. Any thread; not in
+ * handlers. */
 bool sp_calls_prepare(void);
 /* Calls are taken from now on, where there are rings. */
 void sp_calls_start(const sp_calls_config *config);
-/* None is taken any more. Returns whether none is under way: when a debugger has stopped a thread in the middle, the modules that it reads
- * must not be freed. A second call does nothing. */
+/* None is taken any more. Returns whether none is under way: when a debugger has stopped a thread
+ * in the middle, the modules that it reads must not be freed. A second call does nothing. */
 bool sp_calls_stop(void);
 /* The child has none under way. */
 void sp_calls_fork_child(void);
 
 /* Whether calls are taken now: what is not need not be looked at. */
 bool sp_calls_are_taken(void);
-/* Put CALL with the calling thread's stack and context into a ring. False when it was not: none is taken now, the rings are full (counted),
- * or the thread is one of the SDK's own. Keeps errno. */
+/* Put CALL with the calling thread's stack and context into a ring. False when it was not: none is
+ * taken now, the rings are full (counted), or the thread is one of the SDK's own. Keeps errno. */
 bool sp_call_take(const sp_call *call);
 
 enum { SP_CALL_RINGS = 8 };
 
-/* Ring NUMBER of the pool, which may not exist yet; and what marks the generation that its producer uses. */
+/* Ring NUMBER of the pool, which may not exist yet; and what marks the generation that its producer
+ * uses. */
 sp_ring *sp_call_ring(uint32_t number);
 _Atomic(const sp_generation *) *sp_call_hazard(uint32_t number);
 /* Calls that found no room, since the start. */

@@ -9,8 +9,9 @@
 #include "core/atomic.h"
 #include "core/clock.h"
 
-/* Asked of the kernel once a thread, by the system call: getrandom(3) is a cancellation point, and malloc is none. Where the kernel has no
- * random numbers yet, at boot, the clock and a count will do. */
+/* Asked of the kernel once a thread, by the system call: getrandom(3) is a cancellation point, and
+ * malloc is none. Where the kernel has no random numbers yet, at boot, the clock and a count will
+ * do. */
 uint64_t sp_random_seed(void)
 {
     static _Atomic uint64_t count;
@@ -21,8 +22,9 @@ uint64_t sp_random_seed(void)
     return seed ? seed : 1;
 }
 
-/* A counter with an odd step goes through all 64-bit numbers; each is then mixed by multiplications and shifts, all of them reversible,
- * with constants that let every bit of the counter reach every bit of the result. */
+/* A counter with an odd step goes through all 64-bit numbers; each is then mixed by multiplications
+ * and shifts, all of them reversible, with constants that let every bit of the counter reach every
+ * bit of the result. */
 uint64_t sp_random_next(uint64_t *random)
 {
     uint64_t mixed = *random += UINT64_C(0x9e3779b97f4a7c15);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which calls are sampled, and what each stands for. A call has a size: the bytes of a block, or a value.
+/* Which calls are sampled, and what each stands for. A call has a size: the bytes of a block, or a
+ * value.
  *
- * The distance from one sample to the next is random, exponential in size with mean PERIOD. So a call of size S is sampled with probability
- * p = 1 - exp(-S / PERIOD), whatever was called before it. A sampled call stands for 1/p calls and a size of S/p: the sums of these are
- * right on average for each size. Numbers are whole; fractions are rounded up or down at random, so that this does not change the average.
- * Threads: the owner of RANDOM.  Signals: safe. */
+ * The distance from one sample to the next is random, exponential in size with mean PERIOD. So a
+ * call of size S is sampled with probability p = 1 - exp(-S / PERIOD), whatever was called before
+ * it. A sampled call stands for 1/p calls and a size of S/p: the sums of these are right on average
+ * for each size. Numbers are whole; fractions are rounded up or down at random, so that this does
+ * not change the average. Threads: the owner of RANDOM.  Signals: safe. */
 #ifndef SP_CALL_CALL_SAMPLING_H
 #define SP_CALL_CALL_SAMPLING_H
 

@@ -14,7 +14,8 @@
 
 enum { NAME_MAX_LENGTH = 63 };
 
-/* Larger values and periods count as this one: what they are multiplied and divided by has room, and so have their sums. */
+/* Larger values and periods count as this one: what they are multiplied and divided by has room,
+ * and so have their sums. */
 #define VALUE_MAX (UINT64_C(1) << 53)
 
 /* Names never change once the type's number is below `count`. */
@@ -131,7 +132,8 @@ void spanprof_value_type_sample(const spanprof_value_type *type, uint64_t period
                          period < VALUE_MAX ? period : VALUE_MAX);
 }
 
-/* What is left of a type's values until the thread's next sample, and the period for which it was drawn. */
+/* What is left of a type's values until the thread's next sample, and the period for which it was
+ * drawn. */
 typedef struct value_countdown {
     uint64_t left, period;
 } value_countdown;

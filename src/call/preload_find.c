@@ -14,7 +14,8 @@ typedef void *getter_function(uint32_t version);
 
 #define STANDS_ASIDE " checks the program's calls, and spanprof stands aside"
 
-/* A program that looks for faults in the same calls: our library passes all on to it, and stays out of its reports. */
+/* A program that looks for faults in the same calls: our library passes all on to it, and stays out
+ * of its reports. */
 static const char *find_checker(void)
 {
     static const char *const sanitizers[][2] = {{"__asan_init", "AddressSanitizer" STANDS_ASIDE},
@@ -27,8 +28,9 @@ static const char *find_checker(void)
     return preloads && strstr(preloads, "vgpreload") ? "valgrind" STANDS_ASIDE : NULL;
 }
 
-/* Whether the program's calls of SYMBOL enter the library that has GETTER. In a program at a fixed address that takes the address of the
- * function, this is that of an entry of its own, which is no definition and leads to the first one. */
+/* Whether the program's calls of SYMBOL enter the library that has GETTER. In a program at a fixed
+ * address that takes the address of the function, this is that of an entry of its own, which is no
+ * definition and leads to the first one. */
 static bool is_first(const char *symbol, getter_function *getter)
 {
     Dl_info called, library;

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* What the library's function GETTER returns for VERSION, when the program's calls of SYMBOL reach the library. Else NULL, and *REASON
- * completes "… are not seen: ". */
+/* What the library's function GETTER returns for VERSION, when the program's calls of SYMBOL reach
+ * the library. Else NULL, and *REASON completes "… are not seen: ". */
 void *sp_preload_find(const char *getter, uint32_t version, const char *symbol,
                       const char **reason);
 

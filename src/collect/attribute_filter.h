@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which attributes of contexts samples are exported with: SPANPROF_SAMPLE_ATTRIBUTES. Collector thread only, but for what is said. */
+/* Which attributes of contexts samples are exported with: SPANPROF_SAMPLE_ATTRIBUTES. Collector
+ * thread only, but for what is said. */
 #ifndef SP_COLLECT_ATTRIBUTE_FILTER_H
 #define SP_COLLECT_ATTRIBUTE_FILTER_H
 
@@ -17,8 +18,8 @@ typedef struct sp_attribute_filter {
 /* Whether LIST takes any attribute at all. Any thread. */
 bool sp_attribute_list_takes_some(const char *list);
 
-/* Copy those entries of the LENGTH bytes at DATA (context/thread.h) that FILTER takes to OUT, which has room for all, in their order. Returns
- * their length. An entry that is cut ends the data. */
+/* Copy those entries of the LENGTH bytes at DATA (context/thread.h) that FILTER takes to OUT, which
+ * has room for all, in their order. Returns their length. An entry that is cut ends the data. */
 uint32_t sp_attribute_filter_copy(sp_attribute_filter *filter, uint8_t *out, const uint8_t *data,
                                   uint32_t length);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rate that a budget allows: SPANPROF_CPU_BUDGET is the share of the application's CPU time that ticks may take. A thread ticks
- * once a period of its CPU time, so a period's cost over the period is the share, and the rate that the budget allows is
- * budget / cost of a period. The cost is that of an empty signal, measured at the start, and the cycles that the handler counts; ticks
+/* The rate that a budget allows: SPANPROF_CPU_BUDGET is the share of the application's CPU time
+ * that ticks may take. A thread ticks once a period of its CPU time, so a period's cost over the
+ * period is the share, and the rate that the budget allows is budget / cost of a period. The cost
+ * is that of an empty signal, measured at the start, and the cycles that the handler counts; ticks
  * that lost their core in the middle are left out, for one of them counts as a thousand.
  * Collector thread only, but for tick_cost_ns. */
 #ifndef SP_COLLECT_BUDGET_H
@@ -20,8 +21,9 @@ typedef struct sp_budget {
 
 void sp_budget_begin(sp_budget *budget, double share);
 
-/* The rate for the next window: WISHED_HZ, or less when the window that ends now says that ticks cost more than the budget. It moves
- * only by a tenth and more, and not on the word of a few ticks. */
+/* The rate for the next window: WISHED_HZ, or less when the window that ends now says that ticks
+ * cost more than the budget. It moves only by a tenth and more, and not on the word of a few ticks.
+ */
 uint32_t sp_budget_rate(sp_budget *budget, const sp_sampler_state *sampler,
                         const sp_drain_totals *totals, uint32_t wished_hz);
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collector thread. Twenty-five times a second it looks for new libraries and threads and drains the rings into the open window; at a
- * window's end, or on a flush, it closes the window, names the addresses, and builds one profile per destination.
+/* The collector thread. Twenty-five times a second it looks for new libraries and threads and
+ * drains the rings into the open window; at a window's end, or on a flush, it closes the window,
+ * names the addresses, and builds one profile per destination.
  *
- * Naming may take seconds when a huge debug file is opened for the first time. Rings hold a fraction of a second, so the thread goes on
- * draining, into the next window, between any two addresses.
+ * Naming may take seconds when a huge debug file is opened for the first time. Rings hold a
+ * fraction of a second, so the thread goes on draining, into the next window, between any two
+ * addresses.
  *
- * When naming takes longer than a stop may, the thread is abandoned (docs/design/worker.md). It reaches what a later run may own only
- * between sp_worker_enter and sp_worker_leave, or by functions that take the number of its run. */
+ * When naming takes longer than a stop may, the thread is abandoned (docs/design/worker.md). It
+ * reaches what a later run may own only between sp_worker_enter and sp_worker_leave, or by
+ * functions that take the number of its run. */
 #include "collect/collector.h"
 
 #include <pthread.h>
@@ -32,7 +35,8 @@ enum { DRAIN_MS = 40, DRAIN_SOON_MS = 5, FOLLOW_MS = 500, DESTINATIONS_MAX = 4 }
 struct sp_collector {
     sp_collector_config config;
 
-    /* Its lock guards what follows up to the windows; order: before the sampler's and the registry's lock. A wake ends the window. */
+    /* Its lock guards what follows up to the windows; order: before the sampler's and the
+     * registry's lock. A wake ends the window. */
     sp_worker worker;
     uint32_t wished_hz, wished_wall_hz;
     bool keep_modules;
@@ -74,7 +78,8 @@ static void drain_once(sp_collector *collector)
         sp_drain_run(&collector->drain, &collector->windows[collector->open],
                      collector->config.modules, collector->config.max_samples);
         sp_worker_leave(&collector->worker);
-        /* What was sampled under an older generation has been drained now, or shows in a hazard read before. */
+        /* What was sampled under an older generation has been drained now, or shows in a hazard
+         * read before. */
         sp_modules_reclaim(collector->config.modules, oldest);
     }
     collector->last_edge_ns = before;
@@ -111,8 +116,8 @@ static int compare_locations(const void *a, const void *b)
     return ((*left)->address > (*right)->address) - ((*left)->address < (*right)->address);
 }
 
-/* Ordered, so that each part of the debug information is read once, however little of it may be kept. When memory is short building
- * finds the names. */
+/* Ordered, so that each part of the debug information is read once, however little of it may be
+ * kept. When memory is short building finds the names. */
 static void name_each(sp_collector *collector, const sp_window *window)
 {
     uint32_t count = window->locations.count;
@@ -162,7 +167,8 @@ typedef struct window_export {
     uint32_t samples;              /* that its profiles have */
 } window_export;
 
-/* What of COUNT, which belongs to all samples, belongs to those of RANGE. The shares of all ranges sum up to COUNT. */
+/* What of COUNT, which belongs to all samples, belongs to those of RANGE. The shares of all ranges
+ * sum up to COUNT. */
 static uint64_t share_of(uint64_t count, const window_export *e, sp_sample_range range)
 {
     uint64_t end = (uint64_t)range.first + range.count;
@@ -307,7 +313,8 @@ static uint32_t wished_rate(sp_collector *collector)
     return wished;
 }
 
-/* The visits that are not in the ring yet belong to this window, and from now on they are of the rate that is wished for. */
+/* The visits that are not in the ring yet belong to this window, and from now on they are of the
+ * rate that is wished for. */
 static void settle_wall(sp_collector *collector, sp_window *window)
 {
     if (!collector->wall_hz || !sp_worker_enter(&collector->worker))
@@ -332,7 +339,8 @@ static void settle_calls(sp_collector *collector, sp_window *window)
     sp_worker_leave(&collector->worker);
 }
 
-/* What the host took from the threads that are visited, and of whose ticks wall time is made (window.h). */
+/* What the host took from the threads that are visited, and of whose ticks wall time is made
+ * (window.h). */
 static void settle_steal(sp_collector *collector, sp_window *window)
 {
     const sp_window_samples *cpu = &window->cpu;
@@ -343,8 +351,9 @@ static void settle_steal(sp_collector *collector, sp_window *window)
             sp_steal_share(&collector->steal, window->wall_on_core_ns, periods * window->period_ns);
 }
 
-/* Drain to the end of the open window, settle its books, and let the other one open. A new rate begins here: no thread ticks between
- * the last drain of the old one and the first tick of the new. */
+/* Drain to the end of the open window, settle its books, and let the other one open. A new rate
+ * begins here: no thread ticks between the last drain of the old one and the first tick of the new.
+ */
 static sp_window *end_window(sp_collector *collector)
 {
     sp_window *window = &collector->windows[collector->open];
@@ -363,7 +372,8 @@ static sp_window *end_window(sp_collector *collector)
     window->engine_reason = collector->sampler.reason;
     window->end_time_ns = sp_max_u64(sp_clock_realtime_ns(), window->start_time_ns + 1);
     collector->open ^= 1;
-    /* A sample that the next drain finds was taken after the previous one began, so windows overlap by that drain's length. */
+    /* A sample that the next drain finds was taken after the previous one began, so windows overlap
+     * by that drain's length. */
     collector->windows[collector->open].start_time_ns = collector->last_edge_ns;
     collector->window_ends_ns =
         sp_deadline_after(sp_clock_monotonic_ns(), collector->config.window_ms * SP_NS_PER_MS);
@@ -420,7 +430,8 @@ static void *exit_process(void *unused)
     exit(0);
 }
 
-/* A process ends, as if by exit(0), when its last thread does (pthread_exit(3)). Our threads must not keep it. */
+/* A process ends, as if by exit(0), when its last thread does (pthread_exit(3)). Our threads must
+ * not keep it. */
 static void end_with_the_last_thread(sp_collector *collector)
 {
     pthread_t thread;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collector: the thread that drains the rings, joins, folds, symbolizes, builds and hands profiles to the exporter. It also finds
- * new threads and libraries, and keeps the books.
+/* The collector: the thread that drains the rings, joins, folds, symbolizes, builds and hands
+ * profiles to the exporter. It also finds new threads and libraries, and keeps the books.
  *
  * | operation                   | setup | any thread | collector |
  * | sp_collector_create, stop   |  yes  |            |           |
@@ -37,21 +37,23 @@ typedef struct sp_collector_config {
         *resource; /* borrowed until stop returns SPANPROF_OK; for ever when it does not */
 } sp_collector_config;
 
-/* NULL, with ERROR filled, when memory or threads are short; modules is then still the caller's. The caller has called sp_threads_set_collected(true); stop takes
- * that back. */
+/* NULL, with ERROR filled, when memory or threads are short; modules is then still the caller's.
+ * The caller has called sp_threads_set_collected(true); stop takes that back. */
 sp_collector *sp_collector_create(const sp_collector_config *config, spanprof_error *error);
 
-/* Close the window now and hand it over, for everything sampled before the call. SPANPROF_OK or ERROR_TIMEOUT at the monotonic
- * DEADLINE_NS. */
+/* Close the window now and hand it over, for everything sampled before the call. SPANPROF_OK or
+ * ERROR_TIMEOUT at the monotonic DEADLINE_NS. */
 spanprof_status sp_collector_flush(sp_collector *collector, uint64_t deadline_ns);
 
-/* Wish for another rate: the window ends soon, and the next one has it. WALL_HZ changes nothing where no wall sampler runs. */
+/* Wish for another rate: the window ends soon, and the next one has it. WALL_HZ changes nothing
+ * where no wall sampler runs. */
 void sp_collector_set_rate(sp_collector *collector, uint32_t cpu_hz);
 void sp_collector_set_wall_rate(sp_collector *collector, uint32_t wall_hz);
 
-/* After the sampler has stopped: flush, end the thread by DEADLINE_NS, free all. A thread that does not end in time (it is inside a
- * huge debug file) is left to end by itself, touching nothing that others use. MODULES_IN_USE: ticks may still read them, so they are
- * not freed. STATS gets the final counts. */
+/* After the sampler has stopped: flush, end the thread by DEADLINE_NS, free all. A thread that does
+ * not end in time (it is inside a huge debug file) is left to end by itself, touching nothing that
+ * others use. MODULES_IN_USE: ticks may still read them, so they are not freed. STATS gets the
+ * final counts. */
 spanprof_status sp_collector_stop(sp_collector *collector, uint64_t deadline_ns,
                                   bool modules_in_use, spanprof_stats *stats);
 

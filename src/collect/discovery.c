@@ -7,15 +7,16 @@
 #include "core/clock.h"
 #include "core/log.h"
 
-/* What takes time for each thread may take one part in SHARE of a core: with thousands of threads it is done less often. CPU time counts,
- * for on a busy machine a look that loses its core for 100 ms would put the next one off for 20 s. */
+/* What takes time for each thread may take one part in SHARE of a core: with thousands of threads
+ * it is done less often. CPU time counts, for on a busy machine a look that loses its core for 100
+ * ms would put the next one off for 20 s. */
 enum { SHARE = 200 };
 #define UNSEEN_NS   (20 * (int64_t)SP_NS_PER_MS)
 #define PATIENCE_NS SP_NS_PER_S
 #define LOOK_NS     (30 * SP_NS_PER_MS) /* however often the collector is woken */
 
-/* Whether CPU time has passed since the last scan that no thread's ticks account for. The kernel adds the process's clock up from all
- * threads. */
+/* Whether CPU time has passed since the last scan that no thread's ticks account for. The kernel
+ * adds the process's clock up from all threads. */
 static bool time_passes_unseen(sp_discovery *discovery, const sp_drain *drain, uint64_t now)
 {
     if (now - discovery->asked_at_ns < SHARE * discovery->asking_took_ns)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When to look for threads that nobody told us of. A listing of /proc/self/task costs 2 µs a thread, so it is made when there is a
- * reason: the number of threads changed (one system call), or CPU time passes that no thread's ticks account for, or a second went by.
- * Looked at every 40 ms, a busy thread is found before it has used 50 ms. Collector thread only.
+/* When to look for threads that nobody told us of. A listing of /proc/self/task costs 2 µs a
+ * thread, so it is made when there is a reason: the number of threads changed (one system call), or
+ * CPU time passes that no thread's ticks account for, or a second went by. Looked at every 40 ms, a
+ * busy thread is found before it has used 50 ms. Collector thread only.
  *
- * Not a timer on the process's CPU clock: before Linux 6.4 its signal goes to any thread, also one that sleeps, whose system call then
- * ends with EINTR; and a signal that our thread would wait for could be one that the host sent to the process. */
+ * Not a timer on the process's CPU clock: before Linux 6.4 its signal goes to any thread, also one
+ * that sleeps, whose system call then ends with EINTR; and a signal that our thread would wait for
+ * could be one that the host sent to the process. */
 #ifndef SP_COLLECT_DISCOVERY_H
 #define SP_COLLECT_DISCOVERY_H
 

@@ -29,7 +29,8 @@ static sp_drain_slot *slot_of(sp_drain *drain, const sp_thread *thread)
     return slot;
 }
 
-/* The name may change at any time; it is read once a window, for threads with samples. A thread that is gone keeps its last. */
+/* The name may change at any time; it is read once a window, for threads with samples. A thread
+ * that is gone keeps its last. */
 static void refresh_name(sp_drain_slot *slot)
 {
     char path[64], name[sizeof slot->thread.name] = "";
@@ -47,7 +48,8 @@ static void refresh_name(sp_drain_slot *slot)
     memcpy(slot->thread.name, name, strnlen(name, sizeof name));
 }
 
-/* Copied, for the interval leaves the ring before its last sample does. Without memory its samples have none. */
+/* Copied, for the interval leaves the ring before its last sample does. Without memory its samples
+ * have none. */
 static void drain_interval(sp_drain *drain, sp_drain_slot *slot, const sp_interval_record *interval)
 {
     sp_join_interval(&slot->join, interval);
@@ -106,7 +108,8 @@ typedef struct visit_drain {
     uint32_t max_samples;
 } visit_drain;
 
-/* What is known of the thread that was visited, also when it has ended since and its slot was freed; NULL when that is another's now. */
+/* What is known of the thread that was visited, also when it has ended since and its slot was
+ * freed; NULL when that is another's now. */
 static sp_drain_slot *slot_of_visit(sp_drain *drain, const sp_visit_record *visit)
 {
     const sp_thread *thread = sp_thread_by_slot(visit->slot);
@@ -194,7 +197,7 @@ static void drain_wall(sp_drain *drain, sp_window *window, sp_modules *modules,
     take_corrupt(drain, ring);
 }
 
-/* --- calls ----------------------------------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 /* The thread may have ended, and its number may be another's: then the name is that one's. */
 static sp_window_thread calling_thread(sp_drain *drain, int64_t tid)
@@ -365,7 +368,8 @@ void sp_drain_settle_wall(sp_drain *drain, sp_window *window, sp_modules *module
     drain->wall = state;
 }
 
-/* The loader is asked after the head was read: where it says that nothing changed, nothing had when the samples below were taken. */
+/* The loader is asked after the head was read: where it says that nothing changed, nothing had when
+ * the samples below were taken. */
 static void drain_ring(sp_drain *drain, sp_drain_slot *slot, sp_ring *ring, sp_window *window,
                        sp_modules *modules, uint32_t max_samples)
 {
@@ -417,7 +421,8 @@ static void settle_slot(sp_drain *drain, sp_window *window, sp_modules *modules,
     sp_wall_settle_slot(slot, drain_settled, &to, sp_modules_newest_number(modules));
 }
 
-/* A thread that ended is gone for good only when the kernel says so: until then a tick may still be on its way to it. */
+/* A thread that ended is gone for good only when the kernel says so: until then a tick may still be
+ * on its way to it. */
 static bool is_gone(sp_thread *thread)
 {
     uint64_t ignored;
@@ -511,7 +516,8 @@ static void settle_threads(sp_drain *drain, sp_window *window)
     }
 }
 
-/* The process's clock knows also of threads that were never found, and of the last bits of those that are gone. */
+/* The process's clock knows also of threads that were never found, and of the last bits of those
+ * that are gone. */
 void sp_drain_unattributed(sp_drain *drain, sp_window *window)
 {
     settle_threads(drain, window);

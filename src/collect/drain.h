@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draining: what lies in the rings goes, joined, into a window; the threads' counters go into totals. Collector thread only. */
+/* Draining: what lies in the rings goes, joined, into a window; the threads' counters go into
+ * totals. Collector thread only. */
 #ifndef SP_COLLECT_DRAIN_H
 #define SP_COLLECT_DRAIN_H
 
@@ -42,10 +43,10 @@ typedef struct sp_drain {
     sp_drain_totals totals;
     sp_attribute_filter filter;
     uint64_t cpu_last_ns, weights_last; /* at the last sp_drain_unattributed */
-    int64_t
-        unattributed_carry_ns; /* weights ahead of the clocks, to be set off against later windows */
-    sp_wall_state wall;        /* as last seen */
-    bool without_ticks;        /* no CPU time is accounted for */
+    int64_t unattributed_carry_ns;      /* weights ahead of the clocks, to be set off against later
+                                           windows */
+    sp_wall_state wall;                 /* as last seen */
+    bool without_ticks;                 /* no CPU time is accounted for */
     bool with_alloc, with_heap;
     bool calls_are_many; /* the last drain found a ring a quarter full: the next should be soon */
     sp_live_blocks live;
@@ -53,28 +54,32 @@ typedef struct sp_drain {
     uint64_t calls_lost, live_full; /* as last seen */
 } sp_drain;
 
-/* Move everything that lies in the rings now into WINDOW, and see to it that MODULES are as new as what is moved. Frees the slots of threads that are gone. */
+/* Move everything that lies in the rings now into WINDOW, and see to it that MODULES are as new as
+ * what is moved. Frees the slots of threads that are gone. */
 void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint32_t max_samples);
 
 /* Once, before the first drain: CPU time counts from here. */
 void sp_drain_begin(sp_drain *drain);
 
-/* At a window's end, before its period changes: read the CPU clocks, and set window->unattributed_ns to the time that no weight reaches,
- * window->unattributed_threads to the threads that it is known of. */
+/* At a window's end, before its period changes: read the CPU clocks, and set
+ * window->unattributed_ns to the time that no weight reaches, window->unattributed_threads to the
+ * threads that it is known of. */
 void sp_drain_unattributed(sp_drain *drain, sp_window *window);
 
-/* At a window's end, after the last drain: what the wall sampler has not handed over goes into WINDOW, with its counts. */
+/* At a window's end, after the last drain: what the wall sampler has not handed over goes into
+ * WINDOW, with its counts. */
 void sp_drain_settle_wall(sp_drain *drain, sp_window *window, sp_modules *modules,
                           uint32_t max_samples);
 
 /* At a window's end, after the last drain: the live blocks go into WINDOW, and what calls lost. */
 void sp_drain_settle_calls(sp_drain *drain, sp_window *window, uint32_t max_samples);
 
-/* How far the process's clock is ahead of the weights now, counted from the last sp_drain_unattributed. */
+/* How far the process's clock is ahead of the weights now, counted from the last
+ * sp_drain_unattributed. */
 int64_t sp_drain_ahead_ns(const sp_drain *drain);
 
-/* The oldest generation that a tick under way, or one that begins before the drain, may be using. To be called before sp_drain_run, whose end makes older
- * ones free. */
+/* The oldest generation that a tick under way, or one that begins before the drain, may be using.
+ * To be called before sp_drain_run, whose end makes older ones free. */
 uint32_t sp_drain_oldest_generation(const sp_modules *modules);
 
 void sp_drain_deinit(sp_drain *drain);

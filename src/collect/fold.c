@@ -20,8 +20,8 @@ static bool make_room(sp_window_samples *samples)
     return true;
 }
 
-/* Samples of one thread, which often have one span, come one after the other: most keys are those of the sample before, whose number is
- * *LAST. */
+/* Samples of one thread, which often have one span, come one after the other: most keys are those
+ * of the sample before, whose number is *LAST. */
 static inline uint32_t put_again(sp_intern *table, uint32_t *last, const void *key, size_t length)
 {
     if (*last < table->count && memcmp(sp_intern_key(table, *last), key, length) == 0)
@@ -78,7 +78,8 @@ static void count_stack(sp_window_samples *samples, const sp_fold_sums *sums)
         samples->stacks_by_frame_pointer += sums->counted;
 }
 
-/* The number of KEY among SAMPLES, which is shortened where a full window has no other room. SP_INTERN_FAILED when memory is short. */
+/* The number of KEY among SAMPLES, which is shortened where a full window has no other room.
+ * SP_INTERN_FAILED when memory is short. */
 static uint32_t put_key(sp_window *window, sp_window_samples *samples, uint32_t max_samples,
                         sp_window_key *key, bool *is_new)
 {

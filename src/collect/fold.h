@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fold: samples with the same identity (stack, link, thread, wait, attributes) become one. Collector thread only. */
+/* The fold: samples with the same identity (stack, link, thread, wait, attributes) become one.
+ * Collector thread only. */
 #ifndef SP_COLLECT_FOLD_H
 #define SP_COLLECT_FOLD_H
 
 #include "collect/join.h"
 #include "profile/window.h"
 
-/* One sample to fold. generation may be NULL (its module list is gone): then addresses stay raw. weight and count are what it adds to
- * its kind's sp_window_sample, counted to what is told of links and stacks. time_ns, Unix, is kept where it is not 0. */
+/* One sample to fold. generation may be NULL (its module list is gone): then addresses stay raw.
+ * weight and count are what it adds to its kind's sp_window_sample, counted to what is told of
+ * links and stacks. time_ns, Unix, is kept where it is not 0. */
 typedef struct sp_fold_sample {
     const sp_sample_record *record;
     const sp_generation *generation;
@@ -23,14 +25,16 @@ typedef struct sp_fold_sample {
     uint64_t time_ns;
 } sp_fold_sample;
 
-/* Add SAMPLE to SAMPLES of WINDOW, its cpu, wall or calls, to the one with the same identity where there is one. There are never more than MAX_SAMPLES:
- * where another one would be too many, light ones lose frames, then links (fold_room.h), and count as folded, then as unknown.
- * Of SP_WINDOW_SETS_MAX sets of attributes on, samples with others have none, which is counted. False when memory is short: not counted at all. */
+/* Add SAMPLE to SAMPLES of WINDOW, its cpu, wall or calls, to the one with the same identity where
+ * there is one. There are never more than MAX_SAMPLES: where another one would be too many, light
+ * ones lose frames, then links (fold_room.h), and count as folded, then as unknown. Of
+ * SP_WINDOW_SETS_MAX sets of attributes on, samples with others have none, which is counted. False
+ * when memory is short: not counted at all. */
 bool sp_fold_add(sp_window *window, sp_window_samples *samples, const sp_fold_sample *sample,
                  uint32_t max_samples);
 
-/* The two halves of sp_fold_add: the identity of SAMPLE, whose parts go into the tables of WINDOW, and what a sample adds to SAMPLES. False when
- * memory is short. */
+/* The two halves of sp_fold_add: the identity of SAMPLE, whose parts go into the tables of WINDOW,
+ * and what a sample adds to SAMPLES. False when memory is short. */
 typedef struct sp_fold_sums {
     uint64_t weight, count, counted; /* as those of sp_fold_sample */
     uint64_t time_ns;
@@ -45,7 +49,8 @@ bool sp_fold_put(sp_window *window, sp_window_samples *samples, const sp_window_
 /* The number of LINK in WINDOW, or SP_INTERN_FAILED. Link 0 is "none" in every window. */
 uint32_t sp_fold_put_link(sp_window *window, const sp_window_link *link);
 
-/* What SAMPLE's stack is counted as: how its walk ended, TRUNCATED where that was good and frames are missing in its middle, or UNLOADED. */
+/* What SAMPLE's stack is counted as: how its walk ended, TRUNCATED where that was good and frames
+ * are missing in its middle, or UNLOADED. */
 sp_walk_end sp_fold_stack_end(const sp_fold_sample *sample);
 
 /* Empty WINDOW for the next round; modules are released. */

@@ -8,7 +8,8 @@
 
 enum { FRAMES_MAX = 8 };
 
-/* What a shortened sample keeps, step by step. Frames are dropped of more samples than links: that makes enough of them equal more often. */
+/* What a shortened sample keeps, step by step. Frames are dropped of more samples than links: that
+ * makes enough of them equal more often. */
 typedef struct fold_step {
     uint32_t frames; /* from the leaf on */
     bool link;
@@ -105,7 +106,8 @@ typedef struct light_samples {
     uint32_t equals; /* and so many, the oldest, that are as light */
 } light_samples;
 
-/* How many samples STEP shortens. When a quarter and two have become one, a quarter and one are free. */
+/* How many samples STEP shortens. When a quarter and two have become one, a quarter and one are
+ * free. */
 static uint32_t light_count(uint32_t count, const fold_step *step)
 {
     uint32_t size = step->of_half ? (count + 1) / 2 : count / 4 + 2;
@@ -140,7 +142,8 @@ static bool is_light(light_samples *light, uint64_t weight)
     return true;
 }
 
-/* Add sample NUMBER of FROM to TO, shortened by IF_LIGHT (NULL: as it is). False when memory is short. */
+/* Add sample NUMBER of FROM to TO, shortened by IF_LIGHT (NULL: as it is). False when memory is
+ * short. */
 static bool copy_sample(sp_window *window, const sp_window_samples *from, sp_window_samples *to,
                         uint32_t number, const fold_step *if_light)
 {
@@ -187,7 +190,8 @@ static bool copy_shortened(sp_window *window, const sp_window_samples *samples,
     return done;
 }
 
-/* Shorten no more than is needed to free a quarter: then the next time is far enough away to pay for this one. */
+/* Shorten no more than is needed to free a quarter: then the next time is far enough away to pay
+ * for this one. */
 static bool free_a_quarter(sp_window *window, sp_window_samples *samples)
 {
     sp_window_samples shortened;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Most ticks find a stack that another tick of the window has found before. So the window remembers which of its stacks a recorded one
- * became: a sample costs one hash of its addresses, and the search for modules and locations is done once for each distinct stack. In a new
- * stack most addresses are known from others, so what an address became is remembered, too.
+/* Most ticks find a stack that another tick of the window has found before. So the window remembers
+ * which of its stacks a recorded one became: a sample costs one hash of its addresses, and the
+ * search for modules and locations is done once for each distinct stack. In a new stack most
+ * addresses are known from others, so what an address became is remembered, too.
  *
- * Both hold for one generation of the modules. A sample of an older generation is looked up in full, because what has been unloaded since
- * then shortens its stack. That happens only just after a library came or went. */
+ * Both hold for one generation of the modules. A sample of an older generation is looked up in
+ * full, because what has been unloaded since then shortens its stack. That happens only just after
+ * a library came or went. */
 #include "collect/fold_stacks.h"
 #include "wall/visit.h"
 
@@ -104,8 +106,9 @@ static bool is_of_newest_generation(const sp_fold_sample *sample)
     return sample->generation && !sample->changed;
 }
 
-/* Whether PC is in a library that is no longer there, or may have been away. When the sample was taken another may have been in its place:
- * neither the name nor the rule by which the walk went on is certain. */
+/* Whether PC is in a library that is no longer there, or may have been away. When the sample was
+ * taken another may have been in its place: neither the name nor the rule by which the walk went on
+ * is certain. */
 static bool is_unloaded(const sp_fold_sample *sample, uint64_t pc)
 {
     const sp_module *module =
@@ -185,7 +188,8 @@ static void forget_other_generations(sp_window_recorded *recorded, uint32_t gene
     recorded->generation = generation;
 }
 
-/* The key is the record from `count` on: how many addresses, where some are missing, how the walk ended, and the addresses. */
+/* The key is the record from `count` on: how many addresses, where some are missing, how the walk
+ * ended, and the addresses. */
 static uint32_t remember_stack(sp_window_recorded *recorded, const sp_sample_record *record,
                                bool *is_new)
 {

@@ -6,7 +6,8 @@
 #include <spanprof/context.h>
 #include "trace/starts.h"
 
-/* The context is another tracer's, which knows no local root. Zero, so that links name the span itself, when it is not known. */
+/* The context is another tracer's, which knows no local root. Zero, so that links name the span
+ * itself, when it is not known. */
 static uint64_t foreign_root(const sp_window_link *link)
 {
     spanprof_context context = {0};
@@ -20,7 +21,8 @@ void sp_join_interval(sp_join *join, const sp_interval_record *interval)
     memset(join, 0, sizeof *join);
     join->number = interval->number;
     join->result = SP_JOIN_NONE;
-    /* A remote context has no span in this process; a sample under it would point at somebody else's. */
+    /* A remote context has no span in this process; a sample under it would point at somebody
+     * else's. */
     if (interval->span_id == 0 || interval->remote ||
         !(interval->trace_flags & SPANPROF_TRACE_FLAG_SAMPLED))
         return;

@@ -6,7 +6,7 @@
 
 #include "core/clock.h"
 
-/* --- add ------------------------------------------------------------------------------------------------------------------- */
+/* --- add -------------------------------------------------------------------------------------- */
 
 static void forget_freed(sp_live_blocks *live, sp_live_is *is_live)
 {
@@ -52,7 +52,7 @@ void sp_live_blocks_add(sp_live_blocks *live, const sp_fold_sample *sample, sp_l
         live->lost++;
 }
 
-/* --- from one window's tables to another's --------------------------------------------------------------------------------- */
+/* --- from one window's tables to another's ---------------------------------------------------- */
 
 /* numbers[n] is what stack n of FROM became in TO, plus one; 0: not looked at. */
 typedef struct transfer {
@@ -132,7 +132,7 @@ static bool move_sample(transfer *t, const sp_window_key *from, sp_window_key *t
            to->thread != SP_INTERN_FAILED;
 }
 
-/* --- snapshot -------------------------------------------------------------------------------------------------------------- */
+/* --- snapshot --------------------------------------------------------------------------------- */
 
 static sp_live_age age_of(uint64_t seen_ns, uint64_t now_ns)
 {
@@ -152,7 +152,8 @@ static bool move_keys(transfer *t, const sp_live_blocks *live, sp_window_key *ke
     return done;
 }
 
-/* Stacks and spans of blocks that are gone stay in the tables, until these are made anew. Without memory they stay longer. */
+/* Stacks and spans of blocks that are gone stay in the tables, until these are made anew. Without
+ * memory they stay longer. */
 static void renew_tables(sp_live_blocks *live)
 {
     sp_window fresh = {0};

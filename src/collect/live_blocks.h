@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sampled blocks that are still allocated: what the table of live blocks (alloc/live_table.h) does not say. Each has its stack, its span,
- * and what it stands for; at a window's end those that live become the window's samples. Collector thread only. */
+/* The sampled blocks that are still allocated: what the table of live blocks (alloc/live_table.h)
+ * does not say. Each has its stack, its span, and what it stands for; at a window's end those that
+ * live become the window's samples. Collector thread only. */
 #ifndef SP_COLLECT_LIVE_BLOCKS_H
 #define SP_COLLECT_LIVE_BLOCKS_H
 
@@ -17,7 +18,8 @@ typedef struct sp_live_block {
     bool by_frame_pointer;
 } sp_live_block;
 
-/* tables is a window of which only the tables are used: locations, stacks, links, threads, attribute sets. Zero-initialised is empty. */
+/* tables is a window of which only the tables are used: locations, stacks, links, threads,
+ * attribute sets. Zero-initialised is empty. */
 typedef struct sp_live_blocks {
     sp_window tables;
     sp_live_block *blocks;
@@ -28,7 +30,8 @@ typedef struct sp_live_blocks {
 /* Whether a block is still allocated. */
 typedef bool sp_live_is(sp_live_entry entry);
 
-/* The block of SAMPLE, which is at ENTRY, unless it has been freed already. Its weight are bytes, its count objects. */
+/* The block of SAMPLE, which is at ENTRY, unless it has been freed already. Its weight are bytes,
+ * its count objects. */
 void sp_live_blocks_add(sp_live_blocks *live, const sp_fold_sample *sample, sp_live_entry entry,
                         sp_live_is *is_live, uint64_t now_ns);
 

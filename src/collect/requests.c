@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The size of a request is known when it is encoded: names, links and stacks are shared by the samples in no regular way. So the whole
- * window is encoded first. Where that exceeds a bound, its size says how many parts to try, and a part that is still too large is halved.
- * A window that fits, which most do, costs nothing more. */
+/* The size of a request is known when it is encoded: names, links and stacks are shared by the
+ * samples in no regular way. So the whole window is encoded first. Where that exceeds a bound, its
+ * size says how many parts to try, and a part that is still too large is halved. A window that
+ * fits, which most do, costs nothing more. */
 #include "collect/requests.h"
 
 #include <string.h>
@@ -46,15 +47,16 @@ static bool encode(const request_maker *m, sp_sample_range range, sp_buffer *bod
     return encode_part(m, range, body);
 }
 
-/* How many equal parts RANGE has to have so that none exceeds the bound for samples: 1 where it does not. */
+/* How many equal parts RANGE has to have so that none exceeds the bound for samples: 1 where it
+ * does not. */
 static uint32_t parts_by_samples(const request_maker *m, sp_sample_range range)
 {
     uint32_t largest = sp_profile_largest_share(m->data, range), most = m->bounds.samples;
     return most && largest > most ? (largest - 1) / most + 1 : 1;
 }
 
-/* The same for BYTES, the length of the request. An eighth more, because parts share no entries. A few parts each time: a part that is
- * still too large is divided again. */
+/* The same for BYTES, the length of the request. An eighth more, because parts share no entries. A
+ * few parts each time: a part that is still too large is divided again. */
 static uint32_t parts_by_bytes(const request_maker *m, size_t bytes)
 {
     if (!m->splits_by_bytes || bytes < m->bounds.bytes)

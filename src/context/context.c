@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The active context: attach, detach, and how a switch is published.
  *
- * A switch writes the new context into the thread's state with word-sized relaxed stores and bumps the switch number before and
- * after, so it is odd meanwhile: nothing else. No clock, no lock, no allocation, no pointer into a span. Readers are the tick, which
- * runs on this very thread between two of its instructions, and readers of OTEP 4947, which stop the thread; compiler fences are
- * all the order they need. (The wall sampler, which reads from another thread, checks that the thread has not run.)
+ * A switch writes the new context into the thread's state with word-sized relaxed stores and bumps
+ * the switch number before and after, so it is odd meanwhile: nothing else. No clock, no lock, no
+ * allocation, no pointer into a span. Readers are the tick, which runs on this very thread between
+ * two of its instructions, and readers of OTEP 4947, which stop the thread; compiler fences are all
+ * the order they need. (The wall sampler, which reads from another thread, checks that the thread
+ * has not run.)
  *
- * Scopes form a stack per thread; the active context is that of its top. A scope detached out of order leaves a dead entry behind,
- * which is skipped when those above it are gone. The alternative, scopes that hold the previous context themselves and a bounded
- * list of dead ids, is wrong once the list overflows, and its scope is 80 bytes instead of 16.
+ * Scopes form a stack per thread; the active context is that of its top. A scope detached out of
+ * order leaves a dead entry behind, which is skipped when those above it are gone. The alternative,
+ * scopes that hold the previous context themselves and a bounded list of dead ids, is wrong once
+ * the list overflows, and its scope is 80 bytes instead of 16.
  *
- * The stack of scopes, a chain, is the thread's own or that of the fiber that it runs (fiber.c): then it moves with the fiber.
+ * The stack of scopes, a chain, is the thread's own or that of the fiber that it runs (fiber.c):
+ * then it moves with the fiber.
  *
- * A fork may catch a thread between any two of its stores, and the child has the first of them (a later store cannot be seen where an earlier
- * one may still fault, for it writes into a page that the fork has taken). So a chain is sane after every prefix of them: a scope counts
- * once it is whole, and a thread has no chain while it goes from one to another. */
+ * A fork may catch a thread between any two of its stores, and the child has the first of them (a
+ * later store cannot be seen where an earlier one may still fault, for it writes into a page that
+ * the fork has taken). So a chain is sane after every prefix of them: a scope counts once it is
+ * whole, and a thread has no chain while it goes from one to another. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -27,8 +32,9 @@ _Atomic uint32_t sp_switch_watchers;
 
 static const spanprof_context no_context;
 
-/* A context is moved in words, each in a register. Left to itself the compiler joins two to a vector, and a vector of words that were
- * just written one by one is slow to read: it waits until they have reached the cache (8 ns). */
+/* A context is moved in words, each in a register. Left to itself the compiler joins two to a
+ * vector, and a vector of words that were just written one by one is slow to read: it waits until
+ * they have reached the cache (8 ns). */
 enum { WORDS = 6, TRACE_HIGH = 0, TRACE_LOW = 1, SPAN = 2, LOCAL_ROOT = 3, FLAGS = 4, CARRIER = 5 };
 _Static_assert(offsetof(spanprof_context, reserved1) == 8 * WORDS, "all of a context that is used");
 
@@ -53,7 +59,8 @@ typedef struct attributes {
 
 static const attributes no_attributes;
 
-/* The bytes trace_flags and remote of the word FLAGS: little-endian on every supported architecture. */
+/* The bytes trace_flags and remote of the word FLAGS: little-endian on every supported
+ * architecture. */
 static inline void publish(sp_thread *thread, uint64_t trace_high, uint64_t trace_low,
                            uint64_t span, uint64_t local_root, uint64_t flags,
                            const attributes with)
@@ -135,7 +142,8 @@ static inline void publish_context(sp_thread *thread, const spanprof_context *co
         publish_words(thread, context, no_attributes);
 }
 
-/* Where the entry of DEPTH lies: chunk 0 holds 0 to 15, chunk k from 16 << (k - 1) on. NULL when that chunk is not there. */
+/* Where the entry of DEPTH lies: chunk 0 holds 0 to 15, chunk k from 16 << (k - 1) on. NULL when
+ * that chunk is not there. */
 static inline sp_scope_entry *entry_of(sp_scope_chain *chain, uint32_t depth)
 {
     if (SP_LIKELY(depth < SP_SCOPE_FIRST))
@@ -222,7 +230,8 @@ static inline bool has_posts(sp_thread *thread)
     return sp_load_relaxed(&thread->posts) != sp_load_relaxed(&thread->posts_seen);
 }
 
-/* Whether a switch has more to do than to publish: posts, or somebody watches. One branch for all, as all switches pay for it. */
+/* Whether a switch has more to do than to publish: posts, or somebody watches. One branch for all,
+ * as all switches pay for it. */
 static inline bool needs_care(sp_thread *thread)
 {
     uint64_t unseen = sp_load_relaxed(&thread->posts) ^ sp_load_relaxed(&thread->posts_seen);
@@ -265,7 +274,8 @@ attach_without_span(sp_thread *thread, sp_scope_entry *entry, uint32_t depth, ui
     return make_scope(thread, depth, sp_load_relaxed(&entry->serial));
 }
 
-/* What is rare before an attach: the thread's first, posts of others, another chunk. The entry to fill, NULL when memory is short. */
+/* What is rare before an attach: the thread's first, posts of others, another chunk. The entry to
+ * fill, NULL when memory is short. */
 static sp_scope_entry *prepare(void)
 {
     sp_thread *thread = sp_self_get();
@@ -278,7 +288,8 @@ static sp_scope_entry *prepare(void)
     }
     sp_scope_entry *entry = entry_at(thread, thread->depth);
     if (!entry && !(entry = add_chunk(thread, thread->depth))) {
-        /* What is active now should not be: unknown until the next switch, as after a foreign detach. */
+        /* What is active now should not be: unknown until the next switch, as after a foreign
+         * detach. */
         sp_count(&sp_thread_counts.failed_attaches, 1);
         sp_count(&thread->posts, 1);
     }
@@ -377,8 +388,9 @@ void sp_context_take_chain(sp_thread *thread, sp_scope_chain *to)
     thread->chain = to;
 }
 
-/* A post comes to the chain first, and then to the thread that runs it: one that is not seen in the chain here is seen in the thread's
- * count later. (For a fiber's the compare-exchange in fiber.c stands in between: the poster sees who runs it, or its post is seen.) */
+/* A post comes to the chain first, and then to the thread that runs it: one that is not seen in the
+ * chain here is seen in the thread's count later. (For a fiber's the compare-exchange in fiber.c
+ * stands in between: the poster sees who runs it, or its post is seen.) */
 void sp_context_switch_chain(sp_thread *thread, sp_scope_chain *to)
 {
     if (has_posts(thread) && sp_switch_is_watched_by(SP_WATCH_RECORDER))
@@ -410,8 +422,9 @@ static sp_thread *runner_of(uint32_t owner)
                                   : sp_thread_by_slot(owner - 1);
 }
 
-/* The scope belongs to another thread, or to a fiber that does not run here: leave it a note. The note names the serial, so it is void
- * when the owner was faster. Sequentially consistent with the fiber's runner (sp_context_switch_chain). */
+/* The scope belongs to another thread, or to a fiber that does not run here: leave it a note. The
+ * note names the serial, so it is void when the owner was faster. Sequentially consistent with the
+ * fiber's runner (sp_context_switch_chain). */
 static __attribute__((noinline)) spanprof_status post_detach(uint32_t owner, uint32_t depth,
                                                              uint64_t serial)
 {
@@ -430,7 +443,8 @@ static __attribute__((noinline)) spanprof_status post_detach(uint32_t owner, uin
     return SPANPROF_ERROR_OTHER_THREAD;
 }
 
-/* The scope was stored as two words a moment ago; loading it as one of 16 bytes would wait for both to reach the cache (8 ns). */
+/* The scope was stored as two words a moment ago; loading it as one of 16 bytes would wait for both
+ * to reach the cache (8 ns). */
 static inline spanprof_scope take_scope(spanprof_scope *scope)
 {
     volatile spanprof_scope *fields = scope;
@@ -440,7 +454,8 @@ static inline spanprof_scope take_scope(spanprof_scope *scope)
     return taken;
 }
 
-/* What is rare in a detach: posts of others, a scope out of order or dead. Functions of their own, as attach_with_care. */
+/* What is rare in a detach: posts of others, a scope out of order or dead. Functions of their own,
+ * as attach_with_care. */
 static __attribute__((noinline)) spanprof_status detach_below_top(sp_thread *thread, uint32_t depth,
                                                                   uint64_t serial)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that never called us is found by its number, and the kernel knows no thread pointers. It knows where the thread's list of robust
- * mutexes begins, though, which is in the thread's control block; how far from its pointer, our own thread tells. A thread that a
- * language's runtime made with clone() has no such list, and no pointer of its own either: it has no slot. */
+/* A thread that never called us is found by its number, and the kernel knows no thread pointers. It
+ * knows where the thread's list of robust mutexes begins, though, which is in the thread's control
+ * block; how far from its pointer, our own thread tells. A thread that a language's runtime made
+ * with clone() has no such list, and no pointer of its own either: it has no slot. */
 #include "context/context_slot.h"
 
 #include <link.h>
@@ -78,8 +79,8 @@ static bool is_static(void)
     return is_asked && pthread_join(thread, NULL) == 0 && distance == own_distance();
 }
 
-/* glibc's vector has pairs, of which the first word is the block; the word in front of number 0 counts. Where it does not name the block that
- * the loader names, the C library is another. */
+/* glibc's vector has pairs, of which the first word is the block; the word in front of number 0
+ * counts. Where it does not name the block that the loader names, the C library is another. */
 static bool is_vector_known(const search *search, uint64_t pointer)
 {
 #if defined(__GLIBC__)

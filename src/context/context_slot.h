@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a thread's otel_thread_ctx_v1 lies (OTEP 4947), known ahead: a tick must not ask, for the first access to a thread-local variable may
- * allocate. Whoever binds to that name has the same variable, so another tracer's record is found there, too. */
+/* Where a thread's otel_thread_ctx_v1 lies (OTEP 4947), known ahead: a tick must not ask, for the
+ * first access to a thread-local variable may allocate. Whoever binds to that name has the same
+ * variable, so another tracer's record is found there, too. */
 #ifndef SP_CONTEXT_CONTEXT_SLOT_H
 #define SP_CONTEXT_CONTEXT_SLOT_H
 
 #include "context/thread.h"
 
-/* How far from a thread's pointer the variable lies, or in which block of the thread's vector. Written at start, while no thread ticks. */
+/* How far from a thread's pointer the variable lies, or in which block of the thread's vector.
+ * Written at start, while no thread ticks. */
 typedef struct sp_context_layout {
     enum {
         SP_CONTEXT_NOWHERE =
@@ -14,15 +16,16 @@ typedef struct sp_context_layout {
         SP_CONTEXT_STATIC,
         SP_CONTEXT_BLOCK,
     } kind;
-    int64_t offset;  /* from the thread pointer, or in the block */
-    uint64_t module; /* number of the block */
-    int64_t
-        list_offset; /* from the thread pointer to the head of the kernel's list of robust mutexes */
+    int64_t offset;      /* from the thread pointer, or in the block */
+    uint64_t module;     /* number of the block */
+    int64_t list_offset; /* from the thread pointer to the head of the kernel's list of robust
+                            mutexes */
 } sp_context_layout;
 
 extern sp_context_layout sp_context_layout_now;
 
-/* Whether any thread was ever found working under a context that is not ours: the wall sampler has less to look at until then. */
+/* Whether any thread was ever found working under a context that is not ours: the wall sampler has
+ * less to look at until then. */
 extern _Atomic uint32_t sp_context_is_shared;
 
 /* From a thread's pointer to the address of its vector (glibc). */
@@ -38,7 +41,8 @@ void *sp_context_slot_own(void);
 void sp_context_layout_learn(void);
 /* SLOT is the calling thread's, whose state THREAD is. */
 void sp_context_slot_set(sp_thread *thread, void *slot);
-/* Find that of thread TID, which a scan found. Where its block is not made yet, a tick finds it. Any thread. */
+/* Find that of thread TID, which a scan found. Where its block is not made yet, a tick finds it.
+ * Any thread. */
 void sp_context_slot_find(sp_thread *thread, pid_t tid);
 
 #endif

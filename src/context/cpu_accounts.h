@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The accounts of CPU time of live spans (docs/design/cpu-time.md), for one lock's share of them: a hash table by span id, as large as
- * it has to be, whose accounts form trees. They name each other by ids, for the table moves them.
+/* The accounts of CPU time of live spans (docs/design/cpu-time.md), for one lock's share of them: a
+ * hash table by span id, as large as it has to be, whose accounts form trees. They name each other
+ * by ids, for the table moves them.
  *
  * Threads: whoever holds the lock.  Signals: not safe. */
 #ifndef SP_CONTEXT_CPU_ACCOUNTS_H
@@ -9,7 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The children of an account are a list in both directions: first_child_id, then next_id of each. 0: there is none. */
+/* The children of an account are a list in both directions: first_child_id, then next_id of each.
+ * 0: there is none. */
 typedef struct sp_cpu_account {
     uint64_t span_id;   /* 0: a free place */
     uint64_t parent_id; /* the account that gets total_ns when this span ends; 0: none */
@@ -22,7 +24,8 @@ typedef struct sp_cpu_account {
     bool orphan; /* its local root has no account, any more or for lack of memory */
 } sp_cpu_account;
 
-/* Zero is an empty table. capacity is 0 or a power of two, and count at most 3/4 of it. Whoever adds or removes moves accounts. */
+/* Zero is an empty table. capacity is 0 or a power of two, and count at most 3/4 of it. Whoever
+ * adds or removes moves accounts. */
 typedef struct sp_cpu_accounts {
     sp_cpu_account *places;
     uint32_t capacity;
@@ -37,7 +40,8 @@ typedef struct sp_cpu_sum {
 
 /* NULL when there is none. SPAN_ID 0 has none. */
 sp_cpu_account *sp_cpu_accounts_find(const sp_cpu_accounts *accounts, uint64_t span_id);
-/* A new account of SPAN_ID, which has none yet, without a parent; NULL when memory is short. Keeps errno. */
+/* A new account of SPAN_ID, which has none yet, without a parent; NULL when memory is short. Keeps
+ * errno. */
 sp_cpu_account *sp_cpu_accounts_add(sp_cpu_accounts *accounts, uint64_t span_id);
 /* ACCOUNT, which has no parent, becomes a child of PARENT. */
 void sp_cpu_accounts_adopt(const sp_cpu_accounts *accounts, sp_cpu_account *parent,
@@ -45,8 +49,9 @@ void sp_cpu_accounts_adopt(const sp_cpu_accounts *accounts, sp_cpu_account *pare
 /* Its children become its parent's, or have none any more. Keeps errno. */
 void sp_cpu_accounts_remove(sp_cpu_accounts *accounts, sp_cpu_account *account);
 
-/* Makes TOP and its descendants a list by next_listed that begins with TOP, whose `list` is accounts->lists, and sums them up. It is valid
- * until accounts are added or removed, or another list is made. */
+/* Makes TOP and its descendants a list by next_listed that begins with TOP, whose `list` is
+ * accounts->lists, and sums them up. It is valid until accounts are added or removed, or another
+ * list is made. */
 sp_cpu_sum sp_cpu_accounts_list(sp_cpu_accounts *accounts, sp_cpu_account *top);
 
 #endif

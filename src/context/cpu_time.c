@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exact CPU time (docs/design/cpu-time.md has the reasons).
  *
- * A thread has at most one open interval. Each belongs to one account, that of the active span, or of the nearest that lives. A switch
- * to another account reads the thread's CPU clock once: it closes one interval and opens the next. A span that ends gives what it has to
- * its parent's account; what runs at that moment, here or on other threads, is settled first, by the CPU clocks of these threads.
+ * A thread has at most one open interval. Each belongs to one account, that of the active span, or
+ * of the nearest that lives. A switch to another account reads the thread's CPU clock once: it
+ * closes one interval and opens the next. A span that ends gives what it has to its parent's
+ * account; what runs at that moment, here or on other threads, is settled first, by the CPU clocks
+ * of these threads.
  *
- * The accounts of a local root and its descendants lie together under one lock, which the context names by its local root id. So an
- * account can be looked up, charged and closed without another lock, and requests that know nothing of each other hardly ever meet. The
- * locks are innermost: no other is taken under one. */
+ * The accounts of a local root and its descendants lie together under one lock, which the context
+ * names by its local root id. So an account can be looked up, charged and closed without another
+ * lock, and requests that know nothing of each other hardly ever meet. The locks are innermost: no
+ * other is taken under one. */
 #include "context/cpu_time.h"
 
 #include <errno.h>
@@ -45,7 +48,7 @@ static void unlock_share(cpu_share *share)
     sp_lock_give(&share->lock);
 }
 
-/* --- life ---------------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 void sp_cpu_time_start(sp_cpu_time which)
 {
@@ -63,8 +66,8 @@ void sp_cpu_time_stop(void)
     sp_store_relaxed(&sp_cpu_time_run, 0);
 }
 
-/* Another thread of the parent may have been changing a table, so their memory is left where it is. Open intervals name no account any
- * more, and no run that will be. */
+/* Another thread of the parent may have been changing a table, so their memory is left where it is.
+ * Open intervals name no account any more, and no run that will be. */
 void sp_cpu_time_after_fork(void)
 {
     sp_cpu_time_stop();
@@ -78,7 +81,7 @@ void sp_cpu_time_counters_get(sp_cpu_time_counters *out)
     out->dropped = sp_load_relaxed(&dropped);
 }
 
-/* --- switches ------------------------------------------------------------------------------------------------------------ */
+/* --- switches --------------------------------------------------------------------------------- */
 
 static uint64_t elapsed_ns(uint64_t mark_ns, uint64_t now_ns)
 {
@@ -86,8 +89,8 @@ static uint64_t elapsed_ns(uint64_t mark_ns, uint64_t now_ns)
                             : 0; /* the mark may be another thread's, and later */
 }
 
-/* ACCOUNT is that of INTERVAL, or NULL. What no local root is told of, any more or for lack of memory, is unattributed, whether or not a
- * descendant of it still counts for itself. */
+/* ACCOUNT is that of INTERVAL, or NULL. What no local root is told of, any more or for lack of
+ * memory, is unattributed, whether or not a descendant of it still counts for itself. */
 static void charge(sp_cpu_account *account, const sp_cpu_interval *interval, uint64_t spent_ns)
 {
     if (account)
@@ -96,8 +99,8 @@ static void charge(sp_cpu_account *account, const sp_cpu_interval *interval, uin
         sp_count(&unattributed_ns, spent_ns);
 }
 
-/* Returns where it ended: behind NOW_NS when another thread has settled it since that was read. The mark of another run may be by another
- * clock, that of the thread that forked. */
+/* Returns where it ended: behind NOW_NS when another thread has settled it since that was read. The
+ * mark of another run may be by another clock, that of the thread that forked. */
 static uint64_t close_interval(sp_cpu_interval *interval, uint64_t now_ns)
 {
     cpu_share *share = lock_share(interval->root_id);
@@ -115,7 +118,8 @@ static uint64_t close_interval(sp_cpu_interval *interval, uint64_t now_ns)
     return now_ns;
 }
 
-/* A span that does not live, any more or for lack of memory, was a descendant of its local root all the same. */
+/* A span that does not live, any more or for lack of memory, was a descendant of its local root all
+ * the same. */
 static void open_interval(sp_cpu_interval *interval, uint64_t root_id, uint64_t span_id,
                           uint64_t now_ns)
 {
@@ -176,7 +180,7 @@ void sp_cpu_time_abandon(sp_thread *thread)
         close_interval(&thread->cpu, 0);
 }
 
-/* --- spans --------------------------------------------------------------------------------------------------------------- */
+/* --- spans ------------------------------------------------------------------------------------ */
 
 bool sp_cpu_time_open(uint64_t root_id, uint64_t span_id, uint64_t parent_id)
 {
@@ -198,8 +202,8 @@ bool sp_cpu_time_open(uint64_t root_id, uint64_t span_id, uint64_t parent_id)
     return account != NULL;
 }
 
-/* The account of INTERVAL, if that is listed. Threads come to an account and leave it under its lock, which is held: an interval that names
- * one of ours stays as it is. */
+/* The account of INTERVAL, if that is listed. Threads come to an account and leave it under its
+ * lock, which is held: an interval that names one of ours stays as it is. */
 static sp_cpu_account *listed_account(const sp_cpu_accounts *accounts,
                                       const sp_cpu_interval *interval)
 {
@@ -208,7 +212,8 @@ static sp_cpu_account *listed_account(const sp_cpu_accounts *accounts,
     return account && account->list == accounts->lists ? account : NULL;
 }
 
-/* INTERVAL's time up to NOW_NS goes to its ACCOUNT, which is listed; if that is TOP, what comes next goes to TOP's parent. */
+/* INTERVAL's time up to NOW_NS goes to its ACCOUNT, which is listed; if that is TOP, what comes
+ * next goes to TOP's parent. */
 static void settle(sp_cpu_sum *sum, const sp_cpu_account *top, sp_cpu_account *account,
                    sp_cpu_interval *interval, uint64_t now_ns)
 {
@@ -221,7 +226,8 @@ static void settle(sp_cpu_sum *sum, const sp_cpu_account *top, sp_cpu_account *a
     sum->active--;
 }
 
-/* The same for all threads but SELF. SUM knows how many are at listed accounts and not settled yet: mostly none. */
+/* The same for all threads but SELF. SUM knows how many are at listed accounts and not settled yet:
+ * mostly none. */
 static void settle_others(sp_cpu_sum *sum, const sp_cpu_accounts *accounts,
                           const sp_cpu_account *top, const sp_thread *self)
 {
@@ -239,8 +245,9 @@ static void settle_others(sp_cpu_sum *sum, const sp_cpu_accounts *accounts,
     errno = saved_errno;
 }
 
-/* Lists TOP and its descendants, and returns what they have up to now, on all threads. The calling thread's clock is read before anything is
- * looked through: that may take long, and is not TOP's time any more. It has to be read where its account is TOP or may be a descendant. */
+/* Lists TOP and its descendants, and returns what they have up to now, on all threads. The calling
+ * thread's clock is read before anything is looked through: that may take long, and is not TOP's
+ * time any more. It has to be read where its account is TOP or may be a descendant. */
 static uint64_t list_and_settle(sp_cpu_accounts *accounts, sp_cpu_account *top)
 {
     sp_thread *self = sp_self_get();
@@ -255,7 +262,8 @@ static uint64_t list_and_settle(sp_cpu_accounts *accounts, sp_cpu_account *top)
     return sum.total_ns;
 }
 
-/* What TOP has, and whoever named it, is its parent's now. What is below a local root has none any more. */
+/* What TOP has, and whoever named it, is its parent's now. What is below a local root has none any
+ * more. */
 static void hand_over(sp_cpu_accounts *accounts, sp_cpu_account *top, bool is_root)
 {
     sp_cpu_account *parent = sp_cpu_accounts_find(accounts, top->parent_id);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exact CPU time of spans: what each thread's CPU clock says between its switches, on the accounts of the spans that were active
- * (docs/design/cpu-time.md). While it is off a switch looks at one word.
+/* The exact CPU time of spans: what each thread's CPU clock says between its switches, on the
+ * accounts of the spans that were active (docs/design/cpu-time.md). While it is off a switch looks
+ * at one word.
  *
- * Ids are the eight bytes of a context, as a word. An account is that of a span that lives: it is opened before anybody can attach the
- * span and closed when it ends. Contexts and threads name accounts by ids, never by pointers.
+ * Ids are the eight bytes of a context, as a word. An account is that of a span that lives: it is
+ * opened before anybody can attach the span and closed when it ends. Contexts and threads name
+ * accounts by ids, never by pointers.
  *
  * | operation        | owner thread | other threads | lock                         |
  * | switch, leave    |     yes      |               | that of the local root's share |
@@ -28,9 +30,10 @@ typedef enum sp_cpu_time {
     SP_CPU_TIME_ALL = 2,
 } sp_cpu_time;
 
-/* What a thread's CPU time goes to since `mark_ns`, by its CPU clock. While account_id is that of an account, that account's lock guards
- * account_id and mark_ns: another thread that ends the span takes what was spent, and sets both. Else all is the owner's, and the owner
- * changes nothing else while there is an account. */
+/* What a thread's CPU time goes to since `mark_ns`, by its CPU clock. While account_id is that of
+ * an account, that account's lock guards account_id and mark_ns: another thread that ends the span
+ * takes what was spent, and sets both. Else all is the owner's, and the owner changes nothing else
+ * while there is an account. */
 typedef struct sp_cpu_interval {
     uint64_t root_id; /* of the context that the interval is about; 0: none is open */
     uint64_t span_id;
@@ -39,7 +42,8 @@ typedef struct sp_cpu_interval {
     uint32_t run; /* sp_cpu_time_run when it began */
 } sp_cpu_interval;
 
-/* 0: off. Else the number of the start, and which spans. Switches look at sp_switch_watchers (watchers.h) first. */
+/* 0: off. Else the number of the start, and which spans. Switches look at sp_switch_watchers
+ * (watchers.h) first. */
 extern __attribute__((visibility("hidden"))) _Atomic uint32_t sp_cpu_time_run;
 
 /* CPU time is counted for WHICH spans from here on, until the stop. Setup. */
@@ -57,11 +61,12 @@ void sp_cpu_time_abandon(struct sp_thread *thread);
 
 /* A span begins. PARENT_ID is 0 for none. False when memory is short, which is counted. */
 bool sp_cpu_time_open(uint64_t root_id, uint64_t span_id, uint64_t parent_id);
-/* A span ends: *OUT is the CPU time, on all threads and up to now, of it and of its descendants. False when it has no account. */
+/* A span ends: *OUT is the CPU time, on all threads and up to now, of it and of its descendants.
+ * False when it has no account. */
 bool sp_cpu_time_close(uint64_t root_id, uint64_t span_id, uint64_t *out);
 
-/* Since the last start. Unattributed is what was spent under sampled contexts of this process whose local root does not live, also while a
- * descendant of it lives and counts for itself. */
+/* Since the last start. Unattributed is what was spent under sampled contexts of this process whose
+ * local root does not live, also while a descendant of it lives and counts for itself. */
 typedef struct sp_cpu_time_counters {
     uint64_t unattributed_ns;
     uint64_t dropped; /* spans without an account, for memory was short */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fibers: chains of scopes that threads take turns to run (include/spanprof/fiber.h).
  *
- * A switch swaps the thread's pointer to its chain and publishes what is active there; scopes stay where they are, so that another thread
- * can post a detach to them at any time. (To copy a fiber's scopes into the thread would need a lock for that, and takes longer from the
- * second scope on.)
+ * A switch swaps the thread's pointer to its chain and publishes what is active there; scopes stay
+ * where they are, so that another thread can post a detach to them at any time. (To copy a fiber's
+ * scopes into the thread would need a lock for that, and takes longer from the second scope on.)
  *
- * A fiber is run by one thread at most: `runner` goes from NULL to the thread by compare-exchange, and back by a release when the thread has
- * taken another chain. Fibers lie in one reserved range that is never unmapped: a stale handle or scope finds a generation or a serial
- * that is not its own.
+ * A fiber is run by one thread at most: `runner` goes from NULL to the thread by compare-exchange,
+ * and back by a release when the thread has taken another chain. Fibers lie in one reserved range
+ * that is never unmapped: a stale handle or scope finds a generation or a serial that is not its
+ * own.
  *
  * | operation                            | who runs it | other threads | lock |
  * | switch                               |     yes     |               | none |
@@ -53,7 +54,8 @@ static void fork_parent(void)
     sp_lock_give(&table.lock);
 }
 
-/* The threads that ran the others are gone. One that was in the middle of a switch ran two, of which it had the chain of one or of neither. */
+/* The threads that ran the others are gone. One that was in the middle of a switch ran two, of
+ * which it had the chain of one or of neither. */
 static void fork_child(void)
 {
     for (uint32_t slot = 0; slot < sp_load_relaxed(&table.used); slot++) {
@@ -182,7 +184,8 @@ void spanprof_fiber_destroy(spanprof_fiber handle)
     sp_fiber *fiber = fiber_at(handle.slot - 1);
     bool is_free = false;
     if (fiber && is_alive(fiber, handle.generation)) {
-        /* Who enters meanwhile finds the fiber taken, or another generation: both sides are sequentially consistent. */
+        /* Who enters meanwhile finds the fiber taken, or another generation: both sides are
+         * sequentially consistent. */
         atomic_store(&fiber->generation, handle.generation + 1);
         is_free = free_locked(fiber);
         if (!is_free) {
@@ -195,8 +198,8 @@ void spanprof_fiber_destroy(spanprof_fiber handle)
         sp_count(&sp_thread_counts.misuse_fiber, 1);
 }
 
-/* Stack first: what is told of it never holds for a range that is none, whenever a tick comes. Where the ticks' doubt begins with it, the
- * context is still the old one. */
+/* Stack first: what is told of it never holds for a range that is none, whenever a tick comes.
+ * Where the ticks' doubt begins with it, the context is still the old one. */
 static void tell_stack(sp_thread *thread, const sp_fiber *to)
 {
     if (to) {
@@ -212,7 +215,8 @@ static void tell_stack(sp_thread *thread, const sp_fiber *to)
     sp_fence_signal();
 }
 
-/* The thread goes on with TO, NULL: on its own stack or with nothing that is known, as CHAIN says. */
+/* The thread goes on with TO, NULL: on its own stack or with nothing that is known, as CHAIN says.
+ */
 static void go_on(sp_thread *thread, sp_fiber *to, sp_scope_chain *chain)
 {
     sp_fiber *from = thread->fiber;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another tracer's record (OTEP 4947): which span a thread works for by what that tracer put into the thread's otel_thread_ctx_v1. A tick
- * reads it on its own thread, between two instructions of that tracer, as the rules of that record demand; the wall sampler reads it
- * of threads of which it proves that they did not run.
+/* Another tracer's record (OTEP 4947): which span a thread works for by what that tracer put into
+ * the thread's otel_thread_ctx_v1. A tick reads it on its own thread, between two instructions of
+ * that tracer, as the rules of that record demand; the wall sampler reads it of threads of which it
+ * proves that they did not run.
  *
- * The slot belongs to the thread and is read as it is. Where it points to is another's memory, which may be given back at any moment that is
- * not ours: it is read by a guarded load. */
+ * The slot belongs to the thread and is read as it is. Where it points to is another's memory,
+ * which may be given back at any moment that is not ours: it is read by a guarded load. */
 #ifndef SP_CONTEXT_FOREIGN_RECORD_SIG_H
 #define SP_CONTEXT_FOREIGN_RECORD_SIG_H
 
@@ -48,8 +49,8 @@ SP_SIGSAFE static inline bool sp_foreign_copy(long pid, sp_foreign_memory *memor
     return sp_guarded_read(pid, memory->trace_id, record, SP_FOREIGN_RECORD_BYTES);
 }
 
-/* The record at RECORD, 0 for none, in *CONTEXT; zero unless ACTIVE. A record that is not valid is none: its owner detaches so, or is just
- * changing it, and nobody can tell which. */
+/* The record at RECORD, 0 for none, in *CONTEXT; zero unless ACTIVE. A record that is not valid is
+ * none: its owner detaches so, or is just changing it, and nobody can tell which. */
 SP_SIGSAFE static inline sp_foreign_result sp_foreign_read(uint64_t record,
                                                            sp_foreign_context *context)
 {
@@ -79,7 +80,8 @@ SP_SIGSAFE static inline bool sp_foreign_is_same(const sp_foreign_context *a,
            a->span_id == b->span_id && a->tail == b->tail;
 }
 
-/* The slot of a thread whose pointer is POINTER in the block that its vector names; 0 when the thread has not made it yet. */
+/* The slot of a thread whose pointer is POINTER in the block that its vector names; 0 when the
+ * thread has not made it yet. */
 SP_SIGSAFE static inline uint64_t sp_foreign_find_slot(uint64_t pointer, long pid)
 {
     const sp_context_layout *layout = &sp_context_layout_now;
@@ -93,7 +95,8 @@ SP_SIGSAFE static inline uint64_t sp_foreign_find_slot(uint64_t pointer, long pi
     return block + (uint64_t)layout->offset;
 }
 
-/* A thread that ticks before a scan could find its slot: it was made a moment ago. The own thread's list needs no number to be asked for. */
+/* A thread that ticks before a scan could find its slot: it was made a moment ago. The own thread's
+ * list needs no number to be asked for. */
 SP_SIGSAFE static inline uint64_t sp_foreign_find_pointer(sp_thread *thread)
 {
     const sp_context_layout *layout = &sp_context_layout_now;
@@ -110,7 +113,8 @@ SP_SIGSAFE static inline uint64_t sp_foreign_find_pointer(sp_thread *thread)
     return pointer;
 }
 
-/* What the calling thread's slot holds; 0 also where its thread pointer, which POINTER_OF tells, is not the one that the slot belongs to. */
+/* What the calling thread's slot holds; 0 also where its thread pointer, which POINTER_OF tells, is
+ * not the one that the slot belongs to. */
 SP_SIGSAFE static inline uint64_t sp_foreign_own_record(sp_thread *thread,
                                                         uint64_t (*pointer_of)(void))
 {
@@ -128,8 +132,9 @@ SP_SIGSAFE static inline uint64_t sp_foreign_own_record(sp_thread *thread,
     return slot ? *(const volatile uint64_t *)(uintptr_t)slot : 0;
 }
 
-/* The tick's look, at its own thread. A context that is not the last look's is a switch; so is none after one, whatever the reason: a sample with
- * the old number would join the interval of the context that is gone. */
+/* The tick's look, at its own thread. A context that is not the last look's is a switch; so is none
+ * after one, whatever the reason: a sample with the old number would join the interval of the
+ * context that is gone. */
 SP_SIGSAFE static inline sp_foreign_result sp_foreign_look(sp_thread *thread,
                                                            uint64_t (*pointer_of)(void))
 {

@@ -5,9 +5,11 @@
 
 #include "context/thread.h"
 
-/* The context of THREAD at switch NUMBER, which was read before and is even. It is whole when the thread is the calling one, for then
- * it stands between two instructions of it, or when NUMBER is still the thread's afterwards (pairs with publish() in context/context.c,
- * whose stores come one after the other). WITH_ATTRIBUTES: somebody asks for them; INTERVAL has room for SP_INTERVAL_BYTES_MAX bytes then. */
+/* The context of THREAD at switch NUMBER, which was read before and is even. It is whole when the
+ * thread is the calling one, for then it stands between two instructions of it, or when NUMBER is
+ * still the thread's afterwards (pairs with publish() in context/context.c, whose stores come one
+ * after the other). WITH_ATTRIBUTES: somebody asks for them; INTERVAL has room for
+ * SP_INTERVAL_BYTES_MAX bytes then. */
 SP_SIGSAFE static inline void sp_interval_fill(sp_interval_record *interval, sp_thread *thread,
                                                uint64_t number, bool with_attributes)
 {
@@ -31,7 +33,8 @@ SP_SIGSAFE static inline void sp_interval_fill(sp_interval_record *interval, sp_
     interval->remote = (uint32_t)sp_load_relaxed(&thread->remote);
 }
 
-/* The same for a context that is another tracer's: which span is its local root, it does not say. */
+/* The same for a context that is another tracer's: which span is its local root, it does not say.
+ */
 SP_SIGSAFE static inline void sp_interval_fill_foreign(sp_interval_record *interval,
                                                        const sp_foreign_context *context,
                                                        uint64_t number)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which threads there are. A state is made by its thread at its first attach, or by the collector when a scan of /proc/self/task
- * finds a thread that has none; such a thread adopts the state when it attaches later.
+/* Which threads there are. A state is made by its thread at its first attach, or by the collector
+ * when a scan of /proc/self/task finds a thread that has none; such a thread adopts the state when
+ * it attaches later.
  *
- * One lock guards life, tid and the table by tid. It is held for a few instructions and never while calling out, and no handler
- * takes it. Order: it is the innermost lock of the SDK, but for those of the accounts of CPU time (cpu_time.c). */
+ * One lock guards life, tid and the table by tid. It is held for a few instructions and never while
+ * calling out, and no handler takes it. Order: it is the innermost lock of the SDK, but for those
+ * of the accounts of CPU time (cpu_time.c). */
 #include "context/thread.h"
 
 #include <dirent.h>
@@ -32,7 +34,8 @@ enum { BUCKETS = 1024, INTERNAL_MAX = 16, REAP_LEAST = 32 };
 sp_thread_counters sp_thread_counts;
 sp_thread *sp_thread_states;
 _Thread_local sp_thread *sp_self;
-/* What readers outside the process look for (OTEP 4947). Another SDK may have put its record there: then it stays. */
+/* What readers outside the process look for (OTEP 4947). Another SDK may have put its record there:
+ * then it stays. */
 SPANPROF_API _Thread_local void *otel_thread_ctx_v1;
 
 static struct {
@@ -97,7 +100,8 @@ static void forget_tid_locked(sp_thread *thread)
 
 static void run_exit(void *state);
 
-/* Reserve the states and the key whose destructor tells that a thread ends. Untouched states cost address space only. */
+/* Reserve the states and the key whose destructor tells that a thread ends. Untouched states cost
+ * address space only. */
 static bool init_locked(void)
 {
     if (sp_thread_states)
@@ -125,8 +129,8 @@ void sp_threads_set_collected(bool collected)
     sp_lock_give(&registry.lock);
 }
 
-/* While the SDK does not run nobody drains, and threads that attach come and go all the same. Looked through when as many have ended as
- * half of all slots. */
+/* While the SDK does not run nobody drains, and threads that attach come and go all the same.
+ * Looked through when as many have ended as half of all slots. */
 static void reap_exited_locked(void)
 {
     uint64_t ignored;
@@ -228,8 +232,9 @@ static void call_hook(_Atomic(sp_thread_hook) *slot, sp_thread *thread)
         hook(thread);
 }
 
-/* Our handler may stay installed, and ending threads run our destructor: the library, or the plugin that has us inside, must never be
- * unloaded. Without a lock of ours, for the loader has its own. */
+/* Our handler may stay installed, and ending threads run our destructor: the library, or the plugin
+ * that has us inside, must never be unloaded. Without a lock of ours, for the loader has its own.
+ */
 static void pin_library(void)
 {
     static atomic_flag pinned = ATOMIC_FLAG_INIT;
@@ -276,7 +281,8 @@ static sp_thread *create_self(bool internal)
     sp_context_slot_set(thread, sp_context_slot_own());
     if (registry.have_key)
         pthread_setspecific(registry.exit_key, thread);
-    /* A scan may have found one of our own threads, and armed it, before it came to say whose it is. */
+    /* A scan may have found one of our own threads, and armed it, before it came to say whose it
+     * is. */
     call_hook(internal ? &registry.exiting : &registry.registered, thread);
     return thread;
 }
@@ -317,7 +323,8 @@ void sp_thread_self_internal(void)
     create_self(true);
 }
 
-/* The destructor: the thread will attach no more, or if it does, in a later destructor, it gets a new state. */
+/* The destructor: the thread will attach no more, or if it does, in a later destructor, it gets a
+ * new state. */
 static void run_exit(void *state)
 {
     SP_UNCANCELLED;
@@ -355,7 +362,8 @@ static void scan_tid(pid_t tid, uint32_t scan)
         call_hook(&registry.registered, thread);
 }
 
-/* The listing may pass over a living thread while others come and go, so the clock has the last word. */
+/* The listing may pass over a living thread while others come and go, so the clock has the last
+ * word. */
 static void mark_gone(uint32_t scan)
 {
     for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
@@ -472,7 +480,8 @@ static void fork_parent(void)
     sp_lock_give(&registry.lock);
 }
 
-/* All other threads are gone, and timers with them. The rings keep their memory; what is in them was the parent's. */
+/* All other threads are gone, and timers with them. The rings keep their memory; what is in them
+ * was the parent's. */
 static void fork_child(void)
 {
     memset(registry.buckets, 0, sizeof registry.buckets);

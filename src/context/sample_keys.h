@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys of attributes on samples, by the number that records name them by (OTEP 4947's threadlocal.attribute_key_map). The table only
- * grows: a number means the same key for the life of the process, also in forked children.
+/* The keys of attributes on samples, by the number that records name them by (OTEP 4947's
+ * threadlocal.attribute_key_map). The table only grows: a number means the same key for the life of
+ * the process, also in forked children.
  *
- * Threads: any, for all of it; only an addition takes a lock.  Signals: not safe, but for the count and a key. */
+ * Threads: any, for all of it; only an addition takes a lock.  Signals: not safe, but for the count
+ * and a key. */
 #ifndef SP_CONTEXT_SAMPLE_KEYS_H
 #define SP_CONTEXT_SAMPLE_KEYS_H
 
@@ -14,9 +16,11 @@ enum { SP_SAMPLE_KEYS_MAX = 256, SP_SAMPLE_KEY_BYTES_MAX = 255 };
 uint32_t sp_sample_keys_count(void);
 /* The key of number INDEX, which lives for ever; NULL when there is none. */
 const char *sp_sample_key(uint32_t index);
-/* The number of KEY, which is added when it is new, and copied. SP_SAMPLE_KEYS_MAX when the table is full, or memory is short. */
+/* The number of KEY, which is added when it is new, and copied. SP_SAMPLE_KEYS_MAX when the table
+ * is full, or memory is short. */
 uint32_t sp_sample_key_put(const char *key);
-/* Have ADDED called after each addition, with no lock held, on the thread that added. NULL: nobody. Setup. */
+/* Have ADDED called after each addition, with no lock held, on the thread that added. NULL: nobody.
+ * Setup. */
 void sp_sample_keys_set_hook(void (*added)(void));
 
 #endif

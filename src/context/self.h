@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread-local pointer to the own state: for the files of this folder, which are compiled with the cheapest TLS dialect. */
+/* The thread-local pointer to the own state: for the files of this folder, which are compiled with
+ * the cheapest TLS dialect. */
 #ifndef SP_CONTEXT_SELF_H
 #define SP_CONTEXT_SELF_H
 
@@ -7,8 +8,9 @@
 
 extern __attribute__((visibility("hidden"))) _Thread_local sp_thread *sp_self;
 
-/* glibc before 2.40 may clobber vector registers when a TLS descriptor is resolved for the first time on a thread (glibc bug
- * 31372). Around the access the compiler is told that none survives, which costs no instruction. */
+/* glibc before 2.40 may clobber vector registers when a TLS descriptor is resolved for the first
+ * time on a thread (glibc bug 31372). Around the access the compiler is told that none survives,
+ * which costs no instruction. */
 #if defined(__x86_64__) && !defined(__clang__)
 #define SP_VECTOR_BARRIER()                                                                        \
     __asm__ volatile("" ::                                                                         \

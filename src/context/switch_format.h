@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layout of the time recorder's file, and of what lies in its rings: docs/formats/switches.md. Everything is little-endian, as all
- * supported architectures are. */
+/* The layout of the time recorder's file, and of what lies in its rings: docs/formats/switches.md.
+ * Everything is little-endian, as all supported architectures are. */
 #ifndef SP_CONTEXT_SWITCH_FORMAT_H
 #define SP_CONTEXT_SWITCH_FORMAT_H
 
 #include <stdint.h>
 
-/* --- the file: a header, then blocks ------------------------------------------------------------------------------------- */
+/* --- the file: a header, then blocks ---------------------------------------------------------- */
 
 #define SP_SWITCH_MAGIC "SPSWITCH" /* without its NUL */
 
@@ -17,11 +17,11 @@ typedef struct sp_switch_file_header {
     uint32_t version;
     uint32_t header_bytes; /* of this struct: where the blocks begin */
     uint64_t pid;
-    uint32_t clock_id;                  /* of all times: CLOCK_MONOTONIC */
-    uint32_t known_count;               /* context numbers are below */
-    uint64_t monotonic_ns, realtime_ns; /* of one moment */
-    uint8_t record_words
-        [SP_SWITCH_KINDS_MAX]; /* by kind, the header counted; 0: there is no such record */
+    uint32_t clock_id;                         /* of all times: CLOCK_MONOTONIC */
+    uint32_t known_count;                      /* context numbers are below */
+    uint64_t monotonic_ns, realtime_ns;        /* of one moment */
+    uint8_t record_words[SP_SWITCH_KINDS_MAX]; /* by kind, the header counted; 0: there is no such
+                                                  record */
 } sp_switch_file_header;
 
 _Static_assert(sizeof(sp_switch_file_header) == 64, "the layout of the file");
@@ -39,8 +39,8 @@ typedef struct sp_switch_block {
     uint32_t reserved;
 } sp_switch_block;
 
-/* Everything that happened up to monotonic_ns stands before this block, or was lost; but on the slots that are listed behind, of which
- * nothing more is known than before. */
+/* Everything that happened up to monotonic_ns stands before this block, or was lost; but on the
+ * slots that are listed behind, of which nothing more is known than before. */
 typedef struct sp_switch_complete {
     uint64_t monotonic_ns, realtime_ns; /* of one moment */
     uint64_t lost;                      /* records, so far */
@@ -48,9 +48,10 @@ typedef struct sp_switch_complete {
     uint32_t reserved;
 } sp_switch_complete;
 
-/* --- records: words of 64 bits ------------------------------------------------------------------------------------------- */
+/* --- records: words of 64 bits ---------------------------------------------------------------- */
 
-/* The first word: kind, context number, flags, trace flags, and the nanoseconds since the record before. */
+/* The first word: kind, context number, flags, trace flags, and the nanoseconds since the record
+ * before. */
 enum {
     SP_SWITCH_NUMBER_SHIFT = 4,
     SP_SWITCH_FLAGS_SHIFT = 12,
@@ -65,7 +66,8 @@ enum {
     SP_SWITCH_FLAG_TAINTED = 2, /* what was active since the switch before is not known */
 };
 
-/* Numbers of contexts are given by the thread: 0 is "no span", the others are what was last defined for them. */
+/* Numbers of contexts are given by the thread: 0 is "no span", the others are what was last defined
+ * for them. */
 enum { SP_SWITCH_KNOWN = 128 };
 
 typedef enum sp_switch_kind {
@@ -77,8 +79,8 @@ typedef enum sp_switch_kind {
     SP_SWITCH_CONTEXT = 4, /* trace id, span id, local root: the number is this context */
     SP_SWITCH_UNKNOWN = 5, /* nobody knows what is active */
     SP_SWITCH_TIME = 6,    /* time: where a difference does not fit */
-    SP_SWITCH_LOST =
-        7, /* count: this many records are missing, from this moment on; no number is defined any more */
+    SP_SWITCH_LOST = 7, /* count: this many records are missing, from this moment on; no number is
+                           defined any more */
     SP_SWITCH_EXIT = 8, /* name: the thread ends */
     SP_SWITCH_SPAN_START =
         9, /* trace id, span id, parent's span id, local root: told by another tracer */

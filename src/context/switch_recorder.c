@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recorder's rings. A record is one to six words: what is hot is one word, "at this time the context with this number". Numbers are the
- * thread's own: it remembers the last 127 contexts that it defined, by a hash of their span ids, and whoever reads the records has the same
- * memory. A span of the trace that the thread is at anyway is two words, another context five; so a switch takes 8 to 40 bytes, and a
- * request with spans of its own about 12 on average.
+/* The recorder's rings. A record is one to six words: what is hot is one word, "at this time the
+ * context with this number". Numbers are the thread's own: it remembers the last 127 contexts that
+ * it defined, by a hash of their span ids, and whoever reads the records has the same memory. A
+ * span of the trace that the thread is at anyway is two words, another context five; so a switch
+ * takes 8 to 40 bytes, and a request with spans of its own about 12 on average.
  *
- * What is lost takes definitions with it, so after a loss the thread forgets all of them, as its reader does.
+ * What is lost takes definitions with it, so after a loss the thread forgets all of them, as its
+ * reader does.
  *
- * The clock is read between two stores of `busy`. The writer reads the clock itself, has every running thread of the process pass a
- * barrier (membarrier(2)), and looks: who is not busy has committed everything that it did before. This costs the owner two plain stores,
- * and lets the file say up to when it is complete. */
+ * The clock is read between two stores of `busy`. The writer reads the clock itself, has every
+ * running thread of the process pass a barrier (membarrier(2)), and looks: who is not busy has
+ * committed everything that it did before. This costs the owner two plain stores, and lets the file
+ * say up to when it is complete. */
 #include "context/switch_recorder.h"
 
 #include <string.h>
@@ -20,22 +23,24 @@
 #include "core/clock.h"
 #include "core/compiler.h"
 
-/* Rings are made at a thread's first switch and stay with its slot. A large one holds 10 ms at 3 million switches a second. From
- * LARGE_RINGS on threads get small ones, so that many thousands of threads take a bounded share of the memory. */
+/* Rings are made at a thread's first switch and stay with its slot. A large one holds 10 ms at 3
+ * million switches a second. From LARGE_RINGS on threads get small ones, so that many thousands of
+ * threads take a bounded share of the memory. */
 enum { LARGE_WORDS = 32 * 1024, SMALL_WORDS = 2 * 1024, LARGE_RINGS = 128 };
 
-/* No context has these numbers: it is not known what is active, and it is not known what the records say of that. */
+/* No context has these numbers: it is not known what is active, and it is not known what the
+ * records say of that. */
 enum { NUMBER_UNKNOWN = SP_SWITCH_KNOWN, NUMBER_UNTOLD };
 
 /* What a record may need: a loss to tell of before, and the time before each of both. */
 enum { ROOM_WORDS = 2 * 2 + 2 + SP_SWITCH_WORDS_MAX };
 
-/* A context, and what it was defined in. Each word is loaded and stored by itself, as in context.c: a vector of words that were just written
- * one by one is slow to read. */
+/* A context, and what it was defined in. Each word is loaded and stored by itself, as in context.c:
+ * a vector of words that were just written one by one is slow to read. */
 typedef struct known_context {
     uint64_t trace_high, trace_low, span, local_root;
-    uint64_t
-        flags; /* trace flags, remote << 8, and above them the epoch: it is defined if that is the ring's */
+    uint64_t flags; /* trace flags, remote << 8, and above them the epoch: it is defined if that is
+                       the ring's */
 } known_context;
 
 enum { EPOCH_SHIFT = 32 };
@@ -59,8 +64,8 @@ struct sp_switch_ring {
     uint64_t tail_seen;
     uint64_t last_ns;       /* of the last record */
     uint64_t first_lost_ns; /* while `lost` */
-    uint32_t
-        base; /* number of the last context that was active or defined; 0: none since the last loss */
+    uint32_t base; /* number of the last context that was active or defined; 0: none since the last
+                      loss */
     uint64_t mask; /* the size less one */
     uint64_t *words;
     known_context known[SP_SWITCH_KNOWN];
@@ -69,7 +74,7 @@ struct sp_switch_ring {
 static _Atomic uint32_t current_run; /* 0: never started */
 static _Atomic uint32_t ring_count;
 
-/* --- writing ------------------------------------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 static inline void begin_moment(sp_switch_ring *ring)
 {
@@ -95,7 +100,8 @@ static inline uint64_t make_header(sp_switch_kind kind, uint32_t number, uint32_
            (uint64_t)trace_flags << SP_SWITCH_TRACE_FLAGS_SHIFT;
 }
 
-/* HEADER with the time NOW_NS, behind a record for the time alone where the difference is too large. */
+/* HEADER with the time NOW_NS, behind a record for the time alone where the difference is too
+ * large. */
 static inline void put_header(sp_switch_ring *ring, uint64_t *head, uint64_t header,
                               uint64_t now_ns)
 {
@@ -158,7 +164,7 @@ static inline void close_record(sp_switch_ring *ring, uint64_t head)
         sp_store_release(&ring->lost, 0);
 }
 
-/* --- threads come and go ------------------------------------------------------------------------------------------------- */
+/* --- threads come and go ---------------------------------------------------------------------- */
 
 static sp_switch_ring *make_ring(sp_thread *thread)
 {
@@ -183,8 +189,9 @@ static void put_name(sp_switch_ring *ring, uint64_t *head)
     put(ring, head, name[1]);
 }
 
-/* Another thread, or another run, than the one whose records came last. The ring may still be full of what nobody takes any more: then the
- * record to come is lost, as are those behind it, until the writer has looked. */
+/* Another thread, or another run, than the one whose records came last. The ring may still be full
+ * of what nobody takes any more: then the record to come is lost, as are those behind it, until the
+ * writer has looked. */
 static __attribute__((noinline)) sp_switch_ring *begin_thread(sp_thread *thread)
 {
     sp_switch_ring *ring = sp_load_relaxed(&thread->switches);
@@ -263,7 +270,7 @@ void sp_switch_recorder_abandon(sp_thread *thread)
         ring->owned_run = 0;
 }
 
-/* --- switches ------------------------------------------------------------------------------------------------------------ */
+/* --- switches --------------------------------------------------------------------------------- */
 
 static inline uint64_t word_at(const void *bytes)
 {
@@ -366,8 +373,8 @@ static __attribute__((noinline)) void count_lost_switch(sp_thread *thread)
         sp_count_owned(&ring->lost_switches, 1);
 }
 
-/* The clock comes first: reading it waits for all that was begun before, and what comes behind it can be done beside the application's own
- * work. */
+/* The clock comes first: reading it waits for all that was begun before, and what comes behind it
+ * can be done beside the application's own work. */
 void sp_switch_recorder_switch(sp_thread *thread, const spanprof_context *context)
 {
     sp_switch_ring *ring = own_ring(thread);
@@ -395,7 +402,7 @@ void sp_switch_recorder_switch(sp_thread *thread, const spanprof_context *contex
         count_lost_switch(thread);
 }
 
-/* --- what another tracer tells ------------------------------------------------------------------------------------------- */
+/* --- what another tracer tells ---------------------------------------------------------------- */
 
 /* A record of KIND with the COUNT words of DATA. */
 static void put_event(sp_switch_kind kind, uint32_t trace_flags, const uint64_t *data, int count)
@@ -438,7 +445,7 @@ void sp_switch_recorder_span_end(const spanprof_context *context)
     put_event(SP_SWITCH_SPAN_END, context->trace_flags, data, SP_ARRAY_LENGTH(data));
 }
 
-/* --- the writer ---------------------------------------------------------------------------------------------------------- */
+/* --- the writer ------------------------------------------------------------------------------- */
 
 uint32_t sp_switch_recorder_start(void)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time recorder: every switch of every thread with the time, for samples that others take (docs/formats/switches.md). Each thread
- * writes into a ring of its own; the writer thread of src/sdk/switch_file.c takes what is there to a file.
+/* The time recorder: every switch of every thread with the time, for samples that others take
+ * (docs/formats/switches.md). Each thread writes into a ring of its own; the writer thread of
+ * src/sdk/switch_file.c takes what is there to a file.
  *
- * A ring that is full loses what is new: the thread counts it, and says so in the ring before it goes on. What a reader makes of such a
- * gap is "unknown", never the context before it.
+ * A ring that is full loses what is new: the thread counts it, and says so in the ring before it
+ * goes on. What a reader makes of such a gap is "unknown", never the context before it.
  *
  * | operation                            | owner thread | writer | setup |
  * | switch, taint, exit, span start, end |     yes      |        |       |
@@ -23,9 +24,10 @@
 
 struct sp_thread;
 
-/* --- threads ------------------------------------------------------------------------------------------------------------- */
+/* --- threads ---------------------------------------------------------------------------------- */
 
-/* THREAD, the calling one, has made CONTEXT active; NULL: nobody knows what is, for a detach by another thread is pending. */
+/* THREAD, the calling one, has made CONTEXT active; NULL: nobody knows what is, for a detach by
+ * another thread is pending. */
 void sp_switch_recorder_switch(struct sp_thread *thread, const spanprof_context *context);
 /* Another thread has detached a scope of THREAD, the calling one, nobody knows when. */
 void sp_switch_recorder_taint(struct sp_thread *thread);
@@ -34,16 +36,18 @@ void sp_switch_recorder_exit(struct sp_thread *thread);
 /* THREAD's slot gets another thread. */
 void sp_switch_recorder_abandon(struct sp_thread *thread);
 
-/* Another tracer has started or ended a span, on the calling thread. PARENT may be NULL. Nothing while nobody records. */
+/* Another tracer has started or ended a span, on the calling thread. PARENT may be NULL. Nothing
+ * while nobody records. */
 void sp_switch_recorder_span_start(const spanprof_context *context, const spanprof_context *parent,
                                    uint64_t local_root);
 void sp_switch_recorder_span_end(const spanprof_context *context);
 
-/* --- the writer ---------------------------------------------------------------------------------------------------------- */
+/* --- the writer ------------------------------------------------------------------------------- */
 
 typedef struct sp_switch_ring sp_switch_ring;
 
-/* Record from here on; what is in the rings from before is not taken. Returns the number of the run. */
+/* Record from here on; what is in the rings from before is not taken. Returns the number of the
+ * run. */
 uint32_t sp_switch_recorder_start(void);
 void sp_switch_recorder_stop(void);
 /* In a forked child: nothing is recorded. */
@@ -55,15 +59,18 @@ typedef struct sp_switch_piece {
     size_t count;
 } sp_switch_piece;
 
-/* How many words there are now, up to a mark that is put in *HEAD; 0 also when THREAD has no ring. *FULL, if not NULL, is their share of the ring. */
+/* How many words there are now, up to a mark that is put in *HEAD; 0 also when THREAD has no ring.
+ * *FULL, if not NULL, is their share of the ring. */
 size_t sp_switch_ring_look(struct sp_thread *thread, uint32_t run, sp_switch_piece pieces[2],
                            uint64_t *head, double *full);
 /* Give them back. */
 void sp_switch_ring_release(struct sp_thread *thread, uint64_t head);
-/* Whether THREAD may still have to write something of what happened before the caller's last membarrier, or has lost something and not said
- * so, or is told of a detach that it has not seen. To be asked before sp_switch_ring_look. */
+/* Whether THREAD may still have to write something of what happened before the caller's last
+ * membarrier, or has lost something and not said so, or is told of a detach that it has not seen.
+ * To be asked before sp_switch_ring_look. */
 bool sp_switch_ring_is_open(struct sp_thread *thread, uint32_t run);
-/* What found no room: records, and those of them that were switches; the others are ends of threads, and other tracers' events. */
+/* What found no room: records, and those of them that were switches; the others are ends of
+ * threads, and other tracers' events. */
 typedef struct sp_switch_lost {
     uint64_t records, switches;
 } sp_switch_lost;

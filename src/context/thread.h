@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of a thread: its active context with the switch number, its scopes, its sample ring. It is found by attach and detach
- * through a thread-local pointer, by a tick through the pointer that the timer's signal carries, by the collector through its slot.
+/* The state of a thread: its active context with the switch number, its scopes, its sample ring. It
+ * is found by attach and detach through a thread-local pointer, by a tick through the pointer that
+ * the timer's signal carries, by the collector through its slot.
  *
- * States live in one reserved range of memory that is never unmapped, so a late signal or a stale scope reads at worst the state
- * of a thread that came later, and notices: serials and switch numbers of a slot only ever grow, over all its threads.
+ * States live in one reserved range of memory that is never unmapped, so a late signal or a stale
+ * scope reads at worst the state of a thread that came later, and notices: serials and switch
+ * numbers of a slot only ever grow, over all its threads.
  *
  * | operation                                | owner thread | handler on it | collector | other threads |
  * | attach, detach (publishes)               |     yes      |               |           |               |
@@ -26,9 +28,10 @@
 #include "core/atomic.h"
 #include "core/compiler.h"
 
-/* The record of OTEP 4947 as outside readers see it, at the address that otel_thread_ctx_v1 holds: 28 bytes, and attributes. It is written in
- * words; the tail is one: valid (0 or 1), trace flags, and the 16-bit size of the attributes behind it. These are entries of key number
- * (sample_keys.h), length, and as many bytes; whoever has none never touches their memory beyond the first line. */
+/* The record of OTEP 4947 as outside readers see it, at the address that otel_thread_ctx_v1 holds:
+ * 28 bytes, and attributes. It is written in words; the tail is one: valid (0 or 1), trace flags,
+ * and the 16-bit size of the attributes behind it. These are entries of key number (sample_keys.h),
+ * length, and as many bytes; whoever has none never touches their memory beyond the first line. */
 enum { SP_ATTRIBUTE_WORDS = (640 - 28) / 4, SP_ATTRIBUTE_BYTES_MAX = 4 * SP_ATTRIBUTE_WORDS };
 
 typedef struct sp_context_record {
@@ -44,8 +47,9 @@ _Static_assert(offsetof(sp_context_record, span_id) == 16 &&
                    sizeof(sp_context_record) == 640,
                "the layout of OTEP 4947");
 
-/* One attached scope. serial is 0 when the scope was detached out of order. A foreign detach writes the serial that it means into
- * `posted`; the owner compares, so a post that comes too late means nothing. */
+/* One attached scope. serial is 0 when the scope was detached out of order. A foreign detach writes
+ * the serial that it means into `posted`; the owner compares, so a post that comes too late means
+ * nothing. */
 typedef struct sp_scope_entry {
     _Atomic uint64_t serial;
     _Atomic uint64_t posted;
@@ -55,13 +59,14 @@ typedef struct sp_scope_entry {
 /* Scopes nest in chunks that never move: 16 in the chain itself, then 16, 32, 64, … */
 enum { SP_SCOPE_FIRST = 16, SP_SCOPE_CHUNKS = 20 };
 
-/* The scopes of a thread, or of a fiber. While a thread runs the chain, depth and next_serial are in the thread, where attach and
- * detach have them at hand, and what stands here is of the last time that it did not run. */
+/* The scopes of a thread, or of a fiber. While a thread runs the chain, depth and next_serial are
+ * in the thread, where attach and detach have them at hand, and what stands here is of the last
+ * time that it did not run. */
 typedef struct sp_scope_chain {
     sp_scope_entry first[SP_SCOPE_FIRST];
     _Atomic(sp_scope_entry *) chunks[SP_SCOPE_CHUNKS]; /* chunk 0 is `first` */
-    uint32_t
-        owner; /* what its scopes name: a thread's slot + 1, or SP_THREADS_MAX + a fiber's slot + 1 */
+    uint32_t owner; /* what its scopes name: a thread's slot + 1, or SP_THREADS_MAX + a fiber's slot
+                       + 1 */
     uint32_t depth;
     uint64_t next_serial;
     _Atomic uint64_t posts; /* bumped by every foreign detach of its scopes */
@@ -71,11 +76,12 @@ typedef struct sp_scope_chain {
 typedef enum sp_thread_life {
     SP_THREAD_FREE = 0,
     SP_THREAD_LIVE = 1,
-    SP_THREAD_EXITED =
-        2, /* its destructor ran, or it is no more in /proc/self/task; the collector frees it once drained */
+    SP_THREAD_EXITED = 2, /* its destructor ran, or it is no more in /proc/self/task; the collector
+                             frees it once drained */
 } sp_thread_life;
 
-/* What makes a thread tick: a timer, or a perf event (src/cpu/cpu_source.h). Guarded by the sampler's lock. */
+/* What makes a thread tick: a timer, or a perf event (src/cpu/cpu_source.h). Guarded by the
+ * sampler's lock. */
 typedef struct sp_ticker {
     const struct sp_cpu_source *source; /* NULL: nothing does */
     timer_t timer;
@@ -83,8 +89,8 @@ typedef struct sp_ticker {
     uint64_t event_id; /* the kernel's, by which a descriptor is known to be still ours */
 } sp_ticker;
 
-/* What a thread has done when it was last looked at, and what its event loses in a time slice (src/cpu/switch_loss.h). Guarded by the
- * sampler's lock. */
+/* What a thread has done when it was last looked at, and what its event loses in a time slice
+ * (src/cpu/switch_loss.h). Guarded by the sampler's lock. */
 typedef struct sp_slices {
     uint64_t cpu_ns, count, weights;
 } sp_slices;
@@ -96,14 +102,16 @@ typedef struct sp_switch_loss {
 
 typedef struct sp_thread sp_thread;
 
-/* What another tracer's record said at the last tick that looked at it (src/context/foreign_record_sig.h); all zero for no span. */
+/* What another tracer's record said at the last tick that looked at it
+ * (src/context/foreign_record_sig.h); all zero for no span. */
 typedef struct sp_foreign_context {
     uint64_t trace_id[2];
     uint64_t span_id;
     uint32_t tail; /* valid and flags */
 } sp_foreign_context;
 
-/* "spanprof", as it lies in memory: by this a copy of this library knows another's record, whose spans are not its own. */
+/* "spanprof", as it lies in memory: by this a copy of this library knows another's record, whose
+ * spans are not its own. */
 #define SP_THREAD_SIGNATURE UINT64_C(0x666f72706e617073)
 
 struct sp_thread {
@@ -111,13 +119,15 @@ struct sp_thread {
     _Alignas(SP_CACHE_LINE) uint64_t before_signature[7];
     uint64_t signature;
 
-    /* What a switch writes and a tick reads, in one cache line. The number is odd while a switch is under way. */
+    /* What a switch writes and a tick reads, in one cache line. The number is odd while a switch is
+     * under way. */
     _Alignas(SP_CACHE_LINE) _Atomic uint64_t switch_number;
     _Atomic uint64_t local_root_span_id;
     _Atomic uint64_t remote; /* 1: no span of this process stands behind the context */
     sp_context_record record;
 
-    /* The owner's. depth scopes of the chain are attached; the active context is that of scope depth - 1. */
+    /* The owner's. depth scopes of the chain are attached; the active context is that of scope
+     * depth - 1. */
     _Alignas(SP_CACHE_LINE) uint32_t depth;
     uint32_t owner; /* the chain's; 0: nobody knows what runs (sp_context_take_chain) */
     uint64_t next_serial;
@@ -126,14 +136,16 @@ struct sp_thread {
     sp_scope_chain *chain;       /* own_scopes, or that of the fiber that the thread runs */
     struct sp_fiber *fiber;      /* that; NULL: none */
     uint32_t slot;
-    /* Carriers as words. Entries of the table never change, so what was once found out of a handle holds for ever. */
-    uint64_t
-        attributes_of; /* whose attributes lie in the record's area, with or without a tail that says so; 0: none */
+    /* Carriers as words. Entries of the table never change, so what was once found out of a handle
+     * holds for ever. */
+    uint64_t attributes_of;    /* whose attributes lie in the record's area, with or without a tail
+                                  that says so; 0: none */
     uint64_t no_attributes_of; /* the last one that was found to have none */
     uint32_t attribute_bytes;
     _Atomic(struct sp_switch_ring *) switches; /* NULL: it never recorded a switch */
-    /* The stack of the fiber that the thread runs (on_fiber), or ran last; equal: not known. By it a tick can tell that stack and
-     * context are not of the same fiber (src/unwind/fiber_stack_sig.h). */
+    /* The stack of the fiber that the thread runs (on_fiber), or ran last; equal: not known. By it
+     * a tick can tell that stack and context are not of the same fiber
+     * (src/unwind/fiber_stack_sig.h). */
     _Atomic uint32_t on_fiber;
     _Atomic uint64_t fiber_low, fiber_high;
 
@@ -181,7 +193,8 @@ struct sp_thread {
     sp_scope_chain own_scopes;
 };
 
-/* What a switch writes shares one cache line (docs/design/span-context.md), with the first 12 bytes of attributes. */
+/* What a switch writes shares one cache line (docs/design/span-context.md), with the first 12 bytes
+ * of attributes. */
 _Static_assert(offsetof(sp_thread, switch_number) % SP_CACHE_LINE == 0 &&
                    offsetof(sp_thread, record) + offsetof(sp_context_record, attributes) + 12 -
                            offsetof(sp_thread, switch_number) ==
@@ -199,20 +212,23 @@ typedef struct sp_thread_counters {
 
 extern sp_thread_counters sp_thread_counts;
 
-/* --- registry.c ---------------------------------------------------------------------------------------------------------- */
+/* --- registry.c ------------------------------------------------------------------------------- */
 
 enum { SP_THREADS_MAX = 32768 };
 
-/* Called, with no lock held, on a thread whose state was just made or adopted by itself. Set by the sampler while it runs. */
+/* Called, with no lock held, on a thread whose state was just made or adopted by itself. Set by the
+ * sampler while it runs. */
 typedef void (*sp_thread_hook)(sp_thread *thread);
 void sp_threads_set_hook(sp_thread_hook registered, sp_thread_hook exiting);
 
-/* The state of the calling thread, made when it has none; NULL when memory or slots are short. Not in handlers. */
+/* The state of the calling thread, made when it has none; NULL when memory or slots are short. Not
+ * in handlers. */
 sp_thread *sp_thread_self_create(void);
-/* The state that the calling thread has: its own, or the one that a scan made for it. NULL: none, or the registry's lock was taken. No lock is
- * waited for, nothing is allocated. */
+/* The state that the calling thread has: its own, or the one that a scan made for it. NULL: none,
+ * or the registry's lock was taken. No lock is waited for, nothing is allocated. */
 sp_thread *sp_thread_self_find(void);
-/* The state of thread TID, which may end any time. NULL: none, or the registry's lock was taken. No lock is waited for, nothing is allocated. */
+/* The state of thread TID, which may end any time. NULL: none, or the registry's lock was taken. No
+ * lock is waited for, nothing is allocated. */
 sp_thread *sp_thread_try_find(pid_t tid);
 /* The state of thread TID, which may end any time; NULL: none. Collector. */
 sp_thread *sp_thread_find(pid_t tid);
@@ -222,7 +238,8 @@ void sp_thread_self_internal(void);
 sp_thread *sp_thread_by_slot(uint32_t slot);
 /* How many slots have ever been used: the bound for a loop over sp_thread_by_slot. */
 uint32_t sp_thread_slots(void);
-/* The range of all states, NULL until the first is made; and whether POINTER is one: what a signal carries may be anything. */
+/* The range of all states, NULL until the first is made; and whether POINTER is one: what a signal
+ * carries may be anything. */
 extern sp_thread *sp_thread_states;
 SP_SIGSAFE static inline bool sp_thread_is_state(const void *pointer)
 {
@@ -231,55 +248,69 @@ SP_SIGSAFE static inline bool sp_thread_is_state(const void *pointer)
            offset % sizeof(sp_thread) == 0;
 }
 
-/* Compare with /proc/self/task (collector): make states for threads that have none, mark those gone as exited. Returns false when the
- * directory cannot be read. */
+/* Compare with /proc/self/task (collector): make states for threads that have none, mark those gone
+ * as exited. Returns false when the directory cannot be read. */
 bool sp_threads_scan(void);
-/* After a scan: whether only threads of the SDK are left, so that the process lives on because of them. */
+/* After a scan: whether only threads of the SDK are left, so that the process lives on because of
+ * them. */
 bool sp_threads_all_ended(void);
-/* Whether threads came or went since the last scan, as far as their number tells: one system call. False without /proc. */
+/* Whether threads came or went since the last scan, as far as their number tells: one system call.
+ * False without /proc. */
 bool sp_threads_number_changed(void);
 /* CPU time of the process without the SDK's own threads, those that have ended included. */
 uint64_t sp_threads_application_cpu_ns(void);
-/* Counts, ring and interval log begin anew: for a slot's next thread, and for the next run of the sampler. No tick may be under way. */
+/* Counts, ring and interval log begin anew: for a slot's next thread, and for the next run of the
+ * sampler. No tick may be under way. */
 void sp_thread_reset_ticks(sp_thread *thread);
-/* Whether a collector drains exited threads and frees their slots; else they are freed when slots run short. Setup. */
+/* Whether a collector drains exited threads and frees their slots; else they are freed when slots
+ * run short. Setup. */
 void sp_threads_set_collected(bool collected);
 /* Free the slot of an exited thread; its ring stays with the slot. Collector. */
 void sp_thread_free(sp_thread *thread);
-/* Move the ring of a slot into *OUT if the slot is free; false, and nothing moved, if it is not. No thread uses the ring of a free slot. */
+/* Move the ring of a slot into *OUT if the slot is free; false, and nothing moved, if it is not. No
+ * thread uses the ring of a free slot. */
 bool sp_thread_take_free_ring(sp_thread *thread, sp_ring *out);
 
-/* Fork: the registry sees to it itself, also while the SDK does not run. The child has one state, its own thread's. */
+/* Fork: the registry sees to it itself, also while the SDK does not run. The child has one state,
+ * its own thread's. */
 
-/* --- context.c ----------------------------------------------------------------------------------------------------------- */
+/* --- context.c -------------------------------------------------------------------------------- */
 
-/* spanprof_context_attach of a context in words as they lie in memory: in registers, for on the way through memory it would take half as
- * long again. FLAGS are trace_flags, remote and reserved0; CARRIER is the carrier. */
+/* spanprof_context_attach of a context in words as they lie in memory: in registers, for on the way
+ * through memory it would take half as long again. FLAGS are trace_flags, remote and reserved0;
+ * CARRIER is the carrier. */
 spanprof_scope sp_context_attach_words(uint64_t trace_high, uint64_t trace_low, uint64_t span,
                                        uint64_t local_root, uint64_t flags, uint64_t carrier);
-/* The active context of this thread: never NULL, all zero for none, valid until this thread's next switch. */
+/* The active context of this thread: never NULL, all zero for none, valid until this thread's next
+ * switch. */
 const spanprof_context *sp_context_current_borrow(void);
-/* Write the attributes of CARRIER into WORDS, with zeros up to the end of the last word, and return their bytes; 0 when there are none, or the
- * entry is gone. On a thread that switches: no lock, no allocation. */
+/* Write the attributes of CARRIER into WORDS, with zeros up to the end of the last word, and return
+ * their bytes; 0 when there are none, or the entry is gone. On a thread that switches: no lock, no
+ * allocation. */
 typedef uint32_t sp_attribute_source(uint64_t carrier, uint32_t words[SP_ATTRIBUTE_WORDS]);
 /* From now on contexts may have attributes. Any thread; always the same SOURCE. */
 void sp_context_set_attribute_source(sp_attribute_source *source);
-/* Make every scope of CHAIN, which does not run, dead: who still holds one must not reach whom its slot is given to next. */
+/* Make every scope of CHAIN, which does not run, dead: who still holds one must not reach whom its
+ * slot is given to next. */
 void sp_context_forget_scopes(sp_scope_chain *chain);
-/* Take the dead scopes off the top of CHAIN, whose thread a fork caught in the middle of a detach. */
+/* Take the dead scopes off the top of CHAIN, whose thread a fork caught in the middle of a detach.
+ */
 void sp_context_drop_dead(sp_scope_chain *chain);
-/* THREAD goes on with the chain TO, and leaves the one it had as it is. NULL: nobody knows what it will run; until it takes another its
- * samples are unknown, and it cannot attach. The calling thread, or one that has ended. Publishes nothing. */
+/* THREAD goes on with the chain TO, and leaves the one it had as it is. NULL: nobody knows what it
+ * will run; until it takes another its samples are unknown, and it cannot attach. The calling
+ * thread, or one that has ended. Publishes nothing. */
 void sp_context_take_chain(sp_thread *thread, sp_scope_chain *to);
 /* The same for the calling thread, and make the context active that is TO's, as a switch. */
 void sp_context_switch_chain(sp_thread *thread, sp_scope_chain *to);
 
-/* --- fiber.c ------------------------------------------------------------------------------------------------------------- */
+/* --- fiber.c ---------------------------------------------------------------------------------- */
 
-/* The chain of the fiber in SLOT, and the thread that runs it: NULL, none. Any thread. NULL for a slot that never was. */
+/* The chain of the fiber in SLOT, and the thread that runs it: NULL, none. Any thread. NULL for a
+ * slot that never was. */
 sp_scope_chain *sp_fiber_chain(uint32_t slot);
 sp_thread *sp_fiber_runner(uint32_t slot);
-/* THREAD ends, or has ended: the fiber that it ran, if any, is suspended, and the thread has its own chain. Returns whether it ran one. */
+/* THREAD ends, or has ended: the fiber that it ran, if any, is suspended, and the thread has its
+ * own chain. Returns whether it ran one. */
 bool sp_fiber_abandon(sp_thread *thread);
 
 #endif

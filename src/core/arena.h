@@ -10,8 +10,8 @@
 
 typedef struct sp_arena_block sp_arena_block;
 
-/* Zero-initialised is an empty arena. Once an allocation failed, `failed` stays true until the reset, so that a builder may
- * check once at its end. */
+/* Zero-initialised is an empty arena. Once an allocation failed, `failed` stays true until the
+ * reset, so that a builder may check once at its end. */
 typedef struct sp_arena {
     sp_arena_block *blocks;
     size_t used_bytes; /* handed out since the last reset */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers of fork, registered while the library is loaded: before any thread can hold a lock that they take. Registered with the first use of
- * the lock, they come too late for a fork at that moment: the child would have a lock that is never given back. (pthread_once is no way out: a
- * fork inside it registers them twice, or leaves a child that waits for ever, as the C library has it.)
+/* Handlers of fork, registered while the library is loaded: before any thread can hold a lock that
+ * they take. Registered with the first use of the lock, they come too late for a fork at that
+ * moment: the child would have a lock that is never given back. (pthread_once is no way out: a fork
+ * inside it registers them twice, or leaves a child that waits for ever, as the C library has it.)
  *
  * The handlers that prepare a fork take the locks in their order (core/lock.h). pthread_atfork runs
- * them in reverse order of registration, so those of later places are registered first. In the child
- * the log's handler runs first, because the others may log. */
+ * them in reverse order of registration, so those of later places are registered first. In the
+ * child the log's handler runs first, because the others may log. */
 #ifndef SP_CORE_AT_FORK_H
 #define SP_CORE_AT_FORK_H
 

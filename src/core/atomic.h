@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The atomics of the project, as few named wrappers over C11. A comment at each release says which acquire it pairs with.
- * All are lock-free on every supported architecture, hence safe in signal handlers. */
+/* The atomics of the project, as few named wrappers over C11. A comment at each release says which
+ * acquire it pairs with. All are lock-free on every supported architecture, hence safe in signal
+ * handlers. */
 #ifndef SP_CORE_ATOMIC_H
 #define SP_CORE_ATOMIC_H
 
@@ -21,7 +22,8 @@ _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_POINTER_LOCK_FREE == 2,
 /* A counter that one thread bumps and others read: no locked instruction. */
 #define sp_count_owned(object, n) sp_store_relaxed(object, sp_load_relaxed(object) + (n))
 
-/* Orders memory accesses between a thread and a signal handler on the same thread: a compiler fence, no instruction. */
+/* Orders memory accesses between a thread and a signal handler on the same thread: a compiler
+ * fence, no instruction. */
 #define sp_fence_signal() atomic_signal_fence(memory_order_seq_cst)
 #if defined(__SANITIZE_THREAD__)
 #define sp_fence_full()                                                                            \

@@ -18,13 +18,15 @@ uint64_t sp_clock_realtime_ns(void);
 uint64_t sp_clock_process_cpu_ns(void);
 uint64_t sp_clock_own_cpu_ns(void); /* of the calling thread */
 
-/* The clock id of the CPU time of thread TID of this process (the kernel's encoding, linux/posix-timers_types.h). */
+/* The clock id of the CPU time of thread TID of this process (the kernel's encoding,
+ * linux/posix-timers_types.h). */
 static inline clockid_t sp_clock_thread_cpu_id(pid_t tid)
 {
     return (clockid_t)((~(unsigned)tid << 3) | 6u);
 }
 
-/* CPU time of thread TID of this process in *OUT, read from outside. False when the thread is gone. */
+/* CPU time of thread TID of this process in *OUT, read from outside. False when the thread is gone.
+ */
 bool sp_clock_thread_cpu_ns(pid_t tid, uint64_t *out);
 
 /* NOW + NS, or UINT64_MAX when that overflows (a deadline that never comes). */

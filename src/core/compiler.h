@@ -7,8 +7,9 @@
 #include <stdint.h>
 #include <stdbool.h>
 
-/* Marks a function that a signal handler may call (docs/design/sampling.md, the handler's charter). AddressSanitizer and UBSan leave
- * it alone: it reads other functions' stack frames on purpose. ThreadSanitizer has to see its atomics, or it misses their order. */
+/* Marks a function that a signal handler may call (docs/design/sampling.md, the handler's charter).
+ * AddressSanitizer and UBSan leave it alone: it reads other functions' stack frames on purpose.
+ * ThreadSanitizer has to see its atomics, or it misses their order. */
 #if defined(__clang__)
 #define SP_SIGSAFE __attribute__((annotate("sp_sigsafe"), no_sanitize("address", "undefined")))
 #else
@@ -24,8 +25,9 @@
 
 #define SP_CACHE_LINE 64
 
-/* Begin to fetch the cache line of ADDRESS, any at all, to write to it. The compiler has an instruction for it only where told that the
- * processor knows it; x86-64 ones that do not ignore it. */
+/* Begin to fetch the cache line of ADDRESS, any at all, to write to it. The compiler has an
+ * instruction for it only where told that the processor knows it; x86-64 ones that do not ignore
+ * it. */
 static inline void sp_prefetch_write(const void *address)
 {
 #if defined(__x86_64__)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads from addresses that may not be mapped, by asking the kernel to copy (process_vm_readv on ourselves): a bad address is
- * an error code, not a fault, and nobody's SIGSEGV handler is touched. A call costs over a microsecond, so a whole block is
- * read at once and kept: stacks are read upwards, and the next load is mostly in the same block.
- * Where a seccomp policy forbids the call, every guarded load fails, and walks end as SP_WALK_BAD_MEMORY. */
+/* Loads from addresses that may not be mapped, by asking the kernel to copy (process_vm_readv on
+ * ourselves): a bad address is an error code, not a fault, and nobody's SIGSEGV handler is touched.
+ * A call costs over a microsecond, so a whole block is read at once and kept: stacks are read
+ * upwards, and the next load is mostly in the same block. Where a seccomp policy forbids the call,
+ * every guarded load fails, and walks end as SP_WALK_BAD_MEMORY. */
 #ifndef SP_CORE_GUARDED_LOAD_SIG_H
 #define SP_CORE_GUARDED_LOAD_SIG_H
 

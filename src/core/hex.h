@@ -19,7 +19,8 @@ static inline void sp_hex_encode(char *out, const uint8_t *bytes, size_t count)
     out[2 * count] = 0;
 }
 
-/* The value of hex digit C, or -1. Upper case counts only where ANY_CASE is true (W3C headers are lower case only). */
+/* The value of hex digit C, or -1. Upper case counts only where ANY_CASE is true (W3C headers are
+ * lower case only). */
 static inline int sp_hex_digit(char c, bool any_case)
 {
     if (c >= '0' && c <= '9')
@@ -44,15 +45,17 @@ static inline bool sp_hex_decode(uint8_t *out, const char *text, size_t count, b
     return true;
 }
 
-/* The same for sixteen digits at a time, which is what a header on every request is made of: sixteen lanes instead of sixteen
- * branches. These are the compiler's vectors, so it is one text for SSE2, NEON, and processors without either. Eight bytes are a word
- * as it lies in memory, so that it stays in a register. */
+/* The same for sixteen digits at a time, which is what a header on every request is made of:
+ * sixteen lanes instead of sixteen branches. These are the compiler's vectors, so it is one text
+ * for SSE2, NEON, and processors without either. Eight bytes are a word as it lies in memory, so
+ * that it stays in a register. */
 typedef uint8_t sp_hex_lanes __attribute__((vector_size(16)));
 typedef uint16_t sp_hex_pairs __attribute__((vector_size(16)));
 typedef uint64_t sp_hex_words __attribute__((vector_size(16)));
 typedef uint8_t sp_hex_bytes __attribute__((vector_size(8)));
 
-/* 8 bytes from 16 lower-case digits at TEXT. False when one is no digit; *OUT is written all the same. */
+/* 8 bytes from 16 lower-case digits at TEXT. False when one is no digit; *OUT is written all the
+ * same. */
 static inline bool sp_hex_decode16(uint64_t *out, const char *text)
 {
     sp_hex_lanes c;

@@ -49,7 +49,8 @@ static uint64_t hash_blocks(uint64_t hash, const unsigned char *p, size_t blocks
     return hash ^ other;
 }
 
-/* Multiply-fold hashing: two words are multiplied, and the halves of the 128-bit product folded together. */
+/* Multiply-fold hashing: two words are multiplied, and the halves of the 128-bit product folded
+ * together. */
 static inline uint64_t hash_of(const void *data, size_t length)
 {
     const unsigned char *p = data;

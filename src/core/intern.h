@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interning: equal byte strings get one small number, counted from 0 in the order of their first appearance. All tables of a
- * profile's dictionary are made with it (strings, stacks, links, …), and the collector's fold.
- * Threads: one at a time.  Signals: not safe. */
+/* Interning: equal byte strings get one small number, counted from 0 in the order of their first
+ * appearance. All tables of a profile's dictionary are made with it (strings, stacks, links, …),
+ * and the collector's fold. Threads: one at a time.  Signals: not safe. */
 #ifndef SP_CORE_INTERN_H
 #define SP_CORE_INTERN_H
 
@@ -23,8 +23,8 @@ typedef struct sp_intern_slot {
     uint32_t number;
 } sp_intern_slot;
 
-/* entries[0 .. count) are the keys by number. slots has a power of two of them, and is never more than 3/4 full. Zero-initialised is an
- * empty table. */
+/* entries[0 .. count) are the keys by number. slots has a power of two of them, and is never more
+ * than 3/4 full. Zero-initialised is an empty table. */
 typedef struct sp_intern {
     sp_intern_entry *entries;
     uint32_t count;
@@ -34,8 +34,8 @@ typedef struct sp_intern {
     void *memory; /* an sp_arena */
 } sp_intern;
 
-/* The number of KEY, LENGTH bytes, copied when it is new. SP_INTERN_FAILED when memory is short; *IS_NEW (may be NULL) tells
- * whether it was added by this call. */
+/* The number of KEY, LENGTH bytes, copied when it is new. SP_INTERN_FAILED when memory is short;
+ * *IS_NEW (may be NULL) tells whether it was added by this call. */
 uint32_t sp_intern_put(sp_intern *table, const void *key, size_t length, bool *is_new);
 uint32_t sp_intern_put_string(sp_intern *table, const char *text);
 /* The number of KEY, or SP_INTERN_FAILED when it is not there. */
@@ -50,7 +50,8 @@ size_t sp_intern_bytes(const sp_intern *table);
 void sp_intern_clear(sp_intern *table);
 void sp_intern_deinit(sp_intern *table);
 
-/* A 64-bit hash of LENGTH bytes; not for adversaries who choose keys to collide: they cost time only. */
+/* A 64-bit hash of LENGTH bytes; not for adversaries who choose keys to collide: they cost time
+ * only. */
 uint64_t sp_hash_bytes(const void *data, size_t length);
 
 #endif

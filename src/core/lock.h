@@ -61,7 +61,8 @@ typedef struct sp_lock {
         PTHREAD_MUTEX_INITIALIZER, place                                                           \
     }
 
-/* Abort when the calling thread holds a lock that is not before LOCK; else note that it holds LOCK. */
+/* Abort when the calling thread holds a lock that is not before LOCK; else note that it holds LOCK.
+ */
 void sp_lock_order_take(const sp_lock *lock);
 /* Note that the calling thread holds LOCK, which it did not wait for. */
 void sp_lock_order_note(const sp_lock *lock);
@@ -88,10 +89,12 @@ static inline void sp_lock_deinit(sp_lock *lock)
     pthread_mutex_destroy(&lock->mutex);
 }
 
-/* Wait for a lock that another thread may hold. Checked builds take each lock so: a checker learns little from a lock that was tried. */
+/* Wait for a lock that another thread may hold. Checked builds take each lock so: a checker learns
+ * little from a lock that was tried. */
 void sp_lock_take_slowly(sp_lock *lock);
 int sp_lock_take_slowly_until(sp_lock *lock, const struct timespec *until);
-/* Whether the calling thread is inside one of these two: such waits are not the application's, and are not sampled as contention. */
+/* Whether the calling thread is inside one of these two: such waits are not the application's, and
+ * are not sampled as contention. */
 bool sp_lock_is_waiting(void);
 
 static inline void sp_lock_take(sp_lock *lock)

@@ -46,8 +46,8 @@ bool sp_log_enabled(spanprof_log_level level)
     return level <= loudest && loudest != SPANPROF_LOG_OFF;
 }
 
-/* Standard error may be a pipe that is full, because its reader sleeps. One with room for a line has room for PIPE_BUF bytes, so that
- * the write does not wait. */
+/* Standard error may be a pipe that is full, because its reader sleeps. One with room for a line
+ * has room for PIPE_BUF bytes, so that the write does not wait. */
 static bool takes_a_line(int fd)
 {
     struct pollfd writable = {.fd = fd, .events = POLLOUT};

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of the SDK. One line each: "MODULE: what was tried, on what: why it failed". Levels are spanprof_log_level.
- * Threads: any.  Signals: never (a handler bumps a counter; the collector thread turns counters into words). */
+/* Messages of the SDK. One line each: "MODULE: what was tried, on what: why it failed". Levels are
+ * spanprof_log_level. Threads: any.  Signals: never (a handler bumps a counter; the collector
+ * thread turns counters into words). */
 #ifndef SP_CORE_LOG_H
 #define SP_CORE_LOG_H
 
 #include <spanprof/sdk.h>
 #include "core/compiler.h"
 
-/* Choose level and sink; DEFAULT is warn, a NULL function is standard error. Each thread delivers what it says, unless one that takes lines from the
- * queue is there. Setup only. */
+/* Choose level and sink; DEFAULT is warn, a NULL function is standard error. Each thread delivers
+ * what it says, unless one that takes lines from the queue is there. Setup only. */
 void sp_log_configure(spanprof_log_level level, spanprof_log_function function, void *user);
-/* The same for the SDK in a host: from now on lines go through the queue (log_queue.h), also when it does not run any more. */
+/* The same for the SDK in a host: from now on lines go through the queue (log_queue.h), also when
+ * it does not run any more. */
 void sp_log_configure_queued(spanprof_log_level level, spanprof_log_function function, void *user);
 bool sp_log_enabled(spanprof_log_level level);
 void sp_log(spanprof_log_level level, const char *module, const char *format, ...) SP_PRINTF(3, 4);
 
-/* Deliver LINE now, by the calling thread: to the host's function, or to standard error. For those that take from the queue (log_queue.h). */
+/* Deliver LINE now, by the calling thread: to the host's function, or to standard error. For those
+ * that take from the queue (log_queue.h). */
 void sp_log_deliver(spanprof_log_level level, const char *line);
 
 #define sp_log_error(module, ...) sp_log(SPANPROF_LOG_ERROR, module, __VA_ARGS__)

@@ -23,8 +23,8 @@ static struct {
     sp_log_line lines[SP_LOG_QUEUE_LINES];
 } queue;
 
-/* While the library is loaded, and in a forked child: there another thread of the parent may have held the lock, and what waits is the
- * parent's to say. */
+/* While the library is loaded, and in a forked child: there another thread of the parent may have
+ * held the lock, and what waits is the parent's to say. */
 static void begin_anew(void)
 {
     sp_lock_init(&queue.lock, SP_LOCK_LOG);
@@ -150,7 +150,7 @@ bool sp_log_queue_close(void)
     return is_idle;
 }
 
-/* --- settling ------------------------------------------------------------------------------------------------------------ */
+/* --- settling --------------------------------------------------------------------------------- */
 
 static void wait_for_thread(const struct timespec *until)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel writes a path as it is, blanks included, with two exceptions. A newline becomes "\012", and " (deleted)" follows the path
- * of a file that was removed or replaced. Both could also be part of a file's name, so the file system decides. */
+/* The kernel writes a path as it is, blanks included, with two exceptions. A newline becomes
+ * "\012", and " (deleted)" follows the path of a file that was removed or replaced. Both could also
+ * be part of a file's name, so the file system decides. */
 #include "core/mapped_file.h"
 
 #include <inttypes.h>

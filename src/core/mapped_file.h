@@ -17,7 +17,8 @@ typedef struct sp_mapped_file {
     char path[PATH_MAX];
 } sp_mapped_file;
 
-/* Find the first file that is mapped in [START, END). False: there is none, or the map cannot be read. */
+/* Find the first file that is mapped in [START, END). False: there is none, or the map cannot be
+ * read. */
 bool sp_mapped_file_find(uint64_t start, uint64_t end, sp_mapped_file *out);
 
 /* Whether STATUS describes the very file that is mapped. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files that a prefix stands for: PREFIX.traces.jsonl and its siblings, each with the parts that were written before it,
- * PREFIX.traces.0001.jsonl, PREFIX.traces.0002.jsonl and so on.
+/* The files that a prefix stands for: PREFIX.traces.jsonl and its siblings, each with the parts
+ * that were written before it, PREFIX.traces.0001.jsonl, PREFIX.traces.0002.jsonl and so on.
  * Threads: any.  Signals: not safe. */
 #ifndef SP_CORE_RUN_FILES_H
 #define SP_CORE_RUN_FILES_H
@@ -25,7 +25,8 @@ typedef struct sp_run_files {
 /* What goes behind the prefix, ".traces.0001.jsonl". Returns OUT. */
 const char *sp_run_file_ending(char out[SP_RUN_FILE_ENDING], sp_run_file file);
 
-/* All that are there, into OUT. Where the folder cannot be listed, those without a number. False when memory is short. */
+/* All that are there, into OUT. Where the folder cannot be listed, those without a number. False
+ * when memory is short. */
 bool sp_run_files_find(sp_run_files *out, const char *prefix);
 void sp_run_files_deinit(sp_run_files *files);
 

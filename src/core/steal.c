@@ -11,7 +11,8 @@
 
 typedef unsigned long long ticks;
 
-/* "cpu  user nice system idle iowait irq softirq steal …": the sum of all cores since the machine started. */
+/* "cpu  user nice system idle iowait irq softirq steal …": the sum of all cores since the machine
+ * started. */
 static bool read_sums(const char *stat, uint64_t *busy, uint64_t *stolen)
 {
     ticks user, nice, system, idle, iowait, irq, softirq, steal;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* System calls without libc: errno is not touched, no cancellation point, no lazy binding. For code in signal handlers.
- * Threads: any.  Signals: safe. */
+/* System calls without libc: errno is not touched, no cancellation point, no lazy binding. For code
+ * in signal handlers. Threads: any.  Signals: safe. */
 #ifndef SP_CORE_SYSCALL_SIG_H
 #define SP_CORE_SYSCALL_SIG_H
 
@@ -8,7 +8,8 @@
 
 #include "core/compiler.h"
 
-/* What the kernel answers: a result, or -errno in [-4095, -1]. Arguments that a call does not have are 0. */
+/* What the kernel answers: a result, or -errno in [-4095, -1]. Arguments that a call does not have
+ * are 0. */
 SP_SIGSAFE static inline long sp_syscall6(long number, long a, long b, long c, long d, long e,
                                           long f)
 {

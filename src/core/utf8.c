@@ -31,7 +31,8 @@ static inline uint64_t load(const char *text, size_t bytes)
     return word;
 }
 
-/* In steps of eight bytes, of which the last overlaps: nearly all names and values are nothing else. */
+/* In steps of eight bytes, of which the last overlaps: nearly all names and values are nothing
+ * else. */
 static inline bool is_ascii(const char *text, size_t length)
 {
     const uint64_t high_bits = UINT64_C(0x8080808080808080);
@@ -86,7 +87,7 @@ size_t sp_utf8_fit(const char *text, size_t length, size_t limit)
     return limit; /* continuation bytes without a beginning: not UTF-8 */
 }
 
-/* --- for the eye --------------------------------------------------------------------------------------------------------- */
+/* --- for the eye ------------------------------------------------------------------------------ */
 
 /* Of a valid sequence of BYTES. */
 static uint32_t code_point(const char *text, size_t bytes)
@@ -98,7 +99,8 @@ static uint32_t code_point(const char *text, size_t bytes)
     return code;
 }
 
-/* Unicode's controls (C0, C1, DEL), separators of lines and paragraphs, and marks that change the direction of the text behind them. */
+/* Unicode's controls (C0, C1, DEL), separators of lines and paragraphs, and marks that change the
+ * direction of the text behind them. */
 static bool is_shown(uint32_t code)
 {
     static const struct {

@@ -7,19 +7,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Length in bytes of the sequence at TEXT, of which LEFT bytes are readable; 0 when it is not valid. */
+/* Length in bytes of the sequence at TEXT, of which LEFT bytes are readable; 0 when it is not
+ * valid. */
 size_t sp_utf8_sequence(const char *text, size_t left);
 bool sp_utf8_valid(const char *text, size_t length);
-/* Copy LENGTH bytes of TEXT into OUT with each byte that is not part of valid UTF-8 replaced by U+FFFD (3 bytes), and a NUL.
- * OUT needs 3 * LENGTH + 1 bytes in the worst case. Returns the bytes written, without the NUL. */
+/* Copy LENGTH bytes of TEXT into OUT with each byte that is not part of valid UTF-8 replaced by
+ * U+FFFD (3 bytes), and a NUL. OUT needs 3 * LENGTH + 1 bytes in the worst case. Returns the bytes
+ * written, without the NUL. */
 size_t sp_utf8_repair(char *out, const char *text, size_t length);
 /* What stands at the end of a text that was cut: an ellipsis. */
 #define SP_UTF8_CUT "\xe2\x80\xa6"
-/* How much of TEXT, which has LENGTH bytes, fits into LIMIT bytes without cutting through a character. Bytes that are not UTF-8 count as characters. */
+/* How much of TEXT, which has LENGTH bytes, fits into LIMIT bytes without cutting through a
+ * character. Bytes that are not UTF-8 count as characters. */
 size_t sp_utf8_fit(const char *text, size_t length, size_t limit);
-/* What may stand in a log or on a terminal for LENGTH bytes of TEXT, which may come from outside: one line of valid UTF-8, as long as OUT, which has SIZE
- * (>= 4) bytes, has room for it and a NUL. What could end the line, command a terminal or reorder what is read becomes '?', each byte that is no UTF-8, too.
- * What does not fit is cut behind a whole character, with "...". OUT may be TEXT. Returns the bytes written, without the NUL. */
+/* What may stand in a log or on a terminal for LENGTH bytes of TEXT, which may come from outside:
+ * one line of valid UTF-8, as long as OUT, which has SIZE
+ * (>= 4) bytes, has room for it and a NUL. What could end the line, command a terminal or reorder
+ * what is read becomes '?', each byte that is no UTF-8, too. What does not fit is cut behind a
+ * whole character, with "...". OUT may be TEXT. Returns the bytes written, without the NUL. */
 size_t sp_utf8_show(char *out, size_t size, const char *text, size_t length);
 
 #endif

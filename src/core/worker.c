@@ -42,8 +42,9 @@ void sp_worker_deinit(sp_worker *worker)
     sp_lock_deinit(&worker->lock);
 }
 
-/* One critical section decides who frees: either this thread sees that it is abandoned, or the thread in sp_worker_end sees that it has
- * ended. After the unlock this thread touches the worker only in the first case. */
+/* One critical section decides who frees: either this thread sees that it is abandoned, or the
+ * thread in sp_worker_end sees that it has ended. After the unlock this thread touches the worker
+ * only in the first case. */
 static void *live(void *argument)
 {
     sp_worker *worker = argument;
@@ -135,7 +136,8 @@ static bool wait_for_progress(sp_worker *worker, uint64_t deadline_ns)
     return sp_lock_wait_until(&worker->lock, &worker->progress_condition, &until) != ETIMEDOUT;
 }
 
-/* The condition is read once more after the deadline: it may have become true before the wait got the lock back. */
+/* The condition is read once more after the deadline: it may have become true before the wait got
+ * the lock back. */
 bool sp_worker_flush(sp_worker *worker, uint64_t deadline_ns)
 {
     sp_lock_take(&worker->lock);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread's ticker. The first tick comes at a random moment within a period, so that threads shorter than a period count right on
- * average and no two threads tick in step. See docs/design/sampling.md. */
+/* A thread's ticker. The first tick comes at a random moment within a period, so that threads
+ * shorter than a period count right on average and no two threads tick in step. See
+ * docs/design/sampling.md. */
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -41,13 +42,15 @@ static void say_fallback(void)
     sp_run.said_fallback = true;
 }
 
-/* Threads of the application come here, too. They may make a ring, but never replace one: the collector may be reading it. */
+/* Threads of the application come here, too. They may make a ring, but never replace one: the
+ * collector may be reading it. */
 static bool make_ring(sp_thread *thread)
 {
     return sp_ring_exists(&thread->ring) || sp_ring_init(&thread->ring, sp_run.ring_bytes);
 }
 
-/* No thread can write to the ring of THREAD, which is not armed, and nothing is left to be read. A hazard says that a tick is under way. */
+/* No thread can write to the ring of THREAD, which is not armed, and nothing is left to be read. A
+ * hazard says that a tick is under way. */
 static bool ring_is_unused(const sp_thread *thread)
 {
     return sp_load_acquire(&thread->hazard) == NULL &&
@@ -67,8 +70,8 @@ void sp_drop_misfit_ring_locked(sp_thread *thread)
     }
 }
 
-/* A timer begins with short intervals, so that the first look tells by their number what the thread has used; then the handler gives
- * it whole periods. */
+/* A timer begins with short intervals, so that the first look tells by their number what the thread
+ * has used; then the handler gives it whole periods. */
 static bool open_with(const sp_cpu_source *source, sp_thread *thread)
 {
     uint64_t period = sp_sampler_period_ns(), moment = 1 + random_below(period);
@@ -100,7 +103,8 @@ static bool open_ticker(sp_thread *thread)
 
 void sp_arm_locked(sp_thread *thread)
 {
-    /* life first: what stands beside it belongs to the thread that it speaks of (pairs with create_locked) */
+    /* life first: what stands beside it belongs to the thread that it speaks of (pairs with
+     * create_locked) */
     if (!sp_run.running || sp_run.config.without_ticks || sp_run.held || sp_run.paused ||
         sp_load_acquire(&thread->life) != SP_THREAD_LIVE || thread->internal ||
         sp_load_relaxed(&thread->armed) || thread->ticker.source)
@@ -135,7 +139,8 @@ void sp_disarm_locked(sp_thread *thread)
     if (!was_armed)
         return;
     sp_store_release(&thread->armed, 0);
-    sp_fence_full(); /* pairs with the one in sp_tick: the tick sees armed == 0, or we see its hazard */
+    sp_fence_full(); /* pairs with the one in sp_tick: the tick sees armed == 0, or we see its
+                        hazard */
     close_ticker(thread);
     sp_run.armed_threads--;
 }
@@ -166,7 +171,8 @@ static bool wait_for_ticks(void)
     return false;
 }
 
-/* First all are hushed, then the signals that were on their way get a moment to arrive: the host's handler must not see them. */
+/* First all are hushed, then the signals that were on their way get a moment to arrive: the host's
+ * handler must not see them. */
 bool sp_disarm_all_locked(void)
 {
     uint32_t run = sp_run.number;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine `perf`: a perf event on each thread's CPU clock (perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK), whose overflow signals
- * that very thread (F_SETOWN_EX, F_SETSIG). A high-resolution timer drives it, so it is exact to microseconds where the CPU timers
- * of POSIX are looked at once a jiffy. It needs the permission to count kernel time, and a descriptor a thread; no ring buffer is
- * mapped, for a signal is all that is wanted.
+/* The engine `perf`: a perf event on each thread's CPU clock (perf_event_open(2),
+ * PERF_COUNT_SW_CPU_CLOCK), whose overflow signals that very thread (F_SETOWN_EX, F_SETSIG). A
+ * high-resolution timer drives it, so it is exact to microseconds where the CPU timers of POSIX are
+ * looked at once a jiffy. It needs the permission to count kernel time, and a descriptor a thread;
+ * no ring buffer is mapped, for a signal is all that is wanted.
  *
- * Descriptors lie high, out of the way of programs that use select(2), and take at most a quarter of RLIMIT_NOFILE: threads beyond
- * get a timer. A host may close descriptors that it does not know (daemons do) and open its own under their numbers, so before a
- * descriptor is closed or trusted the kernel is asked whether it is still that event. */
+ * Descriptors lie high, out of the way of programs that use select(2), and take at most a quarter
+ * of RLIMIT_NOFILE: threads beyond get a timer. A host may close descriptors that it does not know
+ * (daemons do) and open its own under their numbers, so before a descriptor is closed or trusted
+ * the kernel is asked whether it is still that event. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -29,7 +31,8 @@ static struct {
     int past_highest; /* that was ever used */
 } perf;
 
-/* Where the queue of a real-time signal is full the kernel sends SIGIO in its place, which ends a process that does not handle it. */
+/* Where the queue of a real-time signal is full the kernel sends SIGIO in its place, which ends a
+ * process that does not handle it. */
 static bool prepare(int signal, const char **why_not)
 {
     *why_not = "a real-time signal may come as SIGIO when its queue is full; choose another "
@@ -124,8 +127,9 @@ static bool open_event(sp_ticker *ticker, pid_t tid, void *owner, const sp_tick_
     return true;
 }
 
-/* The descriptors are inherited, the signals are not: they go to the parent's threads. The table says which they are, and each state
- * was copied with it. The probe is never open when a fork comes: both hold the sampler's lock. */
+/* The descriptors are inherited, the signals are not: they go to the parent's threads. The table
+ * says which they are, and each state was copied with it. The probe is never open when a fork
+ * comes: both hold the sampler's lock. */
 static void after_fork(void)
 {
     for (int fd = 0; fd < perf.past_highest; fd++) {

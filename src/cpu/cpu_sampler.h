@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPU sampler: what makes each thread tick on its CPU time, the signal, and the tick that the signal's handler takes. */
+/* The CPU sampler: what makes each thread tick on its CPU time, the signal, and the tick that the
+ * signal's handler takes. */
 #ifndef SP_CPU_CPU_SAMPLER_H
 #define SP_CPU_CPU_SAMPLER_H
 
@@ -27,7 +28,7 @@ typedef struct sp_sampler_config {
     const sp_modules *modules;
 } sp_sampler_config;
 
-/* --- handler_sig.c: the tick ---------------------------------------------------------------------------------------------- */
+/* --- handler_sig.c: the tick ------------------------------------------------------------------ */
 
 /* What the handler needs, set while no thread is armed. */
 typedef struct sp_handler_state {
@@ -35,19 +36,19 @@ typedef struct sp_handler_state {
     uint32_t max_depth;
     bool with_attributes;
     bool with_times;
-    uint32_t max_periods; /* that one tick may stand for when its context is new */
-    uint32_t
-        blocked_periods; /* more than these the kernel's looks do not miss: the signal was blocked */
-    uint64_t
-        cost_limit_cycles; /* a tick that took longer had lost its core meanwhile; 0: what ticks cost is not measured */
-    bool has_fsgsbase; /* x86-64: the thread pointer can be read without the kernel */
+    uint32_t max_periods;       /* that one tick may stand for when its context is new */
+    uint32_t blocked_periods;   /* more than these the kernel's looks do not miss: the signal was
+                                   blocked */
+    uint64_t cost_limit_cycles; /* a tick that took longer had lost its core meanwhile; 0: what
+                                   ticks cost is not measured */
+    bool has_fsgsbase;          /* x86-64: the thread pointer can be read without the kernel */
     uint64_t period_ns;
     uint64_t jiffy_ns;     /* between two looks of the kernel at CPU timers */
     uint64_t look_unit_ns; /* interval of a timer until the first look */
     _Atomic uint32_t
         probe; /* bumped by a signal that carries its address: our handler is reached */
-    /* The host's handlers by signal number. They get the signals that our ticks did not send. A run may use another signal than the run
-     * before, and our handler may stay installed for both. */
+    /* The host's handlers by signal number. They get the signals that our ticks did not send. A run
+     * may use another signal than the run before, and our handler may stay installed for both. */
     struct sigaction previous[NSIG];
 } sp_handler_state;
 
@@ -58,26 +59,29 @@ void sp_handle_tick(int signal, siginfo_t *info, void *ucontext);
 /* Take a tick of THREAD, the calling one, interrupted at UCONTEXT, that stands for PERIODS. */
 SP_SIGSAFE void sp_tick(sp_thread *thread, uint32_t periods, const void *ucontext);
 
-/* --- engine.c: the life of a run ------------------------------------------------------------------------------------------- */
+/* --- engine.c: the life of a run -------------------------------------------------------------- */
 
-/* Install the handler, choose the engine and arm every thread. Threads that come later are armed at their first attach or when a scan
- * finds them. */
+/* Install the handler, choose the engine and arm every thread. Threads that come later are armed at
+ * their first attach or when a scan finds them. */
 spanprof_status sp_sampler_start(const sp_sampler_config *config, spanprof_error *error);
-/* Disarm all threads, wait for ticks under way, give the signal back. What is in the rings stays to be drained. Returns false when a
- * tick does not end (its thread is stopped by a debugger): then the modules must not be freed. */
+/* Disarm all threads, wait for ticks under way, give the signal back. What is in the rings stays to
+ * be drained. Returns false when a tick does not end (its thread is stopped by a debugger): then
+ * the modules must not be freed. */
 bool sp_sampler_stop(void);
 
-/* The number of the run that was started last. The collector's calls below name their run and do nothing when it is over: a collector that was
- * abandoned must not change the next run. */
+/* The number of the run that was started last. The collector's calls below name their run and do
+ * nothing when it is over: a collector that was abandoned must not change the next run. */
 uint32_t sp_sampler_run_number(void);
 /* Let events follow what their threads lose in switches (collector, about once a second). */
 void sp_sampler_follow_switches(uint32_t run);
-/* Make threads tick again whose ticker the host has taken (closed its descriptor); how many (collector). */
+/* Make threads tick again whose ticker the host has taken (closed its descriptor); how many
+ * (collector). */
 uint32_t sp_sampler_repair(uint32_t run);
 /* Whether our handler is the one that is installed, or RUN is over. */
 bool sp_sampler_owns_signal(uint32_t run);
 
-/* Fork: prepare takes the engine's lock, parent gives it back; the child has no tickers and does not sample. */
+/* Fork: prepare takes the engine's lock, parent gives it back; the child has no tickers and does
+ * not sample. */
 void sp_sampler_fork_prepare(void);
 void sp_sampler_fork_parent(void);
 void sp_sampler_fork_child(void);
@@ -101,15 +105,17 @@ void sp_sampler_state_get(sp_sampler_state *out);
 /* Nanoseconds between two ticks of a thread. Changes only between hold and go_on. */
 uint64_t sp_sampler_period_ns(void);
 
-/* --- pausing.c: rate, pause, and the clocks without it ---------------------------------------------------------------------- */
+/* --- pausing.c: rate, pause, and the clocks without it ---------------------------------------- */
 
-/* No thread ticks until resume; its CPU time meanwhile is nobody's, not unattributed. Repeated calls do nothing. ERROR_NOT_STARTED. */
+/* No thread ticks until resume; its CPU time meanwhile is nobody's, not unattributed. Repeated
+ * calls do nothing. ERROR_NOT_STARTED. */
 spanprof_status sp_sampler_pause(void);
 spanprof_status sp_sampler_resume(void);
 
-/* For a change of rate (collector): hold disarms all and returns whether no tick is under way any more; what then lies in the rings is
- * of the old rate. go_on arms all again, at CPU_HZ. A hold that returned false has to go on at the old rate. Both do nothing, and hold returns
- * false, when RUN is over. */
+/* For a change of rate (collector): hold disarms all and returns whether no tick is under way any
+ * more; what then lies in the rings is of the old rate. go_on arms all again, at CPU_HZ. A hold
+ * that returned false has to go on at the old rate. Both do nothing, and hold returns false, when
+ * RUN is over. */
 bool sp_sampler_hold(uint32_t run);
 void sp_sampler_go_on(uint32_t run, uint32_t cpu_hz);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What makes threads tick on their CPU time: sibling files with the same functions, cpu_timer.c and cpu_perf.c.
- * A ticker's signal goes to its thread alone and carries its owner: a thread's state, or the probe (engine_choice.c).
- * Threads: whoever holds the sampler's lock.  Signals: not safe. */
+/* What makes threads tick on their CPU time: sibling files with the same functions, cpu_timer.c and
+ * cpu_perf.c. A ticker's signal goes to its thread alone and carries its owner: a thread's state,
+ * or the probe (engine_choice.c). Threads: whoever holds the sampler's lock.  Signals: not safe. */
 #ifndef SP_CPU_CPU_SOURCE_H
 #define SP_CPU_CPU_SOURCE_H
 
@@ -15,15 +15,17 @@ typedef struct sp_tick_plan {
 
 typedef struct sp_cpu_source {
     const char *name;
-    bool
-        counts_steal; /* ticks go on while the host of a virtual machine has the core: the clock they follow does */
-    /* Room for what all tickers share; and whether SIGNAL will do, else a static sentence in *WHY_NOT. */
+    bool counts_steal; /* ticks go on while the host of a virtual machine has the core: the clock
+                          they follow does */
+    /* Room for what all tickers share; and whether SIGNAL will do, else a static sentence in
+     * *WHY_NOT. */
     bool (*prepare)(int signal, const char **why_not);
     /* Make thread TID tick for OWNER from now on. False, with errno, when that cannot be. */
     bool (*open)(sp_ticker *ticker, pid_t tid, void *owner, const sp_tick_plan *plan);
     /* No signal is sent after it returns; one may still be on its way, and finds its owner. */
     void (*hush)(sp_ticker *ticker);
-    /* What is on its way now finds no owner, and goes to the host's handler where there is one. Hushed or not. */
+    /* What is on its way now finds no owner, and goes to the host's handler where there is one.
+     * Hushed or not. */
     void (*close)(sp_ticker *ticker);
     /* False when the host has taken the ticker from us (closed its descriptor). */
     bool (*is_open)(const sp_ticker *ticker);

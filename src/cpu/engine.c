@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a run: start, stop, fork, and what is looked after in between. See docs/design/sampling.md. */
+/* The life of a run: start, stop, fork, and what is looked after in between. See
+ * docs/design/sampling.md. */
 #include "cpu/engine.h"
 
 #include <errno.h>
@@ -17,12 +18,13 @@
 #include "cpu/switch_loss.h"
 #include "unwind/stack_bounds.h"
 
-/* Linux, Documentation/arch/x86/elf_auxvec.rst: the instructions that read the segment bases are allowed. Other architectures have another
- * meaning for the bit, and do not ask. */
+/* Linux, Documentation/arch/x86/elf_auxvec.rst: the instructions that read the segment bases are
+ * allowed. Other architectures have another meaning for the bit, and do not ask. */
 #define HWCAP2_FSGSBASE 2
 
-/* A thread that shares its core often sleeps when the kernel looks. What passes unseen in between has the size of a jiffy, and falls off
- * exponentially: more than ten jiffies pass once in 22,000 looks. */
+/* A thread that shares its core often sleeps when the kernel looks. What passes unseen in between
+ * has the size of a jiffy, and falls off exponentially: more than ten jiffies pass once in 22,000
+ * looks. */
 enum { LOOKS_AT_ONCE = 2, LOOKS_MISSED = 10 };
 
 /* Into so many parts a jiffy is divided to tell what a thread had used at the first look. */
@@ -45,7 +47,8 @@ static uint64_t jiffy_ns(void)
     return (uint64_t)resolution.tv_nsec;
 }
 
-/* Room for an eighth of a second of the deepest stacks: the collector drains three times as often. */
+/* Room for an eighth of a second of the deepest stacks: the collector drains three times as often.
+ */
 static uint64_t ring_size(uint32_t cpu_hz)
 {
     uint64_t interval =
@@ -80,7 +83,8 @@ void sp_engine_set_rate(uint32_t cpu_hz)
     sp_handler.blocked_periods = periods_of_looks(LOOKS_MISSED);
 }
 
-/* Before anything of a new run looks: what a slot counted and sampled in an earlier one is not this one's. */
+/* Before anything of a new run looks: what a slot counted and sampled in an earlier one is not this
+ * one's. */
 static void forget_last_run(sp_thread *thread)
 {
     /* A slot that is free now, or is just being taken by a thread, begins anew by itself. */
@@ -251,10 +255,11 @@ void sp_sampler_state_get(sp_sampler_state *out)
     sp_lock_give(&sp_run.lock);
 }
 
-/* --- fork ------------------------------------------------------------------------------------------------------------------ */
+/* --- fork ------------------------------------------------------------------------------------- */
 
-/* A tick that is pending makes kernels before 4.20 begin the fork anew, for ever when forking takes longer than a period: the signal
- * is blocked on this thread meanwhile. Its weight comes afterwards, as an overrun. */
+/* A tick that is pending makes kernels before 4.20 begin the fork anew, for ever when forking takes
+ * longer than a period: the signal is blocked on this thread meanwhile. Its weight comes
+ * afterwards, as an overrun. */
 void sp_sampler_fork_prepare(void)
 {
     sp_lock_take(&sp_run.lock);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of the sampler: what engine.c (start, stop, fork), arming.c (a thread's ticker) and pausing.c (rate, pause) share.
- * Threads: under the lock, but for what says otherwise.  Signals: not safe.
+/* One run of the sampler: what engine.c (start, stop, fork), arming.c (a thread's ticker) and
+ * pausing.c (rate, pause) share. Threads: under the lock, but for what says otherwise.  Signals:
+ * not safe.
  *
- * One lock serializes arming and disarming, and all that cpu_source.h does. Order: pausing, lock, then the registry's. */
+ * One lock serializes arming and disarming, and all that cpu_source.h does. Order: pausing, lock,
+ * then the registry's. */
 #ifndef SP_CPU_ENGINE_H
 #define SP_CPU_ENGINE_H
 
@@ -38,24 +40,26 @@ static inline bool sp_run_has_signal(void)
     return !sp_run.config.synthetic && !sp_run.config.without_ticks;
 }
 
-/* --- engine.c -------------------------------------------------------------------------------------------------------------- */
+/* --- engine.c --------------------------------------------------------------------------------- */
 
 /* No tick is under way, and what is in the rings has been drained. */
 void sp_engine_set_rate(uint32_t cpu_hz);
 
-/* --- arming.c -------------------------------------------------------------------------------------------------------------- */
+/* --- arming.c --------------------------------------------------------------------------------- */
 
 /* Make THREAD tick, if the run wants it and nothing forbids it; else nothing. */
 void sp_arm_locked(sp_thread *thread);
 void sp_disarm_locked(sp_thread *thread);
-/* THREAD, which is not armed, loses a ring that has another size than the run's, so that arming makes a new one; a ring that is in use stays.
- * Only by the collector, or by start before there is one: none but the collector reads rings, and it frees the slots of ended threads. */
+/* THREAD, which is not armed, loses a ring that has another size than the run's, so that arming
+ * makes a new one; a ring that is in use stays. Only by the collector, or by start before there is
+ * one: none but the collector reads rings, and it frees the slots of ended threads. */
 void sp_drop_misfit_ring_locked(sp_thread *thread);
-/* Disarm all threads. The lock is given back for a while; when another run has started meanwhile, its threads stay armed. Returns whether no
- * tick of this run is under way. */
+/* Disarm all threads. The lock is given back for a while; when another run has started meanwhile,
+ * its threads stay armed. Returns whether no tick of this run is under way. */
 bool sp_disarm_all_locked(void);
 
-/* Whether RUN (sp_sampler_run_number) still goes on. An abandoned collector has the number of a run that is over. */
+/* Whether RUN (sp_sampler_run_number) still goes on. An abandoned collector has the number of a run
+ * that is over. */
 static inline bool sp_run_is_current_locked(uint32_t run)
 {
     return sp_run.running && sp_run.number == run;

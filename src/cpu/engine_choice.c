@@ -18,7 +18,8 @@
 
 enum { SIGNALS_TIMED = 64, LONGEST_TICKS_TIMED = 5 };
 
-/* So many entries that a poll spends most of its time on them, and no more than the usual RLIMIT_NOFILE: poll refuses more. */
+/* So many entries that a poll spends most of its time on them, and no more than the usual
+ * RLIMIT_NOFILE: poll refuses more. */
 enum { POLLED_ENTRIES = 1000 };
 
 static struct pollfd polled[POLLED_ENTRIES]; /* under the sampler's lock */
@@ -28,7 +29,8 @@ static struct pollfd polled[POLLED_ENTRIES]; /* under the sampler's lock */
 #define PERF_PATIENCE_NS  (5 * SP_NS_PER_MS)
 #define PROBE_PERIOD_NS   UINT64_C(200000)
 
-/* The deepest stack that is walked takes half of this; a thread that loses its core, ten times as long. */
+/* The deepest stack that is walked takes half of this; a thread that loses its core, ten times as
+ * long. */
 #define LONGEST_TICK_NS UINT64_C(200000)
 
 /* Add a clause to the reason: why not perf, and then what became of the timer. */
@@ -51,9 +53,10 @@ static uint64_t thread_cpu_ns(void)
     return now;
 }
 
-/* Make a system call that returns at once, but checks for a signal before it does. Returns whether the first tick ended it with EINTR: then
- * the kernel sent that tick while this thread was inside the call, and ticks end waits in the same way. A kernel that sends ticks only when
- * a thread leaves it never ends the call. */
+/* Make a system call that returns at once, but checks for a signal before it does. Returns whether
+ * the first tick ended it with EINTR: then the kernel sent that tick while this thread was inside
+ * the call, and ticks end waits in the same way. A kernel that sends ticks only when a thread
+ * leaves it never ends the call. */
 static bool tick_ends_call(void)
 {
     bool had_tick = sp_load_relaxed(&sp_handler.probe) != 0;
@@ -61,8 +64,9 @@ static bool tick_ends_call(void)
     return !had_tick && interrupted && sp_load_relaxed(&sp_handler.probe) != 0;
 }
 
-/* The CPU clock is not asked before the time may be over: asking makes the kernel take the core from a thread whose slice is over, and on
- * a busy machine that is before the periodic tick, each time, so that no timer would ever be seen to expire. */
+/* The CPU clock is not asked before the time may be over: asking makes the kernel take the core
+ * from a thread whose slice is over, and on a busy machine that is before the periodic tick, each
+ * time, so that no timer would ever be seen to expire. */
 static sp_engine_probe wait_for_tick(uint64_t patience_ns)
 {
     sp_engine_probe result = {0};
@@ -130,7 +134,8 @@ static void append_why_not_perf(sp_engine_choice *choice, int error)
         append(choice, "perf_event_open: %s", strerror(error));
 }
 
-/* Whether perf events tick. The kernel sends an event's signal at once, from the interrupt, so on every kernel it may end a wait. */
+/* Whether perf events tick. The kernel sends an event's signal at once, from the interrupt, so on
+ * every kernel it may end a wait. */
 static bool try_perf(sp_engine_choice *choice, int signal)
 {
     const char *why_not;
@@ -164,8 +169,9 @@ static bool try_timer(sp_engine_choice *choice, int signal)
     return probe.ticks;
 }
 
-/* A profiler that is on by default must not make a system call fail, and ticks of perf events do: they end one of some thousand waits
- * with EINTR. Timers are worse only above the rate of the kernel's timer tick, because they do not expire more often. */
+/* A profiler that is on by default must not make a system call fail, and ticks of perf events do:
+ * they end one of some thousand waits with EINTR. Timers are worse only above the rate of the
+ * kernel's timer tick, because they do not expire more often. */
 static void choose_auto(sp_engine_choice *choice, const sp_sampler_config *config,
                         uint32_t kernel_tick_hz)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which engine ticks: asked by taking real ticks, for a timer that can be made is not yet one that fires (gVisor, some emulators). */
+/* Which engine ticks: asked by taking real ticks, for a timer that can be made is not yet one that
+ * fires (gVisor, some emulators). */
 #ifndef SP_CPU_ENGINE_CHOICE_H
 #define SP_CPU_ENGINE_CHOICE_H
 
@@ -12,8 +13,8 @@ typedef struct sp_engine_choice {
     char reason[SP_ENGINE_REASON_SIZE];
 } sp_engine_choice;
 
-/* Choose as CONFIG wants, on the calling thread, with our handler installed for its signal. KERNEL_TICK_HZ is how often timers can expire
- * (CONFIG_HZ). Takes milliseconds of CPU time. */
+/* Choose as CONFIG wants, on the calling thread, with our handler installed for its signal.
+ * KERNEL_TICK_HZ is how often timers can expire (CONFIG_HZ). Takes milliseconds of CPU time. */
 void sp_engine_choose(sp_engine_choice *choice, const sp_sampler_config *config,
                       uint32_t kernel_tick_hz);
 
@@ -24,14 +25,17 @@ typedef struct sp_engine_probe {
     int error;       /* errno of a ticker that could not be opened; 0: it could */
 } sp_engine_probe;
 
-/* Have SOURCE tick on the calling thread until a tick arrives or PATIENCE_NS of CPU time have passed. */
+/* Have SOURCE tick on the calling thread until a tick arrives or PATIENCE_NS of CPU time have
+ * passed. */
 sp_engine_probe sp_engine_probe_source(const sp_cpu_source *source, int signal,
                                        uint64_t patience_ns);
 
-/* Cycles (core/cycles_sig.h) of the longest tick that can be: what takes longer has lost its core. Takes a millisecond. */
+/* Cycles (core/cycles_sig.h) of the longest tick that can be: what takes longer has lost its core.
+ * Takes a millisecond. */
 uint64_t sp_engine_longest_tick_cycles(void);
 
-/* Nanoseconds that an empty signal costs the thread that it interrupts: the tick without what the handler does. */
+/* Nanoseconds that an empty signal costs the thread that it interrupts: the tick without what the
+ * handler does. */
 uint64_t sp_engine_signal_cost_ns(int signal);
 
 #endif

@@ -8,8 +8,8 @@
 #include "core/log.h"
 #include "cpu/cpu_sampler.h"
 
-/* By signal number: ours is still installed, perhaps below another that passes on to it. Where it is not, no signal may be sent to ask for
- * it, because the host's handler would get it. */
+/* By signal number: ours is still installed, perhaps below another that passes on to it. Where it
+ * is not, no signal may be sent to ask for it, because the host's handler would get it. */
 static bool in_chain[NSIG];
 
 static bool is_ours(const struct sigaction *action)
@@ -47,14 +47,16 @@ bool sp_handler_is_reached(int signal)
     return failed == 0 && sp_load_relaxed(&sp_handler.probe) != 0;
 }
 
-/* Another handler may have been put over ours since the last stop, and pass on to it what it does not know (a second copy of the
- * SDK does). Then ours is reached already, and putting it on top once more would close a circle. */
+/* Another handler may have been put over ours since the last stop, and pass on to it what it does
+ * not know (a second copy of the SDK does). Then ours is reached already, and putting it on top
+ * once more would close a circle. */
 bool sp_handler_install(int signal)
 {
     struct sigaction action, current;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = sp_handle_tick;
-    /* RESTART: system calls go on after a tick. ONSTACK: a Go program's threads have small stacks and demand it. */
+    /* RESTART: system calls go on after a tick. ONSTACK: a Go program's threads have small stacks
+     * and demand it. */
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     sigfillset(
         &action.sa_mask); /* no other handler runs on top of a tick: its own stack may be small */

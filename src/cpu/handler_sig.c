@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The signal handler of the CPU engine, and all that it calls together with the *_sig.h headers and walk_sig.c.
+/* The signal handler of the CPU engine, and all that it calls together with the *_sig.h headers and
+ * walk_sig.c.
  *
- * Charter. Allowed: loads and stores of the interrupted thread's own state, its ring, the published generation of modules, its own
- * stack; raw system calls that do not touch errno (process_vm_readv and getpid for guarded loads; gettid,
- * get_robust_list and timer_settime once a thread, ioctl when its period changes, clock_gettime where samples have times).
- * Forbidden: locks, allocation, any function of libc but those that the compiler itself emits (memcpy, memset), thread-local
+ * Charter. Allowed: loads and stores of the interrupted thread's own state, its ring, the published
+ * generation of modules, its own stack; raw system calls that do not touch errno (process_vm_readv
+ * and getpid for guarded loads; gettid, get_robust_list and timer_settime once a thread, ioctl when
+ * its period changes, clock_gettime where samples have times). Forbidden: locks, allocation, any
+ * function of libc but those that the compiler itself emits (memcpy, memset), thread-local
  * variables, functions bound lazily, logging, clocks of libc.
  * What needs more goes to the collector thread: a tick writes a record and leaves.
  *
- * A full ring drops the tick and counts it. The signal is blocked while its handler runs, so a tick does not nest. */
+ * A full ring drops the tick and counts it. The signal is blocked while its handler runs, so a tick
+ * does not nest. */
 #include "cpu/cpu_sampler.h"
 #include "unwind/walk_sig.h"
 
@@ -30,8 +33,9 @@ enum { SMALLEST_STACK = 3 * 1024 };
 
 sp_handler_state sp_handler;
 
-/* Where the thread's control block lies: in glibc, at the high end of a stack that it allocated. The register itself, and not the word
- * that it points to, for a thread that clone made may have none. */
+/* Where the thread's control block lies: in glibc, at the high end of a stack that it allocated.
+ * The register itself, and not the word that it points to, for a thread that clone made may have
+ * none. */
 SP_SIGSAFE static uint64_t thread_pointer(void)
 {
     uint64_t pointer = 0;
@@ -75,7 +79,8 @@ SP_SIGSAFE static void fill_sample(sp_sample_record *sample, sp_thread *thread,
     sample->header.kind = SP_RECORD_SAMPLE;
 }
 
-/* The system call and not the vDSO, which libc binds lazily. Where a filter refuses it the sample has no time. */
+/* The system call and not the vDSO, which libc binds lazily. Where a filter refuses it the sample
+ * has no time. */
 SP_SIGSAFE static void add_time(sp_sample_record *sample)
 {
     struct timespec now;
@@ -92,8 +97,8 @@ typedef struct tick_context {
     bool is_foreign;
 } tick_context;
 
-/* Switch numbers and those of foreign switches only grow, both in twos, and so does their sum: it is a number that this thread never had
- * under another context. */
+/* Switch numbers and those of foreign switches only grow, both in twos, and so does their sum: it
+ * is a number that this thread never had under another context. */
 SP_SIGSAFE static tick_context find_context(sp_thread *thread)
 {
     tick_context context = {.number = sp_load_relaxed(&thread->switch_number)};
@@ -117,7 +122,8 @@ SP_SIGSAFE static void fill_interval(sp_interval_record *interval, sp_thread *th
         sp_interval_fill(interval, thread, context->number, sp_handler.with_attributes);
 }
 
-/* Interval and sample are one commit: both are written, or neither, and only a commit moves last_recorded. */
+/* Interval and sample are one commit: both are written, or neither, and only a commit moves
+ * last_recorded. */
 SP_SIGSAFE static void record_tick(sp_thread *thread, const tick_context *context, uint32_t periods,
                                    const sp_generation *generation, const void *ucontext)
 {
@@ -150,10 +156,12 @@ SP_SIGSAFE static void record_tick(sp_thread *thread, const tick_context *contex
         thread->last_recorded = context->number;
 }
 
-/* How many periods a tick stands for that brings PERIODS. While the context has not changed since the last tick they all fell under it. If it
- * has, the thread was off its core whenever the kernel looked, and most of them fell under contexts that no look has seen. As looks come at
- * random, what one misses another may stand for: the tick takes what a few looks stand for, the rest is owed to the ticks to come. Only
- * more than looks ever miss, which is when the signal was blocked, belongs to spans that nobody can tell: that is left to the unattributed time. */
+/* How many periods a tick stands for that brings PERIODS. While the context has not changed since
+ * the last tick they all fell under it. If it has, the thread was off its core whenever the kernel
+ * looked, and most of them fell under contexts that no look has seen. As looks come at random, what
+ * one misses another may stand for: the tick takes what a few looks stand for, the rest is owed to
+ * the ticks to come. Only more than looks ever miss, which is when the signal was blocked, belongs
+ * to spans that nobody can tell: that is left to the unattributed time. */
 SP_SIGSAFE static uint32_t certain_periods(sp_thread *thread, const tick_context *context,
                                            uint32_t periods)
 {
@@ -169,7 +177,8 @@ SP_SIGSAFE static uint32_t certain_periods(sp_thread *thread, const tick_context
     return stands_for;
 }
 
-/* The walk takes 1.5 KiB of stack. The host's alternate signal stack may be smaller than that: then there is no tick. */
+/* The walk takes 1.5 KiB of stack. The host's alternate signal stack may be smaller than that: then
+ * there is no tick. */
 SP_SIGSAFE static bool has_room(const void *ucontext)
 {
     const stack_t *stack = &((const ucontext_t *)ucontext)->uc_stack;
@@ -206,16 +215,18 @@ SP_SIGSAFE static void take_tick(sp_thread *thread, uint32_t periods,
 
 SP_SIGSAFE void sp_tick(sp_thread *thread, uint32_t periods, const void *ucontext)
 {
-    /* The hazard also says that a tick is under way. Its store and the look at armed are sequentially consistent; they pair with the
-     * store of armed and the look at the hazard in arming.c, with a fence between: one of the two sees the other's. */
+    /* The hazard also says that a tick is under way. Its store and the look at armed are
+     * sequentially consistent; they pair with the store of armed and the look at the hazard in
+     * arming.c, with a fence between: one of the two sees the other's. */
     const sp_generation *generation = sp_generation_enter(sp_handler.modules, &thread->hazard);
     if (atomic_load(&thread->armed) && sp_ring_exists(&thread->ring))
         take_tick(thread, periods, generation, ucontext);
     sp_generation_leave(&thread->hazard);
 }
 
-/* A signal that no ticker of ours sent: the host's handler gets it, as if ours were not there. Default and ignore mean nothing here:
- * the default of SIGPROF would end the process because we are in it. */
+/* A signal that no ticker of ours sent: the host's handler gets it, as if ours were not there.
+ * Default and ignore mean nothing here: the default of SIGPROF would end the process because we are
+ * in it. */
 SP_SIGSAFE static void forward(int signal, siginfo_t *info, void *ucontext)
 {
     const struct sigaction *previous = &sp_handler.previous[signal];
@@ -227,8 +238,8 @@ SP_SIGSAFE static void forward(int signal, siginfo_t *info, void *ucontext)
     }
 }
 
-/* A descriptor's number may have gone to another thread's event while a signal waited on this one. The kernel is asked once; after
- * that the thread pointer tells. */
+/* A descriptor's number may have gone to another thread's event while a signal waited on this one.
+ * The kernel is asked once; after that the thread pointer tells. */
 SP_SIGSAFE static bool is_calling_thread(sp_thread *thread)
 {
     uint64_t pointer = thread_pointer();
@@ -240,8 +251,9 @@ SP_SIGSAFE static bool is_calling_thread(sp_thread *thread)
     return true;
 }
 
-/* The first period was random, and later ones follow the thread's way of working (switch_loss.h). Set here, at the end of a period, and
- * never from outside, for then it would begin anew. Where the kernel refuses, the weights would be wrong: no ticks then. */
+/* The first period was random, and later ones follow the thread's way of working (switch_loss.h).
+ * Set here, at the end of a period, and never from outside, for then it would begin anew. Where the
+ * kernel refuses, the weights would be wrong: no ticks then. */
 SP_SIGSAFE static void set_period(sp_thread *thread, int fd, uint64_t period_ns)
 {
     thread->event_period_set_ns = period_ns;
@@ -259,9 +271,10 @@ SP_SIGSAFE static void handle_event(sp_thread *thread, int fd, const void *ucont
     sp_tick(thread, 1, ucontext);
 }
 
-/* The first look of the kernel at a thread's timer. A look stands for a jiffy, the first one too: what a thread uses after the last look
- * of its life is seen by none, and this makes up for it on average (docs/design/sampling.md). The tick comes if the random moment lies
- * in what the look stands for; then the timer gets its whole periods. Returns how many passed, 0 for none. */
+/* The first look of the kernel at a thread's timer. A look stands for a jiffy, the first one too:
+ * what a thread uses after the last look of its life is seen by none, and this makes up for it on
+ * average (docs/design/sampling.md). The tick comes if the random moment lies in what the look
+ * stands for; then the timer gets its whole periods. Returns how many passed, 0 for none. */
 SP_SIGSAFE static uint32_t settle_first_look(sp_thread *thread, uint32_t expiries)
 {
     uint64_t period_ns = sp_handler.period_ns, moment_ns = thread->first_moment_ns;

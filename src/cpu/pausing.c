@@ -30,8 +30,8 @@ void sp_sampler_go_on(uint32_t run, uint32_t cpu_hz)
     sp_lock_give(&sp_run.lock);
 }
 
-/* CPU time that passes in a pause is taken out of the books: the clock's reading is subtracted at its begin and added at its end. A
- * thread that was made meanwhile has its whole time added. */
+/* CPU time that passes in a pause is taken out of the books: the clock's reading is subtracted at
+ * its begin and added at its end. A thread that was made meanwhile has its whole time added. */
 static void exclude(sp_thread *thread, int64_t sign)
 {
     uint64_t cpu_ns;

@@ -7,7 +7,8 @@
 
 #include "core/clock.h"
 
-/* A step of learning wants this many ticks, each of which is one period more or less, and slices to divide by; and moves most of the way. */
+/* A step of learning wants this many ticks, each of which is one period more or less, and slices to
+ * divide by; and moves most of the way. */
 enum { TICKS_ENOUGH = 30, SLICES_ENOUGH = 30 };
 #define CPU_ENOUGH_NS (5 * SP_NS_PER_MS)
 #define LOSS_FIRST_NS 1500

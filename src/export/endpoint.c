@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* URLs of receivers, by the rules of the OTLP exporter specification: a general endpoint is a base below which each signal has its
- * path, a signal's own endpoint is used as it stands. One without a scheme ("host:port") gets http://. libcurl judges whether text
- * is a URL; the joining is done on the text, so that nothing else of it changes. */
+/* URLs of receivers, by the rules of the OTLP exporter specification: a general endpoint is a base
+ * below which each signal has its path, a signal's own endpoint is used as it stands. One without a
+ * scheme ("host:port") gets http://. libcurl judges whether text is a URL; the joining is done on
+ * the text, so that nothing else of it changes. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -43,8 +44,9 @@ static const char *missing(const char *scheme, const char *text)
     return strstr(text, "://") ? "" : scheme;
 }
 
-/* What can be told from the characters of TEXT alone, or NULL. libcurl takes "http:///path" for the host "path", and a port of no
- * digits for the usual one: "mailto:x" and "/path" are not meant so. */
+/* What can be told from the characters of TEXT alone, or NULL. libcurl takes "http:///path" for the
+ * host "path", and a port of no digits for the usual one: "mailto:x" and "/path" are not meant so.
+ */
 static const char *fault_of_text(const char *text)
 {
     bool bare = *missing(plain_scheme, text);
@@ -124,8 +126,9 @@ char *sp_endpoint_grpc(const char *url, const char *scheme, sp_telemetry_signal 
 
 char *sp_endpoint_shown(const char *text)
 {
-    /* A password may hold any character, so all up to the last @ may be one; but in a URL that libcurl understands, what is
-     * behind a question mark is a query, which may have an @ of its own. */
+    /* A password may hold any character, so all up to the last @ may be one; but in a URL that
+     * libcurl understands, what is behind a question mark is a query, which may have an @ of its
+     * own. */
     const char *why, *scheme = strstr(text, "://");
     const char *authority = scheme ? scheme + 3 : text;
     bool good = sp_endpoint_check(text, &why) == SP_ENDPOINT_GOOD;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The export configuration. For each setting of OTLP: the option, else the signal's own variable (OTEL_EXPORTER_OTLP_TRACES_…), else
- * the general one (OTEL_EXPORTER_OTLP_…), else the default. A value that cannot be used is as good as not set, after one warning;
- * but in place of an endpoint that cannot be used there is none. Values of header variables are never shown. */
+/* The export configuration. For each setting of OTLP: the option, else the signal's own variable
+ * (OTEL_EXPORTER_OTLP_TRACES_…), else the general one (OTEL_EXPORTER_OTLP_…), else the default. A
+ * value that cannot be used is as good as not set, after one warning; but in place of an endpoint
+ * that cannot be used there is none. Values of header variables are never shown. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,8 @@ static const char default_grpc_endpoint[] = "http://localhost:4317";
 
 enum { DEFAULT_TIMEOUT_MS = 10000, DEFAULT_BATCH_TIMEOUT_MS = 30000, NAME_MAX_BYTES = 64 };
 
-/* What variables say about one signal, or about both. Strings are borrowed from the environment and the options. */
+/* What variables say about one signal, or about both. Strings are borrowed from the environment and
+ * the options. */
 typedef struct otlp_settings {
     const char *endpoint; /* NULL: none that can be sent to, which was said */
     const char *scheme;   /* for an endpoint that has none */
@@ -33,8 +35,9 @@ typedef struct otlp_settings {
 
 /* ---- OTLP over HTTP ---- */
 
-/* TEXT, the value of NAME, when it can be sent to. Else NULL, and nothing takes its place: data must not go to a host that the user
- * did not name. Either way one warning says what is wrong with it. */
+/* TEXT, the value of NAME, when it can be sent to. Else NULL, and nothing takes its place: data
+ * must not go to a host that the user did not name. Either way one warning says what is wrong with
+ * it. */
 static const char *usable_endpoint(const char *name, const char *text, const char *scheme)
 {
     const char *why;
@@ -59,7 +62,8 @@ static const char *variable(char out[NAME_MAX_BYTES], const char *infix, const c
     return out;
 }
 
-/* What goes in front of an endpoint without a scheme: for gRPC the specification wants TLS, unless it is told otherwise. */
+/* What goes in front of an endpoint without a scheme: for gRPC the specification wants TLS, unless
+ * it is told otherwise. */
 static const char *scheme_of(const otlp_settings *settings)
 {
     bool secure = settings->protocol == SP_PROTOCOL_GRPC && !settings->insecure;
@@ -134,7 +138,8 @@ static void read_protocol(otlp_settings *out, const char *infix, const spanprof_
         out->insecure = sp_env_bool(name);
 }
 
-/* Put what the variables with INFIX say over what is in OUT; those that OPTIONS overrule are not even looked at. */
+/* Put what the variables with INFIX say over what is in OUT; those that OPTIONS overrule are not
+ * even looked at. */
 static void read_settings(otlp_settings *out, const char *infix, const spanprof_options *options)
 {
     char name[NAME_MAX_BYTES];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of this folder share. Unless a line says otherwise, everything here runs on the exporter thread. */
+/* What the files of this folder share. Unless a line says otherwise, everything here runs on the
+ * exporter thread. */
 #ifndef SP_EXPORT_EXPORT_INTERNAL_H
 #define SP_EXPORT_EXPORT_INTERNAL_H
 
@@ -18,20 +19,21 @@ enum { SP_SPOOL_NAME = 32 };
 typedef struct sp_request {
     struct sp_request *next;
     sp_buffer body;
-    size_t charged_bytes;   /* what it takes of its destination's sp_allowance */
-    uint64_t items;         /* spans or samples */
-    uint64_t sequence;      /* counted up by the exporter thread, for flush */
-    size_t destination;     /* of a profile, while in the inbox */
-    uint64_t written_bytes; /* of its record, while it waits for a file to take the rest */
-    bool gzip;              /* body is compressed */
-    bool framed;            /* body has gRPC's prefix */
-    char spooled
-        [SP_SPOOL_NAME]; /* its file in the spool, which may have the body alone; empty: none */
+    size_t charged_bytes;        /* what it takes of its destination's sp_allowance */
+    uint64_t items;              /* spans or samples */
+    uint64_t sequence;           /* counted up by the exporter thread, for flush */
+    size_t destination;          /* of a profile, while in the inbox */
+    uint64_t written_bytes;      /* of its record, while it waits for a file to take the rest */
+    bool gzip;                   /* body is compressed */
+    bool framed;                 /* body has gRPC's prefix */
+    char spooled[SP_SPOOL_NAME]; /* its file in the spool, which may have the body alone; empty:
+                                    none */
     uint64_t spooled_bytes;
 } sp_request;
 
 void sp_request_free(sp_request *request);
-/* Say that COUNT requests for DESTINATION (a file, or a URL as it may be shown) were given up at the stop, and WHY (", because ...", or empty). */
+/* Say that COUNT requests for DESTINATION (a file, or a URL as it may be shown) were given up at
+ * the stop, and WHY (", because ...", or empty). */
 void sp_requests_say_abandoned(uint64_t count, const char *destination, const char *why);
 
 /* The bound of one destination's queue of one signal. Any thread. */
@@ -65,27 +67,32 @@ typedef enum sp_endpoint_kind {
     SP_ENDPOINT_GOOD,
 } sp_endpoint_kind;
 
-/* What TEXT is. Unless it is good, *WHY is a static phrase that ends a sentence beginning with TEXT. */
+/* What TEXT is. Unless it is good, *WHY is a static phrase that ends a sentence beginning with
+ * TEXT. */
 sp_endpoint_kind sp_endpoint_check(const char *text, const char **why);
-/* The URL of SIGNAL below the base URL BASE, which is good or bare; in front of a bare one goes SCHEME ("http://"). These return memory
- * for free(), or NULL when there is none. */
+/* The URL of SIGNAL below the base URL BASE, which is good or bare; in front of a bare one goes
+ * SCHEME ("http://"). These return memory for free(), or NULL when there is none. */
 char *sp_endpoint_from_base(const char *base, const char *scheme, sp_telemetry_signal signal);
 /* URL (good or bare) as it is, but with SCHEME where it has none, and "/" where it has no path. */
 char *sp_endpoint_verbatim(const char *url, const char *scheme);
-/* The URL of SIGNAL's gRPC service on the host of URL (good or bare), whose path and query do not matter. */
+/* The URL of SIGNAL's gRPC service on the host of URL (good or bare), whose path and query do not
+ * matter. */
 char *sp_endpoint_grpc(const char *url, const char *scheme, sp_telemetry_signal signal);
-/* TEXT, a URL or what was meant to be one, as it may be shown in a log: without user, password and query. For free(), or NULL. */
+/* TEXT, a URL or what was meant to be one, as it may be shown in a log: without user, password and
+ * query. For free(), or NULL. */
 char *sp_endpoint_shown(const char *text);
 
 /* headers.c. Any thread. */
 
-/* The headers that TEXT lists, for libcurl, appended to *LIST. An entry that cannot be used is left out, with a warning that says
- * its position in NAME, never its content (NAME is NULL: no warning). False when memory is short. */
+/* The headers that TEXT lists, for libcurl, appended to *LIST. An entry that cannot be used is left
+ * out, with a warning that says its position in NAME, never its content (NAME is NULL: no warning).
+ * False when memory is short. */
 bool sp_headers_parse(struct curl_slist **list, const char *text, const char *name);
 
-/* Collectors from 0.163 read the version of the profiles' format from a header, and refuse a request that has it twice. LIST (not
- * empty; its first entry is not looked at) gets it once for profiles, unless it has one of the user's, and loses it for traces.
- * False when memory is short. */
+/* Collectors from 0.163 read the version of the profiles' format from a header, and refuse a
+ * request that has it twice. LIST (not empty; its first entry is not looked at) gets it once for
+ * profiles, unless it has one of the user's, and loses it for traces. False when memory is short.
+ */
 bool sp_headers_set_version(struct curl_slist *list, sp_telemetry_signal signal);
 
 /* secrets.c: what a receiver was sent and may answer with. Zero-initialised has none. */
@@ -94,27 +101,32 @@ typedef struct sp_secrets {
     size_t count;
 } sp_secrets;
 
-/* The values of HEADERS, user, password and query of URL, and user and password of the proxies in the environment. False when memory is short. */
+/* The values of HEADERS, user, password and query of URL, and user and password of the proxies in
+ * the environment. False when memory is short. */
 bool sp_secrets_init(sp_secrets *secrets, const struct curl_slist *headers, const char *url);
 void sp_secrets_deinit(sp_secrets *secrets);
-/* LENGTH bytes of TEXT, with *** in place of each secret, into OUT as far as its SIZE (>= 4) goes, and a NUL. Returns the bytes written,
- * without the NUL. TEXT is to be as it came: in one that was cut, or in which bytes were replaced, no secret is found. */
+/* LENGTH bytes of TEXT, with *** in place of each secret, into OUT as far as its SIZE (>= 4) goes,
+ * and a NUL. Returns the bytes written, without the NUL. TEXT is to be as it came: in one that was
+ * cut, or in which bytes were replaced, no secret is found. */
 size_t sp_secrets_mask(const sp_secrets *secrets, char *out, size_t size, const char *text,
                        size_t length);
 
 /* retry.c. Any thread. */
 enum { SP_RETRY_ATTEMPTS = 5 };
 
-/* Whether an answer with this code may be different the next time (OTLP specification: 429, 502, 503, 504). */
+/* Whether an answer with this code may be different the next time (OTLP specification: 429, 502,
+ * 503, 504). */
 bool sp_retry_http(long code);
-/* The same for the status of a gRPC call; RESOURCE_EXHAUSTED only where the receiver said when (HAS_RETRY_INFO). */
+/* The same for the status of a gRPC call; RESOURCE_EXHAUSTED only where the receiver said when
+ * (HAS_RETRY_INFO). */
 bool sp_retry_grpc(uint32_t code, bool has_retry_info);
 /* Whether a transfer that ended with CODE, without an answer, may be tried again. */
 bool sp_retry_curl(CURLcode code);
-/* The wait after FAILED attempts (>= 1), shortened at random (RANDOM is uniform) to no less than its half. */
+/* The wait after FAILED attempts (>= 1), shortened at random (RANDOM is uniform) to no less than
+ * its half. */
 uint64_t sp_retry_backoff_ns(uint32_t failed, uint32_t random);
-/* The wait that a Retry-After header of TEXT asks for at the time NOW_NS (realtime), at most SP_RETRY_AFTER_MAX_S. False when it
- * is neither a number of seconds nor a date. */
+/* The wait that a Retry-After header of TEXT asks for at the time NOW_NS (realtime), at most
+ * SP_RETRY_AFTER_MAX_S. False when it is neither a number of seconds nor a date. */
 enum { SP_RETRY_AFTER_MAX_S = 300 };
 bool sp_retry_after_ns(const char *text, uint64_t now_ns, uint64_t *out_ns);
 
@@ -128,7 +140,8 @@ typedef struct sp_gzip {
 
 /* Replace BODY by its gzip form. False, and BODY as it was, when memory is short. */
 bool sp_gzip_body(sp_gzip *gzip, sp_buffer *body);
-/* Append what LENGTH bytes of gzip at DATA are when unpacked to OUT. False when they are no gzip, or OUT's maximum is reached. Any thread. */
+/* Append what LENGTH bytes of gzip at DATA are when unpacked to OUT. False when they are no gzip,
+ * or OUT's maximum is reached. Any thread. */
 bool sp_gunzip(sp_buffer *out, const void *data, size_t length);
 void sp_gzip_deinit(sp_gzip *gzip);
 
@@ -141,30 +154,34 @@ typedef struct sp_answer {
     size_t length;
 } sp_answer;
 
-/* The receiver's own words for an error, on one line and without SECRETS, into OUT; empty when it sent none. */
+/* The receiver's own words for an error, on one line and without SECRETS, into OUT; empty when it
+ * sent none. */
 void sp_answer_words(char out[SP_ANSWER_WORDS], const sp_answer *answer, const sp_secrets *secrets);
 /* The same of a gRPC status, whose MESSAGE is percent-encoded, or NULL. */
 void sp_answer_grpc_words(char out[SP_ANSWER_WORDS], const char *message,
                           const sp_secrets *secrets);
-/* Read the answer to a delivered request: how many items it *REJECTED, and its WORDS (empty: none), as above. False when it is no OTLP
- * answer, which does not make the request less delivered. */
+/* Read the answer to a delivered request: how many items it *REJECTED, and its WORDS (empty: none),
+ * as above. False when it is no OTLP answer, which does not make the request less delivered. */
 bool sp_answer_partial(const sp_answer *answer, const sp_secrets *secrets,
                        sp_telemetry_signal signal, uint64_t *rejected, char words[SP_ANSWER_WORDS]);
 
 /* json_member.c: receivers' answers in JSON. Any thread. */
 
-/* The member NAME (no escapes in it) of the object TEXT: *VALUE is the text of its value. False when TEXT has none, or is no JSON as far
- * as it was looked at. */
+/* The member NAME (no escapes in it) of the object TEXT: *VALUE is the text of its value. False
+ * when TEXT has none, or is no JSON as far as it was looked at. */
 bool sp_json_member(sp_text_range text, const char *name, sp_text_range *value);
-/* VALUE, a JSON string, into OUT, which has room for as many bytes as it has. Returns the bytes written; 0 for what is no string. */
+/* VALUE, a JSON string, into OUT, which has room for as many bytes as it has. Returns the bytes
+ * written; 0 for what is no string. */
 size_t sp_json_string(char *out, sp_text_range value);
 
 /* grpc.c. Any thread. */
 
-/* Put the prefix of a gRPC message in front of BODY, which is compressed where GZIP says so. False, and BODY as it was, when memory is short. */
+/* Put the prefix of a gRPC message in front of BODY, which is compressed where GZIP says so. False,
+ * and BODY as it was, when memory is short. */
 bool sp_grpc_frame(sp_buffer *body, bool gzip);
-/* Make ANSWER the message in it. One that is compressed, as receivers do with answers to what came compressed, is unpacked into ROOM, as
- * far as its maximum goes. False when it is not one message, or nothing. */
+/* Make ANSWER the message in it. One that is compressed, as receivers do with answers to what came
+ * compressed, is unpacked into ROOM, as far as its maximum goes. False when it is not one message,
+ * or nothing. */
 bool sp_grpc_unframe(sp_answer *answer, sp_buffer *room);
 
 typedef struct sp_grpc_status {
@@ -179,7 +196,8 @@ enum { SP_GRPC_RESOURCE_EXHAUSTED = 8, SP_GRPC_UNIMPLEMENTED = 12 };
 /* How the call whose transfer on EASY has ended went. False when no status came. */
 bool sp_grpc_status_of(CURL *easy, sp_grpc_status *out);
 const char *sp_grpc_status_name(uint32_t code);
-/* The wait that a RetryInfo in DETAILS, the value of grpc-status-details-bin, asks for. False when there is none. */
+/* The wait that a RetryInfo in DETAILS, the value of grpc-status-details-bin, asks for. False when
+ * there is none. */
 bool sp_grpc_retry_info(const char *details, uint64_t *wait_ns);
 
 /* file.c: one file of one signal. */
@@ -199,14 +217,15 @@ typedef struct sp_file {
     sp_repeat stuck;
 } sp_file;
 
-/* Make CONFIG's file for SIGNAL. False when memory is short; a file that cannot be made is warned of, and fd is -1. One that another
- * process writes, or that has content, is left as it is: no warning, in_use is set, and fd is -1. */
+/* Make CONFIG's file for SIGNAL. False when memory is short; a file that cannot be made is warned
+ * of, and fd is -1. One that another process writes, or that has content, is left as it is: no
+ * warning, in_use is set, and fd is -1. */
 bool sp_file_init(sp_file *file, const sp_export_config *config, sp_telemetry_signal signal,
                   sp_export_counters *counters);
 /* What waits is freed, uncounted. */
 void sp_file_deinit(sp_file *file);
-/* Append BODY (borrowed) with ITEMS as one record, now or as soon as the file takes it, or drop it. Counted either way. SEQUENCE is
- * larger than that of each record before. */
+/* Append BODY (borrowed) with ITEMS as one record, now or as soon as the file takes it, or drop it.
+ * Counted either way. SEQUENCE is larger than that of each record before. */
 void sp_file_write(sp_file *file, const sp_buffer *body, uint64_t items, uint64_t sequence);
 /* Go on with what waits. Returns when to call again, UINT64_MAX when nothing waits. */
 uint64_t sp_file_step(sp_file *file, uint64_t now_ns);
@@ -222,8 +241,8 @@ void sp_files_after_fork(void);
 /* file_parts.c: files that are limited in size. */
 enum { SP_FILE_PARTS_MAX = 1000000000 };
 
-/* FILE, which is open, is full: it is kept as the next part, and *FD is a new one with its name, open and locked. False, having said why,
- * when there is none. */
+/* FILE, which is open, is full: it is kept as the next part, and *FD is a new one with its name,
+ * open and locked. False, having said why, when there is none. */
 bool sp_file_begin_part(sp_file *file, int *fd);
 /* Remove what a process that was ended in sp_file_begin_part may have left. FILE is locked. */
 void sp_file_forget_new(const sp_file *file);
@@ -231,14 +250,16 @@ void sp_file_forget_new(const sp_file *file);
 /* file_runs.c: what earlier runs have left at the same prefix. */
 enum { SP_FILE_RUNS_KEPT = 3 }; /* PREFIX.1 to PREFIX.3 */
 
-/* Rename the files of the run before, of either format, to PREFIX.1, and those of older runs to the next number. 0, or errno:
- * EWOULDBLOCK when another process writes to one of them. After a failure the run before is still whole. */
+/* Rename the files of the run before, of either format, to PREFIX.1, and those of older runs to the
+ * next number. 0, or errno: EWOULDBLOCK when another process writes to one of them. After a failure
+ * the run before is still whole. */
 int sp_file_runs_keep(const char *prefix);
-/* Lock FD, which PATH was opened as, until it is closed. 0, or EWOULDBLOCK when another process has it. What is no regular file has no
- * lock, and a file system without locks has to do without. */
+/* Lock FD, which PATH was opened as, until it is closed. 0, or EWOULDBLOCK when another process has
+ * it. What is no regular file has no lock, and a file system without locks has to do without. */
 int sp_file_runs_lock(int fd, const char *path);
-/* Keep the run before, and make the files of this one. Where that is impossible this run gets the prefix of sp_file_own_prefix in CONFIG, and
- * one warning says so. False when memory is short; files that cannot be made are warned of. */
+/* Keep the run before, and make the files of this one. Where that is impossible this run gets the
+ * prefix of sp_file_own_prefix in CONFIG, and one warning says so. False when memory is short;
+ * files that cannot be made are warned of. */
 bool sp_file_runs_open(sp_file files[2], sp_export_config *config, sp_export_counters *counters);
 
 /* spool.c: requests in a directory, which outlive the process. Zero-initialised is closed. */
@@ -258,18 +279,22 @@ typedef enum sp_spool_found {
     SP_SPOOL_LATER, /* memory or descriptors are short */
 } sp_spool_found;
 
-/* Make a folder for SERVICE in DIRECTORY, which is made when it is not there, and take over what ended processes of this service have left. False,
- * with one warning, when it cannot be used. MAXIMUM is in bytes; 0: 256 MiB. */
+/* Make a folder for SERVICE in DIRECTORY, which is made when it is not there, and take over what
+ * ended processes of this service have left. False, with one warning, when it cannot be used.
+ * MAXIMUM is in bytes; 0: 256 MiB. */
 bool sp_spool_open(sp_spool *spool, const char *directory, const char *service, size_t maximum);
 /* What is in it stays, for the next process. */
 void sp_spool_close(sp_spool *spool);
-/* All requests of SIGNAL that are there, oldest first, without their bodies. Once, after opening. */
+/* All requests of SIGNAL that are there, oldest first, without their bodies. Once, after opening.
+ */
 sp_request *sp_spool_list(sp_spool *spool, sp_telemetry_signal signal);
-/* Keep REQUEST. False, with errno, when there is no room (EDQUOT: the maximum is reached) or it cannot be written. */
+/* Keep REQUEST. False, with errno, when there is no room (EDQUOT: the maximum is reached) or it
+ * cannot be written. */
 bool sp_spool_put(sp_spool *spool, sp_request *request, sp_telemetry_signal signal);
 /* Read REQUEST's body back. */
 sp_spool_found sp_spool_get(sp_spool *spool, sp_request *request);
-/* REQUEST is delivered or dropped. False, with errno, when its file could not be removed. Without a file nothing. */
+/* REQUEST is delivered or dropped. False, with errno, when its file could not be removed. Without a
+ * file nothing. */
 bool sp_spool_remove(sp_spool *spool, sp_request *request);
 
 /* One signal over the network, one request after the other. */
@@ -343,20 +368,25 @@ bool sp_sender_init(sp_sender *sender, sp_telemetry_signal signal, const sp_http
 void sp_sender_deinit(sp_sender *sender);
 /* Queue REQUEST (taken), whose charged_bytes have been taken from the allowance. */
 void sp_sender_add(sp_sender *sender, sp_request *request);
-/* Begin the next attempt if it is time. Returns when to call again: UINT64_MAX when only a transfer's end changes anything. */
+/* Begin the next attempt if it is time. Returns when to call again: UINT64_MAX when only a
+ * transfer's end changes anything. */
 uint64_t sp_sender_step(sp_sender *sender, uint64_t now_ns);
 /* The transfer ended with CODE. */
 void sp_sender_finish(sp_sender *sender, CURLcode code, uint64_t now_ns);
-/* Go on with what the spool has of this signal, and keep there what comes. Before the first request. */
+/* Go on with what the spool has of this signal, and keep there what comes. Before the first
+ * request. */
 void sp_sender_use_spool(sp_sender *sender, sp_spool *spool);
-/* Whether every request up to SEQUENCE is delivered, dropped, or kept in the spool because nobody takes it now, or by DEADLINE_NS. */
+/* Whether every request up to SEQUENCE is delivered, dropped, or kept in the spool because nobody
+ * takes it now, or by DEADLINE_NS. */
 bool sp_sender_is_past(const sp_sender *sender, uint64_t sequence, uint64_t deadline_ns);
 /* Whether what is left cannot be sent by DEADLINE_NS, because the next attempt is due later. */
 bool sp_sender_is_late(const sp_sender *sender, uint64_t deadline_ns);
 /* Say that a flush does not wait for that. */
 void sp_sender_say_late(sp_sender *sender, uint64_t now_ns);
-/* The exporter stops by DEADLINE_NS: what is left gets a last chance now. Once nobody is found there, or the next attempt would come too late, all
- * of it is dropped, or left in the spool: waiting for what cannot come would hold up the end of the program. Further calls change nothing. */
+/* The exporter stops by DEADLINE_NS: what is left gets a last chance now. Once nobody is found
+ * there, or the next attempt would come too late, all of it is dropped, or left in the spool:
+ * waiting for what cannot come would hold up the end of the program. Further calls change nothing.
+ */
 void sp_sender_hurry(sp_sender *sender, uint64_t deadline_ns);
 /* Drop and count all that is left; the spool keeps what it has. */
 void sp_sender_abandon(sp_sender *sender);
@@ -368,8 +398,8 @@ enum { SP_DESTINATION_HTTP, SP_DESTINATION_FILE, SP_DESTINATIONS };
 
 /* own_descriptors.c */
 
-/* Give the calling thread, and those that it will start, a descriptor table of their own, with nothing of the host's in it.
- * False where the kernel does not: it goes on with the host's. */
+/* Give the calling thread, and those that it will start, a descriptor table of their own, with
+ * nothing of the host's in it. False where the kernel does not: it goes on with the host's. */
 bool sp_descriptors_unshare(void);
 
 /* log_relay.c: the thread that delivers what is logged. Zero-initialised is not running. */
@@ -380,10 +410,12 @@ typedef struct sp_log_relay {
 
 /* Setup. 0, or errno. */
 int sp_log_relay_start(sp_log_relay *relay);
-/* Delivers what waits, as far as the deadline allows (sp_log_settle). A thread whose line the host's function does not give back is left to it. */
+/* Delivers what waits, as far as the deadline allows (sp_log_settle). A thread whose line the
+ * host's function does not give back is left to it. */
 void sp_log_relay_stop(sp_log_relay *relay, uint64_t deadline_ns);
 
-/* loop.c: how others wake the thread. No descriptor is in it, for theirs are not the thread's. A wake is remembered when nobody sleeps. */
+/* loop.c: how others wake the thread. No descriptor is in it, for theirs are not the thread's. A
+ * wake is remembered when nobody sleeps. */
 typedef struct sp_alarm {
     sp_lock lock; /* guards `rung`; an innermost lock */
     pthread_cond_t ring;
@@ -410,18 +442,19 @@ struct sp_exporter {
     sp_request *inbox, **inbox_last;
     uint64_t flush_asked, flush_done; /* tickets */
     uint64_t flush_deadline_ns;       /* the latest of those that wait for their turn */
-    uint64_t late_after,
-        late_last; /* the last flush that was too early for a receiver had the tickets between, and the last */
-    uint64_t drops_told; /* by the last flush */
+    uint64_t late_after, late_last;   /* the last flush that was too early for a receiver had the
+                                         tickets between, and the last */
+    uint64_t drops_told;              /* by the last flush */
     uint64_t stop_deadline_ns;
     bool stop;
     bool told_start; /* the thread has set itself up, or has failed to: */
     bool started;
     bool ended;
-    bool
-        abandoned; /* nobody waits for the thread any more: it takes no spans, and frees everything itself */
+    bool abandoned; /* nobody waits for the thread any more: it takes no spans, and frees everything
+                       itself */
 
-    /* The thread's own, for their descriptors are in its table; others may take and give the allowances. */
+    /* The thread's own, for their descriptors are in its table; others may take and give the
+     * allowances. */
     CURLM *multi; /* NULL: nothing goes to the network */
     sp_spool spool;
     sp_sender senders[2];
@@ -432,8 +465,8 @@ struct sp_exporter {
     uint64_t flush_ticket;   /* under way; 0: none */
     uint64_t flush_until_ns; /* nobody waits longer for it */
     uint64_t flush_spans;    /* that it still has to take */
-    uint64_t
-        flush_goal; /* one more than the sequence that it waits for; 0: not known while there are flush_spans */
+    uint64_t flush_goal; /* one more than the sequence that it waits for; 0: not known while there
+                            are flush_spans */
     bool stopping;
 };
 

@@ -122,8 +122,9 @@ static bool init(sp_exporter *exporter, const sp_export_config *config)
     return exporter->batch != NULL;
 }
 
-/* Signals are blocked in the threads and in those that libcurl starts from it: the host's handlers never run there. Faults of the
- * thread itself are not, for the host's crash reporter to see them. */
+/* Signals are blocked in the threads and in those that libcurl starts from it: the host's handlers
+ * never run there. Faults of the thread itself are not, for the host's crash reporter to see them.
+ */
 int sp_export_thread(pthread_t *thread, void *(*run)(void *), void *argument)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
@@ -137,7 +138,8 @@ int sp_export_thread(pthread_t *thread, void *(*run)(void *), void *argument)
     return error;
 }
 
-/* Until the thread has opened its files, for a file that cannot be made is told before the start returns. */
+/* Until the thread has opened its files, for a file that cannot be made is told before the start
+ * returns. */
 static bool wait_for_start(sp_exporter *exporter)
 {
     sp_lock_take(&exporter->lock);
@@ -340,7 +342,8 @@ static uint64_t ask_for_flush(sp_exporter *exporter, uint64_t deadline_ns)
     return ++exporter->flush_asked;
 }
 
-/* With the lock held: whether the flush TICKET, which is done, ended because its deadline was too early for a receiver. */
+/* With the lock held: whether the flush TICKET, which is done, ended because its deadline was too
+ * early for a receiver. */
 static bool was_late(const sp_exporter *exporter, uint64_t ticket)
 {
     return ticket > exporter->late_after && ticket <= exporter->late_last;
@@ -358,7 +361,8 @@ spanprof_status sp_exporter_flush(sp_exporter *exporter, uint64_t deadline_ns)
     return status;
 }
 
-/* With the lock held. The thread ends by STOP_DEADLINE_NS by itself, and soon after when that is over already, unless a system call does not return. */
+/* With the lock held. The thread ends by STOP_DEADLINE_NS by itself, and soon after when that is
+ * over already, unless a system call does not return. */
 static void wait_for_end(sp_exporter *exporter, uint64_t stop_deadline_ns)
 {
     uint64_t deadline_ns = sp_max_u64(stop_deadline_ns, sp_clock_monotonic_ns());
@@ -423,8 +427,8 @@ const sp_export_counters *sp_exporter_counters(const sp_exporter *exporter)
     return &exporter->counters;
 }
 
-/* What a receiver takes by default: Pyroscope 16,000 samples a profile and, after its conversion, about 2 MiB; a file has only the
- * specification's limit. */
+/* What a receiver takes by default: Pyroscope 16,000 samples a profile and, after its conversion,
+ * about 2 MiB; a file has only the specification's limit. */
 static void set_bounds(sp_profile_destination *out, const sp_export_config *config, bool is_file)
 {
     enum { DEFAULT_BYTES = 2 * 1024 * 1024, FILE_BYTES = 64 * 1024 * 1024, SAMPLES = 16000 };

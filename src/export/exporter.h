@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exporter: one thread that encodes finished spans in batches and delivers requests to its destinations (OTLP over HTTP, files).
- * Nothing here ever blocks or breaks the application: queues are bounded, what is dropped is counted by reason.
+/* The exporter: one thread that encodes finished spans in batches and delivers requests to its
+ * destinations (OTLP over HTTP, files). Nothing here ever blocks or breaks the application: queues
+ * are bounded, what is dropped is counted by reason.
  *
  * | operation                    | setup | any thread | collector | exporter thread |
  * | sp_exporter_create, destroy  |  yes  |            |           |                 |
@@ -28,13 +29,14 @@ typedef enum sp_otlp_protocol {
     SP_PROTOCOL_HTTP_JSON = 2,
 } sp_otlp_protocol;
 
-/* Where one signal goes over HTTP, of which gRPC is a use. Strings are owned by the configuration. */
+/* Where one signal goes over HTTP, of which gRPC is a use. Strings are owned by the configuration.
+ */
 typedef struct sp_http_target {
     bool enabled;
     sp_otlp_protocol protocol;
-    char *url; /* whole: http://host:4318/v1/traces */
-    char *
-        headers; /* "key=value,key=value", percent-encoded as in W3C baggage; NULL: none. Never logged. */
+    char *url;     /* whole: http://host:4318/v1/traces */
+    char *headers; /* "key=value,key=value", percent-encoded as in W3C baggage; NULL: none. Never
+                      logged. */
     bool gzip;
     uint32_t timeout_ms; /* of one export with its retries; 0: no limit */
     char *ca_file;       /* PEM; NULL: what the system trusts */
@@ -42,7 +44,8 @@ typedef struct sp_http_target {
     char *client_certificate;
 } sp_http_target;
 
-/* Whether samples carry the attributes of their thread: 1 in files and 0 on the network, unless SPANPROF_THREAD_ATTRIBUTES says. */
+/* Whether samples carry the attributes of their thread: 1 in files and 0 on the network, unless
+ * SPANPROF_THREAD_ATTRIBUTES says. */
 typedef enum sp_thread_attributes {
     SP_THREAD_ATTRIBUTES_DEFAULT = 0,
     SP_THREAD_ATTRIBUTES_ON = 1,
@@ -56,8 +59,8 @@ typedef struct sp_export_config {
     sp_otlp_format file_format;
     uint32_t file_maximum_bytes; /* of one file; 0: no limit */
     uint32_t file_maximum_parts; /* that are kept of one signal; 0: all */
-    bool
-        traces_enabled; /* somebody takes spans; OTEL_TRACES_EXPORTER=none stops those of OTLP only, not files */
+    bool traces_enabled; /* somebody takes spans; OTEL_TRACES_EXPORTER=none stops those of OTLP
+                            only, not files */
     uint32_t
         batch_spans; /* OTEL_BSP_MAX_EXPORT_BATCH_SIZE (512), at most the tracer's queue; 0: 512 */
     uint32_t batch_delay_ms; /* OTEL_BSP_SCHEDULE_DELAY (5,000); below 10 it is 10 */
@@ -74,17 +77,18 @@ typedef struct sp_export_config {
 /* What TARGET's bodies are written in. */
 sp_otlp_format sp_http_target_format(const sp_http_target *target);
 
-/* Read the environment (and OPTIONS, which win) into CONFIG. A value that cannot be used is named in one warning. Owns its strings:
- * sp_export_config_deinit. False when memory is short. */
+/* Read the environment (and OPTIONS, which win) into CONFIG. A value that cannot be used is named
+ * in one warning. Owns its strings: sp_export_config_deinit. False when memory is short. */
 bool sp_export_config_init(sp_export_config *config, const spanprof_options *options);
 void sp_export_config_deinit(sp_export_config *config);
 
-/* Once nothing is on its way: requests made, once a destination, and found in the spool at the start = requests + dropped_queue_full +
- * dropped_refused + dropped_unreachable + dropped_spool + spooled. */
+/* Once nothing is on its way: requests made, once a destination, and found in the spool at the
+ * start = requests + dropped_queue_full + dropped_refused + dropped_unreachable + dropped_spool +
+ * spooled. */
 typedef struct sp_export_counters {
     _Atomic uint64_t dropped_queue_full; /* requests; also what no memory was there for */
-    _Atomic uint64_t
-        dropped_refused; /* by the receiver (4xx, partial success counts as delivered) or the disk */
+    _Atomic uint64_t dropped_refused; /* by the receiver (4xx, partial success counts as delivered)
+                                         or the disk */
     _Atomic uint64_t dropped_unreachable; /* given up after retries or at stop */
     _Atomic uint64_t dropped_spool;       /* whose file in the spool is gone or not whole */
     _Atomic uint64_t lost_before;         /* windows of which some samples became no request */
@@ -93,28 +97,30 @@ typedef struct sp_export_counters {
     _Atomic uint64_t spans;      /* delivered, once a destination */
     _Atomic uint64_t samples;
     _Atomic uint64_t requests;
-    _Atomic uint64_t bytes; /* as sent, after compression */
-    _Atomic uint64_t
-        rejected; /* spans and profiles that a partial success refused; they are not among `spans` */
-    bool
-        thread_left; /* by sp_exporter_destroy: the thread, which uses the resource, is still there */
+    _Atomic uint64_t bytes;    /* as sent, after compression */
+    _Atomic uint64_t rejected; /* spans and profiles that a partial success refused; they are not
+                                  among `spans` */
+    bool thread_left; /* by sp_exporter_destroy: the thread, which uses the resource, is still there
+                       */
 } sp_export_counters;
 
-/* The prefix of the files of one process among several, into OUT: PREFIX.PID, or PREFIX.pidPID where PREFIX.PID is the name of an earlier
- * run (SP_FILE_RUNS_KEPT): in a container a PID may be as small as that. Cut to SIZE. */
+/* The prefix of the files of one process among several, into OUT: PREFIX.PID, or PREFIX.pidPID
+ * where PREFIX.PID is the name of an earlier run (SP_FILE_RUNS_KEPT): in a container a PID may be
+ * as small as that. Cut to SIZE. */
 void sp_file_own_prefix(char *out, size_t size, const char *prefix, long pid);
 
 typedef struct sp_exporter sp_exporter;
 
-/* Start the thread, and wait until it has opened its files. RESOURCE is borrowed until destroy (and for
- * good when that says thread_left), CONFIG is copied. On failure NULL and
- * *ERROR (may be NULL). A file that cannot be created is a failure of that destination only: it is said in one warning before this
- * returns, and counted with each request. */
+/* Start the thread, and wait until it has opened its files. RESOURCE is borrowed until destroy (and
+ * for good when that says thread_left), CONFIG is copied. On failure NULL and *ERROR (may be NULL).
+ * A file that cannot be created is a failure of that destination only: it is said in one warning
+ * before this returns, and counted with each request. */
 sp_exporter *sp_exporter_create(const sp_export_config *config, const sp_resource *resource,
                                 spanprof_error *error);
 
-/* Whether libcurl has been loaded, which the first exporter that sends to the network does. TLS libraries then have their own handlers
- * for the process's exit, so whoever flushes at exit registers for it after that. */
+/* Whether libcurl has been loaded, which the first exporter that sends to the network does. TLS
+ * libraries then have their own handlers for the process's exit, so whoever flushes at exit
+ * registers for it after that. */
 bool sp_exporter_network_is_loaded(void);
 
 /* The destinations of profiles, each with the shape it wants. */
@@ -129,32 +135,38 @@ typedef struct sp_profile_destination {
 /* Into OUT, room for 4; returns how many. Constant for the exporter's life. */
 size_t sp_exporter_profile_destinations(const sp_exporter *exporter, sp_profile_destination *out);
 
-/* Hand the encoded request BODY (taken: its memory is the exporter's afterwards, whatever is returned) with SAMPLES samples to
- * destination number DESTINATION. False when the queue was full (counted). */
+/* Hand the encoded request BODY (taken: its memory is the exporter's afterwards, whatever is
+ * returned) with SAMPLES samples to destination number DESTINATION. False when the queue was full
+ * (counted). */
 bool sp_exporter_submit_profiles(sp_exporter *exporter, size_t destination, sp_buffer *body,
                                  uint64_t samples);
 
-/* Some samples of a window became no request, because memory was short: the next flush says so. Any thread. */
+/* Some samples of a window became no request, because memory was short: the next flush says so. Any
+ * thread. */
 void sp_exporter_note_lost(sp_exporter *exporter);
 
 /* There are spans to take (sp_tracer_take). Does not block; any thread. */
 void sp_exporter_wake(sp_exporter *exporter);
 
-/* Wait until everything submitted, and every span that ended, before this call is delivered or dropped; at most until the monotonic
- * DEADLINE_NS (UINT64_MAX: for ever). SPANPROF_OK, ERROR_TIMEOUT, or ERROR_EXPORT when something was dropped since the last flush. */
+/* Wait until everything submitted, and every span that ended, before this call is delivered or
+ * dropped; at most until the monotonic DEADLINE_NS (UINT64_MAX: for ever). SPANPROF_OK,
+ * ERROR_TIMEOUT, or ERROR_EXPORT when something was dropped since the last flush. */
 spanprof_status sp_exporter_flush(sp_exporter *exporter, uint64_t deadline_ns);
 
-/* Deliver what is there, but end the thread by DEADLINE_NS at the latest (a request under way is cancelled then), drop and count what
- * is left, free all. Files still get what is queued. A thread whose disk does not answer for one second more is left to itself. COUNTERS (may be NULL) gets the final counts. A NULL exporter is fine.
- * A receiver that is not there at all is not waited for: the rest is dropped at once. Returns as sp_exporter_flush does.
- * Fork: not in a child, which has no such thread. */
+/* Deliver what is there, but end the thread by DEADLINE_NS at the latest (a request under way is
+ * cancelled then), drop and count what is left, free all. Files still get what is queued. A thread
+ * whose disk does not answer for one second more is left to itself. COUNTERS (may be NULL) gets the
+ * final counts. A NULL exporter is fine. A receiver that is not there at all is not waited for: the
+ * rest is dropped at once. Returns as sp_exporter_flush does. Fork: not in a child, which has no
+ * such thread. */
 spanprof_status sp_exporter_destroy(sp_exporter *exporter, uint64_t deadline_ns,
                                     sp_export_counters *counters);
 
 /* Whether PATH is one of the files that it writes, by whatever name. */
 bool sp_exporter_writes_to(const sp_exporter *exporter, const char *path);
 
-/* In a forked child, which leaves the parent's exporter as it is: the child holds none of its files. */
+/* In a forked child, which leaves the parent's exporter as it is: the child holds none of its
+ * files. */
 void sp_exporter_after_fork(void);
 
 /* Counters, valid while the exporter lives. */

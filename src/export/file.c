@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests in files, one record each: OTLP/JSON a line, or protobuf behind its length as a varint. A record is in the file wholly
- * or not at all, also when the disk is full in the middle of it. What a FIFO does not take at once waits in memory, up to the bound of the
- * queue: the exporter's thread has other things to do, and a deadline for the stop. */
+/* Requests in files, one record each: OTLP/JSON a line, or protobuf behind its length as a varint.
+ * A record is in the file wholly or not at all, also when the disk is full in the middle of it.
+ * What a FIFO does not take at once waits in memory, up to the bound of the queue: the exporter's
+ * thread has other things to do, and a deadline for the stop. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +19,8 @@ enum { TRY_AGAIN_MS = 20 };
 
 static const char *const signal_names[] = {"traces", "profiles"};
 
-/* Files whose descriptors lie in the host's table, by signal, for a forked child to close: it would keep the lock. fd -1: none. device
- * and inode are set before fd. */
+/* Files whose descriptors lie in the host's table, by signal, for a forked child to close: it would
+ * keep the lock. fd -1: none. device and inode are set before fd. */
 static struct {
     _Atomic int fd;
     dev_t device;
@@ -127,7 +128,8 @@ static size_t varint(uint8_t out[10], uint64_t value)
     return bytes;
 }
 
-/* Take the first BYTES of a record back. Where that is impossible (a pipe), nothing more is written, for it would be misread. */
+/* Take the first BYTES of a record back. Where that is impossible (a pipe), nothing more is
+ * written, for it would be misread. */
 static void undo(sp_file *file, uint64_t bytes)
 {
     struct stat status;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that are limited in size: PREFIX.traces.jsonl is always the one that is written to. A record for which it has no room begins a new one,
- * and the full one is kept as the next part, PREFIX.traces.0001.jsonl, PREFIX.traces.0002.jsonl and so on.
+/* Files that are limited in size: PREFIX.traces.jsonl is always the one that is written to. A
+ * record for which it has no room begins a new one, and the full one is kept as the next part,
+ * PREFIX.traces.0001.jsonl, PREFIX.traces.0002.jsonl and so on.
  *
  * 1. A record is in one file, whole. One that is larger than the limit has a file for itself.
- * 2. At each moment the file that is written to has its name and this process's lock: the new one is made, and locked, under another name,
- *    the full one gets its number beside its name, and the new one takes that name. A crash in between leaves the full file
- *    with both names. A file system without links gets renames, where a crash may leave the full file with its number alone.
+ * 2. At each moment the file that is written to has its name and this process's lock: the new one
+ * is made, and locked, under another name, the full one gets its number beside its name, and the
+ * new one takes that name. A crash in between leaves the full file with both names. A file system
+ * without links gets renames, where a crash may leave the full file with its number alone.
  * 3. When there is no new file to be had, the full one is written on. */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +26,8 @@ typedef struct file_name {
     char text[PATH_MAX];
 } file_name;
 
-/* FILE's path with the ending of part number PART. A name that is too long for the kernel is empty, as which no file is found. */
+/* FILE's path with the ending of part number PART. A name that is too long for the kernel is empty,
+ * as which no file is found. */
 static const char *part_of(file_name *name, const sp_file *file, uint32_t part)
 {
     char ending[SP_RUN_FILE_ENDING];
@@ -47,7 +50,8 @@ static const char *new_of(file_name *name, const sp_file *file)
     return name->text;
 }
 
-/* Give the full file its number; *BESIDE: beside its name, and not in its place. Returns 0, or errno. */
+/* Give the full file its number; *BESIDE: beside its name, and not in its place. Returns 0, or
+ * errno. */
 static int number_full(sp_file *file, bool *beside)
 {
     file_name part;

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of earlier runs with the same prefix. PREFIX.traces.jsonl and its siblings are those of run 0, which is the current or the
- * last one; PREFIX.1.traces.jsonl and its siblings are those of the run before, and so on up to SP_FILE_RUNS_KEPT.
+/* The files of earlier runs with the same prefix. PREFIX.traces.jsonl and its siblings are those of
+ * run 0, which is the current or the last one; PREFIX.1.traces.jsonl and its siblings are those of
+ * the run before, and so on up to SP_FILE_RUNS_KEPT.
  *
- * 1. A start never writes into a file that has content: it moves run 0 to 1 first, 1 to 2 before that, up to the first free number.
- * 2. Each process holds a lock (flock) on the files that it writes. A start that finds one of them locked leaves the prefix alone.
- * 3. A run is moved by links: first each file gets its new name beside the old one, then the old names go. A crash in between leaves
- *    a run with names of two numbers, which the next start recognizes by the equal inodes and completes. A file system without links
- *    gets renames, where a crash may leave a run's files under two numbers.
- * 4. PREFIX.1 to PREFIX.3 are runs and never processes: what a process with so small a PID has for itself is PREFIX.pid1 to PREFIX.pid3.
+ * 1. A start never writes into a file that has content: it moves run 0 to 1 first, 1 to 2 before
+ * that, up to the first free number.
+ * 2. Each process holds a lock (flock) on the files that it writes. A start that finds one of them
+ * locked leaves the prefix alone.
+ * 3. A run is moved by links: first each file gets its new name beside the old one, then the old
+ * names go. A crash in between leaves a run with names of two numbers, which the next start
+ * recognizes by the equal inodes and completes. A file system without links gets renames, where a
+ * crash may leave a run's files under two numbers.
+ * 4. PREFIX.1 to PREFIX.3 are runs and never processes: what a process with so small a PID has for
+ * itself is PREFIX.pid1 to PREFIX.pid3.
  *
  * Threads: the exporter's. */
 #include <errno.h>
@@ -37,7 +42,8 @@ typedef struct file_name {
     char text[PATH_MAX];
 } file_name;
 
-/* PREFIX, of run NUMBER, and ENDING. A name that is too long for the kernel is empty, as which no file is found. */
+/* PREFIX, of run NUMBER, and ENDING. A name that is too long for the kernel is empty, as which no
+ * file is found. */
 static const char *put_name(file_name *name, const char *prefix, unsigned number,
                             const char *ending)
 {
@@ -82,7 +88,8 @@ int sp_file_runs_lock(int fd, const char *path)
     return stat(path, &named) == 0 && is_same(&own, &named) ? 0 : EWOULDBLOCK;
 }
 
-/* Lock the file PATH until *FD is closed; FREE: there is none that can be locked. Returns 0, or EWOULDBLOCK. */
+/* Lock the file PATH until *FD is closed; FREE: there is none that can be locked. Returns 0, or
+ * EWOULDBLOCK. */
 static int lock_file(const char *path, int *fd)
 {
     struct stat status;
@@ -103,8 +110,8 @@ static void unlock_all(int fds[LOCKS])
             close(fds[i]);
 }
 
-/* The files without a number: only these are written to. Returns 0, or EWOULDBLOCK when another process has one. FDS are for unlock_all
- * in any case. */
+/* The files without a number: only these are written to. Returns 0, or EWOULDBLOCK when another
+ * process has one. FDS are for unlock_all in any case. */
 static int lock_all(const char *prefix, unsigned number, int fds[LOCKS])
 {
     file_run run = {.prefix = prefix, .number = number};
@@ -161,7 +168,8 @@ static int add_new_name(const file_run *run, const sp_run_file *file)
     return errno != EEXIST && rename(from.text, to.text) == 0 ? 0 : errno;
 }
 
-/* RUN gets the next number, which is free but for what an interrupted move of the same files has left. Returns 0, or errno. */
+/* RUN gets the next number, which is free but for what an interrupted move of the same files has
+ * left. Returns 0, or errno. */
 static int move_run(const file_run *run)
 {
     file_name name;
@@ -189,7 +197,8 @@ static int remove_run(const file_run *run)
 
 static int make_free(const char *prefix, unsigned number, bool *removed);
 
-/* Give RUN, which has files, the next number. *REMOVED: there was no free one. Returns 0, or errno. */
+/* Give RUN, which has files, the next number. *REMOVED: there was no free one. Returns 0, or errno.
+ */
 static int age_run(const file_run *run, bool *removed)
 {
     if (run->number == SP_FILE_RUNS_KEPT) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gRPC over libcurl's HTTP/2: how a message lies in a body, and what a call's status says. The wire is gRPC's PROTOCOL-HTTP2.md; which
- * status may be tried again is OTLP's specification. */
+/* gRPC over libcurl's HTTP/2: how a message lies in a body, and what a call's status says. The wire
+ * is gRPC's PROTOCOL-HTTP2.md; which status may be tried again is OTLP's specification. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,8 @@
 #include "proto/rpc_status.pb-c.h"
 #include "wire/unpack.h"
 
-/* In front of each message: whether it is compressed, and its length with the highest byte first. */
+/* In front of each message: whether it is compressed, and its length with the highest byte first.
+ */
 enum { PREFIX_BYTES = 5 };
 
 /* Of the status in a header: more than any server takes for all of its headers. */

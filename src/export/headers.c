@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Headers for the receiver, as OTEL_EXPORTER_OTLP_HEADERS lists them: "key=value,key=value", percent-encoded as in W3C baggage.
- * Values are usually secrets, so no message shows any part of an entry. Characters that baggage would want encoded are taken as
- * they are ("Bearer abc" has a space), but nothing that could end a header and begin another one. */
+/* Headers for the receiver, as OTEL_EXPORTER_OTLP_HEADERS lists them: "key=value,key=value",
+ * percent-encoded as in W3C baggage. Values are usually secrets, so no message shows any part of an
+ * entry. Characters that baggage would want encoded are taken as they are ("Bearer abc" has a
+ * space), but nothing that could end a header and begin another one. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -36,7 +37,8 @@ static bool is_token(const char *text)
     return *text && text[strspn(text, allowed)] == 0;
 }
 
-/* RANGE percent-decoded into OUT, which has room for it and a NUL; false when an escape is broken. */
+/* RANGE percent-decoded into OUT, which has room for it and a NUL; false when an escape is broken.
+ */
 static bool decode(char *out, sp_text_range range)
 {
     for (const char *c = range.begin; c < range.end; c++) {
@@ -123,8 +125,8 @@ static bool is_called(const char *line, const char *name)
     return strncasecmp(line, name, length) == 0 && (line[length] == ':' || line[length] == ';');
 }
 
-/* The last header called NAME stays in LIST when KEEP says so, all others of that name are removed; whether one stayed. The first
- * entry of LIST is not looked at, so that LIST keeps its head. */
+/* The last header called NAME stays in LIST when KEEP says so, all others of that name are removed;
+ * whether one stayed. The first entry of LIST is not looked at, so that LIST keeps its head. */
 static bool keep_last(struct curl_slist *list, const char *name, bool keep)
 {
     size_t count = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that delivers what all others say (core/log_queue.h). It has the host's descriptors: on the exporter thread the number of the
- * host's log file would be another file's, or a connection's, and a copy of its standard error would keep that open. */
+/* The thread that delivers what all others say (core/log_queue.h). It has the host's descriptors:
+ * on the exporter thread the number of the host's log file would be another file's, or a
+ * connection's, and a copy of its standard error would keep that open. */
 #include "context/thread.h"
 #include "core/log.h"
 #include "core/log_queue.h"

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exporter thread. In each round it takes what others ask for (profiles, a flush, the stop), encodes a batch of spans if it is time,
- * begins and ends transfers, and sleeps until something is due. Nothing in a round waits for a receiver, so that a slow one holds up
- * neither encoding nor files; a slow disk does hold up the rest.
+/* The exporter thread. In each round it takes what others ask for (profiles, a flush, the stop),
+ * encodes a batch of spans if it is time, begins and ends transfers, and sleeps until something is
+ * due. Nothing in a round waits for a receiver, so that a slow one holds up neither encoding nor
+ * files; a slow disk does hold up the rest.
  *
- * Whoever asks takes the lock, notes it, and rings the alarm, which is remembered when the thread is not asleep. While transfers run the
- * thread sleeps in curl_multi_poll, where no alarm is heard: its own descriptor table has none that others could write to. So it
- * looks up every now and then; a request rarely takes that long. */
+ * Whoever asks takes the lock, notes it, and rings the alarm, which is remembered when the thread
+ * is not asleep. While transfers run the thread sleeps in curl_multi_poll, where no alarm is heard:
+ * its own descriptor table has none that others could write to. So it looks up every now and then;
+ * a request rarely takes that long. */
 
 #include "context/thread.h"
 #include "core/lock.h"
@@ -60,7 +62,8 @@ static void take_orders(sp_exporter *exporter)
     }
 }
 
-/* As far as the sockets go without waiting, for between two rounds lies a batch to encode. One perform sends 64 KiB. */
+/* As far as the sockets go without waiting, for between two rounds lies a batch to encode. One
+ * perform sends 64 KiB. */
 static void perform(sp_exporter *exporter)
 {
     int running = 0, ready = 1;
@@ -91,8 +94,9 @@ static bool run_transfers(sp_exporter *exporter)
     return ended;
 }
 
-/* Whoever is done begins with the next request at once: a round may have a batch to encode, and if only every second or third of them sent one
- * then requests would pile up while the receiver waits for them. Returns when a sender wants to be looked at. */
+/* Whoever is done begins with the next request at once: a round may have a batch to encode, and if
+ * only every second or third of them sent one then requests would pile up while the receiver waits
+ * for them. Returns when a sender wants to be looked at. */
 static uint64_t step_transfers(sp_exporter *exporter, uint64_t now_ns)
 {
     uint64_t wake_ns;
@@ -130,8 +134,8 @@ static bool is_late(const sp_exporter *exporter, int signal)
            sp_file_is_past(&exporter->files[signal], exporter->flush_goal - 1);
 }
 
-/* Whether all that the flush under way waits for is delivered or dropped, or, which makes it LATE, cannot be delivered in time. Later requests do
- * not matter. */
+/* Whether all that the flush under way waits for is delivered or dropped, or, which makes it LATE,
+ * cannot be delivered in time. Later requests do not matter. */
 static bool flush_is_over(sp_exporter *exporter, bool late[2])
 {
     if (exporter->flush_spans)
@@ -291,7 +295,8 @@ static void run(sp_exporter *exporter)
     sp_batch_abandon(exporter);
 }
 
-/* The last thing that the thread does with EXPORTER, unless it is the last that has to do with it. */
+/* The last thing that the thread does with EXPORTER, unless it is the last that has to do with it.
+ */
 static void tell_end(sp_exporter *exporter)
 {
     sp_lock_take(&exporter->lock);
@@ -305,7 +310,8 @@ static void tell_end(sp_exporter *exporter)
 
 void *sp_export_loop(void *argument)
 {
-    /* By the thread itself: to name another one the C library opens a file, which a fork would hand on. */
+    /* By the thread itself: to name another one the C library opens a file, which a fork would hand
+     * on. */
     pthread_setname_np(pthread_self(), "spanprof-export");
     sp_thread_self_internal();
     sp_exporter *exporter = argument;

@@ -23,8 +23,8 @@ typedef struct entry {
 #define ENTRY(name) {"curl_" #name, &sp_network_table.name},
 static const entry entries[] = {SP_NETWORK_FUNCTIONS(ENTRY)};
 
-/* Distributions build libcurl with several TLS libraries, under a name for each; what we call is the same in all. One that the host
- * has loaded is found by its name, too, and not loaded twice. */
+/* Distributions build libcurl with several TLS libraries, under a name for each; what we call is
+ * the same in all. One that the host has loaded is found by its name, too, and not loaded twice. */
 static void *open_library(void)
 {
     static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};

@@ -31,7 +31,8 @@ sp_answer sp_outcome_answer(sp_sender *sender)
     char *type = NULL;
     curl_easy_getinfo(sender->easy, CURLINFO_CONTENT_TYPE, &type);
     answer.content_type = type;
-    /* A message of gRPC is protobuf, unless the answer is none of gRPC: a proxy may send one of HTTP. */
+    /* A message of gRPC is protobuf, unless the answer is none of gRPC: a proxy may send one of
+     * HTTP. */
     if (sender->target->protocol == SP_PROTOCOL_GRPC && type &&
         strncasecmp(type, "application/grpc", strlen("application/grpc")) == 0)
         answer.content_type =

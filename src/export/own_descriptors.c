@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exporter thread's own table of file descriptors. In the host's, ours would be inherited by programs that it starts (libcurl's wakeup
- * pair is not close-on-exec), and closed by a host that closes whatever it does not know, whose next file then has the number of our
- * socket. The other way round, a copy of the host's descriptors would keep its pipes and connections open: so none is kept, not even 2. What the
- * thread has to say is written by another one (log_relay.c). */
+/* The exporter thread's own table of file descriptors. In the host's, ours would be inherited by
+ * programs that it starts (libcurl's wakeup pair is not close-on-exec), and closed by a host that
+ * closes whatever it does not know, whose next file then has the number of our socket. The other
+ * way round, a copy of the host's descriptors would keep its pipes and connections open: so none is
+ * kept, not even 2. What the thread has to say is written by another one (log_relay.c). */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +18,8 @@
 
 enum { UNSHARE = 1 << 1 }; /* CLOSE_RANGE_UNSHARE, which older headers do not have */
 
-/* There in a process under ThreadSanitizer, which believes that a number is one file in all threads, and would report races. */
+/* There in a process under ThreadSanitizer, which believes that a number is one file in all
+ * threads, and would report races. */
 extern void __tsan_init(void) __attribute__((weak));
 
 /* Nothing of ours may get a number that others write to unasked. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The header lies in a mapping of its own, which the kernel names and leaves out of forked children; the payload lies on the heap. A change
- * is seen by readers as a timestamp that is zero for a moment, and then a later one; the naming call comes again each time, because
- * profilers in the kernel listen for it. */
+/* The header lies in a mapping of its own, which the kernel names and leaves out of forked
+ * children; the payload lies on the heap. A change is seen by readers as a timestamp that is zero
+ * for a moment, and then a later one; the naming call comes again each time, because profilers in
+ * the kernel listen for it. */
 #include "export/process_context_publish.h"
 
 #include <errno.h>
@@ -42,7 +43,8 @@ static bool name_mapping(void *mapping)
            0;
 }
 
-/* The memory file gives the mapping its name where the kernel cannot name anonymous memory. -1 where there are no such files. */
+/* The memory file gives the mapping its name where the kernel cannot name anonymous memory. -1
+ * where there are no such files. */
 static int open_memory(void)
 {
     unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
@@ -90,7 +92,8 @@ static uint64_t boottime_ns(void)
     return (uint64_t)now.tv_sec * SP_NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* Takes PAYLOAD. A reader copies it between two looks at the timestamp, so the fences put all else between the two stores. */
+/* Takes PAYLOAD. A reader copies it between two looks at the timestamp, so the fences put all else
+ * between the two stores. */
 static void write_header(uint8_t *payload, size_t bytes)
 {
     sp_process_context_header *header = context.header;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process context (OTEP 4719): a mapping by whose name readers outside find what this process is, and how to read its threads' records.
- * A failure is one warning, and there is no context then: nothing of the SDK needs it.
- * Threads: any, one lock guards all.  Signals: never. */
+/* The process context (OTEP 4719): a mapping by whose name readers outside find what this process
+ * is, and how to read its threads' records. A failure is one warning, and there is no context then:
+ * nothing of the SDK needs it. Threads: any, one lock guards all.  Signals: never. */
 #ifndef SP_EXPORT_PROCESS_CONTEXT_PUBLISH_H
 #define SP_EXPORT_PROCESS_CONTEXT_PUBLISH_H
 
@@ -27,12 +27,13 @@ _Static_assert(sizeof(sp_process_context_header) == 32 &&
         'O', 'T', 'E', 'L', '_', 'C', 'T', 'X'                                                     \
     }
 
-/* Publish RESOURCE and the names of the KEY_COUNT attributes that thread records may have; all are copied. Again: what is new takes the
- * place of what was. Where another SDK of this process has published one already, that one stays. */
+/* Publish RESOURCE and the names of the KEY_COUNT attributes that thread records may have; all are
+ * copied. Again: what is new takes the place of what was. Where another SDK of this process has
+ * published one already, that one stays. */
 void sp_process_context_publish(const sp_resource *resource, const char *const *keys,
                                 uint32_t key_count);
-/* The same with the keys that contexts have given to their attributes (context/sample_keys.h), now and whenever there is another. RESOURCE has
- * to live until it is unpublished. */
+/* The same with the keys that contexts have given to their attributes (context/sample_keys.h), now
+ * and whenever there is another. RESOURCE has to live until it is unpublished. */
 void sp_process_context_follow_keys(const sp_resource *resource);
 /* Drop what was published. */
 void sp_process_context_unpublish(void);

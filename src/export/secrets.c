@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What no message may show: the values of headers, user, password and query of the URL, user and password of proxies. A receiver may send them back, as they are or in another
- * dress: in base64 (which libcurl makes of user and password), percent-encoded, as a string of JSON or HTML, or with its bytes taken for
- * characters of Latin-1. So a text is compared before anything is cut off it or replaced in it, byte of the secret by byte. */
+/* What no message may show: the values of headers, user, password and query of the URL, user and
+ * password of proxies. A receiver may send them back, as they are or in another dress: in base64
+ * (which libcurl makes of user and password), percent-encoded, as a string of JSON or HTML, or with
+ * its bytes taken for characters of Latin-1. So a text is compared before anything is cut off it or
+ * replaced in it, byte of the secret by byte. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +33,8 @@ static bool add(sp_secrets *secrets, const char *text, size_t length)
     return secrets->texts[secrets->count] && ++secrets->count;
 }
 
-/* TEXT in base64 behind SHIFT other bytes: the digits that it alone decides, and these with the one that ends it where nothing follows. */
+/* TEXT in base64 behind SHIFT other bytes: the digits that it alone decides, and these with the one
+ * that ends it where nothing follows. */
 static bool add_base64_at(sp_secrets *secrets, const char *text, size_t length, size_t shift)
 {
     static const char before[2];
@@ -169,7 +172,8 @@ static size_t ascii_form(const char *text, size_t left, uint8_t byte)
     return used;
 }
 
-/* The same for what is no ASCII: the character of Latin-1 in UTF-8, or what receivers put in place of a byte that is no UTF-8. */
+/* The same for what is no ASCII: the character of Latin-1 in UTF-8, or what receivers put in place
+ * of a byte that is no UTF-8. */
 static size_t high_form(const char *text, size_t left, uint8_t byte)
 {
     const char latin1[] = {(char)(0xc0 | byte >> 6), (char)(0x80 | (byte & 0x3f)), 0};
@@ -189,7 +193,8 @@ static size_t escaped_form(const char *text, size_t left, uint8_t byte)
     return byte < 0x80 ? ascii_form(text, left, byte) : high_form(text, left, byte);
 }
 
-/* The bytes at TEXT that stand for BYTE; 0: it is another one. A text that can be read in two ways is read RAW_FIRST, or as escaped. */
+/* The bytes at TEXT that stand for BYTE; 0: it is another one. A text that can be read in two ways
+ * is read RAW_FIRST, or as escaped. */
 static size_t form(const char *text, size_t left, uint8_t byte, bool raw_first)
 {
     bool is_raw = (uint8_t)*text == byte;
@@ -197,8 +202,8 @@ static size_t form(const char *text, size_t left, uint8_t byte, bool raw_first)
     return escaped ? escaped : is_raw;
 }
 
-/* Whether MATCHED bytes of SECRET are enough of it: all, or the beginning when a receiver has cut it. AT_END: the text ends there. A first word, such as
- * Bearer, is no secret. */
+/* Whether MATCHED bytes of SECRET are enough of it: all, or the beginning when a receiver has cut
+ * it. AT_END: the text ends there. A first word, such as Bearer, is no secret. */
 static bool is_enough(const char *secret, size_t matched, bool at_end)
 {
     size_t word = strcspn(secret, " ");
@@ -208,7 +213,8 @@ static bool is_enough(const char *secret, size_t matched, bool at_end)
            (at_end && matched >= open + SHORTEST);
 }
 
-/* The bytes at TEXT that are SECRET, or a part of it that must not be shown; 0: it is something else. */
+/* The bytes at TEXT that are SECRET, or a part of it that must not be shown; 0: it is something
+ * else. */
 static size_t match(const char *text, size_t length, const char *secret, bool raw_first)
 {
     size_t used = 0, matched = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One signal's requests over HTTP, one after the other, so that their order is kept. The transfers run in the exporter's
- * curl_multi; this file begins them and does what follows from their ends. docs/design/export.md has the rules and why. */
+/* One signal's requests over HTTP, one after the other, so that their order is kept. The transfers
+ * run in the exporter's curl_multi; this file begins them and does what follows from their ends.
+ * docs/design/export.md has the rules and why. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,8 +82,9 @@ static void set_security(CURL *easy, const sp_http_target *target)
         curl_easy_setopt(easy, CURLOPT_PROXY, "");
 }
 
-/* gRPC is HTTP/2 and nothing else: where there is no TLS to agree on it, it is spoken at once. libcurl 7.88 fails with the second request on
- * such a connection (curl's issue 10634, mended in 8.0): there each request has its own. */
+/* gRPC is HTTP/2 and nothing else: where there is no TLS to agree on it, it is spoken at once.
+ * libcurl 7.88 fails with the second request on such a connection (curl's issue 10634, mended
+ * in 8.0): there each request has its own. */
 static void set_version(CURL *easy, const sp_http_target *target)
 {
     if (target->protocol != SP_PROTOCOL_GRPC)
@@ -116,7 +118,8 @@ static void set_up(sp_sender *sender)
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, sender);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
 #if LIBCURL_VERSION_NUM >= 0x075700
-    /* A name server that does not answer cannot be cancelled: the stop leaves libcurl's resolver thread behind, not waits. */
+    /* A name server that does not answer cannot be cancelled: the stop leaves libcurl's resolver
+     * thread behind, not waits. */
     curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 #endif
     set_version(easy, sender->target);
@@ -388,7 +391,8 @@ static void describe_next(const sp_sender *sender, uint64_t now_ns, bool again, 
                  (unsigned long long)wait_s(sender, now_ns));
 }
 
-/* Said with the first failure and not only when the request is given up: a program may be over by then. */
+/* Said with the first failure and not only when the request is given up: a program may be over by
+ * then. */
 static void unreachable(sp_sender *sender, const sp_outcome *out, uint64_t now_ns, bool again)
 {
     char text[SP_OUTCOME_TEXT + 80], next[64];
@@ -408,8 +412,8 @@ static void unreachable(sp_sender *sender, const sp_outcome *out, uint64_t now_n
     remove_first(sender);
 }
 
-/* Whether the first request gets another attempt; resume_ns is then when. A wait that the receiver asked for is not the
- * export's time: the request keeps what it had left. */
+/* Whether the first request gets another attempt; resume_ns is then when. A wait that the receiver
+ * asked for is not the export's time: the request keeps what it had left. */
 static bool plan_retry(sp_sender *sender, const sp_outcome *out, uint64_t now_ns)
 {
     if (sender->stopping && out->absent)
@@ -473,7 +477,8 @@ static void drop_lost(sp_sender *sender)
     remove_first(sender);
 }
 
-/* Read the first request's body where only its file has it. Requests whose files are lost are dropped. */
+/* Read the first request's body where only its file has it. Requests whose files are lost are
+ * dropped. */
 static sp_spool_found read_first(sp_sender *sender)
 {
     sp_spool_found found = SP_SPOOL_LOST;
@@ -487,7 +492,8 @@ static sp_spool_found read_first(sp_sender *sender)
     return found;
 }
 
-/* Until the first request has its body, as it is sent. False when there is none, or memory is short. */
+/* Until the first request has its body, as it is sent. False when there is none, or memory is
+ * short. */
 static bool make_ready(sp_sender *sender)
 {
     if (read_first(sender) != SP_SPOOL_WHOLE)

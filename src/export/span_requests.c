@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spans to requests: take a batch from the tracer's queue, encode it once for each format that a destination wants, hand it out.
- * A request stays below 4 MiB, which is what receivers take by default; a larger batch is halved until it fits. */
+/* Spans to requests: take a batch from the tracer's queue, encode it once for each format that a
+ * destination wants, hand it out. A request stays below 4 MiB, which is what receivers take by
+ * default; a larger batch is halved until it fits. */
 #include <stdlib.h>
 
 #include "core/lock.h"
@@ -129,8 +130,8 @@ static size_t take_and_export(sp_exporter *exporter)
     return count;
 }
 
-/* How many spans are worth a request. Those that come one by one go one by one; while the receiver keeps one of them waiting, or is to be
- * asked again, the next ones come together. */
+/* How many spans are worth a request. Those that come one by one go one by one; while the receiver
+ * keeps one of them waiting, or is to be asked again, the next ones come together. */
 static size_t worth_a_request(const sp_exporter *exporter)
 {
     bool at_once = exporter->config.spans_at_once && !exporter->senders[SP_TRACES].first;
@@ -142,7 +143,8 @@ bool sp_batch_is_ready(const sp_exporter *exporter)
     return sp_tracer_queued() >= worth_a_request(exporter);
 }
 
-/* When nothing else wakes us. Spans that come one by one wake us with the first only, so who waits for the next ones looks again soon. */
+/* When nothing else wakes us. Spans that come one by one wake us with the first only, so who waits
+ * for the next ones looks again soon. */
 static uint64_t look_again_ns(const sp_exporter *exporter, uint64_t now_ns)
 {
     if (exporter->config.spans_at_once && sp_tracer_queued() > 0)

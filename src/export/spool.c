@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests in files, one each, so that they outlive the process. docs/design/spool.md has the layout and why. */
+/* Requests in files, one each, so that they outlive the process. docs/design/spool.md has the
+ * layout and why. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -59,10 +60,12 @@ static void name_of(char out[SP_SPOOL_NAME], uint64_t number, sp_telemetry_signa
 
 /* ---- Setting up ---- */
 
-/* What the directories of SERVICE begin with: its name as far as a file's may have it, and a hash of the whole. */
+/* What the directories of SERVICE begin with: its name as far as a file's may have it, and a hash
+ * of the whole. */
 static void prefix_of(char *out, size_t size, const char *service)
 {
-    /* FNV-1a, and not sp_hash_bytes: later versions, whose tables may be hashed in another way, have to find the folder by its name. */
+    /* FNV-1a, and not sp_hash_bytes: later versions, whose tables may be hashed in another way,
+     * have to find the folder by its name. */
     uint32_t hash = 2166136261;
     char shown[SERVICE_SHOWN + 1];
     size_t length = 0;
@@ -103,9 +106,9 @@ static int open_private(const char *path, int flags)
     return fd;
 }
 
-/* The lock of FOLDER, or -1 with errno: EAGAIN when another process has it. A fork's child does not inherit POSIX locks. The process that
- * had the lock until now may have removed its file after it was opened here: such a lock is worth nothing, because the next process
- * locks a new file. */
+/* The lock of FOLDER, or -1 with errno: EAGAIN when another process has it. A fork's child does not
+ * inherit POSIX locks. The process that had the lock until now may have removed its file after it
+ * was opened here: such a lock is worth nothing, because the next process locks a new file. */
 static int take_lock(const char *folder)
 {
     struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -122,7 +125,8 @@ static int take_lock(const char *folder)
     return -1;
 }
 
-/* Remove FOLDER, whose lock this process has, and what is no request in it. With requests in it the folder stays. */
+/* Remove FOLDER, whose lock this process has, and what is no request in it. With requests in it the
+ * folder stays. */
 static void remove_folder(const char *folder)
 {
     static const char *const own[] = {"new", "lock"};
@@ -152,8 +156,8 @@ static bool make_one_folder(sp_spool *spool, const char *directory, const char *
     return spool->lock_fd >= 0;
 }
 
-/* Another process may take the folder over before it is locked, or a process of another PID namespace may have made one with the same name:
- * then another one is made. */
+/* Another process may take the folder over before it is locked, or a process of another PID
+ * namespace may have made one with the same name: then another one is made. */
 static bool make_folder(sp_spool *spool, const char *directory, const char *prefix)
 {
     enum { TRIES = 100 };
@@ -166,7 +170,8 @@ static bool make_folder(sp_spool *spool, const char *directory, const char *pref
     return false;
 }
 
-/* DIRECTORY, made when it is not there, as a path that a later chdir of the host does not change. For free(), or NULL with errno. */
+/* DIRECTORY, made when it is not there, as a path that a later chdir of the host does not change.
+ * For free(), or NULL with errno. */
 static char *find_directory(const char *directory)
 {
     if (mkdir(directory, 0700) != 0 && errno != EEXIST)
@@ -236,7 +241,8 @@ static sp_spool_found read_body(int fd, const file_head *head, uint64_t maximum,
 
 /* ---- What ended processes have left ---- */
 
-/* Whether the request at PATH can be sent. One that is not whole counts as one that can, so that it is counted as lost. */
+/* Whether the request at PATH can be sent. One that is not whole counts as one that can, so that it
+ * is counted as lost. */
 static bool is_sendable(sp_spool *spool, const char *path, sp_telemetry_signal signal)
 {
     file_head head;

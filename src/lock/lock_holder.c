@@ -3,15 +3,17 @@
  *
  *   owner ─ switch number ─ context ─ owner again ─ switch number again
  *
- * Switch numbers only grow. An even one that is the same at the end says that the context has been the same all the time, so it was active
- * at the moment of the second look at the owner, and then its thread held the lock. */
+ * Switch numbers only grow. An even one that is the same at the end says that the context has been
+ * the same all the time, so it was active at the moment of the second look at the owner, and then
+ * its thread held the lock. */
 #include "lock/lock_holder.h"
 
 #include <stdbool.h>
 
 #include "context/thread.h"
 
-/* Whether another thread sees the stores of a switch in their order: its writer has compiler fences only. */
+/* Whether another thread sees the stores of a switch in their order: its writer has compiler fences
+ * only. */
 #if defined(__x86_64__)
 #define STORES_COME_IN_ORDER true
 #else

@@ -5,8 +5,8 @@
 
 #include "lock/lock_link.h"
 
-/* Write into WAIT the span that is active on thread *OWNER, if it is certain that it was while that thread held the lock. Any thread; no
- * lock is waited for. */
+/* Write into WAIT the span that is active on thread *OWNER, if it is certain that it was while that
+ * thread held the lock. Any thread; no lock is waited for. */
 void sp_lock_holder_find(sp_contention *wait, const int *owner);
 
 #endif

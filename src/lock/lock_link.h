@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How libspanprof-preload.so, which sees the waits for locks, and the SDK, which samples them, know each other. The library exports one
- * function, spanprof_preload_locks, which returns an sp_lock_preload; the SDK finds it by name, and fills in its functions. Both sides may
- * be of different versions, and the SDK may come in several copies: one at a time samples. */
+/* How libspanprof-preload.so, which sees the waits for locks, and the SDK, which samples them, know
+ * each other. The library exports one function, spanprof_preload_locks, which returns an
+ * sp_lock_preload; the SDK finds it by name, and fills in its functions. Both sides may be of
+ * different versions, and the SDK may come in several copies: one at a time samples. */
 #ifndef SP_LOCK_LOCK_LINK_H
 #define SP_LOCK_LOCK_LINK_H
 
@@ -19,13 +20,14 @@ typedef struct sp_lock_thread {
 /* A wait, from its begin to its end. The SDK's. */
 typedef struct sp_contention {
     uint64_t begin_ns; /* 0: it is not counted */
-    /* The span under which another thread held the lock when the wait began; ids as in memory, all zero for none. */
+    /* The span under which another thread held the lock when the wait began; ids as in memory, all
+     * zero for none. */
     uint64_t holder_trace_id[2];
     uint64_t holder_span_id;
 } sp_contention;
 
-/* The calling thread is about to wait for a lock that is taken. *OWNER: the thread id of who holds it, which may change at any moment, 0
- * for nobody; OWNER is NULL where that is not known. */
+/* The calling thread is about to wait for a lock that is taken. *OWNER: the thread id of who holds
+ * it, which may change at any moment, 0 for nobody; OWNER is NULL where that is not known. */
 typedef void sp_lock_begins(sp_contention *wait, const int *owner);
 /* WAIT is over. RETURN_ADDRESS is the interposed function's. */
 typedef void sp_lock_ends(sp_lock_thread *thread, const sp_contention *wait,

@@ -24,7 +24,7 @@ static struct {
     sp_lock_preload *preload; /* NULL: not there, or it is not ours */
 } locks;
 
-/* --- a wait ---------------------------------------------------------------------------------------------------------------- */
+/* --- a wait ----------------------------------------------------------------------------------- */
 
 /* A wait of the SDK for its own lock, on a thread of the application, is not the application's. */
 static void begins(sp_contention *wait, const int *owner)
@@ -82,7 +82,7 @@ static void ends(sp_lock_thread *thread, const sp_contention *wait, const void *
     errno = error;
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 
 /* The library, if it can be used now; else why not. */
 static sp_lock_preload *find_preload(const char **reason)

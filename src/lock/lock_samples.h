@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sampling of waits for locks, which libspanprof-preload.so sees. See docs/design/lock-contention.md.
- * Threads: setup, as the life of the SDK.  Fork: the child samples nothing until it starts its own SDK. */
+/* Sampling of waits for locks, which libspanprof-preload.so sees. See
+ * docs/design/lock-contention.md. Threads: setup, as the life of the SDK.  Fork: the child samples
+ * nothing until it starts its own SDK. */
 #ifndef SP_LOCK_LOCK_SAMPLES_H
 #define SP_LOCK_LOCK_SAMPLES_H
 
 #include <stdint.h>
 
-/* Waits are sampled from now on, one in PERIOD_NS nanoseconds of waiting on average, at least 1; sp_calls_start was called. Says in one
- * warning why none are seen, if so. */
+/* Waits are sampled from now on, one in PERIOD_NS nanoseconds of waiting on average, at least 1;
+ * sp_calls_start was called. Says in one warning why none are seen, if so. */
 void sp_lock_samples_start(uint64_t period_ns);
 /* No wait is sampled any more. A second call does nothing. */
 void sp_lock_samples_stop(void);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A reader outside the process: what a live process says of itself (OTEP 4719), and which span a thread of it works for (OTEP 4947),
- * whoever wrote that. The thread is stopped by ptrace while it is looked at, for some tens of microseconds, because its record is whole
- * only then (docs/design/outside-readers.md). Nothing is written to the process.
+/* A reader outside the process: what a live process says of itself (OTEP 4719), and which span a
+ * thread of it works for (OTEP 4947), whoever wrote that. The thread is stopped by ptrace while it
+ * is looked at, for some tens of microseconds, because its record is whole only then
+ * (docs/design/outside-readers.md). Nothing is written to the process.
  *
- * Needs the right to trace the process: the same user and kernel.yama.ptrace_scope 0, being its parent, or CAP_SYS_PTRACE.
- * Threads: one at a time.  Signals: not safe. */
+ * Needs the right to trace the process: the same user and kernel.yama.ptrace_scope 0, being its
+ * parent, or CAP_SYS_PTRACE. Threads: one at a time.  Signals: not safe. */
 #ifndef SP_OUTSIDE_OUTSIDE_H
 #define SP_OUTSIDE_OUTSIDE_H
 
@@ -27,8 +28,8 @@ enum { SP_OUTSIDE_ATTRIBUTES = 32, SP_OUTSIDE_ATTRIBUTE_BYTES = 612, SP_OUTSIDE_
 
 /* One attribute of a record. */
 typedef struct sp_outside_attribute {
-    const char *
-        key; /* NULL: the process does not say what this index means. Borrowed until the next call for the process. */
+    const char *key;   /* NULL: the process does not say what this index means. Borrowed until the
+                          next call for the process. */
     const char *value; /* not terminated; lies in the context */
     uint8_t index, length;
 } sp_outside_attribute;
@@ -58,8 +59,8 @@ typedef struct sp_outside_slot {
     char path[128]; /* of the module that tells; the end of it when it is longer */
 } sp_outside_slot;
 
-/* Begin to read process PID: *OUT, to be closed, or NULL. Process context and slots are looked for; whether there are any, the functions
- * below tell. */
+/* Begin to read process PID: *OUT, to be closed, or NULL. Process context and slots are looked for;
+ * whether there are any, the functions below tell. */
 sp_outside_result sp_outside_open(pid_t pid, sp_outside_process **out);
 /* NULL is fine. */
 void sp_outside_close(sp_outside_process *process);
@@ -69,16 +70,19 @@ sp_outside_result sp_outside_refresh(sp_outside_process *process);
 /* The context of thread TID now, in *OUT when the result is OK. */
 sp_outside_result sp_outside_thread_context(sp_outside_process *process, pid_t tid,
                                             sp_outside_context *out);
-/* What the last call that did not succeed lacked: one sentence without an end. Borrowed until the next call. */
+/* What the last call that did not succeed lacked: one sentence without an end. Borrowed until the
+ * next call. */
 const char *sp_outside_problem(const sp_outside_process *process);
 
 /* The process context: when it was published, in ns of CLOCK_BOOTTIME; 0: there is none. */
 uint64_t sp_outside_published_at_ns(const sp_outside_process *process);
-/* A string of the resource, NULL when it has none of that KEY; borrowed until the next refresh or thread context. */
+/* A string of the resource, NULL when it has none of that KEY; borrowed until the next refresh or
+ * thread context. */
 const char *sp_outside_resource(const sp_outside_process *process, const char *key);
 /* The key that INDEX of a record's attributes stands for, or NULL. Borrowed likewise. */
 const char *sp_outside_key(const sp_outside_process *process, uint32_t index);
-/* How the process says that its threads' records look ("threadlocal.schema_version"); NULL: it does not. Borrowed likewise. */
+/* How the process says that its threads' records look ("threadlocal.schema_version"); NULL: it does
+ * not. Borrowed likewise. */
 const char *sp_outside_schema(const sp_outside_process *process);
 /* The slots that were found, COUNT of them. */
 const sp_outside_slot *sp_outside_slots(const sp_outside_process *process, uint32_t *count);

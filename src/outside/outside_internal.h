@@ -51,11 +51,13 @@ bool sp_outside_names_context(const char *name);
 
 /* slots.c: where threads have the pointer. */
 sp_outside_result sp_outside_find_slots(sp_outside_process *process);
-/* The address of SLOT for the thread with thread pointer POINTER; 0 when that thread has not made it yet. */
+/* The address of SLOT for the thread with thread pointer POINTER; 0 when that thread has not made
+ * it yet. */
 uint64_t sp_outside_slot_address(const sp_outside_process *process, const sp_outside_slot *slot,
                                  uint64_t pointer);
 
-/* stop.c: a thread stopped, with its thread pointer in *POINTER and in *SIGNAL what go_on is to give it; and on its way again. */
+/* stop.c: a thread stopped, with its thread pointer in *POINTER and in *SIGNAL what go_on is to
+ * give it; and on its way again. */
 sp_outside_result sp_outside_stop(sp_outside_process *process, pid_t tid, uint64_t *pointer,
                                   int *signal);
 void sp_outside_go_on(pid_t tid, int signal);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process context changes under its readers. Whoever copies header and payload between two looks at the same timestamp, which is not
- * zero, has what was published at that time. */
+/* The process context changes under its readers. Whoever copies header and payload between two
+ * looks at the same timestamp, which is not zero, has what was published at that time. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +81,8 @@ static void forget(sp_outside_process *process)
     process->published_at_ns = 0;
 }
 
-/* Everything that was read under another timestamp stays as it is, so that what was borrowed lives as long as it is true. */
+/* Everything that was read under another timestamp stays as it is, so that what was borrowed lives
+ * as long as it is true. */
 sp_outside_result sp_outside_read_process_context(sp_outside_process *process)
 {
     uint64_t stamp;

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where a thread's otel_thread_ctx_v1 lies, found out from outside (OTEP 4947).
  *
- * Every module that has the symbol in its dynamic symbol table, its own or to be bound to another's, has relocations for it, unless it is
- * the executable and the linker knew the offset. What the loader made of such a relocation lies in the module's memory, so it is
- * read there: nothing has to be guessed of the loader's own books.
+ * Every module that has the symbol in its dynamic symbol table, its own or to be bound to
+ * another's, has relocations for it, unless it is the executable and the linker knew the offset.
+ * What the loader made of such a relocation lies in the module's memory, so it is read there:
+ * nothing has to be guessed of the loader's own books.
  *
  *   TPOFF     one word:  the offset from the thread pointer
- *   DTPMOD    two words: the number of the module that has the variable, and the offset in that module's block
- *   TLSDESC   two words: a function, and its argument: the offset from the thread pointer, or the address of two words as of DTPMOD
- *   none      the executable's own: its block lies at the thread pointer, by the rules of the architecture
+ *   DTPMOD    two words: the number of the module that has the variable, and the offset in that
+ * module's block TLSDESC   two words: a function, and its argument: the offset from the thread
+ * pointer, or the address of two words as of DTPMOD none      the executable's own: its block lies
+ * at the thread pointer, by the rules of the architecture
  *
- * A block that is not at a fixed distance from the thread pointer is found through the thread's vector of blocks (dtv), whose address lies
- * beside the thread pointer, differently in each C library. A thread that has never used the variable has no such block. */
+ * A block that is not at a fixed distance from the thread pointer is found through the thread's
+ * vector of blocks (dtv), whose address lies beside the thread pointer, differently in each C
+ * library. A thread that has never used the variable has no such block. */
 #include <elf.h>
 #include <errno.h>
 #include <gelf.h>
@@ -72,7 +75,7 @@ static void add_slot(image *image, sp_outside_slot slot)
     process->slots[process->slot_count++] = slot;
 }
 
-/* --- relocations --------------------------------------------------------------------------------------------------------- */
+/* --- relocations ------------------------------------------------------------------------------ */
 
 static bool read_pair(const image *image, uint64_t address, uint64_t pair[2])
 {
@@ -84,7 +87,8 @@ static bool is_module_and_offset(const uint64_t pair[2])
     return pair[0] > 0 && pair[0] < MODULES_MAX && pair[1] < UINT64_C(1) << 31;
 }
 
-/* An offset from the thread pointer is too near to zero, on either side, to be the address of anything. */
+/* An offset from the thread pointer is too near to zero, on either side, to be the address of
+ * anything. */
 static void take_descriptor(image *image, uint64_t address)
 {
     uint64_t words[2], pair[2];
@@ -160,7 +164,7 @@ static void take_local(image *image)
     }
 }
 
-/* --- modules --------------------------------------------------------------------------------------------------------------- */
+/* --- modules ---------------------------------------------------------------------------------- */
 
 static bool is_the_symbol(const image *image, const GElf_Shdr *table, const GElf_Sym *symbol)
 {
@@ -231,7 +235,8 @@ static bool has_pie_flag(Elf *elf)
     return false;
 }
 
-/* A program that was started through the loader is not /proc/PID/exe, so its file has to say that it is one. */
+/* A program that was started through the loader is not /proc/PID/exe, so its file has to say that
+ * it is one. */
 static bool is_program(Elf *elf)
 {
     GElf_Ehdr header;
@@ -245,8 +250,9 @@ typedef struct search {
     sp_outside_mapping begin;
 } search;
 
-/* Whether FILE is what the process has mapped. On overlay file systems the numbers in the map are not those of stat, so there the
- * bytes decide: the first page has the headers, and mostly the build id. */
+/* Whether FILE is what the process has mapped. On overlay file systems the numbers in the map are
+ * not those of stat, so there the bytes decide: the first page has the headers, and mostly the
+ * build id. */
 static bool is_mapped(const search *search, const sp_elf_file *file)
 {
     enum { FIRST_BYTES = 4096 };
@@ -272,7 +278,8 @@ static sp_elf_file open_mapped(const search *search, const char *folder, const c
     return file;
 }
 
-/* By its path, as the program, or by the mapping itself: that works for removed files, too, but only for the privileged. */
+/* By its path, as the program, or by the mapping itself: that works for removed files, too, but
+ * only for the privileged. */
 static sp_elf_file open_file(const search *search)
 {
     const sp_outside_mapping *begin = &search->begin;
@@ -334,9 +341,10 @@ sp_outside_result sp_outside_find_slots(sp_outside_process *process)
     return SP_OUTSIDE_OK;
 }
 
-/* --- threads --------------------------------------------------------------------------------------------------------------- */
+/* --- threads ---------------------------------------------------------------------------------- */
 
-/* glibc: pairs of address and what to free, from number 1 on; all ones where there is no block. The word in front of number 0 counts. */
+/* glibc: pairs of address and what to free, from number 1 on; all ones where there is no block. The
+ * word in front of number 0 counts. */
 static uint64_t block_of_glibc(pid_t pid, uint64_t pointer, uint64_t module)
 {
     uint64_t vector, count, block;

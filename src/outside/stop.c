@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stopping a thread for a look. It is traced only as long as that: a thread that stays traced stops at each of its signals, until its tracer
- * comes. One that is on its way when the thread stops is given to it; a stop that somebody else wants stays one. */
+/* Stopping a thread for a look. It is traced only as long as that: a thread that stays traced stops
+ * at each of its signals, until its tracer comes. One that is on its way when the thread stops is
+ * given to it; a stop that somebody else wants stays one. */
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -55,7 +56,8 @@ static bool read_thread_pointer(pid_t tid, uint64_t *pointer)
 #endif
 }
 
-/* Wait until the thread stops: for PTRACE_INTERRUPT, or for a signal that comes just now, which is *SIGNAL then, else 0. */
+/* Wait until the thread stops: for PTRACE_INTERRUPT, or for a signal that comes just now, which is
+ * *SIGNAL then, else 0. */
 static bool wait_for_stop(pid_t tid, int *signal)
 {
     int status;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that take a lock, in front of the C library's. While nothing is sampled: a load and a branch, then the next function is
- * entered by a jump. Else the lock is tried first: when it is free, the call is over. What a try answers instead of "taken" is not passed
- * on: the call that waits finds out by itself, and so does what it always did. */
+/* The functions that take a lock, in front of the C library's. While nothing is sampled: a load and
+ * a branch, then the next function is entered by a jump. Else the lock is tried first: when it is
+ * free, the call is over. What a try answers instead of "taken" is not passed on: the call that
+ * waits finds out by itself, and so does what it always did. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,7 +31,7 @@ static inline int is_sampled(void)
     return SP_UNLIKELY(sp_load_relaxed(&locks.run) != 0);
 }
 
-/* --- who holds it ---------------------------------------------------------------------------------------------------------- */
+/* --- who holds it ----------------------------------------------------------------------------- */
 
 #if defined(__GLIBC__)
 static const int *mutex_owner(const pthread_mutex_t *mutex)
@@ -43,10 +44,12 @@ static const int *writer(const pthread_rwlock_t *lock)
     return &lock->__data.__cur_writer;
 }
 
-/* glibc's bits of a mutex's kind and of its lock word, which have to stay what they are: programs have them compiled in. */
+/* glibc's bits of a mutex's kind and of its lock word, which have to stay what they are: programs
+ * have them compiled in. */
 enum { KIND_ROBUST = 16, WORD_OWNER = 0x3fffffff, WORD_OWNER_DIED = 0x40000000 };
 
-/* A robust mutex that cannot be recovered must not be tried: glibc's trylock then leaves it locked, and the next call waits for ever. */
+/* A robust mutex that cannot be recovered must not be tried: glibc's trylock then leaves it locked,
+ * and the next call waits for ever. */
 static inline int may_be_tried(const pthread_mutex_t *mutex)
 {
     return !(__atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED) & KIND_ROBUST);
@@ -108,7 +111,7 @@ static const int *mtx_owner(const mtx_t *mutex)
 }
 #endif
 
-/* --- a wait ---------------------------------------------------------------------------------------------------------------- */
+/* --- a wait ----------------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) sp_contention begin(const int *owner, int is_taken)
 {
@@ -146,13 +149,14 @@ static int mtx_has_waited(int result)
     return result == thrd_success || result == thrd_timedout;
 }
 
-/* The C library looks at the time limit of an rwlock also when it is free: one that it refuses is not tried. */
+/* The C library looks at the time limit of an rwlock also when it is free: one that it refuses is
+ * not tried. */
 static int is_time(const struct timespec *until)
 {
     return until->tv_nsec >= 0 && until->tv_nsec < 1000000000;
 }
 
-/* --- mutexes --------------------------------------------------------------------------------------------------------------- */
+/* --- mutexes ---------------------------------------------------------------------------------- */
 
 /* Try, then wait by WAITING. */
 #define TAKE_MUTEX(mutex, waiting)                                                                 \
@@ -188,7 +192,7 @@ PUBLIC int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
     TAKE_MUTEX(mutex, sp_next_locks.pthread_mutex_clocklock(mutex, clock, until));
 }
 
-/* --- locks for readers and writers ----------------------------------------------------------------------------------------- */
+/* --- locks for readers and writers ------------------------------------------------------------ */
 
 #define TAKE_RWLOCK(lock, trying, waiting)                                                         \
     int tried = sp_next_locks.trying(lock);                                                        \
@@ -228,7 +232,7 @@ PUBLIC int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct times
                 sp_next_locks.pthread_rwlock_timedwrlock(lock, until));
 }
 
-/* --- C11 ------------------------------------------------------------------------------------------------------------------- */
+/* --- C11 -------------------------------------------------------------------------------------- */
 
 #define TAKE_MTX(mutex, waiting)                                                                   \
     int tried = sp_next_locks.mtx_trylock(mutex);                                                  \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that replace the C library's. On the way of a block that is not sampled: two loads and two branches before the next
- * allocator is entered by a jump, and one load and a branch before a free. */
+/* The functions that replace the C library's. On the way of a block that is not sampled: two loads
+ * and two branches before the next allocator is entered by a jump, and one load and a branch before
+ * a free. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ void sp_filter_mark(const void *pointer)
     sp_store_relaxed(&preload.filter[sp_filter_index(pointer)], UINT8_MAX);
 }
 
-/* --- counting -------------------------------------------------------------------------------------------------------------- */
+/* --- counting --------------------------------------------------------------------------------- */
 
 /* Whether a block of BYTES goes by without a sample. */
 static inline bool passes(size_t bytes)
@@ -59,7 +60,7 @@ static inline bool may_be_sampled(const void *pointer)
 
 #define RETURN_ADDRESS __builtin_return_address(0)
 
-/* --- allocate -------------------------------------------------------------------------------------------------------------- */
+/* --- allocate --------------------------------------------------------------------------------- */
 
 PUBLIC void *malloc(size_t bytes)
 {
@@ -114,7 +115,7 @@ PUBLIC void *pvalloc(size_t bytes)
     return report(sp_next.pvalloc(bytes), bytes, RETURN_ADDRESS);
 }
 
-/* --- free ------------------------------------------------------------------------------------------------------------------ */
+/* --- free ------------------------------------------------------------------------------------- */
 
 /* Before the next allocator has the block back: then another thread may have it. */
 static __attribute__((noinline)) void free_slowly(void *pointer)
@@ -142,7 +143,7 @@ PUBLIC size_t malloc_usable_size(void *pointer)
     return sp_next.malloc_usable_size(pointer);
 }
 
-/* --- reallocate ------------------------------------------------------------------------------------------------------------ */
+/* --- reallocate ------------------------------------------------------------------------------- */
 
 static void *leave_bootstrap(void *pointer, size_t bytes)
 {

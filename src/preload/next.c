@@ -8,7 +8,7 @@
 
 #include "preload/preload.h"
 
-/* --- the room for blocks that are asked for while the functions are looked for --------------------------------------------- */
+/* --- the room for blocks that are asked for while the functions are looked for ---------------- */
 
 enum { ROOM_BYTES = 64 * 1024, ALIGNMENT = 16 };
 
@@ -40,7 +40,7 @@ size_t sp_bootstrap_bytes(const void *pointer)
     return *(const size_t *)(const void *)((const uint8_t *)pointer - ALIGNMENT);
 }
 
-/* --- functions that are not found yet -------------------------------------------------------------------------------------- */
+/* --- functions that are not found yet --------------------------------------------------------- */
 
 static __thread int resolving __attribute__((tls_model("initial-exec")));
 
@@ -76,7 +76,8 @@ static void *find(const char *name, void *otherwise)
     return found ? found : otherwise;
 }
 
-/* All at once, and as one: a thread that comes meanwhile finds them as well. False: this thread is just finding them. */
+/* All at once, and as one: a thread that comes meanwhile finds them as well. False: this thread is
+ * just finding them. */
 static bool resolve(void)
 {
     if (resolving)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The allocator that comes after this library: the C library's, or jemalloc, tcmalloc and their like. */
+/* The allocator that comes after this library: the C library's, or jemalloc, tcmalloc and their
+ * like. */
 #ifndef SP_PRELOAD_NEXT_H
 #define SP_PRELOAD_NEXT_H
 

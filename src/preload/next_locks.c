@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* To find a function takes the loader's lock. Later than the initialization that could be a deadlock: a thread that waits for a mutex in
- * dlopen holds the loader's lock, and the mutex may be that of a thread that looks for its first function. */
+/* To find a function takes the loader's lock. Later than the initialization that could be a
+ * deadlock: a thread that waits for a mutex in dlopen holds the loader's lock, and the mutex may be
+ * that of a thread that looks for its first function. */
 #include "preload/next_locks.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 
-/* The program was built with a newer C library than it runs with, and would not be started without us. */
+/* The program was built with a newer C library than it runs with, and would not be started without
+ * us. */
 static int is_missing(void)
 {
     return ENOSYS;

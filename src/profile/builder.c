@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a window to profiles: for each sample that weighs something, its stack with names, the link that the scope asks for, and
- * its thread become entries of the dictionary; samples that are then equal are added up. */
+/* From a window to profiles: for each sample that weighs something, its stack with names, the link
+ * that the scope asks for, and its thread become entries of the dictionary; samples that are then
+ * equal are added up. */
 #include "profile/builder.h"
 
 #include <inttypes.h>
@@ -34,7 +35,8 @@ typedef struct build {
     sp_symbolizer *symbolizer;
     const sp_build_options *options;
     sp_dictionary dictionary;
-    /* What a number of the window became, plus one; 0: not yet looked at. Shared by all profiles. */
+    /* What a number of the window became, plus one; 0: not yet looked at. Shared by all profiles.
+     */
     uint32_t *locations, *stacks, *threads;
     uint32_t *links;         /* the same, of one profile, because their scopes differ */
     uint32_t *stack_scratch; /* room for the longest stack with its markers */
@@ -43,7 +45,8 @@ typedef struct build {
     uint64_t steal_ns; /* in the wall profile, beside the ticks' CPU time */
 } build;
 
-/* Why frames are missing, in the place where they are: at the root, or between both ends of a stack that was too deep. */
+/* Why frames are missing, in the place where they are: at the root, or between both ends of a stack
+ * that was too deep. */
 static const char *marker_name(uint32_t end)
 {
     switch (end) {
@@ -68,7 +71,8 @@ static const char *marker_name(uint32_t end)
     }
 }
 
-/* A marker that stands among the addresses. What a thread waits for is the leaf: the system call, as the kernel's headers name it. */
+/* A marker that stands among the addresses. What a thread waits for is the leaf: the system call,
+ * as the kernel's headers name it. */
 static uint32_t build_marker(build *b, uint64_t address)
 {
     char unnamed[40];
@@ -85,7 +89,8 @@ static uint32_t build_marker(build *b, uint64_t address)
     return sp_dictionary_marker(&b->dictionary, name ? name : unnamed);
 }
 
-/* A frame for which the symbolizer finds no memory, or whose module's path is longer than any it takes, costs its own name only. */
+/* A frame for which the symbolizer finds no memory, or whose module's path is longer than any it
+ * takes, costs its own name only. */
 static uint32_t build_unnamed(build *b, const sp_window_location *location)
 {
     char name[40];
@@ -207,7 +212,8 @@ static uint32_t add_context(build *b, uint32_t number, uint32_t *attributes)
     return count;
 }
 
-/* The attributes that tell a sample's thread, what it waited for, and whose it was, as the number of a list. */
+/* The attributes that tell a sample's thread, what it waited for, and whose it was, as the number
+ * of a list. */
 static uint32_t build_attributes(build *b, const sp_window_key *from)
 {
     uint32_t attributes[SAMPLE_ATTRIBUTES_MAX], count = 0;
@@ -327,7 +333,8 @@ static void write_samples(build *b, sp_profile *profile)
         add_up(b, profile);
 }
 
-/* What the window says of itself: numbers, the engine, and the threads that have the most of the unattributed time. */
+/* What the window says of itself: numbers, the engine, and the threads that have the most of the
+ * unattributed time. */
 enum {
     WINDOW_ATTRIBUTES_MAX = 23 + 2 + 1,
     PROFILES_MAX = 2 * (2 + 2 * SP_CALL_VALUES + SP_VALUE_TYPES_MAX)
@@ -366,7 +373,8 @@ static bool has_times(const sp_window *window)
     return times->periods > 0 && times->periods == sum_of_weights(&window->cpu);
 }
 
-/* How many periods have no time though some were recorded: then all go without, because samples of a profile have one shape. */
+/* How many periods have no time though some were recorded: then all go without, because samples of
+ * a profile have one shape. */
 static uint64_t dropped_times(const sp_window *window)
 {
     const sp_window_times *times = &window->cpu.times;
@@ -497,7 +505,8 @@ static int compare_times(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Times within the window: a tick may have read its clock just before the window began, and somebody may set the clock. */
+/* Times within the window: a tick may have read its clock just before the window began, and
+ * somebody may set the clock. */
 static void add_times(build *b, sp_profile_sample *sample, const sp_window_sample *from)
 {
     const sp_window *w = b->window;
@@ -511,7 +520,8 @@ static void add_times(build *b, sp_profile_sample *sample, const sp_window_sampl
     }
 }
 
-/* A time for each period, in order. The value of a sample of the CPU profile is the number of its periods. */
+/* A time for each period, in order. The value of a sample of the CPU profile is the number of its
+ * periods. */
 static void write_times(build *b, sp_profile *profile)
 {
     const sp_window_samples *cpu = &b->window->cpu;
@@ -534,9 +544,9 @@ static void write_times(build *b, sp_profile *profile)
     }
 }
 
-/* CPU time the way backends know it: counts of samples, whose period is in nanoseconds. The same once more, linked to the innermost
- * spans, is of a type of its own so that nobody adds the two up; only "cpu" makes a backend multiply counts by the period, so its
- * values are nanoseconds. */
+/* CPU time the way backends know it: counts of samples, whose period is in nanoseconds. The same
+ * once more, linked to the innermost spans, is of a type of its own so that nobody adds the two up;
+ * only "cpu" makes a backend multiply counts by the period, so its values are nanoseconds. */
 static void build_cpu_profile(build *b, spanprof_link_scope scope, bool is_second)
 {
     const sp_window *w = b->window;
@@ -553,7 +563,8 @@ static void build_cpu_profile(build *b, spanprof_link_scope scope, bool is_secon
         write_times(b, profile);
 }
 
-/* A tick stands for a period of CPU time, and for what the host of a virtual machine took meanwhile. */
+/* A tick stands for a period of CPU time, and for what the host of a virtual machine took
+ * meanwhile. */
 static uint64_t wall_time_of_a_tick(const sp_window *w)
 {
     return w->period_ns + (uint64_t)((double)w->period_ns * w->steal + 0.5);

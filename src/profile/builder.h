@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The builder: a window, with names, becomes profiles with one dictionary, as one destination wants them. Collector thread. */
+/* The builder: a window, with names, becomes profiles with one dictionary, as one destination wants
+ * them. Collector thread. */
 #ifndef SP_PROFILE_BUILDER_H
 #define SP_PROFILE_BUILDER_H
 
@@ -15,9 +16,9 @@ typedef struct sp_build_options {
     bool without_cpu;               /* no CPU profile: ticks are only a part of wall time */
 } sp_build_options;
 
-/* Project WINDOW's samples as OPTIONS say, merge those that became equal, and build the tables. DATA is to be freed by
- * sp_profile_data_deinit whatever is returned. False when memory is short: DATA is then of no use. A window without samples gives
- * profile_count 0. */
+/* Project WINDOW's samples as OPTIONS say, merge those that became equal, and build the tables.
+ * DATA is to be freed by sp_profile_data_deinit whatever is returned. False when memory is short:
+ * DATA is then of no use. A window without samples gives profile_count 0. */
 bool sp_profile_build(sp_profile_data *data, const sp_window *window, sp_symbolizer *symbolizer,
                       const sp_build_options *options);
 void sp_profile_data_deinit(sp_profile_data *data);

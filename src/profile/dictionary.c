@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mappings. A mapping is a file: its name and build id make it, so that a library which was unloaded and loaded elsewhere is one.
- * Addresses are ELF virtual addresses, for that is what a symbol server looks up, and so are memory_start and memory_limit: the
- * module's range without its load bias. As the first page of a file is mapped first, file_offset is 0. Only a mapping with an
- * unresolved location carries its range; elsewhere it is 0 and 0, which is valid, smaller, and keeps backends that copy mappings
- * for each sample below their limits. */
+/* Mappings. A mapping is a file: its name and build id make it, so that a library which was
+ * unloaded and loaded elsewhere is one. Addresses are ELF virtual addresses, for that is what a
+ * symbol server looks up, and so are memory_start and memory_limit: the module's range without its
+ * load bias. As the first page of a file is mapped first, file_offset is 0. Only a mapping with an
+ * unresolved location carries its range; elsewhere it is 0 and 0, which is valid, smaller, and
+ * keeps backends that copy mappings for each sample below their limits. */
 #include "profile/dictionary.h"
 
 #include <stdlib.h>
@@ -12,7 +13,8 @@
 #include "core/hex.h"
 #include "core/utf8.h"
 
-/* Longer strings are cut; each byte of one may become three when it is repaired. LARGEST_KEY holds such a string, and the lines of any location. */
+/* Longer strings are cut; each byte of one may become three when it is repaired. LARGEST_KEY holds
+ * such a string, and the lines of any location. */
 enum { LONGEST_STRING = 16 * 1024, LARGEST_KEY = 1024 * 1024 };
 
 /* The keys of the tables. No padding: compared bytewise. */
@@ -40,8 +42,8 @@ typedef struct attribute_key {
     int64_t number;
     uint32_t key, unit;
     uint32_t type;
-    char text
-        []; /* to the end of the key, which is followed by a NUL; or a sp_profile_unattributed[] */
+    char text[]; /* to the end of the key, which is followed by a NUL; or a
+                    sp_profile_unattributed[] */
 } attribute_key;
 
 enum {
@@ -85,7 +87,8 @@ void sp_dictionary_deinit(sp_dictionary *dictionary)
     sp_buffer_deinit(&dictionary->key);
 }
 
-/* TEXT as valid UTF-8 of a bounded length: itself, or a copy that was repaired and cut, which lives until the next call. */
+/* TEXT as valid UTF-8 of a bounded length: itself, or a copy that was repaired and cut, which lives
+ * until the next call. */
 static const char *made_fit(sp_dictionary *dictionary, const char *text)
 {
     sp_buffer *copy = &dictionary->scratch;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of a profile while they grow: each entry is interned by its content, so that equal ones are one, in the order of
- * their first appearance. An entry is put in only when something used refers to it, so that none is an orphan.
+/* The tables of a profile while they grow: each entry is interned by its content, so that equal
+ * ones are one, in the order of their first appearance. An entry is put in only when something used
+ * refers to it, so that none is an orphan.
  *
- * Functions that add return the entry's index. When memory is short they return 0 and set `failed`, which stays: callers check
- * once, at sp_dictionary_finish. Collector thread only. */
+ * Functions that add return the entry's index. When memory is short they return 0 and set `failed`,
+ * which stays: callers check once, at sp_dictionary_finish. Collector thread only. */
 #ifndef SP_PROFILE_DICTIONARY_H
 #define SP_PROFILE_DICTIONARY_H
 
@@ -38,7 +39,8 @@ typedef struct sp_dictionary {
 void sp_dictionary_init(sp_dictionary *dictionary);
 void sp_dictionary_deinit(sp_dictionary *dictionary);
 
-/* Strings are repaired to valid UTF-8, and cut to 16 KiB, so that none costs more than its own end. */
+/* Strings are repaired to valid UTF-8, and cut to 16 KiB, so that none costs more than its own end.
+ */
 uint32_t sp_dictionary_string(sp_dictionary *dictionary, const char *text);
 uint32_t sp_dictionary_string_attribute(sp_dictionary *dictionary, const char *key,
                                         const char *value);
@@ -52,7 +54,8 @@ sp_dictionary_unattributed_threads_attribute(sp_dictionary *dictionary, const ch
 uint32_t sp_dictionary_link(sp_dictionary *dictionary, const uint8_t trace_id[16],
                             const uint8_t span_id[8]);
 
-/* The number of the list of these COUNT attributes; sp_dictionary_list tells in the end where it lies. */
+/* The number of the list of these COUNT attributes; sp_dictionary_list tells in the end where it
+ * lies. */
 uint32_t sp_dictionary_attributes(sp_dictionary *dictionary, const uint32_t *attributes,
                                   uint32_t count);
 

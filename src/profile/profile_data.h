@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profiles ready to be encoded: the tables of OTLP's ProfilesDictionary and Profile messages as plain arrays (field by field as
- * in proto/profiles.proto, which says what each means). The builder makes one from a window; otlp/ encodes it.
+/* Profiles ready to be encoded: the tables of OTLP's ProfilesDictionary and Profile messages as
+ * plain arrays (field by field as in proto/profiles.proto, which says what each means). The builder
+ * makes one from a window; otlp/ encodes it.
  *
- * Invariants: entry 0 of each table is its zero value; no table holds two equal entries, nor one that nothing refers to (entry 0
- * aside); every index is below its table's count; strings are valid UTF-8. */
+ * Invariants: entry 0 of each table is its zero value; no table holds two equal entries, nor one
+ * that nothing refers to (entry 0 aside); every index is below its table's count; strings are valid
+ * UTF-8. */
 #ifndef SP_PROFILE_PROFILE_DATA_H
 #define SP_PROFILE_PROFILE_DATA_H
 
@@ -70,8 +72,8 @@ typedef struct sp_profile_sample {
     uint32_t stack_index;
     uint32_t link_index;
     sp_index_list attributes;
-    sp_index_list
-        timestamps; /* into timestamps[]; some: encoded in place of the value, whose number they are */
+    sp_index_list timestamps; /* into timestamps[]; some: encoded in place of the value, whose
+                                 number they are */
     int64_t value;
 } sp_profile_sample;
 

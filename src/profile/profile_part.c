@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries get new numbers in the order of their first use. Tables are written in the order in which they refer to each other, so that
- * a table is complete before it is written: samples use stacks, stacks use locations, and so on; strings come last. */
+/* Entries get new numbers in the order of their first use. Tables are written in the order in which
+ * they refer to each other, so that a table is complete before it is written: samples use stacks,
+ * stacks use locations, and so on; strings come last. */
 #include "profile/profile_part.h"
 
 #include <stdlib.h>
@@ -43,7 +44,8 @@ uint32_t sp_profile_sample_total(const sp_profile_data *data)
     return total;
 }
 
-/* The part of RANGE that lies in a profile of COUNT samples, the first of which has number START; relative to START. */
+/* The part of RANGE that lies in a profile of COUNT samples, the first of which has number START;
+ * relative to START. */
 static sp_sample_range share_of_profile(sp_sample_range range, uint32_t start, uint32_t count)
 {
     uint32_t from = range.first > start ? range.first - start : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A window: what the collector folded between two exports, at most 10 s. Filled by fold.c, read by builder.c.
- * Collector thread only. */
+/* A window: what the collector folded between two exports, at most 10 s. Filled by fold.c, read by
+ * builder.c. Collector thread only. */
 #ifndef SP_PROFILE_WINDOW_H
 #define SP_PROFILE_WINDOW_H
 
@@ -12,14 +12,15 @@
 #include "unwind/walk_sig.h"
 #include "wall/wait.h"
 
-/* Where a pc lies: key of `window.locations`. address is an ELF virtual address when module != NULL, else the runtime one.
- * No padding: the key is compared bytewise. */
+/* Where a pc lies: key of `window.locations`. address is an ELF virtual address when module !=
+ * NULL, else the runtime one. No padding: the key is compared bytewise. */
 typedef struct sp_window_location {
     sp_module *module; /* acquired by the window; NULL: in no known module */
     uint64_t address;
 } sp_window_location;
 
-/* A link as the fold keeps it: innermost span and local root. Key of `window.links`; number 0 is the one of all zero: none. */
+/* A link as the fold keeps it: innermost span and local root. Key of `window.links`; number 0 is
+ * the one of all zero: none. */
 typedef struct sp_window_link {
     uint8_t trace_id[16];
     uint8_t span_id[8];
@@ -32,8 +33,9 @@ typedef struct sp_window_thread {
     char name[16];
 } sp_window_thread;
 
-/* Key of `samples.keys`: the identity of a sample. stack is a number of window.stacks, whose keys are arrays of uint32_t
- * location numbers, leaf first, SP_WINDOW_GAP among them where frames are missing, then one uint32_t: the sp_walk_end. */
+/* Key of `samples.keys`: the identity of a sample. stack is a number of window.stacks, whose keys
+ * are arrays of uint32_t location numbers, leaf first, SP_WINDOW_GAP among them where frames are
+ * missing, then one uint32_t: the sp_walk_end. */
 typedef struct sp_window_key {
     uint32_t stack;
     uint32_t link;
@@ -51,17 +53,20 @@ typedef struct sp_window_sample {
     uint32_t first_time, last_time;
 } sp_window_sample;
 
-/* When a tick was. The times of a sample are a list from its first_time to its last_time; `next` of the last one has no meaning. */
+/* When a tick was. The times of a sample are a list from its first_time to its last_time; `next` of
+ * the last one has no meaning. */
 typedef struct sp_window_time {
     uint64_t time_ns; /* Unix */
     uint32_t periods; /* that the tick stood for */
     uint32_t next;    /* a number plus one */
 } sp_window_time;
 
-/* A window keeps the times of so many periods. A sample that has all of them fits into a request of 2 MiB. */
+/* A window keeps the times of so many periods. A sample that has all of them fits into a request of
+ * 2 MiB. */
 enum { SP_WINDOW_TIMES_MAX = 200000 };
 
-/* When one time cannot be kept, the samples of the whole window go without: a profile's samples have one shape. */
+/* When one time cannot be kept, the samples of the whole window go without: a profile's samples
+ * have one shape. */
 typedef struct sp_window_times {
     sp_window_time *entries;
     uint32_t count, capacity;
@@ -93,8 +98,8 @@ static inline sp_wait sp_window_wait_of(uint32_t number)
     return (sp_wait){.wait_class = (uint8_t)number, .descriptor = (uint8_t)(number >> 8)};
 }
 
-/* What the sample of a live block says beside its stack and span, in place of a wait: how old the block is at least, and whether
- * the span that allocated it, or the whole request, has ended. */
+/* What the sample of a live block says beside its stack and span, in place of a wait: how old the
+ * block is at least, and whether the span that allocated it, or the whole request, has ended. */
 typedef enum sp_live_age {
     SP_LIVE_FRESH = 0, /* less than 10 s */
     SP_LIVE_10_S,
@@ -117,7 +122,8 @@ static inline uint32_t sp_window_live(sp_live_age age, sp_live_end end)
     return SP_WINDOW_LIVE | (uint32_t)age | (uint32_t)end << 8;
 }
 
-/* What the sample of a wait for a lock says in place of a wait: the number in window.links of the span that held the lock. */
+/* What the sample of a wait for a lock says in place of a wait: the number in window.links of the
+ * span that held the lock. */
 #define SP_WINDOW_HOLDER UINT32_C(0x40000000)
 
 static inline uint32_t sp_window_holder(uint32_t link)
@@ -171,7 +177,8 @@ typedef struct sp_window_pcs {
     uint32_t count, capacity;
 } sp_window_pcs;
 
-/* What recorded stacks and addresses of one generation of the modules became in the window (fold_stacks.c). */
+/* What recorded stacks and addresses of one generation of the modules became in the window
+ * (fold_stacks.c). */
 typedef struct sp_window_recorded {
     sp_intern stacks;  /* as in their records; number n is stack numbers[n] of the window */
     uint32_t *numbers; /* SP_INTERN_FAILED: memory was short */

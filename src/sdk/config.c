@@ -50,7 +50,8 @@ void sp_config_log(const spanprof_options *options)
     sp_log_configure_queued((spanprof_log_level)level, options->log, options->log_user);
 }
 
-/* A number: the option when it is in range (with a warning when not), else the variable, else FALLBACK. */
+/* A number: the option when it is in range (with a warning when not), else the variable, else
+ * FALLBACK. */
 static uint32_t number(const char *variable, uint32_t option, uint32_t minimum, uint32_t maximum,
                        uint32_t fallback)
 {
@@ -135,7 +136,8 @@ static sp_engine read_engine(const spanprof_options *options)
     return (sp_engine)sp_parse_word("SPANPROF_ENGINE", text, words, 3, SP_ENGINE_AUTO);
 }
 
-/* "0.1%" or "0.001": without strtod, which reads a locale's decimal point. 0 for what is no share. */
+/* "0.1%" or "0.001": without strtod, which reads a locale's decimal point. 0 for what is no share.
+ */
 static double parse_share(const char *text)
 {
     double value = 0, unit = 1;
@@ -252,7 +254,8 @@ static void warn_not_built(void)
             sp_log_warn("config", "%s is not built yet: ignored", variables[i]);
 }
 
-/* The next entry of the list at *TEXT, without blanks around it, and its length; *TEXT moves behind it. */
+/* The next entry of the list at *TEXT, without blanks around it, and its length; *TEXT moves behind
+ * it. */
 static const char *next_entry(const char **text, size_t *length)
 {
     const char *entry = *text + strspn(*text, ", \t");
@@ -280,8 +283,8 @@ static bool add_propagator(uint32_t *set, const char *name, size_t length)
     return false;
 }
 
-/* OpenTelemetry: duplicates count once, an empty list is unset. What is not known or not built is left out; when nothing else was asked
- * for, it is as if nothing had been said. */
+/* OpenTelemetry: duplicates count once, an empty list is unset. What is not known or not built is
+ * left out; when nothing else was asked for, it is as if nothing had been said. */
 uint32_t sp_config_propagators(const spanprof_options *options)
 {
     static const char *const words[] = {"none", "tracecontext", "baggage", "tracecontext,baggage"};
@@ -305,7 +308,8 @@ uint32_t sp_config_propagators(const spanprof_options *options)
     return set;
 }
 
-/* Which spans get pyroscope.profile.id: those whose own id some sample's link may name (design of the join, docs/design/span-context.md). */
+/* Which spans get pyroscope.profile.id: those whose own id some sample's link may name (design of
+ * the join, docs/design/span-context.md). */
 static void mark_spans(sp_config *config)
 {
     bool network = config->export.http[SP_PROFILES].enabled;

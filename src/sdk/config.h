@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The configuration of one run of the SDK, from options and environment (contract: include/spanprof/sdk.h). Setup only. */
+/* The configuration of one run of the SDK, from options and environment (contract:
+ * include/spanprof/sdk.h). Setup only. */
 #ifndef SP_SDK_CONFIG_H
 #define SP_SDK_CONFIG_H
 
@@ -27,8 +28,9 @@ typedef struct sp_config {
     sp_export_config export;
 } sp_config;
 
-/* Whether OPTIONS can be used: ERROR_INVALID_ARGUMENT (with ERROR) for a struct_size of 0, or bytes set behind what this version
- * knows. A smaller struct_size (an older caller) is completed with zeros into OUT. NULL: all zero. */
+/* Whether OPTIONS can be used: ERROR_INVALID_ARGUMENT (with ERROR) for a struct_size of 0, or bytes
+ * set behind what this version knows. A smaller struct_size (an older caller) is completed with
+ * zeros into OUT. NULL: all zero. */
 spanprof_status sp_options_check(const spanprof_options *options, spanprof_options *out,
                                  spanprof_error *error);
 
@@ -39,10 +41,12 @@ uint32_t sp_config_propagators(const spanprof_options *options);
 bool sp_config_init(sp_config *config, const spanprof_options *options);
 void sp_config_deinit(sp_config *config);
 
-/* config->tracer.sampler, which options or the environment name: borrowed from OPTIONS or CONFIG. */
+/* config->tracer.sampler, which options or the environment name: borrowed from OPTIONS or CONFIG.
+ */
 void sp_config_sampler(sp_config *config, const spanprof_options *options);
 
-/* Log level and sink from OPTIONS, SPANPROF_LOG, OTEL_LOG_LEVEL: to be called first, so that the rest can warn. */
+/* Log level and sink from OPTIONS, SPANPROF_LOG, OTEL_LOG_LEVEL: to be called first, so that the
+ * rest can warn. */
 void sp_config_log(const spanprof_options *options);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Start, flush, stop, fork, exit: puts the parts together.
  *
- * sdk.busy serializes start, flush and stop for as long as they take. sdk.life guards the state below, for moments only: statistics and
- * fork take it and must not wait for a flush. sdk.parts guards the exporter for threads that end spans.
- * Order: busy, life, parts, then the engine's lock, then the registry's; the loader's last. */
+ * sdk.busy serializes start, flush and stop for as long as they take. sdk.life guards the state
+ * below, for moments only: statistics and fork take it and must not wait for a flush. sdk.parts
+ * guards the exporter for threads that end spans. Order: busy, life, parts, then the engine's lock,
+ * then the registry's; the loader's last. */
 #include <spanprof/sdk.h>
 
 #include <errno.h>
@@ -54,7 +55,8 @@ static struct {
          .life = SP_LOCK_AT(SP_LOCK_SDK_LIFE),
          .parts = SP_LOCK_AT(SP_LOCK_SDK_PARTS)};
 
-/* This thread, which holds sdk.busy, has a processor flush or shut down: the application's code, which may exit. */
+/* This thread, which holds sdk.busy, has a processor flush or shut down: the application's code,
+ * which may exit. */
 static _Thread_local bool is_telling;
 
 void sp_sdk_use_synthetic_ticks(void)
@@ -132,7 +134,8 @@ SP_AT_FORK(SP_LOCK_SDK_LIFE, fork_prepare, fork_parent, fork_child);
 
 static void stop_at_exit(void);
 
-/* After the exporter has set up libcurl and its TLS library: handlers run in reverse order, and ours needs theirs alive. */
+/* After the exporter has set up libcurl and its TLS library: handlers run in reverse order, and
+ * ours needs theirs alive. */
 static void install_exit_hook(void)
 {
     static bool after_network;
@@ -145,7 +148,8 @@ static void install_exit_hook(void)
     sdk.stops_at_exit = true;
 }
 
-/* The parts of a start return what this returns: so the code that is returned is the one in ERROR. */
+/* The parts of a start return what this returns: so the code that is returned is the one in ERROR.
+ */
 static spanprof_status fail(spanprof_error *error, spanprof_status status, const char *message)
 {
     *error = (spanprof_error){.status = status, .message = message};
@@ -207,7 +211,8 @@ static spanprof_status start_collector(sp_modules *modules, bool visits, spanpro
     return sdk.collector ? SPANPROF_OK : error->status;
 }
 
-/* Wall time is put together from ticks and visits, so both run for it. Where threads cannot be visited, CPU time goes on. */
+/* Wall time is put together from ticks and visits, so both run for it. Where threads cannot be
+ * visited, CPU time goes on. */
 static bool start_wall(sp_modules *modules)
 {
     sdk.config.wall_sampler.modules = modules;
@@ -344,7 +349,8 @@ static void fill_wall(spanprof_stats *stats)
     strcpy(stats->wall_reason, state.reason);
 }
 
-/* The collector and the exporter are taken out of sight before they end; then their last counts are kept. */
+/* The collector and the exporter are taken out of sight before they end; then their last counts are
+ * kept. */
 static spanprof_status end_collector(uint64_t deadline_ns, bool modules_in_use)
 {
     sp_collector *collector = sdk.collector;
@@ -383,7 +389,8 @@ static spanprof_status first_error(spanprof_status first, spanprof_status second
     return first == SPANPROF_OK ? second : first;
 }
 
-/* Everything that runs, ended in the order in which data travels, by the deadline. Parts that are not there are passed over. */
+/* Everything that runs, ended in the order in which data travels, by the deadline. Parts that are
+ * not there are passed over. */
 static spanprof_status end_parts(uint64_t deadline_ns)
 {
     sp_process_context_unpublish();
@@ -448,7 +455,8 @@ typedef struct own_paths {
     char file[PATH_MAX], switches[PATH_MAX];
 } own_paths;
 
-/* A forked child that finds its parent's file prefix in the environment would begin the parent's files anew, at each of its starts. */
+/* A forked child that finds its parent's file prefix in the environment would begin the parent's
+ * files anew, at each of its starts. */
 static void use_own_files(spanprof_options *options, own_paths *paths)
 {
     const char *prefix = sp_env("SPANPROF_FILE"), *switches = sp_env("SPANPROF_SWITCHES");
@@ -519,8 +527,8 @@ spanprof_status spanprof_prepare(void)
     return status;
 }
 
-/* False when another call held the lock until the deadline. pthread_mutex_timedlock knows the realtime clock only; the variant for the
- * monotonic one is unknown to ThreadSanitizer. */
+/* False when another call held the lock until the deadline. pthread_mutex_timedlock knows the
+ * realtime clock only; the variant for the monotonic one is unknown to ThreadSanitizer. */
 static bool lock_busy(uint64_t deadline_ns)
 {
     if (deadline_ns == UINT64_MAX) {
@@ -659,8 +667,9 @@ spanprof_status spanprof_stop(uint64_t timeout_ns)
     return status;
 }
 
-/* Also from inside a callback, which then never returns. One that flush or stop called left sdk.busy with this thread, and the parts as they
- * were before: what is left of the work is done here. */
+/* Also from inside a callback, which then never returns. One that flush or stop called left
+ * sdk.busy with this thread, and the parts as they were before: what is left of the work is done
+ * here. */
 static void stop_at_exit(void)
 {
     SP_UNCANCELLED;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread looks at all rings, 25 times a second, and 200 times while one of them fills; what lies in one becomes one block, as it is.
- * Once a second, at a flush and at the end it also writes up to when the file is complete.
+/* The thread looks at all rings, 25 times a second, and 200 times while one of them fills; what
+ * lies in one becomes one block, as it is. Once a second, at a flush and at the end it also writes
+ * up to when the file is complete.
  *
- * A block is in the file wholly or not at all, also when the disk is full in the middle of it. Then the recording is over: definitions that
- * later records need would be missing. A process that is killed leaves a block that is cut; a reader stops there. */
+ * A block is in the file wholly or not at all, also when the disk is full in the middle of it. Then
+ * the recording is over: definitions that later records need would be missing. A process that is
+ * killed leaves a block that is cut; a reader stops there. */
 #include "sdk/switch_file.h"
 
 #include <errno.h>
@@ -44,13 +46,13 @@ typedef struct switch_file {
 static switch_file *current; /* setup's, and the flush's under the SDK's lock */
 static _Atomic uint64_t recorded, lost_in_rings, lost_on_disk; /* switches */
 
-/* From start until the run is freed, which an abandoned thread does late or never. The rings and the counters are that run's for as long:
- * no other may begin. */
+/* From start until the run is freed, which an abandoned thread does late or never. The rings and
+ * the counters are that run's for as long: no other may begin. */
 static _Atomic bool has_run;
 /* That run's, for a forked child to close; -1: none. */
 static _Atomic int open_fd = -1;
 
-/* --- blocks -------------------------------------------------------------------------------------------------------------- */
+/* --- blocks ----------------------------------------------------------------------------------- */
 
 static bool is_switch(sp_switch_kind kind)
 {
@@ -73,7 +75,8 @@ static uint64_t switches_in(const sp_switch_piece pieces[2])
     return count;
 }
 
-/* Until DEADLINE_NS, or for ever. 0, or errno: EAGAIN when a FIFO was full for so long. A descriptor that the host has closed does not wait. */
+/* Until DEADLINE_NS, or for ever. 0, or errno: EAGAIN when a FIFO was full for so long. A
+ * descriptor that the host has closed does not wait. */
 static int write_all(int fd, struct iovec *ranges, int count, uint64_t deadline_ns)
 {
     uint64_t done = 0;
@@ -86,8 +89,8 @@ static int write_all(int fd, struct iovec *ranges, int count, uint64_t deadline_
     }
 }
 
-/* False, with errno, when the last bytes may be missing. The child of a fork in between leaves the descriptor alone: its number may be
- * another file's by then. */
+/* False, with errno, when the last bytes may be missing. The child of a fork in between leaves the
+ * descriptor alone: its number may be another file's by then. */
 static bool close_file(switch_file *file)
 {
     int fd = file->fd;
@@ -149,7 +152,7 @@ static void write_ring(switch_file *file, sp_thread *thread, double *fullest)
     *fullest = full > *fullest ? full : *fullest;
 }
 
-/* --- up to when -- ------------------------------------------------------------------------------------------------------- */
+/* --- up to when -- ---------------------------------------------------------------------------- */
 
 typedef struct moment {
     uint64_t monotonic_ns, realtime_ns;
@@ -198,7 +201,8 @@ static void write_complete(switch_file *file, const moment *now, uint64_t lost_r
     file->completed_at_ns = now->monotonic_ns;
 }
 
-/* Take what is in all rings. The clock is read first: what threads did before lies in their rings when they are not in the middle of it. */
+/* Take what is in all rings. The clock is read first: what threads did before lies in their rings
+ * when they are not in the middle of it. */
 static double look_at_all(switch_file *file, bool complete)
 {
     double fullest = 0;
@@ -222,7 +226,7 @@ static double look_at_all(switch_file *file, bool complete)
     return fullest;
 }
 
-/* --- the thread ---------------------------------------------------------------------------------------------------------- */
+/* --- the thread ------------------------------------------------------------------------------- */
 
 /* The run is over: another may begin. */
 static void destroy(void *owner)
@@ -259,10 +263,10 @@ static void run(void *owner)
 
 static const sp_worker_role role = {.name = "spanprof-switch", .run = run, .destroy = destroy};
 
-/* --- start, flush, stop -------------------------------------------------------------------------------------------------- */
+/* --- start, flush, stop ----------------------------------------------------------------------- */
 
-/* The file is FD's alone from here on, and empty; EWOULDBLOCK when another recorder has it. A file system without locks has to do without.
- * What is no regular file has no content to lose. */
+/* The file is FD's alone from here on, and empty; EWOULDBLOCK when another recorder has it. A file
+ * system without locks has to do without. What is no regular file has no content to lose. */
 static int take_for_own(int fd)
 {
     struct stat status;

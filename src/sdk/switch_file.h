@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time recorder's file (docs/formats/switches.md): a thread of its own takes what threads record (context/switch_recorder.h) to a file.
+/* The time recorder's file (docs/formats/switches.md): a thread of its own takes what threads
+ * record (context/switch_recorder.h) to a file.
  *
  * | operation            | setup | any thread | forked child |
  * | start, stop          |  yes  |            |              |
@@ -14,12 +15,15 @@
 
 #include <spanprof/status.h>
 
-/* Begin the file at PATH anew and record. False, having warned, when that cannot be; so also while the thread of a run that stop gave up on
- * has not ended, or while another process records to that file. */
+/* Begin the file at PATH anew and record. False, having warned, when that cannot be; so also while
+ * the thread of a run that stop gave up on has not ended, or while another process records to that
+ * file. */
 bool sp_switch_file_start(const char *path);
-/* Write everything that was recorded before the call. OK, or ERROR_TIMEOUT at the monotonic DEADLINE_NS; OK also when nothing runs. */
+/* Write everything that was recorded before the call. OK, or ERROR_TIMEOUT at the monotonic
+ * DEADLINE_NS; OK also when nothing runs. */
 spanprof_status sp_switch_file_flush(uint64_t deadline_ns);
-/* Record no more, write what there is, and end the thread by DEADLINE_NS; if it does not end by then, it ends by itself and closes the file. */
+/* Record no more, write what there is, and end the thread by DEADLINE_NS; if it does not end by
+ * then, it ends by itself and closes the file. */
 spanprof_status sp_switch_file_stop(uint64_t deadline_ns);
 /* The file is the parent's, and the thread is not here. */
 void sp_switch_file_after_fork(void);

@@ -197,7 +197,8 @@ static void run_sweep(sweep *s, const sp_code_segment *order, uint32_t count)
     emit(s, at, UINT64_MAX);
 }
 
-/* Each code adds one segment where it begins and one where it ends, at most. When memory is short, nothing is known. */
+/* Each code adds one segment where it begins and one where it ends, at most. When memory is short,
+ * nothing is known. */
 static void settle(sp_code_table *table)
 {
     uint32_t count = table->starts.count;

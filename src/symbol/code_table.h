@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of code that no file was loaded for: what just-in-time compilers tell of it. Code comes and goes; where two pieces claim an
- * address, the one that was added last has it.  Collector thread only. */
+/* Names of code that no file was loaded for: what just-in-time compilers tell of it. Code comes and
+ * goes; where two pieces claim an address, the one that was added last has it.  Collector thread
+ * only. */
 #ifndef SP_SYMBOL_CODE_TABLE_H
 #define SP_SYMBOL_CODE_TABLE_H
 
@@ -18,7 +19,8 @@ typedef struct sp_code_line {
     uint32_t file; /* number of a string */
 } sp_code_line;
 
-/* [start, end), equal when it is gone. Its lines are lines[first_line .. first_line + line_count). */
+/* [start, end), equal when it is gone. Its lines are lines[first_line .. first_line + line_count).
+ */
 typedef struct sp_code {
     uint64_t start, end;
     uint32_t name;     /* number of a string */
@@ -32,8 +34,8 @@ typedef struct sp_code_segment {
     uint32_t code;
 } sp_code_segment;
 
-/* Number n of `starts` (addresses) is codes[n]. segments are made from codes when they are asked for after a change. Zero-initialised is
- * empty. */
+/* Number n of `starts` (addresses) is codes[n]. segments are made from codes when they are asked
+ * for after a change. Zero-initialised is empty. */
 typedef struct sp_code_table {
     sp_intern starts, strings;
     sp_code *codes;
@@ -52,11 +54,12 @@ typedef struct sp_code_name {
     uint32_t line;           /* 0: not known */
 } sp_code_name;
 
-/* SIZE bytes at START are called NAME (LENGTH bytes) from now on; its lines are the newest LINE_COUNT ones. Without size, or with no room
- * left (then `full`), nothing is added. */
+/* SIZE bytes at START are called NAME (LENGTH bytes) from now on; its lines are the newest
+ * LINE_COUNT ones. Without size, or with no room left (then `full`), nothing is added. */
 void sp_code_table_add(sp_code_table *table, uint64_t start, uint64_t size, const char *name,
                        size_t length, uint32_t line_count);
-/* From OFFSET in the code that is added next, it is LINE of FILE (LENGTH bytes). False when there is no room left. */
+/* From OFFSET in the code that is added next, it is LINE of FILE (LENGTH bytes). False when there
+ * is no room left. */
 bool sp_code_table_add_line(sp_code_table *table, uint32_t offset, uint32_t line, const char *file,
                             size_t length);
 /* The code that began at FROM has gone to TO. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libdebuginfod is loaded, not linked, for it brings libcurl and a TLS library along, and hardly anybody asks for it. It keeps what it
- * fetched in ~/.cache/debuginfod_client, also that a server did not have something, and reads its limits from DEBUGINFOD_TIMEOUT and
- * the like. A server may be slow all the same: so its calls are made on a thread of their own, which may outlive the symbolizer; what
- * both use is freed by the one that leaves last. */
+/* libdebuginfod is loaded, not linked, for it brings libcurl and a TLS library along, and hardly
+ * anybody asks for it. It keeps what it fetched in ~/.cache/debuginfod_client, also that a server
+ * did not have something, and reads its limits from DEBUGINFOD_TIMEOUT and the like. A server may
+ * be slow all the same: so its calls are made on a thread of their own, which may outlive the
+ * symbolizer; what both use is freed by the one that leaves last. */
 #include "symbol/debuginfod.h"
 
 #include <dlfcn.h>
@@ -47,8 +48,8 @@ typedef struct request {
     char *path;
 } request;
 
-/* The worker's lock guards requests and below, but for what the thread alone uses. The first `answered` requests have their answers. A wake
- * says that there is another request. */
+/* The worker's lock guards requests and below, but for what the thread alone uses. The first
+ * `answered` requests have their answers. A wake says that there is another request. */
 struct sp_debuginfod {
     library library;
     sp_worker worker;
@@ -115,7 +116,8 @@ static void free_all(void *owner)
     free(debuginfod);
 }
 
-/* Called about once a second while a file is fetched; not 0 ends that. TOTAL: the bytes of the file, 0 as long as that is not known. */
+/* Called about once a second while a file is fetched; not 0 ends that. TOTAL: the bytes of the
+ * file, 0 as long as that is not known. */
 static int follow_progress(debuginfod_client *client, long done, long total)
 {
     const sp_debuginfod *debuginfod = get_user_data(client);

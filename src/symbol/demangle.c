@@ -8,8 +8,9 @@
 /* Names longer than this stay as they are: a demangler's recursion grows with them. */
 enum { LONGEST_SYMBOL = 8192 };
 
-/* What compilers append to the name of a copy or a part of a function. All of them begin with a dot, which is in no mangled
- * name; other suffixes with a dot (".plt", ".avx2" of a hand-written variant) mean something to people and stay. */
+/* What compilers append to the name of a copy or a part of a function. All of them begin with a
+ * dot, which is in no mangled name; other suffixes with a dot (".plt", ".avx2" of a hand-written
+ * variant) mean something to people and stay. */
 static size_t length_without_clone(const char *symbol)
 {
     static const char *const suffixes[] = {".isra.", ".part.",     ".constprop.", ".cold",

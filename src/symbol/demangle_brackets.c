@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where brackets open and close in a demangled name. An angle bracket may also be part of an operator's name, of an arrow, of
- * an expression in parentheses, or the begin of a qualified type in Rust ("<T as Trait>::f"). */
+/* Where brackets open and close in a demangled name. An angle bracket may also be part of an
+ * operator's name, of an arrow, of an expression in parentheses, or the begin of a qualified type
+ * in Rust ("<T as Trait>::f"). */
 #include "symbol/demangle.h"
 
 #include <string.h>
@@ -52,7 +53,8 @@ size_t sp_demangle_group(const char *text, size_t begin, size_t length)
     return 0;
 }
 
-/* Arguments stand behind a name, behind Rust's "::", behind an operator with a space or without, behind "[abi:x]" and "{lambda}". */
+/* Arguments stand behind a name, behind Rust's "::", behind an operator with a space or without,
+ * behind "[abi:x]" and "{lambda}". */
 static bool begins_arguments(const char *text, size_t at, size_t behind_operator)
 {
     if (text[at] != '<' || at == 0)

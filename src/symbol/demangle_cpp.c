@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* C++ (Itanium ABI) names by __cxa_demangle of the C++ runtime that the process has loaded, which is there whenever there is C++
- * code to be named. The alternative, libiberty, is a static library under the LGPL and the GPL with an exception: linking it into
- * ours would put its terms on every application. A program that carries its C++ runtime inside itself and exports nothing gets
- * names from its debug information (unqualified), or the mangled ones. */
+/* C++ (Itanium ABI) names by __cxa_demangle of the C++ runtime that the process has loaded, which
+ * is there whenever there is C++ code to be named. The alternative, libiberty, is a static library
+ * under the LGPL and the GPL with an exception: linking it into ours would put its terms on every
+ * application. A program that carries its C++ runtime inside itself and exports nothing gets names
+ * from its debug information (unqualified), or the mangled ones. */
 #include "symbol/demangle.h"
 
 #include <dlfcn.h>
@@ -13,7 +14,8 @@
 
 typedef char *demangle_function(const char *mangled, char *buffer, size_t *length, int *status);
 
-/* NULL when no C++ runtime is loaded (yet). Loads none: RTLD_NOLOAD. The handle stays open, so that what was found stays there. */
+/* NULL when no C++ runtime is loaded (yet). Loads none: RTLD_NOLOAD. The handle stays open, so that
+ * what was found stays there. */
 static demangle_function *find_demangler(void)
 {
     static const char *const runtimes[] = {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"};
@@ -58,8 +60,9 @@ static size_t opening(const char *text, size_t end)
     return end;
 }
 
-/* Length of TEXT without its last parameter list; all of it when it does not end in one. Parentheses inside a name ("(anonymous
- * namespace)", "f(int)::{lambda()#1}") stay, and so does the pair of "operator()". */
+/* Length of TEXT without its last parameter list; all of it when it does not end in one.
+ * Parentheses inside a name ("(anonymous namespace)", "f(int)::{lambda()#1}") stay, and so does the
+ * pair of "operator()". */
 static size_t without_parameters(const char *text, size_t length)
 {
     size_t end = without_qualifiers(text, length);
@@ -72,7 +75,8 @@ static bool is_name_character(char c)
     return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Whether the word at TEXT + I is "operator", behind which spaces and angle brackets belong to the name. */
+/* Whether the word at TEXT + I is "operator", behind which spaces and angle brackets belong to the
+ * name. */
 static bool is_operator(const char *text, size_t i, size_t length)
 {
     static const char word[] = "operator";
@@ -106,7 +110,8 @@ static size_t without_bounds(const char *text, size_t length)
     return length;
 }
 
-/* What is between a declarator's parentheses behind "*", "&" or "Class::*"; 0 when TEXT to END is no declarator. */
+/* What is between a declarator's parentheses behind "*", "&" or "Class::*"; 0 when TEXT to END is
+ * no declarator. */
 static size_t declared(const char *text, size_t begin, size_t end)
 {
     for (size_t i = begin; i + 1 < end;) {
@@ -121,8 +126,9 @@ static size_t declared(const char *text, size_t begin, size_t end)
     return 0;
 }
 
-/* A function that returns a pointer to a function, or a reference to an array, stands inside of what it returns:
- * "void (*ns::f(int))(char)". Narrows TEXT to "ns::f(int)" and returns the length of that; LENGTH when it is no such name. */
+/* A function that returns a pointer to a function, or a reference to an array, stands inside of
+ * what it returns: "void (*ns::f(int))(char)". Narrows TEXT to "ns::f(int)" and returns the length
+ * of that; LENGTH when it is no such name. */
 static size_t inside_declarator(const char **text, size_t length)
 {
     size_t end = without_qualifiers(*text, length), outer = without_bounds(*text, end);
@@ -156,7 +162,8 @@ static void add_short_name(sp_buffer *out, const char *text)
     text += prefix;
     size_t length = inside_declarator(&text, strlen(text));
     length = without_parameters(text, length);
-    /* a type stands before the name only where there are parameters behind it: not in "vtable for X" */
+    /* a type stands before the name only where there are parameters behind it: not in "vtable for
+     * X" */
     size_t begin = text[length] ? behind_return_type(text, length) : 0;
     sp_buffer_add(out, text + begin, length - begin);
 }

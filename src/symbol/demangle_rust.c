@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rust's older mangling: C++'s nested names, "_ZN" {length name} "E", with a hash as the last name ("h" and 16 hex digits) and
- * characters that assemblers dislike written as "$name$". */
+/* Rust's older mangling: C++'s nested names, "_ZN" {length name} "E", with a hash as the last name
+ * ("h" and 16 hex digits) and characters that assemblers dislike written as "$name$". */
 #include "symbol/demangle.h"
 
 #include <string.h>

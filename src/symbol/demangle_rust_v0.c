@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rust's newer mangling ("_R…", Rust RFC 2603): a small language of paths, types and constants, read by one function each. Written
- * for people: crates' hashes (but in full names), lifetimes' names and the paths of impl blocks are left out.
+/* Rust's newer mangling ("_R…", Rust RFC 2603): a small language of paths, types and constants,
+ * read by one function each. Written for people: crates' hashes (but in full names), lifetimes'
+ * names and the paths of impl blocks are left out.
  *
- * A name may refer back to parts of itself, so that a short one can be made to grow without end: what is written is bounded by
- * the buffer, what is read by `steps`, and the stack by `depth`. */
+ * A name may refer back to parts of itself, so that a short one can be made to grow without end:
+ * what is written is bounded by the buffer, what is read by `steps`, and the stack by `depth`. */
 #include "symbol/demangle.h"
 
 #include <stdio.h>
@@ -15,7 +16,8 @@
 
 enum { DEPTH_MAX = 100, STEPS_MAX = 20000 };
 
-/* Once `failed`, nothing is read or written any more. With `silent` > 0 what is read is not written. */
+/* Once `failed`, nothing is read or written any more. With `silent` > 0 what is read is not
+ * written. */
 typedef struct parser {
     sp_buffer *out;
     const char *text; /* behind the "_R", where references count from */
@@ -166,7 +168,8 @@ static void write_identifier(parser *p, const identifier *name)
 
 /* ---- references, lists ---- */
 
-/* Read again with READ what stands where the reference at this place points to: always before it. */
+/* Read again with READ what stands where the reference at this place points to: always before it.
+ */
 static void read_back(parser *p, void (*read)(parser *))
 {
     size_t here = p->at - 1; /* of the "B" */
@@ -364,7 +367,8 @@ static void read_function_type(parser *p)
     read_type(p);
 }
 
-/* A path whose list of arguments is left open: "dyn Iterator<Item = u8>" writes more into it. Whether it is open. */
+/* A path whose list of arguments is left open: "dyn Iterator<Item = u8>" writes more into it.
+ * Whether it is open. */
 static bool read_open_path(parser *p)
 {
     if (!eat(p, 'I')) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libdw would look for the shared file by itself when it first needs it, and take one of any build id. Here it is looked for at once,
- * while the descriptor tells where the debug file is, and has to be the right one. */
+/* libdw would look for the shared file by itself when it first needs it, and take one of any build
+ * id. Here it is looked for at once, while the descriptor tells where the debug file is, and has to
+ * be the right one. */
 #include "symbol/dwarf_alt.h"
 
 #include <elfutils/libdwelf.h>

@@ -9,7 +9,8 @@
 
 #include "core/log.h"
 
-/* Trees deeper than this are damaged or made to hurt. A line is what libdw 0.188 takes for one, measured. */
+/* Trees deeper than this are damaged or made to hurt. A line is what libdw 0.188 takes for one,
+ * measured. */
 enum { TREE_DEPTH = 100, BYTES_OF_LINE = 48, ROOM_BEHIND = 16 };
 
 /* [start, end) belongs to what `owner` says: a unit's number, or a function's. */
@@ -25,7 +26,8 @@ typedef struct range_list {
     bool failed;
 } range_list;
 
-/* skeleton has ranges and lines, body the functions: the same but for split DWARF, where the body is in a .dwo file. */
+/* skeleton has ranges and lines, body the functions: the same but for split DWARF, where the body
+ * is in a .dwo file. */
 typedef struct unit {
     Dwarf_Die skeleton, body;
     range_list ranges; /* of functions; owner is a number of `functions` */
@@ -90,7 +92,8 @@ static void sort_ranges(range_list *list)
         qsort(list->items, list->count, sizeof *list->items, compare_ranges);
 }
 
-/* The range around ADDRESS that starts last, or NULL. Ranges of one kind overlap only in damaged files. */
+/* The range around ADDRESS that starts last, or NULL. Ranges of one kind overlap only in damaged
+ * files. */
 static const address_range *find_range(const range_list *list, uint64_t address)
 {
     size_t low = 0, high = list->count;
@@ -124,9 +127,10 @@ static void add_unit(sp_dwarf_index *index, const Dwarf_Die *skeleton, const Dwa
 }
 
 /* ---- out of memory ----
- * libdw ends the process when memory is short, unless it is given a function to call, which must not return. Ours jumps to where
- * libdw was entered. No lock is held and nothing of ours is half changed there, for only libdw's own allocations call it. (One
- * place is left: libdw 0.188 asserts when its table of abbreviations cannot grow.) */
+ * libdw ends the process when memory is short, unless it is given a function to call, which must
+ * not return. Ours jumps to where libdw was entered. No lock is held and nothing of ours is half
+ * changed there, for only libdw's own allocations call it. (One place is left: libdw 0.188 asserts
+ * when its table of abbreviations cannot grow.) */
 
 static _Thread_local jmp_buf *way_out;
 
@@ -137,7 +141,8 @@ static __attribute__((noreturn)) void leave_libdw(void)
     longjmp(*way_out, 1);
 }
 
-/* WORK with INDEX and ARGUMENT, which may be left in the middle: false then, and INDEX has failed. */
+/* WORK with INDEX and ARGUMENT, which may be left in the middle: false then, and INDEX has failed.
+ */
 static bool guarded(void (*work)(sp_dwarf_index *, void *), sp_dwarf_index *index, void *argument)
 {
     jmp_buf here;
@@ -155,7 +160,8 @@ static bool guarded(void (*work)(sp_dwarf_index *, void *), sp_dwarf_index *inde
     return !index->failed;
 }
 
-/* All units by their own ranges: .debug_aranges would be quicker to read, but clang does not write it. */
+/* All units by their own ranges: .debug_aranges would be quicker to read, but clang does not write
+ * it. */
 static void read_units(sp_dwarf_index *index, void *argument)
 {
     Dwarf *dwarf = argument;
@@ -168,8 +174,9 @@ static void read_units(sp_dwarf_index *index, void *argument)
             add_unit(index, &die, &split);
 }
 
-/* libdw looks a byte or two behind a section that breaks off in the middle of an entry. Section headers or other sections follow there,
- * unless the file was made to hurt: then that may be behind its mapping. */
+/* libdw looks a byte or two behind a section that breaks off in the middle of an entry. Section
+ * headers or other sections follow there, unless the file was made to hurt: then that may be behind
+ * its mapping. */
 static bool has_room_behind(Elf *elf)
 {
     size_t bytes, names;
@@ -257,7 +264,8 @@ static bool is_c(Dwarf_Die *die)
     }
 }
 
-/* Whether functions may stand below: namespaces, types with methods, and, for nested functions, blocks and functions. */
+/* Whether functions may stand below: namespaces, types with methods, and, for nested functions,
+ * blocks and functions. */
 static bool may_hold_functions(int tag, bool in_types)
 {
     switch (tag) {
@@ -313,7 +321,8 @@ static Dwarf_Die *find_function(unit *u, uint64_t address)
     return range ? &u->functions[range->owner] : NULL;
 }
 
-/* The outermost inlined function around ADDRESS below PARENT. Blocks may carry no addresses; inlined functions always do. */
+/* The outermost inlined function around ADDRESS below PARENT. Blocks may carry no addresses;
+ * inlined functions always do. */
 static bool find_inlined(Dwarf_Die *parent, uint64_t address, Dwarf_Die *found, int depth)
 {
     Dwarf_Die child;

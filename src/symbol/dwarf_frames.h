@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions, inlined functions, files and lines of addresses, from DWARF.
  *
- * libdw's dwarf_getscopes reads the whole tree of a compilation unit for each address. Here the units are put in order once,
- * the functions of a unit when it is first asked for, and only the tree of the one function is read for an address.
- * Collector thread only. */
+ * libdw's dwarf_getscopes reads the whole tree of a compilation unit for each address. Here the
+ * units are put in order once, the functions of a unit when it is first asked for, and only the
+ * tree of the one function is read for an address. Collector thread only. */
 #ifndef SP_SYMBOL_DWARF_FRAMES_H
 #define SP_SYMBOL_DWARF_FRAMES_H
 
@@ -29,11 +29,12 @@ typedef struct sp_dwarf_index sp_dwarf_index;
 sp_dwarf_index *sp_dwarf_index_create(Dwarf *dwarf);
 void sp_dwarf_index_destroy(sp_dwarf_index *index);
 
-/* About what INDEX (may be NULL) and DWARF have taken of memory for the units that were asked for: libdw keeps their lines. */
+/* About what INDEX (may be NULL) and DWARF have taken of memory for the units that were asked for:
+ * libdw keeps their lines. */
 size_t sp_dwarf_index_bytes(const sp_dwarf_index *index);
 
-/* The frames at ADDRESS, innermost inlined function first, the physical function last; how many. One without names means that
- * only the line is known (assembler). 0: nothing is known. */
+/* The frames at ADDRESS, innermost inlined function first, the physical function last; how many.
+ * One without names means that only the line is known (assembler). 0: nothing is known. */
 uint32_t sp_dwarf_frames(sp_dwarf_index *index, uint64_t address,
                          sp_dwarf_frame frames[SP_DWARF_DEPTH]);
 

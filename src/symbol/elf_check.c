@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libelf believes most of what headers say, or takes what it does not believe for absent: then names would be missing without a word.
- * So every count and every range is compared with the file's size here, before anything else reads them. */
+/* libelf believes most of what headers say, or takes what it does not believe for absent: then
+ * names would be missing without a word. So every count and every range is compared with the file's
+ * size here, before anything else reads them. */
 #include "symbol/elf_check.h"
 
 #include <limits.h>
@@ -46,7 +47,9 @@ static const char *check_header(checked_file *file)
     return NULL;
 }
 
-/* From 65,535 program headers on, section 0 has their number. libelf counts only those that fit, so the larger number is checked. A file for debugging has program headers, whose contents it lacks. */
+/* From 65,535 program headers on, section 0 has their number. libelf counts only those that fit, so
+ * the larger number is checked. A file for debugging has program headers, whose contents it lacks.
+ */
 static const char *check_program_headers(checked_file *file)
 {
     size_t count;
@@ -61,7 +64,8 @@ static const char *check_program_headers(checked_file *file)
     return NULL;
 }
 
-/* Section headers are the last thing in most files, and libelf takes those that lie outside for none at all. */
+/* Section headers are the last thing in most files, and libelf takes those that lie outside for
+ * none at all. */
 static const char *check_section_headers(checked_file *file)
 {
     if (file->header.e_shoff == 0)
@@ -121,7 +125,8 @@ static const char *check_overlaps(checked_file *file)
     return overlap ? "its sections overlap" : NULL;
 }
 
-/* A table of strings ends in a NUL, so that no string runs on behind it. Compressed ones, which nothing makes, would be inflated. */
+/* A table of strings ends in a NUL, so that no string runs on behind it. Compressed ones, which
+ * nothing makes, would be inflated. */
 static bool is_string_table(checked_file *file, size_t number)
 {
     if (number == 0 || number >= file->count)

@@ -7,9 +7,10 @@
 
 #include "core/compiler.h"
 
-/* What is wrong with ELF, a file or image of SIZE bytes, in a few words; NULL when its headers, sections and symbol tables hold
- * together, so that reading it stays inside the file and allocates no more than the file is large. ELF may be NULL. Only the headers
- * are read, and the last byte of each table of strings. */
+/* What is wrong with ELF, a file or image of SIZE bytes, in a few words; NULL when its headers,
+ * sections and symbol tables hold together, so that reading it stays inside the file and allocates
+ * no more than the file is large. ELF may be NULL. Only the headers are read, and the last byte of
+ * each table of strings. */
 const char *sp_elf_problem(Elf *elf, uint64_t size);
 
 #endif

@@ -9,7 +9,8 @@
 /* What the decoder itself may take: xz -9 needs 65 MiB. */
 enum { FIRST_BYTES = 64 * 1024, DECODER_BYTES = 80 * 1024 * 1024 };
 
-/* Twice the room for what comes out of STREAM; false when it would be too much, or memory is short. */
+/* Twice the room for what comes out of STREAM; false when it would be too much, or memory is short.
+ */
 static bool grow(lzma_stream *stream, char **image, size_t *capacity)
 {
     size_t used = (size_t)stream->total_out;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ELF files opened for reading, after a look at whether they hold together.  Collector thread only. */
+/* ELF files opened for reading, after a look at whether they hold together.  Collector thread only.
+ */
 #ifndef SP_SYMBOL_ELF_FILE_H
 #define SP_SYMBOL_ELF_FILE_H
 
@@ -26,8 +27,8 @@ typedef struct sp_elf_file {
 sp_elf_file sp_elf_file_open(const char *path);
 /* Leaves none. */
 void sp_elf_file_close(sp_elf_file *file);
-/* Give up FILE's descriptor but not its mapping, so that a process does not lose a descriptor for each library. The caller ends the
- * Elf, which is NULL for none, and deinits *MARK. */
+/* Give up FILE's descriptor but not its mapping, so that a process does not lose a descriptor for
+ * each library. The caller ends the Elf, which is NULL for none, and deinits *MARK. */
 Elf *sp_elf_file_keep(sp_elf_file *file, sp_file_mark *mark);
 
 /* The section NAME, with its header in *HEADER; NULL when there is none. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose names are these? A path says little: packages are upgraded under running programs. A file counts as the one that was
- * loaded only when its build id is the one that the loaded image carries; else its names would be plausible and wrong. The same
- * holds for a debug file. A module without a build id needs the file that was at its path when it was discovered, and a debug
- * file with the checksum that .gnu_debuglink gives.
+/* Whose names are these? A path says little: packages are upgraded under running programs. A file
+ * counts as the one that was loaded only when its build id is the one that the loaded image
+ * carries; else its names would be plausible and wrong. The same holds for a debug file. A module
+ * without a build id needs the file that was at its path when it was discovered, and a debug file
+ * with the checksum that .gnu_debuglink gives.
  *
- * Files are mapped, not read: libdw touches the pages of what is asked for. Compressed debug sections are the exception, libdw
- * inflates each one whole; above SP_ELF_LARGEST_INFLATED they are left alone and the symbol table has to do. */
+ * Files are mapped, not read: libdw touches the pages of what is asked for. Compressed debug
+ * sections are the exception, libdw inflates each one whole; above SP_ELF_LARGEST_INFLATED they are
+ * left alone and the symbol table has to do. */
 #include "symbol/elf_object.h"
 
 #include <elf.h>
@@ -28,7 +30,8 @@ static const char *debug_directory = "/usr/lib/debug";
 
 enum { CHECKSUM_PIECE_BYTES = 1024 * 1024 }; /* about a millisecond */
 
-/* Whose names are looked for, and how loud warnings are: what was said once is said no more when a file is opened again. */
+/* Whose names are looked for, and how loud warnings are: what was said once is said no more when a
+ * file is opened again. */
 typedef struct search {
     const sp_module *module;
     spanprof_log_level level;
@@ -63,7 +66,8 @@ static bool is_loaded_file(const sp_elf_file *file, const sp_module *module)
     return file->mark.device == origin->device && file->mark.inode == origin->inode;
 }
 
-/* Whether PATH names the main executable, as the kernel knows it (which adds " (deleted)"), for modules without build id. */
+/* Whether PATH names the main executable, as the kernel knows it (which adds " (deleted)"), for
+ * modules without build id. */
 static bool is_main_executable(const char *path)
 {
     char target[PATH_MAX];
@@ -74,7 +78,8 @@ static bool is_main_executable(const char *path)
             (target[length] = 0, target[count] == 0 || strcmp(target + count, " (deleted)") == 0));
 }
 
-/* The running program's own file, when MODULE is the main executable: it can be opened even after it was removed or replaced. */
+/* The running program's own file, when MODULE is the main executable: it can be opened even after
+ * it was removed or replaced. */
 static sp_elf_file open_running_executable(const sp_module *module)
 {
     if (!module->build_id_length && !is_main_executable(module->path))
@@ -137,7 +142,8 @@ static bool has_dwarf(Elf *elf)
     return has_section(elf, ".debug_info") || has_section(elf, ".zdebug_info");
 }
 
-/* The debug information of FILE and what it shares with other files, unless it has none or too much. */
+/* The debug information of FILE and what it shares with other files, unless it has none or too
+ * much. */
 static void open_dwarf(sp_elf_object *object, const sp_elf_file *file, const search *s)
 {
     char problem[PATH_MAX + 128];
@@ -163,8 +169,9 @@ static void open_dwarf(sp_elf_object *object, const sp_elf_file *file, const sea
                "reading the debug information of %s: %s: using the symbol table", path, problem);
 }
 
-/* Whether FD's file has the checksum of .gnu_debuglink, a CRC-32 as gzip has it. Debug files have gigabytes, so there is a meanwhile after each piece.
- * Read, not mapped: a file that shrinks would end the process. */
+/* Whether FD's file has the checksum of .gnu_debuglink, a CRC-32 as gzip has it. Debug files have
+ * gigabytes, so there is a meanwhile after each piece. Read, not mapped: a file that shrinks would
+ * end the process. */
 static bool has_checksum(const search *s, int fd, uint32_t expected)
 {
     uint8_t *piece = malloc(CHECKSUM_PIECE_BYTES);
@@ -180,7 +187,8 @@ static bool has_checksum(const search *s, int fd, uint32_t expected)
     return length == 0 && sum == expected;
 }
 
-/* A debug file at PATH. One that is there and damaged is named; one of another build is passed over. */
+/* A debug file at PATH. One that is there and damaged is named; one of another build is passed
+ * over. */
 static sp_elf_file open_debug(const search *s, const char *path)
 {
     sp_elf_file file = sp_elf_file_open(path);
@@ -204,7 +212,8 @@ static sp_elf_file open_debug_by_build_id(const search *s)
     return file;
 }
 
-/* The places where a debugger looks for the file that .gnu_debuglink names, DIRECTORY being that of the module. */
+/* The places where a debugger looks for the file that .gnu_debuglink names, DIRECTORY being that of
+ * the module. */
 static sp_elf_file open_debug_by_link(const search *s, Elf *loaded)
 {
     const sp_module *module = s->module;

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many symbols before an address are tried: a function may have others inside it (assembler labels). */
+/* How many symbols before an address are tried: a function may have others inside it (assembler
+ * labels). */
 enum { NESTED_SYMBOLS = 16 };
 
 enum { RANK_UNSIZED = 1 << 6 }; /* the bit of rank_of that says so */
@@ -29,8 +30,9 @@ static code_section *read_sections(Elf *elf, size_t *count)
     return sections;
 }
 
-/* Which of several names for one address people know it by: a function before a bare label, one with a size, a global before a
- * weak before a local one ("qsort" before "__qsort_internal_alias"), then the one with fewer leading underscores. */
+/* Which of several names for one address people know it by: a function before a bare label, one
+ * with a size, a global before a weak before a local one ("qsort" before "__qsort_internal_alias"),
+ * then the one with fewer leading underscores. */
 static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
 {
     static const uint32_t by_binding[] = {[STB_LOCAL] = 2, [STB_GLOBAL] = 0, [STB_WEAK] = 1};
@@ -42,8 +44,8 @@ static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
     return rank << 4 | (uint32_t)(underscores < 15 ? underscores : 15);
 }
 
-/* A function, an indirect one, or a label in code (what assembler gives). Labels like "$x" mark instruction sets on ARM; a function's name may begin
- * so, as Swift's do. */
+/* A function, an indirect one, or a label in code (what assembler gives). Labels like "$x" mark
+ * instruction sets on ARM; a function's name may begin so, as Swift's do. */
 static bool is_function(const GElf_Sym *symbol, const char *name)
 {
     unsigned type = GELF_ST_TYPE(symbol->st_info);
@@ -62,8 +64,8 @@ static int compare_symbols(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
-/* Keep the best of each start, and give those without a size an end: the next symbol, or the end of their section (which was
- * put into `end` before). */
+/* Keep the best of each start, and give those without a size an end: the next symbol, or the end of
+ * their section (which was put into `end` before). */
 static void settle(sp_elf_symbols *symbols)
 {
     size_t kept = 0;
@@ -80,8 +82,8 @@ static void settle(sp_elf_symbols *symbols)
     symbols->count = kept;
 }
 
-/* The table in SECTION. In a dynamic one, what lies behind a symbol without size may be any function that is not exported, so
- * that it covers its own address only. */
+/* The table in SECTION. In a dynamic one, what lies behind a symbol without size may be any
+ * function that is not exported, so that it covers its own address only. */
 static void read_table(sp_elf_symbols *symbols, Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
 {
     size_t section_count;

@@ -20,8 +20,9 @@ typedef struct sp_elf_symbols {
     size_t count;
 } sp_elf_symbols;
 
-/* Read the best table that LOADED or DEBUG has (either may be NULL): .symtab of either, else .dynsym. Borrows both until deinit.
- * Leaves an empty table when there is none, or memory is short. */
+/* Read the best table that LOADED or DEBUG has (either may be NULL): .symtab of either, else
+ * .dynsym. Borrows both until deinit. Leaves an empty table when there is none, or memory is short.
+ */
 void sp_elf_symbols_init(sp_elf_symbols *symbols, Elf *loaded, Elf *debug);
 void sp_elf_symbols_deinit(sp_elf_symbols *symbols);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* malloc_trim(3) gives back what is free between blocks, in each arena, but the end only of the main one (glibc 2.36); and a thread's arena
- * keeps at its end what it held at most, here libdw's inflated sections, megabytes. So the end is taken in pieces until one is found that
- * has no memory behind it, their pages are given back, and the pieces freed: what they held is undefined, before and after. With
- * another allocator the pieces are just blocks. */
+/* malloc_trim(3) gives back what is free between blocks, in each arena, but the end only of the
+ * main one (glibc 2.36); and a thread's arena keeps at its end what it held at most, here libdw's
+ * inflated sections, megabytes. So the end is taken in pieces until one is found that has no memory
+ * behind it, their pages are given back, and the pieces freed: what they held is undefined, before
+ * and after. With another allocator the pieces are just blocks. */
 #include "symbol/heap_trim.h"
 
 #include <stdbool.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whoever writes these files may name any address as he likes, and /tmp is everybody's: a file counts only when it is a regular one,
- * no link, and belongs to the user that this process runs as. They grow while they are read, and are never mapped here, for one that
- * shrinks would end the process by a signal.
+/* Whoever writes these files may name any address as he likes, and /tmp is everybody's: a file
+ * counts only when it is a regular one, no link, and belongs to the user that this process runs as.
+ * They grow while they are read, and are never mapped here, for one that shrinks would end the
+ * process by a signal.
  *
- * Names are asked for when a window has ended: what was written last by then is what ran, or was written over in that window. */
+ * Names are asked for when a window has ended: what was written last by then is what ran, or was
+ * written over in that window. */
 #include "symbol/jit_names.h"
 
 #include <errno.h>
@@ -29,8 +31,8 @@ enum {
     SCAN_SHARE = 1000, /* /proc/self/maps is read for 1/1000 of the time */
 };
 
-/* One file and how far it has been read. mark: the last bytes before `done`, by which a file that was written anew is told from one that
- * grew. said: its warning. */
+/* One file and how far it has been read. mark: the last bytes before `done`, by which a file that
+ * was written anew is told from one that grew. said: its warning. */
 typedef struct grown_file {
     char *path;
     dev_t device;
@@ -89,7 +91,8 @@ static int open_own(grown_file *file, struct stat *status)
     return -1;
 }
 
-/* Whether what was read of the file is still there, as far as one can tell without reading it again. */
+/* Whether what was read of the file is still there, as far as one can tell without reading it
+ * again. */
 static bool is_grown(const grown_file *file, int fd, const struct stat *status)
 {
     uint8_t mark[MARK_BYTES];
@@ -122,7 +125,8 @@ static void read_new(grown_file *file, int fd, uint64_t size, const file_reader 
     }
 }
 
-/* Read what FILE has that was not read yet; all of it when it is another one now, or was written anew. */
+/* Read what FILE has that was not read yet; all of it when it is another one now, or was written
+ * anew. */
 static void follow(grown_file *file, const file_reader *reader)
 {
     struct stat status;
@@ -196,7 +200,8 @@ static void add_dump(sp_jit_names *names, const char *path)
         names->dumps[names->dump_count++].file.path = copy;
 }
 
-/* A line of /proc/self/maps ends in the path that is mapped. Compilers map their dump for nothing but that. */
+/* A line of /proc/self/maps ends in the path that is mapped. Compilers map their dump for nothing
+ * but that. */
 static void scan_maps(sp_jit_names *names)
 {
     char line[PATH_MAX + 128], wanted[32];

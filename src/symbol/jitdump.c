@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the specification in the kernel's tree (tools/perf/Documentation/jitdump-specification.txt). A compiler writes in its own byte
- * order, and it is in our process: a file of the other order is not its. */
+/* From the specification in the kernel's tree (tools/perf/Documentation/jitdump-specification.txt).
+ * A compiler writes in its own byte order, and it is in our process: a file of the other order is
+ * not its. */
 #include "symbol/jitdump.h"
 
 #include <string.h>
@@ -78,8 +79,8 @@ static void read_move(sp_jitdump *dump, const uint8_t *record, size_t length)
                            read_u64(record + 48));
 }
 
-/* u64 code_addr, nr_entry; then for each u64 addr; u32 line, discriminator; the file's name with its NUL, "\377" for the one before. The
- * code that it belongs to comes as the next CODE_LOAD. */
+/* u64 code_addr, nr_entry; then for each u64 addr; u32 line, discriminator; the file's name with
+ * its NUL, "\377" for the one before. The code that it belongs to comes as the next CODE_LOAD. */
 static void read_lines(sp_jitdump *dump, const uint8_t *record, size_t length)
 {
     if (length < LINES_BYTES)

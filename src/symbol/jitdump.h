@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jit-PID.dump, perf's format for just-in-time compilers (OpenJDK's and LLVM's agents, node, .NET): code with name, file and lines, and
- * what becomes of it.  Collector thread only. */
+/* jit-PID.dump, perf's format for just-in-time compilers (OpenJDK's and LLVM's agents, node, .NET):
+ * code with name, file and lines, and what becomes of it.  Collector thread only. */
 #ifndef SP_SYMBOL_JITDUMP_H
 #define SP_SYMBOL_JITDUMP_H
 
 #include "symbol/code_table.h"
 
-/* Who reads has to offer this many bytes at once when there are as many: lines of one function that take more are left out. */
+/* Who reads has to offer this many bytes at once when there are as many: lines of one function that
+ * take more are left out. */
 #define SP_JITDUMP_RECORD_MAX ((size_t)1024 * 1024)
 
 /* Zero-initialised has read nothing. */
@@ -19,8 +20,9 @@ typedef struct sp_jitdump {
     uint32_t pending_lines;
 } sp_jitdump;
 
-/* Read the records in LENGTH bytes at DATA, behind which the file has more, AVAILABLE bytes from DATA on. How many bytes are done, at most
- * AVAILABLE: what is not needed is not read. 0 when a record is not all there, or with a problem. */
+/* Read the records in LENGTH bytes at DATA, behind which the file has more, AVAILABLE bytes from
+ * DATA on. How many bytes are done, at most AVAILABLE: what is not needed is not read. 0 when a
+ * record is not all there, or with a problem. */
 uint64_t sp_jitdump_read(sp_jitdump *dump, const uint8_t *data, size_t length, uint64_t available);
 void sp_jitdump_deinit(sp_jitdump *dump);
 

@@ -8,7 +8,8 @@
 #include "core/buffer.h"
 #include "core/hex.h"
 
-/* A symbol reaches to the next one, but no farther than this: what is between the kernel and its modules is neither's. */
+/* A symbol reaches to the next one, but no farther than this: what is between the kernel and its
+ * modules is neither's. */
 enum { LARGEST_FUNCTION = 256 * 1024, COUNT_MAX = 1 << 20, NAMES_MAX = 32 * 1024 * 1024 };
 
 typedef struct kernel_symbol {
@@ -39,7 +40,8 @@ static void add(sp_kernel_names *names, uint64_t start, const char *name)
         names->symbols[names->count++] = (kernel_symbol){start, at};
 }
 
-/* "ffffffff81000000 T name", and behind a tab the module that it is in. Returns false when addresses are hidden. */
+/* "ffffffff81000000 T name", and behind a tab the module that it is in. Returns false when
+ * addresses are hidden. */
 static bool read_line(sp_kernel_names *names, char *line)
 {
     uint64_t start = 0;

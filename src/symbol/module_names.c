@@ -38,7 +38,8 @@ void sp_module_names_close(sp_module_names *names)
     names->is_open = false;
 }
 
-/* Where the module has no build id the file at its path is believed, but only the one that was there first. */
+/* Where the module has no build id the file at its path is believed, but only the one that was
+ * there first. */
 static bool is_other_file(sp_module_names *names, const sp_module *module)
 {
     const sp_file_mark *now = &names->object.loaded_mark;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What names a module's addresses, opened when it is needed: the file's or its debug file's DWARF, and symbol tables.
- * Collector thread only. */
+/* What names a module's addresses, opened when it is needed: the file's or its debug file's DWARF,
+ * and symbol tables. Collector thread only. */
 #ifndef SP_SYMBOL_MODULE_NAMES_H
 #define SP_SYMBOL_MODULE_NAMES_H
 
@@ -32,14 +32,15 @@ typedef struct sp_module_names {
 sp_module_names *sp_module_names_create(const char *path);
 void sp_module_names_destroy(sp_module_names *names);
 
-/* Open what there is, or is there now after it was written over. What is missing here is asked of DEBUGINFOD (NULL: not wanted). MEANWHILE as
- * for sp_elf_object_open. */
+/* Open what there is, or is there now after it was written over. What is missing here is asked of
+ * DEBUGINFOD (NULL: not wanted). MEANWHILE as for sp_elf_object_open. */
 void sp_module_names_open(sp_module_names *names, const sp_module *module,
                           sp_debuginfod *debuginfod, const sp_meanwhile *meanwhile);
 /* What is known of where to look stays. */
 void sp_module_names_close(sp_module_names *names);
 
-/* Whether a debug file has come from DEBUGINFOD since: all addresses are to be named anew. NAMES is closed then. */
+/* Whether a debug file has come from DEBUGINFOD since: all addresses are to be named anew. NAMES is
+ * closed then. */
 bool sp_module_names_has_answer(sp_module_names *names, const sp_module *module,
                                 sp_debuginfod *debuginfod);
 

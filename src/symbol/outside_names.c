@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is at such an address changes while the process runs, so nothing is remembered by address. Frames are kept by content: those of
- * one function are one, and asking again gives the same. */
+/* What is at such an address changes while the process runs, so nothing is remembered by address.
+ * Frames are kept by content: those of one function are one, and asking again gives the same. */
 #include "symbol/outside_names.h"
 
 #include <stdlib.h>
@@ -78,8 +78,8 @@ static const sp_frame *keep_frame(sp_outside_names *names, sp_frame *frame)
     return number == SP_INTERN_FAILED ? NULL : sp_intern_key(&names->frames, number);
 }
 
-/* Compilers that translate C++ or Rust tell mangled names. Other names are shown as they were told: a dot or an at sign in them means
- * nothing to us. */
+/* Compilers that translate C++ or Rust tell mangled names. Other names are shown as they were told:
+ * a dot or an at sign in them means nothing to us. */
 static void set_name(sp_outside_names *names, sp_frame *frame, const char *told)
 {
     bool mangled = told[0] == '_' && (told[1] == 'Z' || told[1] == 'R');

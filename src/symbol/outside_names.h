@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames of addresses that lie in no module: code made just in time, and the kernel's.  Collector thread only. */
+/* Frames of addresses that lie in no module: code made just in time, and the kernel's.  Collector
+ * thread only. */
 #ifndef SP_SYMBOL_OUTSIDE_NAMES_H
 #define SP_SYMBOL_OUTSIDE_NAMES_H
 
@@ -12,14 +13,15 @@ typedef struct sp_outside_names sp_outside_names;
 sp_outside_names *sp_outside_names_create(sp_demangle_style style);
 void sp_outside_names_destroy(sp_outside_names *names);
 
-/* The frame at runtime ADDRESS; "[kernel]+0xaddr" and "[unknown]+0xaddr" where nobody knows a name. It lives until
- * sp_outside_names_rest. NULL when memory is short. */
+/* The frame at runtime ADDRESS; "[kernel]+0xaddr" and "[unknown]+0xaddr" where nobody knows a name.
+ * It lives until sp_outside_names_rest. NULL when memory is short. */
 const sp_frame *sp_outside_names_frame(sp_outside_names *names, uint64_t address);
 
 /* To be called once a window: what compilers have told since is seen from the next question on. */
 void sp_outside_names_rest(sp_outside_names *names);
 
-/* Read the kernel's names from PATH instead of /proc/kallsyms. For tests; PATH is borrowed for ever. */
+/* Read the kernel's names from PATH instead of /proc/kallsyms. For tests; PATH is borrowed for
+ * ever. */
 void sp_outside_names_set_kallsyms(const char *path);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ASCII characters stand first, as they are. Behind the last "_" each other character is one number, written with digits of a
- * changing base: how far to count on from the one before, through all places and then all codes. */
+/* The ASCII characters stand first, as they are. Behind the last "_" each other character is one
+ * number, written with digits of a changing base: how far to count on from the one before, through
+ * all places and then all codes. */
 #include "symbol/punycode.h"
 
 #include <stdbool.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was asked is remembered twice: the frames of an address within a bound (name_cache.h), and a module's files stay open for a
- * while, for libdw's view of a debug file takes tens of MiB: until the round ends where opening them again each round would take little
- * time, else until no new address was asked for in six rounds. Modules are told apart by build id, or by path where they have none, so
- * that a library which is unloaded and loaded again (a new sp_module), or lies at two paths, finds its names. docs/design/symbols.md. */
+/* What was asked is remembered twice: the frames of an address within a bound (name_cache.h), and a
+ * module's files stay open for a while, for libdw's view of a debug file takes tens of MiB: until
+ * the round ends where opening them again each round would take little time, else until no new
+ * address was asked for in six rounds. Modules are told apart by build id, or by path where they
+ * have none, so that a library which is unloaded and loaded again (a new sp_module), or lies at two
+ * paths, finds its names. docs/design/symbols.md. */
 #include "symbol/symbolizer.h"
 
 #include <limits.h>
@@ -73,8 +75,9 @@ void sp_symbolizer_configure(sp_symbolizer *symbolizer, const sp_symbolizer_opti
         symbolizer->debuginfod = sp_debuginfod_create();
 }
 
-/* The C library would keep freed pages for itself. Giving all back goes through the application's free memory, too, and holds up its
- * allocations meanwhile: where that takes long it is done seldom. */
+/* The C library would keep freed pages for itself. Giving all back goes through the application's
+ * free memory, too, and holds up its allocations meanwhile: where that takes long it is done
+ * seldom. */
 static void trim(sp_symbolizer *symbolizer, uint64_t now_ns)
 {
     if (!symbolizer->trim_is_due)
@@ -89,8 +92,9 @@ static void trim(sp_symbolizer *symbolizer, uint64_t now_ns)
     symbolizer->trim_cost_ns = sp_clock_own_cpu_ns() - before_ns;
 }
 
-/* Modules come and go in some programs, each with another path. Those that nobody asked for in a while are forgotten; their addresses
- * are found no more, and leave the cache with its next generations. */
+/* Modules come and go in some programs, each with another path. Those that nobody asked for in a
+ * while are forgotten; their addresses are found no more, and leave the cache with its next
+ * generations. */
 static void forget_modules(sp_symbolizer *symbolizer)
 {
     sp_intern kept = {0};
@@ -172,7 +176,8 @@ static const char *keep_scratch(sp_symbolizer *symbolizer)
     return text->failed ? NULL : sp_name_cache_string(&symbolizer->cache, (const char *)text->data);
 }
 
-/* TEXT (NULL: "") among the strings that live on, cut to LONGEST_NAME; NULL when memory is short. */
+/* TEXT (NULL: "") among the strings that live on, cut to LONGEST_NAME; NULL when memory is short.
+ */
 static const char *keep(sp_symbolizer *symbolizer, const char *text)
 {
     size_t length = text ? strlen(text) : 0;
@@ -199,7 +204,8 @@ static bool reach(sp_symbolizer *symbolizer, uint32_t number)
     return true;
 }
 
-/* What is known of MODULE by its build id, and by its path and its file, too, if WITH_PATH. NULL when memory is short. */
+/* What is known of MODULE by its build id, and by its path and its file, too, if WITH_PATH. NULL
+ * when memory is short. */
 static known_module *look_up(sp_symbolizer *symbolizer, const sp_module *module, bool with_path)
 {
     sp_buffer *key = &symbolizer->key;
@@ -224,7 +230,8 @@ static known_module *look_up(sp_symbolizer *symbolizer, const sp_module *module,
     return known->names ? known : NULL;
 }
 
-/* Copies of a library share their names; but where the first one is gone, another may still be there. */
+/* Copies of a library share their names; but where the first one is gone, another may still be
+ * there. */
 static known_module *find_module(sp_symbolizer *symbolizer, const sp_module *module)
 {
     known_module *known = look_up(symbolizer, module, module->build_id_length == 0);
@@ -238,8 +245,9 @@ static known_module *find_module(sp_symbolizer *symbolizer, const sp_module *mod
     return known;
 }
 
-/* FRAME's names from a symbol as in the symbol table, cut to LONGEST_NAME. A version ("qsort@@GLIBC_2.2.5") is no part of the name. PLAIN is the name
- * in the source (NULL: not known), better than a mangled one that cannot be demangled. */
+/* FRAME's names from a symbol as in the symbol table, cut to LONGEST_NAME. A version
+ * ("qsort@@GLIBC_2.2.5") is no part of the name. PLAIN is the name in the source (NULL: not known),
+ * better than a mangled one that cannot be demangled. */
 static void name_frame(sp_symbolizer *symbolizer, sp_frame *frame, const char *symbol,
                        const char *plain)
 {
@@ -292,8 +300,8 @@ static const char *keep_file(sp_symbolizer *symbolizer, const sp_dwarf_frame *so
     return fits ? keep_scratch(symbolizer) : keep(symbolizer, source->file);
 }
 
-/* What the symbol table calls SOURCE's function. Compilers give no linkage name to C++ functions that no other file can see; for
- * the PHYSICAL function of ADDRESS the ELF symbol knows it. */
+/* What the symbol table calls SOURCE's function. Compilers give no linkage name to C++ functions
+ * that no other file can see; for the PHYSICAL function of ADDRESS the ELF symbol knows it. */
 static const char *symbol_of(const sp_dwarf_frame *source, const sp_module_names *names,
                              uint64_t address, bool physical)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The symbolizer: names for addresses that were sampled, by elfutils: functions, inlined functions, files, lines, from the module's
- * file, its separate debug file (build id, debuglink), or at least its symbol table; C++ and Rust names demangled. Cached.
- * Collector thread only (or one thread at a time). */
+/* The symbolizer: names for addresses that were sampled, by elfutils: functions, inlined functions,
+ * files, lines, from the module's file, its separate debug file (build id, debuglink), or at least
+ * its symbol table; C++ and Rust names demangled. Cached. Collector thread only (or one thread at a
+ * time). */
 #ifndef SP_SYMBOL_SYMBOLIZER_H
 #define SP_SYMBOL_SYMBOLIZER_H
 
@@ -9,7 +10,8 @@
 #include "symbol/meanwhile.h"
 #include "unwind/module.h"
 
-/* Strings live as long as the frame; "" when not known, never NULL. lines are 1-based, 0 not known. */
+/* Strings live as long as the frame; "" when not known, never NULL. lines are 1-based, 0 not known.
+ */
 typedef struct sp_frame {
     const char *name;        /* for people: demangled, in the style that is configured */
     const char *system_name; /* as in the symbol table; "" when it equals name */
@@ -25,8 +27,8 @@ typedef struct sp_symbolizer sp_symbolizer;
 /* Zero-initialised is what a new symbolizer has. */
 typedef struct sp_symbolizer_options {
     sp_demangle_style style;
-    bool
-        debuginfod; /* ask the servers that DEBUGINFOD_URLS names for debug files that are not here */
+    bool debuginfod; /* ask the servers that DEBUGINFOD_URLS names for debug files that are not here
+                      */
     sp_meanwhile meanwhile;
 } sp_symbolizer_options;
 
@@ -36,27 +38,32 @@ void sp_symbolizer_destroy(sp_symbolizer *symbolizer);
 /* Before the first question. Threads: setup. */
 void sp_symbolizer_configure(sp_symbolizer *symbolizer, const sp_symbolizer_options *options);
 
-/* The frames at ELF virtual ADDRESS of MODULE, innermost inlined function first, the physical function last: *FRAMES with the
- * count returned, valid until the next sp_symbolizer_rest. Always at least one: an address that could not be named gives the name
- * "module+0xaddr" (module: the last part of the path) and no file. MODULE NULL: runtime ADDRESS lies in no module; its one frame
- * is what a just-in-time compiler told (perf-PID.map, jitdump), a function of the kernel, "[kernel]+0xaddr" or
- * "[unknown]+0xaddr". Names are cut to 16 KiB. 0 only when memory is short, or the path of a module without build id is longer than that. */
+/* The frames at ELF virtual ADDRESS of MODULE, innermost inlined function first, the physical
+ * function last: *FRAMES with the count returned, valid until the next sp_symbolizer_rest. Always
+ * at least one: an address that could not be named gives the name "module+0xaddr" (module: the last
+ * part of the path) and no file. MODULE NULL: runtime ADDRESS lies in no module; its one frame is
+ * what a just-in-time compiler told (perf-PID.map, jitdump), a function of the kernel,
+ * "[kernel]+0xaddr" or
+ * "[unknown]+0xaddr". Names are cut to 16 KiB. 0 only when memory is short, or the path of a module
+ * without build id is longer than that. */
 uint32_t sp_symbolizer_frames(sp_symbolizer *symbolizer, const sp_module *module, uint64_t address,
                               const sp_frame **frames);
 
-/* Wait MS milliseconds at most for debug files that a server was asked for; what was named then may have better names, so ask again. False,
- * at once, when there is nothing to wait for, or when waiting took two seconds without an answer. */
+/* Wait MS milliseconds at most for debug files that a server was asked for; what was named then may
+ * have better names, so ask again. False, at once, when there is nothing to wait for, or when
+ * waiting took two seconds without an answer. */
 bool sp_symbolizer_wait(sp_symbolizer *symbolizer, uint32_t ms);
 
-/* To be called once a window: closes the files of modules that were not needed for the last six calls, and those that are quickly opened
- * again (below 2 % of the time between two calls), and gives their memory back to the system. What was named stays named, as far as the
- * bound allows (16 MiB; what was not asked for lately goes first); a new address opens the files again. */
+/* To be called once a window: closes the files of modules that were not needed for the last six
+ * calls, and those that are quickly opened again (below 2 % of the time between two calls), and
+ * gives their memory back to the system. What was named stays named, as far as the bound allows (16
+ * MiB; what was not asked for lately goes first); a new address opens the files again. */
 void sp_symbolizer_rest(sp_symbolizer *symbolizer);
 
 /* What the names take of memory. */
 size_t sp_symbolizer_bytes(const sp_symbolizer *symbolizer);
-/* Other bounds: of the names, 16 MiB unless told otherwise, and of what was read of one module's debug information before its files are
- * closed in the middle of a window, 128 MiB. For tests. */
+/* Other bounds: of the names, 16 MiB unless told otherwise, and of what was read of one module's
+ * debug information before its files are closed in the middle of a window, 128 MiB. For tests. */
 void sp_symbolizer_set_limits(sp_symbolizer *symbolizer, size_t names_bytes, size_t index_bytes);
 
 #endif

@@ -5,7 +5,8 @@
 
 #include "core/compiler.h"
 
-/* syscall_names.inc is a line SP_SYSCALL(read) for each SYS_read that the header defines (cmake/SyscallNames.cmake). */
+/* syscall_names.inc is a line SP_SYSCALL(read) for each SYS_read that the header defines
+ * (cmake/SyscallNames.cmake). */
 #define SP_SYSCALL(name) [SYS_##name] = #name,
 static const char *const names[] = {
 #include "symbol/syscall_names.inc"

@@ -6,7 +6,8 @@
 
 #include <stdint.h>
 
-/* "futex", "clock_nanosleep": a static string. NULL when NUMBER is no system call, or one that is younger than those headers. */
+/* "futex", "clock_nanosleep": a static string. NULL when NUMBER is no system call, or one that is
+ * younger than those headers. */
 const char *sp_syscall_name(int64_t number);
 
 #endif

@@ -4,9 +4,10 @@
  *     userId=alice, serverNode=DF%2028;ttl=10;internal
  *     key    value  key        value   properties
  *
- * Baggage is kept as its header has it, only without the blanks that mean nothing, so that handing it on is a copy and what is not ours
- * stays as it was. Keys stay as they are; values are decoded when somebody asks. A member that is not valid is left out alone: the
- * others are still what somebody set. */
+ * Baggage is kept as its header has it, only without the blanks that mean nothing, so that handing
+ * it on is a copy and what is not ours stays as it was. Keys stay as they are; values are decoded
+ * when somebody asks. A member that is not valid is left out alone: the others are still what
+ * somebody set. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +38,8 @@ static range trim(range r)
     return r;
 }
 
-/* Cut R at its first C: what is before it is returned, R becomes what is behind. Without a C, all is before. */
+/* Cut R at its first C: what is before it is returned, R becomes what is behind. Without a C, all
+ * is before. */
 static range cut(range *r, char c)
 {
     const char *at = r->length ? memchr(r->begin, c, r->length) : NULL;
@@ -47,7 +49,7 @@ static range cut(range *r, char c)
     return before;
 }
 
-/* --- what may stand in a header ------------------------------------------------------------------------------------------ */
+/* --- what may stand in a header --------------------------------------------------------------- */
 
 static bool is_token_char(char c)
 {
@@ -94,9 +96,10 @@ static member next_member(range *list)
     return (member){.key = key, .value = value, .properties = properties};
 }
 
-/* --- building ------------------------------------------------------------------------------------------------------------ */
+/* --- building --------------------------------------------------------------------------------- */
 
-/* Add M when it is within the limits. False when it is not, or memory is short (then text.failed). */
+/* Add M when it is within the limits. False when it is not, or memory is short (then text.failed).
+ */
 static bool add(sp_baggage *baggage, const member *m)
 {
     sp_buffer *text = &baggage->text;
@@ -154,7 +157,7 @@ static void encode(sp_buffer *out, const char *text)
     }
 }
 
-/* --- changing ------------------------------------------------------------------------------------------------------------ */
+/* --- changing --------------------------------------------------------------------------------- */
 
 static const spanprof_context *or_active(const spanprof_context *context)
 {
@@ -231,7 +234,7 @@ spanprof_status spanprof_baggage_remove(spanprof_context *out, const spanprof_co
     return status;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* The bytes that VALUE stands for into OUT; a broken escape stands for itself. Returns how many. */
 static size_t decode(char *out, range value)
@@ -250,7 +253,8 @@ static size_t decode(char *out, range value)
 /* VALUE decoded, as a string for free(); its length into *LENGTH. NULL when memory is short. */
 static char *decode_text(range value, size_t *length)
 {
-    /* The bytes first lie behind the place of what they become, which is three times as long at most. */
+    /* The bytes first lie behind the place of what they become, which is three times as long at
+     * most. */
     char *text = malloc(4 * value.length + 1);
     if (!text)
         return NULL;

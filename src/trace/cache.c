@@ -22,7 +22,8 @@ static struct {
     _Atomic uint64_t shared_counts[SP_COUNT_COUNTERS];
 } caches = {.lock = SP_LOCK_AT(SP_LOCK_SPAN_CACHES)};
 
-/* Without getrandom (an old kernel, or one too early in its boot) what differs between threads and processes has to do. */
+/* Without getrandom (an old kernel, or one too early in its boot) what differs between threads and
+ * processes has to do. */
 static void seed_weakly(uint64_t seed[4])
 {
     uint64_t x = sp_clock_realtime_ns() ^ (uint64_t)getpid() << 32 ^ (uint64_t)(uintptr_t)seed;
@@ -100,7 +101,8 @@ __attribute__((noinline)) sp_span_cache *sp_cache_create(void)
     sp_span_cache *cache = get_cache_and_key(&has_key);
     if (cache) {
         seed(cache);
-        /* Without a key the cache and its slots stay with a thread that is gone: at most two batches lost a thread. */
+        /* Without a key the cache and its slots stay with a thread that is gone: at most two
+         * batches lost a thread. */
         if (has_key)
             pthread_setspecific(caches.exit_key, cache);
         sp_cache_mine = cache;
@@ -141,7 +143,8 @@ static void reset(sp_span_cache *cache)
         sp_store_relaxed(&cache->calling, 0); /* our own may be inside: it forked there */
 }
 
-/* The other threads of the parent are not here; their caches, whatever state they were caught in, are free now. */
+/* The other threads of the parent are not here; their caches, whatever state they were caught in,
+ * are free now. */
 void sp_cache_after_fork(void)
 {
     sp_lock_init(&caches.lock, SP_LOCK_SPAN_CACHES);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each thread keeps for itself so that starting and ending spans neither contends nor allocates: free slots, the generator
- * of ids, and its share of the counters. Made at a thread's first span; at thread exit the slots go back to the pools and the
- * cache to the next new thread. Caches are never freed: there are as many as threads used spans at the same time. */
+/* What each thread keeps for itself so that starting and ending spans neither contends nor
+ * allocates: free slots, the generator of ids, and its share of the counters. Made at a thread's
+ * first span; at thread exit the slots go back to the pools and the cache to the next new thread.
+ * Caches are never freed: there are as many as threads used spans at the same time. */
 #ifndef SP_TRACE_CACHE_H
 #define SP_TRACE_CACHE_H
 
@@ -57,7 +58,8 @@ static inline void sp_cache_count(sp_span_cache *cache, sp_tracer_counter counte
 
 /* The sum over all threads, since the process began. */
 void sp_cache_sum(uint64_t totals[SP_COUNT_COUNTERS]);
-/* Whether some thread is inside a callback. Sequentially consistent with what threads note of themselves. */
+/* Whether some thread is inside a callback. Sequentially consistent with what threads note of
+ * themselves. */
 bool sp_cache_any_calling(void);
 void sp_cache_after_fork(void);
 
@@ -66,8 +68,9 @@ static inline uint64_t sp_cache_rotate(uint64_t x, int k)
     return (x << k) | (x >> (64 - k));
 }
 
-/* The next number of xoshiro256++ (Blackman and Vigna, 2019). 256 bits of state, because the ids of all threads of all
- * processes have to differ: sequences of a 64-bit state seeded at random would overlap within a large fleet. */
+/* The next number of xoshiro256++ (Blackman and Vigna, 2019). 256 bits of state, because the ids of
+ * all threads of all processes have to differ: sequences of a 64-bit state seeded at random would
+ * overlap within a large fleet. */
 static inline uint64_t sp_cache_random(sp_span_cache *cache)
 {
     uint64_t *s = cache->random;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of carried texts. docs/design/propagation.md tells why it is made like this.
  *
- * The word of a slot holds its generation and how many pins there are. Pinning is one compare-and-swap that fails when the generation is
- * another one; evicting is one that fails when there is a pin, and moves the generation on. So who holds a pin may read the entry without
- * a lock, and who evicts knows that nobody reads it. Everything else (the ages, what is free, where equal texts are found) belongs to
- * the lock, which is held for some tens of instructions: memory is taken before and given back after. */
+ * The word of a slot holds its generation and how many pins there are. Pinning is one
+ * compare-and-swap that fails when the generation is another one; evicting is one that fails when
+ * there is a pin, and moves the generation on. So who holds a pin may read the entry without a
+ * lock, and who evicts knows that nobody reads it. Everything else (the ages, what is free, where
+ * equal texts are found) belongs to the lock, which is held for some tens of instructions: memory
+ * is taken before and given back after. */
 #include "trace/carrier.h"
 
 #include <pthread.h>
@@ -18,8 +20,9 @@
 #include "core/lock.h"
 #include "trace/provider.h"
 
-/* word = generation << 24 | uses: 0 for a slot without an entry, or with one that is being written; 1 for an entry, and one more for each
- * pin. 40 bits of generation last for centuries of a slot that is reused a thousand times a second. */
+/* word = generation << 24 | uses: 0 for a slot without an entry, or with one that is being written;
+ * 1 for an entry, and one more for each pin. 40 bits of generation last for centuries of a slot
+ * that is reused a thousand times a second. */
 enum { USE_BITS = 24, INDEX_BITS = 24, UNUSED = 0, UNPINNED = 1 };
 #define USES_MAX            ((UINT64_C(1) << USE_BITS) - 1)
 #define USES_OF(word)       ((word)&USES_MAX)
@@ -29,8 +32,8 @@ enum { USE_BITS = 24, INDEX_BITS = 24, UNUSED = 0, UNPINNED = 1 };
 /* Rings of slots, by the index of what stands between their ends. */
 enum { AGES = 0, PARKED = SP_CARRIER_SLOTS + 1, RINGS_END };
 
-/* How many parked entries are looked at for each entry that has to go: more than one, so that they come back faster than they are
- * parked. */
+/* How many parked entries are looked at for each entry that has to go: more than one, so that they
+ * come back faster than they are parked. */
 enum { LOOKS = 2 };
 
 _Static_assert(SP_CARRIER_SLOTS < 1 << INDEX_BITS, "a handle has room for the index");
@@ -49,8 +52,9 @@ typedef struct carrier_slot {
         newer; /* in its ring, by when they were put last; `older` also links free slots */
 } carrier_slot;
 
-/* Slots 1 to carved have been used. An entry is in one of two rings: that of ages, or, when it was found pinned when its turn had come,
- * the parked ones. slots[AGES].newer is the oldest, slots[AGES].older the newest. */
+/* Slots 1 to carved have been used. An entry is in one of two rings: that of ages, or, when it was
+ * found pinned when its turn had come, the parked ones. slots[AGES].newer is the oldest,
+ * slots[AGES].older the newest. */
 static struct {
     sp_lock lock; /* guards all of this but the words; an innermost lock */
     uint32_t carved;
@@ -66,7 +70,7 @@ static struct {
 
 const sp_carried sp_carried_nothing = {.trace_state = "", .baggage = ""};
 
-/* --- handles ------------------------------------------------------------------------------------------------------------- */
+/* --- handles ---------------------------------------------------------------------------------- */
 
 static spanprof_carrier make_handle(uint32_t index)
 {
@@ -121,7 +125,7 @@ void sp_carrier_unpin(spanprof_carrier carrier)
         memory_order_relaxed));
 }
 
-/* --- the rings ----------------------------------------------------------------------------------------------------------- */
+/* --- the rings -------------------------------------------------------------------------------- */
 
 static void unlink_locked(uint32_t index)
 {
@@ -147,7 +151,7 @@ static void move_locked(uint32_t index, uint32_t ring)
     link_locked(index, table.slots[ring].older);
 }
 
-/* --- making room --------------------------------------------------------------------------------------------------------- */
+/* --- making room ------------------------------------------------------------------------------ */
 
 static size_t bytes_of(const sp_carried *carried)
 {
@@ -202,8 +206,8 @@ static void unpark_locked(void)
     }
 }
 
-/* Evict the oldest entry that is not pinned. Pinned ones on the way are parked, so that nobody passes over them again and again. False
- * when there is none. */
+/* Evict the oldest entry that is not pinned. Pinned ones on the way are parked, so that nobody
+ * passes over them again and again. False when there is none. */
 static bool evict_locked(entry **gone)
 {
     unpark_locked();
@@ -240,7 +244,7 @@ static uint32_t take_slot_locked(size_t bytes, entry **gone)
     return index;
 }
 
-/* --- putting ------------------------------------------------------------------------------------------------------------- */
+/* --- putting ---------------------------------------------------------------------------------- */
 
 static uint64_t hash_of(const sp_carried *carried)
 {
@@ -338,7 +342,8 @@ static void fork_child(void)
 
 SP_AT_FORK(SP_LOCK_CARRIERS, fork_prepare, fork_parent, fork_child);
 
-/* Generations begin at a random number, so that a handle of another copy of the library names nothing here. */
+/* Generations begin at a random number, so that a handle of another copy of the library names
+ * nothing here. */
 static void set_up(void)
 {
     uint64_t random;

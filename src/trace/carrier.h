@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What travels with a context and does not fit into it: tracestate, baggage, and the attributes of samples, in a bounded table
- * (docs/design/propagation.md).
+/* What travels with a context and does not fit into it: tracestate, baggage, and the attributes of
+ * samples, in a bounded table (docs/design/propagation.md).
  *
- * A context names an entry by {slot, generation}. Entries never change; equal ones are usually one. Nobody ever gives a context back, so an
- * entry lives until its place is needed: the one that was put longest ago goes first. While an entry is pinned it stays; live spans
- * pin theirs. The handle of an entry that is gone finds nothing, never another entry.
+ * A context names an entry by {slot, generation}. Entries never change; equal ones are usually one.
+ * Nobody ever gives a context back, so an entry lives until its place is needed: the one that was
+ * put longest ago goes first. While an entry is pinned it stays; live spans pin theirs. The handle
+ * of an entry that is gone finds nothing, never another entry.
  *
  * | operation                  | who                                  | lock          |
  * | sp_carrier_put             | any thread                           | yes, short    |
  * | sp_carrier_pin, _unpin     | any thread                           | none          |
  * | sp_carrier_counters_get    | any thread                           | yes, short    |
  *
- * Fork: the child has all entries, for it has the contexts, and no pins, for it has no spans. The table sees to it itself. */
+ * Fork: the child has all entries, for it has the contexts, and no pins, for it has no spans. The
+ * table sees to it itself. */
 #ifndef SP_TRACE_CARRIER_H
 #define SP_TRACE_CARRIER_H
 
@@ -25,8 +27,8 @@ enum {
     SP_CARRIER_BYTES_MAX = 16 << 20 /* of all entries together */
 };
 
-/* Both texts in the form of their header, never NULL, "" for none. Attributes as the record of OTEP 4947 has them (context/thread.h), by their
- * numbers; NULL for none. */
+/* Both texts in the form of their header, never NULL, "" for none. Attributes as the record of OTEP
+ * 4947 has them (context/thread.h), by their numbers; NULL for none. */
 typedef struct sp_carried {
     const char *trace_state;
     const char *baggage;
@@ -38,11 +40,12 @@ typedef struct sp_carried {
 
 extern const sp_carried sp_carried_nothing;
 
-/* The handle of an entry with this, which is copied. The zero handle when there is nothing, and, counted, when memory is
- * short or all that could make room is pinned. */
+/* The handle of an entry with this, which is copied. The zero handle when there is nothing, and,
+ * counted, when memory is short or all that could make room is pinned. */
 spanprof_carrier sp_carrier_put(const sp_carried *carried);
 
-/* The entry of CARRIER, which stays until sp_carrier_unpin; NULL when it is gone, or for the zero handle. */
+/* The entry of CARRIER, which stays until sp_carrier_unpin; NULL when it is gone, or for the zero
+ * handle. */
 const sp_carried *sp_carrier_pin(spanprof_carrier carrier);
 /* The same entry again, for who has it pinned. */
 const sp_carried *sp_carrier_pinned(spanprof_carrier carrier);

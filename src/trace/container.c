@@ -11,7 +11,8 @@ typedef struct text_part {
     size_t length;
 } text_part;
 
-/* What *REST holds up to SEPARATOR, or all of it; *REST moves behind. False when there is nothing left. */
+/* What *REST holds up to SEPARATOR, or all of it; *REST moves behind. False when there is nothing
+ * left. */
 static bool next_part(text_part *rest, char separator, text_part *part)
 {
     if (!rest->begin)
@@ -53,7 +54,7 @@ static void copy(char id[SP_CONTAINER_ID_MAX + 1], text_part part)
     id[part.length] = 0;
 }
 
-/* --- cgroups ------------------------------------------------------------------------------------------------------------- */
+/* --- cgroups ---------------------------------------------------------------------------------- */
 
 /* 32 digits of the task, a hyphen, and a decimal number: AWS Fargate. */
 static bool is_fargate(text_part part)
@@ -65,8 +66,9 @@ static bool is_fargate(text_part part)
     return span_of(number, "0123456789") == number.length;
 }
 
-/* The id in one directory of a cgroup's path: alone, or behind the runtime's name ("docker-ID.scope", "slice:cri-containerd:ID"). The
- * monitor of a container, which is not in it, has a cgroup of its own ("libpod-conmon-ID.scope"). */
+/* The id in one directory of a cgroup's path: alone, or behind the runtime's name
+ * ("docker-ID.scope", "slice:cri-containerd:ID"). The monitor of a container, which is not in it,
+ * has a cgroup of its own ("libpod-conmon-ID.scope"). */
 static bool find_in_directory(text_part directory, text_part *id)
 {
     static const char scope[] = ".scope";
@@ -110,7 +112,7 @@ bool sp_container_of_cgroup(char id[SP_CONTAINER_ID_MAX + 1], const char *text)
     return false;
 }
 
-/* --- mounts -------------------------------------------------------------------------------------------------------------- */
+/* --- mounts ----------------------------------------------------------------------------------- */
 
 /* From "ID parent major:minor root mount-point …": proc(5). */
 static bool read_mount(text_part line, text_part *root, text_part *mount_point)

@@ -20,7 +20,7 @@
 #include "core/mapped_file.h"
 #include "trace/container.h"
 
-/* --- files --------------------------------------------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 /* More than a table of ten thousand mounts. */
 enum { FILE_MAX = 4 << 20, PIECE = 16 << 10 };
@@ -41,7 +41,8 @@ static bool read_all(int fd, sp_buffer *out)
     }
 }
 
-/* The file PATH below ROOT as a string, for free(); "" when it cannot be read as a whole, NULL without memory. */
+/* The file PATH below ROOT as a string, for free(); "" when it cannot be read as a whole, NULL
+ * without memory. */
 static char *read_file(const char *root, const char *path)
 {
     char name[PATH_MAX];
@@ -57,7 +58,7 @@ static char *read_file(const char *root, const char *path)
     return strdup("");
 }
 
-/* --- process ------------------------------------------------------------------------------------------------------------- */
+/* --- process ---------------------------------------------------------------------------------- */
 
 /* A file that was replaced since reads "name (deleted)". */
 static const char *executable_of_link(sp_resource *resource, const char *root)
@@ -75,7 +76,8 @@ static const char *executable_of_link(sp_resource *resource, const char *root)
     return sp_arena_strndup(&resource->memory, path, length);
 }
 
-/* A program that was started through the loader is not /proc/self/exe, which is the loader then. It is where its program headers are. */
+/* A program that was started through the loader is not /proc/self/exe, which is the loader then. It
+ * is where its program headers are. */
 const char *sp_detect_executable(sp_resource *resource, const char *root)
 {
     uint64_t headers = getauxval(AT_PHDR);
@@ -85,7 +87,8 @@ const char *sp_detect_executable(sp_resource *resource, const char *root)
     return sp_arena_strndup(&resource->memory, program.path, strlen(program.path));
 }
 
-/* The name of a user in /etc/passwd: other sources of names (LDAP, SSSD) may wait for a network, which a start must not do. */
+/* The name of a user in /etc/passwd: other sources of names (LDAP, SSSD) may wait for a network,
+ * which a start must not do. */
 static void offer_owner(sp_resource *resource, const char *root)
 {
     char name[PATH_MAX], line[4096];
@@ -160,9 +163,10 @@ static void offer_process(sp_resource *resource, const char *root)
     free(stat);
 }
 
-/* --- host, container, operating system ----------------------------------------------------------------------------------- */
+/* --- host, container, operating system -------------------------------------------------------- */
 
-/* The names that the semantic conventions give to machines; others stay as the kernel calls them. */
+/* The names that the semantic conventions give to machines; others stay as the kernel calls them.
+ */
 static const char *arch_name(const char *machine)
 {
     static const char *const names[][2] = {
@@ -183,7 +187,8 @@ static void offer_host(sp_resource *resource)
     sp_resource_offer(resource, "host.arch", arch_name(host.machine));
 }
 
-/* A file of 32 hex digits; one that says "uninitialized" is a host's that boots for the first time. */
+/* A file of 32 hex digits; one that says "uninitialized" is a host's that boots for the first time.
+ */
 static bool offer_host_id(sp_resource *resource, const char *root, const char *path)
 {
     char *text = read_file(root, path);
@@ -220,7 +225,8 @@ static bool offer_container(sp_resource *resource, const char *root)
     return has_id || is_pod || exists(root, "/.dockerenv") || exists(root, "/run/.containerenv");
 }
 
-/* The value behind KEY= in os-release(5), which is shell: quotes go, and so does a backslash before what it protects. In place. */
+/* The value behind KEY= in os-release(5), which is shell: quotes go, and so does a backslash before
+ * what it protects. In place. */
 static char *os_release_value(char *line, const char *key)
 {
     size_t length = strlen(key);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hooks for another tracer (include/spanprof/processor.h): which spans it has, so that samples under its contexts find their local root. */
+/* The hooks for another tracer (include/spanprof/processor.h): which spans it has, so that samples
+ * under its contexts find their local root. */
 #include <string.h>
 
 #include "context/switch_recorder.h"
@@ -16,7 +17,8 @@ static uint64_t word_of(const uint8_t id[8])
     return word;
 }
 
-/* A parent that is not known here is treated as one in another process is: the span is the first that is known, and links to it are found. */
+/* A parent that is not known here is treated as one in another process is: the span is the first
+ * that is known, and links to it are found. */
 static uint64_t local_root(const spanprof_context *context, const spanprof_context *parent)
 {
     uint64_t root = word_of(context->local_root_span_id);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a handle to its span.
  *
- * A handle names a slot and the generation that the slot had when the span started. A recording span is used under the lock bit of its
- * slot's word: taking it is one compare-and-swap from (generation, unlocked) to (generation, locked), which fails for a span that ended,
- * however long ago. An unsampled span has a bare slot: its context, and nothing to lock.
- * Threads: any. */
+ * A handle names a slot and the generation that the slot had when the span started. A recording
+ * span is used under the lock bit of its slot's word: taking it is one compare-and-swap from
+ * (generation, unlocked) to (generation, locked), which fails for a span that ended, however long
+ * ago. An unsampled span has a bare slot: its context, and nothing to lock. Threads: any. */
 #ifndef SP_TRACE_HANDLE_H
 #define SP_TRACE_HANDLE_H
 
@@ -13,12 +13,14 @@
 /* The lowest bit of handle.slot: the slot is one of sp_light_pool. */
 enum { SP_HANDLE_LIGHT = 1 };
 
-/* Count a call with SPAN, which is dead. The zero handle is what start returns while the SDK does not run, so then it is no misuse. */
+/* Count a call with SPAN, which is dead. The zero handle is what start returns while the SDK does
+ * not run, so then it is no misuse. */
 void sp_handle_count_misuse(spanprof_span span);
 /* sp_handle_lock_slot while somebody else holds the lock. */
 bool sp_handle_lock_contended(sp_slot *slot, uint64_t generation);
 
-/* The slot that SPAN may mean; its generation has yet to be compared. NULL when it can mean none. */
+/* The slot that SPAN may mean; its generation has yet to be compared. NULL when it can mean none.
+ */
 static inline sp_slot *sp_handle_slot(spanprof_span span)
 {
     const uint64_t state = SP_SLOT_LIVE | SP_SLOT_LOCKED;

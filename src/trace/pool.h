@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pools of span slots. A slot never moves and its memory is never unmapped, so a stale handle reads at worst the slot of a later
- * span, and notices by the generation. (A forked child forgets all slots, and handles of the parent find none.)
+/* Pools of span slots. A slot never moves and its memory is never unmapped, so a stale handle reads
+ * at worst the slot of a later span, and notices by the generation. (A forked child forgets all
+ * slots, and handles of the parent find none.)
  *
- * Free slots travel in batches: each thread has a magazine of at most two of them, the pool a list of full ones under a lock. So
- * start and end take the lock once in BATCH spans, also when one thread starts what another releases.
+ * Free slots travel in batches: each thread has a magazine of at most two of them, the pool a list
+ * of full ones under a lock. So start and end take the lock once in BATCH spans, also when one
+ * thread starts what another releases.
  *
  * | operation             | who                                     | lock              |
  * | sp_pool_at            | any thread                              | none              |
@@ -19,10 +21,11 @@
 #include "core/compiler.h"
 #include "core/lock.h"
 
-/* The head of every slot: one cache line. `word` is the generation, a multiple of 4 while the slot is free, plus SP_SLOT_LIVE while its
- * span lives, plus SP_SLOT_LOCKED. The start adds SP_SLOT_STEP to it and so does the end, so it never again equals a handle given out
- * before; while it equals a handle's, that span is live, and a free slot equals none.
- * `context` is the first 48 bytes of the span's spanprof_context. */
+/* The head of every slot: one cache line. `word` is the generation, a multiple of 4 while the slot
+ * is free, plus SP_SLOT_LIVE while its span lives, plus SP_SLOT_LOCKED. The start adds SP_SLOT_STEP
+ * to it and so does the end, so it never again equals a handle given out before; while it equals a
+ * handle's, that span is live, and a free slot equals none. `context` is the first 48 bytes of the
+ * span's spanprof_context. */
 typedef struct sp_slot {
     _Alignas(SP_CACHE_LINE) _Atomic uint64_t word;
     _Atomic uint64_t context[6];
@@ -35,8 +38,8 @@ _Static_assert(sizeof(sp_slot) == SP_CACHE_LINE, "one cache line");
 _Static_assert(offsetof(spanprof_context, reserved1) == SP_SLOT_CONTEXT_BYTES,
                "the head holds all of a context that is used");
 
-/* What a slot keeps of a context. On the way to and from a slot contexts are moved in words, for a word that was just written in
- * bytes, or a vector just written in words, is slow to read. */
+/* What a slot keeps of a context. On the way to and from a slot contexts are moved in words, for a
+ * word that was just written in bytes, or a vector just written in words, is slow to read. */
 enum { SP_CONTEXT_WORDS = SP_SLOT_CONTEXT_BYTES / 8 };
 
 typedef struct sp_slot_list {
@@ -65,7 +68,8 @@ typedef struct sp_pool {
         .slot_bytes = (bytes), .lock = SP_LOCK_AT(SP_LOCK_SLOT_POOL)                               \
     }
 
-/* The slot with INDEX, or NULL when there is none (memory not yet carved reads as 0, a free slot). */
+/* The slot with INDEX, or NULL when there is none (memory not yet carved reads as 0, a free slot).
+ */
 static inline sp_slot *sp_pool_at(const sp_pool *pool, uint64_t index)
 {
     uint64_t chunk = index / SP_POOL_CHUNK_SLOTS;
@@ -84,8 +88,8 @@ void sp_pool_spill(sp_pool *pool, sp_magazine *magazine);
 /* Give all of MAGAZINE back to the pool: its thread ends. */
 void sp_pool_drain(sp_pool *pool, sp_magazine *magazine);
 void sp_pool_give_alone(sp_pool *pool, sp_slot *slot);
-/* Forget all slots. Nothing of the parent's lock or lists is looked at. With KEEP their memory stays, for good: this thread forked where it
- * goes on to read one. */
+/* Forget all slots. Nothing of the parent's lock or lists is looked at. With KEEP their memory
+ * stays, for good: this thread forked where it goes on to read one. */
 void sp_pool_after_fork(sp_pool *pool, bool keep);
 
 /* A free slot, or NULL when there is no memory. */
@@ -99,8 +103,8 @@ static inline sp_slot *sp_pool_take(sp_pool *pool, sp_magazine *magazine)
     return slot;
 }
 
-/* Begin to fetch the first BYTES of the slot that the next take returns: the exporter's thread had it last, and the lines take as long to come
- * from another core as a span takes to make. */
+/* Begin to fetch the first BYTES of the slot that the next take returns: the exporter's thread had
+ * it last, and the lines take as long to come from another core as a span takes to make. */
 static inline void sp_pool_fetch_next(const sp_pool *pool, const sp_magazine *magazine,
                                       size_t bytes)
 {
@@ -122,9 +126,10 @@ static inline void sp_pool_give(sp_pool *pool, sp_magazine *magazine, sp_slot *s
     magazine->active = (sp_slot_list){.first = slot->index, .count = magazine->active.count + 1};
 }
 
-/* Copy the context of SLOT while its generation is GENERATION; false when it is not (any more). It is immutable for the life of
- * the span, so no lock is needed: the words are stored with release after the generation moved, and loaded with acquire, so
- * whoever sees a word of a later span sees its generation as well. */
+/* Copy the context of SLOT while its generation is GENERATION; false when it is not (any more). It
+ * is immutable for the life of the span, so no lock is needed: the words are stored with release
+ * after the generation moved, and loaded with acquire, so whoever sees a word of a later span sees
+ * its generation as well. */
 static inline bool sp_slot_read_words(sp_slot *slot, uint64_t generation,
                                       uint64_t words[SP_CONTEXT_WORDS])
 {
@@ -146,8 +151,9 @@ static inline bool sp_slot_read_context(sp_slot *slot, uint64_t generation, span
     return true;
 }
 
-/* What was written to SLOT, a free one, is a live span from here on: handles of the generation that is returned fit. The release pairs with
- * the acquire of who finds the slot by a handle that he was not given. */
+/* What was written to SLOT, a free one, is a live span from here on: handles of the generation that
+ * is returned fit. The release pairs with the acquire of who finds the slot by a handle that he was
+ * not given. */
 static inline uint64_t sp_slot_start(sp_slot *slot)
 {
     uint64_t generation = sp_load_relaxed(&slot->word) + SP_SLOT_STEP;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Extract and inject: from headers to a context and back. The grammars are in traceparent.c, trace_state.c and baggage.c, what does
- * not fit into a context goes to carrier.c. */
+/* Extract and inject: from headers to a context and back. The grammars are in traceparent.c,
+ * trace_state.c and baggage.c, what does not fit into a context goes to carrier.c. */
 #include "trace/propagators.h"
 
 #include <string.h>
@@ -51,7 +51,8 @@ spanprof_carrier sp_propagation_without_trace_state(spanprof_carrier carrier)
     return result;
 }
 
-/* Give OUT what was read; the texts are done with. Where there is no room, OUT carries nothing, which is counted. */
+/* Give OUT what was read; the texts are done with. Where there is no room, OUT carries nothing,
+ * which is counted. */
 static void carry(spanprof_context *out, sp_trace_state *state, sp_baggage *baggage)
 {
     if (state->text.failed || baggage->text.failed)
@@ -96,7 +97,7 @@ bool spanprof_context_extract(spanprof_context *out, const char *traceparent,
     return valid;
 }
 
-/* --- any map of headers -------------------------------------------------------------------------------------------------- */
+/* --- any map of headers ----------------------------------------------------------------------- */
 
 typedef struct header_source {
     spanprof_header_getter get;

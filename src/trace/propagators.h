@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The headers by which a context travels between processes: traceparent, tracestate, baggage. Each reader takes what one header
- * says, with its length and without trust; several headers of a name are read one after the other. */
+/* The headers by which a context travels between processes: traceparent, tracestate, baggage. Each
+ * reader takes what one header says, with its length and without trust; several headers of a name
+ * are read one after the other. */
 #ifndef SP_TRACE_PROPAGATORS_H
 #define SP_TRACE_PROPAGATORS_H
 
@@ -8,17 +9,18 @@
 #include "core/buffer.h"
 #include "trace/carrier.h"
 
-/* --- traceparent.c ------------------------------------------------------------------------------------------------------- */
+/* --- traceparent.c ---------------------------------------------------------------------------- */
 
 /* spanprof_context_extract of LENGTH bytes, which need no NUL, without a tracestate. */
 bool sp_traceparent_read(spanprof_context *out, const char *text, size_t length);
 
-/* --- trace_state.c ------------------------------------------------------------------------------------------------------- */
+/* --- trace_state.c ---------------------------------------------------------------------------- */
 
 enum {
     SP_TRACE_STATE_MEMBERS = 32,
     SP_TRACE_STATE_MEMBER_BYTES = 256 + 1 + 256,
-    /* Of a list that is longer, whole members are left out. The specification wants 512 at least. */
+    /* Of a list that is longer, whole members are left out. The specification wants 512 at least.
+     */
     SP_TRACE_STATE_BYTES = 1024
 };
 
@@ -31,30 +33,35 @@ typedef struct sp_trace_state {
 
 /* Add what one header says. */
 void sp_trace_state_read(sp_trace_state *state, const char *text, size_t length);
-/* After the last header: `text` holds what is to be kept, which is nothing when the list is not valid. */
+/* After the last header: `text` holds what is to be kept, which is nothing when the list is not
+ * valid. */
 void sp_trace_state_finish(sp_trace_state *state);
 
-/* --- baggage.c ----------------------------------------------------------------------------------------------------------- */
+/* --- baggage.c -------------------------------------------------------------------------------- */
 
 enum { SP_BAGGAGE_MEMBERS = 180, SP_BAGGAGE_BYTES = 8192 };
 
-/* Zero is no baggage. `text` is its members as a header has them, joined by commas, without blanks that mean nothing. */
+/* Zero is no baggage. `text` is its members as a header has them, joined by commas, without blanks
+ * that mean nothing. */
 typedef struct sp_baggage {
     sp_buffer text;
     uint32_t members;
 } sp_baggage;
 
-/* Add what one header says. Members that are not valid, and those behind the limits, are left out. */
+/* Add what one header says. Members that are not valid, and those behind the limits, are left out.
+ */
 void sp_baggage_read(sp_baggage *baggage, const char *text, size_t length);
 
-/* --- propagators.c ------------------------------------------------------------------------------------------------------- */
+/* --- propagators.c ---------------------------------------------------------------------------- */
 
 enum { SP_PROPAGATE_TRACE_CONTEXT = 1, SP_PROPAGATE_BAGGAGE = 2 };
 
-/* Which headers spanprof_propagation_extract and _inject deal with: a set of the above, both at first. Setup. */
+/* Which headers spanprof_propagation_extract and _inject deal with: a set of the above, both at
+ * first. Setup. */
 void sp_propagation_configure(uint32_t headers);
 
-/* OUT becomes CONTEXT with other texts to carry. ERROR_NO_MEMORY when they found no place: OUT is CONTEXT then. */
+/* OUT becomes CONTEXT with other texts to carry. ERROR_NO_MEMORY when they found no place: OUT is
+ * CONTEXT then. */
 spanprof_status sp_propagation_carry(spanprof_context *out, const spanprof_context *context,
                                      const sp_carried *carried);
 /* What CARRIER names without the tracestate, which belongs to a trace that is not continued. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tracer provider: the one per process that spanprof_start sets up, its finished-span queue, and its counters. */
+/* The tracer provider: the one per process that spanprof_start sets up, its finished-span queue,
+ * and its counters. */
 #ifndef SP_TRACE_PROVIDER_H
 #define SP_TRACE_PROVIDER_H
 
@@ -30,22 +31,26 @@ typedef struct sp_tracer_config {
     uint32_t queue_spans; /* OTEL_BSP_MAX_QUEUE_SIZE */
     sp_span_limits limits;
     const spanprof_sampler *sampler; /* borrowed by sp_tracer_start; NULL: parentbased_always_on */
-    bool
-        record; /* false: nothing is queued (traces are exported by nobody); spans record for registered processors only */
-    /* Which spans get the string attribute pyroscope.profile.id, their own id (docs/design/span-context.md): */
+    bool record; /* false: nothing is queued (traces are exported by nobody); spans record for
+                    registered processors only */
+    /* Which spans get the string attribute pyroscope.profile.id, their own id
+     * (docs/design/span-context.md): */
     bool mark_roots; /* local roots */
     bool mark_all;   /* every span */
-    /* Which spans get the int attribute spanprof.cpu_time_ns (docs/design/cpu-time.md); none without record. */
+    /* Which spans get the int attribute spanprof.cpu_time_ns (docs/design/cpu-time.md); none
+     * without record. */
     sp_cpu_time cpu_time;
-    /* Called (any thread) each time the number of spans in the queue rises to wake_spans; must not block. May be NULL. A thread
-     * that is just ending a span may still call it after sp_tracer_stop, so user has to live as long as the process. */
+    /* Called (any thread) each time the number of spans in the queue rises to wake_spans; must not
+     * block. May be NULL. A thread that is just ending a span may still call it after
+     * sp_tracer_stop, so user has to live as long as the process. */
     uint32_t wake_spans;
     void (*wake)(void *user);
     void *wake_user;
 } sp_tracer_config;
 
-/* What the tracer counted since sp_tracer_start (misuse_dead_span: since the process began). While record is true and once the
- * threads rest: spans_started = spans_ended + live spans; spans_ended = taken + dropped_queue_full + not_exported + sp_tracer_queued(). */
+/* What the tracer counted since sp_tracer_start (misuse_dead_span: since the process began). While
+ * record is true and once the threads rest: spans_started = spans_ended + live spans; spans_ended =
+ * taken + dropped_queue_full + not_exported + sp_tracer_queued(). */
 typedef struct sp_tracer_counters {
     uint64_t spans_started; /* sampled ones */
     uint64_t spans_ended;
@@ -59,24 +64,29 @@ typedef struct sp_tracer_counters {
     uint64_t misuse_dead_span;
 } sp_tracer_counters;
 
-/* The counters live with the threads, so that counting costs no locked instruction; this adds them up. Any thread. */
+/* The counters live with the threads, so that counting costs no locked instruction; this adds them
+ * up. Any thread. */
 void sp_tracer_counters_get(sp_tracer_counters *out);
 
 /* Setup only (spanprof_start). CONFIG is copied. ERROR_ALREADY_STARTED, ERROR_NO_MEMORY. */
 spanprof_status sp_tracer_start(const sp_tracer_config *config);
-/* New spans are no-ops from here on; live ones may still end, into nothing. What is queued stays to be taken. */
+/* New spans are no-ops from here on; live ones may still end, into nothing. What is queued stays to
+ * be taken. */
 void sp_tracer_stop(void);
-/* In a forked child: forget live spans, empty the queue, reseed ids, behave as stopped. Touches no lock of the parent. */
+/* In a forked child: forget live spans, empty the queue, reseed ids, behave as stopped. Touches no
+ * lock of the parent. */
 void sp_tracer_after_fork(void);
 
-/* Take up to MAXIMUM finished spans, oldest first, into OUT; returns how many. One thread at a time (the exporter thread). */
+/* Take up to MAXIMUM finished spans, oldest first, into OUT; returns how many. One thread at a time
+ * (the exporter thread). */
 size_t sp_tracer_take(sp_span_data **out, size_t maximum);
 /* Spans waiting to be taken. Any thread. */
 size_t sp_tracer_queued(void);
 /* Give DATA back, from any thread. NULL does nothing. */
 void sp_span_data_release(sp_span_data *data);
 
-/* BYTES random bytes, never all zero, from this thread's generator (seeded by getrandom). Any thread. */
+/* BYTES random bytes, never all zero, from this thread's generator (seeded by getrandom). Any
+ * thread. */
 void sp_random_id(uint8_t *out, size_t bytes);
 
 #endif

@@ -10,10 +10,12 @@
 #include "core/utf8.h"
 #include "trace/carrier.h"
 
-/* Room of the first arrays: most spans with events or links have one, which then fits into the slot. */
+/* Room of the first arrays: most spans with events or links have one, which then fits into the
+ * slot. */
 enum { FIRST_ATTRIBUTES = 4, FIRST_EVENTS = 1, FIRST_LINKS = 1 };
 
-/* In pieces, each a few vector stores: for the whole gcc takes `rep stos`, whose start alone costs more than they do. */
+/* In pieces, each a few vector stores: for the whole gcc takes `rep stos`, whose start alone costs
+ * more than they do. */
 static inline void clear(sp_span_data *data)
 {
     enum { PIECE = 64, REST = sizeof *data % PIECE };
@@ -67,7 +69,7 @@ static void count_drop(sp_span_record *record, uint32_t *count)
     record->data.dropped_something = true;
 }
 
-/* --- attributes ---------------------------------------------------------------------------------------------------------- */
+/* --- attributes ------------------------------------------------------------------------------- */
 
 /* The attributes are const for those who read them only. */
 static spanprof_attribute *attributes_of(sp_span_record *record)
@@ -116,7 +118,8 @@ static void set(sp_span_record *record, const spanprof_attribute *attribute, boo
     }
 }
 
-/* A key that is not UTF-8 is looked for as it is stored, else the same key twice would not be found again. */
+/* A key that is not UTF-8 is looked for as it is stored, else the same key twice would not be found
+ * again. */
 static void set_repaired(sp_span_record *record, const spanprof_attribute *attribute, size_t length)
 {
     spanprof_attribute repaired = *attribute;
@@ -147,7 +150,8 @@ void sp_record_set_borrowed_key(sp_span_record *record, const spanprof_attribute
     set(record, attribute, false);
 }
 
-/* The first attribute of RECORD: KEY, with the digits of ID, of which nothing has to be looked for, measured or checked. */
+/* The first attribute of RECORD: KEY, with the digits of ID, of which nothing has to be looked for,
+ * measured or checked. */
 static bool add_first_id(sp_span_record *record, const char *key, const uint8_t id[8])
 {
     enum { DIGITS = 16 };
@@ -181,7 +185,7 @@ void sp_span_data_set_id(sp_span_data *span, const char *key, const uint8_t id[8
         record, &(spanprof_attribute){.key = key, .value = {.string_value = digits}});
 }
 
-/* --- status and name ----------------------------------------------------------------------------------------------------- */
+/* --- status and name -------------------------------------------------------------------------- */
 
 void sp_record_set_status(sp_span_record *record, spanprof_span_status status,
                           const char *description)
@@ -203,7 +207,7 @@ void sp_record_update_name(sp_span_record *record, const char *name)
         record->data.name = fresh;
 }
 
-/* --- events and links ---------------------------------------------------------------------------------------------------- */
+/* --- events and links ------------------------------------------------------------------------- */
 
 /* A list for WANTED attributes, of which LIMIT may be kept. */
 static sp_attribute_list make_list(sp_span_record *record, uint64_t wanted, uint32_t limit)
@@ -254,8 +258,8 @@ void sp_record_add_event(sp_span_record *record, const sp_event_request *request
     count_drop(record, &record->data.dropped_events_count);
 }
 
-/* The tracestate of CONTEXT, copied: a span is sent without the table of carriers. "" where there is none, or its entry is gone; NULL when memory is
- * short. */
+/* The tracestate of CONTEXT, copied: a span is sent without the table of carriers. "" where there
+ * is none, or its entry is gone; NULL when memory is short. */
 static const char *copy_trace_state(sp_span_record *record, const spanprof_context *context)
 {
     bool carries = !sp_carrier_is_zero(context->carrier);
@@ -307,7 +311,7 @@ void sp_record_add_link(sp_span_record *record, const spanprof_link *link)
     count_drop(record, &record->data.dropped_links_count);
 }
 
-/* --- what was dropped ---------------------------------------------------------------------------------------------------- */
+/* --- what was dropped ------------------------------------------------------------------------- */
 
 void sp_record_warn_of_drops(const sp_span_record *record)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A recording span: a slot with a sp_span_data that is filled while the span lives, and handed over as it is when it ends.
+/* A recording span: a slot with a sp_span_data that is filled while the span lives, and handed over
+ * as it is when it ends.
  *
- *     | head: word, context | data | bookkeeping | inline bytes …            |    512 bytes, the slot
+ *     | head: word, context | data | bookkeeping | inline bytes …            |  512 bytes: the slot
  *                                                   name attributes[4] strings
- *                                                                        └─► then chunks from malloc, freed at release
+ *                                                                        └─► then chunks (malloc)
  *
  * Strings and arrays are cut from the inline bytes, then from chunks (span_memory.h).
  *
@@ -39,7 +40,8 @@ static inline sp_span_record *sp_record_of_slot(sp_slot *slot)
     return (sp_span_record *)(void *)slot;
 }
 
-/* The time of day of MONOTONIC_NS as RECORD's span counts it: from its start, so that times within it are in order. */
+/* The time of day of MONOTONIC_NS as RECORD's span counts it: from its start, so that times within
+ * it are in order. */
 static inline uint64_t sp_record_time(const sp_span_record *record, uint64_t monotonic_ns)
 {
     uint64_t start = record->start_monotonic_ns;
@@ -52,9 +54,11 @@ static inline uint64_t sp_record_time(const sp_span_record *record, uint64_t mon
 void sp_record_begin(sp_span_record *record, sp_session *session, const char *name);
 /* TEXT has LENGTH bytes of ASCII, and is copied. False when memory is short. */
 bool sp_record_set_trace_state(sp_span_record *record, const char *text, size_t length);
-/* Add or replace an attribute; KEY is copied when it is new. What does not fit is counted in dropped_attributes_count. */
+/* Add or replace an attribute; KEY is copied when it is new. What does not fit is counted in
+ * dropped_attributes_count. */
 void sp_record_set(sp_span_record *record, const spanprof_attribute *attribute);
-/* The same for an attribute of the SDK's own, whose key lives for ever and is valid UTF-8, and which no limit drops. */
+/* The same for an attribute of the SDK's own, whose key lives for ever and is valid UTF-8, and
+ * which no limit drops. */
 void sp_record_set_borrowed_key(sp_span_record *record, const spanprof_attribute *attribute);
 void sp_record_set_status(sp_span_record *record, spanprof_span_status status,
                           const char *description);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The span processors that the application added (include/spanprof/processor.h), called on its threads without a lock.
+/* The span processors that the application added (include/spanprof/processor.h), called on its
+ * threads without a lock.
  *
- * So that no callback runs after shutdown, a thread notes in its cache that it is inside (`calling`) before it looks who is to be told;
- * closing first says "nobody", then waits until no thread is inside. Of the two stores and the two loads across, which are all
- * sequentially consistent, at least one side sees the other's. The note also tells a span that starts inside a callback, which no processor
- * is told of: else one that starts spans would call itself for ever. */
+ * So that no callback runs after shutdown, a thread notes in its cache that it is inside
+ * (`calling`) before it looks who is to be told; closing first says "nobody", then waits until no
+ * thread is inside. Of the two stores and the two loads across, which are all sequentially
+ * consistent, at least one side sees the other's. The note also tells a span that starts inside a
+ * callback, which no processor is told of: else one that starts spans would call itself for ever.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +33,7 @@ static struct {
         *dropped; /* lists that could not be freed, for somebody may still be looking at them */
 } registered = {.lock = SP_LOCK_AT(SP_LOCK_SPAN_PROCESSORS)};
 
-/* --- adding -------------------------------------------------------------------------------------------------------------- */
+/* --- adding ----------------------------------------------------------------------------------- */
 
 /* PROCESSOR as this version knows it. False when it says more, or nothing. */
 static bool read_processor(spanprof_processor *out, const spanprof_processor *processor)
@@ -83,7 +86,7 @@ void sp_registered_open(void)
     sp_lock_give(&registered.lock);
 }
 
-/* --- telling them of spans ----------------------------------------------------------------------------------------------- */
+/* --- telling them of spans -------------------------------------------------------------------- */
 
 /* A visit of this thread to the processors. */
 typedef struct visit {
@@ -117,15 +120,16 @@ static bool leave(const visit *visit)
     return visit->forks == sp_tracer_forks;
 }
 
-/* The one behind AT, unless they were closed meanwhile, or this is a child that a callback forked. */
+/* The one behind AT, unless they were closed meanwhile, or this is a child that a callback forked.
+ */
 static sp_registered *next_told(const visit *visit, const sp_registered *at)
 {
     bool same = sp_load_relaxed(&sp_registered_told) == visit->first;
     return same ? sp_load_acquire(&at->next) : NULL;
 }
 
-/* What a callback is given of PARENT, which may not be valid: then it is no span, but may have baggage. Copied, for what is active on this
- * thread may change while callbacks run. */
+/* What a callback is given of PARENT, which may not be valid: then it is no span, but may have
+ * baggage. Copied, for what is active on this thread may change while callbacks run. */
 static spanprof_context copy_parent(const spanprof_context *parent)
 {
     if (sp_context_is_valid(parent))
@@ -222,7 +226,7 @@ void sp_registered_leave(void)
         sp_store_release(&sp_cache_mine->calling, 0); /* pairs with wait_until_quiet */
 }
 
-/* --- flush and shutdown -------------------------------------------------------------------------------------------------- */
+/* --- flush and shutdown ----------------------------------------------------------------------- */
 
 static uint64_t time_left(uint64_t deadline_ns)
 {
@@ -316,7 +320,8 @@ spanprof_status sp_registered_close(uint64_t deadline_ns)
     return SPANPROF_ERROR_TIMEOUT;
 }
 
-/* Nothing is freed: the one thread that is left may have forked inside a callback, on its way through the list. */
+/* Nothing is freed: the one thread that is left may have forked inside a callback, on its way
+ * through the list. */
 void sp_registered_after_fork(void)
 {
     sp_lock_init(&registered.lock, SP_LOCK_SPAN_PROCESSORS);

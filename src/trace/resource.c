@@ -12,7 +12,7 @@
 #include "trace/detect.h"
 #include "trace/provider.h"
 
-/* --- a resource under construction --------------------------------------------------------------------------------------- */
+/* --- a resource under construction ------------------------------------------------------------ */
 
 static spanprof_attribute *find(const sp_resource *resource, const char *key)
 {
@@ -20,7 +20,8 @@ static spanprof_attribute *find(const sp_resource *resource, const char *key)
     return number == SP_INTERN_FAILED ? NULL : &resource->attributes[number];
 }
 
-/* The attribute with KEY, new or to be overwritten. Without memory for the key the place behind the last one, which the whole then fails by. */
+/* The attribute with KEY, new or to be overwritten. Without memory for the key the place behind the
+ * last one, which the whole then fails by. */
 static spanprof_attribute *put(sp_resource *resource, const char *key)
 {
     uint32_t number = sp_intern_put_string(&resource->keys, key);
@@ -64,9 +65,10 @@ void sp_resource_offer_int(sp_resource *resource, const char *key, int64_t value
     attribute->value.int_value = value;
 }
 
-/* --- what the user names ------------------------------------------------------------------------------------------------- */
+/* --- what the user names ---------------------------------------------------------------------- */
 
-/* Decode what lies between BEGIN and END in place, without blanks around it, and put a NUL behind it. Returns why not, or NULL. */
+/* Decode what lies between BEGIN and END in place, without blanks around it, and put a NUL behind
+ * it. Returns why not, or NULL. */
 static const char *decode(char *begin, char *end, char **out)
 {
     while (begin < end && (*begin == ' ' || *begin == '\t'))
@@ -114,7 +116,8 @@ static const char *decode_member(char *member, char *end, spanprof_attribute *ou
     return problem;
 }
 
-/* All members of TEXT, which is overwritten, into OUT. Returns what is wrong with the first bad one, and its number. */
+/* All members of TEXT, which is overwritten, into OUT. Returns what is wrong with the first bad
+ * one, and its number. */
 static const char *decode_members(char *text, spanprof_attribute *out, uint32_t *count,
                                   uint32_t *number)
 {
@@ -143,7 +146,8 @@ static size_t count_members(const char *text)
     return count;
 }
 
-/* The attributes in TEXT, as an array in the resource's memory. Any error discards all (OpenTelemetry, resource/sdk.md). */
+/* The attributes in TEXT, as an array in the resource's memory. Any error discards all
+ * (OpenTelemetry, resource/sdk.md). */
 static spanprof_attribute *parse(sp_resource *resource, const char *source, const char *text,
                                  uint32_t *count)
 {
@@ -164,7 +168,7 @@ static spanprof_attribute *parse(sp_resource *resource, const char *source, cons
     return out;
 }
 
-/* --- what we say --------------------------------------------------------------------------------------------------------- */
+/* --- what we say ------------------------------------------------------------------------------ */
 
 static const char *base_name(const char *path)
 {
@@ -233,7 +237,7 @@ static void put_sdk(sp_resource *resource)
     put_string(resource, "telemetry.sdk.version", SPANPROF_VERSION);
 }
 
-/* --- the whole ----------------------------------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 /* What one source names. */
 typedef struct named {

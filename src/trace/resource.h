@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The resource: who produced the telemetry. Traces, profiles and the process context carry the same one. */
+/* The resource: who produced the telemetry. Traces, profiles and the process context carry the same
+ * one. */
 #ifndef SP_TRACE_RESOURCE_H
 #define SP_TRACE_RESOURCE_H
 
@@ -15,19 +16,21 @@ typedef struct sp_resource {
     uint32_t attribute_count;
 } sp_resource;
 
-/* So many attributes a resource has at most by what is detected; who names more gets them all. Pyroscope makes a label of each, takes 30
- * labels, and adds 4. Longer values than a label may have are not detected either. */
+/* So many attributes a resource has at most by what is detected; who names more gets them all.
+ * Pyroscope makes a label of each, takes 30 labels, and adds 4. Longer values than a label may have
+ * are not detected either. */
 enum { SP_RESOURCE_ATTRIBUTES = 26, SP_RESOURCE_VALUE_BYTES = 2048 };
 
-/* Find the resource of this process. Key by key, the first of these that has one wins: SERVICE_NAME (NULL or "": none), ATTRIBUTES (may be NULL),
- * OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, what detect.h lists; last, service.name is unknown_service:PROGRAM and service.instance.id a UUID v4,
- * the same until a fork. telemetry.sdk.{name,language,version} are ours. A list of attributes is percent-decoded; one that cannot be is discarded
- * whole, with a warning.  Setup only.
- * Returns false when memory is short. */
+/* Find the resource of this process. Key by key, the first of these that has one wins: SERVICE_NAME
+ * (NULL or "": none), ATTRIBUTES (may be NULL), OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, what
+ * detect.h lists; last, service.name is unknown_service:PROGRAM and service.instance.id a UUID v4,
+ * the same until a fork. telemetry.sdk.{name,language,version} are ours. A list of attributes is
+ * percent-decoded; one that cannot be is discarded whole, with a warning.  Setup only. Returns
+ * false when memory is short. */
 bool sp_resource_init(sp_resource *resource, const char *service_name, const char *attributes);
 void sp_resource_deinit(sp_resource *resource);
-/* For detectors: add an attribute, unless the resource has one with KEY (borrowed) or as many as it may. VALUE is copied; NULL, "" and one that is
- * too long are nothing. */
+/* For detectors: add an attribute, unless the resource has one with KEY (borrowed) or as many as it
+ * may. VALUE is copied; NULL, "" and one that is too long are nothing. */
 void sp_resource_offer(sp_resource *resource, const char *key, const char *value);
 void sp_resource_offer_int(sp_resource *resource, const char *key, int64_t value);
 /* In a forked child: it is another instance of the service. */

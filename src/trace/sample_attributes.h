@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attributes that a context gives to samples under it (include/spanprof/context.h, docs/design/sample-attributes.md): entries of key number,
- * length and bytes, in the order of their numbers, carried by the context's carrier. */
+/* Attributes that a context gives to samples under it (include/spanprof/context.h,
+ * docs/design/sample-attributes.md): entries of key number, length and bytes, in the order of their
+ * numbers, carried by the context's carrier. */
 #ifndef SP_TRACE_SAMPLE_ATTRIBUTES_H
 #define SP_TRACE_SAMPLE_ATTRIBUTES_H
 
@@ -10,9 +11,9 @@ enum { SP_SAMPLE_ATTRIBUTES_MAX = 8, SP_SAMPLE_VALUE_BYTES_MAX = 255 };
 
 /* Since the process began. */
 typedef struct sp_sample_attribute_counters {
-    uint64_t cut; /* values that were too long */
-    uint64_t
-        refused; /* attributes for which a context, or the table of keys, had no room, or memory was short */
+    uint64_t cut;     /* values that were too long */
+    uint64_t refused; /* attributes for which a context, or the table of keys, had no room, or
+                         memory was short */
 } sp_sample_attribute_counters;
 
 void sp_sample_attribute_counters_get(sp_sample_attribute_counters *out);

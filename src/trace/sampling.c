@@ -10,7 +10,7 @@
 /* Nesting that ends: a sampler that is its own root does not. */
 enum { DEPTH_MAX = 16 };
 
-/* --- from samplers to rules ---------------------------------------------------------------------------------------------- */
+/* --- from samplers to rules ------------------------------------------------------------------- */
 
 uint64_t sp_sampling_threshold(double ratio)
 {
@@ -72,7 +72,8 @@ static const char *make_rule(sp_sampling_rule *rule, const spanprof_sampler *sam
     return "there is no sampler of its kind";
 }
 
-/* Whether a span's start has to ask: a callback, or a share of traces whose ids somebody else made. */
+/* Whether a span's start has to ask: a callback, or a share of traces whose ids somebody else made.
+ */
 static bool has_to_ask(const sp_sampling_rule *rule, sp_sampling_parent parent)
 {
     bool is_share = rule->threshold != SP_SAMPLING_ALWAYS && rule->threshold != SP_SAMPLING_NEVER;
@@ -95,9 +96,10 @@ void sp_sampling_init(sp_sampling *sampling, const spanprof_sampler *sampler)
     sp_sampling_init(sampling, NULL);
 }
 
-/* --- at a span's start --------------------------------------------------------------------------------------------------- */
+/* --- at a span's start ------------------------------------------------------------------------ */
 
-/* The specification presumes that ids are random, and wants it said when their maker did not confirm it. */
+/* The specification presumes that ids are random, and wants it said when their maker did not
+ * confirm it. */
 static void warn_of_unconfirmed_ids(void)
 {
     static _Atomic bool warned;

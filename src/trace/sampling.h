@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What becomes of a new span (include/spanprof/sampler.h; docs/design/tracer.md, "Who is sampled").
  *
- * However samplers are nested, what decides depends on the parent only: whether there is one, whether it is remote, whether it is sampled.
- * So a tree of samplers is flattened to five rules when the tracer starts. A rule without a callback is a threshold on the 56 bits of a trace
- * id that W3C trace context says are random: a start reads one number and compares.
+ * However samplers are nested, what decides depends on the parent only: whether there is one,
+ * whether it is remote, whether it is sampled. So a tree of samplers is flattened to five rules
+ * when the tracer starts. A rule without a callback is a threshold on the 56 bits of a trace id
+ * that W3C trace context says are random: a start reads one number and compares.
  *
  * Threads: sp_sampling_init at setup, everything else any. */
 #ifndef SP_TRACE_SAMPLING_H
@@ -41,14 +42,16 @@ typedef struct sp_sampling {
     sp_sampling_rule rules[SP_PARENTS];
 } sp_sampling;
 
-/* The rules of SAMPLER; NULL is parentbased_always_on, and so is, with a warning, one that cannot be used. */
+/* The rules of SAMPLER; NULL is parentbased_always_on, and so is, with a warning, one that cannot
+ * be used. */
 void sp_sampling_init(sp_sampling *sampling, const spanprof_sampler *sampler);
 
 /* The threshold of the share RATIO of all traces. */
 uint64_t sp_sampling_threshold(double ratio);
 
-/* The decision of RULE, not one of those that a threshold makes at once. REQUEST lacks its trace_state, which CARRIER names; RESULT is filled in;
- * CARRIER becomes another one when the sampler replaced the tracestate. */
+/* The decision of RULE, not one of those that a threshold makes at once. REQUEST lacks its
+ * trace_state, which CARRIER names; RESULT is filled in; CARRIER becomes another one when the
+ * sampler replaced the tracestate. */
 spanprof_sampling_decision sp_sampling_ask(const sp_sampling_rule *rule,
                                            spanprof_sampling_request *request,
                                            spanprof_sampling_result *result,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Spans: how they start and end, and their contexts (include/spanprof/tracer.h).
  *
- * Starting makes the slot's generation that of a live span, last of all but telling the processors. Ending stores the next one, which
- * releases the slot's lock and kills all handles in one move; then the record belongs to the processors. What a live span is told is in
- * span_write.c. */
+ * Starting makes the slot's generation that of a live span, last of all but telling the processors.
+ * Ending stores the next one, which releases the slot's lock and kills all handles in one move;
+ * then the record belongs to the processors. What a live span is told is in span_write.c. */
 #include <string.h>
 
 #include "context/thread.h"
@@ -25,7 +25,7 @@ static spanprof_span make_handle(sp_slot *slot, uint64_t kind)
                            .generation = sp_slot_start(slot)};
 }
 
-/* --- start --------------------------------------------------------------------------------------------------------------- */
+/* --- start ------------------------------------------------------------------------------------ */
 
 static const spanprof_span_options no_options;
 
@@ -115,9 +115,10 @@ static inline void decide(start_request *start, sp_sampling_parent which)
         start->context[FLAGS] |= flags_word(SPANPROF_TRACE_FLAG_SAMPLED);
 }
 
-/* The context of a new span, in the order of the specification ("SDK span creation"): trace id, sampler, span id. A new trace
- * has the W3C random flag, for our trace ids are. Without a local parent, or with one that names no local root and is of no tracer
- * that told us of its spans, the span is a local root. */
+/* The context of a new span, in the order of the specification ("SDK span creation"): trace id,
+ * sampler, span id. A new trace has the W3C random flag, for our trace ids are. Without a local
+ * parent, or with one that names no local root and is of no tracer that told us of its spans, the
+ * span is a local root. */
 static inline void derive_context(start_request *start)
 {
     const spanprof_context *parent = start->parent;
@@ -188,8 +189,8 @@ static void fill_start_time(sp_span_record *record, uint64_t given_ns)
     record->data.start_time_ns = given_ns ? given_ns : now + sp_span_clock_offset(now);
 }
 
-/* Last of all, for a registered processor may write to the span, keep its handle, or end it. Returns the handle, or none in a child that a
- * callback forked. */
+/* Last of all, for a registered processor may write to the span, keep its handle, or end it.
+ * Returns the handle, or none in a child that a callback forked. */
 static inline spanprof_span tell_registered(sp_span_record *record, spanprof_span span,
                                             const spanprof_context *parent)
 {
@@ -262,7 +263,7 @@ spanprof_span spanprof_span_start(spanprof_tracer *tracer, const char *name,
     return start_light(start.cache, start.context);
 }
 
-/* --- end ----------------------------------------------------------------------------------------------------------------- */
+/* --- end -------------------------------------------------------------------------------------- */
 
 static void end_light(spanprof_span span)
 {
@@ -288,8 +289,8 @@ static uint64_t end_time(const sp_span_record *record, uint64_t now, uint64_t gi
     return sp_max_u64(record->data.start_time_ns, end);
 }
 
-/* Tell the log, and the registered processors, whatever there is to tell. Both run the application's code: false in a child that it forked,
- * where the record is no longer ours. */
+/* Tell the log, and the registered processors, whatever there is to tell. Both run the
+ * application's code: false in a child that it forked, where the record is no longer ours. */
 static __attribute__((noinline)) bool tell_of_end(sp_span_record *record)
 {
     uint32_t forks = sp_tracer_forks;
@@ -336,7 +337,7 @@ void spanprof_span_end_at(spanprof_span span, uint64_t time_ns)
     end_span(span, time_ns);
 }
 
-/* --- its context --------------------------------------------------------------------------------------------------------- */
+/* --- its context ------------------------------------------------------------------------------ */
 
 /* The context of SPAN into OUT, all zero for a dead one, which is counted. */
 static inline void read_context(spanprof_span span, spanprof_context *out)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a span does with the carrier of its context (carrier.h): it pins the entry while it lives. Carriers are words here, as
- * the slots of spans have them; most are zero, which costs one comparison. */
+/* What a span does with the carrier of its context (carrier.h): it pins the entry while it lives.
+ * Carriers are words here, as the slots of spans have them; most are zero, which costs one
+ * comparison. */
 #ifndef SP_TRACE_SPAN_CARRIER_H
 #define SP_TRACE_SPAN_CARRIER_H
 
@@ -16,7 +17,8 @@ static inline spanprof_carrier sp_span_carrier(uint64_t word)
     return carrier;
 }
 
-/* For a root span under a context that has no span: its baggage. A tracestate belongs to the trace that is not continued. */
+/* For a root span under a context that has no span: its baggage. A tracestate belongs to the trace
+ * that is not continued. */
 static inline uint64_t sp_span_carrier_of_root(spanprof_carrier given)
 {
     uint64_t word;
@@ -25,7 +27,8 @@ static inline uint64_t sp_span_carrier_of_root(spanprof_carrier given)
     return word;
 }
 
-/* From here to its end the entry stays. A context whose entry is gone already carries nothing any more. */
+/* From here to its end the entry stays. A context whose entry is gone already carries nothing any
+ * more. */
 static inline void sp_span_carrier_pin(uint64_t *word)
 {
     if (SP_UNLIKELY(*word != 0) && !sp_carrier_pin(sp_span_carrier(*word)))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A recorded span's exact CPU time, from the thread's accounts (src/context/cpu_time.h) into its attribute spanprof.cpu_time_ns.
+/* A recorded span's exact CPU time, from the thread's accounts (src/context/cpu_time.h) into its
+ * attribute spanprof.cpu_time_ns.
  *
  * The attribute is there from the start on, as 0, so that there is memory for it at the end.
  * Threads: whoever knows that nobody else knows the span: it starts, or has ended. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A finished span as data: what the tracer hands to its processors and the exporters encode. Everything a span_data points to
- * lives in the span_data's own memory and goes with sp_span_data_release. */
+/* A finished span as data: what the tracer hands to its processors and the exporters encode.
+ * Everything a span_data points to lives in the span_data's own memory and goes with
+ * sp_span_data_release. */
 #ifndef SP_TRACE_SPAN_DATA_H
 #define SP_TRACE_SPAN_DATA_H
 
@@ -16,10 +17,10 @@ typedef struct sp_span_data {
     uint8_t trace_id[16];
     uint8_t span_id[8];
     uint8_t parent_span_id[8]; /* zero: a root */
-    uint32_t
-        flags; /* as Span.flags of OTLP: trace flags, 0x100 remote is known, 0x200 parent is remote */
-    uint8_t kind;           /* spanprof_span_kind */
-    uint8_t status;         /* spanprof_span_status */
+    uint32_t flags; /* as Span.flags of OTLP: trace flags, 0x100 remote is known, 0x200 parent is
+                       remote */
+    uint8_t kind;   /* spanprof_span_kind */
+    uint8_t status; /* spanprof_span_status */
     bool dropped_something; /* one of the counts below is not 0, or one of an event or a link */
     bool untold;            /* started inside a processor's callback: no processor is told of it */
     uint32_t attribute_count;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that goes with one object: bytes are cut from what the object has inside, then from chunks of malloc, by a cursor that only
- * moves on, and all chunks are freed in one move.
+/* Memory that goes with one object: bytes are cut from what the object has inside, then from chunks
+ * of malloc, by a cursor that only moves on, and all chunks are freed in one move.
  *
- *     cursor <= limit; both point into the object's own bytes while chunks is NULL, else into the newest chunk
+ *     cursor <= limit; both point into the object's own bytes while chunks is NULL, else into the
+ * newest chunk
  *
- * What is replaced (a value, a grown array) stays where it was. Whoever failed half-way goes back to the mark of where it began, so that
- * what is refused again and again takes nothing.
- * Threads: one at a time. */
+ * What is replaced (a value, a grown array) stays where it was. Whoever failed half-way goes back
+ * to the mark of where it began, so that what is refused again and again takes nothing. Threads:
+ * one at a time. */
 #ifndef SP_TRACE_SPAN_MEMORY_H
 #define SP_TRACE_SPAN_MEMORY_H
 
@@ -29,7 +30,8 @@ typedef struct sp_span_memory {
     uint8_t *limit;
 } sp_span_memory;
 
-/* Where MEMORY is now. Word by word: a struct's copy goes by vectors, and a vector of words that were just written is slow to read. */
+/* Where MEMORY is now. Word by word: a struct's copy goes by vectors, and a vector of words that
+ * were just written is slow to read. */
 static inline sp_span_memory sp_span_memory_mark(const sp_span_memory *memory)
 {
     const volatile sp_span_memory *words = memory;
@@ -54,7 +56,7 @@ static inline void *sp_span_memory_take(sp_span_memory *memory, size_t bytes, si
     return start;
 }
 
-/* --- texts --------------------------------------------------------------------------------------------------------------- */
+/* --- texts ------------------------------------------------------------------------------------ */
 
 /* A source text as it will be stored. */
 typedef struct sp_measured_text {

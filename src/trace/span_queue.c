@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last of the span processors: the queue between the threads that end spans and the exporter thread that takes them, who is woken
- * when a batch has come together (the batch processor), or by the first span (the simple one): config->wake_spans. Spans that are not sampled
- * were recorded for others, and are not exported.
+/* The last of the span processors: the queue between the threads that end spans and the exporter
+ * thread that takes them, who is woken when a batch has come together (the batch processor), or by
+ * the first span (the simple one): config->wake_spans. Spans that are not sampled were recorded for
+ * others, and are not exported.
  *
- * The queue is one word and the slots' own links. The word holds the newest waiting slot and how many wait in all; pushing is one
- * compare-and-swap, which also enforces the bound. The consumer detaches the whole list at once, notes it in an array of its own, and hands
- * out the oldest first from there; the count falls only as spans are handed out, so it is exact for the bound. (An array, for each step
- * along links to slots that other threads have written waits for memory; those ahead in an array are fetched in time.)
- * There is no A-B-A problem: pushing reads nothing through the old newest, it only links to it. */
+ * The queue is one word and the slots' own links. The word holds the newest waiting slot and how
+ * many wait in all; pushing is one compare-and-swap, which also enforces the bound. The consumer
+ * detaches the whole list at once, notes it in an array of its own, and hands out the oldest first
+ * from there; the count falls only as spans are handed out, so it is exact for the bound. (An
+ * array, for each step along links to slots that other threads have written waits for memory; those
+ * ahead in an array are fetched in time.) There is no A-B-A problem: pushing reads nothing through
+ * the old newest, it only links to it. */
 #include <stdlib.h>
 
 #include "trace/record.h"
@@ -71,7 +74,8 @@ static bool make_room(uint32_t count)
     return true;
 }
 
-/* A thread gets and gives slots in batches, so the next ones of the list most likely lie in a row with SLOT, in one direction or the other. */
+/* A thread gets and gives slots in batches, so the next ones of the list most likely lie in a row
+ * with SLOT, in one direction or the other. */
 static void fetch_neighbours(const sp_slot *slot)
 {
     enum { DISTANCE = 6 * SP_RECORD_BYTES };
@@ -97,7 +101,8 @@ static void detach_list(void)
     }
 }
 
-/* Begin to fetch what an exporter will read of the span that is handed out FETCH_AHEAD spans from now. */
+/* Begin to fetch what an exporter will read of the span that is handed out FETCH_AHEAD spans from
+ * now. */
 static void fetch_ahead(void)
 {
     enum { FETCH_AHEAD = 8 };
@@ -140,7 +145,8 @@ void sp_span_data_release(sp_span_data *data)
     sp_pool_give(&sp_record_pool, cache ? &cache->records : NULL, &record->head);
 }
 
-/* What the parent had queued is the parent's to send. Its array may have been caught on the move, so it is left behind. */
+/* What the parent had queued is the parent's to send. Its array may have been caught on the move,
+ * so it is left behind. */
 void sp_batch_after_fork(void)
 {
     sp_store_relaxed(&queue.word, 0);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a live span is told (include/spanprof/tracer.h): each call locks the span's record, writes, and lets go. */
+/* What a live span is told (include/spanprof/tracer.h): each call locks the span's record, writes,
+ * and lets go. */
 #include "core/clock.h"
 #include "trace/handle.h"
 #include "trace/struct_read.h"
 
-/* --- attributes ---------------------------------------------------------------------------------------------------------- */
+/* --- attributes ------------------------------------------------------------------------------- */
 
 static void set_attribute(spanprof_span span, const spanprof_attribute *attribute)
 {
@@ -91,7 +92,7 @@ void spanprof_span_set_bool_array(spanprof_span span, const char *key, const boo
                                               .value = {.bool_array = values}});
 }
 
-/* --- events and links ---------------------------------------------------------------------------------------------------- */
+/* --- events and links ------------------------------------------------------------------------- */
 
 /* REQUEST lacks its time and options, which OPTIONS has. */
 static void add_event(spanprof_span span, sp_event_request request,
@@ -141,7 +142,7 @@ void spanprof_span_add_link(spanprof_span span, const spanprof_link *link)
     sp_handle_unlock(&record->head, span.generation);
 }
 
-/* --- name and status ----------------------------------------------------------------------------------------------------- */
+/* --- name and status -------------------------------------------------------------------------- */
 
 void spanprof_span_update_name(spanprof_span span, const char *name)
 {

@@ -46,7 +46,7 @@ static void init_locks(void)
         sp_lock_init(&shards[i].lock, SP_LOCK_FOREIGN_STARTS);
 }
 
-/* --- finding ------------------------------------------------------------------------------------------------------------- */
+/* --- finding ---------------------------------------------------------------------------------- */
 
 typedef struct key {
     uint64_t trace_id[2];
@@ -54,7 +54,8 @@ typedef struct key {
     uint32_t shard, bucket;
 } key;
 
-/* Ids are random as a rule, but need not be: every bit of them goes into the top ones of the product. */
+/* Ids are random as a rule, but need not be: every bit of them goes into the top ones of the
+ * product. */
 static key make_key(const spanprof_context *context)
 {
     key key;
@@ -104,7 +105,7 @@ static uint16_t find(shard *shard, const key *key)
     return number;
 }
 
-/* --- the lists ----------------------------------------------------------------------------------------------------------- */
+/* --- the lists -------------------------------------------------------------------------------- */
 
 static void append(shard *shard, entry_list *list, uint16_t number)
 {
@@ -141,7 +142,7 @@ static void remove_entry(shard *shard, uint16_t number)
     take_out(shard, list_of(shard, number), number);
 }
 
-/* --- adding and ending --------------------------------------------------------------------------------------------------- */
+/* --- adding and ending ------------------------------------------------------------------------ */
 
 static bool allocate(shard *shard)
 {
@@ -242,7 +243,7 @@ uint64_t sp_starts_local_root(const spanprof_context *context)
     return root;
 }
 
-/* --- forgetting ---------------------------------------------------------------------------------------------------------- */
+/* --- forgetting ------------------------------------------------------------------------------- */
 
 static void forget(shard *shard)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of starts: which spans of another tracer there are, and the local root of each. It is filled by spanprof_processor_on_start
- * and read by who needs the local root of a context that names none: the collector, for the links of samples; a span of
- * ours that starts under such a context; the next start of the other tracer.
+/* The table of starts: which spans of another tracer there are, and the local root of each. It is
+ * filled by spanprof_processor_on_start and read by who needs the local root of a context that
+ * names none: the collector, for the links of samples; a span of ours that starts under such a
+ * context; the next start of the other tracer.
  *
- * It is in shards with a lock each, chosen by the ids, of 1,024 spans. Where a shard is full the span that ended first makes room, else the one
- * that started first. So that little memory is touched, spans that ended longer ago than samples need make room before that.
+ * It is in shards with a lock each, chosen by the ids, of 1,024 spans. Where a shard is full the
+ * span that ended first makes room, else the one that started first. So that little memory is
+ * touched, spans that ended longer ago than samples need make room before that.
  *
  * | operation           | who                                     | lock           |
  * | add, end, find      | any thread                              | one shard's    |
@@ -27,13 +29,15 @@ typedef enum sp_start_added {
     SP_START_NO_MEMORY, /* not added */
 } sp_start_added;
 
-/* CONTEXT, which is valid, names the span; its local root's id, as in memory, is not 0. A span that is there already is replaced. */
+/* CONTEXT, which is valid, names the span; its local root's id, as in memory, is not 0. A span that
+ * is there already is replaced. */
 sp_start_added sp_starts_add(const spanprof_context *context, uint64_t local_root_span_id);
 /* The span of CONTEXT has ended. Whether it was there, and alive. */
 bool sp_starts_end(const spanprof_context *context);
 /* Whether the span of CONTEXT is there, and has not ended. */
 bool sp_starts_is_alive(const spanprof_context *context);
-/* The local root of CONTEXT, which names none itself; 0 for a remote context and for a span that is not there. */
+/* The local root of CONTEXT, which names none itself; 0 for a remote context and for a span that is
+ * not there. */
 uint64_t sp_starts_local_root(const spanprof_context *context);
 
 /* Forget all spans; their ends may have been missed. */

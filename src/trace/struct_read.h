@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options structs of callers, which may have been built with another version of the header: every one begins with
- * `uint32_t struct_size`, and fields are only ever appended. For calls that have no status to return.
- * Threads: any. */
+/* Options structs of callers, which may have been built with another version of the header: every
+ * one begins with `uint32_t struct_size`, and fields are only ever appended. For calls that have no
+ * status to return. Threads: any. */
 #ifndef SP_TRACE_STRUCT_READ_H
 #define SP_TRACE_STRUCT_READ_H
 
@@ -15,8 +15,9 @@
 /* SP_STRUCT_READ when the sizes differ. */
 bool sp_struct_read_other(void *out, size_t bytes, const void *given, const char *name);
 
-/* Fill *OUT with the part of *GIVEN that both sides know, zeros behind. False, with one warning for the process, when struct_size is 0.
- * More than zeros behind what we know is named in one warning. NAME is the struct's. */
+/* Fill *OUT with the part of *GIVEN that both sides know, zeros behind. False, with one warning for
+ * the process, when struct_size is 0. More than zeros behind what we know is named in one warning.
+ * NAME is the struct's. */
 #define SP_STRUCT_READ(out, given, name) sp_struct_read(out, sizeof *(out), given, name)
 
 static inline bool sp_struct_read(void *out, size_t bytes, const void *given, const char *name)

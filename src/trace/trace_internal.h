@@ -11,10 +11,10 @@
 #include "trace/sampling.h"
 #include "trace/span_memory.h"
 
-/* --- provider.c ---------------------------------------------------------------------------------------------------------- */
+/* --- provider.c ------------------------------------------------------------------------------- */
 
-/* What lasts from a start to its stop. Never changed and never freed, so that a span that outlives its session may look at it;
- * a process has as many as it calls spanprof_start. */
+/* What lasts from a start to its stop. Never changed and never freed, so that a span that outlives
+ * its session may look at it; a process has as many as it calls spanprof_start. */
 typedef struct sp_session {
     sp_tracer_config config;
     sp_sampling sampling;
@@ -25,8 +25,8 @@ typedef struct sp_session {
 
 /* The session that runs, or NULL. Its release pairs with an acquire by every start of a span. */
 extern __attribute__((visibility("hidden"))) _Atomic(sp_session *) sp_session_current;
-/* How often this process was forked since the library was loaded into its ancestor: who calls the application sees by it whether he came back
- * in a child. */
+/* How often this process was forked since the library was loaded into its ancestor: who calls the
+ * application sees by it whether he came back in a child. */
 extern __attribute__((visibility("hidden"))) uint32_t sp_tracer_forks;
 extern sp_pool sp_record_pool; /* of sp_span_record */
 extern sp_pool sp_light_pool;  /* of bare sp_slot: spans that record nothing */
@@ -44,7 +44,7 @@ static inline bool sp_context_is_valid(const spanprof_context *context)
            memcmp(context->span_id, none.span_id, sizeof none.span_id) != 0;
 }
 
-/* --- correlation.c ------------------------------------------------------------------------------------------------------- */
+/* --- correlation.c ---------------------------------------------------------------------------- */
 
 /* The attribute by which a trace view finds a span's profile; its value is the span's own id. */
 #define SP_PROFILE_ID_KEY "pyroscope.profile.id"
@@ -52,12 +52,12 @@ static inline bool sp_context_is_valid(const spanprof_context *context)
 extern sp_span_processor sp_correlation_roots; /* marks local roots */
 extern sp_span_processor sp_correlation_all;   /* marks every span */
 
-/* --- span_queue.c ------------------------------------------------------------------------------------------------------------- */
+/* --- span_queue.c ----------------------------------------------------------------------------- */
 
 extern sp_span_processor sp_batch_processor;
 void sp_batch_after_fork(void);
 
-/* --- tracer.c ------------------------------------------------------------------------------------------------------------ */
+/* --- tracer.c --------------------------------------------------------------------------------- */
 
 struct spanprof_tracer {
     sp_instrumentation_scope scope;
@@ -68,9 +68,10 @@ struct spanprof_tracer {
 extern spanprof_tracer sp_tracer_default;
 void sp_tracer_table_after_fork(void);
 
-/* --- span_clock.c -------------------------------------------------------------------------------------------------------- */
+/* --- span_clock.c ----------------------------------------------------------------------------- */
 
-/* What to add to CLOCK_MONOTONIC, now MONOTONIC_NS, to get the time since the epoch; looked up anew once a second. */
+/* What to add to CLOCK_MONOTONIC, now MONOTONIC_NS, to get the time since the epoch; looked up anew
+ * once a second. */
 uint64_t sp_span_clock_offset(uint64_t monotonic_ns);
 
 #endif

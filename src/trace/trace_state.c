@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The W3C tracestate header (Trace Context level 2, section 3.3, with the key grammar of 2026): up to 32 members key=value of other tracing
- * systems, which we hand on untouched.
+/* The W3C tracestate header (Trace Context level 2, section 3.3, with the key grammar of 2026): up
+ * to 32 members key=value of other tracing systems, which we hand on untouched.
  *
  *     rojo=00f067aa0ba902b7, congo@eu=t61rcWkgMzE
  *
- * One member that is not valid makes the whole list invalid: who writes such a list may have meant anything. Duplicate keys are
- * handed on as they are. */
+ * One member that is not valid makes the whole list invalid: who writes such a list may have meant
+ * anything. Duplicate keys are handed on as they are. */
 #include "core/compiler.h"
 #include "trace/propagators.h"
 
@@ -82,7 +82,8 @@ void sp_trace_state_read(sp_trace_state *state, const char *text, size_t length)
     }
 }
 
-/* The member to leave out next: the last one of more than LONG_MEMBER characters, else the last one. */
+/* The member to leave out next: the last one of more than LONG_MEMBER characters, else the last
+ * one. */
 static const char *find_victim(const char *list, size_t *length)
 {
     const char *victim = list, *last = list;

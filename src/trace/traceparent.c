@@ -4,7 +4,8 @@
  *     00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
  *     version trace id, 16 bytes           parent id, 8     flags      each in lower-case hex
  *
- * A higher version may have more behind the flags, separated by a dash; what it means is unknown, so it is ignored. */
+ * A higher version may have more behind the flags, separated by a dash; what it means is unknown,
+ * so it is ignored. */
 #include <string.h>
 
 #include "core/compiler.h"
@@ -48,7 +49,8 @@ static inline bool is_version_good(const char *text, size_t length)
     return length == TRACEPARENT_LENGTH || text[TRACEPARENT_LENGTH] == '-';
 }
 
-/* The ids are moved in words: a vector that was just written in words, or the other way round, is slow to read. */
+/* The ids are moved in words: a vector that was just written in words, or the other way round, is
+ * slow to read. */
 bool sp_traceparent_read(spanprof_context *out, const char *text, size_t length)
 {
     *out = (spanprof_context){0};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tracers: one for each instrumentation scope, for the life of the process. Programs have a few, so a list is enough; it only ever
- * grows at its head, hence looking through it takes no lock. */
+/* The tracers: one for each instrumentation scope, for the life of the process. Programs have a
+ * few, so a list is enough; it only ever grows at its head, hence looking through it takes no lock.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ static struct {
     _Atomic(spanprof_tracer *) newest;
 } tracers = {.lock = SP_LOCK_AT(SP_LOCK_TRACERS), .newest = &sp_tracer_default};
 
-/* --- which scopes are the same ------------------------------------------------------------------------------------------- */
+/* --- which scopes are the same ---------------------------------------------------------------- */
 
 static bool same_strings(const spanprof_attribute *a, const spanprof_attribute *b)
 {
@@ -77,7 +78,7 @@ static spanprof_tracer *find(const sp_instrumentation_scope *scope)
     return tracer;
 }
 
-/* --- new ones ------------------------------------------------------------------------------------------------------------ */
+/* --- new ones --------------------------------------------------------------------------------- */
 
 static void destroy(spanprof_tracer *tracer)
 {

@@ -3,7 +3,7 @@
 
 const struct sp_empty_block sp_text_empty;
 
-/* --- texts --------------------------------------------------------------------------------------------------------------- */
+/* --- texts ------------------------------------------------------------------------------------ */
 
 /* Cut M after LIMIT characters; a byte that is no UTF-8 becomes one. */
 static __attribute__((noinline)) void shorten(sp_measured_text *m, uint32_t limit)
@@ -30,7 +30,7 @@ static inline sp_measured_text measure(const char *from, uint32_t limit)
     return limited(sp_text_measure(from), limit);
 }
 
-/* --- arrays -------------------------------------------------------------------------------------------------------------- */
+/* --- arrays ----------------------------------------------------------------------------------- */
 
 /* What the strings of FROM take when they are stored; more than SP_TEXT_MAX when it is too much. */
 static size_t strings_bytes(const spanprof_attribute *from, uint32_t limit)
@@ -75,7 +75,7 @@ static const void *replace_array(sp_span_memory *memory, uint32_t limit, const v
     return out;
 }
 
-/* --- values -------------------------------------------------------------------------------------------------------------- */
+/* --- values ----------------------------------------------------------------------------------- */
 
 static bool is_array(spanprof_attribute_type type)
 {
@@ -144,7 +144,7 @@ bool sp_value_assign(sp_span_memory *memory, uint32_t length_limit, spanprof_att
     return true;
 }
 
-/* --- lists --------------------------------------------------------------------------------------------------------------- */
+/* --- lists ------------------------------------------------------------------------------------ */
 
 sp_attribute_list sp_attribute_list_make(sp_span_memory *memory, uint32_t room)
 {

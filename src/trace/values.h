@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attribute values in a sp_span_memory: copied whole, strings made valid UTF-8 and cut to the limit of their length.
+/* Attribute values in a sp_span_memory: copied whole, strings made valid UTF-8 and cut to the limit
+ * of their length.
  *
- * Strings and arrays lie in blocks that know their size, so that a new value that fits goes where the old one was; one that does not takes a
- * block at least twice as large. Setting one attribute for ever takes a bounded amount.
- * Threads: one at a time for a memory. */
+ * Strings and arrays lie in blocks that know their size, so that a new value that fits goes where
+ * the old one was; one that does not takes a block at least twice as large. Setting one attribute
+ * for ever takes a bounded amount. Threads: one at a time for a memory. */
 #ifndef SP_TRACE_VALUES_H
 #define SP_TRACE_VALUES_H
 
@@ -22,8 +23,8 @@ extern __attribute__((visibility("hidden"))) const struct sp_empty_block {
     char bytes[4];
 } sp_text_empty;
 
-/* A block for CAPACITY bytes aligned to ALIGNMENT, 1 or 8; NULL when memory is short. In front of bytes that are aligned to 8 are four
- * that are nobody's. */
+/* A block for CAPACITY bytes aligned to ALIGNMENT, 1 or 8; NULL when memory is short. In front of
+ * bytes that are aligned to 8 are four that are nobody's. */
 static inline sp_block *sp_block_make(sp_span_memory *memory, size_t capacity, size_t alignment)
 {
     size_t front = alignment > sizeof(sp_block) ? alignment - sizeof(sp_block) : 0;
@@ -36,7 +37,8 @@ static inline sp_block *sp_block_make(sp_span_memory *memory, size_t capacity, s
     return fresh;
 }
 
-/* Room for BYTES, up to SP_TEXT_MAX + 1, in the place of OLD, which is a block's (NULL: there was nothing). */
+/* Room for BYTES, up to SP_TEXT_MAX + 1, in the place of OLD, which is a block's (NULL: there was
+ * nothing). */
 static inline char *sp_block_replace(sp_span_memory *memory, const void *old, size_t bytes,
                                      size_t alignment)
 {
@@ -60,15 +62,17 @@ static inline char *sp_block_replace_text(sp_span_memory *memory, const char *ol
     return out;
 }
 
-/* FROM in the place of OLD, which is a block's or NULL. NULL when it is too long or memory is short; OLD is untouched then. */
+/* FROM in the place of OLD, which is a block's or NULL. NULL when it is too long or memory is
+ * short; OLD is untouched then. */
 static inline const char *sp_text_replace(sp_span_memory *memory, const char *old, const char *from)
 {
     sp_measured_text m = sp_text_measure(from);
     return sp_block_replace_text(memory, old, &m);
 }
 
-/* Give TO, whose value is of type to->type unless IS_NEW, the value of FROM. LENGTH_LIMIT is in characters, of each string. False when FROM
- * is of no type that there is, too long, or memory is short; TO keeps what it had. */
+/* Give TO, whose value is of type to->type unless IS_NEW, the value of FROM. LENGTH_LIMIT is in
+ * characters, of each string. False when FROM is of no type that there is, too long, or memory is
+ * short; TO keeps what it had. */
 bool sp_value_assign(sp_span_memory *memory, uint32_t length_limit, spanprof_attribute *to,
                      bool is_new, const spanprof_attribute *from);
 
@@ -82,12 +86,14 @@ typedef struct sp_attribute_list {
 
 /* An empty list with room for ROOM attributes, or for none when memory is short. */
 sp_attribute_list sp_attribute_list_make(sp_span_memory *memory, uint32_t room);
-/* Add COUNT attributes of FROM, which may be NULL: the last one with the same key counts, those without a key do not. */
+/* Add COUNT attributes of FROM, which may be NULL: the last one with the same key counts, those
+ * without a key do not. */
 void sp_attribute_list_add(sp_span_memory *memory, uint32_t length_limit, sp_attribute_list *list,
                            const spanprof_attribute *from, uint32_t count);
 
-/* An array as OLD, of COUNT items of ITEM_BYTES, with room for one more: OLD itself unless it is full. FIRST, a power of two, is the room of
- * the first one of them; those that follow have twice as much each, so whether one is full follows from COUNT. NULL when memory is short. */
+/* An array as OLD, of COUNT items of ITEM_BYTES, with room for one more: OLD itself unless it is
+ * full. FIRST, a power of two, is the room of the first one of them; those that follow have twice
+ * as much each, so whether one is full follows from COUNT. NULL when memory is short. */
 static inline void *sp_span_array_extend(sp_span_memory *memory, const void *old, uint32_t count,
                                          size_t item_bytes, uint32_t first)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The entries of an .eh_frame section. Each begins with its length; then comes 0 for a common entry (CIE), else the distance
- * back to the common entry of the function. A length of zero ends the section, or should. */
+/* The entries of an .eh_frame section. Each begins with its length; then comes 0 for a common entry
+ * (CIE), else the distance back to the common entry of the function. A length of zero ends the
+ * section, or should. */
 #include "unwind/cfi.h"
 
 #include <stdlib.h>
@@ -27,7 +28,8 @@ static sp_cfi_reader reader_at(const sp_cfi_section *section, size_t position)
                            .address = section->address};
 }
 
-/* Read the head of the entry at POSITION. False at the section's end, and where it is broken: nothing behind can be found. */
+/* Read the head of the entry at POSITION. False at the section's end, and where it is broken:
+ * nothing behind can be found. */
 static bool read_entry(const sp_cfi_section *section, size_t position, entry *out)
 {
     sp_cfi_reader reader = reader_at(section, position);
@@ -158,8 +160,8 @@ static bool add_function(function_list *list, const sp_cfi_function *function)
     return true;
 }
 
-/* Some linkers leave a terminator in the middle. Where the header promises more functions, or the section's length is known, more
- * may follow. */
+/* Some linkers leave a terminator in the middle. Where the header promises more functions, or the
+ * section's length is known, more may follow. */
 static size_t skip_terminators(const sp_cfi_section *section, size_t position)
 {
     static const uint8_t terminator[4];

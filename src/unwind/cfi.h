@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Call frame information (DWARF 5 section 6.4, with the LSB's changes for .eh_frame): the entries of a section, and the
- * program of one function, run.
- * Threads: one at a time.  Signals: not safe. */
+/* Call frame information (DWARF 5 section 6.4, with the LSB's changes for .eh_frame): the entries
+ * of a section, and the program of one function, run. Threads: one at a time.  Signals: not safe.
+ */
 #ifndef SP_UNWIND_CFI_H
 #define SP_UNWIND_CFI_H
 
 #include "unwind/cfi_reader.h"
 #include "unwind/unwind_table.h"
 
-/* A function's entry (FDE). begin < end, offsets from the module's start. The other fields are positions in the section. */
+/* A function's entry (FDE). begin < end, offsets from the module's start. The other fields are
+ * positions in the section. */
 typedef struct sp_cfi_function {
     uint32_t begin;
     uint32_t end;
@@ -35,15 +36,17 @@ typedef struct sp_cfi_sink {
     void *user;
 } sp_cfi_sink;
 
-/* All functions of SECTION in the order in which they stand there: *FUNCTIONS (malloc'd; the caller frees it) and their number.
- * Entries that make no sense are left out. 0 and NULL when there is none or memory is short. */
+/* All functions of SECTION in the order in which they stand there: *FUNCTIONS (malloc'd; the caller
+ * frees it) and their number. Entries that make no sense are left out. 0 and NULL when there is
+ * none or memory is short. */
 size_t sp_cfi_functions(const sp_cfi_section *section, sp_cfi_function **functions);
 
 /* The common entry at POSITION; false when it cannot be understood. */
 bool sp_cfi_read_common(const sp_cfi_section *section, size_t position, sp_cfi_common *out);
 
-/* Run FUNCTION's program. SINK gets the first row at `begin` and then one for each place where the rule may change, all below
- * `end`. Returns false when the program makes no sense: what SINK got until then holds, nothing is known behind it. */
+/* Run FUNCTION's program. SINK gets the first row at `begin` and then one for each place where the
+ * rule may change, all below `end`. Returns false when the program makes no sense: what SINK got
+ * until then holds, nothing is known behind it. */
 bool sp_cfi_run(const sp_cfi_section *section, const sp_cfi_common *common,
                 const sp_cfi_function *function, const sp_cfi_sink *sink);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a function's frame program. Its state is one sp_unwind_rule: of the registers only those that it has are followed, and expressions are recognized by their form instead of being kept for an interpreter in the handler. The
- * forms are those that compilers, the linker (PLT) and libc (signal return) write; any other makes the rule unsupported. */
+/* Runs a function's frame program. Its state is one sp_unwind_rule: of the registers only those
+ * that it has are followed, and expressions are recognized by their form instead of being kept for
+ * an interpreter in the handler. The forms are those that compilers, the linker (PLT) and libc
+ * (signal return) write; any other makes the rule unsupported. */
 #include "unwind/cfi.h"
 
 #include <string.h>
@@ -142,7 +144,8 @@ static bool at_end(const sp_cfi_reader *expression)
     return !expression->failed && expression->position == expression->length;
 }
 
-/* pc + 0; 15; and; N; ge; 3; shl; plus: the linker's description of a lazy PLT entry, whose instruction at N pushes a word. */
+/* pc + 0; 15; and; N; ge; 3; shl; plus: the linker's description of a lazy PLT entry, whose
+ * instruction at N pushes a word. */
 static bool read_plt_rest(sp_cfi_reader *expression, int64_t *threshold)
 {
     uint64_t pc_register;
@@ -222,9 +225,10 @@ static void lower(sp_saved *saved, int32_t bytes)
         saved->offset -= bytes;
 }
 
-/* A lazy PLT entry of aarch64 pushes two words, the link register the second, before it jumps to the loader, whose frame information
- * takes the stack pointer behind the push for the CFA: "the return address is at CFA + 8". But the CFA is to be the caller's stack
- * pointer, and what a frame saved lies below it. When the words are popped, the register has the return address again. */
+/* A lazy PLT entry of aarch64 pushes two words, the link register the second, before it jumps to
+ * the loader, whose frame information takes the stack pointer behind the push for the CFA: "the
+ * return address is at CFA + 8". But the CFA is to be the caller's stack pointer, and what a frame
+ * saved lies below it. When the words are popped, the register has the return address again. */
 static sp_unwind_rule without_pushed_words(sp_unwind_rule rule)
 {
     enum { PUSHED_BYTES = 16 };
@@ -291,7 +295,8 @@ static bool recall(program *p)
     return true;
 }
 
-/* DW_CFA_def_cfa_offset and _register keep the other half of a register + offset rule, and need one. */
+/* DW_CFA_def_cfa_offset and _register keep the other half of a register + offset rule, and need
+ * one. */
 static bool has_plain_cfa(const program *p)
 {
     return p->rule.cfa_kind == SP_CFA_REGISTER || p->rule.cfa_kind == SP_CFA_UNSUPPORTED;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the encodings of DWARF and of the LSB's exception frames out of a bounded run of bytes. A read past the end, or of
- * something that this reader does not know, gives 0 and sets `failed`, which stays: check once, after a group of reads.
- * Threads: one at a time.  Signals: not safe. */
+/* Reads the encodings of DWARF and of the LSB's exception frames out of a bounded run of bytes. A
+ * read past the end, or of something that this reader does not know, gives 0 and sets `failed`,
+ * which stays: check once, after a group of reads. Threads: one at a time.  Signals: not safe. */
 #ifndef SP_UNWIND_CFI_READER_H
 #define SP_UNWIND_CFI_READER_H
 
@@ -18,7 +18,8 @@ typedef struct sp_cfi_reader {
     bool failed;
 } sp_cfi_reader;
 
-/* Pointer encodings (LSB, "DWARF Exception Header Encoding"): a format in the low four bits, what it is relative to above. */
+/* Pointer encodings (LSB, "DWARF Exception Header Encoding"): a format in the low four bits, what
+ * it is relative to above. */
 #define SP_PE_ABSOLUTE  0x00u
 #define SP_PE_ULEB128   0x01u
 #define SP_PE_UDATA2    0x02u
@@ -42,8 +43,8 @@ uint64_t sp_cfi_read_uleb(sp_cfi_reader *reader);
 int64_t sp_cfi_read_sleb(sp_cfi_reader *reader);
 void sp_cfi_skip(sp_cfi_reader *reader, uint64_t bytes);
 
-/* A pointer as ENCODING says; HEADER_ADDRESS is what SP_PE_TO_HEADER is relative to. An indirect pointer is read, not
- * followed: the result is the address of the pointer. */
+/* A pointer as ENCODING says; HEADER_ADDRESS is what SP_PE_TO_HEADER is relative to. An indirect
+ * pointer is read, not followed: the result is the address of the pointer. */
 uint64_t sp_cfi_read_pointer(sp_cfi_reader *reader, unsigned encoding, uint64_t header_address);
 
 #endif

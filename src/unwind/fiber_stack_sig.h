@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the stack of a fiber (src/context/fiber.c) tells: whether the active context is of the stack that is seen, and where a walk ends. */
+/* What the stack of a fiber (src/context/fiber.c) tells: whether the active context is of the stack
+ * that is seen, and where a walk ends. */
 #ifndef SP_UNWIND_FIBER_STACK_SIG_H
 #define SP_UNWIND_FIBER_STACK_SIG_H
 
 #include "context/thread.h"
 #include "unwind/walk_sig.h"
 
-/* Whether SP may be of the stack that the active context of THREAD is for: false between the switch of a fiber's context and that of its
- * stack. A stack that nobody told is no reason for doubt. */
+/* Whether SP may be of the stack that the active context of THREAD is for: false between the switch
+ * of a fiber's context and that of its stack. A stack that nobody told is no reason for doubt. */
 SP_SIGSAFE static inline bool sp_is_on_stack(sp_thread *thread, uint64_t sp)
 {
     uint64_t low = sp_load_relaxed(&thread->fiber_low), high = sp_load_relaxed(&thread->fiber_high);
@@ -15,7 +16,8 @@ SP_SIGSAFE static inline bool sp_is_on_stack(sp_thread *thread, uint64_t sp)
     return low >= high || is_of_fiber == (sp_load_relaxed(&thread->on_fiber) != 0);
 }
 
-/* The stack of the fiber that THREAD runs (src/context/fiber.c); empty when it runs none, or nobody told its stack. */
+/* The stack of the fiber that THREAD runs (src/context/fiber.c); empty when it runs none, or nobody
+ * told its stack. */
 SP_SIGSAFE static inline sp_stack_bounds sp_stack_of_fiber(sp_thread *thread)
 {
     if (SP_LIKELY(!sp_load_relaxed(&thread->on_fiber)))

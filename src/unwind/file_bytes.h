@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading a file of another program's making: by pread, because a mapped file that shrinks raises SIGBUS.
- * Threads: any.  Signals: not safe. */
+/* Reading a file of another program's making: by pread, because a mapped file that shrinks raises
+ * SIGBUS. Threads: any.  Signals: not safe. */
 #ifndef SP_UNWIND_FILE_BYTES_H
 #define SP_UNWIND_FILE_BYTES_H
 
@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Open the regular file at PATH; -1: there is none. A FIFO would block, and opening a device has effects. */
+/* Open the regular file at PATH; -1: there is none. A FIFO would block, and opening a device has
+ * effects. */
 int sp_file_open_regular(const char *path);
 /* Read all of [OFFSET, OFFSET + BYTES) into OUT. */
 bool sp_file_read(int fd, uint64_t offset, void *out, size_t bytes);

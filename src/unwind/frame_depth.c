@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The function's instructions are run through in the order in which they stand, with what is known of fp - sp at each. What a jump brings to
- * its target is remembered there, joined with what other ways bring; the function is swept again until nothing changes, for jumps go
- * backwards, too. Where two ways bring different numbers (alloca in a loop), there is none. Behind a jump or return the next instruction
- * has what jumps bring; if none is known, what jumps through a table bring. */
+/* The function's instructions are run through in the order in which they stand, with what is known
+ * of fp - sp at each. What a jump brings to its target is remembered there, joined with what other
+ * ways bring; the function is swept again until nothing changes, for jumps go backwards, too. Where
+ * two ways bring different numbers (alloca in a loop), there is none. Behind a jump or return the
+ * next instruction has what jumps bring; if none is known, what jumps through a table bring. */
 #include "unwind/frame_depth.h"
 
 #include <stdlib.h>
@@ -68,7 +69,7 @@ typedef struct sweep {
     bool assumes;      /* where no way leads, it is as in body */
 } sweep;
 
-/* --- Code ------------------------------------------------------------------------------------------------------------------------ */
+/* --- Code ------------------------------------------------------------------------------------- */
 
 static bool fill_code(sp_depth_finder *finder, uint64_t at, uint64_t end)
 {
@@ -96,7 +97,7 @@ static bool decode_at(sp_depth_finder *finder, const sp_function_range *function
     return sp_x86_decode(finder->code + (at - finder->code_low), finder->code_high - at, out);
 }
 
-/* --- Labels ---------------------------------------------------------------------------------------------------------------------- */
+/* --- Labels ----------------------------------------------------------------------------------- */
 
 static void clear_labels(label_set *set)
 {
@@ -150,7 +151,7 @@ static void bring(label_set *set, uint64_t address, position now)
     label->position = joined;
 }
 
-/* --- What an instruction does ---------------------------------------------------------------------------------------------------- */
+/* --- What an instruction does ----------------------------------------------------------------- */
 
 static position moved(position now, int64_t amount)
 {
@@ -197,8 +198,9 @@ static void set_stack(position *now, const sp_x86_instruction *instruction)
     }
 }
 
-/* With -fstack-clash-protection, large frames are taken page by page, in a loop until sp is what a register was set to in front of it:
- * lea -N(%rsp), %r11; 1: sub $0x1000, %rsp; orq $0, (%rsp); cmp %r11, %rsp; jne 1b. */
+/* With -fstack-clash-protection, large frames are taken page by page, in a loop until sp is what a
+ * register was set to in front of it: lea -N(%rsp), %r11; 1: sub $0x1000, %rsp; orq $0, (%rsp); cmp
+ * %r11, %rsp; jne 1b. */
 static void watch_probe(sweep *s, const sp_x86_instruction *instruction)
 {
     if (s->probe.kind != UNREACHED && ++s->probe_age > PROBE_INSTRUCTIONS)
@@ -244,7 +246,8 @@ static position elsewhere(const sweep *s)
     return now;
 }
 
-/* INSTRUCTION, which ends at BEHIND, may go elsewhere. WAS_PROBING: it decides whether a loop over pages is done. */
+/* INSTRUCTION, which ends at BEHIND, may go elsewhere. WAS_PROBING: it decides whether a loop over
+ * pages is done. */
 static void go(sweep *s, const sp_x86_instruction *instruction, uint64_t behind, bool was_probing)
 {
     sp_depth_finder *finder = s->finder;
@@ -357,7 +360,8 @@ static uint64_t indirect_target(sp_outside *outside, const sp_x86_instruction *i
     return is_read ? target : 0;
 }
 
-/* A table has addresses, and the jump an index; or distances, and in front of the jump one is added to where the table is. */
+/* A table has addresses, and the jump an index; or distances, and in front of the jump one is added
+ * to where the table is. */
 static bool is_by_table(const sp_x86_instruction *instruction, bool was_sum)
 {
     return instruction->has_index || (was_sum && !instruction->has_slot);

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the code tells the position, one place on the stack is looked at; where it tells a range (a realigned frame), a few; where it tells
- * nothing (alloca), all from sp up. What is looked for there is a return address, and of which kind, the call in front of it tells:
+/* Where the code tells the position, one place on the stack is looked at; where it tells a range (a
+ * realigned frame), a few; where it tells nothing (alloca), all from sp up. What is looked for
+ * there is a return address, and of which kind, the call in front of it tells:
  *
- *   OURS       a direct call, also through the procedure linkage table, whose target is this function or jumps to it
- *   ANYONES    an indirect call: of this function, perhaps
- *   UNSURE     a direct call of another function, which jumps to an address that it computes
- *   OTHERS     a direct call of another function, which does not jump here
- *   NOTHING    no call is in front of it, or it is no code
+ *   OURS       a direct call, also through the procedure linkage table, whose target is this
+ * function or jumps to it ANYONES    an indirect call: of this function, perhaps UNSURE     a
+ * direct call of another function, which jumps to an address that it computes OTHERS     a direct
+ * call of another function, which does not jump here NOTHING    no call is in front of it, or it is
+ * no code
  *
- * A position that the code tells is believed with any of the first three: it is where a return address has to be, and one is there. Where
- * several positions are possible, there may be others: the dynamic part of a frame is not cleared, so that return addresses of calls that are
- * over lie about in it. The right one leads to a whole stack in which each direct call is of the next function, and each frame as large as
- * its code says. The lowest that does so is believed if it is OURS, if all others that do so are return addresses of that very stack, and if
- * that does not come through this function once more. An indirect call is no proof there: it may be left from a function that stood where
- * this one stands now, and then its stack is whole, too. */
+ * A position that the code tells is believed with any of the first three: it is where a return
+ * address has to be, and one is there. Where several positions are possible, there may be others:
+ * the dynamic part of a frame is not cleared, so that return addresses of calls that are over lie
+ * about in it. The right one leads to a whole stack in which each direct call is of the next
+ * function, and each frame as large as its code says. The lowest that does so is believed if it is
+ * OURS, if all others that do so are return addresses of that very stack, and if that does not come
+ * through this function once more. An indirect call is no proof there: it may be left from a
+ * function that stood where this one stands now, and then its stack is whole, too. */
 #include "unwind/frame_pointer.h"
 
 #if defined(__x86_64__)
@@ -104,7 +107,7 @@ static bool load(sp_outside *outside, uint64_t address, uint64_t *out)
     return true;
 }
 
-/* --- Does a call lead here? ------------------------------------------------------------------------------------------------------- */
+/* --- Does a call lead here? ------------------------------------------------------------------- */
 
 typedef struct lead {
     const search *search;
@@ -121,8 +124,9 @@ static bool visit_jump(void *user, uint64_t target)
     return target && leads_here(lead, target);
 }
 
-/* Whose jumps tell where a call of TARGET comes to: a stub's that only jumps, as entries of the linkage table do, which may be described as
- * one function all together; else the function's that begins there. */
+/* Whose jumps tell where a call of TARGET comes to: a stub's that only jumps, as entries of the
+ * linkage table do, which may be described as one function all together; else the function's that
+ * begins there. */
 static bool find_jumper(const search *s, uint64_t target, sp_function_range *out)
 {
     uint8_t code[STUB_BYTES];
@@ -157,7 +161,8 @@ static bool leads_here(lead *lead, uint64_t target)
     return is_found;
 }
 
-/* The target of the direct call, or of the call through memory, that ends behind BEFORE's bytes at RETURN_ADDRESS. */
+/* The target of the direct call, or of the call through memory, that ends behind BEFORE's bytes at
+ * RETURN_ADDRESS. */
 static bool find_target(const search *s, const uint8_t *before, uint64_t return_address,
                         bool *is_indirect, uint64_t *target)
 {
@@ -210,9 +215,10 @@ static verdict judge_known(const search *s, uint64_t return_address)
     return known->verdict;
 }
 
-/* --- Candidates ------------------------------------------------------------------------------------------------------------------- */
+/* --- Candidates ------------------------------------------------------------------------------- */
 
-/* Whether the stack is as the rule says if FP is the frame pointer. A realigned frame begins with a copy of the return address. */
+/* Whether the stack is as the rule says if FP is the frame pointer. A realigned frame begins with a
+ * copy of the return address. */
 static bool look_at(const search *s, uint64_t fp, candidate *out)
 {
     const sp_unwind_rule *rule = &s->rule;
@@ -247,8 +253,8 @@ static const sp_function_range *find_range(const search *s, uint64_t address)
     return &known->range;
 }
 
-/* Whether the call in front of RETURN_ADDRESS may be what led to the frame of which ADDRESS is. Parts of functions, and code whose beginning
- * is not known, may be led to by anything. */
+/* Whether the call in front of RETURN_ADDRESS may be what led to the frame of which ADDRESS is.
+ * Parts of functions, and code whose beginning is not known, may be led to by anything. */
 static bool may_link(const search *s, uint64_t address, uint64_t return_address)
 {
     search link = *s;
@@ -277,8 +283,8 @@ static bool has_right_size(const search *s, uint32_t number)
            (bytes >= below && bytes <= below + (uint64_t)depth.slack);
 }
 
-/* The stack from the caller on if ONE is right, in the finder's pcs and sps. Returns its length, 0 if it is not whole or a call in it leads
- * elsewhere. */
+/* The stack from the caller on if ONE is right, in the finder's pcs and sps. Returns its length, 0
+ * if it is not whole or a call in it leads elsewhere. */
 static uint32_t follow(const search *s, const candidate *one)
 {
     sp_fp_finder *finder = s->finder;
@@ -340,7 +346,8 @@ static bool choose(const search *s, const candidate *found, uint32_t count, cand
     return true;
 }
 
-/* Collect what looks like a frame from LOW to HIGH, both multiples of 16 as all frame pointers are. UINT32_MAX: there is too much. */
+/* Collect what looks like a frame from LOW to HIGH, both multiples of 16 as all frame pointers are.
+ * UINT32_MAX: there is too much. */
 static uint32_t collect(const search *s, uint64_t low, uint64_t high, candidate *found)
 {
     uint32_t count = 0;
@@ -383,14 +390,15 @@ static bool search_stack(const search *s, candidate *out)
     return look_at(s, s->sp + (uint64_t)depth->below, out) && out->verdict >= UNSURE;
 }
 
-/* --- Places ----------------------------------------------------------------------------------------------------------------------- */
+/* --- Places ----------------------------------------------------------------------------------- */
 
 typedef struct parent_search {
     const search *search;
     sp_function_range *parent;
 } parent_search;
 
-/* A jump out of a part of a function that stands elsewhere leads back into the middle of it; one to a beginning calls. */
+/* A jump out of a part of a function that stands elsewhere leads back into the middle of it; one to
+ * a beginning calls. */
 static bool visit_exit(void *user, uint64_t target)
 {
     const parent_search *p = user;

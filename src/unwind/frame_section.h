@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The frame information of modules without .eh_frame_hdr. Linkers leave out that index with --no-eh-frame-hdr, and gcc does for
- * -static. Then only the section headers of the file say where .eh_frame lies in memory.
- * Threads: one at a time.  Signals: not safe. */
+/* The frame information of modules without .eh_frame_hdr. Linkers leave out that index with
+ * --no-eh-frame-hdr, and gcc does for -static. Then only the section headers of the file say where
+ * .eh_frame lies in memory. Threads: one at a time.  Signals: not safe. */
 #ifndef SP_UNWIND_FRAME_SECTION_H
 #define SP_UNWIND_FRAME_SECTION_H
 
@@ -16,10 +16,12 @@ typedef struct sp_frame_section {
 
 #define SP_FRAME_SECTION_MAX ((uint64_t)256 << 20) /* bytes; no library comes near */
 
-/* Find .eh_frame by the section headers of the file FD. Any bytes are fine. False: the file has no such section, or is damaged. */
+/* Find .eh_frame by the section headers of the file FD. Any bytes are fine. False: the file has no
+ * such section, or is damaged. */
 bool sp_frame_section_find(int fd, sp_frame_section *out);
 
-/* Set IMAGE's section from its file, if that has one, is the file that was loaded, and memory has the same bytes. */
+/* Set IMAGE's section from its file, if that has one, is the file that was loaded, and memory has
+ * the same bytes. */
 void sp_frame_section_add(sp_module_image *image);
 
 #endif

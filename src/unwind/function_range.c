@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* .eh_frame_hdr (LSB 10.6): four bytes that tell the version and how numbers are written, the address of .eh_frame, how many functions
- * there are, and their sorted table. Linkers write it in one way only, which is the one that is read here: all of 4 bytes, and the table's,
- * where the function begins and where its entry is, relative to the header. */
+/* .eh_frame_hdr (LSB 10.6): four bytes that tell the version and how numbers are written, the
+ * address of .eh_frame, how many functions there are, and their sorted table. Linkers write it in
+ * one way only, which is the one that is read here: all of 4 bytes, and the table's, where the
+ * function begins and where its entry is, relative to the header. */
 #include "unwind/function_range.h"
 
 #include <string.h>
@@ -43,7 +44,8 @@ static bool read_begins(const function_table *table, uint32_t first, uint32_t co
     return true;
 }
 
-/* The first of the BLOCK_ENTRIES entries, or fewer at the end, among which is the last that is not above ADDRESS, and the one behind it. */
+/* The first of the BLOCK_ENTRIES entries, or fewer at the end, among which is the last that is not
+ * above ADDRESS, and the one behind it. */
 static bool find_block(const function_table *table, uint64_t address, uint32_t *first)
 {
     uint32_t low = 0, high = table->count; /* the last that is not above is in [low, high) */

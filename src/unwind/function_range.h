@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the function at an address begins and ends: from the sorted table of functions that the linker puts beside the frame information
- * (.eh_frame_hdr), read where it is mapped, with a guard. Unwind tables know it only of modules without that table.
- * Threads: the one that OUTSIDE belongs to.  Signals: not safe. */
+/* Where the function at an address begins and ends: from the sorted table of functions that the
+ * linker puts beside the frame information
+ * (.eh_frame_hdr), read where it is mapped, with a guard. Unwind tables know it only of modules
+ * without that table. Threads: the one that OUTSIDE belongs to.  Signals: not safe. */
 #ifndef SP_UNWIND_FUNCTION_RANGE_H
 #define SP_UNWIND_FUNCTION_RANGE_H
 
 #include "unwind/walk_sig.h"
 
-/* [begin, end). A part of a function that the compiler put elsewhere counts as one of its own. Padding behind it is in it, too. */
+/* [begin, end). A part of a function that the compiler put elsewhere counts as one of its own.
+ * Padding behind it is in it, too. */
 typedef struct sp_function_range {
     uint64_t begin, end;
 } sp_function_range;

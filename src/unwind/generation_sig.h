@@ -4,12 +4,13 @@
  *   handler                               collector
  *   current -> g                          publish: current = g'
  *   hazard = g                            read all hazards
- *   current still g?  no: again           free g when no hazard shows it (and no ring holds its number)
+ *   current still g?  no: again           free g when no hazard shows it (and no ring holds its
+ * number)
  *
- * The store of the hazard and the second look at `current` are sequentially consistent, and so are the publication and the
- * collector's look at the hazards. In the single order of those four either the handler sees g' and tries again, or the
- * collector sees g in the hazard. A grace period of time would not do: a thread may be stopped in a tick for as long as
- * anybody likes. */
+ * The store of the hazard and the second look at `current` are sequentially consistent, and so are
+ * the publication and the collector's look at the hazards. In the single order of those four either
+ * the handler sees g' and tries again, or the collector sees g in the hazard. A grace period of
+ * time would not do: a thread may be stopped in a tick for as long as anybody likes. */
 #ifndef SP_UNWIND_GENERATION_SIG_H
 #define SP_UNWIND_GENERATION_SIG_H
 
@@ -36,8 +37,9 @@ struct sp_modules {
     uint32_t next_module_id;
 };
 
-/* Where in the cache the entry for the address BEHIND is: its lowest bits, with the ones above folded in, for functions stand at round
- * addresses. Where the upper bits are known the lowest follow from the place. */
+/* Where in the cache the entry for the address BEHIND is: its lowest bits, with the ones above
+ * folded in, for functions stand at round addresses. Where the upper bits are known the lowest
+ * follow from the place. */
 SP_SIGSAFE static inline _Atomic uint64_t *sp_rule_entry(const sp_generation *generation,
                                                          uint64_t behind)
 {
@@ -47,11 +49,13 @@ SP_SIGSAFE static inline _Atomic uint64_t *sp_rule_entry(const sp_generation *ge
 /* Look BEHIND - 1 up in the modules' tables, and remember what is found. */
 SP_SIGSAFE uint32_t sp_generation_look_up(const sp_generation *generation, uint64_t behind);
 
-/* The packed rule (packed_rule.h) of the instruction that ends at or holds the byte before BEHIND: for a return address that is the call,
- * for a pc it is asked with pc + 1. The number of SP_RULE_NONE where nothing is known; never 0.
+/* The packed rule (packed_rule.h) of the instruction that ends at or holds the byte before BEHIND:
+ * for a return address that is the call, for a pc it is asked with pc + 1. The number of
+ * SP_RULE_NONE where nothing is known; never 0.
  *
- * An entry of the cache is one word, read and written as such, so that it is always whole, whoever else writes it: the address
- * without its lowest 14 bits, of which there are 34, and the 30 bits of the packed rule. Above those the result has anything. */
+ * An entry of the cache is one word, read and written as such, so that it is always whole, whoever
+ * else writes it: the address without its lowest 14 bits, of which there are 34, and the 30 bits of
+ * the packed rule. Above those the result has anything. */
 SP_SIGSAFE static inline uint32_t sp_generation_rule(const sp_generation *generation,
                                                      uint64_t behind)
 {

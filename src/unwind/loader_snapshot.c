@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copying happens in rounds: a round counts what it needs, copies what fits, and is repeated with more room when something
- * did not fit. Two rounds at the start, one for most later changes. */
+/* Copying happens in rounds: a round counts what it needs, copies what fits, and is repeated with
+ * more room when something did not fit. Two rounds at the start, one for most later changes. */
 #include "unwind/loader_snapshot.h"
 
 #include <elf.h>
@@ -65,7 +65,8 @@ sp_loader_counters sp_loader_counters_read(void)
     return counters;
 }
 
-/* LENGTH bytes of DATA in the snapshot; NULL when they do not fit, which the round's end notices. */
+/* LENGTH bytes of DATA in the snapshot; NULL when they do not fit, which the round's end notices.
+ */
 static void *copy_bytes(copy_round *round, const void *data, uint64_t length)
 {
     size_t at = round->bytes_needed;
@@ -75,7 +76,8 @@ static void *copy_bytes(copy_round *round, const void *data, uint64_t length)
     return memcpy(round->snapshot->bytes + at, data, length);
 }
 
-/* The bytes from ADDRESS to the end of the readable segment that holds it, as far as the file fills it. 0: none does. */
+/* The bytes from ADDRESS to the end of the readable segment that holds it, as far as the file fills
+ * it. 0: none does. */
 static uint64_t readable_from(const struct dl_phdr_info *info, uint64_t address)
 {
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
@@ -107,8 +109,8 @@ static void find_range(const struct dl_phdr_info *info, sp_module_image *image)
     }
 }
 
-/* The GNU build id among the notes at DATA, and how far from there. A note: sizes of name and content, type, then both, padded to
- * ALIGNMENT. */
+/* The GNU build id among the notes at DATA, and how far from there. A note: sizes of name and
+ * content, type, then both, padded to ALIGNMENT. */
 static void find_build_id_in(const uint8_t *data, uint64_t length, uint64_t alignment,
                              sp_module_image *image)
 {
@@ -150,7 +152,8 @@ static void find_build_id(const struct dl_phdr_info *info, sp_module_image *imag
     }
 }
 
-/* .eh_frame_hdr tells where .eh_frame begins and how many functions it has; only the segment tells where it must have ended. */
+/* .eh_frame_hdr tells where .eh_frame begins and how many functions it has; only the segment tells
+ * where it must have ended. */
 static void copy_section(copy_round *round, const struct dl_phdr_info *info, uint64_t header,
                          sp_module_image *image)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the dynamic loader has mapped at one moment, copied while its lock is held: nothing can be unmapped meanwhile. Under
- * that lock there is no allocation, for an allocator may want the loader (and has: deadlocks of other profilers).
- * Threads: one at a time.  Signals: not safe. */
+/* What the dynamic loader has mapped at one moment, copied while its lock is held: nothing can be
+ * unmapped meanwhile. Under that lock there is no allocation, for an allocator may want the loader
+ * (and has: deadlocks of other profilers). Threads: one at a time.  Signals: not safe. */
 #ifndef SP_UNWIND_LOADER_SNAPSHOT_H
 #define SP_UNWIND_LOADER_SNAPSHOT_H
 
@@ -14,7 +14,8 @@ typedef struct sp_loader_counters {
     uint64_t subs;
 } sp_loader_counters;
 
-/* One module. `known` is set when it is the very module that an earlier generation has; then names, headers and section are not. */
+/* One module. `known` is set when it is the very module that an earlier generation has; then names,
+ * headers and section are not. */
 typedef struct sp_module_image {
     uint64_t start, end, bias, file_offset;
     sp_module *known;
@@ -37,19 +38,22 @@ typedef struct sp_loader_snapshot {
     uint8_t *bytes;
 } sp_loader_snapshot;
 
-/* The loader's lock (dl_load_write_lock) is one that glibc does not free in a forked child: a fork while another thread held it
- * leaves a child that hangs at its next dlopen or dl_iterate_phdr. Between these two calls no thread of ours holds it. */
+/* The loader's lock (dl_load_write_lock) is one that glibc does not free in a forked child: a fork
+ * while another thread held it leaves a child that hangs at its next dlopen or dl_iterate_phdr.
+ * Between these two calls no thread of ours holds it. */
 void sp_loader_fork_prepare(void);
 void sp_loader_fork_done(void);
 
 /* A few dozen nanoseconds, whatever is loaded. */
 sp_loader_counters sp_loader_counters_read(void);
 
-/* Copy BYTES at ADDRESS into OUT, if MODULE's image is still loaded and its file fills that range. Threads: as above. */
+/* Copy BYTES at ADDRESS into OUT, if MODULE's image is still loaded and its file fills that range.
+ * Threads: as above. */
 bool sp_loader_copy(const sp_module_image *image, uint64_t address, uint64_t bytes, uint8_t *out);
 
-/* Copy what is loaded into *OUT. Modules that are in KNOWN (may be NULL) unchanged are not copied again; without a build id a
- * module counts as unchanged only while nothing was unloaded since BEFORE. False, with *OUT empty, when memory is short. */
+/* Copy what is loaded into *OUT. Modules that are in KNOWN (may be NULL) unchanged are not copied
+ * again; without a build id a module counts as unchanged only while nothing was unloaded since
+ * BEFORE. False, with *OUT empty, when memory is short. */
 bool sp_loader_snapshot_take(sp_loader_snapshot *out, const sp_generation *known,
                              sp_loader_counters before);
 void sp_loader_snapshot_deinit(sp_loader_snapshot *snapshot);

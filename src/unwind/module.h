@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules: the executable, its libraries and the vdso, with their unwind tables. A *generation* is an immutable list of all
- * modules of a moment. The collector thread makes a new one when the loader's counters moved (never by hooking dlopen) and
- * publishes it by a pointer swap; handlers read.
+/* Modules: the executable, its libraries and the vdso, with their unwind tables. A *generation* is
+ * an immutable list of all modules of a moment. The collector thread makes a new one when the
+ * loader's counters moved (never by hooking dlopen) and publishes it by a pointer swap; handlers
+ * read.
  *
  * | operation                                   | setup | collector | handler |
  * | sp_modules_prepare, create, destroy         |  yes  |           |         |
@@ -35,7 +36,8 @@ typedef struct sp_module_origin {
     uint64_t inode;
 } sp_module_origin;
 
-/* start < end; a runtime address minus bias is an ELF virtual address. Never changes after publication, but for `references`. */
+/* start < end; a runtime address minus bias is an ELF virtual address. Never changes after
+ * publication, but for `references`. */
 typedef struct sp_module {
     uint64_t start; /* lowest mapped address */
     uint64_t end;   /* behind the highest */
@@ -55,8 +57,9 @@ typedef struct sp_module {
     char path[];             /* absolute where a file was found; "[vdso]" */
 } sp_module;
 
-/* modules are sorted by start and do not overlap. rule_cache is what handlers looked up, for all threads; it begins empty with each
- * generation, so that nothing in it is about a library that is gone. */
+/* modules are sorted by start and do not overlap. rule_cache is what handlers looked up, for all
+ * threads; it begins empty with each generation, so that nothing in it is about a library that is
+ * gone. */
 typedef struct sp_generation {
     uint32_t number; /* from 1, increasing */
     uint32_t module_count;
@@ -69,22 +72,23 @@ typedef struct sp_generation {
 
 typedef struct sp_modules sp_modules;
 
-/* Compile now what the next sp_modules_create would, here or in a forked child: it takes what was prepared. Called again it looks at what has
- * come and gone. False when memory is short. */
+/* Compile now what the next sp_modules_create would, here or in a forked child: it takes what was
+ * prepared. Called again it looks at what has come and gone. False when memory is short. */
 bool sp_modules_prepare(void);
 
 /* NULL when memory is short. The first generation is published when it returns. */
 sp_modules *sp_modules_create(void);
-/* No handler may be inside a generation any more. Modules with references of acquire's live until their release. */
+/* No handler may be inside a generation any more. Modules with references of acquire's live until
+ * their release. */
 void sp_modules_destroy(sp_modules *modules);
 
-/* Look whether libraries came or went, and if so publish a new generation and retire the old. Returns whether it did.
- * Cheap (well below a microsecond) when nothing changed. When memory is short the old generation stays, and the next call
- * tries again. */
+/* Look whether libraries came or went, and if so publish a new generation and retire the old.
+ * Returns whether it did. Cheap (well below a microsecond) when nothing changed. When memory is
+ * short the old generation stays, and the next call tries again. */
 bool sp_modules_refresh(sp_modules *modules);
 
-/* The current generation, marked in *HAZARD so that it is not freed until sp_generation_leave. Nests not: one HAZARD, one use.
- * Never NULL: sp_modules_create publishes the first. */
+/* The current generation, marked in *HAZARD so that it is not freed until sp_generation_leave.
+ * Nests not: one HAZARD, one use. Never NULL: sp_modules_create publishes the first. */
 SP_SIGSAFE const sp_generation *sp_generation_enter(const sp_modules *modules,
                                                     _Atomic(const sp_generation *) *hazard);
 SP_SIGSAFE void sp_generation_leave(_Atomic(const sp_generation *) *hazard);
@@ -95,22 +99,26 @@ SP_SIGSAFE const sp_module *sp_generation_find(const sp_generation *generation, 
 /* The number of the newest generation. Collector only. */
 uint32_t sp_modules_newest_number(const sp_modules *modules);
 
-/* Whether MODULE of GENERATION has been there ever since. A library that came later than the first generation is doubted when any has gone:
- * it may have been away, and another in its place, between two looks at the loader. Collector only. */
+/* Whether MODULE of GENERATION has been there ever since. A library that came later than the first
+ * generation is doubted when any has gone: it may have been away, and another in its place, between
+ * two looks at the loader. Collector only. */
 bool sp_modules_has_stayed(const sp_modules *modules, const sp_generation *generation,
                            const sp_module *module);
 
-/* The generation with NUMBER, current or retired and not yet reclaimed; NULL when it is gone. Collector only. */
+/* The generation with NUMBER, current or retired and not yet reclaimed; NULL when it is gone.
+ * Collector only. */
 const sp_generation *sp_modules_generation(const sp_modules *modules, uint32_t number);
 
-/* The number of the generation that HAZARD protects, UINT32_MAX when it protects none: the caller takes the minimum. HAZARD is
- * never followed, for a handler that was stopped in the middle of sp_generation_enter may have left a freed one in it. */
+/* The number of the generation that HAZARD protects, UINT32_MAX when it protects none: the caller
+ * takes the minimum. HAZARD is never followed, for a handler that was stopped in the middle of
+ * sp_generation_enter may have left a freed one in it. */
 uint32_t sp_modules_hazard_number(const sp_modules *modules,
                                   _Atomic(const sp_generation *) *hazard);
 
-/* Free retired generations below OLDEST_IN_USE: the least number that a hazard or a ring still holds, UINT32_MAX for none. Read
- * the hazards *first*, then the rings: a handler stores its sample before it leaves, so a hazard seen empty means that the
- * sample is in the ring already. Modules with references stay. */
+/* Free retired generations below OLDEST_IN_USE: the least number that a hazard or a ring still
+ * holds, UINT32_MAX for none. Read the hazards *first*, then the rings: a handler stores its sample
+ * before it leaves, so a hazard seen empty means that the sample is in the ring already. Modules
+ * with references stay. */
 void sp_modules_reclaim(sp_modules *modules, uint32_t oldest_in_use);
 
 void sp_module_acquire(sp_module *module);

@@ -23,8 +23,9 @@ bool sp_module_file_matches(int fd, const sp_module_image *image)
            sp_file_equals(fd, header.e_phoff, image->headers, image->headers_bytes);
 }
 
-/* Whether PATH is the file of IMAGE, and if so, which file that is. Equal headers are enough while the mapped file still has its
- * path: on overlay file systems the numbers of the map are not those of stat. MAPPED may be NULL. */
+/* Whether PATH is the file of IMAGE, and if so, which file that is. Equal headers are enough while
+ * the mapped file still has its path: on overlay file systems the numbers of the map are not those
+ * of stat. MAPPED may be NULL. */
 static bool check_path(const sp_module_image *image, const sp_mapped_file *mapped, const char *path,
                        sp_module_origin *origin)
 {
@@ -46,7 +47,8 @@ static void set_path(sp_module_file *file, const char *path)
     (void)snprintf(file->path, sizeof file->path, "%s", path);
 }
 
-/* The loader's absolute name is kept where it leads to the file, because people know it: the map has links resolved. */
+/* The loader's absolute name is kept where it leads to the file, because people know it: the map
+ * has links resolved. */
 static void take_mapped(const sp_module_image *image, const sp_mapped_file *mapped,
                         sp_module_file *out)
 {
@@ -68,7 +70,8 @@ static bool take_candidate(const sp_module_image *image, const char *candidate, 
     return true;
 }
 
-/* Where the map names no file: /proc is not mounted, or the program moved its code to huge pages. */
+/* Where the map names no file: /proc is not mounted, or the program moved its code to huge pages.
+ */
 static void take_named(const sp_module_image *image, sp_module_file *out)
 {
     const char *program = (const char *)(uintptr_t)getauxval(AT_EXECFN); // NOLINT

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file of a module, found at the moment when the module is discovered. The loader repeats what the program wrote: a relative path
- * loses its meaning at the next chdir, and a program that was started through the loader has no path at all.
- * Threads: one at a time.  Signals: not safe. */
+/* The file of a module, found at the moment when the module is discovered. The loader repeats what
+ * the program wrote: a relative path loses its meaning at the next chdir, and a program that was
+ * started through the loader has no path at all. Threads: one at a time.  Signals: not safe. */
 #ifndef SP_UNWIND_MODULE_FILE_H
 #define SP_UNWIND_MODULE_FILE_H
 
@@ -9,7 +9,8 @@
 
 #include "unwind/loader_snapshot.h"
 
-/* How a module without a build id recognizes its file later. A module that has one needs nothing of this. */
+/* How a module without a build id recognizes its file later. A module that has one needs nothing of
+ * this. */
 typedef struct sp_module_file {
     sp_module_origin origin;
     char path[PATH_MAX]; /* absolute, or what the loader has where no file is found */
@@ -18,7 +19,8 @@ typedef struct sp_module_file {
 /* Find the file of IMAGE. */
 void sp_module_file_find(const sp_module_image *image, sp_module_file *out);
 
-/* Whether the file FD is the one that IMAGE was loaded from: by build id, or where there is none, by equal program headers. */
+/* Whether the file FD is the one that IMAGE was loaded from: by build id, or where there is none,
+ * by equal program headers. */
 bool sp_module_file_matches(int fd, const sp_module_image *image);
 
 #endif

@@ -49,7 +49,8 @@ static sp_module *create_module(sp_modules *modules, const sp_module_image *imag
 
 #define CACHE_BYTES (SP_RULE_CACHE_ENTRIES * sizeof(uint64_t))
 
-/* Of its own pages, for it comes and goes with each generation, and only some of them may ever be touched. NULL: memory is short. */
+/* Of its own pages, for it comes and goes with each generation, and only some of them may ever be
+ * touched. NULL: memory is short. */
 static _Atomic uint64_t *map_cache(void)
 {
     void *cache =
@@ -74,7 +75,8 @@ static int compare_modules(const void *left, const void *right)
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* Lookup counts on ranges that do not overlap. The loader makes none that do; a module that breaks this is left out. */
+/* Lookup counts on ranges that do not overlap. The loader makes none that do; a module that breaks
+ * this is left out. */
 static void drop_overlapping(sp_generation *generation)
 {
     uint32_t kept = 0;
@@ -156,10 +158,11 @@ bool sp_modules_refresh(sp_modules *modules)
     return make_generation(modules);
 }
 
-/* A signal that comes late looks at `current` before it can know that all is over. So the struct is never given back, only used again;
- * what becomes of that handler is settled by what it sees there, and by `armed` (cpu/handler_sig.c).
- * Setup alone takes from the list: no struct can be taken and put back while one is taken. An abandoned collector puts, too, at any
- * moment. Without a lock, because a child of a fork would find it taken. */
+/* A signal that comes late looks at `current` before it can know that all is over. So the struct is
+ * never given back, only used again; what becomes of that handler is settled by what it sees there,
+ * and by `armed` (cpu/handler_sig.c). Setup alone takes from the list: no struct can be taken and
+ * put back while one is taken. An abandoned collector puts, too, at any moment. Without a lock,
+ * because a child of a fork would find it taken. */
 static _Atomic(sp_modules *) spare;
 
 static sp_modules *take_spare(void)

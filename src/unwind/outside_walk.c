@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading another thread's stack. What is copied is one piece of it that begins at or below the frame that is walked and grows upwards,
- * for stacks are walked upwards: first as much as most stacks have in all, then in steps that double. The kernel copies
- * (process_vm_readv on ourselves, or the file of our memory where a policy forbids that), so that memory which is gone is an answer and
- * no fault. */
+/* Reading another thread's stack. What is copied is one piece of it that begins at or below the
+ * frame that is walked and grows upwards, for stacks are walked upwards: first as much as most
+ * stacks have in all, then in steps that double. The kernel copies (process_vm_readv on ourselves,
+ * or the file of our memory where a policy forbids that), so that memory which is gone is an answer
+ * and no fault. */
 #include "unwind/outside_walk.h"
 
 #include <errno.h>
@@ -41,7 +42,8 @@ static sp_stack_copy *copy_of(sp_outside *outside)
     return (sp_stack_copy *)(void *)outside;
 }
 
-/* Read what can be of [ADDRESS, ADDRESS + BYTES), from its beginning on, by the page: BYTES is at most COPY_BYTES. */
+/* Read what can be of [ADDRESS, ADDRESS + BYTES), from its beginning on, by the page: BYTES is at
+ * most COPY_BYTES. */
 static uint64_t read_by_call(sp_stack_copy *copy, void *out, uint64_t address, uint64_t bytes)
 {
     struct iovec to = {.iov_base = out, .iov_len = bytes};

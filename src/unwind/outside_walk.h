@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The walk of another thread's stack, from its program counter and stack pointer only: what /proc/…/syscall tells of a thread that is
- * blocked. It is sp_walk_stack, on a copy.
+/* The walk of another thread's stack, from its program counter and stack pointer only: what
+ * /proc/…/syscall tells of a thread that is blocked. It is sp_walk_stack, on a copy.
  *
- * The other thread may wake at any moment, go on, exit, and its stack be unmapped: nothing of it is ever dereferenced, and a walk on what
- * changed meanwhile ends somewhere, with nonsense. The result is worth something only if the caller can prove that the thread did not
- * run from before pc and sp were asked until the walk was over: its CPU clock did not move.
+ * The other thread may wake at any moment, go on, exit, and its stack be unmapped: nothing of it is
+ * ever dereferenced, and a walk on what changed meanwhile ends somewhere, with nonsense. The result
+ * is worth something only if the caller can prove that the thread did not run from before pc and sp
+ * were asked until the walk was over: its CPU clock did not move.
  *
- * Takes no lock of the program's and allocates nothing but in create. A stack copy is used by one thread at a time; after a fork the
- * child may use its own of it.  Signals: not safe. */
+ * Takes no lock of the program's and allocates nothing but in create. A stack copy is used by one
+ * thread at a time; after a fork the child may use its own of it.  Signals: not safe. */
 #ifndef SP_UNWIND_OUTSIDE_WALK_H
 #define SP_UNWIND_OUTSIDE_WALK_H
 
@@ -19,8 +20,9 @@ typedef struct sp_stack_copy sp_stack_copy;
 sp_stack_copy *sp_stack_copy_create(void);
 void sp_stack_copy_destroy(sp_stack_copy *copy);
 
-/* Fill in WALK as sp_walk_stack does, from generation, pcs, max_depth and the pc and sp in registers; what else is in there is set here. The
- * thread has to be one of this process. WALK's generation has to stay until the function returns. */
+/* Fill in WALK as sp_walk_stack does, from generation, pcs, max_depth and the pc and sp in
+ * registers; what else is in there is set here. The thread has to be one of this process. WALK's
+ * generation has to stay until the function returns. */
 void sp_outside_walk(sp_stack_copy *copy, sp_walk *walk);
 
 #endif

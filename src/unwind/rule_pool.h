@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All unwind rules of a process, each once: modules have the same few hundred in common, and a 16-bit number names one whatever module
- * it came from. Rules are only ever added, so a number that a published table or cache holds stays good until the pool is destroyed.
+/* All unwind rules of a process, each once: modules have the same few hundred in common, and a
+ * 16-bit number names one whatever module it came from. Rules are only ever added, so a number that
+ * a published table or cache holds stays good until the pool is destroyed.
  *
  * | operation          | setup | collector | handler |
  * | init, deinit, put  |  yes  |    yes    |         |
@@ -20,7 +21,8 @@ enum {
     SP_RULES_MAX = 65536,
 };
 
-/* rules and packed, by number, have room for SP_RULES_MAX; pages that hold none are never touched. */
+/* rules and packed, by number, have room for SP_RULES_MAX; pages that hold none are never touched.
+ */
 typedef struct sp_rule_pool {
     sp_unwind_rule *rules;
     uint32_t *packed; /* packed_rule.h */
@@ -31,7 +33,8 @@ typedef struct sp_rule_pool {
 bool sp_rule_pool_init(sp_rule_pool *pool);
 void sp_rule_pool_deinit(sp_rule_pool *pool);
 
-/* The number of RULE, added when it is new; SP_RULE_UNSUPPORTED when the pool is full, SP_INTERN_FAILED when memory is short. */
+/* The number of RULE, added when it is new; SP_RULE_UNSUPPORTED when the pool is full,
+ * SP_INTERN_FAILED when memory is short. */
 uint32_t sp_rule_pool_put(sp_rule_pool *pool, const sp_unwind_rule *rule);
 
 #endif

@@ -74,7 +74,8 @@ void sp_stack_learn_own(sp_thread *thread)
     sp_store_release(&thread->stack_high, bounds.high);
 }
 
-/* glibc puts a thread's control block on top of the stack that it makes for it, in the same mapping. */
+/* glibc puts a thread's control block on top of the stack that it makes for it, in the same
+ * mapping. */
 static bool find_made_stack(uint64_t sp, uint64_t tp, sp_stack_bounds *out)
 {
     if (!sp_stack_bounds_of_address(sp, out) || tp <= sp || tp >= out->high)
@@ -83,8 +84,8 @@ static bool find_made_stack(uint64_t sp, uint64_t tp, sp_stack_bounds *out)
     return true;
 }
 
-/* What cannot be told stays guarded: the end of the mapping that SP is in proves nothing, for neighbours merge, and a coroutine's stack may
- * lose what is above it. */
+/* What cannot be told stays guarded: the end of the mapping that SP is in proves nothing, for
+ * neighbours merge, and a coroutine's stack may lose what is above it. */
 void sp_stack_learn(sp_thread *thread)
 {
     uint64_t sp = sp_load_relaxed(&thread->seen_sp), tp = sp_load_relaxed(&thread->seen_tp);

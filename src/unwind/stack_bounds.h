@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where stacks are. For setup, a thread's beginning, and the collector.  Signals: never (both read files and allocate). */
+/* Where stacks are. For setup, a thread's beginning, and the collector.  Signals: never (both read
+ * files and allocate). */
 #ifndef SP_UNWIND_STACK_BOUNDS_H
 #define SP_UNWIND_STACK_BOUNDS_H
 
 #include "context/thread.h"
 #include "unwind/walk_sig.h"
 
-/* The calling thread's stack, also the main thread's; empty when libc cannot tell. A fiber that nobody told of has another: the walk then
- * loads with a guard. */
+/* The calling thread's stack, also the main thread's; empty when libc cannot tell. A fiber that
+ * nobody told of has another: the walk then loads with a guard. */
 sp_stack_bounds sp_stack_bounds_of_self(void);
 
-/* The mapping that holds SP, in *OUT. It is a hint: nothing keeps it mapped. False when there is none. */
+/* The mapping that holds SP, in *OUT. It is a hint: nothing keeps it mapped. False when there is
+ * none. */
 bool sp_stack_bounds_of_address(uint64_t sp, sp_stack_bounds *out);
 
 /* Note the calling thread's stack in THREAD, its state. */

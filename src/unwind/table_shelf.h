@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unwind tables by build id. Offsets in a table count from its module's start, so that one serves a library wherever it is loaded, and
- * again when it is loaded anew: plugins come and go, and the table of a large one takes a tenth of a second to compile. A module without
- * build id has a table of its own. Tables that no module uses stay, the last ones used, as long as they are small together.
- * Threads: one at a time.  Signals: not safe. */
+/* Unwind tables by build id. Offsets in a table count from its module's start, so that one serves a
+ * library wherever it is loaded, and again when it is loaded anew: plugins come and go, and the
+ * table of a large one takes a tenth of a second to compile. A module without build id has a table
+ * of its own. Tables that no module uses stay, the last ones used, as long as they are small
+ * together. Threads: one at a time.  Signals: not safe. */
 #ifndef SP_UNWIND_TABLE_SHELF_H
 #define SP_UNWIND_TABLE_SHELF_H
 
@@ -19,7 +20,8 @@ typedef struct sp_table_shelf {
     sp_shelved_table *idle; /* latest first */
 } sp_table_shelf;
 
-/* The table of the module that IMAGE describes, found or compiled, to be given back. NULL when it has none, or memory is short. */
+/* The table of the module that IMAGE describes, found or compiled, to be given back. NULL when it
+ * has none, or memory is short. */
 sp_shelved_table *sp_table_shelf_take(sp_table_shelf *shelf, const sp_module_image *image);
 void sp_table_shelf_give_back(sp_shelved_table *shelved);
 const sp_unwind_table *sp_shelved_table_get(const sp_shelved_table *shelved);

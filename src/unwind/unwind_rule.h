@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An unwind rule: how to get from one frame to its caller's, as far as a walk needs it: program counter, stack pointer, and the
- * registers that frames are found from, which are the frame pointer and a *base register*: hand-written code that switches or
- * realigns the stack keeps its frame there (on x86-64 rbx, in the loader's lazy binding). It is what DWARF call frame information says about a program counter, in a form that a signal handler can apply
- * without an interpreter. A module has a few hundred different ones. Registers have their DWARF numbers. */
+/* An unwind rule: how to get from one frame to its caller's, as far as a walk needs it: program
+ * counter, stack pointer, and the registers that frames are found from, which are the frame pointer
+ * and a *base register*: hand-written code that switches or realigns the stack keeps its frame
+ * there (on x86-64 rbx, in the loader's lazy binding). It is what DWARF call frame information says
+ * about a program counter, in a form that a signal handler can apply without an interpreter. A
+ * module has a few hundred different ones. Registers have their DWARF numbers. */
 #ifndef SP_UNWIND_UNWIND_RULE_H
 #define SP_UNWIND_UNWIND_RULE_H
 
@@ -37,8 +39,8 @@ typedef enum sp_cfa_kind {
         1,               /* there is information, but no rule of ours says the same: do not guess */
     SP_CFA_REGISTER = 2, /* register + offset */
     SP_CFA_DEREF = 3,    /* *(register + offset) + addend: a realigned stack, a signal frame */
-    SP_CFA_PLT =
-        4, /* sp + offset, and 8 more where (pc & 15) >= addend: a lazy PLT entry pushed its index */
+    SP_CFA_PLT = 4, /* sp + offset, and 8 more where (pc & 15) >= addend: a lazy PLT entry pushed
+                       its index */
 } sp_cfa_kind;
 
 /* Where the caller's value of a register is. */
@@ -59,15 +61,16 @@ typedef struct sp_saved {
     uint16_t unused;
 } sp_saved;
 
-/* Compared and hashed as bytes: every byte is set, padding would be a bug. Two fit into a cache line. */
+/* Compared and hashed as bytes: every byte is set, padding would be a bug. Two fit into a cache
+ * line. */
 typedef struct sp_unwind_rule {
     int32_t cfa_offset;
     int16_t cfa_addend;
     uint8_t cfa_register;
-    uint8_t cfa_kind : 7; /* sp_cfa_kind */
-    uint8_t
-        is_signal_frame : 1; /* the caller was interrupted: its pc is exact, and its stack may be another one */
-    sp_saved ra;             /* the return address */
+    uint8_t cfa_kind : 7;        /* sp_cfa_kind */
+    uint8_t is_signal_frame : 1; /* the caller was interrupted: its pc is exact, and its stack may
+                                    be another one */
+    sp_saved ra;                 /* the return address */
     sp_saved fp;
     sp_saved base;
 } sp_unwind_rule;

@@ -6,7 +6,8 @@
 
 #include "unwind/cfi.h"
 
-/* Rows while they are collected. pcs[0 .. count) are strictly increasing, and no two neighbours have the same rule. */
+/* Rows while they are collected. pcs[0 .. count) are strictly increasing, and no two neighbours
+ * have the same rule. */
 typedef struct compiler {
     sp_rule_pool *pool;
     uint32_t *pcs;
@@ -53,7 +54,8 @@ static bool add_row(compiler *c, uint32_t offset, const sp_unwind_rule *rule)
 
 static const sp_unwind_rule unsupported = {.cfa_kind = SP_CFA_UNSUPPORTED};
 
-/* A function whose program is broken has one row only: what came out of it before is as doubtful as the rest. */
+/* A function whose program is broken has one row only: what came out of it before is as doubtful as
+ * the rest. */
 static void add_broken_function(compiler *c, const sp_cfi_function *function)
 {
     while (c->count && c->pcs[c->count - 1] >= function->begin)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The unwind table of one module, compiled from its .eh_frame away from any signal handler.
  *
- * pcs[0 .. row_count) are strictly increasing offsets from the module's start; row i covers [pcs[i], pcs[i+1]) and has the
- * rule with number rule_of_row[i] in the pool. The gaps between functions are rows of SP_RULE_NONE, the last row too.
- * page_rows is what makes lookup a few steps: page_rows[p] is the number of rows below first_page + (p << SP_UNWIND_PAGE_SHIFT).
+ * pcs[0 .. row_count) are strictly increasing offsets from the module's start; row i covers
+ * [pcs[i], pcs[i+1]) and has the rule with number rule_of_row[i] in the pool. The gaps between
+ * functions are rows of SP_RULE_NONE, the last row too. page_rows is what makes lookup a few steps:
+ * page_rows[p] is the number of rows below first_page + (p << SP_UNWIND_PAGE_SHIFT).
  *
  *   page_rows  | 0 | 3 | 3 | 7 |            one entry per 512 bytes of code, and one behind
  *                |    \   \   \________
@@ -48,8 +49,9 @@ typedef struct sp_cfi_section {
     bool is_exact;      /* data is .eh_frame and nothing else: a terminator inside ends nothing */
 } sp_cfi_section;
 
-/* NULL when there is nothing usable in SECTION, or memory is short. Any bytes are fine: what cannot be read is left out, memory
- * stays proportional to SECTION's length. The result is one block that refers to nothing of SECTION; its rules are added to POOL. */
+/* NULL when there is nothing usable in SECTION, or memory is short. Any bytes are fine: what cannot
+ * be read is left out, memory stays proportional to SECTION's length. The result is one block that
+ * refers to nothing of SECTION; its rules are added to POOL. */
 sp_unwind_table *sp_unwind_table_compile(const sp_cfi_section *section, sp_rule_pool *pool);
 void sp_unwind_table_destroy(sp_unwind_table *table);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a walk has to know about aarch64: where the kernel keeps registers, what instructions look like around a frame.
+/* What a walk has to know about aarch64: where the kernel keeps registers, what instructions look
+ * like around a frame.
  *
- * A call leaves the return address in the link register. A function that calls others saves it beside the frame pointer: {x29, x30} is
- * a frame record, x29 points to the newest, and where it lies within its frame is the compiler's choice. */
+ * A call leaves the return address in the link register. A function that calls others saves it
+ * beside the frame pointer: {x29, x30} is a frame record, x29 points to the newest, and where it
+ * lies within its frame is the compiler's choice. */
 #ifndef SP_UNWIND_WALK_AARCH64_SIG_H
 #define SP_UNWIND_WALK_AARCH64_SIG_H
 
@@ -21,7 +23,8 @@
 /* The caller's stack pointer cannot be told from a frame record. */
 #define SP_MACHINE_RECORD_TELLS_SP false
 
-/* Linux leaves its trampoline without frame information, because what it once had told the link register for the pc. */
+/* Linux leaves its trampoline without frame information, because what it once had told the link
+ * register for the pc. */
 #define SP_MACHINE_SIGNAL_BY_BYTES true
 
 /* What the instructions around a pc without unwind rule say about the frame. */
@@ -63,7 +66,8 @@ SP_SIGSAFE static inline uint64_t sp_machine_register_address(uint64_t context, 
     return context + offsetof(ucontext_t, uc_mcontext.regs) + UINT64_C(8) * number;
 }
 
-/* The kernel's signal frame begins with the siginfo, to which sp points when the handler has returned. */
+/* The kernel's signal frame begins with the siginfo, to which sp points when the handler has
+ * returned. */
 SP_SIGSAFE static inline uint64_t sp_machine_signal_context(uint64_t sp)
 {
     return sp + sizeof(siginfo_t);
@@ -89,8 +93,9 @@ SP_SIGSAFE static inline void sp_machine_signal_rule(sp_unwind_rule *rule)
                              .is_signal_frame = 1};
 }
 
-/* A return address without its signature (pointer authentication). xpaclri knows how many bits are the address, which a mask would
- * have to assume, and lies where older processors see a nop: those sign nothing. */
+/* A return address without its signature (pointer authentication). xpaclri knows how many bits are
+ * the address, which a mask would have to assume, and lies where older processors see a nop: those
+ * sign nothing. */
 SP_SIGSAFE static inline uint64_t sp_machine_strip(uint64_t address)
 {
     register uint64_t link __asm__("x30") = address;
@@ -112,7 +117,8 @@ SP_SIGSAFE static inline bool sp_machine_is_trampoline(const uint8_t *code)
     return sp_machine_word(code, 0) == 0xd2801168 && sp_machine_word(code, 1) == 0xd4000001;
 }
 
-/* bti; paciasp, pacibsp; autiasp, autibsp; ret, retaa, retab; stp x29, x30, [sp, #-N]!: the first or the last of a function. */
+/* bti; paciasp, pacibsp; autiasp, autibsp; ret, retaa, retab; stp x29, x30, [sp, #-N]!: the first
+ * or the last of a function. */
 SP_SIGSAFE static inline bool sp_machine_is_outside_frame(uint32_t word)
 {
     static const uint32_t fixed[] = {0xd503233f, 0xd503237f, 0xd50323bf, 0xd50323ff,
@@ -125,8 +131,8 @@ SP_SIGSAFE static inline bool sp_machine_is_outside_frame(uint32_t word)
     return is_bti || is_push;
 }
 
-/* Is the instruction one of a PLT entry's, or a linker's veneer's, before the branch? nop, bti c; adrp x16; ldr x17, [x16, …];
- * add x16, x16, …; autia1716. */
+/* Is the instruction one of a PLT entry's, or a linker's veneer's, before the branch? nop, bti c;
+ * adrp x16; ldr x17, [x16, …]; add x16, x16, …; autia1716. */
 SP_SIGSAFE static inline bool sp_machine_is_linkers(uint32_t word)
 {
     return word == 0xd503201f || word == 0xd503245f || word == 0xd503219f ||
@@ -134,8 +140,8 @@ SP_SIGSAFE static inline bool sp_machine_is_linkers(uint32_t word)
            (word & 0xff8003ff) == 0x91000210;
 }
 
-/* Does a PLT entry end here, with br x16 or br x17? Nothing in it touches the stack or the link register, but for its lazy form's
- * common part, which begins with stp x16, x30, [sp, #-16]!. */
+/* Does a PLT entry end here, with br x16 or br x17? Nothing in it touches the stack or the link
+ * register, but for its lazy form's common part, which begins with stp x16, x30, [sp, #-16]!. */
 SP_SIGSAFE static inline bool sp_machine_is_in_plt(const uint8_t *code)
 {
     for (int i = 0; i < SP_MACHINE_CODE_BYTES / 4; i++) {
@@ -160,7 +166,8 @@ SP_SIGSAFE static inline sp_frame_shape sp_machine_plt_shape(const uint8_t *code
     return (sp_frame_shape){.kind = SP_FRAME_LINKED};
 }
 
-/* CODE is what the interrupted pc points to; SP_MACHINE_CODE_BEFORE bytes in front of it can be read, too. */
+/* CODE is what the interrupted pc points to; SP_MACHINE_CODE_BEFORE bytes in front of it can be
+ * read, too. */
 SP_SIGSAFE static inline sp_frame_shape sp_machine_frame_shape(const uint8_t *code)
 {
     uint32_t word = sp_machine_word(code, 0);
@@ -178,7 +185,8 @@ SP_SIGSAFE static inline sp_frame_shape sp_machine_frame_shape(const uint8_t *co
 
 #define SP_MACHINE_CALL_BYTES 4
 
-/* BEFORE is the instruction in front of an address: is it a call? bl, blr, and blr with authentication. */
+/* BEFORE is the instruction in front of an address: is it a call? bl, blr, and blr with
+ * authentication. */
 SP_SIGSAFE static inline bool sp_machine_is_after_call(const uint8_t *before)
 {
     uint32_t word = sp_machine_word(before, 0);

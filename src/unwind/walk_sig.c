@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The walk. Each step finds the rule of the current pc and applies it: first the canonical frame address (CFA), which is the
- * caller's stack pointer, then where return address and frame pointer were saved.
+/* The walk. Each step finds the rule of the current pc and applies it: first the canonical frame
+ * address (CFA), which is the caller's stack pointer, then where return address and frame pointer
+ * were saved.
  *
- * Every address here may be nonsense: a rule may be applied to a stack that the interrupted code did not make as it says,
- * and a frame pointer may be any number. So loads are direct only between the current stack pointer and the end of the
- * thread's own stack, which is mapped, and guarded everywhere else; each frame must lie above the one before; and without a
- * rule the first step along frame pointers is believed only when a call instruction stands in front of the return address.
- * Whatever does not hold ends the walk with a mark. Nothing is guessed. */
+ * Every address here may be nonsense: a rule may be applied to a stack that the interrupted code
+ * did not make as it says, and a frame pointer may be any number. So loads are direct only between
+ * the current stack pointer and the end of the thread's own stack, which is mapped, and guarded
+ * everywhere else; each frame must lie above the one before; and without a rule the first step
+ * along frame pointers is believed only when a call instruction stands in front of the return
+ * address. Whatever does not hold ends the walk with a mark. Nothing is guessed. */
 #include "unwind/walk_sig.h"
 
 #include "context/ring_sig.h"
@@ -21,10 +23,12 @@
 #define LOWEST_CODE  UINT64_C(4096)
 #define HIGHEST_CODE (UINT64_C(1) << 56)
 
-/* A chain of frame pointers that leaps further has left the stack: what was in the register is another stack's frame. */
+/* A chain of frame pointers that leaps further has left the stack: what was in the register is
+ * another stack's frame. */
 #define FRAME_BYTES_MAX (UINT64_C(256) << 10)
 
-/* What makecontext and its like put above the first frame: arguments, the address to return to, alignment. */
+/* What makecontext and its like put above the first frame: arguments, the address to return to,
+ * alignment. */
 #define FIBER_TOP_BYTES 64
 
 /* Compilers and C libraries let functions begin at a multiple of it. */
@@ -135,7 +139,8 @@ SP_SIGSAFE static void find_rule(const walker *w, sp_unwind_rule *rule)
         *rule = generation->rules->rules[sp_packed_number(packed)];
 }
 
-/* Behind a frame without a rule, where sp is not known: the frame pointer is at the frame's record, and the rule says where that is. */
+/* Behind a frame without a rule, where sp is not known: the frame pointer is at the frame's record,
+ * and the rule says where that is. */
 SP_SIGSAFE static bool find_cfa_by_record(walker *w, const sp_unwind_rule *rule, uint64_t *cfa)
 {
     if (rule->cfa_kind != SP_CFA_REGISTER || rule->fp.kind != SP_SAVED_AT_CFA || !w->frame.has_fp)
@@ -190,8 +195,9 @@ SP_SIGSAFE static inline bool find_saved(walker *w, sp_saved saved, uint64_t cfa
     return load(w, address + (uint64_t)(int64_t)saved.offset, out);
 }
 
-/* The same for a register that this frame may have left alone, whose value here is *VALUE, if it is known. Returns whether the
- * caller's, put there, is. One that cannot be found is only missed if a rule further up wants it. */
+/* The same for a register that this frame may have left alone, whose value here is *VALUE, if it is
+ * known. Returns whether the caller's, put there, is. One that cannot be found is only missed if a
+ * rule further up wants it. */
 SP_SIGSAFE static inline bool find_kept(walker *w, sp_saved saved, uint64_t cfa, bool is_known,
                                         uint64_t *value)
 {
@@ -201,15 +207,16 @@ SP_SIGSAFE static inline bool find_kept(walker *w, sp_saved saved, uint64_t cfa,
            find_saved(w, saved, cfa, value);
 }
 
-/* Whether the frame that the walk is at is on a fiber's stack, and a caller's with the stack pointer SP would not be: nobody called it. */
+/* Whether the frame that the walk is at is on a fiber's stack, and a caller's with the stack
+ * pointer SP would not be: nobody called it. */
 SP_SIGSAFE static bool is_first_of_fiber(const walker *w, uint64_t sp)
 {
     const sp_stack_bounds *fiber = &w->walk->fiber;
     return w->frame.sp >= fiber->low && w->frame.sp <= fiber->high && sp > fiber->high;
 }
 
-/* Where a fiber's stack was prepared for its first function to return to, which may have no table (__start_context of glibc before its first
- * instruction): there is no room for a caller. */
+/* Where a fiber's stack was prepared for its first function to return to, which may have no table
+ * (__start_context of glibc before its first instruction): there is no room for a caller. */
 SP_SIGSAFE static bool is_at_top_of_fiber(const walker *w)
 {
     const sp_stack_bounds *fiber = &w->walk->fiber;
@@ -217,7 +224,8 @@ SP_SIGSAFE static bool is_at_top_of_fiber(const walker *w)
            fiber->high - w->frame.sp <= FIBER_TOP_BYTES && !w->pc_is_exact;
 }
 
-/* A handler returns to the frame that was put last. Code that was interrupted in the trampoline itself keeps its address. */
+/* A handler returns to the frame that was put last. Code that was interrupted in the trampoline
+ * itself keeps its address. */
 SP_SIGSAFE static void mark_trampoline(walker *w)
 {
     if (!w->pc_is_exact)
@@ -239,7 +247,8 @@ SP_SIGSAFE static bool step_by_rule(walker *w, const sp_unwind_rule *rule)
         return fail(w, SP_WALK_COMPLETE);
     /* Interrupted code may not have a frame, where calls push nothing. */
     bool may_stay = w->pc_is_exact && rule->ra.kind == SP_SAVED_IN_REGISTER;
-    /* A signal may have come on an alternate stack: then the frame below it lies anywhere, but it is not often so in one stack. */
+    /* A signal may have come on an alternate stack: then the frame below it lies anywhere, but it
+     * is not often so in one stack. */
     bool goes_up = cfa > w->frame.sp || (may_stay && cfa == w->frame.sp);
     if (rule->is_signal_frame ? ++w->signal_frames > SIGNAL_FRAMES_MAX : !goes_up)
         return fail(w, SP_WALK_NO_PROGRESS);
@@ -308,14 +317,15 @@ SP_SIGSAFE static bool is_trampoline_at(walker *w, uint64_t pc)
     return copy_code(w, code, pc, sizeof code) && sp_machine_is_trampoline(code);
 }
 
-/* The same in a chain of frame pointers, where each look at code would cost a system call. Only where a function may begin is it made: by
- * chance that is one return address of sixteen. */
+/* The same in a chain of frame pointers, where each look at code would cost a system call. Only
+ * where a function may begin is it made: by chance that is one return address of sixteen. */
 SP_SIGSAFE static bool is_trampoline_in_chain(walker *w, uint64_t pc)
 {
     return pc % FUNCTION_ALIGNMENT == 0 && is_trampoline_at(w, pc);
 }
 
-/* Whether a frame that was found by its frame pointer may return to PC. Only the first step is asked for more than an address. */
+/* Whether a frame that was found by its frame pointer may return to PC. Only the first step is
+ * asked for more than an address. */
 SP_SIGSAFE static bool may_return_to(walker *w, uint64_t pc)
 {
     if (pc < LOWEST_CODE || pc >= HIGHEST_CODE)
@@ -340,9 +350,10 @@ SP_SIGSAFE static bool is_in_record(walker *w, uint64_t link)
     return w->frame.has_fp && load(w, w->frame.fp + 8, &saved) && sp_machine_strip(saved) == link;
 }
 
-/* To the caller that the link register names, from a frame that has not saved it: frame pointer and, if SHAPE says so, stack pointer
- * are still the caller's. Code of unknown shape may have saved it. Then it is in the frame record, or the code has called somewhere
- * since, and the register points into this same code, which has no table. */
+/* To the caller that the link register names, from a frame that has not saved it: frame pointer
+ * and, if SHAPE says so, stack pointer are still the caller's. Code of unknown shape may have saved
+ * it. Then it is in the frame record, or the code has called somewhere since, and the register
+ * points into this same code, which has no table. */
 SP_SIGSAFE static bool step_by_link(walker *w, sp_frame_shape shape)
 {
     const sp_registers callee = w->frame;
@@ -399,7 +410,8 @@ SP_SIGSAFE static bool step_by_frame_pointer(walker *w)
     return true;
 }
 
-/* A trampoline without frame information is recognized by its bytes. It is only ever returned to. */
+/* A trampoline without frame information is recognized by its bytes. It is only ever returned to.
+ */
 SP_SIGSAFE static bool is_trampoline(walker *w)
 {
     if (w->pc_is_exact)
@@ -407,8 +419,8 @@ SP_SIGSAFE static bool is_trampoline(walker *w)
     return w->in_chain ? is_trampoline_in_chain(w, w->frame.pc) : is_trampoline_at(w, w->frame.pc);
 }
 
-/* A rule that is wrong (assembly that pushes and does not say so) takes something else for the return address. Where there is no table
- * and no call in front of it either, it is no frame. */
+/* A rule that is wrong (assembly that pushes and does not say so) takes something else for the
+ * return address. Where there is no table and no call in front of it either, it is no frame. */
 SP_SIGSAFE static bool is_no_code(walker *w)
 {
     return !w->pc_is_exact && !w->in_chain && !follows_call(w, w->frame.pc);
@@ -438,7 +450,8 @@ SP_SIGSAFE static void reverse(uint64_t *values, uint32_t count)
     }
 }
 
-/* The last quarter of a full pcs is a ring that holds the latest frames. Turn it, so that they are in order. */
+/* The last quarter of a full pcs is a ring that holds the latest frames. Turn it, so that they are
+ * in order. */
 SP_SIGSAFE static void turn_ring(walker *w, uint32_t first)
 {
     uint64_t *pcs = w->walk->pcs;
@@ -473,12 +486,14 @@ SP_SIGSAFE static inline void put_frame(walker *w, uint64_t pc)
     w->steps++;
 }
 
-/* Where packed rules run: [low, high) is the stack, nothing below floor is read, and what belongs to ADDRESS is at ADDRESS + delta. */
+/* Where packed rules run: [low, high) is the stack, nothing below floor is read, and what belongs
+ * to ADDRESS is at ADDRESS + delta. */
 typedef struct extent {
     uint64_t low, high, floor, delta;
 } extent;
 
-/* This handler's own frame where it runs on the same stack, so that all above is mapped, else the interrupted code's stack pointer. */
+/* This handler's own frame where it runs on the same stack, so that all above is mapped, else the
+ * interrupted code's stack pointer. */
 SP_SIGSAFE static inline extent own_extent(const walker *w)
 {
     sp_stack_bounds bounds = w->walk->bounds;
@@ -498,7 +513,8 @@ SP_SIGSAFE static inline extent outside_extent(const walker *w)
 
 _Static_assert(SP_OUTSIDE_MARGIN >= SP_PACKED_DEPTH_MAX, "what is below the copy is readable");
 
-/* Compiled twice: from outside, with an extent of another thread's, the frame pointer mostly begins unknown. */
+/* Compiled twice: from outside, with an extent of another thread's, the frame pointer mostly begins
+ * unknown. */
 SP_SIGSAFE static inline __attribute__((always_inline)) void
 run_in_extent(walker *w, const extent extent, const bool is_outside)
 {
@@ -552,9 +568,10 @@ run_in_extent(walker *w, const extent extent, const bool is_outside)
     w->pc_is_exact = w->in_chain = false;
 }
 
-/* The way of nearly all frames: packed rules on the thread's own stack, one after the other, in variables that fit into registers and
- * with few branches: a frame takes some 20 cycles, for most of which the next return address is waited for. It stops in front of the
- * first frame that is anything else, also of the outermost one, and leaves it to step(). */
+/* The way of nearly all frames: packed rules on the thread's own stack, one after the other, in
+ * variables that fit into registers and with few branches: a frame takes some 20 cycles, for most
+ * of which the next return address is waited for. It stops in front of the first frame that is
+ * anything else, also of the outermost one, and leaves it to step(). */
 SP_SIGSAFE static void run_packed_rules(walker *w)
 {
     if (SP_LIKELY(!w->walk->outside))

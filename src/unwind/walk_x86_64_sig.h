@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a walk has to know about x86-64: where the kernel keeps registers, what instructions look like around a frame. */
+/* What a walk has to know about x86-64: where the kernel keeps registers, what instructions look
+ * like around a frame. */
 #ifndef SP_UNWIND_WALK_X86_64_SIG_H
 #define SP_UNWIND_WALK_X86_64_SIG_H
 
@@ -21,11 +22,12 @@
 
 /* What the first instructions at a pc without unwind rule say about the frame. */
 typedef enum sp_shape_kind {
-    SP_FRAME_SET_UP, /* fp points to the saved fp, the return address above it */
-    SP_FRAME_ENTERED, /* sp + offset points to the return address: before `push fp`, or at the `ret` */
-    SP_FRAME_PUSHED, /* sp + offset points to the saved fp: between `push fp` and `mov sp to fp` */
-    SP_FRAME_LINKED, /* never */
-    SP_FRAME_SIGNAL, /* never */
+    SP_FRAME_SET_UP,  /* fp points to the saved fp, the return address above it */
+    SP_FRAME_ENTERED, /* sp + offset points to the return address: before `push fp`, or at the `ret`
+                       */
+    SP_FRAME_PUSHED,  /* sp + offset points to the saved fp: between `push fp` and `mov sp to fp` */
+    SP_FRAME_LINKED,  /* never */
+    SP_FRAME_SIGNAL,  /* never */
 } sp_shape_kind;
 
 typedef struct sp_frame_shape {
@@ -54,8 +56,8 @@ SP_SIGSAFE static inline uint64_t sp_machine_register_address(uint64_t context, 
     return context + offsetof(ucontext_t, uc_mcontext.gregs) + UINT64_C(8) * position[number];
 }
 
-/* The kernel's signal frame begins with the return address into the trampoline; when the handler has returned there, sp is at
- * the ucontext. */
+/* The kernel's signal frame begins with the return address into the trampoline; when the handler
+ * has returned there, sp is at the ucontext. */
 SP_SIGSAFE static inline uint64_t sp_machine_signal_context(uint64_t sp)
 {
     return sp;
@@ -97,11 +99,13 @@ SP_SIGSAFE static inline bool sp_machine_is_trampoline(const uint8_t *code)
     return true;
 }
 
-/* lld, gold and mold do not describe their procedure linkage table. Its entries have no frame, but push up to two words on the way to
- * the loader. Returns how many bytes lie below the return address, -1 where CODE is not part of such a table:
+/* lld, gold and mold do not describe their procedure linkage table. Its entries have no frame, but
+ * push up to two words on the way to the loader. Returns how many bytes lie below the return
+ * address, -1 where CODE is not part of such a table:
  *
- *   entry      0: jmp *slot      0: push $index  8: jmp header     mold: 0: mov $index, %r11d  0: jmp *slot
- *   header     8: push slot     16: jmp *slot                      mold: 0: push %r11  8: push slot  16: jmp *slot
+ *   entry      0: jmp *slot      0: push $index  8: jmp header     mold: 0: mov $index, %r11d  0:
+ * jmp *slot header     8: push slot     16: jmp *slot                      mold: 0: push %r11  8:
+ * push slot  16: jmp *slot
  *
  * Where control flow is checked, a jump has the prefix f2. */
 SP_SIGSAFE static inline int sp_machine_linkage_offset(const uint8_t *code)
@@ -140,7 +144,8 @@ SP_SIGSAFE static inline sp_frame_shape sp_machine_frame_shape(const uint8_t *co
 
 #define SP_MACHINE_CALL_BYTES 7 /* the longest call instruction */
 
-/* BEFORE is what stands in front of an address: does it end with a call? e8 rel32, or ff /2 of two to seven bytes. */
+/* BEFORE is what stands in front of an address: does it end with a call? e8 rel32, or ff /2 of two
+ * to seven bytes. */
 SP_SIGSAFE static inline bool sp_machine_is_after_call(const uint8_t *before)
 {
     if (before[SP_MACHINE_CALL_BYTES - 5] == 0xe8)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An instruction is prefixes, an opcode of one of a few maps, then, as the opcode says, a byte that names operands (ModRM), perhaps one more
- * for an address (SIB), a displacement and an immediate number. Its length follows from few bits of the opcode, which are kept in a
- * string for each map. What it means matters for a handful of opcodes only. */
+/* An instruction is prefixes, an opcode of one of a few maps, then, as the opcode says, a byte that
+ * names operands (ModRM), perhaps one more for an address (SIB), a displacement and an immediate
+ * number. Its length follows from few bits of the opcode, which are kept in a string for each map.
+ * What it means matters for a handful of opcodes only. */
 #include "unwind/x86_instruction.h"
 
 enum { RSP = 4, RBP = 5 };
@@ -99,7 +100,8 @@ static bool is_prefix(unsigned byte)
            byte == 0x65;
 }
 
-/* AVX: the prefix holds the map's number. Registers' upper bits do not matter: none of these writes a general register that does. */
+/* AVX: the prefix holds the map's number. Registers' upper bits do not matter: none of these writes
+ * a general register that does. */
 static unsigned take_vector_opcode(decoder *d, unsigned first)
 {
     unsigned map = 1;

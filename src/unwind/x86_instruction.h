@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One x86-64 instruction, as far as the position of a frame depends on it: how long it is, where it goes, what it does to stack and frame
- * pointer. Nothing else of it is understood.
- * Threads: any.  Signals: safe. */
+/* One x86-64 instruction, as far as the position of a frame depends on it: how long it is, where it
+ * goes, what it does to stack and frame pointer. Nothing else of it is understood. Threads: any.
+ * Signals: safe. */
 #ifndef SP_UNWIND_X86_INSTRUCTION_H
 #define SP_UNWIND_X86_INSTRUCTION_H
 
@@ -40,12 +40,12 @@ typedef enum sp_x86_frame {
 
 typedef struct sp_x86_instruction {
     uint8_t length;
-    uint8_t flow;  /* sp_x86_flow */
-    uint8_t stack; /* sp_x86_stack */
-    uint8_t frame; /* sp_x86_frame */
-    bool
-        has_slot; /* of an indirect call or jump: where to is in memory at slot, counted from behind the instruction */
-    bool is_sum;  /* a register becomes the sum of itself and another */
+    uint8_t flow;     /* sp_x86_flow */
+    uint8_t stack;    /* sp_x86_stack */
+    uint8_t frame;    /* sp_x86_frame */
+    bool has_slot;    /* of an indirect call or jump: where to is in memory at slot, counted from
+                         behind the instruction */
+    bool is_sum;      /* a register becomes the sum of itself and another */
     bool has_index;   /* of a jump through memory: there is a table */
     bool compares_sp; /* with the register `other` */
     bool copies_sp;   /* `other` = sp + amount */
@@ -54,7 +54,8 @@ typedef struct sp_x86_instruction {
     int32_t target; /* of branch, jump and call, or slot: from behind the instruction */
 } sp_x86_instruction;
 
-/* The instruction that CODE, of which LENGTH bytes are there, begins with. False: there is none, or it is not known or cut off. */
+/* The instruction that CODE, of which LENGTH bytes are there, begins with. False: there is none, or
+ * it is not known or cut off. */
 bool sp_x86_decode(const uint8_t *code, size_t length, sp_x86_instruction *out);
 
 #endif

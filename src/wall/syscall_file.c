@@ -16,15 +16,16 @@ enum { SHARE_OF_DESCRIPTORS = 8, KEPT_MAX = 1024, LINE_BYTES = 256 };
 
 #define DESCRIPTORS_MAX (UINT32_C(1) << 30)
 
-/* A program that closes descriptors it does not know may have opened its own under the same number. 0: it is closed. */
+/* A program that closes descriptors it does not know may have opened its own under the same number.
+ * 0: it is closed. */
 static uint64_t inode_of(int fd)
 {
     struct stat now;
     return fstat(fd, &now) == 0 ? now.st_ino : 0;
 }
 
-/* A program that closes descriptors it does not know closes the directory's, too, and may open its own under the same number: then the
- * directory is opened anew. */
+/* A program that closes descriptors it does not know closes the directory's, too, and may open its
+ * own under the same number: then the directory is opened anew. */
 static bool find_tasks(sp_syscall_files *files)
 {
     if (files->tasks >= 0 && inode_of(files->tasks) == files->inode)
@@ -83,7 +84,8 @@ void sp_syscall_file_close(sp_syscall_files *files, sp_syscall_file *file)
     forget(files, file);
 }
 
-/* Any of the files kept, by chance: where threads are visited in turns, the one not used for longest is the next that is wanted. */
+/* Any of the files kept, by chance: where threads are visited in turns, the one not used for
+ * longest is the next that is wanted. */
 static void make_room(sp_syscall_files *files)
 {
     files->random = files->random * 6364136223846793005u + 1442695040888963407u;

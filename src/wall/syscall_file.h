@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc/self/task/TID/syscall (proc_pid_syscall(5)): what the kernel tells of a thread that is blocked, without stopping it: system call,
- * stack pointer, program counter. A thread may always read it of threads of its own process; opening it needs the right to read a file
- * that belongs to the process's user, or to root once the process is not dumpable (prctl(2), PR_SET_DUMPABLE).
+/* /proc/self/task/TID/syscall (proc_pid_syscall(5)): what the kernel tells of a thread that is
+ * blocked, without stopping it: system call, stack pointer, program counter. A thread may always
+ * read it of threads of its own process; opening it needs the right to read a file that belongs to
+ * the process's user, or to root once the process is not dumpable (prctl(2), PR_SET_DUMPABLE).
  *
- * Files are kept open, for opening costs six times what reading does, but only so many: descriptors are the host's.
- * Threads: one at a time.  Signals: not safe. */
+ * Files are kept open, for opening costs six times what reading does, but only so many: descriptors
+ * are the host's. Threads: one at a time.  Signals: not safe. */
 #ifndef SP_WALL_SYSCALL_FILE_H
 #define SP_WALL_SYSCALL_FILE_H
 
@@ -40,13 +41,14 @@ typedef struct sp_syscall_files {
     sp_syscall_file **kept;
 } sp_syscall_files;
 
-/* Files of this process's threads: at most an eighth of RLIMIT_NOFILE are kept. False when /proc cannot be read (errno) or memory is
- * short. */
+/* Files of this process's threads: at most an eighth of RLIMIT_NOFILE are kept. False when /proc
+ * cannot be read (errno) or memory is short. */
 bool sp_syscall_files_open(sp_syscall_files *files);
 /* Close all. Also in a forked child, where they are the parent's. */
 void sp_syscall_files_close(sp_syscall_files *files);
 
-/* Read the line of thread TID, whose file is FILE: it is opened when it is not, and stays where it is until it is closed. */
+/* Read the line of thread TID, whose file is FILE: it is opened when it is not, and stays where it
+ * is until it is closed. */
 sp_syscall_state sp_syscall_file_read(sp_syscall_files *files, sp_syscall_file *file, pid_t tid,
                                       sp_syscall_line *out);
 /* A descriptor of another file of thread TID's, NAME, which is the caller's; -1 with errno. */

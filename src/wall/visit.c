@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An attempt reads in this order:
  *
- *   switch number ─ CPU clock, twice ─ state ─ context ─ switch number again ─ wait ─ stack ─ CPU clock and switch number again
+ *   switch number ─ CPU clock, twice ─ state ─ context ─ switch number again
+ *   ─ wait ─ stack ─ CPU clock and switch number again
  *
- * The moment that is sampled is that of the first clock. Whoever runs then has another clock in the next, a fifth of a microsecond later;
- * whoever has not waits, and is counted. (The state does not tell as much: a thread that is about to block is "blocked" for some
- * microseconds in which it still runs, and its ticks count them.)
+ * The moment that is sampled is that of the first clock. Whoever runs then has another clock in the
+ * next, a fifth of a microsecond later; whoever has not waits, and is counted. (The state does not
+ * tell as much: a thread that is about to block is "blocked" for some microseconds in which it
+ * still runs, and its ticks count them.)
  *
- * Equal clocks at begin and end prove that the thread did not run in between (but for a short run that a hypervisor's accounting swallows:
- * the number at the end makes sure that it is still the same span), so all that was read is of one moment. The state, one line
- * of the kernel's, is of one moment by itself. When the thread has run since, its stack is not certain, and an attempt is made once
- * more; if that fails too, or finds the thread elsewhere, the stack is the system call and a mark. The context needs less: switch numbers
- * only grow, so an even one that is the same afterwards says that the context has been the same all the time; of another tracer's, which has
+ * Equal clocks at begin and end prove that the thread did not run in between (but for a short run
+ * that a hypervisor's accounting swallows: the number at the end makes sure that it is still the
+ * same span), so all that was read is of one moment. The state, one line of the kernel's, is of one
+ * moment by itself. When the thread has run since, its stack is not certain, and an attempt is made
+ * once more; if that fails too, or finds the thread elsewhere, the stack is the system call and a
+ * mark. The context needs less: switch numbers only grow, so an even one that is the same
+ * afterwards says that the context has been the same all the time; of another tracer's, which has
  * no number, only that the thread did not run says so. It comes right after the
- * state, for what ends a wait often ends a span, too: the longer it took, the more last moments of spans would be unknown. */
+ * state, for what ends a wait often ends a span, too: the longer it took, the more last moments of
+ * spans would be unknown. */
 #include "wall/visit.h"
 
 #include <string.h>
@@ -23,8 +28,9 @@
 #include "core/clock.h"
 #include "unwind/fiber_stack_sig.h"
 
-/* Whether another thread sees this one's relaxed stores in their order (publish() in context/context.c has compiler fences only). Where
- * not, a context is certain only when the thread has not run: to be taken off its core orders everything. */
+/* Whether another thread sees this one's relaxed stores in their order (publish() in
+ * context/context.c has compiler fences only). Where not, a context is certain only when the thread
+ * has not run: to be taken off its core orders everything. */
 #if defined(__x86_64__)
 #define STORES_COME_IN_ORDER true
 #else
@@ -38,7 +44,8 @@ typedef struct attempt {
     uint64_t number;  /* switch number at the begin */
     uint64_t cpu_ns;  /* clock at the begin */
     bool has_not_run; /* the clock is the same at the end, and the number */
-    /* The number is, even, no detach by another thread is pending, nor a switch of fibers' stacks. */
+    /* The number is, even, no detach by another thread is pending, nor a switch of fibers' stacks.
+     */
     bool has_not_switched;
     bool is_shared; /* another tracer may tell the context, and its switches have no number */
 } attempt;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A visit: what another thread is doing at this moment, found out from outside, without a signal and without stopping it
- * (docs/design/wall.md). What a visit tells is certain, because the thread's CPU clock and switch number did not move meanwhile; what
- * could not be made certain is marked.
- * Threads: one at a time.  Signals: not safe. */
+/* A visit: what another thread is doing at this moment, found out from outside, without a signal
+ * and without stopping it (docs/design/wall.md). What a visit tells is certain, because the
+ * thread's CPU clock and switch number did not move meanwhile; what could not be made certain is
+ * marked. Threads: one at a time.  Signals: not safe. */
 #ifndef SP_WALL_VISIT_H
 #define SP_WALL_VISIT_H
 

@@ -14,10 +14,11 @@
 #include "core/compiler.h"
 #include "core/guarded_load_sig.h"
 
-/* Of poll and select, that many descriptors are looked at. Of an epoll instance, as many as stand in so much text: about 50. */
+/* Of poll and select, that many descriptors are looked at. Of an epoll instance, as many as stand
+ * in so much text: about 50. */
 enum { POLLED_MAX = 16, WATCHED_MAX = 64, FDINFO_BYTES = 4096, SELECT_BITS = 1024 };
 
-/* --- Names --------------------------------------------------------------------------------------------------------------------- */
+/* --- Names ------------------------------------------------------------------------------------ */
 
 const char *sp_wait_class_name(sp_wait_class wait_class)
 {
@@ -44,7 +45,7 @@ const char *sp_wait_descriptor_name(sp_wait_descriptor descriptor)
     return (unsigned)descriptor < SP_DESCRIPTOR_COUNT ? names[descriptor] : "other";
 }
 
-/* --- What each system call waits for -------------------------------------------------------------------------------------------- */
+/* --- What each system call waits for ---------------------------------------------------------- */
 
 /* Where the descriptors stand. */
 typedef enum place {
@@ -68,15 +69,18 @@ typedef struct rule {
 #define LOCK         {NOWHERE, {SP_WAIT_LOCK, SP_DESCRIPTOR_NONE}}
 #define SLEEP        {NOWHERE, {SP_WAIT_SLEEP, SP_DESCRIPTOR_NONE}}
 #define DISK         {NOWHERE, {SP_WAIT_DISK, SP_DESCRIPTOR_NONE}}
-#define NETWORK      {NOWHERE, {SP_WAIT_NETWORK, SP_DESCRIPTOR_SOCKET}} /* these calls work on sockets only */
-#define IO_URING     {NOWHERE, {SP_WAIT_OTHER, SP_DESCRIPTOR_IO_URING}} /* of what it has in flight nothing is told outside */
+/* These calls work on sockets only. */
+#define NETWORK      {NOWHERE, {SP_WAIT_NETWORK, SP_DESCRIPTOR_SOCKET}}
+/* The kernel does not show outside what it has in flight. */
+#define IO_URING     {NOWHERE, {SP_WAIT_OTHER, SP_DESCRIPTOR_IO_URING}}
 #define LOCK_ON(at)  {at, {SP_WAIT_LOCK, SP_DESCRIPTOR_NONE}}
 #define DISK_ON(at)  {at, {SP_WAIT_DISK, SP_DESCRIPTOR_NONE}}
 #define ON(at)       {at, {SP_WAIT_CPU, SP_DESCRIPTOR_NONE}}
 
-/* By number. What is not here is SP_WAIT_OTHER: wait4, pause, mmap … Names that one of our machines lacks stand behind #ifdef, and those
- * that the headers of older systems lack. A path that leads to a FIFO makes open wait for the other end and not for a disk; it is not
- * looked at. close is not here either: the descriptor is gone when it begins to wait. */
+/* By number. What is not here is SP_WAIT_OTHER: wait4, pause, mmap … Names that one of our machines
+ * or the headers of older systems lack are inside #ifdef. A path that leads to a FIFO makes open
+ * wait for the other end and not for a disk; this is not looked at. close is not here because its
+ * descriptor is gone when it begins to wait. */
 static const rule rules[] = {
     [SYS_futex] = LOCK,
 #ifdef SYS_futex_waitv
@@ -222,17 +226,19 @@ static const rule rules[] = {
 };
 /* clang-format on */
 
-/* What waiting on a descriptor of that kind is; 0 is SP_WAIT_OTHER. A pipe, a terminal or an eventfd is filled by whom nobody knows. */
+/* What waiting on a descriptor of that kind is; 0 is SP_WAIT_OTHER. A pipe, a terminal or an
+ * eventfd is filled by whom nobody knows. */
 static const uint8_t class_by_descriptor[SP_DESCRIPTOR_COUNT] = {
     [SP_DESCRIPTOR_SOCKET] = SP_WAIT_NETWORK, [SP_DESCRIPTOR_FILE] = SP_WAIT_DISK,
     [SP_DESCRIPTOR_DIRECTORY] = SP_WAIT_DISK, [SP_DESCRIPTOR_BLOCK_DEVICE] = SP_WAIT_DISK,
     [SP_DESCRIPTOR_TIMERFD] = SP_WAIT_SLEEP,
 };
 
-/* --- One descriptor --------------------------------------------------------------------------------------------------------------- */
+/* --- One descriptor --------------------------------------------------------------------------- */
 
-/* By the kind of inode; SP_DESCRIPTOR_OTHER for those without one of their own (eventfd, epoll …). The kernel answers from what it knows:
- * fstat would ask a file server for news, and a thread that waits for one that does not answer would make the caller wait, too. */
+/* By the kind of inode; SP_DESCRIPTOR_OTHER for those without one of their own (eventfd, epoll …).
+ * The kernel answers from what it knows: fstat would ask a file server for news, and a thread that
+ * waits for one that does not answer would make the caller wait, too. */
 static uint8_t kind_by_mode(int fd)
 {
     struct statx status;
@@ -283,7 +289,7 @@ static uint8_t kind_by_link(int fd)
     return SP_DESCRIPTOR_OTHER;
 }
 
-/* --- Several descriptors ------------------------------------------------------------------------------------------------------------ */
+/* --- Several descriptors ---------------------------------------------------------------------- */
 
 typedef struct descriptors {
     int fds[WATCHED_MAX];
@@ -297,8 +303,9 @@ static void add(descriptors *set, int fd)
         set->fds[set->count++] = fd;
 }
 
-/* Which of several descriptors counts: the highest. Beside a socket the others mostly serve to wake an event loop. Files come last, for poll
- * does not wait on them, and splice waits longer for the pipe at the other end. OTHER may be anything yet that only its link tells. */
+/* Which of several descriptors counts: the highest. Beside a socket the others mostly serve to wake
+ * an event loop. Files come last, for poll does not wait on them, and splice waits longer for the
+ * pipe at the other end. OTHER may be anything yet that only its link tells. */
 static uint8_t rank_of(uint8_t kind)
 {
     switch (kind) {
@@ -315,7 +322,8 @@ static uint8_t rank_of(uint8_t kind)
     }
 }
 
-/* The first that is no timer: a thread that waits for the time or for something else does not sleep. */
+/* The first that is no timer: a thread that waits for the time or for something else does not
+ * sleep. */
 static uint8_t kind_of_links(const descriptors *set)
 {
     uint8_t found = SP_DESCRIPTOR_NONE;
@@ -407,15 +415,19 @@ static sp_wait wait_in_select(const uint64_t arguments[6])
     return wait_on_set(&set);
 }
 
-/* --- What an epoll instance watches -------------------------------------------------------------------------------------------------
+/* --- What an epoll instance watches
+ * -------------------------------------------------------------------------------------------------
  *
- * The kernel tells it in /proc/self/fdinfo/N, a line for each descriptor. It makes the whole text for the first byte that is read, and the
- * application's own calls for the instance wait meanwhile: 4 µs for one descriptor, 0.04 ms for 100, 10 ms for 10,000. So the answer is kept
- * for a second, or for 10,000 times what it has cost, if that is longer: a minute and more where it takes 10 ms.
+ * The kernel tells it in /proc/self/fdinfo/N, a line for each descriptor. It makes the whole text
+ * for the first byte that is read, and the application's own calls for the instance wait meanwhile:
+ * 4 µs for one descriptor, 0.04 ms for 100, 10 ms for 10,000. So the answer is kept for a second,
+ * or for 10,000 times what it has cost, if that is longer: a minute and more where it takes 10 ms.
  *
- * Stale until then: descriptors that were added or removed since; and the whole answer, where the instance was closed and another has its
- * number. Besides, the lines have the numbers that descriptors had when they were added: one that was closed while a duplicate keeps it
- * watched is looked for under a number that may be another's by now. An instance within an instance is SP_DESCRIPTOR_EPOLL. */
+ * Stale until then: descriptors that were added or removed since; and the whole answer, where the
+ * instance was closed and another has its number. Besides, the lines have the numbers that
+ * descriptors had when they were added: one that was closed while a duplicate keeps it watched is
+ * looked for under a number that may be another's by now. An instance within an instance is
+ * SP_DESCRIPTOR_EPOLL. */
 
 enum { KEPT_COUNT = 256, COST_FACTOR = 10000 }; /* KEPT_COUNT is a power of two */
 
@@ -428,7 +440,8 @@ typedef struct kept_wait {
 /* An instance has one place, by its number: one that has the same pushes it out. */
 static kept_wait kept[KEPT_COUNT];
 
-/* The watched descriptors of EPOLL, the first page of text of them. False when there is no such descriptor. */
+/* The watched descriptors of EPOLL, the first page of text of them. False when there is no such
+ * descriptor. */
 static bool read_watched(int epoll, descriptors *set)
 {
     char path[40], text[FDINFO_BYTES + 1];
@@ -479,7 +492,7 @@ static sp_wait wait_in_epoll(int epoll)
     return entry->wait;
 }
 
-/* --- The whole ---------------------------------------------------------------------------------------------------------------------- */
+/* --- The whole -------------------------------------------------------------------------------- */
 
 static sp_wait wait_on_one(const rule *rule, int fd)
 {

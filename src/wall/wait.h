@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a blocked thread waits for, told from outside by its system call and the arguments (/proc/self/task/TID/syscall).
+/* What a blocked thread waits for, told from outside by its system call and the arguments
+ * (/proc/self/task/TID/syscall).
  *
- * The call gives the class, or the descriptor that it waits on does: a read of a socket waits for the network, the same read of a file for
- * a disk. The class says where to look, and is no more than that: a local socket is "network", too, a file may be in memory, and an idle
- * worker that waits on a condition variable waits for a "lock", for all that the kernel sees of it is a futex. */
+ * The call gives the class, or the descriptor that it waits on does: a read of a socket waits for
+ * the network, the same read of a file for a disk. The class says where to look, and is no more
+ * than that: a local socket is "network", too, a file may be in memory, and an idle worker that
+ * waits on a condition variable waits for a "lock", for all that the kernel sees of it is a futex.
+ */
 #ifndef SP_WALL_WAIT_H
 #define SP_WALL_WAIT_H
 
@@ -44,22 +47,24 @@ typedef struct sp_wait {
     uint8_t descriptor; /* sp_wait_descriptor */
 } sp_wait;
 
-/* "cpu", "lock", "socket", "block_device" …: static strings. Of a value outside of the enum: "other".
- * Threads: any.  Signals: safe. */
+/* "cpu", "lock", "socket", "block_device" …: static strings. Of a value outside of the enum:
+ * "other". Threads: any.  Signals: safe. */
 const char *sp_wait_class_name(sp_wait_class wait_class);
 const char *sp_wait_descriptor_name(sp_wait_descriptor descriptor);
 
-/* What a thread of this process waits for that is blocked in SYSTEM_CALL (-1: in none, as with a page fault) with ARGUMENTS. Of several
- * descriptors a socket counts, where there is one.
+/* What a thread of this process waits for that is blocked in SYSTEM_CALL (-1: in none, as with a
+ * page fault) with ARGUMENTS. Of several descriptors a socket counts, where there is one.
  *
- * The answer is a hint. The thread may go on meanwhile, so its descriptors may be closed and their numbers taken by others; pointers may
- * lead nowhere. Nothing of this is an error: what cannot be told is SP_WAIT_OTHER and SP_DESCRIPTOR_NONE. A thread with descriptors of
- * its own (unshare of CLONE_FILES) gets the answer for the same numbers of the calling thread. What an epoll instance watches is known as
- * of up to a second ago, or longer where it watches many (wait.c).
+ * The answer is a hint. The thread may go on meanwhile, so its descriptors may be closed and their
+ * numbers taken by others; pointers may lead nowhere. Nothing of this is an error: what cannot be
+ * told is SP_WAIT_OTHER and SP_DESCRIPTOR_NONE. A thread with descriptors of its own (unshare of
+ * CLONE_FILES) gets the answer for the same numbers of the calling thread. What an epoll instance
+ * watches is known as of up to a second ago, or longer where it watches many (wait.c).
  *
- * Allocates nothing and asks no file server. Costs nothing that counts for calls that say it all (futex, recv), else 0.2 to 4 µs; where an
- * epoll instance is looked at anew, 4 µs with one descriptor and 30 with a hundred (tests/bench/bench_wait.c).
- * Threads: one at a time (the sampler thread).  Signals: not safe. */
+ * Allocates nothing and asks no file server. Costs nothing that counts for calls that say it all
+ * (futex, recv), else 0.2 to 4 µs; where an epoll instance is looked at anew, 4 µs with one
+ * descriptor and 30 with a hundred (tests/bench/bench_wait.c). Threads: one at a time (the sampler
+ * thread).  Signals: not safe. */
 sp_wait sp_wait_of(int64_t system_call, const uint64_t arguments[6]);
 
 #endif

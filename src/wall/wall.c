@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The wall sampler's thread.
  *
- * Time is cut into cells of one period. In each cell there is one round, at a moment that is chosen evenly at random: so every moment has
- * the same chance of being seen, and a visit stands for a period. When there are more threads than a round may visit, each has the
- * same chance to be among those visited, and a visit stands for so much more. Nothing about a thread enters into either choice: that
- * is all that an unbiased sum needs.
+ * Time is cut into cells of one period. In each cell there is one round, at a moment that is chosen
+ * evenly at random: so every moment has the same chance of being seen, and a visit stands for a
+ * period. When there are more threads than a round may visit, each has the same chance to be among
+ * those visited, and a visit stands for so much more. Nothing about a thread enters into either
+ * choice: that is all that an unbiased sum needs.
  *
- * wall.lock is held for a visit, not for a round: fork and the collector wait for microseconds. Order: the collector's lock before it,
- * the registry's after. */
+ * wall.lock is held for a visit, not for a round: fork and the collector wait for microseconds.
+ * Order: the collector's lock before it, the registry's after. */
 #include "wall/wall.h"
 
 #include <errno.h>
@@ -50,7 +51,8 @@ typedef struct wall_round {
     uint64_t cells; /* that it stands for: more than one when rounds, or the machine, were late */
 } wall_round;
 
-/* A thread that has either waited all the time from the round's moment on, or had the core that we got. */
+/* A thread that has either waited all the time from the round's moment on, or had the core that we
+ * got. */
 typedef struct doubtful {
     uint32_t slot;
     pid_t tid;
@@ -104,7 +106,7 @@ static void seed(void)
     wall.random |= 1;
 }
 
-/* --- one thread ------------------------------------------------------------------------------------------------------------ */
+/* --- one thread ------------------------------------------------------------------------------- */
 
 /* The thread goes on, or is another: what its place weighs goes to the collector. */
 static void leave_place(sp_wall_place *place)
@@ -148,8 +150,8 @@ static void say_failure(pid_t tid)
     wall.said_failure = true;
 }
 
-/* A thread that ends has given up its memory, and then its files belong to root, as if the process were not dumpable. errno is what a visit
- * failed with. */
+/* A thread that ends has given up its memory, and then its files belong to root, as if the process
+ * were not dumpable. errno is what a visit failed with. */
 static bool is_ending(const sp_thread *thread)
 {
     int error = errno;
@@ -165,8 +167,9 @@ static void weigh(sp_wall_place *place, uint64_t weight_ns)
     sp_wall_place_stay(place, weight_ns);
 }
 
-/* Whether it is not known yet if the thread had our core at the round's moment. One that waits for a core may have lost it to us. One that is
- * blocked may have had it until then: the later a round comes, the more often it is just that by which it could come. */
+/* Whether it is not known yet if the thread had our core at the round's moment. One that waits for
+ * a core may have lost it to us. One that is blocked may have had it until then: the later a round
+ * comes, the more often it is just that by which it could come. */
 static bool is_doubtful(const sp_wall_place *place)
 {
     if (place->record->wait_class == SP_WAIT_RUNNABLE)
@@ -188,8 +191,9 @@ static void keep_visit(sp_wall_place *place, uint32_t slot, uint64_t weight_ns)
     }
 }
 
-/* A thread that was stopped (SIGSTOP, a debugger) goes on in restart_syscall, and the kernel tells no more which call that is. It is the one that
- * it was in before, under the same switch number at the same place; what the thread waited for in between is a core. */
+/* A thread that was stopped (SIGSTOP, a debugger) goes on in restart_syscall, and the kernel tells
+ * no more which call that is. It is the one that it was in before, under the same switch number at
+ * the same place; what the thread waited for in between is a core. */
 static void recall_call(const sp_wall_place *place)
 {
     sp_visit_record *now = (sp_visit_record *)(void *)wall.visit.record;
@@ -232,7 +236,8 @@ static void visit_anew(sp_wall_place *place, sp_thread *thread, pid_t tid, uint6
     }
 }
 
-/* Life is looked at again afterwards: a slot that got another thread meanwhile was visited as nobody. */
+/* Life is looked at again afterwards: a slot that got another thread meanwhile was visited as
+ * nobody. */
 static void visit_slot(uint32_t slot, uint64_t weight_ns)
 {
     sp_thread *thread = sp_thread_by_slot(slot);
@@ -259,7 +264,8 @@ static void visit_slot(uint32_t slot, uint64_t weight_ns)
     }
 }
 
-/* When thread TID was last on a core, by that core's own clock (/proc/self/task/TID/sched: se.exec_start, in ms); 0 when it is not told. */
+/* When thread TID was last on a core, by that core's own clock (/proc/self/task/TID/sched:
+ * se.exec_start, in ms); 0 when it is not told. */
 static uint64_t last_ran_ns(pid_t tid)
 {
     char text[256];
@@ -274,8 +280,9 @@ static uint64_t last_ran_ns(pid_t tid)
     return told ? ms * SP_NS_PER_MS + ns : 0;
 }
 
-/* Which of the doubtful had a core at MOMENT_NS, and was to give it up before we came: of those that have run from then on, which takes
- * as much CPU time, the first to end; their count when none has. Our own clock is read so that the kernel notes that we run now. */
+/* Which of the doubtful had a core at MOMENT_NS, and was to give it up before we came: of those
+ * that have run from then on, which takes as much CPU time, the first to end; their count when none
+ * has. Our own clock is read so that the kernel notes that we run now. */
 static uint32_t find_giver(uint64_t moment_ns)
 {
     uint32_t giver = wall.doubtful_count;
@@ -293,8 +300,8 @@ static uint32_t find_giver(uint64_t moment_ns)
     return giver;
 }
 
-/* The giver was on its core at the round's moment. It waits for the core now, as long as we have it, which no moment ever falls in: that
- * is the one wait that is known without being seen. */
+/* The giver was on its core at the round's moment. It waits for the core now, as long as we have
+ * it, which no moment ever falls in: that is the one wait that is known without being seen. */
 static void settle_giver(sp_wall_place *place, uint64_t weight_ns, const wall_round *round)
 {
     uint64_t took_ns = sp_clock_monotonic_ns() - round->moment_ns - wall.late_ns;
@@ -305,9 +312,10 @@ static void settle_giver(sp_wall_place *place, uint64_t weight_ns, const wall_ro
     place->is_still = false;
 }
 
-/* To run the sampler needs a core, and where all are taken it takes that of a thread which would have run: this one, and no other, looks
- * as if it waited for a core as long as we look. It is the one that ran until we came. Where the kernel does not tell (it was built
- * without SCHED_DEBUG), all count as waiting. */
+/* To run the sampler needs a core, and where all are taken it takes that of a thread which would
+ * have run: this one, and no other, looks as if it waited for a core as long as we look. It is the
+ * one that ran until we came. Where the kernel does not tell (it was built without SCHED_DEBUG),
+ * all count as waiting. */
 static void resolve_doubts(const wall_round *round)
 {
     uint32_t giver = wall.doubtful_count > 0 ? find_giver(round->moment_ns) : 0;
@@ -323,7 +331,7 @@ static void resolve_doubts(const wall_round *round)
     wall.doubtful_count = 0;
 }
 
-/* --- a round --------------------------------------------------------------------------------------------------------------- */
+/* --- a round ---------------------------------------------------------------------------------- */
 
 /* Whether a sample of the thread's now would be linked, to a span that we know of. */
 static bool has_own_span(const sp_thread *thread)
@@ -393,9 +401,10 @@ static void learn_newest_generation(void)
     sp_generation_leave(wall.visitor.hazard);
 }
 
-/* Every STEPth thread that is wanted, from a random one on: each has the same chance. Whether it is wanted is looked at when it is its turn,
- * not before, so a span that begins while others are visited is seen as often as one that ends then. States are far apart in memory, so of
- * each one line is read, and asked for ahead; what else speaks against a visit is seen there. */
+/* Every STEPth thread that is wanted, from a random one on: each has the same chance. Whether it is
+ * wanted is looked at when it is its turn, not before, so a span that begins while others are
+ * visited is seen as often as one that ends then. States are far apart in memory, so of each one
+ * line is read, and asked for ahead; what else speaks against a visit is seen there. */
 static uint32_t visit_each(double step, uint64_t weight_ns)
 {
     double next = draw() * step;
@@ -429,7 +438,7 @@ static void run_round(const wall_round *round)
     learn_cost(sp_clock_own_cpu_ns() - begin_ns, visits);
 }
 
-/* --- time ------------------------------------------------------------------------------------------------------------------ */
+/* --- time ------------------------------------------------------------------------------------- */
 
 static bool is_disturbed(void)
 {
@@ -489,7 +498,7 @@ static void run_rounds(void)
     sp_lock_give(&wall.lock);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static void set_reason(int error)
 {
@@ -506,8 +515,8 @@ static void set_reason(int error)
                  "/proc/self/task/TID/syscall cannot be read: %s", strerror(error));
 }
 
-/* The thread that starts us waits meanwhile, so it can be looked at. Where it is never seen to wait, because the machine is busy, it is
- * enough that its file can be read. */
+/* The thread that starts us waits meanwhile, so it can be looked at. Where it is never seen to
+ * wait, because the machine is busy, it is enough that its file can be read. */
 static bool look_at_starter(void)
 {
     sp_syscall_line line;
@@ -538,8 +547,9 @@ static bool prepare(void)
            sp_syscall_files_open(&wall.visitor.files) && look_at_starter();
 }
 
-/* Rounds that come later the longer others have the cores would see threads too often just as they begin to wait. So the sampler asks to
- * be woken on time, and to come first: from Linux 6.12 on that is what a short slice does. Where it is refused, nothing is lost. */
+/* Rounds that come later the longer others have the cores would see threads too often just as they
+ * begin to wait. So the sampler asks to be woken on time, and to come first: from Linux 6.12 on
+ * that is what a short slice does. Where it is refused, nothing is lost. */
 static void come_on_time(void)
 {
     const struct {
@@ -706,7 +716,7 @@ void sp_wall_set_rate(uint32_t hz)
     change(set_hz, hz);
 }
 
-/* --- the collector's ------------------------------------------------------------------------------------------------------- */
+/* --- the collector's -------------------------------------------------------------------------- */
 
 sp_ring *sp_wall_ring(void)
 {
@@ -758,7 +768,7 @@ void sp_wall_state_get(sp_wall_state *out)
     sp_lock_give(&wall.lock);
 }
 
-/* --- fork ------------------------------------------------------------------------------------------------------------------ */
+/* --- fork ------------------------------------------------------------------------------------- */
 
 void sp_wall_fork_prepare(void)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wall sampler: a thread of the SDK that visits the application's threads (visit.h) and weighs what they wait for. Nobody gets a
- * signal, and no system call of the application ends sooner for it. See docs/design/wall.md.
+/* The wall sampler: a thread of the SDK that visits the application's threads (visit.h) and weighs
+ * what they wait for. Nobody gets a signal, and no system call of the application ends sooner for
+ * it. See docs/design/wall.md.
  *
  * | operation                     | setup | wall thread | collector | any thread |
  * | start, stop, free             |  yes  |             |           |            |
@@ -26,7 +27,8 @@ typedef struct sp_wall_config {
     const sp_modules *modules;
 } sp_wall_config;
 
-/* Start the thread. False when it cannot work here; why is said in one warning, and in the state's reason. */
+/* Start the thread. False when it cannot work here; why is said in one warning, and in the state's
+ * reason. */
 bool sp_wall_start(const sp_wall_config *config);
 /* End the thread. What it has seen stays, to be settled; a second call does nothing. */
 void sp_wall_stop(void);
@@ -42,13 +44,15 @@ void sp_wall_set_rate(uint32_t hz);
 /* Visits of threads that went on meanwhile: SP_RECORD_VISIT. */
 sp_ring *sp_wall_ring(void);
 
-/* Hand each thread's visits that are not in the ring yet to TAKE, borrowed for the call; threads that are still where they were begin
- * anew from weight 0. What was seen under generations older than NEWEST is forgotten then, and looked at again by the next visit. */
+/* Hand each thread's visits that are not in the ring yet to TAKE, borrowed for the call; threads
+ * that are still where they were begin anew from weight 0. What was seen under generations older
+ * than NEWEST is forgotten then, and looked at again by the next visit. */
 typedef void sp_wall_taker(void *user, const sp_visit_record *visit);
 void sp_wall_settle(sp_wall_taker *take, void *user, uint32_t newest);
 /* The same of one slot, whose thread has ended and which is about to be freed. */
 void sp_wall_settle_slot(uint32_t slot, sp_wall_taker *take, void *user, uint32_t newest);
-/* The least number of a generation that visits which are not in the ring may refer to; UINT32_MAX: none. */
+/* The least number of a generation that visits which are not in the ring may refer to; UINT32_MAX:
+ * none. */
 uint32_t sp_wall_held_generation(void);
 
 typedef struct sp_wall_state {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OTLP/JSON for any protobuf-c message, from its descriptor. Keys are in lowerCamelCase; trace, span and profile ids (every bytes
- * field named *_id) in lower-case hex, other bytes in base64; enums are numbers; 64-bit integers are decimal strings; doubles read
- * back to the same value, and are "NaN", "Infinity", "-Infinity" where JSON has no number. Fields that are zero are left out; a
+/* OTLP/JSON for any protobuf-c message, from its descriptor. Keys are in lowerCamelCase; trace,
+ * span and profile ids (every bytes field named *_id) in lower-case hex, other bytes in base64;
+ * enums are numbers; 64-bit integers are decimal strings; doubles read back to the same value, and
+ * are "NaN", "Infinity", "-Infinity" where JSON has no number. Fields that are zero are left out; a
  * oneof member that is set never is. Text that is not UTF-8 gets U+FFFD for each bad byte.
  * The way back is in tool/read/json_read.h: the library itself reads no JSON. */
 #ifndef SP_WIRE_JSON_H
@@ -13,8 +14,9 @@
 /* Messages nested deeper are refused, by the writer and the readers: AnyValue may hold itself. */
 #define SP_OTLP_MAX_DEPTH 100
 
-/* Append MESSAGE to OUT as one line without newline. False, and nothing appended, when memory is short, OUT's maximum is reached,
- * or MESSAGE is nested too deep; OUT is `failed` then.  Threads: any, each with its own OUT. */
+/* Append MESSAGE to OUT as one line without newline. False, and nothing appended, when memory is
+ * short, OUT's maximum is reached, or MESSAGE is nested too deep; OUT is `failed` then.  Threads:
+ * any, each with its own OUT. */
 bool sp_otlp_json_write(sp_buffer *out, const ProtobufCMessage *message);
 
 /* What writer and reader have to agree on. */

@@ -99,8 +99,8 @@ static void write_bytes(sp_buffer *out, const ProtobufCFieldDescriptor *field,
 
 /* ---- numbers ---- */
 
-/* Copy TEXT, which printf made, with its decimal point as ".": the program that we live in may have set a locale that writes
- * another, of one byte or several. */
+/* Copy TEXT, which printf made, with its decimal point as ".": the program that we live in may have
+ * set a locale that writes another, of one byte or several. */
 static void write_real_text(sp_buffer *out, const char *text)
 {
     bool in_point = false;
@@ -263,7 +263,8 @@ static const void *member_at(const ProtobufCMessage *message, unsigned offset)
     return (const unsigned char *)message + offset;
 }
 
-/* Whether a value is its type's zero. A double compares as a number, so that -0.0 is zero here as it is to protobuf-c. */
+/* Whether a value is its type's zero. A double compares as a number, so that -0.0 is zero here as
+ * it is to protobuf-c. */
 static bool is_zero(const ProtobufCFieldDescriptor *field, const void *member)
 {
     static const unsigned char zero[8];
@@ -285,7 +286,8 @@ static bool is_zero(const ProtobufCFieldDescriptor *field, const void *member)
     }
 }
 
-/* Whether FIELD is written: a oneof member when it is the one that is set, others when they are not zero. */
+/* Whether FIELD is written: a oneof member when it is the one that is set, others when they are not
+ * zero. */
 static bool is_present(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)
 {
     const void *member = member_at(message, field->offset);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the encoders of this folder share. Trees of protobuf-c messages live in an arena: when memory is short, a function
- * returns NULL or false and the arena's `failed` stays set; nothing has to be freed one by one. */
+/* What the encoders of this folder share. Trees of protobuf-c messages live in an arena: when
+ * memory is short, a function returns NULL or false and the arena's `failed` stays set; nothing has
+ * to be freed one by one. */
 #ifndef SP_WIRE_MESSAGE_TREE_H
 #define SP_WIRE_MESSAGE_TREE_H
 
@@ -16,20 +17,22 @@
 
 /* An empty message of TYPE, or NULL. */
 void *sp_otlp_message(sp_arena *arena, const ProtobufCMessageDescriptor *type);
-/* COUNT empty messages of TYPE as protobuf-c's repeated fields want them: an array of pointers. NULL only when memory is short,
- * not for COUNT 0. */
+/* COUNT empty messages of TYPE as protobuf-c's repeated fields want them: an array of pointers.
+ * NULL only when memory is short, not for COUNT 0. */
 void *sp_otlp_list(sp_arena *arena, const ProtobufCMessageDescriptor *type, size_t count);
 /* COUNT attributes; keys and strings are borrowed. NULL when memory is short. */
 Sp__Common__KeyValue **sp_otlp_attributes(sp_arena *arena, const spanprof_attribute *attributes,
                                           size_t count);
-/* VALUE becomes that of ATTRIBUTE; strings are borrowed. False when memory is short, which only an array needs. */
+/* VALUE becomes that of ATTRIBUTE; strings are borrowed. False when memory is short, which only an
+ * array needs. */
 bool sp_otlp_value_set(sp_arena *arena, Sp__Common__AnyValue *value,
                        const spanprof_attribute *attribute);
 Sp__Resource__Resource *sp_otlp_resource(sp_arena *arena, const sp_resource *resource);
 /* SCOPE's strings are borrowed. */
 Sp__Common__InstrumentationScope *sp_otlp_scope(sp_arena *arena,
                                                 const sp_instrumentation_scope *scope);
-/* ID as a bytes field: borrowed, and empty when all its COUNT bytes are zero, which OTLP calls invalid. */
+/* ID as a bytes field: borrowed, and empty when all its COUNT bytes are zero, which OTLP calls
+ * invalid. */
 ProtobufCBinaryData sp_otlp_id(const uint8_t *id, size_t count);
 /* Append MESSAGE to OUT, wholly or not at all. */
 bool sp_otlp_append(sp_buffer *out, sp_otlp_format format, const ProtobufCMessage *message);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OTLP, encoding: spans and profiles to export requests. An ExportTraceServiceRequest has the same bytes as TracesData, and an
- * ExportProfilesServiceRequest as ProfilesData, so these serve network and files.  Threads: any, each with its own OUT. */
+/* OTLP, encoding: spans and profiles to export requests. An ExportTraceServiceRequest has the same
+ * bytes as TracesData, and an ExportProfilesServiceRequest as ProfilesData, so these serve network
+ * and files.  Threads: any, each with its own OUT. */
 #ifndef SP_WIRE_OTLP_H
 #define SP_WIRE_OTLP_H
 
@@ -14,8 +15,9 @@ typedef enum sp_otlp_format {
     SP_OTLP_JSON = 1, /* OTLP/JSON, one line without newline (wire/json.h says how values look) */
 } sp_otlp_format;
 
-/* Append the request for COUNT finished spans to OUT. Without spans that is the empty request (no bytes, or {}), which nobody
- * should send. False, and nothing appended, when memory is short or OUT's maximum is reached; OUT is `failed` then. */
+/* Append the request for COUNT finished spans to OUT. Without spans that is the empty request (no
+ * bytes, or {}), which nobody should send. False, and nothing appended, when memory is short or
+ * OUT's maximum is reached; OUT is `failed` then. */
 bool sp_otlp_encode_traces(sp_buffer *out, sp_otlp_format format, const sp_resource *resource,
                            sp_span_data *const *spans, size_t count);
 /* The same for profiles, all in one ResourceProfiles and one ScopeProfiles. */

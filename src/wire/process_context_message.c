@@ -7,7 +7,8 @@
 #include "proto/process_context.pb-c.h"
 #include "wire/message_tree.h"
 
-/* A field's key and length take so much at most, for both fields of the message and for a list in a value in an attribute. */
+/* A field's key and length take so much at most, for both fields of the message and for a list in a
+ * value in an attribute. */
 enum { FRAMES = 64 };
 
 static bool is_identity(const char *key)
@@ -23,7 +24,8 @@ static bool is_identity(const char *key)
     return false;
 }
 
-/* Bytes that MESSAGE takes as an element of a repeated field, of which lengths up to the cap have three bytes. */
+/* Bytes that MESSAGE takes as an element of a repeated field, of which lengths up to the cap have
+ * three bytes. */
 static size_t element_bytes(const ProtobufCMessage *message)
 {
     return protobuf_c_message_get_packed_size(message) + 1 + 3;
@@ -56,7 +58,8 @@ static uint32_t cut_resource(sp_arena *arena, Sp__Resource__Resource *resource, 
     return (uint32_t)(count - kept);
 }
 
-/* The names come first: a record's attributes mean nothing without them. They leave half of the room to the resource. */
+/* The names come first: a record's attributes mean nothing without them. They leave half of the
+ * room to the resource. */
 static uint32_t cut_keys(Sp__Common__ArrayValue *list, size_t *used_bytes)
 {
     size_t count = list->n_values, kept = 0, bytes = 0;

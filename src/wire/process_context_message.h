@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The payload of the process context (OTEP 4719): what this process tells readers outside about itself, and what they need to read its
- * threads' records (OTEP 4947).  Threads: any, each with its own OUT. */
+/* The payload of the process context (OTEP 4719): what this process tells readers outside about
+ * itself, and what they need to read its threads' records (OTEP 4947).  Threads: any, each with its
+ * own OUT. */
 #ifndef SP_WIRE_PROCESS_CONTEXT_MESSAGE_H
 #define SP_WIRE_PROCESS_CONTEXT_MESSAGE_H
 
 #include "core/buffer.h"
 #include "trace/resource.h"
 
-/* What "threadlocal.schema_version" says. OTEP 4947 will call it tls_v1 one day; every reader and writer known so far says this. */
+/* What "threadlocal.schema_version" says. OTEP 4947 will call it tls_v1 one day; every reader and
+ * writer known so far says this. */
 #ifndef SP_THREADLOCAL_SCHEMA_VERSION
 #define SP_THREADLOCAL_SCHEMA_VERSION "tlsdesc_v1_dev"
 #endif
@@ -15,10 +17,11 @@
 /* Readers take no more than this. */
 enum { SP_PROCESS_CONTEXT_BYTES = 65536, SP_THREADLOCAL_KEYS = 256 };
 
-/* Append the payload for RESOURCE and the names of the KEY_COUNT (at most SP_THREADLOCAL_KEYS) attributes of thread records, in the order of
- * their indices. What makes it longer than SP_PROCESS_CONTEXT_BYTES is left out, attribute by attribute, and counted in *LEFT_OUT: what says
- * which service this is stays to the last; of the names the last go, for an index must not change its meaning.
- * False, and nothing appended, when memory is short. */
+/* Append the payload for RESOURCE and the names of the KEY_COUNT (at most SP_THREADLOCAL_KEYS)
+ * attributes of thread records, in the order of their indices. What makes it longer than
+ * SP_PROCESS_CONTEXT_BYTES is left out, attribute by attribute, and counted in *LEFT_OUT: what says
+ * which service this is stays to the last; of the names the last go, for an index must not change
+ * its meaning. False, and nothing appended, when memory is short. */
 bool sp_otlp_encode_process_context(sp_buffer *out, const sp_resource *resource,
                                     const char *const *keys, uint32_t key_count,
                                     uint32_t *left_out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profile data to one ResourceProfiles with one ScopeProfiles, and the dictionary, as a tree for JSON. Numbers that protobuf-c takes as arrays
- * (indices, values) are borrowed from the data, not copied. */
+/* Profile data to one ResourceProfiles with one ScopeProfiles, and the dictionary, as a tree for
+ * JSON. Numbers that protobuf-c takes as arrays (indices, values) are borrowed from the data, not
+ * copied. */
 #include "wire/profiles.h"
 #include "wire/message_tree.h"
 
@@ -88,7 +89,8 @@ static bool build_functions(sp_arena *arena, Sp__Profiles__ProfilesDictionary *o
     return true;
 }
 
-/* Link 0 comes out as the empty message, for its ids are zero: the form that every known reader accepts. */
+/* Link 0 comes out as the empty message, for its ids are zero: the form that every known reader
+ * accepts. */
 static bool build_links(sp_arena *arena, Sp__Profiles__ProfilesDictionary *out,
                         const sp_profile_data *data)
 {
@@ -239,8 +241,8 @@ static bool build_samples(sp_arena *arena, Sp__Profiles__Profile *out, const sp_
     return true;
 }
 
-/* A profile without period type (off-CPU time has none) gets no period_type message at all: an empty one is a name "" to some
- * receivers. */
+/* A profile without period type (off-CPU time has none) gets no period_type message at all: an
+ * empty one is a name "" to some receivers. */
 static bool build_profile(sp_arena *arena, Sp__Profiles__Profile *out, const sp_profile_data *data,
                           const sp_profile *profile)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finished spans to one ResourceSpans, with a ScopeSpans for each instrumentation scope in the order of first appearance. */
+/* Finished spans to one ResourceSpans, with a ScopeSpans for each instrumentation scope in the
+ * order of first appearance. */
 #include "wire/message_tree.h"
 
 #include "proto/trace_service.pb-c.h"
 
-/* Spans of one scope. Scopes are few (one for each instrumented library), so they are searched one by one, the last one first. */
+/* Spans of one scope. Scopes are few (one for each instrumented library), so they are searched one
+ * by one, the last one first. */
 typedef struct span_group {
     const sp_instrumentation_scope *scope;
     uint32_t count;

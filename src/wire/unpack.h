@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading protobuf bytes that somebody else made. protobuf-c's own unpack calls itself once for each level of nesting and knows
- * no limit, so a message of a few hundred kilobytes of AnyValue in AnyValue overflows the stack. Use this instead.
- * Threads: any. */
+/* Reading protobuf bytes that somebody else made. protobuf-c's own unpack calls itself once for
+ * each level of nesting and knows no limit, so a message of a few hundred kilobytes of AnyValue in
+ * AnyValue overflows the stack. Use this instead. Threads: any. */
 #ifndef SP_WIRE_UNPACK_H
 #define SP_WIRE_UNPACK_H
 
 #include <stdbool.h>
 #include <protobuf-c/protobuf-c.h>
 
-/* LENGTH bytes at DATA as a message of TYPE, to be freed with protobuf_c_message_free_unpacked(message, NULL). NULL when they are
- * no such message, are nested deeper than SP_OTLP_MAX_DEPTH, or memory is short. */
+/* LENGTH bytes at DATA as a message of TYPE, to be freed with
+ * protobuf_c_message_free_unpacked(message, NULL). NULL when they are no such message, are nested
+ * deeper than SP_OTLP_MAX_DEPTH, or memory is short. */
 ProtobufCMessage *sp_otlp_unpack(const ProtobufCMessageDescriptor *type, const void *data,
                                  size_t length);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protobuf's wire format, written from the end to the start: the length of a message stands in front of it, and so it is known when it is
- * written. Nothing is measured first, and nothing is moved. Fields are written in falling order of their numbers, and the entries of
- * a list from the last to the first; fields that are zero are left out, as proto3 has it.
+/* Protobuf's wire format, written from the end to the start: the length of a message stands in
+ * front of it, and so it is known when it is written. Nothing is measured first, and nothing is
+ * moved. Fields are written in falling order of their numbers, and the entries of a list from the
+ * last to the first; fields that are zero are left out, as proto3 has it.
  *
- * sp_wire_room makes room for some bytes; the functions that take and return the place P in front of which they write use it up
- * without another look.  Threads: one at a time. */
+ * sp_wire_room makes room for some bytes; the functions that take and return the place P in front
+ * of which they write use it up without another look.  Threads: one at a time. */
 #ifndef SP_WIRE_WIRE_BUFFER_H
 #define SP_WIRE_WIRE_BUFFER_H
 
@@ -12,7 +13,8 @@
 
 #include "core/buffer.h"
 
-/* What was written is data[at .. capacity - 1); the last byte is a NUL. Zero-initialised but for `maximum`, which it must not exceed. */
+/* What was written is data[at .. capacity - 1); the last byte is a NUL. Zero-initialised but for
+ * `maximum`, which it must not exceed. */
 typedef struct sp_wire {
     uint8_t *data;
     size_t at, capacity, maximum;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libspanprof-preload.so adds to malloc(64) and free, in nanoseconds, beside the next allocator's own pair in the same run: while
- * the SDK does not run, with `alloc`, with `alloc,heap` and live blocks in the table; and what a sampled block takes with a stack of 26
- * frames. The ways take turns, for the machine's speed changes.
+/* What libspanprof-preload.so adds to malloc(64) and free, in nanoseconds, beside the next
+ * allocator's own pair in the same run: while the SDK does not run, with `alloc`, with `alloc,heap`
+ * and live blocks in the table; and what a sampled block takes with a stack of 26 frames. The ways
+ * take turns, for the machine's speed changes.
  *
  *     bench_alloc PRELOAD [ALLOCATOR]     starts itself anew with both in LD_PRELOAD */
 #include <spanprof/spanprof.h>

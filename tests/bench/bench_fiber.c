@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a switch of fibers costs with spanprof_fiber_switch in front of it, beside the same without, in nanoseconds: two fibers, each with
- * SCOPES scopes, hand over to each other. swapcontext saves the signal mask, which is a system call; libraries that do not take a tenth, so
- * the hook alone is told, too. The ways take turns, for the machine's speed changes. */
+/* What a switch of fibers costs with spanprof_fiber_switch in front of it, beside the same without,
+ * in nanoseconds: two fibers, each with SCOPES scopes, hand over to each other. swapcontext saves
+ * the signal mask, which is a system call; libraries that do not take a tenth, so the hook alone is
+ * told, too. The ways take turns, for the machine's speed changes. */
 #define BENCH_ROUNDS 101
 #include <spanprof/spanprof.h>
 

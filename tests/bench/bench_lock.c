@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libspanprof-preload.so adds to lock and unlock of a free mutex, in nanoseconds, beside the C library's own pair in the same run: while
- * the SDK does not run, and while waits for locks are sampled. The ways take turns, for the machine's speed changes.
+/* What libspanprof-preload.so adds to lock and unlock of a free mutex, in nanoseconds, beside the C
+ * library's own pair in the same run: while the SDK does not run, and while waits for locks are
+ * sampled. The ways take turns, for the machine's speed changes.
  *
  *     bench_lock PRELOAD     starts itself anew with it in LD_PRELOAD */
 #include <spanprof/spanprof.h>

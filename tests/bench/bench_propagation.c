@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What it costs to read and write the headers of a request, in nanoseconds. The headers lie in memory that the compiler knows
- * nothing of, as they do in a server; each result is checked once. Run it on a quiet machine and take the median. */
+/* What it costs to read and write the headers of a request, in nanoseconds. The headers lie in
+ * memory that the compiler knows nothing of, as they do in a server; each result is checked once.
+ * Run it on a quiet machine and take the median. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +17,8 @@ enum { CALLS = 20000, ROUNDS = 200 };
 static char traceparent[] = TRACEPARENT;
 static spanprof_context context;
 
-/* From here on the compiler assumes that anything may have changed, and that everything is needed. */
+/* From here on the compiler assumes that anything may have changed, and that everything is needed.
+ */
 #define forget() __asm__ volatile("" ::: "memory")
 
 static void extract(void)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From drained samples to the bytes of requests: fold, build with names that are cached, encode. A window of 16,000 samples on 1,500 stacks
- * of 26 frames, 900 functions, 800 spans; with values, and with timestamps. Each stack has some of its callers, from the root on, in common
- * with another one, as those of a program have. Prints samples a second, of the whole and of each step, bytes a sample before
- * compression and after gzip at level 6, and the most memory that the process had.
+/* From drained samples to the bytes of requests: fold, build with names that are cached, encode. A
+ * window of 16,000 samples on 1,500 stacks of 26 frames, 900 functions, 800 spans; with values, and
+ * with timestamps. Each stack has some of its callers, from the root on, in common with another
+ * one, as those of a program have. Prints samples a second, of the whole and of each step, bytes a
+ * sample before compression and after gzip at level 6, and the most memory that the process had.
  *   bench_requests [-n SAMPLES] [-f] [-w] [-j] [-c FILE] [ROUNDS]
- * -f: no stack has callers in common with another. -w: one request a window, as in files. -j: JSON. -c: write the content to FILE, for the peers
- * (requests_peers.py). */
+ * -f: no stack has callers in common with another. -w: one request a window, as in files. -j: JSON.
+ * -c: write the content to FILE, for the peers (requests_peers.py). */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,7 +155,8 @@ static void write_hex(FILE *file, const uint8_t *bytes, size_t count)
     fputc(' ', file);
 }
 
-/* Lines: addresses of a stack, leaf first; then, after an empty line, the number of a sample's stack, its ids and its time. */
+/* Lines: addresses of a stack, leaf first; then, after an empty line, the number of a sample's
+ * stack, its ids and its time. */
 static void write_content(const bench *b, const char *path)
 {
     FILE *file = fopen(path, "w");

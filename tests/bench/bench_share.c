@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPU time of the SDK's own threads, that is of everything but the signal handler and the calls of the application: two threads that compute,
- * 99 samples of each a second, 500 spans a second on each, windows of 10 s, sent by HTTP to a receiver of this process, which does not
- * count. gzip's level is 1, which is the SDK's, and then 6.
- *   bench_share [SECONDS] */
+/* The CPU time of the SDK's own threads, that is of everything but the signal handler and the calls
+ * of the application: two threads that compute, 99 samples of each a second, 500 spans a second on
+ * each, windows of 10 s, sent by HTTP to a receiver of this process, which does not count. gzip's
+ * level is 1, which is the SDK's, and then 6. bench_share [SECONDS] */
 #include <dirent.h>
 #include <pthread.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a span costs its application, in nanoseconds, with nobody sampling: run it on a quiet machine and take the median.
- * Bursts stay below the queue's size and are taken between the measurements, so what is measured is the application's side. */
+/* What a span costs its application, in nanoseconds, with nobody sampling: run it on a quiet
+ * machine and take the median. Bursts stay below the queue's size and are taken between the
+ * measurements, so what is measured is the application's side. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What sampling steals from a thread that computes, as the thread sees it: it reads the time stamp counter in a loop, and where two
- * readings lie further apart than the loop takes, somebody else ran. One run takes turns, in random order, between
+/* What sampling steals from a thread that computes, as the thread sees it: it reads the time stamp
+ * counter in a loop, and where two readings lie further apart than the loop takes, somebody else
+ * ran. One run takes turns, in random order, between
  *
  *   nothing            the kernel's own interrupts, and what the machine's neighbours take
  *   sdk HZ             the SDK at 99 and at 1,000 Hz, or at HZ…; 27 frames a stack
- *   empty handler HZ   the same ticks from the same source (CPU timer, or perf event), whose handler does nothing
+ *   empty handler HZ   the same ticks from the same source (CPU timer, or perf event), whose
+ * handler does nothing
  *
- * Gaps of 100 us and more are other threads on this core, and on a shared machine others' mostly: told apart. Two figures come of the
- * shorter ones. "ticks" is the sum of those in which a tick was taken: the interrupt, the signal, the handler, the way back, and whatever
- * else came in between, so it is an upper bound (the engine `timer` rides on the kernel's periodic tick, which would have come anyway).
- * "all" is the sum of all short gaps, less that of "nothing" in the same round: the caches that a tick leaves cold do not show in
- * either, the machine's noise shows in the second. Medians over the rounds.
+ * Gaps of 100 us and more are other threads on this core, and on a shared machine others' mostly:
+ * told apart. Two figures come of the shorter ones. "ticks" is the sum of those in which a tick was
+ * taken: the interrupt, the signal, the handler, the way back, and whatever else came in between,
+ * so it is an upper bound (the engine `timer` rides on the kernel's periodic tick, which would have
+ * come anyway). "all" is the sum of all short gaps, less that of "nothing" in the same round: the
+ * caches that a tick leaves cold do not show in either, the machine's noise shows in the second.
+ * Medians over the rounds.
  *
  *   bench_stolen [ROUNDS [SLOT_MS [HZ…]]]       SPANPROF_ENGINE chooses the engine */
 #include <fcntl.h>
@@ -58,7 +62,8 @@ static struct {
 } slots[SLOTS_MAX]; /* the first is NOTHING */
 static size_t slot_count = 1;
 
-/* Shares of the slot in percent, ticks in it, and the median of the gaps with a tick (for "nothing": of all short gaps). */
+/* Shares of the slot in percent, ticks in it, and the median of the gaps with a tick (for
+ * "nothing": of all short gaps). */
 typedef struct measurement {
     double stolen, stolen_by_ticks, elsewhere, ticks, ns_a_gap;
 } measurement;
@@ -98,7 +103,8 @@ static void learn_counter(void)
 }
 
 /* One core a round, for a change of cores would be a long gap, and cores differ. The
- * SDK's threads, which inherit their mask, are started outside of this: they may have the other cores, as in an application. */
+ * SDK's threads, which inherit their mask, are started outside of this: they may have the other
+ * cores, as in an application. */
 static void stay_on(const cpu_set_t *cores)
 {
     syscall(SYS_sched_setaffinity, syscall(SYS_gettid), sizeof *cores, cores);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the time recorder costs a switch, beside one reading of its clock in the same rounds, and how many bytes a switch takes in the file.
- * Each round is short enough for the ring, and the writer has emptied it before the next: what is measured is the thread's side.
- * Then what attributes of contexts cost.
- *   bench_switches [FILE]      (/dev/shm/spanprof-bench.switches) */
+/* What the time recorder costs a switch, beside one reading of its clock in the same rounds, and
+ * how many bytes a switch takes in the file. Each round is short enough for the ring, and the
+ * writer has emptied it before the next: what is measured is the thread's side. Then what
+ * attributes of contexts cost. bench_switches [FILE]      (/dev/shm/spanprof-bench.switches) */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,7 +119,7 @@ static void compare(const workload *w, const char *path)
            (double)bytes / (double)recorded, lost ? " LOST SOME" : "");
 }
 
-/* --- as fast as it goes -------------------------------------------------------------------------------------------------- */
+/* --- as fast as it goes ----------------------------------------------------------------------- */
 
 enum { FLOOD_THREADS = 2, FLOOD_MS = 1000 };
 
@@ -154,7 +154,7 @@ static void measure_flood(const char *path)
            (long long)(done - counters.recorded - counters.lost));
 }
 
-/* --- attributes ---------------------------------------------------------------------------------------------------------- */
+/* --- attributes ------------------------------------------------------------------------------- */
 
 static spanprof_context with_attributes[2];
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What naming addresses of a big program costs: asked for the first time (cold), again (warm), and what memory that takes.
- *   bench_symbols PROGRAM ADDRESSES [ANSWERS]
- * ADDRESSES has one hexadecimal ELF address a line. Figures go to standard output, "name value" a line; the frames to ANSWERS in the
- * form of `addr2line -afie`, linkage names where there are some. bench_symbols.py asks the same of other tools and compares. */
+/* What naming addresses of a big program costs: asked for the first time (cold), again (warm), and
+ * what memory that takes. bench_symbols PROGRAM ADDRESSES [ANSWERS] ADDRESSES has one hexadecimal
+ * ELF address a line. Figures go to standard output, "name value" a line; the frames to ANSWERS in
+ * the form of `addr2line -afie`, linkage names where there are some. bench_symbols.py asks the same
+ * of other tools and compares. */
 #include <stdio.h>
 #include <time.h>
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compiling unwind tables: time, bytes, and memory, for each file on the command line, or for those of a list that are there (a large
- * library first). Each file is measured in a process of its own, on a copy of its frame information, as the snapshot of the loader's list
- * makes one. Time is CPU time of the compiling thread.
+/* Compiling unwind tables: time, bytes, and memory, for each file on the command line, or for those
+ * of a list that are there (a large library first). Each file is measured in a process of its own,
+ * on a copy of its frame information, as the snapshot of the loader's list makes one. Time is CPU
+ * time of the compiling thread.
  *
  *   rows             of the table; rules: those that it added to the pool
  *   bytes a row      the whole table's, its index included
  *   first, median    of RUNS compilations; the first also takes fresh memory from the kernel
- *   section          the bytes that are compiled: .eh_frame, and what stands behind it in its segment
- *   table            the whole table's bytes
- *   grows, peak      by how much the process's resident memory grows: when the table is made (malloc keeps some of what was free meanwhile),
- *                    and at most while it is compiled; the copy of the section is there before
- *   libdw            elfutils told to find the rule of every row, one after the other: dwarf_cfi_addrframe
+ *   section          the bytes that are compiled: .eh_frame, and what stands behind it in its
+ * segment table            the whole table's bytes grows, peak      by how much the process's
+ * resident memory grows: when the table is made (malloc keeps some of what was free meanwhile), and
+ * at most while it is compiled; the copy of the section is there before libdw            elfutils
+ * told to find the rule of every row, one after the other: dwarf_cfi_addrframe
  *
  *   bench_tables [FILE...] */
 #include <fcntl.h>
@@ -44,7 +45,7 @@ static uint64_t thread_cpu_ns(void)
     return (uint64_t)now.tv_sec * SP_NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* --- Reading a file -------------------------------------------------------------------------------------------------------------------- */
+/* --- Reading a file --------------------------------------------------------------------------- */
 
 /* Where ADDRESS is in the file, and how many bytes its segment still has; 0 bytes: in none. */
 static uint64_t find_in_file(Elf *elf, uint64_t address, uint64_t *position)
@@ -83,7 +84,8 @@ static void find_range(Elf *elf, sp_cfi_section *section)
     }
 }
 
-/* As the snapshot does: the header says where .eh_frame begins and how many functions it has, the segment where it ends. */
+/* As the snapshot does: the header says where .eh_frame begins and how many functions it has, the
+ * segment where it ends. */
 static bool read_object(const char *path, object *out)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -117,7 +119,7 @@ static bool read_object(const char *path, object *out)
     return out->copy != NULL;
 }
 
-/* --- Memory ------------------------------------------------------------------------------------------------------------------------- */
+/* --- Memory ----------------------------------------------------------------------------------- */
 
 static double resident_mb(const char *what)
 {
@@ -142,7 +144,7 @@ static void forget_peak(void)
         close(fd);
 }
 
-/* --- Measuring ---------------------------------------------------------------------------------------------------------------------- */
+/* --- Measuring -------------------------------------------------------------------------------- */
 
 /* How long libdw takes for the rules of all rows; 0: it cannot. */
 static double libdw_ms(const char *path, const sp_cfi_section *section)

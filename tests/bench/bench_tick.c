@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a tick costs the interrupted thread: a signal that our handler takes, beside the same signal whose handler does nothing.
+/* What a tick costs the interrupted thread: a signal that our handler takes, beside the same signal
+ * whose handler does nothing.
  *
- * The thread sends it to itself (rt_tgsigqueueinfo), with what a timer's signal carries, so that sp_handle_tick does all that it does for
- * one: finds the thread's state, takes the generation, reads the context, which has changed since the last tick, walks, and writes
- * interval and sample. Time is from before the system call until after it. The signal comes in code without frame pointers, FRAMES deep, on
- * STACKS different stacks in turn; the rings are emptied outside of the measured time. The two handlers take turns: a round is all stacks
- * with one and all stacks with the other. The ratio is that of a round's medians.
+ * The thread sends it to itself (rt_tgsigqueueinfo), with what a timer's signal carries, so that
+ * sp_handle_tick does all that it does for one: finds the thread's state, takes the generation,
+ * reads the context, which has changed since the last tick, walks, and writes interval and sample.
+ * Time is from before the system call until after it. The signal comes in code without frame
+ * pointers, FRAMES deep, on STACKS different stacks in turn; the rings are emptied outside of the
+ * measured time. The two handlers take turns: a round is all stacks with one and all stacks with
+ * the other. The ratio is that of a round's medians.
  *
- * A timer's or an event's signal costs the thread more than one that it sends itself (the interrupt, the kernel's list of timers): then
- * the handler's share, and the ratio, are smaller.
+ * A timer's or an event's signal costs the thread more than one that it sends itself (the
+ * interrupt, the kernel's list of timers): then the handler's share, and the ratio, are smaller.
  *
  * With "foreign" the context is another tracer's, who publishes it himself.
  *

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What it costs to tell what a blocked thread waits for, by the kind of it: medians of single calls in ns, with what reading the counter
- * takes. "anew" is an epoll instance that was not looked at within the last second; each has a number of its own.
+/* What it costs to tell what a blocked thread waits for, by the kind of it: medians of single calls
+ * in ns, with what reading the counter takes. "anew" is an epoll instance that was not looked at
+ * within the last second; each has a number of its own.
  *
  *   bench_wait */
 #include <fcntl.h>

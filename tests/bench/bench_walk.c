@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The walk beside other unwinders, in one run, on the same stacks: 10 to 200 frames of code without frame pointers. All start in the same
- * function, with no signal in between. Before anything is timed, each has to find the same return addresses as the walk.
+/* The walk beside other unwinders, in one run, on the same stacks: 10 to 200 frames of code without
+ * frame pointers. All start in the same function, with no signal in between. Before anything is
+ * timed, each has to find the same return addresses as the walk.
  *
  *   warm      the same stack again and again
  *   in turn   200 different stacks, one walk each
  *   emptied   before each walk, what the unwinder itself keeps of addresses that it met is dropped
- *   flushed   before each walk, every line of data of the process is flushed from the CPU's caches (clflush): tables, frame information, the
- *             loader's lists, the stack. What the TLB and the branch predictor know stays
- *   both      emptied and flushed
+ *   flushed   before each walk, every line of data of the process is flushed from the CPU's caches
+ * (clflush): tables, frame information, the loader's lists, the stack. What the TLB and the branch
+ * predictor know stays both      emptied and flushed
  *   + code    the instructions are flushed, too
  *
- * Each walk is timed on its own. Medians, in ns, without what reading the counter takes; and how many times as long as ours that is. The
- * walk along frame pointers is on stacks of the same functions compiled with them: what there is at best.
+ * Each walk is timed on its own. Medians, in ns, without what reading the counter takes; and how
+ * many times as long as ours that is. The walk along frame pointers is on stacks of the same
+ * functions compiled with them: what there is at best.
  *
- *   bench_walk [REPEATS]     TCMALLOC_STACKTRACE_METHOD=libunwind|libgcc|generic_fp chooses gperftools' method */
+ *   bench_walk [REPEATS]     TCMALLOC_STACKTRACE_METHOD=libunwind|libgcc|generic_fp chooses
+ * gperftools' method */
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -51,7 +54,8 @@ typedef struct stack {
     uint32_t count;
 } stack;
 
-/* --- The unwinders: each fills in return addresses from its caller's on, or a few frames before ------------------------------------ */
+/* --- The unwinders: each fills in return addresses from its caller's on, or a few frames before
+ * --- */
 
 static sp_modules *modules;
 static const sp_generation *generation;
@@ -220,7 +224,7 @@ static const unwinder by_frame_pointers = {"frame pointers", walk_frame_pointers
 
 enum { UNWINDERS = sizeof unwinders / sizeof unwinders[0] };
 
-/* --- The CPU's caches --------------------------------------------------------------------------------------------------------------- */
+/* --- The CPU's caches ------------------------------------------------------------------------- */
 
 typedef struct span {
     uintptr_t start, end;
@@ -234,7 +238,8 @@ typedef struct spans {
 
 static spans data_spans, code_spans;
 
-/* Readable mappings; not the kernel's pages, and not the file of locales, which nobody here reads. */
+/* Readable mappings; not the kernel's pages, and not the file of locales, which nobody here reads.
+ */
 static void learn_spans(void)
 {
     char line[512], access[8], path[256];
@@ -266,7 +271,7 @@ static void flush(const spans *list)
     __builtin_ia32_mfence();
 }
 
-/* --- Measuring ------------------------------------------------------------------------------------------------------------------- */
+/* --- Measuring -------------------------------------------------------------------------------- */
 
 typedef enum state { WARM, IN_TURN, EMPTIED, FLUSHED, BOTH, BOTH_AND_CODE, STATES } state;
 
@@ -292,7 +297,8 @@ static double count_one(void (*walk)(stack *))
     return (double)(figures_count() - start) - counter_counts;
 }
 
-/* The median of some walks in a row, for a single one has more of what was before it than of STATE. */
+/* The median of some walks in a row, for a single one has more of what was before it than of STATE.
+ */
 static double count_some(const unwinder *one, state state)
 {
     double counts[WALKS_IN_A_ROW];
@@ -361,8 +367,8 @@ static void measure_states(const unwinder *one, deep_flavour flavour, uint32_t f
                                               : measure(one, state, flavour, number, functions);
 }
 
-/* Whether ONE finds the same frames as the walk on a stack: those of the deep functions, and of their caller's and callee's. How an unwinder
- * begins and ends is its own affair. */
+/* Whether ONE finds the same frames as the walk on a stack: those of the deep functions, and of
+ * their caller's and callee's. How an unwinder begins and ends is its own affair. */
 static bool finds_the_same(const unwinder *one, deep_flavour flavour, uint32_t functions)
 {
     stack expected = {.count = 0};

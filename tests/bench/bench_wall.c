@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What visits cost.
  *
- * First a visit of a thread that is blocked anew: clock, state, wait, a stack of FRAMES frames without frame pointers, context, clock. The
- * threads block at the bottom of different stacks, and each is visited as if for the first time; beside it what the kernel's part
- * costs by itself. Then the sampler as it is, at 20 Hz, with more and more idle threads that have a span: CPU time of its thread and of
- * the collector's, as shares of one core. After the first rounds no clock moves, so nearly all visits are of threads unmoved.
+ * First a visit of a thread that is blocked anew: clock, state, wait, a stack of FRAMES frames
+ * without frame pointers, context, clock. The threads block at the bottom of different stacks, and
+ * each is visited as if for the first time; beside it what the kernel's part costs by itself. Then
+ * the sampler as it is, at 20 Hz, with more and more idle threads that have a span: CPU time of its
+ * thread and of the collector's, as shares of one core. After the first rounds no clock moves, so
+ * nearly all visits are of threads unmoved.
  *
  *   bench_wall [SECONDS [THREADS …]] */
 #include <pthread.h>
@@ -41,7 +43,7 @@ static blocked_thread blocked[BLOCKED];
 static pthread_t idle[IDLE_MAX];
 static sem_t ready, over;
 
-/* --- threads that wait ----------------------------------------------------------------------------------------------------- */
+/* --- threads that wait ------------------------------------------------------------------------ */
 
 static void block(void *unused)
 {
@@ -83,7 +85,7 @@ static void release(uint32_t count)
         sem_post(&over);
 }
 
-/* --- one visit ------------------------------------------------------------------------------------------------------------- */
+/* --- one visit -------------------------------------------------------------------------------- */
 
 static sp_visitor visitor;
 static _Atomic(const sp_generation *) hazard;
@@ -153,7 +155,7 @@ static void measure_visits(void)
     sp_modules_destroy(modules);
 }
 
-/* --- the sampler ----------------------------------------------------------------------------------------------------------- */
+/* --- the sampler ------------------------------------------------------------------------------ */
 
 static pid_t thread_called(const char *name)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks to be walked: many, deep, and all different. Four shared objects hold 1,024 functions each, every one with four places from which
- * it calls the next. A path says which functions, and from which place; the last calls back. Two flavours of the four objects are built:
- * without frame pointers, as distributions compile, and with them.
+/* Stacks to be walked: many, deep, and all different. Four shared objects hold 1,024 functions
+ * each, every one with four places from which it calls the next. A path says which functions, and
+ * from which place; the last calls back. Two flavours of the four objects are built: without frame
+ * pointers, as distributions compile, and with them.
  *
- * Of the 16,384 places, paths take 1,024 at random. The outermost frames are the same in all, as in a server, whose requests all come
- * through the same loop. */
+ * Of the 16,384 places, paths take 1,024 at random. The outermost frames are the same in all, as in
+ * a server, whose requests all come through the same loop. */
 #ifndef TESTS_DEEP_H
 #define TESTS_DEEP_H
 
@@ -21,7 +22,8 @@ enum {
 typedef struct deep_path deep_path;
 typedef void deep_function(deep_path *path);
 
-/* What the functions see. *next is the next one's number times DEEP_PLACES, and the place from which that one will call. */
+/* What the functions see. *next is the next one's number times DEEP_PLACES, and the place from
+ * which that one will call. */
 struct deep_path {
     const uint16_t *next;
     deep_function *const *functions;
@@ -32,7 +34,8 @@ struct deep_path {
 
 typedef enum deep_flavour { DEEP_WITHOUT_FRAME_POINTERS, DEEP_WITH_FRAME_POINTERS } deep_flavour;
 
-/* Call LEAF(USER) below FRAMES functions (1 to DEEP_FRAMES_MAX), on the stack with number STACK: the same number, the same stack. */
+/* Call LEAF(USER) below FRAMES functions (1 to DEEP_FRAMES_MAX), on the stack with number STACK:
+ * the same number, the same stack. */
 void deep_call(deep_flavour flavour, uint32_t stack, uint32_t frames, void (*leaf)(void *),
                void *user);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One of the shared objects of deep.h: DEEP_TABLE is what it exports. The functions differ in the size of their frames and in the registers
- * that they save, so that their unwind rules differ as those of real code do. */
+/* One of the shared objects of deep.h: DEEP_TABLE is what it exports. The functions differ in the
+ * size of their frames and in the registers that they save, so that their unwind rules differ as
+ * those of real code do. */
 #include "bench/deep.h"
 
 extern deep_function *const DEEP_TABLE[DEEP_FUNCTIONS];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An exporter, the receiver it sends to, and what it said, for tests of what happens when things fail. */
+/* An exporter, the receiver it sends to, and what it said, for tests of what happens when things
+ * fail. */
 #ifndef TESTS_FAULT_EXPORT_FIXTURE_H
 #define TESTS_FAULT_EXPORT_FIXTURE_H
 
@@ -37,17 +38,19 @@ int fixture_teardown(void **state);
 void fixture_prepare(fixture *f, unsigned port);
 void fixture_end(fixture *f);
 
-/* In place of the real clock, to be called before fixture_start: the exporter's clock stands still, and its pauses do not end.
- * skip_time then ends each pause at once, with the clock where the pause would have ended. So a case knows how long a pause was, and what
- * happened before its end, however slow the machine is. Transfers still take real time, and are given up after real time.
- * A pause of an hour or more is a wait for work, and not skipped. */
+/* In place of the real clock, to be called before fixture_start: the exporter's clock stands still,
+ * and its pauses do not end. skip_time then ends each pause at once, with the clock where the pause
+ * would have ended. So a case knows how long a pause was, and what happened before its end, however
+ * slow the machine is. Transfers still take real time, and are given up after real time. A pause of
+ * an hour or more is a wait for work, and not skipped. */
 void hold_time(fixture *f);
 void skip_time(fixture *f);
 
 void fixture_start(fixture *f);
 /* Submit a profile whose bytes are TEXT. Returns what the exporter said. */
 bool submit(fixture *f, const char *text);
-/* Let COUNT spans end. They are sent as one request with the next flush (COUNT is at most config.batch_spans). */
+/* Let COUNT spans end. They are sent as one request with the next flush (COUNT is at most
+ * config.batch_spans). */
 void end_spans(fixture *f, const char *name, unsigned count);
 /* Flush with a deadline that only a test that hangs will reach. */
 spanprof_status flush(fixture *f);
@@ -56,7 +59,8 @@ spanprof_status fixture_stop(fixture *f, uint64_t timeout_ns);
 
 /* What was logged at warning level and above so far: how many lines have TEXT in them. */
 unsigned log_count(const char *text);
-/* The same, once there are LEAST of them or a minute has passed: another thread delivers them, and a busy machine lets it wait. */
+/* The same, once there are LEAST of them or a minute has passed: another thread delivers them, and
+ * a busy machine lets it wait. */
 unsigned log_awaited(const char *text, unsigned least);
 void log_forget(void);
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many threads make spans while an exporter sends them; what was counted is printed as one line of JSON for load_judge.py. Public API only.
+/* Many threads make spans while an exporter sends them; what was counted is printed as one line of
+ * JSON for load_judge.py. Public API only.
  *
  *   load_workload THREADS SPANS_A_SECOND SECONDS [patient|stuck]
  *
- * SPANS_A_SECOND x SECONDS spans are made, a burst each millisecond; a burst that came late is made up for, but after twice SECONDS
- * it is over. "patient": as fast as it goes, but a burst waits until at most PATIENT_SPANS are on their way, so that none has to be
- * dropped however slow the receiver is. "stuck": no flush is waited for. Each thread has one more span that lives until the counters have been read. */
+ * SPANS_A_SECOND x SECONDS spans are made, a burst each millisecond; a burst that came late is made
+ * up for, but after twice SECONDS it is over. "patient": as fast as it goes, but a burst waits
+ * until at most PATIENT_SPANS are on their way, so that none has to be dropped however slow the
+ * receiver is. "stuck": no flush is waited for. Each thread has one more span that lives until the
+ * counters have been read. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A receiver on 127.0.0.1 that behaves as a script says, one step for each request of a path, and remembers what it was sent.
- * The last step of a script repeats. A path without a script is answered with 200. */
+/* A receiver on 127.0.0.1 that behaves as a script says, one step for each request of a path, and
+ * remembers what it was sent. The last step of a script repeats. A path without a script is
+ * answered with 200. */
 #ifndef TESTS_FAULT_SCRIPTED_SERVER_H
 #define TESTS_FAULT_SCRIPTED_SERVER_H
 
@@ -22,9 +23,9 @@ typedef enum step_kind {
 
 typedef struct server_step {
     step_kind kind;
-    int status; /* 0: 200 */
-    const char *
-        headers; /* each with \r\n; NULL: none. Content-Type is application/x-protobuf unless given here */
+    int status;          /* 0: 200 */
+    const char *headers; /* each with \r\n; NULL: none. Content-Type is application/x-protobuf
+                            unless given here */
     const void *body;
     size_t body_length;
 } server_step;
@@ -44,12 +45,13 @@ scripted_server *server_start(void);
 /* In two steps: before the second, connections are refused, and the port is not another's. */
 scripted_server *server_bind(void);
 void server_listen(scripted_server *server);
-/* Reset the first COUNT connections as soon as the head of a request has come; its body is not read, and no step is taken. Before the
- * first request. */
+/* Reset the first COUNT connections as soon as the head of a request has come; its body is not
+ * read, and no step is taken. Before the first request. */
 void server_reset_in_requests(scripted_server *server, unsigned count);
 /* How many of these are left. */
 unsigned server_resets_left(scripted_server *server);
-/* COUNT steps for requests whose path is PATH; borrowed until server_stop. Before the first request. */
+/* COUNT steps for requests whose path is PATH; borrowed until server_stop. Before the first
+ * request. */
 void server_script(scripted_server *server, const char *path, const server_step *steps,
                    size_t count);
 unsigned server_port(const scripted_server *server);

@@ -2,7 +2,8 @@
 /* Spans with names of their own, for spool_kill_test.py. Public API only.
  *
  *   spool_workload NAME    says that it has started; spans NAME-0, NAME-1, … until it is killed
- *   spool_workload         no spans: what is in the spool is delivered; then the counters, as name=value */
+ *   spool_workload         no spans: what is in the spool is delivered; then the counters, as
+ * name=value */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

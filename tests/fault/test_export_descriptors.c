@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exporter's descriptors and the host's have nothing to do with each other: none of ours is inherited or closed by the host, and none
- * of the host's is kept open by us. Some cases need a process of their own: the test runs itself in a role. */
+/* The exporter's descriptors and the host's have nothing to do with each other: none of ours is
+ * inherited or closed by the host, and none of the host's is kept open by us. Some cases need a
+ * process of their own: the test runs itself in a role. */
 #include "fault/export_fixture.h"
 
 #include <dirent.h>
@@ -25,7 +26,7 @@ enum { DESCRIPTORS = 256, PATIENCE_MS = 300000 };
 extern char **environ;
 static const char *program;
 
-/* --- looking at descriptors --------------------------------------------------------------------------------------------- */
+/* --- looking at descriptors ------------------------------------------------------------------- */
 
 typedef struct table {
     char files[DESCRIPTORS][128]; /* what each number stands for; empty: nothing */
@@ -64,7 +65,7 @@ static unsigned differences(const table *before, unsigned port)
     return count;
 }
 
-/* --- other processes ---------------------------------------------------------------------------------------------------- */
+/* --- other processes -------------------------------------------------------------------------- */
 
 static pid_t spawn_role(const char *role, unsigned port, const posix_spawn_file_actions_t *actions)
 {
@@ -149,7 +150,8 @@ static void count_debug(spanprof_log_level level, const char *line, void *user)
     debug_lines += level == SPANPROF_LOG_DEBUG && strstr(line, "it uses the host's");
 }
 
-/* An old kernel, or a filter: the exporter works, with descriptors among the host's, its connection close-on-exec. */
+/* An old kernel, or a filter: the exporter works, with descriptors among the host's, its connection
+ * close-on-exec. */
 static int role_has_no_table_of_its_own(unsigned port)
 {
     fixture f = {0};
@@ -178,7 +180,7 @@ static int role_has_no_table_of_its_own(unsigned port)
     return 0;
 }
 
-/* --- cases -------------------------------------------------------------------------------------------------------------- */
+/* --- cases ------------------------------------------------------------------------------------ */
 
 static void host_has_the_same_descriptors_from_start_to_stop(void **state)
 {

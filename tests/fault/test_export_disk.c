@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A disk that does not answer: a write to a file blocks, and nothing ends it. The exporter's thread is given up on, and later ones have no harm
- * from it when the disk comes back. */
+/* A disk that does not answer: a write to a file blocks, and nothing ends it. The exporter's thread
+ * is given up on, and later ones have no harm from it when the disk comes back. */
 #include "fault/export_fixture.h"
 
 #include <dirent.h>

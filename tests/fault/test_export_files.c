@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exporter's files when the disk does not play along: what is in a file is whole records, the rest is counted and said once. */
+/* The exporter's files when the disk does not play along: what is in a file is whole records, the
+ * rest is counted and said once. */
 #include "fault/export_fixture.h"
 
 #include <errno.h>
@@ -137,7 +138,8 @@ static void submit_large(fixture *f)
     submit(f, text);
 }
 
-/* Its reader sleeps. Others get what is theirs meanwhile, and nothing is waited for behind the deadline. */
+/* Its reader sleeps. Others get what is theirs meanwhile, and nothing is waited for behind the
+ * deadline. */
 static void fifo_is_full_stop_returns_in_time(void **state)
 {
     fixture *f = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exporter against receivers that answer, in all the ways they do. Every case ends with the balance of fixture_stop: each
- * request is delivered or dropped for one counted reason. */
+/* The exporter against receivers that answer, in all the ways they do. Every case ends with the
+ * balance of fixture_stop: each request is delivered or dropped for one counted reason. */
 #include "fault/export_fixture.h"
 
 #include <dirent.h>
@@ -72,7 +72,8 @@ static unsigned count_versions(const server_request *request)
     return count;
 }
 
-/* Export once with HEADERS for both signals: profiles have the line VERSION, once, and traces have none. */
+/* Export once with HEADERS for both signals: profiles have the line VERSION, once, and traces have
+ * none. */
 static void check_version(fixture *f, char *headers, const char *version)
 {
     f->config.http[SP_PROFILES].headers = headers;
@@ -166,7 +167,8 @@ static void compression_none_body_is_sent_as_it_is(void **state)
     fixture_stop(f, PATIENCE_NS);
 }
 
-/* A code that must not be retried, with BODY: one request, dropped as refused, and TEXT in one warning. */
+/* A code that must not be retried, with BODY: one request, dropped as refused, and TEXT in one
+ * warning. */
 static void check_refused(fixture *f, const server_step *step, const char *text)
 {
     server_script(f->server, PROFILES, step, 1);
@@ -520,7 +522,8 @@ static void receiver_is_always_busy_request_is_given_up_after_five_attempts(void
     assert_int_equal(f->counted.dropped_unreachable, 1);
 }
 
-/* With one STEP and a timeout that is long enough to send the request, also on a busy machine: given up for want of time. */
+/* With one STEP and a timeout that is long enough to send the request, also on a busy machine:
+ * given up for want of time. */
 static void check_times_out(fixture *f, const server_step *step)
 {
     server_script(f->server, PROFILES, step, 1);
@@ -612,7 +615,8 @@ static void batch_is_full_it_is_sent_without_a_flush(void **state)
     assert_int_equal(f->counted.spans, 4);
 }
 
-/* The simple processor: a span at a time, but those that end while the receiver has one of them wait, and go together. */
+/* The simple processor: a span at a time, but those that end while the receiver has one of them
+ * wait, and go together. */
 static void spans_at_once_go_together_behind_one_that_waits(void **state)
 {
     fixture *f = *state;
@@ -748,7 +752,8 @@ static bool log_has_part(const char *text)
     return found;
 }
 
-/* Longer than what is shown of an answer; once as it is, once with a byte that is no UTF-8, once as libcurl sends the URL's. */
+/* Longer than what is shown of an answer; once as it is, once with a byte that is no UTF-8, once as
+ * libcurl sends the URL's. */
 static void secrets_come_back_in_the_answer_no_part_is_logged(void **state)
 {
     fixture *f = *state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each allocation of the exporter fails in turn, on all its ways out: what is lost is counted, and what comes later arrives. A leak is
- * for a sanitizer to see. Memory that libraries ask for is not ours to fail. */
+/* Each allocation of the exporter fails in turn, on all its ways out: what is lost is counted, and
+ * what comes later arrives. A leak is for a sanitizer to see. Memory that libraries ask for is not
+ * ours to fail. */
 #include "fault/export_fixture.h"
 
 #include <dirent.h>
@@ -16,7 +17,7 @@
 #include "export/export_internal.h"
 #include "remove_folder.h"
 
-/* --- allocations -------------------------------------------------------------------------------------------------------- */
+/* --- allocations ------------------------------------------------------------------------------ */
 
 static _Atomic uint64_t allocations;  /* of the exporter so far */
 static _Atomic uint64_t failing;      /* the one that fails, from 1; 0: none */
@@ -106,7 +107,7 @@ int __wrap_asprintf(char **out, const char *format, ...)
     return length;
 }
 
-/* --- ways out ----------------------------------------------------------------------------------------------------------- */
+/* --- ways out --------------------------------------------------------------------------------- */
 
 static char directory[64];
 
@@ -161,8 +162,8 @@ static void export_once(fixture *f, const way *w, const char *name)
     flush(f);
 }
 
-/* Everything that one run of W does while allocation number NUMBER fails; then once more, with memory. Returns whether it came to
- * that allocation. */
+/* Everything that one run of W does while allocation number NUMBER fails; then once more, with
+ * memory. Returns whether it came to that allocation. */
 static bool run_without(fixture *f, const way *w, uint64_t number)
 {
     static const server_step refusal = {

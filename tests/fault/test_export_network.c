@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libcurl is loaded when something is to be sent, and not before; where it cannot be loaded, that is one error. A process has it for good
- * once it was loaded, so the test runs itself in roles, with a directory in front of the system's whose libcurl is none. */
+/* libcurl is loaded when something is to be sent, and not before; where it cannot be loaded, that
+ * is one error. A process has it for good once it was loaded, so the test runs itself in roles,
+ * with a directory in front of the system's whose libcurl is none. */
 #include "fault/export_fixture.h"
 
 #include <spawn.h>

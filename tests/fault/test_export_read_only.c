@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A disk that cannot be written, from the start on or later: the spool goes without it, and says so. That the counts add up is checked by each
- * fixture_stop. */
+/* A disk that cannot be written, from the start on or later: the spool goes without it, and says
+ * so. That the counts add up is checked by each fixture_stop. */
 #include "fault/export_fixture.h"
 
 #include <errno.h>
@@ -19,7 +19,8 @@
 static char directory[64];
 static _Atomic bool is_read_only; /* what lies in the directory */
 
-/* Whether a call that changes PATH fails, as the kernel has it for a file system that it has made read-only after an error. */
+/* Whether a call that changes PATH fails, as the kernel has it for a file system that it has made
+ * read-only after an error. */
 static bool is_refused(const char *path)
 {
     if (!atomic_load(&is_read_only) || strncmp(path, directory, strlen(directory)) != 0)
@@ -106,7 +107,8 @@ static void disk_becomes_read_only_what_comes_waits_in_memory(void **state)
     assert_arrived(f, texts, 4);
 }
 
-/* As root, whom no mode of a directory stops: a disk of this thread's, which the exporter's inherits. */
+/* As root, whom no mode of a directory stops: a disk of this thread's, which the exporter's
+ * inherits. */
 static void disk_is_read_only_requests_are_sent_without_a_spool(void **state)
 {
     fixture *f = *state;

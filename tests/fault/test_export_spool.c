@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exporter with a spool: what cannot be sent is kept, survives the exporter, arrives in order, and is counted once. That the counts add
- * up is checked by each fixture_stop. */
+/* The exporter with a spool: what cannot be sent is kept, survives the exporter, arrives in order,
+ * and is counted once. That the counts add up is checked by each fixture_stop. */
 #include "fault/export_fixture.h"
 
 #include <dirent.h>
@@ -228,7 +228,8 @@ static void stop_leaves_what_the_next_exporter_sends_first(void **state)
     assert_int_equal(for_each_kept(NULL), 0);
 }
 
-/* Many stops in which the receiver is away: nothing is lost or doubled, and each start finds it all. */
+/* Many stops in which the receiver is away: nothing is lost or doubled, and each start finds it
+ * all. */
 static void stops_in_succession_keep_all(void **state)
 {
     fixture *f = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exporter when nobody answers at all: a closed port, a host without address, a name server that hangs. What matters to the
- * host: the stop returns by its deadline, one line is said, and everything is counted. A stop that does not return ends the test by the
- * test's time limit. */
+/* The exporter when nobody answers at all: a closed port, a host without address, a name server
+ * that hangs. What matters to the host: the stop returns by its deadline, one line is said, and
+ * everything is counted. A stop that does not return ends the test by the test's time limit. */
 #include "fault/export_fixture.h"
 
 #include <arpa/inet.h>
@@ -126,7 +126,8 @@ static void name_server_fails_and_comes_back_all_arrives(void **state)
     assert_int_equal(f->counted.requests, 2);
 }
 
-/* Each request has its attempts, and is dropped; what comes after the outage arrives. That all are counted fixture_stop checks. */
+/* Each request has its attempts, and is dropped; what comes after the outage arrives. That all are
+ * counted fixture_stop checks. */
 static void receiver_is_away_for_ten_minutes_what_comes_later_arrives(void **state)
 {
     fixture *f = *state;

@@ -27,7 +27,8 @@ static inline void fuzz_check_table(sp_code_table *table)
     }
 }
 
-/* That what was read at once into WHOLE and bit by bit into GROWN is the same; then what holds for one holds for the other. */
+/* That what was read at once into WHOLE and bit by bit into GROWN is the same; then what holds for
+ * one holds for the other. */
 static inline void fuzz_check_same(sp_code_table *whole, sp_code_table *grown)
 {
     sp_code_name found;

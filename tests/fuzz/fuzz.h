@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fuzz target is one parser of other people's bytes, fuzz_TARGET.c, with the one function that libFuzzer calls for each input it
- * thinks of. A target does more than not crash: what the parser accepts has to hold what its header promises.
- * The files of corpus/TARGET/ are where libFuzzer begins, and, without it, all that is run (replay.c). */
+/* A fuzz target is one parser of other people's bytes, fuzz_TARGET.c, with the one function that
+ * libFuzzer calls for each input it thinks of. A target does more than not crash: what the parser
+ * accepts has to hold what its header promises. The files of corpus/TARGET/ are where libFuzzer
+ * begins, and, without it, all that is run (replay.c). */
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
 

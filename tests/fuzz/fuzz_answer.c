@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a receiver answers, read in every way in which it may be read: what is shown of it is one line of printable UTF-8. */
+/* What a receiver answers, read in every way in which it may be read: what is shown of it is one
+ * line of printable UTF-8. */
 #include "fuzz/fuzz.h"
 
 #include "core/utf8.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc/self/cgroup and mountinfo, in which whoever starts a container writes names: an id looks like one, and is in the text; in a pod the
- * mounts yield none. And /proc/self/stat, in which a process writes its name. */
+/* /proc/self/cgroup and mountinfo, in which whoever starts a container writes names: an id looks
+ * like one, and is in the text; in a pod the mounts yield none. And /proc/self/stat, in which a
+ * process writes its name. */
 #include "fuzz/fuzz.h"
 
 #include "core/clock.h"

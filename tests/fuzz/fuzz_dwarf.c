@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Damaged debug information: frames for addresses, each string of which can be read to its end. An input is the content of the
- * sections below, in this order, a SEPARATOR behind each; here they become an ELF file, so that no effort goes into damaging that. Section
- * headers come last, as in most files, and behind them is a page that cannot be read. */
+/* Damaged debug information: frames for addresses, each string of which can be read to its end. An
+ * input is the content of the sections below, in this order, a SEPARATOR behind each; here they
+ * become an ELF file, so that no effort goes into damaging that. Section headers come last, as in
+ * most files, and behind them is a page that cannot be read. */
 #include "fuzz/fuzz.h"
 
 #include <sys/mman.h>
@@ -98,8 +99,8 @@ static void check_dwarf(Elf *elf)
     dwarf_end(dwarf);
 }
 
-/* Room for BYTES, and behind it a page that cannot be read. It is kept for the next input: to map it anew each time would take a fifth
- * of a run. */
+/* Room for BYTES, and behind it a page that cannot be read. It is kept for the next input: to map
+ * it anew each time would take a fifth of a run. */
 static char *room_before_guard(size_t bytes)
 {
     static char *pages;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The symbol table of a damaged ELF file: names for addresses, each of them a string that ends inside the file. It is read even when the
- * look at the headers finds a problem, for the vdso is read without that. */
+/* The symbol table of a damaged ELF file: names for addresses, each of them a string that ends
+ * inside the file. It is read even when the look at the headers finds a problem, for the vdso is
+ * read without that. */
 #include "fuzz/fuzz.h"
 
 #include "symbol/elf_check.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* URLs of receivers: what is made of one that is taken goes to the same host, and what is shown of any has no secret. */
+/* URLs of receivers: what is made of one that is taken goes to the same host, and what is shown of
+ * any has no secret. */
 #include "fuzz/fuzz.h"
 
 #include "export/export_internal.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a function's code has put its frame pointer, of code that is anything: no read beyond the code, no loop without end, and numbers that
- * mean something.
+/* Where a function's code has put its frame pointer, of code that is anything: no read beyond the
+ * code, no loop without end, and numbers that mean something.
  *
- * Input: a byte of flags, two for the place that is asked for, then code: of one function, or, in two halves, of a function and a part of it
- * elsewhere. */
+ * Input: a byte of flags, two for the place that is asked for, then code: of one function, or, in
+ * two halves, of a function and a part of it elsewhere. */
 #include "fuzz/fuzz.h"
 
 #include "unwind/frame_depth.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file whose section headers are asked for .eh_frame. What is found has a sensible size, and a second look finds the same. */
+/* A file whose section headers are asked for .eh_frame. What is found has a sensible size, and a
+ * second look finds the same. */
 #include "fuzz/fuzz.h"
 
 #include <sys/mman.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* .gnu_debugdata: compressed bytes as they stand when the first byte is not 0; else the rest is the image inside, which is packed
- * here, for no mutation survives the checksums. What opens has symbols that end inside the image. */
+/* .gnu_debugdata: compressed bytes as they stand when the first byte is not 0; else the rest is the
+ * image inside, which is packed here, for no mutation survives the checksums. What opens has
+ * symbols that end inside the image. */
 #include "fuzz/fuzz.h"
 
 #include <lzma.h>

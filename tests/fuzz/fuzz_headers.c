@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OTEL_EXPORTER_OTLP_HEADERS on the first line; behind it an answer in which their values are masked. No list may make a header
- * that ends early, begins another one, or is one of the exporter's own. */
+/* OTEL_EXPORTER_OTLP_HEADERS on the first line; behind it an answer in which their values are
+ * masked. No list may make a header that ends early, begins another one, or is one of the
+ * exporter's own. */
 #include "fuzz/fuzz.h"
 
 #include <strings.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A whole file of the `spanprof` command, unzipped: read, then all that commands do with it: checked, modelled, merged. */
+/* A whole file of the `spanprof` command, unzipped: read, then all that commands do with it:
+ * checked, modelled, merged. */
 #include "fuzz/fuzz.h"
 
 #include "wire/json.h"

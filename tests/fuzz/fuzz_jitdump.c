@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A jitdump file, at once and as it grows: both give the same, and nothing is read behind what is shown. */
+/* A jitdump file, at once and as it grows: both give the same, and nothing is read behind what is
+ * shown. */
 #include "fuzz/code_table_check.h"
 
 #include "symbol/jitdump.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OTLP/JSON of both signals: what is read is written to a text that reads to the same; an error says where. */
+/* OTLP/JSON of both signals: what is read is written to a text that reads to the same; an error
+ * says where. */
 #include "fuzz/fuzz.h"
 
 #include "wire/json.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The headers of a request, one a line: t is a traceparent, s a tracestate, b a baggage, and what follows the letter is the value. What
- * is extracted and injected again is within the limits, cannot end a header, and is extracted as the same. */
+/* The headers of a request, one a line: t is a traceparent, s a tracestate, b a baggage, and what
+ * follows the letter is the value. What is extracted and injected again is within the limits,
+ * cannot end a header, and is extracted as the same. */
 #include "fuzz/fuzz.h"
 
 #include <spanprof/propagation.h>
@@ -131,7 +132,8 @@ typedef struct checking {
     int left;
 } checking;
 
-/* Each key that is shown can be asked for, gives the same, and is gone once it is removed. Three are enough of an input. */
+/* Each key that is shown can be asked for, gives the same, and is gone once it is removed. Three
+ * are enough of an input. */
 static bool check_entry(void *user, const char *key, const char *value, const char *metadata)
 {
     checking *c = user;

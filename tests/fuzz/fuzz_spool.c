@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an ended process has left in the spool: whatever the bytes are, the start takes the file over or leaves it, and what is read is whole.
- * The first byte of the input chooses the file's name and the format that is sent, the rest is the file. */
+/* What an ended process has left in the spool: whatever the bytes are, the start takes the file
+ * over or leaves it, and what is read is whole. The first byte of the input chooses the file's name
+ * and the format that is sent, the rest is the file. */
 #include "fuzz/fuzz.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time recorder's file: what is read keeps the promises of tool/read/switches.h, whatever the bytes are, and a part of a file never says what
- * the whole does not. */
+/* The time recorder's file: what is read keeps the promises of tool/read/switches.h, whatever the
+ * bytes are, and a part of a file never says what the whole does not. */
 #include "fuzz/fuzz.h"
 
 #include "tool/read/switches.h"

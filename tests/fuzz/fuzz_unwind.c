@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frame information: the first byte is how many functions the header promises, the second where the section is, the rest the
- * section. Whatever it is, the table keeps the rules that the handler's lookup relies on, and the lookup finds what a slow one
- * finds. Each section is compiled as a header describes it, and as section headers do: of known length, with no index. */
+/* Frame information: the first byte is how many functions the header promises, the second where the
+ * section is, the rest the section. Whatever it is, the table keeps the rules that the handler's
+ * lookup relies on, and the lookup finds what a slow one finds. Each section is compiled as a
+ * header describes it, and as section headers do: of known length, with no index. */
 #include "fuzz/fuzz.h"
 
 #include "unwind/unwind_table.h"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The walk from registers and over a stack that the input makes up. The stack is a block of exactly its size, beside which nothing may
- * be touched without a guard: AddressSanitizer would see it. With and without bounds the walk has to find the same.
+/* The walk from registers and over a stack that the input makes up. The stack is a block of exactly
+ * its size, beside which nothing may be touched without a guard: AddressSanitizer would see it.
+ * With and without bounds the walk has to find the same.
  *
- * Input: a byte of flags; the length of a section of frame information, and it; the number of words on the stack; four registers and the
- * words: a byte says what kind of word, then comes what that kind needs. Modules are this program's own and one, where nothing is
- * mapped, with the section's table. */
+ * Input: a byte of flags; the length of a section of frame information, and it; the number of words
+ * on the stack; four registers and the words: a byte says what kind of word, then comes what that
+ * kind needs. Modules are this program's own and one, where nothing is mapped, with the section's
+ * table. */
 #include "fuzz/fuzz.h"
 
 #include <stdbool.h>
@@ -39,7 +41,8 @@ static uint64_t take_word(input *in, unsigned bytes)
     return word;
 }
 
-/* Where code is mapped. What it has in memory does not change, so that a walk that strays there twice finds the same. */
+/* Where code is mapped. What it has in memory does not change, so that a walk that strays there
+ * twice finds the same. */
 static struct {
     uint64_t start, size;
 } code[CODE_MAX];
@@ -110,7 +113,8 @@ static sp_generation *join_modules(sp_module *made_up)
     return all;
 }
 
-/* Code that a walk knows by its bytes, and that no frame information describes: it is only looked at. */
+/* Code that a walk knows by its bytes, and that no frame information describes: it is only looked
+ * at. */
 static const struct {
     uint8_t call[8]; /* ends with call +0 */
     uint8_t trampoline[16];
@@ -119,7 +123,8 @@ static const struct {
     .trampoline = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}, /* mov $15, %rax; syscall */
 };
 
-/* A word as a stack may have it: an address of code, one of the stack itself, a small number, or anything. */
+/* A word as a stack may have it: an address of code, one of the stack itself, a small number, or
+ * anything. */
 static uint64_t make_word(input *in, uint64_t stack, size_t bytes)
 {
     uint8_t kind = take_byte(in);
@@ -151,9 +156,8 @@ static void check(const result *r, const sp_walk *walk)
     FUZZ_CHECK(r->end < SP_WALK_FOLDED);
     FUZZ_CHECK(r->pcs[0] == walk->registers.pc);
     FUZZ_CHECK(r->leaf_count <= r->count && (r->omitted || r->leaf_count == r->count));
-    bool is_endless =
-        r->end ==
-        SP_WALK_TRUNCATED; /* then the room for the root end was written to, and the leaf end is left */
+    bool is_endless = r->end == SP_WALK_TRUNCATED; /* then the room for the root end was written to,
+                                                      and the leaf end is left */
     FUZZ_CHECK(!is_endless || r->count == walk->max_depth - walk->max_depth / 4);
     FUZZ_CHECK(is_endless || r->by_frame_pointer <= r->count + r->omitted);
     /* What was taken back, because it is no frame, was written once. */
@@ -161,7 +165,8 @@ static void check(const result *r, const sp_walk *walk)
         FUZZ_CHECK(r->pcs[i] == UINT64_C(0x5bad5bad5bad5bad));
 }
 
-/* Always in the same place, and from there to OUT: a walk may stray to where it puts its own frames. */
+/* Always in the same place, and from there to OUT: a walk may stray to where it puts its own
+ * frames. */
 __attribute__((noinline)) static void walk_once(sp_walk walk, sp_stack_bounds bounds, result *out)
 {
     static uint64_t pcs[DEPTH_MAX];
@@ -180,8 +185,8 @@ __attribute__((noinline)) static void walk_once(sp_walk walk, sp_stack_bounds bo
     check(out, &walk);
 }
 
-/* Walk with the bounds known, and with none: only what it costs may differ, for the same memory is read. Where two walks of one kind
- * differ, it was memory that this program writes to meanwhile. */
+/* Walk with the bounds known, and with none: only what it costs may differ, for the same memory is
+ * read. Where two walks of one kind differ, it was memory that this program writes to meanwhile. */
 static void walk_both_ways(sp_walk walk, const uint64_t *stack, size_t words)
 {
     static result known[2], unknown[2];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protobuf of both signals: what looks fine takes the memory that was foretold, and what is unpacked packs to the same again. */
+/* Protobuf of both signals: what looks fine takes the memory that was foretold, and what is
+ * unpacked packs to the same again. */
 #include "fuzz/fuzz.h"
 
 #include "wire/unpack.h"
@@ -29,7 +30,8 @@ static void count_free(void *user, void *memory)
     free(block);
 }
 
-/* The estimate is what keeps a small file from taking all memory: it may be too low by some factor, not by any. */
+/* The estimate is what keeps a small file from taking all memory: it may be too low by some factor,
+ * not by any. */
 static void check_estimate(const sp_wire_report *report, const ProtobufCMessageDescriptor *type,
                            const uint8_t *data, size_t length)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where there is no libFuzzer: run a target with each file that is named, as libFuzzer does when it is given files. */
+/* Where there is no libFuzzer: run a target with each file that is named, as libFuzzer does when it
+ * is given files. */
 #include "fuzz/fuzz.h"
 
 /* FILE's bytes in a block of exactly their number (one for none). */

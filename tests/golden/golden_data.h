@@ -153,7 +153,8 @@ static sp_span_data golden_second_root = {
 
 static sp_span_data *const golden_spans[] = {&golden_root, &golden_child, &golden_second_root};
 
-/* ---- a profile: main called render twice as a leaf of the root span, and once ran itself without a span ---- */
+/* ---- a profile: main called render twice as a leaf of the root span, and once ran itself without
+ * a span ---- */
 
 enum {
     S_EMPTY,
@@ -206,7 +207,8 @@ static sp_profile_attribute golden_attributes[] = {
     {.key_strindex = S_DONE, .type = SPANPROF_ATTRIBUTE_BOOL, .value.bool_value = true},
 };
 
-/* Lists in it: mapping 1 has [1]; the first sample has [2]; profile 0 has [3 4 5]; stacks are [1] and [2 1]. */
+/* Lists in it: mapping 1 has [1]; the first sample has [2]; profile 0 has [3 4 5]; stacks are [1]
+ * and [2 1]. */
 static int32_t golden_indices[] = {1, 2, 3, 4, 5, 1, 2, 1};
 
 static sp_profile_mapping golden_mappings[] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random messages of any type, made from the descriptor as protobuf_c_message_free_unpacked wants them, so that a round trip
- * visits every field of every message. A seed gives the same message always. */
+/* Random messages of any type, made from the descriptor as protobuf_c_message_free_unpacked wants
+ * them, so that a round trip visits every field of every message. A seed gives the same message
+ * always. */
 #ifndef RANDOM_MESSAGE_H
 #define RANDOM_MESSAGE_H
 

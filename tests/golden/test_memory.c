@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The encoders and the JSON reader when memory is short: every allocation of ours fails once. The linker puts the functions
- * below in front of malloc, calloc and realloc (CMakeLists.txt); what the libraries allocate inside is not touched. */
+/* The encoders and the JSON reader when memory is short: every allocation of ours fails once. The
+ * linker puts the functions below in front of malloc, calloc and realloc (CMakeLists.txt); what the
+ * libraries allocate inside is not touched. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

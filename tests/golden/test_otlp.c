@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The encoders' output against the bytes in NAME.hex and the text in NAME.json of this folder. To make them anew after a wanted
- * change: test_otlp --write DIR, then annotate.py (its first lines say how); read the difference before you commit it. */
+/* The encoders' output against the bytes in NAME.hex and the text in NAME.json of this folder. To
+ * make them anew after a wanted change: test_otlp --write DIR, then annotate.py (its first lines
+ * say how); read the difference before you commit it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

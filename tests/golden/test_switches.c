@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time recorder's file byte by byte: switches.hex is what its writer lays down, and what its reader finds in it. */
+/* The time recorder's file byte by byte: switches.hex is what its writer lays down, and what its
+ * reader finds in it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -149,7 +150,8 @@ static void reader_finds_what_the_bytes_say(void **state)
     sp_switches_deinit(&switches);
 }
 
-/* A record of a kind that only later versions know is passed over, by the length that the header gives, and its time counts. */
+/* A record of a kind that only later versions know is passed over, by the length that the header
+ * gives, and its time counts. */
 static void reader_passes_over_kinds_that_it_does_not_know(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every class of spanprof.hpp, also without exceptions and RTTI; compiled, never run. What it does is in tests/unit/cpp. */
+/* Every class of spanprof.hpp, also without exceptions and RTTI; compiled, never run. What it does
+ * is in tests/unit/cpp. */
 #include <spanprof/spanprof.hpp>
 
 #include <array>

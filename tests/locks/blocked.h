@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contention that is certain: who holds a lock gives it back only when the other thread is seen to wait for it. */
+/* Contention that is certain: who holds a lock gives it back only when the other thread is seen to
+ * wait for it. */
 #ifndef TESTS_LOCKS_BLOCKED_H
 #define TESTS_LOCKS_BLOCKED_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Locks do what they do without us: each kind of mutex, locks for readers and writers, C11. The same program runs without
- * libspanprof-preload.so, with it while nothing is sampled, and with it (LOCKS_SAMPLED=1) while every wait is. */
+/* Locks do what they do without us: each kind of mutex, locks for readers and writers, C11. The
+ * same program runs without libspanprof-preload.so, with it while nothing is sampled, and with it
+ * (LOCKS_SAMPLED=1) while every wait is. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -56,7 +57,7 @@ static int stop(void **state)
     return !is_sampled() || spanprof_stop(UINT64_MAX) == SPANPROF_OK ? 0 : -1;
 }
 
-/* --- a thread that waits --------------------------------------------------------------------------------------------------- */
+/* --- a thread that waits ---------------------------------------------------------------------- */
 
 typedef int lock_call(void *lock);
 
@@ -83,7 +84,8 @@ static void start_waiter(waiter *w)
     wait_until_blocked(&w->tid);
 }
 
-/* The calling thread has LOCK; another waits for it by TAKE, and gets it when this one gives it back. */
+/* The calling thread has LOCK; another waits for it by TAKE, and gets it when this one gives it
+ * back. */
 static void contend(void *lock, lock_call *give_own, lock_call *take, lock_call *give)
 {
     waiter w = {.take = take, .give = give, .lock = lock};
@@ -158,7 +160,7 @@ static pthread_mutex_t *make(int type, int protocol, int robust)
     return &mutex;
 }
 
-/* --- mutexes --------------------------------------------------------------------------------------------------------------- */
+/* --- mutexes ---------------------------------------------------------------------------------- */
 
 static const int types[] = {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK,
                             PTHREAD_MUTEX_ADAPTIVE_NP};
@@ -295,7 +297,7 @@ static void cancelled_thread_gets_the_mutex_first(void **state)
     assert_int_equal(pthread_mutex_trylock(mutex), 0);
 }
 
-/* --- locks for readers and writers ----------------------------------------------------------------------------------------- */
+/* --- locks for readers and writers ------------------------------------------------------------ */
 
 static int read_take(void *lock)
 {
@@ -368,7 +370,7 @@ static void rwlock_answers_errors_as_before(void **state)
     assert_int_equal(pthread_rwlock_unlock(&lock), 0);
 }
 
-/* --- C11 ------------------------------------------------------------------------------------------------------------------- */
+/* --- C11 -------------------------------------------------------------------------------------- */
 
 static int mtx_take(void *lock)
 {
@@ -406,7 +408,7 @@ static void mutex_of_c11_is_taken_and_given(void **state)
     mtx_destroy(&mutex);
 }
 
-/* --- the SDK --------------------------------------------------------------------------------------------------------------- */
+/* --- the SDK ---------------------------------------------------------------------------------- */
 
 enum { THREADS = 4, ROUNDS = 2000 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads wait for locks in functions that are named after their spans, and other threads hold these locks meanwhile, each under a span of
- * its own: every wait is certain, and ends only after it was seen. Then threads take one mutex as they come. */
+/* Threads wait for locks in functions that are named after their spans, and other threads hold
+ * these locks meanwhile, each under a span of its own: every wait is certain, and ends only after
+ * it was seen. Then threads take one mutex as they come. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdint.h>
@@ -23,7 +24,7 @@ static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static mtx_t mtx;
 static struct timespec until;
 
-/* --- a pair: one waits for what the other has ------------------------------------------------------------------------------ */
+/* --- a pair: one waits for what the other has ------------------------------------------------- */
 
 typedef void lock_work(void);
 
@@ -138,7 +139,7 @@ static void hold_for_each(void)
     }
 }
 
-/* --- a convoy -------------------------------------------------------------------------------------------------------------- */
+/* --- a convoy --------------------------------------------------------------------------------- */
 
 static _Atomic int convoy_tids[CONVOY];
 
@@ -179,7 +180,7 @@ static void run_convoy(void)
         pthread_join(threads[i], NULL);
 }
 
-/* --- as they come ---------------------------------------------------------------------------------------------------------- */
+/* --- as they come ----------------------------------------------------------------------------- */
 
 static uint64_t counter;
 
@@ -200,7 +201,8 @@ NOINLINE static void truth_work_free(void)
     STAY();
 }
 
-/* The mutex is held under spans "work free" only; between them each thread has another span, or none. */
+/* The mutex is held under spans "work free" only; between them each thread has another span, or
+ * none. */
 static void *take_as_they_come(void *unused)
 {
     for (int i = 0; i < FREE_ROUNDS; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program does with its allocator, under sampling of nearly every block, and ticks at a high rate beside: calls do what they did
- * before, nothing hangs, nothing crashes. Started with libspanprof-preload.so by LD_PRELOAD. */
+/* What a program does with its allocator, under sampling of nearly every block, and ticks at a high
+ * rate beside: calls do what they did before, nothing hangs, nothing crashes. Started with
+ * libspanprof-preload.so by LD_PRELOAD. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
@@ -214,7 +215,8 @@ static void *exchange_blocks(void *argument)
     return NULL;
 }
 
-/* At a period of 32 KiB. Each thread frees what others have allocated, addresses are used again at once. */
+/* At a period of 32 KiB. Each thread frees what others have allocated, addresses are used again at
+ * once. */
 static void live_blocks_are_those_that_no_thread_has_freed(void **state)
 {
     (void)state;
@@ -237,7 +239,8 @@ static void live_blocks_are_those_that_no_thread_has_freed(void **state)
     printf("%llu live blocks, expected %.0f +- %.0f; %llu samples, %llu dropped\n",
            (unsigned long long)(stats.live_blocks - before), expected, sqrt(variance),
            (unsigned long long)calls_of(&stats), (unsigned long long)stats.dropped_calls);
-    /* What the rings drop is not live for the table either; the C library keeps a block or two for its threads. */
+    /* What the rings drop is not live for the table either; the C library keeps a block or two for
+     * its threads. */
     assert_true((double)(stats.live_blocks - before) < expected + 6 * sqrt(variance) + OWNERS);
     if (stats.dropped_calls == 0)
         assert_true((double)(stats.live_blocks - before) > expected - 6 * sqrt(variance));
@@ -373,7 +376,8 @@ static void paused_sampling_still_sees_frees(void **state)
     assert_true(calls_of(&resumed) > calls_of(&paused));
 }
 
-/* The threads of the SDK allocate: to fold, to name, to build. The application does nothing meanwhile. */
+/* The threads of the SDK allocate: to fold, to name, to build. The application does nothing
+ * meanwhile. */
 static void threads_of_the_sdk_are_not_sampled(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allocates in functions that are named after their spans, from several threads; blocks are kept, and freed by other threads. What
- * `planted_leak` keeps is held past its request; what `open_request` keeps is not, for its request goes on. */
+/* Allocates in functions that are named after their spans, from several threads; blocks are kept,
+ * and freed by other threads. What `planted_leak` keeps is held past its request; what
+ * `open_request` keeps is not, for its request goes on. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sends COUNT [all]: makes COUNT requests of one span each, and profiles of what it did under them, one after the other. Then it says how that went:
- * a line NAME=NUMBER for each; `all` prints the whole statistics behind these, as they are in memory. With SENDS_REQUEST_BYTES all profiles are of
- * one window, and no request of profiles is as long as that. */
+/* sends COUNT [all]: makes COUNT requests of one span each, and profiles of what it did under them,
+ * one after the other. Then it says how that went: a line NAME=NUMBER for each; `all` prints the
+ * whole statistics behind these, as they are in memory. With SENDS_REQUEST_BYTES all profiles are
+ * of one window, and no request of profiles is as long as that. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The workload of the books test: threads that read their own CPU clocks at the start and at the end of their function, so that the
- * sum of what the SDK shows can be held against the sum of what was used. Public API only.
+/* The workload of the books test: threads that read their own CPU clocks at the start and at the
+ * end of their function, so that the sum of what the SDK shows can be held against the sum of what
+ * was used. Public API only.
  *
  *   books_workload MODE SECONDS THREADS [LIFE_MS]
  *
  *   steady   THREADS threads compute until the end
- *   bursty   each works about 100 us and sleeps about 900 us; both lengths are random, so that no phase is kept
- *   short    THREADS threads at a time; each computes for 8 to 12 ms (or LIFE_MS) under a span of its own and is gone
- *   plain    as short, without a span: nobody calls the SDK, the threads are found or not
- *   locked   each sleeps until just after the kernel's periodic tick, works 0.5 ms, and is asleep when the next one comes
+ *   bursty   each works about 100 us and sleeps about 900 us; both lengths are random, so that no
+ * phase is kept short    THREADS threads at a time; each computes for 8 to 12 ms (or LIFE_MS) under
+ * a span of its own and is gone plain    as short, without a span: nobody calls the SDK, the
+ * threads are found or not locked   each sleeps until just after the kernel's periodic tick, works
+ * 0.5 ms, and is asleep when the next one comes
  *
- * Prints one JSON line that books_judge.py reads. The SDK is configured by its environment variables. */
+ * Prints one JSON line that books_judge.py reads. The SDK is configured by its environment
+ * variables. */
 #include <dirent.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -93,7 +96,8 @@ static void live_shortly(uint64_t *random)
     books_work(CLOCK_THREAD_CPUTIME_ID, life_ns / 5 * 4 + random_next(random) % (life_ns / 5 * 2));
 }
 
-/* A tenth of a jiffy after the tick: the wake-up itself must not be late enough to reach the next one. */
+/* A tenth of a jiffy after the tick: the wake-up itself must not be late enough to reach the next
+ * one. */
 static void work_between_ticks(uint64_t *random)
 {
     (void)random;
@@ -115,8 +119,8 @@ static const struct {
 };
 static unsigned chosen;
 
-/* The coarse clock is advanced by the tick. Ticks come at whole jiffies of the monotonic clock, from a phase that the boot set: of
- * many observations, the one with the least delay tells it. */
+/* The coarse clock is advanced by the tick. Ticks come at whole jiffies of the monotonic clock,
+ * from a phase that the boot set: of many observations, the one with the least delay tells it. */
 static void find_ticks(void)
 {
     struct timespec resolution;
@@ -137,10 +141,11 @@ static void find_ticks(void)
     jiffy_phase_ns = (first + least) % jiffy_ns;
 }
 
-/* --- the kernel's looks ---------------------------------------------------------------------------------------------------- */
+/* --- the kernel's looks ----------------------------------------------------------------------- */
 
-/* At each periodic tick the kernel looks at the CPU timers of the thread that it meets. A timer of our own, so short that each look finds
- * it expired, tells what the thread had used at the first look and at the last. */
+/* At each periodic tick the kernel looks at the CPU timers of the thread that it meets. A timer of
+ * our own, so short that each look finds it expired, tells what the thread had used at the first
+ * look and at the last. */
 static _Thread_local struct {
     uint64_t begun_ns;
     volatile uint64_t first_ns, last_ns; /* 0: no look yet */
@@ -169,7 +174,8 @@ static timer_t start_looks(void)
     return timer;
 }
 
-/* What looks tell of this thread: all until the last one, and the first, too, stands for a jiffy at least. */
+/* What looks tell of this thread: all until the last one, and the first, too, stands for a jiffy at
+ * least. */
 static void end_looks(timer_t timer)
 {
     timer_delete(timer);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The whole call tree of a tick in one file, registered by signal(): so clang-tidy's bugprone-signal-handler can follow it, for it knows
- * neither sigaction nor other files. Never run. BREAK_THE_CHARTER adds what the check must find. */
+/* The whole call tree of a tick in one file, registered by signal(): so clang-tidy's
+ * bugprone-signal-handler can follow it, for it knows neither sigaction nor other files. Never run.
+ * BREAK_THE_CHARTER adds what the check must find. */
 #include <signal.h>
 
 #include "unwind/generation_sig.c"

@@ -88,7 +88,7 @@ double hazard_sized(double gate, double full)
     return verdict_is_full() || is_set("SPANPROF_HAZARD_LONG") ? full : gate;
 }
 
-/* --- what is measured ---------------------------------------------------------------------------------------------------- */
+/* --- what is measured ------------------------------------------------------------------------- */
 
 void hazard_unsure(const char *format, ...)
 {
@@ -122,7 +122,7 @@ double hazard_steal(void)
     return steal > 0 ? steal : 0; /* /proc may be hidden by now */
 }
 
-/* --- what a process has ------------------------------------------------------------------------------------------------- */
+/* --- what a process has ----------------------------------------------------------------------- */
 
 /* The file's beginning as text, or NULL. */
 static char *read_text(const char *path, char *text, size_t size)
@@ -263,7 +263,7 @@ pthread_t hazard_thread(void *(*function)(void *), void *argument)
     return thread;
 }
 
-/* --- a run of the SDK --------------------------------------------------------------------------------------------------- */
+/* --- a run of the SDK ------------------------------------------------------------------------- */
 
 static void keep_line(spanprof_log_level level, const char *line, void *user)
 {
@@ -337,7 +337,7 @@ spanprof_stats hazard_stop(void)
     return stats;
 }
 
-/* --- processes ---------------------------------------------------------------------------------------------------------- */
+/* --- processes -------------------------------------------------------------------------------- */
 
 pid_t hazard_role(const char *name, int *pipe)
 {
@@ -406,7 +406,7 @@ void hazard_wait_well(pid_t child, unsigned seconds)
         CHECK_EQUAL(WEXITSTATUS(status), 0);
 }
 
-/* --- the program -------------------------------------------------------------------------------------------------------- */
+/* --- the program ------------------------------------------------------------------------------ */
 
 /* As cmocka sees a case: a process that has to end with 0, or is unsure. */
 static void run_case(void **state)
@@ -445,7 +445,8 @@ static int run_all(void)
     return verdict_code(failed);
 }
 
-/* Which engine really runs: without the privilege perf gives way to timer, which has tests of its own. */
+/* Which engine really runs: without the privilege perf gives way to timer, which has tests of its
+ * own. */
 static int tell_engine(void)
 {
     hazard_start(1000);

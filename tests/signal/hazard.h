@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the programs test_hazard_*.c share. Each case runs in a process of its own, which the program starts again with the case's name,
- * so that a crash or a hang is that case's failure, and what it leaves behind can be counted. By hand: signal_hazard_process CASE. */
+/* What the programs test_hazard_*.c share. Each case runs in a process of its own, which the
+ * program starts again with the case's name, so that a crash or a hang is that case's failure, and
+ * what it leaves behind can be counted. By hand: signal_hazard_process CASE. */
 #ifndef TESTS_SIGNAL_HAZARD_H
 #define TESTS_SIGNAL_HAZARD_H
 
@@ -16,7 +17,8 @@
 
 #define SECOND UINT64_C(1000000000)
 
-/* Exit codes of a case beside 0, as in verdict.h; what a role does not mean to return is 1 or a signal. */
+/* Exit codes of a case beside 0, as in verdict.h; what a role does not mean to return is 1 or a
+ * signal. */
 enum { HAZARD_FAILED = 1, HAZARD_UNSURE = 75, HAZARD_SKIPPED = 77 };
 
 /* A child that takes longer hangs: many times what it takes beside busy neighbours. */
@@ -30,9 +32,9 @@ enum { HAZARD_PATIENCE_S = 200 };
 
 typedef struct hazard_case {
     const char *name;
-    int (*run)(
-        void); /* what the process ends with: 0, or HAZARD_SKIPPED after saying why; hazard_unsure is apart */
-    bool is_role; /* a program that other cases start, no case */
+    int (*run)(void); /* what the process ends with: 0, or HAZARD_SKIPPED after saying why;
+                         hazard_unsure is apart */
+    bool is_role;     /* a program that other cases start, no case */
 } hazard_case;
 
 /* To be returned by main: runs all cases, or the one that the command line names. */
@@ -49,21 +51,24 @@ _Noreturn void hazard_failed(const char *file, int line, const char *what, long 
 void hazard_check_equal(const char *file, int line, const char *what, long long a, long long b);
 int hazard_skip(const char *reason);
 
-/* A case that measures (tests/verdict.py). What CHECK finds is broken. What this run cannot answer is unsure: the case goes on, and then
- * its process ends with HAZARD_UNSURE. */
+/* A case that measures (tests/verdict.py). What CHECK finds is broken. What this run cannot answer
+ * is unsure: the case goes on, and then its process ends with HAZARD_UNSURE. */
 __attribute__((format(printf, 1, 2))) void hazard_unsure(const char *format, ...);
 /* Fewer than WANTED cannot answer the question. */
 void hazard_enough(const char *what, double got, double wanted);
-/* VALUE belongs between LOW and HIGH: MARGIN beyond them is unsure, and what is further out is broken. */
+/* VALUE belongs between LOW and HIGH: MARGIN beyond them is unsure, and what is further out is
+ * broken. */
 void hazard_within(const char *what, double value, double low, double high, double margin);
 /* What a forked child of a case ends with: 0 or HAZARD_UNSURE. */
 int hazard_verdict(void);
-/* Seconds that the hypervisor took away since the start: engines whose ticks follow a clock that goes on count them. */
+/* Seconds that the hypervisor took away since the start: engines whose ticks follow a clock that
+ * goes on count them. */
 double hazard_steal(void);
 
 /* Whether the test runs the engine perf. */
 bool hazard_is_perf(void);
-/* How many times: in the gate, in the full form (SPANPROF_MEASURE=1), and when SPANPROF_HAZARD_LONG is set. */
+/* How many times: in the gate, in the full form (SPANPROF_MEASURE=1), and when SPANPROF_HAZARD_LONG
+ * is set. */
 unsigned hazard_many(unsigned gate, unsigned full, unsigned endurance);
 /* How much, in the gate and otherwise. */
 double hazard_sized(double gate, double full);
@@ -76,13 +81,15 @@ spanprof_stats hazard_stop(void);
 spanprof_stats hazard_stats(void);
 /* The SDK's warnings so far that contain TEXT. */
 unsigned hazard_warnings(const char *text);
-/* The same, once there are LEAST of them or a minute has passed: a thread of the SDK delivers them, and a busy machine lets it wait. */
+/* The same, once there are LEAST of them or a minute has passed: a thread of the SDK delivers them,
+ * and a busy machine lets it wait. */
 unsigned hazard_awaited_warnings(const char *text, unsigned least);
 
 /* Spend CPU time on this thread (cpu_work.h); a breakpoint of gdb's is here. */
 void hazard_burn(double seconds);
-/* Work for SECONDS of the process's CPU time, and on until the run has TICKS in all: how many come in a given time depends on the machine.
- * A run that does not have them after ten seconds of CPU time never will. For a loop around what ticks have to meet:
+/* Work for SECONDS of the process's CPU time, and on until the run has TICKS in all: how many come
+ * in a given time depends on the machine. A run that does not have them after ten seconds of CPU
+ * time never will. For a loop around what ticks have to meet:
  *
  *     for (hazard_work work = hazard_work_of(0.5, 50); hazard_work_goes_on(&work);) */
 typedef struct hazard_work {
@@ -95,8 +102,8 @@ bool hazard_work_goes_on(hazard_work *work);
 void hazard_burn_to_ticks(double seconds, uint64_t ticks);
 /* Statistics after a flush: ticks are counted once they have been taken from the rings. */
 spanprof_stats hazard_flushed_stats(void);
-/* Goes on until CONDITION holds: for what comes from other threads or from outside, which come when they get a core. One that does not
- * hold after half a minute of CPU time never will. */
+/* Goes on until CONDITION holds: for what comes from other threads or from outside, which come when
+ * they get a core. One that does not hold after half a minute of CPU time never will. */
 #define HAZARD_WORK_UNTIL(condition)                                                               \
     for (cpu_work patience = cpu_work_of(CLOCK_THREAD_CPUTIME_ID, 30); !(condition);)              \
     CHECK(cpu_work_goes_on(&patience) && #condition)
@@ -114,7 +121,8 @@ long hazard_queued_signals(void); /* of all processes of this user; timers count
 long hazard_resident_kib(void);
 long hazard_threads(void);
 
-/* Start this program once more as the role NAME. The role may write to HAZARD_READY_FD; the other end is *PIPE, unless that is NULL. */
+/* Start this program once more as the role NAME. The role may write to HAZARD_READY_FD; the other
+ * end is *PIPE, unless that is NULL. */
 enum { HAZARD_READY_FD = 3 };
 pid_t hazard_role(const char *name, int *pipe);
 /* The same for a role that calls hazard_say_ready: waits for that. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library to be loaded and unloaded under ticks, with a thread-local variable that each thread's first touch has to allocate. */
+/* A library to be loaded and unloaded under ticks, with a thread-local variable that each thread's
+ * first touch has to allocate. */
 #include <string.h>
 #include <unistd.h>
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The workload of the memory test: many threads that mostly sleep, each awake now and then inside a span, on stacks of many shapes.
- * Compiled twice: with WITHOUT_SDK it is the same program without the library, to be subtracted. memory_judge.py runs both.
+/* The workload of the memory test: many threads that mostly sleep, each awake now and then inside a
+ * span, on stacks of many shapes. Compiled twice: with WITHOUT_SDK it is the same program without
+ * the library, to be subtracted. memory_judge.py runs both.
  *
  *   memory_workload SECONDS THREADS [EVERY [churn [PLUGIN]]]
  *
- * Prints one JSON line every EVERY seconds (2): what /proc says of the process's memory, in kB. With `churn` threads live for
- * half a second only, each new one with another stack, and PLUGIN is loaded and unloaded all the time. All threads together use
- * about half a core, however many there are. With MEMORY_SMAPS set, /proc/self/smaps is copied to that file before the end. */
+ * Prints one JSON line every EVERY seconds (2): what /proc says of the process's memory, in kB.
+ * With `churn` threads live for half a second only, each new one with another stack, and PLUGIN is
+ * loaded and unloaded all the time. All threads together use about half a core, however many there
+ * are. With MEMORY_SMAPS set, /proc/self/smaps is copied to that file before the end. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -57,7 +59,8 @@ static uint64_t random_next(worker *self)
     return self->random;
 }
 
-/* Work of a program: arithmetic, and calls into the C library, so that its names are needed, too. */
+/* Work of a program: arithmetic, and calls into the C library, so that its names are needed, too.
+ */
 static inline __attribute__((always_inline)) void spin(uint64_t ns)
 {
     char text[64];
@@ -137,7 +140,8 @@ static bool start_worker(worker *self)
     return error == 0;
 }
 
-/* The number behind KEY in the file PATH, whose lines are "Key:   123 kB"; -1 when there is none. */
+/* The number behind KEY in the file PATH, whose lines are "Key:   123 kB"; -1 when there is none.
+ */
 static long kilobytes(const char *path, const char *key)
 {
     char line[256];
@@ -185,7 +189,8 @@ static void copy_smaps(const char *to)
         fclose(out);
 }
 
-/* Threads that end, one after the other, are joined and started anew; libraries come and go beside them. */
+/* Threads that end, one after the other, are joined and started anew; libraries come and go beside
+ * them. */
 static void churn(worker *workers, int count, uint64_t until_ns, const char *plugin)
 {
     for (int n = 0; clock_ns(CLOCK_MONOTONIC) < until_ns; n = (n + 1) % count) {

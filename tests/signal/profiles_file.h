@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PREFIX.profiles.binpb, message by message: each is preceded by its length as a varint. After cmocka.h. */
+/* PREFIX.profiles.binpb, message by message: each is preceded by its length as a varint. After
+ * cmocka.h. */
 #ifndef TESTS_SIGNAL_PROFILES_FILE_H
 #define TESTS_SIGNAL_PROFILES_FILE_H
 

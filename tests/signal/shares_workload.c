@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The workload of the shares test: five functions that work in random pieces of 20 to 200 us, drawn so that their shares of the time come
- * to about 40, 25, 20, 10 and 5 percent. The threads measure by the time stamp counter what the shares came to. Public API only.
+/* The workload of the shares test: five functions that work in random pieces of 20 to 200 us, drawn
+ * so that their shares of the time come to about 40, 25, 20, 10 and 5 percent. The threads measure
+ * by the time stamp counter what the shares came to. Public API only.
  *
  *   shares_workload TICKS THREADS
  *
- * Ends when the SDK has taken TICKS ticks. Prints one JSON line: the counter's units that each function used, and the SDK's counters.
- * Times in which the thread did not run, or ran the kernel or the handler, show as a gap between two readings: they are left out. */
+ * Ends when the SDK has taken TICKS ticks. Prints one JSON line: the counter's units that each
+ * function used, and the SDK's counters. Times in which the thread did not run, or ran the kernel
+ * or the handler, show as a gap between two readings: they are left out. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -52,7 +54,8 @@ static uint64_t random_next(uint64_t *state)
     return *state;
 }
 
-/* Work until UNITS were used, gaps of over a microsecond left out. Always inlined: the time is the named function's own. */
+/* Work until UNITS were used, gaps of over a microsecond left out. Always inlined: the time is the
+ * named function's own. */
 static inline __attribute__((always_inline)) uint64_t work(uint64_t units)
 {
     uint64_t sum = 0, last = counter(), x = units, gap = units_per_us;

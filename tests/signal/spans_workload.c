@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spans that no tick hits cost no memory: a million spans a second are started, attached, detached and ended with sampling on, and the
- * memory that the process holds afterwards is compared with what it held before. Public API only.
+/* Spans that no tick hits cost no memory: a million spans a second are started, attached, detached
+ * and ended with sampling on, and the memory that the process holds afterwards is compared with
+ * what it held before. Public API only.
  *
  *   spans_workload SECONDS [SPANS_A_SECOND]
  *
- * Before the first look everything that is made once has been made: the load has run for some windows. What is compared is the anonymous
- * memory that /proc/self/smaps_rollup counts page by page (the sums in status are estimates). Some pages are touched for the first time
- * when a tick meets new code; a span that left a single byte behind would show as megabytes. So it is broken (tests/verdict.py) when half a
- * byte a span is left, and unsure when it is more than those pages, or the rate was not kept. Spans are not exported: their queue is another
- * matter, and bounded. */
+ * Before the first look everything that is made once has been made: the load has run for some
+ * windows. What is compared is the anonymous memory that /proc/self/smaps_rollup counts page by
+ * page (the sums in status are estimates). Some pages are touched for the first time when a tick
+ * meets new code; a span that left a single byte behind would show as megabytes. So it is broken
+ * (tests/verdict.py) when half a byte a span is left, and unsure when it is more than those pages,
+ * or the rate was not kept. Spans are not exported: their queue is another matter, and bounded. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>

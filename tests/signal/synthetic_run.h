@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run under ticks that threads take themselves, which leaves a file of profiles. After cmocka.h. */
+/* A run under ticks that threads take themselves, which leaves a file of profiles. After cmocka.h.
+ */
 #ifndef TESTS_SIGNAL_SYNTHETIC_RUN_H
 #define TESTS_SIGNAL_SYNTHETIC_RUN_H
 
@@ -45,7 +46,8 @@ static inline void synthetic_threads(int count, void *(*work)(void *))
         assert_int_equal(pthread_join(threads[i], NULL), 0);
 }
 
-/* Threads wait for room in their rings, so no ring is full. A collector or a disk that is too slow may drop a window, and counts that. */
+/* Threads wait for room in their rings, so no ring is full. A collector or a disk that is too slow
+ * may drop a window, and counts that. */
 static inline bool synthetic_is_complete(const spanprof_stats *stats)
 {
     uint64_t windows = stats->dropped_exports_queue_full + stats->dropped_exports_refused;
@@ -57,7 +59,8 @@ static inline bool synthetic_is_complete(const spanprof_stats *stats)
     return false;
 }
 
-/* Stops the SDK, calls TELL with each message of the file, and removes it. Returns the statistics. */
+/* Stops the SDK, calls TELL with each message of the file, and removes it. Returns the statistics.
+ */
 static inline spanprof_stats synthetic_stop(synthetic_run *run, profiles_function *tell, void *user)
 {
     char path[sizeof run->prefix + 20];

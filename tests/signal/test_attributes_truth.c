@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attributes on samples under synthetic ticks: threads serve requests of tenants, count the periods that each tenant and route has, and the
- * file must say the same: no sample without the attributes of its context, none with those of another. */
+/* Attributes on samples under synthetic ticks: threads serve requests of tenants, count the periods
+ * that each tenant and route has, and the file must say the same: no sample without the attributes
+ * of its context, none with those of another. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,7 +47,8 @@ static void set(spanprof_context *context, const char *key, int number)
     assert_int_equal(spanprof_context_set_attribute(context, key, value), SPANPROF_OK);
 }
 
-/* A request: a span under a context with attributes; a child; a context that knows its route only later; and one with none. */
+/* A request: a span under a context with attributes; a child; a context that knows its route only
+ * later; and one with none. */
 static void serve(periods *mine, int tenant, int route, int number)
 {
     spanprof_context request = {0};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small tracer that is not ours, under synthetic ticks: it makes ids itself, tells spanprof of starts and ends, attaches contexts that name
- * no local root. Each thread counts what its ticks must link to, by local root and by innermost span; the file must say the same. */
+/* A small tracer that is not ours, under synthetic ticks: it makes ids itself, tells spanprof of
+ * starts and ends, attaches contexts that name no local root. Each thread counts what its ticks
+ * must link to, by local root and by innermost span; the file must say the same. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +18,7 @@
 
 enum { THREADS = 8, ROUNDS = 1500 };
 
-/* --- the tracer ---------------------------------------------------------------------------------------------------------- */
+/* --- the tracer ------------------------------------------------------------------------------- */
 
 /* What a span is in its trace: the last byte of its span id, so that links can be counted. */
 typedef enum role {
@@ -57,7 +58,7 @@ static spanprof_context start_foreign(int thread, int round, role role,
     return context;
 }
 
-/* --- what ticks must link to --------------------------------------------------------------------------------------------- */
+/* --- what ticks must link to ------------------------------------------------------------------ */
 
 /* Ticks by thread and by the role that their link must have. */
 typedef struct counts {
@@ -66,7 +67,8 @@ typedef struct counts {
 
 static counts expected, found;
 
-/* Rings are finite, and these ticks come faster than any clock's: wait for the collector where it is slow. */
+/* Rings are finite, and these ticks come faster than any clock's: wait for the collector where it
+ * is slow. */
 static void tick(int thread, role root, role innermost)
 {
     const sp_ring *ring = &sp_thread_self_create()->ring;
@@ -160,7 +162,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* --- what the file says -------------------------------------------------------------------------------------------------- */
+/* --- what the file says ----------------------------------------------------------------------- */
 
 /* Where the samples without a link are counted, no thread is known. */
 static uint64_t found_none[2];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wall clock is set back while spans and windows are open. The program has a clock_gettime of its own, which the library finds before
- * libc's, so that no other process sees the change. */
+/* The wall clock is set back while spans and windows are open. The program has a clock_gettime of
+ * its own, which the library finds before libc's, so that no other process sees the change. */
 #include "hazard.h"
 
 #include <stdatomic.h>
@@ -8,7 +8,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-/* No window and no span of the test is as long as LONGEST, and one that has the step in it is longer. */
+/* No window and no span of the test is as long as LONGEST, and one that has the step in it is
+ * longer. */
 enum { BACK_S = 3600 };
 #define LONGEST (BACK_S / 2 * SECOND)
 
@@ -65,8 +66,9 @@ static void work(const char *name)
     CHECK_EQUAL(spanprof_flush(60 * SECOND), SPANPROF_OK);
 }
 
-/* A span's length comes from the monotonic clock, and so do all waits; the wall clock only says when something began. A window that
- * is open at the step is short, and the one behind it may be: no profile has a length of an hour, or one below zero. */
+/* A span's length comes from the monotonic clock, and so do all waits; the wall clock only says
+ * when something began. A window that is open at the step is short, and the one behind it may be:
+ * no profile has a length of an hour, or one below zero. */
 static int wall_clock_set_back(void)
 {
     char directory[] = "/tmp/spanprof-clock-XXXXXX", prefix[64];

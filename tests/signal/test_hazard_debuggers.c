@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process that is looked at from outside: ptrace, gdb, valgrind. All three stop threads at any instruction, and pass our signals on late,
- * also inside a tick. */
+/* A process that is looked at from outside: ptrace, gdb, valgrind. All three stop threads at any
+ * instruction, and pass our signals on late, also inside a tick. */
 #include "hazard.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* --- those that are looked at -------------------------------------------------------------------------------------------- */
+/* --- those that are looked at ----------------------------------------------------------------- */
 
 static int be_traced(void)
 {
@@ -51,7 +51,7 @@ static int be_attached_to(void)
     return 0;
 }
 
-/* --- ptrace -------------------------------------------------------------------------------------------------------------- */
+/* --- ptrace ----------------------------------------------------------------------------------- */
 
 static bool seize(pid_t child)
 {
@@ -74,8 +74,8 @@ static int next_stop(pid_t child, bool *is_signal)
     return *is_signal ? signal : 0;
 }
 
-/* Many single steps, which ticks interrupt and which go through ticks. Then it runs on alone, and has to end well; a million steps may reach
- * its end. */
+/* Many single steps, which ticks interrupt and which go through ticks. Then it runs on alone, and
+ * has to end well; a million steps may reach its end. */
 enum { STEPS_AT_LEAST = 8000 };
 
 static int single_steps(void)
@@ -125,7 +125,7 @@ static int traced_to_its_end(void)
     return 0;
 }
 
-/* --- stopped inside a tick ------------------------------------------------------------------------------------------------ */
+/* --- stopped inside a tick -------------------------------------------------------------------- */
 
 static atomic_bool stopping;
 static _Atomic pid_t burning_thread;
@@ -137,7 +137,8 @@ static void *burn_until_stopping(void *unused)
     return unused;
 }
 
-/* The other thread is stopped in its tick. The stop must not wait for it for ever, nor free what it reads. */
+/* The other thread is stopped in its tick. The stop must not wait for it for ever, nor free what it
+ * reads. */
 static int stop_beside_a_stopped_thread(void)
 {
     prctl(PR_SET_PTRACER, getppid());
@@ -222,7 +223,7 @@ static int frozen_in_a_tick(void)
     return 0;
 }
 
-/* --- gdb and valgrind ----------------------------------------------------------------------------------------------------- */
+/* --- gdb and valgrind ------------------------------------------------------------------------- */
 
 static bool is_there(const char *program)
 {
@@ -274,7 +275,8 @@ static int gdb_attaches_and_detaches(void)
     return 0;
 }
 
-/* Valgrind runs handlers between its own blocks of translated code. It reports an error with code 99. */
+/* Valgrind runs handlers between its own blocks of translated code. It reports an error with
+ * code 99. */
 static int valgrind_finds_nothing(void)
 {
 #if defined(__clang__)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A host with signals of its own: SIGPROF before and after us, timers that send it, handlers that ticks interrupt, signals in a storm. */
+/* A host with signals of its own: SIGPROF before and after us, timers that send it, handlers that
+ * ticks interrupt, signals in a storm. */
 #include "hazard.h"
 
 #include <errno.h>
@@ -49,7 +50,7 @@ static void check_installed(void (*handler)(int, siginfo_t *, void *))
     CHECK(now.sa_sigaction == handler);
 }
 
-/* --- the host's timers --------------------------------------------------------------------------------------------------- */
+/* --- the host's timers ------------------------------------------------------------------------ */
 
 typedef struct host_timer {
     timer_t timer;
@@ -76,8 +77,9 @@ static bool is_complete(const host_timer *host)
     return (double)atomic_load(&seen.from_timer) >= shortest * 1000 - 2;
 }
 
-/* Every expiration is in a signal or in its overrun, so they can be counted. On a busy machine some are late, but what has been lost never
- * comes: the count is complete at some moment, or something was lost. */
+/* Every expiration is in a signal or in its overrun, so they can be counted. On a busy machine some
+ * are late, but what has been lost never comes: the count is complete at some moment, or something
+ * was lost. */
 static void end_host_timer(const host_timer *host)
 {
     HAZARD_WORK_UNTIL(is_complete(host));
@@ -102,8 +104,8 @@ static int hosts_posix_timer_keeps_its_signals(void)
     return 0;
 }
 
-/* The kernel merges signals that setitimer sends while one is pending, with or without us: half of them is plenty, and a busy machine may
- * merge more. */
+/* The kernel merges signals that setitimer sends while one is pending, with or without us: half of
+ * them is plenty, and a busy machine may merge more. */
 static int hosts_itimer_keeps_its_signals(void)
 {
     struct itimerval each = {{0, 20000}, {0, 20000}}, none = {{0, 0}, {0, 0}};
@@ -130,7 +132,7 @@ static int hosts_itimer_keeps_its_signals(void)
     return 0;
 }
 
-/* --- a handler installed after ours ---------------------------------------------------------------------------------------- */
+/* --- a handler installed after ours ----------------------------------------------------------- */
 
 static struct sigaction ours;
 
@@ -161,7 +163,8 @@ static int handler_over_ours_that_passes_on(void)
     return 0;
 }
 
-/* It takes our ticks from us. That cannot be prevented; it is told, what is missing is unattributed, and the host's work goes on. */
+/* It takes our ticks from us. That cannot be prevented; it is told, what is missing is
+ * unattributed, and the host's work goes on. */
 static int handler_over_ours_that_keeps_all(void)
 {
     double seconds = hazard_sized(0.4, 1);
@@ -182,7 +185,8 @@ static int handler_over_ours_that_keeps_all(void)
     check_installed(handle_host_signal);
     double told = (double)stats.weights / 1000 + (double)stats.unattributed_ns / 1e9;
     (void)fprintf(stderr, "   %.3f s told of %.3f\n", told, used);
-    /* Besides, the work of start and stop. One of the two parts would be missing by more than the margin. */
+    /* Besides, the work of start and stop. One of the two parts would be missing by more than the
+     * margin. */
     hazard_within("CPU time told", told, used - seconds * 0.05, used + seconds * 0.3,
                   seconds * 0.15 + hazard_steal());
     atomic_store(&seen.foreign, 0);
@@ -191,7 +195,7 @@ static int handler_over_ours_that_keeps_all(void)
     return 0;
 }
 
-/* --- storms ---------------------------------------------------------------------------------------------------------------- */
+/* --- storms ----------------------------------------------------------------------------------- */
 
 static atomic_bool stopping;
 static atomic_int target_tid;
@@ -207,8 +211,8 @@ static void forge(int code, void *value)
         CHECK(errno == EAGAIN || errno == EPERM);
 }
 
-/* The sampling signal, by every other way in which it may be sent, also while a tick runs: those wait, for all signals are blocked in
- * a tick. None of them may be taken for a tick. */
+/* The sampling signal, by every other way in which it may be sent, also while a tick runs: those
+ * wait, for all signals are blocked in a tick. None of them may be taken for a tick. */
 static void *raise_a_storm(void *unused)
 {
     for (uintptr_t i = 0; !atomic_load(&stopping); i++) {
@@ -285,7 +289,8 @@ static bool is_sampled_in_both(void)
     return stats.samples_linked > 10 && stats.samples_none > 0;
 }
 
-/* A host's handler is interrupted by ticks, and returns into code that is, too; it may interrupt itself (SA_NODEFER). */
+/* A host's handler is interrupted by ticks, and returns into code that is, too; it may interrupt
+ * itself (SA_NODEFER). */
 static int ticks_in_other_handlers(void)
 {
     install(SIGUSR1, burn_in_other_handler, SA_NODEFER);
@@ -300,7 +305,7 @@ static int ticks_in_other_handlers(void)
     return 0;
 }
 
-/* --- another signal -------------------------------------------------------------------------------------------------------- */
+/* --- another signal --------------------------------------------------------------------------- */
 
 static int another_signal_by_option(void)
 {

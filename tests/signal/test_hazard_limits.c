@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a system may refuse: system calls, /proc, privileges, queues, descriptors. The SDK runs on, says so once, and counts. */
+/* What a system may refuse: system calls, /proc, privileges, queues, descriptors. The SDK runs on,
+ * says so once, and counts. */
 #include "hazard.h"
 
 #include <dirent.h>
@@ -22,7 +23,7 @@
 
 enum { NOBODY = 65534 };
 
-/* --- seccomp -------------------------------------------------------------------------------------------------------------- */
+/* --- seccomp ---------------------------------------------------------------------------------- */
 
 /* System calls A and B fail with EPERM from now on, as the default policy of containers has it. */
 static void refuse(int a, int b)
@@ -46,8 +47,9 @@ static void *burn_in_a_span(void *unused)
     return unused;
 }
 
-/* Two threads at work, until there are TICKS; everything that they used is in the weights or in the unattributed time, and no more than the process
- * used. (Where the host of a virtual machine takes the processor away, that is more than the threads meant to use.) */
+/* Two threads at work, until there are TICKS; everything that they used is in the weights or in the
+ * unattributed time, and no more than the process used. (Where the host of a virtual machine takes
+ * the processor away, that is more than the threads meant to use.) */
 static spanprof_stats run_two_threads(uint64_t ticks)
 {
     double seconds = 2 * hazard_sized(0.05, 0.1);
@@ -115,7 +117,7 @@ static int guarded_loads_refused(void)
     return 0;
 }
 
-/* --- /proc ---------------------------------------------------------------------------------------------------------------- */
+/* --- /proc ------------------------------------------------------------------------------------ */
 
 /* An empty /proc for this process alone. */
 static bool hide_proc(void)
@@ -136,7 +138,7 @@ static int without_proc(void)
     return 0;
 }
 
-/* --- privileges ----------------------------------------------------------------------------------------------------------- */
+/* --- privileges ------------------------------------------------------------------------------- */
 
 static void become(uid_t user)
 {
@@ -216,7 +218,8 @@ static bool is_well_at(const char *level, const char *role)
     return WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == HAZARD_UNSURE);
 }
 
-/* The levels work in processes of their own, so that whatever becomes of them the system's is put back. */
+/* The levels work in processes of their own, so that whatever becomes of them the system's is put
+ * back. */
 static int paranoid_levels(void)
 {
     static const char *const levels[] = {"-1", "0", "1", "2", "3", "4"};
@@ -235,7 +238,7 @@ static int paranoid_levels(void)
     return 0;
 }
 
-/* --- the queue of signals ------------------------------------------------------------------------------------------------- */
+/* --- the queue of signals --------------------------------------------------------------------- */
 
 enum { CROWD = 40 };
 
@@ -267,7 +270,8 @@ static void run_crowd(uint32_t *threads)
         pthread_join(crowd[i], NULL);
 }
 
-/* A user with no other processes. Keeps the right to perf events; the queue is then this user's, where nobody else puts signals. */
+/* A user with no other processes. Keeps the right to perf events; the queue is then this user's,
+ * where nobody else puts signals. */
 static void become_nobody_else(void)
 {
     uid_t user = 20000 + (uid_t)getpid() % 40000;
@@ -326,9 +330,10 @@ static int queued_signals_are_back(void)
     return 0;
 }
 
-/* --- descriptors ---------------------------------------------------------------------------------------------------------- */
+/* --- descriptors ------------------------------------------------------------------------------ */
 
-/* No descriptor is left: the engine perf gives later threads a timer, /proc is not read, and the host's own open fails as it would. */
+/* No descriptor is left: the engine perf gives later threads a timer, /proc is not read, and the
+ * host's own open fails as it would. */
 static int descriptors_are_used_up(void)
 {
     struct rlimit few = {64, 64};
@@ -361,7 +366,8 @@ enum { FILES = 3000 };
 
 static int files[FILES];
 
-/* Under every number that was just closed, so that a close of ours by number would hit one of them. */
+/* Under every number that was just closed, so that a close of ours by number would hit one of them.
+ */
 static unsigned open_files(void)
 {
     unsigned count = 0;
@@ -381,7 +387,8 @@ static void check_files(unsigned count)
     }
 }
 
-/* What a program does that becomes a daemon, or is cautious. Our own descriptors go, and the numbers are the host's from then on. */
+/* What a program does that becomes a daemon, or is cautious. Our own descriptors go, and the
+ * numbers are the host's from then on. */
 static int host_closes_all_descriptors(void)
 {
     struct rlimit many = {8192, 8192};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ticks inside the loader, the allocator, and the first touch of thread-local storage: code with locks that a handler must not want. */
+/* Ticks inside the loader, the allocator, and the first touch of thread-local storage: code with
+ * locks that a handler must not want. */
 #include "hazard.h"
 
 #include <dlfcn.h>
@@ -19,7 +20,8 @@ static int visit(struct dl_phdr_info *info, size_t size, void *user)
     return 0;
 }
 
-/* The pause lets the loading thread have the lock: whether it gets it otherwise is a matter of luck, and may take half a minute. */
+/* The pause lets the loading thread have the lock: whether it gets it otherwise is a matter of
+ * luck, and may take half a minute. */
 static void *list_libraries(void *unused)
 {
     while (!atomic_load(&stopping)) {
@@ -53,8 +55,9 @@ static void load_many_times(unsigned count)
     }
 }
 
-/* Samples of the library outlive it, its unwind tables must outlive the samples, and neither may pile up: a generation of tables has
- * tens of KiB, so 1,000 that stay would be more than the bound. */
+/* Samples of the library outlive it, its unwind tables must outlive the samples, and neither may
+ * pile up: a generation of tables has tens of KiB, so 1,000 that stay would be more than the bound.
+ */
 static int load_and_unload_many_times(void)
 {
     unsigned count = hazard_many(1500, 1500, 200000);
@@ -81,7 +84,8 @@ static void *touch_first(void *touch)
     return NULL;
 }
 
-/* __tls_get_addr allocates a megabyte and copies the initial image into it, on each thread, with ticks in the middle. */
+/* __tls_get_addr allocates a megabyte and copies the initial image into it, on each thread, with
+ * ticks in the middle. */
 static int first_touch_of_thread_local_storage(void)
 {
     void *handle = dlopen(HAZARD_PLUGIN, RTLD_NOW);
@@ -101,7 +105,8 @@ static int first_touch_of_thread_local_storage(void)
     return 0;
 }
 
-/* The same on a thread that is known and armed, so that it is sampled all through: many libraries' storage, one after the other. */
+/* The same on a thread that is known and armed, so that it is sampled all through: many libraries'
+ * storage, one after the other. */
 static void *touch_after_attach(void *touch)
 {
     SPANPROF_SPAN("touching")
@@ -142,8 +147,8 @@ static void *allocate_and_free(void *seed)
     return NULL;
 }
 
-/* One arena: its lock is nearly always held by one of them, and most ticks fall where it is. Forks wait for it, and their children
- * allocate. */
+/* One arena: its lock is nearly always held by one of them, and most ticks fall where it is. Forks
+ * wait for it, and their children allocate. */
 static int malloc_lock_is_held(void)
 {
     if (HAZARD_ASAN)

@@ -35,10 +35,11 @@ static void end_burners(burners *all)
         CHECK_EQUAL(pthread_join(all->threads[i], NULL), 0);
 }
 
-/* --- forks -------------------------------------------------------------------------------------------------------------- */
+/* --- forks ------------------------------------------------------------------------------------ */
 
-/* In the child: the SDK is silent, and nothing of the parent's is left that could tick or keep the parent's ticks alive. It allocates
- * nothing, for other threads of the parent may have been allocating. */
+/* In the child: the SDK is silent, and nothing of the parent's is left that could tick or keep the
+ * parent's ticks alive. It allocates nothing, for other threads of the parent may have been
+ * allocating. */
 _Noreturn static void be_a_forked_child(unsigned round)
 {
     spanprof_stats stats = hazard_stats();
@@ -72,7 +73,8 @@ static int fork_many_times(void)
     return 0;
 }
 
-/* A vfork's child runs in our memory, on our stack, with our handler, until it is another program or gone. */
+/* A vfork's child runs in our memory, on our stack, with our handler, until it is another program
+ * or gone. */
 static int vfork_many_times(void)
 {
     hazard_start(10000);
@@ -162,9 +164,10 @@ static int has_three_descriptors(void)
     return 0;
 }
 
-/* --- children that sample ------------------------------------------------------------------------------------------------ */
+/* --- children that sample --------------------------------------------------------------------- */
 
-/* A start, ticks under a span, and a stop: the same in a child as in its parent. Returns the ticks. */
+/* A start, ticks under a span, and a stop: the same in a child as in its parent. Returns the ticks.
+ */
 static uint64_t run_once(void)
 {
     hazard_start(10000);
@@ -194,8 +197,9 @@ static int children_with_an_sdk_of_their_own(void)
     return 0;
 }
 
-/* A child holds copies of the parent's descriptors, and behind one a kernel object lives on. When the parent stops, all the same no tick
- * may come any more: the host's handler is back by then, and would take it for one of its own. */
+/* A child holds copies of the parent's descriptors, and behind one a kernel object lives on. When
+ * the parent stops, all the same no tick may come any more: the host's handler is back by then, and
+ * would take it for one of its own. */
 static atomic_uint host_signals;
 
 static void count_host_signal(int signal)
@@ -238,8 +242,9 @@ static void *load_and_unload(void *unused)
     return unused;
 }
 
-/* glibc leaves the loader's lock to whoever held it, so a child must not load anything when its parent's threads do. That the SDK's
- * calls work is ours to see to: they must not wait for the lock that a thread of the host's took along. */
+/* glibc leaves the loader's lock to whoever held it, so a child must not load anything when its
+ * parent's threads do. That the SDK's calls work is ours to see to: they must not wait for the lock
+ * that a thread of the host's took along. */
 static int fork_while_libraries_are_loaded(void)
 {
     hazard_start(10000);
@@ -262,7 +267,7 @@ static int fork_while_libraries_are_loaded(void)
     return 0;
 }
 
-/* --- exec ---------------------------------------------------------------------------------------------------------------- */
+/* --- exec ------------------------------------------------------------------------------------- */
 
 static int be_the_new_program(void)
 {
@@ -273,8 +278,9 @@ static int be_the_new_program(void)
 
 extern spanprof_status spanprof_pause(void) __attribute__((weak));
 
-/* The kernel drops POSIX timers and what they have queued. What a perf event has sent stays pending, and the new program has the
- * default action: so whoever execs under that engine pauses before. */
+/* The kernel drops POSIX timers and what they have queued. What a perf event has sent stays
+ * pending, and the new program has the default action: so whoever execs under that engine pauses
+ * before. */
 static int exec_now(void)
 {
     hazard_start(10000);
@@ -295,7 +301,7 @@ static int exec_from_a_running_process(void)
     return 0;
 }
 
-/* --- the end ------------------------------------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static int tick_and_return(void)
 {
@@ -357,7 +363,7 @@ static int ends_without_stop(void)
     return 0;
 }
 
-/* --- signals that end or stop --------------------------------------------------------------------------------------------- */
+/* --- signals that end or stop ----------------------------------------------------------------- */
 
 static int tick_for_ever(void)
 {
@@ -394,8 +400,8 @@ static void note_continued(int signal)
     atomic_store(&continued, true);
 }
 
-/* Weights and unattributed come to the CPU time, whatever time passed meanwhile. The bounds leave room for the work of start and stop. It works
- * on until it has been stopped. */
+/* Weights and unattributed come to the CPU time, whatever time passed meanwhile. The bounds leave
+ * room for the work of start and stop. It works on until it has been stopped. */
 static int use_a_second(void)
 {
     struct sigaction action = {.sa_handler = note_continued, .sa_flags = SA_RESTART};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks that are not as a walk would like them: being unwound, jumped out of, switched, or lying elsewhere. */
+/* Stacks that are not as a walk would like them: being unwound, jumped out of, switched, or lying
+ * elsewhere. */
 #include "hazard.h"
 
 #include <setjmp.h>
@@ -25,7 +26,7 @@ static void check_ticks(const spanprof_stats *stats)
                   (double)stats->ticks / 20 + 3);
 }
 
-/* --- exceptions --------------------------------------------------------------------------------------------------------- */
+/* --- exceptions ------------------------------------------------------------------------------- */
 
 static int exceptions_under_ticks(void)
 {
@@ -39,7 +40,7 @@ static int exceptions_under_ticks(void)
     return 0;
 }
 
-/* --- jumps -------------------------------------------------------------------------------------------------------------- */
+/* --- jumps ------------------------------------------------------------------------------------ */
 
 static jmp_buf target;
 static sigjmp_buf handler_target;
@@ -104,7 +105,7 @@ static int jumps_out_of_handlers_under_ticks(void)
     return 0;
 }
 
-/* --- alternate stack ------------------------------------------------------------------------------------------------------ */
+/* --- alternate stack -------------------------------------------------------------------------- */
 
 static void *stack_of(size_t size)
 {
@@ -119,7 +120,8 @@ static void burn_a_little(int signal)
     spin(0.001);
 }
 
-/* The tick's frame lies on top of the handler's, on the same stack, and the walk has to cross to the other. */
+/* The tick's frame lies on top of the handler's, on the same stack, and the walk has to cross to
+ * the other. */
 static int handler_on_stack_of(size_t size, uint32_t hz)
 {
     stack_t stack = {.ss_sp = stack_of(size), .ss_size = size}, none = {.ss_flags = SS_DISABLE};
@@ -149,7 +151,7 @@ static int handler_on_an_alternate_stack_of_16_kib(void)
     return handler_on_stack_of(16 * 1024, 5000);
 }
 
-/* --- the smallest stack of a thread ---------------------------------------------------------------------------------------- */
+/* --- the smallest stack of a thread ----------------------------------------------------------- */
 
 static atomic_bool stopping;
 
@@ -175,14 +177,15 @@ static int thread_of_16_kib(void)
     return 0;
 }
 
-/* --- fibers ----------------------------------------------------------------------------------------------------------------- */
+/* --- fibers ----------------------------------------------------------------------------------- */
 
 enum { FIBERS = 4, FIBER_STACK = 128 * 1024 };
 
 static ucontext_t fibers[FIBERS], back;
 static hazard_work fibers_work;
 
-/* Each carries its context along, as a runtime of fibers has to: attached after a switch, detached before the next. */
+/* Each carries its context along, as a runtime of fibers has to: attached after a switch, detached
+ * before the next. */
 static void be_a_fiber(int self)
 {
     spanprof_span span = spanprof_span_start(NULL, "fiber", NULL);

@@ -14,7 +14,7 @@
 
 enum { AT_ONCE = 20 };
 
-/* --- created and gone --------------------------------------------------------------------------------------------------- */
+/* --- created and gone ------------------------------------------------------------------------- */
 
 static void *live_briefly(void *number)
 {
@@ -33,7 +33,8 @@ static void wait_until_alone(void)
     CHECK_EQUAL(hazard_stats().threads, 1); /* this one */
 }
 
-/* Waits for the collector after each 2,500, so that never more slots than those are in use at once, on a busy machine, too. */
+/* Waits for the collector after each 2,500, so that never more slots than those are in use at once,
+ * on a busy machine, too. */
 enum { THREADS_A_ROUND = 2500 };
 
 static void create_and_join(unsigned count)
@@ -49,8 +50,9 @@ static void create_and_join(unsigned count)
     }
 }
 
-/* A slot and its ring are used again, so memory follows the most threads between two rounds of the collector, not their number. A ring
- * that is not given back would show as at least 16 KiB for each third of them. */
+/* A slot and its ring are used again, so memory follows the most threads between two rounds of the
+ * collector, not their number. A ring that is not given back would show as at least 16 KiB for each
+ * third of them. */
 static int created_and_gone_leave_nothing(void)
 {
     unsigned count = hazard_many(10000, 10000, 1000000);
@@ -71,11 +73,12 @@ static int created_and_gone_leave_nothing(void)
     return 0;
 }
 
-/* --- ways to end -------------------------------------------------------------------------------------------------------- */
+/* --- ways to end ------------------------------------------------------------------------------ */
 
 static pthread_key_t keys[3];
 
-/* Runs after or before the SDK's own destructor, as the keys' numbers have it; attaches again, so that the state comes back. */
+/* Runs after or before the SDK's own destructor, as the keys' numbers have it; attaches again, so
+ * that the state comes back. */
 static void burn_in_destructor(void *rounds)
 {
     SPANPROF_SPAN("destructor")
@@ -157,7 +160,8 @@ static void *flush_for_ever(void *unused)
     return unused;
 }
 
-/* A cancelled thread must not take one of our locks with it, wherever it was: in an attach, in a flush. */
+/* A cancelled thread must not take one of our locks with it, wherever it was: in an attach, in a
+ * flush. */
 static int cancelled_in_a_call_leaves_no_lock(void)
 {
 #if defined(__SANITIZE_ADDRESS__)
@@ -178,7 +182,7 @@ static int cancelled_in_a_call_leaves_no_lock(void)
     return 0;
 }
 
-/* --- signals blocked ---------------------------------------------------------------------------------------------------- */
+/* --- signals blocked -------------------------------------------------------------------------- */
 
 static void *burn_deaf(void *unused)
 {
@@ -190,7 +194,8 @@ static void *burn_deaf(void *unused)
     return unused;
 }
 
-/* Its tick stays pending and dies with it. Nobody can tell under which span: its time is unattributed, but for what came before the block. */
+/* Its tick stays pending and dies with it. Nobody can tell under which span: its time is
+ * unattributed, but for what came before the block. */
 static int blocked_to_its_end_is_unattributed(void)
 {
     hazard_start(1000);
@@ -200,16 +205,18 @@ static int blocked_to_its_end_is_unattributed(void)
     spanprof_stats stats = hazard_stop();
     double told = (double)stats.unattributed_ns / 1e9, weighed = (double)stats.weights / 1000;
     printf("%.3f s CPU, %.3f s unattributed, %.3f s weights\n", cpu, told, weighed);
-    /* Of 0.3, less ten periods and what the clocks disagree by; with the start's and the stop's own work on this thread. */
+    /* Of 0.3, less ten periods and what the clocks disagree by; with the start's and the stop's own
+     * work on this thread. */
     hazard_within("unattributed", told, 0.27, 0.5, 0.1 + hazard_steal());
     hazard_within("unattributed and weights", told + weighed, 0.27, 0.5, 0.1 + hazard_steal());
     return 0;
 }
 
-/* --- clone without TLS -------------------------------------------------------------------------------------------------- */
+/* --- clone without TLS ------------------------------------------------------------------------ */
 
-/* What a runtime of its own does: a thread that glibc knows nothing of. Without CLONE_SETTLS its thread pointer is the one of the
- * thread that made it, or, when the runtime clears it, none at all: a handler that touches a thread-local variable dies here. */
+/* What a runtime of its own does: a thread that glibc knows nothing of. Without CLONE_SETTLS its
+ * thread pointer is the one of the thread that made it, or, when the runtime clears it, none at
+ * all: a handler that touches a thread-local variable dies here. */
 typedef struct bare_thread {
     bool clear_thread_pointer;
     long nanoseconds; /* of CPU time, at least */
@@ -250,7 +257,8 @@ run_bare(void *argument)
 /* This thread sleeps, and would not come to as many in the time that the other has. */
 enum { BARE_TICKS = 20 };
 
-/* Descriptors are shared, memory is shared, handlers are shared: a thread in all but glibc's eyes. */
+/* Descriptors are shared, memory is shared, handlers are shared: a thread in all but glibc's eyes.
+ */
 static void run_and_wait(bare_thread *self, char *stack, size_t size)
 {
     int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that end, fork, exec, load and unload libraries, and are stopped, while they are visited; and what a system may refuse to the
- * visitor. The program goes on, what is missing is said once, and nothing is left behind. */
+/* Threads that end, fork, exec, load and unload libraries, and are stopped, while they are visited;
+ * and what a system may refuse to the visitor. The program goes on, what is missing is said once,
+ * and nothing is left behind. */
 #include "hazard.h"
 
 #include <dlfcn.h>
@@ -96,7 +97,7 @@ static long visitor_files(void)
     return hazard_descriptors_of("/syscall");
 }
 
-/* --- threads -------------------------------------------------------------------------------------------------------------- */
+/* --- threads ---------------------------------------------------------------------------------- */
 
 static void *live_briefly(void *number)
 {
@@ -130,7 +131,8 @@ static void nap_in_handler(int signal)
     wait_for_visits(20);
 }
 
-/* A handler waits, on the thread's own stack and on another. Between the two flushes no visit finds the thread outside of the span. */
+/* A handler waits, on the thread's own stack and on another. Between the two flushes no visit finds
+ * the thread outside of the span. */
 static int waits_in_a_handler(void)
 {
     stack_t stack = {.ss_sp = alternate_stack, .ss_size = sizeof alternate_stack};
@@ -154,7 +156,7 @@ static int waits_in_a_handler(void)
     return 0;
 }
 
-/* --- processes ------------------------------------------------------------------------------------------------------------ */
+/* --- processes -------------------------------------------------------------------------------- */
 
 /* A child that begins anew, under its own number of threads. */
 static void sample_in_child(void)
@@ -201,7 +203,8 @@ static int has_no_files(void)
     return 0;
 }
 
-/* posix_spawn is vfork and exec; a thread waits in the former until the child has done the latter. */
+/* posix_spawn is vfork and exec; a thread waits in the former until the child has done the latter.
+ */
 static int execs_while_visited(void)
 {
     start_wall(WALL_HZ);
@@ -315,8 +318,9 @@ static void watch_ticks(void)
     CHECK_EQUAL(sigaction(SIGPROF, &action, NULL), 0);
 }
 
-/* A CPU tick may cut a sleep short: one of a perf event at any time (docs/design/sampling.md), and one of a timer when the thread goes on
- * after a stop, because it is about to leave the kernel then. A visit and a stop may not, so a tick must have come. */
+/* A CPU tick may cut a sleep short: one of a perf event at any time (docs/design/sampling.md), and
+ * one of a timer when the thread goes on after a stop, because it is about to leave the kernel
+ * then. A visit and a stop may not, so a tick must have come. */
 static void sleep_on(struct timespec left)
 {
     unsigned before = ticks;
@@ -380,7 +384,7 @@ static int call_that_was_stopped_keeps_its_name(void)
     return 0;
 }
 
-/* --- libraries ------------------------------------------------------------------------------------------------------------ */
+/* --- libraries -------------------------------------------------------------------------------- */
 
 static void *wait_in_library(void *stop)
 {
@@ -412,7 +416,7 @@ static int libraries_come_and_go(void)
     return 0;
 }
 
-/* --- what is refused ------------------------------------------------------------------------------------------------------ */
+/* --- what is refused -------------------------------------------------------------------------- */
 
 /* System call NUMBER fails with EPERM from now on. */
 static void refuse(int number)
@@ -509,8 +513,8 @@ static int descriptors_are_few(void)
     return 0;
 }
 
-/* As daemons do that mean to close what their parent left open. The numbers are taken at once by files of the program, which the visitor
- * must neither read as its own nor close. */
+/* As daemons do that mean to close what their parent left open. The numbers are taken at once by
+ * files of the program, which the visitor must neither read as its own nor close. */
 static int descriptors_are_closed(void)
 {
     int mine[64];
@@ -547,7 +551,7 @@ static int memory_is_short(void)
     return 0;
 }
 
-/* --- settings ------------------------------------------------------------------------------------------------------------- */
+/* --- settings --------------------------------------------------------------------------------- */
 
 static void setting_gives(const char *name, const char *value, uint32_t hz)
 {
@@ -612,7 +616,8 @@ static int pause_means_no_visits(void)
     CHECK_EQUAL(spanprof_pause(), SPANPROF_OK);
     uint64_t visits = hazard_stats().visits;
     usleep((useconds_t)hazard_many(50000, 250000, 250000));
-    /* At 1000 Hz these would be some hundreds. The round that was under way goes to its end, whenever that is. */
+    /* At 1000 Hz these would be some hundreds. The round that was under way goes to its end,
+     * whenever that is. */
     CHECK(hazard_stats().visits <= visits + THREADS + 1);
     CHECK_EQUAL(spanprof_resume(), SPANPROF_OK);
     wait_for_visits(100);

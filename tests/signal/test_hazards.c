@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What broke other profilers, and early versions of this one: each a program in small. Real signals. */
+/* What broke other profilers, and early versions of this one: each a program in small. Real
+ * signals. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -53,7 +54,8 @@ static spanprof_stats stop(void)
     return stats;
 }
 
-/* The timer's missed periods come with the first tick after the block, under another span: they must not be put on that one. */
+/* The timer's missed periods come with the first tick after the block, under another span: they
+ * must not be put on that one. */
 static void ticks_missed_while_blocked_are_unattributed_not_the_next_spans(void **state)
 {
     (void)state;
@@ -77,8 +79,8 @@ static void ticks_missed_while_blocked_are_unattributed_not_the_next_spans(void 
                                0.25, 1, 0.15 + steal));
 }
 
-/* A handler that calls little, and after it the kernel's frame of a tick: the tick itself needs more than SPARE. The sanitizer's
- * clock_gettime takes its share. */
+/* A handler that calls little, and after it the kernel's frame of a tick: the tick itself needs
+ * more than SPARE. The sanitizer's clock_gettime takes its share. */
 #if defined(__SANITIZE_ADDRESS__)
 enum { LITTLE = 4096, SPARE = 1024 };
 #else
@@ -110,8 +112,9 @@ static void raise_on_stack(char *base, size_t size, void (*handler)(int))
     assert_int_equal(sigaltstack(&none, NULL), 0);
 }
 
-/* The kernel's frame fits onto the host's alternate stack, and a walk does not. How large a frame is depends on the registers that
- * the CPU has and the program uses (AT_MINSIGSTKSZ tells only the most that may be), so it is measured. */
+/* The kernel's frame fits onto the host's alternate stack, and a walk does not. How large a frame
+ * is depends on the registers that the CPU has and the program uses (AT_MINSIGSTKSZ tells only the
+ * most that may be), so it is measured. */
 static void tick_on_a_signal_stack_too_small_is_dropped(void **state)
 {
     (void)state;
@@ -183,7 +186,8 @@ static void *burn_briefly(void *unused)
     return NULL;
 }
 
-/* Threads that are gone before a scan sees them: no sample stands for them, and the books say so. */
+/* Threads that are gone before a scan sees them: no sample stands for them, and the books say so.
+ */
 static void cpu_time_of_threads_never_found_is_unattributed(void **state)
 {
     (void)state;

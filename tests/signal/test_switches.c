@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time recorder against what threads write down themselves: which contexts, in which order, and between which readings of the clock
- * that they took. Then what is lost, and everything that happens to a process and its threads. */
+/* The time recorder against what threads write down themselves: which contexts, in which order, and
+ * between which readings of the clock that they took. Then what is lost, and everything that
+ * happens to a process and its threads. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -46,7 +47,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* --- the file ------------------------------------------------------------------------------------------------------------ */
+/* --- the file --------------------------------------------------------------------------------- */
 
 static uint8_t *load(const char *name, size_t *length)
 {
@@ -144,7 +145,8 @@ static void keep_log(spanprof_log_level level, const char *line, void *user)
     log_lines++;
 }
 
-/* A run that was given up on ends very soon once its file has taken everything: at the latest with this. */
+/* A run that was given up on ends very soon once its file has taken everything: at the latest with
+ * this. */
 static void wait_for_the_last_run(void)
 {
     sp_log_configure(SPANPROF_LOG_OFF, NULL, NULL);
@@ -162,7 +164,7 @@ static sp_switch_counters stop(void)
     return counters;
 }
 
-/* --- truth --------------------------------------------------------------------------------------------------------------- */
+/* --- truth ------------------------------------------------------------------------------------ */
 
 enum { THREADS = 6, STEPS = 20000, DEPTH = 40, STEPS_A_FLUSH = 300 };
 
@@ -232,7 +234,8 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* All that the thread noted stands in the file, one after the other, and nothing else; what comes behind is the scopes left at its end. */
+/* All that the thread noted stands in the file, one after the other, and nothing else; what comes
+ * behind is the scopes left at its end. */
 static void compare(const sp_switches *switches, const worker *w)
 {
     const sp_switch_thread *thread = thread_called(switches, w->tid);
@@ -281,7 +284,7 @@ static void switches_are_what_the_threads_noted(void **state)
     free(workers);
 }
 
-/* --- loss ---------------------------------------------------------------------------------------------------------------- */
+/* --- loss ------------------------------------------------------------------------------------- */
 
 enum { FLOOD = 200000, TRICKLE = 500, FLOODERS = 3, FIRST = 10, RECURRING = 5 };
 
@@ -308,7 +311,8 @@ static void *flood(void *argument)
     return NULL;
 }
 
-/* What flood() does next after `last`, NEW being the new span that it was in last; UINT64_MAX: not known. */
+/* What flood() does next after `last`, NEW being the new span that it was in last; UINT64_MAX: not
+ * known. */
 static bool may_follow(uint64_t last, uint64_t new, uint64_t id)
 {
     if (last == UINT64_MAX)
@@ -321,7 +325,8 @@ static bool may_follow(uint64_t last, uint64_t new, uint64_t id)
     return id == 0 || id == 1 + (last - FIRST) % RECURRING;
 }
 
-/* Where nothing is missing each is what comes next. So no context reaches across a gap, and no number means what it meant before one. */
+/* Where nothing is missing each is what comes next. So no context reaches across a gap, and no
+ * number means what it meant before one. */
 static void expect_no_wrong_neighbours(const sp_switches *switches, const sp_switch_thread *thread)
 {
     uint64_t last = UINT64_MAX, new = UINT64_MAX, newest = 0;
@@ -359,7 +364,8 @@ static void *empty_pipe(void *argument)
     return NULL;
 }
 
-/* The file is a pipe that nobody reads while the threads switch, so that rings fill up for certain; then it is read, and they go on. */
+/* The file is a pipe that nobody reads while the threads switch, so that rings fill up for certain;
+ * then it is read, and they go on. */
 static void flood_is_written_or_counted(void **state)
 {
     (void)state;
@@ -397,7 +403,8 @@ static void flood_is_written_or_counted(void **state)
     sp_switches_deinit(&switches);
 }
 
-/* Another tracer's events, and a thread's end, that find no room are records that the file says are missing, and no switches. */
+/* Another tracer's events, and a thread's end, that find no room are records that the file says are
+ * missing, and no switches. */
 static void *flood_with_events(void *argument)
 {
     (void)argument;
@@ -435,7 +442,7 @@ static void events_that_are_lost_are_no_switches(void **state)
     wait_for_the_last_run();
 }
 
-/* --- threads ------------------------------------------------------------------------------------------------------------- */
+/* --- threads ---------------------------------------------------------------------------------- */
 
 static void *live_shortly(void *argument)
 {
@@ -508,7 +515,8 @@ static void detach_by_another_thread_is_unknown_until_the_next_switch(void **sta
     spanprof_scope_detach(&first);
 }
 
-/* The owner sleeps: nobody tells of the detach, so what it is at is not known from the last time that all was well. */
+/* The owner sleeps: nobody tells of the detach, so what it is at is not known from the last time
+ * that all was well. */
 static void detach_by_another_thread_of_a_sleeper_is_unknown(void **state)
 {
     (void)state;
@@ -534,7 +542,7 @@ static void detach_by_another_thread_of_a_sleeper_is_unknown(void **state)
     spanprof_scope_detach(&scope);
 }
 
-/* --- the process --------------------------------------------------------------------------------------------------------- */
+/* --- the process ------------------------------------------------------------------------------ */
 
 static void second_run_knows_a_thread_from_its_first_switch_on(void **state)
 {
@@ -583,7 +591,8 @@ static void child_writes_nothing_into_its_parents_file(void **state)
     options.profiles = "none";
     assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
     spanprof_scope scope = attach(1);
-    /* The SDK's threads rest now: a sanitizer's allocator does not bear a fork in the middle of its work. */
+    /* The SDK's threads rest now: a sanitizer's allocator does not bear a fork in the middle of its
+     * work. */
     assert_int_equal(spanprof_flush(UINT64_MAX), SPANPROF_OK);
     pid_t child = fork();
     if (child == 0) {
@@ -618,7 +627,8 @@ static void child_writes_nothing_into_its_parents_file(void **state)
     unlink(own);
 }
 
-/* The child's options name its parent's file: it records nothing, says so once, and the rest of it runs. */
+/* The child's options name its parent's file: it records nothing, says so once, and the rest of it
+ * runs. */
 static void child_with_its_parents_path_leaves_the_file_alone(void **state)
 {
     (void)state;
@@ -695,8 +705,8 @@ static void file_of_the_exporter_is_left_alone(void **state)
     unlink(other);
 }
 
-/* A run whose file takes nothing, given up on: the writer waits in the pipe, with the rings full of what is the run's. END is the pipe's
- * other end. */
+/* A run whose file takes nothing, given up on: the writer waits in the pipe, with the rings full of
+ * what is the run's. END is the pipe's other end. */
 static void give_up_on_a_run(pipe_end *end)
 {
     assert_int_equal(mkfifo(path, 0600), 0);
@@ -811,7 +821,8 @@ static void full_disk_ends_the_file_with_a_whole_block(void **state)
     sp_switches_deinit(&switches);
 }
 
-/* What a kill leaves, at any byte, is read as far as blocks are whole, and says what the whole file says. */
+/* What a kill leaves, at any byte, is read as far as blocks are whole, and says what the whole file
+ * says. */
 static void file_cut_anywhere_is_read_up_to_there(void **state)
 {
     (void)state;
@@ -853,7 +864,7 @@ static void file_cut_anywhere_is_read_up_to_there(void **state)
     free(data);
 }
 
-/* --- tracers that tell only start and end -------------------------------------------------------------------------------- */
+/* --- tracers that tell only start and end ----------------------------------------------------- */
 
 static void starts_and_ends_of_another_tracer_are_told(void **state)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fibers that move between threads, under ThreadSanitizer as well: ticks that the threads take themselves, so that the number of samples under each
- * span is known exactly. Stacks are not switched: to the library a fiber is what the program says it runs. */
+/* Fibers that move between threads, under ThreadSanitizer as well: ticks that the threads take
+ * themselves, so that the number of samples under each span is known exactly. Stacks are not
+ * switched: to the library a fiber is what the program says it runs. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +16,8 @@
 #include "cpu/cpu_sampler.h"
 #include "signal/synthetic_run.h"
 
-/* Who has a span: fibers, threads on their own stacks, and one fiber that all threads want at once. */
+/* Who has a span: fibers, threads on their own stacks, and one fiber that all threads want at once.
+ */
 enum {
     THREADS = 6,
     FIBERS = 16,
@@ -25,7 +27,8 @@ enum {
     FIRST_ID = 0x10
 };
 
-/* A fiber as its program sees it. Who holds `busy` may switch to it, as a scheduler would see to. */
+/* A fiber as its program sees it. Who holds `busy` may switch to it, as a scheduler would see to.
+ */
 typedef struct place {
     atomic_flag busy;
     spanprof_fiber fiber;
@@ -48,7 +51,8 @@ static spanprof_span start_span(int owner)
     return spanprof_span_start(NULL, "synthetic", &options);
 }
 
-/* Rings are finite, and these ticks come faster than any clock's: wait for the collector where it is slow. */
+/* Rings are finite, and these ticks come faster than any clock's: wait for the collector where it
+ * is slow. */
 static void wait_for_room(void)
 {
     const sp_ring *ring = &sp_thread_self_create()->ring;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The join under ThreadSanitizer: real rings, collector, builder and file, but ticks that the threads take themselves, so that the number
- * of samples under each span is known exactly. Each thread counts what it did; the file must say the same. */
+/* The join under ThreadSanitizer: real rings, collector, builder and file, but ticks that the
+ * threads take themselves, so that the number of samples under each span is known exactly. Each
+ * thread counts what it did; the file must say the same. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +31,8 @@ static spanprof_span start_span(int thread, bool sampled)
     return spanprof_span_start(NULL, "synthetic", &options);
 }
 
-/* Rings are finite, and these ticks come faster than any clock's: wait for the collector where it is slow. */
+/* Rings are finite, and these ticks come faster than any clock's: wait for the collector where it
+ * is slow. */
 static void wait_for_room(void)
 {
     const sp_ring *ring = &sp_thread_self_create()->ring;

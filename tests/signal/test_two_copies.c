@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two copies of the SDK in one process: the program's, static, and a plugin's, shared. Each samples under its own spans, whoever is
- * started or stopped first, and the record that outside readers see stays the first one's. */
+/* Two copies of the SDK in one process: the program's, static, and a plugin's, shared. Each samples
+ * under its own spans, whoever is started or stopped first, and the record that outside readers see
+ * stays the first one's. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -65,9 +66,10 @@ static void assert_count(const char *what, uint64_t count, double low, double hi
     assert_true(verdict_within(what, (double)count, low * size, high * size, margin * size));
 }
 
-/* Of 1.2 s, 0.6 s fell under a span of this copy: at 99 Hz 59.4 periods, and as many under none. Samples are ticks, of which the
- * kernel folds some into one where it looks late: a third of the periods at least. Were a copy to sample under the other's spans, or not at
- * all, all of them or none would be linked. */
+/* Of 1.2 s, 0.6 s fell under a span of this copy: at 99 Hz 59.4 periods, and as many under none.
+ * Samples are ticks, of which the kernel folds some into one where it looks late: a third of the
+ * periods at least. Were a copy to sample under the other's spans, or not at all, all of them or
+ * none would be linked. */
 static void assert_half_linked(const spanprof_stats *stats, double steal)
 {
     assert_count("weights", stats->weights, 90, 150, 40 + 99 * steal);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The workload of the truth test: threads whose every span works in a function of its own, so that a stack tells which span was
- * active. What a sample should be linked to is written into the trace id: "TRUT", function, thread, serial. Public API only.
+/* The workload of the truth test: threads whose every span works in a function of its own, so that
+ * a stack tells which span was active. What a sample should be linked to is written into the trace
+ * id: "TRUT", function, thread, serial. Public API only.
  *
  *   truth_workload SECONDS THREADS [TICKS | waits]
  *
- * With `waits` the functions wait instead, in several ways, now for microseconds and now for milliseconds: the truth of wall time.
+ * With `waits` the functions wait instead, in several ways, now for microseconds and now for
+ * milliseconds: the truth of wall time.
  *
- * Prints one JSON line: the CPU time that the threads used, by their own clocks, and the SDK's counters. truth_judge.py reads it
- * together with the exported profiles. Consecutive spans of a thread never use the same function: a stale link shows. */
+ * Prints one JSON line: the CPU time that the threads used, by their own clocks, and the SDK's
+ * counters. truth_judge.py reads it together with the exported profiles. Consecutive spans of a
+ * thread never use the same function: a stale link shows. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -77,8 +80,8 @@ static inline __attribute__((always_inline)) void spin(uint64_t ns)
     sink = x;
 }
 
-/* Waits for about NS, in the way that the last bits say. All of a thread's waits of one kind are at one pc, and mostly at one sp: only the
- * caller tells one span's from another's. */
+/* Waits for about NS, in the way that the last bits say. All of a thread's waits of one kind are at
+ * one pc, and mostly at one sp: only the caller tells one span's from another's. */
 __attribute__((noinline)) static void wait_for(worker *self, uint64_t ns)
 {
     struct timespec time = {.tv_sec = (time_t)(ns / 1000000000u),
@@ -110,7 +113,8 @@ __attribute__((noinline)) static void wait_for(worker *self, uint64_t ns)
     }
 }
 
-/* Keeps the compiler from merging functions that do the same, and from turning the call before it into a jump. */
+/* Keeps the compiler from merging functions that do the same, and from turning the call before it
+ * into a jump. */
 #define BE_DISTINCT(n) __asm__ volatile("" : : "i"(n) : "memory")
 
 static void nested(worker *self, int depth);
@@ -168,7 +172,8 @@ __attribute__((noinline)) static void between_work(worker *self, uint64_t ns)
     BE_DISTINCT(__COUNTER__ + 100);
 }
 
-/* Another thread may detach the scope at any moment of this: linked to its own span before, unknown after. */
+/* Another thread may detach the scope at any moment of this: linked to its own span before, unknown
+ * after. */
 __attribute__((noinline)) static void foreign_detach_work(worker *self, uint64_t ns)
 {
     spend(self, ns);
@@ -242,7 +247,8 @@ static void out_of_order(worker *self)
     between_work(self, pick_duration(self)); /* the dead outer scope must not be active now */
 }
 
-/* The span is ended by another thread while it is active here: it stays active until its scope ends. */
+/* The span is ended by another thread while it is active here: it stays active until its scope
+ * ends. */
 static void ended_elsewhere(worker *self)
 {
     worker *other = &workers[(self->index + 1) % worker_count];
@@ -419,8 +425,8 @@ static void init_worker(int index)
         abort();
 }
 
-/* For SECONDS, and then until there are TICKS: on a machine that is busy with other things they take longer. Ten times as long is too
- * long. */
+/* For SECONDS, and then until there are TICKS: on a machine that is busy with other things they
+ * take longer. Ten times as long is too long. */
 static void wait_for_work(double seconds, uint64_t ticks)
 {
     spanprof_stats stats = SPANPROF_STATS_INIT;

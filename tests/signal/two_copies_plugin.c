@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The second copy of the SDK in test_two_copies.c: this library links libspanprof.so, the program the static one. */
+/* The second copy of the SDK in test_two_copies.c: this library links libspanprof.so, the program
+ * the static one. */
 #include <spanprof/spanprof.h>
 #include "cpu_work.h"
 

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No system call of the application ends sooner for wall time: threads wait in every way that a signal would break, with spans active, and
- * each call has to come back without EINTR, and a timeout not before its time. Public API only.
+/* No system call of the application ends sooner for wall time: threads wait in every way that a
+ * signal would break, with spans active, and each call has to come back without EINTR, and a
+ * timeout not before its time. Public API only.
  *
  *   wall_eintr SECONDS THREADS [signals | ticks]
  *
- * The same threads wait first without the SDK, for a fourth of the time, and again for all of it when something went wrong with the SDK.
- * What happens there, too, is the machine's. So it is broken
- * (tests/verdict.py) that a kind of call is interrupted, fails, or ends much too early with the SDK and not without; the rest is unsure.
+ * The same threads wait first without the SDK, for a fourth of the time, and again for all of it
+ * when something went wrong with the SDK. What happens there, too, is the machine's. So it is
+ * broken (tests/verdict.py) that a kind of call is interrupted, fails, or ends much too early with
+ * the SDK and not without; the rest is unsure.
  *
- * `signals` sends a signal to the threads as other profilers do; the program has to be broken then, or it would prove nothing.
+ * `signals` sends a signal to the threads as other profilers do; the program has to be broken then,
+ * or it would prove nothing.
  *
- * `ticks` asks the same of CPU ticks: no tick may end a call, as timers promise. With SPANPROF_ENGINE=perf the program has to be broken. */
+ * `ticks` asks the same of CPU ticks: no tick may end a call, as timers promise. With
+ * SPANPROF_ENGINE=perf the program has to be broken. */
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -56,7 +60,8 @@ typedef struct waiter {
     pthread_cond_t condition;
 } waiter;
 
-/* Waits for MS and returns 0 when the time is over, which is what should happen, an errno otherwise. */
+/* Waits for MS and returns 0 when the time is over, which is what should happen, an errno
+ * otherwise. */
 typedef int wait_function(waiter *self, unsigned ms);
 
 /* What became of the calls of a kind. */
@@ -83,7 +88,8 @@ static outcome *outcome_of(kind *k)
     return is_control ? &k->without : &k->with;
 }
 
-/* CPU ticks are signals: they come while a thread works, and its way into a call is work, too. A call that one has hit is told apart. */
+/* CPU ticks are signals: they come while a thread works, and its way into a call is work, too. A
+ * call that one has hit is told apart. */
 static struct sigaction sdk_action;
 static _Thread_local volatile unsigned ticks;
 static bool judges_ticks; /* mode `ticks`: such a call counts as interrupted */
@@ -260,9 +266,10 @@ static void init_waiter(waiter *self, int index)
     pthread_condattr_destroy(&monotonic);
 }
 
-/* Jiffies are late while the host holds the core that counts them, and then catch up at once: a timeout that is kept in jiffies
-   ends early by as much, to the monotonic clock (35 ms were seen, in a program with no sampler). The coarse clock is advanced with
-   them, so it is the one to hold such a timeout against; it may be one jiffy behind when the timeout ends. */
+/* Jiffies are late while the host holds the core that counts them, and then catch up at once: a
+   timeout that is kept in jiffies ends early by as much, to the monotonic clock (35 ms were seen,
+   in a program with no sampler). The coarse clock is advanced with them, so it is the one to hold
+   such a timeout against; it may be one jiffy behind when the timeout ends. */
 static int wait_and_measure(waiter *self, unsigned ms, uint64_t *early_ns)
 {
     const kind *k = self->kind;
@@ -384,7 +391,8 @@ static void print_outcome(const char *name, const char *run, const outcome *o)
            name, run, o->calls, o->interrupted, o->early, o->slightly_early, o->wrong, o->ticked);
 }
 
-/* COUNT calls of KIND went wrong, and CONTROL without the SDK. Returns whether the SDK is to blame. */
+/* COUNT calls of KIND went wrong, and CONTROL without the SDK. Returns whether the SDK is to blame.
+ */
 static bool judge_count(const char *kind, const char *what, unsigned long long count,
                         unsigned long long control)
 {

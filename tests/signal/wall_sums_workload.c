@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The workload of the accuracy test of wall time: threads that sleep, wait for a pipe, compute, compete for a lock, or do a bit of each,
- * one span after the other, of durations between 1 ms and MAX_MS, evenly spread on a logarithmic scale. Public API only.
+/* The workload of the accuracy test of wall time: threads that sleep, wait for a pipe, compute,
+ * compete for a lock, or do a bit of each, one span after the other, of durations between 1 ms and
+ * MAX_MS, evenly spread on a logarithmic scale. Public API only.
  *
  *   wall_sums_workload SECONDS THREADS MAX_MS FILE [sleep]
  *
- * With `sleep` they all only sleep, so that hundreds of threads need no cores. FILE gets a line a span: span id, kind, begin (monotonic), how long it was active, what its thread used of the CPU meanwhile, and what
- * it waited for a core (schedstat; -1 where the kernel does not tell), in nanoseconds. One JSON line with the SDK's counters is printed.
- * wall_sums_judge.py reads both together with the exported profiles. */
+ * With `sleep` they all only sleep, so that hundreds of threads need no cores. FILE gets a line a
+ * span: span id, kind, begin (monotonic), how long it was active, what its thread used of the CPU
+ * meanwhile, and what it waited for a core (schedstat; -1 where the kernel does not tell), in
+ * nanoseconds. One JSON line with the SDK's counters is printed. wall_sums_judge.py reads both
+ * together with the exported profiles. */
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
@@ -215,8 +218,9 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* How late the machine wakes a thread that asks for a moment, as the sampler does: a thread that is never busy sleeps until random
- * moments. What counts is the time that wake-ups stand for which came too late. */
+/* How late the machine wakes a thread that asks for a moment, as the sampler does: a thread that is
+ * never busy sleeps until random moments. What counts is the time that wake-ups stand for which
+ * came too late. */
 static void *probe(void *unused)
 {
     worker self = {.random = 88172645463325252u};

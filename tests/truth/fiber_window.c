@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What falls between the two halves of a fiber's switch. Two fibers hand over to each other, and work on purpose between the call of
- * spanprof_fiber_switch and that of swapcontext, where the context is already the other's: those samples must be unknown. One in three switches goes by
- * the thread's own stack, whose work there must be unknown as well. */
+/* What falls between the two halves of a fiber's switch. Two fibers hand over to each other, and
+ * work on purpose between the call of spanprof_fiber_switch and that of swapcontext, where the
+ * context is already the other's: those samples must be unknown. One in three switches goes by the
+ * thread's own stack, whose work there must be unknown as well. */
 #include <spanprof/spanprof.h>
 
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that work under spans of another tracer, which publishes them (foreign_tracer.c), and never call spanprof. Some work under spans of
- * ours, too, which come first. Threads come and go.
+/* Threads that work under spans of another tracer, which publishes them (foreign_tracer.c), and
+ * never call spanprof. Some work under spans of ours, too, which come first. Threads come and go.
  *
- *   foreign_record STYLE TICKS [SPANPROF TRACER]     STYLE: swaps, flags, or waits: as flags, and the works wait
+ *   foreign_record STYLE TICKS [SPANPROF TRACER]     STYLE: swaps, flags, or waits: as flags, and
+ * the works wait
  *
  * With two more names, of libraries, the program is linked with neither, and loads both. */
 #include <dlfcn.h>

@@ -15,7 +15,8 @@ typedef struct record {
 } record;
 
 __attribute__((visibility("default"))) _Thread_local void *volatile otel_thread_ctx_v1;
-#ifdef FOREIGN_BYTES /* too many for the room that the C library keeps for blocks at a fixed place */
+#ifdef FOREIGN_BYTES /* too many for the room that the C library keeps for blocks at a fixed place \
+                      */
 __attribute__((visibility("default"))) _Thread_local volatile char foreign_bytes[FOREIGN_BYTES];
 #endif
 
@@ -99,7 +100,8 @@ void foreign_leave_rudely(void (*seen)(void))
     make_ids(page, 1);
     page->valid = 1;
     otel_thread_ctx_v1 = page;
-    /* Unreadable, and nobody else's yet: where another thread's record came to lie there, the pointer would name that one. */
+    /* Unreadable, and nobody else's yet: where another thread's record came to lie there, the
+     * pointer would name that one. */
     mprotect(page, 4096, PROT_NONE);
     seen();
     otel_thread_ctx_v1 = NULL;

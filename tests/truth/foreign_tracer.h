@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tracer that is not ours and knows nothing of us: it publishes each thread's context as OTEP 4947 says, in either of the two styles. Its ids
- * say which work a span is for, and carry a checksum. */
+/* A tracer that is not ours and knows nothing of us: it publishes each thread's context as OTEP
+ * 4947 says, in either of the two styles. Its ids say which work a span is for, and carry a
+ * checksum. */
 #ifndef FOREIGN_TRACER_H
 #define FOREIGN_TRACER_H
 
@@ -25,7 +26,8 @@ static inline uint64_t foreign_checksum(const uint8_t trace_id[16])
 /* Begin a span for WORK on this thread, inside the one that there is; end it. */
 void foreign_begin(foreign_style style, unsigned work);
 void foreign_end(foreign_style style);
-/* At a thread's end, as a careless tracer does it: the pointer stays, and what it points to cannot be read any more; then call SEEN, and take the pointer away. */
+/* At a thread's end, as a careless tracer does it: the pointer stays, and what it points to cannot
+ * be read any more; then call SEEN, and take the pointer away. */
 void foreign_leave_rudely(void (*seen)(void));
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The scheme of a label for each thread, as span processors have it that are told only when spans start and end: a span's start sets the label of
- * its thread, its end clears that of the thread that it ends on (docs/truth.md says who does so). Included before a program that uses
- * spanprof, be it as its tracer or as a span processor under another one, it makes of the program one that works by that scheme: what
- * carries contexts there does nothing. tracers/labels.c does the same to programs that load the library. */
+/* The scheme of a label for each thread, as span processors have it that are told only when spans
+ * start and end: a span's start sets the label of its thread, its end clears that of the thread
+ * that it ends on (docs/truth.md says who does so). Included before a program that uses spanprof,
+ * be it as its tracer or as a span processor under another one, it makes of the program one that
+ * works by that scheme: what carries contexts there does nothing. tracers/labels.c does the same to
+ * programs that load the library. */
 #ifndef TRUTH_LABELS_H
 #define TRUTH_LABELS_H
 

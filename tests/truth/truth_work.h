@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work that a stack can be told by: truth_work(K, ns) is busy in a function truth_work_K that nothing else calls, K from 0 to 63, and
- * truth_nothing(ns) where no span stands. For one file of a program, C or C++; truth.py reads the names. */
+/* Work that a stack can be told by: truth_work(K, ns) is busy in a function truth_work_K that
+ * nothing else calls, K from 0 to 63, and truth_nothing(ns) where no span stands. For one file of a
+ * program, C or C++; truth.py reads the names. */
 #ifndef TRUTH_WORK_H
 #define TRUTH_WORK_H
 
@@ -26,11 +27,13 @@ static inline __attribute__((always_inline)) void truth_spin(uint64_t ns)
     truth_sink = x;
 }
 
-/* A section of their own: a context that was made and has not run yet "returns" to the beginning of its function, and what lies in front of
- * that is taken for the caller (return addresses are looked up one byte before). It must not be work. */
+/* A section of their own: a context that was made and has not run yet "returns" to the beginning of
+ * its function, and what lies in front of that is taken for the caller (return addresses are looked
+ * up one byte before). It must not be work. */
 #define TRUTH_FUNCTION __attribute__((noinline, unused, section("truth_text"))) void
 
-/* The assembly keeps the compiler from merging functions that do the same, and from turning the call into a jump. */
+/* The assembly keeps the compiler from merging functions that do the same, and from turning the
+ * call into a jump. */
 #define TRUTH_WORK(k)                                                                              \
     static TRUTH_FUNCTION truth_work_##k(uint64_t ns)                                              \
     {                                                                                              \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `spanprof check`: every rule of OTLP that a file can break without being undecodable. A broken rule is a line on standard
- * output: FILE: PLACE: RULE: what is wrong. docs/formats/check.md lists the rules. */
+/* `spanprof check`: every rule of OTLP that a file can break without being undecodable. A broken
+ * rule is a line on standard output: FILE: PLACE: RULE: what is wrong. docs/formats/check.md lists
+ * the rules. */
 #ifndef SP_TOOL_CHECK_CHECK_H
 #define SP_TOOL_CHECK_CHECK_H
 
@@ -67,7 +68,8 @@ typedef enum sp_table {
 
 extern const char *const sp_table_names[SP_TABLE_COUNT];
 
-/* A dictionary while its message is checked: used[t][i] tells that something leads to entry i of table t. */
+/* A dictionary while its message is checked: used[t][i] tells that something leads to entry i of
+ * table t. */
 typedef struct sp_tables {
     sp_checker *checker;
     const Sp__Profiles__ProfilesDictionary *dictionary;
@@ -76,7 +78,8 @@ typedef struct sp_tables {
     bool *used[SP_TABLE_COUNT];
 } sp_tables;
 
-/* Whether INDEX is in the table, which is noted as used there; else that is a violation at PLACE. */
+/* Whether INDEX is in the table, which is noted as used there; else that is a violation at PLACE.
+ */
 bool sp_tables_use(sp_tables *tables, sp_table table, int32_t index, const sp_place *place);
 /* The text, or NULL when INDEX is outside. */
 const char *sp_tables_string(const sp_tables *tables, int32_t index);
@@ -101,8 +104,8 @@ void sp_check_wait(sp_tables *tables, const Sp__Profiles__KeyValueAndUnit *attri
 
 void sp_check_traces(sp_checker *checker);
 void sp_check_profiles(sp_checker *checker);
-/* A list of attributes as spans, resources and scopes have them. TABLES resolves references; NULL in traces, which must not have
- * any. */
+/* A list of attributes as spans, resources and scopes have them. TABLES resolves references; NULL
+ * in traces, which must not have any. */
 void sp_check_attributes(sp_checker *checker, sp_tables *tables, Sp__Common__KeyValue *const *list,
                          size_t count, const sp_place *place);
 /* All strings of MESSAGE, on every level. */
@@ -112,7 +115,8 @@ void sp_check_backend(sp_checker *checker);
 
 /* ID has COUNT bytes that are not all zero. */
 bool sp_id_is_good(const ProtobufCBinaryData *id, size_t count);
-/* The number of a span in checker->spans, or SP_INTERN_FAILED. Ids that are not good are no span's. */
+/* The number of a span in checker->spans, or SP_INTERN_FAILED. Ids that are not good are no span's.
+ */
 uint32_t sp_checker_find_span(const sp_checker *checker, const ProtobufCBinaryData *trace_id,
                               const ProtobufCBinaryData *span_id);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What particular receivers ask for beyond the specification (docs/formats/check.md says where each rule comes from). */
+/* What particular receivers ask for beyond the specification (docs/formats/check.md says where each
+ * rule comes from). */
 #include <inttypes.h>
 #include <string.h>
 
@@ -89,7 +90,8 @@ static void check_pyroscope_profile(sp_checker *checker, const Sp__Profiles__Pro
     check_pyroscope_samples(checker, profile, place);
 }
 
-/* Grafana's view finds the profile of a span by this attribute, which has to be the id that samples are linked to. */
+/* Grafana's view finds the profile of a span by this attribute, which has to be the id that samples
+ * are linked to. */
 static void check_profile_id(sp_checker *checker,
                              const Sp__Profiles__ProfilesDictionary *dictionary)
 {

@@ -210,7 +210,8 @@ static void check_zero_entry(sp_tables *tables, sp_table table)
                            "is not the zero value, which index 0 stands for");
 }
 
-/* Entries are compared by their bytes: a difference below, in what they refer to, is found in that table. */
+/* Entries are compared by their bytes: a difference below, in what they refer to, is found in that
+ * table. */
 static void check_duplicates(sp_tables *tables, sp_table table)
 {
     sp_intern seen = {0};

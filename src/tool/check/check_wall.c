@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules for profiles of wall time, which the specification leaves open: docs/formats/files.md says what they hold. */
+/* Rules for profiles of wall time, which the specification leaves open: docs/formats/files.md says
+ * what they hold. */
 #include <inttypes.h>
 #include <string.h>
 

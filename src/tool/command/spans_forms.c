@@ -88,7 +88,8 @@ static unsigned rest_of_line(const sp_terminal *terminal, unsigned used)
                                                        : MIN_NAME_COLUMNS;
 }
 
-/* Columns of the table. Without wall time all are there; with it some give way, and --json still has them. */
+/* Columns of the table. Without wall time all are there; with it some give way, and --json still
+ * has them. */
 typedef struct table_layout {
     sp_wall_columns wall;
     bool status, samples, trace_id;
@@ -248,7 +249,8 @@ static void add_tree_cells(tree_writer *writer, const sp_model_span *span)
     sp_buffer_printf(out, "%s  ", span_id);
 }
 
-/* The branches in front of SPAN, from its ancestors: deeper than TREE_MAX_DEPTH only the nearest are drawn. */
+/* The branches in front of SPAN, from its ancestors: deeper than TREE_MAX_DEPTH only the nearest
+ * are drawn. */
 static void add_branches(tree_writer *writer, uint32_t span)
 {
     const sp_model_span *spans = writer->model->spans;
@@ -282,7 +284,8 @@ static void add_tree_line(tree_writer *writer, uint32_t number)
     sp_buffer_add_char(writer->out, '\n');
 }
 
-/* Depth first, without recursion: down, else to the next sibling of the nearest ancestor below TOP. */
+/* Depth first, without recursion: down, else to the next sibling of the nearest ancestor below TOP.
+ */
 static void add_tree(tree_writer *writer, uint32_t top)
 {
     const sp_model_span *spans = writer->model->spans;

@@ -41,7 +41,8 @@ static void add_letter(sp_buffer *out, int where, const sp_terminal *terminal)
         sp_buffer_add_char(out, *sp_where_names[where]);
 }
 
-/* Letter I is the class in whose part the middle of the I-th tenth lies, so that there are always ten. */
+/* Letter I is the class in whose part the middle of the I-th tenth lies, so that there are always
+ * ten. */
 static void add_bar(sp_buffer *out, const sp_model_span *span, const sp_terminal *terminal)
 {
     double whole = (double)sp_where_sum(span->wall_ns), below = (double)span->wall_ns[0];

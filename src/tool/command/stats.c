@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `spanprof stats`: what the recorder says of itself in the profiles' attributes, added up by type, beside what the samples
- * themselves tell. */
+/* `spanprof stats`: what the recorder says of itself in the profiles' attributes, added up by type,
+ * beside what the samples themselves tell. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 #define UNATTRIBUTED_THREADS_KEY "spanprof.unattributed_ns.threads" /* an array of maps */
 #define STACKS_PREFIX            "spanprof.stacks."
 #define BY_POINTER               "by_frame_pointer"        /* beside the ends, which are a whole */
-#define FOLDED_KEY               "spanprof.samples.folded" /* stacks that lost frames: an end, too */
+#define FOLDED_KEY               "spanprof.samples.folded" /* lost frames: an end, too */
 
 /* Sums of the attributes of one type's profiles. */
 typedef struct type_stats {
@@ -211,7 +211,8 @@ static void add_share(sp_buffer *out, const char *name, uint64_t part, uint64_t 
     sp_buffer_add_char(out, '\n');
 }
 
-/* Where ticks did not reach: a thread that always sleeps when the kernel looks, or blocks the signal. */
+/* Where ticks did not reach: a thread that always sleeps when the kernel looks, or blocks the
+ * signal. */
 static void print_unattributed_threads(sp_buffer *out, json_t *threads)
 {
     const char *name;

@@ -80,7 +80,8 @@ static int print_line(const char *path, const sp_switches *switches)
     return SP_TOOL_DONE;
 }
 
-/* All of DATA; or all whole blocks before one that is damaged, and then only those, for what is in it may be anything. */
+/* All of DATA; or all whole blocks before one that is damaged, and then only those, for what is in
+ * it may be anything. */
 static int read_whole_blocks(const char *path, const sp_buffer *data, sp_switches *out,
                              bool *is_damaged)
 {

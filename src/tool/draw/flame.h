@@ -6,11 +6,12 @@
 #include "tool/model/select.h"
 #include "tool/text/output.h"
 
-/* Frames deeper than this are left out of trees (not of the folded and json forms): nobody reads them, and what draws trees
- * recurses. */
+/* Frames deeper than this are left out of trees (not of the folded and json forms): nobody reads
+ * them, and what draws trees recurses. */
 #define SP_FLAME_MAX_DEPTH 1000
 
-/* A frame with the path to it. Node 0 is the root: all samples. Children stand with the largest value first. */
+/* A frame with the path to it. Node 0 is the root: all samples. Children stand with the largest
+ * value first. */
 typedef struct sp_flame_node {
     uint32_t name;  /* string of the model; SP_MODEL_NONE: no stack; not of the root */
     uint32_t depth; /* of the root: 0 */
@@ -27,7 +28,8 @@ typedef struct sp_flame_tree {
     uint32_t cut_frames; /* left out because of SP_FLAME_MAX_DEPTH */
 } sp_flame_tree;
 
-/* REVERSE: leaves at the root, so that callers show below. False when memory is short; TREE is to be freed in any case. */
+/* REVERSE: leaves at the root, so that callers show below. False when memory is short; TREE is to
+ * be freed in any case. */
 bool sp_flame_tree_build(sp_flame_tree *tree, const sp_selection *selection, bool reverse);
 void sp_flame_tree_deinit(sp_flame_tree *tree);
 /* What NODE, which is not the root, is called. */
@@ -44,7 +46,8 @@ typedef struct sp_flame_options {
     bool reverse;
 } sp_flame_options;
 
-/* What stands over a flamegraph: lines that say whose it is, how much it is, and how far to trust it. */
+/* What stands over a flamegraph: lines that say whose it is, how much it is, and how far to trust
+ * it. */
 typedef struct sp_flame_legend {
     char subject[512];           /* whose: "GET /report", "trace …", "all samples" */
     char details[512];           /* ids, service, duration, status; may be empty */
@@ -62,8 +65,8 @@ bool sp_flame_html(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_opt
 bool sp_flame_folded(sp_buffer *out, const sp_selection *selection, bool reverse);
 json_t *sp_flame_json(const sp_selection *selection);
 
-/* The page, made by web/embed.mjs; NULL when built without it (page_none.c). Its data goes between HEAD and TAIL, in a script
- * element. */
+/* The page, made by web/embed.mjs; NULL when built without it (page_none.c). Its data goes between
+ * HEAD and TAIL, in a script element. */
 extern const char *const sp_flame_page_head;
 extern const char *const sp_flame_page_tail;
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The data of the html page: one JSON object in a script element, and the page around it. The page puts names into the document
- * as text only, and the JSON holds no character that could end the element. */
+/* The data of the html page: one JSON object in a script element, and the page around it. The page
+ * puts names into the document as text only, and the JSON holds no character that could end the
+ * element. */
 #include "tool/draw/flame.h"
 #include "tool/text/escape.h"
 
-/* Frames narrower than this share of the whole are not drawn by any screen; the page says that they were left out. */
+/* Frames narrower than this share of the whole are not drawn by any screen; the page says that they
+ * were left out. */
 #define MIN_SHARE_PERCENT 0.02
 
 typedef struct page_writer {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flamegraph as text: a tree, the largest first. A frame that is all of its caller stands below it without indentation, so
- * that only branches cost width. */
+/* The flamegraph as text: a tree, the largest first. A frame that is all of its caller stands below
+ * it without indentation, so that only branches cost width. */
 #include <stdio.h>
 #include <string.h>
 

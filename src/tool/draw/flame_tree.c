@@ -6,7 +6,8 @@
 #include "core/compiler.h"
 #include "tool/model/sum.h"
 
-/* While the tree grows: which node is frame NAME below PARENT. Number n of the table is node n + 1. */
+/* While the tree grows: which node is frame NAME below PARENT. Number n of the table is node n + 1.
+ */
 typedef struct node_key {
     uint32_t parent, name;
 } node_key;

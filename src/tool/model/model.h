@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all files of a call tell together: spans as a forest, and samples with their stacks as names. Commands that answer
- * questions work on it; check and convert look at the messages themselves.
+/* What all files of a call tell together: spans as a forest, and samples with their stacks as
+ * names. Commands that answer questions work on it; check and convert look at the messages
+ * themselves.
  *
- * Strings are numbers of `strings`; they are valid UTF-8. Stacks are numbers of `stacks`, whose keys are arrays of uint32_t
- * string numbers, leaf first. Links are numbers of `links`; number 0 is no span. */
+ * Strings are numbers of `strings`; they are valid UTF-8. Stacks are numbers of `stacks`, whose
+ * keys are arrays of uint32_t string numbers, leaf first. Links are numbers of `links`; number 0 is
+ * no span. */
 #ifndef SP_TOOL_MODEL_MODEL_H
 #define SP_TOOL_MODEL_MODEL_H
 
@@ -22,8 +24,8 @@ typedef struct sp_model_link {
     uint8_t span_id[8];
 } sp_model_link;
 
-/* parent, first_child and next_sibling are numbers of spans, or SP_MODEL_NONE; children stand in the order of their starts. There
- * are no cycles: a file that has some loses a link of each. */
+/* parent, first_child and next_sibling are numbers of spans, or SP_MODEL_NONE; children stand in
+ * the order of their starts. There are no cycles: a file that has some loses a link of each. */
 typedef struct sp_model_span {
     sp_model_link id;
     uint8_t parent_span_id[8];
@@ -33,14 +35,16 @@ typedef struct sp_model_span {
     uint32_t parent, first_child, next_sibling;
     bool parent_is_remote;
     const Sp__Trace__Span *message;
-    /* Of the model's time type (see sp_model_time_type): what links to this span, and with all descendants. */
+    /* Of the model's time type (see sp_model_time_type): what links to this span, and with all
+     * descendants. */
     uint64_t own_value, own_count, total_value, total_count;
-    /* Of the wall type (see sp_model_wall_type), with all descendants: by class. Several threads that work for a span at once
-     * make more of it than the span took. */
+    /* Of the wall type (see sp_model_wall_type), with all descendants: by class. Several threads
+     * that work for a span at once make more of it than the span took. */
     uint64_t wall_ns[SP_WHERE_COUNT];
 } sp_model_span;
 
-/* A kind of measurement. CPU samples are counts in OTLP; here they are nanoseconds already: type is "cpu". */
+/* A kind of measurement. CPU samples are counts in OTLP; here they are nanoseconds already: type is
+ * "cpu". */
 typedef struct sp_model_type {
     const char *name;
     const char *unit;
@@ -106,8 +110,8 @@ typedef struct sp_model {
     size_t snapshot_capacity;
 } sp_model;
 
-/* Everything in INPUT, which has to outlive the model. SP_TOOL_DONE, or SP_TOOL_WRONG having said what is wrong in which file; MODEL
- * is to be freed by sp_model_deinit in any case. */
+/* Everything in INPUT, which has to outlive the model. SP_TOOL_DONE, or SP_TOOL_WRONG having said
+ * what is wrong in which file; MODEL is to be freed by sp_model_deinit in any case. */
 int sp_model_build(sp_model *model, const sp_input *input);
 void sp_model_deinit(sp_model *model);
 
@@ -127,42 +131,47 @@ int sp_model_link_spans(sp_model *model);
 /* Once all samples are there: the sums in the spans. */
 int sp_model_count_spans(sp_model *model);
 
-/* TEXT in the model's strings, repaired when it is not UTF-8; SP_INTERN_FAILED when memory is short. */
+/* TEXT in the model's strings, repaired when it is not UTF-8; SP_INTERN_FAILED when memory is
+ * short. */
 uint32_t sp_model_string(sp_model *model, const char *text);
 /* Its text. */
 const char *sp_model_text(const sp_model *model, uint32_t string);
 
 /* The number of the span, or SP_MODEL_NONE. */
 uint32_t sp_model_span_of_link(const sp_model *model, const sp_model_link *link);
-/* Whether SPAN is the top of its trace's part that lies in its own process, as far as the files know. */
+/* Whether SPAN is the top of its trace's part that lies in its own process, as far as the files
+ * know. */
 bool sp_model_is_local_root(const sp_model *model, uint32_t span);
 /* The top of SPAN's part of the trace that lies in its own process, as far as the files know. */
 uint32_t sp_model_local_root(const sp_model *model, uint32_t span);
-/* Whether every linked sample of TYPE is linked to a local root: then nothing is known of the spans below. */
+/* Whether every linked sample of TYPE is linked to a local root: then nothing is known of the spans
+ * below. */
 bool sp_model_links_only_roots(const sp_model *model, uint32_t type);
 
-/* The type called NAME, which may be NAME/UNIT, or SP_MODEL_NONE. Without a unit, of several with this name the one in nanoseconds, else
- * the first. */
+/* The type called NAME, which may be NAME/UNIT, or SP_MODEL_NONE. Without a unit, of several with
+ * this name the one in nanoseconds, else the first. */
 uint32_t sp_model_type_of_name(const sp_model *model, const char *name);
 /* A type with the name of TYPE and another unit, or SP_MODEL_NONE. */
 uint32_t sp_model_other_unit(const sp_model *model, uint32_t type);
-/* The type of CPU time, or SP_MODEL_NONE: "cpu", or with INNERMOST "cpu_innermost", which is the same time linked to inner spans; the
- * other one where the files have only that. Never both: they are not to be added up. */
+/* The type of CPU time, or SP_MODEL_NONE: "cpu", or with INNERMOST "cpu_innermost", which is the
+ * same time linked to inner spans; the other one where the files have only that. Never both: they
+ * are not to be added up. */
 uint32_t sp_model_cpu_type(const sp_model *model, bool innermost);
 /* The same of wall time, which holds the CPU time once more. Only a type in nanoseconds is one. */
 uint32_t sp_model_wall_type(const sp_model *model, bool innermost);
-/* The type that tells time by innermost span, as well as the files can: of CPU time, else of wall time, else the first with samples.
- * With no types: SP_MODEL_NONE. */
+/* The type that tells time by innermost span, as well as the files can: of CPU time, else of wall
+ * time, else the first with samples. With no types: SP_MODEL_NONE. */
 uint32_t sp_model_time_type(const sp_model *model);
-/* What a command works on that is not asked for spans: "cpu", else "wall", else the first with samples. */
+/* What a command works on that is not asked for spans: "cpu", else "wall", else the first with
+ * samples. */
 uint32_t sp_model_main_type(const sp_model *model);
 
 /* The value of the attribute KEY of RESOURCE (may be NULL), or NULL. */
 const Sp__Common__AnyValue *sp_resource_value(const Sp__Resource__Resource *resource,
                                               const Sp__Profiles__ProfilesDictionary *dictionary,
                                               const char *key);
-/* The value of the string attribute KEY of RESOURCE (may be NULL), or "". DICTIONARY resolves references of the profiles signal;
- * NULL: there are none. */
+/* The value of the string attribute KEY of RESOURCE (may be NULL), or "". DICTIONARY resolves
+ * references of the profiles signal; NULL: there are none. */
 const char *sp_resource_text(const Sp__Resource__Resource *resource,
                              const Sp__Profiles__ProfilesDictionary *dictionary, const char *key);
 /* The key of ATTRIBUTE, of a resource, a scope or a map, where DICTIONARY resolves it as above. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The model's samples: a dictionary's stacks become arrays of names, its links ids, values become the type's unit. An index
- * outside its table ends the reading, for what is left would be a guess. */
+/* The model's samples: a dictionary's stacks become arrays of names, its links ids, values become
+ * the type's unit. An index outside its table ends the reading, for what is left would be a guess.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,8 @@
 #include "tool/model/sum.h"
 #include "tool/text/messages.h"
 
-/* What an entry of the attribute table says of a wait, or of a live block; the zero value: nothing. */
+/* What an entry of the attribute table says of a wait, or of a live block; the zero value: nothing.
+ */
 typedef struct wait_attribute {
     sp_where where;
     sp_outlived outlived;
@@ -339,7 +341,8 @@ static bool find_type(profile_reader *reader, const type_rule *rule, int64_t per
     return true;
 }
 
-/* The sum of a sample's values, or the number of its timestamps when it has none, in *SUM; with the rule's factor in *VALUE. */
+/* The sum of a sample's values, or the number of its timestamps when it has none, in *SUM; with the
+ * rule's factor in *VALUE. */
 static bool sum_values(profile_reader *reader, const type_rule *rule,
                        const Sp__Profiles__Sample *sample, uint64_t *sum, uint64_t *value)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profiles of what is allocated at a moment: those of one process are not added up, because the last one holds. Several of that moment are
- * parts of one window. A process whose last window has no such profile holds nothing any more. */
+/* Profiles of what is allocated at a moment: those of one process are not added up, because the
+ * last one holds. Several of that moment are parts of one window. A process whose last window has
+ * no such profile holds nothing any more. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,8 @@ static const char *pid_of(const Sp__Resource__Resource *resource,
     return is_number ? text : "";
 }
 
-/* Service, instance and PID tell processes apart: the workers of a server may share an instance's name. Returns SP_INTERN_FAILED when memory is short. */
+/* Service, instance and PID tell processes apart: the workers of a server may share an instance's
+ * name. Returns SP_INTERN_FAILED when memory is short. */
 static uint32_t find_process(sp_model *model, const Sp__Resource__Resource *resource,
                              const Sp__Profiles__ProfilesDictionary *d)
 {

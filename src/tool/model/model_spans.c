@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The model's spans: from messages to a forest with sums. Nothing here recurses, for a file may nest spans as deep as it likes. */
+/* The model's spans: from messages to a forest with sums. Nothing here recurses, for a file may
+ * nest spans as deep as it likes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,7 +105,8 @@ static void find_parents(sp_model *model)
     }
 }
 
-/* Walk up from each span; whoever is met again on the same walk closes a cycle and loses its parent. */
+/* Walk up from each span; whoever is met again on the same walk closes a cycle and loses its
+ * parent. */
 static bool cut_cycles(sp_model *model)
 {
     uint32_t count = model->span_index.count;

@@ -145,7 +145,8 @@ const char *sp_selection_name(const sp_selection *selection)
 
 /* ---- spans ---- */
 
-/* The span that was asked for. An id may be in two traces, by chance; then the trace has to be named. */
+/* The span that was asked for. An id may be in two traces, by chance; then the trace has to be
+ * named. */
 static int find_span(sp_selection *selection, const char *text)
 {
     const sp_model *model = selection->model;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which samples a question means: those of a span with its descendants, of a trace, or all; of one type, and of wall time perhaps
- * only those that waited. */
+/* Which samples a question means: those of a span with its descendants, of a trace, or all; of one
+ * type, and of wall time perhaps only those that waited. */
 #ifndef SP_TOOL_MODEL_SELECT_H
 #define SP_TOOL_MODEL_SELECT_H
 
@@ -32,8 +32,9 @@ typedef struct sp_selection {
     uint64_t where_ns[SP_WHERE_COUNT]; /* the value by class, when the type is wall time */
 } sp_selection;
 
-/* Fill SELECTION, to be freed by sp_selection_deinit in any case. SP_TOOL_DONE; SP_TOOL_NO when nothing matches, having said why;
- * SP_TOOL_WRONG for an id or a type that is none, or files without profiles. */
+/* Fill SELECTION, to be freed by sp_selection_deinit in any case. SP_TOOL_DONE; SP_TOOL_NO when
+ * nothing matches, having said why; SP_TOOL_WRONG for an id or a type that is none, or files
+ * without profiles. */
 int sp_select(sp_selection *selection, const sp_model *model, const sp_select_options *options);
 void sp_selection_deinit(sp_selection *selection);
 
@@ -48,7 +49,8 @@ static inline bool sp_selection_has(const sp_selection *selection, const sp_mode
 /* What the selected time is called in answers for programs: "offcpu", or the type's name. */
 const char *sp_selection_name(const sp_selection *selection);
 
-/* TEXT as an id of COUNT bytes, also with 0x before it, as some tracers print theirs; SP_TOOL_WRONG when it is none (WHAT: "span" or "trace"). */
+/* TEXT as an id of COUNT bytes, also with 0x before it, as some tracers print theirs; SP_TOOL_WRONG
+ * when it is none (WHAT: "span" or "trace"). */
 int sp_parse_id(const char *what, const char *text, uint8_t *out, size_t count);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sums of values and counts. Files may hold values up to INT64_MAX, of which three are more than 64 bits hold. */
+/* Sums of values and counts. Files may hold values up to INT64_MAX, of which three are more than 64
+ * bits hold. */
 #ifndef SP_TOOL_MODEL_SUM_H
 #define SP_TOOL_MODEL_SUM_H
 
 #include <stdint.h>
 
-/* Add VALUE to *SUM, which is at most INT64_MAX and stays there: JSON answers hold signed numbers. That is said once. */
+/* Add VALUE to *SUM, which is at most INT64_MAX and stays there: JSON answers hold signed numbers.
+ * That is said once. */
 void sp_sum_add(uint64_t *sum, uint64_t value);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where wall time goes: what a sample of a wall profile says in its attribute spanprof.wait, and "cpu" where it says nothing
- * (docs/formats/files.md). */
+/* Where wall time goes: what a sample of a wall profile says in its attribute spanprof.wait, and
+ * "cpu" where it says nothing (docs/formats/files.md). */
 #ifndef SP_TOOL_MODEL_WHERE_H
 #define SP_TOOL_MODEL_WHERE_H
 

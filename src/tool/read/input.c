@@ -170,7 +170,8 @@ static int tell_empty(const sp_input *input)
     return SP_TOOL_DONE;
 }
 
-/* MAY_BE_EMPTY: one half of a pair of files, which has nothing to say when the program was short. */
+/* MAY_BE_EMPTY: one half of a pair of files, which has nothing to say when the program was short.
+ */
 static int read_file(sp_input *input, const char *path, bool may_be_empty)
 {
     sp_buffer bytes = SP_BUFFER_INIT(MAX_FILE_BYTES + 2 * STEP_BYTES);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading files. What a file holds is found out from its bytes, not from its name: OTLP/JSON, one request a line or a bare one;
- * protobuf, each message behind its length as a varint or a bare one; traces or profiles; each gzipped or not
- * (docs/formats/files.md). A name PREFIX stands for PREFIX.traces.jsonl and PREFIX.profiles.jsonl (or .binpb) where one of
- * these is there, also beside a program called PREFIX. */
+/* Reading files. What a file holds is found out from its bytes, not from its name: OTLP/JSON, one
+ * request a line or a bare one; protobuf, each message behind its length as a varint or a bare one;
+ * traces or profiles; each gzipped or not (docs/formats/files.md). A name PREFIX stands for
+ * PREFIX.traces.jsonl and PREFIX.profiles.jsonl (or .binpb) where one of these is there, also
+ * beside a program called PREFIX. */
 #ifndef SP_TOOL_READ_INPUT_H
 #define SP_TOOL_READ_INPUT_H
 
@@ -35,7 +36,8 @@ typedef struct sp_input {
     sp_arena memory; /* paths */
 } sp_input;
 
-/* Read all FILES. An empty one among others is worth a remark. SP_TOOL_DONE, or SP_TOOL_WRONG having said why, also when all are empty; INPUT is to be freed by sp_input_deinit in any case. */
+/* Read all FILES. An empty one among others is worth a remark. SP_TOOL_DONE, or SP_TOOL_WRONG
+ * having said why, also when all are empty; INPUT is to be freed by sp_input_deinit in any case. */
 int sp_input_read(sp_input *input, const sp_operands *files);
 void sp_input_deinit(sp_input *input);
 

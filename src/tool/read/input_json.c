@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OTLP/JSON files. Objects are told apart by their braces, not by newlines, so that a bare request may be spread over lines. */
+/* OTLP/JSON files. Objects are told apart by their braces, not by newlines, so that a bare request
+ * may be spread over lines. */
 #include <string.h>
 
 #include "tool/read/input.h"
@@ -47,7 +48,8 @@ static void note_key(object_kind *kind, const char *key, size_t length)
             *(bool *)((char *)kind + keys[i].offset) = true;
 }
 
-/* The position behind the string that begins (with its quote) at START; LENGTH when it does not end. */
+/* The position behind the string that begins (with its quote) at START; LENGTH when it does not
+ * end. */
 static size_t string_end(const char *text, size_t start, size_t length)
 {
     for (size_t i = start + 1; i < length; i++) {

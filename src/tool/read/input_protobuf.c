@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protobuf files. Nothing in the bytes says what they are, so each possible reading is tried on them without unpacking
- * (wire.h): framed or bare, traces or profiles. Spans and profiles differ in the wire types of their first fields, so at most
- * one reading fits whatever has content. */
+/* Protobuf files. Nothing in the bytes says what they are, so each possible reading is tried on
+ * them without unpacking (wire.h): framed or bare, traces or profiles. Spans and profiles differ in
+ * the wire types of their first fields, so at most one reading fits whatever has content. */
 #include <ctype.h>
 #include <string.h>
 
@@ -11,7 +11,8 @@
 #include "tool/text/messages.h"
 #include "wire/unpack.h"
 
-/* More than this, unpacked, is not a profile but an attack (an empty message of two bytes takes two hundred in memory). */
+/* More than this, unpacked, is not a profile but an attack (an empty message of two bytes takes two
+ * hundred in memory). */
 #define MAX_MEMORY_BYTES ((uint64_t)8 << 30)
 
 typedef struct reading {
@@ -20,7 +21,8 @@ typedef struct reading {
     sp_wire_report report;
 } reading;
 
-/* The signal has at most two top-level fields; others, or none, mean that the bytes are something else. */
+/* The signal has at most two top-level fields; others, or none, mean that the bytes are something
+ * else. */
 static bool has_shape(const sp_wire_report *report, sp_signal signal)
 {
     uint32_t allowed = signal == SP_SIGNAL_TRACES ? 1u << 1 : 1u << 1 | 1u << 2;
@@ -76,7 +78,8 @@ static sp_wire_report look_framed(sp_signal signal, const uint8_t *data, size_t 
     return total;
 }
 
-/* Fine before cut before bad; then the one with fewer unknown fields; then the one that saw more. */
+/* Fine before cut before bad; then the one with fewer unknown fields; then the one that saw more.
+ */
 static bool is_better(const sp_wire_report *a, const sp_wire_report *b)
 {
     if (a->result != b->result)

@@ -7,7 +7,8 @@
 
 #include "core/env.h"
 
-/* A place in the text. The text is known to be valid, so the ends are checked only as a safeguard. */
+/* A place in the text. The text is known to be valid, so the ends are checked only as a safeguard.
+ */
 typedef struct json_place {
     const char *next;
     const char *end;
@@ -41,7 +42,8 @@ static void skip_string(json_place *place)
     }
 }
 
-/* Behind the value that is next. Counts brackets instead of calling itself, so that no depth is too deep. */
+/* Behind the value that is next. Counts brackets instead of calling itself, so that no depth is too
+ * deep. */
 static void skip_value(json_place *place)
 {
     size_t open = 0;
@@ -124,7 +126,8 @@ size_t sp_json_line(const char *text, size_t position)
 
 /* ---- integers that jansson does not take ---- */
 
-/* The length of the number at the beginning of the LENGTH bytes at TEXT; *IS_LARGE: it is an integer from 2^63 to 2^64 - 1. */
+/* The length of the number at the beginning of the LENGTH bytes at TEXT; *IS_LARGE: it is an
+ * integer from 2^63 to 2^64 - 1. */
 static size_t number_length(const char *text, size_t length, bool *is_large)
 {
     enum { MOST_DIGITS = 20 };

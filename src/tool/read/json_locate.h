@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where in a JSON text a value stands. jansson's values do not know; an error message wants to say it.
- * Threads: any. */
+/* Where in a JSON text a value stands. jansson's values do not know; an error message wants to say
+ * it. Threads: any. */
 #ifndef SP_TOOL_READ_JSON_LOCATE_H
 #define SP_TOOL_READ_JSON_LOCATE_H
 
@@ -15,16 +15,18 @@ typedef struct sp_json_step {
     size_t index;
 } sp_json_step;
 
-/* The position of the value that PATH (COUNT steps from the outermost value) leads to in TEXT, LENGTH bytes of valid JSON. A step
- * that is not found, such as a key that is written with escapes, gives the position of the value around it. */
+/* The position of the value that PATH (COUNT steps from the outermost value) leads to in TEXT,
+ * LENGTH bytes of valid JSON. A step that is not found, such as a key that is written with escapes,
+ * gives the position of the value around it. */
 size_t sp_json_locate(const char *text, size_t length, const sp_json_step *path, size_t count);
 /* The line, counted from 1, of byte POSITION of TEXT. */
 size_t sp_json_line(const char *text, size_t position);
-/* PATH as "resourceSpans[0].schemaUrl: " in OUT, which has SIZE (at least 16) bytes: cut with "...: " when it is longer, nothing
- * when COUNT is 0. Returns the bytes written without the NUL. */
+/* PATH as "resourceSpans[0].schemaUrl: " in OUT, which has SIZE (at least 16) bytes: cut with "...:
+ * " when it is longer, nothing when COUNT is 0. Returns the bytes written without the NUL. */
 size_t sp_json_path_print(char *out, size_t size, const sp_json_step *path, size_t count);
 
-/* Append TEXT to OUT with quotes around each integer from 2^63 to 2^64 - 1. False when there is none, or memory is short. */
+/* Append TEXT to OUT with quotes around each integer from 2^63 to 2^64 - 1. False when there is
+ * none, or memory is short. */
 bool sp_json_quote_large(sp_buffer *out, const char *text, size_t length);
 /* The position in TEXT of what is at POSITION of QUOTED, which the call above made of it. */
 size_t sp_json_unquoted_position(const char *text, size_t length, const sp_buffer *quoted,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jansson parses the text, this file turns its tree into messages. A half-made message is always one that
- * protobuf_c_message_free_unpacked can free: a count grows only after its element is complete, a oneof's case is set only with
- * its member. That is also why everything comes from malloc, which is what protobuf-c frees with. */
+/* jansson parses the text, this file turns its tree into messages. A half-made message is always
+ * one that protobuf_c_message_free_unpacked can free: a count grows only after its element is
+ * complete, a oneof's case is set only with its member. That is also why everything comes from
+ * malloc, which is what protobuf-c frees with. */
 #include "tool/read/json_read.h"
 
 #include <float.h>
@@ -18,7 +19,8 @@
 #include "tool/read/json_locate.h"
 #include "wire/json.h"
 
-/* path[0 .. path_length) leads to the value that is being read; each message adds a key and at most one index. */
+/* path[0 .. path_length) leads to the value that is being read; each message adds a key and at most
+ * one index. */
 typedef struct json_reader {
     sp_json_step path[2 * SP_OTLP_MAX_DEPTH + 2];
     size_t path_length;
@@ -88,8 +90,9 @@ static bool get_integer(const json_t *json, bool *negative, uint64_t *magnitude)
         return true;
     }
     if (json_is_real(json)) {
-        /* 1e3, 5.0 and 1.7e18 are integers too. A writer that puts an exponent or a fraction has a double, and above 2^53 a double
-         * is an integer: the value here is the one that the writer had. */
+        /* 1e3, 5.0 and 1.7e18 are integers too. A writer that puts an exponent or a fraction has a
+         * double, and above 2^53 a double is an integer: the value here is the one that the writer
+         * had. */
         double value = json_real_value(json);
         if (value != floor(value) || fabs(value) >= 18446744073709551616.0)
             return false;
@@ -368,7 +371,8 @@ static const ProtobufCFieldDescriptor *field_of_key(const ProtobufCMessageDescri
     return NULL;
 }
 
-/* SEEN has a bit for each field of the type, for a field may come in both spellings. No message of ours has more than 64. */
+/* SEEN has a bit for each field of the type, for a field may come in both spellings. No message of
+ * ours has more than 64. */
 static bool read_member(json_reader *reader, ProtobufCMessage *message, const char *key,
                         const json_t *json, uint64_t *seen, unsigned depth)
 {
@@ -423,7 +427,8 @@ static ProtobufCMessage *read_message(json_reader *reader, const ProtobufCMessag
     return message;
 }
 
-/* jansson quotes what it stumbled over. That goes to somebody's terminal, so only plain characters of it do. */
+/* jansson quotes what it stumbled over. That goes to somebody's terminal, so only plain characters
+ * of it do. */
 static void report_syntax(sp_json_error *error, const json_error_t *syntax)
 {
     snprintf(error->text, sizeof error->text, "not valid JSON: %s", syntax->text);
@@ -435,8 +440,9 @@ static void report_syntax(sp_json_error *error, const json_error_t *syntax)
     error->position = syntax->position > 0 ? (size_t)syntax->position : 0;
 }
 
-/* jansson's tree of the text; NULL when it is not valid, which is reported. jansson refuses integers above 2^63 - 1, which addresses of
- * the kernel are: they are read again as strings, which OTLP/JSON allows for integers of 64 bits. */
+/* jansson's tree of the text; NULL when it is not valid, which is reported. jansson refuses
+ * integers above 2^63 - 1, which addresses of the kernel are: they are read again as strings, which
+ * OTLP/JSON allows for integers of 64 bits. */
 static json_t *load(json_reader *reader)
 {
     json_error_t syntax;

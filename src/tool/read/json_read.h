@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OTLP/JSON to protobuf-c messages: the reverse of wire/json.h, from the same descriptors. More is taken than our writer makes:
- * ids in hex of either case, 64-bit integers as string or number, enums as number or name, keys in snake_case, base64 in both
- * alphabets and without padding. Keys that the type does not know, and null, count as not there. U+0000 in a string becomes
- * U+FFFD, for a protobuf-c string ends at a zero byte. */
+/* OTLP/JSON to protobuf-c messages: the reverse of wire/json.h, from the same descriptors. More is
+ * taken than our writer makes: ids in hex of either case, 64-bit integers as string or number,
+ * enums as number or name, keys in snake_case, base64 in both alphabets and without padding. Keys
+ * that the type does not know, and null, count as not there. U+0000 in a string becomes U+FFFD, for
+ * a protobuf-c string ends at a zero byte. */
 #ifndef SP_TOOL_READ_JSON_READ_H
 #define SP_TOOL_READ_JSON_READ_H
 
@@ -15,8 +16,8 @@ typedef struct sp_json_error {
 } sp_json_error;
 
 /* The one JSON object in the LENGTH bytes at TEXT as a message of TYPE, to be freed with
- * protobuf_c_message_free_unpacked(message, NULL). NULL on failure, with the reason in *ERROR (NULL: not wanted).
- * Threads: any. */
+ * protobuf_c_message_free_unpacked(message, NULL). NULL on failure, with the reason in *ERROR
+ * (NULL: not wanted). Threads: any. */
 ProtobufCMessage *sp_otlp_json_read(const ProtobufCMessageDescriptor *type, const char *text,
                                     size_t length, sp_json_error *error);
 

@@ -40,7 +40,7 @@ static uint64_t word_at(const uint8_t *data, size_t number)
     return word;
 }
 
-/* --- threads ------------------------------------------------------------------------------------------------------------- */
+/* --- threads ---------------------------------------------------------------------------------- */
 
 /* Room for one more of SIZE bytes behind COUNT; NULL when memory is short. */
 static void *grow(void *items, size_t count, size_t *capacity, size_t size)
@@ -76,7 +76,8 @@ static bool add_interval(sp_switch_thread *thread, const sp_switch_interval *int
     return true;
 }
 
-/* The interval that is open ends at END_NS, and one with STATE begins. UNKNOWN: it was not what it seemed. */
+/* The interval that is open ends at END_NS, and one with STATE begins. UNKNOWN: it was not what it
+ * seemed. */
 static bool turn(reader *r, slot_state *slot, uint64_t end_ns, bool unknown, sp_switch_state state,
                  uint32_t context)
 {
@@ -139,7 +140,7 @@ static const char *begin_thread(reader *r, slot_state *slot, const uint8_t *reco
     return NULL;
 }
 
-/* --- records ------------------------------------------------------------------------------------------------------------- */
+/* --- records ---------------------------------------------------------------------------------- */
 
 /* The context of a SPAN or a CONTEXT record, as a number of contexts. */
 static const char *read_context(reader *r, const slot_state *slot, const uint8_t *record,
@@ -311,7 +312,7 @@ static const char *read_records(reader *r, uint32_t number, const uint8_t *data,
     return NULL;
 }
 
-/* --- blocks -------------------------------------------------------------------------------------------------------------- */
+/* --- blocks ----------------------------------------------------------------------------------- */
 
 static const char *read_complete(reader *r, const uint8_t *data, size_t length)
 {
@@ -440,7 +441,7 @@ void sp_switches_deinit(sp_switches *switches)
     *switches = (sp_switches){0};
 }
 
-/* --- looking up ---------------------------------------------------------------------------------------------------------- */
+/* --- looking up ------------------------------------------------------------------------------- */
 
 /* The last thread called TID that began at TIME_NS or before. */
 static const sp_switch_thread *find_thread(const sp_switches *switches, int64_t tid,

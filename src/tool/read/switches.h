@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading the time recorder's file (docs/formats/switches.md): which context was active on which thread, and when. What the file does not
- * say is unknown. Threads: one at a time. */
+/* Reading the time recorder's file (docs/formats/switches.md): which context was active on which
+ * thread, and when. What the file does not say is unknown. Threads: one at a time. */
 #ifndef SP_TOOL_READ_SWITCHES_H
 #define SP_TOOL_READ_SWITCHES_H
 
@@ -42,8 +42,9 @@ typedef struct sp_switch_event {
     bool is_end;
 } sp_switch_event;
 
-/* A thread's life, as far as it was recorded. Intervals follow one another: each begins where the one before ends, and neighbours differ;
- * the first begins at begin_ns. Behind the last one nothing is known. */
+/* A thread's life, as far as it was recorded. Intervals follow one another: each begins where the
+ * one before ends, and neighbours differ; the first begins at begin_ns. Behind the last one nothing
+ * is known. */
 typedef struct sp_switch_thread {
     int64_t tid;
     char name[17];
@@ -72,7 +73,8 @@ typedef struct sp_switches {
 
 /* Whether DATA is such a file, as far as its first bytes tell. */
 bool sp_switches_recognize(const uint8_t *data, size_t length);
-/* Read all of DATA. NULL, or what is wrong, at byte out->read_bytes. OUT is to be freed by sp_switches_deinit in any case. */
+/* Read all of DATA. NULL, or what is wrong, at byte out->read_bytes. OUT is to be freed by
+ * sp_switches_deinit in any case. */
 const char *sp_switches_read(sp_switches *out, const uint8_t *data, size_t length);
 void sp_switches_deinit(sp_switches *switches);
 /* What was active on thread TID at TIME_NS; *CONTEXT (else NULL) when it was a context. */

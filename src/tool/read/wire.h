@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking at protobuf bytes without unpacking them: are they a message of some type, and if not, where do they stop to be one?
- * protobuf-c's own unpack only says no. */
+/* Looking at protobuf bytes without unpacking them: are they a message of some type, and if not,
+ * where do they stop to be one? protobuf-c's own unpack only says no. */
 #ifndef SP_TOOL_READ_WIRE_H
 #define SP_TOOL_READ_WIRE_H
 
@@ -15,24 +15,25 @@ typedef enum sp_wire_result {
 
 typedef struct sp_wire_report {
     sp_wire_result result;
-    size_t position;     /* where it became cut or bad */
-    const char *problem; /* what is bad; static */
-    uint64_t fields;     /* known ones seen */
-    uint64_t unknown;    /* unknown ones seen, on any level */
-    uint32_t
-        top_level_set; /* bit n: field number n (up to 31) is there, known or not; bit 0: any above 31 */
-    uint64_t memory_bytes; /* about what the unpacked message will take */
+    size_t position;        /* where it became cut or bad */
+    const char *problem;    /* what is bad; static */
+    uint64_t fields;        /* known ones seen */
+    uint64_t unknown;       /* unknown ones seen, on any level */
+    uint32_t top_level_set; /* bit n: field number n (up to 31) is there, known or not; bit 0: any
+                               above 31 */
+    uint64_t memory_bytes;  /* about what the unpacked message will take */
 } sp_wire_report;
 
 /* The end of a message whose own length nothing tells. */
 #define SP_WIRE_TO_THE_END UINT64_MAX
 
-/* Look at bytes [START, END) of DATA, of which only those below LENGTH exist (END may lie beyond), as a message of TYPE. */
+/* Look at bytes [START, END) of DATA, of which only those below LENGTH exist (END may lie beyond),
+ * as a message of TYPE. */
 sp_wire_report sp_wire_look(const ProtobufCMessageDescriptor *type, const uint8_t *data,
                             size_t start, uint64_t end, size_t length);
 
-/* The varint at DATA[*POSITION], and *POSITION behind it. False when it is cut (*POSITION is LENGTH then) or longer than 10
- * bytes. */
+/* The varint at DATA[*POSITION], and *POSITION behind it. False when it is cut (*POSITION is LENGTH
+ * then) or longer than 10 bytes. */
 bool sp_wire_varint(const uint8_t *data, size_t length, size_t *position, uint64_t *out);
 
 #endif

@@ -27,7 +27,8 @@ static bool in_ranges(uint32_t c, const code_range *ranges, size_t count)
     return false;
 }
 
-/* Controls, and characters that change the order of others or break the line: a name could forge what stands around it. */
+/* Controls, and characters that change the order of others or break the line: a name could forge
+ * what stands around it. */
 static bool is_dangerous(uint32_t c)
 {
     static const code_range ranges[] = {{0, 0x1f},        {0x7f, 0x9f},     {0x200e, 0x200f},
@@ -97,7 +98,8 @@ bool sp_escape_script_json(sp_buffer *out, const char *json, size_t length)
     return !out->failed;
 }
 
-/* Enough of East Asian width and combining marks for function and span names; what is missing costs alignment only. */
+/* Enough of East Asian width and combining marks for function and span names; what is missing costs
+ * alignment only. */
 static unsigned columns_of(uint32_t c)
 {
     static const code_range none[] = {

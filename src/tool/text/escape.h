@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names come from programs and requests, hence from anybody: they are made harmless where they are shown. */
+/* Names come from programs and requests, hence from anybody: they are made harmless where they are
+ * shown. */
 #ifndef SP_TOOL_TEXT_ESCAPE_H
 #define SP_TOOL_TEXT_ESCAPE_H
 
@@ -7,12 +8,13 @@
 
 #include "core/buffer.h"
 
-/* Append TEXT for a terminal: control characters, and what reorders text or breaks lines in Unicode, as \xNN or \u{NNNN}; bytes
- * that are not UTF-8 as \xNN. */
+/* Append TEXT for a terminal: control characters, and what reorders text or breaks lines in
+ * Unicode, as \xNN or \u{NNNN}; bytes that are not UTF-8 as \xNN. */
 bool sp_escape_terminal(sp_buffer *out, const char *text);
 /* Append TEXT as HTML text or as the value of a quoted attribute. */
 bool sp_escape_html(sp_buffer *out, const char *text);
-/* Append JSON (LENGTH bytes) so that it may stand in a script element: no <, >, & and no line separators of JavaScript. */
+/* Append JSON (LENGTH bytes) so that it may stand in a script element: no <, >, & and no line
+ * separators of JavaScript. */
 bool sp_escape_script_json(sp_buffer *out, const char *json, size_t length);
 
 /* How many columns TEXT, already escaped for a terminal, takes. */

@@ -25,7 +25,8 @@ void sp_command_help(const sp_command *command)
     printf("  %-22s %s\n", "--help", "this text");
 }
 
-/* The option that ARGUMENT names, up to an equals sign; *VALUE is what stands behind that, else NULL. */
+/* The option that ARGUMENT names, up to an equals sign; *VALUE is what stands behind that, else
+ * NULL. */
 static const sp_option *find_option(const sp_command *command, const char *argument,
                                     const char **value)
 {

@@ -43,8 +43,9 @@ typedef struct sp_operands {
 /* Go on, beside the exit codes. */
 #define SP_OPTIONS_GO_ON (-1)
 
-/* Sort ARGV into VALUES (the struct that the table's offsets mean) and OPERANDS, to be freed by sp_operands_deinit whatever is
- * returned. SP_OPTIONS_GO_ON, or the exit code with which to end: a mistake was named, or help was asked for and given. */
+/* Sort ARGV into VALUES (the struct that the table's offsets mean) and OPERANDS, to be freed by
+ * sp_operands_deinit whatever is returned. SP_OPTIONS_GO_ON, or the exit code with which to end: a
+ * mistake was named, or help was asked for and given. */
 int sp_options_parse(const sp_command *command, int argc, char **argv, void *values,
                      sp_operands *operands);
 void sp_operands_deinit(sp_operands *operands);

@@ -11,7 +11,8 @@
 /* An answer may be as large as what it was made from. */
 #define SP_OUTPUT_MAX_BYTES ((size_t)4 << 30)
 
-/* What is known of the place where text goes. Not a terminal: 100 columns (or COLUMNS), no colours. */
+/* What is known of the place where text goes. Not a terminal: 100 columns (or COLUMNS), no colours.
+ */
 typedef struct sp_terminal {
     unsigned columns;
     bool is_terminal;
@@ -22,8 +23,8 @@ typedef struct sp_terminal {
 /* Of standard output; of a file when TO_FILE. */
 sp_terminal sp_terminal_get(bool to_file);
 
-/* Write OUT to PATH, or to standard output when PATH is NULL or "-", and empty it. Returns SP_TOOL_DONE, or SP_TOOL_WRONG having
- * said why. */
+/* Write OUT to PATH, or to standard output when PATH is NULL or "-", and empty it. Returns
+ * SP_TOOL_DONE, or SP_TOOL_WRONG having said why. */
 int sp_output_write(sp_buffer *out, const char *path);
 /* The same for one JSON object and a newline. Takes JSON, which may be NULL (memory was short). */
 int sp_output_write_json(json_t *json, const char *path);
@@ -31,7 +32,8 @@ int sp_output_write_json(json_t *json, const char *path);
 /* NS for people: three digits and a unit ("1.23 ms"). */
 #define SP_DURATION_LENGTH 32
 void sp_format_duration(char out[SP_DURATION_LENGTH], uint64_t ns);
-/* VALUE in UNIT: a duration for nanoseconds, KiB and so on for bytes, else the number with the unit. */
+/* VALUE in UNIT: a duration for nanoseconds, KiB and so on for bytes, else the number with the
+ * unit. */
 #define SP_VALUE_LENGTH 64
 void sp_format_value(char out[SP_VALUE_LENGTH], uint64_t value, const char *unit);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A receiver of OTLP over HTTP that swallows what it gets: every POST is answered with 200 and nothing. It counts requests, their
- * bytes, and the spans in them, for which it looks at three levels of lengths and at nothing else.
+/* A receiver of OTLP over HTTP that swallows what it gets: every POST is answered with 200 and
+ * nothing. It counts requests, their bytes, and the spans in them, for which it looks at three
+ * levels of lengths and at nothing else.
  *
  * usage: receiver [stuck]
- * It says on which port of 127.0.0.1 it listens, then answers each line of its input with the three counts, and ends with its input.
- * "stuck": connections are taken and nothing is ever read from them. */
+ * It says on which port of 127.0.0.1 it listens, then answers each line of its input with the three
+ * counts, and ends with its input. "stuck": connections are taken and nothing is ever read from
+ * them. */
 #include <arpa/inet.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,7 +28,7 @@ typedef struct body {
     size_t length, room;
 } body;
 
-/* --- counting ------------------------------------------------------------------------------------------------------------ */
+/* --- counting --------------------------------------------------------------------------------- */
 
 /* The number at *AT, which moves behind it; END ends the data. */
 static uint64_t read_varint(const uint8_t **at, const uint8_t *end)
@@ -74,7 +76,7 @@ static uint64_t count_spans(const uint8_t *at, const uint8_t *end, int level)
     return count;
 }
 
-/* --- HTTP ---------------------------------------------------------------------------------------------------------------- */
+/* --- HTTP ------------------------------------------------------------------------------------- */
 
 static enum MHD_Result take(body *body, const char *data, size_t length)
 {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the operations of a tracer cost, by spanprof: one of the programs that tests/bench/tracers.py runs side by side.
+/* What the operations of a tracer cost, by spanprof: one of the programs that
+ * tests/bench/tracers.py runs side by side.
  *
- * It says "ready", what it is, and which operations it has; then each line "OPERATION MS" is answered with the nanoseconds that one
- * operation takes, the mean over MS milliseconds of them, and the end of the input with how many spans were started. The SDK
- * samples meanwhile and sends spans to the receiver that the environment names. Public API only. */
+ * It says "ready", what it is, and which operations it has; then each line "OPERATION MS" is
+ * answered with the nanoseconds that one operation takes, the mean over MS milliseconds of them,
+ * and the end of the input with how many spans were started. The SDK samples meanwhile and sends
+ * spans to the receiver that the environment names. Public API only. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -16,7 +18,8 @@
 
 #define NS_PER_S 1000000000ull
 
-/* BURST stays below the default queue of 2,048 spans. A sustained span is one of GROUP in every GROUP_NS: 100,000 a second. */
+/* BURST stays below the default queue of 2,048 spans. A sustained span is one of GROUP in every
+ * GROUP_NS: 100,000 a second. */
 enum { BURST = 1500, GROUP = 50, GROUP_NS = 500000, NESTED = 10 };
 
 static char traceparent[] = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
@@ -32,7 +35,7 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-/* --- operations: each does COUNT ----------------------------------------------------------------------------------------- */
+/* --- operations: each does COUNT -------------------------------------------------------------- */
 
 static void attach(int count)
 {
@@ -130,7 +133,7 @@ static void inject(int count)
     }
 }
 
-/* --- measuring ----------------------------------------------------------------------------------------------------------- */
+/* --- measuring -------------------------------------------------------------------------------- */
 
 static uint64_t spans_made;
 

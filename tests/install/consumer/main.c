@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program outside the tree: is the library that it was linked with the one of its headers, and does that work? */
+/* A program outside the tree: is the library that it was linked with the one of its headers, and
+ * does that work? */
 #include <spanprof/spanprof.h>
 
 #include <stdio.h>

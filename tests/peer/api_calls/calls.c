@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the calls of a table (calls.txt says how it reads) through spanprof, and prints which span of the table has which ids. Where the spans
- * go the environment says. Or prints which ratio samples which trace.
+/* Makes the calls of a table (calls.txt says how it reads) through spanprof, and prints which span
+ * of the table has which ids. Where the spans go the environment says. Or prints which ratio
+ * samples which trace.
  *
  * usage: api_calls TABLE
  *        api_calls ratios RATIO... < TRACE_IDS */
@@ -20,7 +21,7 @@ static _Noreturn void fail(const char *what, const char *which)
     exit(1);
 }
 
-/* --- fields -------------------------------------------------------------------------------------------------------------- */
+/* --- fields ----------------------------------------------------------------------------------- */
 
 /* Cut TEXT at SEPARATOR; an empty text has no fields. */
 static size_t split(char *text, const char *separator, char *fields[], size_t maximum)
@@ -73,7 +74,7 @@ static int index_of(const char *word, const char *const *words, size_t count)
     fail("no such word", word);
 }
 
-/* --- attributes ---------------------------------------------------------------------------------------------------------- */
+/* --- attributes ------------------------------------------------------------------------------- */
 
 static spanprof_attribute_type parse_type(const char *name)
 {
@@ -161,7 +162,7 @@ static void set_attribute(spanprof_span span, const spanprof_attribute *a)
     }
 }
 
-/* --- what has a name in the table ---------------------------------------------------------------------------------------- */
+/* --- what has a name in the table ------------------------------------------------------------- */
 
 typedef struct named {
     char *name;
@@ -185,7 +186,7 @@ static named *find(const char *name)
     return one;
 }
 
-/* --- calls --------------------------------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 /* A line behind its verb and name. */
 typedef struct call {

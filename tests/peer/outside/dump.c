@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dump PID [TID…]: what our reader outside finds out about a live process and its threads, a line for each thing. */
+/* dump PID [TID…]: what our reader outside finds out about a live process and its threads, a line
+ * for each thing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A reader outside that looks, as often as it can but at most at 10 kHz, at threads that switch contexts as fast as they can. Ids carry a
- * checksum: half of a switch would be seen. It looks for some seconds, and on until most looks met a context: where the threads hardly run,
- * many looks in a row meet the same moment.
+/* A reader outside that looks, as often as it can but at most at 10 kHz, at threads that switch
+ * contexts as fast as they can. Ids carry a checksum: half of a switch would be seen. It looks for
+ * some seconds, and on until most looks met a context: where the threads hardly run, many looks in
+ * a row meet the same moment.
  *
  *   hammer SECONDS THREADS */
 #include <setjmp.h>
@@ -28,7 +29,7 @@ enum { THREADS_MAX = 8, SPANS = 64, PERIOD_NS = 100000, LEAST_READS = 1000 };
 static double seconds = 5;
 static int thread_count = 1;
 
-/* --- the process that is looked at ----------------------------------------------------------------------------------------- */
+/* --- the process that is looked at ------------------------------------------------------------ */
 
 static spanprof_context contexts[THREADS_MAX][SPANS];
 
@@ -91,7 +92,7 @@ static void be_looked_at(int out)
         pause();
 }
 
-/* --- the reader ------------------------------------------------------------------------------------------------------------ */
+/* --- the reader ------------------------------------------------------------------------------- */
 
 static uint64_t now_ns(void)
 {

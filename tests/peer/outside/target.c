@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process to look at: its threads stand still, and a line for each says what a reader has to find. Built in many ways (CMakeLists.txt):
+/* A process to look at: its threads stand still, and a line for each says what a reader has to
+ * find. Built in many ways (CMakeLists.txt):
  *
  *   WRITER_SPANPROF or WRITER_FOREIGN   who publishes: this SDK, or the small tracer of tests/truth
- *   LOADS                               the writer is loaded at run time, from the library that the first argument names
+ *   LOADS                               the writer is loaded at run time, from the library that the
+ * first argument names
  *
  * Prints "TID WORK" or "TID none" for each thread, then "ready", and ends when its input does. */
 #include <dlfcn.h>

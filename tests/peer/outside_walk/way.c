@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that go a random way through generated code until each blocks, and the walk of all their stacks from outside. Before its last way
- * a thread goes some that end, which leave return addresses of calls that are over on its stack.
+/* Threads that go a random way through generated code until each blocks, and the walk of all their
+ * stacks from outside. Before its last way a thread goes some that end, which leave return
+ * addresses of calls that are over on its stack.
  *
- * Environment: OUTSIDE_WALK_OUT, a file that gets a line for each thread: its id, how the walk ended, fp_by_call, fp_by_return,
- * fp_not_found, and the addresses in hexadecimal; OUTSIDE_WALK_THREADS; OUTSIDE_WALK_SEED. Then the program traps, for a debugger to look at
- * the same stacks; without one it ends with that signal. */
+ * Environment: OUTSIDE_WALK_OUT, a file that gets a line for each thread: its id, how the walk
+ * ended, fp_by_call, fp_by_return, fp_not_found, and the addresses in hexadecimal;
+ * OUTSIDE_WALK_THREADS; OUTSIDE_WALK_SEED. Then the program traps, for a debugger to look at the
+ * same stacks; without one it ends with that signal. */
 #include "way.h"
 
 #include <errno.h>
@@ -243,7 +245,8 @@ static void prepare(void)
     }
 }
 
-/* True when the thread is in a system call; where. One that waits for a page is not, and has -1 as the call's number. */
+/* True when the thread is in a system call; where. One that waits for a page is not, and has -1 as
+ * the call's number. */
 static bool read_place(pid_t tid, sp_registers *out)
 {
     char path[64], text[256] = "";

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What generated code (generate.py) sees: the way that a thread takes through it, until it blocks. */
+/* What generated code (generate.py) sees: the way that a thread takes through it, until it blocks.
+ */
 #ifndef OUTSIDE_WALK_WAY_H
 #define OUTSIDE_WALK_WAY_H
 

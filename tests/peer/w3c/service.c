@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The service that the W3C trace context harness talks to: it takes a POST with a JSON list of {url, arguments}, and posts each
- * arguments to its url, with the headers of a client span under the request's span. Prints its port and ends when standard input does. */
+/* The service that the W3C trace context harness talks to: it takes a POST with a JSON list of
+ * {url, arguments}, and posts each arguments to its url, with the headers of a client span under
+ * the request's span. Prints its port and ends when standard input does. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ static bool append(text *to, const char *bytes, size_t length)
     return true;
 }
 
-/* --- the request's headers ----------------------------------------------------------------------------------------------- */
+/* --- the request's headers -------------------------------------------------------------------- */
 
 typedef struct search {
     const char *name;
@@ -57,7 +58,7 @@ static bool get_header(void *user, const char *name, uint32_t index, spanprof_he
     return s.found;
 }
 
-/* --- calling back -------------------------------------------------------------------------------------------------------- */
+/* --- calling back ----------------------------------------------------------------------------- */
 
 static void set_header(void *user, const char *name, const char *value)
 {
@@ -109,7 +110,7 @@ static void call_back(const json_t *action)
     free(body);
 }
 
-/* --- the server ---------------------------------------------------------------------------------------------------------- */
+/* --- the server ------------------------------------------------------------------------------- */
 
 static void serve(struct MHD_Connection *connection, const text *body)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls the functions of functions.inc and compares (stop.h) at every instruction that they run: the processor's trap flag raises SIGTRAP after
- * each. The first call of each goes through the loader's lazy binding. Writes its score to WALK_TRUTH_OUT.
- * usage: walk_truth_functions [COUNT], the first so many. */
+/* Calls the functions of functions.inc and compares (stop.h) at every instruction that they run:
+ * the processor's trap flag raises SIGTRAP after each. The first call of each goes through the
+ * loader's lazy binding. Writes its score to WALK_TRUTH_OUT. usage: walk_truth_functions [COUNT],
+ * the first so many. */
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <fnmatch.h>
@@ -33,7 +34,8 @@
 
 #define TRAP_FLAG 0x100
 
-/* Loops would be most of it: an instruction is compared so often at the most. SEEN is a hash table of more than are met. */
+/* Loops would be most of it: an instruction is compared so often at the most. SEEN is a hash table
+ * of more than are met. */
 enum { TIMES_EACH = 12, SEEN = 1 << 18 };
 static struct {
     uint64_t pc;

@@ -22,7 +22,8 @@ static int iterate_really(phdr_callback callback, void *user)
     return real(callback, user);
 }
 
-/* The names and headers that it points to stay until a dlclose, which no program here does while it is stopped. */
+/* The names and headers that it points to stay until a dlclose, which no program here does while it
+ * is stopped. */
 static int copy_object(struct dl_phdr_info *info, size_t size, void *user)
 {
     (void)user;

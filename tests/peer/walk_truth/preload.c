@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For LD_PRELOAD into a program that nobody wrote for it. A thread of its own stops one of the program's running threads at random
- * moments with a signal, whose handler compares (stop.h). When there were stops enough, the score is written and the program ends,
- * whatever it is doing. One stop at a time.
+/* For LD_PRELOAD into a program that nobody wrote for it. A thread of its own stops one of the
+ * program's running threads at random moments with a signal, whose handler compares (stop.h). When
+ * there were stops enough, the score is written and the program ends, whatever it is doing. One
+ * stop at a time.
  *
  * WALK_TRUTH_OUT     file to write; without it nothing is done. Children do not inherit it.
  * WALK_TRUTH_STOPS   stops wanted (2000)
  * WALK_TRUTH_SECONDS after which it ends with fewer (60)
  * WALK_TRUTH_FOREIGN set: much of the program's code has no frame information (stop.h)
- * WALK_TRUTH_ALTERNATE_STACK set: its stacks are too small for a handler, which goes to the alternate one */
+ * WALK_TRUTH_ALTERNATE_STACK set: its stacks are too small for a handler, which goes to the
+ * alternate one */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -34,8 +36,8 @@ enum {
     FIRST_NS = 300000000 /* a language's runtime that sets up all signals has done so */
 };
 
-/* What the driver asks of a handler. `phase` is ASKED by the driver, TAKEN by the handler of the thread that it means, DONE when
- * it compared; NONE again by the driver. */
+/* What the driver asks of a handler. `phase` is ASKED by the driver, TAKEN by the handler of the
+ * thread that it means, DONE when it compared; NONE again by the driver. */
 enum { NONE, ASKED, TAKEN, DONE };
 static struct {
     _Atomic int phase;
@@ -49,7 +51,8 @@ static sp_thread *threads[THREADS_MAX];
 static int thread_count;
 static int signal_number;
 
-/* As a tick does it: the first stop of a thread only notes where its stack is, and all loads are guarded. */
+/* As a tick does it: the first stop of a thread only notes where its stack is, and all loads are
+ * guarded. */
 static sp_stack_bounds bounds_of(sp_thread *thread, const void *ucontext)
 {
     sp_stack_bounds bounds = {.low = sp_load_relaxed(&thread->stack_low),
@@ -74,8 +77,9 @@ static void on_stop(int number, siginfo_t *info, void *ucontext)
     errno = saved_errno;
 }
 
-/* Go takes over all signals of its process, and its stacks are too small for a handler: ours is installed late, again and again and on
- * the alternate stack. Faults stay possible: stop.c catches them. */
+/* Go takes over all signals of its process, and its stacks are too small for a handler: ours is
+ * installed late, again and again and on the alternate stack. Faults stay possible: stop.c catches
+ * them. */
 static void install(void)
 {
     struct sigaction action = {.sa_sigaction = on_stop, .sa_flags = SA_SIGINFO | SA_RESTART};

@@ -13,8 +13,8 @@
 
 #include "context/ring_sig.h"
 
-/* Both are loaded apart from the program's own libraries: libunwind has all functions of libgcc as well, and a program that throws must
- * not come to it because it is tested. */
+/* Both are loaded apart from the program's own libraries: libunwind has all functions of libgcc as
+ * well, and a program that throws must not come to it because it is tested. */
 static struct {
     int (*init)(unw_cursor_t *, unw_context_t *, int);
     int (*step)(unw_cursor_t *);
@@ -75,7 +75,8 @@ static bool survives(void (*make)(stop_stack *, void *), stop_stack *stack, void
     return alive;
 }
 
-/* Put the next frame. Where a signal came the frame before is the trampoline, to which the handler returns, unless that was interrupted itself. */
+/* Put the next frame. Where a signal came the frame before is the trampoline, to which the handler
+ * returns, unless that was interrupted itself. */
 static void put_frame(stop_stack *stack, uint64_t pc, bool is_exact, bool *last_is_exact)
 {
     if (is_exact && stack->count > 0 && !*last_is_exact)
@@ -84,7 +85,8 @@ static void put_frame(stop_stack *stack, uint64_t pc, bool is_exact, bool *last_
     *last_is_exact = is_exact;
 }
 
-/* A caller's pc is its return address, but where a signal came: libunwind calls that frame the signal's. */
+/* A caller's pc is its return address, but where a signal came: libunwind calls that frame the
+ * signal's. */
 static void walk_by_libunwind(stop_stack *stack, void *ucontext)
 {
     unw_cursor_t cursor;
@@ -169,7 +171,8 @@ static stop_verdict judge_marked(const stop_score *score, const stop_example *st
     return agrees ? STOP_DOUBT : STOP_WRONG_MARKED;
 }
 
-/* The frames that both of the others found are ours as well. A stack that they end later is not whole. */
+/* The frames that both of the others found are ours as well. A stack that they end later is not
+ * whole. */
 static stop_verdict judge_whole(const stop_example *stop)
 {
     if (is_same(&stop->ours, &stop->libunwind))

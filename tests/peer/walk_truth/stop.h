@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One stop: the walk and libunwind's from the same registers in the same signal handler, compared frame by frame. Where the two
- * differ, libgcc is asked as well.
- * Threads: one stop at a time.  Signals: made for handlers, but libunwind and libgcc promise nothing there; preload.c says what
+/* One stop: the walk and libunwind's from the same registers in the same signal handler, compared
+ * frame by frame. Where the two differ, libgcc is asked as well. Threads: one stop at a time.
+ * Signals: made for handlers, but libunwind and libgcc promise nothing there; preload.c says what
  * keeps them from waiting for a lock. */
 #ifndef TESTS_PEER_WALK_TRUTH_STOP_H
 #define TESTS_PEER_WALK_TRUTH_STOP_H
@@ -16,7 +16,8 @@ enum { STOP_DEPTH = 1024, STOP_KEPT = 64, STOP_ROOTS = 16 };
 typedef enum stop_verdict {
     STOP_EQUAL,        /* the same frames as libunwind's, and the walk says that they are all */
     STOP_EQUAL_LIBGCC, /* not libunwind's, but libgcc's */
-    STOP_BEYOND, /* called whole, and the same as theirs as far as these go: nobody knows the rest */
+    STOP_BEYOND, /* called whole, and the same as theirs as far as these go: nobody knows the rest
+                  */
     STOP_LOST,   /* marked as cut short, and neither of them comes to a root frame */
     STOP_DOUBT,  /* marked as cut short, and the same as far as it goes as one who does */
     STOP_DEEP,   /* deeper than STOP_DEPTH: not judged */
@@ -54,8 +55,9 @@ typedef struct stop_score {
     stop_example examples[STOP_KEPT];
 } stop_score;
 
-/* Once, before the first stop. FOREIGN: code without frame information is expected, at which libunwind guesses: only libgcc is asked,
- * which ends there. False when the other two are not there. */
+/* Once, before the first stop. FOREIGN: code without frame information is expected, at which
+ * libunwind guesses: only libgcc is asked, which ends there. False when the other two are not
+ * there. */
 bool stop_set_up(bool foreign);
 
 uint64_t stop_count(const stop_score *score);

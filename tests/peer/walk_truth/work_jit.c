@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Machine code that a program wrote at run time, as a just-in-time compiler does: without frame information. It calls back into C, which
- * spins. `work_jit keeping` keeps frame pointers, `work_jit foreign` uses rbp for numbers, `work_jit leaving` leaves it alone. */
+/* Machine code that a program wrote at run time, as a just-in-time compiler does: without frame
+ * information. It calls back into C, which spins. `work_jit keeping` keeps frame pointers,
+ * `work_jit foreign` uses rbp for numbers, `work_jit leaving` leaves it alone. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

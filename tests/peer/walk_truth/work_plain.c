@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ordinary C with every kind of frame, compiled without optimization and with: recursion, arrays of variable size, alloca, a realigned
- * stack, calls that do not return, tail calls, callbacks from libc, signal handlers. For ever. */
+/* Ordinary C with every kind of frame, compiled without optimization and with: recursion, arrays of
+ * variable size, alloca, a realigned stack, calls that do not return, tail calls, callbacks from
+ * libc, signal handlers. For ever. */
 #include <alloca.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In place of examples/include/work.h: the work of each request is a function that the next 63 requests do not call. */
+/* In place of examples/include/work.h: the work of each request is a function that the next 63
+ * requests do not call. */
 #ifndef TRUTH_CARRIERS_WORK_H
 #define TRUTH_CARRIERS_WORK_H
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The scheme of a label for each thread (../labels.h) for programs that find spanprof's functions when they are loaded: a library that goes
- * before libspanprof, or in its place, for it needs that one and hides four of its functions. A span's start, told to a span processor,
- * sets the label of its thread, its end clears that of the thread that it ends on; what the adapters attach and detach does nothing. */
+/* The scheme of a label for each thread (../labels.h) for programs that find spanprof's functions
+ * when they are loaded: a library that goes before libspanprof, or in its place, for it needs that
+ * one and hides four of its functions. A span's start, told to a span processor, sets the label of
+ * its thread, its end clears that of the thread that it ends on; what the adapters attach and
+ * detach does nothing. */
 #include <dlfcn.h>
 
 #include <spanprof/spanprof.h>

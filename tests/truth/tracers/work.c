@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* truth_work.h for programs that are not C, and how long they have to run: what the process has used of CPU time does not depend on how
- * busy the machine is. */
+/* truth_work.h for programs that are not C, and how long they have to run: what the process has
+ * used of CPU time does not depend on how busy the machine is. */
 #include "truth/truth_work.h"
 
 __attribute__((visibility("default"))) void truth_run(unsigned work, uint64_t ns)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of live blocks: by one thread, and by many that allocate and free each other's blocks. Blocks are numbers here. */
+/* The table of live blocks: by one thread, and by many that allocate and free each other's blocks.
+ * Blocks are numbers here. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -171,8 +172,8 @@ static void filter_count_that_is_at_its_end_stays(void **state)
 
 enum { THREADS = 8, ROUNDS = 20000, SHELVES = 64 };
 
-/* An allocator of blocks: shelf n has block n, taken by an exchange; a thread that puts it in the table may hand it to another, which
- * removes it, and only then gives it back. */
+/* An allocator of blocks: shelf n has block n, taken by an exchange; a thread that puts it in the
+ * table may hand it to another, which removes it, and only then gives it back. */
 static _Atomic uint32_t shelf[SHELVES], handed[SHELVES];
 
 static void *allocate_and_free(void *argument)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The estimates of sampled blocks, against what was allocated: on average right for each size. The seeds are fixed, so that a test that
- * passes always does. */
+/* The estimates of sampled blocks, against what was allocated: on average right for each size. The
+ * seeds are fixed, so that a test that passes always does. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,8 @@ typedef struct sums {
     double bytes, objects, bytes_squared, objects_squared;
 } sums;
 
-/* COUNT blocks of BYTES, one after the other, as a thread allocates them; those that are not sampled in one step. */
+/* COUNT blocks of BYTES, one after the other, as a thread allocates them; those that are not
+ * sampled in one step. */
 static sp_sampling_weight run(uint64_t *random, uint64_t bytes, uint64_t count)
 {
     sp_sampling_weight sum = {0};
@@ -41,7 +42,8 @@ static void assert_within(double mean, double square, int repetitions, double tr
         fail_msg("estimated %.1f, allocated %.1f, standard error %.1f", mean, truth, error);
 }
 
-/* Few bytes a repetition, so that the estimate of one is often 0, and the average has to make up for it. */
+/* Few bytes a repetition, so that the estimate of one is often 0, and the average has to make up
+ * for it. */
 static void sampling_of_each_size_is_right_on_average(void **state)
 {
     (void)state;
@@ -86,7 +88,8 @@ static void draw_is_at_least_one_and_has_the_mean_of_the_period(void **state)
         assert_true(draw >= 1);
         sum += (double)draw;
     }
-    /* A whole number drawn so is half a byte larger than the distance on average. The standard error is 1000 / sqrt(DRAWS) = 1. */
+    /* A whole number drawn so is half a byte larger than the distance on average. The standard
+     * error is 1000 / sqrt(DRAWS) = 1. */
     assert_true(fabs(sum / DRAWS - 1000.5) < 3);
 }
 
@@ -101,7 +104,8 @@ static void period_of_one_byte_samples_every_block(void **state)
     }
 }
 
-/* Every bit is set in half of the numbers, and two that follow each other differ in half of their bits. */
+/* Every bit is set in half of the numbers, and two that follow each other differ in half of their
+ * bits. */
 static void random_numbers_have_no_fixed_bits(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profile data of a given size and shape, for tests of requests. Sample n has a stack, a link and a thread that no other one has
- * together. */
+/* Profile data of a given size and shape, for tests of requests. Sample n has a stack, a link and a
+ * thread that no other one has together. */
 #ifndef SP_TEST_MADE_PROFILES_H
 #define SP_TEST_MADE_PROFILES_H
 

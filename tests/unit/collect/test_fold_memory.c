@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fold and the builder when memory is short: each allocation of a window fails in turn. A sample that finds no memory is not counted, the
- * others keep their stacks and weights; a profile that finds none is not made; and the next window works. The linker puts the functions below
- * in front of malloc, calloc and realloc (CMakeLists.txt). */
+/* The fold and the builder when memory is short: each allocation of a window fails in turn. A
+ * sample that finds no memory is not counted, the others keep their stacks and weights; a profile
+ * that finds none is not made; and the next window works. The linker puts the functions below in
+ * front of malloc, calloc and realloc (CMakeLists.txt). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

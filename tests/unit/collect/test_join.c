@@ -188,7 +188,8 @@ static void fold_full_window_has_no_sample_too_many_and_loses_no_weight(void **s
     }
 }
 
-/* Each time from FIRST_NS on is in one sample, and each sample has a time for each of its periods. */
+/* Each time from FIRST_NS on is in one sample, and each sample has a time for each of its periods.
+ */
 static void assert_times(const sp_window *window, uint64_t first_ns, uint64_t ticks)
 {
     const sp_window_samples *cpu = &window->cpu;
@@ -385,7 +386,8 @@ static void fold_cuts_a_stack_at_a_library_that_went(void **state)
     sp_modules_destroy(modules);
 }
 
-/* Stack NUMBER: some addresses are the program's, and more than can be remembered lie in no module. */
+/* Stack NUMBER: some addresses are the program's, and more than can be remembered lie in no module.
+ */
 static sp_sample_record *made_stack(uint32_t number, uint32_t generation)
 {
     enum { DEPTH = 400 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Windows of all sizes as requests: every sample arrives in exactly one, with its value, and each request is below the bounds. */
+/* Windows of all sizes as requests: every sample arrives in exactly one, with its value, and each
+ * request is below the bounds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -382,7 +383,8 @@ static void requests_large_resource_does_not_divide(void **state)
     assert_int_equal(request_count, 1);
 }
 
-/* Samples that no request has when allocation FAILING fails; checked against those that some request has. */
+/* Samples that no request has when allocation FAILING fails; checked against those that some
+ * request has. */
 static uint32_t dropped_when(sp_otlp_format format, uint64_t failing)
 {
     const sp_request_bounds bounds = {4096, 16000};
@@ -400,7 +402,8 @@ static uint32_t dropped_when(sp_otlp_format format, uint64_t failing)
     return dropped;
 }
 
-/* A request that finds no memory is divided, and its halves find some. Only a request of one sample is given up. */
+/* A request that finds no memory is divided, and its halves find some. Only a request of one sample
+ * is given up. */
 static void requests_one_failed_allocation_drops_one_sample_at_most(void **state)
 {
     (void)state;

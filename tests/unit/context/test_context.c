@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of scopes (include/spanprof/context.h), seen through spanprof_context_current and the published record. */
+/* The rules of scopes (include/spanprof/context.h), seen through spanprof_context_current and the
+ * published record. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -225,7 +226,8 @@ static void thread_that_exits_inside_a_scope_leaves_nothing_to_the_next(void **s
     assert_int_equal(sp_thread_by_slot(slots[1])->depth, 0);
 }
 
-/* A sequence of random attaches and detaches in any order, beside the plainest model: a list of live scopes. */
+/* A sequence of random attaches and detaches in any order, beside the plainest model: a list of
+ * live scopes. */
 static void random_attaches_and_detaches_match_the_model(void **state)
 {
     (void)state;

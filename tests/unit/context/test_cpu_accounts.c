@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of accounts of CPU time: its trees stay right while it grows, shrinks and moves what it holds. */
+/* The table of accounts of CPU time: its trees stay right while it grows, shrinks and moves what it
+ * holds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

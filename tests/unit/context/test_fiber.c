@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of fibers (include/spanprof/fiber.h), seen through spanprof_context_current. No stack is switched here: to the library a fiber
- * is what the program says it runs. */
+/* The rules of fibers (include/spanprof/fiber.h), seen through spanprof_context_current. No stack
+ * is switched here: to the library a fiber is what the program says it runs. */
 #include <spanprof/fiber.h>
 
 #include <pthread.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fork while another thread switches fibers, attaches and detaches. Whatever that thread was doing, the child finds every fiber suspended,
- * with the scopes that it had before or behind the call that the thread was in: never a context that no call made.
+/* A fork while another thread switches fibers, attaches and detaches. Whatever that thread was
+ * doing, the child finds every fiber suspended, with the scopes that it had before or behind the
+ * call that the thread was in: never a context that no call made.
  *
- * Where the processor can be made to trap behind every instruction, the thread is, and at each of them the process forks. Elsewhere, and
- * for the moments of the kernel's, it forks often while threads switch. */
+ * Where the processor can be made to trap behind every instruction, the thread is, and at each of
+ * them the process forks. Elsewhere, and for the moments of the kernel's, it forks often while
+ * threads switch. */
 #include <spanprof/fiber.h>
 
 #include <pthread.h>
@@ -67,7 +69,7 @@ static int status_of(pid_t child)
 
 static _Atomic int running;
 
-/* --- forks at each instruction ------------------------------------------------------------------------------------------- */
+/* --- forks at each instruction ---------------------------------------------------------------- */
 
 #if CAN_STEP
 
@@ -218,7 +220,7 @@ static void child_forked_at_any_instruction_has_no_context_that_no_call_made(voi
 
 #endif
 
-/* --- forks at any time --------------------------------------------------------------------------------------------------- */
+/* --- forks at any time ------------------------------------------------------------------------ */
 
 enum { THREADS = 3, FIBERS = 3, FORKS = 800 };
 
@@ -262,7 +264,8 @@ static int look_at_all(void)
     return 0;
 }
 
-/* Of 1,000 children 48 had a wrong context when a thread's depth was written back to whatever chain it had. */
+/* Of 1,000 children 48 had a wrong context when a thread's depth was written back to whatever chain
+ * it had. */
 static void
 child_forked_while_threads_switch_finds_all_fibers_suspended_with_their_scopes(void **state)
 {

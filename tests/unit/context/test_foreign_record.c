@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another tracer's record as ticks and visits read it: what counts as a context, whose slot is found, and which numbers they get. */
+/* Another tracer's record as ticks and visits read it: what counts as a context, whose slot is
+ * found, and which numbers they get. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -116,7 +117,8 @@ static void a_record_that_cannot_be_read_is_unknown(void **state)
     assert_int_equal(self->foreign_switches, before);
 }
 
-/* As under a filter that forbids process_vm_readv: while nobody was ever seen to publish, a thread has no span. */
+/* As under a filter that forbids process_vm_readv: while nobody was ever seen to publish, a thread
+ * has no span. */
 static void a_slot_that_cannot_be_read_is_unknown_only_beside_another_tracer(void **state)
 {
     (void)state;
@@ -172,7 +174,8 @@ static void a_thread_whose_slot_is_not_known_yet_finds_it(void **state)
     assert_int_equal(sp_foreign_look(self, remembered_pointer), SP_FOREIGN_NONE);
 }
 
-/* As in a program that exchanges its thread pointer: a sample there must not join the interval of the context before. */
+/* As in a program that exchanges its thread pointer: a sample there must not join the interval of
+ * the context before. */
 static void a_thread_pointer_that_changed_ends_the_context(void **state)
 {
     (void)state;
@@ -206,9 +209,10 @@ static void a_record_of_another_copy_of_this_library_is_left_to_it(void **state)
     assert_int_equal(look(self), SP_FOREIGN_ACTIVE);
 }
 
-/* --- numbers --------------------------------------------------------------------------------------------------------------- */
+/* --- numbers ---------------------------------------------------------------------------------- */
 
-/* Ticks between switches of both kinds: a number never comes again under another context, and never one that is smaller. */
+/* Ticks between switches of both kinds: a number never comes again under another context, and never
+ * one that is smaller. */
 static void numbers_grow_and_each_has_one_context(void **state)
 {
     (void)state;
@@ -256,7 +260,7 @@ static void numbers_grow_and_each_has_one_context(void **state)
         spanprof_scope_detach(&scope);
 }
 
-/* --- other threads ----------------------------------------------------------------------------------------------------------- */
+/* --- other threads ---------------------------------------------------------------------------- */
 
 typedef struct other {
     pid_t tid;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slots of threads, while the SDK does not run: nobody drains, and threads that attach come and go all the same. */
+/* Slots of threads, while the SDK does not run: nobody drains, and threads that attach come and go
+ * all the same. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -55,7 +55,8 @@ static void hex_other_characters_are_refused(void **state)
     assert_int_equal(digits, 22);
 }
 
-/* Sixteen at once are as one by one: every byte in every place, every digit and what is none in every place. */
+/* Sixteen at once are as one by one: every byte in every place, every digit and what is none in
+ * every place. */
 static void hex_by_sixteen_is_the_same(void **state)
 {
     (void)state;

@@ -114,7 +114,8 @@ static void intern_clear_starts_again_at_zero(void **state)
     sp_intern_deinit(&table);
 }
 
-/* All bytes count, also those of an odd tail; a weak hash would make the tables of a profile slow. */
+/* All bytes count, also those of an odd tail; a weak hash would make the tables of a profile slow.
+ */
 static void hash_single_bit_flips_change_it(void **state)
 {
     (void)state;

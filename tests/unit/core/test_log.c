@@ -85,7 +85,8 @@ static void log_without_sink_goes_to_standard_error(void **state)
     assert_ptr_equal(memchr(got, '\n', (size_t)length), got + length - 1);
 }
 
-/* Nobody takes lines: 64 wait, the others are counted. The calls before are not queued, because the queue has not begun. */
+/* Nobody takes lines: 64 wait, the others are counted. The calls before are not queued, because the
+ * queue has not begun. */
 static void log_queue_is_full_what_was_dropped_is_said(void **state)
 {
     (void)state;

@@ -64,8 +64,8 @@ static void steal_is_of_the_last_windows(void **state)
     assert_float_equal(before, 0.1, 1e-4);
 }
 
-/* What cannot be read, numbers that go back, columns that old kernels do not have: nothing is stolen, and the next window is as if it were
- * the first. */
+/* What cannot be read, numbers that go back, columns that old kernels do not have: nothing is
+ * stolen, and the next window is as if it were the first. */
 static void steal_makes_nothing_of_what_makes_no_sense(void **state)
 {
     static const char *const texts[] = {"", "cpu", "cpu  1 2 3 4\n", "intr 5 6 7 8 9 10 11 12\n",

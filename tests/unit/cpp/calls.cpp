@@ -22,7 +22,8 @@ unsigned cpp_news()
     return news;
 }
 
-/* None of the three is inline: gcc would see malloc() or free() where it expects their partner, and warn. */
+/* None of the three is inline: gcc would see malloc() or free() where it expects their partner, and
+ * warn. */
 __attribute__((noinline)) void *operator new(std::size_t bytes)
 {
     news++;
@@ -70,7 +71,7 @@ struct hidden : std::exception {
 };
 } // namespace
 
-/* --- with doubles in C ------------------------------------------------------------------------------------------------------ */
+/* --- with doubles in C ------------------------------------------------------------------------ */
 
 void cpp_start_with_options()
 {
@@ -217,7 +218,7 @@ void cpp_instrumentation()
     spanprof::tracer{}.start("default");
 }
 
-/* --- without ------------------------------------------------------------------------------------------------------------------ */
+/* --- without ---------------------------------------------------------------------------------- */
 
 #define CHECK(condition)                                                                           \
     do                                                                                             \

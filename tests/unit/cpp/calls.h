@@ -29,7 +29,8 @@ CALLS(DECLARE)
 
 /* Of a context that a case carries: 55 characters and a NUL. */
 extern const char calls_traceparent[56];
-/* 3,000 bytes, and a NUL: two-byte characters from the third on, so that one lies across byte 1,023. */
+/* 3,000 bytes, and a NUL: two-byte characters from the third on, so that one lies across byte
+ * 1,023. */
 extern char calls_long_text[3001];
 
 /* How often operator new was called. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spanprof.hpp: what C++ calls export is what the same calls in C export, and neither it nor operator new allocates more. */
+/* spanprof.hpp: what C++ calls export is what the same calls in C export, and neither it nor
+ * operator new allocates more. */
 #include "unit/trace/support.h"
 
 #include <stdlib.h>
@@ -10,7 +11,8 @@
 const char calls_traceparent[56] = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 char calls_long_text[3001];
 
-/* The linker sends the allocations of what is linked into this program here (tests/CMakeLists.txt). */
+/* The linker sends the allocations of what is linked into this program here (tests/CMakeLists.txt).
+ */
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
 void *__real_realloc(void *memory, size_t bytes);
@@ -38,7 +40,7 @@ void *__wrap_realloc(void *memory, size_t bytes)
     return __real_realloc(memory, bytes);
 }
 
-/* --- the calls in C -------------------------------------------------------------------------------------------------------- */
+/* --- the calls in C --------------------------------------------------------------------------- */
 
 static spanprof_span start(const char *name)
 {
@@ -246,7 +248,7 @@ static void c_instrumentation(void)
     spanprof_span_end(in_full);
 }
 
-/* --- what is exported -------------------------------------------------------------------------------------------------------- */
+/* --- what is exported ------------------------------------------------------------------------- */
 
 static void compare_array(const spanprof_attribute *a, const spanprof_attribute *b)
 {
@@ -379,7 +381,7 @@ static void calls_export_what_they_export_in_c(void **state)
 #undef COMPARE
 }
 
-/* --- what C has no double for ------------------------------------------------------------------------------------------------ */
+/* --- what C has no double for ----------------------------------------------------------------- */
 
 static void assert_right(const char *problem)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coroutine.hpp: the context of a coroutine that is suspended and goes on elsewhere (coroutines.cpp). */
+/* coroutine.hpp: the context of a coroutine that is suspended and goes on elsewhere
+ * (coroutines.cpp). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that are limited in size: each holds whole records, all of them together hold every one in order, also after a crash at any call. */
+/* Files that are limited in size: each holds whole records, all of them together hold every one in
+ * order, also after a crash at any call. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -126,7 +127,8 @@ static const char *content_of(const char *ending)
     return text;
 }
 
-/* Check that all files of run NAME, read as they were written, hold the records 0 to COUNT - 1, in which a file may be there twice. */
+/* Check that all files of run NAME, read as they were written, hold the records 0 to COUNT - 1, in
+ * which a file may be there twice. */
 static void check_all(const char *name, int count)
 {
     char of[96], ending[SP_RUN_FILE_ENDING], path[160];
@@ -295,7 +297,8 @@ static bool crash_at(int call, int count)
     return WEXITSTATUS(status) == CRASHED;
 }
 
-/* At call number CALL all records before it are there: two in each part. One rotation is two calls. */
+/* At call number CALL all records before it are there: two in each part. One rotation is two calls.
+ */
 static void crash_at_any_call_leaves_every_record_written(void **state)
 {
     (void)state;

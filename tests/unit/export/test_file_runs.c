@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moving the files of earlier runs, ended by a crash at each of its calls: the next start completes it, and loses nothing. */
+/* Moving the files of earlier runs, ended by a crash at each of its calls: the next start completes
+ * it, and loses nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -15,7 +15,7 @@
 static const sp_secrets no_secrets;
 static sp_buffer room = SP_BUFFER_INIT(65536);
 
-/* --- frames ---------------------------------------------------------------------------------------------------------- */
+/* --- frames ----------------------------------------------------------------------------------- */
 
 static void frame_has_flag_and_length_and_comes_off_again(void **state)
 {
@@ -102,7 +102,7 @@ static void answer_that_is_not_one_plain_message_is_none(void **state)
     }
 }
 
-/* --- status ---------------------------------------------------------------------------------------------------------- */
+/* --- status ----------------------------------------------------------------------------------- */
 
 static void status_that_may_be_tried_again_is_the_specification_s(void **state)
 {
@@ -196,7 +196,7 @@ static void grpc_words_are_decoded_and_clean(void **state)
     }
 }
 
-/* --- answers in JSON ------------------------------------------------------------------------------------------------ */
+/* --- answers in JSON -------------------------------------------------------------------------- */
 
 static sp_answer json(const char *text)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The spool: what one process puts there the next one finds, whole or counted as lost. Processes are children of this one, because a
- * process does not exclude itself from its own locks. */
+/* The spool: what one process puts there the next one finds, whole or counted as lost. Processes
+ * are children of this one, because a process does not exclude itself from its own locks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -357,7 +357,8 @@ static void spool_next_process_has_the_requests_first(void **state)
     assert_int_equal(for_each(directory, NULL), 0);
 }
 
-/* Also when the clock was set back since: a new request gets a higher number than what was found. */
+/* Also when the clock was set back since: a new request gets a higher number than what was found.
+ */
 static void spool_clock_set_back_new_requests_come_last(void **state)
 {
     (void)state;
@@ -652,7 +653,8 @@ static void plant(const char *name, const void *bytes, size_t length)
     write_file(path, bytes, length);
 }
 
-/* A flipped bit in the format is no other format: the request is taken over, and found to be lost. */
+/* A flipped bit in the format is no other format: the request is taken over, and found to be lost.
+ */
 static void file_with_a_flipped_format_is_lost(void **state)
 {
     (void)state;

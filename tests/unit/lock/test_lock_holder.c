@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which span held a lock: the one that was active while its thread was the owner, or none; never one from before or after. */
+/* Which span held a lock: the one that was active while its thread was the owner, or none; never
+ * one from before or after. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -68,7 +69,8 @@ static void span_of_the_owner_is_found(void **state)
     assert_int_equal(look(), 0);
 }
 
-/* What the owner does between the two looks at it. The linker sends the search for its state here (tests/CMakeLists.txt). */
+/* What the owner does between the two looks at it. The linker sends the search for its state here
+ * (tests/CMakeLists.txt). */
 static void (*meanwhile)(void);
 
 sp_thread *__real_sp_thread_try_find(pid_t tid);

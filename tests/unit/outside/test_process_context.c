@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process context (OTEP 4719), published by us and read by our reader outside: in forked children, so that each has a process of its
- * own, and a kernel that refuses what the test says (seccomp). */
+/* The process context (OTEP 4719), published by us and read by our reader outside: in forked
+ * children, so that each has a process of its own, and a kernel that refuses what the test says
+ * (seccomp). */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -108,7 +109,7 @@ static void names_of_all_three_kinds_are_known(void **state)
     assert_false(sp_outside_names_context("/tmp/OTEL_CTX"));
 }
 
-/* --- updates under readers ------------------------------------------------------------------------------------------------ */
+/* --- updates under readers -------------------------------------------------------------------- */
 
 enum { TEXTS = 32, LONGEST = 4000 };
 
@@ -174,7 +175,7 @@ static void readers_never_see_half_of_an_update(void **state)
     assert_true(reads >= READS && changes >= CHANGES);
 }
 
-/* --- in a process of its own ------------------------------------------------------------------------------------------------ */
+/* --- in a process of its own ------------------------------------------------------------------ */
 
 /* What BODY asserts is said by its exit status; 77: it cannot be asked here. */
 static void in_child(int (*body)(void))
@@ -227,9 +228,10 @@ static void a_forked_child_has_no_context_and_publishes_its_own(void **state)
     sp_resource_deinit(&resource);
 }
 
-/* --- kernels that refuse ----------------------------------------------------------------------------------------------------- */
+/* --- kernels that refuse ---------------------------------------------------------------------- */
 
-/* From now on system call NUMBER fails with ERROR where its argument ARGUMENT (-1: whatever it is) is VALUE. False where nobody can say so. */
+/* From now on system call NUMBER fails with ERROR where its argument ARGUMENT (-1: whatever it is)
+ * is VALUE. False where nobody can say so. */
 static bool refuse(int number, int error, int argument, uint32_t value)
 {
     unsigned is_any = argument < 0;
@@ -360,7 +362,7 @@ static void nothing_is_published_that_children_would_inherit(void **state)
     in_child(with_mappings_that_children_inherit);
 }
 
-/* --- too much -------------------------------------------------------------------------------------------------------------- */
+/* --- too much --------------------------------------------------------------------------------- */
 
 static void a_resource_that_is_too_big_is_cut_and_says_so(void **state)
 {
@@ -423,7 +425,7 @@ static void payloads_never_exceed_what_readers_take(void **state)
     }
 }
 
-/* --- others ------------------------------------------------------------------------------------------------------------------ */
+/* --- others ----------------------------------------------------------------------------------- */
 
 /* Another SDK of this process, or a copy of this one, came first. */
 static void what_another_sdk_published_stays(void **state)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of threads (OTEP 4947) as our reader outside sees them: in a forked child, which writes them as the case says. */
+/* Records of threads (OTEP 4947) as our reader outside sees them: in a forked child, which writes
+ * them as the case says. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,7 +25,8 @@ typedef struct record {
     uint8_t attributes[700];
 } record;
 
-/* The library's own (src/context/registry.c), which no thread here has used; the linker shows it to readers (tests/CMakeLists.txt). */
+/* The library's own (src/context/registry.c), which no thread here has used; the linker shows it to
+ * readers (tests/CMakeLists.txt). */
 extern _Thread_local void *otel_thread_ctx_v1;
 
 static record the_record = {.trace_id = {1, 2, 3}, .span_id = {4, 5}, .valid = 1, .trace_flags = 3};
@@ -37,7 +39,7 @@ static void set_attributes(const void *bytes, size_t count)
     memcpy(the_record.attributes, bytes, count);
 }
 
-/* --- the child ---------------------------------------------------------------------------------------------------------------- */
+/* --- the child -------------------------------------------------------------------------------- */
 
 /* It does a STEP each time it is told to, and says that it did. */
 typedef void step(sp_resource *resource, unsigned number);
@@ -106,7 +108,7 @@ static sp_outside_result look(const child *child, sp_outside_context *context)
     return sp_outside_thread_context(child->process, child->pid, context);
 }
 
-/* --- cases -------------------------------------------------------------------------------------------------------------------- */
+/* --- cases ------------------------------------------------------------------------------------ */
 
 static void publish_keys(sp_resource *resource, uint32_t count)
 {
@@ -247,7 +249,7 @@ static void more_attributes_than_a_reader_takes_are_cut(void **state)
     end(&child);
 }
 
-/* --- stops ---------------------------------------------------------------------------------------------------------------------- */
+/* --- stops ------------------------------------------------------------------------------------ */
 
 static volatile sig_atomic_t caught;
 

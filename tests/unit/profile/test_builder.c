@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The builder on windows made by hand. Each result is held against the rules of the tables, then against what was put in. */
+/* The builder on windows made by hand. Each result is held against the rules of the tables, then
+ * against what was put in. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules that profiles keep (profile/profile_data.h), as an assertion: entry 0 of each table is zero, no entry is there twice,
- * none is without use, all indices are in range, all strings are UTF-8. Include cmocka.h before. */
+/* The rules that profiles keep (profile/profile_data.h), as an assertion: entry 0 of each table is
+ * zero, no entry is there twice, none is without use, all indices are in range, all strings are
+ * UTF-8. Include cmocka.h before. */
 #ifndef SP_TEST_PROFILE_RULES_H
 #define SP_TEST_PROFILE_RULES_H
 

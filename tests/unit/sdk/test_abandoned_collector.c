@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A collector that a stop has abandoned, while the next run goes on. Wrapped functions hold the collector at chosen places, so every
- * interleaving is forced. */
+/* A collector that a stop has abandoned, while the next run goes on. Wrapped functions hold the
+ * collector at chosen places, so every interleaving is forced. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -21,7 +21,8 @@
 #include "collect/drain.h"
 #include "sdk/synthetic.h"
 
-/* The resource of a run whose collector was abandoned is never freed, because that thread may still read it. */
+/* The resource of a run whose collector was abandoned is never freed, because that thread may still
+ * read it. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -156,7 +157,8 @@ static spanprof_stats stats_now(void)
     return stats;
 }
 
-/* The held collector is abandoned; a run with another rate starts; then the collector goes on until it has freed itself. */
+/* The held collector is abandoned; a run with another rate starts; then the collector goes on until
+ * it has freed itself. */
 static void start_the_next_run_and_let_go(void)
 {
     assert_int_equal(spanprof_stop(0), SPANPROF_ERROR_TIMEOUT);
@@ -189,7 +191,8 @@ static void collector_abandoned_while_naming_changes_nothing_of_the_next_run(voi
     expect_next_run_is_untouched();
 }
 
-/* The collector has disarmed all threads, and is about to arm them at the rate that was wished for. */
+/* The collector has disarmed all threads, and is about to arm them at the rate that was wished for.
+ */
 static void collector_abandoned_while_the_rate_changes_does_not_arm_the_next_run(void **state)
 {
     (void)state;
@@ -203,7 +206,8 @@ static void collector_abandoned_while_the_rate_changes_does_not_arm_the_next_run
     expect_next_run_is_untouched();
 }
 
-/* The collector has given the engine's lock back until signals that are on their way have arrived. */
+/* The collector has given the engine's lock back until signals that are on their way have arrived.
+ */
 static void collector_abandoned_while_it_disarms_does_not_disarm_the_next_run(void **state)
 {
     (void)state;

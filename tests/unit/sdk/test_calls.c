@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls from many threads, through real rings, collector, builder and file. At a period of one byte each block is sampled and stands for itself,
- * so that the sums under each span are known exactly: what was allocated, what is live at the end, and what was recorded. */
+/* Calls from many threads, through real rings, collector, builder and file. At a period of one byte
+ * each block is sampled and stands for itself, so that the sums under each span are known exactly:
+ * what was allocated, what is live at the end, and what was recorded. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine as an application sees it: which one ticks and why, pause, change of rate, budget, and descriptors that vanish. Each case
- * runs with both engines; where perf events are not allowed the case for perf is skipped aloud.
+/* The engine as an application sees it: which one ticks and why, pause, change of rate, budget, and
+ * descriptors that vanish. Each case runs with both engines; where perf events are not allowed the
+ * case for perf is skipped aloud.
  *
- * Several cases measure (verdict.h): how many periods work had. A busy machine can take ticks away, and an event also counts what a
- * hypervisor takes away, but no more than the time that passed. */
+ * Several cases measure (verdict.h): how many periods work had. A busy machine can take ticks away,
+ * and an event also counts what a hypervisor takes away, but no more than the time that passed. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -205,7 +206,8 @@ static void judge_periods(uint64_t periods, uint64_t least)
                        (unsigned long)least);
 }
 
-/* SAMPLED seconds of WORKED seconds of CPU time, which took PASSED seconds, are in samples, and UNSEEN seconds in the unattributed time. */
+/* SAMPLED seconds of WORKED seconds of CPU time, which took PASSED seconds, are in samples, and
+ * UNSEEN seconds in the unattributed time. */
 static void judge_seconds(double sampled, double unseen, double worked, double passed,
                           double allowed)
 {
@@ -317,7 +319,8 @@ static void rate_changes_at_the_edge_of_a_window(void **state)
         total += (double)(profiles[i].periods * profiles[i].period) / 1e9;
     }
     assert_int_equal(rate, 3);
-    /* Each of the four parts loses or wins less than a period, the longest of which is 10 ms, and a jiffy or two by timer. */
+    /* Each of the four parts loses or wins less than a period, the longest of which is 10 ms, and a
+     * jiffy or two by timer. */
     judge_seconds(total, (double)stats_now().unattributed_ns / 1e9, worked, passed, 0.08);
 }
 
@@ -325,8 +328,9 @@ static void budget_lowers_the_rate_and_the_weights_stay_right(void **state)
 {
     const char *engine = *state;
     spanprof_options options = options_with(engine, 10000);
-    /* Low enough to be exceeded (by timer 10,000 Hz are 250 ticks a second, less than 0.1 %), and no lower: each change of the rate may lose
-     * or win a period, which has to be short beside what is allowed below. */
+    /* Low enough to be exceeded (by timer 10,000 Hz are 250 ticks a second, less than 0.1 %), and
+     * no lower: each change of the rate may lose or win a period, which has to be short beside what
+     * is allowed below. */
     options.cpu_budget = strcmp(engine, "timer") == 0 ? "0.02%" : "0.1%";
     options.window_ms = 200;
     assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which engine auto takes at which rate, and what the probe of an engine finds out. The engines themselves are asked by unit/sdk/engine. */
+/* Which engine auto takes at which rate, and what the probe of an engine finds out. The engines
+ * themselves are asked by unit/sdk/engine. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -72,7 +73,7 @@ static void perf_that_is_asked_for_says_that_waits_may_end(void **state)
     assert_non_null(strstr(choice.reason, "may end a wait with EINTR"));
 }
 
-/* --- sources of ticks whose way to the thread is known ---------------------------------------------------------------------- */
+/* --- sources of ticks whose way to the thread is known ---------------------------------------- */
 
 static pid_t ticked_tid;
 static pthread_t sender;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that ends without spanprof_stop still delivers its last spans and samples. The test runs itself as such programs. */
+/* A program that ends without spanprof_stop still delivers its last spans and samples. The test
+ * runs itself as such programs. */
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -60,7 +61,8 @@ static int run_worker(void)
 /* What sends has begun to speak TLS; and this process has begun to end. */
 static _Atomic bool hello_came, has_begun_to_end;
 
-/* A receiver that takes the first byte of each connection and hangs up, and is gone after the first hello: nothing is tried again. */
+/* A receiver that takes the first byte of each connection and hangs up, and is gone after the first
+ * hello: nothing is tried again. */
 static void *take_hello(void *listener)
 {
     while (!hello_came) {
@@ -101,7 +103,8 @@ static void tell_hello(void)
     _exit(hello_came ? 0 : 3);
 }
 
-/* The first start loads no TLS library and the second one does, whose handler for the exit is then called before all that were there. */
+/* The first start loads no TLS library and the second one does, whose handler for the exit is then
+ * called before all that were there. */
 static int run_none_then_network(void)
 {
     char endpoint[64];
@@ -124,7 +127,7 @@ static int run_none_then_network(void)
     return 0;
 }
 
-/* --- out of a callback --------------------------------------------------------------------------------------------------- */
+/* --- out of a callback ------------------------------------------------------------------------ */
 
 /* The thread that exits may have given up waiting for the one that stops. */
 static _Atomic int shutdowns;
@@ -263,8 +266,9 @@ static bool file_contains(const char *path, const char *text)
     return strstr(content, text) != NULL;
 }
 
-/* The exit code of this program, run as MODE with files at PREFIX (NULL: none), or -1 when a signal ended it. An exit gives the SDK five
- * seconds, so what is missing after a longer run says nothing: IN_TIME is false then. */
+/* The exit code of this program, run as MODE with files at PREFIX (NULL: none), or -1 when a signal
+ * ended it. An exit gives the SDK five seconds, so what is missing after a longer run says nothing:
+ * IN_TIME is false then. */
 static int run_program(const char *mode, const char *prefix, bool *in_time)
 {
     enum { EXIT_SECONDS = 5 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of the files of one process among several, also where PIDs are as small as the numbers of earlier runs, as in a container. */
+/* Names of the files of one process among several, also where PIDs are as small as the numbers of
+ * earlier runs, as in a container. */
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,7 +93,8 @@ static int role_second(void)
     return 0;
 }
 
-/* The next process of this namespace gets PID, if that is free. SKIPPED where this is not permitted; threads have used up the numbers. */
+/* The next process of this namespace gets PID, if that is free. SKIPPED where this is not
+ * permitted; threads have used up the numbers. */
 static void expect_pid(int pid)
 {
     FILE *file = fopen("/proc/sys/kernel/ns_last_pid", "w");

@@ -263,8 +263,8 @@ static void empty_files_are_no_run(void **state)
     assert_false(exists(".1.traces.jsonl"));
 }
 
-/* A child that lives on when the run has ended, until WAIT ends. It has the parent's files until the handlers of the fork have run in it,
- * which this waits for. */
+/* A child that lives on when the run has ended, until WAIT ends. It has the parent's files until
+ * the handlers of the fork have run in it, which this waits for. */
 static pid_t fork_child(const int wait[2])
 {
     char byte = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fork while another thread is inside the process's first call of a kind, and holds a lock of the library: the child can make that call, too.
- * Each case is a process of its own, which forks while a thread has just taken the lock that it takes first, second, … in the call. */
+/* A fork while another thread is inside the process's first call of a kind, and holds a lock of the
+ * library: the child can make that call, too. Each case is a process of its own, which forks while
+ * a thread has just taken the lock that it takes first, second, … in the call. */
 #include <spanprof/fiber.h>
 #include <spanprof/sdk.h>
 
@@ -21,7 +22,8 @@
 #include "sanitizers.h"
 #include "context/sample_keys.h"
 
-/* A child that hangs does so for ever; one that does not is done in a millisecond on an idle machine. */
+/* A child that hangs does so for ever; one that does not is done in a millisecond on an idle
+ * machine. */
 enum { PATIENCE_S = 120, MANY_LOCKS = 20 };
 
 static _Thread_local int locks_to_go; /* 0: this thread does not stop */

@@ -111,7 +111,8 @@ static void start_after_stop_samples_again(void **state)
         assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
         spanprof_stats stats = stats_now();
 #if !defined(__SANITIZE_THREAD__)
-        /* An event also counts what a hypervisor takes away, but no more than all the time that passed. */
+        /* An event also counts what a hypervisor takes away, but no more than all the time that
+         * passed. */
         assert_in_range(stats.weights, 1, (uint64_t)(rates[round] * (passed + 0.1)));
         if (stats.weights < rates[round] / 10) /* half of what 0.2 s are */
             verdict_unsure("%lu periods at %u Hz in 0.2 s", (unsigned long)stats.weights,
@@ -258,7 +259,8 @@ static void every_call_takes_zero_and_ended_handles(void **state)
 
 enum { FEW_PERIODS = 8 };
 
-/* In the child: nothing samples or sends, and it may start its own. Returns 0 when all holds, FEW_PERIODS when all but their number does. */
+/* In the child: nothing samples or sends, and it may start its own. Returns 0 when all holds,
+ * FEW_PERIODS when all but their number does. */
 static int run_child(void)
 {
     spanprof_stats stats = stats_now();
@@ -340,7 +342,8 @@ static void hosts_handler_is_served_and_put_back(void **state)
     sigaction(SIGPROF, &host, NULL);
     spanprof_options options = file_options();
     assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
-    /* An SDK that ran before may have sent one signal to find out whether the host's handler passes on. */
+    /* An SDK that ran before may have sent one signal to find out whether the host's handler passes
+     * on. */
     int before = host_signals;
     raise(SIGPROF);
     assert_int_equal(host_signals, before + 1);
@@ -355,7 +358,8 @@ static void hosts_handler_is_served_and_put_back(void **state)
     raise(SIGPROF); /* the default would end us */
 }
 
-/* Our handler for the signal of the first run stays, and the host handles that of the second: neither may get what belongs to the other. */
+/* Our handler for the signal of the first run stays, and the host handles that of the second:
+ * neither may get what belongs to the other. */
 static void run_with_another_signal_sends_the_host_none(void **state)
 {
     (void)state;
@@ -393,8 +397,8 @@ static void stop_returns_by_its_deadline_with_a_dead_endpoint(void **state)
     assert_true(status == SPANPROF_ERROR_TIMEOUT || status == SPANPROF_ERROR_EXPORT);
     spanprof_stats stats = stats_now();
     assert_true(stats.dropped_exports_unreachable >= 1);
-    /* Each of the two says once that nobody is there, or, when stop came first, once what was lost by it. A profile that was not made yet
-     * by then is no request: its samples are counted. */
+    /* Each of the two says once that nobody is there, or, when stop came first, once what was lost
+     * by it. A profile that was not made yet by then is no request: its samples are counted. */
     int refused = count_lines_with("v1/traces: Connection refused");
     int lost = count_lines_with("v1/traces not delivered");
     assert_true(refused <= 1 && lost <= 1 && refused + lost >= 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which threads run the host's log function: those inside start, flush and stop, and the SDK's. Never one that the application has do its own work,
- * for it may hold the lock that the function takes. And what happens when the function does not return. */
+/* Which threads run the host's log function: those inside start, flush and stop, and the SDK's.
+ * Never one that the application has do its own work, for it may hold the lock that the function
+ * takes. And what happens when the function does not return. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -83,7 +84,7 @@ static void start(const spanprof_sampler *sampler)
     CHECK(spanprof_start(&options, NULL) == SPANPROF_OK);
 }
 
-/* --- what has something to say on the application's threads ----------------------------------------------------------------- */
+/* --- what has something to say on the application's threads ----------------------------------- */
 
 #define E_ACUTES                                                                                   \
     "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3" \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For how many periods a tick stands that brings several (handler_sig.c: certain_periods), with ticks that the thread takes itself. */
+/* For how many periods a tick stands that brings several (handler_sig.c: certain_periods), with
+ * ticks that the thread takes itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,7 +57,8 @@ static void periods_of_one_context_are_all_its(void **state)
     assert_int_equal(tick(1), 1);
 }
 
-/* Two looks' worth at once, the rest later, in whatever context; and no period twice, and none lost. */
+/* Two looks' worth at once, the rest later, in whatever context; and no period twice, and none
+ * lost. */
 static void what_looks_missed_is_owed(void **state)
 {
     (void)state;
@@ -76,7 +78,8 @@ static void what_looks_missed_is_owed(void **state)
     assert_int_equal(tick(1), 1);
 }
 
-/* A tick beyond two looks, all under one context, pays nothing of what is owed: it stands for itself. */
+/* A tick beyond two looks, all under one context, pays nothing of what is owed: it stands for
+ * itself. */
 static void what_is_owed_waits_behind_long_ticks(void **state)
 {
     (void)state;

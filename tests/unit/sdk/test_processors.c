@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Span processors as an application sees them: flush and stop reach them, and the batch and the simple processor export when they should. */
+/* Span processors as an application sees them: flush and stop reach them, and the batch and the
+ * simple processor export when they should. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -78,7 +79,7 @@ static void add(spanprof_processor processor)
     assert_int_equal(spanprof_processor_add(&processor), SPANPROF_OK);
 }
 
-/* --- flush and stop ------------------------------------------------------------------------------------------------------ */
+/* --- flush and stop --------------------------------------------------------------------------- */
 
 /* What a processor of these tests has been told. */
 typedef struct told {
@@ -232,7 +233,7 @@ static void processor_is_told_where_nobody_exports(void **state)
     assert_int_equal(stats_now().dropped_spans_queue_full, 0);
 }
 
-/* --- a callback that does not return ------------------------------------------------------------------------------------- */
+/* --- a callback that does not return ---------------------------------------------------------- */
 
 static sem_t is_inside, may_leave;
 
@@ -277,7 +278,7 @@ static void stop_does_not_wait_for_ever_for_a_callback(void **state)
     sem_destroy(&may_leave);
 }
 
-/* --- fork ---------------------------------------------------------------------------------------------------------------- */
+/* --- fork ------------------------------------------------------------------------------------- */
 
 static void forked_child_calls_nothing_of_its_parent(void **state)
 {
@@ -350,7 +351,7 @@ static void child_of_a_callback_starts_anew(void **state)
     assert_int_equal(stats_now().exported_spans, 1);
 }
 
-/* --- batch and simple ---------------------------------------------------------------------------------------------------- */
+/* --- batch and simple ------------------------------------------------------------------------- */
 
 /* For as long as a machine may take, which is no bound on how soon it should be. */
 static void wait_for_spans(uint64_t count)

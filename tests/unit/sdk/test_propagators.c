@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OTEL_PROPAGATORS: what is built, none, and one warning for all that is not; and the counters of what contexts carry. */
+/* OTEL_PROPAGATORS: what is built, none, and one warning for all that is not; and the counters of
+ * what contexts carry. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rings between the threads that write them and the collector: which threads replace them, and what a corrupt one costs. */
+/* Rings between the threads that write them and the collector: which threads replace them, and what
+ * a corrupt one costs. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -110,7 +111,8 @@ static void expect_larger_rings(const seen before[THREADS], const seen after[THR
     assert_int_equal(atomic_load(&replaced_by_application), 0);
 }
 
-/* A thread of the application gets the slot, and with it the ring, of one that has ended. The collector may be reading it. */
+/* A thread of the application gets the slot, and with it the ring, of one that has ended. The
+ * collector may be reading it. */
 static void next_run_has_another_rate_application_threads_replace_no_ring(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG, the options in their place, and one warning for what cannot be used. */
+/* OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG, the options in their place, and one warning for
+ * what cannot be used. */
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>

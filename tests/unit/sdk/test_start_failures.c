@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each part of a start fails in turn: memory, memory mappings, threads. What is returned is what the error says. */
+/* Each part of a start fails in turn: memory, memory mappings, threads. What is returned is what
+ * the error says. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -23,7 +24,8 @@
 
 enum { MOST_CALLS = 20000 };
 
-/* A start takes so long under TSan, which looks for races and not for leaks, that only some of the calls fail there. */
+/* A start takes so long under TSan, which looks for races and not for leaks, that only some of the
+ * calls fail there. */
 #ifdef __SANITIZE_THREAD__
 enum { MEMORY_STEP = 9 };
 #else

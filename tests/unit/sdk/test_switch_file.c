@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file of switches that does not take what is written to it: a FIFO whose reader sleeps. And stops that come just in time. */
+/* A file of switches that does not take what is written to it: a FIFO whose reader sleeps. And
+ * stops that come just in time. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -111,7 +112,8 @@ int __real_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lo
                                   const struct timespec *until);
 int __wrap_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock,
                                   const struct timespec *until);
-/* The deadline comes together with the end of the recorder's thread, of which the waiting thread has not been told. */
+/* The deadline comes together with the end of the recorder's thread, of which the waiting thread
+ * has not been told. */
 int __wrap_pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *lock,
                                   const struct timespec *until)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names_program PATH [REPLACEMENT early|late]: a program at PATH that prints the names of two functions of its own. It changes its
- * working folder first. REPLACEMENT takes its path before the modules are listed, or after. */
+/* names_program PATH [REPLACEMENT early|late]: a program at PATH that prints the names of two
+ * functions of its own. It changes its working folder first. REPLACEMENT takes its path before the
+ * modules are listed, or after. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

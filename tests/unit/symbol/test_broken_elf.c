@@ -35,7 +35,8 @@ static bool make_library(void)
     return good;
 }
 
-/* What the library gives when it has LENGTH bytes of IMAGE. An address in .text is asked for, and once more when it was closed. */
+/* What the library gives when it has LENGTH bytes of IMAGE. An address in .text is asked for, and
+ * once more when it was closed. */
 static void ask(const uint8_t *image, size_t length, uint64_t address, char name[256])
 {
     const sp_frame *frames;
@@ -94,7 +95,8 @@ static void whole_file_gives_names(void **state)
     assert_int_equal(test_logged_count, 0);
 }
 
-/* Every length inside the ELF header, the program headers and the section headers, which are the end of the file. */
+/* Every length inside the ELF header, the program headers and the section headers, which are the
+ * end of the file. */
 static void file_cut_anywhere_in_headers_is_refused(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where debug information may be, on libraries that are made here and never loaded: their build ids are not compared, for a module made
- * up here has none. */
+/* Where debug information may be, on libraries that are made here and never loaded: their build ids
+ * are not compared, for a module made up here has none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +14,8 @@
 #include "unit/symbol/test_files.h"
 #include "unit/symbol/test_module.h"
 
-/* Two libraries that have a header in common, so that dwz finds something to share. An inlined function has no symbol: only debug
- * information names it. */
+/* Two libraries that have a header in common, so that dwz finds something to share. An inlined
+ * function has no symbol: only debug information names it. */
 static const char header[] =
     "struct some_long_name { int first_of_some_long_name; long second_of_some_long_name; };\n"
     "extern volatile int sink;\n"
@@ -79,7 +79,8 @@ static sp_module *module_at(const char *file)
     return test_module_make(test_path(file), 0, 1 << 20, 0);
 }
 
-/* The frames at the first of 16 bytes in FUNCTION of one.so at which there are two; those of its begin when there are none. */
+/* The frames at the first of 16 bytes in FUNCTION of one.so at which there are two; those of its
+ * begin when there are none. */
 static uint32_t frames_in(const char *function, const sp_frame **frames)
 {
     sp_module *module = module_at("one.so");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Debug files from a server, which is a thread of this test: it has them, has none, hangs, or sends rubbish. */
+/* Debug files from a server, which is a thread of this test: it has them, has none, hangs, or sends
+ * rubbish. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,7 +110,8 @@ static bool start_server(void)
     return pthread_create(&thread, NULL, run_server, NULL) == 0;
 }
 
-/* ---- time, which stands still while an answer is waited for: the patience with a server does not end ---- */
+/* ---- time, which stands still while an answer is waited for: the patience with a server does not
+ * end ---- */
 
 static _Atomic uint64_t held_ns; /* 0: the clock goes */
 
@@ -280,8 +282,9 @@ static void other_file_of_server_is_not_used(void **state)
     assert_unresolved(ask_and_wait(SENDS_OTHER_FILE));
 }
 
-/* Waiting ends by itself, and a second question does not wait again; so does destroy, with the request under way. The bounds say only
- * that nothing waits for the server, which would take 90 s. */
+/* Waiting ends by itself, and a second question does not wait again; so does destroy, with the
+ * request under way. The bounds say only that nothing waits for the server, which would take 90 s.
+ */
 static void server_that_hangs_holds_nobody_up(void **state)
 {
     (void)state;

@@ -195,7 +195,8 @@ static void demangle_cpp_name_is_short(void **state)
     }
 }
 
-/* Symbols that gcc 12, clang 14 and rustc 1.95 made of small programs. NULL: the same as the short name. */
+/* Symbols that gcc 12, clang 14 and rustc 1.95 made of small programs. NULL: the same as the short
+ * name. */
 typedef struct styled_name {
     const char *symbol, *name, *folded, *full;
 } styled_name;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests that make files with tools: a folder of their own, and the warnings that were logged. */
+/* For tests that make files with tools: a folder of their own, and the warnings that were logged.
+ */
 #ifndef SP_TEST_FILES_H
 #define SP_TEST_FILES_H
 

@@ -74,7 +74,8 @@ static inline int test_module_visit(struct dl_phdr_info *info, size_t size, void
     return 1;
 }
 
-/* The module around ADDRESS in this process, said to lie at PATH (NULL: where it does). To be freed. */
+/* The module around ADDRESS in this process, said to lie at PATH (NULL: where it does). To be
+ * freed. */
 static inline sp_module *test_module_of(uint64_t address, const char *path)
 {
     test_module_search search = {.address = address, .path = path};

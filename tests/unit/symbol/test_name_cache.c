@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the cache of names remembers, and what it forgets. A limit of 1 makes each aging begin a generation. */
+/* What the cache of names remembers, and what it forgets. A limit of 1 makes each aging begin a
+ * generation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

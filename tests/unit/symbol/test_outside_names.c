@@ -455,7 +455,8 @@ static void perf_map_long_name_is_cut_after_a_whole_character(void **state)
     assert_string_equal(frame_at(0x7100)->name, "small");
 }
 
-/* What compilers tell later is seen in the next round: new code, and code in the place of other code. */
+/* What compilers tell later is seen in the next round: new code, and code in the place of other
+ * code. */
 static void perf_map_that_grew_is_read_in_the_next_round(void **state)
 {
     (void)state;
@@ -599,8 +600,8 @@ static bool is_map_path_free(void)
     return fd >= 0 && unlink(map_path) == 0;
 }
 
-/* The name is made of the process id, and may be there: of a process that had the same id, or that has it in another container. Then a
- * child goes on, for its id is another one. */
+/* The name is made of the process id, and may be there: of a process that had the same id, or that
+ * has it in another container. Then a child goes on, for its id is another one. */
 static void find_free_map_path(void)
 {
     while (!is_map_path_free()) {

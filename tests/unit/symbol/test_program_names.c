@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of a program that is started in different ways and replaced while it runs: the right ones, or none. */
+/* The names of a program that is started in different ways and replaced while it runs: the right
+ * ones, or none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,8 @@ static const char none[] = "+0x";
 
 static const char *const programs[] = {PROGRAM, PROGRAM_NO_ID};
 
-/* What the program prints: a copy in a folder with a blank, started as FORMAT says. The program "other" lies beside it. */
+/* What the program prints: a copy in a folder with a blank, started as FORMAT says. The program
+ * "other" lies beside it. */
 static const char *run(const char *program, const char *arguments)
 {
     static char line[8192];

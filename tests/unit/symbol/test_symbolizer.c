@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The symbolizer on this very program: expected lines are computed with __LINE__, and everything is compared with addr2line. */
+/* The symbolizer on this very program: expected lines are computed with __LINE__, and everything is
+ * compared with addr2line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,7 +57,8 @@ __attribute__((noinline)) static void outer_function(void)
     __asm__ volatile("" ::: "memory");
 }
 
-/* A function as Swift names them, between labels as ARM's assemblers write them; the addresses of the function and of the second label. */
+/* A function as Swift names them, between labels as ARM's assemblers write them; the addresses of
+ * the function and of the second label. */
 extern const uint64_t dollar_addresses[2];
 __asm__(".pushsection .text.dollar, \"ax\", %progbits\n"
         ".type \"$s4shop4cartyyF\", %function\n"
@@ -252,7 +254,8 @@ static void symbolizer_module_not_needed_is_closed_and_opened_again(void **state
     free(module);
 }
 
-/* In place of the real clocks while held_ns is not 0: time stands still, and opening a file costs OPENING_NS. */
+/* In place of the real clocks while held_ns is not 0: time stands still, and opening a file costs
+ * OPENING_NS. */
 enum { OPENING_NS = 1000000 };
 static uint64_t held_ns, cpu_ns;
 
@@ -530,7 +533,8 @@ static void symbolizer_truncated_file_warns_and_survives(void **state)
     }
 }
 
-/* Bytes of the file changed at random places (the same in each run): any name may come out, but it has to come. */
+/* Bytes of the file changed at random places (the same in each run): any name may come out, but it
+ * has to come. */
 static void symbolizer_damaged_file_survives(void **state)
 {
     (void)state;
@@ -667,7 +671,8 @@ static void symbolizer_much_debug_information_read_closes_the_file(void **state)
     free(module);
 }
 
-/* ---- files that change: a copy of libc, for the program itself is found in /proc whatever happens to its file ---- */
+/* ---- files that change: a copy of libc, for the program itself is found in /proc whatever happens
+ * to its file ---- */
 
 static void *libc_handle;
 static char libc_path[PATH_MAX];
@@ -829,14 +834,15 @@ static char *next_line(FILE *file)
     return line;
 }
 
-/* What addr2line says about one address: its frames, "name at /path/file.c:12 (discriminator 3)" each. */
+/* What addr2line says about one address: its frames, "name at /path/file.c:12 (discriminator 3)"
+ * each. */
 typedef struct answer {
     char *frames[SP_DWARF_DEPTH];
     uint32_t count;
 } answer;
 
-/* The first line of an answer begins with the address, the others with "(inlined by)". LINE is the first, and is replaced by that
- * of the next answer. */
+/* The first line of an answer begins with the address, the others with "(inlined by)". LINE is the
+ * first, and is replaced by that of the next answer. */
 static answer next_answer(FILE *file, char **line)
 {
     static const char inlined[] = " (inlined by) ";
@@ -881,9 +887,10 @@ static bool same_frames(const answer *said, const sp_frame *frames, uint32_t cou
     return said->count == count;
 }
 
-/* Padding is counted by addr2line to what is before it. The one of binutils 2.40 has two weaknesses with DWARF 5 (llvm's agrees with
- * us): it does not see some of clang's inlined functions, then the innermost line and the physical function have to be the same;
- * and without optimization it takes a header's line for one of the file that includes it. */
+/* Padding is counted by addr2line to what is before it. The one of binutils 2.40 has two weaknesses
+ * with DWARF 5 (llvm's agrees with us): it does not see some of clang's inlined functions, then the
+ * innermost line and the physical function have to be the same; and without optimization it takes a
+ * header's line for one of the file that includes it. */
 static void compare(comparison *sum, uint64_t address, const answer *said, const sp_frame *frames,
                     uint32_t count)
 {

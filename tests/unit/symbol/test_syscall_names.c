@@ -36,7 +36,8 @@ static void syscall_numbers_of_no_call_have_no_name(void **state)
     assert_null(sp_syscall_name(SYS_read + (INT64_C(1) << 32)));
 }
 
-/* Two numbers with one name would be a header that was read wrong. Both machines have over 300 calls. */
+/* Two numbers with one name would be a header that was read wrong. Both machines have over 300
+ * calls. */
 static void syscall_names_are_distinct(void **state)
 {
     (void)state;

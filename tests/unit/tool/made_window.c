@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* made_window FOLDER: a large window as the SDK writes it to a file (whole.binpb), as it goes to the network (parts.binpb), and each of
- * these requests alone (part.N.pb). Linked to spans trace…N, span…N. */
+/* made_window FOLDER: a large window as the SDK writes it to a file (whole.binpb), as it goes to
+ * the network (parts.binpb), and each of these requests alone (part.N.pb). Linked to spans trace…N,
+ * span…N. */
 #include <spanprof/version.h>
 #include "golden/golden_data.h"
 #include "collect/requests.h"

@@ -51,7 +51,8 @@ static inline void headers_set(void *user, const char *name, const char *value)
     headers_add(user, name, value);
 }
 
-/* The value of the only header NAME, as a string for free(); NULL when there is none, or more than one. */
+/* The value of the only header NAME, as a string for free(); NULL when there is none, or more than
+ * one. */
 static inline char *headers_only(header_map *map, const char *name)
 {
     spanprof_header_value value;
@@ -61,7 +62,8 @@ static inline char *headers_only(header_map *map, const char *name)
     return strndup(value.data, value.length);
 }
 
-/* What inject writes for CONTEXT as its header NAME, as a string for free(); NULL for no such header. */
+/* What inject writes for CONTEXT as its header NAME, as a string for free(); NULL for no such
+ * header. */
 static inline char *injected(const spanprof_context *context, const char *name)
 {
     header_map map = {0};

@@ -14,7 +14,7 @@ static const spanprof_attribute *only_attribute(const sp_span_data *data)
     return &data->attributes[0];
 }
 
-/* --- strings with a size ------------------------------------------------------------------------------------------------- */
+/* --- strings with a size ---------------------------------------------------------------------- */
 
 static void sized_strings_are_strings_up_to_their_size_or_a_nul(void **state)
 {
@@ -47,7 +47,7 @@ static void sized_strings_are_strings_up_to_their_size_or_a_nul(void **state)
     }
 }
 
-/* --- arrays -------------------------------------------------------------------------------------------------------------- */
+/* --- arrays ----------------------------------------------------------------------------------- */
 
 static void arrays_of_every_type_are_copied(void **state)
 {
@@ -134,7 +134,8 @@ static void array_above_16_mib_is_dropped_whole(void **state)
     free(numbers);
 }
 
-/* One attribute takes a string, arrays of strings and of numbers in turn; the last value counts, and memory is bounded. */
+/* One attribute takes a string, arrays of strings and of numbers in turn; the last value counts,
+ * and memory is bounded. */
 static void arrays_and_strings_replace_each_other_in_place(void **state)
 {
     (void)state;
@@ -162,7 +163,7 @@ static void arrays_and_strings_replace_each_other_in_place(void **state)
     sp_span_data_release(data);
 }
 
-/* --- limits -------------------------------------------------------------------------------------------------------------- */
+/* --- limits ----------------------------------------------------------------------------------- */
 
 static void values_are_cut_to_the_limit_in_characters(void **state)
 {
@@ -317,7 +318,7 @@ static void refused_attributes_take_no_memory(void **state)
     free(huge);
 }
 
-/* --- the warning --------------------------------------------------------------------------------------------------------- */
+/* --- the warning ------------------------------------------------------------------------------ */
 
 static unsigned warnings;
 

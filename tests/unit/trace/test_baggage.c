@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* W3C baggage: what a header says, what the calls make of it, limits, and that contexts do not change. */
+/* W3C baggage: what a header says, what the calls make of it, limits, and that contexts do not
+ * change. */
 #include "unit/trace/support.h"
 
 #include "trace/propagators.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of what contexts carry: an evicted handle gives nothing, a pinned entry stays, and no handle ever gives what was put under
- * another one, from any number of threads. */
+/* The table of what contexts carry: an evicted handle gives nothing, a pinned entry stays, and no
+ * handle ever gives what was put under another one, from any number of threads. */
 #include "unit/trace/support.h"
 
 #include <pthread.h>
@@ -248,11 +248,12 @@ static void live_spans_pin_what_their_context_carries(void **state)
     }
 }
 
-/* --- threads ------------------------------------------------------------------------------------------------------------- */
+/* --- threads ---------------------------------------------------------------------------------- */
 
 enum { THREADS = 4, ROUNDS = 30000, SHARED = 64 };
 
-/* Handles that all threads use; the number that belongs to shared_handles[i] is in its low bits by construction of put_number. */
+/* Handles that all threads use; the number that belongs to shared_handles[i] is in its low bits by
+ * construction of put_number. */
 static _Atomic uint64_t shared_handles[SHARED];
 static _Atomic uint64_t shared_numbers[SHARED];
 static _Atomic int wrong, found;
@@ -273,11 +274,13 @@ static void *put_and_pin(void *argument)
     for (uint64_t i = 0; i < ROUNDS; i++) {
         uint64_t number = me << 40 | i;
         spanprof_carrier carrier = put_number(number);
-        /* Nothing, when the other threads put a whole table while this one waited for a processor. */
+        /* Nothing, when the other threads put a whole table while this one waited for a processor.
+         */
         if (gives(carrier, number) < 0)
             sp_count(&wrong, 1);
         size_t at = (size_t)(i * 7 + me) % SHARED;
-        /* Another thread's handle: what it gives is something whole that was put once, or nothing. */
+        /* Another thread's handle: what it gives is something whole that was put once, or nothing.
+         */
         const sp_carried *carried = sp_carrier_pin(unpack(sp_load_relaxed(&shared_handles[at])));
         if (carried) {
             if (strncmp(carried->trace_state, "n=", 2) != 0 ||
@@ -320,12 +323,13 @@ static void threads_never_get_what_is_not_theirs(void **state)
             0);
 }
 
-/* --- fork ---------------------------------------------------------------------------------------------------------------- */
+/* --- fork ------------------------------------------------------------------------------------- */
 
 static _Atomic bool stop_putting;
 static _Atomic uint64_t puts_allowed, puts_done;
 
-/* So many in a turn that the fork comes in the middle, and so few that what the turn itself put is not evicted by two turns' puts. */
+/* So many in a turn that the fork comes in the middle, and so few that what the turn itself put is
+ * not evicted by two turns' puts. */
 enum { PUTS_A_TURN = 5000 };
 _Static_assert(2 * PUTS_A_TURN + 3 < SP_CARRIER_SLOTS, "room for a turn");
 
@@ -342,8 +346,9 @@ static void *put_what_is_allowed(void *argument)
     return NULL;
 }
 
-/* ASan's allocator does not survive a fork in the middle of another thread's call: its locks stay as they were, and the child waits for them
- * for ever. There, the other thread rests; with glibc's it does not. */
+/* ASan's allocator does not survive a fork in the middle of another thread's call: its locks stay
+ * as they were, and the child waits for them for ever. There, the other thread rests; with glibc's
+ * it does not. */
 static void make_fork_safe(void)
 {
 #if defined(__SANITIZE_ADDRESS__)
@@ -352,8 +357,8 @@ static void make_fork_safe(void)
 #endif
 }
 
-/* Three entries, the first two pinned by the parent. The child has what its contexts carry, and none of the pins of spans that it does
- * not have. */
+/* Three entries, the first two pinned by the parent. The child has what its contexts carry, and
+ * none of the pins of spans that it does not have. */
 static int check_child(const spanprof_carrier carriers[3], uint64_t first)
 {
     alarm(300);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Container ids in what the kernel tells of a process under various runtimes; and no id where there is none to be known. */
+/* Container ids in what the kernel tells of a process under various runtimes; and no id where there
+ * is none to be known. */
 #include "unit/trace/support.h"
 
 #include "trace/container.h"

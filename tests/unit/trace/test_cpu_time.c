@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spanprof.cpu_time_ns under clocks that the test sets: whose time is whose, to the nanosecond. The program is linked with
- * --wrap for the two functions that read a thread's CPU clock, and for the one that looks through a span's descendants
- * (tests/CMakeLists.txt). */
+/* spanprof.cpu_time_ns under clocks that the test sets: whose time is whose, to the nanosecond. The
+ * program is linked with
+ * --wrap for the two functions that read a thread's CPU clock, and for the one that looks through a
+ * span's descendants (tests/CMakeLists.txt). */
 #include "unit/trace/support.h"
 
 #include <pthread.h>
@@ -86,7 +87,7 @@ void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int fd, off
     return no_memory ? MAP_FAILED : __real_mmap(at, bytes, protection, flags, fd, offset);
 }
 
-/* --- a tracer with CPU time, and what its spans say ------------------------------------------------------------------------ */
+/* --- a tracer with CPU time, and what its spans say ------------------------------------------- */
 
 static int start_which(sp_cpu_time which)
 {
@@ -150,7 +151,7 @@ static spanprof_span start_under(const char *name, const spanprof_context *paren
     return spanprof_span_start(NULL, name, &options);
 }
 
-/* --- one thread ------------------------------------------------------------------------------------------------------------ */
+/* --- one thread ------------------------------------------------------------------------------- */
 
 /* root 1 [ middle 10 [ leaf 100 ] 1000 ] 10000, and 7 around it. */
 static void run_nested(void)
@@ -356,7 +357,8 @@ static void parent_that_ends_first_passes_its_children_on(void **state)
     expect("root", 111);
 }
 
-/* What no local root is told of is nobody's in both modes, also where a child says that it was its own. */
+/* What no local root is told of is nobody's in both modes, also where a child says that it was its
+ * own. */
 static void child_that_outlives_its_root_works_unattributed(void **state)
 {
     (void)state;
@@ -409,7 +411,8 @@ static void work_of_an_end_is_not_that_of_the_span(void **state)
     expect("root", 111);
 }
 
-/* What has no span of this process, or an unsampled one, behind it costs nothing and counts nowhere. */
+/* What has no span of this process, or an unsampled one, behind it costs nothing and counts
+ * nowhere. */
 static void contexts_without_a_recorded_span_are_not_counted(void **state)
 {
     (void)state;
@@ -467,7 +470,7 @@ static void span_without_room_for_attributes_has_its_cpu_time(void **state)
     sp_span_data_release(data);
 }
 
-/* --- many spans ------------------------------------------------------------------------------------------------------------ */
+/* --- many spans ------------------------------------------------------------------------------- */
 
 enum { MANY = 2000 };
 
@@ -527,8 +530,9 @@ static void deeply_nested_spans_add_up(void **state)
     }
 }
 
-/* Each end has all the levels below it: so many that anything but one look at each would not come to an end (a look through them all for
- * each of them took 17 s for 2,000, and eight times as long for twice as many). */
+/* Each end has all the levels below it: so many that anything but one look at each would not come
+ * to an end (a look through them all for each of them took 17 s for 2,000, and eight times as long
+ * for twice as many). */
 static void deeply_nested_spans_end_outermost_first(void **state)
 {
     (void)state;
@@ -553,7 +557,8 @@ static void deeply_nested_spans_end_outermost_first(void **state)
     assert_int_equal(unattributed(), DEPTH);
 }
 
-/* What a plain count says: all work goes to the active span and to each that it has above it and that lives. */
+/* What a plain count says: all work goes to the active span and to each that it has above it and
+ * that lives. */
 typedef struct counted_span {
     spanprof_span handle;
     spanprof_context context;
@@ -687,7 +692,7 @@ static void thread_that_ended_without_a_word_is_forgotten(void **state)
     assert_int_equal(unattributed(), 0);
 }
 
-/* --- several threads --------------------------------------------------------------------------------------------------------- */
+/* --- several threads -------------------------------------------------------------------------- */
 
 /* A thread that does what it is told, one thing at a time. */
 typedef struct helper {
@@ -806,7 +811,8 @@ static void let_it_end(void)
     helper_run(&interrupter, end_interrupted, NULL);
 }
 
-/* What the end has taken, up to a later time than the owner has read, is not the next span's as well. */
+/* What the end has taken, up to a later time than the owner has read, is not the next span's as
+ * well. */
 static void span_that_ends_amid_a_switch_shares_no_time_with_the_next(void **state)
 {
     (void)state;
@@ -896,8 +902,9 @@ static void thread_that_ends_attached_gives_what_it_spent(void **state)
     assert_int_equal(unattributed(), 0);
 }
 
-/* Under ThreadSanitizer, too: spans of one request are attached, worked under and ended on all threads at once. The clocks are those of
- * the threads, so what all have worked under spans is what the roots say, and what came too late for them. */
+/* Under ThreadSanitizer, too: spans of one request are attached, worked under and ended on all
+ * threads at once. The clocks are those of the threads, so what all have worked under spans is what
+ * the roots say, and what came too late for them. */
 enum { THREADS = 4, REQUESTS = 250, SPANS = 6 };
 _Static_assert(REQUESTS *(SPANS + 1) < QUEUE, "no span is dropped");
 
@@ -977,7 +984,7 @@ static void crowd_of_threads_loses_and_invents_nothing(void **state)
     assert_true(of_roots > 0 && unattributed() > 0);
 }
 
-/* --- starts, stops, forks -------------------------------------------------------------------------------------------------- */
+/* --- starts, stops, forks --------------------------------------------------------------------- */
 
 static void stop_and_start_forget_what_was_not_counted(void **state)
 {

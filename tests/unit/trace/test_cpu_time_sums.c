@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spanprof.cpu_time_ns against the real clocks: what a local root says, and what its thread spent outside of it, is what the thread's own
- * CPU clock says, but for what it costs to count. The sum is never more. In the median round it may be a tenth less: a round of some
- * 500 us of work has six reads of the clock that are in neither, some 4 us, and 20 us under sanitizers. (The median, because a round that
- * the machine beneath a virtual one interrupts just there has milliseconds in it.)
+/* spanprof.cpu_time_ns against the real clocks: what a local root says, and what its thread spent
+ * outside of it, is what the thread's own CPU clock says, but for what it costs to count. The sum
+ * is never more. In the median round it may be a tenth less: a round of some 500 us of work has six
+ * reads of the clock that are in neither, some 4 us, and 20 us under sanitizers. (The median,
+ * because a round that the machine beneath a virtual one interrupts just there has milliseconds in
+ * it.)
  *
- * It measures (verdict.h). A quarter less is broken: a round is three equal pieces of work, and one of them is in no account. */
+ * It measures (verdict.h). A quarter less is broken: a round is three equal pieces of work, and one
+ * of them is in no account. */
 #include "unit/trace/support.h"
 
 #include <pthread.h>

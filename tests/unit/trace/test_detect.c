@@ -159,7 +159,8 @@ static void the_creation_time_is_counted_from_the_boot(void **state)
     static const char stat[] = "42 (a b) c) S 1 42 42 0 -1 4194560 100 0 0 0 1 2 3 4 20 0 1 0 "
                                "12345 1000 20 18446744073709551615\n";
     char text[SP_ISO_TIME_BYTES];
-    /* Began 123.45 s after the boot, which was 1,000 s ago, at 1,767,225,600 (2026-01-01) + 1,000 - 1,000. */
+    /* Began 123.45 s after the boot, which was 1,000 s ago, at 1,767,225,600 (2026-01-01) + 1,000 -
+     * 1,000. */
     assert_true(
         sp_detect_creation_time(text, stat, (1767225600 + 1000) * second, 1000 * second, 100));
     assert_string_equal(text, "2026-01-01T00:02:03.450Z");
@@ -262,7 +263,8 @@ static void the_system_is_that_of_os_release(void **state)
     expect("os.version", NULL);
 }
 
-/* What is detected last is left out when the user named so much that a label for each would be too many. */
+/* What is detected last is left out when the user named so much that a label for each would be too
+ * many. */
 static void what_is_detected_leaves_room_for_what_is_named(void **state)
 {
     (void)state;

@@ -36,7 +36,7 @@ static void check_retry(const spanprof_attribute *attributes, uint32_t count, ui
     assert_false(attributes[1].value.bool_value);
 }
 
-/* --- events -------------------------------------------------------------------------------------------------------------- */
+/* --- events ----------------------------------------------------------------------------------- */
 
 static void event_keeps_name_time_and_attributes(void **state)
 {
@@ -111,7 +111,7 @@ static void events_links_and_attributes_mixed_stay_whole(void **state)
     sp_span_data_release(data);
 }
 
-/* --- errors -------------------------------------------------------------------------------------------------------------- */
+/* --- errors ----------------------------------------------------------------------------------- */
 
 static void error_is_an_event_and_leaves_the_status(void **state)
 {
@@ -162,7 +162,7 @@ static void attributes_of_an_error_win_over_its_arguments(void **state)
     sp_span_data_release(data);
 }
 
-/* --- links --------------------------------------------------------------------------------------------------------------- */
+/* --- links ------------------------------------------------------------------------------------ */
 
 static void links_added_follow_those_of_the_start(void **state)
 {
@@ -235,7 +235,7 @@ static void link_to_nothing_is_kept_for_its_attributes_only(void **state)
     sp_span_data_release(data);
 }
 
-/* --- options ------------------------------------------------------------------------------------------------------------- */
+/* --- options ---------------------------------------------------------------------------------- */
 
 typedef struct newer_options {
     spanprof_event_options known;

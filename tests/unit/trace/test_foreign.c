@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hooks for another tracer: which local root is learned, which attributes are asked for, and the bounds of the table. */
+/* The hooks for another tracer: which local root is learned, which attributes are asked for, and
+ * the bounds of the table. */
 #include "unit/trace/support.h"
 
 #include <pthread.h>
@@ -194,7 +195,7 @@ static void own_span_under_a_foreign_one_has_its_root(void **state)
     assert_int_equal(release_all(), 2);
 }
 
-/* --- bounds -------------------------------------------------------------------------------------------------------------- */
+/* --- bounds ----------------------------------------------------------------------------------- */
 
 enum { ALL = SP_STARTS_SHARDS * SP_STARTS_SHARD_SPANS };
 
@@ -225,7 +226,8 @@ static void table_that_is_full_forgets_ended_spans_first(void **state)
     assert_int_equal(root_of(1), 1);
     uint32_t known = count_known(2, 4 * ALL);
     assert_int_equal(known, ALL - 1);
-    /* What came last is what is known, but for the unevenness of the shards: of 4 * ALL spans, a shard's share is 4,096 ± 64 (σ). */
+    /* What came last is what is known, but for the unevenness of the shards: of 4 * ALL spans, a
+     * shard's share is 4,096 ± 64 (σ). */
     assert_int_equal(count_known(2 + 3 * ALL + ALL / 2, ALL / 2), ALL / 2);
 }
 

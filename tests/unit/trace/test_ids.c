@@ -10,7 +10,8 @@
 
 #include "trace/cache.h"
 
-/* What the generator's authors' own program prints for this state (xoshiro256plusplus.c, Blackman and Vigna). */
+/* What the generator's authors' own program prints for this state (xoshiro256plusplus.c, Blackman
+ * and Vigna). */
 static void the_generator_is_xoshiro256_plus_plus(void **state)
 {
     (void)state;
@@ -41,8 +42,9 @@ static void an_id_is_never_zero(void **state)
     }
 }
 
-/* Each bit of a trace id is set in half of 10^6 of them, within six standard deviations of the binomial distribution: one run in 4 million has a
- * bit outside by chance, all 128 taken together. */
+/* Each bit of a trace id is set in half of 10^6 of them, within six standard deviations of the
+ * binomial distribution: one run in 4 million has a bit outside by chance, all 128 taken together.
+ */
 static void each_bit_of_trace_ids_is_set_in_half_of_them(void **state)
 {
     (void)state;
@@ -61,7 +63,7 @@ static void each_bit_of_trace_ids_is_set_in_half_of_them(void **state)
     }
 }
 
-/* --- processes and threads ----------------------------------------------------------------------------------------------- */
+/* --- processes and threads -------------------------------------------------------------------- */
 
 /* 480,000 ids of 64 bits: two are the same by chance in one run of 150 million. */
 enum {
@@ -92,7 +94,8 @@ static void *run_worker(void *ids)
     return NULL;
 }
 
-/* Half of the workers at once, then, with what those gave back at their exit, the others; the last is this thread. */
+/* Half of the workers at once, then, with what those gave back at their exit, the others; the last
+ * is this thread. */
 static void run_workers(uint64_t (*ids)[IDS])
 {
     pthread_t threads[2];
@@ -105,7 +108,8 @@ static void run_workers(uint64_t (*ids)[IDS])
     make_ids(ids[3]);
 }
 
-/* A thread of the parent's that lives at the forks: the children are born with its generator, and it goes on with it. */
+/* A thread of the parent's that lives at the forks: the children are born with its generator, and
+ * it goes on with it. */
 static void *run_over_the_forks(void *barrier)
 {
     uint8_t first[8];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Registered span processors: what they are told, in which order, and what their callbacks may do. */
+/* Registered span processors: what they are told, in which order, and what their callbacks may do.
+ */
 #include "unit/trace/support.h"
 
 #include <errno.h>
@@ -38,7 +39,7 @@ static void run_span(const char *name)
     spanprof_span_end(spanprof_span_start(NULL, name, NULL));
 }
 
-/* --- a processor that writes down what it is told ------------------------------------------------------------------------ */
+/* --- a processor that writes down what it is told --------------------------------------------- */
 
 static char diary[1000];
 
@@ -175,7 +176,7 @@ static void unsampled_spans_are_not_told(void **state)
     assert_string_equal(diary, "");
 }
 
-/* --- structs of other versions ------------------------------------------------------------------------------------------- */
+/* --- structs of other versions ---------------------------------------------------------------- */
 
 static void processor_of_bad_size_is_refused(void **state)
 {
@@ -206,7 +207,7 @@ static void processor_of_bad_size_is_refused(void **state)
     assert_int_equal(release_all(), 2);
 }
 
-/* --- what a start shows, and what may be written ------------------------------------------------------------------------- */
+/* --- what a start shows, and what may be written ---------------------------------------------- */
 
 static spanprof_context seen_parent;
 
@@ -290,7 +291,7 @@ static void root_has_a_parent_without_ids(void **state)
     assert_int_equal(release_all(), 1);
 }
 
-/* --- what an end shows --------------------------------------------------------------------------------------------------- */
+/* --- what an end shows ------------------------------------------------------------------------ */
 
 static spanprof_span_view seen;
 
@@ -343,7 +344,7 @@ static void end_shows_what_is_exported(void **state)
     sp_span_data_release(data);
 }
 
-/* --- correlation, and spans for processors only -------------------------------------------------------------------------- */
+/* --- correlation, and spans for processors only ----------------------------------------------- */
 
 static void restart(sp_tracer_config config)
 {
@@ -425,7 +426,7 @@ static void unsampled_records_are_told_and_not_exported(void **state)
     assert_int_equal(counters().spans_ended, 0);
 }
 
-/* --- callbacks that use the tracer --------------------------------------------------------------------------------------- */
+/* --- callbacks that use the tracer ------------------------------------------------------------ */
 
 static spanprof_span ended_inside;
 
@@ -526,7 +527,7 @@ static void callback_may_add_a_processor(void **state)
     assert_int_equal(release_all(), 2);
 }
 
-/* --- flush and shutdown -------------------------------------------------------------------------------------------------- */
+/* --- flush and shutdown ----------------------------------------------------------------------- */
 
 static uint64_t timeouts[3];
 
@@ -560,7 +561,7 @@ static void flush_and_shutdown_give_what_time_is_left(void **state)
     assert_int_equal(timeouts[2], 1);
 }
 
-/* --- threads ------------------------------------------------------------------------------------------------------------- */
+/* --- threads ---------------------------------------------------------------------------------- */
 
 enum { THREADS = 4, SPANS = 3000, LATE = 3 };
 
@@ -623,7 +624,7 @@ static void processors_are_added_and_closed_while_threads_end_spans(void **state
     release_all();
 }
 
-/* --- fork ---------------------------------------------------------------------------------------------------------------- */
+/* --- fork ------------------------------------------------------------------------------------- */
 
 static int check_child(void)
 {
@@ -692,7 +693,8 @@ static void processors_that_wait_for_a_start_are_the_child_s_too(void **state)
 
 static int depth_of_child;
 
-/* The child goes on from here: it has no processors any more, ends the callback as its parent does, and still has its view. */
+/* The child goes on from here: it has no processors any more, ends the callback as its parent does,
+ * and still has its view. */
 static void fork_inside(pid_t *child, const spanprof_span_view *view)
 {
     *child = fork();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* W3C traceparent: a table of edge cases, the round trip, and every single-byte mutation of a valid header. */
+/* W3C traceparent: a table of edge cases, the round trip, and every single-byte mutation of a valid
+ * header. */
 #include "unit/trace/support.h"
 
 #include <stdlib.h>
@@ -122,7 +123,8 @@ static void inject_of_an_invalid_context_writes_nothing(void **state)
     assert_string_equal(text, "00-01000000000000000000000000000000-0200000000000000-00");
 }
 
-/* What the header says, computed apart from the code under test: ids as hex, by the grammar's character classes. */
+/* What the header says, computed apart from the code under test: ids as hex, by the grammar's
+ * character classes. */
 static bool expected_valid(const char *text)
 {
     if (strlen(text) != 55 || strspn(text, "0123456789abcdef-") != 55 || memcmp(text, "ff", 2) == 0)
@@ -158,7 +160,8 @@ static void every_mutation_of_one_byte_gives_the_right_ids_or_none(void **state)
             }
             free(text);
         }
-    /* Every digit may be any of sixteen, for none of these makes ff or a zero id; a dash may be a dash. */
+    /* Every digit may be any of sixteen, for none of these makes ff or a zero id; a dash may be a
+     * dash. */
     assert_int_equal(valid, 52 * 16 + 3);
 }
 

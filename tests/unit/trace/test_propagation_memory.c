@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Propagation while memory is short: for every N the Nth allocation of a call fails. The trace goes on all the same, what could
- * not be carried is counted, and a context carries all of a text or none of it. */
+/* Propagation while memory is short: for every N the Nth allocation of a call fails. The trace goes
+ * on all the same, what could not be carried is counted, and a context carries all of a text or
+ * none of it. */
 #include "unit/trace/support.h"
 
 #include <stdlib.h>
@@ -10,7 +11,8 @@
 
 #define VALID "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-/* The linker sends the allocations of what is linked into this program here (tests/CMakeLists.txt). */
+/* The linker sends the allocations of what is linked into this program here (tests/CMakeLists.txt).
+ */
 void *__real_malloc(size_t bytes);
 void *__real_realloc(void *memory, size_t bytes);
 char *__real_strndup(const char *text, size_t length);

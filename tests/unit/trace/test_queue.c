@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of the tracer: the queue of finished spans, its books, processors, stop and start, fork, and its memory. */
+/* The life of the tracer: the queue of finished spans, its books, processors, stop and start, fork,
+ * and its memory. */
 #include "unit/trace/support.h"
 
 #include <stdlib.h>
@@ -156,7 +157,7 @@ static void tracer_that_records_nothing_still_gives_contexts(void **state)
     sp_tracer_stop();
 }
 
-/* --- correlation --------------------------------------------------------------------------------------------------------- */
+/* --- correlation ------------------------------------------------------------------------------ */
 
 /* Whether DATA is marked, and if so rightly. */
 static bool is_marked(const sp_span_data *data)
@@ -201,7 +202,7 @@ static void correlation_marks_what_it_is_told_to(void **state)
     expect_marks(true, true, true, true);
 }
 
-/* --- memory -------------------------------------------------------------------------------------------------------------- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HAS_SANITIZER 1
@@ -211,9 +212,9 @@ static void correlation_marks_what_it_is_told_to(void **state)
 #endif
 #endif
 
-/* What the process has written to, in memory or swapped out. Not the resident size: that changes when the kernel takes pages away, and
- * statm is off by some pages for each core. Under a sanitizer the memory is its own (freed memory is kept back, accesses are recorded), and
- * says nothing. */
+/* What the process has written to, in memory or swapped out. Not the resident size: that changes
+ * when the kernel takes pages away, and statm is off by some pages for each core. Under a sanitizer
+ * the memory is its own (freed memory is kept back, accesses are recorded), and says nothing. */
 static size_t used_bytes(void)
 {
 #ifdef HAS_SANITIZER
@@ -354,7 +355,7 @@ static void spans_without_memory_are_counted_and_harmless(void **state)
     sp_tracer_stop();
 }
 
-/* --- fork ---------------------------------------------------------------------------------------------------------------- */
+/* --- fork ------------------------------------------------------------------------------------- */
 
 enum {
     CHILD_GOOD = 0,
@@ -433,7 +434,8 @@ static void forked_child_starts_with_nothing_of_the_parent(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        /* First, while the slots of the parent are in their first generation, as those of the child will be. */
+        /* First, while the slots of the parent are in their first generation, as those of the child
+           will be. */
         cmocka_unit_test(forked_child_starts_with_nothing_of_the_parent),
         cmocka_unit_test(queue_hands_out_the_oldest_first),
         cmocka_unit_test(queue_full_drops_and_counts),

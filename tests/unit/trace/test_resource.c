@@ -216,7 +216,8 @@ static void attributes_with_any_error_are_discarded_whole(void **state)
     sp_resource_deinit(&resource);
 }
 
-/* Pyroscope makes a label of each, and refuses profiles with more than 30 of them, 4 of which it adds. */
+/* Pyroscope makes a label of each, and refuses profiles with more than 30 of them, 4 of which it
+ * adds. */
 static void resource_without_names_of_the_users_leaves_room_for_some(void **state)
 {
     (void)state;
@@ -237,7 +238,8 @@ static void resource_takes_many_attributes(void **state)
     expect(&resource, "key.0", "value.0");
     expect(&resource, "key.1999", "value.1999");
     expect(&resource, "service.name", "unknown_service:unit_trace_resource");
-    /* And service.name, service.instance.id, three of telemetry.sdk, process.executable.name: nothing else is detected. */
+    /* And service.name, service.instance.id, three of telemetry.sdk, process.executable.name:
+     * nothing else is detected. */
     assert_int_equal(resource.attribute_count, COUNT + 6);
     sp_resource_deinit(&resource);
     free(text);

@@ -233,7 +233,8 @@ static void keys_that_are_none_are_refused(void **state)
     assert_int_equal(sp_sample_keys_count(), keys);
 }
 
-/* The context is stored while more others come by than the table holds. Its slot is another's then. */
+/* The context is stored while more others come by than the table holds. Its slot is another's then.
+ */
 static void stale_context_shows_nothing_and_never_anothers(void **state)
 {
     (void)state;

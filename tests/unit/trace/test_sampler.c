@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samplers: who decides for which parent, the ratio, callbacks, and spans that are recorded only. */
+/* Samplers: who decides for which parent, the ratio, callbacks, and spans that are recorded only.
+ */
 #include "unit/trace/support.h"
 
 #include <math.h>
@@ -91,7 +92,8 @@ static bool is_sampled_under(sp_sampling_parent sort)
     return context.trace_flags & SPANPROF_TRACE_FLAG_SAMPLED;
 }
 
-/* EXPECTED has a letter for no parent, local unsampled, local sampled, remote unsampled, remote sampled. */
+/* EXPECTED has a letter for no parent, local unsampled, local sampled, remote unsampled, remote
+ * sampled. */
 static void expect(const char *what, const spanprof_sampler *sampler, const char *expected)
 {
     use(sampler);
@@ -100,7 +102,7 @@ static void expect(const char *what, const spanprof_sampler *sampler, const char
             fail_msg("%s: parent of sort %d: not %c", what, i, expected[i]);
 }
 
-/* --- who decides --------------------------------------------------------------------------------------------------------- */
+/* --- who decides ------------------------------------------------------------------------------ */
 
 static void each_sampler_decides_for_each_sort_of_parent(void **state)
 {
@@ -194,7 +196,7 @@ static void a_sampler_is_copied(void **state)
     assert_true(is_sampled_under(SP_PARENT_LOCAL_SAMPLED));
 }
 
-/* --- the ratio ----------------------------------------------------------------------------------------------------------- */
+/* --- the ratio -------------------------------------------------------------------------------- */
 
 static void write_random_bits(uint8_t trace_id[16], uint64_t bits)
 {
@@ -202,7 +204,8 @@ static void write_random_bits(uint8_t trace_id[16], uint64_t bits)
         trace_id[i] = (uint8_t)bits;
 }
 
-/* The edge of each ratio is where the specification's threshold puts it: 2^56 (1 - ratio), on the last seven bytes alone. */
+/* The edge of each ratio is where the specification's threshold puts it: 2^56 (1 - ratio), on the
+ * last seven bytes alone. */
 static void a_ratio_is_a_threshold_on_the_last_seven_bytes(void **state)
 {
     (void)state;
@@ -244,8 +247,9 @@ static void a_ratio_is_a_threshold_on_the_last_seven_bytes(void **state)
 static const double ratios[] = {0.0001, 0.001, 0.01, 0.1, 0.25, 1 / 3.0, 0.5, 0.9, 0.999};
 enum { RATIOS = SP_ARRAY_LENGTH(ratios) };
 
-/* Of 10^6 ids as spans get them, the share of each ratio is sampled, within five standard deviations of the binomial distribution: one run in
- * 200,000 is outside by chance, all ratios taken together. What a ratio samples, each higher one samples. */
+/* Of 10^6 ids as spans get them, the share of each ratio is sampled, within five standard
+ * deviations of the binomial distribution: one run in 200,000 is outside by chance, all ratios
+ * taken together. What a ratio samples, each higher one samples. */
 static void a_ratio_samples_its_share_and_what_lower_ones_do(void **state)
 {
     (void)state;
@@ -293,7 +297,8 @@ static void spans_are_sampled_by_the_ratio_of_their_trace(void **state)
     assert_int_equal(c.spans_unsampled, 2 * (SPANS - kept));
 }
 
-/* A ratio that decides for children, too, whatever the parent's flag says; its presumption is told once. */
+/* A ratio that decides for children, too, whatever the parent's flag says; its presumption is told
+ * once. */
 static void a_ratio_for_children_presumes_that_ids_are_random(void **state)
 {
     (void)state;
@@ -317,7 +322,7 @@ static void a_ratio_for_children_presumes_that_ids_are_random(void **state)
     assert_non_null(strstr(last_warning, "random flag"));
 }
 
-/* --- callbacks ----------------------------------------------------------------------------------------------------------- */
+/* --- callbacks -------------------------------------------------------------------------------- */
 
 /* What a callback saw, and what it is to say. */
 typedef struct script {
@@ -524,7 +529,7 @@ static void a_callbacks_decision_that_is_none_is_drop(void **state)
     expect("-1", &sampler, "nnnnn");
 }
 
-/* --- recorded only ------------------------------------------------------------------------------------------------------- */
+/* --- recorded only ---------------------------------------------------------------------------- */
 
 static spanprof_sampling_decision fork_inside(const spanprof_sampling_request *request,
                                               spanprof_sampling_result *result, void *user)

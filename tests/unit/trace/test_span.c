@@ -6,7 +6,7 @@
 
 #include "trace/record.h"
 
-/* --- contexts ------------------------------------------------------------------------------------------------------------ */
+/* --- contexts --------------------------------------------------------------------------------- */
 
 static void span_without_parent_starts_a_sampled_trace(void **state)
 {
@@ -164,7 +164,7 @@ static void span_ids_are_all_different(void **state)
     }
 }
 
-/* --- what a span records ------------------------------------------------------------------------------------------------- */
+/* --- what a span records ---------------------------------------------------------------------- */
 
 static void span_options_are_recorded(void **state)
 {
@@ -506,7 +506,7 @@ static void status_ok_is_final_and_unset_ignored(void **state)
     }
 }
 
-/* --- dead handles -------------------------------------------------------------------------------------------------------- */
+/* --- dead handles ----------------------------------------------------------------------------- */
 
 static void use_everywhere(spanprof_span span)
 {
@@ -625,7 +625,7 @@ static void starting_and_ending_spans_keeps_errno(void **state)
     release_all();
 }
 
-/* --- tracers and the block ----------------------------------------------------------------------------------------------- */
+/* --- tracers and the block -------------------------------------------------------------------- */
 
 static void tracer_with_the_same_name_and_version_is_the_same(void **state)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What spans take from the system once a program has warmed up: no allocation, and 512 bytes for each one that lives. */
+/* What spans take from the system once a program has warmed up: no allocation, and 512 bytes for
+ * each one that lives. */
 #include "unit/trace/support.h"
 
 #include <stdlib.h>
@@ -7,7 +8,8 @@
 
 enum { ROUNDS = 200, SPANS = 100, NESTED = 10, LIVE = 100000, LIVE_BYTES = 512 };
 
-/* The linker sends the allocations of what is linked into this program here (tests/CMakeLists.txt). */
+/* The linker sends the allocations of what is linked into this program here (tests/CMakeLists.txt).
+ */
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
 void *__real_realloc(void *memory, size_t bytes);
@@ -116,7 +118,8 @@ static void spans_allocate_nothing(void **state)
     assert_allocates_nothing(make_spans);
 }
 
-/* Slots are mapped in chunks of 1,024, of which the last may be nearly empty and slot 0 is never used. */
+/* Slots are mapped in chunks of 1,024, of which the last may be nearly empty and slot 0 is never
+ * used. */
 static void live_span_with_four_attributes_takes_512_bytes(void **state)
 {
     (void)state;

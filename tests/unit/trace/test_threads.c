@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spans used by several threads. Also run under ThreadSanitizer; what the threads do is checked once they have ended. */
+/* Spans used by several threads. Also run under ThreadSanitizer; what the threads do is checked
+ * once they have ended. */
 #include "unit/trace/support.h"
 
 #include <pthread.h>
@@ -23,7 +24,7 @@ static void wait_for(pthread_barrier_t *barrier)
     pthread_barrier_wait(barrier);
 }
 
-/* --- one span, many threads ---------------------------------------------------------------------------------------------- */
+/* --- one span, many threads ------------------------------------------------------------------- */
 
 enum { ROUNDS = 300, CALLS_A_ROUND = 20 };
 
@@ -148,7 +149,7 @@ static void span_that_all_threads_end_ends_once(void **state)
     assert_int_equal(counters().spans_unsampled, ROUNDS);
 }
 
-/* --- spans that change threads ------------------------------------------------------------------------------------------- */
+/* --- spans that change threads ---------------------------------------------------------------- */
 
 enum { HANDED = 400 };
 
@@ -181,7 +182,7 @@ static void spans_ended_on_threads_that_go_away_give_their_slots_back(void **sta
     assert_in_range(highest, first_highest, first_highest + 2 * 4 * 32);
 }
 
-/* --- producers and the consumer ------------------------------------------------------------------------------------------ */
+/* --- producers and the consumer --------------------------------------------------------------- */
 
 enum { PRODUCED = 20000 };
 
@@ -266,11 +267,11 @@ static void stop_and_start_under_load_loses_no_slot(void **state)
     spanprof_span_end(span);
     assert_int_equal(release_all(), 1);
     sp_tracer_stop();
-    start_tracer(
-        NULL); /* fresh books for the teardown: spans that lived over a stop did not end in this session */
+    start_tracer(NULL); /* fresh books for the teardown: spans that lived over a stop did not end in
+                           this session */
 }
 
-/* --- fork in the middle of it all ---------------------------------------------------------------------------------------- */
+/* --- fork in the middle of it all ------------------------------------------------------------- */
 
 static _Atomic bool stop_load;
 
@@ -285,7 +286,8 @@ static void *load(void *argument)
     return NULL;
 }
 
-/* In the child of a process whose other threads were anywhere. A lock of theirs that it waited for would be its end. */
+/* In the child of a process whose other threads were anywhere. A lock of theirs that it waited for
+ * would be its end. */
 static int use_tracer_in_child(void)
 {
     alarm(300);
@@ -323,7 +325,7 @@ static void forked_child_of_busy_threads_can_trace(void **state)
     release_all();
 }
 
-/* --- cancellation ---------------------------------------------------------------------------------------------------------- */
+/* --- cancellation ----------------------------------------------------------------------------- */
 
 /* Its first span makes what a thread keeps, with calls that a cancellation may end. */
 static void *cancel_before_the_first_span(void *started)

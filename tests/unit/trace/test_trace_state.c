@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* W3C tracestate: a table of edge cases, limits, several headers, and its way through spans to what is exported. */
+/* W3C tracestate: a table of edge cases, limits, several headers, and its way through spans to what
+ * is exported. */
 #include "unit/trace/support.h"
 
 #include "trace/carrier.h"
@@ -258,7 +259,7 @@ static void members_of_all_headers_count_together(void **state)
     headers_clear(&map);
 }
 
-/* --- spans --------------------------------------------------------------------------------------------------------------- */
+/* --- spans ------------------------------------------------------------------------------------ */
 
 static spanprof_span start_under(const spanprof_context *parent)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which file a module is said to come from: relative paths and chdir, the loader as the program, odd names, files that are replaced. */
+/* Which file a module is said to come from: relative paths and chdir, the loader as the program,
+ * odd names, files that are replaced. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -159,7 +160,8 @@ static void library_by_a_link_has_its_file(void **state)
     assert_int_equal(unlink("link.so"), 0);
 }
 
-/* Without /proc: a relative path is looked for from where the program is, and has to lead to the very file. */
+/* Without /proc: a relative path is looked for from where the program is, and has to lead to the
+ * very file. */
 static void without_a_map_a_path_has_to_lead_to_the_file(void **state)
 {
     (void)state;
@@ -261,7 +263,7 @@ static void map_that_makes_no_sense_is_passed_over(void **state)
     sp_mapped_file_set_map("/proc/self/maps");
 }
 
-/* --- the program itself ------------------------------------------------------------------------------------------------------ */
+/* --- the program itself ----------------------------------------------------------------------- */
 
 static int print_own_path(void)
 {

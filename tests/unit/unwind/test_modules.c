@@ -31,7 +31,8 @@ static const sp_module *module_of(const void *address)
     return module;
 }
 
-/* An address in libc itself: sanitizers have functions of their own in place of the better known ones. */
+/* An address in libc itself: sanitizers have functions of their own in place of the better known
+ * ones. */
 static const void *in_libc(void)
 {
     return (const void *)(uintptr_t)gnu_get_libc_version;
@@ -207,7 +208,8 @@ static uint32_t rule_by_cache(const sp_generation *generation, uint64_t behind)
     return sp_generation_rule(generation, behind) & ((1u << SP_PACKED_BITS) - 1);
 }
 
-/* Far more addresses than entries, so that they displace each other; near ones, and ones that share an entry. */
+/* Far more addresses than entries, so that they displace each other; near ones, and ones that share
+ * an entry. */
 static void rule_cache_answers_as_the_tables_do(void **state)
 {
     (void)state;
@@ -297,12 +299,14 @@ static void acquired_module_outlives_its_generations(void **state)
     sp_module_release(module);
 }
 
-/* A reader as a handler is, but on a thread of its own: it holds a generation while the main thread makes and frees others. */
+/* A reader as a handler is, but on a thread of its own: it holds a generation while the main thread
+ * makes and frees others. */
 static atomic_bool reader_stop;
 static atomic_uint reader_rounds;
 static _Atomic(const sp_generation *) reader_hazard;
 
-/* As a handler's code, this is not instrumented: the order that makes it right is in functions that are not either. */
+/* As a handler's code, this is not instrumented: the order that makes it right is in functions that
+ * are not either. */
 SP_SIGSAFE static bool read_generation(uint64_t pc)
 {
     const sp_generation *generation = sp_generation_enter(modules, &reader_hazard);

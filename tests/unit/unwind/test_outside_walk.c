@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks of other threads, blocked in all kinds of waits below functions of all kinds of frames. Each function notes its return address, so
- * that the truth is known. */
+/* Stacks of other threads, blocked in all kinds of waits below functions of all kinds of frames.
+ * Each function notes its return address, so that the truth is known. */
 #include <alloca.h>
 #include <errno.h>
 #include <linux/filter.h>
@@ -82,7 +82,7 @@ static void walk_of_unmapped_memory_ends_with_a_mark(void **state)
 }
 
 #if defined(__x86_64__)
-/* --- Instructions ----------------------------------------------------------------------------------------------------------------- */
+/* --- Instructions ----------------------------------------------------------------------------- */
 
 typedef struct decoded {
     const char *bytes;
@@ -150,7 +150,7 @@ static void instructions_are_understood(void **state)
                                &none)); /* prefixes without end */
 }
 
-/* --- Blocked threads -------------------------------------------------------------------------------------------------------------- */
+/* --- Blocked threads -------------------------------------------------------------------------- */
 
 typedef struct blocked blocked;
 struct blocked {
@@ -365,7 +365,8 @@ static void *run(void *user)
     return NULL;
 }
 
-/* Where thread TID is blocked in a system call. False when it runs, or waits for a page: the kernel shows that as call number -1. */
+/* Where thread TID is blocked in a system call. False when it runs, or waits for a page: the kernel
+ * shows that as call number -1. */
 static bool read_place(pid_t tid, uint64_t *pc, uint64_t *sp)
 {
     char path[64], text[256] = "";
@@ -395,7 +396,8 @@ static void wait_until_blocked(const blocked *b, uint64_t *pc, uint64_t *sp)
     }
 }
 
-/* The notes have to be there, one behind the other, from some place on; and the walk to be whole. */
+/* The notes have to be there, one behind the other, from some place on; and the walk to be whole.
+ */
 static void check_stack(const blocked *b, const sp_walk *walk)
 {
     uint32_t notes = __atomic_load_n(&b->count, __ATOMIC_ACQUIRE);

@@ -40,7 +40,8 @@ static void put_u32(maker *m, uint32_t value)
     put(m, &value, 4);
 }
 
-/* CIE: "zR" or "zRS", code alignment 1, data alignment -8, absolute 4-byte addresses, CFA sp+8, ra at CFA-8. */
+/* CIE: "zR" or "zRS", code alignment 1, data alignment -8, absolute 4-byte addresses, CFA sp+8, ra
+ * at CFA-8. */
 static void put_common(maker *m, bool is_signal)
 {
     static const uint8_t plain[] = {1,    'z',     'R',         0, 1,         0x78, SP_DWARF_RA, 1,
@@ -220,7 +221,8 @@ static void signed_return_addresses_have_the_same_rules(void **state)
     sp_unwind_table_destroy(table);
 }
 
-/* The loader's entry for lazy binding: sp + 208 for the CFA and the return address at CFA + 8, when a PLT entry had pushed 16 bytes. */
+/* The loader's entry for lazy binding: sp + 208 for the CFA and the return address at CFA + 8, when
+ * a PLT entry had pushed 16 bytes. */
 static void words_that_a_plt_entry_pushed_belong_to_the_frame(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks from a timer's signal handler at random places of real work, each compared with libgcc's. A workload runs until it was
- * stopped often enough, however long that takes. */
+/* Walks from a timer's signal handler at random places of real work, each compared with libgcc's. A
+ * workload runs until it was stopped often enough, however long that takes. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -32,7 +32,8 @@ static volatile uint64_t sink;
 
 static volatile long tick_us;
 
-/* Once: the next is set when a tick has been looked at, or a slow machine would do nothing but tick. */
+/* Once: the next is set when a tick has been looked at, or a slow machine would do nothing but
+ * tick. */
 static void set_timer(long microseconds)
 {
     struct itimerval once = {.it_value.tv_usec = microseconds};
@@ -424,7 +425,8 @@ static void take_recursion(int depth, uint32_t max_depth)
     sp_generation_leave(&hazard);
 }
 
-/* Both ends of the whole stack, at each limit and depth around where the ring behind the gap begins, fills and turns. */
+/* Both ends of the whole stack, at each limit and depth around where the ring behind the gap
+ * begins, fills and turns. */
 static void walk_deeper_than_its_limit_keeps_both_ends(void **state)
 {
     (void)state;

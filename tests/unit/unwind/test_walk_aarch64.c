@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks at every instruction of chosen functions on aarch64: each instruction is replaced by a breakpoint until it was reached once.
- * Frames are different there (the return address is in a register until a function saves it, and may be signed), and a process cannot
- * step itself as on x86-64. Works on a real machine and under qemu-user. */
+/* Walks at every instruction of chosen functions on aarch64: each instruction is replaced by a
+ * breakpoint until it was reached once. Frames are different there (the return address is in a
+ * register until a function saves it, and may be signed), and a process cannot step itself as on
+ * x86-64. Works on a real machine and under qemu-user. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +30,8 @@ int main(void)
 #define BREAKPOINT  UINT32_C(0xd4200000)
 #define MAX_STEPPED 512
 
-/* Code under breakpoints. words[i] is a breakpoint while `planted` and not seen[i]; original[i] is what belongs there. */
+/* Code under breakpoints. words[i] is a breakpoint while `planted` and not seen[i]; original[i] is
+ * what belongs there. */
 static struct {
     volatile uint32_t *words;
     size_t count;
@@ -82,7 +84,8 @@ static void on_trap(int number, siginfo_t *info, void *context)
     plant();
 }
 
-/* Run CODE with a stop at each instruction in [BEGIN, END) that it comes to after it has called plant. */
+/* Run CODE with a stop at each instruction in [BEGIN, END) that it comes to after it has called
+ * plant. */
 static void step_through(const void *begin, const void *end, void (*on_stop)(const ucontext_t *),
                          void (*code)(void))
 {
@@ -206,9 +209,10 @@ STEPPED(handler) static void handler(int number)
 }
 STEP_TEST(handler, raise(SIGUSR2))
 
-/* A signal that interrupts a leaf: the frame behind the signal frame has its return address in the link register still, of which the
- * kernel's copy tells. The breakpoint is the signal here, and the handler of the stop is stepped through by nobody; so the walk is
- * taken one handler further down. */
+/* A signal that interrupts a leaf: the frame behind the signal frame has its return address in the
+ * link register still, of which the kernel's copy tells. The breakpoint is the signal here, and the
+ * handler of the stop is stepped through by nobody; so the walk is taken one handler further down.
+ */
 static void raise_in_stop(const ucontext_t *context)
 {
     (void)context;
@@ -233,7 +237,8 @@ static void walk_over_a_signal_frame_finds_the_caller_of_a_leaf(void **state)
     assert_int_equal(score.equal, score.stops);
 }
 
-/* In the trampoline itself libgcc is no reference: it may crash. What is known is the stack of the signal, as it was seen in the handler. */
+/* In the trampoline itself libgcc is no reference: it may crash. What is known is the stack of the
+ * signal, as it was seen in the handler. */
 static uint64_t seen_in_handler[REFERENCE_DEPTH];
 static uint32_t seen_count;
 static const void *trampoline;
@@ -367,7 +372,8 @@ STEPPED(callee) static void callee(void)
     sink = leaf(2);
 }
 
-/* Code as a just-in-time compiler makes it, with frame records but without frame information. x0 is whom to call. */
+/* Code as a just-in-time compiler makes it, with frame records but without frame information. x0 is
+ * whom to call. */
 static const uint32_t jit_gcc[] = {
     0xa9be7bfd, /* stp x29, x30, [sp, #-32]! */
     0x910003fd, /* mov x29, sp */
@@ -485,7 +491,8 @@ static void walk_in_lazy_binding_finds_the_caller(void **state)
     known_argument = NULL;
     stops = right = by_frame_pointer = 0;
     known[0] = 0;
-    /* The first stop is in the entry, the next ones in the common part, of which the last jumps into the loader. */
+    /* The first stop is in the entry, the next ones in the common part, of which the last jumps
+     * into the loader. */
     step_through(plt, entry + 4, check_plt, call_known);
     printf("PLT: %u stops, %u right\n", stops, right);
     assert_int_equal(stops, 4 + 5);
@@ -508,7 +515,8 @@ static void walk_in_the_resolver_finds_the_caller(void **state)
     step_through(resolver, end + 1, check_leaf_of_known, call_known);
     printf("the loader's trampoline: %u stops, %u right\n", stops, right);
     assert_true(stops >= 20);
-    /* Its frame information begins behind the first instruction, and tells nothing of what the PLT entry pushed until there. */
+    /* Its frame information begins behind the first instruction, and tells nothing of what the PLT
+     * entry pushed until there. */
     assert_int_equal(right, stops - 1);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks from registers that make no sense, and over memory that is not there: each ends with a mark, none crashes. */
+/* Walks from registers that make no sense, and over memory that is not there: each ends with a
+ * mark, none crashes. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -46,7 +47,8 @@ static uint64_t address_of(const void *pointer)
 }
 
 #if defined(__aarch64__)
-/* A pc with a table: its rule is that of a function's beginning on x86-64, where a call pushes the return address. */
+/* A pc with a table: its rule is that of a function's beginning on x86-64, where a call pushes the
+ * return address. */
 __asm__(".pushsection .text\n"
         ".globl known_code\n"
         "known_code: .cfi_startproc\n"
@@ -148,7 +150,8 @@ static void walk_to_the_edge_of_a_mapping_stops_there(void **state)
 static void walk_with_stale_bounds_reads_only_above_sp(void **state)
 {
     (void)state;
-    /* Bounds that claim everything: sp below the page says where the stack begins, and what lies below is guarded. */
+    /* Bounds that claim everything: sp below the page says where the stack begins, and what lies
+     * below is guarded. */
     sp_registers registers = {
         .pc = 12345, .sp = address_of(&registers), .fp = 4096, .has_fp = true};
     sp_stack_bounds bounds = {.low = 0, .high = UINT64_MAX};
@@ -190,8 +193,9 @@ static void walk_with_fp_to_no_call_ends_with_no_table(void **state)
     assert_int_equal(walk.count, 1);
 }
 
-/* glibc's __mpn_addmul_1 pushes two registers and its frame information does not say so: what the rule takes for the return address is
- * one of them, here an address of the stack. It is no frame, and the frame pointer that would lead on is no proof of it. */
+/* glibc's __mpn_addmul_1 pushes two registers and its frame information does not say so: what the
+ * rule takes for the return address is one of them, here an address of the stack. It is no frame,
+ * and the frame pointer that would lead on is no proof of it. */
 static void walk_by_a_wrong_rule_ends_before_what_is_no_code(void **state)
 {
     (void)state;
@@ -208,8 +212,8 @@ static void walk_by_a_wrong_rule_ends_before_what_is_no_code(void **state)
 }
 
 #if defined(__x86_64__)
-/* Procedure linkage tables without frame information, as lld and mold write them. The caller must not be left out, wherever the code
- * was interrupted. PUSHED words lie on the stack at AT. */
+/* Procedure linkage tables without frame information, as lld and mold write them. The caller must
+ * not be left out, wherever the code was interrupted. PUSHED words lie on the stack at AT. */
 typedef struct linkage_case {
     const char *code;
     int at;
@@ -291,7 +295,8 @@ static void walk_to_return_address_zero_is_complete(void **state)
     assert_int_equal(walk.count, 1);
 }
 
-/* The tests are compiled with frame pointers: this function's frame and its caller's make a chain. */
+/* The tests are compiled with frame pointers: this function's frame and its caller's make a chain.
+ */
 __attribute__((noinline)) static void walk_own_frames(void)
 {
     uint64_t pcs[4];
@@ -312,8 +317,8 @@ static void walk_without_generation_uses_frame_pointers(void **state)
     assert_non_null(modules); /* no tail call */
 }
 
-/* A signal trampoline without frame information, as musl has it: a handler with a table returns into it, and behind its return
- * address lies the kernel's ucontext. */
+/* A signal trampoline without frame information, as musl has it: a handler with a table returns
+ * into it, and behind its return address lies the kernel's ucontext. */
 static void walk_over_a_bare_trampoline_finds_the_interrupted_frame(void **state)
 {
     (void)state;
@@ -337,7 +342,8 @@ static void walk_over_a_bare_trampoline_finds_the_interrupted_frame(void **state
 }
 
 #if defined(__x86_64__)
-/* Neither the handler nor the trampoline has a table: a program that was linked statically has none. */
+/* Neither the handler nor the trampoline has a table: a program that was linked statically has
+ * none. */
 static void walk_from_a_handler_along_frame_pointers_finds_the_interrupted_frame(void **state)
 {
     (void)state;
@@ -368,7 +374,8 @@ static void do_nothing(int signal)
     (void)signal;
 }
 
-/* The address of libc's signal trampoline, which the kernel was told with a handler (sigaction(2), "C library/kernel differences"). */
+/* The address of libc's signal trampoline, which the kernel was told with a handler (sigaction(2),
+ * "C library/kernel differences"). */
 static uint64_t find_restorer(void)
 {
     struct {
@@ -383,7 +390,8 @@ static uint64_t find_restorer(void)
     return address_of(known.restorer);
 }
 
-/* The kernel's frame says that libc's trampoline itself was interrupted, on the same stack: each step leads back. */
+/* The kernel's frame says that libc's trampoline itself was interrupted, on the same stack: each
+ * step leads back. */
 static void walk_over_a_signal_frame_that_leads_to_itself_ends(void **state)
 {
     (void)state;
@@ -457,7 +465,8 @@ static void walk_over_random_stacks_always_ends(void **state)
         uint64_t pcs[DEPTH];
         memcpy(pcs, direct.pcs, direct.count * sizeof *pcs);
         ends[direct.end]++;
-        /* Packed rules and direct loads are a short cut: the long way, each load guarded, comes to the same end. */
+        /* Packed rules and direct loads are a short cut: the long way, each load guarded, comes to
+         * the same end. */
         sp_walk guarded = walk_from(registers, (sp_stack_bounds){0});
         assert_int_equal(guarded.end, direct.end);
         assert_int_equal(guarded.count, direct.count);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks at each instruction of a procedure linkage table that has no frame information: this program is linked without it, as lld,
- * gold and mold do for all programs. The first call of a function goes through the loader, later calls jump. In all of them the frame
- * above is the caller, which the return address on the stack tells when the table is entered. */
+/* Walks at each instruction of a procedure linkage table that has no frame information: this
+ * program is linked without it, as lld, gold and mold do for all programs. The first call of a
+ * function goes through the loader, later calls jump. In all of them the frame above is the caller,
+ * which the return address on the stack tells when the table is entered. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

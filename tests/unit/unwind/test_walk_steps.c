@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks at *every* instruction of some code: the processor's single-step flag raises SIGTRAP after each. Prologues, epilogues,
- * PLT entries, the lazy binding behind them and the vdso are all met, which a timer hits once in a blue moon. */
+/* Walks at *every* instruction of some code: the processor's single-step flag raises SIGTRAP after
+ * each. Prologues, epilogues, PLT entries, the lazy binding behind them and the vdso are all met,
+ * which a timer hits once in a blue moon. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -143,7 +144,8 @@ static void use_dynamic_frames(void)
     make_frames(12);
 }
 
-/* A vector on the stack with more alignment than the ABI gives: the frame is realigned, its CFA is behind a pointer. */
+/* A vector on the stack with more alignment than the ABI gives: the frame is realigned, its CFA is
+ * behind a pointer. */
 __attribute__((noinline)) static void realign(int depth)
 {
     volatile char aligned[256] __attribute__((aligned(128)));
@@ -158,7 +160,8 @@ static void use_realigned_frames(void)
     realign(5);
 }
 
-/* In the last instructions of longjmp the registers of two frames are mixed: the walk may end in doubt there. */
+/* In the last instructions of longjmp the registers of two frames are mixed: the walk may end in
+ * doubt there. */
 static void jump_far(void)
 {
     static jmp_buf back;
@@ -246,7 +249,8 @@ static void walk_at_each_instruction_of_sqlite_equals_libgcc(void **state)
     sqlite_close(database);
 }
 
-/* Machine code without frame information that keeps a frame pointer and calls its argument, as a just-in-time compiler's. */
+/* Machine code without frame information that keeps a frame pointer and calls its argument, as a
+ * just-in-time compiler's. */
 static const uint8_t jit_code[] = {
     0xf3, 0x0f, 0x1e, 0xfa, /* endbr64 */
     0x55,                   /* push %rbp */
@@ -312,13 +316,14 @@ static void walk_through_code_without_table_follows_frame_pointers(void **state)
     stepping = 0;
     printf("code without table: %u stops, %u right\n", jit_stops, jit_right);
     assert_true(jit_stops >= 10);
-    /* Behind `pop %rbp` sits the return, which is recognized; `pop %rbx` is inside the frame. All are right. */
+    /* Behind `pop %rbp` sits the return, which is recognized; `pop %rbx` is inside the frame. All
+     * are right. */
     assert_int_equal(jit_right, jit_stops);
     munmap(page, 4096);
 }
 
-/* libgcc itself crashes behind the first frame of a fiber, so it is no reference here: what is known is that fiber_main calls
- * sort_numbers. Fibers' stacks are outside the thread's bounds. */
+/* libgcc itself crashes behind the first frame of a fiber, so it is no reference here: what is
+ * known is that fiber_main calls sort_numbers. Fibers' stacks are outside the thread's bounds. */
 static ucontext_t fiber, outside;
 static char fiber_stack[65536];
 static uint32_t fiber_stops, fiber_right, fiber_ends[8];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program whose frame information has no index (.eh_frame_hdr): linked with --no-eh-frame-hdr, or with -static. Its functions
- * note their callers, and a signal in the innermost one walks the stack, as a tick does and from outside. The walks must agree
- * with the notes. With the argument "no-table" the program has to be without a table: its section headers were removed. */
+/* A program whose frame information has no index (.eh_frame_hdr): linked with --no-eh-frame-hdr, or
+ * with -static. Its functions note their callers, and a signal in the innermost one walks the
+ * stack, as a tick does and from outside. The walks must agree with the notes. With the argument
+ * "no-table" the program has to be without a table: its section headers were removed. */
 #include <alloca.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compares a walk with libgcc's _Unwind_Backtrace, both taken in the same signal handler: the stacks from the interrupted
- * instruction on have to be the same, frame by frame. */
+/* Compares a walk with libgcc's _Unwind_Backtrace, both taken in the same signal handler: the
+ * stacks from the interrupted instruction on have to be the same, frame by frame. */
 #ifndef TESTS_WALK_REFERENCE_H
 #define TESTS_WALK_REFERENCE_H
 
@@ -21,8 +21,8 @@ typedef struct reference_score {
     uint64_t equal;
     uint64_t doubtful; /* the same as far as it goes, and marked as not complete */
     uint64_t wrong;    /* a frame differs, or the walk says complete and is not */
-    uint64_t
-        unknown; /* whole, and libgcc knows nothing of the interrupted code (PLT entries and the signal trampoline of aarch64) */
+    uint64_t unknown;  /* whole, and libgcc knows nothing of the interrupted code (PLT entries and
+                          the signal trampoline of aarch64) */
     uint64_t frames;
     uint64_t ends[8];
     uint64_t doubtful_pc;
@@ -47,7 +47,8 @@ static _Unwind_Reason_Code reference_frame(struct _Unwind_Context *context, void
     stack->found |= is_exact && pc == stack->first;
     if (!stack->found || !pc || stack->count == REFERENCE_DEPTH)
         return _URC_NO_REASON;
-    /* A signal came here, so the frame before is the trampoline, unless that was interrupted itself. */
+    /* A signal came here, so the frame before is the trampoline, unless that was interrupted
+     * itself. */
     if (is_exact && stack->count > 0 && !stack->last_is_exact)
         stack->pcs[stack->count - 1] = SP_PC_SIGNAL_HANDLER;
     stack->pcs[stack->count++] = pc - !is_exact;

@@ -32,8 +32,8 @@
 #include "core/compiler.h"
 #include "wall/wait.h"
 
-/* One of each, open from the first test to the last, so that no number of theirs gets into other hands: what epoll instances watch is
- * remembered by number. */
+/* One of each, open from the first test to the last, so that no number of theirs gets into other
+ * hands: what epoll instances watch is remembered by number. */
 static int sockets[2], pipes[2], file, directory, null, terminal, event, timer, signals, watcher;
 
 static int opened(int fd)
@@ -308,8 +308,9 @@ static void epoll_over_what_is_closed_is_not_a_sleep(void **state)
     expect(wait_in_epoll(epoll), "other", "epoll");
 }
 
-/* More lines than are read: the last one may end in the middle of a number. Lines of pipes and of eventfds differ in length, so that each
- * mixture ends elsewhere; and what a number of 700 to 769 begins with is the number of a socket. */
+/* More lines than are read: the last one may end in the middle of a number. Lines of pipes and of
+ * eventfds differ in length, so that each mixture ends elsewhere; and what a number of 700 to 769
+ * begins with is the number of a socket. */
 static void epoll_over_many_does_not_take_half_a_number(void **state)
 {
     (void)state;
@@ -436,7 +437,7 @@ static void numbers_out_of_range_are_other(void **state)
     }
 }
 
-/* --- Threads that really wait --------------------------------------------------------------------------------------------------- */
+/* --- Threads that really wait ----------------------------------------------------------------- */
 
 static int watching; /* an epoll instance over a socket */
 static sem_t never;
@@ -529,7 +530,8 @@ static void *block(void *pointer)
     return NULL;
 }
 
-/* The system call that thread TID is blocked in: its number, and its arguments in ARGUMENTS. -1 when it is in none. */
+/* The system call that thread TID is blocked in: its number, and its arguments in ARGUMENTS. -1
+ * when it is in none. */
 static int64_t read_system_call(int tid, uint64_t arguments[6])
 {
     char path[64], text[256];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of the wall sampler that need no sampler: the kernel's line about a thread, the files it comes from, and the places where
- * visits add up. */
+/* The parts of the wall sampler that need no sampler: the kernel's line about a thread, the files
+ * it comes from, and the places where visits add up. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@
 #include "wall/syscall_file.h"
 #include "wall/wall_places.h"
 
-/* --- the line -------------------------------------------------------------------------------------------------------------- */
+/* --- the line --------------------------------------------------------------------------------- */
 
 static void line_of_a_blocked_thread_is_taken_apart(void **state)
 {
@@ -86,7 +86,7 @@ static void line_that_is_something_else_is_refused(void **state)
         assert_false(sp_syscall_line_parse(others[i], &line));
 }
 
-/* --- files ----------------------------------------------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 typedef struct blocked_thread {
     pthread_t thread;
@@ -118,7 +118,8 @@ static void end_blocked(blocked_thread *self)
     close(self->pipe[0]);
 }
 
-/* Until the thread is blocked in a system call. While memory is short it may first wait for a page, which the kernel shows as -1. */
+/* Until the thread is blocked in a system call. While memory is short it may first wait for a page,
+ * which the kernel shows as -1. */
 static sp_syscall_state read_until_blocked(sp_syscall_files *files, sp_syscall_file *file,
                                            pid_t tid, sp_syscall_line *line)
 {
@@ -212,7 +213,7 @@ static void files_are_kept_up_to_the_limit(void **state)
     sp_syscall_files_close(&files);
 }
 
-/* --- places ---------------------------------------------------------------------------------------------------------------- */
+/* --- places ----------------------------------------------------------------------------------- */
 
 static void fill_visit(sp_visit *visit, uint32_t frames, uint64_t number)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wall sampler is stopped while another thread changes its rate. The wrapped functions force the interleaving. */
+/* The wall sampler is stopped while another thread changes its rate. The wrapped functions force
+ * the interleaving. */
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -25,7 +26,8 @@ static bool is_stopping(void)
 
 int __real_pthread_cond_broadcast(pthread_cond_t *condition);
 int __wrap_pthread_cond_broadcast(pthread_cond_t *condition);
-/* The changer is here, with the lock, until the thread that stops has come to the lock, or to the condition without it. */
+/* The changer is here, with the lock, until the thread that stops has come to the lock, or to the
+ * condition without it. */
 int __wrap_pthread_cond_broadcast(pthread_cond_t *condition)
 {
     if (!atomic_load(&has_changer) || !pthread_equal(pthread_self(), changer))

@@ -181,8 +181,8 @@ static void remove_folder(const char *folder)
     assert_int_equal(system(command), 0);
 }
 
-/* German writes 1,5; Pashto has a decimal point of two bytes. Makes both in a new folder where setlocale finds them; NULL where that
- * cannot be done. */
+/* German writes 1,5; Pashto has a decimal point of two bytes. Makes both in a new folder where
+ * setlocale finds them; NULL where that cannot be done. */
 static char *make_locales(void)
 {
     static char folder[] = "/tmp/spanprof_locale_XXXXXX";
@@ -226,7 +226,8 @@ static void json_write_decimal_point_ignores_the_locale(void **state)
     remove_folder(folder);
 }
 
-/* LEVELS messages, each an AnyValue or the ArrayValue in it; the innermost is an empty AnyValue or ArrayValue. */
+/* LEVELS messages, each an AnyValue or the ArrayValue in it; the innermost is an empty AnyValue or
+ * ArrayValue. */
 static bool write_nested(size_t levels, sp_buffer *out)
 {
     Sp__Common__AnyValue *values = calloc(levels, sizeof *values);

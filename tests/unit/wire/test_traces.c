@@ -168,7 +168,8 @@ static void traces_resource_and_schema_are_inline(void **state)
     release(request);
 }
 
-/* What OTLP calls invalid or default is left out: no parent of zeros, no status that says nothing. */
+/* What OTLP calls invalid or default is left out: no parent of zeros, no status that says nothing.
+ */
 static void traces_root_span_without_status_has_neither(void **state)
 {
     (void)state;

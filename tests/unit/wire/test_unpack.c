@@ -25,7 +25,8 @@ static size_t put_varint(uint8_t *at, size_t value)
     return count;
 }
 
-/* LEVELS messages in each other, AnyValue and ArrayValue in turns, built from the inside at the end of a large buffer. */
+/* LEVELS messages in each other, AnyValue and ArrayValue in turns, built from the inside at the end
+ * of a large buffer. */
 static uint8_t *nested(size_t levels, size_t *length, uint8_t **memory)
 {
     size_t size = levels * 8 + 16;

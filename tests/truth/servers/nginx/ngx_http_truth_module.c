@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests whose work is known by their path, /ANY/K/SLICES/US…: they do truth_work(K, US) in SLICES slices, each in a turn of the event loop of
- * its own, so that hundreds are at work at once. How the next slice comes about changes from slice to slice: a timer or a posted event
- * of the request, or its connection's write event. Paths /n… do truth_nothing. It knows nothing of spanprof.
+/* Requests whose work is known by their path, /ANY/K/SLICES/US…: they do truth_work(K, US) in
+ * SLICES slices, each in a turn of the event loop of its own, so that hundreds are at work at once.
+ * How the next slice comes about changes from slice to slice: a timer or a posted event of the
+ * request, or its connection's write event. Paths /n… do truth_nothing. It knows nothing of
+ * spanprof.
  *
- *   truth_handler;      in location: answers with a few bytes when its slices are done; also for subrequests, which do the main request's work
- *   truth_filter on;    does a slice of the main request's work whenever a part of the answer passes
+ *   truth_handler;      in location: answers with a few bytes when its slices are done; also for
+ * subrequests, which do the main request's work truth_filter on;    does a slice of the main
+ * request's work whenever a part of the answer passes
  *
  * And a timer of nobody's does truth_nothing. */
 #include <ngx_config.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SQL functions that a stack can be told by: truth_work(K, US) and truth_nothing(US), busy for US microseconds, which can be cancelled. And
- * functions that hand PostgreSQL's hooks what extensions may hand them: a statement without its text, and one whose place is not in its
- * text. They know nothing of spanprof. */
+/* SQL functions that a stack can be told by: truth_work(K, US) and truth_nothing(US), busy for US
+ * microseconds, which can be cancelled. And functions that hand PostgreSQL's hooks what extensions
+ * may hand them: a statement without its text, and one whose place is not in its text. They know
+ * nothing of spanprof. */
 #include "postgres.h"
 
 #include "executor/executor.h"
