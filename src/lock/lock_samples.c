@@ -20,7 +20,7 @@ static struct {
     _Atomic uint32_t run; /* of this start; 0: nothing is sampled */
     _Atomic uint64_t period_ns;
     uint32_t number;          /* of the last start */
-    bool started;             /* between start and stop, paused or not */
+    _Atomic uint32_t started; /* between start and stop, paused or not */
     sp_lock_preload *preload; /* NULL: not there, or it is not ours */
 } locks;
 
@@ -118,13 +118,13 @@ void sp_lock_samples_start(uint64_t period_ns)
 {
     sp_store_relaxed(&locks.period_ns, period_ns);
     connect_preload();
-    locks.started = true;
+    atomic_store(&locks.started, 1);
     set_run(++locks.number);
 }
 
 void sp_lock_samples_stop(void)
 {
-    locks.started = false;
+    atomic_store(&locks.started, 0);
     set_run(0);
 }
 
@@ -135,12 +135,16 @@ void sp_lock_samples_pause(void)
 
 void sp_lock_samples_resume(void)
 {
-    if (locks.started)
-        set_run(locks.number);
+    if (!atomic_load(&locks.started))
+        return;
+    set_run(locks.number);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (!atomic_load(&locks.started))
+        set_run(0); /* a stop came in between: its own set_run may have been first */
 }
 
 void sp_lock_samples_fork_child(void)
 {
-    locks.started = false;
+    atomic_store(&locks.started, 0);
     set_run(0);
 }

@@ -158,11 +158,17 @@ static int is_time(const struct timespec *until)
 
 /* --- mutexes ---------------------------------------------------------------------------------- */
 
+/* 0, EBUSY, or another number when the mutex may not be tried and is free. */
+static inline __attribute__((always_inline)) int try_mutex(pthread_mutex_t *mutex)
+{
+    if (SP_LIKELY(may_be_tried(mutex)))
+        return sp_next_locks.pthread_mutex_trylock(mutex);
+    return is_held(mutex) ? EBUSY : ENOTSUP;
+}
+
 /* Try, then wait by WAITING. */
 #define TAKE_MUTEX(mutex, waiting)                                                                 \
-    int tried = may_be_tried(mutex) ? sp_next_locks.pthread_mutex_trylock(mutex)                   \
-                : is_held(mutex)    ? EBUSY                                                        \
-                                    : ENOTSUP;                                                        \
+    int tried = try_mutex(mutex);                                                                  \
     if (SP_LIKELY(tried == 0))                                                                     \
         return 0;                                                                                  \
     const sp_contention wait = begin(mutex_owner(mutex), tried == EBUSY);                          \
