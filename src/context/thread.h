@@ -84,7 +84,7 @@ typedef enum sp_thread_life {
  * sampler's lock. */
 typedef struct sp_ticker {
     const struct sp_cpu_source *source; /* NULL: nothing does */
-    timer_t timer;
+    _Atomic(timer_t) timer;
     int fd;
     uint64_t event_id; /* the kernel's, by which a descriptor is known to be still ours */
 } sp_ticker;
@@ -166,7 +166,8 @@ struct sp_thread {
     uint64_t foreign_switches;        /* of it, in twos; like switch numbers they only grow */
     _Atomic uint64_t event_period_ns; /* that its perf event should have: set by the next tick */
     uint64_t event_period_set_ns;     /* that it has */
-    uint64_t first_moment_ns; /* by timer: the random moment of the first tick; 0: it has been */
+    _Atomic uint64_t
+        first_moment_ns; /* by timer: the random moment of the first tick; 0: it has been */
     _Atomic uint64_t ticks;
     _Atomic uint64_t weights;
     _Atomic uint64_t dropped_ring_full;

@@ -79,7 +79,7 @@ static bool open_with(const sp_cpu_source *source, sp_thread *thread)
     sp_tick_plan plan = {.signal = sp_run.config.signal,
                          .period_ns = by_timer ? sp_handler.look_unit_ns : period,
                          .first_ns = by_timer ? 1 + random_below(sp_handler.look_unit_ns) : moment};
-    thread->first_moment_ns = by_timer ? moment : 0;
+    sp_store_relaxed(&thread->first_moment_ns, by_timer ? moment : 0);
     sp_store_relaxed(&thread->event_period_ns, period);
     thread->event_period_set_ns = plan.first_ns;
     thread->switch_loss = (sp_switch_loss){0};

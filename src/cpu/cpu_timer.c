@@ -28,14 +28,16 @@ static bool open_timer(sp_ticker *ticker, pid_t tid, void *owner, const sp_tick_
     event.sigev_signo = plan->signal;
     event.sigev_value.sival_ptr = owner;
     event.sigev_notify_thread_id = tid;
-    if (timer_create(sp_clock_thread_cpu_id(tid), &event, &ticker->timer) != 0)
+    timer_t timer;
+    if (timer_create(sp_clock_thread_cpu_id(tid), &event, &timer) != 0)
         return false;
+    sp_store_relaxed(&ticker->timer, timer); /* a tick of another thread finds it, once it is set */
     struct itimerspec when = {
         .it_value = sp_timespec_from_ns(plan->first_ns),
         .it_interval = sp_timespec_from_ns(plan->period_ns),
     };
-    if (timer_settime(ticker->timer, 0, &when, NULL) != 0) {
-        timer_delete(ticker->timer);
+    if (timer_settime(timer, 0, &when, NULL) != 0) {
+        timer_delete(timer);
         return false;
     }
     ticker->source = &sp_cpu_timer;

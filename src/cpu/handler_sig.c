@@ -277,7 +277,8 @@ SP_SIGSAFE static void handle_event(sp_thread *thread, int fd, const void *ucont
  * stands for; then the timer gets its whole periods. Returns how many passed, 0 for none. */
 SP_SIGSAFE static uint32_t settle_first_look(sp_thread *thread, uint32_t expiries)
 {
-    uint64_t period_ns = sp_handler.period_ns, moment_ns = thread->first_moment_ns;
+    uint64_t period_ns = sp_handler.period_ns,
+             moment_ns = sp_load_relaxed(&thread->first_moment_ns);
     uint64_t used_ns = expiries * sp_handler.look_unit_ns;
     uint64_t stands_for_ns = used_ns > sp_handler.jiffy_ns ? used_ns : sp_handler.jiffy_ns;
     uint64_t periods = stands_for_ns < moment_ns ? 0 : (stands_for_ns - moment_ns) / period_ns + 1;
@@ -286,16 +287,16 @@ SP_SIGSAFE static uint32_t settle_first_look(sp_thread *thread, uint32_t expirie
         .it_value = {(time_t)(next_ns / 1000000000), (long)(next_ns % 1000000000)},
         .it_interval = {(time_t)(period_ns / 1000000000), (long)(period_ns % 1000000000)},
     };
-    thread->first_moment_ns = 0;
-    sp_syscall6(SYS_timer_settime, (long)(intptr_t)thread->ticker.timer, 0, (long)(uintptr_t)&when,
-                0, 0, 0);
+    sp_store_relaxed(&thread->first_moment_ns, 0);
+    sp_syscall6(SYS_timer_settime, (long)(intptr_t)sp_load_relaxed(&thread->ticker.timer), 0,
+                (long)(uintptr_t)&when, 0, 0, 0);
     return (uint32_t)periods;
 }
 
 SP_SIGSAFE static void handle_timer(sp_thread *thread, int overrun, const void *ucontext)
 {
     uint32_t periods = 1 + (overrun > 0 ? (uint32_t)overrun : 0);
-    if (thread->first_moment_ns)
+    if (sp_load_relaxed(&thread->first_moment_ns))
         periods = settle_first_look(thread, periods);
     if (periods > 0)
         sp_tick(thread, periods, ucontext);
