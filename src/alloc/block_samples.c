@@ -7,6 +7,7 @@
 #include "call/call_sampling.h"
 #include "call/call.h"
 #include "call/preload_find.h"
+#include "call/sampling_run.h"
 #include "core/atomic.h"
 #include "core/compiler.h"
 #include "core/log.h"
@@ -16,11 +17,8 @@
 enum { CONFIGS_KEPT = 8 };
 
 static struct {
-    _Atomic uint32_t run;                  /* of this start; 0: nothing is sampled */
-    uint32_t number;                       /* of the last start */
-    _Atomic uint32_t started;              /* between start and stop, paused or not */
+    sp_sampling_run run;
     sp_alloc_config configs[CONFIGS_KEPT]; /* by run; written before it begins */
-    _Atomic uint64_t seeds;                /* each thread takes the next one */
     sp_preload *preload;                   /* NULL: not there, or it is not ours */
     sp_live_table live;
 } alloc;
@@ -70,7 +68,7 @@ static bool take(sp_alloc_thread *thread, void *pointer, uint64_t bytes, const v
  * a handler that interrupts us, is not sampled. */
 static bool see(sp_alloc_thread *thread, void *pointer, uint64_t bytes, const void *return_address)
 {
-    uint32_t run = sp_load_acquire(&alloc.run); /* pairs with set_run: its config is there */
+    uint32_t run = sp_load_acquire(&alloc.run.number); /* its config is there */
     bool taken = false;
     if (run == 0 || thread->inside)
         return false;
@@ -112,7 +110,7 @@ static void settle(uint32_t held, bool is_freed)
 bool spanprof_alloc_sampled(void *pointer, size_t bytes)
 {
     static _Thread_local sp_alloc_thread own;
-    uint32_t run = sp_load_relaxed(&alloc.run);
+    uint32_t run = sp_load_relaxed(&alloc.run.number);
     if (SP_LIKELY(run == 0) || !pointer)
         return false;
     if (SP_LIKELY(own.run == run && bytes < own.left)) {
@@ -163,13 +161,6 @@ static void publish(void)
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-static void set_run(uint32_t run)
-{
-    sp_store_release(&alloc.run, run);
-    if (alloc.preload)
-        sp_store_release(&alloc.preload->run, run);
-}
-
 static void start_live(sp_alloc_config *config)
 {
     _Atomic uint8_t *filter = alloc.preload ? alloc.preload->filter : own_filter;
@@ -184,41 +175,28 @@ static void start_live(sp_alloc_config *config)
 
 void sp_alloc_start(const sp_alloc_config *config)
 {
-    sp_alloc_config *own = &alloc.configs[(alloc.number + 1) % CONFIGS_KEPT];
+    sp_alloc_config *own = &alloc.configs[sp_sampling_run_next(&alloc.run) % CONFIGS_KEPT];
     *own = *config;
     alloc.preload = find_usable_preload();
     if (own->heap)
         start_live(own);
     publish();
-    atomic_store(&alloc.started, 1);
-    set_run(++alloc.number);
+    sp_sampling_run_start(&alloc.run, alloc.preload ? &alloc.preload->run : NULL);
 }
 
 void sp_alloc_stop(void)
 {
-    atomic_store(&alloc.started, 0);
-    set_run(0);
+    sp_sampling_run_stop(&alloc.run);
 }
 
 void sp_alloc_pause(void)
 {
-    set_run(0);
+    sp_sampling_run_pause(&alloc.run);
 }
 
 void sp_alloc_resume(void)
 {
-    if (!atomic_load(&alloc.started))
-        return;
-    set_run(alloc.number);
-    atomic_thread_fence(memory_order_seq_cst);
-    if (!atomic_load(&alloc.started))
-        set_run(0); /* a stop came in between: its own set_run may have been first */
-}
-
-void sp_alloc_fork_child(void)
-{
-    atomic_store(&alloc.started, 0);
-    set_run(0);
+    sp_sampling_run_resume(&alloc.run);
 }
 
 bool sp_alloc_is_live(sp_live_entry entry)

@@ -4,8 +4,10 @@
  * docs/design/memory.md.
  *
  * | operation                              | setup | any thread | collector |
- * | start, stop, pause, resume, fork_child |  yes  |            |           |
- * | is_live, live_full                     |       |            |    yes    | */
+ * | start, stop                            |  yes  |            |           |
+ * | pause, resume                          |       |    yes     |           |
+ * | is_live, live_full                     |       |            |    yes    |
+ * Fork: the child calls stop. */
 #ifndef SP_ALLOC_BLOCK_SAMPLES_H
 #define SP_ALLOC_BLOCK_SAMPLES_H
 
@@ -25,7 +27,6 @@ void sp_alloc_start(const sp_alloc_config *config);
 void sp_alloc_stop(void);
 void sp_alloc_pause(void);
 void sp_alloc_resume(void);
-void sp_alloc_fork_child(void);
 
 bool sp_alloc_is_live(sp_live_entry entry);
 /* Blocks that found no place in the table, since the process began. */

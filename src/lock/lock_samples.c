@@ -8,6 +8,7 @@
 #include "call/call.h"
 #include "call/call_sampling.h"
 #include "call/preload_find.h"
+#include "call/sampling_run.h"
 #include "core/atomic.h"
 #include "core/clock.h"
 #include "core/compiler.h"
@@ -17,10 +18,8 @@
 #include "lock/lock_link.h"
 
 static struct {
-    _Atomic uint32_t run; /* of this start; 0: nothing is sampled */
+    sp_sampling_run run;
     _Atomic uint64_t period_ns;
-    uint32_t number;          /* of the last start */
-    _Atomic uint32_t started; /* between start and stop, paused or not */
     sp_lock_preload *preload; /* NULL: not there, or it is not ours */
 } locks;
 
@@ -64,7 +63,7 @@ static void take(sp_lock_thread *thread, const sp_contention *wait, uint64_t wai
 /* `inside` is set meanwhile: a wait of a handler that interrupts a sample is not sampled. */
 static void ends(sp_lock_thread *thread, const sp_contention *wait, const void *return_address)
 {
-    uint32_t run = sp_load_acquire(&locks.run); /* pairs with set_run: its period is there */
+    uint32_t run = sp_load_acquire(&locks.run.number); /* its period is there */
     if (run == 0 || thread->inside)
         return;
     int error = errno;
@@ -107,44 +106,24 @@ static void connect_preload(void)
     sp_store_release(&locks.preload->ends, ends);
 }
 
-static void set_run(uint32_t run)
-{
-    sp_store_release(&locks.run, run);
-    if (locks.preload)
-        sp_store_release(&locks.preload->run, run);
-}
-
 void sp_lock_samples_start(uint64_t period_ns)
 {
     sp_store_relaxed(&locks.period_ns, period_ns);
     connect_preload();
-    atomic_store(&locks.started, 1);
-    set_run(++locks.number);
+    sp_sampling_run_start(&locks.run, locks.preload ? &locks.preload->run : NULL);
 }
 
 void sp_lock_samples_stop(void)
 {
-    atomic_store(&locks.started, 0);
-    set_run(0);
+    sp_sampling_run_stop(&locks.run);
 }
 
 void sp_lock_samples_pause(void)
 {
-    set_run(0);
+    sp_sampling_run_pause(&locks.run);
 }
 
 void sp_lock_samples_resume(void)
 {
-    if (!atomic_load(&locks.started))
-        return;
-    set_run(locks.number);
-    atomic_thread_fence(memory_order_seq_cst);
-    if (!atomic_load(&locks.started))
-        set_run(0); /* a stop came in between: its own set_run may have been first */
-}
-
-void sp_lock_samples_fork_child(void)
-{
-    atomic_store(&locks.started, 0);
-    set_run(0);
+    sp_sampling_run_resume(&locks.run);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sampling of waits for locks, which libspanprof-preload.so sees. See
- * docs/design/lock-contention.md. Threads: setup, as the life of the SDK.  Fork: the child samples
- * nothing until it starts its own SDK. */
+ * docs/design/lock-contention.md. Threads: start and stop are setup, pause and resume may
+ * come from any thread.  Fork: the child calls stop. */
 #ifndef SP_LOCK_LOCK_SAMPLES_H
 #define SP_LOCK_LOCK_SAMPLES_H
 
@@ -14,6 +14,5 @@ void sp_lock_samples_start(uint64_t period_ns);
 void sp_lock_samples_stop(void);
 void sp_lock_samples_pause(void);
 void sp_lock_samples_resume(void);
-void sp_lock_samples_fork_child(void);
 
 #endif

@@ -110,8 +110,8 @@ static void fork_child(void)
     sp_loader_fork_done();
     sp_wall_fork_child();
     sp_sampler_fork_child();
-    sp_alloc_fork_child();
-    sp_lock_samples_fork_child();
+    sp_alloc_stop();
+    sp_lock_samples_stop();
     sp_calls_fork_child();
     sp_tracer_after_fork();
     sp_switch_file_after_fork();

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The runs of one kind of sampled calls, as its part of libspanprof-preload.so sees them: while
+ * calls are sampled, the number of the run is in the library, else 0.
+ *
+ * | operation     | setup | any thread |
+ * | start, stop   |  yes  |            |
+ * | pause, resume |       |    yes     |
+ * | load `number` |       |    yes     |
+ * Signals: loading `number` is safe.  Fork: the child calls stop. */
+#ifndef SP_CALL_SAMPLING_RUN_H
+#define SP_CALL_SAMPLING_RUN_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* Zero-initialised. */
+typedef struct sp_sampling_run {
+    _Atomic uint32_t number;      /* of the run that samples now; 0: nothing is sampled */
+    _Atomic uint32_t last;        /* of the last start */
+    _Atomic uint32_t started;     /* between start and stop, paused or not */
+    _Atomic uint32_t *in_library; /* a copy of `number`; NULL: the library is not there */
+} sp_sampling_run;
+
+/* Of the run that the next start begins: what it needs is stored before. */
+uint32_t sp_sampling_run_next(const sp_sampling_run *run);
+/* IN_LIBRARY may be NULL; it has to live as long as the process. */
+void sp_sampling_run_start(sp_sampling_run *run, _Atomic uint32_t *in_library);
+/* A second call does nothing. */
+void sp_sampling_run_stop(sp_sampling_run *run);
+void sp_sampling_run_pause(sp_sampling_run *run);
+/* Does nothing between stop and start. */
+void sp_sampling_run_resume(sp_sampling_run *run);
+
+#endif
