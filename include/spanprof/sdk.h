@@ -301,10 +301,10 @@ SPANPROF_API spanprof_status spanprof_flush(uint64_t timeout_ns);
  * end the process otherwise. Start may follow. Returns as spanprof_flush does.  Since 0.1. */
 SPANPROF_API spanprof_status spanprof_stop(uint64_t timeout_ns);
 
-/* Take no ticks until spanprof_resume: when it returns, none is under way. Spans and sending go on.
- * CPU time that passes meanwhile is in no sample and not in unattributed_ns. Paused already is no
- * error. Returns ERROR_NOT_STARTED. Fork: the child is not paused, for it does not sample.  Since
- * 0.1. */
+/* Take no ticks until spanprof_resume: when it returns, none is under way. Allocations and waits
+ * for locks are not sampled either. Spans, spanprof_record and sending go on. CPU time that passes
+ * meanwhile is in no sample and not in unattributed_ns. Paused already is no error. Returns
+ * ERROR_NOT_STARTED. Fork: the child is not paused, for it does not sample.  Since 0.1. */
 SPANPROF_API spanprof_status spanprof_pause(void);
 SPANPROF_API spanprof_status spanprof_resume(void);
 

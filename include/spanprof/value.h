@@ -9,7 +9,9 @@
  *
  * `spanprof flame PREFIX --type rows_scanned` shows them.
  *
- * Threads: any.  Signals: spanprof_record is safe, the other not.  Fork: types stay. */
+ * Threads: any.  Signals: spanprof_record and spanprof_value_type_sample are safe,
+ * spanprof_value_type_get is not; a handler that interrupts a call has to return to it.  Fork:
+ * types stay. */
 #ifndef SPANPROF_VALUE_H
 #define SPANPROF_VALUE_H
 
@@ -38,7 +40,8 @@ SPANPROF_API void spanprof_value_type_sample(const spanprof_value_type *type, ui
 
 /* Record VALUE of TYPE here and now. A 0, a TYPE of NULL, and a call while the SDK does not run, or
  * samples nothing (SPANPROF_PROFILES=none), record nothing. It takes the time of a walk of the
- * stack, about half a microsecond: what happens a million times a second is better sampled.  Since
+ * stack, about half a microsecond: what happens a million times a second is better sampled. A VALUE
+ * above 2^53 counts as 2^53.  Since
  * 0.1. */
 SPANPROF_API void spanprof_record(const spanprof_value_type *type, uint64_t value);
 

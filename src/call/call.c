@@ -8,6 +8,7 @@
 #include "core/lock.h"
 #include "core/syscall_sig.h"
 #include "unwind/fiber_stack_sig.h"
+#include "unwind/sample_stack_sig.h"
 #include "context/foreign_record_sig.h"
 #include "context/interval_sig.h"
 #include "unwind/registers_here.h"
@@ -196,12 +197,7 @@ static __attribute__((noinline)) void fill_stack(sp_sample_record *sample, sp_th
     }
     sp_walk_stack(&walk);
     drop_own_frames(&walk, return_address);
-    sample->count = (uint16_t)walk.count;
-    sample->leaf_count = (uint16_t)walk.leaf_count;
-    sample->by_frame_pointer = (uint16_t)walk.by_frame_pointer;
-    sample->end = (uint8_t)walk.end;
-    sample->header.size = (uint32_t)(sizeof *sample + walk.count * sizeof walk.pcs[0]);
-    sample->header.kind = SP_RECORD_SAMPLE;
+    sp_sample_take_walk(sample, &walk);
 }
 
 static int64_t own_tid(sp_thread *thread)

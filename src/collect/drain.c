@@ -130,32 +130,40 @@ static sp_window_thread visited_thread(sp_drain *drain, const sp_visit_record *v
     return slot->thread;
 }
 
-static void drain_visit(void *user, const sp_visit_record *visit)
+/* RECORD under the context of INTERVAL, which lie in one record of a ring. Thread and weights are
+ * left to the caller. ATTRIBUTES is room for those of the context. */
+static sp_fold_sample join_record(const visit_drain *to, const sp_sample_record *record,
+                                  const sp_interval_record *interval,
+                                  uint8_t attributes[SP_ATTRIBUTE_BYTES_MAX])
 {
-    const visit_drain *to = user;
-    const sp_sample_record *record = sp_visit_sample(visit);
-    sp_window_thread thread = visited_thread(to->drain, visit);
     sp_join join = {0};
-    uint8_t attributes[SP_ATTRIBUTE_BYTES_MAX];
-    sp_fold_sample sample = {
-        .record = record,
-        .generation = sp_modules_generation(to->modules, record->generation),
-        .changed = record->generation != sp_modules_newest_number(to->modules) ? to->modules : NULL,
-        .thread = &thread,
-        .wait = {.wait_class = visit->wait_class, .descriptor = visit->descriptor},
-        .weight = visit->weight_ns,
-        .count = visit->visits,
-        .counted = visit->visits,
-    };
-    sp_join_interval(&join, sp_visit_interval(visit));
+    bool is_newest = record->generation == sp_modules_newest_number(to->modules);
+    sp_fold_sample sample = {.record = record,
+                             .generation = sp_modules_generation(to->modules, record->generation),
+                             .changed = is_newest ? NULL : to->modules};
+    sp_join_interval(&join, interval);
     sample.result = sp_join_sample(&join, record, &sample.link);
-    const sp_interval_record *interval = sp_visit_interval(visit);
     if (interval->attribute_bytes && sample.result != SP_JOIN_UNKNOWN) {
         sample.attributes = attributes;
         sample.attribute_bytes = sp_attribute_filter_copy(&to->drain->filter, attributes,
                                                           (const uint8_t *)interval->attributes,
                                                           interval->attribute_bytes);
     }
+    return sample;
+}
+
+static void drain_visit(void *user, const sp_visit_record *visit)
+{
+    const visit_drain *to = user;
+    uint8_t attributes[SP_ATTRIBUTE_BYTES_MAX];
+    sp_window_thread thread = visited_thread(to->drain, visit);
+    sp_fold_sample sample =
+        join_record(to, sp_visit_sample(visit), sp_visit_interval(visit), attributes);
+    sample.thread = &thread;
+    sample.wait.wait_class = visit->wait_class;
+    sample.wait.descriptor = visit->descriptor;
+    sample.weight = visit->weight_ns;
+    sample.count = sample.counted = visit->visits;
     sp_drain_totals *totals = &to->drain->totals;
     if (!sp_fold_add(to->window, &to->window->wall, &sample, to->max_samples)) {
         to->window->dropped_visits += visit->visits;
@@ -251,30 +259,15 @@ static bool holder_of(const sp_call_record *call, sp_window_link *out)
 
 static void drain_call(visit_drain *to, const sp_call_record *call)
 {
-    const sp_sample_record *record = sp_call_sample(call);
-    const sp_interval_record *interval = sp_call_interval(call);
-    sp_window_thread thread = calling_thread(to->drain, call->tid);
-    sp_join join = {0};
     uint8_t attributes[SP_ATTRIBUTE_BYTES_MAX];
-    sp_fold_sample sample = {
-        .record = record,
-        .generation = sp_modules_generation(to->modules, record->generation),
-        .changed = record->generation != sp_modules_newest_number(to->modules) ? to->modules : NULL,
-        .thread = &thread,
-        .weight = call->value,
-        .count = call->count,
-        .counted = call->count,
-    };
     sp_window_link holder;
-    sp_join_interval(&join, interval);
-    sample.result = sp_join_sample(&join, record, &sample.link);
+    sp_window_thread thread = calling_thread(to->drain, call->tid);
+    sp_fold_sample sample =
+        join_record(to, sp_call_sample(call), sp_call_interval(call), attributes);
+    sample.thread = &thread;
+    sample.weight = call->value;
+    sample.count = sample.counted = call->count;
     sample.holder = holder_of(call, &holder) ? &holder : NULL;
-    if (interval->attribute_bytes && sample.result != SP_JOIN_UNKNOWN) {
-        sample.attributes = attributes;
-        sample.attribute_bytes = sp_attribute_filter_copy(&to->drain->filter, attributes,
-                                                          (const uint8_t *)interval->attributes,
-                                                          interval->attribute_bytes);
-    }
     keep_call(to, call, &sample);
 }
 

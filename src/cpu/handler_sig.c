@@ -28,6 +28,7 @@
 #include "core/syscall_sig.h"
 #include "cpu/perf_owners_sig.h"
 #include "unwind/fiber_stack_sig.h"
+#include "unwind/sample_stack_sig.h"
 
 enum { SMALLEST_STACK = 3 * 1024 };
 
@@ -71,12 +72,7 @@ SP_SIGSAFE static void fill_sample(sp_sample_record *sample, sp_thread *thread,
         sp_store_relaxed(&thread->seen_tp, thread_pointer());
     }
     sp_walk_stack(&walk);
-    sample->count = (uint16_t)walk.count;
-    sample->leaf_count = (uint16_t)walk.leaf_count;
-    sample->by_frame_pointer = (uint16_t)walk.by_frame_pointer;
-    sample->end = (uint8_t)walk.end;
-    sample->header.size = (uint32_t)(sizeof *sample + walk.count * sizeof walk.pcs[0]);
-    sample->header.kind = SP_RECORD_SAMPLE;
+    sp_sample_take_walk(sample, &walk);
 }
 
 /* The system call and not the vDSO, which libc binds lazily. Where a filter refuses it the sample

@@ -124,9 +124,9 @@ static bool visit_jump(void *user, uint64_t target)
     return target && leads_here(lead, target);
 }
 
-/* Whose jumps tell where a call of TARGET comes to: a stub's that only jumps, as entries of the
- * linkage table do, which may be described as one function all together; else the function's that
- * begins there. */
+/* The function whose jumps show where a call of TARGET arrives. An entry of the linkage table only
+ * jumps, and all of its entries may be described as one function: then it is that entry alone. Else
+ * it is the function that begins at TARGET. */
 static bool find_jumper(const search *s, uint64_t target, sp_function_range *out)
 {
     uint8_t code[STUB_BYTES];
