@@ -115,7 +115,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 def environment(receiver, folder):
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "SPANPROF_"))}
-    return {**inherited, "SPANPROF_SPOOL": str(folder), "OTEL_SERVICE_NAME": "killed", "SPANPROF_CPU_HZ": "0",
+    return {**inherited, "SPANPROF_SPOOL": str(folder), "OTEL_SERVICE_NAME": "killed", "SPANPROF_PROFILES": "none",
             "SPANPROF_SPAN_PROCESSOR": "simple", "OTEL_EXPORTER_OTLP_COMPRESSION": "none", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "4",
             "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{receiver.server_port}"}
 
