@@ -6,18 +6,11 @@
 
 #include "collect/fold_room.h"
 #include "collect/fold_stacks.h"
+#include "core/reach.h"
 
 static bool make_room(sp_window_samples *samples)
 {
-    if (samples->keys.count < samples->capacity)
-        return true;
-    uint32_t capacity = samples->capacity ? samples->capacity * 2 : 256;
-    sp_window_sample *values = realloc(samples->values, capacity * sizeof *values);
-    if (!values)
-        return false;
-    samples->values = values;
-    samples->capacity = capacity;
-    return true;
+    return SP_REACH(samples->values, samples->keys.count, samples->capacity, 256);
 }
 
 /* Samples of one thread, which often have one span, come one after the other: most keys are those
@@ -111,15 +104,7 @@ static sp_window_sample *find_value(sp_window *window, sp_window_samples *sample
 
 static bool make_room_for_time(sp_window_times *times)
 {
-    if (times->count < times->capacity)
-        return true;
-    uint32_t capacity = times->capacity ? times->capacity * 2 : 1024;
-    sp_window_time *entries = realloc(times->entries, capacity * sizeof *entries);
-    if (!entries)
-        return false;
-    times->entries = entries;
-    times->capacity = capacity;
-    return true;
+    return SP_REACH(times->entries, times->count, times->capacity, 1024);
 }
 
 static void keep_time(sp_window_times *times, sp_window_sample *value, const sp_fold_sums *sample)

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/reach.h"
+
 /* A visit has its system call in front of the stack. */
 enum { STACK_MAX = 1 + SP_VISIT_DEPTH_MAX };
 
@@ -169,15 +171,7 @@ static uint32_t search_stack(sp_window *window, const sp_fold_sample *sample)
 
 static bool make_room_for_stack(sp_window_recorded *recorded)
 {
-    if (recorded->stacks.count < recorded->capacity)
-        return true;
-    uint32_t capacity = recorded->capacity ? recorded->capacity * 2 : 64;
-    uint32_t *numbers = realloc(recorded->numbers, capacity * sizeof *numbers);
-    if (!numbers)
-        return false;
-    recorded->numbers = numbers;
-    recorded->capacity = capacity;
-    return true;
+    return SP_REACH(recorded->numbers, recorded->stacks.count, recorded->capacity, 64);
 }
 
 static void forget_other_generations(sp_window_recorded *recorded, uint32_t generation)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/reach.h"
 
 /* --- add -------------------------------------------------------------------------------------- */
 
@@ -25,13 +26,7 @@ static bool make_room(sp_live_blocks *live, sp_live_is *is_live)
     forget_freed(live, is_live);
     if (live->count < live->capacity / 2)
         return true;
-    uint32_t capacity = live->capacity ? live->capacity * 2 : 256;
-    sp_live_block *blocks = realloc(live->blocks, capacity * sizeof *blocks);
-    if (!blocks)
-        return false;
-    live->blocks = blocks;
-    live->capacity = capacity;
-    return true;
+    return SP_REACH(live->blocks, live->capacity, live->capacity, 256);
 }
 
 void sp_live_blocks_add(sp_live_blocks *live, const sp_fold_sample *sample, sp_live_entry entry,

@@ -23,7 +23,8 @@ typedef struct sp_live_block {
 typedef struct sp_live_blocks {
     sp_window tables;
     sp_live_block *blocks;
-    uint32_t count, capacity;
+    uint32_t count;
+    size_t capacity;
     uint64_t lost; /* for which memory had no room */
 } sp_live_blocks;
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/arena.h"
+#include "core/reach.h"
 
 static uint64_t mix(uint64_t a, uint64_t b)
 {
@@ -132,13 +133,7 @@ static bool grow_entries(sp_intern *table)
         if (!table->memory)
             return false;
     }
-    uint32_t capacity = table->entry_capacity ? table->entry_capacity * 2 : 48;
-    sp_intern_entry *entries = realloc(table->entries, capacity * sizeof *entries);
-    if (!entries)
-        return false;
-    table->entries = entries;
-    table->entry_capacity = capacity;
-    return true;
+    return SP_REACH(table->entries, table->count, table->entry_capacity, 48);
 }
 
 static bool make_room(sp_intern *table)

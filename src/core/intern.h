@@ -28,7 +28,7 @@ typedef struct sp_intern_slot {
 typedef struct sp_intern {
     sp_intern_entry *entries;
     uint32_t count;
-    uint32_t entry_capacity;
+    size_t entry_capacity;
     sp_intern_slot *slots;
     uint32_t slot_count;
     void *memory; /* an sp_arena */

@@ -12,6 +12,7 @@
 
 #include "core/hex.h"
 #include "core/utf8.h"
+#include "core/reach.h"
 
 /* Longer strings are cut; each byte of one may become three when it is repaired. LARGEST_KEY holds
  * such a string, and the lines of any location. */
@@ -191,18 +192,13 @@ static uint32_t build_id_attribute(sp_dictionary *dictionary, const sp_module *m
 /* Widen the range of mapping INDEX to MODULE's. */
 static void add_range(sp_dictionary *dictionary, uint32_t index, const sp_module *module)
 {
-    if (index >= dictionary->range_capacity) {
-        uint32_t capacity = index + 1 < 32 ? 32 : 2 * (index + 1);
-        sp_dictionary_range *ranges = realloc(dictionary->ranges, capacity * sizeof *ranges);
-        if (!ranges) {
-            dictionary->failed = true;
-            return;
-        }
-        memset(ranges + dictionary->range_capacity, 0,
-               (capacity - dictionary->range_capacity) * sizeof *ranges);
-        dictionary->ranges = ranges;
-        dictionary->range_capacity = capacity;
+    size_t old = dictionary->range_capacity;
+    if (!SP_REACH(dictionary->ranges, index, dictionary->range_capacity, 32)) {
+        dictionary->failed = true;
+        return;
     }
+    memset(dictionary->ranges + old, 0,
+           (dictionary->range_capacity - old) * sizeof *dictionary->ranges);
     sp_dictionary_range *range = &dictionary->ranges[index];
     uint64_t start = module->start - module->bias;
     bool fresh = range->limit == 0;

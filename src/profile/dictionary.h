@@ -24,7 +24,7 @@ typedef struct sp_dictionary {
     sp_intern strings, mappings, locations, functions, links, attributes, stacks;
     sp_intern lists; /* lists of attributes: arrays of uint32_t; number 0 is the empty one */
     sp_dictionary_range *ranges; /* of mappings, by index; range_capacity */
-    uint32_t range_capacity;
+    size_t range_capacity;
     const sp_module
         *last_module; /* most locations are in the module of the one before: its mapping */
     uint32_t last_mapping;

@@ -69,7 +69,8 @@ enum { SP_WINDOW_TIMES_MAX = 200000 };
  * have one shape. */
 typedef struct sp_window_times {
     sp_window_time *entries;
-    uint32_t count, capacity;
+    uint32_t count;
+    size_t capacity;
     uint64_t periods; /* of the times that are kept */
     uint64_t lost;    /* of those that are not: no room, or no memory */
 } sp_window_times;
@@ -142,7 +143,7 @@ enum { SP_WINDOW_ENDS = SP_WALK_FOLDED };
 typedef struct sp_window_samples {
     sp_intern keys; /* sp_window_key; number n has values[n] */
     sp_window_sample *values;
-    uint32_t capacity;
+    size_t capacity;
     sp_window_times times;
     uint64_t count; /* of ticks, visits, or calls, that were folded */
 
@@ -182,7 +183,7 @@ typedef struct sp_window_pcs {
 typedef struct sp_window_recorded {
     sp_intern stacks;  /* as in their records; number n is stack numbers[n] of the window */
     uint32_t *numbers; /* SP_INTERN_FAILED: memory was short */
-    uint32_t capacity;
+    size_t capacity;
     uint32_t generation;
     sp_window_pcs pcs;
 } sp_window_recorded;

@@ -6,20 +6,7 @@
 
 #include "core/compiler.h"
 #include "core/utf8.h"
-
-/* Room for element COUNT, at most MAXIMUM of them. */
-static bool grow(void **items, uint32_t count, uint32_t *capacity, uint32_t maximum, size_t size)
-{
-    if (count < *capacity)
-        return true;
-    uint32_t wanted = *capacity ? *capacity * 2 : 256;
-    void *grown = count < maximum ? realloc(*items, wanted * size) : NULL;
-    if (!grown)
-        return false;
-    *items = grown;
-    *capacity = wanted;
-    return true;
-}
+#include "core/reach.h"
 
 /* The beginning of TEXT in CUT, with a mark; how long it is there. */
 static size_t cut_name(char cut[SP_CODE_NAME_MAX], const char *text, size_t length)
@@ -51,14 +38,13 @@ static uint32_t put_string(sp_code_table *table, const char *text, size_t length
 static sp_code *put_start(sp_code_table *table, uint64_t start)
 {
     uint32_t number = sp_intern_find(&table->starts, &start, sizeof start);
-    void *codes = table->codes;
-    bool is_new = number == SP_INTERN_FAILED;
-    bool room = !is_new || grow(&codes, table->starts.count, &table->code_capacity,
-                                SP_CODE_COUNT_MAX, sizeof *table->codes);
-    table->codes = codes;
-    if (room && is_new)
-        number = sp_intern_put(&table->starts, &start, sizeof start, NULL);
-    return room && number != SP_INTERN_FAILED ? &table->codes[number] : NULL;
+    if (number != SP_INTERN_FAILED)
+        return &table->codes[number];
+    uint32_t count = table->starts.count;
+    if (count >= SP_CODE_COUNT_MAX || !SP_REACH(table->codes, count, table->code_capacity, 256))
+        return NULL;
+    number = sp_intern_put(&table->starts, &start, sizeof start, NULL);
+    return number != SP_INTERN_FAILED ? &table->codes[number] : NULL;
 }
 
 void sp_code_table_add(sp_code_table *table, uint64_t start, uint64_t size, const char *name,
@@ -84,10 +70,8 @@ void sp_code_table_add(sp_code_table *table, uint64_t start, uint64_t size, cons
 bool sp_code_table_add_line(sp_code_table *table, uint32_t offset, uint32_t line, const char *file,
                             size_t length)
 {
-    void *lines = table->lines;
-    bool room = grow(&lines, table->line_count, &table->line_capacity, SP_CODE_LINES_MAX,
-                     sizeof *table->lines);
-    table->lines = lines;
+    bool room = table->line_count < SP_CODE_LINES_MAX &&
+                SP_REACH(table->lines, table->line_count, table->line_capacity, 256);
     uint32_t number = room ? put_string(table, file, length) : SP_INTERN_FAILED;
     if (number == SP_INTERN_FAILED) {
         table->full = true;

@@ -39,9 +39,10 @@ typedef struct sp_code_segment {
 typedef struct sp_code_table {
     sp_intern starts, strings;
     sp_code *codes;
-    uint32_t code_capacity;
+    size_t code_capacity;
     sp_code_line *lines;
-    uint32_t line_count, line_capacity;
+    uint32_t line_count;
+    size_t line_capacity;
     sp_code_segment *segments;
     uint32_t segment_count;
     size_t string_bytes;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/log.h"
+#include "core/reach.h"
 
 /* Trees deeper than this are damaged or made to hurt. A line is what libdw 0.188 takes for one,
  * measured. */
@@ -45,28 +46,14 @@ struct sp_dwarf_index {
     size_t read_bytes; /* for what was read of them */
 };
 
-/* Room for one more element; false when memory is short. */
-static bool grow(void **items, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity)
-        return true;
-    size_t wanted = *capacity ? *capacity * 2 : 32;
-    void *grown = realloc(*items, wanted * size);
-    if (!grown)
-        return false;
-    *items = grown;
-    *capacity = wanted;
-    return true;
-}
+enum { FIRST_CAPACITY = 32 }; /* of the arrays here */
 
 static void add_range(range_list *list, uint64_t start, uint64_t end, size_t owner)
 {
     /* address 0: a function that the linker dropped */
     if (start == 0 || start >= end || list->failed)
         return;
-    void *items = list->items;
-    list->failed = !grow(&items, list->count, &list->capacity, sizeof *list->items);
-    list->items = items;
+    list->failed = !SP_REACH(list->items, list->count, list->capacity, FIRST_CAPACITY);
     if (!list->failed)
         list->items[list->count++] = (address_range){start, end, owner};
 }
@@ -112,10 +99,7 @@ static const address_range *find_range(const range_list *list, uint64_t address)
 
 static void add_unit(sp_dwarf_index *index, const Dwarf_Die *skeleton, const Dwarf_Die *split)
 {
-    void *units = index->units;
-    bool grown = grow(&units, index->unit_count, &index->unit_capacity, sizeof *index->units);
-    index->units = units;
-    if (!grown) {
+    if (!SP_REACH(index->units, index->unit_count, index->unit_capacity, FIRST_CAPACITY)) {
         index->ranges.failed = true;
         return;
     }
@@ -238,10 +222,7 @@ size_t sp_dwarf_index_bytes(const sp_dwarf_index *index)
 
 static void add_function(unit *u, const Dwarf_Die *die)
 {
-    void *functions = u->functions;
-    bool grown = grow(&functions, u->function_count, &u->function_capacity, sizeof *u->functions);
-    u->functions = functions;
-    if (!grown) {
+    if (!SP_REACH(u->functions, u->function_count, u->function_capacity, FIRST_CAPACITY)) {
         u->ranges.failed = true;
         return;
     }

@@ -7,6 +7,7 @@
 
 #include "core/buffer.h"
 #include "core/hex.h"
+#include "core/reach.h"
 
 /* A symbol reaches to the next one, but no farther than this: what is between the kernel and its
  * modules is neither's. */
@@ -26,15 +27,8 @@ struct sp_kernel_names {
 
 static void add(sp_kernel_names *names, uint64_t start, const char *name)
 {
-    if (names->count == names->capacity) {
-        size_t wanted = names->capacity ? names->capacity * 2 : 4096;
-        kernel_symbol *grown =
-            wanted <= COUNT_MAX ? realloc(names->symbols, wanted * sizeof *names->symbols) : NULL;
-        if (!grown)
-            return;
-        names->symbols = grown;
-        names->capacity = wanted;
-    }
+    if (names->count == COUNT_MAX || !SP_REACH(names->symbols, names->count, names->capacity, 4096))
+        return;
     uint32_t at = (uint32_t)names->names.length;
     if (sp_buffer_add(&names->names, name, strlen(name) + 1))
         names->symbols[names->count++] = (kernel_symbol){start, at};

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/reach.h"
+
 /* Key of `addresses`. No padding: compared bytewise. */
 typedef struct address_key {
     uint64_t address;
@@ -75,17 +77,10 @@ sp_frame_list sp_name_cache_find(sp_name_cache *cache, uint64_t module, uint64_t
 
 static bool reach(sp_name_generation *generation, uint32_t number)
 {
-    if (number < generation->capacity)
-        return true;
-    uint32_t wanted = generation->capacity ? generation->capacity * 2 : 64;
-    while (wanted <= number)
-        wanted *= 2;
-    sp_frame_list *grown = realloc(generation->lists, wanted * sizeof *grown);
-    if (!grown)
+    size_t old = generation->capacity;
+    if (!SP_REACH(generation->lists, number, generation->capacity, 64))
         return false;
-    memset(grown + generation->capacity, 0, (wanted - generation->capacity) * sizeof *grown);
-    generation->lists = grown;
-    generation->capacity = wanted;
+    memset(generation->lists + old, 0, (generation->capacity - old) * sizeof *generation->lists);
     return true;
 }
 

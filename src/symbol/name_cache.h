@@ -23,7 +23,7 @@ typedef struct sp_name_generation {
     sp_intern addresses; /* number n has lists[n] */
     sp_arena frames;
     sp_frame_list *lists; /* capacity */
-    uint32_t capacity;
+    size_t capacity;
 } sp_name_generation;
 
 /* Zero-initialised is empty. */

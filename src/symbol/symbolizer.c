@@ -20,6 +20,7 @@
 #include "symbol/module_names.h"
 #include "symbol/name_cache.h"
 #include "symbol/outside_names.h"
+#include "core/reach.h"
 
 enum {
     LONGEST_NAME = 16 * 1024,
@@ -43,7 +44,7 @@ struct sp_symbolizer {
     size_t index_limit;  /* of one module's `dwarf`, in bytes */
     sp_intern modules;   /* keys as in look_up; number n has known[n] */
     known_module *known; /* module_capacity */
-    uint32_t module_capacity;
+    size_t module_capacity;
     uint32_t module_limit; /* above so many those that nobody asks for are forgotten */
     uint64_t last_id;
     sp_debuginfod *debuginfod; /* NULL: not wanted, or not to be had */
@@ -191,16 +192,11 @@ static const char *keep(sp_symbolizer *symbolizer, const char *text)
 /* Room for NUMBER in `known`, new ones zero. */
 static bool reach(sp_symbolizer *symbolizer, uint32_t number)
 {
-    uint32_t capacity = symbolizer->module_capacity;
-    if (number < capacity)
-        return true;
-    uint32_t wanted = capacity ? capacity * 2 : 64; /* numbers come one by one */
-    known_module *grown = realloc(symbolizer->known, wanted * sizeof *grown);
-    if (!grown)
+    size_t old = symbolizer->module_capacity;
+    if (!SP_REACH(symbolizer->known, number, symbolizer->module_capacity, 64))
         return false;
-    memset(grown + capacity, 0, (wanted - capacity) * sizeof *grown);
-    symbolizer->known = grown;
-    symbolizer->module_capacity = wanted;
+    memset(symbolizer->known + old, 0,
+           (symbolizer->module_capacity - old) * sizeof *symbolizer->known);
     return true;
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/reach.h"
+
 typedef struct entry {
     size_t position; /* of the length */
     size_t id_position;
@@ -148,14 +150,8 @@ static bool read_function(const sp_cfi_section *section, const entry *head,
 
 static bool add_function(function_list *list, const sp_cfi_function *function)
 {
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? list->capacity * 2 : 256;
-        sp_cfi_function *grown = realloc(list->functions, capacity * sizeof *grown);
-        if (!grown)
-            return false;
-        list->functions = grown;
-        list->capacity = capacity;
-    }
+    if (!SP_REACH(list->functions, list->count, list->capacity, 256))
+        return false;
     list->functions[list->count++] = *function;
     return true;
 }

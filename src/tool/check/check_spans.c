@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tool/check/check.h"
+#include "core/reach.h"
 
 static void check_ids(sp_checker *checker, const Sp__Trace__Span *span, const sp_place *place)
 {
@@ -62,15 +63,9 @@ static void keep_span(sp_checker *checker, const Sp__Trace__Span *span, const sp
         sp_check_violation(checker, "span-duplicate", place, "was there before with the same ids");
         return;
     }
-    if (number >= checker->span_capacity) {
-        size_t capacity = checker->span_capacity ? 2 * checker->span_capacity : 256;
-        sp_checked_span *spans = realloc(checker->spans, capacity * sizeof *spans);
-        if (!spans) {
-            checker->failed = true;
-            return;
-        }
-        checker->spans = spans;
-        checker->span_capacity = capacity;
+    if (!SP_REACH(checker->spans, number, checker->span_capacity, 256)) {
+        checker->failed = true;
+        return;
     }
     checker->spans[number] = (sp_checked_span){span};
 }

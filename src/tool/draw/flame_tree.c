@@ -5,6 +5,7 @@
 
 #include "core/compiler.h"
 #include "tool/model/sum.h"
+#include "core/reach.h"
 
 /* While the tree grows: which node is frame NAME below PARENT. Number n of the table is node n + 1.
  */
@@ -15,21 +16,12 @@ typedef struct node_key {
 typedef struct tree_builder {
     sp_flame_tree *tree;
     sp_intern keys;
-    uint32_t capacity;
+    size_t capacity;
 } tree_builder;
 
 static bool reserve_node(tree_builder *builder)
 {
-    sp_flame_tree *tree = builder->tree;
-    if (tree->count < builder->capacity)
-        return true;
-    uint32_t capacity = builder->capacity ? 2 * builder->capacity : 1024;
-    sp_flame_node *nodes = realloc(tree->nodes, capacity * sizeof *nodes);
-    if (!nodes)
-        return false;
-    tree->nodes = nodes;
-    builder->capacity = capacity;
-    return true;
+    return SP_REACH(builder->tree->nodes, builder->tree->count, builder->capacity, 1024);
 }
 
 /* The node of frame NAME below PARENT; 0, which is nobody's child, when memory is short. */

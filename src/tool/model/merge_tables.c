@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/reach.h"
+
 static const char *const table_names[SP_MERGE_TABLE_COUNT] = {
     "string_table", "mapping_table",   "location_table", "function_table",
     "link_table",   "attribute_table", "stack_table",
@@ -36,16 +38,9 @@ static int32_t put(sp_merger *merger, sp_merge_table kind, void *entry, const vo
     sp_merged_table *table = &merger->tables[kind];
     bool is_new;
     uint32_t number = sp_intern_put(&table->keys, key, length, &is_new);
-    if (number == SP_INTERN_FAILED || number > INT32_MAX)
+    if (number == SP_INTERN_FAILED || number > INT32_MAX ||
+        !SP_REACH(table->entries, number, table->capacity, 256))
         return fail(merger, NULL, 0);
-    if (number >= table->capacity) {
-        size_t capacity = table->capacity ? 2 * table->capacity : 256;
-        void **entries = realloc(table->entries, capacity * sizeof *entries);
-        if (!entries)
-            return fail(merger, NULL, 0);
-        table->entries = entries;
-        table->capacity = capacity;
-    }
     if (is_new)
         table->entries[number] = entry;
     return (int32_t)number;

@@ -10,6 +10,7 @@
 #include "tool/model/model.h"
 #include "tool/model/sum.h"
 #include "tool/text/messages.h"
+#include "core/reach.h"
 
 /* What an entry of the attribute table says of a wait, or of a live block; the zero value: nothing.
  */
@@ -71,16 +72,9 @@ static const char *table_string(const Sp__Profiles__ProfilesDictionary *dictiona
 
 static bool push_frame(profile_reader *reader, const char *name)
 {
-    if (reader->frame_count == reader->frame_capacity) {
-        size_t capacity = reader->frame_capacity ? 2 * reader->frame_capacity : 128;
-        uint32_t *frames = realloc(reader->frames, capacity * sizeof *frames);
-        if (!frames)
-            return fail_memory(reader);
-        reader->frames = frames;
-        reader->frame_capacity = capacity;
-    }
     uint32_t string = sp_model_string(reader->model, name);
-    if (string == SP_INTERN_FAILED)
+    if (string == SP_INTERN_FAILED ||
+        !SP_REACH(reader->frames, reader->frame_count, reader->frame_capacity, 128))
         return fail_memory(reader);
     reader->frames[reader->frame_count++] = string;
     return true;
@@ -321,14 +315,8 @@ static bool find_type(profile_reader *reader, const type_rule *rule, int64_t per
             *out = (uint32_t)i;
             return true;
         }
-    if (model->type_count == model->type_capacity) {
-        size_t capacity = model->type_capacity ? 2 * model->type_capacity : 8;
-        sp_model_type *types = realloc(model->types, capacity * sizeof *types);
-        if (!types)
-            return fail_memory(reader);
-        model->types = types;
-        model->type_capacity = capacity;
-    }
+    if (!SP_REACH(model->types, model->type_count, model->type_capacity, 8))
+        return fail_memory(reader);
     *out = (uint32_t)model->type_count;
     model->types[model->type_count++] = (sp_model_type){
         .name = name_text,
@@ -385,16 +373,9 @@ static bool add_sample(profile_reader *reader, const sp_model_sample *sample)
                        sample->descriptor, sample->outlived, sample->age};
     bool is_new;
     uint32_t number = sp_intern_put(&model->sample_index, key, sizeof key, &is_new);
-    if (number == SP_INTERN_FAILED)
+    if (number == SP_INTERN_FAILED ||
+        !SP_REACH(model->samples, number, model->sample_capacity, 1024))
         return fail_memory(reader);
-    if (number >= model->sample_capacity) {
-        size_t capacity = model->sample_capacity ? 2 * model->sample_capacity : 1024;
-        sp_model_sample *samples = realloc(model->samples, capacity * sizeof *samples);
-        if (!samples)
-            return fail_memory(reader);
-        model->samples = samples;
-        model->sample_capacity = capacity;
-    }
     if (is_new) {
         model->samples[number] = *sample;
     } else {
@@ -429,14 +410,8 @@ static bool note_profile(profile_reader *reader, const Sp__Profiles__Profile *pr
                          uint32_t type)
 {
     sp_model *model = reader->model;
-    if (model->profile_count == model->profile_capacity) {
-        size_t capacity = model->profile_capacity ? 2 * model->profile_capacity : 64;
-        sp_model_profile *profiles = realloc(model->profiles, capacity * sizeof *profiles);
-        if (!profiles)
-            return fail_memory(reader);
-        model->profiles = profiles;
-        model->profile_capacity = capacity;
-    }
+    if (!SP_REACH(model->profiles, model->profile_count, model->profile_capacity, 64))
+        return fail_memory(reader);
     model->types[type].profiles++;
     model->profiles[model->profile_count++] = (sp_model_profile){.type = type,
                                                                  .service = reader->service,

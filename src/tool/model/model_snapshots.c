@@ -9,6 +9,7 @@
 
 #include "tool/model/model.h"
 #include "tool/text/messages.h"
+#include "core/reach.h"
 
 bool sp_is_snapshot_name(const char *name)
 {
@@ -50,16 +51,11 @@ static uint32_t find_process(sp_model *model, const Sp__Resource__Resource *reso
 
 static bool make_room(sp_model *model, uint32_t number)
 {
-    if (number < model->snapshot_capacity)
-        return true;
-    size_t capacity = 2 * (size_t)number + 8;
-    uint64_t *times = realloc(model->snapshot_times, capacity * sizeof *times);
-    if (!times)
+    size_t old = model->snapshot_capacity;
+    if (!SP_REACH(model->snapshot_times, number, model->snapshot_capacity, 8))
         return false;
-    memset(times + model->snapshot_capacity, 0,
-           (capacity - model->snapshot_capacity) * sizeof *times);
-    model->snapshot_times = times;
-    model->snapshot_capacity = capacity;
+    memset(model->snapshot_times + old, 0,
+           (model->snapshot_capacity - old) * sizeof *model->snapshot_times);
     return true;
 }
 

@@ -7,19 +7,13 @@
 #include "tool/model/model.h"
 #include "tool/model/sum.h"
 #include "tool/text/messages.h"
+#include "core/reach.h"
 
 /* spans[] follows span_index, which gives a new number just now. */
 static sp_model_span *new_span(sp_model *model)
 {
-    if (model->span_index.count > model->span_capacity) {
-        size_t capacity = model->span_capacity ? 2 * model->span_capacity : 256;
-        sp_model_span *spans = realloc(model->spans, capacity * sizeof *spans);
-        if (!spans)
-            return NULL;
-        model->spans = spans;
-        model->span_capacity = capacity;
-    }
-    return &model->spans[model->span_index.count - 1];
+    uint32_t number = model->span_index.count - 1;
+    return SP_REACH(model->spans, number, model->span_capacity, 256) ? &model->spans[number] : NULL;
 }
 
 static const char *model_copy(sp_model *model, const char *text)

@@ -16,6 +16,7 @@
 #include "proto/trace.pb-c.h"
 #include "tool/read/switches.h"
 #include "tool/text/messages.h"
+#include "core/reach.h"
 
 /* What a file may hold once unzipped: a few kilobytes of gzip can stand for any number of bytes. */
 #define MAX_FILE_BYTES ((size_t)2 << 30)
@@ -50,15 +51,9 @@ const char *sp_document_name(char out[SP_DOCUMENT_NAME_LENGTH], const sp_documen
 int sp_input_add(sp_input *input, const char *path, sp_signal signal, size_t bytes,
                  ProtobufCMessage *message)
 {
-    if (input->count == input->capacity) {
-        size_t capacity = input->capacity ? 2 * input->capacity : 16;
-        sp_document *documents = realloc(input->documents, capacity * sizeof *documents);
-        if (!documents) {
-            protobuf_c_message_free_unpacked(message, NULL);
-            return sp_tool_no_memory();
-        }
-        input->documents = documents;
-        input->capacity = capacity;
+    if (!SP_REACH(input->documents, input->count, input->capacity, 16)) {
+        protobuf_c_message_free_unpacked(message, NULL);
+        return sp_tool_no_memory();
     }
     sp_document *last = input->count ? &input->documents[input->count - 1] : NULL;
     bool first = !last || last->path != path;

@@ -6,6 +6,7 @@
 
 #include "context/switch_format.h"
 #include "core/compiler.h"
+#include "core/reach.h"
 
 enum { SLOTS_MAX = 1 << 16, NO_CONTEXT = -1 };
 
@@ -42,17 +43,7 @@ static uint64_t word_at(const uint8_t *data, size_t number)
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
-/* Room for one more of SIZE bytes behind COUNT; NULL when memory is short. */
-static void *grow(void *items, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity)
-        return items;
-    size_t wanted = *capacity ? *capacity * 2 : 16;
-    void *more = reallocarray(items, wanted, size);
-    if (more)
-        *capacity = wanted;
-    return more;
-}
+enum { FIRST_CAPACITY = 16 }; /* of the arrays here */
 
 static sp_switch_thread *thread_of(reader *r, const slot_state *slot)
 {
@@ -67,12 +58,10 @@ static bool add_interval(sp_switch_thread *thread, const sp_switch_interval *int
         last->end_ns = interval->end_ns;
         return true;
     }
-    sp_switch_interval *items =
-        grow(thread->intervals, thread->interval_count, &thread->interval_capacity, sizeof *items);
-    if (!items)
+    if (!SP_REACH(thread->intervals, thread->interval_count, thread->interval_capacity,
+                  FIRST_CAPACITY))
         return false;
-    thread->intervals = items;
-    items[thread->interval_count++] = *interval;
+    thread->intervals[thread->interval_count++] = *interval;
     return true;
 }
 
@@ -123,17 +112,14 @@ static const char *begin_thread(reader *r, slot_state *slot, const uint8_t *reco
         return "a thread begins before the one before it has ended";
     if (!end_thread(r, slot))
         return no_memory;
-    sp_switch_thread *threads =
-        grow(out->threads, out->thread_count, &out->thread_capacity, sizeof *threads);
-    if (!threads)
+    if (!SP_REACH(out->threads, out->thread_count, out->thread_capacity, FIRST_CAPACITY))
         return no_memory;
-    out->threads = threads;
     slot->thread = (ptrdiff_t)out->thread_count++;
-    threads[slot->thread] = (sp_switch_thread){
+    out->threads[slot->thread] = (sp_switch_thread){
         .tid = (int64_t)(uint32_t)word_at(record, 2),
         .begin_ns = now_ns,
     };
-    set_name(&threads[slot->thread], record + 24);
+    set_name(&out->threads[slot->thread], record + 24);
     slot->last_ns = slot->start_ns = slot->known_until_ns = now_ns;
     slot->state = SP_SWITCH_STATE_UNKNOWN;
     forget_all(slot);
@@ -197,12 +183,9 @@ static const char *read_switch(reader *r, slot_state *slot, const uint8_t *recor
 static const char *read_event(reader *r, slot_state *slot, const uint8_t *record, bool is_end)
 {
     sp_switch_thread *thread = thread_of(r, slot);
-    sp_switch_event *items =
-        grow(thread->events, thread->event_count, &thread->event_capacity, sizeof *items);
-    if (!items)
+    if (!SP_REACH(thread->events, thread->event_count, thread->event_capacity, FIRST_CAPACITY))
         return no_memory;
-    thread->events = items;
-    sp_switch_event *event = &items[thread->event_count++];
+    sp_switch_event *event = &thread->events[thread->event_count++];
     *event = (sp_switch_event){.time_ns = slot->last_ns, .is_end = is_end};
     memcpy(event->trace_id, record + 8, 16);
     memcpy(event->span_id, record + 24, 8);

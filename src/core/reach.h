@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arrays that grow. Threads: one at a time.  Signals: not safe. */
+#ifndef SP_CORE_REACH_H
+#define SP_CORE_REACH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Makes the array *ITEMS, which has *CAPACITY elements of SIZE bytes, long enough for element
+ * NUMBER: FIRST elements, or twice as many as it has, or more. It may move; new elements are not
+ * initialised. The array is the caller's, for free(). False when memory is short: then nothing has
+ * changed. */
+bool sp_reach(void *items, size_t number, size_t *capacity, size_t first, size_t size);
+
+/* Whether element NUMBER of ITEMS is there, after the array has grown if need be. ITEMS, a pointer,
+ * and CAPACITY, a size_t, are variables. */
+#define SP_REACH(items, number, capacity, first)                                                   \
+    ((number) < (capacity) || sp_reach(&(items), (number), &(capacity), (first), sizeof *(items)))
+
+#endif
