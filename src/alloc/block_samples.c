@@ -4,8 +4,8 @@
 #include <errno.h>
 
 #include <spanprof/alloc.h>
-#include "call/call_sampling.h"
 #include "call/call.h"
+#include "call/call_sampling.h"
 #include "call/preload_find.h"
 #include "call/sampling_run.h"
 #include "core/atomic.h"
@@ -33,24 +33,12 @@ static const sp_alloc_config *config_of(uint32_t run)
 
 /* --- a block ---------------------------------------------------------------------------------- */
 
-/* A forked child must not go on with its parent's numbers. */
-static void begin_run(sp_alloc_thread *thread, uint32_t run)
-{
-    thread->random = sp_random_seed();
-    thread->left = sp_sampling_draw(&thread->random, config_of(run)->period_bytes);
-    thread->run = run;
-}
-
 /* The block is in the table before its sample is in a ring: a sample without an entry would say
  * that it was freed. */
-static bool take(sp_alloc_thread *thread, void *pointer, uint64_t bytes, const void *return_address)
+static bool take(void *pointer, bool heap, sp_sampling_weight weight, const void *return_address)
 {
-    const sp_alloc_config *config = config_of(thread->run);
-    uint64_t period = config->period_bytes;
-    thread->left = sp_sampling_draw(&thread->random, period);
-    sp_sampling_weight weight = sp_sampling_weight_of(&thread->random, period, bytes);
     sp_live_entry entry = {0};
-    if (config->heap)
+    if (heap)
         sp_live_put(&alloc.live, pointer, &entry);
     sp_call call = {.kind = SP_CALL_ALLOC,
                     .live_slot = entry.slot,
@@ -64,30 +52,29 @@ static bool take(sp_alloc_thread *thread, void *pointer, uint64_t bytes, const v
     return taken;
 }
 
-/* Returns whether the block was sampled. `inside` is set meanwhile: what is allocated by us, or by
- * a handler that interrupts us, is not sampled. */
-static bool see(sp_alloc_thread *thread, void *pointer, uint64_t bytes, const void *return_address)
+/* Returns whether the block was sampled. What is allocated by us meanwhile, or by a handler that
+ * interrupts us, is not. */
+static bool see(sp_sampling_thread *thread, void *pointer, uint64_t bytes,
+                const void *return_address)
 {
     uint32_t run = sp_load_acquire(&alloc.run.number); /* its config is there */
-    bool taken = false;
-    if (run == 0 || thread->inside)
+    if (run == 0)
         return false;
+    const sp_alloc_config *config = config_of(run);
+    uint64_t period = config->period_bytes;
     int error = errno;
-    thread->inside = 1;
-    sp_fence_signal();
-    if (thread->run != run)
-        begin_run(thread, run);
-    if (bytes < thread->left)
-        thread->left -= bytes;
-    else
-        taken = take(thread, pointer, bytes, return_address);
-    sp_fence_signal();
-    thread->inside = 0;
+    if (!sp_sampling_enter(thread, run, period))
+        return false;
+    sp_sampling_weight weight;
+    bool taken = sp_sampling_pass(&thread->left, &thread->random, period, bytes, &weight) &&
+                 take(pointer, config->heap, weight, return_address);
     errno = error;
+    sp_sampling_leave(thread);
     return taken;
 }
 
-static void seen(sp_alloc_thread *thread, void *pointer, size_t bytes, const void *return_address)
+static void seen(sp_sampling_thread *thread, void *pointer, size_t bytes,
+                 const void *return_address)
 {
     see(thread, pointer, bytes, return_address);
 }
@@ -109,7 +96,7 @@ static void settle(uint32_t held, bool is_freed)
 
 bool spanprof_alloc_sampled(void *pointer, size_t bytes)
 {
-    static _Thread_local sp_alloc_thread own;
+    static _Thread_local sp_sampling_thread own;
     uint32_t run = sp_load_relaxed(&alloc.run.number);
     if (SP_LIKELY(run == 0) || !pointer)
         return false;

@@ -11,13 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of one thread: what is left until the next sample. Zero-initialised. */
-typedef struct sp_alloc_thread {
-    uint64_t left;   /* bytes; a block of as many, or more, is sampled */
-    uint64_t random; /* the state of its random numbers */
-    uint32_t run;    /* sp_preload.run when `left` was drawn */
-    uint32_t inside; /* a sample is being taken */
-} sp_alloc_thread;
+#include "call/sampling_thread.h"
 
 /* A byte counts the live sampled blocks of an address's hash; 255 stays. 0 says that a block was
  * not sampled. */
@@ -32,7 +26,7 @@ static inline uint32_t sp_filter_index(const void *pointer)
 
 /* BYTES at POINTER were allocated by THREAD, the calling one, and its `left` does not reach, or is
  * of another run. RETURN_ADDRESS is the interposed function's. */
-typedef void sp_alloc_seen(sp_alloc_thread *thread, void *pointer, size_t bytes,
+typedef void sp_alloc_seen(sp_sampling_thread *thread, void *pointer, size_t bytes,
                            const void *return_address);
 /* POINTER is about to be freed. */
 typedef void sp_alloc_freed(void *pointer);

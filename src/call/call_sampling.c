@@ -58,3 +58,15 @@ sp_sampling_weight sp_sampling_weight_of(uint64_t *random, uint64_t period, uint
     return (sp_sampling_weight){.size = round_at_random(random, (double)size / probability),
                                 .count = round_at_random(random, 1 / probability)};
 }
+
+bool sp_sampling_pass(uint64_t *left, uint64_t *random, uint64_t period, uint64_t size,
+                      sp_sampling_weight *weight)
+{
+    if (size < *left) {
+        *left -= size;
+        return false;
+    }
+    *left = sp_sampling_draw(random, period);
+    *weight = sp_sampling_weight_of(random, period, size);
+    return true;
+}

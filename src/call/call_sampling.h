@@ -10,6 +10,7 @@
 #ifndef SP_CALL_CALL_SAMPLING_H
 #define SP_CALL_CALL_SAMPLING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* What one sampled call stands for. */
@@ -24,6 +25,10 @@ uint64_t sp_random_next(uint64_t *random);
 
 /* Size until the next sample, at least 1: a call of this size or more is sampled. */
 uint64_t sp_sampling_draw(uint64_t *random, uint64_t period);
+/* A call of SIZE comes when the next sample is *LEFT away. Whether it is one; then *WEIGHT is what
+ * it stands for, and *LEFT is drawn anew. */
+bool sp_sampling_pass(uint64_t *left, uint64_t *random, uint64_t period, uint64_t size,
+                      sp_sampling_weight *weight);
 sp_sampling_weight sp_sampling_weight_of(uint64_t *random, uint64_t period, uint64_t size);
 
 #endif

@@ -151,12 +151,9 @@ static sp_sampling_weight weigh(uint32_t number, uint64_t period, uint64_t value
         own.random = sp_random_seed();
     if (countdown->period != period)
         *countdown = (value_countdown){sp_sampling_draw(&own.random, period), period};
-    if (value < countdown->left) {
-        countdown->left -= value;
-        return (sp_sampling_weight){0};
-    }
-    countdown->left = sp_sampling_draw(&own.random, period);
-    return sp_sampling_weight_of(&own.random, period, value);
+    sp_sampling_weight weight = {0};
+    sp_sampling_pass(&countdown->left, &own.random, period, value, &weight);
+    return weight;
 }
 
 void spanprof_record(const spanprof_value_type *type, uint64_t value)

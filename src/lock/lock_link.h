@@ -9,13 +9,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* Of one thread: what is left until the next sample. Zero-initialised. */
-typedef struct sp_lock_thread {
-    uint64_t left;   /* nanoseconds; a wait of as many, or more, is sampled */
-    uint64_t random; /* the state of its random numbers */
-    uint32_t run;    /* sp_lock_preload.run when `left` was drawn */
-    uint32_t inside; /* a sample is being taken */
-} sp_lock_thread;
+#include "call/sampling_thread.h"
 
 /* A wait, from its begin to its end. The SDK's. */
 typedef struct sp_contention {
@@ -30,7 +24,7 @@ typedef struct sp_contention {
  * it, which may change at any moment, 0 for nobody; OWNER is NULL where that is not known. */
 typedef void sp_lock_begins(sp_contention *wait, const int *owner);
 /* WAIT is over. RETURN_ADDRESS is the interposed function's. */
-typedef void sp_lock_ends(sp_lock_thread *thread, const sp_contention *wait,
+typedef void sp_lock_ends(sp_sampling_thread *thread, const sp_contention *wait,
                           const void *return_address);
 
 enum { SP_LOCK_PRELOAD_VERSION = 1 };

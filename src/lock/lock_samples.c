@@ -36,20 +36,8 @@ static void begins(sp_contention *wait, const int *owner)
     errno = error;
 }
 
-/* A forked child must not go on with its parent's numbers. */
-static void begin_run(sp_lock_thread *thread, uint32_t run)
+static void take(const sp_contention *wait, sp_sampling_weight weight, const void *return_address)
 {
-    thread->random = sp_random_seed();
-    thread->left = sp_sampling_draw(&thread->random, sp_load_relaxed(&locks.period_ns));
-    thread->run = run;
-}
-
-static void take(sp_lock_thread *thread, const sp_contention *wait, uint64_t waited_ns,
-                 const void *return_address)
-{
-    uint64_t period_ns = sp_load_relaxed(&locks.period_ns);
-    thread->left = sp_sampling_draw(&thread->random, period_ns);
-    sp_sampling_weight weight = sp_sampling_weight_of(&thread->random, period_ns, waited_ns);
     const sp_call call = {
         .kind = SP_CALL_LOCK,
         .value = weight.size,
@@ -60,24 +48,18 @@ static void take(sp_lock_thread *thread, const sp_contention *wait, uint64_t wai
     sp_call_take(&call);
 }
 
-/* `inside` is set meanwhile: a wait of a handler that interrupts a sample is not sampled. */
-static void ends(sp_lock_thread *thread, const sp_contention *wait, const void *return_address)
+static void ends(sp_sampling_thread *thread, const sp_contention *wait, const void *return_address)
 {
     uint32_t run = sp_load_acquire(&locks.run.number); /* its period is there */
-    if (run == 0 || thread->inside)
-        return;
+    uint64_t period_ns = sp_load_relaxed(&locks.period_ns);
+    sp_sampling_weight weight;
     int error = errno;
     uint64_t waited_ns = sp_max_u64(sp_clock_monotonic_ns() - wait->begin_ns, 1);
-    thread->inside = 1;
-    sp_fence_signal();
-    if (thread->run != run)
-        begin_run(thread, run);
-    if (waited_ns < thread->left)
-        thread->left -= waited_ns;
-    else
-        take(thread, wait, waited_ns, return_address);
-    sp_fence_signal();
-    thread->inside = 0;
+    if (run && sp_sampling_enter(thread, run, period_ns)) {
+        if (sp_sampling_pass(&thread->left, &thread->random, period_ns, waited_ns, &weight))
+            take(wait, weight, return_address);
+        sp_sampling_leave(thread);
+    }
     errno = error;
 }
 

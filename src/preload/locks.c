@@ -17,7 +17,7 @@
 
 static sp_lock_preload locks = {.version = SP_LOCK_PRELOAD_VERSION};
 
-static __thread sp_lock_thread self __attribute__((tls_model("initial-exec")));
+static __thread sp_sampling_thread self __attribute__((tls_model("initial-exec")));
 
 PUBLIC sp_lock_preload *spanprof_preload_locks(uint32_t version);
 

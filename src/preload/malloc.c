@@ -16,7 +16,7 @@
 
 static sp_preload preload = {.version = SP_PRELOAD_VERSION};
 
-static __thread sp_alloc_thread self __attribute__((tls_model("initial-exec")));
+static __thread sp_sampling_thread self __attribute__((tls_model("initial-exec")));
 
 PUBLIC sp_preload *spanprof_preload(uint32_t version);
 
