@@ -18,6 +18,7 @@ import urllib.parse
 
 import grpc
 
+import side_by_side
 from keys import make_keys
 from receivers import PATIENCE_S, Raw, Server, fails
 
@@ -212,4 +213,4 @@ class Secrets(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    sys.exit(side_by_side.run() != 0)
