@@ -15,6 +15,7 @@
 
 #include "core/log.h"
 #include "export/export_internal.h"
+#include "failing_memory.h"
 #include "remove_folder.h"
 
 /* --- allocations ------------------------------------------------------------------------------ */
@@ -29,24 +30,18 @@ static bool is_exporters(void)
     return is_calling || (prctl(PR_GET_NAME, name) == 0 && strcmp(name, "spanprof-export") == 0);
 }
 
-static bool fails_now(void)
+static bool allocation_fails(void)
 {
     return atomic_load(&failing) && is_exporters() &&
            atomic_fetch_add(&allocations, 1) + 1 == atomic_load(&failing);
 }
 
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *memory, size_t bytes);
 char *__real_strdup(const char *text);
 char *__real_strndup(const char *text, size_t length);
 DIR *__real_opendir(const char *path);
 char *__real_realpath(const char *path, char *out);
 int __real_scandir(const char *path, struct dirent ***entries, int (*filter)(const struct dirent *),
                    int (*compare)(const struct dirent **, const struct dirent **));
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes);
 char *__wrap_strdup(const char *text);
 char *__wrap_strndup(const char *text, size_t length);
 DIR *__wrap_opendir(const char *path);
@@ -55,51 +50,36 @@ int __wrap_scandir(const char *path, struct dirent ***entries, int (*filter)(con
                    int (*compare)(const struct dirent **, const struct dirent **));
 int __wrap_asprintf(char **out, const char *format, ...);
 
-void *__wrap_malloc(size_t bytes)
-{
-    return fails_now() ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return fails_now() ? NULL : __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *memory, size_t bytes)
-{
-    return fails_now() ? NULL : __real_realloc(memory, bytes);
-}
-
 char *__wrap_strdup(const char *text)
 {
-    return fails_now() ? NULL : __real_strdup(text);
+    return allocation_fails() ? NULL : __real_strdup(text);
 }
 
 char *__wrap_strndup(const char *text, size_t length)
 {
-    return fails_now() ? NULL : __real_strndup(text, length);
+    return allocation_fails() ? NULL : __real_strndup(text, length);
 }
 
 DIR *__wrap_opendir(const char *path)
 {
-    return fails_now() ? NULL : __real_opendir(path);
+    return allocation_fails() ? NULL : __real_opendir(path);
 }
 
 char *__wrap_realpath(const char *path, char *out)
 {
-    return fails_now() ? NULL : __real_realpath(path, out);
+    return allocation_fails() ? NULL : __real_realpath(path, out);
 }
 
 int __wrap_scandir(const char *path, struct dirent ***entries, int (*filter)(const struct dirent *),
                    int (*compare)(const struct dirent **, const struct dirent **))
 {
-    return fails_now() ? -1 : __real_scandir(path, entries, filter, compare);
+    return allocation_fails() ? -1 : __real_scandir(path, entries, filter, compare);
 }
 
 int __wrap_asprintf(char **out, const char *format, ...)
 {
     va_list arguments;
-    if (fails_now())
+    if (allocation_fails())
         return -1;
     va_start(arguments, format);
     int length = vasprintf(out, format, arguments);
@@ -195,8 +175,9 @@ static bool run_without(fixture *f, const way *w, uint64_t number)
     return reached >= number;
 }
 
-static void fail_each(const way *w)
+static void fail_each(void **initial)
 {
+    const way *w = *initial;
     bool reached = true;
     uint64_t number = 1;
     for (; reached; number++) {
@@ -215,65 +196,24 @@ static void fail_each(const way *w)
     print_message("%d allocations\n", (int)number - 2);
 }
 
-static void http_protobuf(void **state)
-{
-    (void)state;
-    fail_each(&(way){.to_network = true, .has_receiver = true});
-}
-
-static void http_json(void **state)
-{
-    (void)state;
-    fail_each(&(way){.protocol = SP_PROTOCOL_HTTP_JSON, .to_network = true, .has_receiver = true});
-}
-
-static void http_that_refuses(void **state)
-{
-    (void)state;
-    fail_each(&(way){.to_network = true, .has_receiver = true, .is_refused = true});
-}
-
-static void grpc_without_a_receiver(void **state)
-{
-    (void)state;
-    fail_each(&(way){.protocol = SP_PROTOCOL_GRPC, .to_network = true});
-}
-
-static void grpc_with_a_spool(void **state)
-{
-    (void)state;
-    fail_each(&(way){.protocol = SP_PROTOCOL_GRPC, .to_network = true, .has_spool = true});
-}
-
-static void spool_with_a_receiver(void **state)
-{
-    (void)state;
-    fail_each(&(way){.to_network = true, .has_spool = true, .has_receiver = true});
-}
-
-static void files_of_json(void **state)
-{
-    (void)state;
-    fail_each(&(way){.to_file = true, .file_format = SP_OTLP_JSON});
-}
-
-static void files_of_protobuf_beside_the_network(void **state)
-{
-    (void)state;
-    fail_each(&(way){.to_network = true,
-                     .to_file = true,
-                     .has_receiver = true,
-                     .file_format = SP_OTLP_PROTOBUF});
-}
+/* A case is a way out: fail_each finds it in the state that cmocka hands over. */
+#define CASE(name, ...) ((struct CMUnitTest){#name, fail_each, NULL, NULL, &(way){__VA_ARGS__}})
 
 int main(void)
 {
     alarm(540);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(http_protobuf),     cmocka_unit_test(http_json),
-        cmocka_unit_test(http_that_refuses), cmocka_unit_test(grpc_without_a_receiver),
-        cmocka_unit_test(grpc_with_a_spool), cmocka_unit_test(spool_with_a_receiver),
-        cmocka_unit_test(files_of_json),     cmocka_unit_test(files_of_protobuf_beside_the_network),
+        CASE(http_protobuf, .to_network = true, .has_receiver = true),
+        CASE(http_json, .protocol = SP_PROTOCOL_HTTP_JSON, .to_network = true,
+             .has_receiver = true),
+        CASE(http_that_refuses, .to_network = true, .has_receiver = true, .is_refused = true),
+        CASE(grpc_without_a_receiver, .protocol = SP_PROTOCOL_GRPC, .to_network = true),
+        CASE(grpc_with_a_spool, .protocol = SP_PROTOCOL_GRPC, .to_network = true,
+             .has_spool = true),
+        CASE(spool_with_a_receiver, .to_network = true, .has_spool = true, .has_receiver = true),
+        CASE(files_of_json, .to_file = true, .file_format = SP_OTLP_JSON),
+        CASE(files_of_protobuf_beside_the_network, .to_network = true, .to_file = true,
+             .has_receiver = true, .file_format = SP_OTLP_PROTOBUF),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The encoders and the JSON reader when memory is short: every allocation of ours fails once. The
- * linker puts the functions below in front of malloc, calloc and realloc (CMakeLists.txt); what the
- * libraries allocate inside is not touched. */
+/* The encoders and the JSON reader when memory is short: every allocation of ours fails once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,37 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "failing_memory.h"
 #include "golden/golden_data.h"
 #include "proto/profiles_service.pb-c.h"
 #include "tool/read/json_read.h"
 
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *old, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *old, size_t bytes);
-
 static size_t calls_until_failure; /* 0: none fails */
 
-static bool is_the_one(void)
+static bool allocation_fails(void)
 {
     return calls_until_failure > 0 && --calls_until_failure == 0;
-}
-
-void *__wrap_malloc(size_t bytes)
-{
-    return is_the_one() ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return is_the_one() ? NULL : __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *old, size_t bytes)
-{
-    return is_the_one() ? NULL : __real_realloc(old, bytes);
 }
 
 /* Enough spans for several blocks of the arena. */

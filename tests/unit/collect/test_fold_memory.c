@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The fold and the builder when memory is short: each allocation of a window fails in turn. A
  * sample that finds no memory is not counted, the others keep their stacks and weights; a profile
- * that finds none is not made; and the next window works. The linker puts the functions below in
- * front of malloc, calloc and realloc (CMakeLists.txt). */
+ * that finds none is not made; and the next window works. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,34 +13,13 @@
 
 #include "profile/builder.h"
 #include "collect/fold.h"
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *old, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *old, size_t bytes);
+#include "failing_memory.h"
 
 static uint64_t allocations, failing; /* failing 0: none */
 
-static bool is_the_one(void)
+static bool allocation_fails(void)
 {
     return ++allocations == failing;
-}
-
-void *__wrap_malloc(size_t bytes)
-{
-    return is_the_one() ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return is_the_one() ? NULL : __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *old, size_t bytes)
-{
-    return is_the_one() ? NULL : __real_realloc(old, bytes);
 }
 
 enum { SAMPLES = 600, STACKS = 90, DEPTH = 12, SPANS = 70, MAX_SAMPLES = 400 };

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "failing_memory.h"
 #include "golden/golden_data.h"
 #include "wire/unpack.h"
 #include "proto/profiles_service.pb-c.h"
@@ -20,33 +21,11 @@ enum { MIB = 1024 * 1024, REQUESTS_MAX = 512 };
 static uint64_t allocations, failing_allocation;
 static bool fails_from_then_on;
 
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *memory, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes);
-
-static bool fails_now(void)
+static bool allocation_fails(void)
 {
     allocations++;
     return failing_allocation && (allocations == failing_allocation ||
                                   (fails_from_then_on && allocations > failing_allocation));
-}
-
-void *__wrap_malloc(size_t bytes)
-{
-    return fails_now() ? NULL : __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return fails_now() ? NULL : __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *memory, size_t bytes)
-{
-    return fails_now() ? NULL : __real_realloc(memory, bytes);
 }
 
 static sp_buffer bodies[REQUESTS_MAX];

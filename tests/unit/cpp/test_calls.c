@@ -6,38 +6,19 @@
 #include <stdlib.h>
 
 #include <spanprof/spanprof.h>
+#include "failing_memory.h"
 #include "unit/cpp/calls.h"
 
 const char calls_traceparent[56] = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 char calls_long_text[3001];
 
-/* The linker sends the allocations of what is linked into this program here (tests/CMakeLists.txt).
- */
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *memory, size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes);
-
+/* They are counted; none fails. */
 static unsigned allocations;
 
-void *__wrap_malloc(size_t bytes)
+static bool allocation_fails(void)
 {
     allocations++;
-    return __real_malloc(bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    allocations++;
-    return __real_calloc(count, bytes);
-}
-
-void *__wrap_realloc(void *memory, size_t bytes)
-{
-    allocations++;
-    return __real_realloc(memory, bytes);
+    return false;
 }
 
 /* --- the calls in C --------------------------------------------------------------------------- */

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
+#include "failing_memory.h"
 #include "remove_folder.h"
 #include "sdk/synthetic.h"
 
@@ -47,25 +48,9 @@ static bool fails(what kind)
     return true;
 }
 
-void *__real_malloc(size_t bytes);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_malloc(size_t bytes)
+static bool allocation_fails(void)
 {
-    return fails(MEMORY) ? NULL : __real_malloc(bytes);
-}
-
-void *__real_calloc(size_t count, size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return fails(MEMORY) ? NULL : __real_calloc(count, bytes);
-}
-
-void *__real_realloc(void *memory, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes);
-void *__wrap_realloc(void *memory, size_t bytes)
-{
-    return fails(MEMORY) ? NULL : __real_realloc(memory, bytes);
+    return fails(MEMORY);
 }
 
 char *__real_strdup(const char *text);
