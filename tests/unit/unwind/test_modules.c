@@ -19,6 +19,7 @@
 
 #include "unwind/generation_sig.h"
 #include "unwind/loader_snapshot.h"
+#include "libraries.h"
 
 static sp_modules *modules;
 static _Atomic(const sp_generation *) hazard;
@@ -89,23 +90,11 @@ static void refresh_without_change_keeps_the_generation(void **state)
     sp_generation_leave(&hazard);
 }
 
-static const char library[] = "libsqlite3.so.0";
-
-static void *open_library(void)
-{
-    void *handle = dlopen(library, RTLD_NOW);
-    if (!handle) {
-        printf("SKIP: %s is not installed\n", library);
-        skip();
-    }
-    return handle;
-}
-
 static void refresh_after_dlopen_adds_the_library(void **state)
 {
     (void)state;
     const sp_module *libc = module_of(in_libc());
-    void *handle = open_library();
+    void *handle = open_library(SQLITE);
     const void *function = dlsym(handle, "sqlite3_open");
     assert_null(module_of(function));
     assert_true(sp_modules_refresh(modules));
@@ -125,7 +114,7 @@ static void library_loaded_anew_finds_its_table(void **state)
     (void)state;
     const sp_unwind_table *tables[2];
     for (int i = 0; i < 2; i++) {
-        void *handle = open_library();
+        void *handle = open_library(SQLITE);
         assert_true(sp_modules_refresh(modules));
         tables[i] = module_of(dlsym(handle, "sqlite3_open"))->table;
         assert_non_null(tables[i]);
@@ -259,7 +248,7 @@ static void reclaim_keeps_what_a_hazard_or_number_holds(void **state)
     (void)state;
     const sp_generation *held = sp_generation_enter(modules, &hazard);
     uint32_t number = held->number;
-    void *handle = open_library();
+    void *handle = open_library(SQLITE);
     assert_true(sp_modules_refresh(modules));
     assert_int_equal(sp_modules_hazard_number(modules, &hazard), number);
     sp_modules_reclaim(modules, sp_modules_hazard_number(modules, &hazard));
@@ -286,7 +275,7 @@ static void hazard_that_shows_a_freed_generation_counts_as_none(void **state)
 static void acquired_module_outlives_its_generations(void **state)
 {
     (void)state;
-    void *handle = open_library();
+    void *handle = open_library(SQLITE);
     assert_true(sp_modules_refresh(modules));
     sp_module *module = (sp_module *)module_of(dlsym(handle, "sqlite3_open"));
     assert_non_null(module);
@@ -338,7 +327,7 @@ static void dlopen_loop_frees_generations_under_a_reader(void **state)
     while (atomic_load(&reader_rounds) == 0)
         sched_yield();
     for (int i = 0; i < 40; i++) {
-        void *handle = open_library();
+        void *handle = open_library(SQLITE);
         assert_true(sp_modules_refresh(modules));
         sp_modules_reclaim(modules, sp_modules_hazard_number(modules, &reader_hazard));
         dlclose(handle);
@@ -361,7 +350,7 @@ static void prepared_modules_are_taken_once_by_the_next_create_or_a_childs(void 
 {
     (void)state;
     assert_true(sp_modules_prepare());
-    void *handle = open_library();
+    void *handle = open_library(SQLITE);
     pid_t child = fork();
     if (child == 0) {
         sp_modules *own = sp_modules_create();

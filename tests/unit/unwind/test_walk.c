@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Walks from a timer's signal handler at random places of real work, each compared with libgcc's. A
  * workload runs until it was stopped often enough, however long that takes. */
-#include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -12,6 +11,7 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
+#include "libraries.h"
 #include "walk_reference.h"
 
 #define STOPS_WANTED 600
@@ -24,9 +24,6 @@
 #define NO_FRAME_POINTER __attribute__((noinline, optimize("O2", "omit-frame-pointer")))
 #endif
 
-static sp_modules *modules;
-static _Atomic(const sp_generation *) hazard;
-static sp_stack_bounds bounds;
 static reference_score score;
 static volatile uint64_t sink;
 
@@ -45,8 +42,8 @@ static void on_tick(int number, siginfo_t *info, void *context)
 {
     (void)number;
     (void)info;
-    const sp_generation *generation = sp_generation_enter(modules, &hazard);
-    reference_compare(&score, generation, bounds, context);
+    generation = sp_generation_enter(modules, &hazard);
+    reference_compare(&score, context);
     sp_generation_leave(&hazard);
     if (tick_us)
         set_timer(tick_us);
@@ -62,7 +59,8 @@ static void sample(const char *name, void (*work)(void))
     while (*(volatile uint64_t *)&score.stops < STOPS_WANTED)
         work();
     set_timer(0);
-    reference_report(name, &score, sp_generation_enter(modules, &hazard));
+    generation = sp_generation_enter(modules, &hazard);
+    reference_report(name, &score);
     sp_generation_leave(&hazard);
     assert_int_equal(score.wrong, 0);
     assert_true((score.equal + score.unknown) * 1000 >= score.stops * 999);
@@ -226,10 +224,6 @@ static void walk_in_a_thread_ends_at_its_start(void **state)
 }
 
 static int (*zlib_compress)(void *, unsigned long *, const void *, unsigned long, int);
-static int (*sqlite_open)(const char *, void **);
-static int (*sqlite_exec)(void *, const char *, void *, void *, void *);
-static int (*sqlite_close)(void *);
-static void *database;
 
 static void work_compress(void)
 {
@@ -242,47 +236,28 @@ static void work_compress(void)
 
 static void work_query(void)
 {
-    sqlite_exec(database,
-                "select x.a, count(*), group_concat(y.b) from t x join t y on x.a = y.b "
-                "group by x.a % 13 order by 2",
-                NULL, NULL, NULL);
-}
-
-static void *find(const char *library, const char *symbol)
-{
-    void *handle = dlopen(library, RTLD_LAZY);
-    void *address = handle ? dlsym(handle, symbol) : NULL;
-    if (!address) {
-        printf("SKIP: %s is not installed\n", library);
-        skip();
-    }
-    return address;
+    run_sql("select x.a, count(*), group_concat(y.b) from t x join t y on x.a = y.b "
+            "group by x.a % 13 order by 2");
 }
 
 static void walk_in_zlib_equals_libgcc(void **state)
 {
     (void)state;
-    *(void **)&zlib_compress = find("libz.so.1", "compress2");
+    *(void **)&zlib_compress = find_function("libz.so.1", "compress2");
     sample("zlib", work_compress);
 }
 
 static void walk_in_sqlite_equals_libgcc(void **state)
 {
     (void)state;
-    *(void **)&sqlite_open = find("libsqlite3.so.0", "sqlite3_open");
-    *(void **)&sqlite_exec = find("libsqlite3.so.0", "sqlite3_exec");
-    *(void **)&sqlite_close = find("libsqlite3.so.0", "sqlite3_close");
-    assert_int_equal(sqlite_open(":memory:", &database), 0);
-    sqlite_exec(database,
-                "create table t(a, b); with recursive n(i) as (select 1 union all select i + 1 "
-                "from n where i < 500) insert into t select i, i * 7 % 500 from n",
-                NULL, NULL, NULL);
+    open_database("create table t(a, b); with recursive n(i) as (select 1 union all select i + 1 "
+                  "from n where i < 500) insert into t select i, i * 7 % 500 from n");
     sample("sqlite", work_query);
-    sqlite_close(database);
+    close_database();
 }
 
 /* A chain of calls that knows its own return addresses, without anybody else's unwinder. */
-static uint64_t chain[4], found[REFERENCE_DEPTH];
+static uint64_t chain[4], found[WALK_DEPTH];
 static sp_walk chain_walk;
 
 static void on_chain_signal(int number, siginfo_t *info, void *context)
@@ -316,14 +291,21 @@ __attribute__((noinline)) static void chain_outer(void)
     sink = 3;
 }
 
-static void take_chain(uint32_t max_depth, sp_stack_bounds stack)
+/* The next SIGUSR2 runs HANDLER, which walks as chain_walk says. */
+static void prepare_chain_walk(void (*handler)(int, siginfo_t *, void *), uint32_t max_depth,
+                               sp_stack_bounds stack)
 {
-    struct sigaction action = {.sa_sigaction = on_chain_signal, .sa_flags = SA_SIGINFO};
+    struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO};
     assert_int_equal(sigaction(SIGUSR2, &action, NULL), 0);
     chain_walk = (sp_walk){.generation = sp_generation_enter(modules, &hazard),
                            .bounds = stack,
                            .pcs = found,
                            .max_depth = max_depth};
+}
+
+static void take_chain(uint32_t max_depth, sp_stack_bounds stack)
+{
+    prepare_chain_walk(on_chain_signal, max_depth, stack);
     chain_outer();
     sp_generation_leave(&hazard);
 }
@@ -339,7 +321,7 @@ static bool has_chain(void)
 static void walk_of_known_calls_yields_their_return_addresses(void **state)
 {
     (void)state;
-    take_chain(REFERENCE_DEPTH, sp_stack_bounds_of_self());
+    take_chain(WALK_DEPTH, sp_stack_bounds_of_self());
     assert_int_equal(chain_walk.end, SP_WALK_COMPLETE);
     assert_int_equal(chain_walk.by_frame_pointer, 0);
     assert_true(has_chain());
@@ -348,7 +330,7 @@ static void walk_of_known_calls_yields_their_return_addresses(void **state)
 static void walk_without_bounds_yields_the_same(void **state)
 {
     (void)state;
-    take_chain(REFERENCE_DEPTH, (sp_stack_bounds){0});
+    take_chain(WALK_DEPTH, (sp_stack_bounds){0});
     assert_int_equal(chain_walk.end, SP_WALK_COMPLETE);
     assert_true(has_chain());
 }
@@ -383,14 +365,9 @@ static void on_outer_signal(int number)
 static void walk_of_a_handler_names_the_frame_that_it_returns_to(void **state)
 {
     (void)state;
-    struct sigaction inner = {.sa_sigaction = on_chain_signal, .sa_flags = SA_SIGINFO},
-                     outer = {.sa_handler = on_outer_signal};
-    assert_int_equal(sigaction(SIGUSR2, &inner, NULL), 0);
+    struct sigaction outer = {.sa_handler = on_outer_signal};
     assert_int_equal(sigaction(SIGUSR1, &outer, NULL), 0);
-    chain_walk = (sp_walk){.generation = sp_generation_enter(modules, &hazard),
-                           .bounds = sp_stack_bounds_of_self(),
-                           .pcs = found,
-                           .max_depth = REFERENCE_DEPTH};
+    prepare_chain_walk(on_chain_signal, WALK_DEPTH, sp_stack_bounds_of_self());
     raise(SIGUSR1);
     sp_generation_leave(&hazard);
     assert_int_equal(chain_walk.end, SP_WALK_COMPLETE);
@@ -415,12 +392,7 @@ __attribute__((noinline)) static void descend_to(int depth)
 
 static void take_recursion(int depth, uint32_t max_depth)
 {
-    struct sigaction action = {.sa_sigaction = on_chain_signal, .sa_flags = SA_SIGINFO};
-    assert_int_equal(sigaction(SIGUSR2, &action, NULL), 0);
-    chain_walk = (sp_walk){.generation = sp_generation_enter(modules, &hazard),
-                           .bounds = sp_stack_bounds_of_self(),
-                           .pcs = found,
-                           .max_depth = max_depth};
+    prepare_chain_walk(on_chain_signal, max_depth, sp_stack_bounds_of_self());
     descend_to(depth);
     sp_generation_leave(&hazard);
 }
@@ -430,9 +402,9 @@ static void take_recursion(int depth, uint32_t max_depth)
 static void walk_deeper_than_its_limit_keeps_both_ends(void **state)
 {
     (void)state;
-    static uint64_t whole[REFERENCE_DEPTH];
+    static uint64_t whole[WALK_DEPTH];
     for (int depth = 0; depth < 60; depth++) {
-        take_recursion(depth, REFERENCE_DEPTH);
+        take_recursion(depth, WALK_DEPTH);
         assert_int_equal(chain_walk.end, SP_WALK_COMPLETE);
         assert_int_equal(chain_walk.omitted, 0);
         assert_int_equal(chain_walk.leaf_count, chain_walk.count);
@@ -460,7 +432,7 @@ static void walk_of_a_recursion_has_a_frame_for_each_level(void **state)
 {
     (void)state;
     enum { LEVELS = 60 };
-    take_recursion(LEVELS, REFERENCE_DEPTH);
+    take_recursion(LEVELS, WALK_DEPTH);
     assert_int_equal(chain_walk.end, SP_WALK_COMPLETE);
     uint32_t longest = 0, run = 1;
     for (uint32_t i = 1; i < chain_walk.count; i++) {
@@ -519,12 +491,7 @@ __attribute__((noinline)) static void descend(unsigned depth)
 static void walk_of_26_frames_tells_its_cost(void **state)
 {
     (void)state;
-    struct sigaction action = {.sa_sigaction = on_measure, .sa_flags = SA_SIGINFO};
-    assert_int_equal(sigaction(SIGUSR2, &action, NULL), 0);
-    chain_walk = (sp_walk){.generation = sp_generation_enter(modules, &hazard),
-                           .bounds = sp_stack_bounds_of_self(),
-                           .pcs = found,
-                           .max_depth = REFERENCE_DEPTH};
+    prepare_chain_walk(on_measure, WALK_DEPTH, sp_stack_bounds_of_self());
     descend(15);
     sp_generation_leave(&hazard);
     assert_true(chain_walk.count >= 20);
@@ -532,18 +499,9 @@ static void walk_of_26_frames_tells_its_cost(void **state)
 
 static int set_up(void **state)
 {
-    (void)state;
     struct sigaction action = {.sa_sigaction = on_tick,
                                .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-    modules = sp_modules_create();
-    return modules && sigaction(SIGALRM, &action, NULL) == 0 ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sp_modules_destroy(modules);
-    return 0;
+    return walk_set_up(state) | sigaction(SIGALRM, &action, NULL);
 }
 
 int main(void)
@@ -574,5 +532,5 @@ int main(void)
         cmocka_unit_test(walk_in_a_thread_ends_at_its_start),
         cmocka_unit_test(walk_of_26_frames_tells_its_cost),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, walk_tear_down);
 }

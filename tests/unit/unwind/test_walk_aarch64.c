@@ -41,9 +41,6 @@ static struct {
     void (*on_stop)(const ucontext_t *context);
 } stepped;
 
-static sp_modules *modules;
-static const sp_generation *generation;
-static sp_stack_bounds bounds;
 static reference_score score;
 static volatile uint64_t sink;
 
@@ -110,7 +107,7 @@ static void step_through(const void *begin, const void *end, void (*on_stop)(con
 
 static void compare_with_libgcc(const ucontext_t *context)
 {
-    reference_compare(&score, generation, bounds, context);
+    reference_compare(&score, context);
 }
 
 /* Each function that is stepped through is a section of its own, whose ends the linker names. */
@@ -130,7 +127,7 @@ static void compare_with_libgcc(const ucontext_t *context)
         score = (reference_score){0};                                                              \
         step_through(__start_stepped_##name, __stop_stepped_##name, compare_with_libgcc,           \
                      run_##name);                                                                  \
-        reference_report(#name, &score, generation);                                               \
+        reference_report(#name, &score);                                                           \
         assert_true(score.stops >= 3);                                                             \
         assert_int_equal(score.equal, score.stops);                                                \
     }
@@ -223,7 +220,7 @@ static void compare_in_signal(int number, siginfo_t *info, void *context)
 {
     (void)number;
     (void)info;
-    reference_compare(&score, generation, bounds, context);
+    reference_compare(&score, context);
 }
 
 static void walk_over_a_signal_frame_finds_the_caller_of_a_leaf(void **state)
@@ -232,25 +229,20 @@ static void walk_over_a_signal_frame_finds_the_caller_of_a_leaf(void **state)
     score = (reference_score){0};
     step_through(__start_stepped_leaf, __stop_stepped_leaf, raise_in_stop, run_leaf);
     step_through(__start_stepped_signed_a, __stop_stepped_signed_a, raise_in_stop, run_signed_a);
-    reference_report("a signal in a leaf", &score, generation);
+    reference_report("a signal in a leaf", &score);
     assert_true(score.stops >= 10);
     assert_int_equal(score.equal, score.stops);
 }
 
 /* In the trampoline itself libgcc is no reference: it may crash. What is known is the stack of the
  * signal, as it was seen in the handler. */
-static uint64_t seen_in_handler[REFERENCE_DEPTH];
+static uint64_t seen_in_handler[WALK_DEPTH];
 static uint32_t seen_count;
 static const void *trampoline;
 
 static uint32_t walk_context(const void *context, uint64_t *pcs)
 {
-    sp_walk walk = {.generation = generation,
-                    .registers = sp_registers_from_ucontext(context),
-                    .bounds = bounds,
-                    .pcs = pcs,
-                    .max_depth = REFERENCE_DEPTH};
-    sp_walk_stack(&walk);
+    sp_walk walk = walk_interrupted(context, pcs);
     return walk.end == SP_WALK_COMPLETE ? walk.count : 0;
 }
 
@@ -266,7 +258,7 @@ static uint32_t trampoline_stops, trampoline_right;
 
 static void check_trampoline(const ucontext_t *context)
 {
-    uint64_t pcs[REFERENCE_DEPTH];
+    uint64_t pcs[WALK_DEPTH];
     uint32_t count = walk_context(context, pcs);
     trampoline_stops++;
     /* The second stop is in the return from the first: one signal more. */
@@ -301,7 +293,7 @@ static void walk_in_the_signal_trampoline_finds_the_interrupted_code(void **stat
 
 /* ---- code without frame information: what is known is who called it ---- */
 
-static uint64_t known[REFERENCE_DEPTH]; /* known[0]: the call; then the callers of call_known */
+static uint64_t known[WALK_DEPTH]; /* known[0]: the call; then the callers of call_known */
 static uint32_t known_count;
 static uint32_t right, stops, by_frame_pointer;
 
@@ -336,23 +328,18 @@ __attribute__((noinline, noclone)) static void call_known(void)
 /* Walk; the first SKIPPED frames are the code's own, those behind are known. */
 static void check_known(const ucontext_t *context, uint32_t skipped)
 {
-    uint64_t pcs[REFERENCE_DEPTH];
-    sp_walk walk = {.generation = generation,
-                    .registers = sp_registers_from_ucontext(context),
-                    .bounds = bounds,
-                    .pcs = pcs,
-                    .max_depth = REFERENCE_DEPTH};
+    uint64_t pcs[WALK_DEPTH];
+    sp_walk walk = walk_interrupted(context, pcs);
     if (!known[0]) /* the first instruction: nothing has touched the link register */
         known[0] = walk.registers.link - 1;
-    sp_walk_stack(&walk);
     by_frame_pointer += walk.by_frame_pointer;
     bool is_right = walk.end == SP_WALK_COMPLETE && walk.count == skipped + known_count &&
                     memcmp(pcs + skipped, known, known_count * sizeof *known) == 0;
     right += is_right;
     if (!is_right && right == stops) {
         printf("  the first difference, end %d:\n", (int)walk.end);
-        reference_print_stack("the walk", generation, pcs, walk.count);
-        reference_print_stack("known", generation, known, known_count);
+        reference_print_stack("the walk", pcs, walk.count);
+        reference_print_stack("known", known, known_count);
     }
     stops++;
 }
@@ -522,26 +509,12 @@ static void walk_in_the_resolver_finds_the_caller(void **state)
 
 static int set_up(void **state)
 {
-    (void)state;
-    static _Atomic(const sp_generation *) hazard;
     /* Not deferred: the handler's own return may come to a breakpoint. */
     struct sigaction trap = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_NODEFER};
     struct sigaction user = {.sa_sigaction = compare_in_signal, .sa_flags = SA_SIGINFO};
     struct sigaction stepped_handler = {.sa_handler = handler};
-    modules = sp_modules_create();
-    bounds = sp_stack_bounds_of_self();
-    if (!modules || sigaction(SIGTRAP, &trap, NULL) || sigaction(SIGUSR1, &user, NULL) ||
-        sigaction(SIGUSR2, &stepped_handler, NULL))
-        return -1;
-    generation = sp_generation_enter(modules, &hazard);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sp_modules_destroy(modules);
-    return 0;
+    return walk_set_up(state) | sigaction(SIGTRAP, &trap, NULL) | sigaction(SIGUSR1, &user, NULL) |
+           sigaction(SIGUSR2, &stepped_handler, NULL);
 }
 
 int main(void)
@@ -562,6 +535,6 @@ int main(void)
         cmocka_unit_test(walk_in_lazy_binding_finds_the_caller),
         cmocka_unit_test(walk_in_the_resolver_finds_the_caller),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, walk_tear_down);
 }
 #endif

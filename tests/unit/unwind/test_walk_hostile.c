@@ -18,14 +18,10 @@
 #include "core/guarded_load_sig.h"
 #include "unwind/unwind_table.h"
 #include "cpu/cpu_sampler.h"
-#include "unwind/stack_bounds.h"
-#include "unwind/walk_sig.h"
 #include "context/ring_sig.h"
+#include "walk_fixture.h"
 
 #define DEPTH 64
-
-static sp_modules *modules;
-static const sp_generation *generation;
 
 static sp_walk walk_from(sp_registers registers, sp_stack_bounds bounds)
 {
@@ -529,22 +525,6 @@ static void stack_bounds_hold_a_local_variable(void **state)
     assert_false(sp_stack_bounds_of_address(8, &mapped));
 }
 
-static int set_up(void **state)
-{
-    static _Atomic(const sp_generation *) hazard;
-    (void)state;
-    modules = sp_modules_create();
-    generation = modules ? sp_generation_enter(modules, &hazard) : NULL;
-    return generation ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sp_modules_destroy(modules);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -573,5 +553,5 @@ int main(void)
         cmocka_unit_test(stack_bounds_hold_a_local_variable),
         cmocka_unit_test(stack_of_the_main_thread_is_where_it_began),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, walk_set_up, walk_tear_down);
 }

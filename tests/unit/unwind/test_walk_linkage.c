@@ -25,11 +25,9 @@ int main(void)
     return 77;
 }
 #else
-#include "unwind/generation_sig.h"
-#include "unwind/stack_bounds.h"
-#include "unwind/walk_sig.h"
+#include "walk_fixture.h"
 
-enum { TRAP_FLAG = 0x100, DEPTH = 64 };
+enum { TRAP_FLAG = 0x100 };
 
 typedef struct place {
     uint64_t low, high; /* of the code that is looked at */
@@ -39,9 +37,6 @@ typedef struct place {
     unsigned entries, stops, right;
 } place;
 
-static sp_modules *modules;
-static const sp_generation *generation;
-static sp_stack_bounds bounds;
 static place looked_at;
 static volatile sig_atomic_t stepping;
 static volatile long sink;
@@ -68,13 +63,8 @@ static void report_wrong(const sp_walk *walk, uint64_t caller)
 
 static void check(place *place, const ucontext_t *context)
 {
-    uint64_t pcs[DEPTH];
-    sp_walk walk = {.generation = generation,
-                    .registers = sp_registers_from_ucontext(context),
-                    .bounds = bounds,
-                    .pcs = pcs,
-                    .max_depth = DEPTH};
-    sp_walk_stack(&walk);
+    uint64_t pcs[WALK_DEPTH];
+    sp_walk walk = walk_interrupted(context, pcs);
     place->stops++;
     if (walk.end == SP_WALK_COMPLETE && walk.count > 2 && walk.pcs[1] == place->caller)
         place->right++;
@@ -154,23 +144,9 @@ static void frame_above_a_linkage_entry_is_the_caller_at_later_calls(void **stat
 
 static int set_up(void **state)
 {
-    (void)state;
-    static _Atomic(const sp_generation *) hazard;
     struct sigaction start = {.sa_sigaction = start_stepping, .sa_flags = SA_SIGINFO};
     struct sigaction each = {.sa_sigaction = step, .sa_flags = SA_SIGINFO};
-    modules = sp_modules_create();
-    if (!modules)
-        return -1;
-    generation = sp_generation_enter(modules, &hazard);
-    bounds = sp_stack_bounds_of_self();
-    return sigaction(SIGUSR1, &start, NULL) | sigaction(SIGTRAP, &each, NULL);
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sp_modules_destroy(modules);
-    return 0;
+    return walk_set_up(state) | sigaction(SIGUSR1, &start, NULL) | sigaction(SIGTRAP, &each, NULL);
 }
 
 int main(void)
@@ -179,6 +155,6 @@ int main(void)
         cmocka_unit_test(frame_above_a_linkage_entry_is_the_caller_at_the_first_call),
         cmocka_unit_test(frame_above_a_linkage_entry_is_the_caller_at_later_calls),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, walk_tear_down);
 }
 #endif

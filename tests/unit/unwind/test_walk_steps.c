@@ -2,7 +2,6 @@
 /* Walks at *every* instruction of some code: the processor's single-step flag raises SIGTRAP after
  * each. Prologues, epilogues, PLT entries, the lazy binding behind them and the vdso are all met,
  * which a timer hits once in a blue moon. */
-#include <dlfcn.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -23,13 +22,11 @@ int main(void)
     return 77;
 }
 #else
+#include "libraries.h"
 #include "walk_reference.h"
 
 #define TRAP_FLAG 0x100
 
-static sp_modules *modules;
-static const sp_generation *generation;
-static sp_stack_bounds bounds;
 static reference_score score;
 static volatile sig_atomic_t stepping;
 static void (*on_step)(const ucontext_t *context);
@@ -43,7 +40,7 @@ static void start_stepping(int number, siginfo_t *info, void *context)
 
 static void compare_step(const ucontext_t *context)
 {
-    reference_compare(&score, generation, bounds, context);
+    reference_compare(&score, context);
 }
 
 static void step(int number, siginfo_t *info, void *context)
@@ -68,15 +65,13 @@ static void step_through(const char *name, void (*code)(void))
 {
     score = (reference_score){0};
     sp_modules_refresh(modules);
-    generation = sp_modules_generation(modules, 1);
-    for (uint32_t number = 2; sp_modules_generation(modules, number); number++)
-        generation = sp_modules_generation(modules, number);
+    generation = sp_generation_enter(modules, &hazard);
     on_step = compare_step;
     stepping = 1;
     raise(SIGUSR1);
     code();
     stepping = 0;
-    reference_report(name, &score, generation);
+    reference_report(name, &score);
     assert_true(score.stops > 50);
     assert_int_equal(score.wrong, 0);
     assert_true(score.equal * 1000 >= score.stops * 999);
@@ -198,10 +193,6 @@ STEP_TEST(jump_far)
 STEP_TEST(handle_signal)
 
 static int (*zlib_compress)(void *, unsigned long *, const void *, unsigned long);
-static int (*sqlite_open)(const char *, void **);
-static int (*sqlite_exec)(void *, const char *, void *, void *, void *);
-static int (*sqlite_close)(void *);
-static void *database;
 
 static void compress_text(void)
 {
@@ -213,40 +204,22 @@ static void compress_text(void)
 
 static void query_database(void)
 {
-    sqlite_exec(database, "select a, count(*) from t where a > 1 group by a order by 2", NULL, NULL,
-                NULL);
-}
-
-static void *find(const char *library, const char *symbol)
-{
-    void *handle = dlopen(library, RTLD_LAZY);
-    void *address = handle ? dlsym(handle, symbol) : NULL;
-    if (!address) {
-        printf("SKIP: %s is not installed\n", library);
-        skip();
-    }
-    return address;
+    run_sql("select a, count(*) from t where a > 1 group by a order by 2");
 }
 
 static void walk_at_each_instruction_of_zlib_equals_libgcc(void **state)
 {
     (void)state;
-    *(void **)&zlib_compress = find("libz.so.1", "compress");
+    *(void **)&zlib_compress = find_function("libz.so.1", "compress");
     step_through("zlib compress", compress_text);
 }
 
 static void walk_at_each_instruction_of_sqlite_equals_libgcc(void **state)
 {
     (void)state;
-    *(void **)&sqlite_open = find("libsqlite3.so.0", "sqlite3_open");
-    *(void **)&sqlite_exec = find("libsqlite3.so.0", "sqlite3_exec");
-    *(void **)&sqlite_close = find("libsqlite3.so.0", "sqlite3_close");
-    assert_int_equal(sqlite_open(":memory:", &database), 0);
-    sqlite_exec(database,
-                "create table t(a, b); insert into t values (1, 2), (2, 3), (3, 4), (3, 5)", NULL,
-                NULL, NULL);
+    open_database("create table t(a, b); insert into t values (1, 2), (2, 3), (3, 4), (3, 5)");
     step_through("sqlite query", query_database);
-    sqlite_close(database);
+    close_database();
 }
 
 /* Machine code without frame information that keeps a frame pointer and calls its argument, as a
@@ -266,16 +239,11 @@ static uint32_t jit_stops, jit_right;
 
 static void check_jit_step(const ucontext_t *context)
 {
-    uint64_t pcs[64];
-    sp_walk walk = {.generation = generation,
-                    .registers = sp_registers_from_ucontext(context),
-                    .bounds = bounds,
-                    .pcs = pcs,
-                    .max_depth = 64};
-    uint64_t offset = walk.registers.pc - (uint64_t)(uintptr_t)jit;
+    uint64_t pcs[WALK_DEPTH];
+    uint64_t offset = sp_registers_from_ucontext(context).pc - (uint64_t)(uintptr_t)jit;
     if (offset >= sizeof jit_code)
         return;
-    sp_walk_stack(&walk);
+    sp_walk walk = walk_interrupted(context, pcs);
     jit_stops++;
     jit_right += walk.end == SP_WALK_COMPLETE && walk.count > 3 && pcs[1] == jit_caller &&
                  walk.by_frame_pointer == 1;
@@ -346,15 +314,11 @@ static void fiber_main(void)
 
 static void check_fiber_step(const ucontext_t *context)
 {
-    uint64_t pcs[64];
-    sp_walk walk = {.generation = generation,
-                    .registers = sp_registers_from_ucontext(context),
-                    .bounds = bounds,
-                    .pcs = pcs,
-                    .max_depth = 64};
-    if (walk.registers.sp - (uint64_t)(uintptr_t)fiber_stack >= sizeof fiber_stack - 256)
+    uint64_t pcs[WALK_DEPTH];
+    uint64_t offset = sp_registers_from_ucontext(context).sp - (uint64_t)(uintptr_t)fiber_stack;
+    if (offset >= sizeof fiber_stack - 256)
         return;
-    sp_walk_stack(&walk);
+    sp_walk walk = walk_interrupted(context, pcs);
     fiber_stops++;
     fiber_ends[walk.end]++;
     for (uint32_t i = 0; i < walk.count; i++)
@@ -388,20 +352,10 @@ static void walk_on_a_fiber_finds_its_frames(void **state)
 
 static int set_up(void **state)
 {
-    (void)state;
-    modules = sp_modules_create();
-    bounds = sp_stack_bounds_of_self();
     install(SIGUSR1, start_stepping);
     install(SIGTRAP, step);
     signal(SIGUSR2, on_user_signal);
-    return modules && bounds.high > bounds.low ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    sp_modules_destroy(modules);
-    return 0;
+    return walk_set_up(state) == 0 && bounds.high > bounds.low ? 0 : -1;
 }
 
 int main(void)
@@ -425,6 +379,6 @@ int main(void)
         cmocka_unit_test(walk_on_a_fiber_finds_its_frames),
         cmocka_unit_test(walk_through_code_without_table_follows_frame_pointers),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, walk_tear_down);
 }
 #endif

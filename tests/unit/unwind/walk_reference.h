@@ -9,11 +9,8 @@
 #include <string.h>
 #include <unwind.h>
 
-#include "unwind/stack_bounds.h"
-#include "unwind/walk_sig.h"
 #include "context/ring_sig.h"
-
-#define REFERENCE_DEPTH 256
+#include "walk_fixture.h"
 
 /* stops == equal + doubtful + wrong + unknown. The first difference is kept for the report. */
 typedef struct reference_score {
@@ -26,13 +23,13 @@ typedef struct reference_score {
     uint64_t frames;
     uint64_t ends[8];
     uint64_t doubtful_pc;
-    uint64_t ours[REFERENCE_DEPTH], theirs[REFERENCE_DEPTH];
+    uint64_t ours[WALK_DEPTH], theirs[WALK_DEPTH];
     uint32_t our_count, their_count;
     sp_walk_end end;
 } reference_score;
 
 typedef struct reference_stack {
-    uint64_t pcs[REFERENCE_DEPTH];
+    uint64_t pcs[WALK_DEPTH];
     uint32_t count;
     uint64_t first; /* frames before this pc are the handler's own */
     bool found;
@@ -45,7 +42,7 @@ static _Unwind_Reason_Code reference_frame(struct _Unwind_Context *context, void
     int is_exact = 0;
     uint64_t pc = _Unwind_GetIPInfo(context, &is_exact);
     stack->found |= is_exact && pc == stack->first;
-    if (!stack->found || !pc || stack->count == REFERENCE_DEPTH)
+    if (!stack->found || !pc || stack->count == WALK_DEPTH)
         return _URC_NO_REASON;
     /* A signal came here, so the frame before is the trampoline, unless that was interrupted
      * itself. */
@@ -67,16 +64,10 @@ static void reference_keep(reference_score *score, const sp_walk *walk,
 }
 
 /* In a signal handler: walk from UCONTEXT in both ways and count. */
-static void reference_compare(reference_score *score, const sp_generation *generation,
-                              sp_stack_bounds bounds, const void *ucontext)
+static void reference_compare(reference_score *score, const void *ucontext)
 {
-    uint64_t pcs[REFERENCE_DEPTH];
-    sp_walk walk = {.generation = generation,
-                    .registers = sp_registers_from_ucontext(ucontext),
-                    .bounds = bounds,
-                    .pcs = pcs,
-                    .max_depth = REFERENCE_DEPTH};
-    sp_walk_stack(&walk);
+    uint64_t pcs[WALK_DEPTH];
+    sp_walk walk = walk_interrupted(ucontext, pcs);
     bool is_whole = walk.end == SP_WALK_COMPLETE || walk.end == SP_WALK_TRUNCATED;
     score->stops++;
     score->frames += walk.count;
@@ -103,8 +94,7 @@ static void reference_compare(reference_score *score, const sp_generation *gener
     }
 }
 
-static SP_UNUSED void reference_print_stack(const char *title, const sp_generation *generation,
-                                            const uint64_t *pcs, uint32_t count)
+static SP_UNUSED void reference_print_stack(const char *title, const uint64_t *pcs, uint32_t count)
 {
     printf("  %s\n", title);
     for (uint32_t i = 0; i < count; i++) {
@@ -114,8 +104,7 @@ static SP_UNUSED void reference_print_stack(const char *title, const sp_generati
     }
 }
 
-static SP_UNUSED void reference_report(const char *name, const reference_score *score,
-                                       const sp_generation *generation)
+static SP_UNUSED void reference_report(const char *name, const reference_score *score)
 {
     printf("%-28s %7lu stops, %5.1f frames: %lu equal, %lu unknown, %lu doubtful, %lu wrong; ends",
            name, (unsigned long)score->stops,
@@ -127,8 +116,8 @@ static SP_UNUSED void reference_report(const char *name, const reference_score *
     printf("\n");
     if (score->wrong || score->doubtful) {
         printf("  the first difference, end %d:\n", (int)score->end);
-        reference_print_stack("the walk", generation, score->ours, score->our_count);
-        reference_print_stack("libgcc", generation, score->theirs, score->their_count);
+        reference_print_stack("the walk", score->ours, score->our_count);
+        reference_print_stack("libgcc", score->theirs, score->their_count);
     }
     fflush(stdout);
 }
