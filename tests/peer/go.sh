@@ -64,3 +64,16 @@ kept_program() {
     fi
     echo "$program"
 }
+
+# kept_main: the same for a program that is main.go, go.mod and go.sum in the folder $here. It is kept by their hash.
+kept_main() {
+    local program sources=("$here/main.go" "$here/go.mod" "$here/go.sum")
+    program=$cache/$peer-$(cat "${sources[@]}" | sha256sum | cut -c 1-16)
+    build() {
+        cp "${sources[@]}" "$work"
+        cd "$work" || return
+        run_go "$work/build.log" go build -mod=readonly -trimpath -ldflags='-s -w' -o "$work/program" .
+        mv "$work/program" "$program"
+    }
+    kept_program "$program" "$(sed -n 's/^go //p' "$here/go.mod")"
+}

@@ -7,14 +7,4 @@ here=$(cd "$(dirname "$0")" && pwd)
 peer=requests_peers
 # shellcheck source=tests/peer/go.sh
 source "$here/../../peer/go.sh"
-sources=("$here/main.go" "$here/go.mod" "$here/go.sum")
-program=$cache/requests_peers-$(cat "${sources[@]}" | sha256sum | cut -c 1-16)
-
-build() {
-    cp "${sources[@]}" "$work"
-    cd "$work"
-    run_go "$work/build.log" go build -mod=readonly -trimpath -ldflags='-s -w' -o "$work/program" .
-    mv "$work/program" "$program"
-}
-
-kept_program "$program" "$(sed -n 's/^go //p' "$here/go.mod")"
+kept_main

@@ -8,14 +8,4 @@ here=$(cd "$(dirname "$0")" && pwd)
 peer=api_calls
 # shellcheck source=tests/peer/go.sh
 source "$here/../go.sh"
-sources=("$here/main.go" "$here/go.mod" "$here/go.sum")
-program=$cache/api_calls-$(cat "${sources[@]}" | sha256sum | cut -c 1-16)
-
-build() {
-    cp "${sources[@]}" "$work"
-    cd "$work"
-    run_go "$work/build.log" go build -mod=readonly -trimpath -ldflags='-s -w' -o "$work/program" .
-    mv "$work/program" "$program"
-}
-
-kept_program "$program" "$(sed -n 's/^go //p' "$here/go.mod")"
+kept_main

@@ -5,14 +5,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -20,42 +16,15 @@
 #include "core/run_files.h"
 #include "export/export_internal.h"
 #include "remove_folder.h"
-#include "unit/export/captured_log.h"
+#include "unit/export/crash_calls.h"
 
-enum { CRASHED = 42, LIMIT = 10, RECORD = 5 /* bytes of "1234\n" */ };
+enum { LIMIT = 10, RECORD = 5 /* bytes of "1234\n" */ };
 
-static char directory[64], prefix[80];
 static sp_export_counters counters;
 
-/* Calls that change names, up to the one that the process does not survive. */
-static int calls_left = -1;
-static bool has_no_links;
 static const char *refused; /* no new name ends so */
 
-static void count_call(void)
-{
-    if (calls_left == 0)
-        _exit(CRASHED);
-    if (calls_left > 0)
-        calls_left--;
-}
-
-/* In place of the C library's: the linker takes those of the program first. */
-int link(const char *from, const char *to)
-{
-    count_call();
-    if (!has_no_links)
-        return (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
-    errno = EPERM;
-    return -1;
-}
-
-int unlink(const char *path)
-{
-    count_call();
-    return (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
-}
-
+/* Counted in place of the C library's, as those in crash_calls.h. */
 int rename(const char *from, const char *to)
 {
     count_call();
@@ -68,15 +37,8 @@ int rename(const char *from, const char *to)
 
 static int setup(void **state)
 {
-    (void)state;
-    capture_log();
-    calls_left = -1;
-    has_no_links = false;
     refused = NULL;
-    strcpy(directory, "/tmp/spanprof-test-XXXXXX");
-    assert_non_null(mkdtemp(directory));
-    snprintf(prefix, sizeof prefix, "%s/p", directory);
-    return 0;
+    return crash_set_up(state);
 }
 
 static int teardown(void **state)
@@ -278,23 +240,11 @@ static void no_new_file_the_full_one_grows_and_it_is_said_once(void **state)
     }
 }
 
-/* Whether a process that writes COUNT records, and is ended at call number CALL, got so far. */
-static bool crash_at(int call, int count)
+static void write_nine(void)
 {
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        sp_file file;
-        calls_left = call;
-        open_file(&file, 0);
-        write_numbers(&file, 0, count);
-        _exit(0);
-    }
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_true(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == CRASHED);
-    return WEXITSTATUS(status) == CRASHED;
+    sp_file file;
+    open_file(&file, 0);
+    write_numbers(&file, 0, 9);
 }
 
 /* At call number CALL all records before it are there: two in each part. One rotation is two calls.
@@ -304,7 +254,7 @@ static void crash_at_any_call_leaves_every_record_written(void **state)
     (void)state;
     int call = 0;
     for (bool crashed = true; crashed; call++) {
-        crashed = crash_at(call, 9);
+        crashed = crash_at(call, write_nine);
         int rotations = call == 0 ? 0 : (call - 1) / 2;
         int written = !crashed ? 9 : call == 0 ? 0 : 2 * (rotations + 1);
         check_all("", written);

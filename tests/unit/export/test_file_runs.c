@@ -9,49 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "export/export_internal.h"
-#include "unit/export/captured_log.h"
+#include "unit/export/crash_calls.h"
 
-enum { RUNS = SP_FILE_RUNS_KEPT + 1, CRASHED = 42, ABSENT = -1, EMPTY = -2 };
+enum { RUNS = SP_FILE_RUNS_KEPT + 1, ABSENT = -1, EMPTY = -2 };
 
-static char directory[64], prefix[80];
 static const char *const endings[] = {"traces.jsonl", "profiles.jsonl"};
-
-/* Calls that change names, up to the one that the process does not survive. */
-static int calls_left = -1;
-static bool has_no_links;
-
-static void count_call(void)
-{
-    if (calls_left == 0)
-        _exit(CRASHED);
-    if (calls_left > 0)
-        calls_left--;
-}
-
-/* In place of the C library's: the linker takes those of the program first. */
-int link(const char *from, const char *to)
-{
-    count_call();
-    if (!has_no_links)
-        return (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
-    errno = EPERM;
-    return -1;
-}
-
-int unlink(const char *path)
-{
-    count_call();
-    return (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
-}
 
 static const char *path_of(int run, int ending)
 {
@@ -88,18 +55,6 @@ static int content_of(int run, int ending)
     return content;
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    capture_log();
-    calls_left = -1;
-    has_no_links = false;
-    strcpy(directory, "/tmp/spanprof-test-XXXXXX");
-    assert_non_null(mkdtemp(directory));
-    snprintf(prefix, sizeof prefix, "%s/p", directory);
-    return 0;
-}
-
 static int teardown(void **state)
 {
     (void)state;
@@ -109,20 +64,10 @@ static int teardown(void **state)
     return rmdir(directory);
 }
 
-/* Whether a process that keeps the runs, and is ended at call number CALL, got so far. */
-static bool crash_at(int call)
+static void keep_runs(void)
 {
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        calls_left = call;
-        _exit(sp_file_runs_keep(prefix));
-    }
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_true(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == CRASHED);
-    return WEXITSTATUS(status) == CRASHED;
+    if (sp_file_runs_keep(prefix) != 0)
+        _exit(1);
 }
 
 static void check_moved(void)
@@ -141,7 +86,7 @@ static void crash_between_any_two_calls_loses_nothing(void **state)
     int call = 0;
     for (bool crashed = true; crashed; call++) {
         write_runs();
-        crashed = crash_at(call);
+        crashed = crash_at(call, keep_runs);
         assert_int_equal(sp_file_runs_keep(prefix), 0);
         check_moved();
     }
@@ -156,7 +101,7 @@ static void crash_with_an_empty_file_mixes_no_runs(void **state)
     for (bool crashed = true; crashed; call++) {
         write_runs();
         assert_int_equal(truncate(path_of(0, 1), 0), 0);
-        crashed = crash_at(call);
+        crashed = crash_at(call, keep_runs);
         assert_int_equal(sp_file_runs_keep(prefix), 0);
         assert_int_equal(content_of(0, 0), ABSENT);
         assert_int_equal(content_of(0, 1), ABSENT);
@@ -190,13 +135,15 @@ static void free_number_ends_the_moving(void **state)
     assert_int_equal(log_length, 0);
 }
 
+#define CASE(function) cmocka_unit_test_setup_teardown(function, crash_set_up, teardown)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(crash_between_any_two_calls_loses_nothing, setup, teardown),
-        cmocka_unit_test_setup_teardown(crash_with_an_empty_file_mixes_no_runs, setup, teardown),
-        cmocka_unit_test_setup_teardown(file_system_without_links_gets_renames, setup, teardown),
-        cmocka_unit_test_setup_teardown(free_number_ends_the_moving, setup, teardown),
+        CASE(crash_between_any_two_calls_loses_nothing),
+        CASE(crash_with_an_empty_file_mixes_no_runs),
+        CASE(file_system_without_links_gets_renames),
+        CASE(free_number_ends_the_moving),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

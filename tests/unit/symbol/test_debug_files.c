@@ -118,14 +118,20 @@ static void debug_information_in_the_file_itself_is_read(void **state)
     assert_inlined_is_named();
 }
 
-static void assert_inlined_is_named_with(const char *options)
+/* By a symbolizer that has not seen the file before. */
+static void assert_inlined_is_named_afresh(void)
 {
     sp_symbolizer *kept = symbolizer;
-    MAKE(options);
     symbolizer = sp_symbolizer_create();
     assert_inlined_is_named();
     sp_symbolizer_destroy(symbolizer);
     symbolizer = kept;
+}
+
+static void assert_inlined_is_named_with(const char *options)
+{
+    MAKE(options);
+    assert_inlined_is_named_afresh();
 }
 
 static void debug_information_compressed_by_zlib_is_read(void **state)
@@ -238,11 +244,7 @@ static void dwz_shared_file_is_found_by_its_link(void **state)
         MAKE("-gdwarf-4");
         test_run("dwz -m common.debug %s one.so two.so && readelf -S one.so | grep -q debugaltlink",
                  places[i]);
-        sp_symbolizer *kept = symbolizer;
-        symbolizer = sp_symbolizer_create();
-        assert_inlined_is_named();
-        sp_symbolizer_destroy(symbolizer);
-        symbolizer = kept;
+        assert_inlined_is_named_afresh();
     }
 }
 
@@ -257,11 +259,7 @@ static void dwz_shared_file_is_found_in_the_debug_directory(void **state)
     for (size_t i = 0; i < SP_ARRAY_LENGTH(places); i++) {
         MAKE("-gdwarf-4");
         test_run("dwz -m common.debug -M /nowhere/common.debug one.so two.so && %s", places[i]);
-        sp_symbolizer *kept = symbolizer;
-        symbolizer = sp_symbolizer_create();
-        assert_inlined_is_named();
-        sp_symbolizer_destroy(symbolizer);
-        symbolizer = kept;
+        assert_inlined_is_named_afresh();
     }
 }
 
@@ -299,11 +297,7 @@ static void split_dwarf_is_found_beside_the_objects(void **state)
     for (size_t i = 0; i < SP_ARRAY_LENGTH(versions); i++) {
         MAKE(versions[i]);
         test_run("ls *.dwo > list");
-        sp_symbolizer *kept = symbolizer;
-        symbolizer = sp_symbolizer_create();
-        assert_inlined_is_named();
-        sp_symbolizer_destroy(symbolizer);
-        symbolizer = kept;
+        assert_inlined_is_named_afresh();
     }
 }
 

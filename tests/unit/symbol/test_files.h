@@ -69,7 +69,8 @@ static inline void test_write(const char *path, const void *data, size_t length)
         abort();
 }
 
-/* Run a command in the folder; skips the test, saying so, when it fails. */
+/* Run a command in the folder, whose tools ask no debuginfod server; skips the test, saying so,
+ * when it fails. */
 #define test_run(...)                                                                              \
     do {                                                                                           \
         if (!test_run_command(__VA_ARGS__))                                                        \

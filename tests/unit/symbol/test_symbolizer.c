@@ -16,12 +16,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "core/buffer.h"
 #include "core/clock.h"
-#include "core/log.h"
 #include "symbol/dwarf_frames.h"
 #include "symbol/elf_object.h"
 #include "symbol/symbolizer.h"
+#include "unit/symbol/test_files.h"
 #include "unit/symbol/test_module.h"
 
 /* ---- what is asked for: an address three inlined functions deep ---- */
@@ -76,29 +75,15 @@ __asm__(".pushsection .text.dollar, \"ax\", %progbits\n"
         "dollar_addresses: .quad 1b, 2b\n"
         ".popsection\n");
 
-/* ---- a fixture: log lines are kept, files go to a folder of the test's own ---- */
+/* ---- a fixture ---- */
 
-static sp_buffer logged = SP_BUFFER_INIT(64 * 1024);
-static unsigned logged_count;
-static char folder[] = "/tmp/spanprof-symbolizer-XXXXXX";
 static char self_path[PATH_MAX], quoted_path[PATH_MAX + 3]; /* quoted: for a shell */
-
-static void keep_line(spanprof_log_level level, const char *line, void *user)
-{
-    (void)user;
-    if (level > SPANPROF_LOG_WARN)
-        return;
-    logged_count++;
-    sp_buffer_printf(&logged, "%s\n", line);
-}
-
 static sp_symbolizer *symbolizer;
 
 static int set_up(void **state)
 {
     (void)state;
-    logged_count = 0;
-    sp_buffer_clear(&logged);
+    test_forget_lines();
     sp_elf_object_set_debug_directory("/nonexistent");
     symbolizer = sp_symbolizer_create();
     return symbolizer ? 0 : -1;
@@ -109,32 +94,6 @@ static int tear_down(void **state)
     (void)state;
     sp_symbolizer_destroy(symbolizer);
     return 0;
-}
-
-static char *in_folder(const char *name)
-{
-    static char paths[4][PATH_MAX];
-    static unsigned next;
-    char *path = paths[next++ % 4];
-    snprintf(path, PATH_MAX, "%.100s/%.100s", folder, name);
-    return path;
-}
-
-/* Run a command; skips the test, saying so, when the tool is not there. */
-static void run_tool(const char *format, ...)
-{
-    char command[4 * PATH_MAX];
-    size_t prefix =
-        (size_t)snprintf(command, sizeof command, "unset DEBUGINFOD_URLS; "); /* ours is a trap */
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(command + prefix, sizeof command - prefix, format, arguments);
-    va_end(arguments);
-    int status = system(command);
-    if (status != 0) {
-        print_message("skipped: \"%s\" ended with %d (binutils missing?)\n", command, status);
-        skip();
-    }
 }
 
 /* The first BYTES of the file FROM written over TO. */
@@ -201,7 +160,7 @@ static void symbolizer_inlined_address_gives_chain_with_lines(void **state)
         assert_false(frames[i].unresolved);
     }
     assert_int_equal(frames[2].start_line, outer_start_line);
-    assert_int_equal(logged_count, 0);
+    assert_int_equal(test_logged_count, 0);
     free(module);
 }
 
@@ -344,7 +303,7 @@ static void symbolizer_vdso_is_read_from_memory(void **state)
     }
     sp_symbolizer_frames(symbolizer, module, 1, &frames);
     assert_string_equal(frames[0].name, "[vdso]+0x1");
-    assert_int_equal(logged_count, 0);
+    assert_int_equal(test_logged_count, 0);
     free(module);
 }
 
@@ -360,10 +319,10 @@ static void symbolizer_no_module_gives_unknown_name(void **state)
 static void symbolizer_stripped_file_gives_module_and_address(void **state)
 {
     (void)state;
-    run_tool("strip -o %s %s", in_folder("stripped"), quoted_path);
-    sp_module *module = test_module_of(recorded_pc, in_folder("stripped"));
+    test_run("strip -o %s %s", test_path("stripped"), quoted_path);
+    sp_module *module = test_module_of(recorded_pc, test_path("stripped"));
     assert_unresolved(module, "stripped");
-    assert_int_equal(logged_count, 0); /* nothing is wrong with it */
+    assert_int_equal(test_logged_count, 0); /* nothing is wrong with it */
     free(module);
 }
 
@@ -384,8 +343,8 @@ static void symbolizer_function_with_a_dollar_has_its_name(void **state)
 static void symbolizer_file_without_debug_information_gives_symbols(void **state)
 {
     (void)state;
-    run_tool("strip --strip-debug -o %s %s", in_folder("symbols_only"), quoted_path);
-    sp_module *module = test_module_of(recorded_pc, in_folder("symbols_only"));
+    test_run("strip --strip-debug -o %s %s", test_path("symbols_only"), quoted_path);
+    sp_module *module = test_module_of(recorded_pc, test_path("symbols_only"));
     const sp_frame *frame = outermost_frame(module);
     assert_string_equal(frame->name, "outer_function");
     assert_string_equal(frame->file, "");
@@ -397,14 +356,14 @@ static void symbolizer_debug_file_is_found_by_build_id(void **state)
 {
     (void)state;
     char hex[2 * SP_BUILD_ID_MAX + 1] = "";
-    sp_module *module = test_module_of(recorded_pc, in_folder("stripped_by_id"));
+    sp_module *module = test_module_of(recorded_pc, test_path("stripped_by_id"));
     assert_true(module->build_id_length > 2);
     for (uint32_t i = 0; i < module->build_id_length; i++)
         sprintf(hex + 2 * i, "%02x", module->build_id[i]);
-    run_tool("strip -o %s/stripped_by_id %s && mkdir -p %s/debug/.build-id/%.2s && "
-             "objcopy --only-keep-debug %s %s/debug/.build-id/%.2s/%s.debug",
-             folder, quoted_path, folder, hex, quoted_path, folder, hex, hex + 2);
-    sp_elf_object_set_debug_directory(in_folder("debug"));
+    test_run("strip -o stripped_by_id %s && mkdir -p debug/.build-id/%.2s && "
+             "objcopy --only-keep-debug %s debug/.build-id/%.2s/%s.debug",
+             quoted_path, hex, quoted_path, hex, hex + 2);
+    sp_elf_object_set_debug_directory(test_path("debug"));
     const sp_frame *frame = outermost_frame(module);
     assert_string_equal(frame->name, "outer_function");
     assert_int_equal(frame->line, outer_line);
@@ -414,14 +373,14 @@ static void symbolizer_debug_file_is_found_by_build_id(void **state)
 static void symbolizer_debug_file_is_found_by_debuglink(void **state)
 {
     (void)state;
-    run_tool("cd %s && mkdir -p .debug && objcopy --only-keep-debug --compress-debug-sections %s "
+    test_run("mkdir -p .debug && objcopy --only-keep-debug --compress-debug-sections %s "
              ".debug/linked.dbg && "
              "objcopy --strip-all --add-gnu-debuglink=.debug/linked.dbg %s linked && cp linked "
              "linked_without_id",
-             folder, quoted_path, quoted_path);
+             quoted_path, quoted_path);
     const char *names[] = {"linked", "linked_without_id"};
     for (int i = 0; i < 2; i++) {
-        sp_module *module = test_module_of(recorded_pc, in_folder(names[i]));
+        sp_module *module = test_module_of(recorded_pc, test_path(names[i]));
         if (i)
             module->build_id_length = 0; /* then the checksum decides */
         assert_string_equal(outermost_frame(module)->name, "outer_function");
@@ -433,11 +392,11 @@ static void symbolizer_debug_file_is_found_by_debuglink(void **state)
 static void symbolizer_debug_file_of_wrong_checksum_is_not_used(void **state)
 {
     (void)state;
-    run_tool("cd %s && mkdir -p .debug && objcopy --only-keep-debug %s .debug/forged.dbg && "
+    test_run("mkdir -p .debug && objcopy --only-keep-debug %s .debug/forged.dbg && "
              "objcopy --strip-all --add-gnu-debuglink=.debug/forged.dbg %s forged && printf x >> "
              ".debug/forged.dbg",
-             folder, quoted_path, quoted_path);
-    sp_module *module = test_module_of(recorded_pc, in_folder("forged"));
+             quoted_path, quoted_path);
+    sp_module *module = test_module_of(recorded_pc, test_path("forged"));
     module->build_id_length = 0;
     assert_unresolved(module, "forged");
     free(module);
@@ -453,13 +412,13 @@ static void symbolizer_large_debug_file_is_checked_in_pieces(void **state)
 {
     (void)state;
     unsigned calls = 0;
-    run_tool("cd %s && mkdir -p .debug && objcopy --only-keep-debug %s .debug/large.dbg && "
+    test_run("mkdir -p .debug && objcopy --only-keep-debug %s .debug/large.dbg && "
              "truncate -s +10M .debug/large.dbg && "
              "objcopy --strip-all --add-gnu-debuglink=.debug/large.dbg %s large",
-             folder, quoted_path, quoted_path);
+             quoted_path, quoted_path);
     sp_symbolizer_configure(symbolizer,
                             &(sp_symbolizer_options){.meanwhile = {count_call, &calls}});
-    sp_module *module = test_module_of(recorded_pc, in_folder("large"));
+    sp_module *module = test_module_of(recorded_pc, test_path("large"));
     module->build_id_length = 0;
     assert_string_equal(outermost_frame(module)->name, "outer_function");
     assert_true(calls >= 10);
@@ -472,20 +431,20 @@ static void symbolizer_replaced_file_gives_no_wrong_name(void **state)
     sp_module *module = test_module_of(recorded_pc, NULL);
     module->build_id[0] ^= 1; /* not the program on disk, as far as anybody can tell */
     assert_unresolved(module, strrchr(module->path, '/') + 1);
-    assert_int_equal(logged_count, 1);
-    assert_non_null(strstr((char *)logged.data, "build id"));
+    assert_int_equal(test_logged_count, 1);
+    assert_true(test_was_logged("build id"));
     const sp_frame *frames;
     sp_symbolizer_frames(symbolizer, module, 0x40, &frames);
-    assert_int_equal(logged_count, 1); /* said once */
+    assert_int_equal(test_logged_count, 1); /* said once */
     free(module);
 }
 
 static void symbolizer_removed_executable_is_found_in_proc(void **state)
 {
     (void)state;
-    sp_module *module = test_module_of(recorded_pc, in_folder("gone"));
+    sp_module *module = test_module_of(recorded_pc, test_path("gone"));
     assert_string_equal(outermost_frame(module)->name, "outer_function");
-    assert_int_equal(logged_count, 0);
+    assert_int_equal(test_logged_count, 0);
     free(module);
 }
 
@@ -493,19 +452,19 @@ static void symbolizer_missing_library_warns_once(void **state)
 {
     (void)state;
     sp_module *module =
-        test_module_make(in_folder("libgone.so"), recorded_pc - 16, recorded_pc + 16, 0);
+        test_module_make(test_path("libgone.so"), recorded_pc - 16, recorded_pc + 16, 0);
     assert_unresolved(module, "libgone.so");
     assert_unresolved(module, "libgone.so");
-    assert_int_equal(logged_count, 1);
-    assert_non_null(strstr((char *)logged.data, "libgone.so: No such file"));
+    assert_int_equal(test_logged_count, 1);
+    assert_true(test_was_logged("libgone.so: No such file"));
     free(module);
 }
 
 static void symbolizer_fifo_does_not_block(void **state)
 {
     (void)state;
-    assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
-    sp_module *module = test_module_make(in_folder("fifo"), recorded_pc - 16, recorded_pc + 16, 0);
+    assert_int_equal(mkfifo(test_path("fifo"), 0600), 0);
+    sp_module *module = test_module_make(test_path("fifo"), recorded_pc - 16, recorded_pc + 16, 0);
     assert_unresolved(module, "fifo");
     free(module);
 }
@@ -521,15 +480,15 @@ static void symbolizer_truncated_file_warns_and_survives(void **state)
         char name[32];
         snprintf(name, sizeof name, "truncated%d", part);
         off_t bytes = part < 4 ? part * 40 : status.st_size / 24 * part;
-        copy_self(in_folder(name), bytes);
-        sp_module *module = test_module_of(recorded_pc, in_folder(name));
+        copy_self(test_path(name), bytes);
+        sp_module *module = test_module_of(recorded_pc, test_path(name));
         module->build_id_length = 0;
-        logged_count = 0;
+        test_logged_count = 0;
         assert_true(sp_symbolizer_frames(symbolizer, module, recorded_pc - module->bias, &frames) >
                     0);
-        assert_int_equal(logged_count, 1);
+        assert_int_equal(test_logged_count, 1);
         free(module);
-        unlink(in_folder(name));
+        unlink(test_path(name));
     }
 }
 
@@ -544,8 +503,8 @@ static void symbolizer_damaged_file_survives(void **state)
     for (int round = 0; round < 40; round++) {
         char name[32];
         snprintf(name, sizeof name, "damaged%d", round);
-        copy_self(in_folder(name), status.st_size);
-        int fd = open(in_folder(name), O_WRONLY);
+        copy_self(test_path(name), status.st_size);
+        int fd = open(test_path(name), O_WRONLY);
         for (int i = 0; i < 400; i++) {
             random = random * 1664525u + 1013904223u;
             uint8_t byte = (uint8_t)(random >> 24);
@@ -553,7 +512,7 @@ static void symbolizer_damaged_file_survives(void **state)
             assert_int_equal(pwrite(fd, &byte, 1, offset), 1);
         }
         close(fd);
-        sp_module *module = test_module_of(recorded_pc, in_folder(name));
+        sp_module *module = test_module_of(recorded_pc, test_path(name));
         module->build_id_length = 0;
         const sp_frame *frames;
         for (int i = 0; i < 50; i++)
@@ -561,7 +520,7 @@ static void symbolizer_damaged_file_survives(void **state)
                                              recorded_pc - module->bias + (uint64_t)i * 64,
                                              &frames) > 0);
         free(module);
-        unlink(in_folder(name));
+        unlink(test_path(name));
     }
 }
 
@@ -594,7 +553,7 @@ static void symbolizer_debug_information_with_nothing_behind_it_is_not_read(void
     (void)state;
     static const size_t behind[] = {64, 0};
     for (int i = 0; i < 2; i++) {
-        const char *path = in_folder(i ? "nothing_behind" : "something_behind");
+        const char *path = test_path(i ? "nothing_behind" : "something_behind");
         copy_self(path, INT32_MAX);
         move_debug_information(path, behind[i]);
         sp_module *module = test_module_of(recorded_pc, path);
@@ -715,7 +674,7 @@ enum { WHOLE = INT32_MAX };
 static void symbolizer_mapped_file_is_truncated_survives(void **state)
 {
     (void)state;
-    const char *path = in_folder("libtruncated.so");
+    const char *path = test_path("libtruncated.so");
     sp_module *module = libc_at(path);
     copy_file(libc_path, path, WHOLE);
     assert_string_equal(name_of(module, "getenv"), "getenv");
@@ -723,7 +682,7 @@ static void symbolizer_mapped_file_is_truncated_survives(void **state)
     assert_int_equal(truncate(path, 0), 0);
     assert_string_equal(name_of(module, "getenv"), "getenv");
     assert_string_equal(name_of(module, "qsort_r"), "");
-    assert_int_equal(logged_count, 1);
+    assert_int_equal(test_logged_count, 1);
     copy_file(libc_path, path, WHOLE); /* the installation ends */
     rest_until_closed();
     assert_string_equal(name_of(module, "strtoul"), "strtoul");
@@ -734,8 +693,8 @@ static void symbolizer_file_replaced_between_windows_is_noticed(void **state)
 {
     (void)state;
     char other[PATH_MAX], path[PATH_MAX];
-    snprintf(other, sizeof other, "%s", in_folder("new.so"));
-    snprintf(path, sizeof path, "%s", in_folder("libreplaced.so"));
+    snprintf(other, sizeof other, "%s", test_path("new.so"));
+    snprintf(path, sizeof path, "%s", test_path("libreplaced.so"));
     sp_module *module = libc_at(path);
     copy_file(libc_path, path, WHOLE);
     assert_string_equal(name_of(module, "getenv"), "getenv");
@@ -746,19 +705,19 @@ static void symbolizer_file_replaced_between_windows_is_noticed(void **state)
     copy_self(other, WHOLE); /* another build, while the first one is mapped: that stays whole */
     assert_int_equal(rename(other, path), 0);
     assert_string_equal(name_of(module, "strtoul"), "strtoul");
-    assert_int_equal(logged_count, 0);
+    assert_int_equal(test_logged_count, 0);
     rest_until_closed();
     assert_string_equal(name_of(module, "fopen"), "");
     assert_string_equal(name_of(module, "getenv"), "getenv");
-    assert_int_equal(logged_count, 1);
-    assert_non_null(strstr((char *)logged.data, "build id"));
+    assert_int_equal(test_logged_count, 1);
+    assert_true(test_was_logged("build id"));
     free(module);
 }
 
 static void symbolizer_file_removed_between_windows_is_noticed(void **state)
 {
     (void)state;
-    const char *path = in_folder("libremoved.so");
+    const char *path = test_path("libremoved.so");
     sp_module *module = libc_at(path);
     copy_file(libc_path, path, WHOLE);
     assert_string_equal(name_of(module, "getenv"), "getenv");
@@ -778,8 +737,8 @@ static void symbolizer_file_without_build_id_replaced_gives_no_wrong_name(void *
 {
     (void)state;
     char other[PATH_MAX], path[PATH_MAX];
-    snprintf(other, sizeof other, "%s", in_folder("new.so"));
-    snprintf(path, sizeof path, "%s", in_folder("libnoid.so"));
+    snprintf(other, sizeof other, "%s", test_path("new.so"));
+    snprintf(path, sizeof path, "%s", test_path("libnoid.so"));
     sp_module *module = libc_at(path);
     module->build_id_length = 0;
     copy_file(libc_path, path, WHOLE);
@@ -790,21 +749,21 @@ static void symbolizer_file_without_build_id_replaced_gives_no_wrong_name(void *
     copy_self(other, WHOLE);
     assert_int_equal(rename(other, path), 0);
     assert_string_equal(name_of(module, "strtoul"), "");
-    assert_int_equal(logged_count, 1);
-    assert_non_null(strstr((char *)logged.data, "another file"));
+    assert_int_equal(test_logged_count, 1);
+    assert_true(test_was_logged("another file"));
     free(module);
 }
 
 static void symbolizer_copies_of_a_library_share_their_names(void **state)
 {
     (void)state;
-    const char *gone = in_folder("libgone.so"), *copy = in_folder("libcopy.so");
+    const char *gone = test_path("libgone.so"), *copy = test_path("libcopy.so");
     sp_module *first = libc_at(gone), *second = libc_at(copy), *third = libc_at(libc_path);
     copy_file(libc_path, copy, WHOLE);
     assert_string_equal(name_of(first, "getenv"), "");
     assert_string_equal(name_of(second, "getenv"),
                         "getenv"); /* not spoiled by the one that is gone */
-    assert_int_equal(logged_count, 1);
+    assert_int_equal(test_logged_count, 1);
     rest_until_closed();
     sp_symbolizer_destroy(symbolizer);
     symbolizer = sp_symbolizer_create();
@@ -917,13 +876,13 @@ static void symbolizer_agrees_with_addr2line(void **state)
     sp_module *module = test_module_of(recorded_pc, NULL);
     uint64_t begin = (uint64_t)set_up - module->bias,
              step = ((uint64_t)etext - (uint64_t)set_up) / ASKED | 1;
-    FILE *questions = fopen(in_folder("addresses"), "w");
+    FILE *questions = fopen(test_path("addresses"), "w");
     for (uint64_t i = 0; i < ASKED; i++)
         fprintf(questions, "0x%llx\n", (unsigned long long)(begin + i * step));
     fclose(questions);
-    run_tool("addr2line -apfie %s < %s > %s", quoted_path, in_folder("addresses"),
-             in_folder("answers"));
-    FILE *answers = fopen(in_folder("answers"), "r");
+    test_run("addr2line -apfie %s < %s > %s", quoted_path, test_path("addresses"),
+             test_path("answers"));
+    FILE *answers = fopen(test_path("answers"), "r");
     char *line = next_line(answers);
     comparison sum = {0};
     for (uint64_t i = 0; i < ASKED; i++) {
@@ -976,8 +935,8 @@ static bool restart_with_debuginfod(char **argv)
 static void symbolizer_never_asks_a_server(void **state)
 {
     (void)state;
-    run_tool("strip -o %s %s", in_folder("asked"), quoted_path);
-    sp_module *module = test_module_of(recorded_pc, in_folder("asked"));
+    test_run("strip -o %s %s", test_path("asked"), quoted_path);
+    sp_module *module = test_module_of(recorded_pc, test_path("asked"));
     assert_unresolved(module, "asked");
     assert_int_equal(accept(listener, NULL, NULL), -1);
     assert_int_equal(errno, EAGAIN);
@@ -1026,16 +985,11 @@ int main(int argc, char **argv)
     if (!inherited && !restart_with_debuginfod(argv))
         return 1;
     listener = atoi(inherited);
-    if (readlink("/proc/self/exe", self_path, sizeof self_path - 1) < 0 || !mkdtemp(folder))
+    if (readlink("/proc/self/exe", self_path, sizeof self_path - 1) < 0 || !test_files_begin())
         return 1;
     snprintf(quoted_path, sizeof quoted_path, "'%s'", self_path);
-    sp_log_configure(SPANPROF_LOG_WARN, keep_line, NULL);
     outer_function();
     int failed = cmocka_run_group_tests_name("symbolizer", tests, NULL, NULL);
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    if (system(command) != 0)
-        return 1;
-    sp_buffer_deinit(&logged);
+    test_files_end();
     return failed;
 }

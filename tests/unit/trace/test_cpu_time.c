@@ -151,6 +151,33 @@ static spanprof_span start_under(const char *name, const spanprof_context *paren
     return spanprof_span_start(NULL, name, &options);
 }
 
+/* A local root, whatever is active. */
+static spanprof_span start_alone(const char *name)
+{
+    spanprof_context none = {0};
+    return start_under(name, &none);
+}
+
+static spanprof_span start_child(const char *name, spanprof_span parent)
+{
+    spanprof_context context = spanprof_span_context(parent);
+    return start_under(name, &context);
+}
+
+static void work_in(spanprof_span span, uint64_t ns)
+{
+    spanprof_scope scope = spanprof_span_attach(span);
+    work(ns);
+    spanprof_scope_detach(&scope);
+}
+
+static void work_in_context(const spanprof_context *context, uint64_t ns)
+{
+    spanprof_scope scope = spanprof_context_attach(context);
+    work(ns);
+    spanprof_scope_detach(&scope);
+}
+
 /* --- one thread ------------------------------------------------------------------------------- */
 
 /* root 1 [ middle 10 [ leaf 100 ] 1000 ] 10000, and 7 around it. */
@@ -164,9 +191,7 @@ static void run_nested(void)
     spanprof_scope of_middle = spanprof_span_attach(middle);
     work(10);
     spanprof_span leaf = start("leaf");
-    spanprof_scope of_leaf = spanprof_span_attach(leaf);
-    work(100);
-    spanprof_scope_detach(&of_leaf);
+    work_in(leaf, 100);
     spanprof_span_end(leaf);
     work(1000);
     spanprof_scope_detach(&of_middle);
@@ -223,9 +248,7 @@ static void span_attached_again_goes_on_counting(void **state)
     (void)state;
     spanprof_span span = start("again");
     for (int i = 0; i < 3; i++) {
-        spanprof_scope scope = spanprof_span_attach(span);
-        work(10);
-        spanprof_scope_detach(&scope);
+        work_in(span, 10);
         work(1000);
     }
     spanprof_span_end(span);
@@ -248,15 +271,12 @@ static void span_attached_within_itself_counts_once(void **state)
 static void requests_on_one_thread_are_told_apart(void **state)
 {
     (void)state;
-    spanprof_context none = {0};
-    spanprof_span first = start_under("first", &none), second = start_under("second", &none);
+    spanprof_span first = start_alone("first"), second = start_alone("second");
     spanprof_scope of_first = spanprof_span_attach(first);
     work(1);
     spanprof_scope of_second = spanprof_span_attach(second);
     work(10);
-    spanprof_scope of_none = spanprof_context_attach(NULL);
-    work(100);
-    spanprof_scope_detach(&of_none);
+    work_in_context(NULL, 100);
     work(1000);
     spanprof_scope_detach(&of_second);
     work(10000);
@@ -271,8 +291,7 @@ static void requests_on_one_thread_are_told_apart(void **state)
 static void scope_detached_out_of_order_changes_no_account(void **state)
 {
     (void)state;
-    spanprof_context none = {0};
-    spanprof_span outer = start_under("outer", &none), inner = start_under("inner", &none);
+    spanprof_span outer = start_alone("outer"), inner = start_alone("inner");
     spanprof_scope of_outer = spanprof_span_attach(outer);
     work(1);
     spanprof_scope of_inner = spanprof_span_attach(inner);
@@ -314,9 +333,7 @@ static void span_that_ends_attached_has_its_time_up_to_its_end(void **state)
 static void context_of_an_ended_span_counts_for_its_local_root(void **state)
 {
     (void)state;
-    spanprof_span root = start("root");
-    spanprof_context of_root = spanprof_span_context(root);
-    spanprof_span child = start_under("child", &of_root);
+    spanprof_span root = start("root"), child = start_child("child", root);
     spanprof_context carried = spanprof_span_context(child);
     spanprof_span_end(child);
     spanprof_scope scope = spanprof_context_attach(&carried);
@@ -324,9 +341,7 @@ static void context_of_an_ended_span_counts_for_its_local_root(void **state)
     spanprof_span_end(root);
     work(100);
     spanprof_scope_detach(&scope);
-    scope = spanprof_context_attach(&carried);
-    work(1000);
-    spanprof_scope_detach(&scope);
+    work_in_context(&carried, 1000);
     release_all();
     assert_int_equal(unattributed(), 1100);
 }
@@ -334,9 +349,7 @@ static void context_of_an_ended_span_counts_for_its_local_root(void **state)
 static void parent_that_ends_first_passes_its_children_on(void **state)
 {
     (void)state;
-    spanprof_span root = start("root");
-    spanprof_context of_root = spanprof_span_context(root);
-    spanprof_span parent = start_under("parent", &of_root);
+    spanprof_span root = start("root"), parent = start_child("parent", root);
     spanprof_context of_parent = spanprof_span_context(parent);
     spanprof_span child = start_under("child", &of_parent);
     spanprof_scope scope = spanprof_span_attach(child);
@@ -346,9 +359,7 @@ static void parent_that_ends_first_passes_its_children_on(void **state)
     spanprof_scope_detach(&scope);
     spanprof_span_end(child);
     spanprof_span late = start_under("late", &of_parent); /* of a parent that does not live */
-    scope = spanprof_span_attach(late);
-    work(100);
-    spanprof_scope_detach(&scope);
+    work_in(late, 100);
     spanprof_span_end(late);
     spanprof_span_end(root);
     expect("parent", 1);
@@ -371,9 +382,7 @@ static void child_that_outlives_its_root_works_unattributed(void **state)
     spanprof_span_end(root);
     work(100);
     spanprof_span late = start("late");
-    spanprof_scope of_late = spanprof_span_attach(late);
-    work(1000);
-    spanprof_scope_detach(&of_late);
+    work_in(late, 1000);
     spanprof_span_end(late);
     spanprof_span_end(child);
     work(10000);
@@ -392,11 +401,8 @@ static void child_that_outlives_its_root_works_unattributed(void **state)
 static void work_of_an_end_is_not_that_of_the_span(void **state)
 {
     (void)state;
-    spanprof_span root = start("root");
-    spanprof_context of_root = spanprof_span_context(root);
-    spanprof_span parent = start_under("parent", &of_root);
-    spanprof_context of_parent = spanprof_span_context(parent);
-    spanprof_span child = start_under("child", &of_parent);
+    spanprof_span root = start("root"), parent = start_child("parent", root),
+                  child = start_child("child", parent);
     spanprof_scope scope = spanprof_span_attach(child);
     work(1);
     look_through_ns = 10;
@@ -423,14 +429,9 @@ static void contexts_without_a_recorded_span_are_not_counted(void **state)
         &contexts[1], "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00", NULL));
     spanprof_span unsampled = start_under("unsampled", &contexts[1]);
     int before = atomic_load(&clock_reads);
-    for (int i = 0; i < 2; i++) {
-        spanprof_scope scope = spanprof_context_attach(&contexts[i]);
-        work(10);
-        spanprof_scope_detach(&scope);
-    }
-    spanprof_scope scope = spanprof_span_attach(unsampled);
-    work(10);
-    spanprof_scope_detach(&scope);
+    for (int i = 0; i < 2; i++)
+        work_in_context(&contexts[i], 10);
+    work_in(unsampled, 10);
     spanprof_span_end(unsampled);
     assert_int_equal(atomic_load(&clock_reads), before);
     assert_int_equal(unattributed(), 0);
@@ -575,9 +576,9 @@ static void start_counted(int number)
 {
     counted_span *span = &counted[number];
     int above = number == 0 || random() % 50 == 0 ? -1 : (int)(random() % number);
-    spanprof_context none = {0};
     *span = (counted_span){.parent = above, .root = above < 0 ? number : counted[above].root};
-    span->handle = start_under("counted", above < 0 ? &none : &counted[above].context);
+    span->handle =
+        above < 0 ? start_alone("counted") : start_under("counted", &counted[above].context);
     span->context = spanprof_span_context(span->handle);
     span->lives = true;
     if (above >= 0 && !counted[above].lives) /* then it is the root's */
@@ -644,9 +645,7 @@ static void without_memory_a_span_says_nothing_and_its_root_has_the_time(void **
     }
     no_memory = false;
     assert_int_equal(c.dropped, 1);
-    spanprof_scope scope = spanprof_span_attach(spans[first_without - 1]);
-    work(10);
-    spanprof_scope_detach(&scope);
+    work_in(spans[first_without - 1], 10);
     for (int i = first_without - 1; i >= 0; i--)
         spanprof_span_end(spans[i]);
     expect("child", NOTHING);
@@ -736,62 +735,76 @@ static void helper_deinit(helper *self)
     pthread_barrier_destroy(&self->barrier);
 }
 
-typedef struct errand {
+/* A helper that works under one span, after it has attached it and before it detaches it. */
+typedef struct worker {
+    helper thread;
     spanprof_context context;
     spanprof_scope scope;
     uint64_t work_ns;
-} errand;
+} worker;
+
+static void worker_init(worker *self, spanprof_span span)
+{
+    self->context = spanprof_span_context(span);
+    helper_init(&self->thread);
+}
 
 static void attach_and_work(void *argument)
 {
-    errand *self = argument;
+    worker *self = argument;
     self->scope = spanprof_context_attach(&self->context);
     work(self->work_ns);
 }
 
+static void worker_attach(worker *self, uint64_t ns)
+{
+    self->work_ns = ns;
+    helper_run(&self->thread, attach_and_work, self);
+}
+
 static void work_and_detach(void *argument)
 {
-    errand *self = argument;
+    worker *self = argument;
     work(self->work_ns);
     spanprof_scope_detach(&self->scope);
+}
+
+static void worker_detach(worker *self, uint64_t ns)
+{
+    self->work_ns = ns;
+    helper_run(&self->thread, work_and_detach, self);
 }
 
 static void span_that_moves_between_threads_has_the_time_of_all(void **state)
 {
     (void)state;
-    helper other;
-    helper_init(&other);
+    worker other;
     spanprof_span span = start("moves");
-    spanprof_scope scope = spanprof_span_attach(span);
-    work(1);
-    spanprof_scope_detach(&scope);
-    errand errand = {.context = spanprof_span_context(span), .work_ns = 10};
-    helper_run(&other, attach_and_work, &errand);
-    errand.work_ns = 100;
-    helper_run(&other, work_and_detach, &errand);
-    helper_run(&other, attach_and_work, &errand); /* and the other thread ends it later */
-    helper_run(&other, work_and_detach, &errand);
+    worker_init(&other, span);
+    work_in(span, 1);
+    worker_attach(&other, 10);
+    worker_detach(&other, 100);
+    worker_attach(&other, 100); /* and the other thread ends it later */
+    worker_detach(&other, 100);
     spanprof_span_end(span);
-    helper_deinit(&other);
+    helper_deinit(&other.thread);
     expect("moves", 311);
 }
 
 static void span_active_on_two_threads_ends_with_what_both_spent(void **state)
 {
     (void)state;
-    helper other;
-    helper_init(&other);
+    worker other;
     spanprof_span span = start("both");
+    worker_init(&other, span);
     spanprof_scope scope = spanprof_span_attach(span);
     work(1);
-    errand errand = {.context = spanprof_span_context(span), .work_ns = 10};
-    helper_run(&other, attach_and_work, &errand);
+    worker_attach(&other, 10);
     spanprof_span_end(span);
-    errand.work_ns = 100;
-    helper_run(&other, work_and_detach, &errand);
+    worker_detach(&other, 100);
     work(1000);
     spanprof_scope_detach(&scope);
-    helper_deinit(&other);
+    helper_deinit(&other.thread);
     expect("both", 11);
     assert_int_equal(unattributed(), 1100);
 }
@@ -816,16 +829,13 @@ static void let_it_end(void)
 static void span_that_ends_amid_a_switch_shares_no_time_with_the_next(void **state)
 {
     (void)state;
-    spanprof_context none = {0};
     helper_init(&interrupter);
-    interrupted = start_under("interrupted", &none);
-    spanprof_span next = start_under("next", &none);
+    interrupted = start_alone("interrupted");
+    spanprof_span next = start_alone("next");
     spanprof_scope of_interrupted = spanprof_span_attach(interrupted);
     work(1);
     after_reading = let_it_end;
-    spanprof_scope of_next = spanprof_span_attach(next);
-    work(100);
-    spanprof_scope_detach(&of_next);
+    work_in(next, 100);
     spanprof_scope_detach(&of_interrupted);
     spanprof_span_end(next);
     helper_deinit(&interrupter);
@@ -837,16 +847,12 @@ static void span_that_ends_amid_a_switch_shares_no_time_with_the_next(void **sta
 static void root_ends_with_the_time_of_descendants_that_run_elsewhere(void **state)
 {
     (void)state;
-    helper other;
-    helper_init(&other);
-    spanprof_span root = start("root");
-    spanprof_context of_root = spanprof_span_context(root);
-    spanprof_span child = start_under("child", &of_root);
-    errand errand = {.context = spanprof_span_context(child), .work_ns = 10};
-    helper_run(&other, attach_and_work, &errand);
+    worker other;
+    spanprof_span root = start("root"), child = start_child("child", root);
+    worker_init(&other, child);
+    worker_attach(&other, 10);
     spanprof_span_end(root);
-    errand.work_ns = 100;
-    helper_run(&other, work_and_detach, &errand);
+    worker_detach(&other, 100);
     spanprof_span_end(child);
     expect("root", 10);
     sp_span_data *data = take_one();
@@ -854,14 +860,14 @@ static void root_ends_with_the_time_of_descendants_that_run_elsewhere(void **sta
         assert_int_equal(cpu_time_of(data), 110); /* the child counts for itself nevertheless */
     sp_span_data_release(data);
     assert_int_equal(unattributed(), 100);
-    helper_deinit(&other);
+    helper_deinit(&other.thread);
 }
 
 static void detach_foreign(void *argument)
 {
-    errand *self = argument;
+    const spanprof_scope *scope = argument;
+    spanprof_scope copy = *scope;
     work(10000);
-    spanprof_scope copy = self->scope;
     assert_int_equal(spanprof_scope_detach(&copy), SPANPROF_ERROR_OTHER_THREAD);
 }
 
@@ -872,13 +878,11 @@ static void scope_detached_by_another_thread_counts_until_the_owners_switch(void
     helper other;
     helper_init(&other);
     spanprof_span span = start("posted");
-    errand errand = {.scope = spanprof_span_attach(span)};
+    spanprof_scope scope = spanprof_span_attach(span);
     work(1);
-    helper_run(&other, detach_foreign, &errand);
+    helper_run(&other, detach_foreign, &scope);
     work(10);
-    spanprof_scope none = spanprof_context_attach(NULL);
-    work(100);
-    spanprof_scope_detach(&none);
+    work_in_context(NULL, 100);
     work(1000);
     spanprof_span_end(span);
     helper_deinit(&other);
@@ -888,12 +892,11 @@ static void scope_detached_by_another_thread_counts_until_the_owners_switch(void
 static void thread_that_ends_attached_gives_what_it_spent(void **state)
 {
     (void)state;
-    helper other;
-    helper_init(&other);
+    worker other;
     spanprof_span span = start("left");
-    errand errand = {.context = spanprof_span_context(span), .work_ns = 10};
-    helper_run(&other, attach_and_work, &errand);
-    helper_deinit(&other);
+    worker_init(&other, span);
+    worker_attach(&other, 10);
+    helper_deinit(&other.thread);
     for (int i = 0; i < CLOCKS; i++) /* a thread that has ended has no clock */
         if (atomic_load(&clocks[i].tid) != gettid())
             atomic_store(&clocks[i].tid, 0);
@@ -996,11 +999,8 @@ static void stop_and_start_forget_what_was_not_counted(void **state)
     spanprof_span_end(old);
     work(10);
     assert_int_equal(start_which(SP_CPU_TIME_ALL), SPANPROF_OK);
-    spanprof_context none = {0};
-    spanprof_span fresh = start_under("fresh", &none);
-    spanprof_scope of_fresh = spanprof_span_attach(fresh);
-    work(100);
-    spanprof_scope_detach(&of_fresh);
+    spanprof_span fresh = start_alone("fresh");
+    work_in(fresh, 100);
     spanprof_span_end(fresh);
     assert_int_equal(unattributed(), 0);
     spanprof_scope_detach(&of_old);
@@ -1021,11 +1021,8 @@ static void forked_child_counts_its_own(void **state)
         atomic_store(&clocks[own_clock].ns, 0); /* a child's clock begins anew */
         if (start_which(SP_CPU_TIME_ALL) != SPANPROF_OK)
             _exit(2);
-        spanprof_context none = {0};
-        spanprof_span own = start_under("child", &none);
-        spanprof_scope inner = spanprof_span_attach(own);
-        work(10);
-        spanprof_scope_detach(&inner);
+        spanprof_span own = start_alone("child");
+        work_in(own, 10);
         work(100); /* under the parent's context */
         spanprof_span_end(own);
         spanprof_scope_detach(&scope);
