@@ -14,7 +14,7 @@ foreach(library spanprof spanprof_static)
 endforeach()
 
 # Found by LD_PRELOAD, or linked first.
-install(TARGETS spanprof_preload LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS spanprof_preload spanprof_run LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/spanprofConfig.cmake.in
                               ${CMAKE_BINARY_DIR}/generated/spanprofConfig.cmake INSTALL_DESTINATION ${package_dir})

@@ -71,6 +71,16 @@ SPANPROF_API spanprof_status spanprof_scope_detach(spanprof_scope *scope);
  * nothing is attached.  Since 0.1. */
 SPANPROF_API spanprof_context spanprof_context_current(void);
 
+/* What samples belong to that are taken of a thread without a context: CONTEXT, which is copied, on
+ * all threads of this process. For a program that is one piece of work as a whole: a batch job, a
+ * compiler. NULL, or a context that is not valid: such samples have no link, as at first. Samples
+ * under an attached context, or under another tracer's, keep theirs; with a context that is
+ * unsampled or remote they have no link. It is no parent of new spans, and
+ * spanprof_context_current does not return it. It holds for what was sampled up to half a second
+ * before the call, too: set it once, after spanprof_start. A forked child has it as well.
+ * Since 0.1. */
+SPANPROF_API void spanprof_context_set_default(const spanprof_context *context);
+
 /* CONTEXT gets an attribute for samples that are taken under it: KEY, such as "tenant" or
  * "http.route", has VALUE in place of any that it had, NULL: it has none. Attributes are for what
  * few values of many requests share, for backends make a series of each; they are exported only

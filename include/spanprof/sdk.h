@@ -314,6 +314,11 @@ SPANPROF_API spanprof_status spanprof_resume(void);
  * ERROR_NOT_STARTED.  Since 0.1. */
 SPANPROF_API spanprof_status spanprof_set_rate(spanprof_profile_kind kind, uint32_t hz);
 
+/* The calling thread belongs to what watches the program, not to the program: from now on it is not
+ * sampled, in this run and in later ones. What it used up to now stays. For a watchdog, or the
+ * thread of an adapter. Works at any time.  Since 0.1. */
+SPANPROF_API void spanprof_thread_exclude(void);
+
 /* Copy the counters into OUT, whose struct_size says how much of them.  Since 0.1. */
 SPANPROF_API void spanprof_stats_get(spanprof_stats *out);
 

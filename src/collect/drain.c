@@ -77,7 +77,7 @@ static void drain_sample(sp_drain *drain, sp_drain_slot *slot, const sp_sample_r
         .counted = record->periods,
         .time_ns = sp_sample_time_ns(record),
     };
-    sample.result = sp_join_sample(&slot->join, record, &sample.link);
+    sample.result = sp_join_sample(&slot->join, &drain->fallback, record, &sample.link);
     if (sample.result != SP_JOIN_UNKNOWN) {
         sample.attributes = slot->attributes;
         sample.attribute_bytes = slot->attribute_bytes;
@@ -142,7 +142,7 @@ static sp_fold_sample join_record(const visit_drain *to, const sp_sample_record 
                              .generation = sp_modules_generation(to->modules, record->generation),
                              .changed = is_newest ? NULL : to->modules};
     sp_join_interval(&join, interval);
-    sample.result = sp_join_sample(&join, record, &sample.link);
+    sample.result = sp_join_sample(&join, &to->drain->fallback, record, &sample.link);
     if (interval->attribute_bytes && sample.result != SP_JOIN_UNKNOWN) {
         sample.attributes = attributes;
         sample.attribute_bytes = sp_attribute_filter_copy(&to->drain->filter, attributes,
@@ -425,6 +425,7 @@ static bool is_gone(sp_thread *thread)
 
 void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint32_t max_samples)
 {
+    sp_join_default_refresh(&drain->fallback);
     drain_wall(drain, window, modules, max_samples); /* first: slots are freed below */
     drain_calls(drain, window, modules, max_samples);
     for (uint32_t n = 0; n < sp_thread_slots(); n++) {

@@ -42,6 +42,7 @@ typedef struct sp_drain {
     sp_drain_slot *slots[SP_THREADS_MAX / 256]; /* pages of 256, made when needed */
     sp_drain_totals totals;
     sp_attribute_filter filter;
+    sp_join_default fallback;           /* as of the last drain */
     uint64_t cpu_last_ns, weights_last; /* at the last sp_drain_unattributed */
     int64_t unattributed_carry_ns;      /* weights ahead of the clocks, to be set off against later
                                            windows */

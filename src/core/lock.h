@@ -38,6 +38,7 @@
     X(CALL_RINGS)      /* making the rings of sampled calls */                                     \
     X(CARRIERS)        /* the table of tracestate, baggage and attributes */                       \
     X(SAMPLE_KEYS)     /* the table of sample attributes' keys */                                  \
+    X(DEFAULT_CONTEXT) /* the context of threads that have none */                                 \
     X(REGISTRY)        /* the table of threads */                                                  \
     X(FIBERS)          /* the table of fibers */                                                   \
     X(FOREIGN_STARTS)  /* a share of the spans that another tracer has started */                  \

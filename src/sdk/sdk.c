@@ -618,6 +618,12 @@ static void fill_misuse(spanprof_stats *stats)
     stats->misuse_fiber = sp_load_relaxed(&sp_thread_counts.misuse_fiber);
 }
 
+void spanprof_thread_exclude(void)
+{
+    SP_UNCANCELLED;
+    sp_thread_self_internal();
+}
+
 void spanprof_stats_get(spanprof_stats *out)
 {
     SP_UNCANCELLED;

@@ -60,3 +60,9 @@ build_with_pkgconfig() {
 }
 
 build_with_"$way"
+
+# The command finds its library in the tree that was moved, and the library finds libspanprof.so beside itself.
+if [[ -x $work/prefix/bin/spanprof ]]; then
+    (cd "$work" && prefix/bin/spanprof run --quiet -o run -- true)
+    grep '"true"' "$work/run.traces.jsonl" >/dev/null || { echo "spanprof run has recorded nothing"; exit 1; }
+fi

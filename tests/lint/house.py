@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 ORDER = ["core", "context", "trace", "unwind", "cpu", "wall", "call", "alloc", "lock", "preload", "symbol", "profile", "proto", "wire", "export", "collect",
-         "sdk", "outside", "tool/text", "tool/read", "tool/model", "tool/draw", "tool/check", "tool/command"]
+         "sdk", "run", "outside", "tool/text", "tool/read", "tool/model", "tool/draw", "tool/check", "tool/command"]
 FUNCTION_LINES = 60
 COLUMNS = 100
 PAGES = ("README.md", "CONTRIBUTING.md", "docs", "examples")

@@ -114,6 +114,7 @@ int sp_options_parse(const sp_command *command, int argc, char **argv, void *val
                 return status;
         } else {
             operands->items[operands->count++] = argv[i];
+            options_over |= command->program_follows;
         }
     }
     return SP_OPTIONS_GO_ON;

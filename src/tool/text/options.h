@@ -30,6 +30,7 @@ typedef struct sp_command {
     const char *details;   /* more, for `spanprof help NAME`; may be NULL */
     const sp_option *options;
     size_t option_count;
+    bool program_follows; /* the first operand ends the options: the rest is another program's */
     /* argv[0] is the command's name. Returns the exit code. */
     int (*run)(int argc, char **argv);
 } sp_command;

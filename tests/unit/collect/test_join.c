@@ -25,11 +25,14 @@ static void join_interval(sp_join *join, uint64_t number, uint64_t id, uint32_t 
     sp_join_interval(join, &record);
 }
 
+/* As the last sp_join_default_refresh left it. */
+static sp_join_default fallback = {.result = SP_JOIN_NONE};
+
 static sp_join_result join_sample(const sp_join *join, uint64_t number, uint8_t unknown,
                                   sp_window_link *link)
 {
     sp_sample_record sample = {.number = number, .unknown = unknown};
-    return sp_join_sample(join, &sample, link);
+    return sp_join_sample(join, &fallback, &sample, link);
 }
 
 static void join_sample_of_the_last_interval_is_linked(void **state)
@@ -43,6 +46,71 @@ static void join_sample_of_the_last_interval_is_linked(void **state)
     assert_memory_equal(link.span_id, &id, 8);
     assert_memory_equal(link.trace_id, trace_id, 16);
     assert_memory_equal(link.root_span_id, &root_id, 8);
+}
+
+static void set_default(const spanprof_context *context)
+{
+    spanprof_context_set_default(context);
+    sp_join_default_refresh(&fallback);
+}
+
+static void join_without_a_context_has_the_default_one(void **state)
+{
+    (void)state;
+    static const sp_window_link none;
+    const spanprof_context process = {.trace_id = {1},
+                                      .span_id = {2},
+                                      .local_root_span_id = {3},
+                                      .trace_flags = SPANPROF_TRACE_FLAG_SAMPLED};
+    sp_join join = {0};
+    sp_window_link link;
+    set_default(&process);
+    assert_int_equal(join_sample(&join, 8, 0, &link), SP_JOIN_UNKNOWN); /* no interval yet */
+    join_interval(&join, 8, 0, 0, 0);
+    assert_int_equal(join_sample(&join, 8, 0, &link), SP_JOIN_LINKED);
+    assert_memory_equal(link.trace_id, process.trace_id, sizeof link.trace_id);
+    assert_memory_equal(link.span_id, process.span_id, sizeof link.span_id);
+    assert_memory_equal(link.root_span_id, process.local_root_span_id, sizeof link.root_span_id);
+    assert_int_equal(join_sample(&join, 10, 0, &link), SP_JOIN_UNKNOWN);
+    assert_memory_equal(&link, &none, sizeof link);
+    set_default(NULL); /* also for an interval that was joined before */
+    assert_int_equal(join_sample(&join, 8, 0, &link), SP_JOIN_NONE);
+    assert_memory_equal(&link, &none, sizeof link);
+}
+
+static void join_default_takes_no_other_contexts_place(void **state)
+{
+    (void)state;
+    static const uint64_t id = 5;
+    const spanprof_context process = {
+        .trace_id = {1}, .span_id = {2}, .trace_flags = SPANPROF_TRACE_FLAG_SAMPLED};
+    sp_join join = {0};
+    sp_window_link link;
+    set_default(&process);
+    join_interval(&join, 8, 5, SPANPROF_TRACE_FLAG_SAMPLED, 0);
+    assert_int_equal(join_sample(&join, 8, 0, &link), SP_JOIN_LINKED);
+    assert_memory_equal(link.span_id, &id, sizeof id);
+    join_interval(&join, 10, 5, 0, 0); /* unsampled */
+    assert_int_equal(join_sample(&join, 10, 0, &link), SP_JOIN_NONE);
+    join_interval(&join, 12, 5, SPANPROF_TRACE_FLAG_SAMPLED, 1); /* remote */
+    assert_int_equal(join_sample(&join, 12, 0, &link), SP_JOIN_NONE);
+    set_default(NULL);
+}
+
+static void join_default_that_is_not_sampled_or_remote_links_nothing(void **state)
+{
+    (void)state;
+    spanprof_context process = {.trace_id = {1}, .span_id = {2}};
+    sp_join join = {0};
+    sp_window_link link;
+    join_interval(&join, 8, 0, 0, 0);
+    set_default(&process);
+    assert_int_equal(join_sample(&join, 8, 0, &link), SP_JOIN_NONE);
+    process.trace_flags = SPANPROF_TRACE_FLAG_SAMPLED;
+    process.remote = 1;
+    set_default(&process);
+    assert_int_equal(join_sample(&join, 8, 0, &link), SP_JOIN_NONE);
+    set_default(NULL);
 }
 
 static void join_sample_of_another_number_is_unknown_and_without_link(void **state)
@@ -455,6 +523,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(join_sample_of_the_last_interval_is_linked),
+        cmocka_unit_test(join_without_a_context_has_the_default_one),
+        cmocka_unit_test(join_default_takes_no_other_contexts_place),
+        cmocka_unit_test(join_default_that_is_not_sampled_or_remote_links_nothing),
         cmocka_unit_test(join_sample_of_another_number_is_unknown_and_without_link),
         cmocka_unit_test(join_unsampled_remote_and_absent_spans_link_to_none),
         cmocka_unit_test(fold_equal_samples_become_one_with_the_sum_of_weights),

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/keeper.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <spanprof/sdk.h>
+#include "core/atomic.h"
+#include "run/process_span.h"
+
+/*
+ *             the time is over                end                    done
+ *   WAITING ──────────────────► RUNNING ──────────────► ENDING ──────────────► ENDED
+ *      │                                                                         │ ▲
+ *      └──────────────────────────── end ────────────────────────────────────────┼─┘
+ *      ▲                                                                         │
+ *      └───────────────────────── the exec has failed ───────────────────────────┘
+ */
+enum { WAITING, RUNNING, ENDING, ENDED };
+
+/* A forked child that lives as long as this is profiled; most call exec before. */
+static const struct timespec child_waits = {.tv_nsec = 20 * 1000 * 1000};
+static const struct timespec end_takes = {.tv_sec = 5};
+
+static struct {
+    _Atomic uint32_t state;
+    _Atomic pid_t process; /* in which the keeper's thread is; 0: in none */
+} keeper;
+
+/* Wait while the state is VALUE, for TIME at most; NULL: without a limit. */
+static void wait_while(uint32_t value, const struct timespec *time)
+{
+    syscall(SYS_futex, &keeper.state, FUTEX_WAIT_PRIVATE, value, time, NULL, 0);
+}
+
+static bool change(uint32_t from, uint32_t to)
+{
+    bool changed = atomic_compare_exchange_strong(&keeper.state, &from, to);
+    if (changed)
+        syscall(SYS_futex, &keeper.state, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    return changed;
+}
+
+/* A forked child, or an exec that has failed. */
+static void begin_after_a_while(void)
+{
+    wait_while(WAITING, &child_waits);
+    if (change(WAITING, RUNNING))
+        sp_process_span_begin_late();
+}
+
+static void end(void)
+{
+    sp_process_span_end();
+    change(ENDING, ENDED);
+}
+
+static void *keep(void *unused)
+{
+    (void)unused;
+    spanprof_thread_exclude();
+    for (;;) {
+        uint32_t state = atomic_load(&keeper.state);
+        if (state == WAITING)
+            begin_after_a_while();
+        else if (state == ENDING)
+            end();
+        else
+            wait_while(state, NULL);
+    }
+    return NULL;
+}
+
+/* With all signals blocked: they are the program's. */
+static void start_thread(void)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (pthread_create(&thread, NULL, keep, NULL) == 0) {
+        pthread_detach(thread);
+        atomic_store(&keeper.process, getpid());
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void start_in_child(void)
+{
+    atomic_store(&keeper.process, 0);
+    atomic_store(&keeper.state, WAITING);
+    start_thread();
+}
+
+void sp_keeper_start(void)
+{
+    if (!sp_process_span_begin())
+        return;
+    atomic_store(&keeper.state, RUNNING);
+    start_thread();
+    pthread_atfork(NULL, NULL, start_in_child);
+    atexit(sp_keeper_end);
+    at_quick_exit(sp_keeper_end);
+}
+
+static void wait_for_the_end(void)
+{
+    struct timespec now, until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += end_takes.tv_sec;
+    while (atomic_load(&keeper.state) == ENDING) {
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if (now.tv_sec > until.tv_sec ||
+            (now.tv_sec == until.tv_sec && now.tv_nsec >= until.tv_nsec))
+            return;
+        wait_while(ENDING, &end_takes);
+    }
+}
+
+void sp_keeper_end(void)
+{
+    int error = errno;
+    if (atomic_load(&keeper.process) == getpid() && !change(WAITING, ENDED)) {
+        change(RUNNING, ENDING);
+        wait_for_the_end();
+    }
+    errno = error;
+}
+
+void sp_keeper_go_on(void)
+{
+    int error = errno;
+    if (atomic_load(&keeper.process) == getpid())
+        change(ENDED, WAITING);
+    errno = error;
+}

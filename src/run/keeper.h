@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keeper: a thread that begins and ends the process's span. It makes an end possible where
+ * ordinary code must not run: in a signal handler, in _exit, before an exec.
+ *
+ * Threads: any.  Signals: safe, but for a start.  Fork: a child gets a keeper of its own. */
+#ifndef SP_RUN_KEEPER_H
+#define SP_RUN_KEEPER_H
+
+/* Once, before main: begin, and see to forked children. */
+void sp_keeper_start(void);
+/* This process ends, or becomes another program: its span ends, and what there is has been written
+ * when it returns, 5 seconds later at most. In a child of vfork, which has its parent's memory,
+ * nothing happens. errno is kept. */
+void sp_keeper_end(void);
+/* The exec has failed: begin anew, soon. errno is kept. */
+void sp_keeper_go_on(void);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The span that stands for a process as a whole, and the SDK that samples under it.
+ *
+ * Its parent is what TRACEPARENT in the environment names; programs that the process starts find
+ * the span there. Threads: one at a time.  Signals: not safe. */
+#ifndef SP_RUN_PROCESS_SPAN_H
+#define SP_RUN_PROCESS_SPAN_H
+
+#include <stdbool.h>
+
+/* Start the SDK and the span. False: the SDK does not run, and has said why. */
+bool sp_process_span_begin(void);
+/* The same in a process whose other threads may be reading the environment: it is left as it is. */
+bool sp_process_span_begin_late(void);
+/* End both. What there is has been written or sent when it returns. */
+void sp_process_span_end(void);
+
+#endif

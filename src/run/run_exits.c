@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ways in which a program ends, or becomes another, without its exit handlers: _exit, the exec
+ * family, and signals that it does not handle. Each first ends the process's span, then does what
+ * it always did.
+ *
+ * All are safe in signal handlers, and in children of fork and vfork, as POSIX has it. */
+#include "run/run_exits.h"
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "run/keeper.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+
+typedef char *const *words;
+
+static struct {
+    void (*exit)(int);
+    int (*execv)(const char *, words);
+    int (*execve)(const char *, words, words);
+    int (*execvp)(const char *, words);
+    int (*execvpe)(const char *, words, words);
+    int (*fexecve)(int, words, words);
+} next;
+
+/* Before main, and in another library's constructor when that comes first. */
+static void find_next(void)
+{
+    *(void **)&next.exit = dlsym(RTLD_NEXT, "_exit");
+    *(void **)&next.execv = dlsym(RTLD_NEXT, "execv");
+    *(void **)&next.execve = dlsym(RTLD_NEXT, "execve");
+    *(void **)&next.execvp = dlsym(RTLD_NEXT, "execvp");
+    *(void **)&next.execvpe = dlsym(RTLD_NEXT, "execvpe");
+    *(void **)&next.fexecve = dlsym(RTLD_NEXT, "fexecve");
+}
+
+static void prepare(void)
+{
+    if (!next.fexecve)
+        find_next();
+    sp_keeper_end();
+}
+
+/* What an exec that has failed returned. */
+static int go_on(int result)
+{
+    sp_keeper_go_on();
+    return result;
+}
+
+EXPORTED _Noreturn void _exit(int code)
+{
+    prepare();
+    next.exit(code);
+    for (;;)
+        syscall(SYS_exit_group, code);
+}
+
+EXPORTED _Noreturn void _Exit(int code)
+{
+    _exit(code);
+}
+
+EXPORTED int execv(const char *path, words arguments)
+{
+    prepare();
+    return go_on(next.execv(path, arguments));
+}
+
+EXPORTED int execve(const char *path, words arguments, words environment)
+{
+    prepare();
+    return go_on(next.execve(path, arguments, environment));
+}
+
+EXPORTED int execvp(const char *file, words arguments)
+{
+    prepare();
+    return go_on(next.execvp(file, arguments));
+}
+
+EXPORTED int execvpe(const char *file, words arguments, words environment)
+{
+    prepare();
+    return go_on(next.execvpe(file, arguments, environment));
+}
+
+EXPORTED int fexecve(int fd, words arguments, words environment)
+{
+    prepare();
+    return go_on(next.fexecve(fd, arguments, environment));
+}
+
+/* ---- those that take their arguments one by one ---- */
+
+/* How many there are behind FIRST, the NULL at the end included. */
+static size_t count_words(const char *first, va_list list)
+{
+    size_t count = 1;
+    for (const char *word = first; word; word = va_arg(list, const char *))
+        count++;
+    return count;
+}
+
+static void take_words(char **out, const char *first, va_list list)
+{
+    *out = (char *)(uintptr_t)first;
+    while (*out)
+        *++out = va_arg(list, char *);
+}
+
+/* An array of the words from FIRST on, on the stack: nothing may be allocated here. LIST is behind
+ * its NULL then. */
+#define WORDS_FROM(first, list)                                                                    \
+    va_list list##_copy;                                                                           \
+    va_start(list, first);                                                                         \
+    va_copy(list##_copy, list);                                                                    \
+    char *arguments[count_words(first, list##_copy)];                                              \
+    va_end(list##_copy);                                                                           \
+    take_words(arguments, first, list)
+
+EXPORTED int execl(const char *path, const char *first, ...)
+{
+    va_list list;
+    WORDS_FROM(first, list);
+    va_end(list);
+    return execv(path, arguments);
+}
+
+EXPORTED int execlp(const char *file, const char *first, ...)
+{
+    va_list list;
+    WORDS_FROM(first, list);
+    va_end(list);
+    return execvp(file, arguments);
+}
+
+EXPORTED int execle(const char *path, const char *first, ...)
+{
+    va_list list;
+    WORDS_FROM(first, list);
+    words environment = va_arg(list, words);
+    va_end(list);
+    return execve(path, arguments, environment);
+}
+
+/* ---- signals ---- */
+
+/* The signal's default action follows: it is raised again, and comes when this returns. */
+static void end_and_raise(int number)
+{
+    prepare();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+void sp_run_handle_signals(void)
+{
+    static const int numbers[] = {SIGHUP, SIGINT, SIGPIPE, SIGTERM};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        struct sigaction before, ours = {.sa_handler = end_and_raise, .sa_flags = SA_ONSTACK};
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+            sigaction(numbers[i], &ours, NULL);
+    }
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SP_RUN_RUN_EXITS_H
+#define SP_RUN_RUN_EXITS_H
+
+/* Of the signals by which people and supervisors end a program (HUP, INT, PIPE, TERM), those that
+ * would end it now end the process's span first. The program may handle or ignore them later, as
+ * without us. Before main. */
+void sp_run_handle_signals(void);
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tool/command/run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/compiler.h"
+#include "tool/command/commands.h"
+#include "tool/text/messages.h"
+
+/* ---- the libraries ---- */
+
+/* Where they lie, seen from the folder of this command: installed, and in a build tree. */
+static const char *const library_folders[] = {SP_LIBRARIES_FROM_COMMAND, "../run", "../preload"};
+
+static bool own_folder(char out[PATH_MAX])
+{
+    ssize_t length = readlink("/proc/self/exe", out, PATH_MAX - 1);
+    out[length > 0 ? length : 0] = 0;
+    char *slash = strrchr(out, '/');
+    if (slash)
+        *slash = 0;
+    return slash != NULL;
+}
+
+static bool find_library(char out[PATH_MAX], const char *name)
+{
+    char folder[PATH_MAX], path[2 * PATH_MAX];
+    if (!own_folder(folder))
+        return false;
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(library_folders); i++) {
+        snprintf(path, sizeof path, "%s/%s/%s", folder, library_folders[i], name);
+        if (realpath(path, out))
+            return true;
+    }
+    return false;
+}
+
+static int add_library(sp_run *run, const char *name)
+{
+    char path[PATH_MAX];
+    size_t length = strlen(run->preload);
+    if (!find_library(path, name))
+        return sp_tool_wrong("run: %s is not found beside this command: install both from one "
+                             "build (cmake --install)",
+                             name);
+    if (strpbrk(path, " :"))
+        return sp_tool_wrong("run: %s: the loader takes no path with a blank or a colon: install "
+                             "spanprof elsewhere",
+                             path);
+    if (snprintf(run->preload + length, sizeof run->preload - length, "%s%s", length ? ":" : "",
+                 path) >= (int)(sizeof run->preload - length))
+        return sp_tool_wrong("run: %s: the path is too long: install spanprof elsewhere", path);
+    return SP_TOOL_DONE;
+}
+
+int sp_run_find_libraries(sp_run *run, bool calls)
+{
+    int status = add_library(run, "libspanprof-run.so");
+    return status == SP_TOOL_DONE && calls ? add_library(run, "libspanprof-preload.so") : status;
+}
+
+/* ---- files ---- */
+
+/* Absolute, for the program may change its directory. */
+static int make_prefix(sp_run *run, const char *prefix)
+{
+    char here[PATH_MAX] = "";
+    if (prefix[0] != '/' && !getcwd(here, sizeof here))
+        return sp_tool_wrong("run: the current directory is not known: %s", strerror(errno));
+    int length =
+        snprintf(run->prefix, sizeof run->prefix, "%s%s%s", here, here[0] ? "/" : "", prefix);
+    if (length >= (int)sizeof run->prefix)
+        return sp_tool_wrong("run: the path that -o names is too long");
+    return SP_TOOL_DONE;
+}
+
+static int make_folder(sp_run *run)
+{
+    if (snprintf(run->folder, sizeof run->folder, "%s.run-XXXXXX", run->prefix) >=
+        (int)sizeof run->folder)
+        return sp_tool_wrong("run: the path that -o names is too long");
+    if (mkdtemp(run->folder))
+        return SP_TOOL_DONE;
+    run->folder[0] = 0;
+    return sp_tool_wrong("run: %s: name a prefix with -o that can be written to, not %s",
+                         strerror(errno), run->prefix);
+}
+
+/* Where the environment sends elsewhere, files are written when they are asked for. */
+static int prepare_files(sp_run *run)
+{
+    const char *exporter = getenv("SPANPROF_EXPORTER"), *prefix = run->options->out;
+    run->writes_files = prefix || !exporter || !*exporter || strstr(exporter, "file");
+    if (!run->writes_files)
+        return SP_TOOL_DONE;
+    prefix = prefix ? prefix : getenv("SPANPROF_FILE");
+    run->name = prefix && *prefix ? prefix : "spanprof";
+    int status = make_prefix(run, run->name);
+    return status == SP_TOOL_DONE ? make_folder(run) : status;
+}
+
+/* ---- the answer ---- */
+
+/* On standard error: standard output is the program's. */
+static void show(const sp_command *command, char *const *words, int count)
+{
+    char *arguments[8] = {0};
+    memcpy(arguments, words, (size_t)count * sizeof *words);
+    fflush(stderr);
+    command->run(count, arguments);
+}
+
+static bool has_profiles(const char *prefix)
+{
+    static const char *const formats[] = {"jsonl", "binpb"};
+    char path[PATH_MAX + 32];
+    struct stat status;
+    bool found = false;
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(formats); i++) {
+        snprintf(path, sizeof path, "%s.profiles.%s", prefix, formats[i]);
+        found |= stat(path, &status) == 0 && status.st_size > 0;
+    }
+    return found;
+}
+
+static void show_answer(const sp_run *run, size_t processes)
+{
+    char *prefix = (char *)(uintptr_t)run->name;
+    char *spans[] = {"spans", prefix, "--limit", "20"};
+    char *flame[] = {"flame", prefix, "--min-percent", "5"};
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    fprintf(stderr, "\n");
+    show(&sp_command_spans, spans, SP_ARRAY_LENGTH(spans));
+    fprintf(stderr, "\n");
+    if (has_profiles(run->prefix))
+        show(&sp_command_flame, flame, SP_ARRAY_LENGTH(flame));
+    else
+        sp_tool_note("no samples: the run took too little CPU time; --hz 1000 samples more often, "
+                     "--wall shows what it waited for");
+    fprintf(stderr, "\n");
+    sp_tool_note("%zu process%s in the files %s.*; `spanprof flame %s --format html -o flame.html` "
+                 "draws them, and --span ID one process",
+                 processes, processes == 1 ? "" : "es", prefix, prefix);
+}
+
+static void end_files(const sp_run *run)
+{
+    sp_run_files_left left = sp_run_gather(run->folder, run->prefix);
+    if (left.running)
+        sp_tool_note("run: %zu files in %s are still written by processes that run on",
+                     left.running, run->folder);
+    if (left.processes == 0)
+        sp_tool_note("run: nothing was recorded: no program of this run loaded the library");
+    else if (!run->options->quiet)
+        show_answer(run, left.processes);
+}
+
+/* ---- the end ---- */
+
+/* As the program ended: its exit code, or its signal. */
+static int end_like(int status)
+{
+    if (WIFEXITED(status))
+        return WEXITSTATUS(status);
+    const struct rlimit no_core = {0};
+    setrlimit(RLIMIT_CORE, &no_core); /* the program has left one already */
+    signal(WTERMSIG(status), SIG_DFL);
+    raise(WTERMSIG(status));
+    return 128 + WTERMSIG(status);
+}
+
+static bool names_calls(const sp_run_options *options)
+{
+    const char *profiles = options->profiles ? options->profiles : getenv("SPANPROF_PROFILES");
+    return profiles &&
+           (strstr(profiles, "alloc") || strstr(profiles, "heap") || strstr(profiles, "lock"));
+}
+
+static int record(const sp_run_options *options, const sp_operands *program)
+{
+    sp_run run = {.options = options, .program = (char **)(uintptr_t)program->items};
+    int ended = 0;
+    if (program->count == 0)
+        return sp_tool_wrong("run: no program is named: spanprof run [options] -- PROGRAM ARGS…");
+    int status = sp_run_check_program(run.program[0]);
+    if (status == SP_TOOL_DONE)
+        status = sp_run_find_libraries(&run, names_calls(options));
+    if (status == SP_TOOL_DONE)
+        status = prepare_files(&run);
+    if (status == SP_TOOL_DONE)
+        status = sp_run_program(&run, &ended);
+    if (status != SP_TOOL_DONE && run.folder[0])
+        rmdir(run.folder);
+    if (status != SP_TOOL_DONE)
+        return status;
+    if (run.writes_files)
+        end_files(&run);
+    return end_like(ended);
+}
+
+static int run(int argc, char **argv)
+{
+    sp_run_options options = {0};
+    sp_operands program;
+    int status = sp_options_parse(&sp_command_run, argc, argv, &options, &program);
+    if (status == SP_OPTIONS_GO_ON)
+        status = record(&options, &program);
+    sp_operands_deinit(&program);
+    return status;
+}
+
+#define AT(member) offsetof(sp_run_options, member)
+static const sp_option options[] = {
+    {"-o", "PREFIX", SP_OPTION_TEXT, AT(out),
+     "write PREFIX.traces.jsonl and PREFIX.profiles.jsonl (spanprof)"},
+    {"--wall", NULL, SP_OPTION_FLAG, AT(wall), "waiting time, too"},
+    {"--profiles", "LIST", SP_OPTION_TEXT, AT(profiles),
+     "list of cpu, wall, alloc, heap, lock (cpu)"},
+    {"--hz", "N", SP_OPTION_NUMBER, AT(hz), "samples a second of CPU time of a thread (99)"},
+    {"--service", "NAME", SP_OPTION_TEXT, AT(service),
+     "service.name of all programs of the run (PROGRAM)"},
+    {"--quiet", NULL, SP_OPTION_FLAG, AT(quiet), "no table and no flamegraph at the end"},
+    {"--attach", "PID", SP_OPTION_LATER, 0, "a process that runs already"},
+};
+
+const sp_command sp_command_run = {
+    .name = "run",
+    .arguments = "[options] -- PROGRAM ARGS…",
+    .summary = "Run any program, and show what was slow.",
+    .details =
+        "The program needs no change. The process is one span, named after its command; programs "
+        "that it starts\nare spans below it, and TRACEPARENT in the environment names the span "
+        "above it. A program that uses\nspanprof itself has its own spans. Answers come on "
+        "standard error when it has ended; the exit code is the\nprogram's. Variables of the "
+        "environment (SPANPROF_…, OTEL_…) hold as for every program.",
+    .options = options,
+    .option_count = SP_ARRAY_LENGTH(options),
+    .program_follows = true,
+    .run = run,
+};

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of `spanprof run`. docs/design/run.md has the design. Threads: the tool has one. */
+#ifndef SP_TOOL_COMMAND_RUN_H
+#define SP_TOOL_COMMAND_RUN_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct sp_run_options {
+    const char *out, *profiles, *service;
+    uint64_t hz;
+    bool wall, quiet;
+} sp_run_options;
+
+/* One run. */
+typedef struct sp_run {
+    const sp_run_options *options;
+    char **program;         /* its name and its arguments, as execvp takes them */
+    bool writes_files;      /* else it sends, as the environment asks for */
+    const char *name;       /* of the files, as the user gave it */
+    char prefix[PATH_MAX];  /* the same, absolute */
+    char folder[PATH_MAX];  /* that the processes write to, but the first; "": there is none */
+    char preload[PATH_MAX]; /* LD_PRELOAD */
+} sp_run;
+
+/* Whether FILE, which execvp would take for a program of that name, can be run under the library,
+ * or else why not. SP_TOOL_DONE, also with a remark: it runs, but some or all of it is not
+ * recorded; or SP_TOOL_WRONG, having said why. */
+int sp_run_check_program(const char *file);
+
+/* The libraries to load into the program, as LD_PRELOAD takes them. SP_TOOL_DONE or SP_TOOL_WRONG.
+ */
+int sp_run_find_libraries(sp_run *run, bool calls);
+
+/* Run the program to its end. Signals to this process are passed on; what a terminal sends reaches
+ * both. *STATUS is as waitpid has it. SP_TOOL_DONE, or SP_TOOL_WRONG, having said why it cannot be
+ * started. */
+int sp_run_program(const sp_run *run, int *status);
+
+/* What the processes of a run have left in its folder. */
+typedef struct sp_run_files_left {
+    size_t processes; /* with the first one: 0 means that nothing was recorded */
+    size_t running;   /* of them still writing: their files stay in the folder */
+} sp_run_files_left;
+
+/* Move what lies in FOLDER behind the files of PREFIX, and remove FOLDER when it is empty then. */
+sp_run_files_left sp_run_gather(const char *folder, const char *prefix);
+
+#endif

@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""run_test.py SPANPROF WORK STATIC OWN LIBRARY: `spanprof run` on programs that know nothing of it (WORK, and STATIC, which no library can be loaded into), on one that
+uses spanprof itself (OWN), and LIBRARY loaded by hand."""
+import glob
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+
+TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+SPANPROF, WORK, STATIC, OWN, LIBRARY = sys.argv[1:]
+failures = []
+
+
+def check(ok, text):
+    print(("ok: " if ok else "FAILED: ") + text)
+    if not ok:
+        failures.append(text)
+
+
+class Run:
+    """One call of `spanprof run` in a folder of its own, and what it left there."""
+
+    def __init__(self, *words, prefix="p", environment=None, act=None):
+        self.folder = tempfile.mkdtemp(prefix="spanprof-run-")
+        self.prefix = os.path.join(self.folder, prefix)
+        values = {name: value for name, value in os.environ.items() if not name.startswith(("SPANPROF_", "OTEL_", "TRACE"))}
+        values.update(environment or {})
+        process = subprocess.Popen([SPANPROF, "run", *words], cwd=self.folder, env=values, text=True, start_new_session=True,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        first = ""
+        if act:
+            first = process.stdout.readline()
+            act(process)
+        self.stdout, self.stderr = process.communicate(timeout=300)
+        self.stdout = first + self.stdout
+        self.code = process.returncode
+        self.files = sorted(os.path.basename(path) for path in glob.glob(os.path.join(self.folder, "*")))
+        self.spans = self.read_spans()
+        self.by_name = {span["name"]: span for span in self.spans}
+
+    def read_spans(self):
+        found = []
+        if os.path.exists(self.prefix + ".traces.jsonl"):
+            with open(self.prefix + ".traces.jsonl", encoding="utf-8") as file:
+                for line in file:
+                    for resource in json.loads(line)["resourceSpans"]:
+                        for scope in resource["scopeSpans"]:
+                            found += scope["spans"]
+        return found
+
+    def stacks(self, *words):
+        """Of `spanprof flame`; none when nothing matches."""
+        answer = subprocess.run([SPANPROF, "flame", self.prefix, "--format", "json", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True, check=False)
+        return json.loads(answer.stdout)["stacks"] if answer.returncode == 0 else []
+
+    def names(self):
+        return sorted(span["name"] for span in self.spans)
+
+    def end(self):
+        shutil.rmtree(self.folder)
+
+
+def run(*words, **options):
+    return Run("-o", "p", "--quiet", "--hz", "1000", *words, **options)
+
+
+def checked_spins(result, text, names):
+    """The spans have NAMES, every sample belongs to one of them, and some show the work."""
+    check(result.names() == sorted(names), f"{text}: spans {names}: {result.names()} {result.stderr.strip()}")
+    stacks = result.stacks()
+    check(any("run_work_spin" in stack["frames"] for stack in stacks), f"{text}: the work is seen")
+    ids = {span["spanId"] for span in result.spans}
+    check(all(stack["span_id"] in ids for stack in stacks), f"{text}: every sample is linked")
+
+
+def test_program():
+    result = run("--", WORK, "spin", environment={"TRACEPARENT": f"00-{TRACE}-{PARENT}-01"})
+    check(result.code == 0 and result.stdout == "" and result.stderr == "", f"nothing is said, exit 0: {result.code} {result.stderr}")
+    check(result.files == ["p.profiles.jsonl", "p.traces.jsonl"], f"one pair of files: {result.files}")
+    checked_spins(result, "a program", ["run_work"])
+    span = result.spans[0]
+    check((span["traceId"], span["parentSpanId"]) == (TRACE, PARENT), "the span is under TRACEPARENT")
+    result.end()
+
+
+def test_answer():
+    result = Run("--hz", "1000", "--", WORK, "spin", prefix="spanprof")
+    check(result.stdout == "", "standard output is the program's")
+    check("run_work_spin" in result.stderr and "spanprof flame spanprof --format html" in result.stderr, "the answer is on standard error")
+    result.end()
+    result = Run("-o", "p", "true")
+    check("no samples" in result.stderr and "--wall" in result.stderr, "a run without samples says so")
+    result.end()
+
+
+def test_ends():
+    for what, code in (("threads", 0), ("_exit", 5), ("quick_exit", 6), ("vfork", 0)):
+        result = run("--", WORK, what)
+        check(result.code == code, f"{what}: exit {code}: {result.code} {result.stderr}")
+        checked_spins(result, what, ["run_work"])
+        result.end()
+    threads = run("--", WORK, "threads")
+    check(sum("thread_main" in stack["frames"] for stack in threads.stacks()) > 0, "threads without a context are linked")
+    threads.end()
+
+
+def test_children():
+    result = run("--", WORK, "fork")
+    checked_spins(result, "fork", ["run_work", "run_work"])
+    parents = {span["parentSpanId"] for span in result.spans if span.get("parentSpanId")}
+    check(len(parents) == 1 and parents <= {span["spanId"] for span in result.spans}, "the forked child's span is under its parent's")
+    check(result.files == ["p.profiles.jsonl", "p.traces.jsonl"], f"one pair of files: {result.files}")
+    result.end()
+    result = run("--", WORK, "short_fork")
+    check(result.names() == ["run_work"] and result.code == 0, "a child that ends at once is no span")
+    result.end()
+    result = run("--", "/bin/sh", "-c", f"{WORK} spin; {WORK} spin")
+    checked_spins(result, "a shell", ["run_work", "run_work", "sh"])
+    shell = result.by_name["sh"]["spanId"]
+    check(all(span["parentSpanId"] == shell for span in result.spans if span["name"] == "run_work"), "the shell's children are under it")
+    result.end()
+
+
+def test_exec():
+    result = run("--", WORK, "exec")
+    checked_spins(result, "exec", ["run_work", "second"])
+    check(result.by_name["second"]["parentSpanId"] == result.by_name["run_work"]["spanId"], "the new program is under the old one")
+    result.end()
+    result = run("--", WORK, "execle")
+    check(result.code == 0, f"execle passes on its environment: {result.code}")
+    result.end()
+    result = run("--", WORK, "exec_nothing")
+    check(result.code == 0, f"every exec fails as it does without us: {result.code}")
+    check(len(result.spans) >= 2 and any("run_work_spin" in stack["frames"] for stack in result.stacks()),
+          f"after an exec that failed it goes on: {result.names()}")
+    result.end()
+
+
+def test_signals():
+    for name in ("signal", "handler"):
+        for text, send in (("to spanprof", lambda process: process.send_signal(signal.SIGTERM)),
+                           ("of a terminal", lambda process: os.killpg(process.pid, signal.SIGINT if name == "signal" else signal.SIGTERM))):
+            result = run("--", WORK, name, act=send)
+            expected = 11 if name == "handler" else -(signal.SIGTERM if text == "to spanprof" else signal.SIGINT)
+            check(result.code == expected, f"{name}, {text}: ends by it: {result.code}")
+            check(result.stdout == "ready\n", f"{name}, {text}: output")
+            checked_spins(result, f"{name}, {text}", ["run_work"])
+            result.end()
+
+
+def test_profiles():
+    result = run("--wall", "--", WORK, "sleep")
+    stacks = result.stacks("--type", "offcpu")
+    check(any(stack["span_id"] == result.spans[0]["spanId"] for stack in stacks), "--wall: the wait is seen and linked")
+    result.end()
+    result = run("--profiles", "alloc", "--", WORK, "allocate", environment={"SPANPROF_ALLOC_BYTES": "1024"})
+    check(any("allocate" in stack["frames"] and stack["span_id"] for stack in result.stacks("--type", "alloc")), "--profiles alloc")
+    result.end()
+    result = run("--", OWN)
+    check("spanprof run" not in json.dumps(result.spans) and len(result.spans) > 0 and "run_own" not in result.names(),
+          f"a program that uses spanprof has its own spans: {result.names()}")
+    result.end()
+
+
+def test_elsewhere():
+    result = Run("--quiet", "--", WORK, "spin", environment={"SPANPROF_EXPORTER": "none"})
+    check(result.code == 0 and result.files == [], f"SPANPROF_EXPORTER=none writes nothing: {result.files} {result.stderr}")
+    result.end()
+    result = run("--", WORK, "spin", environment={"SPANPROF_FILE_FORMAT": "proto"})
+    check(result.files == ["p.profiles.binpb", "p.traces.binpb"] and len(result.stacks()) > 0, f"the other format: {result.files}")
+    result.end()
+    result = run("--", WORK, "spin")
+    again = subprocess.run([SPANPROF, "run", "-o", result.prefix, "--quiet", "--", WORK, "spin"], check=False)
+    kept = sorted(os.path.basename(path) for path in glob.glob(result.prefix + ".*"))
+    check(again.returncode == 0 and kept == ["p.1.profiles.jsonl", "p.1.traces.jsonl", "p.profiles.jsonl", "p.traces.jsonl"],
+          f"the run before is kept: {kept}")
+    result.end()
+    with tempfile.TemporaryDirectory(prefix="spanprof-run-") as folder:
+        environment = dict(os.environ, LD_PRELOAD=LIBRARY, SPANPROF_EXPORTER="file", SPANPROF_FILE=os.path.join(folder, "q"))
+        subprocess.run([WORK, "spin"], env=environment, check=True)
+        with open(os.path.join(folder, "q.traces.jsonl"), encoding="utf-8") as file:
+            check('"run_work"' in file.read(), "the library by hand")
+
+
+def changed_rights(folder):
+    """A program that changes its rights when this user runs it."""
+    if os.geteuid() != 0:
+        return shutil.which("passwd") or shutil.which("su")
+    path = os.path.join(folder, "changes_rights")
+    shutil.copy("/bin/true", path)
+    os.chown(path, 65534, 65534)
+    os.chmod(path, 0o755 | stat.S_ISUID)
+    return path
+
+
+def test_refusals():
+    with tempfile.TemporaryDirectory(prefix="spanprof-run-") as folder:
+        plain, script = os.path.join(folder, "plain"), os.path.join(folder, "script")
+        with open(plain, "w", encoding="utf-8") as file:
+            file.write("no program\n")
+        special = changed_rights(folder)
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(f"#! {special} -x\n")
+        os.chmod(script, 0o755)
+        cases = [((), "no program is named"), (("--hz", "fast", "true"), "whole number"), (("--no", "true"), "unknown option"),
+                 (("no-such-program-here",), "not found in PATH"), (("./nothing",), "No such file"), ((folder,), "is a directory"),
+                 ((plain,), "chmod +x"), (("-o", "/nonexistent/p", "true"), "/nonexistent/p"), (("--attach", "1"), "not built yet"),
+                 (("-o", "x" * 5000, "true"), "too long")]
+        cases += [((special,), "other rights"), ((script,), "other rights")] if special else []
+        for words, expected in cases:
+            result = Run(*words)
+            check(result.code == 2 and expected in result.stderr and result.stderr.count("\n") == 1 and result.files == [],
+                  f"{' '.join(words)[:60]}: exit 2, a sentence, no file: {result.code} {result.stderr.strip()[:200]} {result.files}")
+            result.end()
+    result = run("--", STATIC, "spin")
+    check(result.code == 0 and "static program" in result.stderr and "nothing was recorded" in result.stderr and result.files == [],
+          f"a static program: {result.code} {result.stderr} {result.files}")
+    result.end()
+
+
+for test in (test_program, test_answer, test_ends, test_children, test_exec, test_signals, test_profiles, test_elsewhere, test_refusals):
+    test()
+sys.exit(1 if failures else 0)

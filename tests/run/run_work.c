@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program that knows nothing of spanprof, for run_test.py: run_work WHAT [ARGUMENT]. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CPU_MS = 150 };
+
+static volatile unsigned sink;
+
+/* CPU_MS of this thread's CPU time. */
+__attribute__((noinline)) void run_work_spin(void)
+{
+    struct timespec now, start;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start);
+    do {
+        for (unsigned i = 0; i < 100000; i++)
+            sink += i * i;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    } while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < CPU_MS);
+}
+
+static void *thread_main(void *unused)
+{
+    (void)unused;
+    run_work_spin();
+    return NULL;
+}
+
+static int work_in_threads(void)
+{
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], NULL, thread_main, NULL);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}
+
+/* The child's exit code. */
+static int wait_for(pid_t child)
+{
+    int status = -1;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 100;
+}
+
+static int fork_and_work(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        usleep(100 * 1000);
+        run_work_spin();
+        _exit(7); /* runs no exit handler */
+    }
+    return wait_for(child) == 7 ? 0 : 1;
+}
+
+static int fork_for_a_moment(void)
+{
+    pid_t child = fork();
+    if (child == 0)
+        _exit(7);
+    return wait_for(child) == 7 ? 0 : 1;
+}
+
+/* The child shares our memory until it execs: its failing exec and its _exit must not end our span.
+ */
+static int vfork_and_fail(void)
+{
+    pid_t child;
+    char *words[] = {"nothing", NULL};
+    int error = posix_spawn(&child, "/nonexistent/program", NULL, NULL, words, NULL);
+    child = vfork();
+    if (child == 0) {
+        execl("/nonexistent/program", "program", (char *)NULL);
+        _exit(errno == ENOENT ? 9 : 1);
+    }
+    run_work_spin();
+    return error == ENOENT && wait_for(child) == 9 ? 0 : 1;
+}
+
+static int exec_itself(const char *path)
+{
+    run_work_spin();
+    execl(path, "second", "spin", (char *)NULL);
+    return 1;
+}
+
+static int exec_with_environment(const char *path)
+{
+    char *environment[] = {"A=only", NULL};
+    execle(path, "second", "environment", (char *)NULL, environment);
+    return 1;
+}
+
+/* Each of the family fails as it does without us, and the program goes on. */
+static int exec_nothing(void)
+{
+    char *words[] = {"program", NULL}, *environment[] = {NULL};
+    const char *nothing = "/nonexistent/program";
+    int failed = 0;
+    failed += execl(nothing, "program", (char *)NULL) == -1 && errno == ENOENT;
+    failed += execlp(nothing, "program", (char *)NULL) == -1 && errno == ENOENT;
+    failed += execle(nothing, "program", (char *)NULL, environment) == -1 && errno == ENOENT;
+    failed += execv(nothing, words) == -1 && errno == ENOENT;
+    failed += execve(nothing, words, environment) == -1 && errno == ENOENT;
+    failed += execvp(nothing, words) == -1 && errno == ENOENT;
+    failed += execvpe(nothing, words, environment) == -1 && errno == ENOENT;
+    failed += fexecve(-1, words, environment) == -1;
+    usleep(100 * 1000);
+    run_work_spin();
+    return failed == 8 ? 0 : 1;
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    _exit(11); /* in a handler */
+}
+
+static int wait_for_signal(void (*handler)(int))
+{
+    if (handler != SIG_DFL)
+        signal(SIGTERM, handler);
+    run_work_spin();
+    printf("ready\n");
+    fflush(stdout);
+    while (pause() == -1)
+        continue;
+    return 1;
+}
+
+static int allocate(void)
+{
+    for (int i = 0; i < 200; i++) {
+        char *block = malloc(1 << 16);
+        memset(block, i, 1 << 16);
+        sink += (unsigned)block[i];
+        free(block);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    if (strcmp(what, "spin") == 0)
+        return run_work_spin(), 0;
+    if (strcmp(what, "threads") == 0)
+        return work_in_threads();
+    if (strcmp(what, "fork") == 0)
+        return fork_and_work();
+    if (strcmp(what, "short_fork") == 0)
+        return fork_for_a_moment();
+    if (strcmp(what, "vfork") == 0)
+        return vfork_and_fail();
+    if (strcmp(what, "exec") == 0)
+        return exec_itself(argv[0]);
+    if (strcmp(what, "execle") == 0)
+        return exec_with_environment(argv[0]);
+    if (strcmp(what, "environment") == 0)
+        return getenv("A") && !getenv("PATH") ? 0 : 1;
+    if (strcmp(what, "exec_nothing") == 0)
+        return exec_nothing();
+    if (strcmp(what, "_exit") == 0)
+        run_work_spin(), _exit(5);
+    if (strcmp(what, "quick_exit") == 0)
+        run_work_spin(), quick_exit(6);
+    if (strcmp(what, "signal") == 0)
+        return wait_for_signal(SIG_DFL);
+    if (strcmp(what, "handler") == 0)
+        return wait_for_signal(on_signal);
+    if (strcmp(what, "allocate") == 0)
+        return allocate();
+    if (strcmp(what, "sleep") == 0)
+        return usleep(300 * 1000);
+    return 2;
+}
