@@ -12,5 +12,6 @@ extern const sp_command sp_command_spans;
 extern const sp_command sp_command_flame;
 extern const sp_command sp_command_stats;
 extern const sp_command sp_command_convert;
+extern const sp_command sp_command_diff;
 
 #endif

@@ -9,12 +9,12 @@
 #include "tool/text/messages.h"
 
 static const sp_command *const commands[] = {
-    &sp_command_run,   &sp_command_spans,   &sp_command_flame,
+    &sp_command_run,   &sp_command_spans,   &sp_command_flame, &sp_command_diff,
     &sp_command_stats, &sp_command_convert, &sp_command_check,
 };
 
 /* Named by the documentation, but still to come. */
-static const char *const later[] = {"diff", "join", "send", "view"};
+static const char *const later[] = {"join", "send", "view"};
 
 static const sp_command *find_command(const char *name)
 {

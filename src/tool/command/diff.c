@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/command/commands.h"
+#include "tool/draw/diff.h"
+#include "tool/read/repeats.h"
+#include "tool/text/messages.h"
+
+typedef struct diff_options {
+    const char *by, *type, *format, *out, *fail_above;
+    uint64_t limit;
+} diff_options;
+
+/* One side, read. */
+typedef struct side {
+    sp_input input;
+    sp_model model;
+    sp_selection selection;
+} side;
+
+static int read_side(side *to, const char *file, const char *type)
+{
+    const sp_operands files = {.items = (const char *[]){file}, .count = 1};
+    const sp_select_options select = {.type = type};
+    int status = sp_input_read_once(&to->input, &files);
+    if (status == SP_TOOL_DONE)
+        status = sp_model_build(&to->model, &to->input);
+    return status == SP_TOOL_DONE ? sp_select(&to->selection, &to->model, &select) : status;
+}
+
+static void forget_side(side *of)
+{
+    sp_selection_deinit(&of->selection);
+    sp_model_deinit(&of->model);
+    sp_input_deinit(&of->input);
+}
+
+static int find_word(const char *option, const char *word, const char *const *words, int *out)
+{
+    for (*out = 0; words[*out]; ++*out)
+        if (strcmp(words[*out], word) == 0)
+            return SP_TOOL_DONE;
+    return sp_tool_wrong("diff: %s %s is unknown; `spanprof help diff` lists what there is", option,
+                         word);
+}
+
+/* "5" or "5%". */
+static int parse_limit(const char *text, double *out)
+{
+    char *end;
+    *out = strtod(text, &end);
+    end += *end == '%';
+    if (end == text || *end != 0 || !(*out >= 0))
+        return sp_tool_wrong("diff: --fail-above %s: a number of percent is needed, such as 5%%",
+                             text);
+    return SP_TOOL_DONE;
+}
+
+static int check_sides(const side *a, const side *b)
+{
+    const sp_model_type *type = &a->model.types[a->selection.type];
+    const sp_model_type *other = &b->model.types[b->selection.type];
+    if (strcmp(type->name, other->name) == 0 && strcmp(type->unit, other->unit) == 0)
+        return SP_TOOL_DONE;
+    return sp_tool_wrong("diff: A has %s in %s and B has %s in %s: say with --type what both have",
+                         type->name, type->unit, other->name, other->unit);
+}
+
+/* ---- --fail-above ---- */
+
+/* Of those that grew by more than LIMIT for sure, the one that does most of it itself: its callers
+ * grew with it. */
+static const sp_function_change *find_culprit(const sp_comparison *comparison, double limit)
+{
+    const sp_function_change *found = NULL;
+    for (size_t i = 0; i < comparison->count; i++) {
+        const sp_function_change *item = &comparison->items[i];
+        bool above = item->total.sure_low > limit || item->self.sure_low > limit;
+        if (above && (!found || item->self.change > found->self.change))
+            found = item;
+    }
+    return found;
+}
+
+static int judge(const sp_comparison *comparison, double limit)
+{
+    const sp_function_change *item = find_culprit(comparison, limit);
+    const sp_change *whole = &comparison->whole;
+    if (item) {
+        const sp_change *change = item->total.sure_low > limit ? &item->total : &item->self;
+        return sp_tool_no("%s grew by %.1f %% of the whole, for sure by more than %.1f %%: above "
+                          "--fail-above %g%%",
+                          item->name, change->change, change->sure_low, limit);
+    }
+    if (comparison->by != SP_BY_SAMPLES && whole->is_asked && whole->sure_low > limit)
+        return sp_tool_no("the whole grew by %.1f %%, for sure by more than %.1f %%: above "
+                          "--fail-above %g%%",
+                          whole->change, whole->sure_low, limit);
+    return SP_TOOL_DONE;
+}
+
+/* ---- the answer ---- */
+
+static int write_answer(const sp_diff_answer *answer, const diff_options *options, bool json)
+{
+    if (json)
+        return sp_output_write_json(sp_diff_json(answer), options->out);
+    sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
+    sp_terminal terminal = sp_terminal_get(options->out != NULL);
+    sp_diff_text(&out, answer, &terminal);
+    return sp_output_write(&out, options->out);
+}
+
+static int answer(const side *a, const side *b, const sp_operands *files,
+                  const diff_options *options)
+{
+    static const char *const formats[] = {"text", "json", NULL};
+    int by = 0, format = 0;
+    double limit = 0;
+    sp_comparison comparison = {0};
+    int status = find_word("--by", options->by, sp_compare_by_names, &by);
+    if (status == SP_TOOL_DONE)
+        status = find_word("--format", options->format, formats, &format);
+    if (status == SP_TOOL_DONE && options->fail_above)
+        status = parse_limit(options->fail_above, &limit);
+    if (status == SP_TOOL_DONE)
+        status = check_sides(a, b);
+    if (status == SP_TOOL_DONE)
+        status = sp_compare(&comparison, &a->selection, &b->selection, (sp_compare_by)by);
+    const sp_diff_answer made = {.a = {files->items[0], &a->selection},
+                                 .b = {files->items[1], &b->selection},
+                                 .comparison = &comparison,
+                                 .limit = options->limit};
+    if (status == SP_TOOL_DONE)
+        status = write_answer(&made, options, format == 1);
+    if (status == SP_TOOL_DONE && options->fail_above)
+        status = judge(&comparison, limit);
+    sp_comparison_deinit(&comparison);
+    return status;
+}
+
+static int diff(const sp_operands *files, const diff_options *options)
+{
+    side a = {0}, b = {0};
+    if (files->count != 2)
+        return sp_tool_wrong("diff: two files, or prefixes of files, are needed: A and B");
+    int status = read_side(&a, files->items[0], options->type);
+    if (status == SP_TOOL_DONE)
+        status = read_side(&b, files->items[1], options->type);
+    if (status == SP_TOOL_DONE)
+        status = answer(&a, &b, files, options);
+    forget_side(&a);
+    forget_side(&b);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    diff_options options = {.by = "samples", .format = "text", .limit = 20};
+    sp_operands files;
+    int status = sp_options_parse(&sp_command_diff, argc, argv, &options, &files);
+    if (status == SP_OPTIONS_GO_ON)
+        status = diff(&files, &options);
+    sp_operands_deinit(&files);
+    return status;
+}
+
+#define AT(member) offsetof(diff_options, member)
+static const sp_option options[] = {
+    {"--by", "WHAT", SP_OPTION_TEXT, AT(by),
+     "samples (shares of the whole), spans (what a request takes), time (what a second has) "
+     "(samples)"},
+    {"--type", "TYPE", SP_OPTION_TEXT, AT(type), "as for flame (cpu, else wall)"},
+    {"--fail-above", "PCT", SP_OPTION_TEXT, AT(fail_above),
+     "exit 1 when a function grew by more than PCT of the whole, for sure"},
+    {"--limit", "N", SP_OPTION_NUMBER, AT(limit), "at most N functions (20)"},
+    {"--format", "FORMAT", SP_OPTION_TEXT, AT(format), "text, json (text)"},
+    {"-o", "OUT", SP_OPTION_TEXT, AT(out), "write to this file (standard output)"},
+    {"--where-a", "Q", SP_OPTION_LATER, 0, "of A only spans that match"},
+    {"--where-b", "Q", SP_OPTION_LATER, 0, "of B only spans that match"},
+};
+
+const sp_command sp_command_diff = {
+    .name = "diff",
+    .arguments = "A B [options]",
+    .summary = "Which functions take more in B than in A, beyond chance.",
+    .details =
+        "A function is listed as moved when chance alone would make so large a change in any "
+        "function at\nmost once in 20 comparisons of equal programs. Samples of one request "
+        "count together: they are no\nindependent witnesses.",
+    .options = options,
+    .option_count = SP_ARRAY_LENGTH(options),
+    .run = run,
+};

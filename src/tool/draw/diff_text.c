@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tool/draw/diff.h"
+#include "tool/text/escape.h"
+
+enum { NUMBERS_COLUMNS = 58, UNSURE_ROWS = 5 };
+
+const char *const sp_compare_by_names[] = {"samples", "spans", "time", NULL};
+
+/* Whose hundredths the table has. */
+static const char *const wholes[] = {
+    "in % of all samples of its side",
+    "of a request, in % of what one takes in A",
+    "of a second, in % of what one has in A",
+};
+
+typedef struct writer {
+    sp_buffer *out;
+    const sp_diff_answer *answer;
+    const sp_terminal *terminal;
+    size_t rows; /* still allowed */
+} writer;
+
+static void write_fitting(writer *to, const char *text, unsigned columns)
+{
+    sp_buffer escaped = SP_BUFFER_INIT(1 << 20);
+    if (*text && sp_escape_terminal(&escaped, text))
+        sp_text_fit(to->out, (const char *)escaped.data, columns > 24 ? columns : 24,
+                    to->terminal->utf8 ? "…" : "~");
+    sp_buffer_deinit(&escaped);
+    sp_buffer_add_char(to->out, '\n');
+}
+
+static void write_side(writer *to, char letter, const sp_diff_side *side,
+                       const sp_functions *functions)
+{
+    const sp_model_type *type = &side->selection->model->types[side->selection->type];
+    char value[SP_VALUE_LENGTH], line[512];
+    sp_format_value(value, side->selection->value, type->unit);
+    snprintf(line, sizeof line, "%c: %.200s: %s %s in %llu samples, %llu request%s", letter,
+             side->name, sp_selection_name(side->selection), value,
+             (unsigned long long)side->selection->count, (unsigned long long)functions->requests,
+             functions->requests == 1 ? "" : "s");
+    write_fitting(to, line, to->terminal->columns);
+}
+
+/* "+1.2", or nothing when it is not known. */
+static void write_number(writer *to, double value, const char *form)
+{
+    char text[32] = "";
+    if (isfinite(value))
+        snprintf(text, sizeof text, form, value);
+    sp_buffer_printf(to->out, "%8s", text);
+}
+
+static void write_row(writer *to, const sp_function_change *item)
+{
+    bool by_self = !sp_change_is_move(&item->total) && sp_change_is_move(&item->self);
+    const sp_change *shown = by_self ? &item->self : &item->total;
+    bool grew = shown->change > 0;
+    const char *color = !to->terminal->color ? "" : grew ? "\033[31m" : "\033[34m";
+    sp_buffer_add_string(to->out, color);
+    write_number(to, item->total.change, "%+.1f");
+    sp_buffer_add_string(to->out, *color ? "\033[0m" : "");
+    write_number(to, item->total.low, "%+.1f");
+    write_number(to, item->total.high, "%+.1f");
+    write_number(to, item->total.a, "%.1f");
+    write_number(to, item->total.b, "%.1f");
+    write_number(to, item->self.change, "%+.1f");
+    sp_buffer_add_string(to->out, "   ");
+    write_fitting(to, item->name, to->terminal->columns - NUMBERS_COLUMNS);
+}
+
+/* The moves in one direction. */
+static void write_moves(writer *to, bool grew, const char *title)
+{
+    const sp_comparison *comparison = to->answer->comparison;
+    bool titled = false;
+    for (size_t i = 0; i < comparison->moves && to->rows > 0; i++) {
+        const sp_function_change *item = &comparison->items[i];
+        bool by_total = sp_change_is_move(&item->total);
+        if ((by_total ? item->total.change > 0 : item->self.change > 0) != grew)
+            continue;
+        if (!titled)
+            sp_buffer_printf(to->out, "%s\n", title);
+        titled = true;
+        write_row(to, item);
+        to->rows--;
+    }
+}
+
+/* What comes next, so that one sees what more samples would tell. */
+static void write_unsure(writer *to)
+{
+    const sp_comparison *comparison = to->answer->comparison;
+    size_t shown = 0;
+    for (size_t i = comparison->moves; i < comparison->count && shown < UNSURE_ROWS; i++) {
+        if (!comparison->items[i].total.is_asked)
+            continue;
+        if (shown++ == 0)
+            sp_buffer_add_string(to->out, "within chance\n");
+        write_row(to, &comparison->items[i]);
+    }
+}
+
+static void write_whole(writer *to)
+{
+    const sp_change *whole = &to->answer->comparison->whole;
+    if (to->answer->comparison->by == SP_BY_SAMPLES || !whole->is_asked)
+        return;
+    sp_buffer_printf(to->out, "%s takes %.1f %% of what it takes in A (%.1f to %.1f %%)\n",
+                     to->answer->comparison->by == SP_BY_SPANS ? "a request of B" : "a second of B",
+                     whole->b, 100 + whole->low, 100 + whole->high);
+}
+
+bool sp_diff_text(sp_buffer *out, const sp_diff_answer *answer, const sp_terminal *terminal)
+{
+    const sp_comparison *comparison = answer->comparison;
+    writer to = {.out = out, .answer = answer, .terminal = terminal, .rows = answer->limit};
+    write_side(&to, 'A', &answer->a, &comparison->a);
+    write_side(&to, 'B', &answer->b, &comparison->b);
+    write_whole(&to);
+    sp_buffer_printf(out, "\n%s; the interval holds 95 of 100 times\n\n", wholes[comparison->by]);
+    sp_buffer_printf(out, "%8s%16s%8s%8s%8s   %s\n", "change", "interval", "A", "B", "self",
+                     "function");
+    write_moves(&to, true, "grew");
+    write_moves(&to, false, "shrank");
+    if (comparison->moves == 0)
+        write_unsure(&to);
+    sp_buffer_printf(out, "\n%zu function%s moved, of %zu questions asked at once%s\n",
+                     comparison->moves, comparison->moves == 1 ? "" : "s", comparison->asked,
+                     comparison->moves > answer->limit ? "; --limit shows more" : "");
+    return !out->failed;
+}

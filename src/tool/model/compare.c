@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tool/model/compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/reach.h"
+#include "tool/model/statistics.h"
+#include "tool/text/messages.h"
+
+/* Fewer events on both sides together cannot show a change: half of the functions that have them
+ * have all on one side by chance. */
+enum { EVENTS_LEAST = 6 };
+
+static const double level = 0.95;
+
+/* ---- rates ---- */
+
+/* What a side divides by. */
+static double exposure_of(const sp_functions *side, sp_compare_by by)
+{
+    return by == SP_BY_SAMPLES ? side->all.value
+           : by == SP_BY_SPANS ? (double)side->requests
+                               : side->seconds;
+}
+
+/* What one event weighs, on average. */
+static double event_of(const sp_functions *side)
+{
+    return side->all.value > 0 ? side->event_squares / side->all.value : 0;
+}
+
+/* A variance that few clusters tell is itself not sure, and more often too small than too large.
+ * This is about what Student's distribution allows for, at the small probabilities that many
+ * questions need. Few large clusters among many small ones are few. */
+static double for_few_clusters(const sp_functions *side, const sp_function_sum *sum)
+{
+    double of_function = sum->squares / (sum->value * sum->value);
+    double of_all = side->all.squares / (side->all.value * side->all.value);
+    return 1 + 5 * fmax(of_function, of_all);
+}
+
+/* Of a share: by the ratio of two sums over clusters. */
+static double variance_of_share(const sp_functions *side, const sp_function_sum *sum)
+{
+    double whole = side->all.value, share = sum->value / whole;
+    double clustered = sum->squares - 2 * share * sum->cross + share * share * side->all.squares;
+    double by_events = share * (1 - share) * side->event_squares;
+    return fmax(clustered * for_few_clusters(side, sum), by_events) / (whole * whole);
+}
+
+/* Of what one request takes, or of a second's. */
+static double variance_of_rate(const sp_functions *side, const sp_function_sum *sum,
+                               sp_compare_by by)
+{
+    double n = exposure_of(side, by), squares = sum->squares;
+    if (by == SP_BY_SPANS && n > 1 && side->clusters >= SP_CLUSTERS_LEAST)
+        squares = (squares - sum->value * sum->value / n) * n / (n - 1);
+    return fmax(squares * for_few_clusters(side, sum), sum->value * event_of(side)) / (n * n);
+}
+
+/* The exposure of SIDE, in events, if these came alone. */
+static double plain_exposure(const sp_functions *side, sp_compare_by by)
+{
+    return exposure_of(side, by) / event_of(side);
+}
+
+/* How much less the events of SIDE tell than events that come alone: 1, or a part of it. */
+static double sureness_of(const sp_functions *side, const sp_function_sum *sum, sp_compare_by by)
+{
+    double rate = sum->value / exposure_of(side, by), exposure;
+    if (rate <= 0 || (by == SP_BY_SAMPLES && rate >= 1 - 1e-12))
+        return 1;
+    if (by == SP_BY_SAMPLES)
+        exposure = rate * (1 - rate) / variance_of_share(side, sum);
+    else
+        exposure = rate / variance_of_rate(side, sum, by);
+    return fmin(1, exposure / plain_exposure(side, by));
+}
+
+/* As so many independent events as would be as sure. */
+static sp_rate rate_of(const sp_functions *side, const sp_function_sum *sum, sp_compare_by by,
+                       double sureness)
+{
+    sp_rate made = {.exposure = plain_exposure(side, by) * sureness,
+                    .is_share = by == SP_BY_SAMPLES};
+    made.events = sum->value / exposure_of(side, by) * made.exposure;
+    return made;
+}
+
+/* ---- changes ---- */
+
+static double events_of(const sp_functions *side, const sp_function_sum *sum)
+{
+    return sum->value / event_of(side);
+}
+
+typedef struct question {
+    sp_rate a, b;
+    sp_change *change;
+} question;
+
+typedef struct questions {
+    question *items;
+    size_t count, capacity;
+} questions;
+
+static const sp_function_sum nothing;
+
+static bool ask(questions *list, sp_comparison *comparison, sp_change *change,
+                const sp_function_sum *in_a, const sp_function_sum *in_b)
+{
+    const sp_functions *a = &comparison->a, *b = &comparison->b;
+    sp_compare_by by = comparison->by;
+    double whole = a->all.value / exposure_of(a, by);
+    *change = (sp_change){.a = 100 * in_a->value / exposure_of(a, by) / whole,
+                          .b = 100 * in_b->value / exposure_of(b, by) / whole,
+                          .p = 1};
+    change->change = change->b - change->a;
+    change->low = change->sure_low = -INFINITY;
+    change->high = change->sure_high = INFINITY;
+    change->is_asked = events_of(a, in_a) + events_of(b, in_b) >= EVENTS_LEAST;
+    if (!change->is_asked)
+        return true;
+    if (!SP_REACH(list->items, list->count, list->capacity, 256))
+        return false;
+    /* In equal programs events come in equal clusters. A side that has none of them by chance does
+     * not see that it has. */
+    double sureness = fmin(sureness_of(a, in_a, by), sureness_of(b, in_b, by));
+    list->items[list->count++] =
+        (question){rate_of(a, in_a, by, sureness), rate_of(b, in_b, by, sureness), change};
+    return true;
+}
+
+/* All questions at once: what is sure has to hold for each of them. */
+static bool answer_all(questions *list, const sp_comparison *comparison)
+{
+    double whole = comparison->a.all.value / exposure_of(&comparison->a, comparison->by);
+    double *p = malloc((list->count + 1) * sizeof *p);
+    for (size_t i = 0; p && i < list->count; i++) {
+        question *asked = &list->items[i];
+        sp_rate_change one = sp_rate_compare(&asked->a, &asked->b, level);
+        sp_rate_change sure =
+            sp_rate_compare(&asked->a, &asked->b, 1 - (1 - level) / (double)list->count);
+        asked->change->low = 100 * one.low / whole;
+        asked->change->high = 100 * one.high / whole;
+        asked->change->sure_low = 100 * sure.low / whole;
+        asked->change->sure_high = 100 * sure.high / whole;
+        p[i] = one.p;
+    }
+    bool done = p && sp_adjust_probabilities(p, list->count);
+    for (size_t i = 0; done && i < list->count; i++)
+        list->items[i].change->p = p[i];
+    free(p);
+    return done;
+}
+
+/* ---- functions of both sides ---- */
+
+/* The number of A's string STRING in TO, or SP_INTERN_FAILED. */
+static uint32_t same_in(const sp_model *to, const sp_model *from, uint32_t string)
+{
+    const sp_intern_entry *entry = &from->strings.entries[string];
+    return sp_intern_find(&to->strings, entry->key, entry->length);
+}
+
+static sp_function_change *add_item(sp_comparison *comparison, const char *name)
+{
+    sp_function_change *item = &comparison->items[comparison->count++];
+    *item = (sp_function_change){.name = name};
+    return item;
+}
+
+static bool ask_function(questions *list, sp_comparison *comparison, uint32_t in_a, uint32_t in_b)
+{
+    const sp_functions *a = &comparison->a, *b = &comparison->b;
+    const sp_model *named = in_a == SP_INTERN_FAILED ? b->model : a->model;
+    sp_function_change *item =
+        add_item(comparison, sp_model_text(named, in_a == SP_INTERN_FAILED ? in_b : in_a));
+    const sp_function_sum *total_a = in_a == SP_INTERN_FAILED ? &nothing : &a->total[in_a];
+    const sp_function_sum *total_b = in_b == SP_INTERN_FAILED ? &nothing : &b->total[in_b];
+    const sp_function_sum *self_a = in_a == SP_INTERN_FAILED ? &nothing : &a->self[in_a];
+    const sp_function_sum *self_b = in_b == SP_INTERN_FAILED ? &nothing : &b->self[in_b];
+    return ask(list, comparison, &item->total, total_a, total_b) &&
+           ask(list, comparison, &item->self, self_a, self_b);
+}
+
+static bool ask_functions(questions *list, sp_comparison *comparison)
+{
+    const sp_functions *a = &comparison->a, *b = &comparison->b;
+    bool done = true;
+    for (uint32_t i = 0; done && i < a->model->strings.count; i++) {
+        uint32_t other = same_in(b->model, a->model, i);
+        bool is_in_b = other != SP_INTERN_FAILED && b->total[other].value > 0;
+        if (a->total[i].value > 0 || is_in_b)
+            done = ask_function(list, comparison, i, is_in_b ? other : SP_INTERN_FAILED);
+    }
+    for (uint32_t i = 0; done && i < b->model->strings.count; i++)
+        if (b->total[i].value > 0 && same_in(a->model, b->model, i) == SP_INTERN_FAILED)
+            done = ask_function(list, comparison, SP_INTERN_FAILED, i);
+    return done;
+}
+
+static double size_of_move(const sp_function_change *item)
+{
+    double total = sp_change_is_move(&item->total) ? fabs(item->total.change) : 0;
+    double self = sp_change_is_move(&item->self) ? fabs(item->self.change) : 0;
+    return fmax(total, self);
+}
+
+static int compare_items(const void *a, const void *b)
+{
+    const sp_function_change *x = a, *y = b;
+    double left = size_of_move(x), right = size_of_move(y);
+    if (left == right) {
+        left = fabs(x->total.change);
+        right = fabs(y->total.change);
+    }
+    return left != right ? (left > right ? -1 : 1) : strcmp(x->name, y->name);
+}
+
+static void sort_items(sp_comparison *comparison)
+{
+    qsort(comparison->items, comparison->count, sizeof *comparison->items, compare_items);
+    while (comparison->moves < comparison->count &&
+           size_of_move(&comparison->items[comparison->moves]) > 0)
+        comparison->moves++;
+}
+
+static bool compare_all(sp_comparison *comparison)
+{
+    questions list = {0};
+    size_t most = (size_t)comparison->a.model->strings.count + comparison->b.model->strings.count;
+    comparison->items = malloc((most + 1) * sizeof *comparison->items);
+    bool done = comparison->items != NULL;
+    if (done && comparison->by != SP_BY_SAMPLES)
+        done = ask(&list, comparison, &comparison->whole, &comparison->a.all, &comparison->b.all);
+    done = done && ask_functions(&list, comparison) && answer_all(&list, comparison);
+    comparison->asked = list.count;
+    free(list.items);
+    if (done)
+        sort_items(comparison);
+    return done;
+}
+
+static int check_side(const sp_functions *side, sp_compare_by by, char name)
+{
+    if (side->all.value <= 0)
+        return sp_tool_no("%c has no samples that belong to a span: leave out --by spans", name);
+    if (by == SP_BY_SPANS && side->requests == 0)
+        return sp_tool_no("%c has no spans to divide by: give its .traces file too, or leave out "
+                          "--by spans",
+                          name);
+    if (by == SP_BY_TIME && side->seconds <= 0)
+        return sp_tool_no("the profiles of %c do not say how long they took: leave out --by time",
+                          name);
+    return SP_TOOL_DONE;
+}
+
+int sp_compare(sp_comparison *comparison, const sp_selection *a, const sp_selection *b,
+               sp_compare_by by)
+{
+    *comparison = (sp_comparison){.by = by};
+    if (!sp_functions_sum(&comparison->a, a, by == SP_BY_SPANS) ||
+        !sp_functions_sum(&comparison->b, b, by == SP_BY_SPANS))
+        return sp_tool_no_memory();
+    int status = check_side(&comparison->a, by, 'A');
+    if (status == SP_TOOL_DONE)
+        status = check_side(&comparison->b, by, 'B');
+    if (status == SP_TOOL_DONE && !compare_all(comparison))
+        status = sp_tool_no_memory();
+    return status;
+}
+
+void sp_comparison_deinit(sp_comparison *comparison)
+{
+    sp_functions_deinit(&comparison->a);
+    sp_functions_deinit(&comparison->b);
+    free(comparison->items);
+    *comparison = (sp_comparison){0};
+}

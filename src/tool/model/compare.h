@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which functions take more, or less, in one selection than in another, beyond chance.
+ * docs/design/diff.md has the reasons. */
+#ifndef SP_TOOL_MODEL_COMPARE_H
+#define SP_TOOL_MODEL_COMPARE_H
+
+#include "tool/model/functions.h"
+
+/* What a function's value is divided by. */
+typedef enum sp_compare_by {
+    SP_BY_SAMPLES = 0, /* the whole: shares */
+    SP_BY_SPANS,       /* requests: what one takes, on average */
+    SP_BY_TIME,        /* seconds of the recording */
+} sp_compare_by;
+
+/* From A to B, all in hundredths of A's whole: of shares these are percentage points. */
+typedef struct sp_change {
+    double a, b;
+    double change;    /* b - a */
+    double low, high; /* its interval of 95 % */
+    double sure_low;  /* one that holds for all functions at once */
+    double sure_high;
+    double p;      /* how often chance alone makes so large a change, for all functions at once */
+    bool is_asked; /* false: too few events to tell anything */
+} sp_change;
+
+static inline bool sp_change_is_move(const sp_change *change)
+{
+    return change->is_asked && change->p <= 0.05;
+}
+
+typedef struct sp_function_change {
+    const char *name;
+    sp_change total, self;
+} sp_function_change;
+
+typedef struct sp_comparison {
+    sp_compare_by by;
+    sp_functions a, b;
+    sp_change whole;           /* of a request, or of a second; of shares nothing */
+    sp_function_change *items; /* those that are in A or in B; moves first, the largest first */
+    size_t count;
+    size_t asked; /* questions: totals and selves with enough events */
+    size_t moves; /* functions */
+} sp_comparison;
+
+/* Both selections outlive COMPARISON, which is to be freed in any case. SP_TOOL_DONE, or
+ * SP_TOOL_NO having said what the files do not tell. */
+int sp_compare(sp_comparison *comparison, const sp_selection *a, const sp_selection *b,
+               sp_compare_by by);
+void sp_comparison_deinit(sp_comparison *comparison);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tool/model/statistics.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- the normal distribution ---- */
+
+static double normal_tail(double z)
+{
+    return erfc(z / M_SQRT2) / 2;
+}
+
+/* By bisection: it is asked once a comparison. */
+double sp_normal_quantile(double probability)
+{
+    double low = -40, high = 40;
+    for (int i = 0; i < 200; i++) {
+        double middle = (low + high) / 2;
+        if (normal_tail(-middle) < probability)
+            low = middle;
+        else
+            high = middle;
+    }
+    return (low + high) / 2;
+}
+
+/* ---- exact tails ---- */
+
+/* The probabilities of 0, 1, 2 … successes, as the ratio of one to the one before. */
+typedef struct distribution {
+    double successes, failures, draws; /* of an urn; hypergeometric */
+    bool is_binomial;
+    double odds; /* binomial: of a success */
+} distribution;
+
+/* Of N + 1 to N. */
+static double ratio(const distribution *of, double n)
+{
+    if (of->is_binomial)
+        return (of->draws - n) / (n + 1) * of->odds;
+    return (of->successes - n) * (of->draws - n) / ((n + 1) * (of->failures - of->draws + n + 1));
+}
+
+static double log_choose(double n, double k)
+{
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1);
+}
+
+static double probability_of(const distribution *of, double n)
+{
+    if (of->is_binomial)
+        return exp(log_choose(of->draws, n) + n * log(of->odds) - of->draws * log1p(of->odds));
+    return exp(log_choose(of->successes, n) + log_choose(of->failures, of->draws - n) -
+               log_choose(of->successes + of->failures, of->draws));
+}
+
+/* From N on in DIRECTION, 1 or -1, as far as it matters. */
+static double tail(const distribution *of, double n, int direction)
+{
+    double term = probability_of(of, n), sum = term;
+    for (int i = 0; i < 1000000 && term > sum * DBL_EPSILON; i++, n += direction) {
+        term *= direction > 0 ? ratio(of, n) : 1 / ratio(of, n - 1);
+        if (!isfinite(term) || term <= 0)
+            break;
+        sum += term;
+    }
+    return sum < 1 ? sum : 1;
+}
+
+static double two_sided(const distribution *of, double n, double lowest, double highest)
+{
+    double up = n <= lowest ? 1 : tail(of, n, 1), down = n >= highest ? 1 : tail(of, n, -1);
+    double smaller = up < down ? up : down;
+    return smaller < 0.5 ? 2 * smaller : 1;
+}
+
+/* Fisher's exact test: given both sums, how the events fall to B's side. */
+static double p_of_shares(const sp_rate *a, const sp_rate *b)
+{
+    double events_a = floor(a->events), events_b = floor(b->events);
+    double all_a = floor(a->exposure), all_b = floor(b->exposure), events = events_a + events_b;
+    const distribution urn = {
+        .successes = events, .failures = all_a + all_b - events, .draws = all_b};
+    double lowest = fmax(0, all_b - urn.failures), highest = fmin(events, all_b);
+    return two_sided(&urn, events_b, lowest, highest);
+}
+
+/* Given their sum, events fall to B's side as its exposure is to A's. */
+static double p_of_rates(const sp_rate *a, const sp_rate *b)
+{
+    double events = floor(a->events) + floor(b->events);
+    const distribution coin = {
+        .draws = events, .is_binomial = true, .odds = b->exposure / a->exposure};
+    return two_sided(&coin, floor(b->events), 0, events);
+}
+
+/* ---- intervals ---- */
+
+/* With a part of an event more on each side, so that few events, or none, have an interval that
+ * covers what it should: Agresti and Coull; Agresti and Caffo for the difference of two. */
+static void adjusted(const sp_rate *rate, double more, double *center, double *variance)
+{
+    double exposure = rate->exposure + (rate->is_share ? 2 * more : 0);
+    *center = (rate->events + more) / exposure;
+    *variance = (rate->is_share ? *center * (1 - *center) : *center) / exposure;
+}
+
+void sp_rate_interval(const sp_rate *rate, double level, double *low, double *high)
+{
+    double z = sp_normal_quantile((1 + level) / 2), center, variance;
+    adjusted(rate, z * z / 2, &center, &variance);
+    *low = fmax(0, center - z * sqrt(variance));
+    *high = center + z * sqrt(variance);
+    if (rate->is_share)
+        *high = fmin(1, *high);
+}
+
+sp_rate_change sp_rate_compare(const sp_rate *a, const sp_rate *b, double level)
+{
+    double z = sp_normal_quantile((1 + level) / 2);
+    double center_a, center_b, variance_a, variance_b;
+    adjusted(a, z * z / 4, &center_a, &variance_a);
+    adjusted(b, z * z / 4, &center_b, &variance_b);
+    double half = z * sqrt(variance_a + variance_b);
+    sp_rate_change change = {.low = center_b - center_a - half, .high = center_b - center_a + half};
+    change.p = a->is_share ? p_of_shares(a, b) : p_of_rates(a, b);
+    return change;
+}
+
+/* ---- many questions ---- */
+
+typedef struct place {
+    double p;
+    size_t at;
+} place;
+
+static int compare_places(const void *a, const void *b)
+{
+    double x = ((const place *)a)->p, y = ((const place *)b)->p;
+    return x < y ? -1 : x > y;
+}
+
+bool sp_adjust_probabilities(double *p, size_t count)
+{
+    place *order = malloc((count + 1) * sizeof *order);
+    if (!order)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        order[i] = (place){p[i], i};
+    qsort(order, count, sizeof *order, compare_places);
+    double largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        largest = fmax(largest, fmin(1, order[i].p * (double)(count - i)));
+        p[order[i].at] = largest;
+    }
+    free(order);
+    return true;
+}

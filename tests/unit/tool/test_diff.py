@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`spanprof diff`: what has grown is found and named, and equal programs show nothing."""
+import random
+
+from otlp import *
+
+CPU = ("samples", "count", "cpu", "nanoseconds")
+PERIOD = 10 * MS
+# Each call takes ten times as long with a sanitizer, which asks nothing of chance.
+PART = 1 if os.environ.get("SPANPROF_CUT_STEP", "1") == "1" else 10
+HOT = {"parse": 50, "render": 30, "store": 15, "index": 5}
+
+
+def ids(number):
+    return f"{number + 1:032x}", f"{number + 1:016x}"
+
+
+def draw(dice, shares, events):
+    """How many of EVENTS each function gets."""
+    counts = dict.fromkeys(shares, 0)
+    for name in dice.choices(list(shares), list(shares.values()), k=events):
+        counts[name] += 1
+    return counts
+
+
+class DiffTest(ToolTest):
+    def record(self, name, requests, *, duration_s=10, kind=CPU, unlinked=()):
+        """A prefix NAME. REQUESTS: for each, how many samples each function has; in the stack it is below "main" and "serve"."""
+        spans, samples = [], []
+        for number, counts in enumerate(requests):
+            trace, own = ids(number)
+            spans.append(span(trace, own, "GET /", 10 * number, 5, kind=2))
+            samples += [(("main", "serve", function), trace, own, count) for function, count in counts.items() if count]
+        samples += [(("main", function), "", "", count) for function, count in unlinked]
+        d = Dictionary()
+        made = profile(d, samples, PERIOD, kind, COUNTS)
+        made["durationNano"] = str(int(duration_s * SECOND))
+        self.write(f"{name}.traces.jsonl", json_lines(traces(spans)))
+        self.write(f"{name}.profiles.jsonl", json_lines(request(d, made)))
+        return name
+
+    def program(self, name, seed, *, requests=50, events=20, **changed):
+        """A program whose requests are alike. CHANGED: other shares of functions."""
+        dice = random.Random(seed)
+        return self.record(name, [draw(dice, HOT | changed, events) for _ in range(requests)])
+
+    def moved(self, a, b, *more):
+        answer = self.answer_json("diff", a, b, "--format", "json", *more)
+        return [item["name"] for item in answer["functions"][:answer["moved"]]]
+
+
+class Found(DiffTest):
+    def test_what_grew_is_first_and_what_shrank_is_there(self):
+        a, b = self.program("a", 1), self.program("b", 2, index=40)
+        self.assertEqual(self.moved(a, b)[0], "index")
+        self.assertNotIn("main", self.moved(a, b))
+        text = self.answer("diff", a, b)
+        self.assertRegex(text, r"(?s)A: a: cpu 10\.0 s in 1000 samples, 50 requests\nB: b: .*\ngrew\n +\+2\d\.\d.* index\nshrank\n")
+        self.assertRegex(text, r"\n\d functions? moved, of \d+ questions asked at once\n")
+        item = self.answer_json("diff", a, b, "--format", "json")["functions"][0]
+        self.assertTrue(item["total"]["low"] < item["total"]["change"] < item["total"]["high"])
+        self.assertTrue(item["total"]["sure_low"] < item["total"]["low"] and item["total"]["p"] < 0.001)
+        self.assertAlmostEqual(item["total"]["change"], item["total"]["b"] - item["total"]["a"])
+
+    def test_nothing_has_moved_in_equal_programs(self):
+        self.program("a", 1)
+        self.assertEqual(self.moved("a", "a"), [])
+        text = self.answer("diff", "a", "a")
+        self.assertIn("within chance\n", text)
+        self.assertIn("0 functions moved", text)
+
+    def test_a_function_that_only_one_side_has(self):
+        a, b = self.program("a", 1), self.program("b", 2, brand_new=20)
+        self.assertEqual(self.moved(a, b)[0], "brand_new")
+        self.assertEqual(self.moved(b, a)[0], "brand_new")
+
+    def test_by_spans_all_may_grow(self):
+        a = self.program("a", 1, events=20)
+        b = self.program("b", 2, events=30)
+        self.assertEqual(self.moved(a, b), [])
+        answer = self.answer_json("diff", a, b, "--by", "spans", "--format", "json")
+        self.assertAlmostEqual(answer["whole"]["b"], 150)
+        self.assertIn("main", [item["name"] for item in answer["functions"][:answer["moved"]]])
+        self.assertIn("a request of B takes 150.0 % of what it takes in A", self.answer("diff", a, b, "--by", "spans"))
+
+    def test_by_spans_leaves_out_what_belongs_to_none(self):
+        a = self.record("a", [{"parse": 10}] * 30, unlinked=[("idle", 1000)])
+        b = self.record("b", [{"parse": 10}] * 30)
+        self.assertEqual(self.moved(a, b, "--by", "spans"), [])
+        self.assertIn("idle", self.moved(a, b))
+
+    def test_by_time(self):
+        a = self.record("a", [{"parse": 10}] * 100, duration_s=10)
+        b = self.record("b", [{"parse": 10}] * 100, duration_s=5)
+        answer = self.answer_json("diff", a, b, "--by", "time", "--format", "json")
+        self.assertAlmostEqual(answer["whole"]["b"], 200)
+        self.assertTrue(answer["whole"]["moved"])
+        self.assertEqual(self.moved(a, b), [])
+
+
+class Chance(DiffTest):
+    def test_requests_that_differ_are_no_change(self):
+        """One request in ten is of another kind, ten times as long: how many of them a recording has is chance. As independent
+        samples they would show a change nearly always."""
+        false, by_events = 0, 0
+        for seed in range(40 // PART):
+            sides = []
+            for name in "ab":
+                dice = random.Random(f"{seed}{name}")
+                requests = [draw(dice, {"rebuild": 1}, 100) if dice.random() < 0.1 else draw(dice, HOT, 10) for _ in range(60)]
+                sides.append(self.record(name, requests))
+            answer = self.answer_json("diff", *sides, "--format", "json")
+            false += answer["moved"] > 0
+            rebuild = next(item["total"] for item in answer["functions"] if item["name"] == "rebuild")
+            n = [side["count"] for side in (answer["a"], answer["b"])]
+            error = sum(rebuild[side] * (100 - rebuild[side]) / count for side, count in zip("ab", n)) ** 0.5
+            by_events += abs(rebuild["change"]) > 3 * error
+        self.assertLessEqual(false, 2)
+        self.assertGreaterEqual(by_events, 10 // PART, "the data is no test")
+
+    def test_intervals_hold_what_they_say(self):
+        """The share of index is 5 % in A and 10 % in B, in requests of all sizes."""
+        held = 0
+        for seed in range(60 // PART):
+            sides = []
+            for name, share in (("a", 5), ("b", 10)):
+                dice = random.Random(f"{seed}{name}")
+                sides.append(self.record(name, [draw(dice, {"index": share, "parse": 100 - share}, dice.randrange(1, 40))
+                                                for _ in range(40)]))
+            answer = self.answer_json("diff", *sides, "--format", "json")
+            change = next(item["total"] for item in answer["functions"] if item["name"] == "index")
+            held += change["low"] <= 5 <= change["high"]
+        self.assertGreaterEqual(held, 55 // PART)
+
+
+class FailAbove(DiffTest):
+    def test_names_the_function_and_not_its_callers(self):
+        a, b = self.program("a", 1), self.program("b", 2, index=60)
+        for words in ((), ("--by", "spans"), ("--by", "time")):
+            result = self.run_tool("diff", a, b, "--fail-above", "5%", *words)
+            self.assertEqual(result.returncode, 1)
+            self.assertRegex(result.stderr.decode(), r"\Aspanprof: index grew by \d+\.\d % of the whole, for sure by more than")
+            self.assertIn(b"grew", result.stdout)
+
+    def test_what_is_not_sure_does_not_fail(self):
+        a, b = self.program("a", 1), self.program("b", 2, index=60)
+        self.assertEqual(self.run_tool("diff", a, b, "--fail-above", "60").returncode, 0)
+        few_a, few_b = self.program("c", 3, requests=1, events=10), self.program("d", 4, requests=1, events=10, index=60)
+        self.assertEqual(self.run_tool("diff", few_a, few_b, "--fail-above", "5").returncode, 0)
+        self.assertEqual(self.run_tool("diff", b, a, "--fail-above", "100").returncode, 0)
+
+    def test_the_whole_may_grow(self):
+        a = self.record("a", [{"one": 6, "two": 6}] * 40)
+        b = self.record("b", [{"one": 9, "two": 9}] * 40)
+        result = self.run_tool("diff", a, b, "--by", "spans", "--fail-above", "1%")
+        self.assertEqual(result.returncode, 1)
+
+
+class Wrong(DiffTest):
+    def test_calls(self):
+        self.program("a", 1, requests=2)
+        self.refuse(2, "diff", "a", says="two files")
+        self.refuse(2, "diff", "a", "a", "a", says="two files")
+        self.refuse(2, "diff", "a", "a", "--by", "weight", says=("weight", "help diff"))
+        self.refuse(2, "diff", "a", "a", "--format", "svg", says=("svg", "help diff"))
+        for word in ("much", "5%%", "-1", "", "nan"):
+            self.refuse(2, "diff", "a", "a", "--fail-above", word, says="--fail-above")
+        self.refuse(2, "diff", "a", "nothing", says="nothing")
+
+    def test_sides_that_cannot_be_compared(self):
+        self.program("a", 1, requests=2)
+        self.record("wall", [{"parse": 10 * MS}], kind=WALL)
+        self.refuse(2, "diff", "a", "wall", says=("cpu", "wall", "--type"))
+        self.record("none", [], unlinked=[("idle", 30)])
+        self.refuse(1, "diff", "a", "none", "--by", "spans", says=("B ", "--by spans"))
+        self.record("timeless", [{"parse": 10}], duration_s=0)
+        self.refuse(1, "diff", "timeless", "a", "--by", "time", says=("A ", "--by time"))
+
+    def test_names_do_no_harm(self):
+        self.record("a", [{"parse": 10}] * 20)
+        self.record("b", [{"\x1b[31mred\u202e": 10}] * 20)
+        text = self.answer("diff", "a", "b")
+        self.assertNotIn("\x1b", text)
+        self.assertIn("\\x1b[31mred\\u{202e}", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
