@@ -527,7 +527,7 @@ static void receiver_is_always_busy_request_is_given_up_after_five_attempts(void
 static void check_times_out(fixture *f, const server_step *step)
 {
     server_script(f->server, PROFILES, step, 1);
-    f->config.http[SP_PROFILES].timeout_ms = 5000;
+    f->config.http[SP_PROFILES].timeout_ms = 2000;
     fixture_start(f);
     submit(f, "wait for me");
     assert_int_equal(flush(f), SPANPROF_ERROR_EXPORT);

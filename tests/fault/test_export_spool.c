@@ -18,7 +18,7 @@
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { REQUESTS = 500 };
 #else
-enum { REQUESTS = 10000 };
+enum { REQUESTS = 2500 };
 #endif
 enum { HEAD_BYTES = 32 };
 

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import unittest
 
+import side_by_side
 from keys import make_keys
 from otlp_decode import decode
 from receivers import send
@@ -270,7 +271,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="spanprof-keys-") as folder:
         Collector.keys = pathlib.Path(folder)
         make_keys(Collector.keys)
-        if not unittest.main(exit=False).result.wasSuccessful():
+        if side_by_side.run(classes=True, at_once=4):
             sys.exit(1)
 
 

@@ -15,20 +15,29 @@ def tests_of(suite):
             yield entry
 
 
+def name_of(test):
+    """Of a test, or of a class of tests."""
+    return test if isinstance(test, unittest.TestCase) else type(next(tests_of(test))).__name__
+
+
 def run_one(test):
     result = unittest.TestResult()
+    name = name_of(test)  # a suite forgets its tests while it runs
     test.run(result)
-    return test, result
+    return name, result
 
 
-def run():
-    """Run the main module's tests, print what failed, and return how many did."""
-    tests = list(tests_of(unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])))
+def run(classes=False, at_once=AT_ONCE):
+    """Run the main module's tests, print what failed, and return how many did. CLASSES: the tests of a class one after the other,
+    because it prepares something for them."""
+    suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])
+    tests = [entry for entry in suite if entry.countTestCases()] if classes else list(tests_of(suite))
     failed = 0
-    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
         for test, result in pool.map(run_one, tests):
             failed += not result.wasSuccessful()
-            print(f"{test}: {'ok' if result.wasSuccessful() else 'FAILED'}", flush=True)
+            counted = f", {result.testsRun} tests" if classes else ""
+            print(f"{test}: {'ok' if result.wasSuccessful() else 'FAILED'}{counted}", flush=True)
             for what, trace in result.failures + result.errors:
                 print(f"{what}\n{trace}", flush=True)
     print(f"{len(tests)} tests, {failed} failed")
