@@ -71,7 +71,7 @@ static struct {
     sp_wall_config config;
     sp_wall_state state;
     pid_t starter, tid;
-    uint32_t held_generation;
+    uint32_t held_generation; /* UINT32_MAX: none, also where no run ever was */
 
     /* The thread's. */
     sp_visitor visitor;
@@ -88,7 +88,9 @@ static struct {
 
     sp_wall_places places;
     sp_ring ring;
-} wall = {.lock = SP_LOCK_AT(SP_LOCK_WALL), .visitor = {.files = {.tasks = -1}}};
+} wall = {.lock = SP_LOCK_AT(SP_LOCK_WALL),
+          .held_generation = UINT32_MAX,
+          .visitor = {.files = {.tasks = -1}}};
 
 /* Even, in [0, 1). */
 static double draw(void)

@@ -201,6 +201,11 @@ long hazard_resident_kib(void)
     return status_field("VmRSS:");
 }
 
+long hazard_mapped_kib(void)
+{
+    return status_field("VmSize:");
+}
+
 long hazard_threads(void)
 {
     return status_field("Threads:");

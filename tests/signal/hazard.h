@@ -119,6 +119,7 @@ long hazard_descriptors_of(const char *kind); /* whose file's name in /proc/self
 long hazard_timers(void);
 long hazard_queued_signals(void); /* of all processes of this user; timers count, too */
 long hazard_resident_kib(void);
+long hazard_mapped_kib(void);
 long hazard_threads(void);
 
 /* Start this program once more as the role NAME. The role may write to HAZARD_READY_FD; the other

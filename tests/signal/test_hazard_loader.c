@@ -55,6 +55,29 @@ static void load_many_times(unsigned count)
     }
 }
 
+static void load_flush_unload(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        load_work_unload();
+        hazard_flushed_stats();
+    }
+}
+
+/* Each flush makes a generation of tables, with 128 KiB mapped for it: 200 that stay would be more
+ * than the bound. Without wall time, whose sampler holds generations, too. */
+static int generations_are_freed(void)
+{
+    hazard_start(1000);
+    load_flush_unload(20);
+    long before = hazard_mapped_kib();
+    load_flush_unload(200);
+    long growth = hazard_mapped_kib() - before;
+    hazard_stop();
+    printf("%ld KiB more are mapped\n", growth);
+    CHECK(growth < 20 * 1024);
+    return 0;
+}
+
 /* Samples of the library outlive it, its unwind tables must outlive the samples, and neither may
  * pile up: a generation of tables has tens of KiB, so 1,000 that stay would be more than the bound.
  */
@@ -180,6 +203,7 @@ int main(int argc, char **argv)
 {
     static const hazard_case cases[] = {
         {"libraries_loaded_and_unloaded_under_ticks", load_and_unload_many_times, false},
+        {"generations_are_freed", generations_are_freed, false},
         {"first_touch_of_thread_local_storage_on_new_threads", first_touch_of_thread_local_storage,
          false},
         {"first_touch_of_thread_local_storage_under_a_span", first_touch_under_a_span, false},
