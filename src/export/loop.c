@@ -13,9 +13,10 @@
 #include "core/lock.h"
 #include "core/worker.h"
 #include "export/export_internal.h"
+#include "export/transfers.h"
 #include "trace/provider.h"
 
-enum { POLL_FAILED_MS = 100, POLL_MAX_MS = 50, PERFORMS_MAX = 64 };
+enum { POLL_MAX_MS = 50 };
 
 /* Profiles go on to their destination. */
 static void dispatch(sp_exporter *exporter, sp_request *request)
@@ -62,38 +63,6 @@ static void take_orders(sp_exporter *exporter)
     }
 }
 
-/* As far as the sockets go without waiting, for between two rounds lies a batch to encode. One
- * perform sends 64 KiB. */
-static void perform(sp_exporter *exporter)
-{
-    int running = 0, ready = 1;
-    for (int i = 0; i < PERFORMS_MAX && ready; i++) {
-        curl_multi_perform(exporter->multi, &running);
-        if (!running || curl_multi_poll(exporter->multi, NULL, 0, 0, &ready) != CURLM_OK)
-            return;
-    }
-}
-
-/* Returns whether transfers ended, so that the next ones may begin. */
-static bool run_transfers(sp_exporter *exporter)
-{
-    int left;
-    bool ended = false;
-    if (!exporter->multi)
-        return false;
-    perform(exporter);
-    for (CURLMsg *message; (message = curl_multi_info_read(exporter->multi, &left));) {
-        if (message->msg != CURLMSG_DONE)
-            continue;
-        char *sender = NULL;
-        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &sender);
-        sp_sender_finish((sp_sender *)(void *)sender, message->data.result,
-                         sp_clock_monotonic_ns());
-        ended = true;
-    }
-    return ended;
-}
-
 /* Whoever is done begins with the next request at once: a round may have a batch to encode, and if
  * only every second or third of them sent one then requests would pile up while the receiver waits
  * for them. Returns when a sender wants to be looked at. */
@@ -105,7 +74,7 @@ static uint64_t step_transfers(sp_exporter *exporter, uint64_t now_ns)
         for (int i = 0; i < 2; i++)
             if (exporter->config.http[i].enabled)
                 wake_ns = sp_min_u64(wake_ns, sp_sender_step(&exporter->senders[i], now_ns));
-    } while (run_transfers(exporter));
+    } while (exporter->multi && sp_transfers_run(exporter->multi));
     return wake_ns;
 }
 
@@ -223,14 +192,9 @@ static bool alarm_has_rung(sp_alarm *alarm)
 static void wait_for_transfers(sp_exporter *exporter, uint64_t deadline_ns)
 {
     uint64_t now_ns = sp_clock_monotonic_ns();
-    uint64_t ms =
-        deadline_ns > now_ns ? (deadline_ns - now_ns + SP_NS_PER_MS - 1) / SP_NS_PER_MS : 0;
-    ms = sp_min_u64(ms, POLL_MAX_MS);
-    if (alarm_has_rung(&exporter->alarm) ||
-        curl_multi_poll(exporter->multi, NULL, 0, (int)ms, NULL) == CURLM_OK)
-        return;
-    struct timespec pause = sp_timespec_from_ns(POLL_FAILED_MS * SP_NS_PER_MS);
-    nanosleep(&pause, NULL);
+    uint64_t ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+    if (!alarm_has_rung(&exporter->alarm))
+        sp_transfers_wait(exporter->multi, sp_min_u64(ns, POLL_MAX_MS * SP_NS_PER_MS));
 }
 
 static void sleep_until(sp_exporter *exporter, uint64_t wake_ns)

@@ -18,8 +18,8 @@
 #include "failing_memory.h"
 #include "remove_folder.h"
 
-/* Which one fails is for ASan to see; TSan, under which each run takes three times as long, looks at
- * the threads only. */
+/* Which one fails is for ASan to see; TSan, under which each run takes three times as long, looks
+ * at the threads only. */
 #if defined(__SANITIZE_THREAD__)
 enum { STEP = 4 };
 #else

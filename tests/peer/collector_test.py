@@ -148,6 +148,7 @@ class Defaults(Delivery, unittest.TestCase):
 class PlainInnermost(Delivery, unittest.TestCase):
     environment = {"OTEL_EXPORTER_OTLP_COMPRESSION": "none", "SPANPROF_LINK_SCOPE": "innermost",
                    "SPANPROF_THREAD_ATTRIBUTES": "1"}
+    sent_by = {"http/protobuf": "HTTP", "http/json": "HTTP", "grpc": "GRPC"}
 
     def test_profiles_are_those_of_the_file(self):
         def without_id(profiles):
@@ -174,22 +175,36 @@ class PlainInnermost(Delivery, unittest.TestCase):
         self.assertEqual([item["service"] for item in json.loads(self.answers("stats", "--json")[0])["producers"]], ["shop"])
 
     def test_file_lines_are_requests_that_a_collector_takes(self):
-        folder = self.folder / "posted"
+        self.deliver("posted", self.post_lines)
+
+    def test_files_that_the_command_sends_arrive_as_they_are(self):
+        for protocol, port in self.sent_by.items():
+            self.deliver(protocol.replace("/", "_"), lambda ports, to=protocol, of=port: subprocess.run(
+                [TOOL, "send", *self.own_files, "--to", f"http://127.0.0.1:{ports[of]}", "--protocol", to],
+                check=True, timeout=300, stdout=subprocess.PIPE))
+
+    def deliver(self, name, send_to):
+        """SEND_TO, which is told a Collector's ports, gives it our own files."""
+        folder = self.folder / name
         folder.mkdir()
         with Collector(folder) as collector:
-            for path, file in zip(("/v1/traces", "/v1development/profiles"), self.own_files):
-                for line in file.read_bytes().splitlines():
-                    connection = http.client.HTTPConnection("127.0.0.1", collector.ports["HTTP"], timeout=300)
-                    connection.request("POST", path, line, {"Content-Type": "application/json"})
-                    answer = connection.getresponse()
-                    self.assertEqual((answer.status, json.loads(answer.read()).get("partialSuccess", {})), (200, {}), path)
-                    connection.close()
+            send_to(collector.ports)
             collector.stop()
             self.assertEqual(collector.errors(), [])
         self.assertEqual(decode(collector.files), decode(self.own_files))
 
+    def post_lines(self, ports):
+        for path, file in zip(("/v1/traces", "/v1development/profiles"), self.own_files):
+            for line in file.read_bytes().splitlines():
+                connection = http.client.HTTPConnection("127.0.0.1", ports["HTTP"], timeout=300)
+                connection.request("POST", path, line, {"Content-Type": "application/json"})
+                answer = connection.getresponse()
+                self.assertEqual((answer.status, json.loads(answer.read()).get("partialSuccess", {})), (200, {}), path)
+                connection.close()
+
 
 class Timestamps(PlainInnermost):
+    sent_by = {"http/protobuf": "HTTP"}
     environment = {**PlainInnermost.environment, "SPANPROF_TIMESTAMPS": "1"}
 
     def test_every_time_is_kept(self):

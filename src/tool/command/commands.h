@@ -8,6 +8,7 @@
 #include "tool/text/options.h"
 
 extern const sp_command sp_command_run;
+extern const sp_command sp_command_send;
 extern const sp_command sp_command_spans;
 extern const sp_command sp_command_flame;
 extern const sp_command sp_command_stats;

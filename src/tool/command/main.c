@@ -10,11 +10,11 @@
 
 static const sp_command *const commands[] = {
     &sp_command_run,   &sp_command_spans,   &sp_command_flame, &sp_command_diff,
-    &sp_command_stats, &sp_command_convert, &sp_command_check,
+    &sp_command_stats, &sp_command_convert, &sp_command_check, &sp_command_send,
 };
 
 /* Named by the documentation, but still to come. */
-static const char *const later[] = {"join", "send", "view"};
+static const char *const later[] = {"join", "view"};
 
 static const sp_command *find_command(const char *name)
 {

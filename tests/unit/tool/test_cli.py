@@ -29,7 +29,7 @@ class Calls(ToolTest):
         self.refuse(2, "help", "flme", says="flme")
 
     def test_commands_to_come_say_so(self):
-        for command in ("join", "send", "view"):
+        for command in ("join", "view"):
             self.refuse(2, command, "x", says=(command, "not built yet"))
             self.refuse(2, "help", command, says="not built yet")
 

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Delivery of finished requests by the calling thread, for programs that have nothing else to do
+ * meanwhile (`spanprof send`). Retries, headers, compression and messages are the exporter's.
+ * Threads: one. */
+#ifndef SP_EXPORT_POST_H
+#define SP_EXPORT_POST_H
+
+#include "export/exporter.h"
+
+typedef struct sp_post sp_post;
+
+/* CONFIG is borrowed until the close. NULL: memory is short, or libcurl is not there, which was
+ * said. */
+sp_post *sp_post_open(const sp_export_config *config);
+void sp_post_close(sp_post *post);
+
+/* Send BODY (taken), a request of SIGNAL with ITEMS spans or samples in the format of its target
+ * (sp_http_target_format), and wait until it is delivered or given up, which was said. Returns
+ * whether it was delivered. False also when memory is short. */
+bool sp_post_request(sp_post *post, sp_telemetry_signal signal, sp_buffer *body, uint64_t items);
+
+const sp_export_counters *sp_post_counters(const sp_post *post);
+
+#endif

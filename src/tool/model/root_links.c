@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tool/model/root_links.h"
+
+#include <string.h>
+
+/* False: LINK leads to a span that the files do not have. */
+static bool lead_to_root(Sp__Profiles__Link *link, const sp_model *model)
+{
+    sp_model_link id;
+    memcpy(id.trace_id, link->trace_id.data, sizeof id.trace_id);
+    memcpy(id.span_id, link->span_id.data, sizeof id.span_id);
+    uint32_t span = sp_model_span_of_link(model, &id);
+    if (span == SP_MODEL_NONE)
+        return false;
+    const sp_model_span *root = &model->spans[sp_model_local_root(model, span)];
+    memcpy(link->span_id.data, root->id.span_id, sizeof root->id.span_id);
+    return true;
+}
+
+size_t sp_links_to_roots(const sp_document *document, const sp_model *model)
+{
+    const Sp__Profiles__ProfilesData *data =
+        (const Sp__Profiles__ProfilesData *)(const void *)document->message;
+    size_t unknown = 0;
+    for (size_t i = 0; data->dictionary && i < data->dictionary->n_link_table; i++) {
+        Sp__Profiles__Link *link = data->dictionary->link_table[i];
+        if (link->trace_id.len == sizeof(((sp_model_link *)0)->trace_id) &&
+            link->span_id.len == sizeof(((sp_model_link *)0)->span_id))
+            unknown += !lead_to_root(link, model);
+    }
+    return unknown;
+}

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`spanprof send`, to a receiver that keeps what it gets and answers as a test says."""
+import gzip
+import http.server
+import threading
+
+from otlp import *
+
+
+class Receiver:
+    """ANSWERS: one (status, headers, body) a request; the last one for all others."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers) or [(200, {}, b"")]
+        self.requests = []  # (path, headers, body)
+        receiver = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                if self.headers.get("Content-Encoding") == "gzip":
+                    body = gzip.decompress(body)
+                receiver.requests.append((self.path, dict(self.headers), body))
+                status, headers, answer = receiver.answers.pop(0) if len(receiver.answers) > 1 else receiver.answers[0]
+                self.send_response(status)
+                for key, value in {"Content-Length": len(answer), "Content-Type": "application/json", **headers}.items():
+                    self.send_header(key, str(value))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.host = f"127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+    def paths(self):
+        return [path for path, _, _ in self.requests]
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class SendTest(ToolTest):
+    def receiver(self, *answers):
+        made = Receiver(*answers)
+        self.addCleanup(made.close)
+        return made
+
+    def send(self, *words, environment=None):
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "SPANPROF_", "http_proxy"))}
+        return subprocess.run([TOOL, "send", *words], cwd=self.folder, env={**kept, **(environment or {})}, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=300, check=False)
+
+
+class Delivered(SendTest):
+    def test_each_request_arrives_as_it_is_traces_first(self):
+        self.write("shop.traces.jsonl", json_lines(traces(), traces([span(CART_TRACE, CART, "late", 1, 2)])))
+        self.write("shop.profiles.jsonl", json_lines(profiles(), wall_profiles()))
+        receiver = self.receiver()
+        result = self.send("shop", "--to", "http://" + receiver.host)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertIn("4 requests delivered: 6 spans, ", result.stdout)
+        self.assertEqual(receiver.paths(), ["/v1/traces"] * 2 + ["/v1development/profiles"] * 2)
+        self.write("got", receiver.requests[0][2])
+        self.answer("convert", "got", "--to", "otlp-json", "-o", "got.json")
+        self.assertEqual(json.loads((self.folder / "got.json").read_bytes()), traces())
+        self.assertTrue(all(headers["Content-Encoding"] == "gzip" for _, headers, _ in receiver.requests))
+
+    def test_as_json(self):
+        self.write_shop()
+        receiver = self.receiver()
+        result = self.send("shop", "--to", receiver.host, "--protocol", "http/json")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(json.loads(receiver.requests[0][2]), traces())
+
+    def test_variables_and_headers(self):
+        self.write_shop()
+        receiver = self.receiver()
+        result = self.send("shop", "--header", "x-scope-orgid=me,a=b%20c", environment={
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{receiver.host}/base", "OTEL_EXPORTER_OTLP_COMPRESSION": "none"})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(receiver.paths(), ["/base/v1/traces", "/base/v1development/profiles"])
+        for _, headers, _ in receiver.requests:
+            self.assertEqual((headers["x-scope-orgid"], headers["a"]), ("me", "b c"))
+            self.assertNotIn("Content-Encoding", headers)
+
+    def test_a_receiver_that_is_busy_is_asked_again(self):
+        self.write_shop()
+        receiver = self.receiver((503, {"Retry-After": 0}, b""), (200, {}, b""))
+        result = self.send("shop", "--to", receiver.host)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(receiver.paths(), ["/v1/traces", "/v1/traces", "/v1development/profiles"])
+
+
+class Links(SendTest):
+    def links(self, receiver):
+        answer = self.write("got", receiver.requests[-1][2])
+        stacks = self.answer_json("flame", answer, "--format", "json")["stacks"]
+        return {stack["span_id"] for stack in stacks if stack["span_id"]}
+
+    def test_to_local_roots(self):
+        self.write_shop()
+        for scope, expected in (("root", {REPORT, CART}), ("innermost", {RENDER, QUERY, COMPRESS, CART})):
+            receiver = self.receiver()
+            result = self.send("shop", "--to", receiver.host, "--link-scope", scope)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertEqual(self.links(receiver), expected)
+
+    def test_spans_that_the_files_do_not_have(self):
+        self.write_shop()
+        self.write("one.jsonl", json_lines(traces([span(CART_TRACE, CART, "GET /cart", 1, 2)])))
+        receiver = self.receiver()
+        result = self.send("one.jsonl", "shop.profiles.jsonl", "--to", receiver.host, "--link-scope", "root")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("3 links lead to spans that the files do not have", result.stderr)
+        self.assertEqual(self.links(receiver), {RENDER, QUERY, COMPRESS, CART})
+        result = self.send("shop.profiles.jsonl", "--to", receiver.host, "--link-scope", "root")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(".traces", result.stderr)
+
+
+class Refused(SendTest):
+    def test_a_request_that_is_refused_ends_it(self):
+        self.write_shop()
+        receiver = self.receiver((200, {}, b""), (401, {}, b'{"message": "who are you, Basic c2VjcmV0?"}'))
+        result = self.send("shop", "--to", f"http://user:secret@{receiver.host}")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("HTTP 401", result.stderr)
+        self.assertRegex(result.stderr, r"shop\.profiles\.jsonl was not delivered.* 1 of 2 requests")
+        self.assertNotIn("secret", result.stderr)
+        self.assertEqual(len(receiver.requests), 2)
+
+    def test_a_part_that_is_rejected_is_told(self):
+        self.write_shop()
+        receiver = self.receiver((200, {}, b'{"partialSuccess": {"rejectedSpans": 2, "errorMessage": "too old"}}'), (200, {}, b"{}"))
+        result = self.send("shop", "--to", receiver.host)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("too old", result.stderr)
+        self.assertIn("did not take 2", result.stderr)
+
+    def test_nobody_is_there(self):
+        self.write_shop()
+        receiver = self.receiver()
+        result = self.send("shop", "--to", "http://127.0.0.1:1", environment={"OTEL_EXPORTER_OTLP_TIMEOUT": "300",
+                                                                            "OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + receiver.host})
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("0 of 2 requests", result.stderr)
+        self.assertEqual(receiver.requests, [], "an endpoint that was not named got something")
+
+    def test_calls_that_are_wrong(self):
+        self.write_shop()
+        self.refuse(2, "send", "shop", "--to", "ftp://user:secret@host", says=("ftp://***@host", "--to http://HOST:4318"))
+        self.refuse(2, "send", "shop", "--link-scope", "all", says=("all", "root, innermost"))
+        self.refuse(2, "send", "--to", "http://127.0.0.1:1", says="file")
+        self.refuse(2, "send", "nothing", says="nothing")
+
+
+if __name__ == "__main__":
+    unittest.main()
