@@ -25,7 +25,7 @@ static unsigned verdict_unsure_count;
 /* Whether this is the full form of the test. */
 static inline bool verdict_is_full(void)
 {
-    const char *value = getenv("SPANPROF_MEASURE");
+    const char *value = getenv("SPANPROF_TEST_MEASURE");
     return value && strcmp(value, "1") == 0;
 }
 

@@ -10,7 +10,7 @@ A test measures when it asks a clock, a counter of the kernel, or the sampler "h
            and what the noise can reach. Exit code 75 (EX_TEMPFAIL of sysexits.h).
 
 There are two forms of such a test. The gate runs the short one, with about a tenth of the samples, up to TRIES times while it is unsure,
-and then reports it as unsure without failing. `./scripts/test --measure` sets SPANPROF_MEASURE=1 and runs the full one once, and there
+and then reports it as unsure without failing. `./scripts/test --measure` sets SPANPROF_TEST_MEASURE=1 and runs the full one once, and there
 unsure fails. The bounds are the same in both.
 
   verdict.py [--plant FAULT | --expect-broken] COMMAND…    runs a test as ctest does
@@ -37,7 +37,7 @@ SHORT = 10  # how many times less the gate asks for
 
 def is_full():
     """Whether this is the full form of the test."""
-    return os.environ.get("SPANPROF_MEASURE") == "1"
+    return os.environ.get("SPANPROF_TEST_MEASURE") == "1"
 
 
 def count(text):

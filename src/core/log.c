@@ -86,6 +86,12 @@ void sp_log(spanprof_log_level level, const char *module, const char *format, ..
         sp_log_deliver(level, line);
 }
 
+void sp_log_say_alone(spanprof_log_level level, const char *line)
+{
+    if (sp_log_enabled(level) && !sink.function)
+        write_to_stderr(level, line);
+}
+
 void sp_log_deliver(spanprof_log_level level, const char *line)
 {
     if (sink.function)

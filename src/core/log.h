@@ -17,6 +17,10 @@ void sp_log_configure_queued(spanprof_log_level level, spanprof_log_function fun
 bool sp_log_enabled(spanprof_log_level level);
 void sp_log(spanprof_log_level level, const char *module, const char *format, ...) SP_PRINTF(3, 4);
 
+/* LINE on standard error by the calling thread, unless the host has a log function, or LEVEL is
+ * not shown. For a forked child, where no thread of ours is there to say anything. */
+void sp_log_say_alone(spanprof_log_level level, const char *line);
+
 /* Deliver LINE now, by the calling thread: to the host's function, or to standard error. For those
  * that take from the queue (log_queue.h). */
 void sp_log_deliver(spanprof_log_level level, const char *line);

@@ -235,26 +235,23 @@ static bool read_http(sp_export_config *config, const spanprof_options *options,
 
 /* ---- Everything else ---- */
 
-typedef enum destination_word { WORD_OTLP, WORD_FILE, WORD_PYROSCOPE, WORD_NONE } destination_word;
+typedef enum destination_word { WORD_OTLP, WORD_FILE, WORD_NONE } destination_word;
 
-/* A set of 1 << destination_word, of which only OTLP and FILE are left. */
+/* Data must not go to a host that the user did not name: of a list without a destination that is
+ * built nothing is left. Returns a set of 1 << destination_word without NONE. */
 static uint32_t read_destinations(const spanprof_options *options)
 {
-    static const char *const words[] = {"otlp", "file", "pyroscope", "none"};
+    static const char *const words[] = {"otlp", "file", "none"};
     const uint32_t built = 1u << WORD_OTLP | 1u << WORD_FILE;
     const char *text = options->exporter ? options->exporter : sp_env("SPANPROF_EXPORTER");
     if (!text)
         return 1u << WORD_OTLP;
-    uint32_t set = sp_parse_word_list("SPANPROF_EXPORTER", text, words, 4, 1u << WORD_OTLP);
-    if (set & 1u << WORD_PYROSCOPE) {
-        set &= ~(1u << WORD_PYROSCOPE);
-        set = set ? set : 1u << WORD_OTLP;
-        sp_log_warn("config", "SPANPROF_EXPORTER=pyroscope is not built yet: using %s%s%s",
-                    set & 1u << WORD_OTLP ? "otlp" : "", (set & built) == built ? ", " : "",
-                    set & 1u << WORD_FILE ? "file"
-                    : set & built         ? ""
-                                          : "none");
-    }
+    uint32_t set = sp_parse_word_list("SPANPROF_EXPORTER", text, words, SP_ARRAY_LENGTH(words), 0);
+    if (set == 0 && *text)
+        sp_log_warn("config",
+                    "SPANPROF_EXPORTER=%s names no destination: nothing is sent, and no "
+                    "file is written",
+                    text);
     if ((set & 1u << WORD_NONE) && (set & built))
         sp_log_warn("config", "SPANPROF_EXPORTER=%s names none and others: using the others", text);
     return set & built;

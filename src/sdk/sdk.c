@@ -31,6 +31,7 @@
 #include "sdk/config.h"
 #include "sdk/switch_file.h"
 #include "sdk/synthetic.h"
+#include "sdk/variables.h"
 #include "trace/propagators.h"
 #include "trace/sample_attributes.h"
 #include "unwind/loader_snapshot.h"
@@ -500,6 +501,7 @@ spanprof_status spanprof_start(const spanprof_options *options, spanprof_error *
                       "spanprof_start: it runs already; call spanprof_stop first");
     } else {
         sp_config_log(&known);
+        sp_variables_check();
         sp_propagation_configure(sp_config_propagators(&known));
         if (sp_env_bool("OTEL_SDK_DISABLED"))
             status = fail(error, SPANPROF_ERROR_DISABLED,

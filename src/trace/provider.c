@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "core/log.h"
 #include "trace/record.h"
 #include "trace/resource.h"
 #include "trace/starts.h"
@@ -45,8 +46,22 @@ void sp_tracer_stop(void)
     sp_cpu_time_stop();
 }
 
+/* A forked child, whose parent had a session, and which has started none since nor said so. */
+static _Atomic bool is_without_sdk;
+
+void sp_tracer_say_absent(void)
+{
+    if (sp_load_relaxed(&is_without_sdk) && atomic_exchange(&is_without_sdk, false))
+        sp_log_say_alone(SPANPROF_LOG_WARN,
+                         "tracer: this process was forked from one that runs the SDK, and has not "
+                         "started it itself: its spans and its samples go nowhere; call "
+                         "spanprof_start in the child (docs/fork.md)");
+}
+
 void sp_tracer_after_fork(void)
 {
+    if (sp_load_relaxed(&sp_session_current))
+        sp_store_relaxed(&is_without_sdk, true);
     bool inside = sp_registered_calling(); /* then a callback has a view of a span */
     sp_tracer_forks++;
     sp_store_relaxed(&sp_session_current, NULL);

@@ -76,6 +76,8 @@ void sp_tracer_stop(void);
 /* In a forked child: forget live spans, empty the queue, reseed ids, behave as stopped. Touches no
  * lock of the parent. */
 void sp_tracer_after_fork(void);
+/* A span was to be started where no session is: a forked child says it once. Any thread. */
+void sp_tracer_say_absent(void);
 
 /* Take up to MAXIMUM finished spans, oldest first, into OUT; returns how many. One thread at a time
  * (the exporter thread). */

@@ -244,8 +244,10 @@ spanprof_span spanprof_span_start(spanprof_tracer *tracer, const char *name,
     start.options = &no_options;
     start.session =
         sp_load_acquire(&sp_session_current); /* pairs with the release in sp_tracer_start */
-    if (SP_UNLIKELY(!start.session))
+    if (SP_UNLIKELY(!start.session)) {
+        sp_tracer_say_absent();
         return (spanprof_span){0};
+    }
     start.cache = sp_cache_get();
     if (SP_UNLIKELY(!start.cache)) {
         sp_cache_count(NULL, SP_COUNT_MEMORY);

@@ -9,7 +9,7 @@
 5. No function of src/ is longer than 60 lines.
 6. The way of the data (docs/design/way.md) names files and functions that exist.
 7. Each page below docs/ is linked from docs/README.md.
-8. Each variable that src/ names in full is in docs/settings.md.
+8. Each variable that src/ names in full is in docs/settings.md, and each that stands there is known to src/sdk/variables.c.
 9. No line of src/ and include/ is wider than 100 columns, except rows of tables in comments.
 
 Each rule first proves on a small tree of its own that it would see a violation.
@@ -23,6 +23,7 @@ ORDER = ["core", "context", "trace", "unwind", "cpu", "wall", "call", "alloc", "
          "sdk", "run", "outside", "tool/text", "tool/read", "tool/model", "tool/draw", "tool/check", "tool/command"]
 FUNCTION_LINES = 60
 COLUMNS = 100
+VARIABLES = "src/sdk/variables.c"
 PAGES = ("README.md", "CONTRIBUTING.md", "docs", "examples")
 
 
@@ -159,6 +160,10 @@ def settings(tree):
     for name in sorted(named):
         if not re.search(rf"\b{name}\b", told):
             yield f"docs/settings.md does not say what {name} is"
+    listed = read(tree, VARIABLES) if os.path.exists(os.path.join(tree, VARIABLES)) else ""
+    for name in sorted(set(re.findall(r"`SPANPROF_((?!ERROR_)[A-Z_]*[A-Z])`", told))):
+        if listed and f'"{name}"' not in listed:
+            yield f"{VARIABLES} does not know SPANPROF_{name}, which docs/settings.md has"
 
 
 def narrow(tree):
@@ -190,6 +195,8 @@ SELF_CHECK = (
     (index, {"docs/README.md": "[a](a.md)", "docs/a.md": ""}, {"docs/README.md": "", "docs/a.md": ""}, "a.md is not linked"),
     (settings, {"docs/settings.md": "`SPANPROF_A`", "src/core/a.c": 'env("SPANPROF_A")'},
      {"docs/settings.md": "`SPANPROF_AB`", "src/core/a.c": 'env("SPANPROF_A")'}, "SPANPROF_A is"),
+    (settings, {"docs/settings.md": "`SPANPROF_A`", "src/sdk/variables.c": '"A" env("SPANPROF_A")'},
+     {"docs/settings.md": "`SPANPROF_A` `SPANPROF_B`", "src/sdk/variables.c": '"A" env("SPANPROF_A")'}, "does not know SPANPROF_B"),
     (narrow, {"src/core/a.c": " * | " + "-" * 100 + " |\n"}, {"src/core/a.c": "x" * 101}, "101 columns"),
 )
 

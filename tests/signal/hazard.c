@@ -78,14 +78,14 @@ bool hazard_is_perf(void)
 
 unsigned hazard_many(unsigned gate, unsigned full, unsigned endurance)
 {
-    if (is_set("SPANPROF_HAZARD_LONG"))
+    if (is_set("SPANPROF_TEST_HAZARD_LONG"))
         return endurance;
     return verdict_is_full() ? full : gate;
 }
 
 double hazard_sized(double gate, double full)
 {
-    return verdict_is_full() || is_set("SPANPROF_HAZARD_LONG") ? full : gate;
+    return verdict_is_full() || is_set("SPANPROF_TEST_HAZARD_LONG") ? full : gate;
 }
 
 /* --- what is measured ------------------------------------------------------------------------- */

@@ -67,8 +67,8 @@ double hazard_steal(void);
 
 /* Whether the test runs the engine perf. */
 bool hazard_is_perf(void);
-/* How many times: in the gate, in the full form (SPANPROF_MEASURE=1), and when SPANPROF_HAZARD_LONG
- * is set. */
+/* How many times: in the gate, in the full form (SPANPROF_TEST_MEASURE=1), and when
+ * SPANPROF_TEST_HAZARD_LONG is set. */
 unsigned hazard_many(unsigned gate, unsigned full, unsigned endurance);
 /* How much, in the gate and otherwise. */
 double hazard_sized(double gate, double full);

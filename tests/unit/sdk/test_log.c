@@ -305,9 +305,57 @@ static int remove_directory(void **state)
     return system(command); // NOLINT(cert-env33-c)
 }
 
+/* What a forked child says on standard error when it starts spans, in OUT. */
+static void forked_child_says(spanprof_log_function function, bool starts, char *out, size_t size)
+{
+    int ends[2];
+    spanprof_options options = SPANPROF_OPTIONS_INIT;
+    options.exporter = "none";
+    options.profiles = "none";
+    options.log = function;
+    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+    assert_int_equal(pipe(ends), 0);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        if (starts && spanprof_start(&options, NULL) != SPANPROF_OK)
+            _exit(1);
+        for (int i = 0; i < 3; i++)
+            spanprof_span_end(spanprof_span_start(NULL, "work", NULL));
+        _exit(0);
+    }
+    close(ends[1]);
+    size_t length = 0;
+    for (ssize_t got; (got = read(ends[0], out + length, size - 1 - length)) > 0;)
+        length += (size_t)got;
+    out[length] = 0;
+    close(ends[0]);
+    waitpid(child, NULL, 0);
+    assert_int_equal(spanprof_stop(UINT64_MAX), SPANPROF_OK);
+}
+
+static void forked_child_that_did_not_start_says_so_once(void **state)
+{
+    (void)state;
+    char said[4096];
+    forked_child_says(NULL, false, said, sizeof said);
+    const char *found = strstr(said, "forked from one that runs the SDK");
+    assert_non_null(found);
+    assert_non_null(strstr(found, "spanprof_start in the child"));
+    assert_null(strstr(found + 1, "forked from"));
+    forked_child_says(hosts_log, false, said, sizeof said);
+    assert_string_equal(said, ""); /* the host's own function is not for threads that work */
+    if (why_forked_child_cannot_start())
+        return;
+    forked_child_says(NULL, true, said, sizeof said);
+    assert_null(strstr(said, "forked from"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forked_child_that_did_not_start_says_so_once),
         cmocka_unit_test(application_thread_has_something_to_say_another_says_it),
         cmocka_unit_test(application_thread_speaks_after_a_stop_the_next_start_says_it),
         cmocka_unit_test(forked_child_does_not_say_what_is_its_parents),

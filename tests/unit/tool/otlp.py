@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import unittest
 
-TOOL = os.environ.get("SPANPROF_TOOL", "spanprof")
+TOOL = os.environ.get("SPANPROF_TEST_TOOL", "spanprof")
 
 REPORT_TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 CART_TRACE = "0af7651916cd43dd8448eb211c80319c"

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are cut or changed anywhere: an answer, a no, or a sentence, never a crash. SPANPROF_CUT_STEP=N looks at every Nth cut only."""
+"""Files that are cut or changed anywhere: an answer, a no, or a sentence, never a crash. SPANPROF_TEST_CUT_STEP=N looks at every Nth cut only."""
 import gzip
 import random
 
 from otlp import *
 
-STEP = int(os.environ.get("SPANPROF_CUT_STEP", "1"))
+STEP = int(os.environ.get("SPANPROF_TEST_CUT_STEP", "1"))
 
 
 class EveryCut(ToolTest):

@@ -8,7 +8,7 @@ from otlp import *
 CPU = ("samples", "count", "cpu", "nanoseconds")
 PERIOD = 10 * MS
 # Each call takes ten times as long with a sanitizer, which asks nothing of chance.
-PART = 1 if os.environ.get("SPANPROF_CUT_STEP", "1") == "1" else 10
+PART = 1 if os.environ.get("SPANPROF_TEST_CUT_STEP", "1") == "1" else 10
 HOT = {"parse": 50, "render": 30, "store": 15, "index": 5}
 
 

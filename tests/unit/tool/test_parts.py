@@ -3,7 +3,7 @@
 """A window that goes to the network as several requests says the same to every reader as the same window in one request."""
 from otlp import *
 
-MADE_WINDOW = os.environ["SPANPROF_MADE_WINDOW"]
+MADE_WINDOW = os.environ["SPANPROF_TEST_MADE_WINDOW"]
 LINKS = 40
 
 
