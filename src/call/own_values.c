@@ -63,10 +63,25 @@ static bool copy_name(char out[NAME_MAX_LENGTH + 1], const char *text)
 
 static bool is_taken(const char *name)
 {
-    static const char *const taken[] = {
-        "cpu",           "wall",        "offcpu",        "samples",     "alloc_space",
-        "alloc_objects", "inuse_space", "inuse_objects", "contentions", "delay",
-        "alloc",         "heap",        "lock"};
+    static const char *const taken[] = {"cpu",
+                                        "wall",
+                                        "offcpu",
+                                        "samples",
+                                        "alloc_space",
+                                        "alloc_objects",
+                                        "inuse_space",
+                                        "inuse_objects",
+                                        "contentions",
+                                        "delay",
+                                        "alloc",
+                                        "heap",
+                                        "lock",
+                                        "condition",
+                                        "condition_waits",
+                                        "condition_delay",
+                                        "semaphore",
+                                        "semaphore_waits",
+                                        "semaphore_delay"};
     size_t length = strlen(name), suffix = strlen("_innermost");
     for (size_t i = 0; i < SP_ARRAY_LENGTH(taken); i++)
         if (strcmp(name, taken[i]) == 0)

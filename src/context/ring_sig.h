@@ -124,7 +124,9 @@ typedef enum sp_call_kind {
     SP_CALL_ALLOC = 0, /* blocks that were allocated */
     SP_CALL_HEAP = 1,  /* blocks that are still allocated */
     SP_CALL_LOCK = 2,  /* waits for locks */
-    SP_CALL_VALUES = 3,
+    SP_CALL_CONDITION = 3,
+    SP_CALL_SEMAPHORE = 4,
+    SP_CALL_VALUES = 5,
 } sp_call_kind;
 
 enum { SP_VALUE_TYPES_MAX = 16, SP_CALL_KINDS = SP_CALL_VALUES + SP_VALUE_TYPES_MAX };

@@ -94,8 +94,8 @@ static inline void sp_lock_deinit(sp_lock *lock)
  * little from a lock that was tried. */
 void sp_lock_take_slowly(sp_lock *lock);
 int sp_lock_take_slowly_until(sp_lock *lock, const struct timespec *until);
-/* Whether the calling thread is inside one of these two: such waits are not the application's, and
- * are not sampled as contention. */
+/* Whether the calling thread is inside one of these two, or of those that wait on a condition: such
+ * waits are not the application's, and are not sampled as contention. */
 bool sp_lock_is_waiting(void);
 
 static inline void sp_lock_take(sp_lock *lock)
@@ -135,15 +135,7 @@ static inline int sp_lock_take_until(sp_lock *lock, const struct timespec *until
 }
 
 /* Waits on a condition with LOCK held, as pthread_cond_wait and pthread_cond_timedwait do. */
-static inline int sp_lock_wait(sp_lock *lock, pthread_cond_t *condition)
-{
-    return pthread_cond_wait(condition, &lock->mutex);
-}
-
-static inline int sp_lock_wait_until(sp_lock *lock, pthread_cond_t *condition,
-                                     const struct timespec *until)
-{
-    return pthread_cond_timedwait(condition, &lock->mutex, until);
-}
+int sp_lock_wait(sp_lock *lock, pthread_cond_t *condition);
+int sp_lock_wait_until(sp_lock *lock, pthread_cond_t *condition, const struct timespec *until);
 
 #endif

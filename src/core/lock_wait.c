@@ -22,3 +22,19 @@ int sp_lock_take_slowly_until(sp_lock *lock, const struct timespec *until)
     waiting = false;
     return error;
 }
+
+int sp_lock_wait(sp_lock *lock, pthread_cond_t *condition)
+{
+    waiting = true;
+    int error = pthread_cond_wait(condition, &lock->mutex);
+    waiting = false;
+    return error;
+}
+
+int sp_lock_wait_until(sp_lock *lock, pthread_cond_t *condition, const struct timespec *until)
+{
+    waiting = true;
+    int error = pthread_cond_timedwait(condition, &lock->mutex, until);
+    waiting = false;
+    return error;
+}

@@ -72,5 +72,6 @@ void sp_lock_holder_find(sp_contention *wait, const int *owner)
     if (!is_span || !is_holder)
         return;
     found.begin_ns = wait->begin_ns;
+    found.kind = wait->kind;
     *wait = found;
 }

@@ -11,23 +11,32 @@
 
 #include "call/sampling_thread.h"
 
-/* A wait, from its begin to its end. The SDK's. */
+/* What a thread waits for. */
+typedef enum sp_contention_kind {
+    SP_CONTENTION_LOCK = 0, /* a lock that another thread holds */
+    SP_CONTENTION_CONDITION,
+    SP_CONTENTION_SEMAPHORE,
+} sp_contention_kind;
+
+/* A wait, from its begin to its end. The library sets the kind, the SDK all else. */
 typedef struct sp_contention {
     uint64_t begin_ns; /* 0: it is not counted */
     /* The span under which another thread held the lock when the wait began; ids as in memory, all
      * zero for none. */
     uint64_t holder_trace_id[2];
     uint64_t holder_span_id;
+    uint32_t kind; /* sp_contention_kind */
 } sp_contention;
 
-/* The calling thread is about to wait for a lock that is taken. *OWNER: the thread id of who holds
- * it, which may change at any moment, 0 for nobody; OWNER is NULL where that is not known. */
+/* The calling thread is about to wait for a lock that is taken, a semaphore or a condition. *OWNER:
+ * the thread id of who holds it, which may change at any moment, 0 for nobody; OWNER is NULL where
+ * that is not known. */
 typedef void sp_lock_begins(sp_contention *wait, const int *owner);
 /* WAIT is over. RETURN_ADDRESS is the interposed function's. */
 typedef void sp_lock_ends(sp_sampling_thread *thread, const sp_contention *wait,
                           const void *return_address);
 
-enum { SP_LOCK_PRELOAD_VERSION = 1 };
+enum { SP_LOCK_PRELOAD_VERSION = 2 };
 
 typedef struct sp_lock_preload {
     uint32_t version;

@@ -36,10 +36,18 @@ static void begins(sp_contention *wait, const int *owner)
     errno = error;
 }
 
+static uint32_t call_kind_of(const sp_contention *wait)
+{
+    static const uint32_t kinds[] = {[SP_CONTENTION_LOCK] = SP_CALL_LOCK,
+                                     [SP_CONTENTION_CONDITION] = SP_CALL_CONDITION,
+                                     [SP_CONTENTION_SEMAPHORE] = SP_CALL_SEMAPHORE};
+    return kinds[wait->kind];
+}
+
 static void take(const sp_contention *wait, sp_sampling_weight weight, const void *return_address)
 {
     const sp_call call = {
-        .kind = SP_CALL_LOCK,
+        .kind = call_kind_of(wait),
         .value = weight.size,
         .count = weight.count,
         .holder = {.trace_id = {wait->holder_trace_id[0], wait->holder_trace_id[1]},

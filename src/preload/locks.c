@@ -9,27 +9,8 @@
 
 #include "core/atomic.h"
 #include "core/compiler.h"
-#include "lock/lock_link.h"
 #include "preload/next_locks.h"
-
-#define PUBLIC         __attribute__((visibility("default")))
-#define RETURN_ADDRESS __builtin_return_address(0)
-
-static sp_lock_preload locks = {.version = SP_LOCK_PRELOAD_VERSION};
-
-static __thread sp_sampling_thread self __attribute__((tls_model("initial-exec")));
-
-PUBLIC sp_lock_preload *spanprof_preload_locks(uint32_t version);
-
-PUBLIC sp_lock_preload *spanprof_preload_locks(uint32_t version)
-{
-    return version == SP_LOCK_PRELOAD_VERSION ? &locks : NULL;
-}
-
-static inline int is_sampled(void)
-{
-    return SP_UNLIKELY(sp_load_relaxed(&locks.run) != 0);
-}
+#include "preload/waits.h"
 
 /* --- who holds it ----------------------------------------------------------------------------- */
 
@@ -113,47 +94,15 @@ static const int *mtx_owner(const mtx_t *mutex)
 
 /* --- a wait ----------------------------------------------------------------------------------- */
 
-static __attribute__((noinline)) sp_contention begin(const int *owner, int is_taken)
-{
-    sp_contention wait = {0};
-    sp_lock_begins *begins = sp_load_acquire(&locks.begins);
-    if (is_taken && begins)
-        begins(&wait, owner);
-    return wait;
-}
-
-/* Passes RESULT on. */
-static __attribute__((noinline)) int end(const sp_contention *wait, int has_waited, int result,
-                                         const void *return_address)
-{
-    sp_lock_ends *ends = sp_load_acquire(&locks.ends);
-    if (has_waited && wait->begin_ns && ends)
-        ends(&self, wait, return_address);
-    return result;
-}
-
-/* An error such as EDEADLK comes at once. */
-static int has_waited(int result)
-{
-    return result == 0 || result == ETIMEDOUT || result == EOWNERDEAD || result == ENOTRECOVERABLE;
-}
-
 static int mutex_has_waited(const pthread_mutex_t *mutex, int result)
 {
     bool is_owned = result == 0 || result == EOWNERDEAD;
-    return has_waited(result) && !(is_owned && is_taken_again(mutex));
+    return sp_has_waited(result) && !(is_owned && is_taken_again(mutex));
 }
 
 static int mtx_has_waited(int result)
 {
     return result == thrd_success || result == thrd_timedout;
-}
-
-/* The C library looks at the time limit of an rwlock also when it is free: one that it refuses is
- * not tried. */
-static int is_time(const struct timespec *until)
-{
-    return until->tv_nsec >= 0 && until->tv_nsec < 1000000000;
 }
 
 /* --- mutexes ---------------------------------------------------------------------------------- */
@@ -171,20 +120,21 @@ static inline __attribute__((always_inline)) int try_mutex(pthread_mutex_t *mute
     int tried = try_mutex(mutex);                                                                  \
     if (SP_LIKELY(tried == 0))                                                                     \
         return 0;                                                                                  \
-    const sp_contention wait = begin(mutex_owner(mutex), tried == EBUSY);                          \
+    const sp_contention wait =                                                                     \
+        sp_wait_begin(SP_CONTENTION_LOCK, mutex_owner(mutex), tried == EBUSY);                     \
     int result = waiting;                                                                          \
-    return end(&wait, mutex_has_waited(mutex, result), result, RETURN_ADDRESS)
+    return sp_wait_end(&wait, mutex_has_waited(mutex, result), result, RETURN_ADDRESS)
 
 PUBLIC int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
-    if (!is_sampled())
+    if (!sp_wait_is_sampled())
         return sp_next_locks.pthread_mutex_lock(mutex);
     TAKE_MUTEX(mutex, sp_next_locks.pthread_mutex_lock(mutex));
 }
 
 PUBLIC int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until)
 {
-    if (!is_sampled())
+    if (!sp_wait_is_sampled())
         return sp_next_locks.pthread_mutex_timedlock(mutex, until);
     TAKE_MUTEX(mutex, sp_next_locks.pthread_mutex_timedlock(mutex, until));
 }
@@ -193,7 +143,7 @@ PUBLIC int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec
 PUBLIC int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
                                    const struct timespec *until)
 {
-    if (!is_sampled() || (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC))
+    if (!sp_wait_is_sampled() || !sp_is_clock(clock))
         return sp_next_locks.pthread_mutex_clocklock(mutex, clock, until);
     TAKE_MUTEX(mutex, sp_next_locks.pthread_mutex_clocklock(mutex, clock, until));
 }
@@ -204,27 +154,27 @@ PUBLIC int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
     int tried = sp_next_locks.trying(lock);                                                        \
     if (SP_LIKELY(tried == 0))                                                                     \
         return 0;                                                                                  \
-    const sp_contention wait = begin(writer(lock), tried == EBUSY);                                \
+    const sp_contention wait = sp_wait_begin(SP_CONTENTION_LOCK, writer(lock), tried == EBUSY);    \
     int result = waiting;                                                                          \
-    return end(&wait, has_waited(result), result, RETURN_ADDRESS)
+    return sp_wait_end(&wait, sp_has_waited(result), result, RETURN_ADDRESS)
 
 PUBLIC int pthread_rwlock_rdlock(pthread_rwlock_t *lock)
 {
-    if (!is_sampled())
+    if (!sp_wait_is_sampled())
         return sp_next_locks.pthread_rwlock_rdlock(lock);
     TAKE_RWLOCK(lock, pthread_rwlock_tryrdlock, sp_next_locks.pthread_rwlock_rdlock(lock));
 }
 
 PUBLIC int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
 {
-    if (!is_sampled())
+    if (!sp_wait_is_sampled())
         return sp_next_locks.pthread_rwlock_wrlock(lock);
     TAKE_RWLOCK(lock, pthread_rwlock_trywrlock, sp_next_locks.pthread_rwlock_wrlock(lock));
 }
 
 PUBLIC int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *until)
 {
-    if (!is_sampled() || !is_time(until))
+    if (!sp_wait_is_sampled() || !sp_is_time(until))
         return sp_next_locks.pthread_rwlock_timedrdlock(lock, until);
     TAKE_RWLOCK(lock, pthread_rwlock_tryrdlock,
                 sp_next_locks.pthread_rwlock_timedrdlock(lock, until));
@@ -232,10 +182,28 @@ PUBLIC int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct times
 
 PUBLIC int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct timespec *until)
 {
-    if (!is_sampled() || !is_time(until))
+    if (!sp_wait_is_sampled() || !sp_is_time(until))
         return sp_next_locks.pthread_rwlock_timedwrlock(lock, until);
     TAKE_RWLOCK(lock, pthread_rwlock_trywrlock,
                 sp_next_locks.pthread_rwlock_timedwrlock(lock, until));
+}
+
+PUBLIC int pthread_rwlock_clockrdlock(pthread_rwlock_t *lock, clockid_t clock,
+                                      const struct timespec *until)
+{
+    if (!sp_wait_is_sampled() || !sp_is_clock(clock) || !sp_is_time(until))
+        return sp_next_locks.pthread_rwlock_clockrdlock(lock, clock, until);
+    TAKE_RWLOCK(lock, pthread_rwlock_tryrdlock,
+                sp_next_locks.pthread_rwlock_clockrdlock(lock, clock, until));
+}
+
+PUBLIC int pthread_rwlock_clockwrlock(pthread_rwlock_t *lock, clockid_t clock,
+                                      const struct timespec *until)
+{
+    if (!sp_wait_is_sampled() || !sp_is_clock(clock) || !sp_is_time(until))
+        return sp_next_locks.pthread_rwlock_clockwrlock(lock, clock, until);
+    TAKE_RWLOCK(lock, pthread_rwlock_trywrlock,
+                sp_next_locks.pthread_rwlock_clockwrlock(lock, clock, until));
 }
 
 /* --- C11 -------------------------------------------------------------------------------------- */
@@ -244,20 +212,21 @@ PUBLIC int pthread_rwlock_timedwrlock(pthread_rwlock_t *lock, const struct times
     int tried = sp_next_locks.mtx_trylock(mutex);                                                  \
     if (SP_LIKELY(tried == thrd_success))                                                          \
         return tried;                                                                              \
-    const sp_contention wait = begin(mtx_owner(mutex), tried == thrd_busy);                        \
+    const sp_contention wait =                                                                     \
+        sp_wait_begin(SP_CONTENTION_LOCK, mtx_owner(mutex), tried == thrd_busy);                   \
     int result = waiting;                                                                          \
-    return end(&wait, mtx_has_waited(result), result, RETURN_ADDRESS)
+    return sp_wait_end(&wait, mtx_has_waited(result), result, RETURN_ADDRESS)
 
 PUBLIC int mtx_lock(mtx_t *mutex)
 {
-    if (!is_sampled())
+    if (!sp_wait_is_sampled())
         return sp_next_locks.mtx_lock(mutex);
     TAKE_MTX(mutex, sp_next_locks.mtx_lock(mutex));
 }
 
 PUBLIC int mtx_timedlock(mtx_t *restrict mutex, const struct timespec *restrict until)
 {
-    if (!is_sampled())
+    if (!sp_wait_is_sampled())
         return sp_next_locks.mtx_timedlock(mutex, until);
     TAKE_MTX(mutex, sp_next_locks.mtx_timedlock(mutex, until));
 }

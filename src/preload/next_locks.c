@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <string.h>
 
 /* The program was built with a newer C library than it runs with, and would not be started without
  * us. */
@@ -14,9 +15,20 @@ static int is_missing(void)
     return ENOSYS;
 }
 
+/* glibc has two kinds of condition on x86-64, and may give the functions of the old one, which is
+ * smaller, to who names no version. */
+static void *find_condition(const char *name)
+{
+    return strncmp(name, "pthread_cond_", strlen("pthread_cond_")) == 0
+               ? dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2")
+               : NULL;
+}
+
 static void *find(const char *name)
 {
-    void *found = dlsym(RTLD_NEXT, name);
+    void *found = find_condition(name);
+    if (!found)
+        found = dlsym(RTLD_NEXT, name);
     return found ? found : (void *)is_missing;
 }
 

@@ -4,6 +4,7 @@
 #define SP_PRELOAD_NEXT_LOCKS_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <threads.h>
 #include <time.h>
 
@@ -24,6 +25,28 @@
     X(pthread_rwlock_trywrlock, (pthread_rwlock_t * lock), (lock))                                 \
     X(pthread_rwlock_timedwrlock, (pthread_rwlock_t * lock, const struct timespec *until),         \
       (lock, until))                                                                               \
+    X(pthread_rwlock_clockrdlock,                                                                  \
+      (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until),                    \
+      (lock, clock, until))                                                                        \
+    X(pthread_rwlock_clockwrlock,                                                                  \
+      (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until),                    \
+      (lock, clock, until))                                                                        \
+    X(pthread_cond_wait, (pthread_cond_t * condition, pthread_mutex_t * lock), (condition, lock))  \
+    X(pthread_cond_timedwait,                                                                      \
+      (pthread_cond_t * condition, pthread_mutex_t * lock, const struct timespec *until),          \
+      (condition, lock, until))                                                                    \
+    X(pthread_cond_clockwait,                                                                      \
+      (pthread_cond_t * condition, pthread_mutex_t * lock, clockid_t clock,                        \
+       const struct timespec *until),                                                              \
+      (condition, lock, clock, until))                                                             \
+    X(cnd_wait, (cnd_t * condition, mtx_t * lock), (condition, lock))                              \
+    X(cnd_timedwait, (cnd_t * condition, mtx_t * lock, const struct timespec *until),              \
+      (condition, lock, until))                                                                    \
+    X(sem_wait, (sem_t * semaphore), (semaphore))                                                  \
+    X(sem_trywait, (sem_t * semaphore), (semaphore))                                               \
+    X(sem_timedwait, (sem_t * semaphore, const struct timespec *until), (semaphore, until))        \
+    X(sem_clockwait, (sem_t * semaphore, clockid_t clock, const struct timespec *until),           \
+      (semaphore, clock, until))                                                                   \
     X(mtx_lock, (mtx_t * lock), (lock))                                                            \
     X(mtx_trylock, (mtx_t * lock), (lock))                                                         \
     X(mtx_timedlock, (mtx_t * lock, const struct timespec *until), (lock, until))

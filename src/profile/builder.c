@@ -654,12 +654,17 @@ static void build_memory_profiles(build *b, spanprof_link_scope scope, bool is_s
     }
 }
 
-/* Go's names for a profile of mutexes, which backends know. */
+/* Go's names for a profile of mutexes, which backends know. Waits for conditions and semaphores
+ * have types of their own: those of idle workers would hide contention. */
 static void build_lock_profiles(build *b, spanprof_link_scope scope, bool is_second)
 {
     static const call_profile types[] = {
         {SP_CALL_LOCK, true, "contentions", "count", "contentions", "count", 1},
         {SP_CALL_LOCK, false, "delay", "nanoseconds", "contentions", "count", 1},
+        {SP_CALL_CONDITION, true, "condition_waits", "count", "waits", "count", 1},
+        {SP_CALL_CONDITION, false, "condition_delay", "nanoseconds", "waits", "count", 1},
+        {SP_CALL_SEMAPHORE, true, "semaphore_waits", "count", "waits", "count", 1},
+        {SP_CALL_SEMAPHORE, false, "semaphore_delay", "nanoseconds", "waits", "count", 1},
     };
     for (size_t i = 0; i < SP_ARRAY_LENGTH(types); i++)
         build_call_profile(b, &types[i], scope, is_second);

@@ -17,45 +17,9 @@
 #include <spanprof/spanprof.h>
 
 #include "locks/blocked.h"
+#include "locks/sampled.h"
 
 static const struct timespec long_ago = {.tv_sec = 1}, no_time = {.tv_sec = 1, .tv_nsec = -1};
-
-static bool is_sampled(void)
-{
-    return getenv("LOCKS_SAMPLED") != NULL;
-}
-
-static uint64_t sampled_calls(void)
-{
-    spanprof_stats stats = SPANPROF_STATS_INIT;
-    if (!is_sampled())
-        return 0;
-    assert_int_equal(spanprof_flush(UINT64_MAX), SPANPROF_OK);
-    spanprof_stats_get(&stats);
-    assert_int_equal(stats.dropped_calls, 0);
-    return stats.calls_linked + stats.calls_none + stats.calls_unknown;
-}
-
-static int start_sampling(void)
-{
-    spanprof_options options = SPANPROF_OPTIONS_INIT;
-    options.exporter = "none";
-    options.profiles = "lock";
-    options.lock_ns = 1;
-    return spanprof_start(&options, NULL) == SPANPROF_OK ? 0 : -1;
-}
-
-static int start(void **state)
-{
-    (void)state;
-    return is_sampled() ? start_sampling() : 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    return !is_sampled() || spanprof_stop(UINT64_MAX) == SPANPROF_OK ? 0 : -1;
-}
 
 /* --- a thread that waits ---------------------------------------------------------------------- */
 
@@ -96,14 +60,6 @@ static void contend(void *lock, lock_call *give_own, lock_call *take, lock_call 
     assert_int_equal(w.taken, 0);
     assert_int_equal(w.given, 0);
     assert_int_equal(sampled_calls(), before + is_sampled());
-}
-
-static struct timespec far(clockid_t clock)
-{
-    struct timespec time;
-    clock_gettime(clock, &time);
-    time.tv_sec += 3600;
-    return time;
 }
 
 static int mutex_take(void *lock)
@@ -321,6 +277,18 @@ static int write_take_timed(void *lock)
     return pthread_rwlock_timedwrlock(lock, &until);
 }
 
+static int read_take_clock(void *lock)
+{
+    struct timespec until = far(CLOCK_MONOTONIC);
+    return pthread_rwlock_clockrdlock(lock, CLOCK_MONOTONIC, &until);
+}
+
+static int write_take_clock(void *lock)
+{
+    struct timespec until = far(CLOCK_MONOTONIC);
+    return pthread_rwlock_clockwrlock(lock, CLOCK_MONOTONIC, &until);
+}
+
 static int read_past(void *lock)
 {
     return pthread_rwlock_timedrdlock(lock, &long_ago);
@@ -340,9 +308,9 @@ static void readers_and_writers_wait_for_each_other(void **state)
 {
     (void)state;
     pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
-    lock_call *const readers[] = {read_take, read_take_timed};
-    lock_call *const writers[] = {write_take, write_take_timed};
-    for (int i = 0; i < 2; i++) {
+    lock_call *const readers[] = {read_take, read_take_timed, read_take_clock};
+    lock_call *const writers[] = {write_take, write_take_timed, write_take_clock};
+    for (int i = 0; i < 3; i++) {
         assert_int_equal(writers[i](&lock), 0);
         contend(&lock, rwlock_give, readers[i], rwlock_give);
         assert_int_equal(writers[i](&lock), 0);
@@ -362,6 +330,12 @@ static void rwlock_answers_errors_as_before(void **state)
     pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
     assert_int_equal(pthread_rwlock_timedrdlock(&lock, &no_time), EINVAL); /* though it is free */
     assert_int_equal(pthread_rwlock_timedwrlock(&lock, &no_time), EINVAL);
+    assert_int_equal(pthread_rwlock_clockrdlock(&lock, CLOCK_MONOTONIC, &no_time), EINVAL);
+    assert_int_equal(pthread_rwlock_clockwrlock(&lock, CLOCK_MONOTONIC, &no_time), EINVAL);
+    assert_int_equal(pthread_rwlock_clockrdlock(&lock, CLOCK_PROCESS_CPUTIME_ID, &long_ago),
+                     EINVAL);
+    assert_int_equal(pthread_rwlock_clockwrlock(&lock, CLOCK_PROCESS_CPUTIME_ID, &long_ago),
+                     EINVAL);
     assert_int_equal(pthread_rwlock_wrlock(&lock), 0);
     assert_int_equal(pthread_rwlock_wrlock(&lock), EDEADLK);
     assert_int_equal(pthread_rwlock_rdlock(&lock), EDEADLK);

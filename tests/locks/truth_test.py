@@ -90,6 +90,17 @@ def check_convoy(spanprof, prefix, counts):
     check(sum(wait.value for wait in of) >= CONVOY, f"at least {CONVOY} of them")
 
 
+def check_no_contention(spanprof, prefix, counts, spans):
+    """Waits for conditions and semaphores have types of their own."""
+    for kind in ("condition", "semaphore"):
+        of = [wait for wait in waits(prefix + ".profiles.jsonl", kind + "_waits", spans) if wait.work == kind]
+        check({wait.span for wait in of} == {"work " + kind}, f"a wait for a {kind} is linked: {of[:2]}")
+        check(not any(wait.work == kind and kind == "semaphore" for wait in counts), f"and no contention: {kind}")
+        flame = subprocess.run([spanprof, "flame", prefix, "--type", kind, "--format", "folded"], stdout=subprocess.PIPE, text=True,
+                               check=True).stdout
+        check(f"truth_work_{kind} " in flame, f"spanprof flame --type {kind} shows it")
+
+
 def check_types(spanprof, prefix):
     """delay and lock are one, contentions are counts."""
     answers = {}
@@ -124,6 +135,7 @@ def main():
         check_free(counts)
         check_stacks(counts)
         check_convoy(arguments.spanprof, prefix, counts)
+        check_no_contention(arguments.spanprof, prefix, counts, spans)
         check_types(arguments.spanprof, prefix)
     return 1 if FAILURES else 0
 

@@ -180,6 +180,56 @@ static void run_convoy(void)
         pthread_join(threads[i], NULL);
 }
 
+/* --- no contention ---------------------------------------------------------------------------- */
+
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static bool is_ready;
+static sem_t work;
+static _Atomic int worker_tid;
+
+NOINLINE static void truth_work_condition(void)
+{
+    pthread_mutex_lock(&mutex);
+    while (!is_ready)
+        pthread_cond_wait(&condition, &mutex);
+    pthread_mutex_unlock(&mutex);
+    STAY();
+}
+
+NOINLINE static void truth_work_semaphore(void)
+{
+    sem_wait(&work);
+    STAY();
+}
+
+static void *work_when_told(void *unused)
+{
+    SPANPROF_SPAN("work condition") {
+        worker_tid = own_tid();
+        truth_work_condition();
+    }
+    SPANPROF_SPAN("work semaphore") {
+        worker_tid = own_tid();
+        truth_work_semaphore();
+    }
+    return unused;
+}
+
+static void run_worker(void)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, work_when_told, NULL);
+    wait_until_blocked(&worker_tid);
+    pthread_mutex_lock(&mutex);
+    is_ready = true;
+    worker_tid = 0;
+    pthread_cond_signal(&condition);
+    pthread_mutex_unlock(&mutex);
+    wait_until_blocked(&worker_tid);
+    sem_post(&work);
+    pthread_join(thread, NULL);
+}
+
 /* --- as they come ----------------------------------------------------------------------------- */
 
 static uint64_t counter;
@@ -238,9 +288,11 @@ int main(void)
     mtx_init(&mtx, mtx_plain);
     sem_init(&held, 0, 0);
     sem_init(&finished, 0, 0);
+    sem_init(&work, 0, 0);
     pthread_create(&waiting, NULL, wait_for_each, NULL);
     hold_for_each();
     pthread_join(waiting, NULL);
+    run_worker();
     run_convoy();
     run_free();
     spanprof_stats stats = SPANPROF_STATS_INIT;

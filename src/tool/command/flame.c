@@ -129,7 +129,8 @@ const sp_command sp_command_flame = {
         "stack ends in\nthe system call, or in [runnable] where the thread waited for a core.\n"
         "alloc is what was allocated (alloc_space, alloc_objects), inuse what still is at the end "
         "of the file\n(inuse_space, inuse_objects). lock is the time that threads waited for locks "
-        "(delay; how often: contentions).",
+        "(delay; how often: contentions), condition and semaphore the time for those "
+        "(condition_delay, semaphore_delay;\nhow often: condition_waits, semaphore_waits).",
     .options = options,
     .option_count = SP_ARRAY_LENGTH(options),
     .run = run,

@@ -29,8 +29,8 @@ int sp_parse_id(const char *what, const char *text, uint8_t *out, size_t count)
 static bool is_type_word(const char *word)
 {
     static const char *const words[] = {
-        "cpu",   "wall",  "offcpu", "cpu_innermost", "wall_innermost",
-        "alloc", "inuse", "lock",   "delay",         "contentions"};
+        "cpu",   "wall", "offcpu", "cpu_innermost", "wall_innermost", "alloc",
+        "inuse", "lock", "delay",  "contentions",   "condition",      "semaphore"};
     for (size_t i = 0; i < SP_ARRAY_LENGTH(words); i++)
         if (strcmp(word, words[i]) == 0)
             return true;
@@ -51,8 +51,8 @@ static int unknown_type(const sp_model *model, const char *word)
     if (is_type_word(word))
         return sp_tool_no("no profile of type %s; the files have: %s", word, list);
     return sp_tool_wrong(
-        "--type %s is unknown; there are cpu, wall, offcpu, alloc, inuse, lock, and "
-        "what the files have: %s",
+        "--type %s is unknown; there are cpu, wall, offcpu, alloc, inuse, lock, condition, "
+        "semaphore, and what the files have: %s",
         word, list);
 }
 
@@ -80,6 +80,10 @@ static uint32_t type_of_word(const sp_model *model, const char *word, bool inner
         return type_of_scope(model, "delay", "delay_innermost", innermost);
     if (strcmp(word, "contentions") == 0)
         return type_of_scope(model, "contentions", "contentions_innermost", innermost);
+    if (strcmp(word, "condition") == 0)
+        return type_of_scope(model, "condition_delay", "condition_delay_innermost", innermost);
+    if (strcmp(word, "semaphore") == 0)
+        return type_of_scope(model, "semaphore_delay", "semaphore_delay_innermost", innermost);
     return sp_model_type_of_name(model, word);
 }
 

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A wait that the library saw, as the SDK is told of it. What the interposed functions of locks.c
+ * and conditions.c share.  Threads: any.  Signals: as the interposed function.  Fork: nothing to
+ * do. */
+#ifndef SP_PRELOAD_WAITS_H
+#define SP_PRELOAD_WAITS_H
+
+#include <errno.h>
+#include <time.h>
+
+#include "core/atomic.h"
+#include "core/compiler.h"
+#include "lock/lock_link.h"
+
+#define PUBLIC         __attribute__((visibility("default")))
+#define HIDDEN         __attribute__((visibility("hidden")))
+#define RETURN_ADDRESS __builtin_return_address(0)
+
+extern HIDDEN sp_lock_preload sp_preload_waits;
+
+static inline int sp_wait_is_sampled(void)
+{
+    return SP_UNLIKELY(sp_load_relaxed(&sp_preload_waits.run) != 0);
+}
+
+/* OWNER as sp_lock_begins has it. The wait is not counted unless IS_TAKEN. */
+HIDDEN sp_contention sp_wait_begin(sp_contention_kind kind, const int *owner, int is_taken);
+/* Passes RESULT on, and keeps errno. The wait is not counted unless HAS_WAITED. */
+HIDDEN int sp_wait_end(const sp_contention *wait, int has_waited, int result,
+                       const void *return_address);
+
+/* An error such as EDEADLK comes at once. */
+static inline int sp_has_waited(int result)
+{
+    return result == 0 || result == ETIMEDOUT || result == EOWNERDEAD || result == ENOTRECOVERABLE;
+}
+
+/* The C library looks at the time limit of an rwlock or a semaphore also when it is free: one that
+ * it refuses is not tried. */
+static inline int sp_is_time(const struct timespec *until)
+{
+    return until->tv_nsec >= 0 && until->tv_nsec < 1000000000;
+}
+
+/* A clock that the C library does not know is refused also when the lock is free. */
+static inline int sp_is_clock(clockid_t clock)
+{
+    return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
+}
+
+#endif
