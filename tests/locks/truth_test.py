@@ -88,6 +88,10 @@ def check_convoy(spanprof, prefix, counts):
     check({wait.span for wait in of} == {"GET /search"}, "the convoy's waits are linked to their requests")
     check({wait.holder for wait in of} == {"POST /rebuild"}, f"and name who held the lock: { {wait.holder for wait in of} }")
     check(sum(wait.value for wait in of) >= CONVOY, f"at least {CONVOY} of them")
+    table = subprocess.run([spanprof, "spans", prefix, "--holders", "--name", "GET /search", "--json"], stdout=subprocess.PIPE, text=True,
+                           check=True).stdout
+    lines = [(wait["waiter"]["name"], wait["function"], wait["holder"]["name"]) for wait in json.loads(table)["waits"]]
+    check(set(lines) == {("GET /search", "look_up", "POST /rebuild")}, f"spanprof spans --holders names both: {lines[:3]}")
 
 
 def check_no_contention(spanprof, prefix, counts, spans):

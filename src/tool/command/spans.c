@@ -152,6 +152,35 @@ static int answer_from(const sp_model *model, const sp_spans_options *options)
     return status;
 }
 
+/* A wait is asked for by the span that waited, or by the request that this belongs to. */
+static bool chooses(const sp_model *model, uint32_t number, const sp_spans_options *options,
+                    const uint8_t *trace_id)
+{
+    return matches(model, number, options, trace_id) ||
+           matches(model, sp_model_local_root(model, number), options, trace_id);
+}
+
+static int answer_holders(const sp_model *model, const sp_spans_options *options)
+{
+    uint8_t trace_id[16];
+    if (options->sort)
+        return sp_tool_wrong("spans: --holders has the longest waits first; leave out --sort");
+    if (!options->trace && !options->name && !options->roots)
+        return sp_spans_holders(model, NULL, options);
+    int status = options->trace ? sp_parse_id("trace", options->trace, trace_id, sizeof trace_id)
+                                : SP_TOOL_DONE;
+    if (status != SP_TOOL_DONE)
+        return status;
+    bool *chosen = calloc(model->span_index.count + (size_t)1, sizeof *chosen);
+    if (!chosen)
+        return sp_tool_no_memory();
+    for (uint32_t i = 0; i < model->span_index.count; i++)
+        chosen[i] = chooses(model, i, options, trace_id);
+    status = sp_spans_holders(model, chosen, options);
+    free(chosen);
+    return status;
+}
+
 static int answer(const sp_operands *files, const sp_spans_options *options)
 {
     sp_input input;
@@ -162,7 +191,7 @@ static int answer(const sp_operands *files, const sp_spans_options *options)
     if (status == SP_TOOL_DONE)
         status = sp_model_build(&model, &input);
     if (status == SP_TOOL_DONE)
-        status = answer_from(&model, options);
+        status = options->holders ? answer_holders(&model, options) : answer_from(&model, options);
     sp_model_deinit(&model);
     sp_input_deinit(&input);
     return status;
@@ -186,6 +215,8 @@ static const sp_option options[] = {
     {"--trace", "ID", SP_OPTION_TEXT, AT(trace), "one trace, as a tree"},
     {"--name", "NAME", SP_OPTION_TEXT, AT(name), "spans of exactly this name"},
     {"--roots", NULL, SP_OPTION_FLAG, AT(roots), "local roots only: one for each request"},
+    {"--holders", NULL, SP_OPTION_FLAG, AT(holders),
+     "waits for locks instead: which span waited, where, and which span held the lock"},
     {"--json", NULL, SP_OPTION_FLAG, AT(json), "one JSON object"},
     {"--where", "Q", SP_OPTION_LATER, 0, "spans that match"},
 };
@@ -203,7 +234,9 @@ const sp_command sp_command_spans = {
         "Wall "
         "time is that of threads: where\nseveral work for a span at once, it may sum to more than "
         "the "
-        "span's duration.",
+        "span's duration.\n"
+        "--holders: a line says that the first span waited so long, so often, in that function, "
+        "for locks that the\nlast span held; - where the holder is not certain.",
     .options = options,
     .option_count = SP_ARRAY_LENGTH(options),
     .run = run,

@@ -13,6 +13,7 @@ typedef struct sp_spans_options {
     uint64_t limit;
     bool json;
     bool roots;
+    bool holders;
 } sp_spans_options;
 
 /* The forms append to OUT. LIST has COUNT numbers of spans in the order in which to show them. */
@@ -21,6 +22,12 @@ void sp_spans_table(sp_buffer *out, const sp_model *model, const uint32_t *list,
 /* The spans of LIST (all those of one trace, parents before children) as a tree. */
 void sp_spans_tree(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count,
                    const sp_terminal *terminal);
+/* In spans_holders.c: which span waited for a lock that which span held, of the waits of those that
+ * CHOSEN (by number of span) says, or with NULL of all. Prints the answer. */
+int sp_spans_holders(const sp_model *model, const bool *chosen, const sp_spans_options *options);
+/* TEXT, escaped, in at most COLUMNS columns, then filled up to them with spaces when FILL. */
+void sp_spans_add_cell(sp_buffer *out, const char *text, unsigned columns, bool fill,
+                       const sp_terminal *terminal);
 json_t *sp_spans_json(const sp_model *model, const uint32_t *list, size_t count);
 
 /* In spans_wall.c: the columns of wall time. */

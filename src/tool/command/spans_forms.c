@@ -45,9 +45,8 @@ static const char *ellipsis(const sp_terminal *terminal)
     return terminal->utf8 ? "…" : "~";
 }
 
-/* TEXT, escaped, in at most COLUMNS columns, then filled up to them with spaces when FILL. */
-static void add_cell(sp_buffer *out, const char *text, unsigned columns, bool fill,
-                     const sp_terminal *terminal)
+void sp_spans_add_cell(sp_buffer *out, const char *text, unsigned columns, bool fill,
+                       const sp_terminal *terminal)
 {
     sp_buffer escaped = SP_BUFFER_INIT(1 << 20);
     size_t start = out->length;
@@ -161,10 +160,10 @@ static void add_table_line(sp_buffer *out, const sp_model *model, const sp_model
         sp_buffer_printf(out, "%s  ", trace_id);
     sp_buffer_printf(out, "%s  ", span_id);
     if (layout->service) {
-        add_cell(out, span->service, layout->service, true, terminal);
+        sp_spans_add_cell(out, span->service, layout->service, true, terminal);
         sp_buffer_add_string(out, "  ");
     }
-    add_cell(out, span->name, layout->name, false, terminal);
+    sp_spans_add_cell(out, span->name, layout->name, false, terminal);
     sp_buffer_add_char(out, '\n');
 }
 
@@ -276,8 +275,8 @@ static void add_tree_line(tree_writer *writer, uint32_t number)
     size_t start = writer->out->length;
     add_branches(writer, number);
     unsigned used = writer->out->data ? sp_text_columns((char *)writer->out->data + start) : 0;
-    add_cell(writer->out, span->name, rest_of_line(writer->terminal, writer->used + used), false,
-             writer->terminal);
+    sp_spans_add_cell(writer->out, span->name, rest_of_line(writer->terminal, writer->used + used),
+                      false, writer->terminal);
     if (strcmp(sp_span_status_text(span), "error") == 0)
         sp_buffer_add_string(writer->out,
                              writer->terminal->color ? "  \033[31m[error]\033[0m" : "  [error]");
@@ -313,7 +312,7 @@ void sp_spans_tree(sp_buffer *out, const sp_model *model, const uint32_t *list, 
     sp_buffer_printf(out, "trace %s, %zu span%s", trace_id, count, count == 1 ? "" : "s");
     if (*model->spans[list[0]].service) {
         sp_buffer_add_string(out, ", ");
-        add_cell(out, model->spans[list[0]].service, 40, false, terminal);
+        sp_spans_add_cell(out, model->spans[list[0]].service, 40, false, terminal);
     }
     add_tree_head(&writer);
     for (size_t i = 0; i < count; i++)

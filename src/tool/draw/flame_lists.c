@@ -111,6 +111,18 @@ static void add_age(json_t *stack, const sp_model *model, const sp_model_sample 
     json_object_set_new(stack, "outlived", json_string(ends[sample->outlived]));
 }
 
+static void add_holder(json_t *stack, const sp_model *model, const sp_model_sample *sample)
+{
+    char trace_id[33] = "", span_id[17] = "";
+    if (sample->holder) {
+        const sp_model_link *link = sp_intern_key(&model->links, sample->holder);
+        sp_hex_encode(trace_id, link->trace_id, 16);
+        sp_hex_encode(span_id, link->span_id, 8);
+    }
+    json_object_set_new(stack, "holder_trace_id", json_string(trace_id));
+    json_object_set_new(stack, "holder_span_id", json_string(span_id));
+}
+
 static json_t *stack_of(const sp_model *model, const sp_model_sample *sample)
 {
     char trace_id[33] = "", span_id[17] = "";
@@ -127,6 +139,8 @@ static json_t *stack_of(const sp_model *model, const sp_model_sample *sample)
         add_wait(stack, model, sample);
     if (model->types[sample->type].tells_age)
         add_age(stack, model, sample);
+    if (model->types[sample->type].is_contention)
+        add_holder(stack, model, sample);
     return stack;
 }
 

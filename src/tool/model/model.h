@@ -56,6 +56,7 @@ typedef struct sp_model_type {
     bool tells_where;        /* some sample says that it waited; else SP_WHERE_CPU says nothing */
     bool is_snapshot;        /* what was allocated at a moment: of each process the last profile */
     bool tells_age;          /* some sample says how old its blocks are */
+    bool is_contention;      /* waits for locks: its samples may tell the holder */
 } sp_model_type;
 
 /* What has ended of the spans that a live block was allocated for. */
@@ -67,14 +68,17 @@ typedef enum sp_outlived {
 
 #define SP_LIVE_AGE_KEY      "spanprof.live.age"
 #define SP_LIVE_OUTLIVED_KEY "spanprof.live.outlived"
+#define SP_HOLDER_TRACE_KEY  "spanprof.holder.trace_id"
+#define SP_HOLDER_SPAN_KEY   "spanprof.holder.span_id"
 
-/* Samples whose first seven members are equal are one. */
+/* Samples whose first eight members are equal are one. */
 typedef struct sp_model_sample {
     uint32_t type, stack, link;
     uint32_t where;      /* sp_where; SP_WHERE_CPU unless the type is wall time */
     uint32_t descriptor; /* string: the kind of descriptor that was waited on, or SP_MODEL_NONE */
     uint32_t outlived;   /* sp_outlived, of live blocks */
     uint32_t age;        /* string: how old they are at least, or SP_MODEL_NONE */
+    uint32_t holder;     /* link: the span that held the lock that was waited for; 0: not told */
     uint64_t value;      /* in the type's unit */
     uint64_t count;      /* of events, where they are known; else 1 for each sample message */
 } sp_model_sample;
@@ -96,7 +100,7 @@ typedef struct sp_model {
     size_t span_capacity;
     uint32_t *span_order; /* parents before children, span_index.count long */
 
-    sp_intern sample_index; /* the first seven members of a sample */
+    sp_intern sample_index; /* the first eight members of a sample */
     sp_model_sample *samples;
     size_t sample_capacity;
 

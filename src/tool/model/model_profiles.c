@@ -10,14 +10,17 @@
 #include "tool/model/model.h"
 #include "tool/model/sum.h"
 #include "tool/text/messages.h"
+#include "core/compiler.h"
+#include "core/hex.h"
 #include "core/reach.h"
 
-/* What an entry of the attribute table says of a wait, or of a live block; the zero value: nothing.
- */
+/* What an entry of the attribute table says of a wait, a lock's holder, or a live block; the zero
+ * value: nothing. */
 typedef struct wait_attribute {
     sp_where where;
     sp_outlived outlived;
-    uint32_t descriptor, age; /* strings of the model, plus 1 */
+    uint32_t descriptor, age;               /* strings of the model, plus 1 */
+    const char *holder_trace, *holder_span; /* hex; NULL: not told */
 } wait_attribute;
 
 /* One message while it is read. Numbers already found, plus 1; 0: not yet. */
@@ -214,6 +217,10 @@ static bool read_attribute(profile_reader *reader, const char *key, const char *
         return put_text(reader, text, &out->descriptor);
     } else if (strcmp(key, SP_LIVE_AGE_KEY) == 0) {
         return put_text(reader, text, &out->age);
+    } else if (strcmp(key, SP_HOLDER_TRACE_KEY) == 0) {
+        out->holder_trace = text;
+    } else if (strcmp(key, SP_HOLDER_SPAN_KEY) == 0) {
+        out->holder_span = text;
     }
     return true;
 }
@@ -228,6 +235,19 @@ static bool read_wait_attributes(profile_reader *reader)
             return false;
     }
     return true;
+}
+
+/* What is no pair of ids names no holder. */
+static bool find_holder(profile_reader *reader, const char *trace, const char *span, uint32_t *out)
+{
+    sp_model_link key;
+    if (!trace || !span || strlen(trace) != 2 * sizeof key.trace_id ||
+        strlen(span) != 2 * sizeof key.span_id ||
+        !sp_hex_decode(key.trace_id, trace, sizeof key.trace_id, true) ||
+        !sp_hex_decode(key.span_id, span, sizeof key.span_id, true))
+        return true;
+    *out = sp_intern_put(&reader->model->links, &key, sizeof key, NULL);
+    return *out != SP_INTERN_FAILED || fail_memory(reader);
 }
 
 static void take_attribute(const wait_attribute *attribute, sp_model_sample *sample)
@@ -247,20 +267,35 @@ static bool find_wait(profile_reader *reader, const Sp__Profiles__Sample *messag
                       sp_model_sample *sample)
 {
     sp_model_type *type = &reader->model->types[sample->type];
-    bool tells = type->is_wall || type->is_snapshot;
+    bool tells = type->is_wall || type->is_snapshot || type->is_contention;
+    const char *holder_trace = NULL, *holder_span = NULL;
     for (size_t i = 0; tells && i < message->n_attribute_indices; i++) {
         int32_t index = message->attribute_indices[i];
         if (index < 0 || (size_t)index >= reader->dictionary->n_attribute_table)
             return fail_index(reader, "attribute_table", index,
                               reader->dictionary->n_attribute_table);
-        take_attribute(&reader->waits[index], sample);
+        const wait_attribute *attribute = &reader->waits[index];
+        take_attribute(attribute, sample);
+        holder_trace = attribute->holder_trace ? attribute->holder_trace : holder_trace;
+        holder_span = attribute->holder_span ? attribute->holder_span : holder_span;
     }
     type->tells_where = type->tells_where || sample->where != SP_WHERE_CPU;
     type->tells_age = type->tells_age || sample->age != SP_MODEL_NONE;
-    return true;
+    return !type->is_contention || find_holder(reader, holder_trace, holder_span, &sample->holder);
 }
 
 /* ---- types and values ---- */
+
+/* Waits for locks, by root or by innermost span. */
+static bool is_contention_name(const char *name)
+{
+    static const char *const names[] = {"delay", "contentions", "delay_innermost",
+                                        "contentions_innermost"};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
 
 /* How a profile's values become the type's unit. */
 typedef struct type_rule {
@@ -324,6 +359,7 @@ static bool find_type(profile_reader *reader, const type_rule *rule, int64_t per
         .period = period,
         .period_unit = sp_model_text(model, period_unit),
         .is_snapshot = sp_is_snapshot_name(name_text),
+        .is_contention = is_contention_name(name_text),
         .is_wall = strcmp(unit_text, "nanoseconds") == 0 &&
                    (strcmp(name_text, "wall") == 0 || strcmp(name_text, "wall_innermost") == 0)};
     return true;
@@ -369,8 +405,8 @@ static uint64_t count_events(const type_rule *rule, const Sp__Profiles__Sample *
 static bool add_sample(profile_reader *reader, const sp_model_sample *sample)
 {
     sp_model *model = reader->model;
-    uint32_t key[7] = {sample->type,       sample->stack,    sample->link, sample->where,
-                       sample->descriptor, sample->outlived, sample->age};
+    uint32_t key[8] = {sample->type,       sample->stack,    sample->link, sample->where,
+                       sample->descriptor, sample->outlived, sample->age,  sample->holder};
     bool is_new;
     uint32_t number = sp_intern_put(&model->sample_index, key, sizeof key, &is_new);
     if (number == SP_INTERN_FAILED ||

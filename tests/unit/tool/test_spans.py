@@ -43,6 +43,63 @@ cpu: 1 profile, 30 samples, one each 10.0 ms, engine timer (asked for)
 """
 
 
+HOLDERS = f"""\
+  waited     times  span                      span id           in                        for a lock held by        span id
+ 40.0 ms         5  GET /cart                 {CART}  look_up                   render                    {RENDER}
+ 2.00 ms         1  GET /cart                 {CART}  look_up                   (not in the files)        00000000000000ff
+ 1.00 ms         2  -                                           look_up                   -
+"""
+
+
+def lock_profiles():
+    """A convoy that one span makes, a wait for a span that is not in the files, and one of which nothing is known."""
+    stack, d = ("main", "serve", "look_up"), Dictionary()
+    waits = [(stack, CART_TRACE, CART, 30, 4, (REPORT_TRACE, RENDER)), (("main", "retry", "look_up"), CART_TRACE, CART, 10, 1, (REPORT_TRACE, RENDER)),
+             (stack, CART_TRACE, CART, 2, 1, (REPORT_TRACE, "00000000000000ff")), (stack, "", "", 1, 2, ("", "not an id"))]
+    made = lambda kind, unit, values: profile(d, [(*wait[:3], value, "", "", wait[5]) for wait, value in zip(waits, values)], 1,
+                                              (kind, unit, "contentions", "count"), {})
+    return request(d, made("contentions", "count", [wait[4] for wait in waits]),
+                   made("delay", "nanoseconds", [wait[3] * MS for wait in waits]))
+
+
+class Holders(ToolTest):
+    """`spanprof spans --holders`"""
+
+    def setUp(self):
+        super().setUp()
+        self.write_shop()
+        self.write("locks.profiles.jsonl", json_lines(lock_profiles()))
+        self.files = ("shop", "locks.profiles.jsonl", "--holders")
+
+    def waits(self, *arguments):
+        return [(wait["holder"] and wait["holder"]["name"]) for wait in
+                self.answer_json("spans", *self.files, "--json", *arguments)["waits"]]
+
+    def test_table_has_the_longest_first(self):
+        self.assertEqual(self.answer("spans", *self.files), HOLDERS)
+
+    def test_json_has_ids_and_null_for_what_is_not_known(self):
+        answer = self.answer_json("spans", *self.files, "--json")
+        self.assertEqual(answer["count"], 3)
+        self.assertEqual(answer["waits"][0], {
+            "waiter": {"trace_id": CART_TRACE, "span_id": CART, "name": "GET /cart"}, "function": "look_up",
+            "holder": {"trace_id": REPORT_TRACE, "span_id": RENDER, "name": "render"}, "delay_ns": 40 * MS, "contentions": 5})
+        self.assertEqual([answer["waits"][2][key] for key in ("waiter", "holder")], [None, None])
+
+    def test_spans_are_chosen_by_who_waited(self):
+        self.assertEqual(self.waits("--trace", CART_TRACE), ["render", ""])
+        self.assertEqual(self.waits("--name", "GET /cart", "--limit", "1"), ["render"])
+        self.refuse(1, "spans", *self.files, "--name", "render", says="no span that matches waited")
+
+    def test_what_makes_no_sense_is_refused(self):
+        self.refuse(2, "spans", *self.files, "--sort", "cpu", says="leave out --sort")
+        self.refuse(1, "spans", "shop", "--holders", says="SPANPROF_PROFILES=lock")
+
+    def test_flame_json_names_the_holder(self):
+        stacks = self.answer_json("flame", "shop", "locks.profiles.jsonl", "--type", "lock", "--format", "json")["stacks"]
+        self.assertEqual({stack["holder_span_id"] for stack in stacks}, {RENDER, "00000000000000ff", ""})
+
+
 class Spans(ToolTest):
     def setUp(self):
         super().setUp()

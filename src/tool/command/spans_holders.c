@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `spanprof spans --holders`: which span waited for a lock that which span held. A line is a
+ * waiter, the function in which it waited, and a holder. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/hex.h"
+#include "core/reach.h"
+#include "tool/command/commands.h"
+#include "tool/command/spans.h"
+#include "tool/model/sum.h"
+#include "tool/text/messages.h"
+
+enum { TEXT_COLUMNS = 24 };
+
+typedef struct wait_line {
+    uint32_t waiter, function, holder; /* link, string or SP_MODEL_NONE, link */
+    uint64_t delay_ns, contentions;
+} wait_line;
+
+typedef struct wait_table {
+    const sp_model *model;
+    sp_intern index; /* the first three members of a line */
+    wait_line *lines;
+    size_t capacity;
+} wait_table;
+
+/* ---- the lines ---- */
+
+static uint32_t function_of(const sp_model *model, uint32_t stack)
+{
+    uint32_t leaf = SP_MODEL_NONE;
+    if (model->stacks.entries[stack].length >= sizeof leaf)
+        memcpy(&leaf, sp_intern_key(&model->stacks, stack), sizeof leaf);
+    return leaf;
+}
+
+static wait_line *line_of(wait_table *table, const sp_model_sample *sample)
+{
+    bool is_new;
+    uint32_t key[3] = {sample->link, function_of(table->model, sample->stack), sample->holder};
+    uint32_t number = sp_intern_put(&table->index, key, sizeof key, &is_new);
+    if (number == SP_INTERN_FAILED || !SP_REACH(table->lines, number, table->capacity, 64))
+        return NULL;
+    if (is_new)
+        table->lines[number] = (wait_line){.waiter = key[0], .function = key[1], .holder = key[2]};
+    return &table->lines[number];
+}
+
+static uint32_t span_of(const sp_model *model, uint32_t link)
+{
+    return link ? sp_model_span_of_link(model, sp_intern_key(&model->links, link)) : SP_MODEL_NONE;
+}
+
+static bool is_chosen(const sp_model *model, const bool *chosen, const sp_model_sample *sample)
+{
+    uint32_t span = span_of(model, sample->link);
+    return !chosen || (span != SP_MODEL_NONE && chosen[span]);
+}
+
+/* By innermost span, where the files have both. */
+static uint32_t type_of(const sp_model *model, const char *innermost, const char *root)
+{
+    uint32_t type = sp_model_type_of_name(model, innermost);
+    return type != SP_MODEL_NONE ? type : sp_model_type_of_name(model, root);
+}
+
+static int fill(wait_table *table, const bool *chosen)
+{
+    const sp_model *model = table->model;
+    uint32_t delay = type_of(model, "delay_innermost", "delay");
+    uint32_t contentions = type_of(model, "contentions_innermost", "contentions");
+    if (delay == SP_MODEL_NONE)
+        return sp_tool_no("spans: --holders: the files have no waits for locks; record them with "
+                          "SPANPROF_PROFILES=lock");
+    for (uint32_t i = 0; i < model->sample_index.count; i++) {
+        const sp_model_sample *sample = &model->samples[i];
+        if ((sample->type != delay && sample->type != contentions) ||
+            !is_chosen(model, chosen, sample))
+            continue;
+        wait_line *line = line_of(table, sample);
+        if (!line)
+            return sp_tool_no_memory();
+        sp_sum_add(sample->type == delay ? &line->delay_ns : &line->contentions, sample->value);
+    }
+    return table->index.count ? SP_TOOL_DONE
+                              : sp_tool_no("spans: --holders: no span that matches waited for a "
+                                           "lock");
+}
+
+static int by_delay(const void *a, const void *b)
+{
+    const wait_line *x = a, *y = b;
+    if (x->delay_ns != y->delay_ns)
+        return x->delay_ns > y->delay_ns ? -1 : 1;
+    return memcmp(x, y, 3 * sizeof x->waiter);
+}
+
+/* ---- their forms ---- */
+
+/* A span whose message is not in the files has ids only. */
+static const char *name_of(const sp_model *model, uint32_t link)
+{
+    uint32_t span = span_of(model, link);
+    return !link ? "-" : span == SP_MODEL_NONE ? "(not in the files)" : model->spans[span].name;
+}
+
+static const char *function_name(const sp_model *model, const wait_line *line)
+{
+    return line->function == SP_MODEL_NONE ? "[no stack]" : sp_model_text(model, line->function);
+}
+
+static void add_span(sp_buffer *out, const sp_model *model, uint32_t link,
+                     const sp_terminal *terminal)
+{
+    char span_id[17] = "";
+    if (link)
+        sp_hex_encode(span_id, ((const sp_model_link *)sp_intern_key(&model->links, link))->span_id,
+                      8);
+    sp_spans_add_cell(out, name_of(model, link), TEXT_COLUMNS, true, terminal);
+    sp_buffer_printf(out, "  %-16s  ", span_id);
+}
+
+static void trim_line(sp_buffer *out)
+{
+    while (out->length && out->data[out->length - 1] == ' ')
+        out->length--;
+    sp_buffer_add_char(out, '\n');
+}
+
+static void add_line(sp_buffer *out, const sp_model *model, const wait_line *line,
+                     const sp_terminal *terminal)
+{
+    char waited[SP_DURATION_LENGTH];
+    sp_format_duration(waited, line->delay_ns);
+    sp_buffer_printf(out, "%8s  %8llu  ", waited, (unsigned long long)line->contentions);
+    add_span(out, model, line->waiter, terminal);
+    sp_spans_add_cell(out, function_name(model, line), TEXT_COLUMNS, true, terminal);
+    sp_buffer_add_string(out, "  ");
+    add_span(out, model, line->holder, terminal);
+    trim_line(out);
+}
+
+static int write_text(const wait_table *table, size_t shown)
+{
+    sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
+    sp_terminal terminal = sp_terminal_get(false);
+    sp_buffer_printf(&out, "%8s  %8s  %-*s  %-16s  %-*s  %-*s  %s\n", "waited", "times",
+                     TEXT_COLUMNS, "span", "span id", TEXT_COLUMNS, "in", TEXT_COLUMNS,
+                     "for a lock held by", "span id");
+    for (size_t i = 0; i < shown; i++)
+        add_line(&out, table->model, &table->lines[i], &terminal);
+    if (shown < table->index.count)
+        sp_buffer_printf(&out, "%zu of %u lines\n", shown, table->index.count);
+    return sp_output_write(&out, NULL);
+}
+
+/* null: there is none, or it is not known. */
+static json_t *span_json(const sp_model *model, uint32_t link)
+{
+    char trace_id[33], span_id[17];
+    if (!link)
+        return json_null();
+    const sp_model_link *ids = sp_intern_key(&model->links, link);
+    uint32_t span = span_of(model, link);
+    sp_hex_encode(trace_id, ids->trace_id, 16);
+    sp_hex_encode(span_id, ids->span_id, 8);
+    return json_pack("{s:s, s:s, s:s}", "trace_id", trace_id, "span_id", span_id, "name",
+                     span == SP_MODEL_NONE ? "" : model->spans[span].name);
+}
+
+static int write_json(const wait_table *table, size_t shown)
+{
+    json_t *waits = json_array();
+    for (size_t i = 0; i < shown; i++) {
+        const wait_line *line = &table->lines[i];
+        json_array_append_new(waits, json_pack("{s:o, s:s, s:o, s:I, s:I}", "waiter",
+                                               span_json(table->model, line->waiter), "function",
+                                               function_name(table->model, line), "holder",
+                                               span_json(table->model, line->holder), "delay_ns",
+                                               (json_int_t)line->delay_ns, "contentions",
+                                               (json_int_t)line->contentions));
+    }
+    return sp_output_write_json(
+        json_pack("{s:I, s:o}", "count", (json_int_t)table->index.count, "waits", waits), NULL);
+}
+
+int sp_spans_holders(const sp_model *model, const bool *chosen, const sp_spans_options *options)
+{
+    wait_table table = {.model = model};
+    int status = fill(&table, chosen);
+    size_t count = table.index.count;
+    size_t shown = options->limit && options->limit < count ? options->limit : count;
+    if (status == SP_TOOL_DONE) {
+        qsort(table.lines, count, sizeof *table.lines, by_delay);
+        status = options->json ? write_json(&table, shown) : write_text(&table, shown);
+    }
+    sp_intern_deinit(&table.index);
+    free(table.lines);
+    return status;
+}
