@@ -8,6 +8,7 @@
 #include <spanprof/spanprof.h>
 
 #include "compress.h"
+#include "plants.h"
 #include "render.h"
 #include "report.h"
 #include "store.h"
@@ -132,12 +133,32 @@ static const route routes[] = {
     {"/healthz", "GET /healthz", NULL, answer_healthz},
 };
 
+static const route plants[] = {
+    {"/visit", "GET /visit", "user", answer_visit},
+    {"/rebuild", "GET /rebuild", "rounds", answer_rebuild},
+    {"/search", "GET /search", "word", answer_search},
+};
+
+static bool has_plants;
+
+void routes_add_plants(void)
+{
+    has_plants = true;
+}
+
+static const route *find_among(const route *all, size_t count, const char *path)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(path, all[i].path) == 0)
+            return &all[i];
+    return NULL;
+}
+
 const route *route_find(const char *path)
 {
-    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++)
-        if (strcmp(path, routes[i].path) == 0)
-            return &routes[i];
-    return NULL;
+    const route *found = find_among(routes, sizeof routes / sizeof routes[0], path);
+    return found || !has_plants ? found
+                                : find_among(plants, sizeof plants / sizeof plants[0], path);
 }
 
 const char *route_span_name(const route *route)

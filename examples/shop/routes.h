@@ -7,6 +7,8 @@
 
 typedef struct route route;
 
+/* Also answer the routes with planted faults (plants.h). Before the server starts. */
+void routes_add_plants(void);
 /* The route of PATH, or NULL. */
 const route *route_find(const char *path);
 /* What its spans are called: "GET /product". */

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Faults that were planted to be found, in routes that exist with --plants only: what a request
+ * keeps after its end, and a lock that one request holds while others wait for it. */
+#ifndef SHOP_PLANTS_H
+#define SHOP_PLANTS_H
+
+#include <stdint.h>
+
+#include "page.h"
+
+/* A leak: each visit of USER is kept for ever. */
+int answer_visit(int64_t user, page *out);
+/* A convoy: while the index is rebuilt, every search waits for it. */
+int answer_rebuild(int64_t rounds, page *out);
+int answer_search(int64_t word, page *out);
+
+#endif
