@@ -59,7 +59,10 @@ static int write_answer(const sp_selection *selection, const sp_flame_options *o
 static int answer(const sp_operands *files, sp_flame_options *options)
 {
     int format = FORMAT_TEXT;
+    sp_since since = {0};
     int status = find_format(options->format, &format);
+    if (status == SP_TOOL_DONE && options->select.since)
+        status = sp_since_parse(options->select.since, &since);
     if (status != SP_TOOL_DONE)
         return status;
     sp_input input;
@@ -69,7 +72,7 @@ static int answer(const sp_operands *files, sp_flame_options *options)
         options->min_percent = format == FORMAT_TEXT ? 1 : 0;
     status = sp_input_read_once(&input, files);
     if (status == SP_TOOL_DONE)
-        status = sp_model_build(&model, &input);
+        status = sp_model_build_since(&model, &input, &since);
     if (status == SP_TOOL_DONE)
         status = sp_select(&selection, &model, &options->select);
     if (status == SP_TOOL_DONE)
@@ -102,6 +105,9 @@ static const sp_option options[] = {
      "else wall)"},
     {"--outlived", NULL, SP_OPTION_FLAG, AT(select.outlived),
      "of what is still allocated only what requests that have ended hold"},
+    {"--since", "TIME", SP_OPTION_TEXT, AT(select.since),
+     "of what is still allocated only what grew: since the first snapshot (first), or the one so "
+     "long before the last (30s, 5m, 2h)"},
     {"--format", "FORMAT", SP_OPTION_TEXT, AT(format), "text, folded, html, json (text)"},
     {"-o", "OUT", SP_OPTION_TEXT, AT(out), "write to this file (standard output)"},
     {"--min-percent", "P", SP_OPTION_PERCENT, AT(min_percent),

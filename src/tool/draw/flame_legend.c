@@ -76,6 +76,8 @@ static const char *amount_label(const sp_selection *selection)
     const sp_model_type *type = &selection->model->types[selection->type];
     if (selection->outlived)
         return "held past its request";
+    if (selection->grown)
+        return "more than before";
     return selection->off_cpu ? "off-CPU time" : type->is_wall ? "wall time" : type->name;
 }
 

@@ -13,12 +13,21 @@ static int note_snapshots(sp_model *model, const sp_input *input)
     for (size_t i = 0; i < input->count && status == SP_TOOL_DONE; i++)
         if (input->documents[i].signal != SP_SIGNAL_TRACES)
             status = sp_model_note_snapshots(model, &input->documents[i]);
+    for (size_t i = 0; i < input->count && status == SP_TOOL_DONE && model->since.is_asked; i++)
+        if (input->documents[i].signal != SP_SIGNAL_TRACES)
+            status = sp_model_note_bases(model, &input->documents[i]);
     return status;
 }
 
 int sp_model_build(sp_model *model, const sp_input *input)
 {
-    *model = (sp_model){0};
+    static const sp_since never;
+    return sp_model_build_since(model, input, &never);
+}
+
+int sp_model_build_since(sp_model *model, const sp_input *input, const sp_since *since)
+{
+    *model = (sp_model){.since = *since};
     sp_model_link none = {0};
     if (sp_intern_put(&model->links, &none, sizeof none, NULL) == SP_INTERN_FAILED)
         return sp_tool_no_memory();
@@ -28,6 +37,8 @@ int sp_model_build(sp_model *model, const sp_input *input)
         status = document->signal == SP_SIGNAL_TRACES ? sp_model_add_traces(model, document)
                                                       : sp_model_add_profiles(model, document);
     }
+    if (status == SP_TOOL_DONE && since->is_asked)
+        status = sp_model_subtract_base(model);
     if (status == SP_TOOL_DONE)
         status = sp_model_link_spans(model);
     return status == SP_TOOL_DONE ? sp_model_count_spans(model) : status;
@@ -47,6 +58,9 @@ void sp_model_deinit(sp_model *model)
     free(model->profiles);
     sp_intern_deinit(&model->processes);
     free(model->snapshot_times);
+    free(model->base_times);
+    free(model->base_values);
+    sp_intern_deinit(&model->base_index);
     sp_arena_deinit(&model->memory);
     *model = (sp_model){0};
 }

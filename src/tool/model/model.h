@@ -91,6 +91,13 @@ typedef struct sp_model_profile {
     const Sp__Profiles__ProfilesDictionary *dictionary;
 } sp_model_profile;
 
+/* The earlier snapshot that the last one is compared with. */
+typedef struct sp_since {
+    bool is_asked;
+    bool is_first;      /* the first one of each process */
+    uint64_t before_ns; /* else the last one that is so long before the process's last */
+} sp_since;
+
 typedef struct sp_model {
     sp_arena memory;
     sp_intern strings, stacks, links;
@@ -112,11 +119,23 @@ typedef struct sp_model {
     sp_intern processes;      /* two strings: service and instance */
     uint64_t *snapshot_times; /* of each process's last snapshot; 0: it has none */
     size_t snapshot_capacity;
+
+    sp_since since;
+    uint64_t *base_times; /* of each process's earlier snapshot; 0: it has none */
+    size_t base_capacity;
+    sp_intern base_index; /* type, stack, link */
+    uint64_t *base_values;
+    size_t base_value_capacity;
 } sp_model;
 
 /* Everything in INPUT, which has to outlive the model. SP_TOOL_DONE, or SP_TOOL_WRONG having said
  * what is wrong in which file; MODEL is to be freed by sp_model_deinit in any case. */
 int sp_model_build(sp_model *model, const sp_input *input);
+/* The same; of snapshots with what was there SINCE then taken off. SP_TOOL_NO, having said so, when
+ * there is no such snapshot. */
+int sp_model_build_since(sp_model *model, const sp_input *input, const sp_since *since);
+/* "first", "30s", "5m", "2h". SP_TOOL_WRONG, having said so, when TEXT is none of these. */
+int sp_since_parse(const char *text, sp_since *out);
 void sp_model_deinit(sp_model *model);
 
 /* Parts of the build, in model_spans.c and model_profiles.c. */
@@ -128,6 +147,16 @@ int sp_model_note_snapshots(sp_model *model, const sp_document *document);
 bool sp_model_is_old_snapshot(sp_model *model, const Sp__Profiles__Profile *profile,
                               const Sp__Resource__Resource *resource,
                               const Sp__Profiles__ProfilesDictionary *dictionary);
+/* Once the last snapshots are known: when the earlier one of each process was. */
+int sp_model_note_bases(sp_model *model, const sp_document *document);
+/* Whether PROFILE, an old snapshot of RESOURCE's process, is the earlier one. */
+bool sp_model_is_base(sp_model *model, const Sp__Profiles__Profile *profile,
+                      const Sp__Resource__Resource *resource,
+                      const Sp__Profiles__ProfilesDictionary *dictionary);
+/* Parts of these, in grown.c. False when memory is short. */
+bool sp_model_note_base(sp_model *model, uint32_t process, uint64_t time_ns);
+bool sp_model_add_to_base(sp_model *model, const sp_model_sample *sample);
+int sp_model_subtract_base(sp_model *model);
 /* Whether a type of this name is one of snapshots. */
 bool sp_is_snapshot_name(const char *name);
 /* Once all spans are there: the forest. */

@@ -34,6 +34,7 @@ typedef struct profile_reader {
     size_t frame_count, frame_capacity;
     const char *service, *instance; /* of the resource that is being read */
     const Sp__Resource__Resource *resource;
+    bool is_base;           /* an earlier snapshot, which the last one is compared with */
     size_t profile, sample; /* where the reader is, for messages */
     int status;
 } profile_reader;
@@ -422,6 +423,11 @@ static bool add_sample(profile_reader *reader, const sp_model_sample *sample)
     return true;
 }
 
+static bool add_to_base(profile_reader *reader, const sp_model_sample *sample)
+{
+    return sp_model_add_to_base(reader->model, sample) || fail_memory(reader);
+}
+
 static bool add_samples(profile_reader *reader, const Sp__Profiles__Profile *profile,
                         const type_rule *rule, uint32_t type)
 {
@@ -436,7 +442,7 @@ static bool add_samples(profile_reader *reader, const Sp__Profiles__Profile *pro
             !sum_values(reader, rule, message, &sum, &sample.value))
             return false;
         sample.count = count_events(rule, message, sum, sample.value);
-        if (!add_sample(reader, &sample))
+        if (!(reader->is_base ? add_to_base(reader, &sample) : add_sample(reader, &sample)))
             return false;
     }
     return true;
@@ -463,11 +469,15 @@ static bool add_profile(profile_reader *reader, const Sp__Profiles__Profile *pro
     type_rule rule;
     uint32_t type;
     reader->sample = 0;
-    bool added =
-        find_rule(reader, profile, &rule) && find_type(reader, &rule, profile->period, &type) &&
-        note_profile(reader, profile, type) &&
-        (sp_model_is_old_snapshot(reader->model, profile, reader->resource, reader->dictionary) ||
-         add_samples(reader, profile, &rule, type));
+    bool is_old =
+        sp_model_is_old_snapshot(reader->model, profile, reader->resource, reader->dictionary);
+    reader->is_base =
+        is_old && sp_model_is_base(reader->model, profile, reader->resource, reader->dictionary);
+    is_old = is_old && !reader->is_base;
+    bool added = find_rule(reader, profile, &rule) &&
+                 find_type(reader, &rule, profile->period, &type) &&
+                 note_profile(reader, profile, type) &&
+                 (is_old || add_samples(reader, profile, &rule, type));
     reader->profile++;
     return added;
 }

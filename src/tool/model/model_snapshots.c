@@ -85,6 +85,42 @@ int sp_model_note_snapshots(sp_model *model, const sp_document *document)
     return SP_TOOL_DONE;
 }
 
+static bool note_base_of_resource(sp_model *model, const Sp__Profiles__ResourceProfiles *resource,
+                                  const Sp__Profiles__ProfilesDictionary *d)
+{
+    uint32_t process = find_process(model, resource->resource, d);
+    if (process == SP_INTERN_FAILED)
+        return false;
+    for (size_t s = 0; s < resource->n_scope_profiles; s++)
+        for (size_t i = 0; i < resource->scope_profiles[s]->n_profiles; i++) {
+            const Sp__Profiles__Profile *profile = resource->scope_profiles[s]->profiles[i];
+            if (is_snapshot(profile, d) &&
+                !sp_model_note_base(model, process, profile->time_unix_nano))
+                return false;
+        }
+    return true;
+}
+
+int sp_model_note_bases(sp_model *model, const sp_document *document)
+{
+    static const Sp__Profiles__ProfilesDictionary empty = SP__PROFILES__PROFILES_DICTIONARY__INIT;
+    const Sp__Profiles__ProfilesData *data = (const Sp__Profiles__ProfilesData *)document->message;
+    const Sp__Profiles__ProfilesDictionary *d = data->dictionary ? data->dictionary : &empty;
+    for (size_t i = 0; i < data->n_resource_profiles; i++)
+        if (!note_base_of_resource(model, data->resource_profiles[i], d))
+            return sp_tool_no_memory();
+    return SP_TOOL_DONE;
+}
+
+bool sp_model_is_base(sp_model *model, const Sp__Profiles__Profile *profile,
+                      const Sp__Resource__Resource *resource,
+                      const Sp__Profiles__ProfilesDictionary *d)
+{
+    uint32_t process = find_process(model, resource, d);
+    return process != SP_INTERN_FAILED && process < model->base_capacity &&
+           profile->time_unix_nano == model->base_times[process];
+}
+
 bool sp_model_is_old_snapshot(sp_model *model, const Sp__Profiles__Profile *profile,
                               const Sp__Resource__Resource *resource,
                               const Sp__Profiles__ProfilesDictionary *d)

@@ -117,10 +117,25 @@ static int select_outlived(sp_selection *selection)
     return SP_TOOL_DONE;
 }
 
+/* Only snapshots are compared. */
+static int select_grown(sp_selection *selection, const sp_select_options *options)
+{
+    const sp_model_type *type = &selection->model->types[selection->type];
+    selection->grown = true;
+    if (options->outlived)
+        return sp_tool_wrong("--since and --outlived are two questions: ask one of them");
+    if (!type->is_snapshot)
+        return sp_tool_wrong("--since compares what is allocated at two times: ask for --type "
+                             "inuse, not for %s",
+                             type->name);
+    return SP_TOOL_DONE;
+}
+
 static int select_type(sp_selection *selection, const sp_select_options *options)
 {
     const sp_model *model = selection->model;
-    const char *word = options->type || !options->outlived ? options->type : "inuse";
+    bool is_live = options->outlived || options->since;
+    const char *word = options->type || !is_live ? options->type : "inuse";
     if (model->type_count == 0)
         return sp_tool_wrong("the files hold no profiles; give the .profiles file too");
     if (word)
@@ -129,6 +144,8 @@ static int select_type(sp_selection *selection, const sp_select_options *options
         selection->type = options->span ? sp_model_time_type(model) : sp_model_main_type(model);
     if (selection->type == SP_MODEL_NONE)
         return unknown_type(model, word);
+    if (options->since)
+        return select_grown(selection, options);
     if (options->outlived)
         return select_outlived(selection);
     note_other_unit(selection, options->type);
@@ -310,6 +327,8 @@ static int no_samples_of_span(const sp_selection *selection, const sp_select_opt
 
 static int no_match(const sp_selection *selection, const sp_select_options *options)
 {
+    if (selection->grown)
+        return sp_tool_no("nothing of that kind grew since then");
     if (selection->by_span && selection->span != SP_MODEL_NONE)
         return no_samples_of_span(selection, options);
     if (selection->by_span)

@@ -11,8 +11,9 @@ typedef struct sp_select_options {
     const char *trace; /* 32 hex digits, or NULL */
     /* "cpu", "wall", "offcpu", "alloc", "inuse", "lock", or a type's name; NULL: the file's own */
     const char *type;
-    bool outlived; /* only what requests that have ended still hold */
-    bool self;     /* only the span's own samples, without its descendants' */
+    bool outlived;     /* only what requests that have ended still hold */
+    const char *since; /* "first" or a time before the last snapshot: only what grew; or NULL */
+    bool self;         /* only the span's own samples, without its descendants' */
 } sp_select_options;
 
 typedef struct sp_selection {
@@ -20,6 +21,7 @@ typedef struct sp_selection {
     uint32_t type;
     bool off_cpu;  /* of wall time only what waited */
     bool outlived; /* of live blocks only those whose request has ended */
+    bool grown;    /* of live blocks only what is more than in an earlier snapshot */
     uint32_t
         span; /* asked for by id; SP_MODEL_NONE when none was, or the files have only its samples */
     bool by_span;
@@ -43,6 +45,7 @@ static inline bool sp_selection_has(const sp_selection *selection, const sp_mode
     return sample->type == selection->type &&
            (!selection->off_cpu || sample->where != SP_WHERE_CPU) &&
            (!selection->outlived || sample->outlived == SP_OUTLIVED_REQUEST) &&
+           (!selection->grown || sample->value) &&
            (!selection->links || selection->links[sample->link]);
 }
 

@@ -97,6 +97,29 @@ class Flame(MemoryTest):
         self.write("parts.jsonl", json_lines(parts))
         self.assertEqual(self.answer_json("flame", "parts.jsonl", "--type", "inuse", "--format", "json")["total"], 77 * KIB)
 
+    def test_since_is_what_grew(self):
+        """By stack and span, of any age; what shrank is left out, and what is new is all growth."""
+        grown = [(("main", "serve", "report"), REPORT_TRACE, REPORT, 90 * KIB, "0s", ""), (("main", "serve", "report"), REPORT_TRACE, REPORT, 30 * KIB, "10s", ""),
+                 (("main", "cache"), "", "", 6 * KIB, "10s", ""), (("main", "serve", "cart"), CART_TRACE, CART, 5 * KIB, "0s", "")]
+        half = [(("main", "serve", "report"), REPORT_TRACE, REPORT, 115 * KIB, "0s", "")]
+        self.write("grown.jsonl", json_lines(snapshots(FIRST, half, grown)))
+        since = lambda time, *more: self.answer("flame", "t.jsonl", "grown.jsonl", "--since", time, "--format", "folded", *more)
+        self.assertEqual(since("first"), f"main;serve;cart {5 * KIB}\nmain;serve;report {20 * KIB}\n")
+        self.assertEqual(since("20s"), since("first"))
+        self.assertEqual(since("10s"), f"main;cache {6 * KIB}\nmain;serve;cart {5 * KIB}\nmain;serve;report {5 * KIB}\n")
+        self.assertEqual(since("first", "--span", CART), f"main;serve;cart {5 * KIB}\n")
+        self.assertIn("more than before: 25.0 KiB", self.answer("flame", "grown.jsonl", "--since", "first"))
+
+    def test_since_that_makes_no_sense_is_refused(self):
+        self.refuse(2, "flame", "live.jsonl", "--since", "yesterday", says=("yesterday", "30s, 5m, 2h"))
+        self.refuse(2, "flame", "live.jsonl", "--since", "first", "--outlived", says="two questions")
+        self.refuse(2, "flame", "live.jsonl", "alloc.jsonl", "--type", "alloc", "--since", "first", says="--type inuse")
+        self.refuse(1, "flame", "live.jsonl", "--since", "1h", says="so long before the last")
+        self.write("once.jsonl", json_lines(snapshots(FIRST)))
+        self.refuse(1, "flame", "once.jsonl", "--since", "first", says="several windows")
+        self.write("same.jsonl", json_lines(snapshots(FIRST, FIRST)))
+        self.refuse(1, "flame", "same.jsonl", "--since", "first", says="nothing of that kind grew")
+
     def test_outlived_is_what_ended_requests_hold(self):
         for options in (("--type", "inuse"), ("--type", "inuse_space"), ()):
             self.assertEqual(self.answer("flame", "live.jsonl", *options, "--outlived", "--format", "folded"),

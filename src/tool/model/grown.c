@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is allocated more than at an earlier snapshot. A stack under a span has grown by what its
+ * blocks in the last snapshot are more than those in the earlier one, whatever their ages; what
+ * shrank is left out. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/compiler.h"
+#include "core/reach.h"
+#include "tool/model/model.h"
+#include "tool/model/sum.h"
+#include "tool/text/messages.h"
+
+int sp_since_parse(const char *text, sp_since *out)
+{
+    static const struct {
+        const char *unit;
+        uint64_t ns;
+    } units[] = {{"s", 1000000000}, {"m", 60000000000}, {"h", 3600000000000}};
+    char *end = NULL;
+    *out = (sp_since){.is_asked = true, .is_first = strcmp(text, "first") == 0};
+    uint64_t number = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    for (size_t i = 0; end && i < SP_ARRAY_LENGTH(units); i++)
+        if (strcmp(end, units[i].unit) == 0 &&
+            !__builtin_mul_overflow(number, units[i].ns, &out->before_ns) && number)
+            return SP_TOOL_DONE;
+    if (out->is_first)
+        return SP_TOOL_DONE;
+    return sp_tool_wrong("--since %s is no time: give first, or how long before the last snapshot: "
+                         "30s, 5m, 2h",
+                         text);
+}
+
+bool sp_model_note_base(sp_model *model, uint32_t process, uint64_t time_ns)
+{
+    uint64_t last_ns = model->snapshot_times[process];
+    size_t old = model->base_capacity;
+    if (!SP_REACH(model->base_times, process, model->base_capacity, 8))
+        return false;
+    memset(model->base_times + old, 0, (model->base_capacity - old) * sizeof *model->base_times);
+    uint64_t *base = &model->base_times[process];
+    if (time_ns >= last_ns)
+        return true;
+    if (model->since.is_first)
+        *base = *base == 0 || time_ns < *base ? time_ns : *base;
+    else if (last_ns - time_ns >= model->since.before_ns && time_ns > *base)
+        *base = time_ns;
+    return true;
+}
+
+bool sp_model_add_to_base(sp_model *model, const sp_model_sample *sample)
+{
+    bool is_new;
+    uint32_t key[3] = {sample->type, sample->stack, sample->link};
+    uint32_t number = sp_intern_put(&model->base_index, key, sizeof key, &is_new);
+    if (number == SP_INTERN_FAILED ||
+        !SP_REACH(model->base_values, number, model->base_value_capacity, 256))
+        return false;
+    if (is_new)
+        model->base_values[number] = 0;
+    sp_sum_add(&model->base_values[number], sample->value);
+    return true;
+}
+
+static void subtract(sp_model *model, sp_model_sample *sample)
+{
+    uint32_t key[3] = {sample->type, sample->stack, sample->link};
+    uint32_t number = sp_intern_find(&model->base_index, key, sizeof key);
+    if (number == SP_INTERN_FAILED)
+        return;
+    uint64_t *base = &model->base_values[number];
+    uint64_t taken = *base < sample->value ? *base : sample->value;
+    *base -= taken;
+    sample->value -= taken;
+    if (sample->value == 0)
+        sample->count = 0;
+}
+
+static bool has_base(const sp_model *model)
+{
+    for (size_t i = 0; i < model->base_capacity; i++)
+        if (model->base_times[i])
+            return true;
+    return false;
+}
+
+int sp_model_subtract_base(sp_model *model)
+{
+    if (!has_base(model))
+        return sp_tool_no("--since: the files have no snapshot of what was allocated that is %s; "
+                          "give files of several windows, recorded with SPANPROF_PROFILES=heap",
+                          model->since.is_first ? "before the last one"
+                                                : "so long before the last");
+    for (uint32_t i = 0; i < model->sample_index.count; i++)
+        subtract(model, &model->samples[i]);
+    return SP_TOOL_DONE;
+}
