@@ -140,6 +140,8 @@ typedef struct spanprof_options {
     /* SPANPROF_LOCK_NS (100,000), 1 to 2^30: of the nanoseconds that threads wait for locks, one in
      * so many is sampled, on average. */
     uint32_t lock_ns;
+    const char *alloc_mmap; /* SPANPROF_ALLOC_MMAP (0), 1: what the program maps without a file
+                             * counts as allocated */
 } spanprof_options;
 
 #define SPANPROF_OPTIONS_INIT SPANPROF_INIT(spanprof_options)

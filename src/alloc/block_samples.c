@@ -168,6 +168,8 @@ void sp_alloc_start(const sp_alloc_config *config)
     if (own->heap)
         start_live(own);
     publish();
+    if (alloc.preload)
+        sp_store_relaxed(&alloc.preload->maps, config->maps);
     sp_sampling_run_start(&alloc.run, alloc.preload ? &alloc.preload->run : NULL);
 }
 

@@ -16,6 +16,7 @@
 typedef struct sp_alloc_config {
     uint64_t period_bytes; /* between two samples, on average; at least 1 */
     bool heap;             /* live blocks are kept */
+    bool maps;             /* what the program maps without a file is a block, too */
     uint32_t live_max;     /* so many of them, about; the first start's holds for the process */
 } sp_alloc_config;
 

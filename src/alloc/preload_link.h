@@ -36,7 +36,7 @@ typedef uint32_t sp_alloc_hold(void *pointer);
 /* It was, or it was not and is still the same. */
 typedef void sp_alloc_settle(uint32_t held, bool is_freed);
 
-enum { SP_PRELOAD_VERSION = 1 };
+enum { SP_PRELOAD_VERSION = 2 };
 
 typedef struct sp_preload {
     uint32_t version;
@@ -46,6 +46,7 @@ typedef struct sp_preload {
     _Atomic(sp_alloc_hold *) hold;
     _Atomic(sp_alloc_settle *) settle;
     _Atomic uint8_t filter[SP_FILTER_SIZE];
+    _Atomic uint32_t maps; /* 1: mappings without a file are blocks, too */
 } sp_preload;
 
 /* NULL when the library does not know VERSION. */

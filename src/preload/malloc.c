@@ -189,3 +189,37 @@ PUBLIC void *reallocarray(void *pointer, size_t count, size_t bytes)
     errno = ENOMEM;
     return NULL;
 }
+
+/* --- blocks of maps.c ------------------------------------------------------------------------- */
+
+int sp_maps_are_counted(void)
+{
+    return SP_UNLIKELY(sp_load_relaxed(&preload.maps) != 0);
+}
+
+void sp_block_count(void *pointer, size_t bytes, const void *return_address)
+{
+    int error = errno;
+    if (!passes(bytes))
+        report(pointer, bytes, return_address);
+    errno = error;
+}
+
+void sp_block_forget(void *pointer)
+{
+    sp_alloc_freed *freed = sp_load_acquire(&preload.freed);
+    if (may_be_sampled(pointer) && freed)
+        freed(pointer);
+}
+
+uint32_t sp_block_hold(void *pointer)
+{
+    sp_alloc_freed *freed =
+        sp_load_acquire(&preload.freed); /* hold and settle were stored before */
+    return may_be_sampled(pointer) && freed ? sp_load_relaxed(&preload.hold)(pointer) : 0;
+}
+
+void sp_block_settle(uint32_t held, int is_freed)
+{
+    sp_load_relaxed (&preload.settle)(held, is_freed != 0);
+}

@@ -12,4 +12,14 @@
 /* Whoever frees POINTER, in the bootstrap room, looks twice. */
 void sp_filter_mark(const void *pointer);
 
+/* Blocks that are no malloc's (maps.c). Whether they are counted. */
+int sp_maps_are_counted(void);
+/* BYTES at POINTER are a new block. */
+void sp_block_count(void *pointer, size_t bytes, const void *return_address);
+/* POINTER is about to be freed; it may be no block. */
+void sp_block_forget(void *pointer);
+/* As hold and settle of alloc/preload_link.h; 0: it was not sampled. */
+uint32_t sp_block_hold(void *pointer);
+void sp_block_settle(uint32_t held, int is_freed);
+
 #endif

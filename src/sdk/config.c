@@ -118,12 +118,20 @@ static void read_wall(sp_config *config, const spanprof_options *options)
     };
 }
 
+static bool read_alloc_mmap(const spanprof_options *options)
+{
+    static const char *const switches[] = {"0", "1"};
+    const char *text = options->alloc_mmap ? options->alloc_mmap : sp_env("SPANPROF_ALLOC_MMAP");
+    return sp_parse_word("SPANPROF_ALLOC_MMAP", text, switches, 2, 0) != 0;
+}
+
 static void read_allocations(sp_config *config, const spanprof_options *options)
 {
     config->allocations = (sp_alloc_config){
         .period_bytes =
             number("SPANPROF_ALLOC_BYTES", options->alloc_bytes, 1, 1u << 30, 512 * 1024),
         .heap = config->heap,
+        .maps = read_alloc_mmap(options),
         .live_max = number("SPANPROF_HEAP_SAMPLES", options->heap_samples, 1000, 10000000, 65536),
     };
 }
