@@ -68,10 +68,20 @@ int sp_input_add(sp_input *input, const char *path, sp_signal signal, size_t byt
     return SP_TOOL_DONE;
 }
 
+int sp_input_add_made(sp_input *input, const char *path, size_t bytes, ProtobufCMessage *message)
+{
+    if (!SP_REACH(input->documents, input->count, input->capacity, 16))
+        return sp_tool_no_memory();
+    int status = sp_input_add(input, path, SP_SIGNAL_PROFILES, bytes, message);
+    input->documents[input->count - 1].is_made = true;
+    return status;
+}
+
 void sp_input_deinit(sp_input *input)
 {
     for (size_t i = 0; i < input->count; i++)
-        protobuf_c_message_free_unpacked(input->documents[i].message, NULL);
+        if (!input->documents[i].is_made)
+            protobuf_c_message_free_unpacked(input->documents[i].message, NULL);
     free(input->documents);
     sp_arena_deinit(&input->memory);
     *input = (sp_input){0};
@@ -182,6 +192,8 @@ static int read_file(sp_input *input, const char *path, bool may_be_empty)
                                    path);
         else if (start < bytes.length && bytes.data[start] == '{')
             status = sp_input_read_json(input, own_path, bytes.data, bytes.length);
+        else if (sp_input_is_collapsed(bytes.data, bytes.length))
+            status = sp_input_read_collapsed(input, own_path, bytes.data, bytes.length);
         else if (bytes.length)
             status = sp_input_read_protobuf(input, own_path, bytes.data, bytes.length);
         else if (!may_be_empty)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading files. What a file holds is found out from its bytes, not from its name: OTLP/JSON, one
  * request a line or a bare one; protobuf, each message behind its length as a varint or a bare one;
- * traces or profiles; each gzipped or not (docs/formats/files.md). A name PREFIX stands for
- * PREFIX.traces.jsonl and PREFIX.profiles.jsonl (or .binpb) where one of these is there, also
- * beside a program called PREFIX. */
+ * traces or profiles; pprof; collapsed stacks; each gzipped or not (docs/formats/files.md). A name
+ * PREFIX stands for PREFIX.traces.jsonl and PREFIX.profiles.jsonl (or .binpb) where one of these is
+ * there, also beside a program called PREFIX. */
 #ifndef SP_TOOL_READ_INPUT_H
 #define SP_TOOL_READ_INPUT_H
 
@@ -25,6 +25,7 @@ typedef struct sp_document {
     sp_signal signal;
     size_t bytes; /* as it was read */
     ProtobufCMessage *message;
+    bool is_made; /* of another format: the message is in the input's memory */
 } sp_document;
 
 typedef struct sp_input {
@@ -33,7 +34,7 @@ typedef struct sp_input {
     size_t capacity;
     const char *empty; /* the first file, or prefix of files, that holds nothing; NULL: none */
     size_t empty_count;
-    sp_arena memory; /* paths */
+    sp_arena memory; /* paths, and requests that were made of other formats */
 } sp_input;
 
 /* Read all FILES. An empty one among others is worth a remark. SP_TOOL_DONE, or SP_TOOL_WRONG
@@ -53,6 +54,19 @@ const char *sp_document_name(char out[SP_DOCUMENT_NAME_LENGTH], const sp_documen
 /* Add a document; takes MESSAGE, also when memory is short. */
 int sp_input_add(sp_input *input, const char *path, sp_signal signal, size_t bytes,
                  ProtobufCMessage *message);
+/* Add a document of profiles whose MESSAGE is in INPUT's memory. */
+int sp_input_add_made(sp_input *input, const char *path, size_t bytes, ProtobufCMessage *message);
+
+typedef enum sp_input_likeness {
+    SP_INPUT_OTHER = 0,
+    SP_INPUT_LIKE,
+    SP_INPUT_CUT, /* as far as it goes */
+} sp_input_likeness;
+
+bool sp_input_is_collapsed(const uint8_t *data, size_t length);
+sp_input_likeness sp_input_is_pprof(const uint8_t *data, size_t length);
+int sp_input_read_collapsed(sp_input *input, const char *path, const uint8_t *data, size_t length);
+int sp_input_read_pprof(sp_input *input, const char *path, const uint8_t *data, size_t length);
 int sp_input_read_json(sp_input *input, const char *path, const uint8_t *data, size_t length);
 int sp_input_read_protobuf(sp_input *input, const char *path, const uint8_t *data, size_t length);
 

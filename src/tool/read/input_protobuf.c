@@ -2,10 +2,6 @@
 /* Protobuf files. Nothing in the bytes says what they are, so each possible reading is tried on
  * them without unpacking (wire.h): framed or bare, traces or profiles. Spans and profiles differ in
  * the wire types of their first fields, so at most one reading fits whatever has content. */
-#include <ctype.h>
-#include <string.h>
-
-#include "proto/pprof.pb-c.h"
 #include "tool/read/input.h"
 #include "tool/read/wire.h"
 #include "tool/text/messages.h"
@@ -128,49 +124,28 @@ static int read_framed(sp_input *input, const char *path, sp_signal signal, cons
     return status;
 }
 
-/* ---- what is not ours ---- */
-
-/* Stacks of perf's scripts: "main;work;leaf 12" on each line. */
-static bool looks_collapsed(const uint8_t *data, size_t length)
+/* What no reading as OTLP fits. */
+static int read_other(sp_input *input, const char *path, const uint8_t *data, size_t length)
 {
-    const uint8_t *end = memchr(data, '\n', length);
-    size_t line = end ? (size_t)(end - data) : length;
-    size_t i = line;
-    while (i > 0 && isdigit(data[i - 1]))
-        i--;
-    if (i == line || i == 0 || data[i - 1] != ' ')
-        return false;
-    for (size_t k = 0; k < i; k++)
-        if (data[k] < ' ' || data[k] == 0x7f)
-            return false;
-    return true;
-}
-
-static bool looks_pprof(const uint8_t *data, size_t length)
-{
-    enum { SAMPLE_TYPE = 1, STRING_TABLE = 6 };
-    uint32_t needed = 1u << SAMPLE_TYPE | 1u << STRING_TABLE;
-    sp_wire_report report = sp_wire_look(&sp__pprof__profile__descriptor, data, 0, length, length);
-    return report.result == SP_WIRE_FINE && (report.top_level_set & needed) == needed;
-}
-
-static int say_unrecognized(const char *path, const uint8_t *data, size_t length)
-{
-    if (looks_collapsed(data, length))
-        return sp_tool_wrong("%s: is collapsed stacks, which are not read yet; give OTLP files",
+    switch (sp_input_is_pprof(data, length)) {
+    case SP_INPUT_LIKE:
+        return sp_input_read_pprof(input, path, data, length);
+    case SP_INPUT_CUT:
+        return sp_tool_wrong("%s: is pprof that is cut: the file ends at byte %zu; copy or record "
+                             "the file again",
+                             path, length);
+    default:
+        return sp_tool_wrong("%s: is not recognized: neither OTLP/JSON nor OTLP protobuf of traces "
+                             "or profiles, nor pprof, nor collapsed stacks",
                              path);
-    if (looks_pprof(data, length))
-        return sp_tool_wrong("%s: is pprof, which is not read yet; give OTLP files", path);
-    return sp_tool_wrong("%s: is not recognized: neither OTLP/JSON nor OTLP protobuf of traces or "
-                         "profiles",
-                         path);
+    }
 }
 
 int sp_input_read_protobuf(sp_input *input, const char *path, const uint8_t *data, size_t length)
 {
     reading best = best_reading(data, length);
     if (best.report.result == SP_WIRE_BAD)
-        return say_unrecognized(path, data, length);
+        return read_other(input, path, data, length);
     if (best.report.result == SP_WIRE_CUT)
         return sp_tool_wrong("%s: is cut, or not recognized: as OTLP protobuf it goes on behind "
                              "byte %zu, where the file ends; copy or record the file again",

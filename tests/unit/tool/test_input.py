@@ -381,14 +381,6 @@ class BadInput(ToolTest):
         self.write("bad.gz", bytes(data))
         self.refuse_all("bad.gz", ("bad.gz", "gzip data is"))
 
-    def test_formats_to_come_are_named(self):
-        self.write("stacks.txt", b"main;work;leaf 12\nmain 3\n")
-        self.refuse_all("stacks.txt", "collapsed stacks, which are not read yet")
-        pprof = b"\x0a\x04\x08\x01\x10\x02" + b"\x12\x05\x0a\x01\x01\x12\x00" + b"".join(
-            b"\x32" + varint(len(s)) + s for s in (b"", b"samples", b"count"))
-        self.write("cpu.pprof", gzip.compress(pprof))
-        self.refuse_all("cpu.pprof", "pprof, which is not read yet")
-
     def test_nesting_without_end(self):
         value = {"stringValue": "x"}
         for _ in range(120):
