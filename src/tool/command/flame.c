@@ -98,7 +98,8 @@ static int run(int argc, char **argv)
 static const sp_option options[] = {
     {"--span", "ID", SP_OPTION_TEXT, AT(select.span), "samples of this span and its descendants"},
     {"--trace", "ID", SP_OPTION_TEXT, AT(select.trace), "samples of this trace"},
-    {"--self", NULL, SP_OPTION_FLAG, AT(select.self), "with --span: without its descendants"},
+    {"--self", NULL, SP_OPTION_FLAG, AT(select.self),
+     "with --span or --where: without descendants"},
     {"--type", "TYPE", SP_OPTION_TEXT, AT(select.type),
      "cpu, wall, offcpu, alloc, inuse, lock, or another that the files have, also as NAME/UNIT "
      "(cpu, "
@@ -113,7 +114,9 @@ static const sp_option options[] = {
     {"--min-percent", "P", SP_OPTION_PERCENT, AT(min_percent),
      "leave out frames below this share (text 1, html 0)"},
     {"--reverse", NULL, SP_OPTION_FLAG, AT(reverse), "leaves first: who calls what takes the time"},
-    {"--where", "Q", SP_OPTION_LATER, 0, "samples of the spans that match"},
+    {"--where", "Q", SP_OPTION_TEXT, AT(select.where),
+     "samples of the spans that match, and of their descendants: duration > 100ms && .http.route = "
+     "\"/cart\""},
     {"--percentile", "pNN", SP_OPTION_LATER, 0, "of the spans that match, the slow ones"},
     {"--by-thread", NULL, SP_OPTION_LATER, 0, "a root frame for each thread"},
     {"--group-by", "span", SP_OPTION_LATER, 0, "a root frame for each span"},
@@ -124,7 +127,7 @@ static const sp_option options[] = {
 
 const sp_command sp_command_flame = {
     .name = "flame",
-    .arguments = "FILE… [--span ID | --trace ID] [options]",
+    .arguments = "FILE… [--span ID | --trace ID | --where Q] [options]",
     .summary = "The flamegraph of a span, a trace, or everything.",
     .details =
         "FILEs hold traces and profiles; PREFIX stands for PREFIX.traces.jsonl and "

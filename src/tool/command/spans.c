@@ -98,7 +98,7 @@ static bool matches(const sp_model *model, uint32_t number, const sp_spans_optio
 
 static int no_match(const sp_spans_options *options)
 {
-    if (options->trace && !options->name && !options->roots)
+    if (options->trace && !options->name && !options->where && !options->roots)
         return sp_tool_no(
             "no span of trace %s in the files; `spanprof spans` without --trace lists "
             "the spans",
@@ -111,8 +111,8 @@ static int no_match(const sp_spans_options *options)
 static int write_list(const sp_model *model, uint32_t *list, size_t count,
                       const sp_spans_options *options, comparison compare)
 {
-    bool tree = options->trace && !options->json && !options->name && !options->roots &&
-                !options->limit && !options->sort;
+    bool tree = options->trace && !options->json && !options->name && !options->where &&
+                !options->roots && !options->limit && !options->sort;
     if (!tree) {
         sorted_spans = model->spans;
         qsort(list, count, sizeof *list, compare);
@@ -138,15 +138,20 @@ static int answer_from(const sp_model *model, const sp_spans_options *options)
     int status = find_comparison(model, options->sort ? options->sort : "duration", &compare);
     if (status == SP_TOOL_DONE && options->trace)
         status = sp_parse_id("trace", options->trace, trace_id, sizeof trace_id);
+    bool *marks = NULL;
+    if (status == SP_TOOL_DONE && options->where)
+        status = sp_select_spans(model, options->where, &marks);
     if (status != SP_TOOL_DONE)
         return status;
     uint32_t *list = malloc((model->span_index.count + 1) * sizeof *list);
     size_t count = 0;
+    for (uint32_t i = 0; list && i < model->span_index.count; i++)
+        if (matches(model, model->span_order[i], options, trace_id) &&
+            (!marks || marks[model->span_order[i]]))
+            list[count++] = model->span_order[i];
+    free(marks);
     if (!list)
         return sp_tool_no_memory();
-    for (uint32_t i = 0; i < model->span_index.count; i++)
-        if (matches(model, model->span_order[i], options, trace_id))
-            list[count++] = model->span_order[i];
     status = count ? write_list(model, list, count, options, compare) : no_match(options);
     free(list);
     return status;
@@ -218,7 +223,8 @@ static const sp_option options[] = {
     {"--holders", NULL, SP_OPTION_FLAG, AT(holders),
      "waits for locks instead: which span waited, where, and which span held the lock"},
     {"--json", NULL, SP_OPTION_FLAG, AT(json), "one JSON object"},
-    {"--where", "Q", SP_OPTION_LATER, 0, "spans that match"},
+    {"--where", "Q", SP_OPTION_TEXT, AT(where),
+     "spans that match: duration > 100ms && status = error"},
 };
 
 const sp_command sp_command_spans = {

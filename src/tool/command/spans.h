@@ -10,6 +10,7 @@ typedef struct sp_spans_options {
     const char *sort;
     const char *trace;
     const char *name;
+    const char *where; /* a query */
     uint64_t limit;
     bool json;
     bool roots;

@@ -50,6 +50,13 @@ static void fill_subject(sp_flame_legend *legend, const sp_selection *selection,
         sp_hex_encode(id, selection->span_id, 8);
         snprintf(legend->subject, sizeof legend->subject, "span %s", id);
         snprintf(legend->details, sizeof legend->details, "the files do not have the span itself");
+    } else if (selection->by_where) {
+        snprintf(legend->subject, sizeof legend->subject, "%u span%s that match%s",
+                 selection->match_count, selection->match_count == 1 ? "" : "s",
+                 selection->match_count == 1 ? "es" : "");
+        snprintf(legend->details, sizeof legend->details, "with %u descendant%s",
+                 selection->span_count - selection->match_count,
+                 selection->span_count - selection->match_count == 1 ? "" : "s");
     } else if (selection->by_trace) {
         sp_hex_encode(id, selection->trace_id, 16);
         snprintf(legend->subject, sizeof legend->subject, "trace %s", id);

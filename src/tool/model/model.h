@@ -35,6 +35,8 @@ typedef struct sp_model_span {
     uint32_t parent, first_child, next_sibling;
     bool parent_is_remote;
     const Sp__Trace__Span *message;
+    const Sp__Resource__Resource *resource;        /* NULL: not told */
+    const Sp__Common__InstrumentationScope *scope; /* NULL: not told */
     /* Of the model's time type (see sp_model_time_type): what links to this span, and with all
      * descendants. */
     uint64_t own_value, own_count, total_value, total_count;

@@ -22,8 +22,15 @@ static const char *model_copy(sp_model *model, const char *text)
     return string == SP_INTERN_FAILED ? NULL : sp_model_text(model, string);
 }
 
+/* What spans of one list have in common. */
+typedef struct span_origin {
+    const char *service;
+    const Sp__Resource__Resource *resource;
+    const Sp__Common__InstrumentationScope *scope;
+} span_origin;
+
 /* Only the first span of an id counts: the same request may have been delivered twice. */
-static bool add_span(sp_model *model, const Sp__Trace__Span *message, const char *service)
+static bool add_span(sp_model *model, const Sp__Trace__Span *message, const span_origin *origin)
 {
     enum { REMOTE = SP__TRACE__SPAN_FLAGS__SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK };
     sp_model_link id;
@@ -41,7 +48,9 @@ static bool add_span(sp_model *model, const Sp__Trace__Span *message, const char
     uint64_t start = message->start_time_unix_nano, end = message->end_time_unix_nano;
     *span = (sp_model_span){.id = id,
                             .name = name,
-                            .service = service,
+                            .service = origin->service,
+                            .resource = origin->resource,
+                            .scope = origin->scope,
                             .start_ns = start,
                             .end_ns = end < start ? start : end,
                             .parent = SP_MODEL_NONE,
@@ -67,17 +76,19 @@ int sp_model_add_traces(sp_model *model, const sp_document *document)
     const Sp__Trace__TracesData *data = (const Sp__Trace__TracesData *)document->message;
     for (size_t r = 0; r < data->n_resource_spans; r++) {
         const Sp__Trace__ResourceSpans *resource = data->resource_spans[r];
-        const char *service =
-            model_copy(model, sp_resource_text(resource->resource, NULL, "service.name"));
-        if (!service)
+        span_origin origin = {.service = model_copy(model, sp_resource_text(resource->resource,
+                                                                            NULL, "service.name")),
+                              .resource = resource->resource};
+        if (!origin.service)
             return sp_tool_no_memory();
         for (size_t s = 0; s < resource->n_scope_spans; s++) {
             const Sp__Trace__ScopeSpans *scope = resource->scope_spans[s];
+            origin.scope = scope->scope;
             for (size_t i = 0; i < scope->n_spans; i++) {
                 const Sp__Trace__Span *span = scope->spans[i];
                 if (span->trace_id.len != 16 || span->span_id.len != 8)
                     return bad_span(document, r, s, i);
-                if (!add_span(model, span, service))
+                if (!add_span(model, span, &origin))
                     return sp_tool_no_memory();
             }
         }

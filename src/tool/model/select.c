@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/hex.h"
+#include "tool/model/query.h"
 #include "tool/model/sum.h"
 #include "tool/text/messages.h"
 #include "tool/text/output.h"
@@ -136,12 +137,13 @@ static int select_type(sp_selection *selection, const sp_select_options *options
     const sp_model *model = selection->model;
     bool is_live = options->outlived || options->since;
     const char *word = options->type || !is_live ? options->type : "inuse";
+    bool inner = options->span || options->where;
     if (model->type_count == 0)
         return sp_tool_wrong("the files hold no profiles; give the .profiles file too");
     if (word)
-        selection->type = type_of_word(model, word, options->span);
+        selection->type = type_of_word(model, word, inner);
     else
-        selection->type = options->span ? sp_model_time_type(model) : sp_model_main_type(model);
+        selection->type = inner ? sp_model_time_type(model) : sp_model_main_type(model);
     if (selection->type == SP_MODEL_NONE)
         return unknown_type(model, word);
     if (options->since)
@@ -205,14 +207,35 @@ static int find_trace(const sp_selection *selection, const char *text)
     return SP_TOOL_DONE;
 }
 
-/* MARKED, one for each span: the span and its descendants (unless SELF). */
+int sp_select_spans(const sp_model *model, const char *text, bool **marks)
+{
+    sp_query query;
+    sp_query_error error;
+    int status = SP_TOOL_DONE;
+    *marks = NULL;
+    if (!sp_query_parse(&query, text, &error))
+        status = sp_tool_wrong("--where: at character %zu: %s", error.position, error.text);
+    else if (!(*marks = sp_query_run(&query, model)))
+        status = sp_tool_no_memory();
+    sp_query_deinit(&query);
+    return status;
+}
+
+/* MARKED, one for each span and perhaps some of them set: the selected spans and their descendants
+ * (unless SELF). */
 static void mark_spans(sp_selection *selection, bool *marked, bool self)
 {
     const sp_model *model = selection->model;
-    if (selection->span == SP_MODEL_NONE)
-        return;
-    marked[selection->span] = true;
-    selection->span_count = 1;
+    if (selection->span != SP_MODEL_NONE)
+        marked[selection->span] = true;
+    selection->span_count = 0;
+    for (uint32_t i = 0; i < model->span_index.count; i++) {
+        marked[i] =
+            marked[i] && (!selection->by_trace || selection->by_span ||
+                          memcmp(model->spans[i].id.trace_id, selection->trace_id, 16) == 0);
+        selection->span_count += marked[i];
+    }
+    selection->match_count = selection->span_count;
     for (uint32_t i = 0; !self && i < model->span_index.count; i++) {
         uint32_t span = model->span_order[i], parent = model->spans[span].parent;
         if (parent == SP_MODEL_NONE || marked[span] || !marked[parent])
@@ -227,19 +250,22 @@ static bool link_matches(const sp_selection *selection, const bool *marked,
 {
     if (selection->by_trace && memcmp(link->trace_id, selection->trace_id, 16) != 0)
         return false;
-    if (!selection->by_span)
+    if (!selection->by_span && !selection->by_where)
         return true;
     uint32_t span = sp_model_span_of_link(selection->model, link);
     if (span != SP_MODEL_NONE)
         return marked[span];
     /* a span that the files do not have: its samples may still be there */
-    return selection->span == SP_MODEL_NONE && memcmp(link->span_id, selection->span_id, 8) == 0;
+    return selection->by_span && selection->span == SP_MODEL_NONE &&
+           memcmp(link->span_id, selection->span_id, 8) == 0;
 }
 
-static bool mark_links(sp_selection *selection, bool self)
+/* MARKED, which is taken, may be NULL: no span is marked yet. */
+static bool mark_links(sp_selection *selection, bool *marked, bool self)
 {
     const sp_model *model = selection->model;
-    bool *marked = calloc(model->span_index.count + 1, sizeof *marked);
+    if (!marked)
+        marked = calloc(model->span_index.count + 1, sizeof *marked);
     selection->links = calloc(model->links.count, sizeof *selection->links);
     if (marked && selection->links) {
         mark_spans(selection, marked, self);
@@ -273,7 +299,7 @@ static uint64_t count_below(const sp_selection *selection, uint32_t span)
     other.span = span;
     other.links = NULL;
     other.count = 0;
-    if (mark_links(&other, false))
+    if (mark_links(&other, NULL, false))
         add_up(&other);
     sp_selection_deinit(&other);
     return other.count;
@@ -325,10 +351,27 @@ static int no_samples_of_span(const sp_selection *selection, const sp_select_opt
     return span_without_samples(selection, options, span);
 }
 
+static int no_match_of_where(const sp_selection *selection)
+{
+    if (selection->match_count == 0)
+        return sp_tool_no("no span matches --where%s; `spanprof spans` lists the spans",
+                          selection->by_trace ? " in this trace" : "");
+    if (sp_model_links_only_roots(selection->model, selection->type))
+        return sp_tool_no("%u spans match --where, and the file's link scope cannot answer: its "
+                          "samples are linked to local roots only; record with "
+                          "SPANPROF_LINK_SCOPE=innermost, or select root spans",
+                          selection->match_count);
+    return sp_tool_no("%u spans match --where, and have no samples: they waited, or were too short "
+                      "for the sampling rate",
+                      selection->match_count);
+}
+
 static int no_match(const sp_selection *selection, const sp_select_options *options)
 {
     if (selection->grown)
         return sp_tool_no("nothing of that kind grew since then");
+    if (selection->by_where)
+        return no_match_of_where(selection);
     if (selection->by_span && selection->span != SP_MODEL_NONE)
         return no_samples_of_span(selection, options);
     if (selection->by_span)
@@ -349,8 +392,11 @@ static int parse_ids(sp_selection *selection, const sp_select_options *options)
     int status = SP_TOOL_DONE;
     selection->by_span = options->span;
     selection->by_trace = options->trace;
-    if (options->self && !options->span)
-        return sp_tool_wrong("--self needs --span: whose own samples?");
+    selection->by_where = options->where;
+    if (options->self && !options->span && !options->where)
+        return sp_tool_wrong("--self needs --span or --where: whose own samples?");
+    if (options->span && options->where)
+        return sp_tool_wrong("--span and --where both say which spans; give one of them");
     if (options->span)
         status = sp_parse_id("span", options->span, selection->span_id, 8);
     if (status == SP_TOOL_DONE && options->trace)
@@ -369,9 +415,13 @@ int sp_select(sp_selection *selection, const sp_model *model, const sp_select_op
     if (status == SP_TOOL_DONE && selection->by_span && selection->span == SP_MODEL_NONE &&
         !selection->by_trace)
         status = find_trace(selection, options->span);
+    bool *marked = NULL;
+    if (status == SP_TOOL_DONE && selection->by_where)
+        status = sp_select_spans(model, options->where, &marked);
     if (status != SP_TOOL_DONE)
         return status;
-    if ((selection->by_span || selection->by_trace) && !mark_links(selection, options->self))
+    if ((selection->by_span || selection->by_trace || selection->by_where) &&
+        !mark_links(selection, marked, options->self))
         return sp_tool_no_memory();
     add_up(selection);
     return selection->count || selection->value ? SP_TOOL_DONE : no_match(selection, options);

@@ -9,11 +9,12 @@
 typedef struct sp_select_options {
     const char *span;  /* 16 hex digits, or NULL */
     const char *trace; /* 32 hex digits, or NULL */
+    const char *where; /* a query (query.h), or NULL: the spans that match, with descendants */
     /* "cpu", "wall", "offcpu", "alloc", "inuse", "lock", or a type's name; NULL: the file's own */
     const char *type;
     bool outlived;     /* only what requests that have ended still hold */
     const char *since; /* "first" or a time before the last snapshot: only what grew; or NULL */
-    bool self;         /* only the span's own samples, without its descendants' */
+    bool self;         /* only the spans' own samples, without their descendants' */
 } sp_select_options;
 
 typedef struct sp_selection {
@@ -26,6 +27,8 @@ typedef struct sp_selection {
         span; /* asked for by id; SP_MODEL_NONE when none was, or the files have only its samples */
     bool by_span;
     uint8_t span_id[8]; /* when by_span */
+    bool by_where;
+    uint32_t match_count; /* when by_where: spans that match, without descendants */
     bool by_trace;
     uint8_t trace_id[16];              /* when by_trace, or when the span's is known */
     uint32_t span_count;               /* spans whose samples are meant; 0 when all samples are */
@@ -48,6 +51,10 @@ static inline bool sp_selection_has(const sp_selection *selection, const sp_mode
            (!selection->grown || sample->value) &&
            (!selection->links || selection->links[sample->link]);
 }
+
+/* For each span whether the query TEXT selects it, in *MARKS: an array for free(), by number of
+ * span. SP_TOOL_DONE, or SP_TOOL_WRONG having said what is wrong in the query, and where. */
+int sp_select_spans(const sp_model *model, const char *text, bool **marks);
 
 /* What the selected time is called in answers for programs: "offcpu", or the type's name. */
 const char *sp_selection_name(const sp_selection *selection);

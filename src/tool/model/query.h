@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Predicates over spans: TraceQL's selection of spans (docs/formats/query.md has the grammar).
+ * query_parse.c makes a tree of a text, query_run.c asks it of a model. Threads: one at a time. */
+#ifndef SP_TOOL_MODEL_QUERY_H
+#define SP_TOOL_MODEL_QUERY_H
+
+#include <regex.h>
+
+#include "tool/model/model.h"
+
+/* What a value is. ANY: only the span's attribute shows it. */
+typedef enum sp_query_type {
+    SP_QUERY_ANY = 0,
+    SP_QUERY_NIL, /* not there */
+    SP_QUERY_STRING,
+    SP_QUERY_NUMBER,
+    SP_QUERY_DURATION, /* a number of nanoseconds */
+    SP_QUERY_BOOL,
+    SP_QUERY_STATUS, /* a number of OTLP's enum */
+    SP_QUERY_KIND,
+    SP_QUERY_SET, /* of spans */
+} sp_query_type;
+
+typedef enum sp_query_op {
+    /* leaves */
+    SP_QUERY_LITERAL = 0,
+    SP_QUERY_NAME,
+    SP_QUERY_DURATION_OF,
+    SP_QUERY_STATUS_OF,
+    SP_QUERY_STATUS_MESSAGE,
+    SP_QUERY_KIND_OF,
+    SP_QUERY_TRACE_DURATION,
+    SP_QUERY_ROOT_NAME,
+    SP_QUERY_ROOT_SERVICE,
+    SP_QUERY_SPAN_ID,
+    SP_QUERY_TRACE_ID,
+    SP_QUERY_SCOPE_NAME,
+    SP_QUERY_SCOPE_VERSION,
+    SP_QUERY_SPAN_ATTRIBUTE,
+    SP_QUERY_RESOURCE_ATTRIBUTE,
+    SP_QUERY_SCOPE_ATTRIBUTE,
+    SP_QUERY_ATTRIBUTE, /* of the span, else of its resource */
+    /* of values */
+    SP_QUERY_EQUAL,
+    SP_QUERY_UNEQUAL,
+    SP_QUERY_LESS,
+    SP_QUERY_LESS_EQUAL,
+    SP_QUERY_MORE,
+    SP_QUERY_MORE_EQUAL,
+    SP_QUERY_MATCH,
+    SP_QUERY_NO_MATCH,
+    /* of conditions; AND and OR also of sets */
+    SP_QUERY_NOT,
+    SP_QUERY_AND,
+    SP_QUERY_OR,
+    /* of sets; SELECT makes one of a condition, or of all spans when it has none */
+    SP_QUERY_SELECT,
+    SP_QUERY_CHILD,
+    SP_QUERY_DESCENDANT,
+} sp_query_op;
+
+/* number: also of a bool, a status and a kind. Integers keep all bits. */
+typedef struct sp_query_value {
+    sp_query_type type;
+    bool is_integer;
+    int64_t integer;
+    double number;
+    const char *text;
+} sp_query_value;
+
+typedef struct sp_query_node {
+    sp_query_op op;
+    sp_query_type type;
+    size_t position;
+    sp_query_value value; /* of a literal; .text: an attribute's key */
+    struct sp_query_node *left, *right;
+    struct sp_query_regex *regex;
+} sp_query_node;
+
+typedef struct sp_query_regex {
+    regex_t compiled;
+    struct sp_query_regex *next;
+} sp_query_regex;
+
+typedef struct sp_query {
+    sp_arena memory;
+    sp_query_regex *regexes;
+    sp_query_node *root; /* a set */
+} sp_query;
+
+typedef struct sp_query_error {
+    size_t position; /* the byte of the text, counted from 1 */
+    char text[200];  /* one sentence */
+} sp_query_error;
+
+/* TEXT as a query, to be freed by sp_query_deinit in any case. False with the reason in *ERROR. */
+bool sp_query_parse(sp_query *query, const char *text, sp_query_error *error);
+void sp_query_deinit(sp_query *query);
+
+/* For each span of MODEL whether QUERY selects it: an array for free(), by number of span. NULL
+ * when memory is short. */
+bool *sp_query_run(const sp_query *query, const sp_model *model);
+
+#endif
