@@ -108,6 +108,40 @@ static int no_match(const sp_spans_options *options)
         "all");
 }
 
+static int write_groups(const sp_model *model, const uint32_t *list, size_t count,
+                        const sp_spans_options *options)
+{
+    sp_groups groups;
+    sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
+    sp_terminal terminal = sp_terminal_get(false);
+    int status = SP_TOOL_WRONG;
+    if (!sp_groups_make(&groups, model, list, count)) {
+        sp_groups_deinit(&groups);
+        return sp_tool_no_memory();
+    }
+    size_t shown = options->limit && options->limit < groups.count ? options->limit : groups.count;
+    if (options->json) {
+        status = sp_output_write_json(sp_spans_groups_json(model, &groups, shown), NULL);
+    } else {
+        sp_spans_groups(&out, model, &groups, shown, &terminal);
+        if (shown < groups.count)
+            sp_buffer_printf(&out, "%zu of %zu names\n", shown, groups.count);
+        status = sp_output_write(&out, NULL);
+    }
+    sp_groups_deinit(&groups);
+    return status;
+}
+
+static int check_group(const sp_spans_options *options)
+{
+    if (options->group_by && strcmp(options->group_by, "name") != 0)
+        return sp_tool_wrong("spans: --group-by %s is unknown; there is name", options->group_by);
+    if (options->group_by && options->sort)
+        return sp_tool_wrong("spans: --sort orders spans, and --group-by shows none: its names are "
+                             "ordered by the sum of their durations");
+    return SP_TOOL_DONE;
+}
+
 static int write_list(const sp_model *model, uint32_t *list, size_t count,
                       const sp_spans_options *options, comparison compare)
 {
@@ -135,7 +169,9 @@ static int answer_from(const sp_model *model, const sp_spans_options *options)
 {
     uint8_t trace_id[16];
     comparison compare;
-    int status = find_comparison(model, options->sort ? options->sort : "duration", &compare);
+    int status = check_group(options);
+    if (status == SP_TOOL_DONE)
+        status = find_comparison(model, options->sort ? options->sort : "duration", &compare);
     if (status == SP_TOOL_DONE && options->trace)
         status = sp_parse_id("trace", options->trace, trace_id, sizeof trace_id);
     bool *marks = NULL;
@@ -152,7 +188,12 @@ static int answer_from(const sp_model *model, const sp_spans_options *options)
     free(marks);
     if (!list)
         return sp_tool_no_memory();
-    status = count ? write_list(model, list, count, options, compare) : no_match(options);
+    if (!count)
+        status = no_match(options);
+    else if (options->group_by)
+        status = write_groups(model, list, count, options);
+    else
+        status = write_list(model, list, count, options, compare);
     free(list);
     return status;
 }
@@ -219,6 +260,8 @@ static const sp_option options[] = {
     {"--limit", "N", SP_OPTION_NUMBER, AT(limit), "at most N spans"},
     {"--trace", "ID", SP_OPTION_TEXT, AT(trace), "one trace, as a tree"},
     {"--name", "NAME", SP_OPTION_TEXT, AT(name), "spans of exactly this name"},
+    {"--group-by", "name", SP_OPTION_TEXT, AT(group_by),
+     "a line for each name: spans, errors, and p50, p95, p99, max of duration and CPU time"},
     {"--roots", NULL, SP_OPTION_FLAG, AT(roots), "local roots only: one for each request"},
     {"--holders", NULL, SP_OPTION_FLAG, AT(holders),
      "waits for locks instead: which span waited, where, and which span held the lock"},

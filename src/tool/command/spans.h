@@ -3,6 +3,7 @@
 #ifndef SP_TOOL_COMMAND_SPANS_H
 #define SP_TOOL_COMMAND_SPANS_H
 
+#include "tool/model/groups.h"
 #include "tool/model/model.h"
 #include "tool/text/output.h"
 
@@ -10,7 +11,8 @@ typedef struct sp_spans_options {
     const char *sort;
     const char *trace;
     const char *name;
-    const char *where; /* a query */
+    const char *where;    /* a query */
+    const char *group_by; /* "name", or NULL */
     uint64_t limit;
     bool json;
     bool roots;
@@ -30,6 +32,17 @@ int sp_spans_holders(const sp_model *model, const bool *chosen, const sp_spans_o
 void sp_spans_add_cell(sp_buffer *out, const char *text, unsigned columns, bool fill,
                        const sp_terminal *terminal);
 json_t *sp_spans_json(const sp_model *model, const uint32_t *list, size_t count);
+
+/* What the numbers measure: a type of the files, or CPU time when they have no profiles. */
+const sp_model_type *sp_measured_type(const sp_model *model);
+/* TEXT, escaped, in at most COLUMNS columns, then filled up to them with spaces when FILL. */
+void sp_spans_add_cell(sp_buffer *out, const char *text, unsigned columns, bool fill,
+                       const sp_terminal *terminal);
+
+/* In spans_groups.c: the first SHOWN of GROUPS. */
+void sp_spans_groups(sp_buffer *out, const sp_model *model, const sp_groups *groups, size_t shown,
+                     const sp_terminal *terminal);
+json_t *sp_spans_groups_json(const sp_model *model, const sp_groups *groups, size_t shown);
 
 /* In spans_wall.c: the columns of wall time. */
 typedef struct sp_wall_columns {

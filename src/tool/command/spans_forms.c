@@ -32,8 +32,7 @@ static const char *kind_text(const sp_model_span *span)
     return kind < SP_ARRAY_LENGTH(kinds) ? kinds[kind] : "unspecified";
 }
 
-/* What the numbers measure: a type of the files, or none when they have no profiles. */
-static const sp_model_type *measured_type(const sp_model *model)
+const sp_model_type *sp_measured_type(const sp_model *model)
 {
     static const sp_model_type none = {.name = "cpu", .unit = "nanoseconds"};
     uint32_t type = sp_model_time_type(model);
@@ -126,7 +125,7 @@ static int name_columns(const char *type)
 static void add_table_head(sp_buffer *out, const sp_model *model, const table_layout *layout,
                            const sp_terminal *terminal)
 {
-    const char *type = measured_type(model)->name;
+    const char *type = sp_measured_type(model)->name;
     sp_buffer_printf(out, "%s%8s  %8.*s  ", terminal->color ? "\033[2m" : "", "duration",
                      name_columns(type), type);
     sp_wall_columns_head(out, layout->wall);
@@ -147,7 +146,7 @@ static void add_table_line(sp_buffer *out, const sp_model *model, const sp_model
 {
     char duration[SP_DURATION_LENGTH], value[SP_VALUE_LENGTH], trace_id[33], span_id[17];
     sp_format_duration(duration, span->end_ns - span->start_ns);
-    sp_format_value(value, span->total_value, measured_type(model)->unit);
+    sp_format_value(value, span->total_value, sp_measured_type(model)->unit);
     sp_hex_encode(trace_id, span->id.trace_id, 16);
     sp_hex_encode(span_id, span->id.span_id, 8);
     sp_buffer_printf(out, "%8s  %8s  ", duration, value);
@@ -197,7 +196,7 @@ static tree_writer open_tree(sp_buffer *out, const sp_model *model, const sp_ter
     tree_writer writer = {.out = out,
                           .model = model,
                           .terminal = terminal,
-                          .type = measured_type(model),
+                          .type = sp_measured_type(model),
                           .wall = sp_wall_columns_find(model)};
     writer.used = TREE_OTHERS + sp_wall_columns_width(writer.wall);
     writer.counts = sp_wall_columns_width(writer.wall) == 0;
@@ -345,7 +344,7 @@ static json_t *span_json(const sp_model *model, const sp_model_span *span)
 
 json_t *sp_spans_json(const sp_model *model, const uint32_t *list, size_t count)
 {
-    const sp_model_type *type = measured_type(model);
+    const sp_model_type *type = sp_measured_type(model);
     json_t *spans = json_array();
     for (size_t i = 0; i < count; i++)
         json_array_append_new(spans, span_json(model, &model->spans[list[i]]));

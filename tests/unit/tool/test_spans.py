@@ -270,5 +270,41 @@ class Switches(ToolTest):
         self.refuse(2, "stats", "bad", says="version")
 
 
+class Groups(ToolTest):
+    def setUp(self):
+        super().setUp()
+        spans = [span(f"{n:032x}", f"{n:016x}", "GET /cart", n, n, status={"code": 2} if n % 10 == 0 else {}) for n in range(1, 101)]
+        spans.append(span(f"{200:032x}", f"{200:016x}", "a\x1b[1mb", 1, 10_000, kind=2))
+        self.write("t.traces.jsonl", json_lines(traces(spans)))
+        self.write("t.profiles.jsonl", json_lines(profiles([(("main",), f"{n:032x}", f"{n:016x}", n % 4) for n in range(1, 101)])))
+
+    def test_a_line_for_each_name_the_largest_sum_first(self):
+        lines = self.answer("spans", "t", "--group-by", "name", columns=140).splitlines()
+        self.assertEqual(lines[0].split(), ["duration", "cpu"])
+        self.assertEqual(lines[1].split(), "spans errors p50 p95 p99 max p50 p95 p99 max name".split())
+        self.assertEqual(lines[2].split(), "1 0 10.0 s 10.0 s 10.0 s 10.0 s 0 ns 0 ns 0 ns 0 ns a\\x1b[1mb".split())
+        self.assertEqual(lines[3].split(), "100 10 50.0 ms 95.0 ms 99.0 ms 100 ms 10.0 ms 30.0 ms 30.0 ms 30.0 ms GET /cart".split())
+        self.assertEqual(len(lines), 4)
+
+    def test_json(self):
+        answer = self.answer_json("spans", "t", "--group-by", "name", "--json")
+        self.assertEqual((answer["type"], answer["unit"], answer["count"]), ("cpu", "nanoseconds", 2))
+        cart = answer["groups"][1]
+        self.assertEqual((cart["name"], cart["count"], cart["errors"], cart["samples"]), ("GET /cart", 100, 10, 150))
+        self.assertEqual(cart["duration_ns"], {"p50": 50 * MS, "p95": 95 * MS, "p99": 99 * MS, "max": 100 * MS, "sum": 5050 * MS})
+        self.assertEqual(cart["value"]["sum"], 1500 * MS)
+
+    def test_only_selected_spans_count(self):
+        answer = self.answer_json("spans", "t", "--group-by", "name", "--json", "--where", "duration <= 3ms")
+        self.assertEqual([(group["name"], group["count"], group["duration_ns"]["p50"]) for group in answer["groups"]],
+                         [("GET /cart", 3, 2 * MS)])
+        self.assertIn("1 of 2 names", self.answer("spans", "t", "--group-by", "name", "--limit", "1"))
+        self.refuse(1, "spans", "t", "--group-by", "name", "--where", "false", says="no span matches")
+
+    def test_wrong_calls(self):
+        self.refuse(2, "spans", "t", "--group-by", "service", says=("service", "there is name"))
+        self.refuse(2, "spans", "t", "--group-by", "name", "--sort", "start", says="--sort")
+
+
 if __name__ == "__main__":
     unittest.main()
