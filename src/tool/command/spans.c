@@ -258,7 +258,8 @@ static int run(int argc, char **argv)
 static const sp_option options[] = {
     {"--sort", "KEY", SP_OPTION_TEXT, AT(sort), "duration, start, cpu, wall or samples (duration)"},
     {"--limit", "N", SP_OPTION_NUMBER, AT(limit), "at most N spans"},
-    {"--trace", "ID", SP_OPTION_TEXT, AT(trace), "one trace, as a tree"},
+    {"--trace", "ID", SP_OPTION_TEXT, AT(trace),
+     "one trace, as a tree with bars that show when each span ran"},
     {"--name", "NAME", SP_OPTION_TEXT, AT(name), "spans of exactly this name"},
     {"--group-by", "name", SP_OPTION_TEXT, AT(group_by),
      "a line for each name: spans, errors, and p50, p95, p99, max of duration and CPU time"},

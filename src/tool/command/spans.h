@@ -59,6 +59,23 @@ void sp_wall_columns_cells(sp_buffer *out, sp_wall_columns columns, const sp_mod
 /* Below the table: what the letters of the bar mean. */
 void sp_wall_columns_key(sp_buffer *out, sp_wall_columns columns, const sp_terminal *terminal);
 
+/* In spans_waterfall.c: bars from the start of a trace to its end. */
+typedef struct sp_waterfall {
+    uint64_t start_ns, end_ns;
+    unsigned columns; /* 0: there is no room for it */
+    bool shades;      /* the measured type is CPU time */
+} sp_waterfall;
+
+/* Of the COUNT spans of LIST, in at most ROOM columns. */
+sp_waterfall sp_waterfall_find(const sp_model *model, const uint32_t *list, size_t count,
+                               unsigned room);
+unsigned sp_waterfall_width(const sp_waterfall *waterfall);
+void sp_waterfall_head(sp_buffer *out, const sp_waterfall *waterfall);
+void sp_waterfall_cell(sp_buffer *out, const sp_waterfall *waterfall, const sp_model_span *span,
+                       const sp_terminal *terminal);
+/* Below the tree: what the bars mean. */
+void sp_waterfall_key(sp_buffer *out, const sp_waterfall *waterfall, const sp_terminal *terminal);
+
 /* "ok", "error" or "unset". */
 const char *sp_span_status_text(const sp_model_span *span);
 

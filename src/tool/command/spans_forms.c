@@ -184,6 +184,7 @@ typedef struct tree_writer {
     const sp_terminal *terminal;
     const sp_model_type *type;
     sp_wall_columns wall;
+    sp_waterfall waterfall;
     bool own;      /* what links to the span itself */
     bool counts;   /* samples beside the times; they give way to wall time */
     unsigned used; /* columns in front of the name */
@@ -219,7 +220,9 @@ static void add_tree_head(tree_writer *writer)
     sp_wall_columns_head(out, writer->wall);
     if (writer->own)
         sp_buffer_printf(out, "%8s%*s  ", "own", count_columns, counts);
-    sp_buffer_printf(out, "%-16s  name%s\n", "span id", writer->terminal->color ? "\033[0m" : "");
+    sp_buffer_printf(out, "%-16s  ", "span id");
+    sp_waterfall_head(out, &writer->waterfall);
+    sp_buffer_printf(out, "name%s\n", writer->terminal->color ? "\033[0m" : "");
 }
 
 static void add_amount(tree_writer *writer, const char *value, uint64_t count)
@@ -245,6 +248,7 @@ static void add_tree_cells(tree_writer *writer, const sp_model_span *span)
     if (writer->own)
         add_amount(writer, own, span->own_count);
     sp_buffer_printf(out, "%s  ", span_id);
+    sp_waterfall_cell(out, &writer->waterfall, span, writer->terminal);
 }
 
 /* The branches in front of SPAN, from its ancestors: deeper than TREE_MAX_DEPTH only the nearest
@@ -306,6 +310,10 @@ void sp_spans_tree(sp_buffer *out, const sp_model *model, const uint32_t *list, 
                    const sp_terminal *terminal)
 {
     tree_writer writer = open_tree(out, model, terminal);
+    unsigned taken = writer.used + NAME_COLUMNS;
+    writer.waterfall = sp_waterfall_find(model, list, count,
+                                         terminal->columns > taken ? terminal->columns - taken : 0);
+    writer.used += sp_waterfall_width(&writer.waterfall);
     char trace_id[33];
     sp_hex_encode(trace_id, model->spans[list[0]].id.trace_id, 16);
     sp_buffer_printf(out, "trace %s, %zu span%s", trace_id, count, count == 1 ? "" : "s");
@@ -317,6 +325,7 @@ void sp_spans_tree(sp_buffer *out, const sp_model *model, const uint32_t *list, 
     for (size_t i = 0; i < count; i++)
         if (model->spans[list[i]].parent == SP_MODEL_NONE)
             add_tree(&writer, list[i]);
+    sp_waterfall_key(out, &writer.waterfall, terminal);
     sp_wall_columns_key(out, writer.wall, terminal);
 }
 

@@ -17,11 +17,12 @@ duration       cpu  samples  status  trace id                          span id  
 TREE = f"""\
 trace {REPORT_TRACE}, 4 spans, shop
 
-duration       cpu  smpls       own  smpls  span id           name
-  250 ms    250 ms     25      0 ns      0  {REPORT}  GET /report
- 40.0 ms   30.0 ms      3   30.0 ms      3  {QUERY}  ├─ query
-  190 ms    220 ms     22    200 ms     20  {RENDER}  └─ render
- 5.00 ms   20.0 ms      2   20.0 ms      2  {COMPRESS}     └─ compress
+duration       cpu  smpls       own  smpls  span id           when              name
+  250 ms    250 ms     25      0 ns      0  {REPORT}  ████████████████  GET /report
+ 40.0 ms   30.0 ms      3   30.0 ms      3  {QUERY}  ██░               ├─ query
+  190 ms    220 ms     22    200 ms     20  {RENDER}     ████████████   └─ render
+ 5.00 ms   20.0 ms      2   20.0 ms      2  {COMPRESS}                 █     └─ compress
+when: 250 ms from left to right; █ is the share of CPU time, ░ the rest
 """
 
 STATS = """\
@@ -114,6 +115,23 @@ class Spans(ToolTest):
     def test_trace_is_a_tree_with_own_and_total(self):
         self.assertEqual(self.answer("spans", "shop", "--trace", REPORT_TRACE), TREE)
 
+    def bars(self, columns, **more):
+        lines = self.answer("spans", "shop", "--trace", REPORT_TRACE, columns=columns, **more).splitlines()
+        at = lines[2].index("when") if "when" in lines[2] else None
+        return [line[at:lines[2].index("name")].rstrip() for line in lines[3:7]] if at else []
+
+    def test_bars_take_the_room_that_there_is(self):
+        self.assertEqual(self.bars(99), [])
+        self.assertEqual(self.bars(140), ["█" * 40, " █████░", " " * 8 + "█" * 30, " " * 37 + "█"])
+        self.assertEqual(self.bars(140, locale="C"), ["#" * 40, " #####-", " " * 8 + "#" * 30, " " * 37 + "#"])
+        self.assertEqual(self.bars(300), self.bars(140))
+
+    def test_bars_without_cpu_time_and_without_duration(self):
+        self.write("shop.profiles.jsonl", b"")
+        self.assertEqual(self.bars(140), ["░" * 40, " ░░░░░░", " " * 8 + "░" * 30, " " * 37 + "░"])
+        self.write("shop.traces.jsonl", json_lines(traces([span(REPORT_TRACE, f"{n:016x}", "now", 5, 0) for n in range(1, 5)])))
+        self.assertEqual(self.bars(140), ["░"] * 4)
+
     def test_json_has_integers_and_lower_case_ids(self):
         answer = self.answer_json("spans", "shop", "--json", "--name", "render")
         self.assertEqual((answer["type"], answer["unit"], answer["count"]), ("cpu", "nanoseconds", 1))
@@ -166,7 +184,7 @@ class Spans(ToolTest):
         ring = [span(REPORT_TRACE, own, f"s{i}", i, 5, ids[i - 1]) for i, own in enumerate(ids)]
         self_parent = span(REPORT_TRACE, "99" * 8, "self", 0, 1, "99" * 8)
         self.write("ring.jsonl", json_lines(traces(ring + [self_parent])))
-        self.assertEqual(self.answer("spans", "ring.jsonl", "--trace", REPORT_TRACE).count("\n"), 3 + 6)
+        self.assertEqual(self.answer("spans", "ring.jsonl", "--trace", REPORT_TRACE).count("\n"), 3 + 6 + 1)
         self.write("p.jsonl", json_lines(profiles([(("main",), REPORT_TRACE, ids[2], 40)])))
         self.assertEqual(self.answer_json("flame", "ring.jsonl", "p.jsonl", "--span", ids[2], "--format", "json")["count"], 40)
 
@@ -175,7 +193,7 @@ class Spans(ToolTest):
         chain = [span(REPORT_TRACE, f"{i + 1:016x}", "s", 0, 5, f"{i:016x}" if i else "") for i in range(count)]
         self.write("deep.jsonl", json_lines(traces(chain)))
         self.write("p.jsonl", json_lines(profiles([(("main",), REPORT_TRACE, f"{count:016x}", 40)])))
-        self.assertEqual(self.answer("spans", "deep.jsonl", "--trace", REPORT_TRACE).count("\n"), 3 + count)
+        self.assertEqual(self.answer("spans", "deep.jsonl", "--trace", REPORT_TRACE).count("\n"), 3 + count + 1)
         self.assertEqual(self.answer_json("spans", "deep.jsonl", "--roots", "--json")["count"], 1)
         root = f"{1:016x}"
         self.assertEqual(self.answer_json("flame", "deep.jsonl", "p.jsonl", "--span", root, "--format", "json")["count"], 40)
