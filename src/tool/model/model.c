@@ -19,6 +19,17 @@ static int note_snapshots(sp_model *model, const sp_input *input)
     return status;
 }
 
+static int add_documents(sp_model *model, const sp_input *input, sp_signal signal,
+                         int (*add)(sp_model *model, const sp_document *document))
+{
+    int status = SP_TOOL_DONE;
+    for (size_t i = 0; i < input->count && status == SP_TOOL_DONE; i++)
+        if (input->documents[i].signal == signal)
+            status = add(model, &input->documents[i]);
+    return status;
+}
+
+/* Spans come first: links of profiles may need them. */
 int sp_model_build(sp_model *model, const sp_input *input)
 {
     static const sp_since never;
@@ -32,11 +43,10 @@ int sp_model_build_since(sp_model *model, const sp_input *input, const sp_since 
     if (sp_intern_put(&model->links, &none, sizeof none, NULL) == SP_INTERN_FAILED)
         return sp_tool_no_memory();
     int status = note_snapshots(model, input);
-    for (size_t i = 0; i < input->count && status == SP_TOOL_DONE; i++) {
-        const sp_document *document = &input->documents[i];
-        status = document->signal == SP_SIGNAL_TRACES ? sp_model_add_traces(model, document)
-                                                      : sp_model_add_profiles(model, document);
-    }
+    if (status == SP_TOOL_DONE)
+        status = add_documents(model, input, SP_SIGNAL_TRACES, sp_model_add_traces);
+    if (status == SP_TOOL_DONE)
+        status = add_documents(model, input, SP_SIGNAL_PROFILES, sp_model_add_profiles);
     if (status == SP_TOOL_DONE && since->is_asked)
         status = sp_model_subtract_base(model);
     if (status == SP_TOOL_DONE)
@@ -52,6 +62,8 @@ void sp_model_deinit(sp_model *model)
     sp_intern_deinit(&model->span_index);
     sp_intern_deinit(&model->sample_index);
     free(model->spans);
+    sp_intern_deinit(&model->own_ids);
+    free(model->own_id_spans);
     free(model->span_order);
     free(model->samples);
     free(model->types);
@@ -87,6 +99,32 @@ const char *sp_model_text(const sp_model *model, uint32_t string)
 uint32_t sp_model_span_of_link(const sp_model *model, const sp_model_link *link)
 {
     return sp_intern_find(&model->span_index, link, sizeof *link);
+}
+
+static bool index_own_ids(sp_model *model)
+{
+    uint32_t count = model->span_index.count;
+    model->own_id_spans = malloc((count + 1) * sizeof *model->own_id_spans);
+    for (uint32_t i = 0; model->own_id_spans && i < count; i++) {
+        const uint8_t *id = model->spans[i].id.span_id;
+        bool is_new;
+        uint32_t number = sp_intern_put(&model->own_ids, id, 8, &is_new);
+        if (number == SP_INTERN_FAILED)
+            return false;
+        model->own_id_spans[number] = is_new ? i : SP_MODEL_NONE;
+    }
+    return model->own_id_spans;
+}
+
+bool sp_model_complete_link(sp_model *model, sp_model_link *link)
+{
+    if (!model->own_id_spans && !index_own_ids(model))
+        return false;
+    uint32_t number = sp_intern_find(&model->own_ids, link->span_id, sizeof link->span_id);
+    uint32_t span = number == SP_INTERN_FAILED ? SP_MODEL_NONE : model->own_id_spans[number];
+    if (span != SP_MODEL_NONE)
+        *link = model->spans[span].id;
+    return true;
 }
 
 bool sp_model_is_local_root(const sp_model *model, uint32_t span)

@@ -107,7 +107,9 @@ typedef struct sp_model {
     sp_intern span_index; /* sp_model_link; number n is spans[n] */
     sp_model_span *spans;
     size_t span_capacity;
-    uint32_t *span_order; /* parents before children, span_index.count long */
+    sp_intern own_ids;      /* span ids without trace ids; made when a link has no trace id */
+    uint32_t *own_id_spans; /* by number of own id: the span, or SP_MODEL_NONE: several */
+    uint32_t *span_order;   /* parents before children, span_index.count long */
 
     sp_intern sample_index; /* the first eight members of a sample */
     sp_model_sample *samples;
@@ -174,6 +176,9 @@ const char *sp_model_text(const sp_model *model, uint32_t string);
 
 /* The number of the span, or SP_MODEL_NONE. */
 uint32_t sp_model_span_of_link(const sp_model *model, const sp_model_link *link);
+/* Give LINK, which has a span id only, the trace id of the span of that id. Nothing happens when
+ * there is none or several. All spans are there. False when memory is short. */
+bool sp_model_complete_link(sp_model *model, sp_model_link *link);
 /* Whether SPAN is the top of its trace's part that lies in its own process, as far as the files
  * know. */
 bool sp_model_is_local_root(const sp_model *model, uint32_t span);

@@ -164,6 +164,14 @@ static bool find_stack(profile_reader *reader, int32_t index, uint32_t *out)
     return true;
 }
 
+/* As links made of another profiler's labels. */
+static bool has_span_id_only(const sp_model_link *link)
+{
+    static const sp_model_link none;
+    return memcmp(link->trace_id, none.trace_id, sizeof none.trace_id) == 0 &&
+           memcmp(link->span_id, none.span_id, sizeof none.span_id) != 0;
+}
+
 static bool find_link(profile_reader *reader, int32_t index, uint32_t *out)
 {
     const Sp__Profiles__ProfilesDictionary *d = reader->dictionary;
@@ -179,6 +187,8 @@ static bool find_link(profile_reader *reader, int32_t index, uint32_t *out)
             memcpy(key.trace_id, link->trace_id.data, sizeof key.trace_id);
         if (link->span_id.len == sizeof key.span_id)
             memcpy(key.span_id, link->span_id.data, sizeof key.span_id);
+        if (has_span_id_only(&key) && !sp_model_complete_link(reader->model, &key))
+            return fail_memory(reader);
         uint32_t number = sp_intern_put(&reader->model->links, &key, sizeof key, NULL);
         if (number == SP_INTERN_FAILED)
             return fail_memory(reader);

@@ -147,6 +147,18 @@ class PprofIn(ToolTest):
             self.assertEqual(links[name], (unknown, RENDER), name)
         self.assertEqual(links["g"], ("", ""))
 
+    def test_a_label_without_trace_id_leads_to_the_span_of_its_id(self):
+        made = Pprof(CPU, period=("cpu", "nanoseconds", 10 * MS)).sample(("main", "a"), [1, 30 * MS], {"span id": int(RENDER, 16)})
+        self.folded(made)
+        self.write("one.jsonl", json_lines(traces()))
+        for files in (("cpu.pprof", "one.jsonl"), ("one.jsonl", "cpu.pprof")):
+            stack, = self.answer_json("flame", *files, "--trace", REPORT_TRACE, "--format", "json")["stacks"]
+            self.assertEqual((stack["trace_id"], stack["span_id"]), (REPORT_TRACE, RENDER))
+            report, = self.answer_json("spans", *files, "--name", "GET /report", "--json")["spans"]
+            self.assertEqual((report["own_value"], report["total_value"]), (0, 30 * MS))
+        self.write("two.jsonl", json_lines(traces([span(CART_TRACE, RENDER, "other", 1, 1)])))
+        self.refuse(1, "flame", "cpu.pprof", "one.jsonl", "two.jsonl", "--trace", REPORT_TRACE, says="no samples of trace")
+
     def test_other_labels_and_the_rest_survive_convert(self):
         made = Pprof(CPU[:1]).sample(("main", "work"), [3], {"tenant": "acme", "bytes": 77})
         self.folded(made)
