@@ -17,6 +17,8 @@ static int read_bytes(sp_input *input, const uint8_t *data, size_t length)
         start++;
     if (start < length && data[start] == '{')
         return sp_input_read_json(input, "fuzz", data, length);
+    if (sp_input_is_collapsed(data, length))
+        return sp_input_read_collapsed(input, "fuzz", data, length);
     return length ? sp_input_read_protobuf(input, "fuzz", data, length) : SP_TOOL_WRONG;
 }
 
