@@ -8,7 +8,7 @@
 #include "tool/text/messages.h"
 
 typedef struct diff_options {
-    const char *by, *type, *format, *out, *fail_above;
+    const char *by, *type, *format, *out, *fail_above, *where_a, *where_b;
     uint64_t limit;
 } diff_options;
 
@@ -19,10 +19,10 @@ typedef struct side {
     sp_selection selection;
 } side;
 
-static int read_side(side *to, const char *file, const char *type)
+static int read_side(side *to, const char *file, const char *type, const char *where)
 {
     const sp_operands files = {.items = (const char *[]){file}, .count = 1};
-    const sp_select_options select = {.type = type};
+    const sp_select_options select = {.type = type, .where = where};
     int status = sp_input_read_once(&to->input, &files);
     if (status == SP_TOOL_DONE)
         status = sp_model_build(&to->model, &to->input);
@@ -140,14 +140,18 @@ static int answer(const side *a, const side *b, const sp_operands *files,
     return status;
 }
 
-static int diff(const sp_operands *files, const diff_options *options)
+static int diff(sp_operands *files, const diff_options *options)
 {
     side a = {0}, b = {0};
+    /* Two kinds of requests of one recording. */
+    if (files->count == 1 && (options->where_a || options->where_b))
+        files->items[files->count++] = files->items[0];
     if (files->count != 2)
-        return sp_tool_wrong("diff: two files, or prefixes of files, are needed: A and B");
-    int status = read_side(&a, files->items[0], options->type);
+        return sp_tool_wrong("diff: two files, or prefixes of files, are needed: A and B; one is "
+                             "enough with --where-a or --where-b");
+    int status = read_side(&a, files->items[0], options->type, options->where_a);
     if (status == SP_TOOL_DONE)
-        status = read_side(&b, files->items[1], options->type);
+        status = read_side(&b, files->items[1], options->type, options->where_b);
     if (status == SP_TOOL_DONE)
         status = answer(&a, &b, files, options);
     forget_side(&a);
@@ -177,8 +181,8 @@ static const sp_option options[] = {
     {"--limit", "N", SP_OPTION_NUMBER, AT(limit), "at most N functions (20)"},
     {"--format", "FORMAT", SP_OPTION_TEXT, AT(format), "text, json (text)"},
     {"-o", "OUT", SP_OPTION_TEXT, AT(out), "write to this file (standard output)"},
-    {"--where-a", "Q", SP_OPTION_LATER, 0, "of A only spans that match"},
-    {"--where-b", "Q", SP_OPTION_LATER, 0, "of B only spans that match"},
+    {"--where-a", "Q", SP_OPTION_TEXT, AT(where_a), "of A only spans that match, as for flame"},
+    {"--where-b", "Q", SP_OPTION_TEXT, AT(where_b), "of B only spans that match"},
 };
 
 const sp_command sp_command_diff = {

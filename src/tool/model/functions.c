@@ -136,6 +136,8 @@ static uint64_t count_requests(const sp_selection *selection)
 {
     const sp_model *model = selection->model;
     uint64_t count = 0;
+    if (selection->by_where)
+        return selection->match_count;
     for (uint32_t i = 0; i < model->span_index.count; i++)
         count += sp_model_is_local_root(model, i) &&
                  (!selection->by_trace ||

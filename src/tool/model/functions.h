@@ -22,7 +22,7 @@ typedef struct sp_functions {
     sp_function_sum *self;  /* it is the leaf */
     sp_function_sum all;
     double event_squares; /* over events: the value of one, squared */
-    uint64_t requests;    /* local roots, with samples or without */
+    uint64_t requests;    /* spans that match, or local roots; with samples or without */
     uint64_t clusters;    /* requests that have samples */
     double seconds;       /* from the first profile of the type to the end of the last */
 } sp_functions;

@@ -99,6 +99,39 @@ class Found(DiffTest):
         self.assertEqual(self.moved(a, b), [])
 
 
+class Where(DiffTest):
+    def record_kinds(self, name, slow_index):
+        """Half of the requests are called "slow" and have other shares."""
+        dice = random.Random(name)
+        spans, samples = [], []
+        for number in range(80):
+            trace, own = ids(number)
+            slow = number % 2
+            spans.append(span(trace, own, "slow" if slow else "fast", 10 * number, 5, kind=2))
+            samples += [(("main", function), trace, own, count)
+                        for function, count in draw(dice, HOT | ({"index": slow_index} if slow else {}), 20).items() if count]
+        d = Dictionary()
+        self.write(f"{name}.traces.jsonl", json_lines(traces(spans)))
+        self.write(f"{name}.profiles.jsonl", json_lines(request(d, profile(d, samples, PERIOD, CPU, COUNTS))))
+
+    def test_two_kinds_of_requests_of_one_recording(self):
+        self.record_kinds("a", 60)
+        answer = self.answer_json("diff", "a", "--where-a", '{ name = "fast" }', "--where-b", '{ name = "slow" }', "--by", "spans",
+                                  "--format", "json")
+        self.assertEqual((answer["a"]["requests"], answer["b"]["requests"]), (40, 40))
+        self.assertEqual(answer["functions"][0]["name"], "index")
+        self.assertTrue(answer["functions"][0]["total"]["moved"])
+
+    def test_one_kind_of_two_recordings(self):
+        self.record_kinds("a", 5)
+        self.record_kinds("b", 60)
+        fast = ("--where-a", '{ name = "fast" }', "--where-b", '{ name = "fast" }')
+        self.assertEqual(self.moved("a", "b", *fast), [])
+        self.assertEqual(self.moved("a", "b", *[word.replace("fast", "slow") for word in fast])[0], "index")
+        self.refuse(1, "diff", "a", "b", "--where-a", '{ name = "no" }', says="no span matches")
+        self.refuse(2, "diff", "a", "b", "--where-b", '{ name = }', says="where")
+
+
 class Chance(DiffTest):
     def test_requests_that_differ_are_no_change(self):
         """One request in ten is of another kind, ten times as long: how many of them a recording has is chance. As independent
