@@ -261,6 +261,9 @@ typedef struct spanprof_stats {
     uint64_t live_blocks;
     uint64_t dropped_calls;
     uint64_t dropped_live_blocks;
+    /* A span that got its parent from the thread, where the thread had ended that parent: a scope
+     * was not detached. The first is named in a warning. Since the process began. */
+    uint64_t misuse_ended_parent;
 } spanprof_stats;
 
 #define SPANPROF_STATS_INIT SPANPROF_INIT(spanprof_stats)

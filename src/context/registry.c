@@ -207,6 +207,7 @@ static sp_thread *create_locked(pid_t tid)
     sp_store_relaxed(&thread->record.span_id, 0);
     sp_store_relaxed(&thread->local_root_span_id, 0);
     sp_store_relaxed(&thread->remote, 0);
+    thread->ended_span_id = 0;
     thread->attributes_of = thread->no_attributes_of = 0;
     sp_store_relaxed(&thread->switch_number, (sp_load_relaxed(&thread->switch_number) | 1) + 1);
     sp_store_relaxed(&thread->stack_low, 0);

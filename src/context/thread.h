@@ -148,6 +148,7 @@ struct sp_thread {
      * (src/unwind/fiber_stack_sig.h). */
     _Atomic uint32_t on_fiber;
     _Atomic uint64_t fiber_low, fiber_high;
+    uint64_t ended_span_id; /* the thread ended this span while it was active on it; 0: none */
 
     /* The handler's. */
     _Alignas(SP_CACHE_LINE) _Atomic uint32_t armed; /* 0: ticks do nothing */
@@ -209,6 +210,7 @@ typedef struct sp_thread_counters {
     _Atomic uint64_t misuse_foreign_scope;
     _Atomic uint64_t failed_attaches;
     _Atomic uint64_t misuse_fiber;
+    _Atomic uint64_t misuse_ended_parent;
 } sp_thread_counters;
 
 extern sp_thread_counters sp_thread_counts;

@@ -617,6 +617,7 @@ static void fill_misuse(spanprof_stats *stats)
     stats->misuse_dead_scope = sp_load_relaxed(&sp_thread_counts.misuse_dead_scope);
     stats->misuse_foreign_scope = sp_load_relaxed(&sp_thread_counts.misuse_foreign_scope);
     stats->failed_attaches = sp_load_relaxed(&sp_thread_counts.failed_attaches);
+    stats->misuse_ended_parent = sp_load_relaxed(&sp_thread_counts.misuse_ended_parent);
     stats->misuse_fiber = sp_load_relaxed(&sp_thread_counts.misuse_fiber);
 }
 

@@ -15,6 +15,7 @@
 /* Behind the prefix; all that docs/settings.md has, and what is named there as not built. */
 static const char *const known[] = {
     "ALLOC_BYTES",
+    "ALLOC_MMAP",
     "CPU_BUDGET",
     "CPU_HZ",
     "CPU_TIME",

@@ -6,8 +6,10 @@
  * then the record belongs to the processors. What a live span is told is in span_write.c. */
 #include <string.h>
 
+#include "context/self.h"
 #include "context/thread.h"
 #include "core/clock.h"
+#include "core/log.h"
 #include "trace/handle.h"
 #include "trace/record.h"
 #include "trace/sampling.h"
@@ -234,6 +236,29 @@ static spanprof_span start_record(start_request *start)
     return tell_registered(record, make_handle(slot, 0), start->parent);
 }
 
+/* Said once: the first shows where to look, and a program that does it does it with each request.
+ */
+static __attribute__((noinline)) void note_ended_parent(const char *name)
+{
+    if (atomic_fetch_add(&sp_thread_counts.misuse_ended_parent, 1) == 0)
+        sp_log_warn("tracer",
+                    "span %s is started below a span that this thread has ended before: was its "
+                    "scope detached? Each spanprof_span_attach needs a spanprof_scope_detach, else "
+                    "what comes next counts for the wrong request. (misuse_ended_parent counts "
+                    "them; said once)",
+                    name ? name : "");
+}
+
+static inline const spanprof_context *active_parent(const char *name)
+{
+    const spanprof_context *parent = sp_context_current_borrow();
+    const sp_thread *thread = sp_self_get();
+    if (SP_UNLIKELY(thread && thread->ended_span_id) &&
+        thread->ended_span_id == word_of(parent, SPAN_ID))
+        note_ended_parent(name);
+    return parent;
+}
+
 spanprof_span spanprof_span_start(spanprof_tracer *tracer, const char *name,
                                   const spanprof_span_options *options)
 {
@@ -258,7 +283,7 @@ spanprof_span spanprof_span_start(spanprof_tracer *tracer, const char *name,
     start.options = &no_options;
     if (options && SP_STRUCT_READ(&known, options, "spanprof_span_options"))
         start.options = &known;
-    start.parent = start.options->parent ? start.options->parent : sp_context_current_borrow();
+    start.parent = start.options->parent ? start.options->parent : active_parent(name);
     derive_context(&start);
     if (SP_LIKELY(start.is_recording && sp_session_records(start.session)))
         return start_record(&start);
@@ -266,6 +291,14 @@ spanprof_span spanprof_span_start(spanprof_tracer *tracer, const char *name,
 }
 
 /* --- end -------------------------------------------------------------------------------------- */
+
+/* It stays active until its scope ends, which is allowed and usual for a moment. */
+static inline void note_end(uint64_t span_id)
+{
+    sp_thread *thread = sp_self_get();
+    if (thread && sp_load_relaxed(&thread->record.span_id) == span_id)
+        thread->ended_span_id = span_id;
+}
 
 static void end_light(spanprof_span span)
 {
@@ -280,6 +313,7 @@ static void end_light(spanprof_span span)
     sp_span_cache *cache = sp_cache_get();
     if (is_sampled(sp_load_relaxed(&slot->context[FLAGS])))
         sp_cache_count(cache, SP_COUNT_ENDED);
+    note_end(sp_load_relaxed(&slot->context[SPAN_ID]));
     sp_span_carrier_unpin(sp_load_relaxed(&slot->context[CARRIER]));
     sp_pool_give(&sp_light_pool, cache ? &cache->lights : NULL, slot);
 }
@@ -313,6 +347,7 @@ static inline __attribute__((always_inline)) void end_span(spanprof_span span, u
         return;
     /* All handles are dead, the record is ours alone. */
     sp_handle_unlock(&record->head, span.generation + SP_SLOT_STEP);
+    note_end(sp_load_relaxed(&record->head.context[SPAN_ID]));
     sp_span_carrier_end(record, sp_load_relaxed(&record->head.context[CARRIER]));
     record->data.end_time_ns = end_time(record, now, time_ns);
     sp_session *session = record->session;

@@ -52,8 +52,10 @@ unsigned log_awaited(const char *text, unsigned least)
     return log_count(text);
 }
 
+/* Also what a stop without time, of the case before, has left to be said. */
 void log_forget(void)
 {
+    sp_log_settle(UINT64_MAX);
     pthread_mutex_lock(&log_lock);
     sp_buffer_deinit(&log_text);
     pthread_mutex_unlock(&log_lock);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "context/thread.h"
 #include "trace/record.h"
 
 /* --- contexts --------------------------------------------------------------------------------- */
@@ -687,6 +688,53 @@ out:
     assert_int_equal(sp_tracer_queued(), 0);
 }
 
+/* As stats tell. */
+static uint64_t ended_parents(void)
+{
+    return sp_load_relaxed(&sp_thread_counts.misuse_ended_parent);
+}
+
+static void loop_without_detach_is_counted_and_said_once(void **state)
+{
+    (void)state;
+    uint64_t before = ended_parents();
+    spanprof_scope forgotten[3];
+    for (int i = 0; i < 3; i++) {
+        spanprof_span span = spanprof_span_start(NULL, "GET /forgotten", NULL);
+        forgotten[i] = spanprof_span_attach(span);
+        spanprof_span_end(span);
+        sp_span_data_release(take_one());
+    }
+    assert_int_equal(ended_parents() - before, 2); /* the first has no parent */
+    spanprof_scope scope = spanprof_context_attach(NULL);
+    spanprof_span_end(spanprof_span_start(NULL, "under no span", NULL));
+    sp_span_data_release(take_one());
+    assert_int_equal(ended_parents() - before, 2);
+    spanprof_scope_detach(&scope);
+    for (int i = 3; i-- > 0;)
+        spanprof_scope_detach(&forgotten[i]);
+}
+
+static void end_before_detach_is_no_misuse(void **state)
+{
+    (void)state;
+    uint64_t before = ended_parents();
+    for (int i = 0; i < 3; i++) {
+        spanprof_span span = spanprof_span_start(NULL, "fine", NULL);
+        spanprof_scope scope = spanprof_context_attach(NULL);
+        spanprof_scope inner = spanprof_span_attach(span);
+        spanprof_span child = spanprof_span_start(NULL, "child", NULL);
+        spanprof_span_end(child);
+        spanprof_span_end(span);
+        spanprof_scope_detach(&inner);
+        spanprof_span_end(spanprof_span_start(NULL, "next", NULL));
+        spanprof_scope_detach(&scope);
+        for (int n = 0; n < 3; n++)
+            sp_span_data_release(take_one());
+    }
+    assert_int_equal(ended_parents(), before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -718,6 +766,8 @@ int main(void)
         traced(starting_and_ending_spans_keeps_errno),
         traced(tracer_with_the_same_name_and_version_is_the_same),
         traced(block_ends_its_span_on_every_way_out),
+        traced(end_before_detach_is_no_misuse),
+        traced(loop_without_detach_is_counted_and_said_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
