@@ -165,10 +165,7 @@ static void count_samples(stats *stats)
         if (!type->told)
             sp_sum_add(sample->link ? &type->linked : &type->none, sample->count);
     }
-    stats->links = model->links.count - 1;
-    for (uint32_t i = 1; i < model->links.count; i++)
-        stats->links_with_span +=
-            sp_model_span_of_link(model, sp_intern_key(&model->links, i)) != SP_MODEL_NONE;
+    sp_model_count_links(model, &stats->links, &stats->links_with_span);
 }
 
 /* ---- forms ---- */
@@ -386,6 +383,8 @@ static int run(int argc, char **argv)
             status = sp_model_build(&model, &input);
         if (status == SP_TOOL_DONE)
             status = answer_from(&model, options.json);
+        if (status == SP_TOOL_DONE)
+            status = sp_model_check_runs(&model);
         sp_model_deinit(&model);
         sp_input_deinit(&input);
     }

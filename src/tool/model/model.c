@@ -54,6 +54,26 @@ int sp_model_build_since(sp_model *model, const sp_input *input, const sp_since 
     return status == SP_TOOL_DONE ? sp_model_count_spans(model) : status;
 }
 
+void sp_model_count_links(const sp_model *model, uint32_t *links, uint32_t *with_span)
+{
+    *links = model->links.count - 1;
+    *with_span = 0;
+    for (uint32_t i = 1; i < model->links.count; i++)
+        *with_span +=
+            sp_model_span_of_link(model, sp_intern_key(&model->links, i)) != SP_MODEL_NONE;
+}
+
+int sp_model_check_runs(const sp_model *model)
+{
+    uint32_t links, with_span;
+    sp_model_count_links(model, &links, &with_span);
+    if (model->span_index.count == 0 || links == 0 || with_span > 0)
+        return SP_TOOL_DONE;
+    return sp_tool_no("none of the %u spans that samples belong to is in these files: traces and "
+                      "profiles are of two runs; give files that were written together",
+                      links);
+}
+
 void sp_model_deinit(sp_model *model)
 {
     sp_intern_deinit(&model->strings);

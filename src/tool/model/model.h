@@ -179,6 +179,12 @@ uint32_t sp_model_span_of_link(const sp_model *model, const sp_model_link *link)
 /* Give LINK, which has a span id only, the trace id of the span of that id. Nothing happens when
  * there is none or several. All spans are there. False when memory is short. */
 bool sp_model_complete_link(sp_model *model, sp_model_link *link);
+/* How many links there are, and how many lead to a span that the files have. */
+void sp_model_count_links(const sp_model *model, uint32_t *links, uint32_t *with_span);
+/* Files of two runs: there are spans and links, and not one link leads to a span. SP_TOOL_NO having
+ * said so, else SP_TOOL_DONE. */
+int sp_model_check_runs(const sp_model *model);
+
 /* Whether SPAN is the top of its trace's part that lies in its own process, as far as the files
  * know. */
 bool sp_model_is_local_root(const sp_model *model, uint32_t span);

@@ -324,5 +324,18 @@ class Groups(ToolTest):
         self.refuse(2, "spans", "t", "--group-by", "name", "--sort", "start", says="--sort")
 
 
+
+class TwoRuns(ToolTest):
+    def test_traces_and_profiles_of_two_runs_are_told(self):
+        self.write("t.jsonl", json_lines(traces([span("f" * 32, "f" * 16, "other run", 1, 2)])))
+        self.write("p.jsonl", json_lines(profiles()))
+        for command in ("spans", "stats"):
+            result = self.run_tool(command, "t.jsonl", "p.jsonl")
+            self.assertEqual(result.returncode, 1)
+            self.assertRegex(result.stderr.decode(), r"\Aspanprof: none of the 4 spans that samples belong to .* two runs; [^\n]*\n\Z")
+        for name in ("t.jsonl", "p.jsonl"):
+            self.assertEqual(self.run_tool("stats", name).returncode, 0)
+
+
 if __name__ == "__main__":
     unittest.main()
