@@ -16,6 +16,7 @@
 #include <spanprof/sdk.h>
 #include "core/atomic.h"
 #include "run/process_span.h"
+#include "run/run_exits.h"
 
 /*
  *             the time is over                end                    done
@@ -34,6 +35,7 @@ static const struct timespec end_takes = {.tv_sec = 5};
 static struct {
     _Atomic uint32_t state;
     _Atomic pid_t process; /* in which the keeper's thread is; 0: in none */
+    _Atomic int signal;    /* by which the process is to end when all is written; 0: by none */
 } keeper;
 
 /* Wait while the state is VALUE, for TIME at most; NULL: without a limit. */
@@ -62,6 +64,9 @@ static void end(void)
 {
     sp_process_span_end();
     change(ENDING, ENDED);
+    int number = atomic_exchange(&keeper.signal, 0);
+    if (number)
+        sp_run_end_by(number);
 }
 
 static void *keep(void *unused)
@@ -98,6 +103,7 @@ static void start_in_child(void)
 {
     atomic_store(&keeper.process, 0);
     atomic_store(&keeper.state, WAITING);
+    atomic_store(&keeper.signal, 0);
     start_thread();
 }
 
@@ -134,6 +140,16 @@ void sp_keeper_end(void)
         wait_for_the_end();
     }
     errno = error;
+}
+
+bool sp_keeper_end_by(int number)
+{
+    if (atomic_load(&keeper.process) != getpid() || change(WAITING, ENDED) ||
+        atomic_exchange(&keeper.signal, number) != 0)
+        return false;
+    change(RUNNING, ENDING);
+    /* When it had ended already nobody looks any more. */
+    return atomic_load(&keeper.state) != ENDED || atomic_exchange(&keeper.signal, 0) == 0;
 }
 
 void sp_keeper_go_on(void)

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <spanprof/spanprof.h>
@@ -16,35 +17,51 @@ enum { STARTS_MAX = 1000 };
 
 static spanprof_span span;
 
-/* Whether this call has made the file NAME in FOLDER. */
-static bool claim(const char *folder, const char *name)
+/* Make the file NAME in FOLDER. Returns 0, EEXIST, or why it cannot be made. */
+static int claim(const char *folder, const char *name)
 {
     char path[PATH_MAX];
     if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
-        return false;
+        return ENAMETOOLONG;
     int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
-    if (fd >= 0)
-        close(fd);
-    return fd >= 0;
+    if (fd < 0)
+        return errno;
+    close(fd);
+    return 0;
 }
 
-/* The file prefix of this process in a run of `spanprof run`, whose folder SPANPROF_RUN is: the
- * run's own for the first process, FOLDER/PID for all others, and FOLDER/PID.2 and so on after an
- * exec. NULL: no such run, and the environment says it. */
-static const char *choose_files(char out[PATH_MAX])
+/* FOLDER/PID, and FOLDER/PID.2 and so on after an exec, into OUT. Returns 0 or an errno. */
+static int claim_own(const char *folder, char out[PATH_MAX])
 {
     char name[64];
-    const char *folder = secure_getenv("SPANPROF_RUN");
-    if (!folder || !*folder)
-        return NULL;
-    if (claim(folder, "first"))
-        return secure_getenv("SPANPROF_FILE");
-    for (int i = 1; i <= STARTS_MAX; i++) {
+    int error = EEXIST;
+    for (int i = 1; i <= STARTS_MAX && error == EEXIST; i++) {
         snprintf(name, sizeof name, i > 1 ? "%d.%d" : "%d", (int)getpid(), i);
-        if (claim(folder, name))
-            break;
+        error = claim(folder, name);
     }
-    return snprintf(out, PATH_MAX, "%s/%s", folder, name) < PATH_MAX ? out : NULL;
+    if (!error && snprintf(out, PATH_MAX, "%s/%s", folder, name) >= PATH_MAX)
+        error = ENAMETOOLONG;
+    return error;
+}
+
+/* The file prefix of this process in a run of `spanprof run`, whose folder SPANPROF_RUN is, into
+ * *FILES: the run's own for the first process, one in the folder for all others; NULL: no such run,
+ * and the environment says it. False: the run is over, or its folder cannot be written to: nobody
+ * would collect what this process writes. */
+static bool choose_files(const char **files, char own[PATH_MAX])
+{
+    const char *folder = secure_getenv("SPANPROF_RUN");
+    *files = NULL;
+    if (!folder || !*folder)
+        return true;
+    int error = claim(folder, "first");
+    *files = error ? own : secure_getenv("SPANPROF_FILE");
+    if (error == EEXIST)
+        error = claim_own(folder, own);
+    if (error && error != ENOENT)
+        fprintf(stderr, "spanprof: %s is not profiled: %s: %s\n", program_invocation_short_name,
+                folder, strerror(error));
+    return error == 0;
 }
 
 static void start_span(void)
@@ -68,7 +85,8 @@ bool sp_process_span_begin_late(void)
     char files[PATH_MAX];
     spanprof_error error;
     spanprof_options options = SPANPROF_OPTIONS_INIT;
-    options.file = choose_files(files);
+    if (!choose_files(&options.file, files))
+        return false;
     if (spanprof_start(&options, &error) == SPANPROF_OK) {
         start_span();
         return true;

@@ -7,8 +7,10 @@
 #include "run/run_exits.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -27,7 +29,10 @@ static struct {
     int (*execvp)(const char *, words);
     int (*execvpe)(const char *, words, words);
     int (*fexecve)(int, words, words);
+    int (*sigaction)(int, const struct sigaction *, struct sigaction *);
 } next;
+
+static bool handles_signals; /* set before main */
 
 /* Before main, and in another library's constructor when that comes first. */
 static void find_next(void)
@@ -37,7 +42,8 @@ static void find_next(void)
     *(void **)&next.execve = dlsym(RTLD_NEXT, "execve");
     *(void **)&next.execvp = dlsym(RTLD_NEXT, "execvp");
     *(void **)&next.execvpe = dlsym(RTLD_NEXT, "execvpe");
-    *(void **)&next.fexecve = dlsym(RTLD_NEXT, "fexecve");
+    *(void **)&next.sigaction = dlsym(RTLD_NEXT, "sigaction");
+    *(void **)&next.fexecve = dlsym(RTLD_NEXT, "fexecve"); /* the last: then all are there */
 }
 
 static void prepare(void)
@@ -152,20 +158,82 @@ EXPORTED int execle(const char *path, const char *first, ...)
 
 /* ---- signals ---- */
 
-/* The signal's default action follows: it is raised again, and comes when this returns. */
+/* The program must not see our handler: interpreters install theirs only where they find the
+ * default, and give back what they found. So sigaction and signal say SIG_DFL for it, and who asks
+ * for SIG_DFL gets it. */
+
+static bool is_ours(int number)
+{
+    return number == SIGHUP || number == SIGINT || number == SIGPIPE || number == SIGTERM;
+}
+
+static void set_default(int number)
+{
+    struct sigaction standard = {.sa_handler = SIG_DFL};
+    next.sigaction(number, &standard, NULL);
+}
+
+void sp_run_end_by(int number)
+{
+    set_default(number);
+    kill(getpid(), number);
+}
+
+/* The thread may hold any lock, which the SDK may need for its end: so the thread goes on, and the
+ * keeper ends the process. A second signal does it at once, and so does SIGPIPE, behind which the
+ * program would go on with a failed write: there the thread is in a system call of its own. */
 static void end_and_raise(int number)
 {
-    prepare();
-    signal(number, SIG_DFL);
-    raise(number);
+    int error = errno;
+    if (number == SIGPIPE)
+        sp_keeper_end();
+    if (number == SIGPIPE || !sp_keeper_end_by(number)) {
+        set_default(number);
+        raise(number); /* comes when this returns */
+    }
+    errno = error;
+}
+
+static const struct sigaction our_action = {.sa_handler = end_and_raise,
+                                            .sa_flags = SA_ONSTACK | SA_RESTART};
+
+static bool asks_for_default(const struct sigaction *action)
+{
+    return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL;
+}
+
+EXPORTED int sigaction(int number, const struct sigaction *action, struct sigaction *before)
+{
+    if (!next.fexecve)
+        find_next();
+    bool is_default = handles_signals && is_ours(number) && action && asks_for_default(action);
+    int result = next.sigaction(number, is_default ? &our_action : action, before);
+    if (result == 0 && before && before->sa_handler == end_and_raise)
+        *before = (struct sigaction){.sa_handler = SIG_DFL};
+    return result;
+}
+
+/* As BSD and the C library have it: calls that the signal interrupts go on. */
+EXPORTED sighandler_t signal(int number, sighandler_t handler)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, before;
+    if (handler == SIG_ERR) {
+        errno = EINVAL;
+        return SIG_ERR;
+    }
+    sigemptyset(&action.sa_mask);
+    sigaddset(&action.sa_mask, number);
+    return sigaction(number, &action, &before) == 0 ? before.sa_handler : SIG_ERR;
 }
 
 void sp_run_handle_signals(void)
 {
     static const int numbers[] = {SIGHUP, SIGINT, SIGPIPE, SIGTERM};
+    find_next();
+    handles_signals = true;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        struct sigaction before, ours = {.sa_handler = end_and_raise, .sa_flags = SA_ONSTACK};
-        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
-            sigaction(numbers[i], &ours, NULL);
+        struct sigaction before;
+        if (next.sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+            next.sigaction(numbers[i], &our_action, NULL);
     }
 }

@@ -6,5 +6,7 @@
  * would end it now end the process's span first. The program may handle or ignore them later, as
  * without us. Before main. */
 void sp_run_handle_signals(void);
+/* The process ends by signal NUMBER now. */
+void sp_run_end_by(int number);
 
 #endif

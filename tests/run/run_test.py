@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 SPANPROF, WORK, STATIC, OWN, LIBRARY = sys.argv[1:]
@@ -144,15 +145,36 @@ def test_exec():
 
 
 def test_signals():
-    for name in ("signal", "handler"):
+    result = run("--", WORK, "handlers")
+    check(result.code == 0, f"a program sees the default handlers: {result.code} differ")
+    result.end()
+    for name in ("signal", "handler", "malloc"):
         for text, send in (("to spanprof", lambda process: process.send_signal(signal.SIGTERM)),
-                           ("of a terminal", lambda process: os.killpg(process.pid, signal.SIGINT if name == "signal" else signal.SIGTERM))):
+                           ("of a terminal", lambda process: os.killpg(process.pid, signal.SIGINT if name != "handler" else signal.SIGTERM))):
             result = run("--", WORK, name, act=send)
             expected = 11 if name == "handler" else -(signal.SIGTERM if text == "to spanprof" else signal.SIGINT)
             check(result.code == expected, f"{name}, {text}: ends by it: {result.code}")
             check(result.stdout == "ready\n", f"{name}, {text}: output")
             checked_spins(result, f"{name}, {text}", ["run_work"])
             result.end()
+
+
+def test_after_the_end():
+    """A process that starts when the run is over, and its folder gone, says nothing."""
+    with tempfile.TemporaryDirectory(prefix="spanprof-run-") as folder:
+        later = (f"p=$LD_PRELOAD; LD_PRELOAD= bash -c 'while [ -d {folder}/p.run-* ]; do sleep 0.02; done; "
+                 f"LD_PRELOAD='$p' {WORK} spin; echo $? > {folder}/code' & exit 0")
+        with open(os.path.join(folder, "stderr"), "w+", encoding="utf-8") as said:
+            subprocess.run([SPANPROF, "run", "--quiet", "-o", os.path.join(folder, "p"), "--", "bash", "-c", later], stderr=said, check=True)
+            for _ in range(6000):
+                if os.path.exists(os.path.join(folder, "code")) and os.path.getsize(os.path.join(folder, "code")):
+                    break
+                time.sleep(0.02)
+            said.seek(0)
+            text = said.read()
+        with open(os.path.join(folder, "code"), encoding="utf-8") as file:
+            check(file.read() == "0\n", "a process that starts after the run runs")
+        check("dropped" not in text and "not profiled" not in text, f"and says nothing: {text}")
 
 
 def test_profiles():
@@ -225,6 +247,8 @@ def test_refusals():
     result.end()
 
 
-for test in (test_program, test_answer, test_ends, test_children, test_exec, test_signals, test_profiles, test_elsewhere, test_refusals):
+for test in (test_program, test_answer, test_ends, test_children, test_exec, test_signals, test_after_the_end, test_profiles, test_elsewhere, test_refusals):
+    began = time.monotonic()
     test()
+    print(f"{test.__name__}: {time.monotonic() - began:.1f} s")
 sys.exit(1 if failures else 0)

@@ -126,6 +126,39 @@ static void on_signal(int number)
     _exit(11); /* in a handler */
 }
 
+/* As an interpreter looks before it installs its own. */
+static int look_at_handlers(void)
+{
+    static const int numbers[] = {SIGHUP, SIGINT, SIGPIPE, SIGTERM};
+    struct sigaction before, standard = {.sa_handler = SIG_DFL}, own = {.sa_handler = on_signal};
+    int wrong = 0;
+    for (int i = 0; i < 4; i++) {
+        wrong += sigaction(numbers[i], NULL, &before) != 0 || before.sa_handler != SIG_DFL;
+        wrong += signal(numbers[i], on_signal) != SIG_DFL;
+        wrong += sigaction(numbers[i], &standard, &before) != 0 || before.sa_handler != on_signal;
+        wrong += sigaction(numbers[i], &own, &before) != 0 || before.sa_handler != SIG_DFL;
+        wrong += signal(numbers[i], SIG_IGN) != on_signal || signal(numbers[i], SIG_DFL) != SIG_IGN;
+    }
+    errno = 0;
+    wrong += signal(SIGKILL, on_signal) != SIG_ERR || errno != EINVAL;
+    return wrong;
+}
+
+/* The allocator's lock is held most of the time. */
+static int allocate_for_ever(void)
+{
+    run_work_spin();
+    printf("ready\n");
+    fflush(stdout);
+    for (volatile int goes_on = 1; goes_on;) {
+        char *small = malloc(200000), *large = malloc(3000000);
+        small[0] = large[0] = 1;
+        free(small);
+        free(large);
+    }
+    return 1;
+}
+
 static int wait_for_signal(void (*handler)(int))
 {
     if (handler != SIG_DFL)
@@ -178,6 +211,10 @@ int main(int argc, char **argv)
         return wait_for_signal(SIG_DFL);
     if (strcmp(what, "handler") == 0)
         return wait_for_signal(on_signal);
+    if (strcmp(what, "handlers") == 0)
+        return look_at_handlers();
+    if (strcmp(what, "malloc") == 0)
+        return allocate_for_ever();
     if (strcmp(what, "allocate") == 0)
         return allocate();
     if (strcmp(what, "sleep") == 0)

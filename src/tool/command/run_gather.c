@@ -43,13 +43,20 @@ static int append(int from, off_t size, const char *path)
     int to = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     char block[1 << 16];
     int error = to < 0 ? errno : 0;
+    off_t before = to < 0 ? 0 : lseek(to, 0, SEEK_END);
     for (off_t at = 0; at < size && !error;) {
         size_t most = size - at < (off_t)sizeof block ? (size_t)(size - at) : sizeof block;
         ssize_t length = pread(from, block, most, at);
-        if (length <= 0 || write(to, block, (size_t)length) != length)
-            error = length == 0 ? EIO : errno;
-        at += length;
+        ssize_t written = length > 0 ? write(to, block, (size_t)length) : length;
+        if (written < 0)
+            error = errno;
+        else if (length == 0)
+            error = EIO;
+        else
+            at += written;
     }
+    if (to >= 0 && error && ftruncate(to, before) != 0) /* half a request makes all unreadable */
+        error = errno;
     if (to >= 0 && close(to) != 0 && !error)
         error = errno;
     return error;

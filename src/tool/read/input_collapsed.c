@@ -40,10 +40,12 @@ static bool is_comment(const line *of)
 static bool parse_number(const char *text, size_t length, double *out)
 {
     char copy[MAX_NUMBER];
-    if (length == 0 || length >= sizeof copy || strspn(text, "0123456789.eE+-") < length)
+    if (length == 0 || length >= sizeof copy)
         return false;
     memcpy(copy, text, length);
     copy[length] = 0;
+    if (strspn(copy, "0123456789.eE+-") < length)
+        return false;
     char *end;
     *out = strtod(copy, &end);
     return *end == 0 && isfinite(*out);
