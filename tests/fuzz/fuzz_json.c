@@ -14,15 +14,15 @@ static sp_buffer write_json(const ProtobufCMessage *message)
     return text;
 }
 
-static void check_round_trip(const ProtobufCMessageDescriptor *type,
+static void check_round_trip(sp_arena *memory, const ProtobufCMessageDescriptor *type,
                              const ProtobufCMessage *message)
 {
     sp_buffer first = write_json(message);
-    ProtobufCMessage *again = sp_otlp_json_read(type, (const char *)first.data, first.length, NULL);
+    ProtobufCMessage *again =
+        sp_otlp_json_read(memory, type, (const char *)first.data, first.length, NULL);
     FUZZ_CHECK(again);
     sp_buffer second = write_json(again);
     FUZZ_CHECK(first.length == second.length && memcmp(first.data, second.data, first.length) == 0);
-    protobuf_c_message_free_unpacked(again, NULL);
     sp_buffer_deinit(&first);
     sp_buffer_deinit(&second);
 }
@@ -39,13 +39,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
         const ProtobufCMessageDescriptor *type = sp_signal_descriptor((sp_signal)signal);
         sp_json_error error;
         memset(&error, 0xaa, sizeof error);
-        ProtobufCMessage *message = sp_otlp_json_read(type, (const char *)data, length, &error);
+        sp_arena memory = {0};
+        ProtobufCMessage *message =
+            sp_otlp_json_read(&memory, type, (const char *)data, length, &error);
         if (message)
-            check_round_trip(type, message);
+            check_round_trip(&memory, type, message);
         else
             check_error(&error, length);
-        if (message)
-            protobuf_c_message_free_unpacked(message, NULL);
+        sp_arena_deinit(&memory);
     }
     return 0;
 }

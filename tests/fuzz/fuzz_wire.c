@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protobuf of both signals: what looks fine takes the memory that was foretold, and what is
- * unpacked packs to the same again. */
+/* Protobuf of both signals: what looks fine takes the memory that was foretold, what is unpacked
+ * packs to the same again, and the command's reader reads what protobuf-c unpacks. */
 #include "fuzz/fuzz.h"
 
 #include "wire/unpack.h"
 #include "tool/read/input.h"
 #include "tool/read/wire.h"
+#include "tool/read/wire_read.h"
 
 static uint64_t live_bytes;
 
@@ -64,6 +65,25 @@ static void check_unpacked(const ProtobufCMessageDescriptor *type, ProtobufCMess
     protobuf_c_message_free_unpacked(again, NULL);
 }
 
+/* Whatever looks fine is read, and what protobuf-c packs is read as the same. */
+static void check_read(const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t length,
+                       const ProtobufCMessage *unpacked)
+{
+    sp_arena memory = {0};
+    FUZZ_CHECK(sp_wire_read(&memory, type, data, length));
+    if (unpacked) {
+        size_t wanted_length, got_length;
+        uint8_t *wanted = pack(unpacked, &wanted_length);
+        const ProtobufCMessage *read = sp_wire_read(&memory, type, wanted, wanted_length);
+        FUZZ_CHECK(read);
+        uint8_t *got = pack(read, &got_length);
+        FUZZ_CHECK(got_length == wanted_length && memcmp(got, wanted, got_length) == 0);
+        free(wanted);
+        free(got);
+    }
+    sp_arena_deinit(&memory);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
     for (int signal = SP_SIGNAL_TRACES; signal <= SP_SIGNAL_PROFILES; signal++) {
@@ -74,6 +94,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
         if (report.result == SP_WIRE_FINE)
             check_estimate(&report, type, data, length);
         ProtobufCMessage *message = sp_otlp_unpack(type, data, length);
+        if (report.result == SP_WIRE_FINE)
+            check_read(type, data, length, message);
         if (!message)
             continue;
         check_unpacked(type, message);

@@ -23,6 +23,9 @@
 #define SPAN     (&sp__trace__span__descriptor)
 #define VALUE    (&sp__common__any_value__descriptor)
 
+/* Of all messages that are read; freed at the end. */
+static sp_arena memory;
+
 static sp_buffer pack(const ProtobufCMessage *message)
 {
     sp_buffer out = SP_BUFFER_INIT(1 << 24);
@@ -35,15 +38,10 @@ static sp_buffer pack(const ProtobufCMessage *message)
 static void *read_text(const ProtobufCMessageDescriptor *type, const char *text)
 {
     sp_json_error error;
-    ProtobufCMessage *message = sp_otlp_json_read(type, text, strlen(text), &error);
+    ProtobufCMessage *message = sp_otlp_json_read(&memory, type, text, strlen(text), &error);
     if (!message)
         fail_msg("%s: line %zu, byte %zu: %s", text, error.line, error.position, error.text);
     return message;
-}
-
-static void release(void *message)
-{
-    protobuf_c_message_free_unpacked(message, NULL);
 }
 
 /* ---- round trips ---- */
@@ -57,7 +55,6 @@ static void check_round_trip(const ProtobufCMessage *message)
     sp_buffer got = pack(back);
     assert_int_equal(got.length, wanted.length);
     assert_memory_equal(got.data, wanted.data, wanted.length);
-    release(back);
     sp_buffer_deinit(&json);
     sp_buffer_deinit(&wanted);
     sp_buffer_deinit(&got);
@@ -82,7 +79,7 @@ static void json_read_random_messages_come_back_equal(void **state)
             random_source random = {.state = seed * 7919};
             ProtobufCMessage *message = random_message(&random, types[t], 0);
             check_round_trip(message);
-            release(message);
+            protobuf_c_message_free_unpacked(message, NULL);
         }
     }
 }
@@ -99,7 +96,6 @@ static void json_read_encoded_requests_equal_their_protobuf_form(void **state)
     sp_buffer got = pack(message);
     assert_int_equal(got.length, binary.length);
     assert_memory_equal(got.data, binary.data, binary.length);
-    release(message);
     sp_buffer_deinit(&json);
     sp_buffer_deinit(&binary);
     sp_buffer_deinit(&got);
@@ -114,7 +110,6 @@ static void json_read_ids_take_either_case(void **state)
     assert_int_equal(span->trace_id.len, 4);
     assert_memory_equal(span->trace_id.data, "\x00\xaa\xbb\xff", 4);
     assert_int_equal(span->span_id.len, 0);
-    release(span);
 }
 
 static void json_read_numbers_take_every_form(void **state)
@@ -129,7 +124,6 @@ static void json_read_numbers_take_every_form(void **state)
     assert_int_equal(span->kind, SP__TRACE__SPAN__SPAN_KIND__SPAN_KIND_CLIENT);
     assert_int_equal(span->flags, 257);
     assert_int_equal(span->dropped_events_count, 12);
-    release(span);
 }
 
 static void json_read_numbers_above_the_signed_range_are_exact(void **state)
@@ -139,14 +133,12 @@ static void json_read_numbers_above_the_signed_range_are_exact(void **state)
         read_text(&sp__profiles__location__descriptor,
                   "{\"later\":\"\\\" 18446744073709551615 \",\"address\":18446744071578845184}");
     assert_true(location->address == UINT64_C(18446744071578845184));
-    release(location);
     Sp__Trace__Span *span =
         read_text(SPAN, "{\"startTimeUnixNano\":1.7e18,\"endTimeUnixNano\":"
                         "18446744073709551615,\"name\":\"9223372036854775808\"}");
     assert_true(span->start_time_unix_nano == UINT64_C(1700000000000000000));
     assert_true(span->end_time_unix_nano == UINT64_MAX);
     assert_string_equal(span->name, "9223372036854775808");
-    release(span);
 }
 
 static void json_read_unknown_keys_and_null_count_as_absent(void **state)
@@ -157,7 +149,6 @@ static void json_read_unknown_keys_and_null_count_as_absent(void **state)
     assert_string_equal(span->name, "");
     assert_null(span->status);
     assert_int_equal(span->kind, 77);
-    release(span);
 }
 
 static void json_read_doubles_take_words_and_strings(void **state)
@@ -177,11 +168,9 @@ static void json_read_doubles_take_words_and_strings(void **state)
         Sp__Common__AnyValue *value = read_text(VALUE, text);
         assert_int_equal(value->value_case, SP__COMMON__ANY_VALUE__VALUE_DOUBLE_VALUE);
         assert_true(value->double_value == cases[i].value);
-        release(value);
     }
     Sp__Common__AnyValue *value = read_text(VALUE, "{\"doubleValue\":\"NaN\"}");
     assert_true(isnan(value->double_value));
-    release(value);
 }
 
 static void json_read_base64_takes_both_alphabets(void **state)
@@ -194,7 +183,6 @@ static void json_read_base64_takes_both_alphabets(void **state)
         Sp__Common__AnyValue *value = read_text(VALUE, text);
         assert_int_equal(value->bytes_value.len, 4);
         assert_memory_equal(value->bytes_value.data, "\xfb\xff\xbf\x00", 4);
-        release(value);
     }
 }
 
@@ -204,7 +192,6 @@ static void json_read_nul_in_string_becomes_replacement(void **state)
     Sp__Common__AnyValue *value = read_text(VALUE, "{\"stringValue\":\"a\\u0000b\"}");
     assert_string_equal(value->string_value, "a\xef\xbf\xbd"
                                              "b");
-    release(value);
 }
 
 /* ---- what is refused ---- */
@@ -219,7 +206,8 @@ typedef struct bad_case {
 static void check_bad(const bad_case *bad)
 {
     sp_json_error error;
-    ProtobufCMessage *message = sp_otlp_json_read(bad->type, bad->text, strlen(bad->text), &error);
+    ProtobufCMessage *message =
+        sp_otlp_json_read(&memory, bad->type, bad->text, strlen(bad->text), &error);
     if (message)
         fail_msg("accepted: %s", bad->text);
     if (!strstr(error.text, bad->message))
@@ -299,7 +287,6 @@ static void json_read_integers_out_of_range_are_refused(void **state)
         check_bad(&cases[i]);
     Sp__Common__AnyValue *least = read_text(VALUE, "{\"intValue\":\"-9223372036854775808\"}");
     assert_true(least->int_value == INT64_MIN);
-    release(least);
 }
 
 static void json_read_error_counts_lines(void **state)
@@ -307,13 +294,13 @@ static void json_read_error_counts_lines(void **state)
     (void)state;
     sp_json_error error;
     const char *text = "{\n\"name\":\"x\",\n\n\"kind\": []}";
-    assert_null(sp_otlp_json_read(SPAN, text, strlen(text), &error));
+    assert_null(sp_otlp_json_read(&memory, SPAN, text, strlen(text), &error));
     assert_int_equal(error.line, 4);
     text = "{\n\n\"name\" 1}";
-    assert_null(sp_otlp_json_read(SPAN, text, strlen(text), &error));
+    assert_null(sp_otlp_json_read(&memory, SPAN, text, strlen(text), &error));
     assert_int_equal(error.line, 3);
     assert_non_null(strstr(error.text, "not valid JSON"));
-    assert_null(sp_otlp_json_read(SPAN, text, strlen(text), NULL));
+    assert_null(sp_otlp_json_read(&memory, SPAN, text, strlen(text), NULL));
 }
 
 static void json_read_error_text_is_printable(void **state)
@@ -321,12 +308,11 @@ static void json_read_error_text_is_printable(void **state)
     (void)state;
     sp_json_error error;
     const char *text = "{\x1b[31m}";
-    assert_null(sp_otlp_json_read(SPAN, text, strlen(text), &error));
+    assert_null(sp_otlp_json_read(&memory, SPAN, text, strlen(text), &error));
     for (const char *c = error.text; *c; c++)
         assert_in_range(*c, 0x20, 0x7e);
 }
 
-/* The reader frees what it made halfway; the sanitizers would tell if it did not. */
 static void json_read_truncated_text_is_refused(void **state)
 {
     (void)state;
@@ -336,7 +322,7 @@ static void json_read_truncated_text_is_refused(void **state)
         sp_json_error error;
         char *exact = malloc(length + 1); /* so that a read past the end is seen */
         memcpy(exact, json.data, length);
-        assert_null(sp_otlp_json_read(TRACES, exact, length, &error));
+        assert_null(sp_otlp_json_read(&memory, TRACES, exact, length, &error));
         assert_non_null(strstr(error.text, "not valid JSON"));
         free(exact);
     }
@@ -358,11 +344,11 @@ static void json_read_damaged_text_gives_a_message_or_a_reason(void **state)
             sp_json_error error;
             json.data[i] = (uint8_t)*c;
             ProtobufCMessage *message =
-                sp_otlp_json_read(PROFILES, (const char *)json.data, json.length, &error);
+                sp_otlp_json_read(&memory, PROFILES, (const char *)json.data, json.length, &error);
             if (!message)
                 assert_true(error.text[0] != 0 && error.position <= json.length);
             refused += message == NULL;
-            protobuf_c_message_free_unpacked(message, NULL);
+            sp_arena_reset(&memory);
         }
         json.data[i] = kept;
     }
@@ -385,7 +371,7 @@ static void check_deep(const char *unit, size_t count, const char *tail, const c
 {
     char *text = repeated(unit, count, "{}", tail);
     sp_json_error error;
-    assert_null(sp_otlp_json_read(VALUE, text, strlen(text), &error));
+    assert_null(sp_otlp_json_read(&memory, VALUE, text, strlen(text), &error));
     assert_non_null(strstr(error.text, message));
     free(text);
 }
@@ -406,8 +392,14 @@ static void json_read_nesting_up_to_the_limit_comes_back(void **state)
     char *text = repeated("{\"arrayValue\":{\"values\":[", 49, "{}", "]}}");
     ProtobufCMessage *message = read_text(VALUE, text);
     check_round_trip(message);
-    release(message);
     free(text);
+}
+
+static int free_memory(void **state)
+{
+    (void)state;
+    sp_arena_deinit(&memory);
+    return 0;
 }
 
 int main(void)
@@ -431,5 +423,5 @@ int main(void)
         cmocka_unit_test(json_read_deep_nesting_is_refused),
         cmocka_unit_test(json_read_nesting_up_to_the_limit_comes_back),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, free_memory);
 }

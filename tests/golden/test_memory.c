@@ -71,9 +71,10 @@ static void memory_short_json_read_fails_with_a_reason(void **state)
     size_t failures = 0;
     for (bool done = false; !done;) {
         sp_json_error error;
+        sp_arena memory = {0};
         calls_until_failure = failures + 1;
         ProtobufCMessage *message =
-            sp_otlp_json_read(&sp__collector__export_profiles_service_request__descriptor,
+            sp_otlp_json_read(&memory, &sp__collector__export_profiles_service_request__descriptor,
                               (const char *)json.data, json.length, &error);
         done = calls_until_failure > 0;
         calls_until_failure = 0;
@@ -81,9 +82,9 @@ static void memory_short_json_read_fails_with_a_reason(void **state)
         assert_int_equal(message != NULL, done);
         if (!done)
             assert_non_null(strstr(error.text, "memory is short"));
-        protobuf_c_message_free_unpacked(message, NULL);
+        sp_arena_deinit(&memory);
     }
-    assert_in_range(failures, 50, 1000);
+    assert_in_range(failures, 1, 1000);
     sp_buffer_deinit(&json);
 }
 

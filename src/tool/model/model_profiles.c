@@ -28,7 +28,7 @@ typedef struct profile_reader {
     sp_model *model;
     const sp_document *document;
     const Sp__Profiles__ProfilesDictionary *dictionary;
-    uint32_t *stack_numbers, *link_numbers;
+    uint32_t *stack_numbers, *string_numbers, *link_numbers;
     wait_attribute *waits; /* by entry of the attribute table */
     uint32_t *frames;      /* of the stack that is being built */
     size_t frame_count, frame_capacity;
@@ -74,14 +74,28 @@ static const char *table_string(const Sp__Profiles__ProfilesDictionary *dictiona
 
 /* ---- stacks ---- */
 
-static bool push_frame(profile_reader *reader, const char *name)
+static bool push_string(profile_reader *reader, uint32_t string)
 {
-    uint32_t string = sp_model_string(reader->model, name);
     if (string == SP_INTERN_FAILED ||
         !SP_REACH(reader->frames, reader->frame_count, reader->frame_capacity, 128))
         return fail_memory(reader);
     reader->frames[reader->frame_count++] = string;
     return true;
+}
+
+static bool push_frame(profile_reader *reader, const char *name)
+{
+    return push_string(reader, sp_model_string(reader->model, name));
+}
+
+/* The frame that entry INDEX of the string table names. Each name stands in many stacks, and is
+ * looked up once. */
+static bool push_entry(profile_reader *reader, int32_t index)
+{
+    uint32_t *number = &reader->string_numbers[index];
+    if (*number == 0)
+        *number = sp_model_string(reader->model, reader->dictionary->string_table[index]) + 1;
+    return push_string(reader, *number - 1);
 }
 
 /* A frame without symbols is called as our symbolizer would call it. */
@@ -117,9 +131,11 @@ static bool push_line(profile_reader *reader, const Sp__Profiles__Location *loca
     const char *name = table_string(d, function->name_strindex);
     if (!name)
         return fail_index(reader, "string_table", function->name_strindex, d->n_string_table);
-    if (!*name)
-        name = table_string(d, function->system_name_strindex);
-    return name && *name ? push_frame(reader, name) : push_address(reader, location);
+    if (*name)
+        return push_entry(reader, function->name_strindex);
+    name = table_string(d, function->system_name_strindex);
+    return name && *name ? push_entry(reader, function->system_name_strindex)
+                         : push_address(reader, location);
 }
 
 static bool push_location(profile_reader *reader, int32_t index)
@@ -524,15 +540,17 @@ int sp_model_add_profiles(sp_model *model, const sp_document *document)
     profile_reader reader = {.model = model, .document = document, .status = SP_TOOL_DONE};
     reader.dictionary = data->dictionary ? data->dictionary : &empty;
     reader.stack_numbers = calloc(reader.dictionary->n_stack_table + 1, sizeof(uint32_t));
+    reader.string_numbers = calloc(reader.dictionary->n_string_table + 1, sizeof(uint32_t));
     reader.link_numbers = calloc(reader.dictionary->n_link_table + 1, sizeof(uint32_t));
     reader.waits = calloc(reader.dictionary->n_attribute_table + 1, sizeof *reader.waits);
-    if (!reader.stack_numbers || !reader.link_numbers || !reader.waits)
+    if (!reader.stack_numbers || !reader.string_numbers || !reader.link_numbers || !reader.waits)
         fail_memory(&reader);
     else
         read_wait_attributes(&reader);
     for (size_t i = 0; reader.status == SP_TOOL_DONE && i < data->n_resource_profiles; i++)
         add_resource(&reader, data->resource_profiles[i]);
     free(reader.stack_numbers);
+    free(reader.string_numbers);
     free(reader.link_numbers);
     free(reader.waits);
     free(reader.frames);

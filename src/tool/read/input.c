@@ -51,10 +51,8 @@ const char *sp_document_name(char out[SP_DOCUMENT_NAME_LENGTH], const sp_documen
 int sp_input_add(sp_input *input, const char *path, sp_signal signal, size_t bytes,
                  ProtobufCMessage *message)
 {
-    if (!SP_REACH(input->documents, input->count, input->capacity, 16)) {
-        protobuf_c_message_free_unpacked(message, NULL);
+    if (!SP_REACH(input->documents, input->count, input->capacity, 16))
         return sp_tool_no_memory();
-    }
     sp_document *last = input->count ? &input->documents[input->count - 1] : NULL;
     bool first = !last || last->path != path;
     if (!first)
@@ -68,20 +66,8 @@ int sp_input_add(sp_input *input, const char *path, sp_signal signal, size_t byt
     return SP_TOOL_DONE;
 }
 
-int sp_input_add_made(sp_input *input, const char *path, size_t bytes, ProtobufCMessage *message)
-{
-    if (!SP_REACH(input->documents, input->count, input->capacity, 16))
-        return sp_tool_no_memory();
-    int status = sp_input_add(input, path, SP_SIGNAL_PROFILES, bytes, message);
-    input->documents[input->count - 1].is_made = true;
-    return status;
-}
-
 void sp_input_deinit(sp_input *input)
 {
-    for (size_t i = 0; i < input->count; i++)
-        if (!input->documents[i].is_made)
-            protobuf_c_message_free_unpacked(input->documents[i].message, NULL);
     free(input->documents);
     sp_arena_deinit(&input->memory);
     *input = (sp_input){0};

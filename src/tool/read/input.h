@@ -23,9 +23,8 @@ typedef struct sp_document {
     uint64_t number; /* of the request in its file, from 1 */
     bool alone;      /* the only one in its file */
     sp_signal signal;
-    size_t bytes; /* as it was read */
-    ProtobufCMessage *message;
-    bool is_made; /* of another format: the message is in the input's memory */
+    size_t bytes;              /* as it was read */
+    ProtobufCMessage *message; /* in the input's memory */
 } sp_document;
 
 typedef struct sp_input {
@@ -34,7 +33,7 @@ typedef struct sp_input {
     size_t capacity;
     const char *empty; /* the first file, or prefix of files, that holds nothing; NULL: none */
     size_t empty_count;
-    sp_arena memory; /* paths, and requests that were made of other formats */
+    sp_arena memory; /* paths and requests */
 } sp_input;
 
 /* Read all FILES. An empty one among others is worth a remark. SP_TOOL_DONE, or SP_TOOL_WRONG
@@ -51,11 +50,9 @@ const char *sp_document_name(char out[SP_DOCUMENT_NAME_LENGTH], const sp_documen
 
 /* Readers of the single formats, called by input.c with the whole unzipped file. */
 
-/* Add a document; takes MESSAGE, also when memory is short. */
+/* Add a document, whose MESSAGE is in INPUT's memory. */
 int sp_input_add(sp_input *input, const char *path, sp_signal signal, size_t bytes,
                  ProtobufCMessage *message);
-/* Add a document of profiles whose MESSAGE is in INPUT's memory. */
-int sp_input_add_made(sp_input *input, const char *path, size_t bytes, ProtobufCMessage *message);
 
 typedef enum sp_input_likeness {
     SP_INPUT_OTHER = 0,

@@ -201,7 +201,8 @@ int sp_input_read_collapsed(sp_input *input, const char *path, const uint8_t *da
         take_values(&reader);
         message = sp_foreign_take(&reader.foreign, &reader.profile, 1);
     }
-    int status = message ? sp_input_add_made(input, path, length, message) : sp_tool_no_memory();
+    int status = message ? sp_input_add(input, path, SP_SIGNAL_PROFILES, length, message)
+                         : sp_tool_no_memory();
     sp_foreign_deinit(&reader.foreign);
     free(reader.profile.samples);
     free(reader.locations);

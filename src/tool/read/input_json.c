@@ -96,8 +96,8 @@ static int read_object(sp_input *input, const char *path, const char *text, size
                              path, sp_json_line(text, start));
     sp_signal signal = kind.profiles ? SP_SIGNAL_PROFILES : SP_SIGNAL_TRACES;
     sp_json_error error;
-    ProtobufCMessage *message =
-        sp_otlp_json_read(sp_signal_descriptor(signal), text + start, end - start, &error);
+    ProtobufCMessage *message = sp_otlp_json_read(&input->memory, sp_signal_descriptor(signal),
+                                                  text + start, end - start, &error);
     if (!message)
         return sp_tool_wrong("%s: line %zu, byte %zu: %s", path,
                              sp_json_line(text, start + error.position), start + error.position,

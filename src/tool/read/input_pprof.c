@@ -427,7 +427,7 @@ int sp_input_read_pprof(sp_input *input, const char *path, const uint8_t *data, 
     reader reader = {.from = (const Sp__Pprof__Profile *)message, .path = path};
     sp_foreign_init(&reader.foreign, &input->memory);
     ProtobufCMessage *made = read_all(&reader);
-    int status = made ? sp_input_add_made(input, path, length, made) : reader.status;
+    int status = made ? sp_input_add(input, path, SP_SIGNAL_PROFILES, length, made) : reader.status;
     forget(&reader);
     protobuf_c_message_free_unpacked(message, NULL);
     return status;

@@ -4,8 +4,8 @@
  * the wire types of their first fields, so at most one reading fits whatever has content. */
 #include "tool/read/input.h"
 #include "tool/read/wire.h"
+#include "tool/read/wire_read.h"
 #include "tool/text/messages.h"
-#include "wire/unpack.h"
 
 /* More than this, unpacked, is not a profile but an attack (an empty message of two bytes takes two
  * hundred in memory). */
@@ -103,11 +103,10 @@ static reading best_reading(const uint8_t *data, size_t length)
 static int add_message(sp_input *input, const char *path, sp_signal signal, const uint8_t *data,
                        size_t length)
 {
-    ProtobufCMessage *message = sp_otlp_unpack(sp_signal_descriptor(signal), data, length);
+    ProtobufCMessage *message =
+        sp_wire_read(&input->memory, sp_signal_descriptor(signal), data, length);
     if (!message)
-        return sp_tool_wrong("%s: the message of %zu bytes cannot be unpacked: memory is short, or "
-                             "it is damaged",
-                             path, length);
+        return sp_tool_no_memory();
     return sp_input_add(input, path, signal, length, message);
 }
 

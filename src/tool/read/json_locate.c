@@ -124,57 +124,6 @@ size_t sp_json_line(const char *text, size_t position)
     return line;
 }
 
-/* ---- integers that jansson does not take ---- */
-
-/* The length of the number at the beginning of the LENGTH bytes at TEXT; *IS_LARGE: it is an
- * integer from 2^63 to 2^64 - 1. */
-static size_t number_length(const char *text, size_t length, bool *is_large)
-{
-    enum { MOST_DIGITS = 20 };
-    size_t end = 0;
-    char digits[MOST_DIGITS + 1];
-    uint64_t value = 0;
-    while (end < length && text[end] && strchr("0123456789+-.eE", text[end]))
-        end++;
-    size_t kept = end <= MOST_DIGITS ? end : 0;
-    memcpy(digits, text, kept);
-    digits[kept] = 0;
-    *is_large = sp_parse_u64(digits, &value) && value > INT64_MAX;
-    return end;
-}
-
-bool sp_json_quote_large(sp_buffer *out, const char *text, size_t length)
-{
-    json_place place = {.next = text, .end = text + length};
-    bool any = false;
-    while (place.next < place.end) {
-        const char *start = place.next;
-        bool is_large = false;
-        if (*start == '"')
-            skip_string(&place);
-        else
-            place.next += number_length(start, (size_t)(place.end - start), &is_large);
-        if (place.next == start)
-            place.next++;
-        if (is_large)
-            sp_buffer_add_char(out, '"');
-        sp_buffer_add(out, start, (size_t)(place.next - start));
-        if (is_large)
-            sp_buffer_add_char(out, '"');
-        any = any || is_large;
-    }
-    return any && !out->failed;
-}
-
-size_t sp_json_unquoted_position(const char *text, size_t length, const sp_buffer *quoted,
-                                 size_t position)
-{
-    size_t original = 0;
-    for (size_t i = 0; i < position && i < quoted->length && original < length; i++)
-        original += (char)quoted->data[i] == text[original];
-    return original;
-}
-
 size_t sp_json_path_print(char *out, size_t size, const sp_json_step *path, size_t count)
 {
     size_t used = 0;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where in a JSON text a value stands. jansson's values do not know; an error message wants to say
+/* Where in a JSON text a value stands. simdjson's values do not know; an error message wants to say
  * it. Threads: any. */
 #ifndef SP_TOOL_READ_JSON_LOCATE_H
 #define SP_TOOL_READ_JSON_LOCATE_H
 
 #include <stdbool.h>
 #include <stddef.h>
-
-#include "core/buffer.h"
 
 /* One step from a value to a value within it. */
 typedef struct sp_json_step {
@@ -24,12 +22,5 @@ size_t sp_json_line(const char *text, size_t position);
 /* PATH as "resourceSpans[0].schemaUrl: " in OUT, which has SIZE (at least 16) bytes: cut with "...:
  * " when it is longer, nothing when COUNT is 0. Returns the bytes written without the NUL. */
 size_t sp_json_path_print(char *out, size_t size, const sp_json_step *path, size_t count);
-
-/* Append TEXT to OUT with quotes around each integer from 2^63 to 2^64 - 1. False when there is
- * none, or memory is short. */
-bool sp_json_quote_large(sp_buffer *out, const char *text, size_t length);
-/* The position in TEXT of what is at POSITION of QUOTED, which the call above made of it. */
-size_t sp_json_unquoted_position(const char *text, size_t length, const sp_buffer *quoted,
-                                 size_t position);
 
 #endif

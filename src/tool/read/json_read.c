@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jansson parses the text, this file turns its tree into messages. A half-made message is always
- * one that protobuf_c_message_free_unpacked can free: a count grows only after its element is
- * complete, a oneof's case is set only with its member. That is also why everything comes from
- * malloc, which is what protobuf-c frees with. */
+/* simdjson parses the text (json_tree.h), this file turns its tree into messages. What is not valid
+ * JSON is read once more by jansson, which says where the mistake is; simdjson does not. */
 #include "tool/read/json_read.h"
 
 #include <float.h>
@@ -14,9 +12,11 @@
 #include <string.h>
 
 #include "core/base64.h"
+#include "core/compiler.h"
 #include "core/env.h"
 #include "core/hex.h"
 #include "tool/read/json_locate.h"
+#include "tool/read/json_tree.h"
 #include "wire/json.h"
 
 /* path[0 .. path_length) leads to the value that is being read; each message adds a key and at most
@@ -24,13 +24,14 @@
 typedef struct json_reader {
     sp_json_step path[2 * SP_OTLP_MAX_DEPTH + 2];
     size_t path_length;
+    sp_arena *memory; /* of the messages */
     const char *text;
     size_t length;
     sp_json_error *error;
 } json_reader;
 
 static ProtobufCMessage *read_message(json_reader *reader, const ProtobufCMessageDescriptor *type,
-                                      const json_t *json, unsigned depth);
+                                      sp_json_value json, unsigned depth);
 
 /* ---- errors ---- */
 
@@ -50,25 +51,20 @@ __attribute__((format(printf, 2, 3))) static bool fail(json_reader *reader, cons
     return false;
 }
 
-static const char *kind_of(const json_t *json)
+static const char *name_of_kind(sp_json_value json)
 {
-    switch (json_typeof(json)) {
-    case JSON_OBJECT:
-        return "an object";
-    case JSON_ARRAY:
-        return "an array";
-    case JSON_STRING:
-        return "a string";
-    case JSON_INTEGER:
-    case JSON_REAL:
-        return "a number";
-    case JSON_TRUE:
-    case JSON_FALSE:
-        return "true or false";
-    case JSON_NULL:
-        break;
-    }
-    return "null";
+    static const char *const names[] = {
+        [SP_JSON_NULL] = "null",        [SP_JSON_BOOL] = "true or false",
+        [SP_JSON_INTEGER] = "a number", [SP_JSON_REAL] = "a number",
+        [SP_JSON_STRING] = "a string",  [SP_JSON_ARRAY] = "an array",
+        [SP_JSON_OBJECT] = "an object",
+    };
+    return names[sp_json_kind_of(json)];
+}
+
+static bool is_kind(sp_json_value json, sp_json_kind kind)
+{
+    return sp_json_kind_of(json) == kind;
 }
 
 /* ---- numbers ---- */
@@ -80,39 +76,44 @@ static bool parse_decimal(const char *text, bool *negative, uint64_t *magnitude)
     return sp_parse_u64(text + *negative, magnitude);
 }
 
-/* JSON's number or string as sign and magnitude. */
-static bool get_integer(const json_t *json, bool *negative, uint64_t *magnitude)
+/* 1e3, 5.0 and 1.7e18 are integers too. A writer that puts an exponent or a fraction has a double,
+ * and above 2^53 a double is an integer: the value here is the one that the writer had. */
+static bool integer_of_real(double value, bool *negative, uint64_t *magnitude)
 {
-    if (json_is_integer(json)) {
-        json_int_t value = json_integer_value(json);
-        *negative = value < 0;
-        *magnitude = *negative ? 0 - (uint64_t)value : (uint64_t)value;
+    if (value != floor(value) || fabs(value) >= 18446744073709551616.0)
+        return false;
+    *negative = value < 0;
+    *magnitude = (uint64_t)fabs(value);
+    return true;
+}
+
+/* JSON's number or string as sign and magnitude. */
+static bool get_integer(sp_json_value json, bool *negative, uint64_t *magnitude)
+{
+    switch (sp_json_kind_of(json)) {
+    case SP_JSON_INTEGER:
+        *magnitude = sp_json_magnitude(json, negative);
         return true;
+    case SP_JSON_REAL:
+        return integer_of_real(sp_json_real(json), negative, magnitude);
+    case SP_JSON_STRING: {
+        sp_json_text text = sp_json_text_of(json);
+        return text.length == strlen(text.data) && parse_decimal(text.data, negative, magnitude);
     }
-    if (json_is_real(json)) {
-        /* 1e3, 5.0 and 1.7e18 are integers too. A writer that puts an exponent or a fraction has a
-         * double, and above 2^53 a double is an integer: the value here is the one that the writer
-         * had. */
-        double value = json_real_value(json);
-        if (value != floor(value) || fabs(value) >= 18446744073709551616.0)
-            return false;
-        *negative = value < 0;
-        *magnitude = (uint64_t)fabs(value);
-        return true;
+    default:
+        return false;
     }
-    return json_is_string(json) && json_string_length(json) == strlen(json_string_value(json)) &&
-           parse_decimal(json_string_value(json), negative, magnitude);
 }
 
 /* MOST_BELOW is the magnitude of the least value, MOST_ABOVE the greatest value. */
-static bool read_integer(json_reader *reader, const json_t *json, uint64_t most_below,
+static bool read_integer(json_reader *reader, sp_json_value json, uint64_t most_below,
                          uint64_t most_above, uint64_t *out)
 {
     bool negative;
     uint64_t magnitude;
     if (!get_integer(json, &negative, &magnitude))
         return fail(reader, "expected an integer, as number or decimal string, found %s%s",
-                    kind_of(json), json_is_string(json) ? " that is none" : "");
+                    name_of_kind(json), is_kind(json, SP_JSON_STRING) ? " that is none" : "");
     if (magnitude > (negative ? most_below : most_above))
         return fail(reader, "the integer is out of range (%s%llu to %llu)", most_below ? "-" : "",
                     (unsigned long long)most_below, (unsigned long long)most_above);
@@ -120,7 +121,7 @@ static bool read_integer(json_reader *reader, const json_t *json, uint64_t most_
     return true;
 }
 
-static bool read_i32(json_reader *reader, const json_t *json, int32_t *out)
+static bool read_i32(json_reader *reader, sp_json_value json, int32_t *out)
 {
     uint64_t value = 0;
     if (!read_integer(reader, json, (uint64_t)INT32_MAX + 1, INT32_MAX, &value))
@@ -129,7 +130,7 @@ static bool read_i32(json_reader *reader, const json_t *json, int32_t *out)
     return true;
 }
 
-static bool read_u32(json_reader *reader, const json_t *json, uint32_t *out)
+static bool read_u32(json_reader *reader, sp_json_value json, uint32_t *out)
 {
     uint64_t value = 0;
     if (!read_integer(reader, json, 0, UINT32_MAX, &value))
@@ -139,11 +140,11 @@ static bool read_u32(json_reader *reader, const json_t *json, uint32_t *out)
 }
 
 static bool read_enum(json_reader *reader, const ProtobufCFieldDescriptor *field,
-                      const json_t *json, int32_t *out)
+                      sp_json_value json, int32_t *out)
 {
-    if (json_is_string(json)) {
+    if (is_kind(json, SP_JSON_STRING)) {
         const ProtobufCEnumValue *value = protobuf_c_enum_descriptor_get_value_by_name(
-            field->descriptor, json_string_value(json));
+            field->descriptor, sp_json_text_of(json).data);
         if (value) {
             *out = value->value;
             return true;
@@ -168,18 +169,28 @@ static bool real_of_text(const char *text, double *out)
     return true;
 }
 
-static bool read_real(json_reader *reader, const json_t *json, double *out)
+static bool read_real(json_reader *reader, sp_json_value json, double *out)
 {
-    if (json_is_number(json)) {
-        *out = json_number_value(json);
+    bool negative;
+    switch (sp_json_kind_of(json)) {
+    case SP_JSON_REAL:
+        *out = sp_json_real(json);
         return true;
+    case SP_JSON_INTEGER:
+        *out = (double)sp_json_magnitude(json, &negative);
+        *out = negative ? -*out : *out;
+        return true;
+    case SP_JSON_STRING:
+        if (real_of_text(sp_json_text_of(json).data, out))
+            return true;
+        break;
+    default:
+        break;
     }
-    if (json_is_string(json) && real_of_text(json_string_value(json), out))
-        return true;
-    return fail(reader, "expected a number, found %s", kind_of(json));
+    return fail(reader, "expected a number, found %s", name_of_kind(json));
 }
 
-static bool read_float(json_reader *reader, const json_t *json, float *out)
+static bool read_float(json_reader *reader, sp_json_value json, float *out)
 {
     double value = 0;
     if (!read_real(reader, json, &value))
@@ -190,70 +201,74 @@ static bool read_float(json_reader *reader, const json_t *json, float *out)
     return true;
 }
 
-static bool read_bool(json_reader *reader, const json_t *json, protobuf_c_boolean *out)
+static bool read_bool(json_reader *reader, sp_json_value json, protobuf_c_boolean *out)
 {
-    if (!json_is_boolean(json))
-        return fail(reader, "expected true or false, found %s", kind_of(json));
-    *out = json_is_true(json);
+    if (!is_kind(json, SP_JSON_BOOL))
+        return fail(reader, "expected true or false, found %s", name_of_kind(json));
+    *out = sp_json_bool(json);
     return true;
 }
 
 /* ---- text and bytes ---- */
 
-static bool read_string(json_reader *reader, const json_t *json, char **out)
+/* TEXT without its zero bytes: each becomes U+FFFD. */
+static char *copy_without_zeros(sp_arena *memory, sp_json_text text)
 {
-    if (!json_is_string(json))
-        return fail(reader, "expected a string, found %s", kind_of(json));
-    const char *text = json_string_value(json);
-    size_t length = json_string_length(json);
-    char *copy = malloc(3 * length + 1);
-    if (!copy)
-        return fail(reader, "memory is short");
+    char *copy = sp_arena_alloc(memory, 3 * text.length + 1);
     char *end = copy;
-    for (size_t i = 0; i < length; i++) {
-        if (text[i]) {
-            *end++ = text[i];
+    for (size_t i = 0; copy && i < text.length; i++) {
+        if (text.data[i]) {
+            *end++ = text.data[i];
         } else {
             memcpy(end, "\xef\xbf\xbd", 3);
             end += 3;
         }
     }
-    *end = 0;
+    return copy;
+}
+
+static bool read_string(json_reader *reader, sp_json_value json, char **out)
+{
+    if (!is_kind(json, SP_JSON_STRING))
+        return fail(reader, "expected a string, found %s", name_of_kind(json));
+    sp_json_text text = sp_json_text_of(json);
+    char *copy = memchr(text.data, 0, text.length)
+                     ? copy_without_zeros(reader->memory, text)
+                     : sp_arena_strndup(reader->memory, text.data, text.length);
+    if (!copy)
+        return fail(reader, "memory is short");
     *out = copy;
     return true;
 }
 
-static bool decode_hex(const char *text, size_t length, ProtobufCBinaryData *out)
+static bool decode_hex(sp_json_text text, ProtobufCBinaryData *out)
 {
-    out->len = length / 2;
-    return length % 2 == 0 && sp_hex_decode(out->data, text, length / 2, true);
+    out->len = text.length / 2;
+    return text.length % 2 == 0 && sp_hex_decode(out->data, text.data, text.length / 2, true);
 }
 
 static bool read_bytes(json_reader *reader, const ProtobufCFieldDescriptor *field,
-                       const json_t *json, ProtobufCBinaryData *out)
+                       sp_json_value json, ProtobufCBinaryData *out)
 {
-    if (!json_is_string(json))
-        return fail(reader, "expected a string, found %s", kind_of(json));
-    size_t length = json_string_length(json);
+    if (!is_kind(json, SP_JSON_STRING))
+        return fail(reader, "expected a string, found %s", name_of_kind(json));
+    sp_json_text text = sp_json_text_of(json);
     bool hex = sp_otlp_json_is_id(field);
-    ProtobufCBinaryData bytes = {.data = malloc(length + 1)};
+    ProtobufCBinaryData bytes = {.data = sp_arena_alloc(reader->memory, text.length + 1)};
     if (!bytes.data)
         return fail(reader, "memory is short");
-    const char *text = json_string_value(json);
-    if (hex ? decode_hex(text, length, &bytes)
-            : sp_base64_decode(bytes.data, &bytes.len, text, length)) {
-        *out = bytes;
-        return true;
-    }
-    free(bytes.data);
-    return fail(reader,
-                hex ? "expected an id of hex digits, two for each byte" : "expected base64");
+    if (hex ? !decode_hex(text, &bytes)
+            : !sp_base64_decode(bytes.data, &bytes.len, text.data, text.length))
+        return fail(reader,
+                    hex ? "expected an id of hex digits, two for each byte" : "expected base64");
+    *out = bytes;
+    return true;
 }
 
 /* ---- fields ---- */
 
 static bool read_inner(json_reader *reader, const ProtobufCFieldDescriptor *field,
-                       const json_t *json, ProtobufCMessage **out, unsigned depth)
+                       sp_json_value json, ProtobufCMessage **out, unsigned depth)
 {
     *out = read_message(reader, field->descriptor, json, depth + 1);
     return *out != NULL;
@@ -261,7 +276,7 @@ static bool read_inner(json_reader *reader, const ProtobufCFieldDescriptor *fiel
 
 /* One value of FIELD's type into MEMBER, which stays as it is on failure. */
 static bool read_value(json_reader *reader, const ProtobufCFieldDescriptor *field,
-                       const json_t *json, void *member, unsigned depth)
+                       sp_json_value json, void *member, unsigned depth)
 {
     switch (field->type) {
     case PROTOBUF_C_TYPE_INT32:
@@ -301,33 +316,41 @@ static void *member_at(ProtobufCMessage *message, unsigned offset)
     return (unsigned char *)message + offset;
 }
 
-static bool read_list(json_reader *reader, const ProtobufCFieldDescriptor *field,
-                      const json_t *json, ProtobufCMessage *message, unsigned depth)
+static bool read_elements(json_reader *reader, const ProtobufCFieldDescriptor *field,
+                          sp_json_value json, unsigned char *values, size_t *count, unsigned depth)
 {
-    if (!json_is_array(json))
-        return fail(reader, "expected an array, found %s", kind_of(json));
-    size_t length = json_array_size(json);
     size_t size = sp_otlp_json_value_size(field->type);
-    if (length == 0)
-        return true;
-    unsigned char *values = calloc(length, size);
-    if (!values)
-        return fail(reader, "memory is short");
-    *(unsigned char **)member_at(message, field->offset) = values;
-    size_t *count = member_at(message, field->quantifier_offset);
     sp_json_step *step = &reader->path[reader->path_length++];
+    sp_json_walk walk = sp_json_elements(json);
     step->key = NULL;
-    for (; *count < length; ++*count) {
+    for (sp_json_value element; sp_json_next_element(&walk, &element); ++*count) {
         step->index = *count;
-        if (!read_value(reader, field, json_array_get(json, *count), values + *count * size, depth))
+        if (!read_value(reader, field, element, values + *count * size, depth))
             return false;
     }
     reader->path_length--;
     return true;
 }
 
+static bool read_list(json_reader *reader, const ProtobufCFieldDescriptor *field,
+                      sp_json_value json, ProtobufCMessage *message, unsigned depth)
+{
+    if (!is_kind(json, SP_JSON_ARRAY))
+        return fail(reader, "expected an array, found %s", name_of_kind(json));
+    size_t length = sp_json_array_size(json);
+    if (length == 0)
+        return true;
+    unsigned char *values =
+        sp_arena_array(reader->memory, length, sp_otlp_json_value_size(field->type));
+    if (!values)
+        return fail(reader, "memory is short");
+    *(unsigned char **)member_at(message, field->offset) = values;
+    size_t *count = member_at(message, field->quantifier_offset);
+    return read_elements(reader, field, json, values, count, depth);
+}
+
 static bool read_field(json_reader *reader, const ProtobufCFieldDescriptor *field,
-                       const json_t *json, ProtobufCMessage *message, unsigned depth)
+                       sp_json_value json, ProtobufCMessage *message, unsigned depth)
 {
     if (field->label == PROTOBUF_C_LABEL_REPEATED)
         return read_list(reader, field, json, message, depth);
@@ -373,13 +396,15 @@ static const ProtobufCFieldDescriptor *field_of_key(const ProtobufCMessageDescri
 
 /* SEEN has a bit for each field of the type, for a field may come in both spellings. No message of
  * ours has more than 64. */
-static bool read_member(json_reader *reader, ProtobufCMessage *message, const char *key,
-                        const json_t *json, uint64_t *seen, unsigned depth)
+static bool read_member(json_reader *reader, ProtobufCMessage *message, sp_json_text key,
+                        sp_json_value json, uint64_t *seen, unsigned depth)
 {
-    const ProtobufCFieldDescriptor *field = field_of_key(message->descriptor, key);
-    if (!field || json_is_null(json))
+    bool is_name = strlen(key.data) == key.length;
+    const ProtobufCFieldDescriptor *field =
+        is_name ? field_of_key(message->descriptor, key.data) : NULL;
+    if (!field || is_kind(json, SP_JSON_NULL))
         return true;
-    reader->path[reader->path_length++].key = key;
+    reader->path[reader->path_length++].key = key.data;
     uint64_t bit = UINT64_C(1) << ((field - message->descriptor->fields) & 63);
     if (*seen & bit)
         return fail(reader, "the field is there twice");
@@ -390,89 +415,90 @@ static bool read_member(json_reader *reader, ProtobufCMessage *message, const ch
     return true;
 }
 
-static ProtobufCMessage *new_message(const ProtobufCMessageDescriptor *type)
+static ProtobufCMessage *new_message(json_reader *reader, const ProtobufCMessageDescriptor *type)
 {
-    ProtobufCMessage *message = malloc(type->sizeof_message);
+    ProtobufCMessage *message = sp_arena_alloc(reader->memory, type->sizeof_message);
     if (message)
         protobuf_c_message_init(type, message);
+    else
+        fail(reader, "memory is short");
     return message;
 }
 
-static ProtobufCMessage *read_message(json_reader *reader, const ProtobufCMessageDescriptor *type,
-                                      const json_t *json, unsigned depth)
+static bool read_members(json_reader *reader, ProtobufCMessage *message, sp_json_value json,
+                         unsigned depth)
 {
-    if (!json_is_object(json)) {
-        fail(reader, "expected an object, found %s", kind_of(json));
+    uint64_t seen = 0;
+    sp_json_text key;
+    sp_json_value value;
+    for (sp_json_walk walk = sp_json_members(json); sp_json_next_member(&walk, &key, &value);)
+        if (!read_member(reader, message, key, value, &seen, depth))
+            return false;
+    return true;
+}
+
+static ProtobufCMessage *read_message(json_reader *reader, const ProtobufCMessageDescriptor *type,
+                                      sp_json_value json, unsigned depth)
+{
+    if (!is_kind(json, SP_JSON_OBJECT)) {
+        fail(reader, "expected an object, found %s", name_of_kind(json));
         return NULL;
     }
     if (depth >= SP_OTLP_MAX_DEPTH) {
         fail(reader, "values are nested deeper than %d", SP_OTLP_MAX_DEPTH);
         return NULL;
     }
-    ProtobufCMessage *message = new_message(type);
-    if (!message) {
-        fail(reader, "memory is short");
-        return NULL;
-    }
-    uint64_t seen = 0;
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)json, key, value)
-    {
-        if (!read_member(reader, message, key, value, &seen, depth)) {
-            protobuf_c_message_free_unpacked(message, NULL);
-            return NULL;
-        }
-    }
-    return message;
+    ProtobufCMessage *message = new_message(reader, type);
+    return message && read_members(reader, message, json, depth) ? message : NULL;
 }
 
-/* jansson quotes what it stumbled over. That goes to somebody's terminal, so only plain characters
- * of it do. */
-static void report_syntax(sp_json_error *error, const json_error_t *syntax)
+/* Whether jansson, too, refuses the text. Integers above 2^63 - 1, which it would refuse though
+ * they are fine, are looked at last. */
+static bool find_mistake(const json_reader *reader, json_error_t *mistake)
 {
-    snprintf(error->text, sizeof error->text, "not valid JSON: %s", syntax->text);
+    static const size_t flags[] = {JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, JSON_ALLOW_NUL};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(flags); i++) {
+        json_t *json = json_loadb(reader->text, reader->length, flags[i], mistake);
+        if (!json)
+            return true;
+        json_decref(json);
+    }
+    return false;
+}
+
+/* simdjson refuses the text for the reason WHY: say so, with jansson's reason and place if it has
+ * one. It quotes what it stumbled over. That goes to somebody's terminal, so only plain characters
+ * of it do. */
+static void report_syntax(const json_reader *reader, const char *why)
+{
+    sp_json_error *error = reader->error;
+    json_error_t mistake;
+    bool found = find_mistake(reader, &mistake);
+    snprintf(error->text, sizeof error->text, "not valid JSON: %s", found ? mistake.text : why);
     for (char *c = error->text; *c; c++) {
         if (*c < 0x20 || *c > 0x7e)
             *c = '?';
     }
-    error->line = syntax->line > 0 ? (size_t)syntax->line : 1;
-    error->position = syntax->position > 0 ? (size_t)syntax->position : 0;
+    error->line = found && mistake.line > 0 ? (size_t)mistake.line : 1;
+    error->position = found && mistake.position > 0 ? (size_t)mistake.position : 0;
 }
 
-/* jansson's tree of the text; NULL when it is not valid, which is reported. jansson refuses
- * integers above 2^63 - 1, which addresses of the kernel are: they are read again as strings, which
- * OTLP/JSON allows for integers of 64 bits. */
-static json_t *load(json_reader *reader)
-{
-    json_error_t syntax;
-    json_t *json = json_loadb(reader->text, reader->length, JSON_ALLOW_NUL, &syntax);
-    if (json)
-        return json;
-    sp_buffer quoted = SP_BUFFER_INIT(2 * reader->length);
-    bool again = json_error_code(&syntax) == json_error_numeric_overflow &&
-                 sp_json_quote_large(&quoted, reader->text, reader->length);
-    if (again)
-        json = json_loadb((char *)quoted.data, quoted.length, JSON_ALLOW_NUL, &syntax);
-    if (!json)
-        report_syntax(reader->error, &syntax);
-    if (!json && again)
-        reader->error->position = sp_json_unquoted_position(reader->text, reader->length, &quoted,
-                                                            reader->error->position);
-    sp_buffer_deinit(&quoted);
-    return json;
-}
-
-ProtobufCMessage *sp_otlp_json_read(const ProtobufCMessageDescriptor *type, const char *text,
-                                    size_t length, sp_json_error *error)
+ProtobufCMessage *sp_otlp_json_read(sp_arena *memory, const ProtobufCMessageDescriptor *type,
+                                    const char *text, size_t length, sp_json_error *error)
 {
     sp_json_error ignored;
-    json_reader reader = {.text = text, .length = length, .error = error ? error : &ignored};
+    json_reader reader = {
+        .memory = memory, .text = text, .length = length, .error = error ? error : &ignored};
     memset(reader.error, 0, sizeof *reader.error);
-    json_t *json = load(&reader);
-    if (!json)
-        return NULL;
-    ProtobufCMessage *message = read_message(&reader, type, json, 0);
-    json_decref(json);
+    const char *why;
+    sp_json_tree *tree = sp_json_tree_parse(text, length, &why);
+    ProtobufCMessage *message = NULL;
+    if (tree)
+        message = read_message(&reader, type, sp_json_tree_root(tree), 0);
+    else if (why)
+        report_syntax(&reader, why);
+    else
+        fail(&reader, "memory is short");
+    sp_json_tree_free(tree);
     return message;
 }

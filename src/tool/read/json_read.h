@@ -9,16 +9,17 @@
 
 #include <protobuf-c/protobuf-c.h>
 
+#include "core/arena.h"
+
 typedef struct sp_json_error {
     size_t line;     /* counted from 1 */
     size_t position; /* the byte of the text, counted from 0 */
     char text[320];  /* one sentence without position: what is wrong, and in which field */
 } sp_json_error;
 
-/* The one JSON object in the LENGTH bytes at TEXT as a message of TYPE, to be freed with
- * protobuf_c_message_free_unpacked(message, NULL). NULL on failure, with the reason in *ERROR
- * (NULL: not wanted). Threads: any. */
-ProtobufCMessage *sp_otlp_json_read(const ProtobufCMessageDescriptor *type, const char *text,
-                                    size_t length, sp_json_error *error);
+/* The one JSON object in the LENGTH bytes at TEXT as a message of TYPE, in MEMORY. NULL on failure,
+ * with the reason in *ERROR (NULL: not wanted). Threads: one for each MEMORY. */
+ProtobufCMessage *sp_otlp_json_read(sp_arena *memory, const ProtobufCMessageDescriptor *type,
+                                    const char *text, size_t length, sp_json_error *error);
 
 #endif

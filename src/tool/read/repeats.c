@@ -61,9 +61,7 @@ static bool clean_scope(repeats *repeats, Sp__Profiles__ScopeProfiles *scope)
 {
     size_t kept = 0, before = scope->n_profiles;
     for (size_t i = 0; i < before; i++) {
-        if (is_repeated(repeats, scope->profiles[i]))
-            protobuf_c_message_free_unpacked(&scope->profiles[i]->base, NULL);
-        else
+        if (!is_repeated(repeats, scope->profiles[i]))
             scope->profiles[kept++] = scope->profiles[i];
     }
     scope->n_profiles = kept;
@@ -76,9 +74,7 @@ static bool clean_resource(repeats *repeats, Sp__Profiles__ResourceProfiles *res
 {
     size_t kept = 0, before = resource->n_scope_profiles;
     for (size_t i = 0; i < before; i++) {
-        if (clean_scope(repeats, resource->scope_profiles[i]))
-            protobuf_c_message_free_unpacked(&resource->scope_profiles[i]->base, NULL);
-        else
+        if (!clean_scope(repeats, resource->scope_profiles[i]))
             resource->scope_profiles[kept++] = resource->scope_profiles[i];
     }
     resource->n_scope_profiles = kept;
@@ -92,9 +88,7 @@ static void clean_document(repeats *repeats, const sp_document *document)
     repeats->here = 0;
     repeats->dictionary = data->dictionary;
     for (size_t i = 0; i < data->n_resource_profiles; i++) {
-        if (clean_resource(repeats, data->resource_profiles[i]))
-            protobuf_c_message_free_unpacked(&data->resource_profiles[i]->base, NULL);
-        else
+        if (!clean_resource(repeats, data->resource_profiles[i]))
             data->resource_profiles[kept++] = data->resource_profiles[i];
     }
     data->n_resource_profiles = kept;

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each message is gone through twice: the first time counts what its lists will hold, the second
+ * time fills them. */
+#include "tool/read/wire_read.h"
+
+#include <string.h>
+
+#include "tool/read/wire.h"
+#include "wire/json.h"
+
+enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
+enum { MOST_FIELDS = 64 }; /* of a type of ours; golden/wire_read compares all types */
+
+/* One field as it stands in the bytes. */
+typedef struct wire_field {
+    const ProtobufCFieldDescriptor *field; /* NULL: the type does not know it */
+    uint32_t number;
+    unsigned wire_type;
+    const uint8_t *raw; /* behind the tag, RAW_LENGTH bytes */
+    size_t raw_length;
+    uint64_t value;       /* of a number */
+    const uint8_t *bytes; /* of WIRE_BYTES: LENGTH of them */
+    size_t length;
+} wire_field;
+
+/* What one message has of each field. */
+typedef struct field_counts {
+    size_t known[MOST_FIELDS];
+    size_t unknown;
+} field_counts;
+
+/* ---- fields of the bytes ---- */
+
+static uint64_t little_endian(const uint8_t *data, unsigned count)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < count; i++)
+        value |= (uint64_t)data[i] << 8 * i;
+    return value;
+}
+
+static const ProtobufCFieldDescriptor *field_of(const ProtobufCMessageDescriptor *type,
+                                                uint32_t number)
+{
+    /* Most types of ours number their fields from 1 without a gap. */
+    if (number - 1 < type->n_fields && type->fields[number - 1].id == number)
+        return &type->fields[number - 1];
+    return protobuf_c_message_descriptor_get_field(type, number);
+}
+
+static bool take_value(wire_field *out, const uint8_t *data, size_t length, size_t *position)
+{
+    size_t start = *position, fixed = out->wire_type == WIRE_64 ? 8 : 4;
+    if (out->wire_type == WIRE_VARINT || out->wire_type == WIRE_BYTES) {
+        if (!sp_wire_varint(data, length, position, &out->value))
+            return false;
+        fixed = out->wire_type == WIRE_BYTES ? out->value : 0;
+    }
+    if (fixed > length - *position)
+        return false;
+    out->bytes = data + *position;
+    out->length = fixed;
+    if (out->wire_type == WIRE_64 || out->wire_type == WIRE_32)
+        out->value = little_endian(out->bytes, (unsigned)fixed);
+    *position += fixed;
+    out->raw = data + start;
+    out->raw_length = *position - start;
+    return true;
+}
+
+/* The field at *POSITION. False at the end. */
+static bool next_field(const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t length,
+                       size_t *position, wire_field *out)
+{
+    uint64_t tag;
+    if (*position >= length || !sp_wire_varint(data, length, position, &tag))
+        return false;
+    out->number = (uint32_t)(tag >> 3);
+    out->wire_type = tag & 7;
+    out->field = field_of(type, out->number);
+    return take_value(out, data, length, position);
+}
+
+/* ---- counting ---- */
+
+/* The bytes of a packed value of TYPE; 0: it is a varint. */
+static unsigned packed_width(ProtobufCType type)
+{
+    switch (type) {
+    case PROTOBUF_C_TYPE_SFIXED32:
+    case PROTOBUF_C_TYPE_FIXED32:
+    case PROTOBUF_C_TYPE_FLOAT:
+        return 4;
+    case PROTOBUF_C_TYPE_SFIXED64:
+    case PROTOBUF_C_TYPE_FIXED64:
+    case PROTOBUF_C_TYPE_DOUBLE:
+        return 8;
+    default:
+        return 0;
+    }
+}
+
+static bool is_block(ProtobufCType type)
+{
+    return type == PROTOBUF_C_TYPE_STRING || type == PROTOBUF_C_TYPE_BYTES ||
+           type == PROTOBUF_C_TYPE_MESSAGE;
+}
+
+static bool is_packed(const wire_field *at)
+{
+    return at->wire_type == WIRE_BYTES && !is_block(at->field->type);
+}
+
+/* How many values AT holds. */
+static size_t value_count(const wire_field *at)
+{
+    if (!is_packed(at))
+        return 1;
+    unsigned width = packed_width(at->field->type);
+    if (width)
+        return at->length / width;
+    size_t count = 0;
+    for (size_t i = 0; i < at->length; i++)
+        count += at->bytes[i] < 128;
+    return count;
+}
+
+static void count_fields(const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t length,
+                         field_counts *counts)
+{
+    wire_field at;
+    memset(counts->known, 0, type->n_fields * sizeof *counts->known);
+    counts->unknown = 0;
+    for (size_t position = 0; next_field(type, data, length, &position, &at);) {
+        if (at.field)
+            counts->known[at.field - type->fields] += value_count(&at);
+        else
+            counts->unknown++;
+    }
+}
+
+/* ---- values ---- */
+
+static void *member_at(ProtobufCMessage *message, unsigned offset)
+{
+    return (unsigned char *)message + offset;
+}
+
+static int64_t without_zigzag(uint64_t value)
+{
+    return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
+}
+
+static void put_number(ProtobufCType type, uint64_t value, void *member)
+{
+    switch (type) {
+    case PROTOBUF_C_TYPE_SINT32:
+        *(int32_t *)member = (int32_t)without_zigzag((uint32_t)value);
+        break;
+    case PROTOBUF_C_TYPE_SINT64:
+        *(int64_t *)member = without_zigzag(value);
+        break;
+    case PROTOBUF_C_TYPE_BOOL:
+        *(protobuf_c_boolean *)member = value != 0;
+        break;
+    default:
+        if (sp_otlp_json_value_size(type) == 4)
+            memcpy(member, &(uint32_t){(uint32_t)value}, 4);
+        else
+            memcpy(member, &value, 8);
+    }
+}
+
+static bool put_string(sp_arena *memory, const wire_field *at, char **member)
+{
+    *member = sp_arena_strndup(memory, (const char *)at->bytes, at->length);
+    return *member != NULL;
+}
+
+static bool put_bytes(sp_arena *memory, const wire_field *at, ProtobufCBinaryData *member)
+{
+    member->len = at->length;
+    member->data = at->length ? sp_arena_memdup(memory, at->bytes, at->length) : NULL;
+    return member->data || !at->length;
+}
+
+static bool put_value(sp_arena *memory, const wire_field *at, void *member)
+{
+    switch (at->field->type) {
+    case PROTOBUF_C_TYPE_STRING:
+        return put_string(memory, at, member);
+    case PROTOBUF_C_TYPE_BYTES:
+        return put_bytes(memory, at, member);
+    case PROTOBUF_C_TYPE_MESSAGE:
+        *(ProtobufCMessage **)member =
+            sp_wire_read(memory, at->field->descriptor, at->bytes, at->length);
+        return *(ProtobufCMessage **)member != NULL;
+    default:
+        put_number(at->field->type, at->value, member);
+        return true;
+    }
+}
+
+static void put_packed(const wire_field *at, unsigned char *values, size_t *count)
+{
+    size_t size = sp_otlp_json_value_size(at->field->type);
+    unsigned width = packed_width(at->field->type);
+    for (size_t position = 0; position + width <= at->length && position < at->length; ++*count) {
+        uint64_t value = width ? little_endian(at->bytes + position, width) : 0;
+        position += width;
+        if (!width && !sp_wire_varint(at->bytes, at->length, &position, &value))
+            return;
+        put_number(at->field->type, value, values + *count * size);
+    }
+}
+
+/* ---- messages ---- */
+
+/* One more value of a list, which has room for it. */
+static bool put_element(sp_arena *memory, const wire_field *at, ProtobufCMessage *message)
+{
+    unsigned char *values = *(unsigned char **)member_at(message, at->field->offset);
+    size_t *count = member_at(message, at->field->quantifier_offset);
+    if (is_packed(at)) {
+        put_packed(at, values, count);
+        return true;
+    }
+    return put_value(memory, at, values + (*count)++ * sp_otlp_json_value_size(at->field->type));
+}
+
+static bool excludes(const ProtobufCFieldDescriptor *a, const ProtobufCFieldDescriptor *b)
+{
+    return a && b && a != b && (a->flags & b->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) &&
+           a->quantifier_offset == b->quantifier_offset;
+}
+
+/* A message that comes several times is, by protobuf's rules, their bytes one behind the other. A
+ * member of a oneof begins anew after another one. */
+static bool join_parts(sp_arena *memory, const ProtobufCMessageDescriptor *type,
+                       const uint8_t *data, size_t length, wire_field *at)
+{
+    uint8_t *joined = sp_arena_alloc(memory, length);
+    wire_field part;
+    at->length = 0;
+    at->bytes = joined;
+    for (size_t position = 0; joined && next_field(type, data, length, &position, &part);) {
+        if (excludes(part.field, at->field))
+            at->length = 0;
+        if (part.field != at->field)
+            continue;
+        memcpy(joined + at->length, part.bytes, part.length);
+        at->length += part.length;
+    }
+    return joined != NULL;
+}
+
+static bool put_single(sp_arena *memory, const wire_field *at, ProtobufCMessage *message)
+{
+    bool done = put_value(memory, at, member_at(message, at->field->offset));
+    if (at->field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)
+        *(uint32_t *)member_at(message, at->field->quantifier_offset) = at->field->id;
+    return done;
+}
+
+static bool put_unknown(sp_arena *memory, const wire_field *at, ProtobufCMessage *message)
+{
+    ProtobufCMessageUnknownField *unknown = &message->unknown_fields[message->n_unknown_fields++];
+    unknown->tag = at->number;
+    unknown->wire_type = (ProtobufCWireType)at->wire_type;
+    unknown->len = at->raw_length;
+    unknown->data = sp_arena_memdup(memory, at->raw, at->raw_length);
+    return unknown->data != NULL;
+}
+
+static bool make_lists(sp_arena *memory, ProtobufCMessage *message, const field_counts *counts)
+{
+    const ProtobufCMessageDescriptor *type = message->descriptor;
+    for (unsigned i = 0; i < type->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &type->fields[i];
+        if (field->label != PROTOBUF_C_LABEL_REPEATED || !counts->known[i])
+            continue;
+        void *values =
+            sp_arena_array(memory, counts->known[i], sp_otlp_json_value_size(field->type));
+        if (!values)
+            return false;
+        *(void **)member_at(message, field->offset) = values;
+    }
+    if (counts->unknown)
+        message->unknown_fields =
+            sp_arena_array(memory, counts->unknown, sizeof *message->unknown_fields);
+    return message->unknown_fields || !counts->unknown;
+}
+
+static bool put_field(sp_arena *memory, const wire_field *at, ProtobufCMessage *message)
+{
+    if (!at->field)
+        return put_unknown(memory, at, message);
+    return at->field->label == PROTOBUF_C_LABEL_REPEATED ? put_element(memory, at, message)
+                                                         : put_single(memory, at, message);
+}
+
+static bool fill(sp_arena *memory, ProtobufCMessage *message, const uint8_t *data, size_t length,
+                 const field_counts *counts)
+{
+    const ProtobufCMessageDescriptor *type = message->descriptor;
+    wire_field at;
+    for (size_t position = 0; next_field(type, data, length, &position, &at);) {
+        bool is_split = at.field && at.field->type == PROTOBUF_C_TYPE_MESSAGE &&
+                        at.field->label != PROTOBUF_C_LABEL_REPEATED &&
+                        counts->known[at.field - type->fields] > 1;
+        if (is_split && !join_parts(memory, type, data, length, &at))
+            return false;
+        if (!put_field(memory, &at, message))
+            return false;
+    }
+    return true;
+}
+
+ProtobufCMessage *sp_wire_read(sp_arena *memory, const ProtobufCMessageDescriptor *type,
+                               const uint8_t *data, size_t length)
+{
+    field_counts counts;
+    ProtobufCMessage *message = sp_arena_alloc(memory, type->sizeof_message);
+    if (!message || type->n_fields > MOST_FIELDS)
+        return NULL;
+    protobuf_c_message_init(type, message);
+    count_fields(type, data, length, &counts);
+    bool done =
+        make_lists(memory, message, &counts) && fill(memory, message, data, length, &counts);
+    return done ? message : NULL;
+}
