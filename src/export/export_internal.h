@@ -5,13 +5,13 @@
 #define SP_EXPORT_EXPORT_INTERNAL_H
 
 #include <pthread.h>
-#include <zlib.h>
 
 #include "core/clock.h"
 #include "core/compiler.h"
 #include "core/lock.h"
 #include "export/exporter.h"
 #include "export/network.h"
+#include "wire/gzip.h"
 
 enum { SP_SPOOL_NAME = 32 };
 
@@ -129,21 +129,6 @@ uint64_t sp_retry_backoff_ns(uint32_t failed, uint32_t random);
  * SP_RETRY_AFTER_MAX_S. False when it is neither a number of seconds nor a date. */
 enum { SP_RETRY_AFTER_MAX_S = 300 };
 bool sp_retry_after_ns(const char *text, uint64_t now_ns, uint64_t *out_ns);
-
-/* gzip.c */
-
-/* One stream, used again for each body. Zero-initialised is unused. */
-typedef struct sp_gzip {
-    z_stream stream;
-    bool ready;
-} sp_gzip;
-
-/* Replace BODY by its gzip form. False, and BODY as it was, when memory is short. */
-bool sp_gzip_body(sp_gzip *gzip, sp_buffer *body);
-/* Append what LENGTH bytes of gzip at DATA are when unpacked to OUT. False when they are no gzip,
- * or OUT's maximum is reached. Any thread. */
-bool sp_gunzip(sp_buffer *out, const void *data, size_t length);
-void sp_gzip_deinit(sp_gzip *gzip);
 
 /* answer.c: what a receiver answered. */
 enum { SP_ANSWER_WORDS = 320, SP_ANSWER_MAX_BYTES = 4 * 1024 * 1024 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
+#include "wire/gzip.h"
 
-#include "export/export_internal.h"
+#include <stdlib.h>
 
 /* On requests of ours level 6 is 3 to 4 % smaller than level 1 and takes twice the time, which is
  * taken from the application's machine (docs/design/export.md). */

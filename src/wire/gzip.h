@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gzip of requests and of pprof. */
+#ifndef SP_WIRE_GZIP_H
+#define SP_WIRE_GZIP_H
+
+#include <zlib.h>
+
+#include "core/buffer.h"
+
+/* One stream, used again for each body. Zero-initialised is unused.  Threads: one at a time. */
+typedef struct sp_gzip {
+    z_stream stream;
+    bool ready;
+} sp_gzip;
+
+/* Replace BODY by its gzip form. False, and BODY as it was, when memory is short. */
+bool sp_gzip_body(sp_gzip *gzip, sp_buffer *body);
+/* Append what LENGTH bytes of gzip at DATA are when unpacked to OUT. False when they are no gzip,
+ * or OUT's maximum is reached. Any thread. */
+bool sp_gunzip(sp_buffer *out, const void *data, size_t length);
+void sp_gzip_deinit(sp_gzip *gzip);
+
+#endif
