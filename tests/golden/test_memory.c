@@ -13,6 +13,7 @@
 #include "golden/golden_data.h"
 #include "proto/profiles_service.pb-c.h"
 #include "tool/read/json_read.h"
+#include "wire/pprof.h"
 
 static size_t calls_until_failure; /* 0: none fails */
 
@@ -24,18 +25,22 @@ static bool allocation_fails(void)
 /* Enough spans for several blocks of the arena. */
 enum { MANY = 400 };
 
-static bool encode(sp_buffer *out, bool traces, sp_otlp_format format)
+enum { PPROF = SP_OTLP_JSON + 1 };
+
+static bool encode(sp_buffer *out, bool traces, int format)
 {
     static sp_span_data *spans[MANY];
     for (size_t i = 0; i < MANY; i++)
         spans[i] = golden_spans[i % 3];
     if (traces)
         return sp_otlp_encode_traces(out, format, &golden_resource, spans, MANY);
+    if (format == PPROF)
+        return sp_pprof_encode(out, &golden_resource, &golden_profile_data);
     return sp_otlp_encode_profiles(out, format, &golden_resource, &golden_profile_data);
 }
 
 /* Returns how many allocations one encoding makes. */
-static size_t fail_each_allocation(bool traces, sp_otlp_format format)
+static size_t fail_each_allocation(bool traces, int format)
 {
     for (size_t n = 1;; n++) {
         sp_buffer out = SP_BUFFER_INIT(1 << 22);
@@ -61,6 +66,7 @@ static void memory_short_encoding_fails_and_appends_nothing(void **state)
     assert_in_range(fail_each_allocation(true, SP_OTLP_JSON), 4, 100);
     assert_in_range(fail_each_allocation(false, SP_OTLP_PROTOBUF), 2, 100);
     assert_in_range(fail_each_allocation(false, SP_OTLP_JSON), 2, 100);
+    assert_in_range(fail_each_allocation(false, PPROF), 5, 100);
 }
 
 static void memory_short_json_read_fails_with_a_reason(void **state)

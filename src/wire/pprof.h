@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pprof from OTLP profiles (proto/pprof.proto has the fields, docs/design/encoding.md what becomes
+ * what). The input is the tree of protobuf-c messages, which both sides have: the command reads
+ * one, and the SDK makes one of a window (wire/profiles.h).  Threads: any, each with its own OUT.
+ */
+#ifndef SP_WIRE_PPROF_H
+#define SP_WIRE_PPROF_H
+
+#include "core/buffer.h"
+#include "profile/profile_data.h"
+#include "proto/profiles.pb-c.h"
+#include "trace/resource.h"
+
+/* RESOURCE may be NULL. */
+typedef struct sp_pprof_part {
+    const Sp__Profiles__Profile *profile;
+    const Sp__Resource__Resource *resource;
+} sp_pprof_part;
+
+/* Profiles that become one. Every index is inside its table, no value refers to the string table,
+ * and entry 0 of each table is its zero value: sp_merge and wire/profiles.h make such trees.
+ * ROOT_SPAN_IDS, by number of link, may be NULL; all zero: not known. */
+typedef struct sp_pprof_source {
+    const Sp__Profiles__ProfilesDictionary *dictionary;
+    const sp_pprof_part *parts;
+    size_t part_count;
+    const uint8_t (*root_span_ids)[8];
+} sp_pprof_source;
+
+#define SP_PPROF_TRACE_LABEL "trace_id"
+#define SP_PPROF_SPAN_LABEL  "span_id"
+#define SP_PPROF_ROOT_LABEL  "local root span id"
+
+/* Append SOURCE as pprof, not gzipped, to OUT, wholly or not at all; OUT is `failed` then. */
+bool sp_pprof_write(sp_buffer *out, const sp_pprof_source *source);
+/* The same of all profiles of DATA, a window of the SDK. */
+bool sp_pprof_encode(sp_buffer *out, const sp_resource *resource, const sp_profile_data *data);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pprof of a window, read back with protobuf-c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "golden/golden_data.h"
+#include "proto/pprof.pb-c.h"
+#include "wire/pprof.h"
+#include "wire/profiles.h"
+#include "wire/unpack.h"
+
+static Sp__Pprof__Profile *unpack(sp_buffer *out)
+{
+    void *made = sp_otlp_unpack(&sp__pprof__profile__descriptor, out->data, out->length);
+    assert_non_null(made);
+    sp_buffer_deinit(out);
+    return made;
+}
+
+static int setup(void **state)
+{
+    sp_buffer out = SP_BUFFER_INIT(1 << 20);
+    assert_true(sp_pprof_encode(&out, &golden_resource, &golden_profile_data));
+    *state = unpack(&out);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    protobuf_c_message_free_unpacked(*state, NULL);
+    return 0;
+}
+
+static const char *text(const Sp__Pprof__Profile *profile, int64_t string)
+{
+    assert_in_range(string, 0, profile->n_string_table - 1);
+    return profile->string_table[string];
+}
+
+static void check_type(const Sp__Pprof__Profile *profile, const Sp__Pprof__ValueType *type,
+                       const char *name, const char *unit)
+{
+    assert_string_equal(text(profile, type->type), name);
+    assert_string_equal(text(profile, type->unit), unit);
+}
+
+static void pprof_samples_of_a_period_are_counts_and_time(void **state)
+{
+    const Sp__Pprof__Profile *profile = *state;
+    assert_int_equal(profile->n_sample_type, 3);
+    check_type(profile, profile->sample_type[0], "samples", "count");
+    check_type(profile, profile->sample_type[1], "cpu", "nanoseconds");
+    check_type(profile, profile->sample_type[2], "off_cpu", "nanoseconds");
+    check_type(profile, profile->period_type, "cpu", "nanoseconds");
+    assert_int_equal(profile->period, 10101010);
+    assert_true(profile->time_nanos == INT64_C(1700000000000000000));
+    assert_true(profile->duration_nanos == INT64_C(10000000000));
+    assert_string_equal(text(profile, profile->default_sample_type), "off_cpu");
+}
+
+static void pprof_a_sample_has_a_value_of_each_type(void **state)
+{
+    const Sp__Pprof__Profile *profile = *state;
+    static const int64_t wanted[3][3] = {
+        {200, 200 * INT64_C(10101010), 0}, {1, 10101010, 0}, {0, 0, INT64_C(5000000000)}};
+    assert_int_equal(profile->n_sample, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(profile->sample[i]->n_value, 3);
+        assert_memory_equal(profile->sample[i]->value, wanted[i], sizeof wanted[i]);
+    }
+}
+
+static void check_label(const Sp__Pprof__Profile *profile, const Sp__Pprof__Label *label,
+                        const char *key, const char *value)
+{
+    assert_string_equal(text(profile, label->key), key);
+    assert_string_equal(text(profile, label->str), value);
+    assert_int_equal(label->num, 0);
+}
+
+static void pprof_links_and_attributes_are_labels(void **state)
+{
+    const Sp__Pprof__Profile *profile = *state;
+    const Sp__Pprof__Sample *sample = profile->sample[0];
+    assert_int_equal(sample->n_label, 3);
+    check_label(profile, sample->label[0], "trace_id", "5b8efff798038103d269b633813fc60c");
+    check_label(profile, sample->label[1], "span_id", "eee19b7ec3c1b174");
+    check_label(profile, sample->label[2], "thread.name", "w-1");
+    assert_int_equal(profile->sample[1]->n_label, 0);
+}
+
+static const Sp__Pprof__Location *location_of(const Sp__Pprof__Profile *profile, uint64_t id)
+{
+    for (size_t i = 0; i < profile->n_location; i++)
+        if (profile->location[i]->id == id)
+            return profile->location[i];
+    fail_msg("no location has the id %d", (int)id);
+    return NULL;
+}
+
+static void pprof_stacks_lead_to_addresses_lines_and_functions(void **state)
+{
+    const Sp__Pprof__Profile *profile = *state;
+    const Sp__Pprof__Sample *sample = profile->sample[0];
+    assert_int_equal(sample->n_location_id, 2);
+    const Sp__Pprof__Location *leaf = location_of(profile, sample->location_id[0]);
+    assert_int_equal(leaf->address, 0x401300);
+    assert_int_equal(leaf->n_line, 2);
+    assert_int_equal(leaf->line[0]->line, 12);
+    assert_int_equal(leaf->line[0]->column, 5);
+    assert_int_equal(profile->n_function, 2);
+    const Sp__Pprof__Function *inner = profile->function[1];
+    assert_int_equal(leaf->line[0]->function_id, inner->id);
+    assert_string_equal(text(profile, inner->name), "render(int)");
+    assert_int_equal(inner->start_line, 10);
+    assert_int_equal(location_of(profile, sample->location_id[1])->address, 0x401234);
+}
+
+static void pprof_a_mapping_has_its_build_id_and_what_is_known(void **state)
+{
+    const Sp__Pprof__Profile *profile = *state;
+    assert_int_equal(profile->n_mapping, 1);
+    const Sp__Pprof__Mapping *mapping = profile->mapping[0];
+    assert_int_equal(mapping->id, profile->location[0]->mapping_id);
+    assert_int_equal(mapping->memory_start, 0x400000);
+    assert_int_equal(mapping->memory_limit, 0x500000);
+    assert_int_equal(mapping->file_offset, 0x1000);
+    assert_string_equal(text(profile, mapping->build_id), "abc123");
+    assert_true(mapping->has_functions && mapping->has_filenames && mapping->has_line_numbers &&
+                mapping->has_inline_frames);
+}
+
+static void pprof_resource_and_attributes_are_comments(void **state)
+{
+    const Sp__Pprof__Profile *profile = *state;
+    static const char *const wanted[] = {"service.name=shop", "process.pid=4242", "ratio=0.5",
+                                         "done=true", "spanprof.unattributed_ns=12345"};
+    assert_int_equal(profile->n_comment, 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_string_equal(text(profile, profile->comment[i]), wanted[i]);
+}
+
+/* Sum of two windows, and a sum that does not fit. */
+static void pprof_equal_samples_are_added_up_and_stay_at_the_largest_number(void **state)
+{
+    (void)state;
+    static sp_profile_sample twice[] = {
+        {.stack_index = 1, .value = 5},
+        {.stack_index = 1, .value = 6},
+        {.stack_index = 2, .value = INT64_MAX},
+    };
+    static sp_profile profiles[1];
+    profiles[0] = golden_profiles[0];
+    profiles[0].samples = twice;
+    profiles[0].sample_count = 3;
+    sp_profile_data data = golden_profile_data;
+    data.profiles = profiles;
+    data.profile_count = 1;
+    sp_buffer out = SP_BUFFER_INIT(1 << 20);
+    assert_true(sp_pprof_encode(&out, &golden_resource, &data));
+    Sp__Pprof__Profile *profile = unpack(&out);
+    assert_int_equal(profile->n_sample, 2);
+    assert_true(profile->sample[0]->value[0] == 11);
+    assert_true(profile->sample[1]->value[1] == INT64_MAX);
+    protobuf_c_message_free_unpacked(&profile->base, NULL);
+}
+
+static void pprof_without_room_appends_nothing(void **state)
+{
+    (void)state;
+    sp_buffer out = SP_BUFFER_INIT(16);
+    assert_true(sp_buffer_add_char(&out, '>'));
+    assert_false(sp_pprof_encode(&out, &golden_resource, &golden_profile_data));
+    assert_true(out.failed);
+    assert_int_equal(out.length, 1);
+    sp_buffer_deinit(&out);
+}
+
+#define READS(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        READS(pprof_samples_of_a_period_are_counts_and_time),
+        READS(pprof_a_sample_has_a_value_of_each_type),
+        READS(pprof_links_and_attributes_are_labels),
+        READS(pprof_stacks_lead_to_addresses_lines_and_functions),
+        READS(pprof_a_mapping_has_its_build_id_and_what_is_known),
+        READS(pprof_resource_and_attributes_are_comments),
+        cmocka_unit_test(pprof_equal_samples_are_added_up_and_stay_at_the_largest_number),
+        cmocka_unit_test(pprof_without_room_appends_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
