@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "tool/command/commands.h"
+#include "tool/command/convert_samples.h"
 #include "tool/model/merge.h"
 #include "tool/read/repeats.h"
 #include "tool/text/messages.h"
@@ -11,26 +12,32 @@
 typedef struct convert_options {
     const char *out;
     const char *to;
+    const char *type;
 } convert_options;
 
-enum { TO_PROTOBUF, TO_JSON };
+typedef enum target { TO_PROTOBUF, TO_JSON, TO_PPROF, TO_FOLDED, TARGET_COUNT } target;
 
-static int find_target(const convert_options *options, int *target)
+#define TARGETS "otlp, otlp-json, pprof, folded"
+
+static int find_target(const convert_options *options, target *target)
 {
+    static const char *const names[TARGET_COUNT] = {"otlp", "otlp-json", "pprof", "folded"};
     if (!options->to)
-        return sp_tool_wrong("convert: --to is missing; there are otlp, otlp-json");
+        return sp_tool_wrong("convert: --to is missing; there are " TARGETS);
     if (!options->out)
         return sp_tool_wrong("convert: -o OUT is missing; - is standard output");
-    *target = strcmp(options->to, "otlp") == 0 ? TO_PROTOBUF : TO_JSON;
-    if (*target == TO_PROTOBUF || strcmp(options->to, "otlp-json") == 0)
-        return SP_TOOL_DONE;
-    if (strcmp(options->to, "pprof") == 0 || strcmp(options->to, "folded") == 0)
-        return sp_tool_wrong("convert: --to %s is not built yet; there are otlp, otlp-json",
-                             options->to);
-    return sp_tool_wrong("convert: --to %s is unknown; there are otlp, otlp-json", options->to);
+    for (*target = 0; *target < TARGET_COUNT; ++*target)
+        if (strcmp(options->to, names[*target]) == 0)
+            break;
+    if (*target == TARGET_COUNT)
+        return sp_tool_wrong("convert: --to %s is unknown; there are " TARGETS, options->to);
+    if (options->type && *target < TO_PPROF)
+        return sp_tool_wrong("convert: --type is for pprof and folded: a request of OTLP holds all "
+                             "types");
+    return SP_TOOL_DONE;
 }
 
-static bool encode(sp_buffer *out, const ProtobufCMessage *message, int target)
+static bool encode(sp_buffer *out, const ProtobufCMessage *message, target target)
 {
     if (target == TO_JSON)
         return sp_otlp_json_write(out, message) && sp_buffer_add_char(out, '\n');
@@ -43,7 +50,7 @@ static bool encode(sp_buffer *out, const ProtobufCMessage *message, int target)
     return true;
 }
 
-static int write_merged(const sp_input *input, const convert_options *options, int target)
+static int add_merged(sp_buffer *out, const sp_input *input, target target)
 {
     size_t traces = sp_input_count(input, SP_SIGNAL_TRACES);
     if (traces && traces < input->count)
@@ -51,29 +58,37 @@ static int write_merged(const sp_input *input, const convert_options *options, i
             "convert: the files hold both traces and profiles, and a request holds "
             "one of them; convert them one after the other");
     sp_arena memory = {0};
-    sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
     ProtobufCMessage *merged =
         sp_merge(&memory, input, traces ? SP_SIGNAL_TRACES : SP_SIGNAL_PROFILES);
-    int status = SP_TOOL_WRONG;
-    if (merged && !encode(&out, merged, target))
+    int status = merged ? SP_TOOL_DONE : SP_TOOL_WRONG;
+    if (merged && !encode(out, merged, target))
         status = sp_tool_no_memory();
-    else if (merged)
-        status = sp_output_write(&out, options->out);
-    sp_buffer_deinit(&out);
     sp_arena_deinit(&memory);
+    return status;
+}
+
+static int convert(const sp_input *input, const convert_options *options, target target)
+{
+    sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
+    int status = target < TO_PPROF
+                     ? add_merged(&out, input, target)
+                     : sp_convert_samples(&out, input, options->type, target == TO_PPROF);
+    if (status == SP_TOOL_DONE)
+        return sp_output_write(&out, options->out);
+    sp_buffer_deinit(&out);
     return status;
 }
 
 static int answer(const sp_operands *files, const convert_options *options)
 {
-    int target = TO_PROTOBUF;
+    target target = TO_PROTOBUF;
     int status = find_target(options, &target);
     if (status != SP_TOOL_DONE)
         return status;
     sp_input input;
     status = sp_input_read_once(&input, files);
     if (status == SP_TOOL_DONE)
-        status = write_merged(&input, options, target);
+        status = convert(&input, options, target);
     sp_input_deinit(&input);
     return status;
 }
@@ -91,15 +106,21 @@ static int run(int argc, char **argv)
 
 static const sp_option options[] = {
     {"--to", "FORMAT", SP_OPTION_TEXT, offsetof(convert_options, to),
-     "otlp (protobuf) or otlp-json: one bare request"},
+     "otlp (protobuf) or otlp-json: one bare request; pprof (gzipped); folded: root;…;leaf VALUE"},
     {"-o", "OUT", SP_OPTION_TEXT, offsetof(convert_options, out), "the file to write"},
+    {"--type", "TYPE", SP_OPTION_TEXT, offsetof(convert_options, type),
+     "for pprof and folded: cpu, wall, offcpu, alloc, inuse, lock, or another that the files have"},
 };
 
 const sp_command sp_command_convert = {
     .name = "convert",
-    .arguments = "IN… -o OUT --to otlp|otlp-json",
-    .summary = "One bare export request from files of traces, or from files of profiles.",
-    .details = "Several profiles get one dictionary without duplicates and orphans.",
+    .arguments = "IN… -o OUT --to otlp|otlp-json|pprof|folded",
+    .summary = "Files of traces or of profiles as one export request, pprof, or collapsed stacks.",
+    .details = "Several profiles get one dictionary without duplicates and orphans.\n"
+               "A pprof holds all types that have one period (alloc_space, alloc_objects, …); "
+               "of others, and for folded,\none has to be chosen with --type. Spans become the "
+               "labels trace_id and span_id, and with the traces\namong IN also local root span "
+               "id; folded has no place for them.",
     .options = options,
     .option_count = SP_ARRAY_LENGTH(options),
     .run = run,

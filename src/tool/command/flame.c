@@ -4,23 +4,25 @@
 #include <string.h>
 
 #include "tool/command/commands.h"
+#include "tool/model/selected.h"
 #include "tool/read/repeats.h"
 #include "tool/text/messages.h"
 
-enum { FORMAT_TEXT = 0, FORMAT_FOLDED, FORMAT_HTML, FORMAT_JSON, FORMAT_COUNT };
+enum { FORMAT_TEXT = 0, FORMAT_FOLDED, FORMAT_HTML, FORMAT_JSON, FORMAT_PPROF, FORMAT_COUNT };
 
 static int find_format(const char *name, int *format)
 {
-    static const char *const names[FORMAT_COUNT] = {"text", "folded", "html", "json"};
+    static const char *const names[FORMAT_COUNT] = {"text", "folded", "html", "json", "pprof"};
     for (*format = 0; *format < FORMAT_COUNT; ++*format)
         if (strcmp(name, names[*format]) == 0)
             break;
-    if (strcmp(name, "svg") == 0 || strcmp(name, "pprof") == 0)
+    if (strcmp(name, "svg") == 0)
         return sp_tool_wrong("flame: --format %s is not built yet; there are text, folded, html, "
-                             "json",
+                             "json, pprof",
                              name);
     if (*format == FORMAT_COUNT)
-        return sp_tool_wrong("flame: --format %s is unknown; there are text, folded, html, json",
+        return sp_tool_wrong("flame: --format %s is unknown; there are text, folded, html, json, "
+                             "pprof",
                              name);
     if (*format == FORMAT_HTML && !sp_flame_page_head)
         return sp_tool_wrong("flame: --format html: this spanprof was built without the page, for "
@@ -46,7 +48,9 @@ static int write_answer(const sp_selection *selection, const sp_flame_options *o
         return sp_output_write_json(sp_flame_json(selection), options->out);
     sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
     int status = SP_TOOL_DONE;
-    if (format != FORMAT_FOLDED)
+    if (format == FORMAT_PPROF)
+        status = sp_selected_pprof(&out, selection, 1);
+    else if (format != FORMAT_FOLDED)
         status = write_tree(&out, selection, options, format);
     else if (!sp_flame_folded(&out, selection, options->reverse))
         status = sp_tool_no_memory();
@@ -109,7 +113,7 @@ static const sp_option options[] = {
     {"--since", "TIME", SP_OPTION_TEXT, AT(select.since),
      "of what is still allocated only what grew: since the first snapshot (first), or the one so "
      "long before the last (30s, 5m, 2h)"},
-    {"--format", "FORMAT", SP_OPTION_TEXT, AT(format), "text, folded, html, json (text)"},
+    {"--format", "FORMAT", SP_OPTION_TEXT, AT(format), "text, folded, html, json, pprof (text)"},
     {"-o", "OUT", SP_OPTION_TEXT, AT(out), "write to this file (standard output)"},
     {"--min-percent", "P", SP_OPTION_PERCENT, AT(min_percent),
      "leave out frames below this share (text 1, html 0)"},

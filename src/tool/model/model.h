@@ -89,8 +89,12 @@ typedef struct sp_model_profile {
     uint32_t type;
     const char *service, *instance; /* of `strings`: equal texts are one pointer; "": not told */
     const sp_document *document;
+    const Sp__Resource__Resource *resource; /* NULL: not told */
     const Sp__Profiles__Profile *message;
     const Sp__Profiles__ProfilesDictionary *dictionary;
+    /* By number of the message's sample: the number of the model's. NULL: none of them counts,
+     * because the profile is an old snapshot. */
+    const uint32_t *sample_numbers;
 } sp_model_profile;
 
 /* The earlier snapshot that the last one is compared with. */

@@ -429,7 +429,7 @@ static uint64_t count_events(const type_rule *rule, const Sp__Profiles__Sample *
     return events ? events : 1;
 }
 
-static bool add_sample(profile_reader *reader, const sp_model_sample *sample)
+static bool add_sample(profile_reader *reader, const sp_model_sample *sample, uint32_t *out)
 {
     sp_model *model = reader->model;
     uint32_t key[8] = {sample->type,       sample->stack,    sample->link, sample->where,
@@ -446,6 +446,7 @@ static bool add_sample(profile_reader *reader, const sp_model_sample *sample)
         sp_sum_add(&model->samples[number].count, sample->count);
     }
     sp_sum_add(&model->types[sample->type].samples, sample->count);
+    *out = number;
     return true;
 }
 
@@ -457,6 +458,10 @@ static bool add_to_base(profile_reader *reader, const sp_model_sample *sample)
 static bool add_samples(profile_reader *reader, const Sp__Profiles__Profile *profile,
                         const type_rule *rule, uint32_t type)
 {
+    uint32_t *numbers =
+        sp_arena_array(&reader->model->memory, profile->n_samples + 1, sizeof *numbers);
+    if (!numbers)
+        return fail_memory(reader);
     for (size_t i = 0; i < profile->n_samples; i++) {
         const Sp__Profiles__Sample *message = profile->samples[i];
         sp_model_sample sample = {.type = type, .descriptor = SP_MODEL_NONE, .age = SP_MODEL_NONE};
@@ -468,9 +473,12 @@ static bool add_samples(profile_reader *reader, const Sp__Profiles__Profile *pro
             !sum_values(reader, rule, message, &sum, &sample.value))
             return false;
         sample.count = count_events(rule, message, sum, sample.value);
-        if (!(reader->is_base ? add_to_base(reader, &sample) : add_sample(reader, &sample)))
+        if (!(reader->is_base ? add_to_base(reader, &sample)
+                              : add_sample(reader, &sample, &numbers[i])))
             return false;
     }
+    if (!reader->is_base)
+        reader->model->profiles[reader->model->profile_count - 1].sample_numbers = numbers;
     return true;
 }
 
@@ -485,6 +493,7 @@ static bool note_profile(profile_reader *reader, const Sp__Profiles__Profile *pr
                                                                  .service = reader->service,
                                                                  .instance = reader->instance,
                                                                  .document = reader->document,
+                                                                 .resource = reader->resource,
                                                                  .message = profile,
                                                                  .dictionary = reader->dictionary};
     return true;

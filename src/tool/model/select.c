@@ -38,17 +38,24 @@ static bool is_type_word(const char *word)
     return false;
 }
 
-static int unknown_type(const sp_model *model, const char *word)
+const char *sp_types_list(char out[SP_TYPES_LENGTH], const sp_model *model)
 {
-    char list[256] = "";
     size_t used = 0;
-    for (size_t i = 0; i < model->type_count && used + 2 < sizeof list; i++) {
+    out[0] = 0;
+    for (size_t i = 0; i < model->type_count && used + 2 < SP_TYPES_LENGTH; i++) {
         const sp_model_type *type = &model->types[i];
         bool usual = strcmp(type->unit, "nanoseconds") == 0;
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s%s%s%s", i ? ", " : "",
+        used += (size_t)snprintf(out + used, SP_TYPES_LENGTH - used, "%s%s%s%s%s", i ? ", " : "",
                                  type->name, usual ? "" : " (", usual ? "" : type->unit,
                                  usual ? "" : ")");
     }
+    return out;
+}
+
+static int unknown_type(const sp_model *model, const char *word)
+{
+    char list[SP_TYPES_LENGTH];
+    sp_types_list(list, model);
     if (is_type_word(word))
         return sp_tool_no("no profile of type %s; the files have: %s", word, list);
     return sp_tool_wrong(

@@ -59,6 +59,10 @@ int sp_select_spans(const sp_model *model, const char *text, bool **marks);
 /* What the selected time is called in answers for programs: "offcpu", or the type's name. */
 const char *sp_selection_name(const sp_selection *selection);
 
+/* The types of MODEL for a message: "cpu, alloc_space (bytes)". Returns OUT. */
+#define SP_TYPES_LENGTH 256
+const char *sp_types_list(char out[SP_TYPES_LENGTH], const sp_model *model);
+
 /* TEXT as an id of COUNT bytes, also with 0x before it, as some tracers print theirs; SP_TOOL_WRONG
  * when it is none (WHAT: "span" or "trace"). */
 int sp_parse_id(const char *what, const char *text, uint8_t *out, size_t count);

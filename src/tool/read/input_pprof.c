@@ -263,13 +263,23 @@ static bool take_span_label(span_labels *labels, const Sp__Pprof__Label *label, 
     return false;
 }
 
+/* Whether LABEL is the number of a thread, then in *OUT. pprof has it as a text (docs/formats). */
+static bool is_thread_id(reader *reader, const Sp__Pprof__Label *label, uint64_t *out)
+{
+    return label->str && strcmp(text_of(reader, label->key), "thread.id") == 0 &&
+           sp_parse_u64(text_of(reader, label->str), out) && *out <= INT64_MAX;
+}
+
 static int32_t put_label(reader *reader, const Sp__Pprof__Label *label)
 {
+    uint64_t thread = 0;
+    bool is_thread = is_thread_id(reader, label, &thread), is_text = label->str && !is_thread;
+    int64_t number = is_thread ? (int64_t)thread : label->num;
     sp_foreign_attribute attribute = {.key = put_text(reader, label->key),
                                       .unit = put_text(reader, label->num_unit),
-                                      .number = label->str ? 0 : label->num,
-                                      .text = put_text(reader, label->str),
-                                      .is_text = label->str != 0};
+                                      .number = is_text ? 0 : number,
+                                      .text = is_text ? put_text(reader, label->str) : 0,
+                                      .is_text = is_text};
     return sp_foreign_attribute_put(&reader->foreign, &attribute);
 }
 

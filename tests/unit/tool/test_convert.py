@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`spanprof convert`: what goes in comes out, in one request."""
+"""`spanprof convert`: what goes in comes out, in one request, one pprof, or as collapsed stacks."""
+import gzip
+
 from otlp import *
 
 
@@ -115,8 +117,147 @@ class Convert(ToolTest):
         self.refuse(2, "convert", "shop", "--to", "otlp", "-o", "out", says="both traces and profiles")
         self.refuse(2, "convert", "shop", "--to", "otlp", says="-o OUT")
         self.refuse(2, "convert", "shop", "-o", "out", says="--to")
-        self.refuse(2, "convert", "shop", "--to", "pprof", "-o", "out", says="not built yet")
-        self.refuse(2, "convert", "shop", "--to", "xml", "-o", "out", says="unknown")
+        self.refuse(2, "convert", "shop", "--to", "xml", "-o", "out", says=("unknown", "pprof, folded"))
+        self.refuse(2, "convert", "shop", "--to", "otlp", "--type", "cpu", "-o", "out", says="--type is for pprof")
+
+
+class Pprof(ToolTest):
+    """Out as pprof, and in again."""
+
+    def convert(self, *files, more=(), out="out.pb.gz", says=""):
+        result = self.run_tool("convert", *files, "--to", "pprof", *more, "-o", out)
+        self.assertEqual((result.returncode, result.stdout), (0, b""), result.stderr)
+        self.assertRegex(result.stderr.decode(), says or r"\A\Z")
+        return out
+
+    def same(self, out, *files, kind="cpu"):
+        """What the command says of OUT and of FILES is the same."""
+        before = self.answer_json("flame", *files, "--type", kind, "--format", "json")
+        after = self.answer_json("flame", out, "--type", kind, "--format", "json")
+        key = lambda stack: json.dumps(stack, sort_keys=True)
+        self.assertEqual(sorted(before.pop("stacks"), key=key), sorted(after.pop("stacks"), key=key))
+        self.assertEqual(before, after)
+
+    def test_stacks_values_counts_and_links_come_back(self):
+        self.write("p.jsonl", json_lines(profiles(), profiles([(("main", "elsewhere"), CART_TRACE, CART, 5)], service="billing")))
+        self.same(self.convert("p.jsonl"), "p.jsonl")
+
+    def test_waits_and_holders_come_back(self):
+        self.write("p.jsonl", json_lines(both_profiles()))
+        for kind in ("wall", "offcpu"):
+            self.same(self.convert("p.jsonl", more=("--type", kind)), "p.jsonl", kind=kind)
+        locks = [(("main", "work"), CART_TRACE, CART, 40 * MS, "", "", (REPORT_TRACE, REPORT)), (("main", "work"), "", "", 5)]
+        self.write("l.jsonl", json_lines(profiles(locks, period=1, kind=("delay", "nanoseconds", "contentions", "count"))))
+        self.same(self.convert("l.jsonl"), "l.jsonl", kind="lock")
+
+    def test_mappings_addresses_lines_and_build_ids_come_back(self):
+        self.write("p.jsonl", json_lines(profiles()))
+        self.convert("p.jsonl")
+        self.answer("convert", "out.pb.gz", "--to", "otlp-json", "-o", "back.json")
+        back = json.loads((self.folder / "back.json").read_text())["dictionary"]
+        made = profiles()["dictionary"]
+        strings = lambda d, table, key: {d["stringTable"][entry.get(key, 0)] for entry in d[table]}
+        for table, key in (("functionTable", "nameStrindex"), ("functionTable", "filenameStrindex"), ("mappingTable", "filenameStrindex")):
+            self.assertEqual(strings(back, table, key), strings(made, table, key))
+        addresses = lambda d: sorted((int(l.get("address", 0)), [line.get("line") for line in l.get("lines", [])]) for l in d["locationTable"])
+        self.assertEqual(addresses(back), addresses(made))
+        mapping = back["mappingTable"][1]
+        self.assertEqual((mapping["memoryStart"], mapping["memoryLimit"]), ("4096", "8192"))
+        build_id = back["attributeTable"][mapping["attributeIndices"][0]]
+        self.assertEqual(build_id["value"], {"stringValue": "c0ffee"})
+
+    def test_sample_attributes_come_back_and_a_thread_is_a_text(self):
+        d = Dictionary()
+        made = profile(d, SAMPLES, 10 * MS, ("samples", "count", "cpu", "nanoseconds"), {})
+        made["samples"][0]["attributeIndices"] = [d.attribute("thread.id", 4711), d.attribute("thread.name", "worker"), d.attribute("rows", 12)]
+        self.write("p.jsonl", json_lines(request(d, made)))
+        self.convert("p.jsonl")
+        self.answer("convert", "out.pb.gz", "--to", "otlp-json", "-o", "back.json")
+        back = json.loads((self.folder / "back.json").read_text())["dictionary"]
+        found = {back["stringTable"][a["keyStrindex"]]: a["value"] for a in back["attributeTable"][1:]}
+        self.assertEqual({key: found[key] for key in ("thread.id", "thread.name", "rows")},
+                         {"thread.id": {"intValue": "4711"}, "thread.name": {"stringValue": "worker"}, "rows": {"intValue": "12"}})
+        self.assertIn(b"4711", gzip.decompress((self.folder / "out.pb.gz").read_bytes()))
+
+    def test_local_roots_are_told_where_the_traces_are_there(self):
+        self.write_shop()
+        self.same(self.convert("shop"), "shop.profiles.jsonl")
+        text = gzip.decompress((self.folder / "out.pb.gz").read_bytes())
+        self.assertIn(b"local root span id", text)
+        self.assertIn(b"0x" + REPORT.encode(), text)
+        self.convert("shop.profiles.jsonl")
+        self.assertNotIn(b"local root span id", gzip.decompress((self.folder / "out.pb.gz").read_bytes()))
+
+    def test_resources_and_counters_are_comments(self):
+        self.write("p.jsonl", json_lines(profiles(), profiles()))
+        self.convert("p.jsonl")
+        text = gzip.decompress((self.folder / "out.pb.gz").read_bytes())
+        for comment in (b"service.name=shop", b"spanprof.engine=timer", b"spanprof.unattributed_ns=24690"):
+            self.assertIn(comment, text)
+
+    def test_types_of_one_period_are_one_pprof(self):
+        d = Dictionary()
+        kinds = [("alloc_space", "bytes"), ("alloc_objects", "count"), ("inuse_space", "bytes"), ("inuse_objects", "count")]
+        made = [profile(d, [(("main", "make"), CART_TRACE, CART, 100 + i)], 512, kind + ("space", "bytes"), {}) for i, kind in enumerate(kinds)]
+        self.write("p.jsonl", json_lines(request(d, *made)))
+        self.convert("p.jsonl")
+        for kind in ("alloc", "alloc_objects", "inuse", "inuse_objects"):
+            self.same("out.pb.gz", "p.jsonl", kind=kind)
+        self.assertEqual(self.answer("flame", self.convert("out.pb.gz", out="again.pb.gz"), "--type", "inuse", "--format", "folded"), "main;make 102\n")
+
+    def test_types_of_two_periods_need_a_choice(self):
+        self.write("p.jsonl", json_lines(both_profiles()))
+        for to in ("pprof", "folded"):
+            self.refuse(2, "convert", "p.jsonl", "--to", to, "-o", "out", says=("--type", "cpu, wall"))
+        self.same(self.convert("p.jsonl", more=("--type", "cpu")), "p.jsonl")
+        self.refuse(1, "convert", "p.jsonl", "--to", "pprof", "--type", "lock", "-o", "out", says="no profile of type lock")
+        self.write_shop()
+        self.refuse(2, "convert", "shop.traces.jsonl", "--to", "pprof", "-o", "out", says="no profiles")
+
+    def test_only_the_last_snapshot_counts(self):
+        kind = ("inuse_space", "bytes", "space", "bytes")
+        d = Dictionary()
+        made = [profile(d, [(("main", "keep"), "", "", value)], 512, kind, {}, start_s=10 * i) for i, value in enumerate((5, 7))]
+        self.write("p.jsonl", json_lines(request(d, *made)))
+        self.same(self.convert("p.jsonl"), "p.jsonl", kind="inuse")
+        self.answer("flame", "p.jsonl", "--since", "first", "--format", "pprof", "-o", "grown.pb.gz")
+        self.assertEqual(self.answer("flame", "grown.pb.gz", "--format", "folded"), "main;keep 2\n")
+
+    def test_times_of_samples_are_said_to_go(self):
+        d = Dictionary()
+        made = profile(d, SAMPLES, 10 * MS, ("samples", "count", "cpu", "nanoseconds"), {})
+        made["samples"][0]["timestampsUnixNano"] = [str(START)] * int(made["samples"][0].pop("values")[0])
+        self.write("p.jsonl", json_lines(request(d, made)))
+        self.same(self.convert("p.jsonl", says="no place for times: 1 samples"), "p.jsonl")
+
+    def test_flame_writes_what_was_selected(self):
+        self.write_shop()
+        for which in (("--span", REPORT), ("--trace", CART_TRACE), ("--where", '{ name = "render" }')):
+            self.answer("flame", "shop", *which, "--format", "pprof", "-o", "some.pb.gz")
+            wanted = self.answer("flame", "shop", *which, "--format", "folded")
+            self.assertEqual(self.answer("flame", "some.pb.gz", "--format", "folded"), wanted)
+
+    def test_an_index_that_leads_to_nothing_is_refused(self):
+        made = profiles()
+        made["dictionary"]["functionTable"][1]["filenameStrindex"] = 999
+        self.write("p.jsonl", json_lines(made))
+        self.refuse(2, "convert", "p.jsonl", "--to", "pprof", "-o", "out", says="string_table[999]")
+
+
+class Folded(ToolTest):
+    def test_the_stacks_of_one_type_and_a_remark_on_spans(self):
+        self.write("p.jsonl", json_lines(both_profiles()))
+        result = self.run_tool("convert", "p.jsonl", "--to", "folded", "--type", "offcpu", "-o", "out.txt")
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("no place for spans", result.stderr.decode())
+        self.assertEqual((self.folder / "out.txt").read_text(), self.answer("flame", "p.jsonl", "--type", "offcpu", "--format", "folded"))
+
+    def test_collapsed_stacks_are_the_same_after_a_way_through_otlp_and_pprof(self):
+        text = "main;a b 3\nmain;work;leaf 12\n"
+        self.write("in.txt", text.encode())
+        for to in ("otlp", "otlp-json", "pprof"):
+            self.answer("convert", "in.txt", "--to", to, "-o", "middle")
+            self.assertEqual(self.answer("convert", "middle", "--to", "folded", "-o", "-"), text)
 
 
 if __name__ == "__main__":
