@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The bytes of pprof, from the end to the start (wire_buffer.h). Ids of mappings and functions are
  * their numbers in the dictionary, in which 0 means none, too; those of locations are one more,
- * because a stack may lead to the zero location. */
+ * because a stack may lead to the zero location. In a sequence they follow the ids before. */
 #include "wire/pprof.h"
 
 #include <string.h>
@@ -54,7 +54,25 @@ typedef struct encoder {
     sp_wire wire;
     sp_pprof_tables tables;
     const Sp__Profiles__ProfilesDictionary *dictionary;
+    sp_pprof_sequence before; /* of the sources in front of this one */
 } encoder;
+
+/* The number in the whole string table. */
+static uint64_t string_at(const encoder *e, uint64_t number)
+{
+    return number ? number + e->before.strings : 0;
+}
+
+/* The id of entry NUMBER of mappings or functions. */
+static uint64_t id_of(const encoder *e, uint64_t number)
+{
+    return number ? number + e->before.ids : 0;
+}
+
+static uint64_t location_id(const encoder *e, uint64_t number)
+{
+    return number + 1 + e->before.ids;
+}
 
 static void put_text(encoder *e, const char *text)
 {
@@ -64,11 +82,11 @@ static void put_text(encoder *e, const char *text)
         sp_wire_set(&e->wire, sp_wire_bytes(p, PROFILE_STRINGS, text, length));
 }
 
-static uint8_t *put_type(uint8_t *p, unsigned field, sp_pprof_type type)
+static uint8_t *put_type(const encoder *e, uint8_t *p, unsigned field, const sp_pprof_type *type)
 {
     uint8_t *end = p;
-    p = sp_wire_u64(p, VALUE_TYPE_UNIT, type.unit);
-    p = sp_wire_u64(p, VALUE_TYPE_TYPE, type.type);
+    p = sp_wire_u64(p, VALUE_TYPE_UNIT, string_at(e, type->unit));
+    p = sp_wire_u64(p, VALUE_TYPE_TYPE, string_at(e, type->type));
     return sp_wire_head(p, field, end);
 }
 
@@ -82,7 +100,7 @@ static void put_comments(encoder *e)
     if (!p || count == 0)
         return;
     for (uint32_t i = count; i-- > 0;)
-        p = sp_wire_varint(p, first + i);
+        p = sp_wire_varint(p, string_at(e, first + i));
     sp_wire_set(&e->wire, sp_wire_head(p, PROFILE_COMMENTS, end));
 }
 
@@ -91,14 +109,15 @@ static void put_facts(encoder *e)
     const sp_pprof_tables *tables = &e->tables;
     uint8_t *p = sp_wire_room(&e->wire, SP_WIRE_FIELD_MAX);
     if (p)
-        sp_wire_set(&e->wire, sp_wire_u64(p, PROFILE_DEFAULT_SAMPLE_TYPE, tables->default_type));
+        sp_wire_set(&e->wire, sp_wire_u64(p, PROFILE_DEFAULT_SAMPLE_TYPE,
+                                          string_at(e, tables->default_type)));
     put_comments(e);
     p = sp_wire_room(&e->wire, 6 * SP_WIRE_FIELD_MAX);
     if (!p)
         return;
     p = sp_wire_u64(p, PROFILE_PERIOD, (uint64_t)tables->period);
     if (tables->period_type.type)
-        p = put_type(p, PROFILE_PERIOD_TYPE, tables->period_type);
+        p = put_type(e, p, PROFILE_PERIOD_TYPE, &tables->period_type);
     p = sp_wire_u64(p, PROFILE_DURATION, tables->duration_ns);
     sp_wire_set(&e->wire, sp_wire_u64(p, PROFILE_TIME, tables->time_ns));
 }
@@ -126,19 +145,19 @@ static void put_function(encoder *e, size_t number)
     if (!p)
         return;
     p = sp_wire_u64(p, FUNCTION_START_LINE, (uint64_t)from->start_line);
-    p = sp_wire_u64(p, FUNCTION_FILENAME, (uint64_t)from->filename_strindex);
-    p = sp_wire_u64(p, FUNCTION_SYSTEM_NAME, (uint64_t)from->system_name_strindex);
-    p = sp_wire_u64(p, FUNCTION_NAME, (uint64_t)from->name_strindex);
-    p = sp_wire_u64(p, FUNCTION_ID, number);
+    p = sp_wire_u64(p, FUNCTION_FILENAME, string_at(e, (uint64_t)from->filename_strindex));
+    p = sp_wire_u64(p, FUNCTION_SYSTEM_NAME, string_at(e, (uint64_t)from->system_name_strindex));
+    p = sp_wire_u64(p, FUNCTION_NAME, string_at(e, (uint64_t)from->name_strindex));
+    p = sp_wire_u64(p, FUNCTION_ID, id_of(e, number));
     sp_wire_set(&e->wire, sp_wire_head(p, PROFILE_FUNCTIONS, end));
 }
 
-static uint8_t *put_line(uint8_t *p, const Sp__Profiles__Line *from)
+static uint8_t *put_line(const encoder *e, uint8_t *p, const Sp__Profiles__Line *from)
 {
     uint8_t *end = p;
     p = sp_wire_u64(p, LINE_COLUMN, (uint64_t)from->column);
     p = sp_wire_u64(p, LINE_LINE, (uint64_t)from->line);
-    p = sp_wire_u64(p, LINE_FUNCTION, (uint64_t)from->function_index);
+    p = sp_wire_u64(p, LINE_FUNCTION, id_of(e, (uint64_t)from->function_index));
     return sp_wire_head(p, LOCATION_LINES, end);
 }
 
@@ -149,10 +168,10 @@ static void put_location(encoder *e, size_t number)
     if (!p)
         return;
     for (size_t i = from->n_lines; i-- > 0;)
-        p = put_line(p, from->lines[i]);
+        p = put_line(e, p, from->lines[i]);
     p = sp_wire_u64(p, LOCATION_ADDRESS, from->address);
-    p = sp_wire_u64(p, LOCATION_MAPPING, (uint64_t)from->mapping_index);
-    p = sp_wire_u64(p, LOCATION_ID, number + 1);
+    p = sp_wire_u64(p, LOCATION_MAPPING, id_of(e, (uint64_t)from->mapping_index));
+    p = sp_wire_u64(p, LOCATION_ID, location_id(e, number));
     sp_wire_set(&e->wire, sp_wire_head(p, PROFILE_LOCATIONS, end));
 }
 
@@ -184,13 +203,49 @@ static void put_mapping(encoder *e, size_t number, uint32_t build_id)
     p = sp_wire_u64(p, MAPPING_HAS_LINE_NUMBERS, names->lines);
     p = sp_wire_u64(p, MAPPING_HAS_FILENAMES, names->files);
     p = sp_wire_u64(p, MAPPING_HAS_FUNCTIONS, names->functions);
-    p = sp_wire_u64(p, MAPPING_BUILD_ID, build_id);
-    p = sp_wire_u64(p, MAPPING_FILENAME, (uint64_t)from->filename_strindex);
+    p = sp_wire_u64(p, MAPPING_BUILD_ID, string_at(e, build_id));
+    p = sp_wire_u64(p, MAPPING_FILENAME, string_at(e, (uint64_t)from->filename_strindex));
     p = sp_wire_u64(p, MAPPING_OFFSET, from->file_offset);
     p = sp_wire_u64(p, MAPPING_LIMIT, from->memory_limit);
     p = sp_wire_u64(p, MAPPING_START, from->memory_start);
-    p = sp_wire_u64(p, MAPPING_ID, number);
+    p = sp_wire_u64(p, MAPPING_ID, id_of(e, number));
     sp_wire_set(&e->wire, sp_wire_head(p, PROFILE_MAPPINGS, end));
+}
+
+/* What the resource says that the program is, or "". */
+static const char *program_of(const sp_pprof_source *source)
+{
+    const Sp__Resource__Resource *resource = source->part_count ? source->parts[0].resource : NULL;
+    for (size_t i = 0; resource && i < resource->n_attributes; i++) {
+        const Sp__Common__KeyValue *attribute = resource->attributes[i];
+        if (attribute->key && strcmp(attribute->key, "process.executable.path") == 0 &&
+            attribute->value &&
+            attribute->value->value_case == SP__COMMON__ANY_VALUE__VALUE_STRING_VALUE)
+            return attribute->value->string_value;
+    }
+    return "";
+}
+
+/* The number of the program's mapping, or 0. */
+static size_t main_mapping(const encoder *e)
+{
+    const Sp__Profiles__ProfilesDictionary *d = e->dictionary;
+    const char *program = program_of(e->tables.from);
+    for (size_t i = 1; *program && i < d->n_mapping_table; i++)
+        if (strcmp(d->string_table[d->mapping_table[i]->filename_strindex], program) == 0)
+            return i;
+    return 0;
+}
+
+/* pprof has the program's mapping first, and so it is written last. */
+static void put_mappings(encoder *e, const uint32_t *build_ids)
+{
+    size_t first = main_mapping(e);
+    for (size_t i = e->dictionary->n_mapping_table; i-- > 1;)
+        if (i != first)
+            put_mapping(e, i, build_ids[i]);
+    if (first)
+        put_mapping(e, first, build_ids[first]);
 }
 
 static void put_tables(encoder *e, const uint32_t *build_ids)
@@ -199,21 +254,20 @@ static void put_tables(encoder *e, const uint32_t *build_ids)
         put_function(e, i);
     for (size_t i = e->dictionary->n_location_table; i-- > !e->tables.has_location_0;)
         put_location(e, i);
-    for (size_t i = e->dictionary->n_mapping_table; i-- > 1;)
-        put_mapping(e, i, build_ids[i]);
+    put_mappings(e, build_ids);
 }
 
 /* ---- samples ---- */
 
-static uint8_t *put_label(uint8_t *p, const sp_pprof_label *label)
+static uint8_t *put_label(const encoder *e, uint8_t *p, const sp_pprof_label *label)
 {
     uint8_t *end = p;
     if (!label->key)
         return p;
-    p = sp_wire_u64(p, LABEL_UNIT, label->unit);
+    p = sp_wire_u64(p, LABEL_UNIT, string_at(e, label->unit));
     p = sp_wire_u64(p, LABEL_NUMBER, (uint64_t)label->number);
-    p = sp_wire_u64(p, LABEL_TEXT, label->text);
-    p = sp_wire_u64(p, LABEL_KEY, label->key);
+    p = sp_wire_u64(p, LABEL_TEXT, string_at(e, label->text));
+    p = sp_wire_u64(p, LABEL_KEY, string_at(e, label->key));
     return sp_wire_head(p, SAMPLE_LABELS, end);
 }
 
@@ -225,13 +279,13 @@ static uint8_t *put_values(uint8_t *p, const int64_t *values, size_t count)
     return sp_wire_head(p, SAMPLE_VALUES, end);
 }
 
-static uint8_t *put_stack(uint8_t *p, const Sp__Profiles__Stack *stack)
+static uint8_t *put_stack(const encoder *e, uint8_t *p, const Sp__Profiles__Stack *stack)
 {
     uint8_t *end = p;
     if (stack->n_location_indices == 0)
         return p;
     for (size_t i = stack->n_location_indices; i-- > 0;)
-        p = sp_wire_varint(p, (uint64_t)stack->location_indices[i] + 1);
+        p = sp_wire_varint(p, location_id(e, (uint64_t)stack->location_indices[i]));
     return sp_wire_head(p, SAMPLE_LOCATIONS, end);
 }
 
@@ -249,11 +303,11 @@ static void put_sample(encoder *e, uint32_t number)
     if (!p)
         return;
     for (size_t i = attribute_count; i-- > 0;)
-        p = put_label(p, &tables->attribute_labels[attributes[i]]);
+        p = put_label(e, p, &tables->attribute_labels[attributes[i]]);
     for (size_t i = SP_PPROF_LINK_LABELS; i-- > 0;)
-        p = put_label(p, &tables->link_labels[key->link][i]);
+        p = put_label(e, p, &tables->link_labels[key->link][i]);
     p = put_values(p, tables->values + number * tables->type_count, tables->type_count);
-    p = put_stack(p, stack);
+    p = put_stack(e, p, stack);
     sp_wire_set(&e->wire, sp_wire_head(p, PROFILE_SAMPLES, end));
 }
 
@@ -261,7 +315,7 @@ static void put_types(encoder *e)
 {
     uint8_t *p = sp_wire_room(&e->wire, 3 * e->tables.type_count * SP_WIRE_FIELD_MAX);
     for (size_t i = e->tables.type_count; p && i-- > 0;)
-        p = put_type(p, PROFILE_SAMPLE_TYPES, e->tables.types[i]);
+        p = put_type(e, p, PROFILE_SAMPLE_TYPES, &e->tables.types[i]);
     if (p)
         sp_wire_set(&e->wire, p);
 }
@@ -276,20 +330,49 @@ static uint32_t *find_build_ids(encoder *e)
     return e->tables.failed ? NULL : ids;
 }
 
+/* The first source with a profile says when the sequence began, and a later one how long it is in
+ * all: of a field that is there twice the last one counts. */
+static void take_turn(encoder *e)
+{
+    sp_pprof_tables *tables = &e->tables;
+    if (!e->before.start_ns || !tables->from->part_count)
+        return;
+    tables->duration_ns = tables->time_ns + tables->duration_ns - e->before.start_ns;
+    tables->time_ns = 0;
+}
+
+/* The most ids that a table of E has taken, and all its strings, are used now. */
+static void end_turn(const encoder *e, sp_pprof_sequence *sequence)
+{
+    const Sp__Profiles__ProfilesDictionary *d = e->dictionary;
+    if (!sequence->start_ns)
+        sequence->start_ns = e->tables.time_ns;
+    sequence->has_begun = true;
+    sequence->strings += d->n_string_table + e->tables.strings.count + e->tables.comments.count;
+    sequence->ids +=
+        sp_max_u64(d->n_location_table + 1, sp_max_u64(d->n_mapping_table, d->n_function_table));
+}
+
 bool sp_pprof_write(sp_buffer *out, const sp_pprof_source *source)
 {
     encoder e = {.wire.maximum = out->maximum, .dictionary = source->dictionary};
+    if (source->sequence)
+        e.before = *source->sequence;
     bool filled = sp_pprof_tables_fill(&e.tables, source);
     const uint32_t *build_ids = filled ? find_build_ids(&e) : NULL;
     if (build_ids) {
+        take_turn(&e);
         put_facts(&e);
         put_strings(&e);
         put_tables(&e, build_ids);
         for (uint32_t i = e.tables.samples.count; i-- > 0;)
             put_sample(&e, i);
-        put_types(&e);
+        if (!e.before.has_begun)
+            put_types(&e);
     }
     bool done = build_ids && sp_wire_finish(&e.wire, out);
+    if (done && source->sequence)
+        end_turn(&e, source->sequence);
     out->failed |= !done;
     sp_wire_deinit(&e.wire);
     sp_pprof_tables_deinit(&e.tables);

@@ -17,6 +17,21 @@ typedef struct sp_pprof_part {
     const Sp__Resource__Resource *resource;
 } sp_pprof_part;
 
+typedef struct sp_pprof_type_name {
+    const char *type, *unit;
+} sp_pprof_type_name;
+
+/* One pprof of several sources, such as windows, made one after the other: the bytes of all, in
+ * their order, are the pprof. Ids and strings of a source follow those of the one before.
+ * Zero-initialised before the first. Each source says its types, which are the same in all.
+ * Comments are those of the first source with a profile, without numbers, because these are of one
+ * source. */
+typedef struct sp_pprof_sequence {
+    uint64_t strings, ids; /* used so far */
+    uint64_t start_ns;     /* of the first source with a profile; 0: none yet */
+    bool has_begun;
+} sp_pprof_sequence;
+
 /* Profiles that become one. Every index is inside its table, no value refers to the string table,
  * and entry 0 of each table is its zero value: sp_merge and wire/profiles.h make such trees.
  * ROOT_SPAN_IDS, by number of link, may be NULL; all zero: not known. */
@@ -25,6 +40,9 @@ typedef struct sp_pprof_source {
     const sp_pprof_part *parts;
     size_t part_count;
     const uint8_t (*root_span_ids)[8];
+    const sp_pprof_type_name *types; /* that come first, also without a sample */
+    size_t type_count;
+    sp_pprof_sequence *sequence; /* NULL: the source is the whole pprof */
 } sp_pprof_source;
 
 #define SP_PPROF_TRACE_LABEL "trace_id"
@@ -35,5 +53,9 @@ typedef struct sp_pprof_source {
 bool sp_pprof_write(sp_buffer *out, const sp_pprof_source *source);
 /* The same of all profiles of DATA, a window of the SDK. */
 bool sp_pprof_encode(sp_buffer *out, const sp_resource *resource, const sp_profile_data *data);
+/* The same as a part of SEQUENCE, with TYPE_COUNT TYPES in front. DATA may have no profile. */
+bool sp_pprof_encode_part(sp_buffer *out, const sp_resource *resource, const sp_profile_data *data,
+                          const sp_pprof_type_name *types, size_t type_count,
+                          sp_pprof_sequence *sequence);
 
 #endif

@@ -158,12 +158,15 @@ static void put_attributes(sp_pprof_tables *tables, const Sp__Profiles__Profile 
 void sp_pprof_comments_fill(sp_pprof_tables *tables)
 {
     const Sp__Profiles__ProfilesDictionary *d = tables->from->dictionary;
+    const sp_pprof_sequence *sequence = tables->from->sequence;
+    if (sequence && sequence->start_ns)
+        return; /* an earlier source has said the same */
     int64_t *sums = sp_arena_array(&tables->memory, d->n_string_table + 1, sizeof *sums);
     for (size_t i = 0; sums && i < tables->from->part_count; i++) {
         put_resource(tables, tables->from->parts[i].resource);
         put_attributes(tables, tables->from->parts[i].profile, sums);
     }
-    for (size_t i = 0; sums && i < d->n_string_table; i++)
+    for (size_t i = 0; sums && !sequence && i < d->n_string_table; i++)
         if (sums[i])
             put_comment(tables, d->string_table[i],
                         sp_arena_printf(&tables->memory, "%" PRId64, sums[i]));

@@ -30,13 +30,21 @@ static const char *text_at(const sp_pprof_tables *tables, int32_t string)
 
 /* ---- types ---- */
 
-static size_t put_type(sp_pprof_tables *tables, const Sp__Profiles__ValueType *from)
+static sp_pprof_type type_of(const sp_pprof_tables *tables, const Sp__Profiles__ValueType *from)
 {
-    sp_pprof_type type = {0};
-    if (from)
-        type = (sp_pprof_type){(uint32_t)from->type_strindex, (uint32_t)from->unit_strindex};
+    if (!from)
+        return (sp_pprof_type){.name = {"", ""}};
+    return (sp_pprof_type){
+        .type = (uint32_t)from->type_strindex,
+        .unit = (uint32_t)from->unit_strindex,
+        .name = {text_at(tables, from->type_strindex), text_at(tables, from->unit_strindex)}};
+}
+
+static size_t put_type(sp_pprof_tables *tables, sp_pprof_type type)
+{
     for (size_t i = 0; i < tables->type_count; i++)
-        if (tables->types[i].type == type.type && tables->types[i].unit == type.unit)
+        if (strcmp(tables->types[i].name.type, type.name.type) == 0 &&
+            strcmp(tables->types[i].name.unit, type.name.unit) == 0)
             return i;
     if (!SP_REACH(tables->types, tables->type_count, tables->type_capacity, 8)) {
         tables->failed = true;
@@ -56,9 +64,10 @@ static bool is_samples_of_period(const sp_pprof_tables *tables, const Sp__Profil
 
 static value_rule find_rule(sp_pprof_tables *tables, const Sp__Profiles__Profile *from)
 {
-    value_rule rule = {.type = put_type(tables, from->sample_type), .multiplied = SIZE_MAX};
+    value_rule rule = {.type = put_type(tables, type_of(tables, from->sample_type)),
+                       .multiplied = SIZE_MAX};
     if (is_samples_of_period(tables, from))
-        rule.multiplied = put_type(tables, from->period_type);
+        rule.multiplied = put_type(tables, type_of(tables, from->period_type));
     return rule;
 }
 
@@ -66,10 +75,16 @@ static value_rule find_rule(sp_pprof_tables *tables, const Sp__Profiles__Profile
  */
 static void fill_types(sp_pprof_tables *tables)
 {
+    for (size_t i = 0; i < tables->from->type_count; i++) {
+        sp_pprof_type_name name = tables->from->types[i];
+        put_type(tables, (sp_pprof_type){.type = sp_pprof_string(tables, name.type),
+                                         .unit = sp_pprof_string(tables, name.unit),
+                                         .name = name});
+    }
     for (size_t i = 0; i < tables->from->part_count; i++)
         find_rule(tables, tables->from->parts[i].profile);
     for (size_t i = 0; !tables->failed && i < tables->type_count; i++)
-        if (strcmp(text_at(tables, (int32_t)tables->types[i].unit), "count") != 0)
+        if (strcmp(tables->types[i].name.unit, "count") != 0)
             tables->default_type = tables->types[i].type;
 }
 
@@ -166,8 +181,7 @@ static void fill_period(sp_pprof_tables *tables)
         const Sp__Profiles__ValueType *type = profile->period_type;
         if (!type || tables->period_type.type)
             continue;
-        tables->period_type =
-            (sp_pprof_type){(uint32_t)type->type_strindex, (uint32_t)type->unit_strindex};
+        tables->period_type = type_of(tables, type);
         tables->period = profile->period;
     }
 }

@@ -12,6 +12,7 @@
  */
 typedef struct sp_pprof_type {
     uint32_t type, unit;
+    sp_pprof_type_name name;
 } sp_pprof_type;
 
 /* TEXT 0: NUMBER is the value. KEY 0: no label. */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A whole file of the `spanprof` command, unzipped: read, then all that commands do with it:
- * checked, modelled, merged. */
+ * checked, modelled, merged, made a pprof. */
 #include "fuzz/fuzz.h"
 
+#include "wire/gzip.h"
 #include "wire/json.h"
 #include "tool/check/check.h"
 #include "tool/model/merge.h"
 #include "tool/model/model.h"
+#include "tool/model/selected.h"
 #include "tool/read/repeats.h"
 #include "tool/text/messages.h"
 
@@ -50,6 +52,26 @@ static void check(const sp_input *input)
     sp_buffer_deinit(&checker.out);
 }
 
+/* All samples as one pprof, which the command reads. */
+static void to_pprof(const sp_model *model)
+{
+    sp_selection *all = calloc(model->type_count + 1, sizeof *all);
+    sp_buffer zipped = SP_BUFFER_INIT(64 << 20), bytes = SP_BUFFER_INIT(64 << 20);
+    for (uint32_t i = 0; all && i < model->type_count; i++)
+        all[i] = (sp_selection){.model = model, .type = i, .span = SP_MODEL_NONE};
+    if (all && model->sample_index.count &&
+        sp_selected_pprof(&zipped, all, model->type_count) == SP_TOOL_DONE) {
+        sp_input again = {0};
+        FUZZ_CHECK(sp_gunzip(&bytes, zipped.data, zipped.length));
+        FUZZ_CHECK(sp_input_is_pprof(bytes.data, bytes.length) == SP_INPUT_LIKE);
+        FUZZ_CHECK(sp_input_read_pprof(&again, "pprof", bytes.data, bytes.length) == SP_TOOL_DONE);
+        sp_input_deinit(&again);
+    }
+    sp_buffer_deinit(&zipped);
+    sp_buffer_deinit(&bytes);
+    free(all);
+}
+
 /* The sums of a span hold its own part, and no cycle was left in the forest. */
 static void model(const sp_input *input)
 {
@@ -63,6 +85,7 @@ static void model(const sp_input *input)
         }
         FUZZ_CHECK(sp_model_time_type(&model) == SP_MODEL_NONE ||
                    sp_model_time_type(&model) < model.type_count);
+        to_pprof(&model);
     }
     sp_model_deinit(&model);
 }

@@ -181,6 +181,108 @@ static void pprof_without_room_appends_nothing(void **state)
     sp_buffer_deinit(&out);
 }
 
+/* The program is mapping 2 here; pprof's readers take the first one for it. */
+static void pprof_the_programs_mapping_is_the_first(void **state)
+{
+    (void)state;
+    static sp_profile_mapping mappings[3];
+    static sp_profile_location locations[3];
+    static const char *strings[S_STRINGS];
+    static spanprof_attribute attributes[] = {{.key = "process.executable.path",
+                                               .type = SPANPROF_ATTRIBUTE_STRING,
+                                               .value.string_value = "/bin/program"}};
+    const sp_resource resource = {.attributes = attributes, .attribute_count = 1};
+    memcpy(strings, golden_strings, sizeof strings);
+    strings[S_RATIO] = "/bin/program";
+    memcpy(locations, golden_locations, sizeof locations);
+    mappings[1] = mappings[2] = golden_mappings[1];
+    mappings[2].filename_strindex = S_RATIO;
+    locations[2].mapping_index = 2;
+    sp_profile_data data = golden_profile_data;
+    data.strings = strings;
+    data.mappings = mappings;
+    data.mapping_count = 3;
+    data.locations = locations;
+    sp_buffer out = SP_BUFFER_INIT(1 << 20);
+    assert_true(sp_pprof_encode(&out, &resource, &data));
+    Sp__Pprof__Profile *profile = unpack(&out);
+    assert_int_equal(profile->n_mapping, 2);
+    assert_string_equal(text(profile, profile->mapping[0]->filename), "/bin/program");
+    assert_int_equal(profile->mapping[0]->id, location_of(profile, 3)->mapping_id);
+    protobuf_c_message_free_unpacked(&profile->base, NULL);
+}
+
+/* ---- sequences ---- */
+
+static const sp_pprof_type_name cpu_types[] = {{"samples", "count"}, {"cpu", "nanoseconds"}};
+
+static void add_window(sp_buffer *out, sp_pprof_sequence *sequence, sp_profile *profile)
+{
+    sp_profile_data data = golden_profile_data;
+    data.profiles = profile;
+    data.profile_count = profile != NULL;
+    assert_true(sp_pprof_encode_part(out, &golden_resource, &data, cpu_types, 2, sequence));
+}
+
+static const char *name_of(const Sp__Pprof__Profile *profile, uint64_t location)
+{
+    uint64_t function = location_of(profile, location)->line[0]->function_id;
+    for (size_t i = 0; i < profile->n_function; i++)
+        if (profile->function[i]->id == function)
+            return text(profile, profile->function[i]->name);
+    fail_msg("no function has the id %d", (int)function);
+    return NULL;
+}
+
+static void pprof_windows_in_a_sequence_are_one(void **state)
+{
+    (void)state;
+    sp_buffer out = SP_BUFFER_INIT(1 << 20);
+    sp_pprof_sequence sequence = {0};
+    sp_profile second = golden_profiles[0];
+    second.time_unix_nano += UINT64_C(20000000000);
+    add_window(&out, &sequence, NULL);
+    add_window(&out, &sequence, golden_profiles);
+    add_window(&out, &sequence, NULL);
+    add_window(&out, &sequence, &second);
+    Sp__Pprof__Profile *profile = unpack(&out);
+    assert_int_equal(profile->n_sample_type, 2);
+    check_type(profile, profile->sample_type[1], "cpu", "nanoseconds");
+    check_type(profile, profile->period_type, "cpu", "nanoseconds");
+    assert_string_equal(text(profile, profile->default_sample_type), "cpu");
+    assert_true(profile->time_nanos == INT64_C(1700000000000000000));
+    assert_true(profile->duration_nanos == INT64_C(30000000000));
+    assert_int_equal(profile->n_sample, 4);
+    for (size_t i = 0; i < 4; i++) {
+        const Sp__Pprof__Sample *sample = profile->sample[i];
+        assert_int_equal(sample->n_value, 2);
+        assert_int_equal(sample->value[0], i % 2 ? 1 : 200);
+        assert_string_equal(name_of(profile, sample->location_id[0]),
+                            i % 2 ? "main" : "render(int)");
+        assert_int_equal(sample->n_label, i % 2 ? 0 : 3);
+    }
+    assert_int_equal(profile->n_comment, 4);
+    assert_string_equal(text(profile, profile->comment[0]), "service.name=shop");
+    check_label(profile, profile->sample[2]->label[2], "thread.name", "w-1");
+    assert_string_equal(text(profile, profile->mapping[1]->build_id), "abc123");
+    assert_int_equal(profile->mapping[1]->id,
+                     location_of(profile, profile->sample[3]->location_id[0])->mapping_id);
+    protobuf_c_message_free_unpacked(&profile->base, NULL);
+}
+
+static void pprof_without_a_sample_has_its_types(void **state)
+{
+    (void)state;
+    sp_buffer out = SP_BUFFER_INIT(1 << 20);
+    sp_pprof_sequence sequence = {0};
+    add_window(&out, &sequence, NULL);
+    Sp__Pprof__Profile *profile = unpack(&out);
+    assert_int_equal(profile->n_sample_type, 2);
+    assert_int_equal(profile->n_sample, 0);
+    assert_string_equal(text(profile, 0), "");
+    protobuf_c_message_free_unpacked(&profile->base, NULL);
+}
+
 #define READS(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -194,6 +296,9 @@ int main(void)
         READS(pprof_resource_and_attributes_are_comments),
         cmocka_unit_test(pprof_equal_samples_are_added_up_and_stay_at_the_largest_number),
         cmocka_unit_test(pprof_without_room_appends_nothing),
+        cmocka_unit_test(pprof_the_programs_mapping_is_the_first),
+        cmocka_unit_test(pprof_windows_in_a_sequence_are_one),
+        cmocka_unit_test(pprof_without_a_sample_has_its_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
