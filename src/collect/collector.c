@@ -20,6 +20,7 @@
 #include "collect/budget.h"
 #include "collect/discovery.h"
 #include "collect/drain.h"
+#include "collect/pull_window.h"
 #include "collect/requests.h"
 #include "core/clock.h"
 #include "core/lock.h"
@@ -62,6 +63,7 @@ struct sp_collector {
     sp_symbolizer *symbolizer;
     sp_profile_destination destinations[DESTINATIONS_MAX];
     size_t destination_count;
+    sp_pull_windows pulled;
 };
 
 static bool is_abandoned(const sp_collector *collector)
@@ -389,15 +391,26 @@ static void export_window(sp_collector *collector, sp_window *window)
         return;
     window->unattributed_ns = collector->unattributed_unreported_ns;
     collector->unattributed_unreported_ns = 0;
-    name_addresses(collector, window);
     for (size_t i = 0; i < collector->destination_count && !is_abandoned(collector); i++)
         export_to(collector, window, i, &collector->destinations[i]);
+}
+
+static void give_to_puller(sp_collector *collector, const sp_pull_order *order,
+                           const sp_window *window)
+{
+    if (order->number && !is_abandoned(collector))
+        sp_pull_window_make(&collector->pulled, order, window, collector->symbolizer,
+                            collector->config.resource);
 }
 
 /* The window that is open becomes a profile; the other one opens. */
 static void close_window(sp_collector *collector)
 {
+    sp_pull_order order = sp_pull_window_ends(collector->config.pull_run);
     sp_window *window = end_window(collector);
+    if (collector->destination_count || order.number)
+        name_addresses(collector, window);
+    give_to_puller(collector, &order, window);
     export_window(collector, window);
     sp_store_relaxed(&collector->handed_over,
                      sp_load_relaxed(&collector->handed_over) + window->cpu.count);
@@ -541,6 +554,11 @@ static void wish(sp_collector *collector, uint32_t *wished_hz, uint32_t hz)
     sp_lock_take(&collector->worker.lock);
     *wished_hz = hz;
     sp_lock_give(&collector->worker.lock);
+    sp_worker_wake(&collector->worker);
+}
+
+void sp_collector_end_window(sp_collector *collector)
+{
     sp_worker_wake(&collector->worker);
 }
 

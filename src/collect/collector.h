@@ -5,7 +5,7 @@
  * | operation                   | setup | any thread | collector |
  * | sp_collector_create, stop   |  yes  |            |           |
  * | sp_collector_flush, stats,  |       |    yes     |           |
- * | set_rate                    |       |            |           |
+ * | set_rate, end_window        |       |            |           |
  */
 #ifndef SP_COLLECT_COLLECTOR_H
 #define SP_COLLECT_COLLECTOR_H
@@ -33,6 +33,7 @@ typedef struct sp_collector_config {
     double cpu_budget;     /* share of the application's CPU time that ticks may take; 0: any */
     sp_modules *modules;   /* the collector's from now on */
     sp_exporter *exporter; /* borrowed until stop returns */
+    uint32_t pull_run;     /* sp_pull_open; 0: nobody can pull */
     const sp_resource
         *resource; /* borrowed until stop returns SPANPROF_OK; for ever when it does not */
 } sp_collector_config;
@@ -49,6 +50,9 @@ spanprof_status sp_collector_flush(sp_collector *collector, uint64_t deadline_ns
  * where no wall sampler runs. */
 void sp_collector_set_rate(sp_collector *collector, uint32_t cpu_hz);
 void sp_collector_set_wall_rate(sp_collector *collector, uint32_t wall_hz);
+
+/* The window ends soon, without a wait for it. */
+void sp_collector_end_window(sp_collector *collector);
 
 /* After the sampler has stopped: flush, end the thread by DEADLINE_NS, free all. A thread that does
  * not end in time (it is inside a huge debug file) is left to end by itself, touching nothing that

@@ -20,6 +20,8 @@
     X(SDK_CALL)        /* one start, flush or stop at a time */                                    \
     X(SDK_LIFE)        /* start, stop and fork against each other */                               \
     X(SDK_PARTS)       /* which exporter the tracer wakes */                                       \
+    X(PULL_SERVER)     /* the worker that answers those who pull profiles */                       \
+    X(PULL)            /* what they ask the collector for */                                       \
     X(COLLECTOR)       /* the collector's worker */                                                \
     X(SWITCH_FILE)     /* the recorder's worker */                                                 \
     X(DEBUGINFOD)      /* the worker that fetches debug files */                                   \

@@ -368,8 +368,7 @@ static void read_request_bytes(sp_export_config *config, const spanprof_options 
 
 static void warn_not_built(void)
 {
-    static const char *const names[] = {"SPANPROF_PULL", "SPANPROF_PYROSCOPE_URL",
-                                        "SPANPROF_PYROSCOPE_HEADERS"};
+    static const char *const names[] = {"SPANPROF_PYROSCOPE_URL", "SPANPROF_PYROSCOPE_HEADERS"};
     for (size_t i = 0; i < SP_ARRAY_LENGTH(names); i++)
         if (sp_env(names[i]))
             sp_log_warn("config", "%s is not built yet: ignored", names[i]);

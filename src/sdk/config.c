@@ -252,6 +252,26 @@ static sp_span_limits read_limits(const spanprof_options *options)
     };
 }
 
+/* Who may pull is who reaches the address. So one that cannot be used is not replaced by another.
+ */
+static void read_pull(sp_config *config)
+{
+    const char *text = sp_env("SPANPROF_PULL");
+    config->pull.request_ms = 5000;
+    config->pull.window_ms = 60000;
+    config->pull.kinds =
+        (uint32_t)config->cpu << SP_PULL_CPU | (uint32_t)config->heap << SP_PULL_HEAP |
+        (uint32_t)config->alloc << SP_PULL_ALLOCATIONS |
+        (uint32_t)config->lock << SP_PULL_CONTENTIONS | (uint32_t)config->lock << SP_PULL_WAITS;
+    if (!text || strcasecmp(text, "off") == 0 || sp_pull_address_parse(&config->pull.address, text))
+        return;
+    config->pull.address.length = 0;
+    sp_log_warn("config",
+                "SPANPROF_PULL=%s is no address with a port, as 127.0.0.1:6060 or [::1]:6060: "
+                "using off",
+                text);
+}
+
 /* What the contract names and this version does not have. */
 static void warn_not_built(void)
 {
@@ -364,6 +384,7 @@ bool sp_config_init(sp_config *config, const spanprof_options *options)
     config->tracer.limits = read_limits(options);
     config->tracer.record = config->export.traces_enabled;
     sp_config_sampler(config, options);
+    read_pull(config);
     config->tracer.cpu_time = read_cpu_time(options);
     mark_spans(config);
     warn_not_built();

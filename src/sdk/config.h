@@ -7,6 +7,7 @@
 #include "alloc/block_samples.h"
 #include "cpu/cpu_sampler.h"
 #include "export/exporter.h"
+#include "export/pull_server.h"
 #include "symbol/symbolizer.h"
 #include "trace/provider.h"
 #include "wall/wall.h"
@@ -26,6 +27,7 @@ typedef struct sp_config {
     sp_tracer_config tracer;
     spanprof_sampler samplers[2]; /* what tracer.sampler may point at */
     sp_export_config export;
+    sp_pull_config pull; /* address.length 0: it is off */
 } sp_config;
 
 /* Whether OPTIONS can be used: ERROR_INVALID_ARGUMENT (with ERROR) for a struct_size of 0, or bytes

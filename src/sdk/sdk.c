@@ -37,6 +37,7 @@
 #include "unwind/loader_snapshot.h"
 
 #define EXIT_FLUSH_NS (5 * SP_NS_PER_S)
+#define PULL_STOP_NS  (SP_NS_PER_S / 5)
 
 static struct {
     sp_lock busy;
@@ -51,6 +52,7 @@ static struct {
     sp_resource *resource;
     sp_exporter *exporter;
     sp_collector *collector;
+    sp_pull_server *pull;
     spanprof_stats last; /* as the last stop left them */
 } sdk = {.busy = SP_LOCK_AT(SP_LOCK_SDK_CALL),
          .life = SP_LOCK_AT(SP_LOCK_SDK_LIFE),
@@ -117,10 +119,13 @@ static void fork_child(void)
     sp_tracer_after_fork();
     sp_switch_file_after_fork();
     sp_exporter_after_fork();
+    sp_pull_server_after_fork(sdk.pull);
+    sp_pull_after_fork();
     sdk.forked |= sdk.running;
     sdk.is_child |= sdk.forked;
     sdk.running = false;
     sdk.collector = NULL;
+    sdk.pull = NULL;
     sdk.exporter = NULL;
     sdk.resource = NULL;
     memset(&sdk.config, 0, sizeof sdk.config);
@@ -187,6 +192,14 @@ static spanprof_status start_tracer(spanprof_error *error)
                       "(RLIMIT_AS, the cgroup's memory.max)");
 }
 
+/* The collector, which USER points to, may not be there yet. */
+static void end_window(void *user)
+{
+    sp_collector *const *collector = user;
+    if (*collector)
+        sp_collector_end_window(*collector);
+}
+
 static spanprof_status start_collector(sp_modules *modules, bool visits, spanprof_error *error)
 {
     sp_collector_config config = {
@@ -206,6 +219,7 @@ static spanprof_status start_collector(sp_modules *modules, bool visits, spanpro
         .cpu_budget = sdk.config.cpu_budget,
         .modules = modules,
         .exporter = sdk.exporter,
+        .pull_run = sp_pull_open(end_window, &sdk.collector),
         .resource = sdk.resource,
     };
     sdk.collector = sp_collector_create(&config, error);
@@ -392,9 +406,33 @@ static spanprof_status first_error(spanprof_status first, spanprof_status second
 
 /* Everything that runs, ended in the order in which data travels, by the deadline. Parts that are
  * not there are passed over. */
+/* The collector is there, or nothing is sampled. */
+static void start_pull(void)
+{
+    if (!sdk.config.pull.address.length)
+        return;
+    if (sdk.collector)
+        sdk.pull = sp_pull_server_start(&sdk.config.pull);
+    else
+        sp_log_warn("pull", "SPANPROF_PULL=%s: nothing is sampled (SPANPROF_PROFILES): it is off",
+                    sdk.config.pull.address.text);
+}
+
+/* Before the collector ends. The thread looks up twenty times a second, and so long is given to it
+ * in any case: a start that follows wants the same port. */
+static void stop_pull(uint64_t deadline_ns)
+{
+    uint64_t least_ns = sp_clock_monotonic_ns() + PULL_STOP_NS;
+    sp_pull_close();
+    if (sdk.pull)
+        sp_pull_server_stop(sdk.pull, sp_max_u64(deadline_ns, least_ns));
+    sdk.pull = NULL;
+}
+
 static spanprof_status end_parts(uint64_t deadline_ns)
 {
     sp_process_context_unpublish();
+    stop_pull(deadline_ns);
     sp_wall_stop();
     bool called = !stop_calls();
     bool quiet = sp_sampler_stop() && !called, left = false;
@@ -446,6 +484,7 @@ static spanprof_status start_locked(const spanprof_options *options, spanprof_er
         status = start_sampling(error);
     if (status == SPANPROF_OK) {
         start_switches(sdk.config.switches);
+        start_pull();
         sp_process_context_follow_keys(sdk.resource);
     } else
         end_parts(sp_clock_monotonic_ns());

@@ -37,6 +37,12 @@ TEXTS = {
         "injection": "a=b%0d%0aContent-Length: 0,%0a=c,key",
         "own": "content-type=text/plain,Expect=100-continue,ok=1",
     },
+    "pull_request": {
+        "profile": "GET /debug/pprof/profile?seconds=5&debug=0 HTTP/1.1\r\nHost: 127.0.0.1:6060\r\nAccept: */*\r\n\r\n",
+        "heap": "GET /debug/pprof/heap HTTP/1.0\r\nhost: [::1]:1\r\n\r\n",
+        "mutex": "GET /debug/pprof/mutex?seconds=3600 HTTP/1.1\nHost: localhost\n\n",
+        "host": "GET /debug/pprof/block HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+    },
     "resource": {
         "two": "service.name=shop,deployment.environment.name=prod",
         "encoded": " service.version = 1.0%2C2 ,city=Z%C3%BCrich,,",

@@ -372,7 +372,6 @@ static void values_unusable_are_named_with_what_is_used_instead(void **state)
         {"OTEL_BSP_EXPORT_TIMEOUT", "x", "using 30000"},
         {"SPANPROF_LINK_SCOPE", "outermost", "innermost, root, both, none"},
         {"SPANPROF_THREAD_ATTRIBUTES", "maybe", "using the default"},
-        {"SPANPROF_PULL", "127.0.0.1:1", "not built yet"},
         {"SPANPROF_PYROSCOPE_URL", "http://u:p@h", "not built yet"},
     };
     for (size_t i = 0; i < SP_ARRAY_LENGTH(rows); i++) {

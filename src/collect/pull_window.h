@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A window for somebody who pulls profiles: the part of a pprof that an order asks for. Collector
+ * thread. */
+#ifndef SP_COLLECT_PULL_WINDOW_H
+#define SP_COLLECT_PULL_WINDOW_H
+
+#include "export/pull_box.h"
+#include "profile/builder.h"
+#include "wire/pprof.h"
+
+/* The windows of one order so far. Zero-initialised. */
+typedef struct sp_pull_windows {
+    uint64_t number;
+    sp_pprof_sequence sequence;
+} sp_pull_windows;
+
+/* Encode what ORDER wants of WINDOW, and hand it over. Links lead to innermost spans. */
+void sp_pull_window_make(sp_pull_windows *windows, const sp_pull_order *order,
+                         const sp_window *window, sp_symbolizer *symbolizer,
+                         const sp_resource *resource);
+
+#endif

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The thread has its own table of descriptors (own_descriptors.c), so that the host neither closes
+ * its sockets nor hands them on to programs and children. Hence nothing can wake it there, and it
+ * looks up twenty times a second whether it shall end. No wait is longer, and none is for a client:
+ * sockets do not block. */
+#include "export/pull_server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "context/thread.h"
+#include "core/atomic.h"
+#include "core/clock.h"
+#include "core/env.h"
+#include "core/log.h"
+#include "core/worker.h"
+#include "export/export_internal.h"
+
+enum { LOOK_UP_MS = 50, WAITING_CLIENTS = 8, HEAD_OF_ANSWER = 512 };
+
+struct sp_pull_server {
+    sp_worker worker;
+    sp_pull_config config;
+    int listener;
+    uint16_t port;
+    bool is_ending, has_table; /* of descriptors, its own */
+    _Atomic int client;        /* -1: none */
+    bool told, failed;         /* guarded by the worker's lock: whether it listens */
+    pthread_cond_t is_told;
+};
+
+/* ---- the address ---- */
+
+static bool read_port(const char *text, in_port_t *out)
+{
+    uint64_t port;
+    if (!sp_parse_u64(text, &port) || port > UINT16_MAX)
+        return false;
+    *out = htons((uint16_t)port);
+    return true;
+}
+
+static bool read_v4(sp_pull_address *out, const char *host, const char *port)
+{
+    struct sockaddr_in *address = &out->of.v4;
+    const char *number = !*host || strcmp(host, "localhost") == 0 ? "127.0.0.1" : host;
+    address->sin_family = AF_INET;
+    out->length = sizeof *address;
+    if (inet_pton(AF_INET, number, &address->sin_addr) != 1)
+        return false;
+    out->is_loopback = ntohl(address->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    return read_port(port, &address->sin_port);
+}
+
+static bool read_v6(sp_pull_address *out, const char *host, const char *port)
+{
+    struct sockaddr_in6 *address = &out->of.v6;
+    address->sin6_family = AF_INET6;
+    out->length = sizeof *address;
+    if (inet_pton(AF_INET6, host, &address->sin6_addr) != 1)
+        return false;
+    out->is_loopback = IN6_IS_ADDR_LOOPBACK(&address->sin6_addr);
+    return read_port(port, &address->sin6_port);
+}
+
+bool sp_pull_address_parse(sp_pull_address *out, const char *text)
+{
+    char host[sizeof out->text];
+    const char *colon = strrchr(text, ':');
+    size_t length = colon ? (size_t)(colon - text) : 0;
+    *out = (sp_pull_address){0};
+    if (!colon || strlen(text) >= sizeof out->text)
+        return false;
+    snprintf(out->text, sizeof out->text, "%s", text);
+    snprintf(host, sizeof host, "%.*s", (int)length, text);
+    if (length > 2 && host[0] == '[' && host[length - 1] == ']') {
+        host[length - 1] = 0;
+        return read_v6(out, host + 1, colon + 1);
+    }
+    return read_v4(out, host, colon + 1);
+}
+
+/* ---- waiting ---- */
+
+/* Whether the thread shall end; remembered, because the worker tells it once. */
+static bool shall_end(sp_pull_server *server)
+{
+    if (!server->is_ending)
+        server->is_ending =
+            sp_worker_is_abandoned(&server->worker) || sp_worker_wait(&server->worker, 0).ending;
+    return server->is_ending;
+}
+
+/* Until EVENTS happen at FD, or a short time has passed. False at DEADLINE_NS, and when the thread
+ * shall end. */
+static bool wait_for(sp_pull_server *server, int fd, short events, uint64_t deadline_ns)
+{
+    struct pollfd one = {.fd = fd, .events = events};
+    while (!shall_end(server) && sp_clock_monotonic_ns() < deadline_ns)
+        if (poll(&one, 1, LOOK_UP_MS) > 0)
+            return true;
+    return false;
+}
+
+static uint64_t deadline_in_ms(uint32_t ms)
+{
+    return sp_deadline_after(sp_clock_monotonic_ns(), ms * (uint64_t)SP_NS_PER_MS);
+}
+
+/* ---- one client ---- */
+
+static bool send_all(sp_pull_server *server, int client, const void *data, size_t length)
+{
+    const char *next = data;
+    uint64_t deadline_ns = deadline_in_ms(server->config.request_ms);
+    while (length) {
+        ssize_t sent = send(client, next, length, MSG_NOSIGNAL);
+        if (sent < 0 && errno != EAGAIN && errno != EINTR)
+            return false;
+        if (sent > 0) {
+            next += sent;
+            length -= (size_t)sent;
+            deadline_ns = deadline_in_ms(server->config.request_ms);
+        } else if (!wait_for(server, client, POLLOUT, deadline_ns)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void send_answer(sp_pull_server *server, int client, int status, const char *type,
+                        const void *body, size_t length)
+{
+    char head[HEAD_OF_ANSWER];
+    int head_length = snprintf(head, sizeof head,
+                               "HTTP/1.0 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+                               "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n"
+                               "Connection: close\r\n\r\n",
+                               status, status == 200 ? "OK" : "Refused", type, length);
+    if (send_all(server, client, head, (size_t)head_length))
+        send_all(server, client, body, length);
+}
+
+static void send_sentence(sp_pull_server *server, int client, int status, const char *sentence)
+{
+    char text[HEAD_OF_ANSWER];
+    int length = snprintf(text, sizeof text, "spanprof: %s\n", sentence);
+    send_answer(server, client, status, "text/plain; charset=utf-8", text, (size_t)length);
+}
+
+/* The head of the request into HEAD, with a NUL; 0 when it does not come, or is too long. */
+static size_t receive_head(sp_pull_server *server, int client, char head[SP_PULL_HEAD_BYTES + 1])
+{
+    uint64_t deadline_ns = deadline_in_ms(server->config.request_ms);
+    size_t length = 0;
+    while (length < SP_PULL_HEAD_BYTES && wait_for(server, client, POLLIN, deadline_ns)) {
+        ssize_t got = recv(client, head + length, SP_PULL_HEAD_BYTES - length, 0);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR))
+            continue;
+        if (got <= 0)
+            return 0;
+        length += (size_t)got;
+        head[length] = 0;
+        if (sp_pull_head_is_whole(head, length))
+            return length;
+    }
+    return 0;
+}
+
+/* A client that has only shut its sending side down still waits for the answer. */
+static bool is_gone(int client)
+{
+    struct pollfd one = {.fd = client, .events = 0};
+    return poll(&one, 1, 0) > 0 && (one.revents & (POLLHUP | POLLERR | POLLNVAL));
+}
+
+/* The pprof in OUT. False: the client has gone, the thread shall end, or *SENTENCE says why not. */
+static bool collect(sp_pull_server *server, int client, const sp_pull_request *request,
+                    sp_buffer *out, const char **sentence)
+{
+    uint64_t number = sp_pull_begin(request->kind, request->seconds == 0);
+    uint64_t finish_ns = deadline_in_ms(request->seconds * 1000);
+    uint64_t deadline_ns =
+        sp_deadline_after(finish_ns, server->config.window_ms * (uint64_t)SP_NS_PER_MS);
+    sp_pull_state state = SP_PULL_WAITING;
+    while (!shall_end(server) && !is_gone(client) && sp_clock_monotonic_ns() < deadline_ns) {
+        if (sp_clock_monotonic_ns() >= finish_ns)
+            sp_pull_finish(number);
+        state = sp_pull_take(number, out);
+        if (state != SP_PULL_WAITING)
+            break;
+        poll(NULL, 0, LOOK_UP_MS);
+    }
+    sp_pull_cancel(number);
+    *sentence = state == SP_PULL_FAILED ? "memory is short, or the SDK stops"
+                : sp_clock_monotonic_ns() >= deadline_ns
+                    ? "the window has not ended in time: names are still being looked up"
+                    : NULL;
+    return state == SP_PULL_DONE;
+}
+
+static void answer_profile(sp_pull_server *server, int client, const sp_pull_request *request)
+{
+    sp_buffer pprof = SP_BUFFER_INIT(SP_PULL_MAX_BYTES);
+    sp_gzip gzip = {0};
+    const char *sentence = NULL;
+    bool done = collect(server, client, request, &pprof, &sentence);
+    if (done && sp_gzip_body(&gzip, &pprof))
+        send_answer(server, client, 200, "application/octet-stream", pprof.data, pprof.length);
+    else if (done)
+        send_sentence(server, client, 503, "memory is short");
+    else if (sentence)
+        send_sentence(server, client, 503, sentence);
+    sp_gzip_deinit(&gzip);
+    sp_buffer_deinit(&pprof);
+}
+
+static void say_not_recorded(sp_pull_server *server, int client, sp_pull_kind kind)
+{
+    static const char *const words[SP_PULL_KINDS] = {
+        [SP_PULL_CPU] = "cpu",          [SP_PULL_HEAP] = "heap",  [SP_PULL_ALLOCATIONS] = "alloc",
+        [SP_PULL_CONTENTIONS] = "lock", [SP_PULL_WAITS] = "lock",
+    };
+    char sentence[128];
+    snprintf(sentence, sizeof sentence, "%s is not recorded: start with %s in SPANPROF_PROFILES",
+             sp_pull_path(kind), words[kind]);
+    send_sentence(server, client, 404, sentence);
+}
+
+static void serve(sp_pull_server *server, int client)
+{
+    char head[SP_PULL_HEAD_BYTES + 1];
+    size_t length = receive_head(server, client, head);
+    if (length == 0) {
+        if (!shall_end(server))
+            send_sentence(server, client, 400, "no whole request came in time, within 4096 bytes");
+        return;
+    }
+    sp_pull_request request =
+        sp_pull_request_parse(head, length, server->config.address.is_loopback);
+    if (request.status != 200)
+        send_sentence(server, client, request.status, request.sentence);
+    else if (!(server->config.kinds & 1u << request.kind))
+        say_not_recorded(server, client, request.kind);
+    else
+        answer_profile(server, client, &request);
+}
+
+/* What the client has sent and nobody has read would make the close a reset, which takes the answer
+ * away from it. */
+static void close_client(int client)
+{
+    char rest[512];
+    shutdown(client, SHUT_WR);
+    for (int i = 0; i < 128 && recv(client, rest, sizeof rest, 0) > 0; i++)
+        ;
+    close(client);
+}
+
+/* ---- the thread ---- */
+
+static int try_listen(sp_pull_server *server)
+{
+    const sp_pull_address *address = &server->config.address;
+    sp_pull_address bound = {.length = sizeof bound.of};
+    int on = 1,
+        fd = socket(address->of.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(fd, &address->of.any, address->length) == 0 && listen(fd, WAITING_CLIENTS) == 0 &&
+        getsockname(fd, &bound.of.any, &bound.length) == 0) {
+        server->port =
+            ntohs(bound.of.any.sa_family == AF_INET ? bound.of.v4.sin_port : bound.of.v6.sin6_port);
+        return fd;
+    }
+    int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+static void say_listening(const sp_pull_server *server)
+{
+    const sp_pull_address *address = &server->config.address;
+    if (!address->is_loopback)
+        sp_log_warn("pull",
+                    "SPANPROF_PULL=%s: everybody who reaches this address can read profiles; "
+                    "127.0.0.1 is for this machine only",
+                    address->text);
+    sp_log_info("pull", "profiles can be pulled from port %u, below /debug/pprof/", server->port);
+}
+
+/* The last thing before the thread goes on: the caller of start reads what is written here. */
+static void tell(sp_pull_server *server)
+{
+    if (server->listener < 0)
+        sp_log_warn("pull",
+                    "SPANPROF_PULL=%s: %s: no profile can be pulled, and all else goes on; give "
+                    "another port, or end what has this one",
+                    server->config.address.text, strerror(errno));
+    else
+        say_listening(server);
+    sp_lock_take(&server->worker.lock);
+    server->told = true;
+    server->failed = server->listener < 0;
+    pthread_cond_broadcast(&server->is_told);
+    sp_lock_give(&server->worker.lock);
+}
+
+static void run(void *owner)
+{
+    sp_pull_server *server = owner;
+    sp_thread_self_internal();
+    server->has_table = sp_descriptors_unshare();
+    server->listener = try_listen(server);
+    tell(server);
+    while (server->listener >= 0 && !shall_end(server)) {
+        if (!wait_for(server, server->listener, POLLIN, UINT64_MAX))
+            continue;
+        int client = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (client < 0) {
+            poll(NULL, 0, LOOK_UP_MS); /* it may fail again and again, for lack of memory */
+            continue;
+        }
+        sp_store_relaxed(&server->client, client);
+        serve(server, client);
+        sp_store_relaxed(&server->client, -1);
+        close_client(client);
+    }
+    if (server->listener >= 0)
+        close(server->listener);
+}
+
+static void destroy(void *owner)
+{
+    sp_pull_server *server = owner;
+    pthread_cond_destroy(&server->is_told);
+    sp_worker_deinit(&server->worker);
+    free(server);
+}
+
+static const sp_worker_role role = {.name = "spanprof-pull", .run = run, .destroy = destroy};
+
+static sp_pull_server *give_up(sp_pull_server *server, const char *why)
+{
+    sp_log_warn("pull", "the thread for SPANPROF_PULL: %s: no profile can be pulled", why);
+    if (server)
+        destroy(server);
+    return NULL;
+}
+
+static bool is_listening(sp_pull_server *server)
+{
+    sp_lock_take(&server->worker.lock);
+    while (!server->told)
+        sp_lock_wait(&server->worker.lock, &server->is_told);
+    bool failed = server->failed;
+    sp_lock_give(&server->worker.lock);
+    return !failed;
+}
+
+sp_pull_server *sp_pull_server_start(const sp_pull_config *config)
+{
+    sp_pull_server *server = calloc(1, sizeof *server);
+    if (!server)
+        return give_up(NULL, strerror(ENOMEM));
+    server->config = *config;
+    server->listener = -1;
+    sp_store_relaxed(&server->client, -1);
+    sp_worker_init(&server->worker, SP_LOCK_PULL_SERVER);
+    sp_condition_init(&server->is_told);
+    int error = sp_worker_start(&server->worker, &role, server);
+    if (error)
+        return give_up(server, strerror(error));
+    if (is_listening(server))
+        return server;
+    sp_pull_server_stop(server, UINT64_MAX);
+    return NULL;
+}
+
+uint16_t sp_pull_server_port(const sp_pull_server *server)
+{
+    return server->port;
+}
+
+void sp_pull_server_after_fork(const sp_pull_server *server)
+{
+    if (!server || server->has_table)
+        return;
+    close(server->listener);
+    int client = sp_load_relaxed(&server->client);
+    if (client >= 0)
+        close(client);
+}
+
+void sp_pull_server_stop(sp_pull_server *server, uint64_t deadline_ns)
+{
+    sp_worker_end(&server->worker, deadline_ns);
+    if (sp_worker_release(&server->worker))
+        destroy(server);
+}
