@@ -30,6 +30,21 @@ static int find_format(const char *name, int *format)
     return SP_TOOL_DONE;
 }
 
+/* What the name of the file asks for, when --format does not. */
+static const char *format_of_file(const char *out)
+{
+    static const struct {
+        const char *end, *format;
+    } ends[] = {{".folded", "folded"}, {".html", "html"},   {".htm", "html"},   {".json", "json"},
+                {".svg", "svg"},       {".pb.gz", "pprof"}, {".pprof", "pprof"}};
+    for (size_t i = 0; out && i < SP_ARRAY_LENGTH(ends); i++) {
+        size_t length = strlen(out), end = strlen(ends[i].end);
+        if (length > end && strcmp(out + length - end, ends[i].end) == 0)
+            return ends[i].format;
+    }
+    return "text";
+}
+
 static int write_tree(sp_buffer *out, const sp_selection *selection,
                       const sp_flame_options *options, int format)
 {
@@ -64,7 +79,8 @@ static int answer(const sp_operands *files, sp_flame_options *options)
 {
     int format = FORMAT_TEXT;
     sp_since since = {0};
-    int status = find_format(options->format, &format);
+    const char *name = options->format ? options->format : format_of_file(options->out);
+    int status = find_format(name, &format);
     if (status == SP_TOOL_DONE && options->select.since)
         status = sp_since_parse(options->select.since, &since);
     if (status != SP_TOOL_DONE)
@@ -89,7 +105,7 @@ static int answer(const sp_operands *files, sp_flame_options *options)
 
 static int run(int argc, char **argv)
 {
-    sp_flame_options options = {.format = "text", .min_percent = -1};
+    sp_flame_options options = {.min_percent = -1};
     sp_operands files;
     int status = sp_options_parse(&sp_command_flame, argc, argv, &options, &files);
     if (status == SP_OPTIONS_GO_ON)
@@ -100,10 +116,14 @@ static int run(int argc, char **argv)
 
 #define AT(member) offsetof(sp_flame_options, member)
 static const sp_option options[] = {
-    {"--span", "ID", SP_OPTION_TEXT, AT(select.span), "samples of this span and its descendants"},
-    {"--trace", "ID", SP_OPTION_TEXT, AT(select.trace), "samples of this trace"},
+    {"--span", "ID", SP_OPTION_LIST, AT(select.span),
+     "samples of this span and its descendants; may be given several times"},
+    {"--trace", "ID", SP_OPTION_LIST, AT(select.trace),
+     "samples of this trace; may be given several times"},
+    {"--name", "NAME", SP_OPTION_TEXT, AT(select.name),
+     "samples of the spans of exactly this name, and of their descendants"},
     {"--self", NULL, SP_OPTION_FLAG, AT(select.self),
-     "with --span or --where: without descendants"},
+     "with --span, --name or --where: without descendants"},
     {"--type", "TYPE", SP_OPTION_TEXT, AT(select.type),
      "cpu, wall, offcpu, alloc, inuse, lock, or another that the files have, also as NAME/UNIT "
      "(cpu, "
@@ -113,8 +133,10 @@ static const sp_option options[] = {
     {"--since", "TIME", SP_OPTION_TEXT, AT(select.since),
      "of what is still allocated only what grew: since the first snapshot (first), or the one so "
      "long before the last (30s, 5m, 2h)"},
-    {"--format", "FORMAT", SP_OPTION_TEXT, AT(format), "text, folded, html, json, pprof (text)"},
-    {"-o", "OUT", SP_OPTION_TEXT, AT(out), "write to this file (standard output)"},
+    {"--format", "FORMAT", SP_OPTION_TEXT, AT(format),
+     "text, folded, html, json, pprof (by the end of OUT, else text)"},
+    {"-o", "OUT", SP_OPTION_TEXT, AT(out),
+     "write to this file (standard output); .html, .json, .folded, .pb.gz choose the format"},
     {"--min-percent", "P", SP_OPTION_PERCENT, AT(min_percent),
      "leave out frames below this share (text 1, html 0)"},
     {"--reverse", NULL, SP_OPTION_FLAG, AT(reverse), "leaves first: who calls what takes the time"},
@@ -131,7 +153,7 @@ static const sp_option options[] = {
 
 const sp_command sp_command_flame = {
     .name = "flame",
-    .arguments = "FILE… [--span ID | --trace ID | --where Q] [options]",
+    .arguments = "FILE… [--span ID | --trace ID | --name NAME | --where Q] [options]",
     .summary = "The flamegraph of a span, a trace, or everything.",
     .details =
         "FILEs hold traces and profiles; PREFIX stands for PREFIX.traces.jsonl and "

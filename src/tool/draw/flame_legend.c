@@ -25,7 +25,7 @@ static const char *status_text(const Sp__Trace__Span *span)
 
 static void fill_span(sp_flame_legend *legend, const sp_selection *selection, bool self)
 {
-    const sp_model_span *span = &selection->model->spans[selection->span];
+    const sp_model_span *span = &selection->model->spans[sp_selection_only_span(selection)];
     char span_id[17], trace_id[33], duration[SP_DURATION_LENGTH];
     sp_hex_encode(span_id, span->id.span_id, 8);
     sp_hex_encode(trace_id, span->id.trace_id, 16);
@@ -41,25 +41,41 @@ static void fill_span(sp_flame_legend *legend, const sp_selection *selection, bo
                  selection->span_count == 2 ? "" : "s");
 }
 
+static void fill_several(sp_flame_legend *legend, const sp_selection *selection)
+{
+    uint32_t count = selection->match_count, below = selection->span_count - count;
+    if (selection->by_where)
+        snprintf(legend->subject, sizeof legend->subject, "%u span%s that match%s", count,
+                 count == 1 ? "" : "s", count == 1 ? "es" : "");
+    else
+        snprintf(legend->subject, sizeof legend->subject, "%u spans", selection->asked_spans);
+    snprintf(legend->details, sizeof legend->details, "with %u descendant%s", below,
+             below == 1 ? "" : "s");
+}
+
+static void fill_trace(sp_flame_legend *legend, const sp_selection *selection)
+{
+    char id[33];
+    sp_hex_encode(id, selection->traces[0], 16);
+    if (selection->asked_traces == 1)
+        snprintf(legend->subject, sizeof legend->subject, "trace %s", id);
+    else
+        snprintf(legend->subject, sizeof legend->subject, "%u traces", selection->asked_traces);
+}
+
 static void fill_subject(sp_flame_legend *legend, const sp_selection *selection, bool self)
 {
     char id[33];
-    if (selection->span != SP_MODEL_NONE) {
+    if (sp_selection_only_span(selection) != SP_MODEL_NONE) {
         fill_span(legend, selection, self);
-    } else if (selection->by_span) {
-        sp_hex_encode(id, selection->span_id, 8);
+    } else if (selection->asked_spans == 1) {
+        sp_hex_encode(id, selection->spans[0].id, 8);
         snprintf(legend->subject, sizeof legend->subject, "span %s", id);
         snprintf(legend->details, sizeof legend->details, "the files do not have the span itself");
-    } else if (selection->by_where) {
-        snprintf(legend->subject, sizeof legend->subject, "%u span%s that match%s",
-                 selection->match_count, selection->match_count == 1 ? "" : "s",
-                 selection->match_count == 1 ? "es" : "");
-        snprintf(legend->details, sizeof legend->details, "with %u descendant%s",
-                 selection->span_count - selection->match_count,
-                 selection->span_count - selection->match_count == 1 ? "" : "s");
-    } else if (selection->by_trace) {
-        sp_hex_encode(id, selection->trace_id, 16);
-        snprintf(legend->subject, sizeof legend->subject, "trace %s", id);
+    } else if (selection->by_where || selection->asked_spans) {
+        fill_several(legend, selection);
+    } else if (selection->asked_traces) {
+        fill_trace(legend, selection);
     } else {
         snprintf(legend->subject, sizeof legend->subject, "all samples");
     }

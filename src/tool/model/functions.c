@@ -140,8 +140,7 @@ static uint64_t count_requests(const sp_selection *selection)
         return selection->match_count;
     for (uint32_t i = 0; i < model->span_index.count; i++)
         count += sp_model_is_local_root(model, i) &&
-                 (!selection->by_trace ||
-                  memcmp(model->spans[i].id.trace_id, selection->trace_id, 16) == 0);
+                 sp_selection_takes_trace(selection, model->spans[i].id.trace_id);
     return count;
 }
 

@@ -14,6 +14,9 @@
 int sp_parse_id(const char *what, const char *text, uint8_t *out, size_t count)
 {
     const char *digits = strncmp(text, "0x", 2) == 0 ? text + 2 : text;
+    uint8_t longer[16];
+    if (count == 8 && strlen(digits) == 32 && sp_hex_decode(longer, digits, 16, true))
+        return sp_tool_wrong("%s is a trace id, not a span id: ask with --trace %s", text, text);
     if (strlen(digits) != 2 * count || !sp_hex_decode(out, digits, count, true))
         return sp_tool_wrong("%s is no %s id: %zu hex digits are needed, as `spanprof spans` shows "
                              "them",
@@ -144,7 +147,7 @@ static int select_type(sp_selection *selection, const sp_select_options *options
     const sp_model *model = selection->model;
     bool is_live = options->outlived || options->since;
     const char *word = options->type || !is_live ? options->type : "inuse";
-    bool inner = options->span || options->where;
+    bool inner = options->span.count || options->where || options->name;
     if (model->type_count == 0)
         return sp_tool_wrong("the files hold no profiles; give the .profiles file too");
     if (word)
@@ -175,31 +178,40 @@ const char *sp_selection_name(const sp_selection *selection)
 
 /* ---- spans ---- */
 
-/* The span that was asked for. An id may be in two traces, by chance; then the trace has to be
- * named. */
-static int find_span(sp_selection *selection, const char *text)
+bool sp_selection_takes_trace(const sp_selection *selection, const uint8_t trace_id[16])
+{
+    for (uint32_t i = 0; i < selection->asked_traces; i++)
+        if (memcmp(selection->traces[i], trace_id, 16) == 0)
+            return true;
+    return selection->asked_traces == 0;
+}
+
+/* The span that was asked for as TEXT. An id may be in two traces, by chance; then the trace has to
+ * be named. */
+static int find_span(const sp_selection *selection, sp_asked_span *asked, const char *text)
 {
     const sp_model *model = selection->model;
     for (uint32_t i = 0; i < model->span_index.count; i++) {
         const sp_model_link *id = &model->spans[i].id;
-        if (memcmp(id->span_id, selection->span_id, sizeof id->span_id) != 0 ||
-            (selection->by_trace && memcmp(id->trace_id, selection->trace_id, 16) != 0))
+        if (memcmp(id->span_id, asked->id, sizeof id->span_id) != 0 ||
+            !sp_selection_takes_trace(selection, id->trace_id))
             continue;
-        if (selection->span != SP_MODEL_NONE)
+        if (asked->span != SP_MODEL_NONE)
             return sp_tool_no("span id %s is in more than one trace; say which with --trace", text);
-        selection->span = i;
+        asked->span = i;
     }
     return SP_TOOL_DONE;
 }
 
 /* The same of a span that the files do not have: only the links of its samples name its trace. */
-static int find_trace(const sp_selection *selection, const char *text)
+static int find_trace(const sp_selection *selection, const sp_asked_span *asked, const char *text)
 {
     const sp_model *model = selection->model;
     const sp_model_link *first = NULL;
     for (uint32_t i = 1; i < model->links.count; i++) {
         const sp_model_link *link = sp_intern_key(&model->links, i);
-        if (memcmp(link->span_id, selection->span_id, sizeof link->span_id) != 0)
+        if (memcmp(link->span_id, asked->id, sizeof link->span_id) != 0 ||
+            !sp_selection_takes_trace(selection, link->trace_id))
             continue;
         if (first) {
             char one[33], other[33];
@@ -211,7 +223,21 @@ static int find_trace(const sp_selection *selection, const char *text)
         }
         first = link;
     }
+    if (!first && selection->asked_spans > 1)
+        sp_tool_note("no span %s in the files: the answer is that of the others", text);
     return SP_TOOL_DONE;
+}
+
+static int find_spans(sp_selection *selection, const sp_text_list *texts)
+{
+    int status = SP_TOOL_DONE;
+    for (uint32_t i = 0; status == SP_TOOL_DONE && i < selection->asked_spans; i++) {
+        sp_asked_span *asked = &selection->spans[i];
+        status = find_span(selection, asked, texts->items[i]);
+        if (status == SP_TOOL_DONE && asked->span == SP_MODEL_NONE)
+            status = find_trace(selection, asked, texts->items[i]);
+    }
+    return status;
 }
 
 int sp_select_spans(const sp_model *model, const char *text, bool **marks)
@@ -228,18 +254,31 @@ int sp_select_spans(const sp_model *model, const char *text, bool **marks)
     return status;
 }
 
+/* The spans of OPTIONS' query and name, as sp_select_spans. */
+static int match_spans(const sp_model *model, const sp_select_options *options, bool **marks)
+{
+    int status = SP_TOOL_DONE;
+    if (options->where)
+        status = sp_select_spans(model, options->where, marks);
+    else if (!(*marks = malloc(model->span_index.count + (size_t)1)))
+        status = sp_tool_no_memory();
+    for (uint32_t i = 0; status == SP_TOOL_DONE && i < model->span_index.count; i++)
+        (*marks)[i] = (!options->where || (*marks)[i]) &&
+                      (!options->name || strcmp(model->spans[i].name, options->name) == 0);
+    return status;
+}
+
 /* MARKED, one for each span and perhaps some of them set: the selected spans and their descendants
  * (unless SELF). */
 static void mark_spans(sp_selection *selection, bool *marked, bool self)
 {
     const sp_model *model = selection->model;
-    if (selection->span != SP_MODEL_NONE)
-        marked[selection->span] = true;
+    for (uint32_t i = 0; i < selection->asked_spans; i++)
+        if (selection->spans[i].span != SP_MODEL_NONE)
+            marked[selection->spans[i].span] = true;
     selection->span_count = 0;
     for (uint32_t i = 0; i < model->span_index.count; i++) {
-        marked[i] =
-            marked[i] && (!selection->by_trace || selection->by_span ||
-                          memcmp(model->spans[i].id.trace_id, selection->trace_id, 16) == 0);
+        marked[i] = marked[i] && sp_selection_takes_trace(selection, model->spans[i].id.trace_id);
         selection->span_count += marked[i];
     }
     selection->match_count = selection->span_count;
@@ -252,19 +291,26 @@ static void mark_spans(sp_selection *selection, bool *marked, bool self)
     }
 }
 
+/* A span that the files do not have: its samples may still be there. */
+static bool is_asked_without_span(const sp_selection *selection, const sp_model_link *link)
+{
+    for (uint32_t i = 0; i < selection->asked_spans; i++)
+        if (selection->spans[i].span == SP_MODEL_NONE &&
+            memcmp(link->span_id, selection->spans[i].id, 8) == 0)
+            return true;
+    return false;
+}
+
 static bool link_matches(const sp_selection *selection, const bool *marked,
                          const sp_model_link *link)
 {
-    if (selection->by_trace && memcmp(link->trace_id, selection->trace_id, 16) != 0)
-        return false;
-    if (!selection->by_span && !selection->by_where)
-        return true;
     uint32_t span = sp_model_span_of_link(selection->model, link);
+    if (!selection->by_where && !selection->asked_spans)
+        return sp_selection_takes_trace(selection, link->trace_id);
     if (span != SP_MODEL_NONE)
         return marked[span];
-    /* a span that the files do not have: its samples may still be there */
-    return selection->by_span && selection->span == SP_MODEL_NONE &&
-           memcmp(link->span_id, selection->span_id, 8) == 0;
+    return sp_selection_takes_trace(selection, link->trace_id) &&
+           is_asked_without_span(selection, link);
 }
 
 /* MARKED, which is taken, may be NULL: no span is marked yet. */
@@ -303,7 +349,9 @@ static void add_up(sp_selection *selection)
 static uint64_t count_below(const sp_selection *selection, uint32_t span)
 {
     sp_selection other = *selection;
-    other.span = span;
+    other.spans[0].span = span;
+    other.asked_spans = 1;
+    other.asked_traces = 0;
     other.links = NULL;
     other.count = 0;
     if (mark_links(&other, NULL, false))
@@ -323,54 +371,74 @@ static int span_without_samples(const sp_selection *selection, const sp_select_o
     if (selection->off_cpu)
         return sp_tool_no("span %s (%s, %s) has no samples off CPU: where it was seen, it ran; ask "
                           "for --type wall",
-                          options->span, span->name, duration);
+                          options->span.items[0], span->name, duration);
     if (model->types[selection->type].is_wall)
         return sp_tool_no(
             "span %s (%s, %s) has no samples; it was too short for the sampling rate: "
             "ask for its parent, or record with a higher SPANPROF_WALL_HZ",
-            options->span, span->name, duration);
+            options->span.items[0], span->name, duration);
     return sp_tool_no("span %s (%s, %s) has no samples; it may have waited%s, or was too short for "
                       "the sampling rate: ask for its parent, or record with a higher "
                       "SPANPROF_CPU_HZ",
-                      options->span, span->name, duration,
+                      options->span.items[0], span->name, duration,
                       wall == SP_MODEL_NONE ? "" : " (ask for --type wall)");
 }
 
 static int no_samples_of_span(const sp_selection *selection, const sp_select_options *options)
 {
     const sp_model *model = selection->model;
-    const sp_model_span *span = &model->spans[selection->span];
-    uint32_t root = sp_model_local_root(model, selection->span);
+    uint32_t number = sp_selection_only_span(selection);
+    const sp_model_span *span = &model->spans[number];
+    uint32_t root = sp_model_local_root(model, number);
     char root_id[17];
     sp_hex_encode(root_id, model->spans[root].id.span_id, 8);
-    if (root != selection->span && sp_model_links_only_roots(model, selection->type) &&
+    if (root != number && sp_model_links_only_roots(model, selection->type) &&
         count_below(selection, root))
         return sp_tool_no("span %s: the file's link scope cannot answer: its samples are linked to "
                           "local roots only; ask for the root, --span %s, or record with "
                           "SPANPROF_LINK_SCOPE=innermost",
-                          options->span, root_id);
-    uint64_t below = options->self ? count_below(selection, selection->span) : 0;
+                          options->span.items[0], root_id);
+    uint64_t below = options->self ? count_below(selection, number) : 0;
     if (below)
         return sp_tool_no(
             "span %s (%s) has no samples of its own; its descendants have %llu: leave "
             "out --self",
-            options->span, span->name, (unsigned long long)below);
+            options->span.items[0], span->name, (unsigned long long)below);
     return span_without_samples(selection, options, span);
 }
 
-static int no_match_of_where(const sp_selection *selection)
+static int no_match_of_where(const sp_selection *selection, const sp_select_options *options)
 {
+    const char *option = !options->where ? "--name"
+                         : options->name ? "--where and --name"
+                                         : "--where";
     if (selection->match_count == 0)
-        return sp_tool_no("no span matches --where%s; `spanprof spans` lists the spans",
-                          selection->by_trace ? " in this trace" : "");
+        return sp_tool_no("no span matches %s%s; `spanprof spans` lists the spans", option,
+                          selection->asked_traces ? " in this trace" : "");
     if (sp_model_links_only_roots(selection->model, selection->type))
-        return sp_tool_no("%u spans match --where, and the file's link scope cannot answer: its "
+        return sp_tool_no("%u spans match %s, and the file's link scope cannot answer: its "
                           "samples are linked to local roots only; record with "
                           "SPANPROF_LINK_SCOPE=innermost, or select root spans",
-                          selection->match_count);
-    return sp_tool_no("%u spans match --where, and have no samples: they waited, or were too short "
+                          selection->match_count, option);
+    return sp_tool_no("%u spans match %s, and have no samples: they waited, or were too short "
                       "for the sampling rate",
-                      selection->match_count);
+                      selection->match_count, option);
+}
+
+static int no_match_of_ids(const sp_selection *selection, const sp_select_options *options)
+{
+    const char *what = selection->asked_spans ? "span" : "trace";
+    const sp_text_list *list = selection->asked_spans ? &options->span : &options->trace;
+    const char *in_trace = selection->asked_spans ? options->trace.items[0] : NULL;
+    if (list->count > 1)
+        return sp_tool_no("none of these %zu %ss has samples in the files; `spanprof spans` lists "
+                          "the %ss",
+                          list->count, what, what);
+    if (!selection->asked_spans)
+        return sp_tool_no("no samples of trace %s in the files; `spanprof spans` lists the traces",
+                          list->items[0]);
+    return sp_tool_no("no span %s%s%s in the files; `spanprof spans` lists them", list->items[0],
+                      in_trace ? " of trace " : "", in_trace ? in_trace : "");
 }
 
 static int no_match(const sp_selection *selection, const sp_select_options *options)
@@ -378,16 +446,11 @@ static int no_match(const sp_selection *selection, const sp_select_options *opti
     if (selection->grown)
         return sp_tool_no("nothing of that kind grew since then");
     if (selection->by_where)
-        return no_match_of_where(selection);
-    if (selection->by_span && selection->span != SP_MODEL_NONE)
+        return no_match_of_where(selection, options);
+    if (sp_selection_only_span(selection) != SP_MODEL_NONE)
         return no_samples_of_span(selection, options);
-    if (selection->by_span)
-        return sp_tool_no("no span %s%s%s in the files; `spanprof spans` lists them", options->span,
-                          selection->by_trace ? " of trace " : "",
-                          selection->by_trace ? options->trace : "");
-    if (selection->by_trace)
-        return sp_tool_no("no samples of trace %s in the files; `spanprof spans` lists the traces",
-                          options->trace);
+    if (selection->asked_spans || selection->asked_traces)
+        return no_match_of_ids(selection, options);
     if (selection->outlived)
         return sp_tool_no("no block that was sampled is held past its request");
     const char *name = sp_selection_name(selection);
@@ -397,37 +460,40 @@ static int no_match(const sp_selection *selection, const sp_select_options *opti
 static int parse_ids(sp_selection *selection, const sp_select_options *options)
 {
     int status = SP_TOOL_DONE;
-    selection->by_span = options->span;
-    selection->by_trace = options->trace;
-    selection->by_where = options->where;
-    if (options->self && !options->span && !options->where)
-        return sp_tool_wrong("--self needs --span or --where: whose own samples?");
-    if (options->span && options->where)
-        return sp_tool_wrong("--span and --where both say which spans; give one of them");
-    if (options->span)
-        status = sp_parse_id("span", options->span, selection->span_id, 8);
-    if (status == SP_TOOL_DONE && options->trace)
-        status = sp_parse_id("trace", options->trace, selection->trace_id, 16);
+    bool by_where = options->where || options->name;
+    selection->by_where = by_where;
+    if (options->self && !options->span.count && !by_where)
+        return sp_tool_wrong("--self needs --span, --name or --where: whose own samples?");
+    if (options->span.count && by_where)
+        return sp_tool_wrong("--span and --%s both say which spans; give one of them",
+                             options->where ? "where" : "name");
+    for (size_t i = 0; status == SP_TOOL_DONE && i < options->span.count; i++) {
+        sp_asked_span *asked = &selection->spans[selection->asked_spans++];
+        asked->span = SP_MODEL_NONE;
+        status = sp_parse_id("span", options->span.items[i], asked->id, 8);
+    }
+    for (size_t i = 0; status == SP_TOOL_DONE && i < options->trace.count; i++)
+        status = sp_parse_id("trace", options->trace.items[i],
+                             selection->traces[selection->asked_traces++], 16);
     return status;
 }
 
 int sp_select(sp_selection *selection, const sp_model *model, const sp_select_options *options)
 {
-    *selection = (sp_selection){.model = model, .span = SP_MODEL_NONE};
+    *selection = (sp_selection){.model = model};
     int status = parse_ids(selection, options);
     if (status == SP_TOOL_DONE)
         status = select_type(selection, options);
-    if (status == SP_TOOL_DONE && selection->by_span)
-        status = find_span(selection, options->span);
-    if (status == SP_TOOL_DONE && selection->by_span && selection->span == SP_MODEL_NONE &&
-        !selection->by_trace)
-        status = find_trace(selection, options->span);
+    if (status == SP_TOOL_DONE)
+        status = find_spans(selection, &options->span);
     bool *marked = NULL;
     if (status == SP_TOOL_DONE && selection->by_where)
-        status = sp_select_spans(model, options->where, &marked);
-    if (status != SP_TOOL_DONE)
+        status = match_spans(model, options, &marked);
+    if (status != SP_TOOL_DONE) {
+        free(marked);
         return status;
-    if ((selection->by_span || selection->by_trace || selection->by_where) &&
+    }
+    if ((selection->asked_spans || selection->asked_traces || selection->by_where) &&
         !mark_links(selection, marked, options->self))
         return sp_tool_no_memory();
     add_up(selection);

@@ -5,11 +5,14 @@
 #define SP_TOOL_MODEL_SELECT_H
 
 #include "tool/model/model.h"
+#include "tool/text/options.h"
 
 typedef struct sp_select_options {
-    const char *span;  /* 16 hex digits, or NULL */
-    const char *trace; /* 32 hex digits, or NULL */
-    const char *where; /* a query (query.h), or NULL: the spans that match, with descendants */
+    /* The union of several. With both, only these spans of these traces: an id may be in two. */
+    sp_text_list span;  /* 16 hex digits each */
+    sp_text_list trace; /* 32 hex digits each */
+    const char *where;  /* a query (query.h), or NULL: the spans that match, with descendants */
+    const char *name;   /* only spans of this name, or NULL; with WHERE those that match both */
     /* "cpu", "wall", "offcpu", "alloc", "inuse", "lock", or a type's name; NULL: the file's own */
     const char *type;
     bool outlived;     /* only what requests that have ended still hold */
@@ -17,20 +20,24 @@ typedef struct sp_select_options {
     bool self;         /* only the spans' own samples, without their descendants' */
 } sp_select_options;
 
+/* A span that was asked for by id. */
+typedef struct sp_asked_span {
+    uint8_t id[8];
+    uint32_t span; /* SP_MODEL_NONE: the files have at most its samples */
+} sp_asked_span;
+
 typedef struct sp_selection {
     const sp_model *model;
     uint32_t type;
     bool off_cpu;  /* of wall time only what waited */
     bool outlived; /* of live blocks only those whose request has ended */
     bool grown;    /* of live blocks only what is more than in an earlier snapshot */
-    uint32_t
-        span; /* asked for by id; SP_MODEL_NONE when none was, or the files have only its samples */
-    bool by_span;
-    uint8_t span_id[8]; /* when by_span */
-    bool by_where;
-    uint32_t match_count; /* when by_where: spans that match, without descendants */
-    bool by_trace;
-    uint8_t trace_id[16];              /* when by_trace, or when the span's is known */
+    sp_asked_span spans[SP_TEXT_LIST_MAX];
+    uint32_t asked_spans; /* how many these are */
+    uint8_t traces[SP_TEXT_LIST_MAX][16];
+    uint32_t asked_traces;
+    bool by_where;                     /* or by name */
+    uint32_t match_count;              /* spans that were asked for, without descendants */
     uint32_t span_count;               /* spans whose samples are meant; 0 when all samples are */
     bool *links;                       /* by number of link; NULL: all samples */
     uint64_t value, count;             /* sums over the selected samples */
@@ -50,6 +57,15 @@ static inline bool sp_selection_has(const sp_selection *selection, const sp_mode
            (!selection->outlived || sample->outlived == SP_OUTLIVED_REQUEST) &&
            (!selection->grown || sample->value) &&
            (!selection->links || selection->links[sample->link]);
+}
+
+/* Whether TRACE_ID is one of the traces that were asked for, or none was. */
+bool sp_selection_takes_trace(const sp_selection *selection, const uint8_t trace_id[16]);
+/* The number of the one span that was asked for by id, or SP_MODEL_NONE: none, several, or one that
+ * the files do not have. */
+static inline uint32_t sp_selection_only_span(const sp_selection *selection)
+{
+    return selection->asked_spans == 1 ? selection->spans[0].span : SP_MODEL_NONE;
 }
 
 /* For each span whether the query TEXT selects it, in *MARKS: an array for free(), by number of

@@ -47,6 +47,16 @@ static bool parse_percent(const char *text, double *out)
     return end != text && *end == 0 && *out >= 0 && *out <= 100;
 }
 
+static int add_text(const sp_command *command, const sp_option *option, const char *value,
+                    sp_text_list *list)
+{
+    if (list->count == SP_TEXT_LIST_MAX)
+        return sp_tool_wrong("%s: %s is given more than %d times", command->name, option->name,
+                             SP_TEXT_LIST_MAX);
+    list->items[list->count++] = value;
+    return SP_OPTIONS_GO_ON;
+}
+
 static int set_value(const sp_command *command, const sp_option *option, const char *value,
                      void *values)
 {
@@ -68,6 +78,8 @@ static int set_value(const sp_command *command, const sp_option *option, const c
             return sp_tool_wrong("%s: %s %s: a number from 0 to 100 is needed", command->name,
                                  option->name, value);
         break;
+    case SP_OPTION_LIST:
+        return add_text(command, option, value, member);
     case SP_OPTION_LATER:
         return sp_tool_wrong("%s: %s is not built yet; `spanprof help %s` lists what is",
                              command->name, option->name, command->name);

@@ -12,8 +12,16 @@ typedef enum sp_option_kind {
     SP_OPTION_TEXT = 1,    /* sets a const char *, borrowed from argv */
     SP_OPTION_NUMBER = 2,  /* sets a uint64_t */
     SP_OPTION_PERCENT = 3, /* sets a double in [0, 100] */
-    SP_OPTION_LATER = 4,   /* named by the contract, not built yet: says so and is exit code 2 */
+    SP_OPTION_LIST = 4,    /* appends to an sp_text_list */
+    SP_OPTION_LATER = 5,   /* named by the contract, not built yet: says so and is exit code 2 */
 } sp_option_kind;
+
+/* The arguments of an option that may be given several times; borrowed from argv. */
+#define SP_TEXT_LIST_MAX 64
+typedef struct sp_text_list {
+    const char *items[SP_TEXT_LIST_MAX];
+    size_t count;
+} sp_text_list;
 
 typedef struct sp_option {
     const char *name;     /* with its dashes */

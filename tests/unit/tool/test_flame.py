@@ -168,6 +168,35 @@ class Selections(ToolTest):
     def test_trace_takes_its_spans(self):
         self.assertEqual(self.folded("shop", "--trace", CART_TRACE), ["main;serve;cart 40000000"])
 
+    def test_several_spans_and_traces_are_their_union(self):
+        self.assertEqual(self.folded("shop", "--span", COMPRESS, "--span", CART), ["main;serve;cart 40000000", "main;serve;deflate 20000000"])
+        self.assertEqual(self.folded("shop", "--span", COMPRESS, "--span", RENDER), self.folded("shop", "--span", RENDER))
+        self.assertEqual(self.folded("shop", "--trace", CART_TRACE, "--trace", REPORT_TRACE),
+                         [line for line in ALL_STACKS.splitlines() if "idle" not in line])
+        self.assertTrue(self.answer("flame", "shop", "--span", COMPRESS, "--span", CART).startswith("2 spans\n"))
+        self.assertTrue(self.answer("flame", "shop", "--trace", CART_TRACE, "--trace", REPORT_TRACE).startswith("2 traces\n"))
+
+    def test_one_of_several_spans_that_is_not_there_is_told(self):
+        result = self.run_tool("flame", "shop", "--span", "12" * 8, "--span", CART, "--format", "folded")
+        self.assertEqual((result.returncode, result.stdout), (0, b"main;serve;cart 40000000\n"))
+        self.assertRegex(result.stderr, rb"\Aspanprof: no span (12){8} in the files[^\n]*\n\Z")
+        self.refuse(1, "flame", "shop", "--trace", "12" * 16, "--trace", "34" * 16, says="none of these 2 traces")
+
+    def test_name_selects_spans_by_name(self):
+        self.assertEqual(self.folded("shop", "--name", "GET /cart"), ["main;serve;cart 40000000"])
+        self.assertEqual(self.folded("shop", "--name", "GET /report"), self.folded("shop", "--where", '{ name = "GET /report" }'))
+        self.assertEqual(self.folded("shop", "--name", "GET /report", "--where", "duration > 1ns"), self.folded("shop", "--name", "GET /report"))
+        self.refuse(1, "flame", "shop", "--name", "GET /report", "--where", "duration > 9s", says="--where and --name")
+        self.refuse(1, "flame", "shop", "--name", "GET", says=("no span matches --name", "spanprof spans"))
+        self.refuse(2, "flame", "shop", "--name", "a", "--span", CART, says="--name")
+
+    def test_end_of_the_file_chooses_the_format(self):
+        for name, start in (("x.folded", "main;idle"), ("x.json", '{"type"'), ("x.txt", "all samples"), ("x", "all samples"), (".json", "all samples")):
+            self.assertEqual(self.answer("flame", "shop", "-o", name), "")
+            self.assertTrue((self.folder / name).read_text().startswith(start), name)
+        self.answer("flame", "shop", "-o", "x.json", "--format", "folded")
+        self.assertEqual((self.folder / "x.json").read_text(), ALL_STACKS)
+
     def test_profiles_alone_answer_for_the_span_itself(self):
         self.assertEqual(self.folded("shop.profiles.jsonl", "--span", RENDER), ["main;serve;report;append_row 200000000"])
 
@@ -233,7 +262,9 @@ class Refusals(ToolTest):
     def test_ids_that_are_none(self):
         for bad in ("xyz", "00f067aa0ba902b", "00f067aa0ba902b7a", "00f067aa0ba902bg", "0" * 16, "0x", "0x0xf067aa0ba902b7", "0x67aa0ba902b7ab", "0x" + "0" * 16, "", REPORT_TRACE):
             self.refuse(2, "flame", "shop", "--span", bad, says="span id")
+        self.refuse(2, "flame", "shop", "--span", REPORT_TRACE, says=("is a trace id", f"--trace {REPORT_TRACE}"))
         self.refuse(2, "flame", "shop", "--trace", REPORT, says="trace id")
+        self.refuse(2, "flame", "shop", *["--span", REPORT] * 65, says="--span is given more than 64 times")
 
     def test_link_scope_root_cannot_answer_for_inner_spans(self):
         root = [(names, trace, REPORT if trace == REPORT_TRACE else own, value) for names, trace, own, value in SAMPLES]
