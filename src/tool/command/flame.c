@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "tool/command/against.h"
 #include "tool/command/commands.h"
 #include "tool/model/selected.h"
 #include "tool/read/repeats.h"
@@ -59,6 +60,8 @@ static int write_tree(sp_buffer *out, const sp_selection *selection,
 
 static int write_answer(const sp_selection *selection, const sp_flame_options *options, int format)
 {
+    if (options->against)
+        return sp_flame_against(selection, &options->select, options->out, format == FORMAT_JSON);
     if (format == FORMAT_JSON)
         return sp_output_write_json(sp_flame_json(selection), options->out);
     sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
@@ -75,12 +78,23 @@ static int write_answer(const sp_selection *selection, const sp_flame_options *o
     return status;
 }
 
+static int check_against(const sp_flame_options *options, int format)
+{
+    if (!options->select.percentile)
+        return sp_tool_wrong("flame: --against needs --percentile: which spans are slow?");
+    if (format != FORMAT_TEXT && format != FORMAT_JSON)
+        return sp_tool_wrong("flame: --against has the formats text and json");
+    return SP_TOOL_DONE;
+}
+
 static int answer(const sp_operands *files, sp_flame_options *options)
 {
     int format = FORMAT_TEXT;
     sp_since since = {0};
     const char *name = options->format ? options->format : format_of_file(options->out);
     int status = find_format(name, &format);
+    if (status == SP_TOOL_DONE && options->against)
+        status = check_against(options, format);
     if (status == SP_TOOL_DONE && options->select.since)
         status = sp_since_parse(options->select.since, &since);
     if (status != SP_TOOL_DONE)
@@ -143,7 +157,10 @@ static const sp_option options[] = {
     {"--where", "Q", SP_OPTION_TEXT, AT(select.where),
      "samples of the spans that match, and of their descendants: duration > 100ms && .http.route = "
      "\"/cart\""},
-    {"--percentile", "pNN", SP_OPTION_LATER, 0, "of the spans that match, the slow ones"},
+    {"--percentile", "pNN", SP_OPTION_TEXT, AT(select.percentile),
+     "of the spans that match only the slow ones: p99 is the slowest hundredth"},
+    {"--against", NULL, SP_OPTION_FLAG, AT(against),
+     "with --percentile: what takes longer in the slow ones than in the rest (text, json)"},
     {"--by-thread", NULL, SP_OPTION_LATER, 0, "a root frame for each thread"},
     {"--group-by", "span", SP_OPTION_LATER, 0, "a root frame for each span"},
     {"--tempo", "URL", SP_OPTION_LATER, 0, "ask a fleet instead of files"},

@@ -44,6 +44,7 @@ typedef struct sp_flame_options {
     const char *out;
     double min_percent;
     bool reverse;
+    bool against;
 } sp_flame_options;
 
 /* What stands over a flamegraph: lines that say whose it is, how much it is, and how far to trust

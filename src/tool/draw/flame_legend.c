@@ -44,9 +44,19 @@ static void fill_span(sp_flame_legend *legend, const sp_selection *selection, bo
 static void fill_several(sp_flame_legend *legend, const sp_selection *selection)
 {
     uint32_t count = selection->match_count, below = selection->span_count - count;
-    if (selection->by_where)
-        snprintf(legend->subject, sizeof legend->subject, "%u span%s that match%s", count,
-                 count == 1 ? "" : "s", count == 1 ? "es" : "");
+    char name[320] = "", least[SP_DURATION_LENGTH];
+    if (selection->name)
+        snprintf(name, sizeof name, "%.300s: ", selection->name);
+    sp_format_duration(least, selection->slow.least_ns);
+    if (selection->slow.all)
+        snprintf(legend->subject, sizeof legend->subject, "%sthe slowest %u of %u span%s, from %s",
+                 name, count, selection->slow.all, selection->slow.all == 1 ? "" : "s", least);
+    else if (selection->by_where)
+        snprintf(legend->subject, sizeof legend->subject, "%s%u span%s%s", name, count,
+                 count == 1 ? "" : "s",
+                 selection->name ? ""
+                 : count == 1    ? " that matches"
+                                 : " that match");
     else
         snprintf(legend->subject, sizeof legend->subject, "%u spans", selection->asked_spans);
     snprintf(legend->details, sizeof legend->details, "with %u descendant%s", below,

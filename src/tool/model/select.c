@@ -255,8 +255,9 @@ int sp_select_spans(const sp_model *model, const char *text, bool **marks)
 }
 
 /* The spans of OPTIONS' query and name, as sp_select_spans. */
-static int match_spans(const sp_model *model, const sp_select_options *options, bool **marks)
+static int match_spans(sp_selection *selection, const sp_select_options *options, bool **marks)
 {
+    const sp_model *model = selection->model;
     int status = SP_TOOL_DONE;
     if (options->where)
         status = sp_select_spans(model, options->where, marks);
@@ -264,7 +265,11 @@ static int match_spans(const sp_model *model, const sp_select_options *options, 
         status = sp_tool_no_memory();
     for (uint32_t i = 0; status == SP_TOOL_DONE && i < model->span_index.count; i++)
         (*marks)[i] = (!options->where || (*marks)[i]) &&
-                      (!options->name || strcmp(model->spans[i].name, options->name) == 0);
+                      (!options->name || strcmp(model->spans[i].name, options->name) == 0) &&
+                      sp_selection_takes_trace(selection, model->spans[i].id.trace_id);
+    if (status == SP_TOOL_DONE && options->percentile &&
+        !sp_slow_keep(model, &selection->slow, options->rest, *marks))
+        status = sp_tool_no_memory();
     return status;
 }
 
@@ -412,6 +417,9 @@ static int no_match_of_where(const sp_selection *selection, const sp_select_opti
     const char *option = !options->where ? "--name"
                          : options->name ? "--where and --name"
                                          : "--where";
+    if (selection->match_count == 0 && options->rest)
+        return sp_tool_no("all %u spans that match are slow ones: there is no rest to compare with",
+                          selection->slow.all);
     if (selection->match_count == 0)
         return sp_tool_no("no span matches %s%s; `spanprof spans` lists the spans", option,
                           selection->asked_traces ? " in this trace" : "");
@@ -462,8 +470,13 @@ static int parse_ids(sp_selection *selection, const sp_select_options *options)
     int status = SP_TOOL_DONE;
     bool by_where = options->where || options->name;
     selection->by_where = by_where;
+    selection->name = options->where ? NULL : options->name;
     if (options->self && !options->span.count && !by_where)
         return sp_tool_wrong("--self needs --span, --name or --where: whose own samples?");
+    if (options->percentile && !by_where)
+        return sp_tool_wrong("--percentile needs --name or --where: the slow ones of which spans?");
+    if (options->percentile)
+        status = sp_slow_parse(options->percentile, &selection->slow);
     if (options->span.count && by_where)
         return sp_tool_wrong("--span and --%s both say which spans; give one of them",
                              options->where ? "where" : "name");
@@ -488,7 +501,7 @@ int sp_select(sp_selection *selection, const sp_model *model, const sp_select_op
         status = find_spans(selection, &options->span);
     bool *marked = NULL;
     if (status == SP_TOOL_DONE && selection->by_where)
-        status = match_spans(model, options, &marked);
+        status = match_spans(selection, options, &marked);
     if (status != SP_TOOL_DONE) {
         free(marked);
         return status;
@@ -498,6 +511,16 @@ int sp_select(sp_selection *selection, const sp_model *model, const sp_select_op
         return sp_tool_no_memory();
     add_up(selection);
     return selection->count || selection->value ? SP_TOOL_DONE : no_match(selection, options);
+}
+
+bool sp_selection_subtract(sp_selection *selection, const sp_selection *other)
+{
+    for (uint32_t i = 0; i < selection->model->links.count; i++)
+        selection->links[i] = selection->links[i] && !other->links[i];
+    selection->value = selection->count = 0;
+    memset(selection->where_ns, 0, sizeof selection->where_ns);
+    add_up(selection);
+    return selection->count || selection->value;
 }
 
 void sp_selection_deinit(sp_selection *selection)

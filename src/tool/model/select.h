@@ -5,14 +5,17 @@
 #define SP_TOOL_MODEL_SELECT_H
 
 #include "tool/model/model.h"
+#include "tool/model/slow.h"
 #include "tool/text/options.h"
 
 typedef struct sp_select_options {
     /* The union of several. With both, only these spans of these traces: an id may be in two. */
-    sp_text_list span;  /* 16 hex digits each */
-    sp_text_list trace; /* 32 hex digits each */
-    const char *where;  /* a query (query.h), or NULL: the spans that match, with descendants */
-    const char *name;   /* only spans of this name, or NULL; with WHERE those that match both */
+    sp_text_list span;      /* 16 hex digits each */
+    sp_text_list trace;     /* 32 hex digits each */
+    const char *where;      /* a query (query.h), or NULL: the spans that match, with descendants */
+    const char *percentile; /* "p99": of the spans that match the slow ones (slow.h), or NULL */
+    bool rest;              /* of the spans that match all but the slow ones */
+    const char *name;       /* only spans of this name, or NULL; with WHERE those that match both */
     /* "cpu", "wall", "offcpu", "alloc", "inuse", "lock", or a type's name; NULL: the file's own */
     const char *type;
     bool outlived;     /* only what requests that have ended still hold */
@@ -37,6 +40,8 @@ typedef struct sp_selection {
     uint8_t traces[SP_TEXT_LIST_MAX][16];
     uint32_t asked_traces;
     bool by_where;                     /* or by name */
+    const char *name;                  /* of all spans that match, or NULL */
+    sp_slow slow;                      /* when its percent is not 0 */
     uint32_t match_count;              /* spans that were asked for, without descendants */
     uint32_t span_count;               /* spans whose samples are meant; 0 when all samples are */
     bool *links;                       /* by number of link; NULL: all samples */
@@ -48,6 +53,8 @@ typedef struct sp_selection {
  * nothing matches, having said why; SP_TOOL_WRONG for an id or a type that is none, or files
  * without profiles. */
 int sp_select(sp_selection *selection, const sp_model *model, const sp_select_options *options);
+/* Leave out of SELECTION what OTHER, of the same model, has. False: nothing is left. */
+bool sp_selection_subtract(sp_selection *selection, const sp_selection *other);
 void sp_selection_deinit(sp_selection *selection);
 
 static inline bool sp_selection_has(const sp_selection *selection, const sp_model_sample *sample)

@@ -35,8 +35,7 @@ class Calls(ToolTest):
 
     def test_options_to_come_say_so(self):
         self.write_shop()
-        for command, option in (("flame", "--percentile"), ("flame", "--by-thread"),
-                                ("flame", "--group-by"), ("flame", "--tempo"), ("check", "--span")):
+        for command, option in (("flame", "--tempo"), ("check", "--span")):
             self.refuse(2, command, "shop", option, "x", says=(option, "not built yet"))
 
     def test_options_that_are_wrong(self):

@@ -248,6 +248,47 @@ class Selections(ToolTest):
         self.assertIn("shop+0x1004;shop+0x1008 10000000", self.folded("bare.jsonl"))
 
 
+class Slow(ToolTest):
+    """100 requests; each takes 5 samples of work, and the slow ones of them 40 of rebuild besides."""
+
+    def setUp(self):
+        super().setUp()
+        ids = [f"{i:016x}" for i in range(1, 101)]
+        slow = ids[-10:]
+        spans = [span(f"{i:032x}", one, "GET /", i, 100 if one in slow else 10) for i, one in enumerate(ids, 1)]
+        samples = [(("main", "work"), f"{i:032x}", one, 5) for i, one in enumerate(ids, 1)]
+        samples += [(("main", "rebuild"), f"{int(one, 16):032x}", one, 40) for one in slow]
+        self.write("t.jsonl", json_lines(traces(spans)))
+        self.write("p.jsonl", json_lines(profiles(samples)))
+        self.files = ["t.jsonl", "p.jsonl"]
+
+    def test_percentile_keeps_the_slow_spans(self):
+        folded = lambda *more: self.answer("flame", *self.files, *more, "--format", "folded")
+        self.assertEqual(folded("--name", "GET /", "--percentile", "p90"), "main;rebuild 4000000000\nmain;work 500000000\n")
+        self.assertEqual(folded("--where", "duration > 1ns", "--percentile", "99"), "main;rebuild 4000000000\nmain;work 500000000\n")
+        self.assertEqual(folded("--name", "GET /", "--percentile", "p89"), folded("--name", "GET /"))
+        self.assertTrue(self.answer("flame", *self.files, "--name", "GET /", "--percentile", "p99.9").startswith(
+            "GET /: the slowest 10 of 100 spans, from 100 ms\n"))
+
+    def test_against_tells_what_takes_longer(self):
+        slow = ("flame", *self.files, "--name", "GET /", "--percentile", "p90", "--against")
+        answer = self.answer_json(*slow, "--format", "json")
+        self.assertEqual((answer["by"], answer["a"]["requests"], answer["b"]["requests"]), ("spans", 90, 10))
+        self.assertEqual({f["name"]: f["self"]["moved"] for f in answer["functions"]}, {"main": False, "rebuild": True, "work": False})
+        self.assertEqual({f["name"]: (f["self"]["a"], f["self"]["b"]) for f in answer["functions"]}["rebuild"], (0, 800))
+        text = self.answer(*slow, locale="C")
+        self.assertRegex(text, r"\AA: the rest, 90 spans: [^\n]*90 requests\nB: 10 slow spans, from 100 ms: [^\n]*\n")
+        self.assertRegex(text, r"(?s)\ngrew\n.*rebuild\n")
+
+    def test_what_has_no_slow_ones_or_no_rest_is_told(self):
+        self.refuse(2, "flame", *self.files, "--percentile", "p99", says=("--name", "--where"))
+        self.refuse(2, "flame", *self.files, "--name", "GET /", "--against", says="--percentile")
+        self.refuse(2, "flame", *self.files, "--name", "GET /", "--percentile", "p9", "--against", "--format", "folded", says="json")
+        for wrong in ("", "p", "p0", "p100", "-1", "nan", "p99x", "1e999"):
+            self.refuse(2, "flame", *self.files, "--name", "GET /", "--percentile", wrong, says="--percentile")
+        self.refuse(1, "flame", *self.files, "--name", "GET /", "--percentile", "p89", "--against", says="no rest")
+
+
 class Refusals(ToolTest):
     def setUp(self):
         super().setUp()
