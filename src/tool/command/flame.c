@@ -9,21 +9,30 @@
 #include "tool/read/repeats.h"
 #include "tool/text/messages.h"
 
-enum { FORMAT_TEXT = 0, FORMAT_FOLDED, FORMAT_HTML, FORMAT_JSON, FORMAT_PPROF, FORMAT_COUNT };
+enum {
+    FORMAT_TEXT = 0,
+    FORMAT_FOLDED,
+    FORMAT_HTML,
+    FORMAT_JSON,
+    FORMAT_TABLE,
+    FORMAT_PPROF,
+    FORMAT_COUNT
+};
 
 static int find_format(const char *name, int *format)
 {
-    static const char *const names[FORMAT_COUNT] = {"text", "folded", "html", "json", "pprof"};
+    static const char *const names[FORMAT_COUNT] = {"text", "folded", "html",
+                                                    "json", "table",  "pprof"};
     for (*format = 0; *format < FORMAT_COUNT; ++*format)
         if (strcmp(name, names[*format]) == 0)
             break;
     if (strcmp(name, "svg") == 0)
         return sp_tool_wrong("flame: --format %s is not built yet; there are text, folded, html, "
-                             "json, pprof",
+                             "json, table, pprof",
                              name);
     if (*format == FORMAT_COUNT)
         return sp_tool_wrong("flame: --format %s is unknown; there are text, folded, html, json, "
-                             "pprof",
+                             "table, pprof",
                              name);
     if (*format == FORMAT_HTML && !sp_flame_page_head)
         return sp_tool_wrong("flame: --format html: this spanprof was built without the page, for "
@@ -65,8 +74,12 @@ static int write_answer(const sp_selection *selection, const sp_flame_options *o
     if (format == FORMAT_JSON)
         return sp_output_write_json(sp_flame_json(selection), options->out);
     sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
+    sp_terminal terminal = sp_terminal_get(options->out && strcmp(options->out, "-") != 0);
     int status = SP_TOOL_DONE;
-    if (format == FORMAT_PPROF)
+    if (format == FORMAT_TABLE)
+        status = sp_flame_table(&out, selection, options, &terminal) ? SP_TOOL_DONE
+                                                                     : sp_tool_no_memory();
+    else if (format == FORMAT_PPROF)
         status = sp_selected_pprof(&out, selection, 1);
     else if (format != FORMAT_FOLDED)
         status = write_tree(&out, selection, options, format);
@@ -76,6 +89,25 @@ static int write_answer(const sp_selection *selection, const sp_flame_options *o
         return sp_output_write(&out, options->out);
     sp_buffer_deinit(&out);
     return status;
+}
+
+static int take_group(sp_flame_options *options)
+{
+    options->roots.by_span = options->group_by != NULL;
+    if (options->group_by && strcmp(options->group_by, "span") != 0)
+        return sp_tool_wrong("flame: --group-by %s is unknown; there is span", options->group_by);
+    return SP_TOOL_DONE;
+}
+
+/* --self that asks for no span's own samples asks for the functions' own. */
+static bool takes_table(sp_flame_options *options, int format)
+{
+    sp_select_options *select = &options->select;
+    if (!select->self || select->span.count || select->name || select->where ||
+        format != FORMAT_TEXT)
+        return false;
+    select->self = false;
+    return true;
 }
 
 static int check_against(const sp_flame_options *options, int format)
@@ -93,6 +125,10 @@ static int answer(const sp_operands *files, sp_flame_options *options)
     sp_since since = {0};
     const char *name = options->format ? options->format : format_of_file(options->out);
     int status = find_format(name, &format);
+    if (status == SP_TOOL_DONE)
+        status = take_group(options);
+    if (status == SP_TOOL_DONE && takes_table(options, format))
+        format = FORMAT_TABLE;
     if (status == SP_TOOL_DONE && options->against)
         status = check_against(options, format);
     if (status == SP_TOOL_DONE && options->select.since)
@@ -103,10 +139,10 @@ static int answer(const sp_operands *files, sp_flame_options *options)
     sp_model model = {0};
     sp_selection selection = {0};
     if (options->min_percent < 0)
-        options->min_percent = format == FORMAT_TEXT ? 1 : 0;
+        options->min_percent = format == FORMAT_TEXT || format == FORMAT_TABLE ? 1 : 0;
     status = sp_input_read_once(&input, files);
     if (status == SP_TOOL_DONE)
-        status = sp_model_build_since(&model, &input, &since);
+        status = sp_model_build_parted(&model, &input, &since, &options->roots);
     if (status == SP_TOOL_DONE)
         status = sp_select(&selection, &model, &options->select);
     if (status == SP_TOOL_DONE)
@@ -137,7 +173,8 @@ static const sp_option options[] = {
     {"--name", "NAME", SP_OPTION_TEXT, AT(select.name),
      "samples of the spans of exactly this name, and of their descendants"},
     {"--self", NULL, SP_OPTION_FLAG, AT(select.self),
-     "with --span, --name or --where: without descendants"},
+     "with --span, --name or --where: without descendants; else the functions by self time, as "
+     "--format table"},
     {"--type", "TYPE", SP_OPTION_TEXT, AT(select.type),
      "cpu, wall, offcpu, alloc, inuse, lock, or another that the files have, also as NAME/UNIT "
      "(cpu, "
@@ -148,7 +185,7 @@ static const sp_option options[] = {
      "of what is still allocated only what grew: since the first snapshot (first), or the one so "
      "long before the last (30s, 5m, 2h)"},
     {"--format", "FORMAT", SP_OPTION_TEXT, AT(format),
-     "text, folded, html, json, pprof (by the end of OUT, else text)"},
+     "text, folded, html, json, table, pprof (by the end of OUT, else text)"},
     {"-o", "OUT", SP_OPTION_TEXT, AT(out),
      "write to this file (standard output); .html, .json, .folded, .pb.gz choose the format"},
     {"--min-percent", "P", SP_OPTION_PERCENT, AT(min_percent),
@@ -161,8 +198,10 @@ static const sp_option options[] = {
      "of the spans that match only the slow ones: p99 is the slowest hundredth"},
     {"--against", NULL, SP_OPTION_FLAG, AT(against),
      "with --percentile: what takes longer in the slow ones than in the rest (text, json)"},
-    {"--by-thread", NULL, SP_OPTION_LATER, 0, "a root frame for each thread"},
-    {"--group-by", "span", SP_OPTION_LATER, 0, "a root frame for each span"},
+    {"--by-thread", NULL, SP_OPTION_FLAG, AT(roots.by_thread),
+     "a frame for each thread, by its name, below the root"},
+    {"--group-by", "span", SP_OPTION_TEXT, AT(group_by),
+     "a frame for each span, by its name, below the root"},
     {"--tempo", "URL", SP_OPTION_LATER, 0, "ask a fleet instead of files"},
     {"--pyroscope", "URL", SP_OPTION_LATER, 0, "ask a fleet instead of files"},
     {"--range", "TIME", SP_OPTION_LATER, 0, "how far back to ask"},

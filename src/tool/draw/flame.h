@@ -35,8 +35,12 @@ void sp_flame_tree_deinit(sp_flame_tree *tree);
 /* What NODE, which is not the root, is called. */
 const char *sp_flame_node_name(const sp_flame_tree *tree, const sp_flame_node *node);
 
-/* The frame of samples that have none, so that the shares of all forms have the same whole. */
-#define SP_FLAME_NO_STACK "[no stack]"
+#define SP_FLAME_NO_STACK SP_MODEL_NO_STACK
+
+/* Of a stack of COUNT frames, leaf first, the one at place I from the root, or with REVERSE from
+ * the leaf; frames of threads and spans come first in both. */
+uint32_t sp_flame_frame(const sp_model *model, const uint32_t *frames, size_t count, size_t i,
+                        bool reverse);
 
 typedef struct sp_flame_options {
     sp_select_options select;
@@ -45,6 +49,8 @@ typedef struct sp_flame_options {
     double min_percent;
     bool reverse;
     bool against;
+    sp_model_roots roots;
+    const char *group_by; /* "span", or NULL */
 } sp_flame_options;
 
 /* What stands over a flamegraph: lines that say whose it is, how much it is, and how far to trust
@@ -63,6 +69,12 @@ void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection
 bool sp_flame_text(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_options *options,
                    const sp_terminal *terminal);
 bool sp_flame_html(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_options *options);
+/* The legend of the text forms. */
+void sp_flame_text_legend(sp_buffer *out, const sp_selection *selection,
+                          const sp_flame_options *options, const sp_terminal *terminal);
+/* The functions with the largest self values. */
+bool sp_flame_table(sp_buffer *out, const sp_selection *selection, const sp_flame_options *options,
+                    const sp_terminal *terminal);
 bool sp_flame_folded(sp_buffer *out, const sp_selection *selection, bool reverse);
 json_t *sp_flame_json(const sp_selection *selection);
 

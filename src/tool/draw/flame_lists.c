@@ -30,7 +30,8 @@ static void add_folded_stack(sp_buffer *out, const sp_model *model, uint32_t sta
     for (size_t i = 0; i < count; i++) {
         if (i)
             sp_buffer_add_char(out, ';');
-        add_folded_name(out, sp_model_text(model, reverse ? frames[i] : frames[count - 1 - i]));
+        add_folded_name(out,
+                        sp_model_text(model, sp_flame_frame(model, frames, count, i, reverse)));
     }
 }
 

@@ -182,32 +182,41 @@ static void write_children(text_writer *writer, const sp_flame_node *node)
         write_rest(writer, rest, rest_count, style->corner);
 }
 
-static void write_line(text_writer *writer, const char *color, const char *text)
+/* TEXT in full: only frames are cut. A line ends before the word that does not fit. */
+static void write_line(sp_buffer *out, const text_style *style, unsigned columns, const char *color,
+                       const char *text)
 {
     sp_buffer escaped = SP_BUFFER_INIT(1 << 16);
     if (*text && sp_escape_terminal(&escaped, text)) {
-        sp_buffer_add_string(writer->out, color);
-        sp_text_fit(writer->out, (const char *)escaped.data, writer->terminal->columns,
-                    writer->style.ellipsis);
-        sp_buffer_printf(writer->out, "%s\n", *color ? writer->style.reset : "");
+        sp_buffer_add_string(out, color);
+        sp_text_wrap(out, (const char *)escaped.data, columns);
+        sp_buffer_printf(out, "%s\n", *color ? style->reset : "");
     }
     sp_buffer_deinit(&escaped);
+}
+
+void sp_flame_text_legend(sp_buffer *out, const sp_selection *selection,
+                          const sp_flame_options *options, const sp_terminal *terminal)
+{
+    text_style style = choose_style(terminal);
+    unsigned columns = terminal->columns;
+    sp_flame_legend legend;
+    sp_flame_legend_fill(&legend, selection, options->select.self);
+    write_line(out, &style, columns, style.bold, legend.subject);
+    write_line(out, &style, columns, "", legend.details);
+    write_line(out, &style, columns, "", legend.amount);
+    write_line(out, &style, columns, "", legend.where);
+    write_line(out, &style, columns, style.warm, legend.confidence);
 }
 
 bool sp_flame_text(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_options *options,
                    const sp_terminal *terminal)
 {
     static text_writer writer; /* large, and there is one thread */
-    sp_flame_legend legend;
     writer = (text_writer){.out = out, .tree = tree, .terminal = terminal};
     writer.style = choose_style(terminal);
     writer.minimum = (uint64_t)((double)tree->nodes[0].value * options->min_percent / 100);
-    sp_flame_legend_fill(&legend, tree->selection, options->select.self);
-    write_line(&writer, writer.style.bold, legend.subject);
-    write_line(&writer, "", legend.details);
-    write_line(&writer, "", legend.amount);
-    write_line(&writer, "", legend.where);
-    write_line(&writer, writer.style.warm, legend.confidence);
+    sp_flame_text_legend(out, tree->selection, options, terminal);
     sp_buffer_printf(out, "\n%s total    self              %s%s\n", writer.style.dim,
                      options->reverse ? "leaf, and who called it" : "function", writer.style.reset);
     const sp_flame_node *root = &tree->nodes[0];

@@ -47,11 +47,20 @@ static uint32_t child_of(tree_builder *builder, uint32_t parent, uint32_t name)
     return number + 1;
 }
 
+uint32_t sp_flame_frame(const sp_model *model, const uint32_t *frames, size_t count, size_t i,
+                        bool reverse)
+{
+    if (!reverse || i < model->root_frames)
+        return frames[count - 1 - i];
+    return frames[i - model->root_frames];
+}
+
 static bool add_sample(tree_builder *builder, const sp_model_sample *sample, bool reverse)
 {
     static const uint32_t no_stack[] = {SP_MODEL_NONE};
     sp_flame_tree *tree = builder->tree;
-    const sp_intern_entry *stack = &tree->selection->model->stacks.entries[sample->stack];
+    const sp_model *model = tree->selection->model;
+    const sp_intern_entry *stack = &model->stacks.entries[sample->stack];
     size_t count = stack->length / sizeof(uint32_t);
     const uint32_t *frames = count ? stack->key : no_stack;
     count = count ? count : SP_ARRAY_LENGTH(no_stack);
@@ -61,12 +70,12 @@ static bool add_sample(tree_builder *builder, const sp_model_sample *sample, boo
     sp_sum_add(&tree->nodes[0].value, sample->value);
     sp_sum_add(&tree->nodes[0].count, sample->count);
     for (size_t i = 0; i < kept; i++) {
-        node = child_of(builder, node, reverse ? frames[i] : frames[count - 1 - i]);
+        node = child_of(builder, node, sp_flame_frame(model, frames, count, i, reverse));
         if (node == 0)
             return false;
         sp_sum_add(&tree->nodes[node].value, sample->value);
         sp_sum_add(&tree->nodes[node].count, sample->count);
-        if (i == 0 || !reverse)
+        if (i <= model->root_frames || !reverse)
             leaf = node;
     }
     sp_sum_add(&tree->nodes[leaf].self, sample->value);

@@ -38,7 +38,14 @@ int sp_model_build(sp_model *model, const sp_input *input)
 
 int sp_model_build_since(sp_model *model, const sp_input *input, const sp_since *since)
 {
-    *model = (sp_model){.since = *since};
+    static const sp_model_roots none;
+    return sp_model_build_parted(model, input, since, &none);
+}
+
+int sp_model_build_parted(sp_model *model, const sp_input *input, const sp_since *since,
+                          const sp_model_roots *roots)
+{
+    *model = (sp_model){.since = *since, .roots = *roots, .root_frames = roots->by_thread};
     sp_model_link none = {0};
     if (sp_intern_put(&model->links, &none, sizeof none, NULL) == SP_INTERN_FAILED)
         return sp_tool_no_memory();
@@ -51,7 +58,9 @@ int sp_model_build_since(sp_model *model, const sp_input *input, const sp_since 
         status = sp_model_subtract_base(model);
     if (status == SP_TOOL_DONE)
         status = sp_model_link_spans(model);
-    return status == SP_TOOL_DONE ? sp_model_count_spans(model) : status;
+    if (status == SP_TOOL_DONE)
+        status = sp_model_count_spans(model);
+    return status == SP_TOOL_DONE && roots->by_span ? sp_model_add_span_roots(model) : status;
 }
 
 void sp_model_count_links(const sp_model *model, uint32_t *links, uint32_t *with_span)

@@ -104,6 +104,14 @@ typedef struct sp_since {
     uint64_t before_ns; /* else the last one that is so long before the process's last */
 } sp_since;
 
+/* Frames that stacks get below the root, so that they part into threads or spans. */
+typedef struct sp_model_roots {
+    bool by_thread, by_span;
+} sp_model_roots;
+
+/* The frame of samples that have none, so that the shares of all forms have the same whole. */
+#define SP_MODEL_NO_STACK "[no stack]"
+
 typedef struct sp_model {
     sp_arena memory;
     sp_intern strings, stacks, links;
@@ -128,6 +136,9 @@ typedef struct sp_model {
     uint64_t *snapshot_times; /* of each process's last snapshot; 0: it has none */
     size_t snapshot_capacity;
 
+    sp_model_roots roots; /* asked for */
+    uint32_t root_frames; /* how many each stack has: its last ones, as stacks are leaf first */
+
     sp_since since;
     uint64_t *base_times; /* of each process's earlier snapshot; 0: it has none */
     size_t base_capacity;
@@ -142,6 +153,14 @@ int sp_model_build(sp_model *model, const sp_input *input);
 /* The same; of snapshots with what was there SINCE then taken off. SP_TOOL_NO, having said so, when
  * there is no such snapshot. */
 int sp_model_build_since(sp_model *model, const sp_input *input, const sp_since *since);
+/* The same; stacks have the frames that ROOTS asks for: of a span the outermost one. */
+int sp_model_build_parted(sp_model *model, const sp_input *input, const sp_since *since,
+                          const sp_model_roots *roots);
+/* Parts of it, in roots.c. The number of STACK with the frame called NAME below its root, or
+ * SP_INTERN_FAILED. */
+uint32_t sp_model_add_root(sp_model *model, uint32_t stack, const char *name);
+/* Once all samples are there. */
+int sp_model_add_span_roots(sp_model *model);
 /* "first", "30s", "5m", "2h". SP_TOOL_WRONG, having said so, when TEXT is none of these. */
 int sp_since_parse(const char *text, sp_since *out);
 void sp_model_deinit(sp_model *model);

@@ -21,6 +21,9 @@ typedef struct wait_attribute {
     sp_outlived outlived;
     uint32_t descriptor, age;               /* strings of the model, plus 1 */
     const char *holder_trace, *holder_span; /* hex; NULL: not told */
+    const char *thread;                     /* its name; NULL: not told */
+    bool is_thread_id;
+    int64_t thread_id;
 } wait_attribute;
 
 /* One message while it is read. Numbers already found, plus 1; 0: not yet. */
@@ -248,8 +251,18 @@ static bool read_attribute(profile_reader *reader, const char *key, const char *
         out->holder_trace = text;
     } else if (strcmp(key, SP_HOLDER_SPAN_KEY) == 0) {
         out->holder_span = text;
+    } else if (strcmp(key, "thread.name") == 0) {
+        out->thread = text;
     }
     return true;
+}
+
+static void read_thread_id(const char *key, const Sp__Common__AnyValue *value, wait_attribute *out)
+{
+    out->is_thread_id = value && value->value_case == SP__COMMON__ANY_VALUE__VALUE_INT_VALUE &&
+                        strcmp(key, "thread.id") == 0;
+    if (out->is_thread_id)
+        out->thread_id = value->int_value;
 }
 
 static bool read_wait_attributes(profile_reader *reader)
@@ -258,6 +271,8 @@ static bool read_wait_attributes(profile_reader *reader)
     for (size_t i = 0; i < d->n_attribute_table; i++) {
         const char *key = table_string(d, d->attribute_table[i]->key_strindex);
         const char *text = sp_value_text(d->attribute_table[i]->value, d);
+        if (key)
+            read_thread_id(key, d->attribute_table[i]->value, &reader->waits[i]);
         if (key && *text && !read_attribute(reader, key, text, &reader->waits[i]))
             return false;
     }
@@ -309,6 +324,29 @@ static bool find_wait(profile_reader *reader, const Sp__Profiles__Sample *messag
     type->tells_where = type->tells_where || sample->where != SP_WHERE_CPU;
     type->tells_age = type->tells_age || sample->age != SP_MODEL_NONE;
     return !type->is_contention || find_holder(reader, holder_trace, holder_span, &sample->holder);
+}
+
+/* ---- threads ---- */
+
+/* SAMPLE's stack gets the frame of the thread that MESSAGE names: its name, else its number. */
+static bool part_by_thread(profile_reader *reader, const Sp__Profiles__Sample *message,
+                           sp_model_sample *sample)
+{
+    const char *name = NULL;
+    char number[40] = "[unknown thread]";
+    for (size_t i = 0; i < message->n_attribute_indices; i++) {
+        int32_t index = message->attribute_indices[i];
+        if (index < 0 || (size_t)index >= reader->dictionary->n_attribute_table)
+            return fail_index(reader, "attribute_table", index,
+                              reader->dictionary->n_attribute_table);
+        const wait_attribute *attribute = &reader->waits[index];
+        if (attribute->thread)
+            name = attribute->thread;
+        if (attribute->is_thread_id)
+            snprintf(number, sizeof number, "thread %" PRId64, attribute->thread_id);
+    }
+    sample->stack = sp_model_add_root(reader->model, sample->stack, name ? name : number);
+    return sample->stack != SP_INTERN_FAILED || fail_memory(reader);
 }
 
 /* ---- types and values ---- */
@@ -470,6 +508,7 @@ static bool add_samples(profile_reader *reader, const Sp__Profiles__Profile *pro
         if (!find_stack(reader, message->stack_index, &sample.stack) ||
             !find_link(reader, message->link_index, &sample.link) ||
             !find_wait(reader, message, &sample) ||
+            (reader->model->roots.by_thread && !part_by_thread(reader, message, &sample)) ||
             !sum_values(reader, rule, message, &sum, &sample.value))
             return false;
         sample.count = count_events(rule, message, sum, sample.value);

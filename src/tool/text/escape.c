@@ -142,3 +142,22 @@ bool sp_text_fit(sp_buffer *out, const char *text, unsigned columns, const char 
     }
     return sp_buffer_add_string(out, ellipsis);
 }
+
+void sp_text_wrap(sp_buffer *out, const char *text, unsigned columns)
+{
+    char word[1024];
+    unsigned used = 0;
+    while (*text) {
+        size_t length = strcspn(text, " ");
+        size_t kept = length < sizeof word ? length : sizeof word - 1;
+        memcpy(word, text, kept);
+        word[kept] = 0;
+        unsigned width = sp_text_columns(word);
+        bool is_first = used == 0;
+        bool fits = is_first || used + 1 + width <= columns;
+        sp_buffer_add_string(out, is_first ? "" : fits ? " " : "\n");
+        sp_buffer_add(out, text, length);
+        used = fits && !is_first ? used + 1 + width : width ? width : 1;
+        text += length + (text[length] == ' ');
+    }
+}

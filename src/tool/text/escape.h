@@ -22,4 +22,7 @@ unsigned sp_text_columns(const char *text);
 /* Append at most COLUMNS columns of TEXT; a cut is shown by ELLIPSIS (one column). */
 bool sp_text_fit(sp_buffer *out, const char *text, unsigned columns, const char *ellipsis);
 
+/* Append all of TEXT in lines of at most COLUMNS columns, as far as its words allow. */
+void sp_text_wrap(sp_buffer *out, const char *text, unsigned columns);
+
 #endif

@@ -29,7 +29,8 @@ TEXT_UTF8 = """\
 GET /cart
 span b7ad6b7169203331, trace 0af7651916cd43dd8448eb211c80319c, shop, 60.0 ms, error
 cpu: 40.0 ms in 4 samples
-only 4 samples: shares may be off by 25 points either way; look at several such spans, or record at…
+only 4 samples: shares may be off by 25 points either way; look at several such spans, or record at
+a higher rate
 
  total    self              function
 100.0%          ██████████ main
@@ -112,7 +113,8 @@ class NoStack(ToolTest):
     TEXT = """\
 all samples
 cpu: 100 ms in 10 samples
-only 10 samples: shares may be off by 16 points either way; look at several such spans, or record a~
+only 10 samples: shares may be off by 16 points either way; look at several such spans, or record at
+a higher rate
 
  total    self              %s
  70.0%%   70.0%%  #######    |- [no stack]
@@ -248,6 +250,66 @@ class Selections(ToolTest):
         self.assertIn("shop+0x1004;shop+0x1008 10000000", self.folded("bare.jsonl"))
 
 
+class Parts(ToolTest):
+    """A frame for each thread, or for each span, below the root."""
+
+    def folded(self, *arguments):
+        return self.answer("flame", *arguments, "--format", "folded").splitlines()
+
+    def write_threads(self):
+        request = profiles([(("main", "a"), "", "", 1), (("main", "a"), "", "", 2), (("main", "b"), "", "", 4), ((), "", "", 8)])
+        table = request["dictionary"]["attributeTable"]
+        for sample, names in zip(request["resourceProfiles"][0]["scopeProfiles"][0]["profiles"][0]["samples"],
+                                 (("w;1", 7), ("w2", 8), (None, 9), (None, None))):
+            for key, value in zip(("thread.name", "thread.id"), names):
+                if value is not None:
+                    request["dictionary"]["stringTable"].append(key)
+                    table.append({"keyStrindex": len(request["dictionary"]["stringTable"]) - 1, "value": attribute(key, value)["value"]})
+                    sample.setdefault("attributeIndices", []).append(len(table) - 1)
+        self.write("threads.jsonl", json_lines(request))
+
+    def test_by_thread_has_a_frame_for_each_thread(self):
+        self.write_threads()
+        self.assertEqual(self.folded("threads.jsonl", "--by-thread"), [
+            "[unknown thread];[no stack] 80000000", "thread 9;main;b 40000000", "w2;main;a 20000000", "w:1;main;a 10000000"])
+        self.assertEqual(self.folded("threads.jsonl"), ["[no stack] 80000000", "main;a 30000000", "main;b 40000000"])
+        stacks = self.answer_json("flame", "threads.jsonl", "--by-thread", "--format", "json")["stacks"]
+        self.assertIn(["a", "main", "w2"], [stack["frames"] for stack in stacks])
+
+    def test_group_by_span_has_a_frame_for_each_name(self):
+        self.write_shop()
+        self.assertEqual(self.folded("shop", "--group-by", "span"), [
+            "GET /cart;main;serve;cart 40000000", "[no span];main;idle 10000000", "compress;main;serve;deflate 20000000",
+            "query;main;serve;report;query_rows 30000000", "render;main;serve;report;append_row 200000000"])
+        self.assertIn("[unknown span];main;serve;cart 40000000", self.folded("shop.profiles.jsonl", "--group-by=span"))
+        self.refuse(2, "flame", "shop", "--group-by", "name", says="there is span")
+
+    def test_reverse_keeps_these_frames_first(self):
+        self.write_shop()
+        lines = self.folded("shop", "--group-by", "span", "--by-thread", "--reverse", "--name", "GET /cart")
+        self.assertEqual(lines, ["GET /cart;[unknown thread];cart;serve;main 40000000"])
+        text = self.answer("flame", "shop", "--group-by", "span", "--reverse", "--name", "GET /report", locale="C")
+        self.assertRegex(text, r"80\.0% +########  +\|- render\n 80\.0%   80\.0%  ########  +\| +append_row\n")
+
+    def test_self_alone_is_the_table_of_functions(self):
+        self.write_shop()
+        table = self.answer("flame", "shop", "--self", locale="C")
+        self.assertEqual(table, """\
+all samples
+cpu: 300 ms in 30 samples
+
+  self                total               function
+ 66.7%       200 ms   66.7%       200 ms  append_row
+ 13.3%      40.0 ms   13.3%      40.0 ms  cart
+ 10.0%      30.0 ms   10.0%      30.0 ms  query_rows
+  6.7%      20.0 ms    6.7%      20.0 ms  deflate
+  3.3%      10.0 ms    3.3%      10.0 ms  idle
+""")
+        self.assertEqual(self.answer("flame", "shop", "--format", "table", locale="C"), table)
+        self.assertTrue(self.answer("flame", "shop", "--format", "table", "--min-percent", "50", locale="C").endswith(
+            "append_row\n(4 smaller)\n"))
+
+
 class Slow(ToolTest):
     """100 requests; each takes 5 samples of work, and the slow ones of them 40 of rebuild besides."""
 
@@ -318,9 +380,6 @@ class Refusals(ToolTest):
 
     def test_self_without_samples_points_to_the_descendants(self):
         self.refuse(1, "flame", "shop", "--span", REPORT, "--self", says=("of its own", "25", "--self"))
-
-    def test_self_without_span(self):
-        self.refuse(2, "flame", "shop", "--self", says="--span")
 
     def test_files_without_profiles(self):
         self.refuse(2, "flame", "shop.traces.jsonl", says="no profiles")

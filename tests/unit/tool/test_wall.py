@@ -26,7 +26,8 @@ GET /report
 span 00f067aa0ba902b7, trace 4bf92f3577b34da6a3ce929d0e0e4736, shop, 250 ms, with 3 descendants
 wall time: 300 ms in 15 samples
 cpu 73 %, runnable 7 %, lock 7 %, disk 7 %, network 7 %
-only 15 samples: shares may be off by 13 points either way; look at several such spans, or record a~
+only 15 samples: shares may be off by 13 points either way; look at several such spans, or record at
+a higher rate
 
  total    self              function
 100.0%          ########## main
@@ -46,7 +47,8 @@ GET /cart
 span b7ad6b7169203331, trace 0af7651916cd43dd8448eb211c80319c, shop, 60.0 ms, error
 off-CPU time: 20.0 ms in 1 sample
 sleep 100 %
-only 1 sample: shares may be off by 50 points either way; look at several such spans, or record at ~
+only 1 sample: shares may be off by 50 points either way; look at several such spans, or record at a
+higher rate
 
  total    self              function
 100.0%          ########## main
