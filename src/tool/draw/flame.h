@@ -3,7 +3,7 @@
 #ifndef SP_TOOL_DRAW_FLAME_H
 #define SP_TOOL_DRAW_FLAME_H
 
-#include "tool/model/select.h"
+#include "tool/model/compare.h"
 #include "tool/text/output.h"
 
 /* Frames deeper than this are left out of trees (not of the folded and json forms): nobody reads
@@ -25,13 +25,21 @@ typedef struct sp_flame_tree {
     const sp_selection *selection;
     sp_flame_node *nodes;
     uint32_t count;
-    uint32_t cut_frames; /* left out because of SP_FLAME_MAX_DEPTH */
+    uint32_t *ends;        /* by number of sample: its node farthest from the root */
+    sp_functions whole;    /* of all samples; without arrays by function */
+    sp_function_sum *sums; /* by node */
+    uint32_t cut_frames;   /* left out because of SP_FLAME_MAX_DEPTH */
 } sp_flame_tree;
 
 /* REVERSE: leaves at the root, so that callers show below. False when memory is short; TREE is to
  * be freed in any case. */
 bool sp_flame_tree_build(sp_flame_tree *tree, const sp_selection *selection, bool reverse);
 void sp_flame_tree_deinit(sp_flame_tree *tree);
+/* Part of the build: the sums. */
+bool sp_flame_shares(sp_flame_tree *tree);
+/* Between what hundredths the share of NODE lies 95 of 100 times. False: it has too few samples. */
+bool sp_flame_interval(const sp_flame_tree *tree, const sp_flame_node *node, double *low,
+                       double *high);
 /* What NODE, which is not the root, is called. */
 const char *sp_flame_node_name(const sp_flame_tree *tree, const sp_flame_node *node);
 

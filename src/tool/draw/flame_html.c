@@ -29,15 +29,26 @@ static void write_string(page_writer *writer, const char *text)
     json_decref(string);
 }
 
-/* {"n": name, "v": value, "s": self, "c": [children]}; at most SP_FLAME_MAX_DEPTH deep. */
+/* Of 95 %, in hundredths; nothing where there are too few samples. */
+static void write_interval(page_writer *writer, const sp_flame_node *node)
+{
+    double low, high;
+    if (sp_flame_interval(writer->tree, node, &low, &high))
+        sp_buffer_printf(&writer->json, ",\"l\":%.1f,\"h\":%.1f", low, high);
+}
+
+/* {"n": name, "v": value, "s": self, "l": low, "h": high, "c": [children]}; at most
+ * SP_FLAME_MAX_DEPTH deep. */
 static void write_node(page_writer *writer, const sp_flame_node *node, const char *name)
 {
     const sp_flame_tree *tree = writer->tree;
     const char *separator = "";
     sp_buffer_add_string(&writer->json, "{\"n\":");
     write_string(writer, name);
-    sp_buffer_printf(&writer->json, ",\"v\":%llu,\"s\":%llu,\"c\":[",
-                     (unsigned long long)node->value, (unsigned long long)node->self);
+    sp_buffer_printf(&writer->json, ",\"v\":%llu,\"s\":%llu", (unsigned long long)node->value,
+                     (unsigned long long)node->self);
+    write_interval(writer, node);
+    sp_buffer_add_string(&writer->json, ",\"c\":[");
     for (uint32_t i = node->first_child; i != SP_MODEL_NONE; i = tree->nodes[i].next_sibling) {
         if (tree->nodes[i].value < writer->minimum || tree->nodes[i].value == 0) {
             writer->left_out++;

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/hex.h"
 #include "tool/draw/flame.h"
-
-/* Below this, percentages are little more than a hint. */
-enum { ENOUGH_SAMPLES = 20 };
 
 static const char *status_text(const Sp__Trace__Span *span)
 {
@@ -91,17 +87,13 @@ static void fill_subject(sp_flame_legend *legend, const sp_selection *selection,
     }
 }
 
-/* The root of the count is how far it strays by chance. */
 static void fill_confidence(sp_flame_legend *legend, uint64_t count)
 {
-    if (count >= ENOUGH_SAMPLES)
-        return;
-    double points = 50.0 / sqrt(count ? (double)count : 1.0);
-    snprintf(
-        legend->confidence, sizeof legend->confidence,
-        "only %llu sample%s: shares may be off by %.0f points either way; look at several such "
-        "spans, or record at a higher rate",
-        (unsigned long long)count, count == 1 ? "" : "s", points);
+    if (count < SP_SHARES_EVENTS_LEAST)
+        snprintf(legend->confidence, sizeof legend->confidence,
+                 "only %llu sample%s: too few samples to trust shares; look at several such spans, "
+                 "or record at a higher rate",
+                 (unsigned long long)count, count == 1 ? "" : "s");
 }
 
 static const char *amount_label(const sp_selection *selection)

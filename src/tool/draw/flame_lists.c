@@ -156,6 +156,33 @@ static int compare_samples(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* {"value", "share", "low", "high"}: hundredths; null for the last two where events are too few. */
+static json_t *sum_json(const sp_functions *functions, const sp_function_sum *sum)
+{
+    double low, high;
+    bool is_told = sp_share_interval(functions, sum, &low, &high);
+    double share = functions->all.value > 0 ? 100 * sum->value / functions->all.value : 0;
+    return json_pack("{s:I, s:f, s:o, s:o}", "value", (json_int_t)sum->value, "share", share, "low",
+                     is_told ? json_real(low) : json_null(), "high",
+                     is_told ? json_real(high) : json_null());
+}
+
+/* Each function of the selection, as they lie in the files. NULL when memory is short. */
+static json_t *functions_json(const sp_selection *selection)
+{
+    sp_functions functions;
+    bool done = sp_functions_sum(&functions, selection, false);
+    json_t *list = done ? json_array() : NULL;
+    for (uint32_t i = 0; list && i < selection->model->strings.count; i++)
+        if (functions.total[i].value > 0)
+            json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "name",
+                                                  sp_model_text(selection->model, i), "self",
+                                                  sum_json(&functions, &functions.self[i]), "total",
+                                                  sum_json(&functions, &functions.total[i])));
+    sp_functions_deinit(&functions);
+    return list;
+}
+
 json_t *sp_flame_json(const sp_selection *selection)
 {
     const sp_model *model = selection->model;
@@ -173,9 +200,11 @@ json_t *sp_flame_json(const sp_selection *selection)
     for (uint32_t i = 0; i < count; i++)
         json_array_append_new(stacks, stack_of(model, &model->samples[order[i]]));
     free(order);
-    json_t *answer = json_pack("{s:s, s:s, s:I, s:I, s:o}", "type", sp_selection_name(selection),
-                               "unit", type->unit, "total", (json_int_t)selection->value, "count",
-                               (json_int_t)selection->count, "stacks", stacks);
+    json_t *answer =
+        json_pack("{s:s, s:s, s:I, s:I, s:b, s:o, s:o}", "type", sp_selection_name(selection),
+                  "unit", type->unit, "total", (json_int_t)selection->value, "count",
+                  (json_int_t)selection->count, "sure", selection->count >= SP_SHARES_EVENTS_LEAST,
+                  "stacks", stacks, "functions", functions_json(selection));
     if (type->tells_where)
         json_object_set_new(answer, "wall", sp_where_json(selection->where_ns));
     return answer;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of a selection by their own values, as a table. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "tool/draw/flame.h"
 #include "tool/model/functions.h"
 #include "tool/text/escape.h"
 
-enum { ROWS = 40, NUMBER_COLUMNS = 43 };
+enum { ROWS = 40, NUMBER_COLUMNS = 60 };
 
 static const sp_functions *sorted_functions;
 
@@ -22,6 +23,20 @@ static int compare_functions(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+/* " 66.7%    48-81  ", or ? where there are too few samples. */
+static void write_share(sp_buffer *out, const sp_functions *functions, const sp_function_sum *sum)
+{
+    double low, high;
+    char interval[16] = "";
+    if (sum->value > 0 && !sp_share_interval(functions, sum, &low, &high)) {
+        sp_buffer_printf(out, "%6s  %7s  ", "?", "");
+        return;
+    }
+    if (sum->value > 0)
+        snprintf(interval, sizeof interval, "%.0f-%.0f", low, high);
+    sp_buffer_printf(out, "%5.1f%%  %7s  ", 100 * sum->value / functions->all.value, interval);
+}
+
 static void write_row(sp_buffer *out, const sp_functions *functions, uint32_t string,
                       const char *unit, const sp_terminal *terminal)
 {
@@ -29,8 +44,10 @@ static void write_row(sp_buffer *out, const sp_functions *functions, uint32_t st
     char self_value[SP_VALUE_LENGTH], total_value[SP_VALUE_LENGTH];
     sp_format_value(self_value, (uint64_t)self, unit);
     sp_format_value(total_value, (uint64_t)total, unit);
-    sp_buffer_printf(out, "%5.1f%%  %11s  %5.1f%%  %11s  ", 100 * self / functions->all.value,
-                     self_value, 100 * total / functions->all.value, total_value);
+    write_share(out, functions, &functions->self[string]);
+    sp_buffer_printf(out, "%11s  ", self_value);
+    write_share(out, functions, &functions->total[string]);
+    sp_buffer_printf(out, "%11s  ", total_value);
     sp_buffer name = SP_BUFFER_INIT(1 << 20);
     unsigned room =
         terminal->columns > NUMBER_COLUMNS + 24 ? terminal->columns - NUMBER_COLUMNS : 24;
@@ -66,7 +83,8 @@ bool sp_flame_table(sp_buffer *out, const sp_selection *selection, const sp_flam
     uint32_t *order = malloc((selection->model->strings.count + (size_t)1) * sizeof *order);
     if (done && order) {
         sp_flame_text_legend(out, selection, options, terminal);
-        sp_buffer_printf(out, "\n%6s  %11s  %6s  %11s  %s\n", "self", "", "total", "", "function");
+        sp_buffer_printf(out, "\n%6s  %7s  %11s  %6s  %7s  %11s  %s\n", "self", "95 %", "", "total",
+                         "95 %", "", "function");
         write_rows(out, &functions, order, selection, options->min_percent, terminal);
     }
     done = done && order && !out->failed;

@@ -9,6 +9,8 @@
 #include "tool/text/escape.h"
 
 enum { BAR_COLUMNS = 10, NUMBER_COLUMNS = 16, MIN_NAME_COLUMNS = 24 };
+/* A terminal that has less room shows no intervals. */
+enum { INTERVAL_COLUMNS = 9, COLUMNS_FOR_INTERVALS = 72 };
 
 typedef struct text_style {
     const char *tee, *corner, *pipe, *ellipsis, *deeper;
@@ -58,6 +60,11 @@ static text_style choose_style(const sp_terminal *terminal)
     return style;
 }
 
+static bool has_intervals(const text_writer *writer)
+{
+    return writer->terminal->columns >= COLUMNS_FOR_INTERVALS;
+}
+
 static double percent(const text_writer *writer, uint64_t value)
 {
     uint64_t total = writer->tree->nodes[0].value;
@@ -78,17 +85,36 @@ static void write_bar(text_writer *writer, double share)
         sp_buffer_add_char(writer->out, ' ');
 }
 
-static void write_numbers(text_writer *writer, uint64_t value, uint64_t self)
+/* A node's total share with its interval, or ? where there are too few samples. */
+static void write_total(text_writer *writer, const sp_flame_node *node)
+{
+    double low, high;
+    char interval[16] = "";
+    bool is_told = sp_flame_interval(writer->tree, node, &low, &high);
+    if (is_told)
+        snprintf(interval, sizeof interval, "%.0f-%.0f", low, high);
+    if (is_told)
+        sp_buffer_printf(writer->out, "%5.1f%%  ", percent(writer, node->value));
+    else
+        sp_buffer_printf(writer->out, "%6s  ", "?");
+    if (has_intervals(writer))
+        sp_buffer_printf(writer->out, "%s%7s%s  ", writer->style.dim, interval,
+                         writer->style.reset);
+}
+
+static void write_self(text_writer *writer, const sp_flame_node *node)
 {
     const text_style *style = &writer->style;
-    double total_share = percent(writer, value), self_share = percent(writer, self);
+    double self_share = percent(writer, node->self);
     const char *color = self_share >= 10 ? style->hot : self_share >= 2 ? style->warm : style->dim;
-    sp_buffer_printf(writer->out, "%5.1f%%  ", total_share);
-    if (self)
+    double events =
+        node->value ? (double)node->self / (double)node->value * (double)node->count : 0;
+    if (node->self && events < SP_SHARE_EVENTS_LEAST - 1e-6)
+        sp_buffer_printf(writer->out, "%6s  ", "?");
+    else if (node->self)
         sp_buffer_printf(writer->out, "%s%5.1f%%%s  ", color, self_share, style->reset);
     else
         sp_buffer_printf(writer->out, "%8s", "");
-    write_bar(writer, total_share);
 }
 
 /* What is left of the indentation when names need the room: its end. */
@@ -105,7 +131,8 @@ static const char *fit_indent(const char *indent, unsigned room)
 static void write_name(text_writer *writer, const char *branch, const char *name, const char *color)
 {
     const text_style *style = &writer->style;
-    unsigned width = writer->terminal->columns - NUMBER_COLUMNS - BAR_COLUMNS - 1;
+    unsigned width = writer->terminal->columns - NUMBER_COLUMNS - BAR_COLUMNS - 1 -
+                     (has_intervals(writer) ? INTERVAL_COLUMNS : 0);
     unsigned room = width > MIN_NAME_COLUMNS + 8 ? width - MIN_NAME_COLUMNS : 8;
     unsigned branch_columns = sp_text_columns(branch);
     const char *indent = fit_indent(writer->indent, room - branch_columns - 3);
@@ -124,7 +151,9 @@ static void write_name(text_writer *writer, const char *branch, const char *name
 static void write_node(text_writer *writer, const sp_flame_node *node, const char *branch)
 {
     bool hot = percent(writer, node->self) >= 10;
-    write_numbers(writer, node->value, node->self);
+    write_total(writer, node);
+    write_self(writer, node);
+    write_bar(writer, percent(writer, node->value));
     write_name(writer, branch, sp_flame_node_name(writer->tree, node),
                hot ? writer->style.bold : "");
 }
@@ -133,7 +162,9 @@ static void write_rest(text_writer *writer, uint64_t value, unsigned count, cons
 {
     char text[64];
     snprintf(text, sizeof text, "(%u smaller)", count);
-    write_numbers(writer, value, 0);
+    unsigned gap = has_intervals(writer) ? 8 + INTERVAL_COLUMNS : 8;
+    sp_buffer_printf(writer->out, "%5.1f%%  %*s", percent(writer, value), (int)gap, "");
+    write_bar(writer, percent(writer, value));
     write_name(writer, branch, text, writer->style.dim);
 }
 
@@ -217,7 +248,8 @@ bool sp_flame_text(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_opt
     writer.style = choose_style(terminal);
     writer.minimum = (uint64_t)((double)tree->nodes[0].value * options->min_percent / 100);
     sp_flame_text_legend(out, tree->selection, options, terminal);
-    sp_buffer_printf(out, "\n%s total    self              %s%s\n", writer.style.dim,
+    sp_buffer_printf(out, "\n%s total  %sself              %s%s\n", writer.style.dim,
+                     has_intervals(&writer) ? "   95 %    " : "  ",
                      options->reverse ? "leaf, and who called it" : "function", writer.style.reset);
     const sp_flame_node *root = &tree->nodes[0];
     if (root->first_child != SP_MODEL_NONE &&

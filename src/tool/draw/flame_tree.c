@@ -55,11 +55,12 @@ uint32_t sp_flame_frame(const sp_model *model, const uint32_t *frames, size_t co
     return frames[i - model->root_frames];
 }
 
-static bool add_sample(tree_builder *builder, const sp_model_sample *sample, bool reverse)
+static bool add_sample(tree_builder *builder, uint32_t number, bool reverse)
 {
     static const uint32_t no_stack[] = {SP_MODEL_NONE};
     sp_flame_tree *tree = builder->tree;
     const sp_model *model = tree->selection->model;
+    const sp_model_sample *sample = &model->samples[number];
     const sp_intern_entry *stack = &model->stacks.entries[sample->stack];
     size_t count = stack->length / sizeof(uint32_t);
     const uint32_t *frames = count ? stack->key : no_stack;
@@ -78,6 +79,7 @@ static bool add_sample(tree_builder *builder, const sp_model_sample *sample, boo
         if (i <= model->root_frames || !reverse)
             leaf = node;
     }
+    tree->ends[number] = node;
     sp_sum_add(&tree->nodes[leaf].self, sample->value);
     return true;
 }
@@ -121,16 +123,17 @@ bool sp_flame_tree_build(sp_flame_tree *tree, const sp_selection *selection, boo
 {
     *tree = (sp_flame_tree){.selection = selection};
     tree_builder builder = {.tree = tree};
-    bool done = reserve_node(&builder);
+    tree->ends = malloc((selection->model->sample_index.count + (size_t)1) * sizeof *tree->ends);
+    bool done = tree->ends && reserve_node(&builder);
     if (done)
         tree->nodes[tree->count++] = (sp_flame_node){
             .first_child = SP_MODEL_NONE, .next_sibling = SP_MODEL_NONE, .parent = SP_MODEL_NONE};
     const sp_model *model = selection->model;
     for (uint32_t i = 0; done && i < model->sample_index.count; i++)
         if (sp_selection_has(selection, &model->samples[i]))
-            done = add_sample(&builder, &model->samples[i], reverse);
+            done = add_sample(&builder, i, reverse);
     sp_intern_deinit(&builder.keys);
-    return done && sort_children(tree);
+    return done && sort_children(tree) && sp_flame_shares(tree);
 }
 
 const char *sp_flame_node_name(const sp_flame_tree *tree, const sp_flame_node *node)
@@ -142,5 +145,7 @@ const char *sp_flame_node_name(const sp_flame_tree *tree, const sp_flame_node *n
 void sp_flame_tree_deinit(sp_flame_tree *tree)
 {
     free(tree->nodes);
+    free(tree->ends);
+    free(tree->sums);
     *tree = (sp_flame_tree){0};
 }

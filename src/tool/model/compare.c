@@ -96,6 +96,21 @@ static double events_of(const sp_functions *side, const sp_function_sum *sum)
     return sum->value / event_of(side);
 }
 
+bool sp_share_interval(const sp_functions *side, const sp_function_sum *sum, double *low,
+                       double *high)
+{
+    if (side->all.value <= 0 || events_of(side, sum) < SP_SHARE_EVENTS_LEAST - 1e-6)
+        return false;
+    /* Requests differ; the samples of few of them are drawn as one by one. */
+    bool by_request = side->clusters >= SP_CLUSTERS_LEAST;
+    double sureness = by_request ? sureness_of(side, sum, SP_BY_SAMPLES) : 1;
+    sp_rate rate = rate_of(side, sum, SP_BY_SAMPLES, sureness);
+    sp_rate_interval(&rate, level, low, high);
+    *low *= 100;
+    *high *= 100;
+    return true;
+}
+
 typedef struct question {
     sp_rate a, b;
     sp_change *change;

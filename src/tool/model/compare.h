@@ -44,6 +44,14 @@ typedef struct sp_comparison {
     size_t moves; /* functions */
 } sp_comparison;
 
+/* Fewer events than this say nothing of a share; fewer in all say little of any. */
+enum { SP_SHARE_EVENTS_LEAST = 3, SP_SHARES_EVENTS_LEAST = 20 };
+
+/* Between what hundredths of SIDE, of which only the sums over all functions are asked, the share
+ * of SUM lies 95 of 100 times. False when it has too few events to tell. */
+bool sp_share_interval(const sp_functions *side, const sp_function_sum *sum, double *low,
+                       double *high);
+
 /* Both selections outlive COMPARISON, which is to be freed in any case. SP_TOOL_DONE, or
  * SP_TOOL_NO having said what the files do not tell. */
 int sp_compare(sp_comparison *comparison, const sp_selection *a, const sp_selection *b,

@@ -7,7 +7,7 @@
 #ifndef SP_TOOL_MODEL_FUNCTIONS_H
 #define SP_TOOL_MODEL_FUNCTIONS_H
 
-#include "tool/model/select.h"
+#include "tool/model/clusters.h"
 
 typedef struct sp_function_sum {
     double value;   /* in the type's unit */
@@ -27,8 +27,8 @@ typedef struct sp_functions {
     double seconds;       /* from the first profile of the type to the end of the last */
 } sp_functions;
 
-/* Fewer requests than this tell nothing of how requests differ: then each event is a cluster. */
-enum { SP_CLUSTERS_LEAST = 10 };
+/* Add TIMES clusters in which the function has VALUE of WHOLE. */
+void sp_function_sum_add(sp_function_sum *sum, double value, double whole, double times);
 
 /* ONLY_LINKED: without samples that belong to no request. False when memory is short; FUNCTIONS is
  * to be freed in any case. */

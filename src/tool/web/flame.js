@@ -18,9 +18,11 @@
     return scaled.toFixed(factor === 1 ? 0 : scaled < 9.995 ? 2 : scaled < 99.95 ? 1 : 0) + ' ' + unit;
   }
   const share = (value) => (total ? (100 * value / total).toFixed(1) : '0.0') + ' %';
+  // Without an interval there are too few samples to tell the share.
+  const shareOf = (node) => (node.l === undefined ? '?' : share(node.v) + ', 95 %: ' + node.l.toFixed(0) + '–' + node.h.toFixed(0) + ' %');
   const describe = (node) => {
     const own = node.data.s ? ', own ' + amount(node.data.s) + ' (' + share(node.data.s) + ')' : '';
-    return node.data.n + ': ' + amount(node.data.v) + ' (' + share(node.data.v) + own + ')';
+    return node.data.n + ': ' + amount(node.data.v) + ' (' + shareOf(node.data) + own + ')';
   };
 
   // ---- legend ----

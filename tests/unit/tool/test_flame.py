@@ -16,47 +16,44 @@ GET /report
 span 00f067aa0ba902b7, trace 4bf92f3577b34da6a3ce929d0e0e4736, shop, 250 ms, with 3 descendants
 cpu: 250 ms in 25 samples
 
- total    self              function
-100.0%          ########## main
-100.0%          ########## serve
- 92.0%          #########  |- report
- 80.0%   80.0%  ########   |  |- append_row
- 12.0%   12.0%  #          |  `- query_rows
-  8.0%    8.0%  #          `- deflate
+ total     95 %    self              function
+100.0%   84-100          ########## main
+100.0%   84-100          ########## serve
+ 92.0%    74-99          #########  |- report
+ 80.0%    60-92   80.0%  ########   |  |- append_row
+ 12.0%     3-31   12.0%  #          |  `- query_rows
+     ?                ?  #          `- deflate
 """
-
 TEXT_UTF8 = """\
 GET /cart
 span b7ad6b7169203331, trace 0af7651916cd43dd8448eb211c80319c, shop, 60.0 ms, error
 cpu: 40.0 ms in 4 samples
-only 4 samples: shares may be off by 25 points either way; look at several such spans, or record at
-a higher rate
+only 4 samples: too few samples to trust shares; look at several such spans, or record at a higher
+rate
 
- total    self              function
-100.0%          ██████████ main
-100.0%          ██████████ serve
-100.0%  100.0%  ██████████ cart
+ total     95 %    self              function
+100.0%   45-100          ██████████ main
+100.0%   45-100          ██████████ serve
+100.0%   45-100  100.0%  ██████████ cart
 """
-
 REVERSED = """\
 all samples
 cpu: 300 ms in 30 samples
 
- total    self              leaf, and who called it
- 66.7%   66.7%  ######-    |- append_row
- 66.7%          ######-    |  report
- 66.7%          ######-    |  serve
- 66.7%          ######-    |  main
- 13.3%   13.3%  #-         |- cart
- 13.3%          #-         |  serve
- 13.3%          #-         |  main
- 10.0%   10.0%  #          |- query_rows
- 10.0%          #          |  report
- 10.0%          #          |  serve
- 10.0%          #          |  main
- 10.0%          #          `- (2 smaller)
+ total     95 %    self              leaf, and who called it
+ 66.7%    49-81   66.7%  ######-    |- append_row
+ 66.7%    49-81          ######-    |  report
+ 66.7%    49-81          ######-    |  serve
+ 66.7%    49-81          ######-    |  main
+ 13.3%     5-30   13.3%  #-         |- cart
+ 13.3%     5-30          #-         |  serve
+ 13.3%     5-30          #-         |  main
+ 10.0%     3-26   10.0%  #          |- query_rows
+ 10.0%     3-26          #          |  report
+ 10.0%     3-26          #          |  serve
+ 10.0%     3-26          #          |  main
+ 10.0%                   #          `- (2 smaller)
 """
-
 
 class Forms(ToolTest):
     def setUp(self):
@@ -72,6 +69,24 @@ class Forms(ToolTest):
     def test_text_reversed_sums_up_what_is_small(self):
         self.assertEqual(self.answer("flame", "shop", "--reverse", "--min-percent", "10", locale="C"), REVERSED)
 
+    def test_narrow_terminal_has_no_intervals(self):
+        text = self.answer("flame", "shop", "--span", REPORT, locale="C", columns=71)
+        self.assertIn("\n 80.0%   80.0%  ########   |  |- append_row\n", text)
+        self.assertIn("\n     ?       ?  #          `- deflate\n", text)
+
+    def test_intervals_of_several_requests_know_that_requests_differ(self):
+        """Of 40 requests every fourth has all of the samples of `rare`: as 400 events they would be sure."""
+        spans = [span(f"{i:032x}", f"{i:016x}", "GET /", i, 10) for i in range(1, 41)]
+        made = [(("main", "rare" if i % 4 == 0 else "usual"), f"{i:032x}", f"{i:016x}", 10) for i in range(1, 41)]
+        self.write("t.jsonl", json_lines(traces(spans)))
+        self.write("p.jsonl", json_lines(profiles(made)))
+        rare = next(each["total"] for each in self.answer_json("flame", "t.jsonl", "p.jsonl", "--format", "json")["functions"]
+                    if each["name"] == "rare")
+        alone = next(each["total"] for each in self.answer_json("flame", "p.jsonl", "--span", f"{4:016x}", "--format", "json")["functions"]
+                     if each["name"] == "rare")
+        self.assertEqual((rare["share"], alone["share"]), (25, 100))
+        self.assertTrue(8 < rare["low"] < 17 and 36 < rare["high"] < 50, rare)
+
     def test_text_keeps_to_the_width(self):
         deep = [(tuple(f"a_function_with_a_long_name_{i}" for i in range(k)), "", "", 1) for k in range(1, 60)]
         self.write("deep.jsonl", json_lines(profiles(deep)))
@@ -85,8 +100,11 @@ class Forms(ToolTest):
 
     def test_json_has_the_stacks_leaf_first(self):
         answer = self.answer_json("flame", "shop", "--span", REPORT, "--format", "json")
-        stacks = answer.pop("stacks")
-        self.assertEqual(answer, {"type": "cpu", "unit": "nanoseconds", "total": 250_000_000, "count": 25})
+        stacks, functions = answer.pop("stacks"), {each.pop("name"): each for each in answer.pop("functions")}
+        self.assertEqual(answer, {"type": "cpu", "unit": "nanoseconds", "total": 250_000_000, "count": 25, "sure": True})
+        total = functions["report"]["total"]
+        self.assertEqual((total["value"], total["share"], round(total["low"]), round(total["high"])), (230_000_000, 92, 74, 99))
+        self.assertEqual(functions["report"]["self"], {"value": 0, "share": 0, "low": None, "high": None})
         self.assertEqual(stacks[0], {"frames": ["append_row", "report", "serve", "main"], "value": 200_000_000, "count": 20,
                                      "trace_id": REPORT_TRACE, "span_id": RENDER})
         self.assertEqual([(s["span_id"], s["count"]) for s in stacks], [(RENDER, 20), (QUERY, 3), (COMPRESS, 2)])
@@ -113,12 +131,12 @@ class NoStack(ToolTest):
     TEXT = """\
 all samples
 cpu: 100 ms in 10 samples
-only 10 samples: shares may be off by 16 points either way; look at several such spans, or record at
-a higher rate
+only 10 samples: too few samples to trust shares; look at several such spans, or record at a higher
+rate
 
- total    self              %s
- 70.0%%   70.0%%  #######    |- [no stack]
- 30.0%%   30.0%%  ###        `- main
+ total     95 %%    self              %s
+ 70.0%%    39-90   70.0%%  #######    |- [no stack]
+ 30.0%%    10-61   30.0%%  ###        `- main
 """
 
     def setUp(self):
@@ -136,13 +154,13 @@ a higher rate
 
     def test_nothing_but_samples_without_a_stack_is_shown(self):
         self.write("none.jsonl", json_lines(profiles([((), "", "", 40)])))
-        self.assertIn("100.0%  100.0%  ########## [no stack]", self.answer("flame", "none.jsonl", locale="C"))
+        self.assertIn("100.0%   90-100  100.0%  ########## [no stack]", self.answer("flame", "none.jsonl", locale="C"))
 
     def test_page_has_them_as_a_frame(self):
         result = self.run_tool("flame", "p.jsonl", "--format", "html")
         if b"built without the page" in result.stderr:
             self.skipTest("spanprof was built without the page")
-        self.assertIn(b'{"n":"[no stack]","v":70000000,"s":70000000,"c":[]}', result.stdout)
+        self.assertIn(b'{"n":"[no stack]","v":70000000,"s":70000000,"l":39.2,"h":89.7,"c":[]}', result.stdout)
 
 
 class Selections(ToolTest):
@@ -289,7 +307,7 @@ class Parts(ToolTest):
         lines = self.folded("shop", "--group-by", "span", "--by-thread", "--reverse", "--name", "GET /cart")
         self.assertEqual(lines, ["GET /cart;[unknown thread];cart;serve;main 40000000"])
         text = self.answer("flame", "shop", "--group-by", "span", "--reverse", "--name", "GET /report", locale="C")
-        self.assertRegex(text, r"80\.0% +########  +\|- render\n 80\.0%   80\.0%  ########  +\| +append_row\n")
+        self.assertRegex(text, r"80\.0%    60-92          ########   \|- render\n 80\.0%    60-92   80\.0%  ########   \|  append_row\n")
 
     def test_self_alone_is_the_table_of_functions(self):
         self.write_shop()
@@ -298,12 +316,12 @@ class Parts(ToolTest):
 all samples
 cpu: 300 ms in 30 samples
 
-  self                total               function
- 66.7%       200 ms   66.7%       200 ms  append_row
- 13.3%      40.0 ms   13.3%      40.0 ms  cart
- 10.0%      30.0 ms   10.0%      30.0 ms  query_rows
-  6.7%      20.0 ms    6.7%      20.0 ms  deflate
-  3.3%      10.0 ms    3.3%      10.0 ms  idle
+  self     95 %                total     95 %               function
+ 66.7%    49-81       200 ms   66.7%    49-81       200 ms  append_row
+ 13.3%     5-30      40.0 ms   13.3%     5-30      40.0 ms  cart
+ 10.0%     3-26      30.0 ms   10.0%     3-26      30.0 ms  query_rows
+     ?               20.0 ms       ?               20.0 ms  deflate
+     ?               10.0 ms       ?               10.0 ms  idle
 """)
         self.assertEqual(self.answer("flame", "shop", "--format", "table", locale="C"), table)
         self.assertTrue(self.answer("flame", "shop", "--format", "table", "--min-percent", "50", locale="C").endswith(
@@ -433,7 +451,7 @@ class Overflow(ToolTest):
         self.assertEqual((answer["total"], answer["count"]), (self.MOST, self.MOST))
         self.assertEqual(answer["stacks"][0]["value"], self.MOST)
         self.assertIn(f"main {self.MOST}\n", self.run_noted("flame", "--format", "folded"))
-        self.assertIn("100.0%  100.0%  ########## main", self.run_noted("flame", "--span", REPORT))
+        self.assertIn("100.0%  100-100  100.0%  ########## main", self.run_noted("flame", "--span", REPORT))
         self.assertEqual(json.loads(self.run_noted("spans", "--json"))["spans"][0]["total_value"], self.MOST)
         kind = json.loads(self.run_noted("stats", "--json"))["types"][0]
         self.assertEqual((kind["samples"], kind["dropped"], kind["unattributed_ns"]), (self.MOST, {"x": self.MOST}, self.MOST))

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How far the shares of a tree's frames may be off, by chance. */
+#include <stdlib.h>
+
+#include "tool/draw/flame.h"
+#include "tool/model/compare.h"
+
+typedef struct summing {
+    sp_flame_tree *tree;
+    double *values;   /* of each node in the cluster that is being added up */
+    uint32_t *listed; /* nodes that the cluster has */
+    uint32_t count;
+    double whole;
+} summing;
+
+static void add_path(void *context, uint32_t sample, double value)
+{
+    summing *state = context;
+    uint32_t node = value > 0 ? state->tree->ends[sample] : SP_MODEL_NONE;
+    for (; node != SP_MODEL_NONE; node = state->tree->nodes[node].parent) {
+        if (state->values[node] == 0)
+            state->listed[state->count++] = node;
+        state->values[node] += value;
+    }
+    state->whole += value;
+}
+
+static void end_cluster(void *context, double times)
+{
+    summing *state = context;
+    for (uint32_t i = 0; i < state->count; i++) {
+        uint32_t node = state->listed[i];
+        sp_function_sum_add(&state->tree->sums[node], state->values[node], state->whole, times);
+        state->values[node] = 0;
+    }
+    sp_function_sum_add(&state->tree->whole.all, state->whole, state->whole, times);
+    state->count = 0;
+    state->whole = 0;
+}
+
+bool sp_flame_shares(sp_flame_tree *tree)
+{
+    sp_clusters clusters;
+    bool done = sp_clusters_make(&clusters, tree->selection, false);
+    size_t room = (size_t)tree->count + 1;
+    summing state = {.tree = tree,
+                     .values = calloc(room, sizeof *state.values),
+                     .listed = malloc(room * sizeof *state.listed)};
+    tree->sums = calloc(room, sizeof *tree->sums);
+    done = done && state.values && state.listed && tree->sums;
+    if (done) {
+        const sp_cluster_visitor visitor = {&state, add_path, end_cluster};
+        tree->whole.clusters = clusters.requests;
+        tree->whole.event_squares = sp_clusters_visit(&clusters, &visitor);
+    }
+    sp_clusters_deinit(&clusters);
+    free(state.values);
+    free(state.listed);
+    return done;
+}
+
+bool sp_flame_interval(const sp_flame_tree *tree, const sp_flame_node *node, double *low,
+                       double *high)
+{
+    return sp_share_interval(&tree->whole, &tree->sums[node - tree->nodes], low, high);
+}

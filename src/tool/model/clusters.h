@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Samples of one request come together, and are no independent witnesses: so what is counted is
+ * counted by *cluster*, the samples of one request, or a single event that belongs to none
+ * (docs/design/diff.md). */
+#ifndef SP_TOOL_MODEL_CLUSTERS_H
+#define SP_TOOL_MODEL_CLUSTERS_H
+
+#include "tool/model/select.h"
+
+/* Fewer requests than this tell nothing of how requests differ: then each event is a cluster. */
+enum { SP_CLUSTERS_LEAST = 10 };
+
+/* A sample and the request it belongs to; SP_MODEL_NONE: to none. */
+typedef struct sp_clustered {
+    uint32_t cluster, sample;
+} sp_clustered;
+
+typedef struct sp_clusters {
+    const sp_model *model;
+    sp_clustered *list; /* by cluster */
+    uint32_t count;
+    uint64_t requests; /* that have samples */
+} sp_clusters;
+
+/* Whose functions are called for each sample, and at the end of each cluster. */
+typedef struct sp_cluster_visitor {
+    void *state;
+    void (*add)(void *state, uint32_t sample, double value);
+    void (*end)(void *state, double times); /* there are TIMES clusters like this one */
+} sp_cluster_visitor;
+
+/* The selected samples; ONLY_LINKED: without those that belong to no request. False when memory is
+ * short; CLUSTERS is to be freed in any case. */
+bool sp_clusters_make(sp_clusters *clusters, const sp_selection *selection, bool only_linked);
+void sp_clusters_deinit(sp_clusters *clusters);
+/* Returns the sum over events of the value of one, squared. */
+double sp_clusters_visit(const sp_clusters *clusters, const sp_cluster_visitor *visitor);
+
+#endif
