@@ -16,23 +16,20 @@ enum {
     FORMAT_JSON,
     FORMAT_TABLE,
     FORMAT_PPROF,
+    FORMAT_SVG,
     FORMAT_COUNT
 };
 
 static int find_format(const char *name, int *format)
 {
-    static const char *const names[FORMAT_COUNT] = {"text", "folded", "html",
-                                                    "json", "table",  "pprof"};
+    static const char *const names[FORMAT_COUNT] = {"text",  "folded", "html", "json",
+                                                    "table", "pprof",  "svg"};
     for (*format = 0; *format < FORMAT_COUNT; ++*format)
         if (strcmp(name, names[*format]) == 0)
             break;
-    if (strcmp(name, "svg") == 0)
-        return sp_tool_wrong("flame: --format %s is not built yet; there are text, folded, html, "
-                             "json, table, pprof",
-                             name);
     if (*format == FORMAT_COUNT)
-        return sp_tool_wrong("flame: --format %s is unknown; there are text, folded, html, json, "
-                             "table, pprof",
+        return sp_tool_wrong("flame: --format %s is unknown; there are text, folded, svg, html, "
+                             "json, table, pprof",
                              name);
     if (*format == FORMAT_HTML && !sp_flame_page_head)
         return sp_tool_wrong("flame: --format html: this spanprof was built without the page, for "
@@ -61,8 +58,9 @@ static int write_tree(sp_buffer *out, const sp_selection *selection,
     sp_flame_tree tree;
     sp_terminal terminal = sp_terminal_get(options->out && strcmp(options->out, "-") != 0);
     bool done = sp_flame_tree_build(&tree, selection, options->reverse) &&
-                (format == FORMAT_HTML ? sp_flame_html(out, &tree, options)
-                                       : sp_flame_text(out, &tree, options, &terminal));
+                (format == FORMAT_SVG    ? sp_flame_svg(out, &tree, options)
+                 : format == FORMAT_HTML ? sp_flame_html(out, &tree, options)
+                                         : sp_flame_text(out, &tree, options, &terminal));
     sp_flame_tree_deinit(&tree);
     return done ? SP_TOOL_DONE : sp_tool_no_memory();
 }
@@ -185,9 +183,9 @@ static const sp_option options[] = {
      "of what is still allocated only what grew: since the first snapshot (first), or the one so "
      "long before the last (30s, 5m, 2h)"},
     {"--format", "FORMAT", SP_OPTION_TEXT, AT(format),
-     "text, folded, html, json, table, pprof (by the end of OUT, else text)"},
+     "text, folded, svg, html, json, table, pprof (by the end of OUT, else text)"},
     {"-o", "OUT", SP_OPTION_TEXT, AT(out),
-     "write to this file (standard output); .html, .json, .folded, .pb.gz choose the format"},
+     "write to this file (standard output); .html, .svg, .json, .folded, .pb.gz choose the format"},
     {"--min-percent", "P", SP_OPTION_PERCENT, AT(min_percent),
      "leave out frames below this share (text 1, html 0)"},
     {"--reverse", NULL, SP_OPTION_FLAG, AT(reverse), "leaves first: who calls what takes the time"},

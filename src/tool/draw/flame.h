@@ -76,6 +76,7 @@ void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection
 /* The forms append to OUT. */
 bool sp_flame_text(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_options *options,
                    const sp_terminal *terminal);
+bool sp_flame_svg(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_options *options);
 bool sp_flame_html(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_options *options);
 /* The legend of the text forms. */
 void sp_flame_text_legend(sp_buffer *out, const sp_selection *selection,

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`spanprof flame`: forms, selections, and refusals."""
+import xml.etree.ElementTree
+
 from otlp import *
 
 ALL_STACKS = """\
@@ -127,6 +129,42 @@ class Forms(ToolTest):
         self.assertIn(b"No space left", result.stderr)
 
 
+class Picture(ToolTest):
+    SVG = "{http://www.w3.org/2000/svg}"
+
+    def draw(self, *arguments):
+        return xml.etree.ElementTree.fromstring(self.answer("flame", *arguments, "--format", "svg"))
+
+    def frames(self, picture):
+        return {group.find(self.SVG + "title").text.split(": ")[0]: group for group in picture.iter(self.SVG + "g")}
+
+    def test_svg_has_the_frames_by_their_widths(self):
+        self.write_shop()
+        picture = self.draw("shop", "--span", REPORT)
+        frames = self.frames(picture)
+        self.assertEqual(list(frames), ["GET /report", "main", "serve", "report", "append_row", "query_rows", "deflate"])
+        place = lambda name: [float(frames[name].find(self.SVG + "rect").get(key)) for key in ("x", "y", "width", "height")]
+        self.assertEqual(place("main")[2], 1180)
+        self.assertAlmostEqual(place("append_row")[2], 1180 * 0.8, delta=0.1)
+        self.assertAlmostEqual(place("query_rows")[0], place("append_row")[0] + place("append_row")[2], delta=0.2)
+        self.assertEqual(place("query_rows")[1], place("append_row")[1])
+        self.assertGreater(float(picture.get("height")), place("append_row")[1] + place("append_row")[3])
+        self.assertEqual(frames["append_row"].find(self.SVG + "title").text, "append_row: 200 ms (80.0 %, 95 %: 60–92 %)")
+        self.assertEqual(frames["deflate"].find(self.SVG + "title").text, "deflate: 20.0 ms (?)")
+        self.assertEqual(list(self.frames(self.draw("shop", "--span", REPORT, "--min-percent", "50"))),
+                         ["GET /report", "main", "serve", "report", "append_row"])
+        self.assertIn("cpu: 250 ms in 25 samples", [text.text for text in picture.iter(self.SVG + "text")])
+
+    def test_svg_of_hostile_names_is_a_picture_and_nothing_else(self):
+        name = "</svg><script>alert(1)</script>\x1b[2J\x00&\ufffe\u202e\"'"
+        self.write("t.jsonl", json_lines(traces([span(REPORT_TRACE, REPORT, name, 0, 9)])))
+        self.write("p.jsonl", json_lines(profiles([((name, "leaf"), REPORT_TRACE, REPORT, 30)])))
+        picture = self.draw("t.jsonl", "p.jsonl", "--span", REPORT)
+        self.assertEqual({element.tag for element in picture.iter()}, {self.SVG + tag for tag in ("svg", "g", "title", "rect", "text")})
+        self.assertEqual({key for element in picture.iter() for key in element.keys()},
+                         {"width", "height", "viewBox", "font-family", "font-size", "fill", "x", "y", "font-weight"})
+
+
 class NoStack(ToolTest):
     TEXT = """\
 all samples
@@ -211,7 +249,7 @@ class Selections(ToolTest):
         self.refuse(2, "flame", "shop", "--name", "a", "--span", CART, says="--name")
 
     def test_end_of_the_file_chooses_the_format(self):
-        for name, start in (("x.folded", "main;idle"), ("x.json", '{"type"'), ("x.txt", "all samples"), ("x", "all samples"), (".json", "all samples")):
+        for name, start in (("x.folded", "main;idle"), ("x.json", '{"type"'), ("x.svg", "<?xml"), ("x.txt", "all samples"), ("x", "all samples"), (".json", "all samples")):
             self.assertEqual(self.answer("flame", "shop", "-o", name), "")
             self.assertTrue((self.folder / name).read_text().startswith(start), name)
         self.answer("flame", "shop", "-o", "x.json", "--format", "folded")
@@ -419,7 +457,7 @@ class Refusals(ToolTest):
         self.assertEqual(self.answer("flame", "both.jsonl", "--span", CART, "--format", "folded"), "main;c 40000000\n")
 
     def test_formats_that_are_none_or_to_come(self):
-        self.refuse(2, "flame", "shop", "--format", "svg", says="not built yet")
+        self.refuse(2, "flame", "shop", "--format", "pprof", says="not built yet")
         self.refuse(2, "flame", "shop", "--format", "gif", says="unknown")
 
     def test_values_that_overflow(self):

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The flamegraph as a picture for documents: no script, nothing to load, the root on top. */
+#include <stdio.h>
+
+#include "tool/draw/flame.h"
+#include "tool/text/escape.h"
+
+enum { WIDTH = 1200, MARGIN = 10, ROW = 17, TEXT_ROW = 16, TITLE_COLUMNS = 150 };
+
+/* Of the font, whose characters are all as wide. */
+static const double character_width = 6.7;
+/* Narrower frames are not drawn: no screen and no paper shows them. */
+static const double least_width = 0.3;
+
+typedef struct svg_writer {
+    sp_buffer *out;
+    const sp_flame_tree *tree;
+    const char *unit;
+    double scale; /* from values to widths */
+    double least;
+    double top;
+    uint32_t deepest;
+} svg_writer;
+
+/* XML has no U+FFFE and no U+FFFF. */
+static void replace_no_characters(sp_buffer *text)
+{
+    for (size_t i = 0; i + 2 < text->length; i++)
+        if (text->data[i] == 0xef && text->data[i + 1] == 0xbf && text->data[i + 2] >= 0xbe)
+            text->data[i + 2] = 0xbd; /* U+FFFD */
+}
+
+/* TEXT as the content of an element, in at most COLUMNS columns. */
+static void write_text(sp_buffer *out, const char *text, unsigned columns)
+{
+    sp_buffer shown = SP_BUFFER_INIT(1 << 20), fitting = SP_BUFFER_INIT(1 << 20);
+    if (sp_escape_terminal(&shown, text)) {
+        replace_no_characters(&shown);
+        if (sp_text_fit(&fitting, (const char *)shown.data, columns, "…"))
+            sp_escape_html(out, (const char *)fitting.data);
+    }
+    sp_buffer_deinit(&shown);
+    sp_buffer_deinit(&fitting);
+}
+
+/* A function has the same colour in every picture. */
+static void write_color(sp_buffer *out, const char *name, uint32_t depth)
+{
+    uint32_t hash = 2166136261u;
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 16777619u;
+    if (depth == 0)
+        sp_buffer_add_string(out, "#c9d3de");
+    else
+        sp_buffer_printf(out, "hsl(%u,%u%%,%u%%)", 22 + hash % 30, 78 + (hash >> 8) % 15,
+                         62 + (hash >> 16) % 12);
+}
+
+static void write_title(svg_writer *writer, const sp_flame_node *node, const char *name)
+{
+    double low, high, whole = (double)writer->tree->nodes[0].value;
+    char value[SP_VALUE_LENGTH];
+    sp_format_value(value, node->value, writer->unit);
+    sp_buffer_add_string(writer->out, "<title>");
+    write_text(writer->out, name, 10000);
+    sp_buffer_printf(writer->out, ": %s (", value);
+    if (sp_flame_interval(writer->tree, node, &low, &high))
+        sp_buffer_printf(writer->out, "%.1f %%, 95 %%: %.0f–%.0f %%",
+                         100 * (double)node->value / whole, low, high);
+    else
+        sp_buffer_add_char(writer->out, '?');
+    sp_buffer_add_string(writer->out, ")</title>");
+}
+
+static void write_frame(svg_writer *writer, const sp_flame_node *node, const char *name, double x)
+{
+    sp_buffer *out = writer->out;
+    double width = (double)node->value * writer->scale, y = writer->top + ROW * node->depth;
+    unsigned columns = width > 4 ? (unsigned)((width - 4) / character_width) : 0;
+    sp_buffer_add_string(out, "<g>");
+    write_title(writer, node, name);
+    sp_buffer_printf(out, "<rect x=\"%.1f\" y=\"%.0f\" width=\"%.1f\" height=\"%d\" fill=\"", x, y,
+                     width, ROW - 1);
+    write_color(out, name, node->depth);
+    sp_buffer_add_string(out, "\"/>");
+    if (columns >= 3) {
+        sp_buffer_printf(out, "<text x=\"%.1f\" y=\"%.0f\">", x + 2, y + ROW - 5);
+        write_text(out, name, columns);
+        sp_buffer_add_string(out, "</text>");
+    }
+    sp_buffer_add_string(out, "</g>\n");
+}
+
+/* At most SP_FLAME_MAX_DEPTH deep. */
+static void write_frames(svg_writer *writer, const sp_flame_node *node, const char *name, double x)
+{
+    const sp_flame_tree *tree = writer->tree;
+    write_frame(writer, node, name, x);
+    for (uint32_t i = node->first_child; i != SP_MODEL_NONE; i = tree->nodes[i].next_sibling) {
+        const sp_flame_node *child = &tree->nodes[i];
+        if ((double)child->value * writer->scale < writer->least)
+            break; /* the others are smaller */
+        write_frames(writer, child, sp_flame_node_name(tree, child), x);
+        x += (double)child->value * writer->scale;
+    }
+}
+
+static uint32_t deepest_of(const sp_flame_tree *tree)
+{
+    uint32_t deepest = 0;
+    for (uint32_t i = 0; i < tree->count; i++)
+        deepest = tree->nodes[i].depth > deepest ? tree->nodes[i].depth : deepest;
+    return deepest;
+}
+
+/* Returns where the next line goes. */
+static double write_line(sp_buffer *out, const char *text, const char *weight, double y)
+{
+    if (!*text)
+        return y;
+    sp_buffer_printf(out, "<text x=\"%d\" y=\"%.0f\"%s>", MARGIN, y, weight);
+    write_text(out, text, TITLE_COLUMNS);
+    sp_buffer_add_string(out, "</text>\n");
+    return y + TEXT_ROW;
+}
+
+static double write_legend(sp_buffer *out, const sp_flame_legend *legend)
+{
+    double y = write_line(out, legend->subject, " font-weight=\"bold\"", 20);
+    y = write_line(out, legend->details, "", y);
+    y = write_line(out, legend->amount, "", y);
+    y = write_line(out, legend->where, "", y);
+    return write_line(out, legend->confidence, " fill=\"#8a4b00\"", y);
+}
+
+bool sp_flame_svg(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_options *options)
+{
+    const sp_selection *selection = tree->selection;
+    const sp_flame_node *root = &tree->nodes[0];
+    double inner = WIDTH - 2 * MARGIN;
+    svg_writer writer = {.out = out, .tree = tree, .deepest = deepest_of(tree)};
+    sp_flame_legend legend;
+    writer.unit = selection->model->types[selection->type].unit;
+    writer.scale = root->value ? inner / (double)root->value : 0;
+    writer.least = inner * options->min_percent / 100;
+    writer.least = writer.least > least_width ? writer.least : least_width;
+    sp_flame_legend_fill(&legend, selection, options->select.self);
+    sp_buffer frames = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
+    writer.top = write_legend(&frames, &legend);
+    writer.out = &frames;
+    write_frames(&writer, root, legend.subject, MARGIN);
+    double height = writer.top + ROW * (writer.deepest + 1.0) + MARGIN;
+    sp_buffer_printf(out,
+                     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg "
+                     "xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
+                     "viewBox=\"0 0 %d %.0f\" font-family=\"DejaVu Sans Mono, monospace\" "
+                     "font-size=\"11\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+                     WIDTH, height, WIDTH, height);
+    bool done = !frames.failed && sp_buffer_add(out, frames.data, frames.length);
+    sp_buffer_add_string(out, "</svg>\n");
+    sp_buffer_deinit(&frames);
+    return done && !out->failed;
+}
