@@ -114,7 +114,7 @@ class FlamePage(ToolTest):
         self.write("both.jsonl", json_lines(both_profiles()))
         self.page_of("t.jsonl", "both.jsonl", "--span", REPORT, "--type", "offcpu")
         page = self.load()
-        self.assertEqual(page.texts["amount"], "off-CPU time: 80.0 ms in 4 samples")
+        self.assertEqual(page.texts["amount"], "off-CPU time: 80.0 ms ± 40.0 ms in 4 samples")
         self.assertEqual(page.texts["where"], "runnable 25 %, lock 25 %, disk 25 %, network 25 %")
         self.assertAlmostEqual(page.frame("futex")["width"] / page.frame("main")["width"], 0.25, places=2)
         self.assertEqual(page.frame("[runnable]")["width"], page.frame("futex")["width"])

@@ -44,7 +44,11 @@ static void write_side(writer *to, char letter, const sp_diff_side *side,
              side->name, sp_selection_name(side->selection), value,
              (unsigned long long)side->selection->count, (unsigned long long)functions->requests,
              functions->requests == 1 ? "" : "s");
-    write_fitting(to, line, to->terminal->columns);
+    sp_buffer escaped = SP_BUFFER_INIT(1 << 16);
+    if (sp_escape_terminal(&escaped, line))
+        sp_text_wrap(to->out, (const char *)escaped.data, to->terminal->columns);
+    sp_buffer_deinit(&escaped);
+    sp_buffer_add_char(to->out, '\n');
 }
 
 /* "+1.2", or nothing when it is not known. */

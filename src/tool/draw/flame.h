@@ -68,7 +68,7 @@ typedef struct sp_flame_legend {
     char details[512];           /* ids, service, duration, status; may be empty */
     char amount[256];            /* "cpu: 1.23 s in 124 samples …" */
     char where[SP_WHERE_LENGTH]; /* of wall time: the classes it went to; may be empty */
-    char confidence[256];        /* empty when there are enough samples */
+    char confidence[640];        /* empty when there are enough samples */
 } sp_flame_legend;
 
 void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection, bool self);

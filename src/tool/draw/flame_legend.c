@@ -4,6 +4,7 @@
 
 #include "core/hex.h"
 #include "tool/draw/flame.h"
+#include "tool/model/advice.h"
 
 static const char *status_text(const Sp__Trace__Span *span)
 {
@@ -87,13 +88,15 @@ static void fill_subject(sp_flame_legend *legend, const sp_selection *selection,
     }
 }
 
-static void fill_confidence(sp_flame_legend *legend, uint64_t count)
+static void fill_confidence(sp_flame_legend *legend, const sp_selection *selection)
 {
-    if (count < SP_SHARES_EVENTS_LEAST)
-        snprintf(legend->confidence, sizeof legend->confidence,
-                 "only %llu sample%s: too few samples to trust shares; look at several such spans, "
-                 "or record at a higher rate",
-                 (unsigned long long)count, count == 1 ? "" : "s");
+    char advice[SP_ADVICE_LENGTH];
+    if (selection->count >= SP_SHARES_EVENTS_LEAST)
+        return;
+    sp_advice_more(advice, selection);
+    snprintf(legend->confidence, sizeof legend->confidence,
+             "only %llu sample%s: too few samples to trust shares; %s",
+             (unsigned long long)selection->count, selection->count == 1 ? "" : "s", advice);
 }
 
 static const char *amount_label(const sp_selection *selection)
@@ -109,14 +112,16 @@ static const char *amount_label(const sp_selection *selection)
 void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection, bool self)
 {
     const sp_model_type *type = &selection->model->types[selection->type];
-    char value[SP_VALUE_LENGTH];
+    char value[SP_VALUE_LENGTH], error[SP_DURATION_LENGTH];
+    uint64_t error_ns = sp_wall_error_ns(selection);
     memset(legend, 0, sizeof *legend);
     fill_subject(legend, selection, self);
     sp_format_value(value, selection->value, type->unit);
-    snprintf(legend->amount, sizeof legend->amount, "%.60s: %s in %llu sample%s",
-             amount_label(selection), value, (unsigned long long)selection->count,
-             selection->count == 1 ? "" : "s");
+    sp_format_duration(error, error_ns);
+    snprintf(legend->amount, sizeof legend->amount, "%.60s: %s%s%s in %llu sample%s",
+             amount_label(selection), value, error_ns ? " ± " : "", error_ns ? error : "",
+             (unsigned long long)selection->count, selection->count == 1 ? "" : "s");
     if (type->tells_where)
         sp_where_format(legend->where, selection->where_ns);
-    fill_confidence(legend, selection->count);
+    fill_confidence(legend, selection);
 }

@@ -233,6 +233,9 @@ void sp_flame_text_legend(sp_buffer *out, const sp_selection *selection,
     unsigned columns = terminal->columns;
     sp_flame_legend legend;
     sp_flame_legend_fill(&legend, selection, options->select.self);
+    char *sign = strstr(legend.amount, "±");
+    if (sign && !terminal->utf8)
+        memcpy(sign, "+-", 2); /* as long as the bytes of the other */
     write_line(out, &style, columns, style.bold, legend.subject);
     write_line(out, &style, columns, "", legend.details);
     write_line(out, &style, columns, "", legend.amount);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/hex.h"
+#include "tool/model/advice.h"
 #include "tool/model/query.h"
 #include "tool/model/sum.h"
 #include "tool/text/messages.h"
@@ -59,8 +60,10 @@ static int unknown_type(const sp_model *model, const char *word)
 {
     char list[SP_TYPES_LENGTH];
     sp_types_list(list, model);
+    char advice[SP_ADVICE_LENGTH];
+    sp_advice_record(advice, word);
     if (is_type_word(word))
-        return sp_tool_no("no profile of type %s; the files have: %s", word, list);
+        return sp_tool_no("no profile of type %s; the files have: %s%s", word, list, advice);
     return sp_tool_wrong(
         "--type %s is unknown; there are cpu, wall, offcpu, alloc, inuse, lock, condition, "
         "semaphore, and what the files have: %s",
@@ -149,7 +152,10 @@ static int select_type(sp_selection *selection, const sp_select_options *options
     const char *word = options->type || !is_live ? options->type : "inuse";
     bool inner = options->span.count || options->where || options->name;
     if (model->type_count == 0)
-        return sp_tool_wrong("the files hold no profiles; give the .profiles file too");
+        return sp_tool_wrong(
+            "the files hold no profiles; give the .profiles file too, or, where that is "
+            "empty, wait until the program has ended or its first window (10 s) "
+            "is written");
     if (word)
         selection->type = type_of_word(model, word, inner);
     else
@@ -365,28 +371,14 @@ static uint64_t count_below(const sp_selection *selection, uint32_t span)
     return other.count;
 }
 
-/* Why a span may have no samples of the selected kind. */
 static int span_without_samples(const sp_selection *selection, const sp_select_options *options,
                                 const sp_model_span *span)
 {
-    const sp_model *model = selection->model;
-    uint32_t wall = sp_model_wall_type(model, true);
-    char duration[SP_DURATION_LENGTH];
+    char duration[SP_DURATION_LENGTH], advice[SP_ADVICE_LENGTH];
     sp_format_duration(duration, span->end_ns - span->start_ns);
-    if (selection->off_cpu)
-        return sp_tool_no("span %s (%s, %s) has no samples off CPU: where it was seen, it ran; ask "
-                          "for --type wall",
-                          options->span.items[0], span->name, duration);
-    if (model->types[selection->type].is_wall)
-        return sp_tool_no(
-            "span %s (%s, %s) has no samples; it was too short for the sampling rate: "
-            "ask for its parent, or record with a higher SPANPROF_WALL_HZ",
-            options->span.items[0], span->name, duration);
-    return sp_tool_no("span %s (%s, %s) has no samples; it may have waited%s, or was too short for "
-                      "the sampling rate: ask for its parent, or record with a higher "
-                      "SPANPROF_CPU_HZ",
-                      options->span.items[0], span->name, duration,
-                      wall == SP_MODEL_NONE ? "" : " (ask for --type wall)");
+    sp_advice_none(advice, selection, sp_selection_only_span(selection));
+    return sp_tool_no("span %s (%s, %s) has no samples %s", options->span.items[0], span->name,
+                      duration, advice);
 }
 
 static int no_samples_of_span(const sp_selection *selection, const sp_select_options *options)
@@ -428,9 +420,12 @@ static int no_match_of_where(const sp_selection *selection, const sp_select_opti
                           "samples are linked to local roots only; record with "
                           "SPANPROF_LINK_SCOPE=innermost, or select root spans",
                           selection->match_count, option);
-    return sp_tool_no("%u spans match %s, and have no samples: they waited, or were too short "
+    bool has_wall = sp_model_wall_type(selection->model, true) != SP_MODEL_NONE;
+    return sp_tool_no("%u spans match %s, and have no samples: they waited (%s), or were too short "
                       "for the sampling rate",
-                      selection->match_count, option);
+                      selection->match_count, option,
+                      has_wall ? "ask for --type wall"
+                               : "record wall time with SPANPROF_PROFILES=cpu,wall");
 }
 
 static int no_match_of_ids(const sp_selection *selection, const sp_select_options *options)

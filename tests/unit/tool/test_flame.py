@@ -30,8 +30,7 @@ TEXT_UTF8 = """\
 GET /cart
 span b7ad6b7169203331, trace 0af7651916cd43dd8448eb211c80319c, shop, 60.0 ms, error
 cpu: 40.0 ms in 4 samples
-only 4 samples: too few samples to trust shares; look at several such spans, or record at a higher
-rate
+only 4 samples: too few samples to trust shares; record longer or with a higher SPANPROF_CPU_HZ
 
  total     95 %    self              function
 100.0%   45-100          ██████████ main
@@ -169,8 +168,7 @@ class NoStack(ToolTest):
     TEXT = """\
 all samples
 cpu: 100 ms in 10 samples
-only 10 samples: too few samples to trust shares; look at several such spans, or record at a higher
-rate
+only 10 samples: too few samples to trust shares; record longer or with a higher SPANPROF_CPU_HZ
 
  total     95 %%    self              %s
  70.0%%    39-90   70.0%%  #######    |- [no stack]
@@ -405,6 +403,49 @@ class Slow(ToolTest):
         for wrong in ("", "p", "p0", "p100", "-1", "nan", "p99x", "1e999"):
             self.refuse(2, "flame", *self.files, "--name", "GET /", "--percentile", wrong, says="--percentile")
         self.refuse(1, "flame", *self.files, "--name", "GET /", "--percentile", "p89", "--against", says="no rest")
+
+
+class Advice(ToolTest):
+    """The next step is one that exists and fits."""
+
+    def write_spans(self, cpu, count=1):
+        """COUNT spans of 200 ms with CPU samples of 10 ms each, and one of 4 ms without."""
+        spans = [span(f"{i:032x}", f"{i:016x}", "GET /", i, 200) for i in range(1, count + 1)] + [span(CART_TRACE, CART, "short", 0, 4)]
+        self.write("t.jsonl", json_lines(traces(spans)))
+        self.write("p.jsonl", json_lines(profiles([(("main",), f"{1:032x}", f"{1:016x}", cpu)] if cpu else SAMPLES[-1:])))
+        return "flame", "t.jsonl", "p.jsonl", "--span", f"{1:016x}"
+
+    def test_few_samples_of_a_span_that_waited_lead_to_wall_time(self):
+        text = self.answer(*self.write_spans(5), columns=500)
+        self.assertIn("only 5 samples: too few samples to trust shares; most of its time it waited: record wall time to see where, with "
+                      "SPANPROF_PROFILES=cpu,wall\n", text)
+        self.assertNotIn("HZ", text)
+
+    def test_few_samples_of_one_of_several_spans_lead_to_all_of_its_name(self):
+        self.assertIn('; --name "GET /" takes all 3 such spans\n', self.answer(*self.write_spans(15, count=3), columns=500))
+        self.assertIn("; record longer or with a higher SPANPROF_CPU_HZ\n", self.answer(*self.write_spans(15), columns=500))
+
+    def test_span_without_samples_that_waited_is_told_so(self):
+        error = self.refuse(1, *self.write_spans(0), says=("(GET /, 200 ms)", "because it waited", "SPANPROF_PROFILES=cpu,wall"))
+        self.assertNotIn("HZ", error)
+        self.refuse(1, "flame", "t.jsonl", "p.jsonl", "--span", CART, says=("too short", "or waited", "SPANPROF_CPU_HZ"))
+
+    def test_types_that_the_files_lack_are_told_how_to_record(self):
+        self.write_shop()
+        for word, how in (("offcpu", "cpu,wall"), ("wall", "cpu,wall"), ("alloc", "cpu,alloc"), ("inuse", "cpu,heap"), ("lock", "cpu,lock")):
+            self.refuse(1, "flame", "shop", "--type", word, says=("the files have: cpu", f"SPANPROF_PROFILES={how}"))
+
+    def test_empty_profiles_are_told(self):
+        self.write("e.traces.jsonl", json_lines(traces()))
+        self.write("e.profiles.jsonl", b"")
+        self.refuse(2, "flame", "e", says=("the files hold no profiles; ", "first window"))
+
+    def test_nothing_but_frames_is_cut_at_the_width(self):
+        for columns in (40, 80):
+            text = self.answer(*self.write_spans(5), columns=columns)
+            self.assertNotIn("…", text)
+            self.assertLessEqual(max(map(len, text.splitlines())), columns)
+            self.assertIn("SPANPROF_PROFILES=cpu,wall", text)
 
 
 class Refusals(ToolTest):

@@ -24,10 +24,9 @@ main;serve;report;query_rows 30000000
 WALL_TEXT = """\
 GET /report
 span 00f067aa0ba902b7, trace 4bf92f3577b34da6a3ce929d0e0e4736, shop, 250 ms, with 3 descendants
-wall time: 300 ms in 15 samples
+wall time: 300 ms +- 40.0 ms in 15 samples
 cpu 73 %, runnable 7 %, lock 7 %, disk 7 %, network 7 %
-only 15 samples: too few samples to trust shares; look at several such spans, or record at a higher
-rate
+only 15 samples: too few samples to trust shares; record longer or with a higher SPANPROF_WALL_HZ
 
  total     95 %    self              function
 100.0%   76-100          ########## main
@@ -45,10 +44,9 @@ rate
 OFF_CPU_TEXT = """\
 GET /cart
 span b7ad6b7169203331, trace 0af7651916cd43dd8448eb211c80319c, shop, 60.0 ms, error
-off-CPU time: 20.0 ms in 1 sample
+off-CPU time: 20.0 ms +- 20.0 ms in 1 sample
 sleep 100 %
-only 1 sample: too few samples to trust shares; look at several such spans, or record at a higher
-rate
+only 1 sample: too few samples to trust shares; record longer or with a higher SPANPROF_WALL_HZ
 
  total     95 %    self              function
      ?                   ########## main
@@ -254,7 +252,7 @@ class Refusals(WallTest):
     def test_span_that_never_waited(self):
         self.refuse(1, "flame", "t.jsonl", "both.jsonl", "--type", "offcpu", "--span", COMPRESS, says=("compress", "it ran"))
         self.write("few.jsonl", json_lines(profiles([SAMPLES[0]]), wall_profiles([WALL_SAMPLES[0]])))
-        self.refuse(1, "flame", "t.jsonl", "few.jsonl", "--span", COMPRESS, says=("waited (ask for --type wall)", "SPANPROF_CPU_HZ"))
+        self.refuse(1, "flame", "t.jsonl", "few.jsonl", "--span", COMPRESS, says=("waited (ask for --type wall to see where)", "SPANPROF_CPU_HZ"))
         self.refuse(1, "flame", "t.jsonl", "few.jsonl", "--type", "wall", "--span", COMPRESS, says=("too short", "SPANPROF_WALL_HZ"))
 
     def test_link_scope_root_cannot_answer_for_inner_spans(self):

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tool/model/advice.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/compiler.h"
+#include "tool/text/output.h"
+
+/* A span that was on a core for so many periods would have a sample: of 1,000 such spans 7 have
+ * none. */
+enum { PERIODS_FOR_A_SAMPLE = 5 };
+
+static bool is_cpu(const sp_selection *selection)
+{
+    const char *name = selection->model->types[selection->type].name;
+    return strcmp(name, "cpu") == 0 || strcmp(name, "cpu_innermost") == 0;
+}
+
+/* The variable that makes samples of this type more frequent, or NULL. */
+static const char *rate_of(const sp_selection *selection)
+{
+    if (selection->model->types[selection->type].is_wall)
+        return "SPANPROF_WALL_HZ";
+    return is_cpu(selection) ? "SPANPROF_CPU_HZ" : NULL;
+}
+
+static uint64_t duration_of(const sp_model_span *span)
+{
+    return span->end_ns - span->start_ns;
+}
+
+static uint64_t period_ns(const sp_selection *selection)
+{
+    const sp_model_type *type = &selection->model->types[selection->type];
+    bool is_time = strcmp(type->unit, "nanoseconds") == 0 && !*type->period_unit;
+    return is_time && type->period > 1 ? (uint64_t)type->period : 0;
+}
+
+static uint32_t count_of_name(const sp_model *model, const char *name)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < model->span_index.count; i++)
+        count += strcmp(model->spans[i].name, name) == 0;
+    return count;
+}
+
+/* Where it waited: what tells. */
+static const char *where_it_waited(const sp_model *model)
+{
+    return sp_model_wall_type(model, true) == SP_MODEL_NONE
+               ? "record wall time to see where, with SPANPROF_PROFILES=cpu,wall"
+               : "ask for --type wall to see where";
+}
+
+static void add_rate(char *out, size_t size, const sp_selection *selection)
+{
+    const char *rate = rate_of(selection);
+    if (rate)
+        snprintf(out, size, "record longer or with a higher %s", rate);
+    else
+        snprintf(out, size, "record longer");
+}
+
+void sp_advice_more(char out[SP_ADVICE_LENGTH], const sp_selection *selection)
+{
+    const sp_model *model = selection->model;
+    uint32_t only = sp_selection_only_span(selection);
+    const sp_model_span *span = only == SP_MODEL_NONE ? NULL : &model->spans[only];
+    uint32_t same = span ? count_of_name(model, span->name) : 0;
+    if (span && is_cpu(selection) && selection->value < duration_of(span) / 2)
+        snprintf(out, SP_ADVICE_LENGTH, "most of its time it waited: %s", where_it_waited(model));
+    else if (same > 1)
+        snprintf(out, SP_ADVICE_LENGTH, "--name \"%.300s\" takes all %u such spans", span->name,
+                 same);
+    else
+        add_rate(out, SP_ADVICE_LENGTH, selection);
+}
+
+/* All spans of the name, where there are more. */
+static void add_same(char *out, size_t size, const sp_model *model, const sp_model_span *span)
+{
+    uint32_t same = count_of_name(model, span->name);
+    *out = 0;
+    if (same > 1)
+        snprintf(out, size, "take all %u spans of its name with --name, ", same);
+}
+
+void sp_advice_none(char out[SP_ADVICE_LENGTH], const sp_selection *selection, uint32_t number)
+{
+    const sp_model *model = selection->model;
+    const sp_model_span *span = &model->spans[number];
+    uint64_t duration = duration_of(span), period = period_ns(selection);
+    char more[80], rate[80];
+    add_same(more, sizeof more, model, span);
+    add_rate(rate, sizeof rate, selection);
+    if (selection->off_cpu)
+        snprintf(out, SP_ADVICE_LENGTH, "off CPU: where it was seen, it ran; ask for --type wall");
+    else if (is_cpu(selection) && period && duration >= PERIODS_FOR_A_SAMPLE * period)
+        snprintf(out, SP_ADVICE_LENGTH, "of CPU time, because it waited: %s",
+                 where_it_waited(model));
+    else if (is_cpu(selection))
+        snprintf(out, SP_ADVICE_LENGTH,
+                 "of CPU time: it was too short for the sampling rate, or waited (%s); %sask for "
+                 "its parent, or %s",
+                 where_it_waited(model), more, rate);
+    else
+        snprintf(out, SP_ADVICE_LENGTH, "of this type%s; %sask for its parent, or %s",
+                 rate_of(selection) ? ": it was too short for the sampling rate" : "", more, rate);
+}
+
+void sp_advice_record(char out[SP_ADVICE_LENGTH], const char *word)
+{
+    static const struct {
+        const char *word, *profile, *run;
+    } rows[] = {{"cpu", "cpu", ""},
+                {"wall", "wall", ", or with `spanprof run --wall`"},
+                {"offcpu", "wall", ", or with `spanprof run --wall`"},
+                {"alloc", "alloc", ""},
+                {"inuse", "heap", ""},
+                {"lock", "lock", ""},
+                {"delay", "lock", ""},
+                {"contentions", "lock", ""},
+                {"condition", "lock", ""},
+                {"semaphore", "lock", ""}};
+    *out = 0;
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(rows); i++)
+        if (strcmp(rows[i].word, word) == 0)
+            snprintf(out, SP_ADVICE_LENGTH, "; record it with SPANPROF_PROFILES=%s%s%s",
+                     i ? "cpu," : "", rows[i].profile, rows[i].run);
+}
+
+/* N visits found what they found by chance: that number is off by its root. One that found nothing
+ * may have missed one. */
+uint64_t sp_wall_error_ns(const sp_selection *selection)
+{
+    const sp_model_type *type = &selection->model->types[selection->type];
+    uint64_t period = period_ns(selection), waited = selection->value;
+    if (!type->is_wall || period == 0)
+        return 0;
+    if (type->tells_where && selection->where_ns[SP_WHERE_CPU] <= waited)
+        waited -= selection->where_ns[SP_WHERE_CPU];
+    double visits = (double)waited / (double)period;
+    return (uint64_t)((double)period * sqrt(visits > 1 ? visits : 1));
+}

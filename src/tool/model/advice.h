@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What to do next where an answer is poor, or there is none. */
+#ifndef SP_TOOL_MODEL_ADVICE_H
+#define SP_TOOL_MODEL_ADVICE_H
+
+#include "tool/model/select.h"
+
+#define SP_ADVICE_LENGTH 512
+
+/* How to get more samples than SELECTION has. */
+void sp_advice_more(char out[SP_ADVICE_LENGTH], const sp_selection *selection);
+/* Why SPAN has no samples of the selected type, and what to do. */
+void sp_advice_none(char out[SP_ADVICE_LENGTH], const sp_selection *selection, uint32_t span);
+/* How to record a type that is called WORD, as the rest of a sentence; "" when nothing is known. */
+void sp_advice_record(char out[SP_ADVICE_LENGTH], const char *word);
+
+/* How far the selected wall time may be off because threads that wait are only visited now and
+ * then; 0: of another type, or it is not known. */
+uint64_t sp_wall_error_ns(const sp_selection *selection);
+
+#endif
