@@ -159,6 +159,71 @@ class FlamePage(ToolTest):
         self.assertNotIn("onerror", page.attributes)
         self.assertEqual(page.tags.count("script"), 3)
 
+    # What several steps leave on the page, as data of an element that Page reads.
+    NOTE = """
+        const noted = {};
+        const frames = (id) => [...document.querySelectorAll('#' + id + ' g')].map((group) =>
+            [group.getAttribute('name'), group.querySelector('rect').getAttribute('fill')]);
+        const choose = (value) => { const box = document.getElementById('colors'); box.value = value; box.dispatchEvent(new Event('change')); };
+        const text = (id) => document.getElementById(id).hidden ? '' : document.getElementById(id).textContent;
+        const finish = () => {
+            const note = document.body.appendChild(document.createElement('p'));
+            note.id = 'first';
+            note.dataset.rectangles = JSON.stringify(noted);
+        };"""
+
+    def test_click_tells_file_line_and_module_and_opens_callers_and_callees(self):
+        self.write_shop()
+        self.page_of("shop")
+        noted = self.load(script=self.NOTE + """
+            document.querySelector('g[name=report]').dispatchEvent(new MouseEvent('click', {bubbles: true}));
+            noted.selected = text('selected-text');
+            document.getElementById('selected-open').click();
+            noted.name = text('sandwich-name');
+            noted.callers = frames('callers').map((frame) => frame[0]);
+            noted.callees = frames('callees').map((frame) => frame[0]);
+            noted.hover = document.querySelector('#chart g[name=append_row] title').textContent;
+            document.getElementById('sandwich-close').click();
+            noted.closed = document.getElementById('sandwich').hidden;
+            finish();""").first
+        self.assertEqual(noted["selected"], "report: 230 ms (76.7 %, 95 %: 59–89 %) – shop.c:7, shop")
+        self.assertIn("shop.c:7, shop", noted["hover"])
+        self.assertEqual(noted["name"], "report: 230 ms (76.7 %)")
+        self.assertEqual(noted["callers"], ["report", "serve", "main"])
+        self.assertEqual(noted["callees"], ["report", "append_row", "query_rows"])
+        self.assertTrue(noted["closed"])
+
+    def test_colours_tell_module_and_wait_and_the_page_switches_to_wall_time(self):
+        self.write("t.jsonl", json_lines(traces()))
+        self.write("both.jsonl", json_lines(both_profiles()))
+        self.page_of("t.jsonl", "both.jsonl", "--span", REPORT)
+        noted = self.load(script=self.NOTE + """
+            noted.title = document.title;
+            choose('module');
+            noted.module = frames('chart');
+            noted.moduleKey = text('key');
+            choose('wait');
+            noted.cpuKey = text('key');
+            noted.button = text('switch');
+            document.getElementById('switch').click();
+            noted.amount = text('amount');
+            noted.wait = frames('chart');
+            noted.waitKey = text('key');
+            noted.back = text('switch');
+            document.getElementById('switch').click();
+            noted.again = text('amount');
+            finish();""").first
+        self.assertEqual(noted["title"], "GET /report – flamegraph")
+        self.assertEqual(len({fill for name, fill in noted["module"] if name != "GET /report"}), 1)
+        self.assertEqual(noted["moduleKey"], "shop")
+        self.assertIn("does not tell", noted["cpuKey"])
+        self.assertEqual((noted["button"], noted["back"]), ("Show wall time", "Show CPU time"))
+        self.assertEqual(noted["amount"], "wall time: 300 ms ± 40.0 ms in 15 samples")
+        self.assertEqual(noted["again"], "cpu: 250 ms in 25 samples")
+        colours = dict(noted["wait"])
+        self.assertEqual(len({colours[name] for name in ("futex", "recvfrom", "pread64", "[runnable]", "deflate")}), 5)
+        self.assertEqual(noted["waitKey"], "cpudisklocknetworkrunnable")
+
     def test_page_needs_nothing_from_outside(self):
         self.write_shop()
         source = self.page_of("shop")

@@ -52,17 +52,51 @@ static const char *format_of_file(const char *out)
     return "text";
 }
 
+/* Of CPU time wall time, and the other way round, so that the page can switch; SP_MODEL_NONE: the
+ * files have one of them only, or the question is about another. */
+static uint32_t find_other_type(const sp_selection *selection, const sp_flame_options *options)
+{
+    const sp_model *model = selection->model;
+    const char *word = options->select.type;
+    uint32_t cpu = sp_model_cpu_type(model, true), wall = sp_model_wall_type(model, true);
+    bool is_time = !word || strcmp(word, "cpu") == 0 || strcmp(word, "wall") == 0;
+    if (!is_time || options->select.outlived || options->select.since)
+        return SP_MODEL_NONE;
+    return model->types[selection->type].is_wall ? cpu
+           : selection->type == sp_model_type_of_name(model, "cpu") || selection->type == cpu
+               ? wall
+               : SP_MODEL_NONE;
+}
+
+static int write_page(sp_buffer *out, const sp_selection *selection, const sp_flame_tree *tree,
+                      const sp_flame_options *options)
+{
+    sp_selection switched = *selection; /* the same links */
+    sp_flame_tree other = {0};
+    switched.type = find_other_type(selection, options);
+    bool has_other = switched.type != SP_MODEL_NONE;
+    if (has_other)
+        has_other = sp_selection_sum(&switched);
+    bool done = !has_other || sp_flame_tree_build(&other, &switched, options->reverse);
+    done = done && sp_flame_html(out, tree, has_other ? &other : NULL, options);
+    sp_flame_tree_deinit(&other);
+    return done ? SP_TOOL_DONE : sp_tool_no_memory();
+}
+
 static int write_tree(sp_buffer *out, const sp_selection *selection,
-                      const sp_flame_options *options, int format)
+                      const sp_flame_options *options, const sp_terminal *terminal, int format)
 {
     sp_flame_tree tree;
-    sp_terminal terminal = sp_terminal_get(options->out && strcmp(options->out, "-") != 0);
-    bool done = sp_flame_tree_build(&tree, selection, options->reverse) &&
-                (format == FORMAT_SVG    ? sp_flame_svg(out, &tree, options)
-                 : format == FORMAT_HTML ? sp_flame_html(out, &tree, options)
-                                         : sp_flame_text(out, &tree, options, &terminal));
+    int status = SP_TOOL_DONE;
+    if (!sp_flame_tree_build(&tree, selection, options->reverse))
+        status = sp_tool_no_memory();
+    else if (format == FORMAT_HTML)
+        status = write_page(out, selection, &tree, options);
+    else if (!(format == FORMAT_SVG ? sp_flame_svg(out, &tree, options)
+                                    : sp_flame_text(out, &tree, options, terminal)))
+        status = sp_tool_no_memory();
     sp_flame_tree_deinit(&tree);
-    return done ? SP_TOOL_DONE : sp_tool_no_memory();
+    return status;
 }
 
 static int write_answer(const sp_selection *selection, const sp_flame_options *options, int format)
@@ -80,7 +114,7 @@ static int write_answer(const sp_selection *selection, const sp_flame_options *o
     else if (format == FORMAT_PPROF)
         status = sp_selected_pprof(&out, selection, 1);
     else if (format != FORMAT_FOLDED)
-        status = write_tree(&out, selection, options, format);
+        status = write_tree(&out, selection, options, &terminal, format);
     else if (!sp_flame_folded(&out, selection, options->reverse))
         status = sp_tool_no_memory();
     if (status == SP_TOOL_DONE)

@@ -28,6 +28,7 @@ typedef struct sp_flame_tree {
     uint32_t *ends;        /* by number of sample: its node farthest from the root */
     sp_functions whole;    /* of all samples; without arrays by function */
     sp_function_sum *sums; /* by node */
+    uint64_t *where_ns;    /* by node, then by class; NULL: the type does not tell */
     uint32_t cut_frames;   /* left out because of SP_FLAME_MAX_DEPTH */
 } sp_flame_tree;
 
@@ -77,7 +78,9 @@ void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection
 bool sp_flame_text(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_options *options,
                    const sp_terminal *terminal);
 bool sp_flame_svg(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_options *options);
-bool sp_flame_html(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_options *options);
+/* OTHER: a second graph to which the page can switch, or NULL. */
+bool sp_flame_html(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_tree *other,
+                   const sp_flame_options *options);
 /* The legend of the text forms. */
 void sp_flame_text_legend(sp_buffer *out, const sp_selection *selection,
                           const sp_flame_options *options, const sp_terminal *terminal);

@@ -4,6 +4,7 @@
 
 #include "tool/draw/flame.h"
 #include "tool/model/compare.h"
+#include "tool/model/sum.h"
 
 typedef struct summing {
     sp_flame_tree *tree;
@@ -38,6 +39,23 @@ static void end_cluster(void *context, double times)
     state->whole = 0;
 }
 
+/* What each node waited for. */
+static bool sum_where(sp_flame_tree *tree)
+{
+    const sp_model *model = tree->selection->model;
+    if (!model->types[tree->selection->type].tells_where)
+        return true;
+    tree->where_ns = calloc((size_t)tree->count * SP_WHERE_COUNT, sizeof *tree->where_ns);
+    for (uint32_t i = 0; tree->where_ns && i < model->sample_index.count; i++) {
+        const sp_model_sample *sample = &model->samples[i];
+        if (!sp_selection_has(tree->selection, sample))
+            continue;
+        for (uint32_t n = tree->ends[i]; n != SP_MODEL_NONE; n = tree->nodes[n].parent)
+            sp_sum_add(&tree->where_ns[(size_t)n * SP_WHERE_COUNT + sample->where], sample->value);
+    }
+    return tree->where_ns != NULL;
+}
+
 bool sp_flame_shares(sp_flame_tree *tree)
 {
     sp_clusters clusters;
@@ -56,7 +74,7 @@ bool sp_flame_shares(sp_flame_tree *tree)
     sp_clusters_deinit(&clusters);
     free(state.values);
     free(state.listed);
-    return done;
+    return done && sum_where(tree);
 }
 
 bool sp_flame_interval(const sp_flame_tree *tree, const sp_flame_node *node, double *low,

@@ -147,5 +147,6 @@ void sp_flame_tree_deinit(sp_flame_tree *tree)
     free(tree->nodes);
     free(tree->ends);
     free(tree->sums);
+    free(tree->where_ns);
     *tree = (sp_flame_tree){0};
 }

@@ -47,6 +47,8 @@ int sp_model_build_parted(sp_model *model, const sp_input *input, const sp_since
 {
     *model = (sp_model){.since = *since, .roots = *roots, .root_frames = roots->by_thread};
     sp_model_link none = {0};
+    if (sp_model_string(model, "") != 0)
+        return sp_tool_no_memory();
     if (sp_intern_put(&model->links, &none, sizeof none, NULL) == SP_INTERN_FAILED)
         return sp_tool_no_memory();
     int status = note_snapshots(model, input);
@@ -90,6 +92,7 @@ void sp_model_deinit(sp_model *model)
     sp_intern_deinit(&model->links);
     sp_intern_deinit(&model->span_index);
     sp_intern_deinit(&model->sample_index);
+    free(model->places);
     free(model->spans);
     sp_intern_deinit(&model->own_ids);
     free(model->own_id_spans);

@@ -104,6 +104,12 @@ typedef struct sp_since {
     uint64_t before_ns; /* else the last one that is so long before the process's last */
 } sp_since;
 
+/* Where the functions of one name are. Strings; 0, which is no file and no module: not told. */
+typedef struct sp_model_place {
+    uint32_t file, module;
+    uint32_t first_line, last_line; /* of samples; 0: not told */
+} sp_model_place;
+
 /* Frames that stacks get below the root, so that they part into threads or spans. */
 typedef struct sp_model_roots {
     bool by_thread, by_span;
@@ -115,6 +121,9 @@ typedef struct sp_model_roots {
 typedef struct sp_model {
     sp_arena memory;
     sp_intern strings, stacks, links;
+
+    sp_model_place *places; /* by string: see sp_model_place_of */
+    size_t place_capacity;
 
     sp_intern span_index; /* sp_model_link; number n is spans[n] */
     sp_model_span *spans;
@@ -196,6 +205,12 @@ int sp_model_count_spans(sp_model *model);
 uint32_t sp_model_string(sp_model *model, const char *text);
 /* Its text. */
 const char *sp_model_text(const sp_model *model, uint32_t string);
+
+/* A frame called STRING is at LINE of FILE, in MODULE; "" and 0: not told. False when memory is
+ * short. */
+bool sp_model_note_place(sp_model *model, uint32_t string, const char *file, const char *module,
+                         int64_t line);
+sp_model_place sp_model_place_of(const sp_model *model, uint32_t string);
 
 /* The number of the span, or SP_MODEL_NONE. */
 uint32_t sp_model_span_of_link(const sp_model *model, const sp_model_link *link);

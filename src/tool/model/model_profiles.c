@@ -101,25 +101,43 @@ static bool push_entry(profile_reader *reader, int32_t index)
     return push_string(reader, *number - 1);
 }
 
+/* Of the frame that was pushed last. */
+static bool note_place(profile_reader *reader, const char *file, const char *module, int64_t line)
+{
+    uint32_t string = reader->frames[reader->frame_count - 1];
+    return sp_model_note_place(reader->model, string, file, module, line) || fail_memory(reader);
+}
+
+/* NULL: the index of LOCATION's mapping is outside. "": it has no file. */
+static const char *module_path(profile_reader *reader, const Sp__Profiles__Location *location)
+{
+    const Sp__Profiles__ProfilesDictionary *d = reader->dictionary;
+    int32_t index = location->mapping_index;
+    if (is_none(index, d->n_mapping_table))
+        return "";
+    if (index < 0 || (size_t)index >= d->n_mapping_table)
+        return NULL;
+    const char *file = table_string(d, d->mapping_table[index]->filename_strindex);
+    return file ? file : "";
+}
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 /* A frame without symbols is called as our symbolizer would call it. */
 static bool push_address(profile_reader *reader, const Sp__Profiles__Location *location)
 {
-    const Sp__Profiles__ProfilesDictionary *d = reader->dictionary;
-    const char *file = NULL;
-    if (location->mapping_index < 0 || (size_t)location->mapping_index >= d->n_mapping_table) {
-        if (location->mapping_index != 0)
-            return fail_index(reader, "mapping_table", location->mapping_index, d->n_mapping_table);
-    } else {
-        file = table_string(d, d->mapping_table[location->mapping_index]->filename_strindex);
-    }
-    const char *slash = file ? strrchr(file, '/') : NULL;
+    const char *path = module_path(reader, location);
+    if (!path)
+        return fail_index(reader, "mapping_table", location->mapping_index,
+                          reader->dictionary->n_mapping_table);
     char name[320];
-    snprintf(name, sizeof name, "%.280s+0x%" PRIx64,
-             slash           ? slash + 1
-             : file && *file ? file
-                             : "[unknown]",
+    snprintf(name, sizeof name, "%.280s+0x%" PRIx64, *path ? base_of(path) : "[unknown]",
              location->address);
-    return push_frame(reader, name);
+    return push_frame(reader, name) && note_place(reader, "", base_of(path), 0);
 }
 
 static bool push_line(profile_reader *reader, const Sp__Profiles__Location *location,
@@ -134,11 +152,14 @@ static bool push_line(profile_reader *reader, const Sp__Profiles__Location *loca
     const char *name = table_string(d, function->name_strindex);
     if (!name)
         return fail_index(reader, "string_table", function->name_strindex, d->n_string_table);
-    if (*name)
-        return push_entry(reader, function->name_strindex);
-    name = table_string(d, function->system_name_strindex);
-    return name && *name ? push_entry(reader, function->system_name_strindex)
-                         : push_address(reader, location);
+    int32_t entry = *name ? function->name_strindex : function->system_name_strindex;
+    name = table_string(d, entry);
+    if (!name || !*name)
+        return push_address(reader, location);
+    const char *file = table_string(d, function->filename_strindex);
+    const char *module = module_path(reader, location);
+    return push_entry(reader, entry) &&
+           note_place(reader, file ? file : "", module ? base_of(module) : "", line->line);
 }
 
 static bool push_location(profile_reader *reader, int32_t index)

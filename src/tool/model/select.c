@@ -508,14 +508,19 @@ int sp_select(sp_selection *selection, const sp_model *model, const sp_select_op
     return selection->count || selection->value ? SP_TOOL_DONE : no_match(selection, options);
 }
 
-bool sp_selection_subtract(sp_selection *selection, const sp_selection *other)
+bool sp_selection_sum(sp_selection *selection)
 {
-    for (uint32_t i = 0; i < selection->model->links.count; i++)
-        selection->links[i] = selection->links[i] && !other->links[i];
     selection->value = selection->count = 0;
     memset(selection->where_ns, 0, sizeof selection->where_ns);
     add_up(selection);
     return selection->count || selection->value;
+}
+
+bool sp_selection_subtract(sp_selection *selection, const sp_selection *other)
+{
+    for (uint32_t i = 0; i < selection->model->links.count; i++)
+        selection->links[i] = selection->links[i] && !other->links[i];
+    return sp_selection_sum(selection);
 }
 
 void sp_selection_deinit(sp_selection *selection)

@@ -53,6 +53,8 @@ typedef struct sp_selection {
  * nothing matches, having said why; SP_TOOL_WRONG for an id or a type that is none, or files
  * without profiles. */
 int sp_select(sp_selection *selection, const sp_model *model, const sp_select_options *options);
+/* Add up what SELECTION, whose type has changed, has. False: nothing. */
+bool sp_selection_sum(sp_selection *selection);
 /* Leave out of SELECTION what OTHER, of the same model, has. False: nothing is left. */
 bool sp_selection_subtract(sp_selection *selection, const sp_selection *other);
 void sp_selection_deinit(sp_selection *selection);

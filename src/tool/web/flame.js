@@ -1,9 +1,19 @@
 // The page of `spanprof flame`. Names reach the document as text only (textContent, SVG attributes), never as markup.
 (() => {
   'use strict';
-  const data = JSON.parse(document.getElementById('data').textContent);
+  const graphs = JSON.parse(document.getElementById('data').textContent);
   const element = (id) => document.getElementById(id);
-  const total = data.tree.v;
+  let data = graphs; // the graph that is shown: this one, or graphs.other
+  let total = data.tree.v;
+
+  // ---- places ----
+  const places = new Map(graphs.places.map(([name, file, first, last, module]) => [name, { file, first, last, module }]));
+  const moduleOf = (name) => (places.get(name) || {}).module || '';
+  function placeOf(name) {
+    const { file, first, last, module } = places.get(name) || {};
+    const lines = first ? ':' + first + (last > first ? '–' + last : '') : '';
+    return [file ? file + lines : '', module].filter(Boolean).join(', ');
+  }
 
   // ---- words and numbers ----
   const scales = {
@@ -19,48 +29,74 @@
   }
   const share = (value) => (total ? (100 * value / total).toFixed(1) : '0.0') + ' %';
   // Without an interval there are too few samples to tell the share.
-  const shareOf = (node) => (node.l === undefined ? '?' : share(node.v) + ', 95 %: ' + node.l.toFixed(0) + '–' + node.h.toFixed(0) + ' %');
+  const shareOf = (node) => (node.f ? share(node.v) : node.l === undefined ? '?' : share(node.v) + ', 95 %: ' + node.l.toFixed(0) + '–' + node.h.toFixed(0) + ' %');
   const describe = (node) => {
     const own = node.data.s ? ', own ' + amount(node.data.s) + ' (' + share(node.data.s) + ')' : '';
-    return node.data.n + ': ' + amount(node.data.v) + ' (' + shareOf(node.data) + own + ')';
+    const place = node.depth ? placeOf(node.data.n) : '';
+    return node.data.n + ': ' + amount(node.data.v) + ' (' + shareOf(node.data) + own + ')' + (place ? ' – ' + place : '');
   };
 
   // ---- legend ----
-  for (const key of ['subject', 'details', 'amount']) element(key).textContent = data[key];
-  for (const key of ['where', 'confidence']) {
-    element(key).textContent = data[key];
-    element(key).hidden = !data[key];
+  function fillLegend() {
+    for (const key of ['subject', 'details', 'amount']) element(key).textContent = data[key];
+    for (const key of ['where', 'confidence']) {
+      element(key).textContent = data[key];
+      element(key).hidden = !data[key];
+    }
+    document.title = data.subject + ' – flamegraph';
   }
-  document.title = data.subject + ' – flamegraph';
 
   // ---- chart ----
-  // A frame's colour comes from its name alone, so that a function looks the same in every graph.
-  function color(node) {
-    if (node.highlight) return '#7b5cd6';
-    if (node.depth === 0) return '#c9d3de';
+  // The colour of a name is the same in every graph.
+  const waits = { cpu: '#f0a35e', runnable: '#d98cb3', lock: '#e3c84b', disk: '#7fa6e8', network: '#6cc5c1', sleep: '#b9c0c9', other: '#a9d18e' };
+  let colors = 'function';
+  function hashOf(text) {
     let hash = 2166136261;
-    for (let i = 0; i < node.data.n.length; i++) hash = Math.imul(hash ^ node.data.n.charCodeAt(i), 16777619);
-    hash >>>= 0;
+    for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
+    return hash >>> 0;
+  }
+  function functionColor(name) {
+    const hash = hashOf(name);
     return 'hsl(' + (22 + hash % 30) + ' ' + (78 + (hash >> 8) % 15) + '% ' + (62 + (hash >> 16) % 12) + '%)';
   }
-  const idle = [
+  const moduleColor = (module) => (module ? 'hsl(' + hashOf(module) % 360 + ' 55% 72%)' : '#d5dae0');
+  function color(node) {
+    if (node.highlight) return '#7b5cd6';
+    if (node.depth === 0 && !node.data.f) return '#c9d3de';
+    if (colors === 'module') return moduleColor(moduleOf(node.data.n));
+    if (colors === 'wait') return waits[node.data.w] || '#d5dae0';
+    return functionColor(node.data.n);
+  }
+  // What the colours mean, where they mean something.
+  function fillKey() {
+    const seen = new Set();
+    const look = (node) => { seen.add(colors === 'wait' ? node.w : moduleOf(node.n)); node.c.forEach(look); };
+    if (colors !== 'function') data.tree.c.forEach(look);
+    element('key').hidden = colors === 'function';
+    element('key').replaceChildren(...[...seen].filter(Boolean).sort().slice(0, 30).map((text) => {
+      const item = document.createElement('span');
+      item.appendChild(document.createElement('i')).style.background = colors === 'wait' ? waits[text] : moduleColor(text);
+      item.append(text);
+      return item;
+    }));
+    if (!element('key').firstChild) element('key').textContent = 'The profile does not tell ' + (colors === 'wait' ? 'what was waited for.' : 'modules.');
+  }
+  const idle = () => [
     data.left_out ? data.left_out + ' frames too small to draw are left out.' : '',
     data.cut_at ? 'Stacks deeper than ' + data.cut_at + ' frames are cut.' : '',
   ].join(' ').trim();
   let found = '';
-  const say = (text) => { element('status').textContent = text || found || idle; };
+  const say = (text) => { element('status').textContent = text || found || idle(); };
   const width = () => Math.max(320, document.documentElement.clientWidth - 40);
   // d3-flame-graph lets a new frame grow from nothing and writes its name afterwards. The first picture has to be the whole one.
-  function finishFrames() {
-    d3.selectAll('#chart rect').interrupt().attr('width', function () { return this.parentNode.getAttribute('width'); });
-    d3.selectAll('#chart .d3-flame-graph-label').interrupt().text((node) => node.data.n);
+  function finishFrames(id) {
+    d3.selectAll(id + ' rect').interrupt().attr('width', function () { return this.parentNode.getAttribute('width'); });
+    d3.selectAll(id + ' .d3-flame-graph-label').interrupt().text((node) => node.data.n);
   }
-  let inverted = true;
-  let chart;
-  function draw() {
-    element('chart').replaceChildren();
-    chart = flamegraph.default()
-      .width(width()).cellHeight(19).inverted(inverted).minFrameSize(0.5).transitionDuration(150)
+  function drawInto(id, tree, isInverted, onClick) {
+    element(id).replaceChildren();
+    const made = flamegraph.default()
+      .width(width()).cellHeight(19).inverted(isInverted).minFrameSize(0.5).transitionDuration(150)
       .getName((node) => node.data.n)
       .setColorMapper(color)
       .setLabelHandler(describe)
@@ -70,8 +106,69 @@
         found = results.length + ' frames match, ' + amount(sum) + ' (' + share(sum) + ')';
         say('');
       });
-    d3.select('#chart').datum(structuredClone(data.tree)).call(chart);
-    finishFrames();
+    if (onClick) made.onClick(onClick);
+    d3.select('#' + id).datum(structuredClone(tree)).call(made);
+    finishFrames('#' + id);
+    return made;
+  }
+  let inverted = true;
+  let chart;
+  const draw = () => { chart = drawInto('chart', data.tree, inverted, select); };
+
+  // ---- one function: what a click shows, its callers and callees ----
+  let selected = '';
+  function select(node) {
+    selected = node.depth ? node.data.n : '';
+    element('selected').hidden = !selected;
+    element('selected-text').textContent = describe(node);
+  }
+  // A branch without interval: shares of a sum over several places are told without one.
+  const branch = (name) => ({ n: name, v: 0, s: 0, c: [], f: true, below: new Map() });
+  function below(node, name) {
+    let child = node.below.get(name);
+    if (!child) node.below.set(name, child = branch(name)), node.c.push(child);
+    return child;
+  }
+  function addCallees(to, from) {
+    to.v += from.v;
+    to.s += from.s;
+    to.w = to.w || from.w;
+    for (const child of from.c) addCallees(below(to, child.n), child);
+  }
+  function addCallers(to, path, value) {
+    to.v += value;
+    for (let i = path.length - 1; i >= 0; i--) (to = below(to, path[i].n)).v += value;
+  }
+  // A call within a call of the same function counts once, as in the table.
+  function sandwichOf(name) {
+    const callers = branch(name), callees = branch(name);
+    const look = (node, path) => {
+      if (node.n === name) {
+        addCallers(callers, path, node.v);
+        addCallees(callees, node);
+        return;
+      }
+      path.push(node);
+      for (const child of node.c) look(child, path);
+      path.pop();
+    };
+    for (const child of data.tree.c) look(child, []);
+    return { callers, callees };
+  }
+  let opened = '';
+  function openSandwich(name) {
+    const { callers, callees } = sandwichOf(name);
+    opened = callees.v ? name : '';
+    element('sandwich').hidden = !opened;
+    if (!opened) return;
+    const strip = (node) => { delete node.below; node.c.forEach(strip); };
+    strip(callers);
+    strip(callees);
+    element('sandwich-name').textContent = name + ': ' + amount(callees.v) + ' (' + share(callees.v) + ')';
+    // In a reversed graph what stands below a frame are its callers.
+    const [above, under] = data.reverse ? [callees, callers] : [callers, callees];
+    drawInto('callers', above, false);
+    drawInto('callees', under, true);
   }
   function search(term) {
     element('search').value = term;
@@ -80,37 +177,71 @@
     if (term) chart.search(term); else chart.clear();
     say('');
   }
-  draw();
-  say('');
 
   // ---- functions by own time ----
-  const functions = new Map();
-  const collect = (node, above) => {
-    let entry = functions.get(node.n);
-    if (!entry) functions.set(node.n, entry = { name: node.n, own: 0, all: 0 });
-    entry.own += node.s;
-    const recursive = above.has(node.n); // counted where it was called first
-    if (!recursive) { entry.all += node.v; above.add(node.n); }
-    for (const child of node.c) collect(child, above);
-    if (!recursive) above.delete(node.n);
-  };
-  for (const child of data.tree.c) collect(child, new Set());
-  const rows = [...functions.values()].filter((f) => f.own > 0).sort((a, b) => b.own - a.own).slice(0, 15);
-  for (const f of rows) {
-    const row = element('functions').tBodies[0].insertRow();
-    const cells = [[amount(f.own)], [share(f.own), 'share'], [amount(f.all)], [share(f.all), 'share'], [f.name, 'name']];
-    for (const [text, kind] of cells) {
-      const cell = row.insertCell();
-      if (kind) cell.className = kind;
-      if (kind !== 'name') { cell.textContent = text; continue; }
-      const button = cell.appendChild(document.createElement('button'));
-      button.textContent = text;
-      button.title = 'Search for it';
-      button.addEventListener('click', () => search(text));
+  function fillTable() {
+    const functions = new Map();
+    const collect = (node, above) => {
+      let entry = functions.get(node.n);
+      if (!entry) functions.set(node.n, entry = { name: node.n, own: 0, all: 0 });
+      entry.own += node.s;
+      const recursive = above.has(node.n); // counted where it was called first
+      if (!recursive) { entry.all += node.v; above.add(node.n); }
+      for (const child of node.c) collect(child, above);
+      if (!recursive) above.delete(node.n);
+    };
+    for (const child of data.tree.c) collect(child, new Set());
+    const rows = [...functions.values()].filter((f) => f.own > 0).sort((a, b) => b.own - a.own).slice(0, 15);
+    element('functions').tBodies[0].replaceChildren();
+    for (const f of rows) {
+      const row = element('functions').tBodies[0].insertRow();
+      const cells = [[amount(f.own)], [share(f.own), 'share'], [amount(f.all)], [share(f.all), 'share'], [f.name, 'name']];
+      for (const [text, kind] of cells) {
+        const cell = row.insertCell();
+        if (kind) cell.className = kind;
+        if (kind !== 'name') { cell.textContent = text; continue; }
+        const button = cell.appendChild(document.createElement('button'));
+        button.textContent = text;
+        button.title = 'Search for it' + (placeOf(text) ? ' – ' + placeOf(text) : '');
+        button.addEventListener('click', () => search(text));
+      }
     }
   }
 
+  // ---- one picture ----
+  function show() {
+    total = data.tree.v;
+    element('selected').hidden = true;
+    fillLegend();
+    fillKey();
+    draw();
+    fillTable();
+    if (opened) openSandwich(opened);
+    say('');
+  }
+  const titles = { cpu: 'CPU time', cpu_innermost: 'CPU time', wall: 'wall time', wall_innermost: 'wall time' };
+  function nameSwitch() {
+    const next = data === graphs ? graphs.other : graphs;
+    element('switch').hidden = !next;
+    if (next) element('switch').textContent = 'Show ' + (titles[next.type] || next.type);
+  }
+  show();
+  nameSwitch();
+
   // ---- controls ----
+  element('switch').addEventListener('click', () => {
+    data = data === graphs ? graphs.other : graphs;
+    show();
+    nameSwitch();
+    search(element('search').value);
+  });
+  element('colors').addEventListener('change', (event) => {
+    colors = event.target.value;
+    show();
+    search(element('search').value);
+  });
+  element('selected-open').addEventListener('click', () => openSandwich(selected));
+  element('sandwich-close').addEventListener('click', () => openSandwich(''));
   element('controls').addEventListener('submit', (event) => event.preventDefault());
   element('search').addEventListener('input', (event) => search(event.target.value));
   const reset = () => { chart.resetZoom(); search(''); };
@@ -130,8 +261,10 @@
   let resizing;
   window.addEventListener('resize', () => {
     clearTimeout(resizing);
-    resizing = setTimeout(() => { draw(); search(element('search').value); }, 150);
+    resizing = setTimeout(() => { show(); search(element('search').value); }, 150);
   });
   const asked = /^#search=(.*)$/.exec(location.hash);
   if (asked) search(decodeURIComponent(asked[1]));
+  const askedFunction = /^#function=(.*)$/.exec(location.hash);
+  if (askedFunction) openSandwich(decodeURIComponent(askedFunction[1]));
 })();
