@@ -123,12 +123,13 @@ static int write_answer(const sp_selection *selection, const sp_flame_options *o
     return status;
 }
 
-static int take_group(sp_flame_options *options)
+static int take_model_options(sp_flame_options *options)
 {
-    options->roots.by_span = options->group_by != NULL;
+    options->model.by_span = options->group_by != NULL;
     if (options->group_by && strcmp(options->group_by, "span") != 0)
         return sp_tool_wrong("flame: --group-by %s is unknown; there is span", options->group_by);
-    return SP_TOOL_DONE;
+    options->model.renames = true;
+    return sp_names_parse(options->names, &options->model.style);
 }
 
 /* --self that asks for no span's own samples asks for the functions' own. */
@@ -158,7 +159,7 @@ static int answer(const sp_operands *files, sp_flame_options *options)
     const char *name = options->format ? options->format : format_of_file(options->out);
     int status = find_format(name, &format);
     if (status == SP_TOOL_DONE)
-        status = take_group(options);
+        status = take_model_options(options);
     if (status == SP_TOOL_DONE && takes_table(options, format))
         format = FORMAT_TABLE;
     if (status == SP_TOOL_DONE && options->against)
@@ -174,7 +175,7 @@ static int answer(const sp_operands *files, sp_flame_options *options)
         options->min_percent = format == FORMAT_TEXT || format == FORMAT_TABLE ? 1 : 0;
     status = sp_input_read_once(&input, files);
     if (status == SP_TOOL_DONE)
-        status = sp_model_build_parted(&model, &input, &since, &options->roots);
+        status = sp_model_build_as(&model, &input, &since, &options->model);
     if (status == SP_TOOL_DONE)
         status = sp_select(&selection, &model, &options->select);
     if (status == SP_TOOL_DONE)
@@ -187,7 +188,7 @@ static int answer(const sp_operands *files, sp_flame_options *options)
 
 static int run(int argc, char **argv)
 {
-    sp_flame_options options = {.min_percent = -1};
+    sp_flame_options options = {.min_percent = -1, .names = "folded"};
     sp_operands files;
     int status = sp_options_parse(&sp_command_flame, argc, argv, &options, &files);
     if (status == SP_OPTIONS_GO_ON)
@@ -222,6 +223,9 @@ static const sp_option options[] = {
      "write to this file (standard output); .html, .svg, .json, .folded, .pb.gz choose the format"},
     {"--min-percent", "P", SP_OPTION_PERCENT, AT(min_percent),
      "leave out frames below this share (text 1, html 0)"},
+    {"--names", "STYLE", SP_OPTION_TEXT, AT(names),
+     "of C++ and Rust: short, folded (template arguments as …), full (with parameters) (folded); "
+     "longer where two functions would be called alike"},
     {"--reverse", NULL, SP_OPTION_FLAG, AT(reverse), "leaves first: who calls what takes the time"},
     {"--where", "Q", SP_OPTION_TEXT, AT(select.where),
      "samples of the spans that match, and of their descendants: duration > 100ms && .http.route = "
@@ -230,7 +234,7 @@ static const sp_option options[] = {
      "of the spans that match only the slow ones: p99 is the slowest hundredth"},
     {"--against", NULL, SP_OPTION_FLAG, AT(against),
      "with --percentile: what takes longer in the slow ones than in the rest (text, json)"},
-    {"--by-thread", NULL, SP_OPTION_FLAG, AT(roots.by_thread),
+    {"--by-thread", NULL, SP_OPTION_FLAG, AT(model.by_thread),
      "a frame for each thread, by its name, below the root"},
     {"--group-by", "span", SP_OPTION_TEXT, AT(group_by),
      "a frame for each span, by its name, below the root"},

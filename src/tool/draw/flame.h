@@ -58,7 +58,8 @@ typedef struct sp_flame_options {
     double min_percent;
     bool reverse;
     bool against;
-    sp_model_roots roots;
+    sp_model_options model;
+    const char *names;    /* a style: names.h */
     const char *group_by; /* "span", or NULL */
 } sp_flame_options;
 

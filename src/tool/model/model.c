@@ -38,18 +38,21 @@ int sp_model_build(sp_model *model, const sp_input *input)
 
 int sp_model_build_since(sp_model *model, const sp_input *input, const sp_since *since)
 {
-    static const sp_model_roots none;
-    return sp_model_build_parted(model, input, since, &none);
+    static const sp_model_options none;
+    return sp_model_build_as(model, input, since, &none);
 }
 
-int sp_model_build_parted(sp_model *model, const sp_input *input, const sp_since *since,
-                          const sp_model_roots *roots)
+int sp_model_build_as(sp_model *model, const sp_input *input, const sp_since *since,
+                      const sp_model_options *options)
 {
-    *model = (sp_model){.since = *since, .roots = *roots, .root_frames = roots->by_thread};
+    *model = (sp_model){.since = *since, .options = *options, .root_frames = options->by_thread};
     sp_model_link none = {0};
     if (sp_model_string(model, "") != 0)
         return sp_tool_no_memory();
     if (sp_intern_put(&model->links, &none, sizeof none, NULL) == SP_INTERN_FAILED)
+        return sp_tool_no_memory();
+    model->names.style = options->style;
+    if (options->renames && !sp_names_learn(&model->names, input))
         return sp_tool_no_memory();
     int status = note_snapshots(model, input);
     if (status == SP_TOOL_DONE)
@@ -62,7 +65,7 @@ int sp_model_build_parted(sp_model *model, const sp_input *input, const sp_since
         status = sp_model_link_spans(model);
     if (status == SP_TOOL_DONE)
         status = sp_model_count_spans(model);
-    return status == SP_TOOL_DONE && roots->by_span ? sp_model_add_span_roots(model) : status;
+    return status == SP_TOOL_DONE && options->by_span ? sp_model_add_span_roots(model) : status;
 }
 
 void sp_model_count_links(const sp_model *model, uint32_t *links, uint32_t *with_span)
@@ -93,6 +96,7 @@ void sp_model_deinit(sp_model *model)
     sp_intern_deinit(&model->span_index);
     sp_intern_deinit(&model->sample_index);
     free(model->places);
+    sp_names_deinit(&model->names);
     free(model->spans);
     sp_intern_deinit(&model->own_ids);
     free(model->own_id_spans);

@@ -13,6 +13,7 @@
 #include "core/intern.h"
 #include "proto/profiles.pb-c.h"
 #include "proto/trace.pb-c.h"
+#include "tool/model/names.h"
 #include "tool/model/where.h"
 #include "tool/read/input.h"
 
@@ -110,10 +111,11 @@ typedef struct sp_model_place {
     uint32_t first_line, last_line; /* of samples; 0: not told */
 } sp_model_place;
 
-/* Frames that stacks get below the root, so that they part into threads or spans. */
-typedef struct sp_model_roots {
-    bool by_thread, by_span;
-} sp_model_roots;
+typedef struct sp_model_options {
+    bool by_thread, by_span; /* stacks get a frame below the root, so that they part into these */
+    bool renames;            /* functions are called in this style (names.h), else as recorded */
+    sp_demangle_style style;
+} sp_model_options;
 
 /* The frame of samples that have none, so that the shares of all forms have the same whole. */
 #define SP_MODEL_NO_STACK "[no stack]"
@@ -145,7 +147,8 @@ typedef struct sp_model {
     uint64_t *snapshot_times; /* of each process's last snapshot; 0: it has none */
     size_t snapshot_capacity;
 
-    sp_model_roots roots; /* asked for */
+    sp_model_options options;
+    sp_names names;       /* when the options say so */
     uint32_t root_frames; /* how many each stack has: its last ones, as stacks are leaf first */
 
     sp_since since;
@@ -162,9 +165,9 @@ int sp_model_build(sp_model *model, const sp_input *input);
 /* The same; of snapshots with what was there SINCE then taken off. SP_TOOL_NO, having said so, when
  * there is no such snapshot. */
 int sp_model_build_since(sp_model *model, const sp_input *input, const sp_since *since);
-/* The same; stacks have the frames that ROOTS asks for: of a span the outermost one. */
-int sp_model_build_parted(sp_model *model, const sp_input *input, const sp_since *since,
-                          const sp_model_roots *roots);
+/* The same with OPTIONS. Of frames of threads and spans that of the span is the outermost one. */
+int sp_model_build_as(sp_model *model, const sp_input *input, const sp_since *since,
+                      const sp_model_options *options);
 /* Parts of it, in roots.c. The number of STACK with the frame called NAME below its root, or
  * SP_INTERN_FAILED. */
 uint32_t sp_model_add_root(sp_model *model, uint32_t stack, const char *name);

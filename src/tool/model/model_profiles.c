@@ -31,9 +31,10 @@ typedef struct profile_reader {
     sp_model *model;
     const sp_document *document;
     const Sp__Profiles__ProfilesDictionary *dictionary;
-    uint32_t *stack_numbers, *string_numbers, *link_numbers;
-    wait_attribute *waits; /* by entry of the attribute table */
-    uint32_t *frames;      /* of the stack that is being built */
+    uint32_t *stack_numbers, *link_numbers;
+    uint32_t *function_names; /* strings by function, plus 1 */
+    wait_attribute *waits;    /* by entry of the attribute table */
+    uint32_t *frames;         /* of the stack that is being built */
     size_t frame_count, frame_capacity;
     const char *service, *instance; /* of the resource that is being read */
     const Sp__Resource__Resource *resource;
@@ -91,14 +92,18 @@ static bool push_frame(profile_reader *reader, const char *name)
     return push_string(reader, sp_model_string(reader->model, name));
 }
 
-/* The frame that entry INDEX of the string table names. Each name stands in many stacks, and is
- * looked up once. */
-static bool push_entry(profile_reader *reader, int32_t index)
+/* What a function of the profile is called here: as asked for, else as it is there. */
+static uint32_t rename_function(profile_reader *reader, const char *name, const char *symbol,
+                                const char *file)
 {
-    uint32_t *number = &reader->string_numbers[index];
-    if (*number == 0)
-        *number = sp_model_string(reader->model, reader->dictionary->string_table[index]) + 1;
-    return push_string(reader, *number - 1);
+    sp_buffer shown = SP_BUFFER_INIT(1 << 29);
+    uint32_t string = SP_INTERN_FAILED;
+    if (!reader->model->options.renames)
+        return sp_model_string(reader->model, name);
+    if (sp_names_show(&reader->model->names, name, symbol, file, &shown))
+        string = sp_model_string(reader->model, (const char *)shown.data);
+    sp_buffer_deinit(&shown);
+    return string;
 }
 
 /* Of the frame that was pushed last. */
@@ -152,13 +157,17 @@ static bool push_line(profile_reader *reader, const Sp__Profiles__Location *loca
     const char *name = table_string(d, function->name_strindex);
     if (!name)
         return fail_index(reader, "string_table", function->name_strindex, d->n_string_table);
-    int32_t entry = *name ? function->name_strindex : function->system_name_strindex;
-    name = table_string(d, entry);
+    if (!*name)
+        name = table_string(d, function->system_name_strindex);
     if (!name || !*name)
         return push_address(reader, location);
     const char *file = table_string(d, function->filename_strindex);
+    const char *symbol = table_string(d, function->system_name_strindex);
     const char *module = module_path(reader, location);
-    return push_entry(reader, entry) &&
+    uint32_t *known = &reader->function_names[line->function_index];
+    if (!*known)
+        *known = rename_function(reader, name, symbol ? symbol : "", file ? file : "") + 1;
+    return push_string(reader, *known - 1) &&
            note_place(reader, file ? file : "", module ? base_of(module) : "", line->line);
 }
 
@@ -529,7 +538,7 @@ static bool add_samples(profile_reader *reader, const Sp__Profiles__Profile *pro
         if (!find_stack(reader, message->stack_index, &sample.stack) ||
             !find_link(reader, message->link_index, &sample.link) ||
             !find_wait(reader, message, &sample) ||
-            (reader->model->roots.by_thread && !part_by_thread(reader, message, &sample)) ||
+            (reader->model->options.by_thread && !part_by_thread(reader, message, &sample)) ||
             !sum_values(reader, rule, message, &sum, &sample.value))
             return false;
         sample.count = count_events(rule, message, sum, sample.value);
@@ -609,19 +618,19 @@ int sp_model_add_profiles(sp_model *model, const sp_document *document)
     profile_reader reader = {.model = model, .document = document, .status = SP_TOOL_DONE};
     reader.dictionary = data->dictionary ? data->dictionary : &empty;
     reader.stack_numbers = calloc(reader.dictionary->n_stack_table + 1, sizeof(uint32_t));
-    reader.string_numbers = calloc(reader.dictionary->n_string_table + 1, sizeof(uint32_t));
     reader.link_numbers = calloc(reader.dictionary->n_link_table + 1, sizeof(uint32_t));
     reader.waits = calloc(reader.dictionary->n_attribute_table + 1, sizeof *reader.waits);
-    if (!reader.stack_numbers || !reader.string_numbers || !reader.link_numbers || !reader.waits)
+    reader.function_names = calloc(reader.dictionary->n_function_table + 1, sizeof(uint32_t));
+    if (!reader.stack_numbers || !reader.link_numbers || !reader.waits || !reader.function_names)
         fail_memory(&reader);
     else
         read_wait_attributes(&reader);
     for (size_t i = 0; reader.status == SP_TOOL_DONE && i < data->n_resource_profiles; i++)
         add_resource(&reader, data->resource_profiles[i]);
     free(reader.stack_numbers);
-    free(reader.string_numbers);
     free(reader.link_numbers);
     free(reader.waits);
+    free(reader.function_names);
     free(reader.frames);
     return reader.status;
 }

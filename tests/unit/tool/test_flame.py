@@ -364,6 +364,51 @@ cpu: 300 ms in 30 samples
             "append_row\n(4 smaller)\n"))
 
 
+class Names(ToolTest):
+    """Functions with their symbols; two different ones never print alike."""
+
+    def write_functions(self, *functions):
+        """A sample of each of FUNCTIONS, which are (name, symbol, file)."""
+        request = profiles([((f"f{i}",), "", "", i + 1) for i in range(len(functions))])
+        strings, table = request["dictionary"]["stringTable"], request["dictionary"]["functionTable"]
+        for entry in table[1:]:
+            number = int(strings[entry["nameStrindex"]][1:])
+            for key, text in zip(("nameStrindex", "systemNameStrindex", "filenameStrindex"), functions[number]):
+                strings.append(text)
+                entry[key] = len(strings) - 1
+        self.write("n.jsonl", json_lines(request))
+
+    def names(self, *arguments):
+        lines = self.answer("flame", "n.jsonl", "--format", "folded", *arguments).splitlines()
+        return [line.rsplit(" ", 1)[0] for line in sorted(lines, key=lambda line: int(line.rsplit(" ", 1)[1]))]
+
+    def test_template_arguments_are_folded_unless_told_otherwise(self):
+        self.write_functions(("ns::f<std::vector<int, std::allocator<int> > >", "_ZN2ns1fISt6vectorIiSaIiEEEEvT_", "f.h"), ("main", "", "m.c"))
+        vector = "std::vector<int, std::allocator<int> >"
+        self.assertEqual(self.names(), ["ns::f<…>", "main"])
+        self.assertEqual(self.names("--names", "short"), [f"ns::f<{vector} >", "main"])
+        self.assertEqual(self.names("--names", "full"), [f"void ns::f<{vector} >({vector})", "main"])
+        self.refuse(2, "flame", "n.jsonl", "--names", "long", says=("long", "short, folded, full"))
+
+    def test_instances_and_overloads_stay_apart(self):
+        self.write_functions(("f<int>", "_Z1fIiEvT_", ""), ("f<double>", "_Z1fIdEvT_", ""), ("g", "_Z1gi", ""), ("g", "_Z1gd", ""), ("h<int>", "_Z1hIiEvT_", ""))
+        self.assertEqual(self.names(), ["f<int>", "f<double>", "g(int)", "g(double)", "h<…>"])
+        self.assertEqual(self.names("--names", "short"), ["f<int>", "f<double>", "g(int)", "g(double)", "h<int>"])
+
+    def test_copies_that_the_compiler_made_are_one_function(self):
+        self.write_functions(("g", "_Z1gi", "g.cc"), ("g", "_Z1gi.cold", "g.cc"))
+        self.assertEqual(self.answer("flame", "n.jsonl", "--format", "folded"), "g 30000000\n")
+
+    def test_functions_of_one_file_each_are_told_by_it(self):
+        self.write_functions(("helper", "", "/src/a.c"), ("helper", "", "/src/b.c"), ("used", "_Z4usedv", "x.h"), ("used", "_Z4usedv", "y.h"),
+                             ("<module>", "", "p.py"), ("a<b>.c", "", ""))
+        self.assertEqual(self.names("--min-percent", "0"), ["helper [/src/a.c]", "helper [/src/b.c]", "<module>", "a<…>.c", "used"])
+
+    def test_a_library_built_without_symbols_changes_nothing(self):
+        self.write_functions(("_Zbroken", "", ""), ("x", "_Zbroken", ""), ("operator<", "", ""), ("f.<locals>.g", "", ""))
+        self.assertEqual(self.names(), ["_Zbroken", "x", "operator<", "f.<locals>.g"])
+
+
 class Slow(ToolTest):
     """100 requests; each takes 5 samples of work, and the slow ones of them 40 of rebuild besides."""
 

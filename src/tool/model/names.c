@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tool/model/names.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/compiler.h"
+#include "core/reach.h"
+#include "proto/profiles.pb-c.h"
+#include "tool/text/messages.h"
+
+enum { LONGEST_NAME = 1 << 28 };
+
+int sp_names_parse(const char *word, sp_demangle_style *out)
+{
+    static const char *const words[] = {"short", "folded", "full"};
+    static const sp_demangle_style styles[] = {SP_DEMANGLE_SHORT, SP_DEMANGLE_FOLDED,
+                                               SP_DEMANGLE_FULL};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(words); i++)
+        if (strcmp(word, words[i]) == 0) {
+            *out = styles[i];
+            return SP_TOOL_DONE;
+        }
+    return sp_tool_wrong("--names %s is unknown; there are short, folded, full", word);
+}
+
+/* ---- one name ---- */
+
+/* The command is no C++ program, so it has to load the C++ runtime, which reads C++ symbols. Where
+ * there is none, names stay as they were recorded. */
+static void load_runtime(void)
+{
+    static bool is_tried;
+    if (!is_tried)
+        dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_GLOBAL);
+    is_tried = true;
+}
+
+static bool is_mangled(const char *symbol)
+{
+    return strncmp(symbol, "_Z", 2) == 0 || strncmp(symbol, "_R", 2) == 0;
+}
+
+/* Names of other languages have angle brackets, too: "<module>", "f.<locals>.g". */
+static bool has_arguments(const char *name)
+{
+    const char *open = strchr(name, '<');
+    return open > name &&
+           (open[-1] == '_' || (open[-1] >= '0' && open[-1] <= '9') ||
+            (open[-1] >= 'a' && open[-1] <= 'z') || (open[-1] >= 'A' && open[-1] <= 'Z'));
+}
+
+static bool write_recorded(const char *recorded, sp_demangle_style style, sp_buffer *out)
+{
+    sp_buffer_clear(out);
+    if (!sp_buffer_add_string(out, recorded))
+        return false;
+    return style != SP_DEMANGLE_FOLDED || !has_arguments(recorded) || sp_demangle_fold(out);
+}
+
+static bool write_name(const char *recorded, const char *symbol, sp_demangle_style style,
+                       sp_buffer *out)
+{
+    const char *from = *symbol ? symbol : recorded;
+    if (!is_mangled(from))
+        return write_recorded(recorded, style, out);
+    load_runtime();
+    sp_demangle(out, from, style);
+    if (out->failed)
+        return false;
+    return is_mangled((const char *)out->data) ? write_recorded(recorded, style, out) : true;
+}
+
+/* ---- all functions ---- */
+
+/* Other files may have a function of this name that is another one. */
+static bool is_of_its_file(const char *symbol)
+{
+    return !*symbol || strncmp(symbol, "_ZL", 3) == 0 || strncmp(symbol, "_ZNL", 4) == 0 ||
+           strstr(symbol, "_GLOBAL__N_");
+}
+
+static bool make_key(sp_buffer *key, const char *recorded, const char *symbol)
+{
+    sp_buffer_clear(key);
+    return sp_buffer_add(key, recorded, strlen(recorded) + 1) && sp_buffer_add_string(key, symbol);
+}
+
+static sp_named *find_named(const sp_names *names, const char *recorded, const char *symbol)
+{
+    sp_buffer key = SP_BUFFER_INIT(2 * LONGEST_NAME);
+    uint32_t number = make_key(&key, recorded, symbol)
+                          ? sp_intern_find(&names->keys, key.data, key.length)
+                          : SP_INTERN_FAILED;
+    sp_buffer_deinit(&key);
+    return number == SP_INTERN_FAILED ? NULL : &names->named[names->functions[number]];
+}
+
+static bool learn_full(sp_names *names, uint32_t key, const char *recorded, const char *symbol)
+{
+    sp_buffer full = SP_BUFFER_INIT(LONGEST_NAME);
+    bool is_new, done = write_name(recorded, symbol, SP_DEMANGLE_FULL, &full);
+    uint32_t number =
+        done ? sp_intern_put(&names->full, full.data, full.length, &is_new) : SP_INTERN_FAILED;
+    sp_buffer_deinit(&full);
+    if (number == SP_INTERN_FAILED || !SP_REACH(names->named, number, names->capacity, 256) ||
+        !SP_REACH(names->functions, key, names->key_capacity, 256))
+        return false;
+    if (is_new)
+        names->named[number] =
+            (sp_named){.recorded = recorded, .symbol = symbol, .style = names->style};
+    names->functions[key] = number;
+    return true;
+}
+
+/* The function's key is put in, and its full name when the key is new. */
+static bool learn_key(sp_names *names, const char *recorded, const char *symbol)
+{
+    sp_buffer key = SP_BUFFER_INIT(2 * LONGEST_NAME);
+    bool is_new = false;
+    uint32_t number = make_key(&key, recorded, symbol)
+                          ? sp_intern_put(&names->keys, key.data, key.length, &is_new)
+                          : SP_INTERN_FAILED;
+    sp_buffer_deinit(&key);
+    return number != SP_INTERN_FAILED && (!is_new || learn_full(names, number, recorded, symbol));
+}
+
+static bool learn(sp_names *names, const char *recorded, const char *symbol, const char *file)
+{
+    if (!learn_key(names, recorded, symbol))
+        return false;
+    sp_named *named = find_named(names, recorded, symbol);
+    if (!named)
+        return false;
+    if (*file && named->file && is_of_its_file(symbol) && strcmp(named->file, file) != 0)
+        named->several_files = true;
+    if (*file && !named->file)
+        named->file = file;
+    return true;
+}
+
+static const char *string_at(const Sp__Profiles__ProfilesDictionary *dictionary, int32_t index)
+{
+    return index >= 0 && (size_t)index < dictionary->n_string_table
+               ? dictionary->string_table[index]
+               : "";
+}
+
+static bool learn_document(sp_names *names, const sp_document *document)
+{
+    const Sp__Profiles__ProfilesData *data = (const Sp__Profiles__ProfilesData *)document->message;
+    const Sp__Profiles__ProfilesDictionary *d = data->dictionary;
+    bool done = true;
+    for (size_t i = 0; d && done && i < d->n_function_table; i++) {
+        const Sp__Profiles__Function *function = d->function_table[i];
+        const char *recorded = string_at(d, function->name_strindex);
+        const char *symbol = string_at(d, function->system_name_strindex);
+        if (*recorded || *symbol)
+            done = learn(names, *recorded ? recorded : symbol, symbol,
+                         string_at(d, function->filename_strindex));
+    }
+    return done;
+}
+
+/* ---- styles ---- */
+
+static sp_demangle_style longer(sp_demangle_style style)
+{
+    return style == SP_DEMANGLE_FOLDED ? SP_DEMANGLE_SHORT : SP_DEMANGLE_FULL;
+}
+
+/* Functions that are called as another one get a longer name; *CHANGED when there was one. */
+static bool lengthen_equal_names(sp_names *names, bool *changed)
+{
+    sp_intern shown = {0};
+    uint32_t *numbers = calloc(names->full.count + (size_t)1, sizeof *numbers);
+    uint32_t *owners = calloc(names->full.count + (size_t)1, sizeof *owners);
+    sp_buffer name = SP_BUFFER_INIT(LONGEST_NAME);
+    bool done = numbers && owners;
+    for (uint32_t i = 0; done && i < names->full.count; i++) {
+        const sp_named *named = &names->named[i];
+        done = write_name(named->recorded, named->symbol, named->style, &name);
+        numbers[i] = done ? sp_intern_put(&shown, name.data, name.length, NULL) : SP_INTERN_FAILED;
+        done = numbers[i] != SP_INTERN_FAILED;
+        if (done)
+            owners[numbers[i]]++;
+    }
+    *changed = false;
+    for (uint32_t i = 0; done && i < names->full.count; i++)
+        if (owners[numbers[i]] > 1 && names->named[i].style != SP_DEMANGLE_FULL) {
+            names->named[i].style = longer(names->named[i].style);
+            *changed = true;
+        }
+    sp_buffer_deinit(&name);
+    sp_intern_deinit(&shown);
+    free(numbers);
+    free(owners);
+    return done;
+}
+
+bool sp_names_learn(sp_names *names, const sp_input *input)
+{
+    bool done = true, changed = true;
+    for (size_t i = 0; done && i < input->count; i++)
+        if (input->documents[i].signal == SP_SIGNAL_PROFILES)
+            done = learn_document(names, &input->documents[i]);
+    while (done && changed)
+        done = lengthen_equal_names(names, &changed);
+    return done;
+}
+
+bool sp_names_show(const sp_names *names, const char *recorded, const char *symbol,
+                   const char *file, sp_buffer *out)
+{
+    const sp_named *named = find_named(names, recorded, symbol);
+    sp_demangle_style style = named ? named->style : names->style;
+    if (!write_name(recorded, symbol, style, out))
+        return false;
+    return !named || !named->several_files || !*file || sp_buffer_printf(out, " [%s]", file);
+}
+
+void sp_names_deinit(sp_names *names)
+{
+    sp_intern_deinit(&names->keys);
+    sp_intern_deinit(&names->full);
+    free(names->functions);
+    free(names->named);
+    *names = (sp_names){0};
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What functions are called where they are shown: C++ and Rust names as short as they may be
+ * without two functions being called alike (docs/formats/answers.md). */
+#ifndef SP_TOOL_MODEL_NAMES_H
+#define SP_TOOL_MODEL_NAMES_H
+
+#include "core/intern.h"
+#include "symbol/demangle.h"
+#include "tool/read/input.h"
+
+/* A function: all that has one full name. */
+typedef struct sp_named {
+    const char *recorded, *symbol; /* of the profile; SYMBOL "" where RECORDED is that */
+    const char *file;              /* the first that was told, or NULL */
+    sp_demangle_style style;       /* the shortest in which no other function is called so */
+    bool several_files;            /* of functions that other files do not see: it is several */
+} sp_named;
+
+typedef struct sp_names {
+    sp_demangle_style style;
+    sp_intern keys;      /* recorded name and symbol */
+    uint32_t *functions; /* by key: a number of FULL */
+    size_t key_capacity;
+    sp_intern full; /* full names */
+    sp_named *named;
+    size_t capacity;
+} sp_names;
+
+/* Learn all functions of INPUT, which outlives NAMES, and choose their styles. False when memory is
+ * short; NAMES is to be freed in any case. */
+bool sp_names_learn(sp_names *names, const sp_input *input);
+void sp_names_deinit(sp_names *names);
+/* Write what the function is called into OUT, emptied first. */
+bool sp_names_show(const sp_names *names, const char *recorded, const char *symbol,
+                   const char *file, sp_buffer *out);
+/* "short", "folded", "full". SP_TOOL_WRONG, having said so, when WORD is none of these. */
+int sp_names_parse(const char *word, sp_demangle_style *out);
+
+#endif
