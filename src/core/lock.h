@@ -45,6 +45,7 @@
     X(FIBERS)          /* the table of fibers */                                                   \
     X(FOREIGN_STARTS)  /* a share of the spans that another tracer has started */                  \
     X(CPU_ACCOUNTS)    /* a share of the accounts of CPU time */                                   \
+    X(LOG_SINK)        /* the host's log function and its user */                                  \
     X(LOG)             /* lines that wait for a thread that writes them */
 
 typedef enum sp_lock_place {

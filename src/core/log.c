@@ -7,37 +7,61 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/at_fork.h"
 #include "core/atomic.h"
 #include "core/cancel.h"
+#include "core/lock.h"
 #include "core/log_queue.h"
 #include "core/utf8.h"
 
 enum { WRITABLE_MS = 100 };
 
+/* Where lines go: the host's function with its user, or standard error. */
+typedef struct log_target {
+    spanprof_log_function function;
+    void *user;
+} log_target;
+
 static struct {
     _Atomic spanprof_log_level
         level; /* asked by any thread, also while the next start changes it */
-    spanprof_log_function function;
-    void *user;
-} sink = {.level = SPANPROF_LOG_WARN};
+    sp_lock lock;
+    log_target target; /* under the lock: a function is called with its own user */
+} sink = {.level = SPANPROF_LOG_WARN, .lock = SP_LOCK_AT(SP_LOCK_LOG_SINK)};
 
-static void set_sink(spanprof_log_level level, spanprof_log_function function, void *user)
+/* Another thread of the parent may have held it. */
+static void init_lock(void)
 {
+    sp_lock_init(&sink.lock, SP_LOCK_LOG_SINK);
+}
+
+SP_AT_FORK(SP_LOCK_LOG_SINK, NULL, NULL, init_lock);
+
+static log_target current_target(void)
+{
+    sp_lock_take(&sink.lock);
+    log_target target = sink.target;
+    sp_lock_give(&sink.lock);
+    return target;
+}
+
+static void configure(bool queued, spanprof_log_level level, log_target target)
+{
+    sp_lock_take(&sink.lock);
+    sp_log_queue_set_begun(queued);
     sp_store_relaxed(&sink.level, level == SPANPROF_LOG_DEFAULT ? SPANPROF_LOG_WARN : level);
-    sink.function = function;
-    sink.user = user;
+    sink.target = target;
+    sp_lock_give(&sink.lock);
 }
 
 void sp_log_configure(spanprof_log_level level, spanprof_log_function function, void *user)
 {
-    sp_log_queue_set_begun(false);
-    set_sink(level, function, user);
+    configure(false, level, (log_target){function, user});
 }
 
 void sp_log_configure_queued(spanprof_log_level level, spanprof_log_function function, void *user)
 {
-    sp_log_queue_set_begun(true); /* first: no thread may deliver to the new function */
-    set_sink(level, function, user);
+    configure(true, level, (log_target){function, user});
 }
 
 bool sp_log_enabled(spanprof_log_level level)
@@ -68,6 +92,14 @@ static void write_to_stderr(spanprof_log_level level, const char *line)
     (void)written; /* nobody is left to tell */
 }
 
+static void deliver(log_target target, spanprof_log_level level, const char *line)
+{
+    if (target.function)
+        target.function(level, line, target.user);
+    else
+        write_to_stderr(level, line);
+}
+
 void sp_log(spanprof_log_level level, const char *module, const char *format, ...)
 {
     if (!sp_log_enabled(level))
@@ -82,20 +114,19 @@ void sp_log(spanprof_log_level level, const char *module, const char *format, ..
     va_end(arguments);
     /* Names of spans, answers of receivers, and what the environment says, are in it. */
     sp_utf8_show(line, sizeof line, text, strlen(text));
+    /* Looked up first: a line that is not queued goes to a target from before lines were. */
+    log_target target = current_target();
     if (!sp_log_queue_push(level, line))
-        sp_log_deliver(level, line);
+        deliver(target, level, line);
 }
 
 void sp_log_say_alone(spanprof_log_level level, const char *line)
 {
-    if (sp_log_enabled(level) && !sink.function)
+    if (sp_log_enabled(level) && !current_target().function)
         write_to_stderr(level, line);
 }
 
 void sp_log_deliver(spanprof_log_level level, const char *line)
 {
-    if (sink.function)
-        sink.function(level, line, sink.user);
-    else
-        write_to_stderr(level, line);
+    deliver(current_target(), level, line);
 }

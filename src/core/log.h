@@ -9,7 +9,8 @@
 #include "core/compiler.h"
 
 /* Choose level and sink; DEFAULT is warn, a NULL function is standard error. Each thread delivers
- * what it says, unless one that takes lines from the queue is there. Setup only. */
+ * what it says, unless one that takes lines from the queue is there. Other threads may log
+ * meanwhile: they call a function with its own user. */
 void sp_log_configure(spanprof_log_level level, spanprof_log_function function, void *user);
 /* The same for the SDK in a host: from now on lines go through the queue (log_queue.h), also when
  * it does not run any more. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -122,6 +124,63 @@ static void log_without_a_thread_is_delivered_where_it_settles(void **state)
     assert_string_equal(last, "test: second");
 }
 
+/* --- another function while threads log ------------------------------------------------------- */
+
+enum { CHANGES = 50000 };
+
+static int first_user, second_user; /* what each function is configured with */
+static _Atomic int heard, mixed;
+static _Atomic bool ends;
+
+static void hear(const void *user, const void *own)
+{
+    atomic_fetch_add(&heard, 1);
+    if (user != own)
+        atomic_fetch_add(&mixed, 1);
+}
+
+static void hear_first(spanprof_log_level level, const char *line, void *user)
+{
+    (void)level;
+    (void)line;
+    hear(user, &first_user);
+}
+
+static void hear_second(spanprof_log_level level, const char *line, void *user)
+{
+    (void)level;
+    (void)line;
+    hear(user, &second_user);
+}
+
+/* As threads do that take lines from the queue, and as threads do while there is no queue. */
+static void *log_on(void *delivers)
+{
+    while (!atomic_load(&ends))
+        if (delivers)
+            sp_log_deliver(SPANPROF_LOG_WARN, "test: a line");
+        else
+            sp_log_warn("test", "a line");
+    return NULL;
+}
+
+static void log_function_changes_while_threads_log_each_gets_its_own_user(void **state)
+{
+    (void)state;
+    pthread_t threads[2];
+    sp_log_configure(SPANPROF_LOG_WARN, hear_first, &first_user);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, log_on, i ? &ends : NULL), 0);
+    for (int i = 0; i < CHANGES || atomic_load(&heard) < CHANGES; i++) {
+        sp_log_configure(SPANPROF_LOG_WARN, hear_second, &second_user);
+        sp_log_configure(SPANPROF_LOG_WARN, hear_first, &first_user);
+    }
+    atomic_store(&ends, true);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(atomic_load(&mixed), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -131,6 +190,7 @@ int main(void)
         cmocka_unit_test(log_without_sink_goes_to_standard_error),
         cmocka_unit_test(log_queue_is_full_what_was_dropped_is_said),
         cmocka_unit_test(log_without_a_thread_is_delivered_where_it_settles),
+        cmocka_unit_test(log_function_changes_while_threads_log_each_gets_its_own_user),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
