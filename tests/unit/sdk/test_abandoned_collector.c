@@ -17,7 +17,9 @@
 #include <spanprof/spanprof.h>
 #include "symbol/symbolizer.h"
 #include "remove_folder.h"
+#include "context/thread.h"
 #include "cpu/cpu_sampler.h"
+#include "cpu/switch_loss.h"
 #include "collect/drain.h"
 #include "sdk/synthetic.h"
 
@@ -33,13 +35,15 @@ enum { OLD_HZ = 100, WISHED_HZ = 300, NEW_HZ = 200 };
 
 #define SECOND UINT64_C(1000000000)
 
-typedef enum place { NOWHERE, IN_NAMING, IN_UNATTRIBUTED, IN_HOLD } place;
+typedef enum place { NOWHERE, IN_NAMING, IN_UNATTRIBUTED, IN_HOLD, IN_FOLLOW, IN_REPAIR } place;
 
 static _Atomic int held_at; /* a place; the next collector that comes there is held */
 static sem_t arrived, released, freed;
 static pthread_t test_thread, collector; /* collector: valid when is_known */
 static _Atomic bool is_known;
-static _Atomic int scans; /* by that collector */
+static _Atomic int scans;             /* by that collector */
+static _Atomic int periods, repaired; /* that it has changed, and threads that it has armed anew */
+static _Atomic int repaired_by_others;
 
 static bool is_held_collector(void)
 {
@@ -95,6 +99,33 @@ bool __wrap_sp_threads_scan(void)
     return __real_sp_threads_scan();
 }
 
+void __real_sp_sampler_follow_switches(uint32_t run);
+void __wrap_sp_sampler_follow_switches(uint32_t run);
+void __wrap_sp_sampler_follow_switches(uint32_t run)
+{
+    hold_at(IN_FOLLOW);
+    __real_sp_sampler_follow_switches(run);
+}
+
+uint64_t __real_sp_switch_loss_period(sp_thread *thread, uint64_t period_ns);
+uint64_t __wrap_sp_switch_loss_period(sp_thread *thread, uint64_t period_ns);
+uint64_t __wrap_sp_switch_loss_period(sp_thread *thread, uint64_t period_ns)
+{
+    if (is_held_collector())
+        atomic_fetch_add(&periods, 1);
+    return __real_sp_switch_loss_period(thread, period_ns);
+}
+
+uint32_t __real_sp_sampler_repair(uint32_t run);
+uint32_t __wrap_sp_sampler_repair(uint32_t run);
+uint32_t __wrap_sp_sampler_repair(uint32_t run)
+{
+    hold_at(IN_REPAIR);
+    uint32_t count = __real_sp_sampler_repair(run);
+    atomic_fetch_add(is_held_collector() ? &repaired : &repaired_by_others, (int)count);
+    return count;
+}
+
 void __real_sp_symbolizer_destroy(sp_symbolizer *symbolizer);
 void __wrap_sp_symbolizer_destroy(sp_symbolizer *symbolizer);
 void __wrap_sp_symbolizer_destroy(sp_symbolizer *symbolizer)
@@ -107,13 +138,15 @@ void __wrap_sp_symbolizer_destroy(sp_symbolizer *symbolizer)
 
 static char directory[64], prefix[80];
 
+static const char *engine;
+
 static void start(uint32_t hz)
 {
     spanprof_options options = SPANPROF_OPTIONS_INIT;
     options.exporter = "file";
     options.file = prefix;
     options.cpu_hz = hz;
-    options.engine = "timer";
+    options.engine = engine;
     assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
 }
 
@@ -131,8 +164,12 @@ static void take_a_sample(void)
 static int setup(void **state)
 {
     (void)state;
+    engine = "timer";
     test_thread = pthread_self();
     atomic_store(&is_known, false);
+    atomic_store(&periods, 0);
+    atomic_store(&repaired, 0);
+    atomic_store(&repaired_by_others, 0);
     sem_init(&arrived, 0, 0);
     sem_init(&released, 0, 0);
     sem_init(&freed, 0, 0);
@@ -223,6 +260,50 @@ static void collector_abandoned_while_it_disarms_does_not_disarm_the_next_run(vo
     expect_next_run_is_untouched();
 }
 
+/* Only perf events have a period that follows switches, and descriptors that can be closed. */
+static void start_with_perf(place where)
+{
+    engine = "perf";
+    atomic_store(&held_at, where);
+    start(OLD_HZ);
+    if (strcmp(stats_now().engine, "perf") == 0)
+        return;
+    print_message("[skipped: no perf events here: %s]\n", stats_now().engine_reason);
+    atomic_store(&held_at, NOWHERE);
+    sem_post(&released);
+    skip();
+}
+
+/* The collector is about to set the periods of all threads' events. */
+static void
+collector_abandoned_while_it_follows_switches_sets_no_period_of_the_next_run(void **state)
+{
+    (void)state;
+    start_with_perf(IN_FOLLOW);
+    sem_wait(&arrived);
+    start_the_next_run_and_let_go();
+    assert_int_equal(atomic_load(&periods), 0);
+    expect_next_run_is_untouched();
+}
+
+/* The collector is about to look for events that were closed, and this thread's is: that is the
+ * next collector's to repair. */
+static void collector_abandoned_while_it_repairs_arms_no_thread_of_the_next_run(void **state)
+{
+    (void)state;
+    start_with_perf(IN_REPAIR);
+    assert_int_equal(spanprof_flush(0), SPANPROF_ERROR_TIMEOUT);
+    sem_wait(&arrived);
+    assert_int_equal(spanprof_stop(0), SPANPROF_ERROR_TIMEOUT);
+    start(NEW_HZ);
+    close(sp_thread_self_create()->ticker.fd);
+    sem_post(&released);
+    sem_wait(&freed);
+    assert_int_equal(atomic_load(&repaired), 0);
+    expect_next_run_is_untouched();
+    assert_int_equal(atomic_load(&repaired_by_others), 1);
+}
+
 #define CASE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -230,6 +311,9 @@ int main(void)
     alarm(300);
     const struct CMUnitTest tests[] = {
         CASE(collector_abandoned_while_it_disarms_does_not_disarm_the_next_run),
+        CASE(collector_abandoned_while_it_follows_switches_sets_no_period_of_the_next_run),
+        CASE(collector_abandoned_while_it_repairs_arms_no_thread_of_the_next_run),
+        /* From here on ticks are synthetic. */
         CASE(collector_abandoned_while_naming_changes_nothing_of_the_next_run),
         CASE(collector_abandoned_while_the_rate_changes_does_not_arm_the_next_run),
     };
