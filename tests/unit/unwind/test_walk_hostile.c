@@ -89,6 +89,9 @@ typedef struct before_context {
 } before_context;
 
 static const _Alignas(16) uint8_t trampoline[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+/* Go's (runtime.sigreturn__sigaction): no frame information, and a trap behind it. */
+static const _Alignas(32) uint8_t go_trampoline[] = {0x48, 0xc7, 0xc0, 0x0f, 0,   0,
+                                                     0,    0x0f, 0x05, 0xcd, 0x03};
 static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
 #endif
 
@@ -340,9 +343,8 @@ static void walk_over_a_bare_trampoline_finds_the_interrupted_frame(void **state
 #if defined(__x86_64__)
 /* Neither the handler nor the trampoline has a table: a program that was linked statically has
  * none. */
-static void walk_from_a_handler_along_frame_pointers_finds_the_interrupted_frame(void **state)
+static void walk_back_from_a_handler_over(const uint8_t *returned_to)
 {
-    (void)state;
     struct {
         uint64_t inner[2], outer[2]; /* frame records: the frame pointer, the return address */
         ucontext_t context;
@@ -351,7 +353,7 @@ static void walk_from_a_handler_along_frame_pointers_finds_the_interrupted_frame
     frames.inner[0] = address_of(frames.outer);
     frames.inner[1] = address_of(call) + sizeof call;
     frames.outer[0] = address_of(interrupted);
-    frames.outer[1] = address_of(trampoline);
+    frames.outer[1] = address_of(returned_to);
     set_interrupted(&frames.context, known_pc(), address_of(interrupted));
     const uint64_t *records[] = {frames.outer, frames.inner};
     for (uint32_t callers = 0; callers < 2; callers++) {
@@ -363,6 +365,18 @@ static void walk_from_a_handler_along_frame_pointers_finds_the_interrupted_frame
         assert_true(walk.pcs[1 + callers] == SP_PC_SIGNAL_HANDLER);
         assert_true(walk.pcs[2 + callers] == known_pc());
     }
+}
+
+static void walk_from_a_handler_along_frame_pointers_finds_the_interrupted_frame(void **state)
+{
+    (void)state;
+    walk_back_from_a_handler_over(trampoline);
+}
+
+static void walk_from_a_handler_of_go_finds_the_interrupted_frame(void **state)
+{
+    (void)state;
+    walk_back_from_a_handler_over(go_trampoline);
 }
 
 static void do_nothing(int signal)
@@ -546,6 +560,7 @@ int main(void)
         cmocka_unit_test(walk_over_a_bare_trampoline_finds_the_interrupted_frame),
 #if defined(__x86_64__)
         cmocka_unit_test(walk_from_a_handler_along_frame_pointers_finds_the_interrupted_frame),
+        cmocka_unit_test(walk_from_a_handler_of_go_finds_the_interrupted_frame),
         cmocka_unit_test(walk_over_a_signal_frame_that_leads_to_itself_ends),
 #endif
         cmocka_unit_test(walk_over_random_stacks_always_ends),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program whose frame information has no index (.eh_frame_hdr): linked with --no-eh-frame-hdr, or
  * with -static. Its functions note their callers, and a signal in the innermost one walks the
- * stack, as a tick does and from outside. The walks must agree with the notes. With the argument
+ * stack, as a tick does and from outside, also below a handler of the program's own. The walks must
+ * agree with the notes. With the argument
  * "no-table" the program has to be without a table: its section headers were removed. */
 #include <alloca.h>
 #include <signal.h>
@@ -33,11 +34,24 @@ static void complain(const char *what, const sp_walk *walk)
         printf("  caller noted: %#lx\n", (unsigned long)callers[i]);
 }
 
+static volatile sig_atomic_t
+    in_handler; /* of the program's own signal, between the walk and the noted functions */
+
+/* One frame that a handler returns to, and the callers are in the code that it interrupted. */
+static bool has_handlers_frame(const sp_walk *walk, uint32_t first_caller)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < walk->count; i++)
+        count += walk->pcs[i] == SP_PC_SIGNAL_HANDLER && i < first_caller;
+    return count == ((uint32_t)in_handler);
+}
+
 /* The noted callers are neighbours in the stack, and the stack is whole. */
 static void check_walk(const char *what, const sp_walk *walk)
 {
     for (uint32_t i = 0; i + CALLERS <= walk->count; i++)
-        if (memcmp(walk->pcs + i, callers, sizeof callers) == 0 && walk->end == SP_WALK_COMPLETE)
+        if (memcmp(walk->pcs + i, callers, sizeof callers) == 0 && walk->end == SP_WALK_COMPLETE &&
+            has_handlers_frame(walk, i))
             return;
     complain(what, walk);
 }
@@ -64,10 +78,20 @@ static void on_signal(int number, siginfo_t *info, void *context)
     sp_stack_copy_destroy(copy);
 }
 
+/* What it returns to was linked into the program, where the program is static. */
+static void on_own_signal(int number)
+{
+    (void)number;
+    in_handler = 1;
+    raise(SIGUSR1);
+    in_handler = 0;
+}
+
 __attribute__((noinline)) static void innermost(void)
 {
     NOTE_CALLER(0);
     raise(SIGUSR1);
+    raise(SIGUSR2);
     __asm__ volatile("");
 }
 
@@ -131,6 +155,7 @@ int main(int argc, char **argv)
     problems += has_table() != wants_table;
     struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO};
     sigaction(SIGUSR1, &action, NULL);
+    signal(SIGUSR2, on_own_signal);
     if (wants_table) {
         outermost();
         check_function_range();
