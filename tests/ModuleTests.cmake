@@ -67,7 +67,9 @@ if(NOT CMAKE_CROSSCOMPILING)
   target_compile_definitions(unit_trace_detect PRIVATE LOADER="${loader}")
   target_compile_definitions(unit_symbol_program_names PRIVATE LOADER="${loader}"
                              PROGRAM="$<TARGET_FILE:names_program_plain>" PROGRAM_NO_ID="$<TARGET_FILE:names_program_no_id>"
-                             PROGRAM_OTHER="$<TARGET_FILE:names_program_other>")
+                             PROGRAM_OTHER="$<TARGET_FILE:names_program_other>"
+                             LIBRARY="$<TARGET_FILE:module_plain>" LIBRARY_NO_ID="$<TARGET_FILE:module_no_id>")
+  add_dependencies(unit_symbol_program_names module_plain module_no_id)
 endif()
 
 # A procedure linkage table as linkers make it that do not describe it, bound when it is used; and the same where control flow is checked.
