@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rings between the threads that write them and the collector: which threads replace them, and what
- * a corrupt one costs. */
+/* Rings between the threads that write them and the collector: which threads replace them, what a
+ * corrupt one costs, and that they are drained while names are looked up. */
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -15,6 +16,7 @@
 #include <spanprof/spanprof.h>
 #include "cpu/cpu_sampler.h"
 #include "sdk/synthetic.h"
+#include "symbol/symbolizer.h"
 #include "context/self.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -159,6 +161,66 @@ static void ring_is_corrupt_collector_skips_it_and_goes_on(void **state)
     assert_int_equal(stats.corrupt_rings, 1);
 }
 
+/* --- while names are looked up ---------------------------------------------------------------- */
+
+static sp_meanwhile given;          /* what the collector has the symbolizer do in between */
+static _Atomic(sp_thread *) filled; /* whose ring the next symbolizer that rests waits for */
+static sem_t arrived, released, drained;
+
+void __real_sp_symbolizer_configure(sp_symbolizer *symbolizer,
+                                    const sp_symbolizer_options *options);
+void __wrap_sp_symbolizer_configure(sp_symbolizer *symbolizer,
+                                    const sp_symbolizer_options *options);
+void __wrap_sp_symbolizer_configure(sp_symbolizer *symbolizer, const sp_symbolizer_options *options)
+{
+    given = options->meanwhile;
+    __real_sp_symbolizer_configure(symbolizer, options);
+}
+
+static bool is_drained(const sp_ring *ring)
+{
+    return sp_load_acquire(&ring->tail) == sp_load_acquire(&ring->head);
+}
+
+void __real_sp_symbolizer_rest(sp_symbolizer *symbolizer);
+void __wrap_sp_symbolizer_rest(sp_symbolizer *symbolizer);
+void __wrap_sp_symbolizer_rest(sp_symbolizer *symbolizer)
+{
+    sp_thread *thread = atomic_exchange(&filled, NULL);
+    if (thread) {
+        sem_post(&arrived);
+        sem_wait(&released);
+        while (!is_drained(&thread->ring)) {
+            sp_meanwhile_do(&given);
+            usleep(1000);
+        }
+        sem_post(&drained);
+    }
+    __real_sp_symbolizer_rest(symbolizer);
+}
+
+/* The symbolizer's thread is the collector's: while it reads a huge file, nothing else drains. */
+static void symbolizer_reads_a_huge_file_rings_are_drained_meanwhile(void **state)
+{
+    (void)state;
+    sem_init(&arrived, 0, 0);
+    sem_init(&released, 0, 0);
+    sem_init(&drained, 0, 0);
+    start(100);
+    attach_and_detach();
+    atomic_store(&filled, sp_self);
+    assert_int_equal(spanprof_flush(0), SPANPROF_ERROR_TIMEOUT);
+    sem_wait(&arrived);
+    attach_and_detach();
+    assert_false(is_drained(&sp_self->ring));
+    sem_post(&released);
+    sem_wait(&drained);
+    assert_int_equal(spanprof_flush(60 * SECOND), SPANPROF_OK);
+    spanprof_stats stats = SPANPROF_STATS_INIT;
+    spanprof_stats_get(&stats);
+    assert_int_equal(stats.samples_linked, 2);
+}
+
 int main(void)
 {
     alarm(300);
@@ -168,6 +230,7 @@ int main(void)
         cmocka_unit_test_teardown(rate_changes_while_it_runs_application_threads_replace_no_ring,
                                   stop),
         cmocka_unit_test_teardown(ring_is_corrupt_collector_skips_it_and_goes_on, stop),
+        cmocka_unit_test_teardown(symbolizer_reads_a_huge_file_rings_are_drained_meanwhile, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
