@@ -6,6 +6,7 @@
 #include "core/buffer.h"
 #include "core/intern.h"
 #include "proto/profiles.pb-c.h"
+#include "tool/read/zero_link.h"
 #include "tool/text/messages.h"
 
 enum { ID_BYTES = 16, MAX_KEY_BYTES = 1 << 20 };
@@ -121,5 +122,7 @@ int sp_input_drop_repeats(sp_input *input)
 int sp_input_read_once(sp_input *input, const sp_operands *files)
 {
     int status = sp_input_read(input, files);
+    if (status == SP_TOOL_DONE)
+        sp_input_say_zero_links(input);
     return status == SP_TOOL_DONE ? sp_input_drop_repeats(input) : status;
 }

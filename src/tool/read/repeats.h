@@ -11,7 +11,7 @@
 /* Remove the repeated profiles from INPUT's messages, and say how many they are. SP_TOOL_DONE, or
  * SP_TOOL_WRONG: memory is short. */
 int sp_input_drop_repeats(sp_input *input);
-/* sp_input_read, without repeated profiles. */
+/* sp_input_read, without repeated profiles; says what its link tables lose (zero_link.h). */
 int sp_input_read_once(sp_input *input, const sp_operands *files);
 
 #endif

@@ -55,20 +55,21 @@ class Convert(ToolTest):
         self.assertEqual(self.stacks("clean.pb"), self.stacks("messy.jsonl"))
 
     def test_real_entries_at_index_0_are_kept(self):
-        for table in ("stackTable", "locationTable", "functionTable", "mappingTable", "stringTable"):
+        for table in ("stackTable", "locationTable", "functionTable", "mappingTable", "stringTable", "attributeTable"):
             d = Dictionary()
             request_made = request(d, profile(d, [(("main", "leaf"), "", "", 3)], 10_000_000, ("samples", "count", "cpu", "nanoseconds"), {}))
             self.shift(request_made, table)
             self.write("zero.jsonl", json_lines(request_made))
             self.convert("otlp", "good.pb", "zero.jsonl")
             self.assertEqual(self.stacks("good.pb"), self.stacks("zero.jsonl"), table)
+            self.assertIn("c0ffee", self.answer("convert", "good.pb", "--to", "otlp-json", "-o", "-"))
             self.assertEqual(self.run_tool("check", "zero.jsonl").returncode, 1)
             self.answer("check", "good.pb")
 
     def shift(self, request_made, table):
         """Take the zero value off the front of TABLE, to which all indices lead one lower then."""
         names = {"stackTable": ["stackIndex"], "locationTable": ["locationIndices"], "functionTable": ["functionIndex"],
-                 "mappingTable": ["mappingIndex"], "stringTable": []}[table]
+                 "mappingTable": ["mappingIndex"], "stringTable": [], "attributeTable": ["attributeIndices"]}[table]
 
         def lower(value):
             for key, item in value.items() if isinstance(value, dict) else enumerate(value):
@@ -78,6 +79,37 @@ class Convert(ToolTest):
                     lower(item)
         lower(request_made)
         request_made["dictionary"][table].pop(0)
+
+    def test_a_link_at_index_0_is_said_to_be_none(self):
+        for command in (["convert", "--to", "otlp", "-o", "good.pb"], ["stats"], ["flame", "--format", "folded"]):
+            d = Dictionary()
+            zero = request(d, profile(d, [(("main",), REPORT_TRACE, REPORT, 3)], 10_000_000, ("samples", "count", "cpu", "nanoseconds"), {}))
+            zero["dictionary"]["linkTable"].pop(0)
+            zero["resourceProfiles"][0]["scopeProfiles"][0]["profiles"][0]["samples"][0].pop("linkIndex")
+            self.write("zero.jsonl", json_lines(zero, zero))
+            result = self.run_tool(command[0], "zero.jsonl", *command[1:])
+            self.assertEqual(result.returncode, 0)
+            first, *_ = result.stderr.decode().splitlines()
+            self.assertEqual(first, "spanprof: zero.jsonl:1 and other requests: link_table[0] is a link, and index 0 stands for no link: "
+                             "samples with it belong to no span; the writer has to put a zero link first")
+        self.write_shop()
+        self.assertEqual(self.run_tool("stats", "shop").stderr, b"")
+
+    def test_producers_stay_apart(self):
+        """Two runs of two services in one call: each keeps its resource, and nothing is summed."""
+        texts = []
+        for service, values in (("shop", 3), ("stock", 4)):
+            d = Dictionary()
+            made = request(d, profile(d, [(("main",), "", "", values)], 10_000_000, ("samples", "count", "cpu", "nanoseconds"), {}))
+            made["resourceProfiles"][0]["resource"]["attributes"] = [attribute("service.name", service)]
+            texts.append(json_lines(made))
+        self.write("a.jsonl", texts[0])
+        self.write("b.jsonl", texts[1])
+        self.convert("otlp-json", "both.json", "a.jsonl", "b.jsonl")
+        merged = json.loads((self.folder / "both.json").read_text())
+        self.assertEqual([(r["resource"]["attributes"][0]["value"]["stringValue"],
+                           [p["samples"][0]["values"] for s in r["scopeProfiles"] for p in s["profiles"]])
+                          for r in merged["resourceProfiles"]], [("shop", [["3"]]), ("stock", [["4"]])])
 
     def test_waits_stay_with_their_samples(self):
         other = wall_profiles([(("main", "elsewhere", "futex"), CART_TRACE, CART, 20 * MS, "lock")])
