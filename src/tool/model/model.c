@@ -168,13 +168,6 @@ bool sp_model_is_local_root(const sp_model *model, uint32_t span)
     return model->spans[span].parent == SP_MODEL_NONE || model->spans[span].parent_is_remote;
 }
 
-uint32_t sp_model_local_root(const sp_model *model, uint32_t span)
-{
-    while (!sp_model_is_local_root(model, span))
-        span = model->spans[span].parent;
-    return span;
-}
-
 bool sp_model_links_only_roots(const sp_model *model, uint32_t type)
 {
     for (uint32_t i = 0; i < model->sample_index.count; i++) {

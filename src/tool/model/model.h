@@ -33,7 +33,7 @@ typedef struct sp_model_span {
     const char *name; /* valid UTF-8 */
     const char *service;
     uint64_t start_ns, end_ns; /* start <= end */
-    uint32_t parent, first_child, next_sibling;
+    uint32_t parent, first_child, next_sibling, local_root;
     bool parent_is_remote;
     const Sp__Trace__Span *message;
     const Sp__Resource__Resource *resource;        /* NULL: not told */

@@ -173,6 +173,23 @@ static void find_order(sp_model *model, const uint32_t *by_start)
             model->span_order[filled++] = child;
 }
 
+/* Parents come first in the order: a walk from each span to its root would be quadratic in depth.
+ */
+static void find_local_roots(sp_model *model)
+{
+    for (uint32_t i = 0; i < model->span_index.count; i++) {
+        uint32_t number = model->span_order[i];
+        sp_model_span *span = &model->spans[number];
+        span->local_root =
+            sp_model_is_local_root(model, number) ? number : model->spans[span->parent].local_root;
+    }
+}
+
+uint32_t sp_model_local_root(const sp_model *model, uint32_t span)
+{
+    return model->spans[span].local_root;
+}
+
 int sp_model_link_spans(sp_model *model)
 {
     size_t count = model->span_index.count;
@@ -186,6 +203,7 @@ int sp_model_link_spans(sp_model *model)
     if (done && count) {
         find_children(model, by_start);
         find_order(model, by_start);
+        find_local_roots(model);
     }
     free(by_start);
     return done ? SP_TOOL_DONE : sp_tool_no_memory();
