@@ -146,7 +146,7 @@ class Server:
 
     def log(self):
         try:
-            return open(self.directory + "/error.log").read()
+            return open(self.directory + "/error.log", errors="replace").read()
         except OSError:
             return ""
 
