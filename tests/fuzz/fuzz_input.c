@@ -58,7 +58,7 @@ static void to_pprof(const sp_model *model)
     sp_selection *all = calloc(model->type_count + 1, sizeof *all);
     sp_buffer zipped = SP_BUFFER_INIT(64 << 20), bytes = SP_BUFFER_INIT(64 << 20);
     for (uint32_t i = 0; all && i < model->type_count; i++)
-        all[i] = (sp_selection){.model = model, .type = i, .span = SP_MODEL_NONE};
+        all[i] = (sp_selection){.model = model, .type = i};
     if (all && model->sample_index.count &&
         sp_selected_pprof(&zipped, all, model->type_count) == SP_TOOL_DONE) {
         sp_input again = {0};

@@ -60,7 +60,7 @@ static int choose_all(choice *choice, const sp_model *model, bool to_pprof)
         return sp_tool_no_memory();
     for (; choice->count < model->type_count; choice->count++) {
         choice->selections[choice->count] =
-            (sp_selection){.model = model, .type = (uint32_t)choice->count, .span = SP_MODEL_NONE};
+            (sp_selection){.model = model, .type = (uint32_t)choice->count};
         samples += model->types[choice->count].samples;
     }
     return samples ? SP_TOOL_DONE : sp_tool_no("the files have no samples");

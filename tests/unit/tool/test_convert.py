@@ -167,7 +167,8 @@ class Pprof(ToolTest):
         before = self.answer_json("flame", *files, "--type", kind, "--format", "json")
         after = self.answer_json("flame", out, "--type", kind, "--format", "json")
         key = lambda stack: json.dumps(stack, sort_keys=True)
-        self.assertEqual(sorted(before.pop("stacks"), key=key), sorted(after.pop("stacks"), key=key))
+        for part in ("stacks", "functions"):
+            self.assertEqual(sorted(before.pop(part), key=key), sorted(after.pop(part), key=key))
         self.assertEqual(before, after)
 
     def test_stacks_values_counts_and_links_come_back(self):

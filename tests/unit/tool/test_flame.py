@@ -542,8 +542,7 @@ class Refusals(ToolTest):
             self.assertEqual(self.answer("flame", "both.jsonl", "--span", REPORT, "--trace", trace, "--format", "folded"), line)
         self.assertEqual(self.answer("flame", "both.jsonl", "--span", CART, "--format", "folded"), "main;c 40000000\n")
 
-    def test_formats_that_are_none_or_to_come(self):
-        self.refuse(2, "flame", "shop", "--format", "pprof", says="not built yet")
+    def test_formats_that_are_none(self):
         self.refuse(2, "flame", "shop", "--format", "gif", says="unknown")
 
     def test_values_that_overflow(self):
