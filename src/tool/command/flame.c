@@ -77,7 +77,7 @@ static int write_page(sp_buffer *out, const sp_selection *selection, const sp_fl
     bool has_other = switched.type != SP_MODEL_NONE;
     if (has_other)
         has_other = sp_selection_sum(&switched);
-    bool done = !has_other || sp_flame_tree_build(&other, &switched, options->reverse);
+    bool done = !has_other || sp_flame_tree_build(&other, &switched, options);
     done = done && sp_flame_html(out, tree, has_other ? &other : NULL, options);
     sp_flame_tree_deinit(&other);
     return done ? SP_TOOL_DONE : sp_tool_no_memory();
@@ -88,7 +88,7 @@ static int write_tree(sp_buffer *out, const sp_selection *selection,
 {
     sp_flame_tree tree;
     int status = SP_TOOL_DONE;
-    if (!sp_flame_tree_build(&tree, selection, options->reverse))
+    if (!sp_flame_tree_build(&tree, selection, options))
         status = sp_tool_no_memory();
     else if (format == FORMAT_HTML)
         status = write_page(out, selection, &tree, options);

@@ -10,6 +10,18 @@
  * them, and what draws trees recurses. */
 #define SP_FLAME_MAX_DEPTH 1000
 
+typedef struct sp_flame_options {
+    sp_select_options select;
+    const char *format;
+    const char *out;
+    double min_percent;
+    bool reverse;
+    bool against;
+    sp_model_options model;
+    const char *names;    /* a style: names.h */
+    const char *group_by; /* "span", or NULL */
+} sp_flame_options;
+
 /* A frame with the path to it. Node 0 is the root: all samples. Children stand with the largest
  * value first. */
 typedef struct sp_flame_node {
@@ -25,19 +37,20 @@ typedef struct sp_flame_tree {
     const sp_selection *selection;
     sp_flame_node *nodes;
     uint32_t count;
-    uint32_t *ends;        /* by number of sample: its node farthest from the root */
+    uint32_t *ends;        /* by number of sample: its last node that is shown */
     sp_functions whole;    /* of all samples; without arrays by function */
     sp_function_sum *sums; /* by node */
     uint64_t *where_ns;    /* by node, then by class; NULL: the type does not tell */
     uint32_t cut_frames;   /* left out because of SP_FLAME_MAX_DEPTH */
 } sp_flame_tree;
 
-/* REVERSE: leaves at the root, so that callers show below. False when memory is short; TREE is to
- * be freed in any case. */
-bool sp_flame_tree_build(sp_flame_tree *tree, const sp_selection *selection, bool reverse);
+/* OPTIONS' reverse: leaves at the root, so that callers show below. Frames below its percentage
+ * have no interval. False when memory is short; TREE is to be freed in any case. */
+bool sp_flame_tree_build(sp_flame_tree *tree, const sp_selection *selection,
+                         const sp_flame_options *options);
 void sp_flame_tree_deinit(sp_flame_tree *tree);
 /* Part of the build: the sums. */
-bool sp_flame_shares(sp_flame_tree *tree);
+bool sp_flame_shares(sp_flame_tree *tree, double percent);
 /* Between what hundredths the share of NODE lies 95 of 100 times. False: it has too few samples. */
 bool sp_flame_interval(const sp_flame_tree *tree, const sp_flame_node *node, double *low,
                        double *high);
@@ -50,18 +63,6 @@ const char *sp_flame_node_name(const sp_flame_tree *tree, const sp_flame_node *n
  * the leaf; frames of threads and spans come first in both. */
 uint32_t sp_flame_frame(const sp_model *model, const uint32_t *frames, size_t count, size_t i,
                         bool reverse);
-
-typedef struct sp_flame_options {
-    sp_select_options select;
-    const char *format;
-    const char *out;
-    double min_percent;
-    bool reverse;
-    bool against;
-    sp_model_options model;
-    const char *names;    /* a style: names.h */
-    const char *group_by; /* "span", or NULL */
-} sp_flame_options;
 
 /* What stands over a flamegraph: lines that say whose it is, how much it is, and how far to trust
  * it. */

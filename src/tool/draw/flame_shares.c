@@ -39,6 +39,25 @@ static void end_cluster(void *context, double times)
     state->whole = 0;
 }
 
+/* Samples end at their last frame that is shown: what no form draws is not summed up. Parents stand
+ * before their children. */
+static bool shorten_ends(sp_flame_tree *tree, double percent)
+{
+    const sp_model *model = tree->selection->model;
+    double minimum = (double)tree->nodes[0].value * percent / 100;
+    uint32_t *shown = malloc((tree->count + (size_t)1) * sizeof *shown);
+    for (uint32_t i = 0; shown && i < tree->count; i++) {
+        const sp_flame_node *node = &tree->nodes[i];
+        bool is_shown = i == 0 || (double)node->value >= minimum;
+        shown[i] = is_shown ? i : shown[node->parent];
+    }
+    for (uint32_t i = 0; shown && i < model->sample_index.count; i++)
+        if (sp_selection_has(tree->selection, &model->samples[i]))
+            tree->ends[i] = shown[tree->ends[i]];
+    free(shown);
+    return shown != NULL;
+}
+
 /* What each node waited for. */
 static bool sum_where(sp_flame_tree *tree)
 {
@@ -56,10 +75,11 @@ static bool sum_where(sp_flame_tree *tree)
     return tree->where_ns != NULL;
 }
 
-bool sp_flame_shares(sp_flame_tree *tree)
+bool sp_flame_shares(sp_flame_tree *tree, double percent)
 {
     sp_clusters clusters;
-    bool done = sp_clusters_make(&clusters, tree->selection, false);
+    bool done = shorten_ends(tree, percent);
+    done = sp_clusters_make(&clusters, tree->selection, false) && done;
     size_t room = (size_t)tree->count + 1;
     summing state = {.tree = tree,
                      .values = calloc(room, sizeof *state.values),

@@ -119,7 +119,8 @@ static bool sort_children(sp_flame_tree *tree)
     return true;
 }
 
-bool sp_flame_tree_build(sp_flame_tree *tree, const sp_selection *selection, bool reverse)
+bool sp_flame_tree_build(sp_flame_tree *tree, const sp_selection *selection,
+                         const sp_flame_options *options)
 {
     *tree = (sp_flame_tree){.selection = selection};
     tree_builder builder = {.tree = tree};
@@ -131,9 +132,9 @@ bool sp_flame_tree_build(sp_flame_tree *tree, const sp_selection *selection, boo
     const sp_model *model = selection->model;
     for (uint32_t i = 0; done && i < model->sample_index.count; i++)
         if (sp_selection_has(selection, &model->samples[i]))
-            done = add_sample(&builder, i, reverse);
+            done = add_sample(&builder, i, options->reverse);
     sp_intern_deinit(&builder.keys);
-    return done && sort_children(tree) && sp_flame_shares(tree);
+    return done && sort_children(tree) && sp_flame_shares(tree, options->min_percent);
 }
 
 const char *sp_flame_node_name(const sp_flame_tree *tree, const sp_flame_node *node)
