@@ -126,6 +126,33 @@ static bool learn_key(sp_names *names, const char *recorded, const char *symbol)
     return number != SP_INTERN_FAILED && (!is_new || learn_full(names, number, recorded, symbol));
 }
 
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* FUNCTION, which only its own file sees, is in FILE. */
+static bool learn_file(sp_names *names, sp_named *named, const char *file)
+{
+    uint32_t function = (uint32_t)(named - names->named);
+    sp_buffer key = SP_BUFFER_INIT(LONGEST_NAME);
+    bool is_new = false;
+    uint32_t base =
+        sp_buffer_add(&key, &function, sizeof function) && sp_buffer_add_string(&key, base_of(file))
+            ? sp_intern_put(&names->bases, key.data, key.length, &is_new)
+            : SP_INTERN_FAILED;
+    sp_buffer_deinit(&key);
+    if (base == SP_INTERN_FAILED || !SP_REACH(names->paths, base, names->base_capacity, 256))
+        return false;
+    if (is_new)
+        names->paths[base] = file;
+    named->same_base |= strcmp(names->paths[base], file) != 0;
+    named->several_files |= named->file && strcmp(named->file, file) != 0;
+    named->file = named->file ? named->file : file;
+    return true;
+}
+
 static bool learn(sp_names *names, const char *recorded, const char *symbol, const char *file)
 {
     if (!learn_key(names, recorded, symbol))
@@ -133,11 +160,7 @@ static bool learn(sp_names *names, const char *recorded, const char *symbol, con
     sp_named *named = find_named(names, recorded, symbol);
     if (!named)
         return false;
-    if (*file && named->file && is_of_its_file(symbol) && strcmp(named->file, file) != 0)
-        named->several_files = true;
-    if (*file && !named->file)
-        named->file = file;
-    return true;
+    return !*file || !is_of_its_file(symbol) || learn_file(names, named, file);
 }
 
 static const char *string_at(const Sp__Profiles__ProfilesDictionary *dictionary, int32_t index)
@@ -217,13 +240,17 @@ bool sp_names_show(const sp_names *names, const char *recorded, const char *symb
     sp_demangle_style style = named ? named->style : names->style;
     if (!write_name(recorded, symbol, style, out))
         return false;
-    return !named || !named->several_files || !*file || sp_buffer_printf(out, " [%s]", file);
+    if (!named || !named->several_files || !*file)
+        return true;
+    return sp_buffer_printf(out, " [%s]", named->same_base ? file : base_of(file));
 }
 
 void sp_names_deinit(sp_names *names)
 {
     sp_intern_deinit(&names->keys);
     sp_intern_deinit(&names->full);
+    sp_intern_deinit(&names->bases);
+    free(names->paths);
     free(names->functions);
     free(names->named);
     *names = (sp_names){0};

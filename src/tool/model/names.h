@@ -13,6 +13,7 @@ typedef struct sp_named {
     const char *recorded, *symbol; /* of the profile; SYMBOL "" where RECORDED is that */
     const char *file;              /* the first that was told, or NULL */
     sp_demangle_style style;       /* the shortest in which no other function is called so */
+    bool same_base;                /* two of its files differ in their folders only */
     bool several_files;            /* of functions that other files do not see: it is several */
 } sp_named;
 
@@ -21,7 +22,10 @@ typedef struct sp_names {
     sp_intern keys;      /* recorded name and symbol */
     uint32_t *functions; /* by key: a number of FULL */
     size_t key_capacity;
-    sp_intern full; /* full names */
+    sp_intern full;     /* full names */
+    sp_intern bases;    /* a number of FULL, and the base of a file of it */
+    const char **paths; /* by base: the first file */
+    size_t base_capacity;
     sp_named *named;
     size_t capacity;
 } sp_names;

@@ -400,9 +400,9 @@ class Names(ToolTest):
         self.assertEqual(self.answer("flame", "n.jsonl", "--format", "folded"), "g 30000000\n")
 
     def test_functions_of_one_file_each_are_told_by_it(self):
-        self.write_functions(("helper", "", "/src/a.c"), ("helper", "", "/src/b.c"), ("used", "_Z4usedv", "x.h"), ("used", "_Z4usedv", "y.h"),
+        self.write_functions(("helper", "", "/src/a.c"), ("helper", "", "/src/b.c"), ("far", "", "/x/a.c"), ("far", "", "/y/a.c"), ("used", "_Z4usedv", "x.h"), ("used", "_Z4usedv", "y.h"),
                              ("<module>", "", "p.py"), ("a<b>.c", "", ""))
-        self.assertEqual(self.names("--min-percent", "0"), ["helper [/src/a.c]", "helper [/src/b.c]", "<module>", "a<…>.c", "used"])
+        self.assertEqual(self.names("--min-percent", "0"), ["helper [a.c]", "helper [b.c]", "far [/x/a.c]", "far [/y/a.c]", "<module>", "a<…>.c", "used"])
 
     def test_a_library_built_without_symbols_changes_nothing(self):
         self.write_functions(("_Zbroken", "", ""), ("x", "_Zbroken", ""), ("operator<", "", ""), ("f.<locals>.g", "", ""))
