@@ -20,6 +20,7 @@
 #include "collect/budget.h"
 #include "collect/discovery.h"
 #include "collect/drain.h"
+#include "collect/misuse.h"
 #include "collect/pull_window.h"
 #include "collect/requests.h"
 #include "core/clock.h"
@@ -58,6 +59,7 @@ struct sp_collector {
     sp_steal steal;
     _Atomic uint64_t handed_over; /* ticks of the windows that were closed to the end */
     uint64_t spans_lost;          /* as last said */
+    sp_window_misuse misuse;      /* as last reported */
     bool said_no_ticks, said_replaced, said_repaired, said_ring_full, said_corrupt;
     bool exiting; /* the application's threads have all ended */
     sp_symbolizer *symbolizer;
@@ -391,6 +393,7 @@ static void export_window(sp_collector *collector, sp_window *window)
         return;
     window->unattributed_ns = collector->unattributed_unreported_ns;
     collector->unattributed_unreported_ns = 0;
+    sp_misuse_take(&collector->misuse, window);
     for (size_t i = 0; i < collector->destination_count && !is_abandoned(collector); i++)
         export_to(collector, window, i, &collector->destinations[i]);
 }
@@ -528,6 +531,7 @@ sp_collector *sp_collector_create(const sp_collector_config *config, spanprof_er
         sp_exporter_profile_destinations(config->exporter, collector->destinations);
     collector->wished_hz = config->cpu_hz;
     collector->wall_hz = collector->wished_wall_hz = config->wall_hz;
+    sp_misuse_begin(&collector->misuse);
     sp_steal_begin(&collector->steal);
     sp_budget_begin(&collector->budget, config->cpu_budget);
     if (config->sample_attributes)

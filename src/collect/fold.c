@@ -214,6 +214,7 @@ void sp_window_clear(sp_window *window)
     window->wall_on_core_ns = 0;
     window->steal = 0;
     window->dropped_calls = window->dropped_live = 0;
+    window->misuse = (sp_window_misuse){0};
     window->dropped_visits = window->wall_unmoved = window->wall_discarded = 0;
     window->fp_by_call = window->fp_by_return = window->fp_not_found = 0;
 }

@@ -336,7 +336,7 @@ static void write_samples(build *b, sp_profile *profile)
 /* What the window says of itself: numbers, the engine, and the threads that have the most of the
  * unattributed time. */
 enum {
-    WINDOW_ATTRIBUTES_MAX = 23 + 2 + 1,
+    WINDOW_ATTRIBUTES_MAX = 23 + 5 + 2 + 1,
     PROFILES_MAX = 2 * (2 + 2 * SP_CALL_VALUES + SP_VALUE_TYPES_MAX)
 };
 
@@ -435,6 +435,21 @@ static void add_unattributed_threads(build *b, attribute_list *list)
         &b->dictionary, "spanprof.unattributed_ns.threads", unattributed_threads, count);
 }
 
+/* In the first profile of the window only: it belongs to no type. */
+static void add_misuse(build *b, attribute_list *list)
+{
+    const sp_window_misuse *misuse = &b->window->misuse;
+    const number_attribute numbers[] = {
+        {"spanprof.misuse.dead_span", "", misuse->dead_span, true},
+        {"spanprof.misuse.dead_scope", "", misuse->dead_scope, true},
+        {"spanprof.misuse.foreign_scope", "", misuse->foreign_scope, true},
+        {"spanprof.misuse.ended_parent", "", misuse->ended_parent, true},
+        {"spanprof.misuse.fiber", "", misuse->fiber, true},
+    };
+    if (b->data->profile_count == 1)
+        add_numbers(b, list, numbers, SP_ARRAY_LENGTH(numbers));
+}
+
 static uint32_t build_cpu_attributes(build *b)
 {
     const sp_window *w = b->window;
@@ -451,6 +466,7 @@ static uint32_t build_cpu_attributes(build *b)
     add_int(b, &list, "spanprof.unattributed_ns", "ns", w->unattributed_ns);
     add_samples(b, &list, &w->cpu);
     add_numbers(b, &list, numbers, SP_ARRAY_LENGTH(numbers));
+    add_misuse(b, &list);
     add_unattributed_threads(b, &list);
     return sp_dictionary_attributes(&b->dictionary, list.indices, list.count);
 }
@@ -473,6 +489,7 @@ static uint32_t build_wall_attributes(build *b)
     add_int(b, &list, "spanprof.unattributed_ns", "ns", w->unattributed_ns);
     add_samples(b, &list, &w->wall);
     add_numbers(b, &list, numbers, SP_ARRAY_LENGTH(numbers));
+    add_misuse(b, &list);
     return sp_dictionary_attributes(&b->dictionary, list.indices, list.count);
 }
 
@@ -617,6 +634,7 @@ static uint32_t build_call_attributes(build *b, uint32_t kind)
     attribute_list list = {.count = 0};
     add_samples(b, &list, &w->calls[kind]);
     add_numbers(b, &list, numbers, SP_ARRAY_LENGTH(numbers));
+    add_misuse(b, &list);
     return sp_dictionary_attributes(&b->dictionary, list.indices, list.count);
 }
 

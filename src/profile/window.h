@@ -188,6 +188,11 @@ typedef struct sp_window_recorded {
     sp_window_pcs pcs;
 } sp_window_recorded;
 
+/* Calls of the application that make no sense, by kind (spanprof_stats has what each is). */
+typedef struct sp_window_misuse {
+    uint64_t dead_span, dead_scope, foreign_scope, ended_parent, fiber;
+} sp_window_misuse;
+
 typedef struct sp_window {
     uint64_t start_time_ns; /* since the epoch; start < end */
     uint64_t end_time_ns;
@@ -223,6 +228,7 @@ typedef struct sp_window {
     uint64_t dropped_visits;      /* for which the wall engine's ring, or memory, had no room */
     uint64_t dropped_calls;       /* for which the rings, or memory, had no room */
     uint64_t dropped_live;        /* blocks for which the table of live blocks had no place */
+    sp_window_misuse misuse;
     uint64_t wall_unmoved, wall_discarded;
     uint64_t fp_by_call, fp_by_return, fp_not_found; /* sp_walk's, of visits */
 } sp_window;

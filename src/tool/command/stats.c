@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tool/command/commands.h"
+#include "tool/command/stats_misuse.h"
 #include "tool/command/stats_producers.h"
 #include "tool/command/stats_switches.h"
 #include "tool/command/stats_wall.h"
@@ -40,6 +41,7 @@ typedef struct stats {
     const sp_model *model;
     type_stats *types;
     json_t *producers;
+    json_t *misuse;          /* of all types: each window tells it once */
     uint64_t linked_samples; /* over all types, as the messages tell */
     uint32_t links, links_with_span;
 } stats;
@@ -129,6 +131,12 @@ static void add_unattributed_threads(type_stats *type, const Sp__Common__AnyValu
         add_unattributed(type, value->array_value->values[i], dictionary);
 }
 
+static void take_number(stats *stats, type_stats *type, const char *key, int64_t number)
+{
+    add_number(type, key, number);
+    sp_misuse_stats_attribute(stats->misuse, key, number);
+}
+
 static void add_profile(stats *stats, const sp_model_profile *profile)
 {
     const Sp__Profiles__ProfilesDictionary *dictionary = profile->dictionary;
@@ -143,7 +151,7 @@ static void add_profile(stats *stats, const sp_model_profile *profile)
         if (!value || strncmp(key, PREFIX, strlen(PREFIX)) != 0)
             continue;
         if (value->value_case == SP__COMMON__ANY_VALUE__VALUE_INT_VALUE)
-            add_number(type, key, value->int_value);
+            take_number(stats, type, key, value->int_value);
         else if (value->value_case == SP__COMMON__ANY_VALUE__VALUE_ARRAY_VALUE &&
                  strcmp(key, UNATTRIBUTED_THREADS_KEY) == 0)
             add_unattributed_threads(type, value, dictionary);
@@ -191,13 +199,13 @@ static int write_json(const stats *stats)
     json_t *types = json_array();
     for (size_t i = 0; i < stats->model->type_count; i++)
         json_array_append_new(types, type_json(&stats->model->types[i], &stats->types[i]));
-    return sp_output_write_json(json_pack("{s:I, s:I, s:I, s:I, s:O, s:o}", "spans",
-                                          (json_int_t)stats->model->span_index.count, "profiles",
-                                          (json_int_t)stats->model->profile_count, "links",
-                                          (json_int_t)stats->links, "links_with_span",
-                                          (json_int_t)stats->links_with_span, "producers",
-                                          stats->producers, "types", types),
-                                NULL);
+    return sp_output_write_json(
+        json_pack("{s:I, s:I, s:I, s:I, s:O, s:O, s:o}", "spans",
+                  (json_int_t)stats->model->span_index.count, "profiles",
+                  (json_int_t)stats->model->profile_count, "links", (json_int_t)stats->links,
+                  "links_with_span", (json_int_t)stats->links_with_span, "producers",
+                  stats->producers, "misuse", stats->misuse, "types", types),
+        NULL);
 }
 
 static void add_share(sp_buffer *out, const char *name, uint64_t part, uint64_t whole)
@@ -327,6 +335,7 @@ static int write_text(const stats *stats)
     sp_producers_text(&out, stats->producers);
     for (uint32_t i = 0; i < stats->model->type_count; i++)
         add_type(&out, stats->model, i, &stats->types[i]);
+    sp_misuse_stats_text(&out, stats->misuse);
     return sp_output_write(&out, NULL);
 }
 
@@ -340,11 +349,12 @@ static void deinit_type(type_stats *type)
 
 static int answer_from(const sp_model *model, bool as_json)
 {
-    stats stats = {.model = model, .producers = sp_producers_json(model)};
+    stats stats = {.model = model, .producers = sp_producers_json(model), .misuse = json_object()};
     stats.types = calloc(model->type_count + 1, sizeof *stats.types);
-    if (!stats.types || !stats.producers) {
+    if (!stats.types || !stats.producers || !stats.misuse) {
         free(stats.types);
         json_decref(stats.producers);
+        json_decref(stats.misuse);
         return sp_tool_no_memory();
     }
     for (size_t i = 0; i < model->type_count; i++) {
@@ -361,6 +371,7 @@ static int answer_from(const sp_model *model, bool as_json)
         deinit_type(&stats.types[i]);
     free(stats.types);
     json_decref(stats.producers);
+    json_decref(stats.misuse);
     return status;
 }
 

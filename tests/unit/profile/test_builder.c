@@ -621,6 +621,21 @@ static void put_unattributed(int64_t tid, const char *name, uint64_t unattribute
     memcpy(unattributed->thread.name, name, strnlen(name, sizeof unattributed->thread.name));
 }
 
+static void builder_misuse_is_in_the_first_profile_only(void **state)
+{
+    (void)state;
+    fill_with_links();
+    window.misuse = (sp_window_misuse){.dead_span = 21, .ended_parent = 22, .fiber = 23};
+    build(SPANPROF_LINK_SCOPE_BOTH, false);
+    assert_int_equal(data.profile_count, 2);
+    sp_index_list first = data.profiles[0].attributes, second = data.profiles[1].attributes;
+    assert_int_equal(find_attribute(first, "spanprof.misuse.dead_span")->value.int_value, 21);
+    assert_int_equal(find_attribute(first, "spanprof.misuse.ended_parent")->value.int_value, 22);
+    assert_int_equal(find_attribute(first, "spanprof.misuse.fiber")->value.int_value, 23);
+    assert_null(find_attribute(first, "spanprof.misuse.dead_scope"));
+    assert_null(find_attribute(second, "spanprof.misuse.dead_span"));
+}
+
 static void builder_keys_hold_no_data(void **state)
 {
     (void)state;
@@ -995,6 +1010,7 @@ int main(void)
         CASE(builder_one_time_missing_gives_values_and_says_so),
         CASE(builder_half_an_id_is_no_link),
         CASE(builder_header_tells_the_window),
+        CASE(builder_misuse_is_in_the_first_profile_only),
         CASE(builder_keys_hold_no_data),
         CASE(builder_named_location_has_file_and_line),
         CASE(builder_mapping_has_build_id_and_range_only_when_needed),

@@ -218,6 +218,20 @@ class Stats(ToolTest):
         self.assertEqual((wall["type"], wall["linked"], wall["none"]), ("wall", 4, 1))  # told by the samples themselves
 
 
+    def test_misuse_is_told_with_what_it_is(self):
+        counts = {**COUNTS, "spanprof.misuse.ended_parent": 3, "spanprof.misuse.dead_span": 2, "spanprof.misuse.of\x1btomorrow": 1}
+        wall = profiles(kind=WALL, attributes={"spanprof.misuse.ended_parent": 4})
+        self.write("p.jsonl", json_lines(profiles(attributes=counts), wall))
+        self.assertEqual(self.answer_json("stats", "p.jsonl", "--json")["misuse"], {"ended_parent": 7, "dead_span": 2, "of\x1btomorrow": 1})
+        self.assertTrue(self.answer("stats", "p.jsonl").endswith("""
+calls that make no sense (docs/numbers.md)
+             7  ended_parent: spans were started below one that had ended: its scope was not detached
+             2  dead_span: calls had a span that had ended, or none: ended twice, or set too late
+             1  of\\x1btomorrow
+"""))
+        self.write("p.jsonl", json_lines(profiles()))
+        self.assertEqual(self.answer_json("stats", "p.jsonl", "--json")["misuse"], {})
+
     def test_unattributed_threads_of_another_shape_are_passed_over(self):
         for bad in ("text", 5, [], [5], [{}], [{"thread.name": 5, "thread.id": "x", "unattributed_ns": "y"}], [[{"unattributed_ns": 1}]]):
             self.write("p.jsonl", json_lines(profiles(attributes={"spanprof.unattributed_ns.threads": bad})))

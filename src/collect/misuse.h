@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How often the application used the API wrongly while windows filled: in their profiles, because
+ * whoever reads files sees no counter of the process. Threads: the collector. */
+#ifndef SP_COLLECT_MISUSE_H
+#define SP_COLLECT_MISUSE_H
+
+#include "profile/window.h"
+
+/* Counts from now on. */
+void sp_misuse_begin(sp_window_misuse *seen);
+/* What was counted since begin, or the last take, is WINDOW's. */
+void sp_misuse_take(sp_window_misuse *seen, sp_window *window);
+
+#endif

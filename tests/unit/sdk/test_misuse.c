@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mistakes that an application makes with spans and scopes: the profile says how many, once. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <spanprof/spanprof.h>
+#include "cpu/cpu_sampler.h"
+#include "remove_folder.h"
+#include "sdk/synthetic.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static char folder[] = "/tmp/spanprof-misuse-XXXXXX", prefix[64];
+
+static void start(void)
+{
+    spanprof_options options = SPANPROF_OPTIONS_INIT;
+    options.exporter = "file";
+    options.file = prefix;
+    options.log_level = SPANPROF_LOG_OFF;
+    sp_sdk_use_synthetic_ticks();
+    assert_int_equal(spanprof_start(&options, NULL), SPANPROF_OK);
+}
+
+/* A window becomes a profile when it has a sample. */
+static void close_a_window(void)
+{
+    sp_sampler_tick_here(1);
+    assert_int_equal(spanprof_flush(60 * SECOND), SPANPROF_OK);
+}
+
+/* Requests, none of which is detached: each but the first is a child of the one before. */
+static void forget_to_detach(int requests)
+{
+    for (int i = 0; i < requests; i++) {
+        spanprof_span span = spanprof_span_start(NULL, "request", NULL);
+        spanprof_span_attach(span);
+        spanprof_span_end(span);
+    }
+}
+
+static void use_after_the_end(void)
+{
+    spanprof_span span = spanprof_span_start(NULL, "ended", NULL);
+    spanprof_scope scope = spanprof_span_attach(span);
+    spanprof_scope again = scope;
+    spanprof_scope_detach(&scope);
+    spanprof_scope_detach(&again);
+    spanprof_span_end(span);
+    spanprof_span_end(span);
+    spanprof_span_set_int(span, "late", 1);
+}
+
+static void *detach(void *scope)
+{
+    spanprof_scope_detach(scope);
+    return NULL;
+}
+
+static void detach_elsewhere(void)
+{
+    pthread_t thread;
+    spanprof_span span = spanprof_span_start(NULL, "moved", NULL);
+    spanprof_scope scope = spanprof_span_attach(span);
+    assert_int_equal(pthread_create(&thread, NULL, detach, &scope), 0);
+    pthread_join(thread, NULL);
+    spanprof_span_end(span);
+}
+
+/* The profiles as they were written: one line each. */
+static char text[1 << 20];
+
+static char *read_profiles(void)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s.profiles.jsonl", prefix);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+/* LINE says COUNT for the attribute that is KEY; 0: it says nothing of it. The attributes lie in
+ * the order of the string table's keys. */
+static void expect(const char *line, const char *key, unsigned count)
+{
+    char quoted[64], number[64];
+    snprintf(quoted, sizeof quoted, "\"spanprof.misuse.%s\"", key);
+    snprintf(number, sizeof number, "{\"intValue\":\"%u\"}", count);
+    if (!count) {
+        assert_null(strstr(line, quoted));
+        return;
+    }
+    assert_non_null(strstr(line, quoted));
+    assert_non_null(strstr(line, number));
+}
+
+static void mistakes_are_in_the_profile_of_their_window_only(void **state)
+{
+    (void)state;
+    spanprof_stats stats = SPANPROF_STATS_INIT;
+    start();
+    forget_to_detach(12);
+    use_after_the_end();
+    detach_elsewhere();
+    close_a_window();
+    close_a_window();
+    spanprof_stats_get(&stats);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
+    char *first = read_profiles(), *second = strchr(first, '\n');
+    assert_non_null(second);
+    *second++ = '\0';
+    expect(first, "ended_parent", (unsigned)stats.misuse_ended_parent);
+    expect(first, "dead_span", (unsigned)stats.misuse_dead_span);
+    expect(first, "dead_scope", (unsigned)stats.misuse_dead_scope);
+    expect(first, "foreign_scope", (unsigned)stats.misuse_foreign_scope);
+    expect(first, "fiber", 0);
+    assert_true(stats.misuse_ended_parent >= 11);
+    assert_int_equal(stats.misuse_dead_span, 2);
+    assert_int_equal(stats.misuse_dead_scope, 1);
+    assert_int_equal(stats.misuse_foreign_scope, 1);
+    assert_non_null(strstr(second, "\"profiles\""));
+    assert_null(strstr(second, "spanprof.misuse."));
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (!mkdtemp(folder))
+        return -1;
+    snprintf(prefix, sizeof prefix, "%s/p", folder);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    return remove_folder(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(mistakes_are_in_the_profile_of_their_window_only, set_up,
+                                        tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
