@@ -237,6 +237,8 @@ static int answer(const sp_operands *files, const sp_spans_options *options)
     if (status == SP_TOOL_DONE)
         status = sp_model_build(&model, &input);
     if (status == SP_TOOL_DONE)
+        status = sp_model_find_overruns(&model);
+    if (status == SP_TOOL_DONE)
         status = options->holders ? answer_holders(&model, options) : answer_from(&model, options);
     if (status == SP_TOOL_DONE)
         status = sp_model_check_runs(&model);

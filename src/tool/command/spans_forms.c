@@ -57,6 +57,21 @@ void sp_spans_add_cell(sp_buffer *out, const char *text, unsigned columns, bool 
     sp_buffer_deinit(&escaped);
 }
 
+#define OVERRUN_MARK "  [!]"
+
+/* Below the COUNT spans of LIST: what the mark of some says. */
+static void add_overrun_key(sp_buffer *out, const sp_model *model, const uint32_t *list,
+                            size_t count)
+{
+    size_t i = 0;
+    while (i < count && !model->spans[list[i]].overruns)
+        i++;
+    if (i < count)
+        sp_buffer_add_string(out, "[!] more CPU time than the span lasted, on all its threads: "
+                                  "work went on below it after its end; its scope may not have "
+                                  "been detached\n");
+}
+
 /* Whether a column of WIDTH has room beside a name; *USED takes it in then. */
 static bool take_room(unsigned *used, unsigned width, const sp_terminal *terminal)
 {
@@ -163,7 +178,7 @@ static void add_table_line(sp_buffer *out, const sp_model *model, const sp_model
         sp_buffer_add_string(out, "  ");
     }
     sp_spans_add_cell(out, span->name, layout->name, false, terminal);
-    sp_buffer_add_char(out, '\n');
+    sp_buffer_add_string(out, span->overruns ? OVERRUN_MARK "\n" : "\n");
 }
 
 void sp_spans_table(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count,
@@ -173,6 +188,7 @@ void sp_spans_table(sp_buffer *out, const sp_model *model, const uint32_t *list,
     add_table_head(out, model, &layout, terminal);
     for (size_t i = 0; i < count; i++)
         add_table_line(out, model, &model->spans[list[i]], &layout, terminal);
+    add_overrun_key(out, model, list, count);
     sp_wall_columns_key(out, layout.wall, terminal);
 }
 
@@ -283,7 +299,7 @@ static void add_tree_line(tree_writer *writer, uint32_t number)
     if (strcmp(sp_span_status_text(span), "error") == 0)
         sp_buffer_add_string(writer->out,
                              writer->terminal->color ? "  \033[31m[error]\033[0m" : "  [error]");
-    sp_buffer_add_char(writer->out, '\n');
+    sp_buffer_add_string(writer->out, span->overruns ? OVERRUN_MARK "\n" : "\n");
 }
 
 /* Depth first, without recursion: down, else to the next sibling of the nearest ancestor below TOP.
@@ -325,6 +341,7 @@ void sp_spans_tree(sp_buffer *out, const sp_model *model, const uint32_t *list, 
     for (size_t i = 0; i < count; i++)
         if (model->spans[list[i]].parent == SP_MODEL_NONE)
             add_tree(&writer, list[i]);
+    add_overrun_key(out, model, list, count);
     sp_waterfall_key(out, &writer.waterfall, terminal);
     sp_wall_columns_key(out, writer.wall, terminal);
 }
@@ -339,13 +356,14 @@ static json_t *span_json(const sp_model *model, const sp_model_span *span)
     if (span->message->parent_span_id.len == 8)
         sp_hex_encode(parent_id, span->parent_span_id, 8);
     json_t *json = json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "trace_id", trace_id,
-        "span_id", span_id, "parent_span_id", parent_id, "name", span->name, "service",
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b}", "trace_id",
+        trace_id, "span_id", span_id, "parent_span_id", parent_id, "name", span->name, "service",
         span->service, "kind", kind_text(span), "status", sp_span_status_text(span),
         "start_time_ns", (json_int_t)span->start_ns, "duration_ns",
         (json_int_t)(span->end_ns - span->start_ns), "own_value", (json_int_t)span->own_value,
         "own_count", (json_int_t)span->own_count, "total_value", (json_int_t)span->total_value,
-        "total_count", (json_int_t)span->total_count);
+        "total_count", (json_int_t)span->total_count, "threads", (json_int_t)span->threads,
+        "overruns", span->overruns);
     if (sp_wall_columns_find(model).bar)
         json_object_set_new(json, "wall", sp_where_json(span->wall_ns));
     return json;

@@ -41,6 +41,9 @@ typedef struct sp_model_span {
     /* Of the model's time type (see sp_model_time_type): what links to this span, and with all
      * descendants. */
     uint64_t own_value, own_count, total_value, total_count;
+    /* After sp_model_find_overruns. */
+    uint32_t threads; /* that its samples and its descendants' name; 0: not told */
+    bool overruns;    /* its CPU time is more than it lasted on so many threads */
     /* Of the wall type (see sp_model_wall_type), with all descendants: by class. Several threads
      * that work for a span at once make more of it than the span took. */
     uint64_t wall_ns[SP_WHERE_COUNT];
@@ -202,6 +205,9 @@ bool sp_is_snapshot_name(const char *name);
 int sp_model_link_spans(sp_model *model);
 /* Once all samples are there: the sums in the spans. */
 int sp_model_count_spans(sp_model *model);
+/* After the model is built: which spans have more CPU time than they can have. SP_TOOL_DONE, or
+ * SP_TOOL_WRONG: memory is short. */
+int sp_model_find_overruns(sp_model *model);
 
 /* TEXT in the model's strings, repaired when it is not UTF-8; SP_INTERN_FAILED when memory is
  * short. */

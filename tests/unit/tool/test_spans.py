@@ -138,7 +138,8 @@ class Spans(ToolTest):
         self.assertEqual(answer["spans"], [{
             "trace_id": REPORT_TRACE, "span_id": RENDER, "parent_span_id": REPORT, "name": "render", "service": "shop",
             "kind": "internal", "status": "unset", "start_time_ns": START + 1_050_000_000, "duration_ns": 190_000_000,
-            "own_value": 200_000_000, "own_count": 20, "total_value": 220_000_000, "total_count": 22}])
+            "own_value": 200_000_000, "own_count": 20, "total_value": 220_000_000, "total_count": 22,
+            "threads": 0, "overruns": False}])
 
     def test_sort_by_each_key(self):
         self.assertEqual(self.order("--sort", "duration"), ["GET /report", "render", "GET /cart", "query", "compress"])
@@ -167,6 +168,37 @@ class Spans(ToolTest):
         lines = self.answer("spans", "t.jsonl", columns=140).splitlines()
         self.assertIn("service", lines[0])
         self.assertTrue(lines[1].endswith("billing   other"))
+
+    def overrun(self, *samples, spans=None):
+        """Write spans (of 50 ms, unless given) and samples as (span id, thread, ticks of 10 ms)."""
+        self.write("o.traces.jsonl", json_lines(traces(spans or [span(REPORT_TRACE, REPORT, "first", 0, 50), span(CART_TRACE, CART, "second", 60, 50)])))
+        d = Dictionary()
+        made = request(d, profile(d, [(("main",), CART_TRACE if own == CART else REPORT_TRACE, own, ticks) for own, _, ticks in samples], 10_000_000,
+                                  ("samples", "count", "cpu", "nanoseconds"), {}))
+        for written, (_, thread, _) in zip(made["resourceProfiles"][0]["scopeProfiles"][0]["profiles"][0]["samples"], samples):
+            if thread:
+                written["attributeIndices"] = [d.attribute("thread.name", "w"), d.attribute("thread.id", thread)]
+        self.write("o.profiles.jsonl", json_lines(made))
+        answer = self.answer_json("spans", "o", "--json")["spans"]
+        return {s["name"]: (s["threads"], s["overruns"]) for s in answer}
+
+    def test_a_span_with_more_cpu_time_than_it_lasted_is_marked(self):
+        self.assertEqual(self.overrun((REPORT, 7, 20), (CART, 7, 5)), {"first": (1, True), "second": (1, False)})
+        for arguments in (["spans", "o"], ["spans", "o", "--trace", REPORT_TRACE]):
+            text = self.answer(*arguments)
+            self.assertRegex(text, r"first  \[!\]\n")
+            self.assertNotIn("second  [!]", text)
+            self.assertEqual(text.count("\n[!] more CPU time than the span lasted, on all its threads: work went on below it after its end; its scope may not have "
+                                        "been detached\n"), 1)
+        self.assertNotIn("[!]", self.answer("spans", "o", "--trace", CART_TRACE))
+
+    def test_a_span_whose_threads_can_have_used_its_cpu_time_is_not_marked(self):
+        self.assertEqual(self.overrun(*[(REPORT, thread, 5) for thread in range(1, 5)])["first"], (4, False))
+        self.assertEqual(self.overrun((REPORT, 7, 7))["first"], (1, False))  # a tick too many at both ends
+        self.assertEqual(self.overrun((REPORT, 7, 8))["first"], (1, True))
+        self.assertEqual(self.overrun((REPORT, None, 20))["first"], (0, False))  # profiles for the network name no threads
+        chain = [span(REPORT_TRACE, REPORT, "first", 0, 50), span(REPORT_TRACE, QUERY, "child", 5, 500, REPORT)]
+        self.assertEqual(self.overrun((REPORT, 7, 5), (QUERY, 8, 12), (QUERY, 8, 13), spans=chain), {"first": (2, True), "child": (1, False)})
 
     def test_files_without_profiles_have_no_samples(self):
         answer = self.answer_json("spans", "shop.traces.jsonl", "--json")
@@ -197,6 +229,16 @@ class Spans(ToolTest):
         self.assertEqual(self.answer_json("spans", "deep.jsonl", "--roots", "--json")["count"], 1)
         root = f"{1:016x}"
         self.assertEqual(self.answer_json("flame", "deep.jsonl", "p.jsonl", "--span", root, "--format", "json")["count"], 40)
+
+
+class ForgottenDetach(ToolTest):
+    def test_a_program_that_forgets_to_detach_is_told_so(self):
+        subprocess.run([os.environ["SPANPROF_TEST_FORGOTTEN_DETACH"], "r"], cwd=self.folder, check=True)
+        first, *others = sorted(self.answer_json("spans", "r", "--json")["spans"], key=lambda s: s["start_time_ns"])
+        self.assertEqual((first["parent_span_id"], first["threads"], first["overruns"]), ("", 1, True))
+        self.assertEqual({s["trace_id"] for s in others}, {first["trace_id"]})
+        self.assertIn("  [!]\n", self.answer("spans", "r"))
+        self.assertEqual(self.answer_json("stats", "r", "--json")["misuse"], {"ended_parent": 2})
 
 
 class Stats(ToolTest):
