@@ -401,8 +401,11 @@ static void export_window(sp_collector *collector, sp_window *window)
 static void give_to_puller(sp_collector *collector, const sp_pull_order *order,
                            const sp_window *window)
 {
+    const sp_build_options options = {.link_scope = collector->config.pull_link_scope,
+                                      .thread_attributes =
+                                          collector->config.pull_thread_attributes};
     if (order->number && !is_abandoned(collector))
-        sp_pull_window_make(&collector->pulled, order, window, collector->symbolizer,
+        sp_pull_window_make(&collector->pulled, order, window, &options, collector->symbolizer,
                             collector->config.resource);
 }
 

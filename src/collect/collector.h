@@ -34,6 +34,8 @@ typedef struct sp_collector_config {
     sp_modules *modules;   /* the collector's from now on */
     sp_exporter *exporter; /* borrowed until stop returns */
     uint32_t pull_run;     /* sp_pull_open; 0: nobody can pull */
+    spanprof_link_scope pull_link_scope; /* of what is pulled: neither DEFAULT nor BOTH */
+    bool pull_thread_attributes;
     const sp_resource
         *resource; /* borrowed until stop returns SPANPROF_OK; for ever when it does not */
 } sp_collector_config;

@@ -65,16 +65,14 @@ static bool encode(sp_buffer *out, sp_pull_windows *windows, sp_pull_kind kind,
 }
 
 void sp_pull_window_make(sp_pull_windows *windows, const sp_pull_order *order,
-                         const sp_window *window, sp_symbolizer *symbolizer,
-                         const sp_resource *resource)
+                         const sp_window *window, const sp_build_options *options,
+                         sp_symbolizer *symbolizer, const sp_resource *resource)
 {
-    const sp_build_options options = {.link_scope = SPANPROF_LINK_SCOPE_INNERMOST,
-                                      .thread_attributes = true};
     sp_buffer part = SP_BUFFER_INIT(SP_PULL_MAX_BYTES);
     sp_profile_data data = {0};
     if (windows->number != order->number)
         *windows = (sp_pull_windows){.number = order->number};
-    part.failed = !sp_profile_build(&data, window, symbolizer, &options);
+    part.failed = !sp_profile_build(&data, window, symbolizer, options);
     if (!part.failed) {
         keep_wanted(&data, order->kind);
         part.failed = !encode(&part, windows, order->kind, &data, resource);

@@ -14,9 +14,9 @@ typedef struct sp_pull_windows {
     sp_pprof_sequence sequence;
 } sp_pull_windows;
 
-/* Encode what ORDER wants of WINDOW, and hand it over. Links lead to innermost spans. */
+/* Encode what ORDER wants of WINDOW, as OPTIONS say, and hand it over. */
 void sp_pull_window_make(sp_pull_windows *windows, const sp_pull_order *order,
-                         const sp_window *window, sp_symbolizer *symbolizer,
-                         const sp_resource *resource);
+                         const sp_window *window, const sp_build_options *options,
+                         sp_symbolizer *symbolizer, const sp_resource *resource);
 
 #endif

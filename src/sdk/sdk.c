@@ -200,6 +200,15 @@ static void end_window(void *user)
         sp_collector_end_window(*collector);
 }
 
+/* A pprof has one span a sample. */
+static spanprof_link_scope pull_link_scope(void)
+{
+    spanprof_link_scope scope = sdk.config.export.link_scope;
+    return scope == SPANPROF_LINK_SCOPE_DEFAULT || scope == SPANPROF_LINK_SCOPE_BOTH
+               ? SPANPROF_LINK_SCOPE_INNERMOST
+               : scope;
+}
+
 static spanprof_status start_collector(sp_modules *modules, bool visits, spanprof_error *error)
 {
     sp_collector_config config = {
@@ -220,6 +229,8 @@ static spanprof_status start_collector(sp_modules *modules, bool visits, spanpro
         .modules = modules,
         .exporter = sdk.exporter,
         .pull_run = sp_pull_open(end_window, &sdk.collector),
+        .pull_link_scope = pull_link_scope(),
+        .pull_thread_attributes = sdk.config.export.thread_attributes != SP_THREAD_ATTRIBUTES_OFF,
         .resource = sdk.resource,
     };
     sdk.collector = sp_collector_create(&config, error);

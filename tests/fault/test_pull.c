@@ -407,7 +407,8 @@ static void tick_in_span(uint32_t periods)
     spanprof_span_end(span);
 }
 
-static int64_t sum_of(const sp_buffer *body, const char *label, size_t *linked)
+/* Of samples; and how many of them have LABEL. */
+static int64_t sum_of(const sp_buffer *body, const char *label, size_t *labelled)
 {
     Sp__Pprof__Profile *profile = sp__pprof__profile__unpack(NULL, body->length, body->data);
     int64_t sum = 0;
@@ -416,7 +417,8 @@ static int64_t sum_of(const sp_buffer *body, const char *label, size_t *linked)
     for (size_t i = 0; i < profile->n_sample; i++) {
         sum += profile->sample[i]->value[0];
         for (size_t k = 0; k < profile->sample[i]->n_label; k++)
-            *linked += strcmp(profile->string_table[profile->sample[i]->label[k]->key], label) == 0;
+            *labelled +=
+                strcmp(profile->string_table[profile->sample[i]->label[k]->key], label) == 0;
     }
     sp__pprof__profile__free_unpacked(profile, NULL);
     return sum;
@@ -428,34 +430,60 @@ static bool has_arrived(int fd)
     return recv(fd, &one, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/* Ticks before the request are in a window that it does not want; those during it are in several.
- * Windows end with each flush, too. */
-static void pull_from_the_sdk_has_the_samples_of_the_seconds(void **state)
+/* A profile of a second into BODY; how many ticks there were in spans meanwhile. Windows end with
+ * each flush, too, so that the answer is made of many. */
+static uint32_t pull_while_ticking(uint16_t port, sp_buffer *body)
 {
-    (void)state;
-    uint16_t port = start_sdk("127.0.0.1:0");
-    sp_buffer body = SP_BUFFER_INIT(1 << 24);
-    size_t linked = 0;
     char request[128];
     uint32_t ticks = 0;
-    assert_true(port > 0);
     snprintf(request, sizeof request, PROFILE, 1);
-    for (int i = 0; i < 5; i++)
-        tick_in_span(1000000); /* not one of these */
-    assert_int_equal(spanprof_flush(UINT64_MAX), SPANPROF_OK);
     int fd = ask(port, request);
     while (!has_arrived(fd)) {
         tick_in_span(1);
         ticks++;
         assert_int_equal(spanprof_flush(UINT64_MAX), SPANPROF_OK);
-        usleep(5000); /* so that the answer is not made of thousands of windows */
+        usleep(5000); /* so that they are not thousands */
     }
-    receive_body(fd, &body);
-    int64_t sum = sum_of(&body, "span_id", &linked);
-    assert_in_range(sum, 1, ticks);
+    receive_body(fd, body);
+    return ticks;
+}
+
+/* Ticks before the request are in a window that it does not want. */
+static void pull_from_the_sdk_has_the_samples_of_the_seconds(void **state)
+{
+    (void)state;
+    uint16_t port = start_sdk("127.0.0.1:0");
+    sp_buffer body = SP_BUFFER_INIT(1 << 24);
+    size_t linked = 0, with_thread = 0;
+    assert_true(port > 0);
+    for (int i = 0; i < 5; i++)
+        tick_in_span(1000000);
+    assert_int_equal(spanprof_flush(UINT64_MAX), SPANPROF_OK);
+    uint32_t ticks = pull_while_ticking(port, &body);
+    assert_in_range(sum_of(&body, "span_id", &linked), 1, ticks);
     assert_in_range(linked, 1, ticks);
+    sum_of(&body, "thread.id", &with_thread);
+    assert_int_equal(with_thread, linked);
     sp_buffer_deinit(&body);
     assert_int_equal(spanprof_stop(UINT64_MAX), SPANPROF_OK);
+}
+
+static void pull_follows_link_scope_and_thread_attributes(void **state)
+{
+    (void)state;
+    setenv("SPANPROF_LINK_SCOPE", "none", 1);
+    setenv("SPANPROF_THREAD_ATTRIBUTES", "0", 1);
+    uint16_t port = start_sdk("127.0.0.1:0");
+    sp_buffer body = SP_BUFFER_INIT(1 << 24);
+    size_t labelled = 0;
+    pull_while_ticking(port, &body);
+    assert_true(sum_of(&body, "span_id", &labelled) > 0);
+    sum_of(&body, "thread.id", &labelled);
+    assert_int_equal(labelled, 0);
+    sp_buffer_deinit(&body);
+    assert_int_equal(spanprof_stop(UINT64_MAX), SPANPROF_OK);
+    unsetenv("SPANPROF_LINK_SCOPE");
+    unsetenv("SPANPROF_THREAD_ATTRIBUTES");
 }
 
 static void pull_starts_again_on_its_port_after_a_stop_that_does_not_wait(void **state)
@@ -547,6 +575,7 @@ int main(void)
         SERVES(pull_without_its_port_says_so),
         SERVES(pull_on_other_addresses_warns),
         cmocka_unit_test(pull_from_the_sdk_has_the_samples_of_the_seconds),
+        cmocka_unit_test(pull_follows_link_scope_and_thread_attributes),
         cmocka_unit_test(pull_starts_again_on_its_port_after_a_stop_that_does_not_wait),
         cmocka_unit_test(pull_is_the_parents_after_a_fork),
         cmocka_unit_test(pull_from_an_address_that_is_none_is_off),
