@@ -10,7 +10,7 @@ program=$(basename "$0")
 # What Debian 12 calls that which each part needs.
 build_packages=(build-essential cmake ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev zlib1g-dev
     libcurl4-openssl-dev libdw-dev libelf-dev liblzma-dev libjansson-dev libsimdjson-dev libmicrohttpd-dev libsqlite3-dev libcmocka-dev python3)
-test_packages=(ccache clang-format-14 clang-tidy-14 shellcheck pyflakes3 util-linux python3-venv chromium dwz xz-utils libdebuginfod1 libunwind-dev gdb libuv1-dev nginx-dev wrk curl libjemalloc2 libtcmalloc-minimal4 postgresql-15
+test_packages=(ccache clang-format-14 clang-tidy-14 shellcheck pyflakes3 util-linux python3-venv chromium dwz xz-utils libdebuginfod1 libunwind-dev gdb libuv1-dev nginx-dev wrk curl libjemalloc2 libtcmalloc-minimal4 groff-base zsh fish postgresql-15
     postgresql-server-dev-15)
 all_packages=(clang-14 libclang-rt-14-dev)
 aarch64_packages=(gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)

@@ -176,6 +176,8 @@ const sp_command sp_command_check = {
     .arguments = "FILE… [--backend pyroscope|collector]",
     .summary = "Whether files keep to OTLP's rules; each broken one with file, place, rule.",
     .details = "Exit code 0: they do. 1: they do not. Warnings do not count.",
+    .examples = "# exit code 1 when a rule is broken\n"
+                "spanprof check shop.traces.jsonl shop.profiles.jsonl",
     .options = options,
     .option_count = SP_ARRAY_LENGTH(options),
     .run = run,

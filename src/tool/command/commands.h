@@ -14,5 +14,13 @@ extern const sp_command sp_command_flame;
 extern const sp_command sp_command_stats;
 extern const sp_command sp_command_convert;
 extern const sp_command sp_command_diff;
+extern const sp_command sp_command_completion;
+extern const sp_command sp_command_manual;
+
+/* All of them, as `spanprof help` lists them. */
+extern const sp_command *const sp_commands[];
+extern const size_t sp_command_count;
+/* NULL: there is none of this name. */
+const sp_command *sp_command_find(const char *name);
 
 #endif

@@ -121,6 +121,10 @@ const sp_command sp_command_convert = {
                "of others, and for folded,\none has to be chosen with --type. Spans become the "
                "labels trace_id and span_id, and with the traces\namong IN also local root span "
                "id; folded has no place for them.",
+    .examples = "# for `go tool pprof` and speedscope\n"
+                "spanprof convert shop.profiles.jsonl --type cpu -o cpu.pb.gz --to pprof\n"
+                "# collapsed stacks of another profiler as OTLP\n"
+                "spanprof convert stacks.folded -o stacks.binpb --to otlp",
     .options = options,
     .option_count = SP_ARRAY_LENGTH(options),
     .run = run,

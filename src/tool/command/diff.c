@@ -193,6 +193,10 @@ const sp_command sp_command_diff = {
         "A function is listed as moved when chance alone would make so large a change in any "
         "function at\nmost once in 20 comparisons of equal programs. Samples of one request "
         "count together: they are no\nindependent witnesses.",
+    .examples = "# two recordings; exit code 1 when a function takes 5 % more\n"
+                "spanprof diff before after --fail-above 5%\n"
+                "# slow requests against quick ones of one recording\n"
+                "spanprof diff shop --where-a 'duration < 20ms' --where-b 'duration > 50ms'",
     .options = options,
     .option_count = SP_ARRAY_LENGTH(options),
     .run = run,

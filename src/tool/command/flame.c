@@ -258,6 +258,10 @@ const sp_command sp_command_flame = {
         "of the file\n(inuse_space, inuse_objects). lock is the time that threads waited for locks "
         "(delay; how often: contentions), condition and semaphore the time for those "
         "(condition_delay, semaphore_delay;\nhow often: condition_waits, semaphore_waits).",
+    .examples = "# the slowest requests of one name, as a page\n"
+                "spanprof flame shop --name 'GET /report' --percentile p99 -o slow.html\n"
+                "# where one request waited\n"
+                "spanprof flame shop --span 00f067aa0ba902b7 --type offcpu",
     .options = options,
     .option_count = SP_ARRAY_LENGTH(options),
     .run = run,

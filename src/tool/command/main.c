@@ -4,25 +4,11 @@
 #include <string.h>
 
 #include <spanprof/version.h>
-#include "tool/check/check.h"
 #include "tool/command/commands.h"
 #include "tool/text/messages.h"
 
-static const sp_command *const commands[] = {
-    &sp_command_run,   &sp_command_spans,   &sp_command_flame, &sp_command_diff,
-    &sp_command_stats, &sp_command_convert, &sp_command_check, &sp_command_send,
-};
-
 /* Named by the documentation, but still to come. */
 static const char *const later[] = {"join", "view"};
-
-static const sp_command *find_command(const char *name)
-{
-    for (size_t i = 0; i < SP_ARRAY_LENGTH(commands); i++)
-        if (strcmp(commands[i]->name, name) == 0)
-            return commands[i];
-    return NULL;
-}
 
 static int say_unknown(const char *name)
 {
@@ -38,8 +24,8 @@ static int print_help(void)
         "usage: spanprof COMMAND …\n\n"
         "Spans, and the flamegraphs of single requests, from files that the spanprof SDK or any\n"
         "OTLP exporter wrote.\n\n");
-    for (size_t i = 0; i < SP_ARRAY_LENGTH(commands); i++)
-        printf("  %-9s %s\n", commands[i]->name, commands[i]->summary);
+    for (size_t i = 0; i < sp_command_count; i++)
+        printf("  %-11s %s\n", sp_commands[i]->name, sp_commands[i]->summary);
     printf("\n`spanprof help COMMAND` tells more. Not built yet:");
     for (size_t i = 0; i < SP_ARRAY_LENGTH(later); i++)
         printf("%s %s", i ? "," : "", later[i]);
@@ -49,7 +35,7 @@ static int print_help(void)
 
 static int help(const char *name)
 {
-    const sp_command *command = name ? find_command(name) : NULL;
+    const sp_command *command = name ? sp_command_find(name) : NULL;
     if (!name)
         return print_help();
     if (!command)
@@ -70,6 +56,6 @@ int main(int argc, char **argv)
         printf("spanprof %s\n", SPANPROF_VERSION);
         return SP_TOOL_DONE;
     }
-    const sp_command *command = find_command(name);
+    const sp_command *command = sp_command_find(name);
     return command ? command->run(argc - 1, argv + 1) : say_unknown(name);
 }

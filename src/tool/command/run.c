@@ -241,6 +241,10 @@ const sp_command sp_command_run = {
         "above it. A program that uses\nspanprof itself has its own spans. Answers come on "
         "standard error when it has ended; the exit code is the\nprogram's. Variables of the "
         "environment (SPANPROF_…, OTEL_…) hold as for every program.",
+    .examples = "# what took the time in a build, one span for each process\n"
+                "spanprof run -o build -- make -j2\n"
+                "# with the time that threads wait\n"
+                "spanprof run --wall -- python3 script.py",
     .options = options,
     .option_count = SP_ARRAY_LENGTH(options),
     .program_follows = true,

@@ -251,6 +251,8 @@ const sp_command sp_command_send = {
                "OTEL_EXPORTER_OTLP_… variables hold,\n"
                "with those for one signal. The first request that is not delivered ends the call "
                "with exit code 1.",
+    .examples = "# a recording to a Collector\n"
+                "spanprof send shop --to http://localhost:4318",
     .options = options,
     .option_count = SP_ARRAY_LENGTH(options),
     .run = run,

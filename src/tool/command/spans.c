@@ -291,6 +291,10 @@ const sp_command sp_command_spans = {
         "span's duration.\n"
         "--holders: a line says that the first span waited so long, so often, in that function, "
         "for locks that the\nlast span held; - where the holder is not certain.",
+    .examples = "# the requests that took longest\n"
+                "spanprof spans shop --roots --limit 20\n"
+                "# slow ones of one kind\n"
+                "spanprof spans shop --where 'name = \"GET /report\" && duration > 100ms'",
     .options = options,
     .option_count = SP_ARRAY_LENGTH(options),
     .run = run,

@@ -415,6 +415,8 @@ const sp_command sp_command_stats = {
     .details = "Of wall time also the sampler's visits (unmoved: the thread had not run since the "
                "last one;\ndiscarded: it ran meanwhile), the time by what was waited for, and "
                "by kind of descriptor.",
+    .examples = "# how much of the samples is known\n"
+                "spanprof stats shop",
     .options = options,
     .option_count = SP_ARRAY_LENGTH(options),
     .run = run,

@@ -8,6 +8,16 @@
 #include "core/env.h"
 #include "tool/text/messages.h"
 
+static void print_examples(const char *examples)
+{
+    printf("\nexamples:\n");
+    for (const char *line = examples; *line;) {
+        int length = (int)strcspn(line, "\n");
+        printf("  %.*s\n", length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
 void sp_command_help(const sp_command *command)
 {
     printf("usage: spanprof %s %s\n\n%s\n", command->name, command->arguments, command->summary);
@@ -23,6 +33,8 @@ void sp_command_help(const sp_command *command)
                option->kind == SP_OPTION_LATER ? " (not built yet)" : "");
     }
     printf("  %-22s %s\n", "--help", "this text");
+    if (command->examples)
+        print_examples(command->examples);
 }
 
 /* The option that ARGUMENT names, up to an equals sign; *VALUE is what stands behind that, else

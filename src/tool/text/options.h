@@ -36,6 +36,7 @@ typedef struct sp_command {
     const char *arguments; /* as the usage line shows them, without the name */
     const char *summary;   /* one line, for `spanprof help` */
     const char *details;   /* more, for `spanprof help NAME`; may be NULL */
+    const char *examples; /* lines "# what it does" and "spanprof NAME …", by turns; may be NULL */
     const sp_option *options;
     size_t option_count;
     bool program_follows; /* the first operand ends the options: the rest is another program's */

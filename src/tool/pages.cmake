@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# Writes PAGES/man1/*.1 and PAGES/{bash,zsh,fish}, by TOOL: cmake -DTOOL=… -DPAGES=… -P pages.cmake
+file(MAKE_DIRECTORY ${PAGES}/man1)
+function(write_page file)
+  execute_process(COMMAND ${TOOL} ${ARGN} OUTPUT_FILE ${PAGES}/${file} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+execute_process(COMMAND ${TOOL} help OUTPUT_VARIABLE help COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "\n  [a-z]+ " names "${help}")
+write_page(man1/spanprof.1 manual)
+foreach(name IN LISTS names)
+  string(STRIP "${name}" name)
+  write_page(man1/spanprof-${name}.1 manual ${name})
+endforeach()
+foreach(shell bash zsh fish)
+  write_page(${shell} completion ${shell})
+endforeach()
+file(TOUCH ${PAGES}/made)
