@@ -148,19 +148,21 @@ static bool learn_file(sp_names *names, sp_named *named, const char *file)
     if (is_new)
         names->paths[base] = file;
     named->same_base |= strcmp(names->paths[base], file) != 0;
-    named->several_files |= named->file && strcmp(named->file, file) != 0;
-    named->file = named->file ? named->file : file;
     return true;
 }
 
-static bool learn(sp_names *names, const char *recorded, const char *symbol, const char *file)
+/* *NUMBER is the function's. */
+static bool learn(sp_names *names, const char *recorded, const char *symbol, const char *file,
+                  uint32_t *number)
 {
     if (!learn_key(names, recorded, symbol))
         return false;
     sp_named *named = find_named(names, recorded, symbol);
     if (!named)
         return false;
-    return !*file || !is_of_its_file(symbol) || learn_file(names, named, file);
+    *number = (uint32_t)(named - names->named);
+    named->is_of_its_file = is_of_its_file(symbol);
+    return !*file || !named->is_of_its_file || learn_file(names, named, file);
 }
 
 static const char *string_at(const Sp__Profiles__ProfilesDictionary *dictionary, int32_t index)
@@ -174,15 +176,19 @@ static bool learn_document(sp_names *names, const sp_document *document)
 {
     const Sp__Profiles__ProfilesData *data = (const Sp__Profiles__ProfilesData *)document->message;
     const Sp__Profiles__ProfilesDictionary *d = data->dictionary;
-    bool done = true;
+    uint32_t *numbers = d ? malloc((d->n_function_table + 1) * sizeof *numbers) : NULL;
+    bool done = !d || numbers;
     for (size_t i = 0; d && done && i < d->n_function_table; i++) {
         const Sp__Profiles__Function *function = d->function_table[i];
         const char *recorded = string_at(d, function->name_strindex);
         const char *symbol = string_at(d, function->system_name_strindex);
+        numbers[i] = SP_INTERN_FAILED;
         if (*recorded || *symbol)
             done = learn(names, *recorded ? recorded : symbol, symbol,
-                         string_at(d, function->filename_strindex));
+                         string_at(d, function->filename_strindex), &numbers[i]);
     }
+    done = done && (!d || sp_names_tell_apart(names, d, numbers));
+    free(numbers);
     return done;
 }
 

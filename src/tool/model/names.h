@@ -6,15 +6,16 @@
 
 #include "core/intern.h"
 #include "symbol/demangle.h"
+#include "proto/profiles.pb-c.h"
 #include "tool/read/input.h"
 
 /* A function: all that has one full name. */
 typedef struct sp_named {
     const char *recorded, *symbol; /* of the profile; SYMBOL "" where RECORDED is that */
-    const char *file;              /* the first that was told, or NULL */
     sp_demangle_style style;       /* the shortest in which no other function is called so */
     bool same_base;                /* two of its files differ in their folders only */
-    bool several_files;            /* of functions that other files do not see: it is several */
+    bool is_of_its_file;           /* other files do not see it, and may have another one */
+    bool several_files;            /* it is several */
 } sp_named;
 
 typedef struct sp_names {
@@ -37,6 +38,10 @@ void sp_names_deinit(sp_names *names);
 /* Write what the function is called into OUT, emptied first. */
 bool sp_names_show(const sp_names *names, const char *recorded, const char *symbol,
                    const char *file, sp_buffer *out);
+/* Part of learning, in names_apart.c: of which functions of DICTIONARY there are several. NUMBERS:
+ * those of FULL by function, or SP_INTERN_FAILED. */
+bool sp_names_tell_apart(sp_names *names, const Sp__Profiles__ProfilesDictionary *dictionary,
+                         const uint32_t *numbers);
 /* "short", "folded", "full". SP_TOOL_WRONG, having said so, when WORD is none of these. */
 int sp_names_parse(const char *word, sp_demangle_style *out);
 

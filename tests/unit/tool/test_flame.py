@@ -367,7 +367,7 @@ cpu: 300 ms in 30 samples
 class Names(ToolTest):
     """Functions with their symbols; two different ones never print alike."""
 
-    def write_functions(self, *functions):
+    def write_functions(self, *functions, with_addresses=True, modules=1):
         """A sample of each of FUNCTIONS, which are (name, symbol, file)."""
         request = profiles([((f"f{i}",), "", "", i + 1) for i in range(len(functions))])
         strings, table = request["dictionary"]["stringTable"], request["dictionary"]["functionTable"]
@@ -376,6 +376,10 @@ class Names(ToolTest):
             for key, text in zip(("nameStrindex", "systemNameStrindex", "filenameStrindex"), functions[number]):
                 strings.append(text)
                 entry[key] = len(strings) - 1
+        for number, location in enumerate(request["dictionary"]["locationTable"][1:]):
+            location["address"] = str(4096 + 16 * number if with_addresses else 0)
+            location["mappingIndex"] = 1 + number % modules
+        request["dictionary"]["mappingTable"] += [{"memoryStart": "1", "memoryLimit": "2", "filenameStrindex": 0}] * (modules - 1)
         self.write("n.jsonl", json_lines(request))
 
     def names(self, *arguments):
@@ -400,9 +404,23 @@ class Names(ToolTest):
         self.assertEqual(self.answer("flame", "n.jsonl", "--format", "folded"), "g 30000000\n")
 
     def test_functions_of_one_file_each_are_told_by_it(self):
-        self.write_functions(("helper", "", "/src/a.c"), ("helper", "", "/src/b.c"), ("far", "", "/x/a.c"), ("far", "", "/y/a.c"), ("used", "_Z4usedv", "x.h"), ("used", "_Z4usedv", "y.h"),
-                             ("<module>", "", "p.py"), ("a<b>.c", "", ""))
-        self.assertEqual(self.names("--min-percent", "0"), ["helper [a.c]", "helper [b.c]", "far [/x/a.c]", "far [/y/a.c]", "<module>", "a<…>.c", "used"])
+        self.write_functions(("helper", "", "/src/a.c"), ("x", "", "/x/a.c"), ("helper", "", "/src/b.c"), ("x", "", "/y/a.c"), ("used", "_Z4usedv", "x.h"), ("used", "_Z4usedv", "y.h"),
+                             ("<module>", "", "p.py"), ("a<b>.c", "", ""), with_addresses=False)
+        self.assertEqual(self.names("--min-percent", "0"), ["helper [a.c]", "x [/x/a.c]", "helper [b.c]", "x [/y/a.c]", "<module>", "a<…>.c", "used"])
+
+    def test_a_function_into_which_a_file_is_included_is_one(self):
+        functions = (("parse", "", "parse.y"), ("parse", "", "parse.c"), ("parse", "", "parse.y"), ("other", "", "o.c"))
+        self.write_functions(*functions)
+        self.assertEqual(self.names(), ["other", "parse"])
+        self.write_functions(*functions, with_addresses=False)
+        self.assertEqual(sorted(self.names()), ["other", "parse [parse.c]", "parse [parse.y]"])
+
+    def test_functions_of_two_modules_and_files_are_two(self):
+        functions = (("init", "", "a.c"), ("init", "", "b.c"), ("shared", "", "s.h"), ("shared", "", "s.h"))
+        self.write_functions(*functions, modules=2)
+        self.assertEqual(self.names(), ["init [a.c]", "init [b.c]", "shared"])
+        self.write_functions(*functions)
+        self.assertEqual(self.names(), ["init", "shared"])
 
     def test_a_library_built_without_symbols_changes_nothing(self):
         self.write_functions(("_Zbroken", "", ""), ("x", "_Zbroken", ""), ("operator<", "", ""), ("f.<locals>.g", "", ""))

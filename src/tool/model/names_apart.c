@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which functions of one name are several. Another file is not enough: code may be included into a
+ * function, whose instructions then belong to two files. So functions with addresses are several
+ * when their files and their modules differ. Where there are no addresses, as in Python, nothing is
+ * included, and the file decides. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/model/names.h"
+
+typedef struct piece {
+    const char *file; /* NULL: none was seen */
+    int32_t mapping;
+} piece;
+
+/* The number of the function whose code LOCATION is, and its place in *OUT. Inlined functions stand
+ * before it. SP_INTERN_FAILED: it is not told. */
+static uint32_t find_piece(const Sp__Profiles__ProfilesDictionary *d, const uint32_t *numbers,
+                           const Sp__Profiles__Location *location, piece *out)
+{
+    size_t lines = location->n_lines;
+    int32_t index = lines ? location->lines[lines - 1]->function_index : -1;
+    if (index < 0 || (size_t)index >= d->n_function_table)
+        return SP_INTERN_FAILED;
+    int32_t file = d->function_table[index]->filename_strindex;
+    if (file <= 0 || (size_t)file >= d->n_string_table || !*d->string_table[file])
+        return SP_INTERN_FAILED;
+    *out = (piece){d->string_table[file], location->mapping_index};
+    return numbers[index];
+}
+
+bool sp_names_tell_apart(sp_names *names, const Sp__Profiles__ProfilesDictionary *dictionary,
+                         const uint32_t *numbers)
+{
+    piece *first = calloc(names->full.count + (size_t)1, sizeof *first);
+    for (size_t i = 0; first && i < dictionary->n_location_table; i++) {
+        const Sp__Profiles__Location *location = dictionary->location_table[i];
+        piece now = {0};
+        uint32_t number = find_piece(dictionary, numbers, location, &now);
+        if (number == SP_INTERN_FAILED || !names->named[number].is_of_its_file)
+            continue;
+        piece *seen = &first[number];
+        if (!seen->file)
+            *seen = now;
+        else if (strcmp(seen->file, now.file) != 0 &&
+                 (location->address == 0 || seen->mapping != now.mapping))
+            names->named[number].several_files = true;
+    }
+    free(first);
+    return first != NULL;
+}
