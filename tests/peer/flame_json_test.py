@@ -56,6 +56,20 @@ def value_by_span(samples):
     return values
 
 
+def threads_by_span(profiles, period_type):
+    """{(trace id, span id): threads that its samples name}."""
+    threads = collections.defaultdict(set)
+    for profile in profiles:
+        for stack in profile["stacks"] if profile["period_type"] == period_type else []:
+            threads[stack["trace_id"], stack["span_id"]].add(stack["attributes"]["thread.id"])
+    return threads
+
+
+def exceeds(span):
+    """By a tenth and two ticks (of 1 ms) a thread."""
+    return span["total_value"] > span["threads"] * (1.1 * span["duration_ns"] + 2_000_000)
+
+
 class Answers:
     """One recording; the subclasses say in which format and with which links."""
     maxDiff = 4000
@@ -113,7 +127,7 @@ class Answers:
                 self.assertEqual(stacks_of(answer), wanted, report["span_id"])
 
     def test_spans_are_the_files_spans_with_their_samples(self):
-        below = self.descendants()
+        below, threads = self.descendants(), threads_by_span(self.peer["profiles"], TYPES[self.scope])
         code, answer = ask("spans", *self.files, "--json")
         self.assertEqual(code, 0, answer)
         wanted = [{
@@ -123,7 +137,10 @@ class Answers:
             "duration_ns": span["end_time_unix_nano"] - span["start_time_unix_nano"],
             "own_value": self.by_span[span["trace_id"], span["span_id"]],
             "total_value": sum(self.by_span[other] for other in below[span["trace_id"], span["span_id"]]),
+            "threads": len(set().union(*(threads[other] for other in below[span["trace_id"], span["span_id"]]))),
         } for span in self.peer["spans"]]
+        for span in wanted:
+            span["overruns"] = bool(span["threads"]) and exceeds(span)
         got = [{key: value for key, value in span.items() if not key.endswith("_count")} for span in answer["spans"]]
         self.assertEqual(answer["count"], len(wanted))
 
