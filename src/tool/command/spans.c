@@ -233,7 +233,8 @@ static int answer(const sp_operands *files, const sp_spans_options *options)
     sp_model model = {0};
     int status = sp_input_read_once(&input, files);
     if (status == SP_TOOL_DONE && sp_input_count(&input, SP_SIGNAL_TRACES) == 0)
-        status = sp_tool_wrong("the files hold no spans; give the .traces file too");
+        status = sp_tool_wrong("the files hold no spans; give the .traces file too; if it is "
+                               "empty, no span has ended yet");
     if (status == SP_TOOL_DONE)
         status = sp_model_build(&model, &input);
     if (status == SP_TOOL_DONE)

@@ -409,6 +409,10 @@ static int no_match_of_where(const sp_selection *selection, const sp_select_opti
     const char *option = !options->where ? "--name"
                          : options->name ? "--where and --name"
                                          : "--where";
+    if (selection->model->span_index.count == 0)
+        return sp_tool_no("the files hold no spans, which %s asks for; give the .traces file too; "
+                          "if it is empty, no span has ended yet",
+                          option);
     if (selection->match_count == 0 && options->rest)
         return sp_tool_no("all %u spans that match are slow ones: there is no rest to compare with",
                           selection->slow.all);
