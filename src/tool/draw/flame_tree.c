@@ -17,6 +17,8 @@ typedef struct tree_builder {
     sp_flame_tree *tree;
     sp_intern keys;
     size_t capacity;
+    uint32_t *end_of_stack; /* its node; 0: not yet known */
+    bool reverse;
 } tree_builder;
 
 static bool reserve_node(tree_builder *builder)
@@ -55,32 +57,67 @@ uint32_t sp_flame_frame(const sp_model *model, const uint32_t *frames, size_t co
     return frames[i - model->root_frames];
 }
 
-static bool add_sample(tree_builder *builder, uint32_t number, bool reverse)
+/* A stack of the selection. */
+typedef struct stack_frames {
+    const uint32_t *frames;
+    size_t count, kept;
+} stack_frames;
+
+static stack_frames frames_of(const sp_model *model, uint32_t stack)
 {
     static const uint32_t no_stack[] = {SP_MODEL_NONE};
+    const sp_intern_entry *entry = &model->stacks.entries[stack];
+    stack_frames found = {.frames = entry->key, .count = entry->length / sizeof(uint32_t)};
+    if (!found.count)
+        found = (stack_frames){.frames = no_stack, .count = SP_ARRAY_LENGTH(no_stack)};
+    found.kept = found.count < SP_FLAME_MAX_DEPTH ? found.count : SP_FLAME_MAX_DEPTH;
+    return found;
+}
+
+/* The node in which STACK ends, which is looked up once; 0 when memory is short. */
+static uint32_t find_end(tree_builder *builder, uint32_t stack, const stack_frames *of)
+{
+    const sp_model *model = builder->tree->selection->model;
+    uint32_t node = builder->end_of_stack[stack];
+    if (node)
+        return node;
+    for (size_t i = 0; i < of->kept; i++) {
+        uint32_t name = sp_flame_frame(model, of->frames, of->count, i, builder->reverse);
+        node = child_of(builder, node, name);
+        if (node == 0)
+            return 0;
+    }
+    builder->end_of_stack[stack] = node;
+    return node;
+}
+
+static void add_to_node(sp_flame_node *node, const sp_model_sample *sample)
+{
+    sp_sum_add(&node->value, sample->value);
+    sp_sum_add(&node->count, sample->count);
+}
+
+static bool add_sample(tree_builder *builder, uint32_t number)
+{
     sp_flame_tree *tree = builder->tree;
     const sp_model *model = tree->selection->model;
     const sp_model_sample *sample = &model->samples[number];
-    const sp_intern_entry *stack = &model->stacks.entries[sample->stack];
-    size_t count = stack->length / sizeof(uint32_t);
-    const uint32_t *frames = count ? stack->key : no_stack;
-    count = count ? count : SP_ARRAY_LENGTH(no_stack);
-    size_t kept = count < SP_FLAME_MAX_DEPTH ? count : SP_FLAME_MAX_DEPTH;
-    tree->cut_frames += (uint32_t)(count - kept);
-    uint32_t node = 0, leaf = 0;
-    sp_sum_add(&tree->nodes[0].value, sample->value);
-    sp_sum_add(&tree->nodes[0].count, sample->count);
-    for (size_t i = 0; i < kept; i++) {
-        node = child_of(builder, node, sp_flame_frame(model, frames, count, i, reverse));
-        if (node == 0)
-            return false;
-        sp_sum_add(&tree->nodes[node].value, sample->value);
-        sp_sum_add(&tree->nodes[node].count, sample->count);
-        if (i <= model->root_frames || !reverse)
-            leaf = node;
+    stack_frames of = frames_of(model, sample->stack);
+    uint32_t end = find_end(builder, sample->stack, &of);
+    /* Of a reversed stack the leaf comes first, below the frames that are put on top. */
+    size_t leaf_depth = of.kept;
+    if (builder->reverse && leaf_depth > model->root_frames + (size_t)1)
+        leaf_depth = model->root_frames + (size_t)1;
+    if (end == 0)
+        return false;
+    tree->cut_frames += (uint32_t)(of.count - of.kept);
+    tree->ends[number] = end;
+    for (uint32_t node = end; node != 0; node = tree->nodes[node].parent) {
+        add_to_node(&tree->nodes[node], sample);
+        if (tree->nodes[node].depth == leaf_depth)
+            sp_sum_add(&tree->nodes[node].self, sample->value);
     }
-    tree->ends[number] = node;
-    sp_sum_add(&tree->nodes[leaf].self, sample->value);
+    add_to_node(&tree->nodes[0], sample);
     return true;
 }
 
@@ -123,17 +160,19 @@ bool sp_flame_tree_build(sp_flame_tree *tree, const sp_selection *selection,
                          const sp_flame_options *options)
 {
     *tree = (sp_flame_tree){.selection = selection};
-    tree_builder builder = {.tree = tree};
-    tree->ends = malloc((selection->model->sample_index.count + (size_t)1) * sizeof *tree->ends);
-    bool done = tree->ends && reserve_node(&builder);
+    const sp_model *model = selection->model;
+    tree_builder builder = {.tree = tree, .reverse = options->reverse};
+    builder.end_of_stack = calloc(model->stacks.count + (size_t)1, sizeof *builder.end_of_stack);
+    tree->ends = malloc((model->sample_index.count + (size_t)1) * sizeof *tree->ends);
+    bool done = builder.end_of_stack && tree->ends && reserve_node(&builder);
     if (done)
         tree->nodes[tree->count++] = (sp_flame_node){
             .first_child = SP_MODEL_NONE, .next_sibling = SP_MODEL_NONE, .parent = SP_MODEL_NONE};
-    const sp_model *model = selection->model;
     for (uint32_t i = 0; done && i < model->sample_index.count; i++)
         if (sp_selection_has(selection, &model->samples[i]))
-            done = add_sample(&builder, i, options->reverse);
+            done = add_sample(&builder, i);
     sp_intern_deinit(&builder.keys);
+    free(builder.end_of_stack);
     return done && sort_children(tree) && sp_flame_shares(tree, options->min_percent);
 }
 
