@@ -173,11 +173,12 @@ static size_t receive_head(sp_pull_server *server, int client, char head[SP_PULL
     return 0;
 }
 
-/* A client that has only shut its sending side down still waits for the answer. */
+/* An end of the client's data is all that is seen of a close. A client that has only shut its
+ * sending side down looks the same, and is forgotten as well, as Go's server does. */
 static bool is_gone(int client)
 {
-    struct pollfd one = {.fd = client, .events = 0};
-    return poll(&one, 1, 0) > 0 && (one.revents & (POLLHUP | POLLERR | POLLNVAL));
+    struct pollfd one = {.fd = client, .events = POLLRDHUP};
+    return poll(&one, 1, 0) > 0 && (one.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL));
 }
 
 /* The pprof in OUT. False: the client has gone, the thread shall end, or *SENTENCE says why not. */

@@ -152,9 +152,12 @@ static void put_function(encoder *e, size_t number)
     sp_wire_set(&e->wire, sp_wire_head(p, PROFILE_FUNCTIONS, end));
 }
 
+/* A line without a function is none for Go's reader, which refuses the whole file for it. */
 static uint8_t *put_line(const encoder *e, uint8_t *p, const Sp__Profiles__Line *from)
 {
     uint8_t *end = p;
+    if (!from->function_index)
+        return p;
     p = sp_wire_u64(p, LINE_COLUMN, (uint64_t)from->column);
     p = sp_wire_u64(p, LINE_LINE, (uint64_t)from->line);
     p = sp_wire_u64(p, LINE_FUNCTION, id_of(e, (uint64_t)from->function_index));

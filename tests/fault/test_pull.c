@@ -307,21 +307,28 @@ static void pull_gives_up_a_client_that_does_not_read(void **state)
     close(fd);
 }
 
-static void pull_forgets_a_client_that_goes_away(void **state)
+/* By Ctrl-C the end of its data comes, else a reset. */
+static void check_forgets(const fixture *f, bool by_reset)
 {
-    const fixture *f = *state;
     char request[128];
     snprintf(request, sizeof request, PROFILE, SP_PULL_MAX_SECONDS);
+    uint64_t before = sp_load_relaxed(&wakes);
     int fd = ask(f->port, request);
-    wait_for_wakes(1);
+    wait_for_wakes(before + 1);
     assert_int_equal(sp_pull_window_ends(f->run).number, 0);
     sp_pull_order order = end_wanted_window(f, false);
-    struct linger reset = {.l_onoff = 1};
+    struct linger reset = {.l_onoff = by_reset};
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
     close(fd);
     assert_serves(f);
     give(&order, "late"); /* of an order that is over: nothing happens */
     assert_serves(f);
+}
+
+static void pull_forgets_a_client_that_goes_away(void **state)
+{
+    check_forgets(*state, false);
+    check_forgets(*state, true);
 }
 
 static void pull_says_when_the_window_does_not_end(void **state)

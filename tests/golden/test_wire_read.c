@@ -157,6 +157,55 @@ static void wire_read_a_oneof_begins_anew_after_another_member(void **state)
     CHECK_BECOMES(VALUE, ONE TWO NINE, NINE);
 }
 
+/* An array of an array of …, each of which has an empty second part. */
+static sp_buffer nested_parts(unsigned levels)
+{
+    sp_buffer inner = SP_BUFFER_INIT(1 << 20);
+    for (unsigned i = 0; i < levels; i++) {
+        sp_buffer outer = SP_BUFFER_INIT(1 << 20);
+        uint8_t head[8] = {0x2a}; /* AnyValue.arrayValue: a list with one value, INNER */
+        size_t list = inner.length + 3;
+        head[1] = (uint8_t)(list | 128), head[2] = (uint8_t)(list >> 7);
+        head[3] = 0x0a, head[4] = (uint8_t)(inner.length | 128),
+        head[5] = (uint8_t)(inner.length >> 7);
+        assert_true(sp_buffer_add(&outer, head, 6) &&
+                    (!inner.length || sp_buffer_add(&outer, inner.data, inner.length)) &&
+                    sp_buffer_add(&outer, "\x2a\x00", 2));
+        sp_buffer_deinit(&inner);
+        inner = outer;
+    }
+    return inner;
+}
+
+/* Each level was once read for each of its parts: 2^40 times the innermost. */
+static void wire_read_parts_in_parts_take_no_more_than_their_bytes(void **state)
+{
+    (void)state;
+    sp_arena memory = {0};
+    sp_buffer bytes = nested_parts(40);
+    sp_wire_report report = sp_wire_look(VALUE, bytes.data, 0, SP_WIRE_TO_THE_END, bytes.length);
+    assert_int_equal(report.result, SP_WIRE_FINE);
+    assert_non_null(sp_wire_read(&memory, VALUE, bytes.data, bytes.length));
+    assert_in_range(memory.used_bytes, 40 * 64, report.memory_bytes + 16 * bytes.length);
+    sp_buffer_deinit(&bytes);
+    sp_arena_deinit(&memory);
+}
+
+static void wire_read_many_parts_are_joined_once(void **state)
+{
+    (void)state;
+    enum { PARTS = 20000 };
+    sp_arena memory = {0};
+    sp_buffer bytes = SP_BUFFER_INIT(1 << 20);
+    for (unsigned i = 0; i < PARTS; i++)
+        assert_true(sp_buffer_add(&bytes, "\x0a\x00", 2)); /* ResourceSpans.resource */
+    assert_non_null(
+        sp_wire_read(&memory, &sp__trace__resource_spans__descriptor, bytes.data, bytes.length));
+    assert_in_range(memory.used_bytes, 1, 4 * bytes.length);
+    sp_buffer_deinit(&bytes);
+    sp_arena_deinit(&memory);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +214,8 @@ int main(void)
         cmocka_unit_test(wire_read_unknown_fields_are_kept),
         cmocka_unit_test(wire_read_lists_take_both_forms),
         cmocka_unit_test(wire_read_a_oneof_begins_anew_after_another_member),
+        cmocka_unit_test(wire_read_parts_in_parts_take_no_more_than_their_bytes),
+        cmocka_unit_test(wire_read_many_parts_are_joined_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -404,6 +404,21 @@ static int no_samples_of_span(const sp_selection *selection, const sp_select_opt
     return span_without_samples(selection, options, span);
 }
 
+/* Samples of the matching spans and their descendants. */
+static uint64_t count_below_matches(const sp_selection *selection, const sp_select_options *options)
+{
+    sp_selection other = *selection;
+    bool *marked = NULL;
+    other.links = NULL;
+    other.count = 0;
+    if (match_spans(&other, options, &marked) != SP_TOOL_DONE)
+        free(marked);
+    else if (mark_links(&other, marked, false))
+        add_up(&other);
+    sp_selection_deinit(&other);
+    return other.count;
+}
+
 static int no_match_of_where(const sp_selection *selection, const sp_select_options *options)
 {
     const char *option = !options->where ? "--name"
@@ -424,6 +439,12 @@ static int no_match_of_where(const sp_selection *selection, const sp_select_opti
                           "samples are linked to local roots only; record with "
                           "SPANPROF_LINK_SCOPE=innermost, or select root spans",
                           selection->match_count, option);
+    uint64_t below = options->self ? count_below_matches(selection, options) : 0;
+    if (below)
+        return sp_tool_no(
+            "%u spans match %s, and have no samples of their own; their descendants have "
+            "%llu: leave out --self",
+            selection->match_count, option, (unsigned long long)below);
     bool has_wall = sp_model_wall_type(selection->model, true) != SP_MODEL_NONE;
     return sp_tool_no("%u spans match %s, and have no samples: they waited (%s), or were too short "
                       "for the sampling rate",

@@ -12,6 +12,12 @@ typedef struct look_state {
     sp_wire_report report;
 } look_state;
 
+/* The single messages of one message, a bit each. */
+typedef struct seen_fields {
+    size_t start; /* of the message around them */
+    uint64_t once, twice;
+} seen_fields;
+
 static bool stop(look_state *state, sp_wire_result result, size_t position, const char *problem)
 {
     if (state->report.result == SP_WIRE_FINE) {
@@ -110,8 +116,23 @@ static bool look_bytes(look_state *state, const ProtobufCFieldDescriptor *field,
     return look_message(state, field->descriptor, state->position + length, depth + 1);
 }
 
+/* A single message in several parts is copied before it is read. */
+static void note_parts(look_state *state, const ProtobufCMessageDescriptor *type,
+                       const ProtobufCFieldDescriptor *field, uint64_t bytes, seen_fields *seen)
+{
+    if (!field || field->type != PROTOBUF_C_TYPE_MESSAGE ||
+        field->label == PROTOBUF_C_LABEL_REPEATED)
+        return;
+    uint64_t bit = UINT64_C(1) << ((field - type->fields) & 63);
+    if (seen->once & bit & ~seen->twice) {
+        seen->twice |= bit;
+        state->report.memory_bytes += bytes;
+    }
+    seen->once |= bit;
+}
+
 static bool look_field(look_state *state, const ProtobufCMessageDescriptor *type, uint64_t end,
-                       unsigned depth)
+                       unsigned depth, seen_fields *seen)
 {
     size_t start = state->position;
     uint64_t tag, ignored;
@@ -125,6 +146,7 @@ static bool look_field(look_state *state, const ProtobufCMessageDescriptor *type
     if (field && !fits(field, tag & 7))
         return stop(state, SP_WIRE_BAD, start, "a field of another type");
     *(field ? &state->report.fields : &state->report.unknown) += 1;
+    note_parts(state, type, field, (end < state->length ? end : state->length) - seen->start, seen);
     if (!field)
         state->report.memory_bytes += 64; /* protobuf-c keeps it, too, in a block of its own */
     if (depth == 0)
@@ -150,9 +172,10 @@ static bool look_message(look_state *state, const ProtobufCMessageDescriptor *ty
         return stop(state, SP_WIRE_BAD, state->position, "messages are nested too deep");
     state->report.memory_bytes +=
         type->sizeof_message + 24; /* malloc's share and the pointer to it */
+    seen_fields seen = {.start = state->position};
     while (state->position < end &&
            !(end == SP_WIRE_TO_THE_END && state->position == state->length))
-        if (!look_field(state, type, end, depth))
+        if (!look_field(state, type, end, depth, &seen))
             return false;
     return true;
 }

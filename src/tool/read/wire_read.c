@@ -26,6 +26,7 @@ typedef struct wire_field {
 /* What one message has of each field. */
 typedef struct field_counts {
     size_t known[MOST_FIELDS];
+    bool is_split[MOST_FIELDS]; /* a single message in several parts */
     size_t unknown;
 } field_counts;
 
@@ -130,6 +131,7 @@ static void count_fields(const ProtobufCMessageDescriptor *type, const uint8_t *
 {
     wire_field at;
     memset(counts->known, 0, type->n_fields * sizeof *counts->known);
+    memset(counts->is_split, 0, type->n_fields * sizeof *counts->is_split);
     counts->unknown = 0;
     for (size_t position = 0; next_field(type, data, length, &position, &at);) {
         if (at.field)
@@ -299,18 +301,32 @@ static bool put_field(sp_arena *memory, const wire_field *at, ProtobufCMessage *
                                                          : put_single(memory, at, message);
 }
 
+/* A single message that comes in parts is read with its last one. *IS_PART: this is not the last.
+ * Counts down what COUNTS has. */
+static bool take_part(sp_arena *memory, const ProtobufCMessageDescriptor *type, const uint8_t *data,
+                      size_t length, field_counts *counts, wire_field *at, bool *is_part)
+{
+    *is_part = false;
+    if (!at->field || at->field->type != PROTOBUF_C_TYPE_MESSAGE ||
+        at->field->label == PROTOBUF_C_LABEL_REPEATED)
+        return true;
+    size_t *left = &counts->known[at->field - type->fields];
+    bool *is_split = &counts->is_split[at->field - type->fields];
+    *is_split = *is_split || *left > 1;
+    *is_part = --*left > 0;
+    return *is_part || !*is_split || join_parts(memory, type, data, length, at);
+}
+
 static bool fill(sp_arena *memory, ProtobufCMessage *message, const uint8_t *data, size_t length,
-                 const field_counts *counts)
+                 field_counts *counts)
 {
     const ProtobufCMessageDescriptor *type = message->descriptor;
     wire_field at;
     for (size_t position = 0; next_field(type, data, length, &position, &at);) {
-        bool is_split = at.field && at.field->type == PROTOBUF_C_TYPE_MESSAGE &&
-                        at.field->label != PROTOBUF_C_LABEL_REPEATED &&
-                        counts->known[at.field - type->fields] > 1;
-        if (is_split && !join_parts(memory, type, data, length, &at))
+        bool is_part;
+        if (!take_part(memory, type, data, length, counts, &at, &is_part))
             return false;
-        if (!put_field(memory, &at, message))
+        if (!is_part && !put_field(memory, &at, message))
             return false;
     }
     return true;

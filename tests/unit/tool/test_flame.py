@@ -244,6 +244,7 @@ class Selections(ToolTest):
         self.assertEqual(self.folded("shop", "--name", "GET /report", "--where", "duration > 1ns"), self.folded("shop", "--name", "GET /report"))
         self.refuse(1, "flame", "shop", "--name", "GET /report", "--where", "duration > 9s", says="--where and --name")
         self.refuse(1, "flame", "shop", "--name", "GET", says=("no span matches --name", "spanprof spans"))
+        self.refuse(1, "flame", "shop", "--name", "GET /report", "--self", says=("no samples of their own", "leave out --self"))
         self.refuse(1, "flame", "shop.profiles.jsonl", "--name", "GET /report", says=("the files hold no spans", ".traces file"))
         self.refuse(2, "flame", "shop", "--name", "a", "--span", CART, says="--name")
 

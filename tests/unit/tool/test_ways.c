@@ -17,7 +17,7 @@
 #include "tool/model/selected.h"
 #include "tool/text/messages.h"
 #include "wire/gzip.h"
-#include "wire/unpack.h"
+#include "tool/read/wire_read.h"
 
 enum { MAX_BYTES = 1 << 20, MOST_STACKS = 40, MOST_FRAMES = 12 };
 
@@ -119,7 +119,7 @@ static void through_otlp(sp_input *from, sp_input *to)
     size_t length = protobuf_c_message_get_packed_size(merged);
     uint8_t *bytes = malloc(length);
     protobuf_c_message_pack(merged, bytes);
-    ProtobufCMessage *read = sp_otlp_unpack(merged->descriptor, bytes, length);
+    ProtobufCMessage *read = sp_wire_read(&to->memory, merged->descriptor, bytes, length);
     assert_int_equal(sp_input_add(to, "otlp", SP_SIGNAL_PROFILES, length, read), SP_TOOL_DONE);
     free(bytes);
     sp_arena_deinit(&memory);

@@ -181,6 +181,25 @@ static void pprof_without_room_appends_nothing(void **state)
     sp_buffer_deinit(&out);
 }
 
+/* Go's reader refuses a file with such a line. */
+static void pprof_lines_without_a_function_are_left_out(void **state)
+{
+    (void)state;
+    static sp_profile_line lines[LENGTH_OF(golden_lines)];
+    memcpy(lines, golden_lines, sizeof lines);
+    lines[1].function_index = 0;
+    sp_profile_data data = golden_profile_data;
+    data.lines = lines;
+    sp_buffer out = SP_BUFFER_INIT(1 << 20);
+    assert_true(sp_pprof_encode(&out, &golden_resource, &data));
+    Sp__Pprof__Profile *profile = unpack(&out);
+    for (size_t i = 0; i < profile->n_location; i++)
+        for (size_t k = 0; k < profile->location[i]->n_line; k++)
+            assert_int_not_equal(profile->location[i]->line[k]->function_id, 0);
+    assert_int_equal(location_of(profile, profile->sample[0]->location_id[0])->n_line, 1);
+    protobuf_c_message_free_unpacked(&profile->base, NULL);
+}
+
 /* The program is mapping 2 here; pprof's readers take the first one for it. */
 static void pprof_the_programs_mapping_is_the_first(void **state)
 {
@@ -296,6 +315,7 @@ int main(void)
         READS(pprof_resource_and_attributes_are_comments),
         cmocka_unit_test(pprof_equal_samples_are_added_up_and_stay_at_the_largest_number),
         cmocka_unit_test(pprof_without_room_appends_nothing),
+        cmocka_unit_test(pprof_lines_without_a_function_are_left_out),
         cmocka_unit_test(pprof_the_programs_mapping_is_the_first),
         cmocka_unit_test(pprof_windows_in_a_sequence_are_one),
         cmocka_unit_test(pprof_without_a_sample_has_its_types),
