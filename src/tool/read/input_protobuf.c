@@ -152,6 +152,12 @@ int sp_input_read_protobuf(sp_input *input, const char *path, const uint8_t *dat
     if (best.report.memory_bytes > MAX_MEMORY_BYTES)
         return sp_tool_wrong("%s: would take %llu MiB of memory; split it", path,
                              (unsigned long long)(best.report.memory_bytes >> 20));
+    if (!best.framed && best.report.in_parts)
+        return sp_tool_wrong(
+            "%s: holds several requests one behind the other, and nothing says where each "
+            "ends: the second dictionary would be taken for more of the first; give each "
+            "request a file of its own",
+            path);
     if (best.framed)
         return read_framed(input, path, best.signal, data, length);
     return add_message(input, path, best.signal, data, length);

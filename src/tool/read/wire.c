@@ -177,6 +177,8 @@ static bool look_message(look_state *state, const ProtobufCMessageDescriptor *ty
            !(end == SP_WIRE_TO_THE_END && state->position == state->length))
         if (!look_field(state, type, end, depth, &seen))
             return false;
+    if (depth == 0)
+        state->report.in_parts = seen.twice != 0;
     return true;
 }
 

@@ -21,6 +21,7 @@ typedef struct sp_wire_report {
     uint64_t unknown;       /* unknown ones seen, on any level */
     uint32_t top_level_set; /* bit n: field number n (up to 31) is there, known or not; bit 0: any
                                above 31 */
+    bool in_parts;          /* a single message of the top level comes several times */
     uint64_t memory_bytes;  /* about what the unpacked message will take */
 } sp_wire_report;
 

@@ -84,6 +84,12 @@ class Containers(ToolTest):
         self.write("shop", b"\x7fELF and so on")
         self.assertEqual(self.stacks("shop"), before)
 
+    def test_bare_requests_in_one_file_are_refused_where_they_cannot_be_told_apart(self):
+        self.write("p.pb", protobuf(profiles()) + protobuf(profiles()))
+        self.refuse(2, "flame", "p.pb", says=("several requests", "a file of its own"))
+        self.write("t.pb", protobuf(traces()) + protobuf(traces(service="billing")))  # lists of resources, which simply go on
+        self.answer("spans", "t.pb")
+
     def test_prefix_of_protobuf_files(self):
         self.write("shop.traces.binpb", framed(traces()))
         self.write("shop.profiles.binpb", framed(profiles()))
