@@ -10,8 +10,19 @@
 
 typedef struct piece {
     const char *file; /* NULL: none was seen */
-    int32_t mapping;
+    const char *module;
 } piece;
+
+/* The path of LOCATION's module, which may be mapped several times. */
+static const char *module_of(const Sp__Profiles__ProfilesDictionary *d,
+                             const Sp__Profiles__Location *location)
+{
+    int32_t index = location->mapping_index;
+    if (index < 0 || (size_t)index >= d->n_mapping_table)
+        return "";
+    int32_t path = d->mapping_table[index]->filename_strindex;
+    return path >= 0 && (size_t)path < d->n_string_table ? d->string_table[path] : "";
+}
 
 /* The number of the function whose code LOCATION is, and its place in *OUT. Inlined functions stand
  * before it. SP_INTERN_FAILED: it is not told. */
@@ -25,7 +36,7 @@ static uint32_t find_piece(const Sp__Profiles__ProfilesDictionary *d, const uint
     int32_t file = d->function_table[index]->filename_strindex;
     if (file <= 0 || (size_t)file >= d->n_string_table || !*d->string_table[file])
         return SP_INTERN_FAILED;
-    *out = (piece){d->string_table[file], location->mapping_index};
+    *out = (piece){d->string_table[file], module_of(d, location)};
     return numbers[index];
 }
 
@@ -43,7 +54,7 @@ bool sp_names_tell_apart(sp_names *names, const Sp__Profiles__ProfilesDictionary
         if (!seen->file)
             *seen = now;
         else if (strcmp(seen->file, now.file) != 0 &&
-                 (location->address == 0 || seen->mapping != now.mapping))
+                 (location->address == 0 || strcmp(seen->module, now.module) != 0))
             names->named[number].several_files = true;
     }
     free(first);

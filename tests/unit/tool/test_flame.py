@@ -369,7 +369,7 @@ cpu: 300 ms in 30 samples
 class Names(ToolTest):
     """Functions with their symbols; two different ones never print alike."""
 
-    def write_functions(self, *functions, with_addresses=True, modules=1):
+    def write_functions(self, *functions, with_addresses=True, modules=1, same_file=False):
         """A sample of each of FUNCTIONS, which are (name, symbol, file)."""
         request = profiles([((f"f{i}",), "", "", i + 1) for i in range(len(functions))])
         strings, table = request["dictionary"]["stringTable"], request["dictionary"]["functionTable"]
@@ -381,7 +381,9 @@ class Names(ToolTest):
         for number, location in enumerate(request["dictionary"]["locationTable"][1:]):
             location["address"] = str(4096 + 16 * number if with_addresses else 0)
             location["mappingIndex"] = 1 + number % modules
-        request["dictionary"]["mappingTable"] += [{"memoryStart": "1", "memoryLimit": "2", "filenameStrindex": 0}] * (modules - 1)
+        program = request["dictionary"]["mappingTable"][1]["filenameStrindex"]
+        request["dictionary"]["mappingTable"] += [{"memoryStart": "1", "memoryLimit": "2",
+                                                   "filenameStrindex": program if same_file else 0}] * (modules - 1)
         self.write("n.jsonl", json_lines(request))
 
     def names(self, *arguments):
@@ -421,6 +423,8 @@ class Names(ToolTest):
         functions = (("init", "", "a.c"), ("init", "", "b.c"), ("shared", "", "s.h"), ("shared", "", "s.h"))
         self.write_functions(*functions, modules=2)
         self.assertEqual(self.names(), ["init [a.c]", "init [b.c]", "shared"])
+        self.write_functions(*functions, modules=2, same_file=True)  # mapped twice
+        self.assertEqual(self.names(), ["init", "shared"])
         self.write_functions(*functions)
         self.assertEqual(self.names(), ["init", "shared"])
 
