@@ -266,8 +266,7 @@ static void burn_in_other_handler(int signal, siginfo_t *info, void *context)
     (void)context;
     atomic_fetch_add(&seen.handler_burns, 1);
     atomic_fetch_add(&handlers_running, 1);
-    SPANPROF_SPAN("in the handler") /* the context may be switched here, for the tick only reads */
-        spin(0.0002);
+    spin(0.0002); /* no call of ours: a handler may interrupt one, which may hold a lock */
     atomic_fetch_sub(&handlers_running, 1);
 }
 
@@ -281,10 +280,12 @@ static void *interrupt_often(void *unused)
     return unused;
 }
 
-/* After some work, which is in handlers and outside of them. */
+/* After some work with and without a span, each with handlers in between. */
 static bool is_sampled_in_both(void)
 {
-    spin(0.02);
+    SPANPROF_SPAN("between handlers")
+        spin(0.01);
+    spin(0.01);
     spanprof_stats stats = hazard_flushed_stats();
     return stats.samples_linked > 10 && stats.samples_none > 0;
 }
