@@ -113,8 +113,8 @@ void sp_calls_fork_child(void)
  * configuration. */
 static uint64_t largest_record(void)
 {
-    return sizeof(sp_call_record) + SP_INTERVAL_BYTES_MAX + sizeof(sp_sample_record) +
-           DEPTH_MAX * sizeof(uint64_t);
+    return sizeof(sp_call_record) + SP_INTERVAL_BYTES_MAX + 2 * sizeof(sp_sample_record) +
+           (DEPTH_MAX + SP_CALL_HOLDER_DEPTH) * sizeof(uint64_t);
 }
 
 /* The context of another tracer, where no context of ours is active. */
@@ -182,14 +182,14 @@ static sp_stack_bounds find_bounds(sp_thread *thread, uint64_t sp)
 }
 
 static __attribute__((noinline)) void fill_stack(sp_sample_record *sample, sp_thread *thread,
-                                                 const sp_generation *generation,
+                                                 const sp_generation *generation, uint32_t depth,
                                                  const void *return_address)
 {
-    uint32_t depth = calls.config.max_depth + OWN_FRAMES;
+    uint32_t wanted = calls.config.max_depth + OWN_FRAMES;
     sp_walk walk = {.generation = generation,
                     .registers = sp_registers_here(),
                     .pcs = sample->pcs,
-                    .max_depth = depth < DEPTH_MAX ? depth : DEPTH_MAX};
+                    .max_depth = wanted < depth ? wanted : depth};
     walk.bounds = find_bounds(thread, walk.registers.sp);
     if (thread) {
         walk.fiber = sp_stack_of_fiber(thread);
@@ -204,6 +204,16 @@ static int64_t own_tid(sp_thread *thread)
 {
     return thread ? (int64_t)sp_load_relaxed(&thread->tid)
                   : sp_syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+/* Behind RECORD's SAMPLE. Returns its size. */
+static uint32_t add_holder_stack(sp_call_record *record, const sp_sample_record *stack)
+{
+    if (!stack)
+        return 0;
+    record->has_holder_stack = true;
+    memcpy(sp_call_holder_stack(record), stack, stack->header.size);
+    return stack->header.size;
 }
 
 static void write_record(call_ring *ring, sp_call_record *record, sp_thread *thread,
@@ -224,8 +234,9 @@ static void write_record(call_ring *ring, sp_call_record *record, sp_thread *thr
     *sample = (sp_sample_record){.number = interval->number,
                                  .generation = generation ? generation->number : 0,
                                  .unknown = !is_certain};
-    fill_stack(sample, thread, generation, call->return_address);
+    fill_stack(sample, thread, generation, DEPTH_MAX, call->return_address);
     record->header.size = (uint32_t)(sizeof *record + interval->header.size + sample->header.size);
+    record->header.size += add_holder_stack(record, call->holder_stack);
     sp_ring_commit(&ring->ring, record->header.size);
     sp_generation_leave(&ring->hazard);
 }
@@ -250,23 +261,33 @@ static call_ring *ring_at(uint32_t attempt)
     return &calls.rings[((here >> 20 ^ here >> 23) + attempt) % SP_CALL_RINGS];
 }
 
+/* The next ring from the *ATTEMPT-th on that no thread has, taken. NULL: there is none, or no calls
+ * are taken now. */
+static call_ring *take_next(uint32_t *attempt)
+{
+    while (*attempt < SP_CALL_RINGS) {
+        call_ring *ring = ring_at((*attempt)++);
+        if (!sp_ring_exists(&ring->ring) || !take_ring(ring))
+            continue;
+        if (atomic_load(&calls.running))
+            return ring;
+        give_ring(ring);
+        return NULL;
+    }
+    return NULL;
+}
+
 /* A ring with room for a record, taken, and the room in *RECORD; NULL when there is none. */
 static call_ring *find_room(sp_call_record **record)
 {
-    for (uint32_t attempt = 0; attempt < SP_CALL_RINGS; attempt++) {
-        call_ring *ring = ring_at(attempt);
-        if (!sp_ring_exists(&ring->ring) || !take_ring(ring))
-            continue;
-        if (!atomic_load(&calls.running)) {
-            give_ring(ring);
-            return NULL;
-        }
+    uint32_t attempt = 0;
+    for (call_ring *ring; (ring = take_next(&attempt)) != NULL; give_ring(ring)) {
         *record = sp_ring_reserve(&ring->ring, largest_record());
         if (*record)
             return ring;
-        give_ring(ring);
     }
-    sp_count(&calls.dropped, 1);
+    if (sp_load_relaxed(&calls.running))
+        sp_count(&calls.dropped, 1);
     return NULL;
 }
 
@@ -282,4 +303,20 @@ bool sp_call_take(const sp_call *call)
     write_record(ring, record, thread, call);
     give_ring(ring);
     return true;
+}
+
+void sp_call_stack_here(sp_sample_record *sample, uint32_t depth, const void *return_address)
+{
+    uint32_t attempt = 0;
+    sp_thread *thread = sp_thread_self_find();
+    bool is_ours = thread && sp_load_relaxed(&thread->internal);
+    call_ring *ring = !is_ours ? take_next(&attempt) : NULL;
+    *sample = (sp_sample_record){.header = {.size = sizeof *sample, .kind = SP_RECORD_SAMPLE}};
+    if (!ring)
+        return;
+    const sp_generation *generation = sp_generation_enter(calls.config.modules, &ring->hazard);
+    sample->generation = generation ? generation->number : 0;
+    fill_stack(sample, thread, generation, depth, return_address);
+    sp_generation_leave(&ring->hazard);
+    give_ring(ring);
 }

@@ -9,10 +9,10 @@
  *
  * | operation                            | setup | any thread | collector |
  * | start, stop, fork_child              |  yes  |            |           |
- * | take                                 |       |    yes     |           |
+ * | take, stack_here                     |       |    yes     |           |
  * | ring, hazard                         |       |            |    yes    |
- * Signals: take does not lock, wait or allocate. A handler of the application may interrupt it, and
- * may take itself. */
+ * Signals: take and stack_here do not lock, wait or allocate. A handler of the application may
+ * interrupt them, and may call them itself. */
 #ifndef SP_CALL_CALL_H
 #define SP_CALL_CALL_H
 
@@ -32,6 +32,7 @@ typedef struct sp_call {
     uint64_t live_id;
     uint64_t value, count;
     sp_call_holder holder;
+    const sp_sample_record *holder_stack; /* NULL: not known */
     const void
         *return_address; /* of the function that was called: the stack begins with its caller */
 } sp_call;
@@ -52,6 +53,10 @@ bool sp_calls_are_taken(void);
 /* Put CALL with the calling thread's stack and context into a ring. False when it was not: none is
  * taken now, the rings are full (counted), or the thread is one of the SDK's own. Keeps errno. */
 bool sp_call_take(const sp_call *call);
+/* The calling thread's stack as SAMPLE, which has room for DEPTH addresses, more than 10; it begins
+ * with the caller of the function that returns to RETURN_ADDRESS. Empty where sp_call_take would
+ * return false. Keeps errno. */
+void sp_call_stack_here(sp_sample_record *sample, uint32_t depth, const void *return_address);
 
 enum { SP_CALL_RINGS = 8 };
 

@@ -130,6 +130,13 @@ static sp_window_thread visited_thread(sp_drain *drain, const sp_visit_record *v
     return slot->thread;
 }
 
+/* As sp_fold_sample.changed. */
+static const sp_modules *changed_since(const visit_drain *to, const sp_sample_record *record)
+{
+    bool is_newest = record->generation == sp_modules_newest_number(to->modules);
+    return is_newest ? NULL : to->modules;
+}
+
 /* RECORD under the context of INTERVAL, which lie in one record of a ring. Thread and weights are
  * left to the caller. ATTRIBUTES is room for those of the context. */
 static sp_fold_sample join_record(const visit_drain *to, const sp_sample_record *record,
@@ -137,10 +144,9 @@ static sp_fold_sample join_record(const visit_drain *to, const sp_sample_record 
                                   uint8_t attributes[SP_ATTRIBUTE_BYTES_MAX])
 {
     sp_join join = {0};
-    bool is_newest = record->generation == sp_modules_newest_number(to->modules);
     sp_fold_sample sample = {.record = record,
                              .generation = sp_modules_generation(to->modules, record->generation),
-                             .changed = is_newest ? NULL : to->modules};
+                             .changed = changed_since(to, record)};
     sp_join_interval(&join, interval);
     sample.result = sp_join_sample(&join, &to->drain->fallback, record, &sample.link);
     if (interval->attribute_bytes && sample.result != SP_JOIN_UNKNOWN) {
@@ -248,26 +254,30 @@ static void keep_call(visit_drain *to, const sp_call_record *call, const sp_fold
     sp_count_owned(&to->drain->totals.calls_dropped, 1);
 }
 
-/* Whether CALL names a span that held the lock; *OUT is its link. */
-static bool holder_of(const sp_call_record *call, sp_window_link *out)
+/* Whether CALL tells who held the lock. */
+static bool holder_of(const visit_drain *to, const sp_call_record *call, sp_fold_holder *out)
 {
-    memset(out, 0, sizeof *out);
-    memcpy(out->trace_id, call->holder.trace_id, sizeof out->trace_id);
-    memcpy(out->span_id, &call->holder.span_id, sizeof out->span_id);
-    return call->holder.span_id != 0;
+    *out = (sp_fold_holder){.stack = sp_call_holder_stack(call)};
+    memcpy(out->link.trace_id, call->holder.trace_id, sizeof out->link.trace_id);
+    memcpy(out->link.span_id, &call->holder.span_id, sizeof out->link.span_id);
+    if (out->stack) {
+        out->generation = sp_modules_generation(to->modules, out->stack->generation);
+        out->changed = changed_since(to, out->stack);
+    }
+    return out->stack || call->holder.span_id != 0;
 }
 
 static void drain_call(visit_drain *to, const sp_call_record *call)
 {
     uint8_t attributes[SP_ATTRIBUTE_BYTES_MAX];
-    sp_window_link holder;
+    sp_fold_holder holder;
     sp_window_thread thread = calling_thread(to->drain, call->tid);
     sp_fold_sample sample =
         join_record(to, sp_call_sample(call), sp_call_interval(call), attributes);
     sample.thread = &thread;
     sample.weight = call->value;
     sample.count = sample.counted = call->count;
-    sample.holder = holder_of(call, &holder) ? &holder : NULL;
+    sample.holder = holder_of(to, call, &holder) ? &holder : NULL;
     keep_call(to, call, &sample);
 }
 

@@ -124,12 +124,23 @@ static void keep_time(sp_window_times *times, sp_window_sample *value, const sp_
 }
 
 /* SP_INTERN_FAILED when memory is short. */
-static uint32_t put_wait(sp_window *window, const sp_fold_sample *sample)
+static uint32_t put_holder_stack(sp_window *window, const sp_fold_holder *holder)
 {
-    if (!sample->holder)
-        return sp_window_wait(sample->wait);
-    uint32_t link = sp_fold_put_link(window, sample->holder);
-    return link == SP_INTERN_FAILED ? link : sp_window_holder(link);
+    const sp_fold_sample sample = {
+        .record = holder->stack, .generation = holder->generation, .changed = holder->changed};
+    return sp_fold_put_stack(window, &sample);
+}
+
+/* SP_INTERN_FAILED when memory is short. */
+static uint32_t put_holder(sp_window *window, const sp_fold_holder *from)
+{
+    uint32_t link = sp_fold_put_link(window, &from->link);
+    uint32_t stack = from->stack ? put_holder_stack(window, from) : 0;
+    if (link == SP_INTERN_FAILED || stack == SP_INTERN_FAILED)
+        return SP_INTERN_FAILED;
+    const sp_window_holder holder = {.link = link, .stack = from->stack ? stack + 1 : 0};
+    uint32_t number = sp_intern_put(&window->holders, &holder, sizeof holder, NULL);
+    return number == SP_INTERN_FAILED ? number : SP_WINDOW_HOLDER | number;
 }
 
 bool sp_fold_identify(sp_window *window, const sp_fold_sample *sample, sp_window_key *key)
@@ -139,7 +150,7 @@ bool sp_fold_identify(sp_window *window, const sp_fold_sample *sample, sp_window
         .link = sp_fold_put_link(window, &sample->link),
         .thread = put_again(&window->threads, &window->last_thread, sample->thread,
                             sizeof *sample->thread),
-        .wait = put_wait(window, sample),
+        .wait = sample->holder ? put_holder(window, sample->holder) : sp_window_wait(sample->wait),
         .attributes = put_attributes(window, sample),
     };
     return key->stack != SP_INTERN_FAILED && key->link != SP_INTERN_FAILED &&
@@ -204,6 +215,7 @@ void sp_window_clear(sp_window *window)
     sp_intern_clear(&window->threads);
     sp_intern_clear(&window->stacks);
     sp_intern_clear(&window->attribute_sets);
+    sp_intern_clear(&window->holders);
     clear_samples(&window->cpu);
     clear_samples(&window->wall);
     for (int kind = 0; kind < SP_CALL_KINDS; kind++)
@@ -235,6 +247,7 @@ void sp_window_deinit(sp_window *window)
     sp_intern_deinit(&window->threads);
     sp_intern_deinit(&window->stacks);
     sp_intern_deinit(&window->attribute_sets);
+    sp_intern_deinit(&window->holders);
     deinit_samples(&window->cpu);
     deinit_samples(&window->wall);
     for (int kind = 0; kind < SP_CALL_KINDS; kind++)

@@ -7,6 +7,14 @@
 #include "collect/join.h"
 #include "profile/window.h"
 
+/* Who held a lock. generation and changed are as those of sp_fold_sample. */
+typedef struct sp_fold_holder {
+    sp_window_link link;           /* its span; all zero: none, or not known */
+    const sp_sample_record *stack; /* where it gave the lock back; NULL: not known */
+    const sp_generation *generation;
+    const sp_modules *changed;
+} sp_fold_holder;
+
 /* One sample to fold. generation may be NULL (its module list is gone): then addresses stay raw.
  * weight and count are what it adds to its kind's sp_window_sample, counted to what is told of
  * links and stacks. time_ns, Unix, is kept where it is not 0. */
@@ -18,7 +26,7 @@ typedef struct sp_fold_sample {
     sp_join_result result;
     sp_window_link link;
     sp_wait wait;
-    const sp_window_link *holder; /* of the lock that was waited for; NULL: none is known */
+    const sp_fold_holder *holder; /* of the lock that was waited for; NULL: not known */
     const uint8_t *attributes;    /* attribute_bytes of them, as attribute_filter.h left them */
     uint32_t attribute_bytes;
     uint64_t weight, count, counted;

@@ -137,9 +137,13 @@ typedef struct sp_call_holder {
     uint64_t span_id;
 } sp_call_holder;
 
+/* Of that thread's stack so many addresses at most. */
+enum { SP_CALL_HOLDER_DEPTH = 128 };
+
 /* A call that was sampled, written by the thread that made it. Behind it, in the same record, lie
- * an sp_interval_record, the context, and an sp_sample_record, the stack. value and count are
- * estimates: what the sampled call stands for. */
+ * an sp_interval_record, the context, and an sp_sample_record, the stack; where the holder's stack
+ * is known, it is a second sp_sample_record. value and count are estimates: what the sampled call
+ * stands for. */
 typedef struct sp_call_record {
     sp_record header;
     uint32_t kind;      /* sp_call_kind */
@@ -149,6 +153,7 @@ typedef struct sp_call_record {
     uint64_t value;        /* bytes, or what the type's unit says */
     uint64_t count;        /* of calls */
     sp_call_holder holder; /* of the lock that was waited for */
+    uint64_t has_holder_stack;
 } sp_call_record;
 
 static inline sp_interval_record *sp_call_interval(const sp_call_record *call)
@@ -160,6 +165,15 @@ static inline sp_sample_record *sp_call_sample(const sp_call_record *call)
 {
     sp_interval_record *interval = sp_call_interval(call);
     return (sp_sample_record *)(void *)((uint8_t *)interval + interval->header.size);
+}
+
+/* NULL: it is not known. */
+static inline sp_sample_record *sp_call_holder_stack(const sp_call_record *call)
+{
+    sp_sample_record *sample = sp_call_sample(call);
+    return call->has_holder_stack
+               ? (sp_sample_record *)(void *)((uint8_t *)sample + sample->header.size)
+               : NULL;
 }
 
 /* size is a power of two. */

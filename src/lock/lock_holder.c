@@ -8,9 +8,10 @@
  * its thread held the lock. */
 #include "lock/lock_holder.h"
 
-#include <stdbool.h>
+#include <sys/syscall.h>
 
 #include "context/thread.h"
+#include "core/syscall_sig.h"
 
 /* Whether another thread sees the stores of a switch in their order: its writer has compiler fences
  * only. */
@@ -73,5 +74,26 @@ void sp_lock_holder_find(sp_contention *wait, const int *owner)
         return;
     found.begin_ns = wait->begin_ns;
     found.kind = wait->kind;
+    found.place = wait->place;
     *wait = found;
+}
+
+void sp_lock_holder_here(sp_call_holder *out)
+{
+    bool is_certain = false;
+    sp_thread *thread = sp_thread_self_find();
+    if (thread)
+        count_of(thread, &is_certain);
+    *out = (sp_call_holder){0};
+    if (!is_certain || !has_span(thread))
+        return;
+    *out = (sp_call_holder){.trace_id = {sp_load_relaxed(&thread->record.trace_id[0]),
+                                         sp_load_relaxed(&thread->record.trace_id[1])},
+                            .span_id = sp_load_relaxed(&thread->record.span_id)};
+}
+
+bool sp_lock_holder_may_be_here(const int *owner)
+{
+    int tid = owner ? owner_now(owner) : 0;
+    return tid == 0 || tid == (int)sp_syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }

@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #include "call/sampling_thread.h"
+#include "context/ring_sig.h"
+#include "core/atomic.h"
 
 /* What a thread waits for. */
 typedef enum sp_contention_kind {
@@ -25,24 +27,70 @@ typedef struct sp_contention {
      * zero for none. */
     uint64_t holder_trace_id[2];
     uint64_t holder_span_id;
-    uint32_t kind; /* sp_contention_kind */
+    uint32_t kind;  /* sp_contention_kind */
+    uint32_t place; /* among the waiters, plus one; 0: none */
 } sp_contention;
 
-/* The calling thread is about to wait for a lock that is taken, a semaphore or a condition. *OWNER:
- * the thread id of who holds it, which may change at any moment, 0 for nobody; OWNER is NULL where
- * that is not known. */
-typedef void sp_lock_begins(sp_contention *wait, const int *owner);
-/* WAIT is over. RETURN_ADDRESS is the interposed function's. */
-typedef void sp_lock_ends(sp_sampling_thread *thread, const sp_contention *wait,
-                          const void *return_address);
+/* --- waiters ---------------------------------------------------------------------------------- */
 
-enum { SP_LOCK_PRELOAD_VERSION = 2 };
+/* Waiters of one lock are in one set. A set has so many ways: further waiters have no place. */
+enum { SP_LOCK_SETS = 32, SP_LOCK_WAYS = 8 };
+
+static inline uint32_t sp_lock_set(const void *lock)
+{
+    return (uint32_t)((uint64_t)(uintptr_t)lock * UINT64_C(0x9e3779b97f4a7c15) >> 59);
+}
+
+_Static_assert(SP_LOCK_SETS == 1 << (64 - 59), "a hash of so many bits");
+
+/* Who gave a lock back: its span, as in sp_call_holder, and its stack, an sp_sample_record. */
+typedef struct sp_lock_giver {
+    sp_call_holder span;
+    uint64_t stack[sizeof(sp_sample_record) / sizeof(uint64_t) + SP_CALL_HOLDER_DEPTH];
+} sp_lock_giver;
+
+static inline sp_sample_record *sp_lock_giver_stack(const sp_lock_giver *giver)
+{
+    return (sp_sample_record *)(uintptr_t)giver->stack; // NOLINT(performance-no-int-to-ptr)
+}
+
+/* A wait that is under way (src/lock/lock_waiters.h). */
+typedef struct sp_lock_waiter {
+    _Alignas(SP_CACHE_LINE) _Atomic uint32_t state;
+    _Atomic(const void *) lock;
+    _Atomic uint64_t due_ns;
+    sp_lock_giver giver;
+} sp_lock_waiter;
+
+/* Zero-initialised. */
+typedef struct sp_lock_waiters {
+    _Atomic uint32_t waiting[SP_LOCK_SETS]; /* in each set */
+    sp_lock_waiter places[SP_LOCK_SETS][SP_LOCK_WAYS];
+} sp_lock_waiters;
+
+/* --- the functions ---------------------------------------------------------------------------- */
+
+/* The calling thread is about to wait for LOCK, which is taken, or for a semaphore or a condition:
+ * then LOCK is NULL. *OWNER: the thread id of who holds it, which may change at any moment, 0 for
+ * nobody; OWNER is NULL where that is not known. */
+typedef void sp_lock_begins(sp_sampling_thread *thread, sp_contention *wait, const void *lock,
+                            const int *owner);
+/* The function that waited has returned; WAIT was begun. HAS_WAITED: it is to be counted.
+ * RETURN_ADDRESS is the interposed function's. */
+typedef void sp_lock_ends(sp_sampling_thread *thread, const sp_contention *wait, int has_waited,
+                          const void *return_address);
+/* The calling thread is about to give LOCK back, which others wait for. OWNER is as above. */
+typedef void sp_lock_gives(const void *lock, const int *owner, const void *return_address);
+
+enum { SP_LOCK_PRELOAD_VERSION = 3 };
 
 typedef struct sp_lock_preload {
     uint32_t version;
     _Atomic uint32_t run; /* 0: nothing is sampled. Written last (release) */
     _Atomic(sp_lock_begins *) begins;
-    _Atomic(sp_lock_ends *) ends; /* both stay once they are there */
+    _Atomic(sp_lock_ends *) ends;
+    _Atomic(sp_lock_gives *) gives; /* all stay once they are there */
+    sp_lock_waiters waiters;
 } sp_lock_preload;
 
 /* NULL when the library does not know VERSION. */

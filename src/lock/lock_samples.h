@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sampling of waits for locks, which libspanprof-preload.so sees. See
  * docs/design/lock-contention.md. Threads: start and stop are setup, pause and resume may
- * come from any thread.  Fork: the child calls stop. */
+ * come from any thread.  Fork: the child calls fork_child. */
 #ifndef SP_LOCK_LOCK_SAMPLES_H
 #define SP_LOCK_LOCK_SAMPLES_H
 
@@ -12,6 +12,8 @@
 void sp_lock_samples_start(uint64_t period_ns);
 /* No wait is sampled any more. A second call does nothing. */
 void sp_lock_samples_stop(void);
+/* In the child: no wait is sampled, and no thread of the parent waits. */
+void sp_lock_samples_fork_child(void);
 void sp_lock_samples_pause(void);
 void sp_lock_samples_resume(void);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that take a lock, in front of the C library's. While nothing is sampled: a load and
- * a branch, then the next function is entered by a jump. Else the lock is tried first: when it is
- * free, the call is over. What a try answers instead of "taken" is not passed on: the call that
- * waits finds out by itself, and so does what it always did. */
+/* The functions that take a lock and give it back, in front of the C library's. While nothing is
+ * sampled: a load and a branch, then the next function is entered by a jump. Else the lock is tried
+ * first: when it is free, the call is over. What a try answers instead of "taken" is not passed on:
+ * the call that waits finds out by itself, and so does what it always did. Who gives a lock back
+ * that others wait for tells them of itself first. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,94 +11,15 @@
 #include "core/atomic.h"
 #include "core/compiler.h"
 #include "preload/next_locks.h"
+#include "preload/owners.h"
 #include "preload/waits.h"
-
-/* --- who holds it ----------------------------------------------------------------------------- */
-
-#if defined(__GLIBC__)
-static const int *mutex_owner(const pthread_mutex_t *mutex)
-{
-    return &mutex->__data.__owner;
-}
-
-static const int *writer(const pthread_rwlock_t *lock)
-{
-    return &lock->__data.__cur_writer;
-}
-
-/* glibc's bits of a mutex's kind and of its lock word, which have to stay what they are: programs
- * have them compiled in. */
-enum { KIND_ROBUST = 16, WORD_OWNER = 0x3fffffff, WORD_OWNER_DIED = 0x40000000 };
-
-/* A robust mutex that cannot be recovered must not be tried: glibc's trylock then leaves it locked,
- * and the next call waits for ever. */
-static inline int may_be_tried(const pthread_mutex_t *mutex)
-{
-    return !(__atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED) & KIND_ROBUST);
-}
-
-/* What a try would say, of a mutex that must not be tried. */
-static int is_held(const pthread_mutex_t *mutex)
-{
-    int word = __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED);
-    return (word & WORD_OWNER) != 0 && !(word & WORD_OWNER_DIED);
-}
-
-/* The calling thread has MUTEX, and had it before. */
-static int is_taken_again(const pthread_mutex_t *mutex)
-{
-    return mutex->__data.__count > 1;
-}
-
-/* glibc's mtx_t is a pthread_mutex_t of another name. */
-static const int *mtx_owner(const mtx_t *mutex)
-{
-    return mutex_owner((const pthread_mutex_t *)(const void *)mutex);
-}
-#else
-static inline int may_be_tried(const pthread_mutex_t *mutex)
-{
-    (void)mutex;
-    return 1;
-}
-
-static int is_held(const pthread_mutex_t *mutex)
-{
-    (void)mutex;
-    return 0;
-}
-
-static int is_taken_again(const pthread_mutex_t *mutex)
-{
-    (void)mutex;
-    return 0;
-}
-
-static const int *mutex_owner(const pthread_mutex_t *mutex)
-{
-    (void)mutex;
-    return NULL;
-}
-
-static const int *writer(const pthread_rwlock_t *lock)
-{
-    (void)lock;
-    return NULL;
-}
-
-static const int *mtx_owner(const mtx_t *mutex)
-{
-    (void)mutex;
-    return NULL;
-}
-#endif
 
 /* --- a wait ----------------------------------------------------------------------------------- */
 
 static int mutex_has_waited(const pthread_mutex_t *mutex, int result)
 {
     bool is_owned = result == 0 || result == EOWNERDEAD;
-    return sp_has_waited(result) && !(is_owned && is_taken_again(mutex));
+    return sp_has_waited(result) && !(is_owned && sp_mutex_is_taken_again(mutex));
 }
 
 static int mtx_has_waited(int result)
@@ -110,26 +32,44 @@ static int mtx_has_waited(int result)
 /* 0, EBUSY, or another number when the mutex may not be tried and is free. */
 static inline __attribute__((always_inline)) int try_mutex(pthread_mutex_t *mutex)
 {
-    if (SP_LIKELY(may_be_tried(mutex)))
+    if (SP_LIKELY(sp_mutex_may_be_tried(mutex)))
         return sp_next_locks.pthread_mutex_trylock(mutex);
-    return is_held(mutex) ? EBUSY : ENOTSUP;
+    return sp_mutex_is_held(mutex) ? EBUSY : ENOTSUP;
 }
+
+#define WAIT_FOR_MUTEX(mutex, tried, waiting, return_address)                                      \
+    const sp_contention wait =                                                                     \
+        sp_wait_begin(SP_CONTENTION_LOCK, mutex, sp_mutex_owner(mutex), (tried) == EBUSY);         \
+    int result = waiting;                                                                          \
+    return sp_wait_end(&wait, mutex_has_waited(mutex, result), result, return_address)
 
 /* Try, then wait by WAITING. */
 #define TAKE_MUTEX(mutex, waiting)                                                                 \
     int tried = try_mutex(mutex);                                                                  \
     if (SP_LIKELY(tried == 0))                                                                     \
         return 0;                                                                                  \
-    const sp_contention wait =                                                                     \
-        sp_wait_begin(SP_CONTENTION_LOCK, mutex_owner(mutex), tried == EBUSY);                     \
-    int result = waiting;                                                                          \
-    return sp_wait_end(&wait, mutex_has_waited(mutex, result), result, RETURN_ADDRESS)
+    WAIT_FOR_MUTEX(mutex, tried, waiting, RETURN_ADDRESS)
+
+/* Apart, so that taking a free mutex saves no registers. */
+static __attribute__((noinline)) int wait_for_mutex(pthread_mutex_t *mutex, int tried,
+                                                    const void *return_address)
+{
+    WAIT_FOR_MUTEX(mutex, tried, sp_next_locks.pthread_mutex_lock(mutex), return_address);
+}
 
 PUBLIC int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
     if (!sp_wait_is_sampled())
         return sp_next_locks.pthread_mutex_lock(mutex);
-    TAKE_MUTEX(mutex, sp_next_locks.pthread_mutex_lock(mutex));
+    int tried = try_mutex(mutex);
+    return SP_LIKELY(tried == 0) ? 0 : wait_for_mutex(mutex, tried, RETURN_ADDRESS);
+}
+
+PUBLIC int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+    if (sp_wait_is_sampled() && sp_mutex_has_waiters(mutex))
+        sp_wait_give(mutex, sp_mutex_owner(mutex), RETURN_ADDRESS);
+    return sp_next_locks.pthread_mutex_unlock(mutex);
 }
 
 PUBLIC int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec *until)
@@ -154,7 +94,8 @@ PUBLIC int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
     int tried = sp_next_locks.trying(lock);                                                        \
     if (SP_LIKELY(tried == 0))                                                                     \
         return 0;                                                                                  \
-    const sp_contention wait = sp_wait_begin(SP_CONTENTION_LOCK, writer(lock), tried == EBUSY);    \
+    const sp_contention wait =                                                                     \
+        sp_wait_begin(SP_CONTENTION_LOCK, lock, sp_rwlock_writer(lock), tried == EBUSY);           \
     int result = waiting;                                                                          \
     return sp_wait_end(&wait, sp_has_waited(result), result, RETURN_ADDRESS)
 
@@ -170,6 +111,13 @@ PUBLIC int pthread_rwlock_wrlock(pthread_rwlock_t *lock)
     if (!sp_wait_is_sampled())
         return sp_next_locks.pthread_rwlock_wrlock(lock);
     TAKE_RWLOCK(lock, pthread_rwlock_trywrlock, sp_next_locks.pthread_rwlock_wrlock(lock));
+}
+
+PUBLIC int pthread_rwlock_unlock(pthread_rwlock_t *lock)
+{
+    if (sp_wait_is_sampled() && sp_wait_has_waiters(lock))
+        sp_wait_give(lock, sp_rwlock_writer(lock), RETURN_ADDRESS);
+    return sp_next_locks.pthread_rwlock_unlock(lock);
 }
 
 PUBLIC int pthread_rwlock_timedrdlock(pthread_rwlock_t *lock, const struct timespec *until)
@@ -213,7 +161,7 @@ PUBLIC int pthread_rwlock_clockwrlock(pthread_rwlock_t *lock, clockid_t clock,
     if (SP_LIKELY(tried == thrd_success))                                                          \
         return tried;                                                                              \
     const sp_contention wait =                                                                     \
-        sp_wait_begin(SP_CONTENTION_LOCK, mtx_owner(mutex), tried == thrd_busy);                   \
+        sp_wait_begin(SP_CONTENTION_LOCK, mutex, sp_mtx_owner(mutex), tried == thrd_busy);         \
     int result = waiting;                                                                          \
     return sp_wait_end(&wait, mtx_has_waited(result), result, RETURN_ADDRESS)
 
@@ -229,4 +177,11 @@ PUBLIC int mtx_timedlock(mtx_t *restrict mutex, const struct timespec *restrict 
     if (!sp_wait_is_sampled())
         return sp_next_locks.mtx_timedlock(mutex, until);
     TAKE_MTX(mutex, sp_next_locks.mtx_timedlock(mutex, until));
+}
+
+PUBLIC int mtx_unlock(mtx_t *mutex)
+{
+    if (sp_wait_is_sampled() && sp_mtx_has_waiters(mutex))
+        sp_wait_give(mutex, sp_mtx_owner(mutex), RETURN_ADDRESS);
+    return sp_next_locks.mtx_unlock(mutex);
 }

@@ -12,12 +12,14 @@
 #define SP_NEXT_LOCKS(X)                                                                           \
     X(pthread_mutex_lock, (pthread_mutex_t * lock), (lock))                                        \
     X(pthread_mutex_trylock, (pthread_mutex_t * lock), (lock))                                     \
+    X(pthread_mutex_unlock, (pthread_mutex_t * lock), (lock))                                      \
     X(pthread_mutex_timedlock, (pthread_mutex_t * lock, const struct timespec *until),             \
       (lock, until))                                                                               \
     X(pthread_mutex_clocklock,                                                                     \
       (pthread_mutex_t * lock, clockid_t clock, const struct timespec *until),                     \
       (lock, clock, until))                                                                        \
     X(pthread_rwlock_rdlock, (pthread_rwlock_t * lock), (lock))                                    \
+    X(pthread_rwlock_unlock, (pthread_rwlock_t * lock), (lock))                                    \
     X(pthread_rwlock_tryrdlock, (pthread_rwlock_t * lock), (lock))                                 \
     X(pthread_rwlock_timedrdlock, (pthread_rwlock_t * lock, const struct timespec *until),         \
       (lock, until))                                                                               \
@@ -48,6 +50,7 @@
     X(sem_clockwait, (sem_t * semaphore, clockid_t clock, const struct timespec *until),           \
       (semaphore, clock, until))                                                                   \
     X(mtx_lock, (mtx_t * lock), (lock))                                                            \
+    X(mtx_unlock, (mtx_t * lock), (lock))                                                          \
     X(mtx_trylock, (mtx_t * lock), (lock))                                                         \
     X(mtx_timedlock, (mtx_t * lock, const struct timespec *until), (lock, until))
 

@@ -23,11 +23,21 @@ static inline int sp_wait_is_sampled(void)
     return SP_UNLIKELY(sp_load_relaxed(&sp_preload_waits.run) != 0);
 }
 
-/* OWNER as sp_lock_begins has it. The wait is not counted unless IS_TAKEN. */
-HIDDEN sp_contention sp_wait_begin(sp_contention_kind kind, const int *owner, int is_taken);
+/* LOCK and OWNER as sp_lock_begins has them. The wait is not counted unless IS_TAKEN. */
+HIDDEN sp_contention sp_wait_begin(sp_contention_kind kind, const void *lock, const int *owner,
+                                   int is_taken);
 /* Passes RESULT on, and keeps errno. The wait is not counted unless HAS_WAITED. */
 HIDDEN int sp_wait_end(const sp_contention *wait, int has_waited, int result,
                        const void *return_address);
+
+/* The calling thread is about to give LOCK back. OWNER as sp_lock_gives has it. */
+HIDDEN void sp_wait_give(const void *lock, const int *owner, const void *return_address);
+
+/* Whether some thread waits for LOCK, or for another lock of its set. */
+static inline int sp_wait_has_waiters(const void *lock)
+{
+    return sp_load_relaxed(&sp_preload_waits.waiters.waiting[sp_lock_set(lock)]) != 0;
+}
 
 /* An error such as EDEADLK comes at once. */
 static inline int sp_has_waited(int result)

@@ -18,6 +18,7 @@
 #include "context/ring_sig.h"
 #include "context/sample_keys.h"
 #include "profile/sample_order.h"
+#include "profile/stack_text.h"
 #include "symbol/syscall_names.h"
 
 /* The samples of one profile while it is made. */
@@ -140,7 +141,7 @@ static uint32_t build_stack(build *b, uint32_t number)
     return index;
 }
 
-enum { CONTEXT_ATTRIBUTES_MAX = 8, SAMPLE_ATTRIBUTES_MAX = 4 + CONTEXT_ATTRIBUTES_MAX };
+enum { CONTEXT_ATTRIBUTES_MAX = 8, SAMPLE_ATTRIBUTES_MAX = 2 + 3 + CONTEXT_ATTRIBUTES_MAX };
 
 static uint32_t add_thread(build *b, uint32_t number, uint32_t *attributes)
 {
@@ -169,9 +170,8 @@ static uint32_t add_live(build *b, uint32_t live, uint32_t *attributes)
     return count;
 }
 
-static uint32_t add_holder(build *b, uint32_t number, uint32_t *attributes)
+static uint32_t add_holder_span(build *b, const sp_window_link *link, uint32_t *attributes)
 {
-    const sp_window_link *link = sp_intern_key(&b->window->links, sp_window_holder_link(number));
     char trace[2 * sizeof link->trace_id + 1], span[2 * sizeof link->span_id + 1];
     sp_hex_encode(trace, link->trace_id, sizeof link->trace_id);
     sp_hex_encode(span, link->span_id, sizeof link->span_id);
@@ -181,13 +181,37 @@ static uint32_t add_holder(build *b, uint32_t number, uint32_t *attributes)
     return 2;
 }
 
+static uint32_t add_holder_stack(build *b, uint32_t stack, uint32_t *attributes)
+{
+    sp_buffer text = SP_BUFFER_INIT(SP_STACK_TEXT_MAX);
+    sp_stack_text(&text, b->window, b->symbolizer, stack);
+    bool is_told = text.length > 0;
+    if (is_told)
+        attributes[0] = sp_dictionary_string_attribute(&b->dictionary, "spanprof.holder.stack",
+                                                       (const char *)text.data);
+    b->dictionary.failed |= text.failed;
+    sp_buffer_deinit(&text);
+    return is_told ? 1 : 0;
+}
+
+static uint32_t add_holder(build *b, uint32_t number, uint32_t *attributes)
+{
+    const sp_window_holder *holder = sp_intern_key(&b->window->holders, number);
+    uint32_t count = 0;
+    if (holder->link)
+        count = add_holder_span(b, sp_intern_key(&b->window->links, holder->link), attributes);
+    if (holder->stack)
+        count += add_holder_stack(b, holder->stack - 1, attributes + count);
+    return count;
+}
+
 static uint32_t add_wait(build *b, uint32_t number, uint32_t *attributes)
 {
     uint32_t count = 0;
     if (number & SP_WINDOW_LIVE)
         return add_live(b, number, attributes);
     if (number & SP_WINDOW_HOLDER)
-        return add_holder(b, number, attributes);
+        return add_holder(b, sp_window_holder_number(number), attributes);
     sp_wait wait = sp_window_wait_of(number);
     attributes[count++] = sp_dictionary_string_attribute(&b->dictionary, "spanprof.wait",
                                                          sp_wait_class_name(wait.wait_class));

@@ -41,7 +41,7 @@ typedef struct sp_window_key {
     uint32_t link;
     uint32_t thread;
     uint32_t wait;       /* sp_window_wait; 0 for CPU time and calls; live blocks: sp_window_live;
-                            waits for locks: sp_window_holder */
+                            waits for locks: SP_WINDOW_HOLDER and a number of holders */
     uint32_t attributes; /* a number of attribute_sets plus one; 0: none */
 } sp_window_key;
 
@@ -123,19 +123,19 @@ static inline uint32_t sp_window_live(sp_live_age age, sp_live_end end)
     return SP_WINDOW_LIVE | (uint32_t)age | (uint32_t)end << 8;
 }
 
-/* What the sample of a wait for a lock says in place of a wait: the number in window.links of the
- * span that held the lock. */
+/* What the sample of a wait for a lock says in place of a wait: a number of window.holders. */
 #define SP_WINDOW_HOLDER UINT32_C(0x40000000)
 
-static inline uint32_t sp_window_holder(uint32_t link)
+static inline uint32_t sp_window_holder_number(uint32_t wait)
 {
-    return SP_WINDOW_HOLDER | link;
+    return wait & ~SP_WINDOW_HOLDER;
 }
 
-static inline uint32_t sp_window_holder_link(uint32_t number)
-{
-    return number & ~SP_WINDOW_HOLDER;
-}
+/* Who held a lock. Key of `window.holders`. */
+typedef struct sp_window_holder {
+    uint32_t link;  /* of window.links: its span; 0: none, or not known */
+    uint32_t stack; /* of window.stacks, plus one: where it gave the lock back; 0: not known */
+} sp_window_holder;
 
 enum { SP_WINDOW_ENDS = SP_WALK_FOLDED };
 
@@ -209,6 +209,7 @@ typedef struct sp_window {
     sp_intern threads;               /* sp_window_thread */
     sp_intern stacks;                /* uint32_t locations…, sp_walk_end */
     sp_intern attribute_sets;        /* entries of key number, length, bytes */
+    sp_intern holders;               /* sp_window_holder */
     uint32_t last_link, last_thread; /* of the last sample */
     sp_window_recorded recorded;
     sp_window_samples cpu, wall;

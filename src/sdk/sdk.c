@@ -114,7 +114,7 @@ static void fork_child(void)
     sp_wall_fork_child();
     sp_sampler_fork_child();
     sp_alloc_stop();
-    sp_lock_samples_stop();
+    sp_lock_samples_fork_child();
     sp_calls_fork_child();
     sp_tracer_after_fork();
     sp_switch_file_after_fork();

@@ -18,15 +18,19 @@ enum { ROUNDS = 201, PAIRS = 20000 };
 
 typedef int lock_function(pthread_mutex_t *mutex);
 
-static lock_function *plain, *ours;
+typedef struct lock_pair {
+    lock_function *lock, *unlock;
+} lock_pair;
+
+static lock_pair plain, ours;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static double measure(lock_function *lock)
+static double measure(lock_pair pair)
 {
     uint64_t begin = sp_clock_monotonic_ns();
     for (int i = 0; i < PAIRS; i++) {
-        lock(&mutex);
-        pthread_mutex_unlock(&mutex);
+        pair.lock(&mutex);
+        pair.unlock(&mutex);
     }
     return (double)(sp_clock_monotonic_ns() - begin) / PAIRS;
 }
@@ -50,6 +54,12 @@ static void *unused_thread(void *unused)
     return unused;
 }
 
+static lock_pair pair_of(void *library)
+{
+    return (lock_pair){(lock_function *)dlsym(library, "pthread_mutex_lock"),
+                       (lock_function *)dlsym(library, "pthread_mutex_unlock")};
+}
+
 /* The C library locks in another way while a process has one thread. */
 static void have_two_threads(void)
 {
@@ -66,9 +76,9 @@ int main(int argc, char **argv)
         execv("/proc/self/exe", argv);
     }
     void *library = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
-    plain = library ? (lock_function *)dlsym(library, "pthread_mutex_lock") : NULL;
-    ours = (lock_function *)dlsym(RTLD_DEFAULT, "pthread_mutex_lock");
-    if (argc < 2 || !plain || plain == ours) {
+    plain = library ? pair_of(library) : (lock_pair){0};
+    ours = pair_of(RTLD_DEFAULT);
+    if (argc < 2 || !plain.lock || plain.lock == ours.lock || plain.unlock == ours.unlock) {
         fprintf(stderr, "bench_lock PRELOAD: the path of libspanprof-preload.so\n");
         return 2;
     }

@@ -18,7 +18,9 @@ ROUNDS, CONVOY = 40, 5
 WORK = re.compile(r"^truth_work_(\w+)$")
 FAILURES = []
 
-Wait = collections.namedtuple("Wait", "work frames span holder value")
+GIVES = {"3": "give_rwlock", "4": "give_rwlock", "5": "give_rwlock", "6": "give_mtx"}  # the others give a mutex
+
+Wait = collections.namedtuple("Wait", "work frames span holder holder_stack value")
 
 
 def check(ok, text):
@@ -40,7 +42,7 @@ def waits(path, kind, spans):
             of = dictionary.attributes(sample)
             holder = of.get("spanprof.holder.trace_id", ""), of.get("spanprof.holder.span_id", "")
             found.append(Wait(work, frames, name_of(spans, dictionary.link(sample)), name_of(spans, holder),
-                              int(sample["values"][0])))
+                              of.get("spanprof.holder.stack", ""), int(sample["values"][0])))
     return found
 
 
@@ -59,6 +61,9 @@ def check_pairs(counts):
         holder = None if work == "2" else "hold 7" if work == "none" else f"hold {work}"
         check({wait.span for wait in of} == {span}, f"work {work} is linked to {span}: {[wait.span for wait in of][:3]}")
         check({wait.holder for wait in of} == {holder}, f"work {work} waited for {holder}: { {wait.holder for wait in of} }")
+        stacks = {tuple(wait.holder_stack.split(";")[-3:]) for wait in of}
+        where = ("hold_for_each", "hold", GIVES.get(work, "give_mutex"))
+        check(stacks == {where}, f"which gave the lock back in {where}: {stacks}")
         check(sum(wait.value for wait in of) == ROUNDS, f"work {work} waited {ROUNDS} times: {sum(wait.value for wait in of)}")
 
 
@@ -90,8 +95,9 @@ def check_convoy(spanprof, prefix, counts):
     check(sum(wait.value for wait in of) >= CONVOY, f"at least {CONVOY} of them")
     table = subprocess.run([spanprof, "spans", prefix, "--holders", "--name", "GET /search", "--json"], stdout=subprocess.PIPE, text=True,
                            check=True).stdout
-    lines = [(wait["waiter"]["name"], wait["function"], wait["holder"]["name"]) for wait in json.loads(table)["waits"]]
-    check(set(lines) == {("GET /search", "look_up", "POST /rebuild")}, f"spanprof spans --holders names both: {lines[:3]}")
+    lines = [(wait["waiter"]["name"], wait["function"], wait["holder"]["name"], wait["holder_function"])
+             for wait in json.loads(table)["waits"]]
+    check(set(lines) == {("GET /search", "look_up", "POST /rebuild", "rebuild_index")}, f"spanprof spans --holders names both: {lines[:3]}")
 
 
 def check_no_contention(spanprof, prefix, counts, spans):

@@ -36,6 +36,7 @@ static void take_mutex(void)
 static void give_mutex(void)
 {
     pthread_mutex_unlock(&mutex);
+    STAY();
 }
 
 static void take_write(void)
@@ -46,6 +47,7 @@ static void take_write(void)
 static void give_rwlock(void)
 {
     pthread_rwlock_unlock(&rwlock);
+    STAY();
 }
 
 static void take_mtx(void)
@@ -56,6 +58,7 @@ static void take_mtx(void)
 static void give_mtx(void)
 {
     mtx_unlock(&mtx);
+    STAY();
 }
 
 #define WORK(n, take)                                                                              \
@@ -168,6 +171,7 @@ NOINLINE static void rebuild_index(pthread_t *threads)
     for (int i = 0; i < CONVOY; i++)
         wait_until_blocked(&convoy_tids[i]);
     pthread_mutex_unlock(&index_lock);
+    STAY();
 }
 
 static void run_convoy(void)

@@ -291,7 +291,8 @@ const sp_command sp_command_spans = {
         "the "
         "span's duration.\n"
         "--holders: a line says that the first span waited so long, so often, in that function, "
-        "for locks that the\nlast span held; - where the holder is not certain.",
+        "for locks that the\nlast span held, and gave back in the last function; - where the "
+        "holder is not certain.",
     .examples = "# the requests that took longest\n"
                 "spanprof spans shop --roots --limit 20\n"
                 "# slow ones of one kind\n"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `spanprof spans --holders`: which span waited for a lock that which span held. A line is a
- * waiter, the function in which it waited, and a holder. */
+ * waiter, the function in which it waited, a holder, and the function in which it gave the lock
+ * back. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,35 +16,80 @@ enum { TEXT_COLUMNS = 24 };
 
 typedef struct wait_line {
     uint32_t waiter, function, holder; /* link, string or SP_MODEL_NONE, link */
+    uint32_t holder_function;          /* of the table's; SP_MODEL_NONE: not told */
     uint64_t delay_ns, contentions;
 } wait_line;
 
 typedef struct wait_table {
     const sp_model *model;
-    sp_intern index; /* the first three members of a line */
+    sp_intern index;            /* the first four members of a line */
+    sp_intern holder_functions; /* names, with their NUL */
     wait_line *lines;
     size_t capacity;
 } wait_table;
 
 /* ---- the lines ---- */
 
+/* C++'s locks are functions of its library around those of the C library, inlined into who takes
+ * them. */
+static bool is_of_a_lock(const char *name)
+{
+    return strncmp(name, "std::", strlen("std::")) == 0 ||
+           strncmp(name, "__gthr", strlen("__gthr")) == 0;
+}
+
+/* The innermost function that is none of a lock, or else the innermost of all. */
 static uint32_t function_of(const sp_model *model, uint32_t stack)
 {
-    uint32_t leaf = SP_MODEL_NONE;
-    if (model->stacks.entries[stack].length >= sizeof leaf)
-        memcpy(&leaf, sp_intern_key(&model->stacks, stack), sizeof leaf);
-    return leaf;
+    const uint32_t *frames = sp_intern_key(&model->stacks, stack);
+    size_t count = model->stacks.entries[stack].length / sizeof *frames, at = 0;
+    while (at < count && is_of_a_lock(sp_model_text(model, frames[at])))
+        at++;
+    return count == 0 ? SP_MODEL_NONE : frames[at < count ? at : 0];
+}
+
+/* The same, of STACK, "root;…;leaf", which is changed. */
+static const char *function_of_text(char *stack)
+{
+    const char *leaf = NULL;
+    for (;;) {
+        char *last = strrchr(stack, ';');
+        const char *name = last ? last + 1 : stack;
+        leaf = leaf ? leaf : name;
+        if (!is_of_a_lock(name))
+            return name;
+        if (!last)
+            return leaf;
+        *last = 0;
+    }
+}
+
+/* SP_INTERN_FAILED when memory is short. */
+static uint32_t holder_function_of(wait_table *table, const sp_model_sample *sample)
+{
+    if (sample->holder_stack == SP_MODEL_NONE)
+        return SP_MODEL_NONE;
+    char *stack = strdup(sp_model_text(table->model, sample->holder_stack));
+    const char *name = stack ? function_of_text(stack) : "";
+    uint32_t number = stack ? sp_intern_put(&table->holder_functions, name, strlen(name) + 1, NULL)
+                            : SP_INTERN_FAILED;
+    free(stack);
+    return number;
 }
 
 static wait_line *line_of(wait_table *table, const sp_model_sample *sample)
 {
     bool is_new;
-    uint32_t key[3] = {sample->link, function_of(table->model, sample->stack), sample->holder};
+    uint32_t key[4] = {sample->link, function_of(table->model, sample->stack), sample->holder,
+                       holder_function_of(table, sample)};
     uint32_t number = sp_intern_put(&table->index, key, sizeof key, &is_new);
-    if (number == SP_INTERN_FAILED || !SP_REACH(table->lines, number, table->capacity, 64))
+    bool is_short = key[3] == SP_INTERN_FAILED && sample->holder_stack != SP_MODEL_NONE;
+    if (is_short || number == SP_INTERN_FAILED ||
+        !SP_REACH(table->lines, number, table->capacity, 64))
         return NULL;
     if (is_new)
-        table->lines[number] = (wait_line){.waiter = key[0], .function = key[1], .holder = key[2]};
+        table->lines[number] = (wait_line){
+            .waiter = key[0], .function = key[1], .holder = key[2], .holder_function = key[3]};
     return &table->lines[number];
 }
 
@@ -93,7 +139,7 @@ static int by_delay(const void *a, const void *b)
     const wait_line *x = a, *y = b;
     if (x->delay_ns != y->delay_ns)
         return x->delay_ns > y->delay_ns ? -1 : 1;
-    return memcmp(x, y, 3 * sizeof x->waiter);
+    return memcmp(x, y, 4 * sizeof x->waiter);
 }
 
 /* ---- their forms ---- */
@@ -108,6 +154,14 @@ static const char *name_of(const sp_model *model, uint32_t link)
 static const char *function_name(const sp_model *model, const wait_line *line)
 {
     return line->function == SP_MODEL_NONE ? "[no stack]" : sp_model_text(model, line->function);
+}
+
+/* "": not told. */
+static const char *holder_function_name(const wait_table *table, const wait_line *line)
+{
+    return line->holder_function == SP_MODEL_NONE
+               ? ""
+               : sp_intern_key(&table->holder_functions, line->holder_function);
 }
 
 static void add_span(sp_buffer *out, const sp_model *model, uint32_t link,
@@ -128,9 +182,10 @@ static void trim_line(sp_buffer *out)
     sp_buffer_add_char(out, '\n');
 }
 
-static void add_line(sp_buffer *out, const sp_model *model, const wait_line *line,
+static void add_line(sp_buffer *out, const wait_table *table, const wait_line *line,
                      const sp_terminal *terminal)
 {
+    const sp_model *model = table->model;
     char waited[SP_DURATION_LENGTH];
     sp_format_duration(waited, line->delay_ns);
     sp_buffer_printf(out, "%8s  %8llu  ", waited, (unsigned long long)line->contentions);
@@ -138,6 +193,7 @@ static void add_line(sp_buffer *out, const sp_model *model, const wait_line *lin
     sp_spans_add_cell(out, function_name(model, line), TEXT_COLUMNS, true, terminal);
     sp_buffer_add_string(out, "  ");
     add_span(out, model, line->holder, terminal);
+    sp_spans_add_cell(out, holder_function_name(table, line), TEXT_COLUMNS, true, terminal);
     trim_line(out);
 }
 
@@ -145,11 +201,11 @@ static int write_text(const wait_table *table, size_t shown)
 {
     sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
     sp_terminal terminal = sp_terminal_get(false);
-    sp_buffer_printf(&out, "%8s  %8s  %-*s  %-16s  %-*s  %-*s  %s\n", "waited", "times",
+    sp_buffer_printf(&out, "%8s  %8s  %-*s  %-16s  %-*s  %-*s  %-16s  %s\n", "waited", "times",
                      TEXT_COLUMNS, "span", "span id", TEXT_COLUMNS, "in", TEXT_COLUMNS,
-                     "for a lock held by", "span id");
+                     "for a lock held by", "span id", "in");
     for (size_t i = 0; i < shown; i++)
-        add_line(&out, table->model, &table->lines[i], &terminal);
+        add_line(&out, table, &table->lines[i], &terminal);
     if (shown < table->index.count)
         sp_buffer_printf(&out, "%zu of %u lines\n", shown, table->index.count);
     return sp_output_write(&out, NULL);
@@ -174,12 +230,13 @@ static int write_json(const wait_table *table, size_t shown)
     json_t *waits = json_array();
     for (size_t i = 0; i < shown; i++) {
         const wait_line *line = &table->lines[i];
-        json_array_append_new(waits, json_pack("{s:o, s:s, s:o, s:I, s:I}", "waiter",
+        json_array_append_new(waits, json_pack("{s:o, s:s, s:o, s:s, s:I, s:I}", "waiter",
                                                span_json(table->model, line->waiter), "function",
                                                function_name(table->model, line), "holder",
-                                               span_json(table->model, line->holder), "delay_ns",
-                                               (json_int_t)line->delay_ns, "contentions",
-                                               (json_int_t)line->contentions));
+                                               span_json(table->model, line->holder),
+                                               "holder_function", holder_function_name(table, line),
+                                               "delay_ns", (json_int_t)line->delay_ns,
+                                               "contentions", (json_int_t)line->contentions));
     }
     return sp_output_write_json(
         json_pack("{s:I, s:o}", "count", (json_int_t)table->index.count, "waits", waits), NULL);
@@ -196,6 +253,7 @@ int sp_spans_holders(const sp_model *model, const bool *chosen, const sp_spans_o
         status = options->json ? write_json(&table, shown) : write_text(&table, shown);
     }
     sp_intern_deinit(&table.index);
+    sp_intern_deinit(&table.holder_functions);
     free(table.lines);
     return status;
 }

@@ -122,6 +122,9 @@ static void add_holder(json_t *stack, const sp_model *model, const sp_model_samp
     }
     json_object_set_new(stack, "holder_trace_id", json_string(trace_id));
     json_object_set_new(stack, "holder_span_id", json_string(span_id));
+    bool is_told = sample->holder_stack != SP_MODEL_NONE;
+    json_object_set_new(stack, "holder_stack",
+                        json_string(is_told ? sp_model_text(model, sample->holder_stack) : ""));
 }
 
 static json_t *stack_of(const sp_model *model, const sp_model_sample *sample)

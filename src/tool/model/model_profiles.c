@@ -19,7 +19,7 @@
 typedef struct wait_attribute {
     sp_where where;
     sp_outlived outlived;
-    uint32_t descriptor, age;               /* strings of the model, plus 1 */
+    uint32_t descriptor, age, holder_stack; /* strings of the model, plus 1 */
     const char *holder_trace, *holder_span; /* hex; NULL: not told */
     const char *thread;                     /* its name; NULL: not told */
     bool is_thread_id;
@@ -281,6 +281,8 @@ static bool read_attribute(profile_reader *reader, const char *key, const char *
         out->holder_trace = text;
     } else if (strcmp(key, SP_HOLDER_SPAN_KEY) == 0) {
         out->holder_span = text;
+    } else if (strcmp(key, SP_HOLDER_STACK_KEY) == 0) {
+        return put_text(reader, text, &out->holder_stack);
     } else if (strcmp(key, "thread.name") == 0) {
         out->thread = text;
     }
@@ -332,6 +334,8 @@ static void take_attribute(const wait_attribute *attribute, sp_model_sample *sam
         sample->outlived = attribute->outlived;
     if (attribute->age)
         sample->age = attribute->age - 1;
+    if (attribute->holder_stack)
+        sample->holder_stack = attribute->holder_stack - 1;
 }
 
 /* What the attributes of MESSAGE say, in SAMPLE. */
@@ -500,8 +504,9 @@ static uint64_t count_events(const type_rule *rule, const Sp__Profiles__Sample *
 static bool add_sample(profile_reader *reader, const sp_model_sample *sample, uint32_t *out)
 {
     sp_model *model = reader->model;
-    uint32_t key[8] = {sample->type,       sample->stack,    sample->link, sample->where,
-                       sample->descriptor, sample->outlived, sample->age,  sample->holder};
+    uint32_t key[9] = {sample->type,  sample->stack,      sample->link,
+                       sample->where, sample->descriptor, sample->outlived,
+                       sample->age,   sample->holder,     sample->holder_stack};
     bool is_new;
     uint32_t number = sp_intern_put(&model->sample_index, key, sizeof key, &is_new);
     if (number == SP_INTERN_FAILED ||
@@ -532,7 +537,10 @@ static bool add_samples(profile_reader *reader, const Sp__Profiles__Profile *pro
         return fail_memory(reader);
     for (size_t i = 0; i < profile->n_samples; i++) {
         const Sp__Profiles__Sample *message = profile->samples[i];
-        sp_model_sample sample = {.type = type, .descriptor = SP_MODEL_NONE, .age = SP_MODEL_NONE};
+        sp_model_sample sample = {.type = type,
+                                  .descriptor = SP_MODEL_NONE,
+                                  .age = SP_MODEL_NONE,
+                                  .holder_stack = SP_MODEL_NONE};
         uint64_t sum = 0;
         reader->sample = i;
         if (!find_stack(reader, message->stack_index, &sample.stack) ||

@@ -421,6 +421,15 @@ static void builder_wall_without_cpu_profile_for_both_scopes(void **state)
 
 static sp_window_sample lock_waits[4];
 
+/* The span HOLDER, which gave the lock back in handler_function. */
+static uint32_t put_holder(uint8_t holder)
+{
+    uint32_t frames[] = {put_code(handler_function), put_code(worker_function)};
+    const sp_window_holder key = {.link = put_link(2, holder, 0),
+                                  .stack = put_stack(SP_WALK_COMPLETE, 2, frames) + 1};
+    return SP_WINDOW_HOLDER | sp_intern_put(&window.holders, &key, sizeof key, NULL);
+}
+
 /* A wait of a span of its own for a lock that HOLDER had. */
 static void put_lock_wait(uint8_t span, uint8_t holder, uint64_t wait_ns)
 {
@@ -429,7 +438,7 @@ static void put_lock_wait(uint8_t span, uint8_t holder, uint64_t wait_ns)
         .stack = put_stack(SP_WALK_COMPLETE, 1, (uint32_t[]){put_code(worker_function)}),
         .link = put_link(1, span, span),
         .thread = put_thread(7, "main"),
-        .wait = holder ? sp_window_holder(put_link(2, holder, 0)) : 0,
+        .wait = holder ? put_holder(holder) : 0,
     };
     uint32_t number = sp_intern_put(&samples->keys, &key, sizeof key, NULL);
     samples->values = lock_waits;
@@ -451,6 +460,9 @@ static void assert_holder(const sp_profile_sample *sample, const char *trace, co
         find_attribute(sample->attributes, "spanprof.holder.trace_id")->value.string_value, trace);
     assert_string_equal(
         find_attribute(sample->attributes, "spanprof.holder.span_id")->value.string_value, span);
+    assert_string_equal(
+        find_attribute(sample->attributes, "spanprof.holder.stack")->value.string_value,
+        "worker_function;handler_function");
 }
 
 static void build_lock_waits(bool for_a_file)
@@ -486,9 +498,11 @@ static void builder_holders_are_not_for_the_network(void **state)
 {
     (void)state;
     build_lock_waits(false);
-    for (uint32_t i = 0; i < data.profiles[1].sample_count; i++)
-        assert_null(
-            find_attribute(data.profiles[1].samples[i].attributes, "spanprof.holder.span_id"));
+    for (uint32_t i = 0; i < data.profiles[1].sample_count; i++) {
+        sp_index_list attributes = data.profiles[1].samples[i].attributes;
+        assert_null(find_attribute(attributes, "spanprof.holder.span_id"));
+        assert_null(find_attribute(attributes, "spanprof.holder.stack"));
+    }
 }
 
 static sp_window_time tick_times[16];

@@ -133,9 +133,9 @@ WALL_COUNTS = {"spanprof.samples.linked": 18, "spanprof.samples.none": 51, "span
                "spanprof.wall.discarded": 2, "spanprof.stacks.complete": 70}
 
 
-def sample(d, names, trace, own, value, wait="", descriptor="", holder=("", "")):
+def sample(d, names, trace, own, value, wait="", descriptor="", holder=("", "", "")):
     words = [("spanprof.wait", wait), ("spanprof.wait.descriptor", descriptor), ("spanprof.holder.trace_id", holder[0]),
-             ("spanprof.holder.span_id", holder[1])]
+             ("spanprof.holder.span_id", holder[1]), ("spanprof.holder.stack", holder[2] if len(holder) > 2 else "")]
     made = {"stackIndex": d.stack(*names), "linkIndex": d.link(trace, own), "values": [str(value)],
             "attributeIndices": [d.attribute(key, word) for key, word in words if word]}
     return {key: item for key, item in made.items() if item != []}

@@ -179,7 +179,7 @@ class Pprof(ToolTest):
         self.write("p.jsonl", json_lines(both_profiles()))
         for kind in ("wall", "offcpu"):
             self.same(self.convert("p.jsonl", more=("--type", kind)), "p.jsonl", kind=kind)
-        locks = [(("main", "work"), CART_TRACE, CART, 40 * MS, "", "", (REPORT_TRACE, REPORT)), (("main", "work"), "", "", 5)]
+        locks = [(("main", "work"), CART_TRACE, CART, 40 * MS, "", "", (REPORT_TRACE, REPORT, "main;hold")), (("main", "work"), "", "", 5)]
         self.write("l.jsonl", json_lines(profiles(locks, period=1, kind=("delay", "nanoseconds", "contentions", "count"))))
         self.same(self.convert("l.jsonl"), "l.jsonl", kind="lock")
 

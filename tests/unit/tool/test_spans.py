@@ -45,18 +45,21 @@ cpu: 1 profile, 30 samples, one each 10.0 ms, engine timer (asked for)
 
 
 HOLDERS = f"""\
-  waited     times  span                      span id           in                        for a lock held by        span id
- 40.0 ms         5  GET /cart                 {CART}  look_up                   render                    {RENDER}
+  waited     times  span                      span id           in                        for a lock held by        span id           in
+ 40.0 ms         5  GET /cart                 {CART}  look_up                   render                    {RENDER}  rebuild_index
  2.00 ms         1  GET /cart                 {CART}  look_up                   (not in the files)        00000000000000ff
- 1.00 ms         2  -                                           look_up                   -
+ 1.00 ms         2  -                                           look_up                   -                                           retry_lock
 """
 
 
 def lock_profiles():
     """A convoy that one span makes, a wait for a span that is not in the files, and one of which nothing is known."""
     stack, d = ("main", "serve", "look_up"), Dictionary()
-    waits = [(stack, CART_TRACE, CART, 30, 4, (REPORT_TRACE, RENDER)), (("main", "retry", "look_up"), CART_TRACE, CART, 10, 1, (REPORT_TRACE, RENDER)),
-             (stack, CART_TRACE, CART, 2, 1, (REPORT_TRACE, "00000000000000ff")), (stack, "", "", 1, 2, ("", "not an id"))]
+    in_cpp = stack + ("std::unique_lock<std::mutex>::lock()", "__gthread_mutex_lock(pthread_mutex_t*)")
+    waits = [(stack, CART_TRACE, CART, 30, 4, (REPORT_TRACE, RENDER, "main;rebuild_index")),
+             (("main", "retry", "look_up"), CART_TRACE, CART, 10, 1,
+              (REPORT_TRACE, RENDER, "main;other;rebuild_index;std::mutex::unlock();__gthread_mutex_unlock")),
+             (in_cpp, CART_TRACE, CART, 2, 1, (REPORT_TRACE, "00000000000000ff")), (stack, "", "", 1, 2, ("", "not an id", "retry_lock"))]
     made = lambda kind, unit, values: profile(d, [(*wait[:3], value, "", "", wait[5]) for wait, value in zip(waits, values)], 1,
                                               (kind, unit, "contentions", "count"), {})
     return request(d, made("contentions", "count", [wait[4] for wait in waits]),
@@ -84,7 +87,8 @@ class Holders(ToolTest):
         self.assertEqual(answer["count"], 3)
         self.assertEqual(answer["waits"][0], {
             "waiter": {"trace_id": CART_TRACE, "span_id": CART, "name": "GET /cart"}, "function": "look_up",
-            "holder": {"trace_id": REPORT_TRACE, "span_id": RENDER, "name": "render"}, "delay_ns": 40 * MS, "contentions": 5})
+            "holder": {"trace_id": REPORT_TRACE, "span_id": RENDER, "name": "render"},
+            "holder_function": "rebuild_index", "delay_ns": 40 * MS, "contentions": 5})
         self.assertEqual([answer["waits"][2][key] for key in ("waiter", "holder")], [None, None])
 
     def test_spans_are_chosen_by_who_waited(self):
@@ -99,6 +103,7 @@ class Holders(ToolTest):
     def test_flame_json_names_the_holder(self):
         stacks = self.answer_json("flame", "shop", "locks.profiles.jsonl", "--type", "lock", "--format", "json")["stacks"]
         self.assertEqual({stack["holder_span_id"] for stack in stacks}, {RENDER, "00000000000000ff", ""})
+        self.assertIn("main;rebuild_index", {stack["holder_stack"] for stack in stacks})
 
 
 class Spans(ToolTest):

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What glibc's locks say of themselves: who holds them, and whether others wait. Of another C
+ * library nothing is known, and holders are not named.  Threads: any.  Signals: safe. */
+#ifndef SP_PRELOAD_OWNERS_H
+#define SP_PRELOAD_OWNERS_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <threads.h>
+
+#include "preload/waits.h"
+
+#if defined(__GLIBC__)
+/* glibc's bits of a mutex's kind and of its lock word, which have to stay what they are: programs
+ * have them compiled in. */
+enum { SP_KIND_ROBUST = 16, SP_WORD_OWNER = 0x3fffffff, SP_WORD_OWNER_DIED = 0x40000000 };
+
+/* The thread id of who holds it; 0: nobody. */
+static inline const int *sp_mutex_owner(const pthread_mutex_t *mutex)
+{
+    return &mutex->__data.__owner;
+}
+
+/* The same, of who holds it for writing. */
+static inline const int *sp_rwlock_writer(const pthread_rwlock_t *lock)
+{
+    return &lock->__data.__cur_writer;
+}
+
+static inline int sp_mutex_word(const pthread_mutex_t *mutex)
+{
+    return __atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED);
+}
+
+/* A robust mutex that cannot be recovered must not be tried: glibc's trylock then leaves it locked,
+ * and the next call waits for ever. */
+static inline int sp_mutex_may_be_tried(const pthread_mutex_t *mutex)
+{
+    return !(__atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED) & SP_KIND_ROBUST);
+}
+
+/* What a try would say, of a mutex that must not be tried. */
+static inline int sp_mutex_is_held(const pthread_mutex_t *mutex)
+{
+    int word = sp_mutex_word(mutex);
+    return (word & SP_WORD_OWNER) != 0 && !(word & SP_WORD_OWNER_DIED);
+}
+
+/* The calling thread has MUTEX, and had it before. */
+static inline int sp_mutex_is_taken_again(const pthread_mutex_t *mutex)
+{
+    return mutex->__data.__count > 1;
+}
+
+/* Of a free mutex the word is 0, of one that a thread has and nobody waits for, 1; robust ones, and
+ * those with priority inheritance, have the owner's number there. */
+static inline int sp_mutex_may_have_waiters(const pthread_mutex_t *mutex)
+{
+    return (unsigned)sp_mutex_word(mutex) > 1;
+}
+#else
+static inline const int *sp_mutex_owner(const pthread_mutex_t *mutex)
+{
+    (void)mutex;
+    return NULL;
+}
+
+static inline const int *sp_rwlock_writer(const pthread_rwlock_t *lock)
+{
+    (void)lock;
+    return NULL;
+}
+
+static inline int sp_mutex_may_be_tried(const pthread_mutex_t *mutex)
+{
+    (void)mutex;
+    return 1;
+}
+
+static inline int sp_mutex_is_held(const pthread_mutex_t *mutex)
+{
+    (void)mutex;
+    return 0;
+}
+
+static inline int sp_mutex_is_taken_again(const pthread_mutex_t *mutex)
+{
+    (void)mutex;
+    return 0;
+}
+
+static inline int sp_mutex_may_have_waiters(const pthread_mutex_t *mutex)
+{
+    (void)mutex;
+    return 0;
+}
+#endif
+
+/* The calling thread, which has MUTEX, gives it back by its next unlock, and others may wait. */
+static inline int sp_mutex_has_waiters(const pthread_mutex_t *mutex)
+{
+    return sp_mutex_may_have_waiters(mutex) && sp_wait_has_waiters(mutex) &&
+           !sp_mutex_is_taken_again(mutex);
+}
+
+/* A mtx_t is a pthread_mutex_t of another name. */
+static inline const int *sp_mtx_owner(const mtx_t *mutex)
+{
+    return sp_mutex_owner((const pthread_mutex_t *)(const void *)mutex);
+}
+
+static inline int sp_mtx_has_waiters(const mtx_t *mutex)
+{
+    return sp_mutex_has_waiters((const pthread_mutex_t *)(const void *)mutex);
+}
+
+#endif
