@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which of the threads that wait for a core lost theirs to the sampler itself. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "wall/wall_run.h"
+
+/* Rounds that are not late find a core for the asking, or take one. */
+enum { LATE_NS = 20000, DOUBTS_OF_BLOCKED = 64 };
+
+/* Whether it is not known yet if the thread had our core at the round's moment. One that waits for
+ * a core may have lost it to us. One that is blocked may have had it until then: the later a round
+ * comes, the more often it is just that by which it could come. */
+bool sp_wall_is_doubtful(const sp_wall_place *place)
+{
+    if (place->record->wait_class == SP_WAIT_RUNNABLE)
+        return place->is_still;
+    return sp_wall.late_ns > LATE_NS && sp_wall.doubtful_count < DOUBTS_OF_BLOCKED;
+}
+
+/* When thread TID was last on a core, by that core's own clock (/proc/self/task/TID/sched:
+ * se.exec_start, in ms); 0 when it is not told. */
+static uint64_t last_ran_ns(pid_t tid)
+{
+    char text[256];
+    unsigned long long ms, ns;
+    int fd = sp_syscall_files_open_other(&sp_wall.visitor.files, tid, "sched");
+    ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    text[length > 0 ? length : 0] = 0;
+    const char *at = strstr(text, "se.exec_start");
+    bool told = at && sscanf(at, "se.exec_start : %llu.%6llu", &ms, &ns) == 2;
+    return told ? ms * SP_NS_PER_MS + ns : 0;
+}
+
+/* Which of the doubtful had a core at MOMENT_NS, and was to give it up before we came: of those
+ * that have run from then on, which takes as much CPU time, the first to end; their count when none
+ * has. Our own clock is read so that the kernel notes that we run now. */
+static uint32_t find_giver(uint64_t moment_ns)
+{
+    uint32_t giver = sp_wall.doubtful_count;
+    sp_clock_own_cpu_ns();
+    uint64_t since_ns = sp_clock_monotonic_ns() - moment_ns, now_ns = last_ran_ns(sp_wall.tid);
+    uint64_t first_ns = sp_wall.late_ns + 1;
+    for (uint32_t n = 0; now_ns != 0 && n < sp_wall.doubtful_count; n++) {
+        const sp_doubtful *doubt = &sp_wall.doubtful[n];
+        uint64_t until_ns = last_ran_ns(doubt->tid) + since_ns - now_ns; /* from the moment on */
+        if (until_ns < first_ns && until_ns <= doubt->used_ns) {
+            giver = n;
+            first_ns = until_ns;
+        }
+    }
+    return giver;
+}
+
+/* The giver was on its core at the round's moment. It waits for the core now, as long as we have
+ * it, which no moment ever falls in: that is the one wait that is known without being seen. */
+static void settle_giver(sp_wall_place *place, uint64_t weight_ns, const sp_wall_round *round)
+{
+    uint64_t took_ns = sp_clock_monotonic_ns() - round->moment_ns - sp_wall.late_ns;
+    double stands_for = (double)weight_ns / (double)(round->cells * round->period_ns); /* threads */
+    sp_wall.state.on_core_ns += weight_ns;
+    if (place->record->wait_class == SP_WAIT_RUNNABLE)
+        sp_wall_weigh(place, (uint64_t)((double)took_ns * stands_for));
+    place->is_still = false;
+}
+
+/* To run the sampler needs a core, and where all are taken it takes that of a thread which would
+ * have run: this one, and no other, looks as if it waited for a core as long as we look. It is the
+ * one that ran until we came. Where the kernel does not tell (it was built without SCHED_DEBUG),
+ * all count as waiting. */
+void sp_wall_resolve_doubts(const sp_wall_round *round)
+{
+    uint32_t giver = sp_wall.doubtful_count > 0 ? find_giver(round->moment_ns) : 0;
+    sp_lock_take(&sp_wall.lock);
+    for (uint32_t n = 0; n < sp_wall.doubtful_count; n++) {
+        sp_wall_place *place = sp_wall_place_of(&sp_wall.places, sp_wall.doubtful[n].slot, false);
+        if (n == giver)
+            settle_giver(place, sp_wall.doubtful[n].weight_ns, round);
+        else
+            sp_wall_weigh(place, sp_wall.doubtful[n].weight_ns);
+    }
+    sp_lock_give(&sp_wall.lock);
+    sp_wall.doubtful_count = 0;
+}

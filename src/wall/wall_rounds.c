@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When the wall sampler looks, and at which threads.
+ *
+ * Time is cut into cells of one period. In each cell there is one round, at a moment that is chosen
+ * evenly at random: so every moment has the same chance of being seen, and a visit stands for a
+ * period. When there are more threads than a round may visit, each has the same chance to be among
+ * those visited, and a visit stands for so much more. Nothing about a thread enters into either
+ * choice: that is all that an unbiased sum needs. */
+#include <errno.h>
+#include <sys/random.h>
+
+#include <spanprof/context.h>
+#include "context/foreign_record_sig.h"
+#include "core/clock.h"
+#include "wall/wall_run.h"
+
+/* One part in SHARE of a core is what rounds may take. */
+enum { SHARE = 33, VISITS_MIN = 16, AHEAD = 12 };
+
+enum { LOOKS_AROUND = 16 };
+
+/* Even, in [0, 1). */
+static double draw(void)
+{
+    sp_wall.random ^= sp_wall.random << 13;
+    sp_wall.random ^= sp_wall.random >> 7;
+    sp_wall.random ^= sp_wall.random << 17;
+    return (double)(sp_wall.random >> 11) * 0x1p-53;
+}
+
+static void seed(void)
+{
+    if (getrandom(&sp_wall.random, sizeof sp_wall.random, GRND_NONBLOCK) != sizeof sp_wall.random)
+        sp_wall.random = sp_clock_monotonic_ns();
+    sp_wall.random |= 1;
+}
+
+/* --- a round ---------------------------------------------------------------------------------- */
+
+/* Whether a sample of the thread's now would be linked, to a span that we know of. */
+static bool has_own_span(const sp_thread *thread)
+{
+    uint32_t tail = sp_load_relaxed(&thread->record.tail);
+    return (tail & 1) && (tail >> 8 & SPANPROF_TRACE_FLAG_SAMPLED) &&
+           !sp_load_relaxed(&thread->remote);
+}
+
+/* To another tracer's. While none is known to be here, only some rounds look for one. */
+static bool has_foreign_span(const sp_thread *thread)
+{
+    sp_foreign_context context;
+    bool looks = sp_load_relaxed(&sp_context_is_shared) || sp_wall.rounds % LOOKS_AROUND == 0;
+    return looks && !sp_foreign_is_hidden(thread) &&
+           sp_foreign_peek(thread, &context) == SP_FOREIGN_ACTIVE &&
+           (context.tail >> 8 & SPANPROF_TRACE_FLAG_SAMPLED);
+}
+
+static bool is_wanted(uint32_t slot)
+{
+    const sp_thread *thread = sp_thread_states + slot;
+    return sp_wall.config.all_threads || has_own_span(thread) || has_foreign_span(thread);
+}
+
+/* How many threads a round may visit at what visits cost lately. */
+static uint32_t visits_allowed(uint64_t period_ns)
+{
+    double visits = (double)period_ns / SHARE / sp_wall.visit_cost_ns;
+    return visits < VISITS_MIN       ? VISITS_MIN
+           : visits > SP_THREADS_MAX ? SP_THREADS_MAX
+                                     : (uint32_t)visits;
+}
+
+static void learn_cost(uint64_t cpu_ns, uint32_t visits)
+{
+    if (visits > 0)
+        sp_wall.visit_cost_ns += ((double)cpu_ns / visits - sp_wall.visit_cost_ns) / 8;
+    sp_lock_take(&sp_wall.lock);
+    sp_wall.state.cpu_ns += cpu_ns;
+    sp_lock_give(&sp_wall.lock);
+}
+
+static void visit_one(uint32_t slot, uint64_t weight_ns)
+{
+    sp_lock_take(&sp_wall.lock);
+    sp_wall_visit_slot(slot, weight_ns);
+    sp_lock_give(&sp_wall.lock);
+}
+
+/* With many threads none of what a visit reads is in the cache. */
+static void ask_ahead(uint32_t slot)
+{
+    const sp_thread *thread = sp_thread_by_slot(slot);
+    const sp_wall_place *page = sp_wall.places.pages[slot / SP_WALL_PAGE];
+    __builtin_prefetch(&thread->posts);
+    __builtin_prefetch((const void *)&thread->life);
+    if (page)
+        __builtin_prefetch(&page[slot % SP_WALL_PAGE], 1);
+}
+
+static void learn_newest_generation(void)
+{
+    const sp_generation *generation =
+        sp_generation_enter(sp_wall.visitor.modules, sp_wall.visitor.hazard);
+    sp_wall.newest = generation->number;
+    sp_generation_leave(sp_wall.visitor.hazard);
+}
+
+/* Every STEPth thread that is wanted, from a random one on: each has the same chance. Whether it is
+ * wanted is looked at when it is its turn, not before, so a span that begins while others are
+ * visited is seen as often as one that ends then. States are far apart in memory, so of each one
+ * line is read, and asked for ahead; what else speaks against a visit is seen there. */
+static uint32_t visit_each(double step, uint64_t weight_ns)
+{
+    double next = draw() * step;
+    uint32_t visits = 0, wanted = 0, slots = sp_thread_slots();
+    for (uint32_t slot = 0; slot < slots; slot++) {
+        const sp_thread *ahead = sp_thread_states + slot + AHEAD;
+        __builtin_prefetch(&ahead[AHEAD].switch_number); /* behind the last: no harm */
+        if (slot + AHEAD < slots && (sp_wall.config.all_threads || has_own_span(ahead)))
+            ask_ahead(slot + AHEAD);
+        if (!is_wanted(slot) || wanted++ != (uint32_t)next)
+            continue;
+        visit_one(slot, weight_ns);
+        next += step;
+        visits++;
+    }
+    sp_wall.wanted = wanted;
+    return visits;
+}
+
+static void run_round(const sp_wall_round *round)
+{
+    uint64_t begin_ns = sp_clock_own_cpu_ns();
+    uint32_t allowed = visits_allowed(round->period_ns);
+    double step = sp_wall.wanted > allowed ? (double)sp_wall.wanted / allowed : 1;
+    uint64_t weight_ns = (uint64_t)((double)(round->cells * round->period_ns) * step + 0.5);
+    learn_newest_generation();
+    sp_wall.late_ns = sp_clock_monotonic_ns() - round->moment_ns;
+    uint32_t visits = visit_each(step, weight_ns);
+    sp_wall.rounds++;
+    sp_wall_resolve_doubts(round);
+    learn_cost(sp_clock_own_cpu_ns() - begin_ns, visits);
+}
+
+/* --- time ------------------------------------------------------------------------------------- */
+
+static bool is_disturbed(void)
+{
+    return sp_wall.stopping || sp_wall.paused || sp_wall.restarts;
+}
+
+/* With the lock held, until TIME_NS. False when something else is to be done first. */
+static bool sleep_until(uint64_t time_ns)
+{
+    struct timespec until = sp_timespec_from_ns(time_ns);
+    while (!is_disturbed())
+        if (sp_lock_wait_until(&sp_wall.lock, &sp_wall.changed, &until) == ETIMEDOUT)
+            return !is_disturbed();
+    return false;
+}
+
+static void begin_cells(void)
+{
+    sp_wall.restarts = false;
+    sp_wall.cell = 0;
+    sp_wall.cells_begin_ns = sp_clock_monotonic_ns();
+}
+
+/* With the lock held, for the moment of the next cell's round. */
+static bool wait_for_round(sp_wall_round *round)
+{
+    uint64_t period_ns = SP_NS_PER_S / sp_wall.config.hz;
+    uint64_t now_cell = (sp_clock_monotonic_ns() - sp_wall.cells_begin_ns) / period_ns;
+    uint64_t cell = now_cell > sp_wall.cell ? now_cell : sp_wall.cell;
+    uint64_t moment_ns = cell * period_ns + (uint64_t)(draw() * (double)period_ns);
+    if (!sleep_until(sp_wall.cells_begin_ns + moment_ns))
+        return false;
+    *round = (sp_wall_round){.period_ns = period_ns,
+                             .moment_ns = sp_wall.cells_begin_ns + moment_ns,
+                             .cells = cell + 1 - sp_wall.cell};
+    sp_wall.cell = cell + 1;
+    return true;
+}
+
+void sp_wall_run_rounds(void)
+{
+    sp_wall_round round;
+    seed();
+    sp_lock_take(&sp_wall.lock);
+    begin_cells();
+    while (!sp_wall.stopping) {
+        if (sp_wall.paused) {
+            sp_lock_wait(&sp_wall.lock, &sp_wall.changed);
+            sp_wall.restarts = true;
+        } else if (sp_wall.restarts) {
+            begin_cells();
+        } else if (wait_for_round(&round)) {
+            sp_lock_give(&sp_wall.lock);
+            run_round(&round);
+            sp_lock_take(&sp_wall.lock);
+        }
+    }
+    sp_lock_give(&sp_wall.lock);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the wall sampler share: its state, and what one asks of another. wall.c starts
+ * and stops the thread, wall_rounds.c chooses when it looks and at which threads, wall_visits.c
+ * looks at one, wall_doubts.c decides about those whose core we took, wall_settle.c hands over to
+ * the collector.
+ *
+ * sp_wall.lock is held for a visit, not for a round: fork and the collector wait for microseconds.
+ * Order: the collector's lock before it, the registry's after. */
+#ifndef SP_WALL_WALL_RUN_H
+#define SP_WALL_WALL_RUN_H
+
+#include <pthread.h>
+
+#include "core/lock.h"
+#include "wall/wall.h"
+#include "wall/wall_places.h"
+
+typedef struct sp_wall_round {
+    uint64_t period_ns;
+    uint64_t moment_ns; /* that was chosen */
+    uint64_t cells; /* that it stands for: more than one when rounds, or the machine, were late */
+} sp_wall_round;
+
+/* A thread that has either waited all the time from the round's moment on, or had the core that we
+ * got. */
+typedef struct sp_doubtful {
+    uint32_t slot;
+    pid_t tid;
+    uint64_t used_ns; /* of the CPU since it was seen waiting before */
+    uint64_t weight_ns;
+} sp_doubtful;
+
+typedef struct sp_wall_run {
+    sp_lock lock;
+    pthread_cond_t changed; /* on the monotonic clock: stopping, pause, rate, probed */
+    pthread_t thread;
+    bool has_thread; /* thread and changed are there */
+    bool probed, stopping, paused;
+    bool restarts; /* cells are to begin anew */
+    bool said_failure;
+    sp_wall_config config;
+    sp_wall_state state;
+    pid_t starter, tid;
+    uint32_t held_generation; /* UINT32_MAX: none, also where no run ever was */
+
+    /* The thread's. */
+    sp_visitor visitor;
+    sp_visit visit;
+    uint32_t newest;  /* generation at the begin of the round */
+    uint64_t late_ns; /* from the round's moment to its begin */
+    uint64_t random;
+    uint64_t cell, cells_begin_ns;
+    double visit_cost_ns;
+    uint32_t wanted; /* threads, in the last round */
+    uint32_t rounds;
+    sp_doubtful *doubtful;
+    uint32_t doubtful_count;
+
+    sp_wall_places places;
+    sp_ring ring;
+} sp_wall_run;
+
+extern sp_wall_run sp_wall;
+
+/* wall_rounds.c: the thread's rounds, until it is to end. */
+void sp_wall_run_rounds(void);
+
+/* wall_visits.c, with the lock held. */
+
+/* Look at the thread of SLOT, for a visit that stands for WEIGHT_NS. */
+void sp_wall_visit_slot(uint32_t slot, uint64_t weight_ns);
+/* One visit more of the place's record. */
+void sp_wall_weigh(sp_wall_place *place, uint64_t weight_ns);
+/* Whether the place's record refers to another generation of modules. */
+bool sp_wall_is_older(const sp_wall_place *place, uint32_t generation);
+
+/* wall_doubts.c */
+
+/* With the lock held: whether it is not known yet if the thread had our core. */
+bool sp_wall_is_doubtful(const sp_wall_place *place);
+/* After the visits of ROUND, without the lock. */
+void sp_wall_resolve_doubts(const sp_wall_round *round);
+
+#endif
