@@ -457,7 +457,7 @@ static void end_with_the_last_thread(sp_collector *collector)
     if (collector->exiting || !sp_threads_all_ended())
         return;
     collector->exiting = true;
-    if (pthread_create(&thread, NULL, exit_process, NULL) == 0)
+    if (sp_worker_thread_create(&thread, SP_WORKER_BLOCKS_ALL, exit_process, NULL) == 0)
         pthread_detach(thread);
 }
 

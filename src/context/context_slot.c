@@ -7,9 +7,10 @@
 
 #include <link.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "core/worker.h"
 
 sp_context_layout sp_context_layout_now;
 _Atomic uint32_t sp_context_is_shared;
@@ -71,11 +72,8 @@ static bool is_static(void)
 {
     int64_t distance = 0;
     pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the application's: none is handled there */
-    bool is_asked = pthread_create(&thread, NULL, tell_distance, &distance) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    bool is_asked =
+        sp_worker_thread_create(&thread, SP_WORKER_BLOCKS_ALL, tell_distance, &distance) == 0;
     return is_asked && pthread_join(thread, NULL) == 0 && distance == own_distance();
 }
 

@@ -28,8 +28,8 @@
     X(CPU_PAUSING)     /* start, stop, pause and resume of ticks */                                \
     X(CPU_RUN)         /* the state of the CPU engine */                                           \
     X(WALL)            /* the wall sampler's state and places */                                   \
-    X(EXPORTER)        /* the exporter's tickets and queue */                                      \
-    X(ALARM)           /* the exporter's wait while libcurl is not loaded */                       \
+    X(WALL_WORKER)     /* its worker */                                                            \
+    X(EXPORTER)        /* the exporter's worker, and its queue of profiles */                      \
     X(LOADER)          /* held while the dynamic loader's lock is */                               \
     X(PROCESS_CONTEXT) /* the published process context */                                         \
     X(SPAN_PROCESSORS) /* the list of registered span processors */                                \

@@ -6,6 +6,7 @@
 
 #include "core/atomic.h"
 #include "core/clock.h"
+#include "core/compiler.h"
 #include "core/lock.h"
 
 void sp_condition_init(pthread_cond_t *condition)
@@ -17,11 +18,21 @@ void sp_condition_init(pthread_cond_t *condition)
     pthread_condattr_destroy(&attributes);
 }
 
-int sp_worker_thread_create(pthread_t *thread, void *(*run)(void *), void *argument)
+static void fill(sigset_t *set, sp_worker_signals signals)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+    sigfillset(set);
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(faults) && signals == SP_WORKER_KEEPS_FAULTS; i++)
+        sigdelset(set, faults[i]);
+}
+
+/* The thread inherits the mask. So do those that it starts, as libraries do that it calls. */
+int sp_worker_thread_create(pthread_t *thread, sp_worker_signals signals, void *(*run)(void *),
+                            void *argument)
+{
+    sigset_t blocked, before;
+    fill(&blocked, signals);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
     int error = pthread_create(thread, NULL, run, argument);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
@@ -50,12 +61,14 @@ static void *live(void *argument)
     sp_worker *worker = argument;
     const sp_worker_role *role = worker->role;
     void *owner = worker->owner;
+    /* By the thread itself: to name another one the C library opens a file, which a fork would hand
+     * on. */
     pthread_setname_np(pthread_self(), role->name);
     role->run(owner);
     sp_lock_take(&worker->lock);
     bool abandoned = sp_load_relaxed(&worker->abandoned);
     worker->ended = !abandoned;
-    pthread_cond_broadcast(&worker->progress_condition);
+    sp_worker_publish_progress(worker);
     sp_lock_give(&worker->lock);
     if (abandoned)
         role->destroy(owner);
@@ -66,37 +79,105 @@ int sp_worker_start(sp_worker *worker, const sp_worker_role *role, void *owner)
 {
     worker->role = role;
     worker->owner = owner;
-    return sp_worker_thread_create(&worker->thread, live, worker);
+    return sp_worker_thread_create(&worker->thread, role->signals, live, worker);
+}
+
+void sp_worker_publish_ready(sp_worker *worker, bool works)
+{
+    sp_lock_take(&worker->lock);
+    worker->published_ready = true;
+    worker->works = works;
+    sp_worker_publish_progress(worker);
+    sp_lock_give(&worker->lock);
+}
+
+bool sp_worker_wait_until_ready(sp_worker *worker)
+{
+    sp_lock_take(&worker->lock);
+    while (!worker->published_ready)
+        sp_worker_wait_for_progress(worker, UINT64_MAX);
+    bool works = worker->works;
+    sp_lock_give(&worker->lock);
+    return works;
 }
 
 static bool has_orders(const sp_worker *worker)
 {
-    return worker->ending || worker->woken || worker->flush_requested != worker->flushed;
+    return worker->ending != worker->ending_is_taken || worker->woken ||
+           worker->flush_requested != worker->flush_taken;
+}
+
+/* With the lock held. */
+static sp_worker_orders take_orders(sp_worker *worker)
+{
+    sp_worker_orders orders = {
+        .flush_ticket = worker->flush_requested,
+        .flush_until_ns = worker->flush_until_ns,
+        .any = has_orders(worker),
+        .flush = worker->flush_requested != worker->flush_taken,
+        .woken = worker->woken,
+        .ending = worker->ending,
+    };
+    worker->flush_taken = worker->flush_requested;
+    worker->flush_until_ns = 0;
+    worker->woken = false;
+    worker->ending_is_taken = worker->ending;
+    return orders;
+}
+
+/* With the lock held. Returns false when UNTIL_NS (UINT64_MAX: never) has come. */
+static bool wait_on(sp_worker *worker, pthread_cond_t *condition, uint64_t until_ns)
+{
+    struct timespec until = sp_timespec_from_ns(until_ns);
+    if (until_ns == UINT64_MAX)
+        return sp_lock_wait(&worker->lock, condition) == 0;
+    return sp_lock_wait_until(&worker->lock, condition, &until) != ETIMEDOUT;
 }
 
 sp_worker_orders sp_worker_wait(sp_worker *worker, uint64_t until_ns)
 {
-    struct timespec until = sp_timespec_from_ns(until_ns);
     sp_lock_take(&worker->lock);
     while (!has_orders(worker))
-        if (sp_lock_wait_until(&worker->lock, &worker->work_condition, &until) != 0)
+        if (!wait_on(worker, &worker->work_condition, until_ns))
             break;
-    sp_worker_orders orders = {
-        .flush_ticket = worker->flush_requested,
-        .flush = worker->ending || worker->flush_requested != worker->flushed,
-        .woken = worker->woken,
-        .ending = worker->ending,
-    };
-    worker->woken = false;
+    sp_worker_orders orders = take_orders(worker);
     sp_lock_give(&worker->lock);
     return orders;
+}
+
+sp_worker_orders sp_worker_take_orders(sp_worker *worker)
+{
+    sp_lock_take(&worker->lock);
+    sp_worker_orders orders = take_orders(worker);
+    sp_lock_give(&worker->lock);
+    return orders;
+}
+
+void sp_worker_publish_progress(sp_worker *worker)
+{
+    pthread_cond_broadcast(&worker->progress_condition);
+}
+
+/* With the lock held. */
+static void publish_flushed(sp_worker *worker, uint64_t ticket)
+{
+    worker->flushed = ticket;
+    sp_worker_publish_progress(worker);
 }
 
 void sp_worker_publish_flushed(sp_worker *worker, uint64_t ticket)
 {
     sp_lock_take(&worker->lock);
-    worker->flushed = ticket;
-    pthread_cond_broadcast(&worker->progress_condition);
+    publish_flushed(worker, ticket);
+    sp_lock_give(&worker->lock);
+}
+
+void sp_worker_give_up_flush(sp_worker *worker, uint64_t ticket)
+{
+    sp_lock_take(&worker->lock);
+    worker->unmet_after = worker->flushed;
+    worker->unmet_last = ticket;
+    publish_flushed(worker, ticket);
     sp_lock_give(&worker->lock);
 }
 
@@ -127,13 +208,16 @@ void sp_worker_wake(sp_worker *worker)
     sp_lock_give(&worker->lock);
 }
 
-/* With the lock held: wait for progress. False when DEADLINE_NS has come. */
-static bool wait_for_progress(sp_worker *worker, uint64_t deadline_ns)
+bool sp_worker_wait_for_progress(sp_worker *worker, uint64_t deadline_ns)
 {
-    struct timespec until = sp_timespec_from_ns(deadline_ns);
-    if (deadline_ns == UINT64_MAX)
-        return sp_lock_wait(&worker->lock, &worker->progress_condition) == 0;
-    return sp_lock_wait_until(&worker->lock, &worker->progress_condition, &until) != ETIMEDOUT;
+    return wait_on(worker, &worker->progress_condition, deadline_ns);
+}
+
+/* With the lock held. */
+static bool is_done(const sp_worker *worker, uint64_t ticket)
+{
+    bool is_unmet = ticket > worker->unmet_after && ticket <= worker->unmet_last;
+    return ticket <= worker->flushed && !is_unmet;
 }
 
 /* The condition is read once more after the deadline: it may have become true before the wait got
@@ -142,22 +226,29 @@ bool sp_worker_flush(sp_worker *worker, uint64_t deadline_ns)
 {
     sp_lock_take(&worker->lock);
     uint64_t ticket = ++worker->flush_requested;
+    worker->flush_until_ns = sp_max_u64(worker->flush_until_ns, deadline_ns);
     pthread_cond_signal(&worker->work_condition);
     while (worker->flushed < ticket)
-        if (!wait_for_progress(worker, deadline_ns))
+        if (!sp_worker_wait_for_progress(worker, deadline_ns))
             break;
-    bool done = worker->flushed >= ticket;
+    bool done = is_done(worker, ticket);
     sp_lock_give(&worker->lock);
     return done;
+}
+
+bool sp_worker_is_flushed(const sp_worker *worker)
+{
+    return is_done(worker, worker->flush_requested);
 }
 
 bool sp_worker_end(sp_worker *worker, uint64_t deadline_ns)
 {
     sp_lock_take(&worker->lock);
     worker->ending = true;
+    worker->flush_requested++;
     pthread_cond_signal(&worker->work_condition);
     while (!worker->ended)
-        if (!wait_for_progress(worker, deadline_ns))
+        if (!sp_worker_wait_for_progress(worker, deadline_ns))
             break;
     sp_store_relaxed(&worker->abandoned, !worker->ended);
     return worker->ended;

@@ -5,12 +5,14 @@
  * An owner (the collector, the time recorder) has a worker inside and describes its thread by a
  * role.
  *
- * | operation                            | setup | any thread | the worker's thread |
- * |--------------------------------------|-------|------------|---------------------|
- * | init, start, end, release, deinit    |  yes  |            |                     |
- * | wake, flush                          |       |    yes     |                     |
- * | wait, publish_flushed, enter, leave  |       |            |         yes         |
- * | is_abandoned                         |       |            |         yes         |
+ * | operation                                   | setup | any thread | the worker's thread |
+ * |---------------------------------------------|-------|------------|---------------------|
+ * | init, start, wait_until_ready               |  yes  |            |                     |
+ * | end, release, deinit                        |  yes  |            |                     |
+ * | wake, flush, is_flushed, wait_for_progress  |       |    yes     |                     |
+ * | publish_ready, wait, take_orders            |       |            |         yes         |
+ * | publish_progress, _flushed, give_up_flush   |       |            |         yes         |
+ * | enter, leave, is_abandoned                  |       |            |         yes         |
  *
  * A flush must have returned before end is called, because the worker may free itself after that.
  * Signals: not safe; the thread blocks all signals.  Fork: the child has no such thread and must
@@ -24,25 +26,40 @@
 
 #include "core/lock.h"
 
+/* Which signals a thread of ours blocks: all are the application's. */
+typedef enum sp_worker_signals {
+    SP_WORKER_BLOCKS_ALL,
+    /* All but those of faults, so that a fault of this thread reaches the application's crash
+     * reporter. */
+    SP_WORKER_KEEPS_FAULTS,
+} sp_worker_signals;
+
 typedef struct sp_worker_role {
     const char *name; /* of the thread, at most 15 bytes; static */
     void (*run)(void *owner);
-    void (*destroy)(void *owner); /* frees the owner, deinit of the worker included */
+    /* Frees the owner, deinit of the worker included. NULL: end is called without a deadline only,
+     * so the thread never does it. */
+    void (*destroy)(void *owner);
+    sp_worker_signals signals;
 } sp_worker_role;
 
-/* Invariants: flushed <= flush_requested; ended and abandoned are never both true. */
+/* Invariants: flushed <= flush_taken <= flush_requested; ended and abandoned are never both true.
+ */
 typedef struct sp_worker {
     /* Guards all below, and what the owner says that it guards. The owner's callees may take
      * further locks while it is held. */
     sp_lock lock;
-    pthread_cond_t work_condition; /* the thread waits: for a wake, a flush, or the end */
-    pthread_cond_t
-        progress_condition;   /* callers wait: flushed has grown, or the thread has ended */
-    uint64_t flush_requested; /* tickets */
+    pthread_cond_t work_condition;     /* the thread waits: for a wake, a flush, or the end */
+    pthread_cond_t progress_condition; /* callers wait: for what the thread publishes, its end */
+    uint64_t flush_requested;          /* tickets */
+    uint64_t flush_taken;              /* the thread knows of them */
     uint64_t flushed;
+    uint64_t flush_until_ns;          /* the latest deadline of those that are not taken yet */
+    uint64_t unmet_after, unmet_last; /* tickets of the last flush that was given up */
+    bool published_ready, works;      /* the thread has set itself up, or has failed to */
     bool woken;
-    bool ending; /* the thread is to end */
-    bool ended;  /* run has returned and the owner frees */
+    bool ending, ending_is_taken; /* the thread is to end, and knows it */
+    bool ended;                   /* run has returned and the owner frees */
     /* The owner has given up waiting and the thread frees. Changed with the lock held; reading it
      * without is a hint only. */
     _Atomic bool abandoned;
@@ -51,12 +68,15 @@ typedef struct sp_worker {
     void *owner;
 } sp_worker;
 
-/* Why wait returned; all false: the time has come. */
+/* What is asked of the thread. */
 typedef struct sp_worker_orders {
     uint64_t flush_ticket; /* for publish_flushed */
-    bool flush;            /* a flush is waiting, or the thread is to end */
-    bool woken;            /* sp_worker_wake was called */
-    bool ending;
+    uint64_t
+        flush_until_ns; /* nobody waits longer for the flush; 0 when only the end asks for it */
+    bool any;           /* something was asked since the last orders; false: the time has come */
+    bool flush;         /* a flush was requested since then; the end requests one, too */
+    bool woken;         /* sp_worker_wake was called since then */
+    bool ending;        /* the thread is to end; stays */
 } sp_worker_orders;
 
 /* PLACE is that of the worker's lock. */
@@ -64,17 +84,31 @@ void sp_worker_init(sp_worker *worker, sp_lock_place place);
 /* No thread runs, or it has ended. */
 void sp_worker_deinit(sp_worker *worker);
 
-/* Start the thread with all signals blocked: it names itself and calls ROLE->run. Returns 0 or an
+/* Start the thread: it names itself and calls ROLE->run. Returns 0 or an
  * errno value. OWNER contains WORKER and is borrowed until end returns true; when end returns false
  * the thread destroys it after run has returned. */
 int sp_worker_start(sp_worker *worker, const sp_worker_role *role, void *owner);
 
+/* Wait until the thread has set itself up. Returns what it has published: false means that its run
+ * returns by itself. Only for threads that publish it. */
+bool sp_worker_wait_until_ready(sp_worker *worker);
+
 /* --- the worker's thread ---------------------------------------------------------------------- */
 
-/* Sleep until the monotonic UNTIL_NS, a wake, a flush, or the end. */
+/* The thread has set itself up, or, when WORKS is false, is about to return. */
+void sp_worker_publish_ready(sp_worker *worker, bool works);
+
+/* Sleep until the monotonic UNTIL_NS (UINT64_MAX: without a limit), a wake, a flush, or the end. */
 sp_worker_orders sp_worker_wait(sp_worker *worker, uint64_t until_ns);
+/* The same without sleeping. */
+sp_worker_orders sp_worker_take_orders(sp_worker *worker);
 /* All that was requested up to TICKET is done. */
 void sp_worker_publish_flushed(sp_worker *worker, uint64_t ticket);
+/* Some of what was requested up to TICKET cannot be done in time: its flushes return false. */
+void sp_worker_give_up_flush(sp_worker *worker, uint64_t ticket);
+
+/* With the lock held: something has changed that others wait for. */
+void sp_worker_publish_progress(sp_worker *worker);
 
 /* Before anything that a later run may own: true, with the lock held, when the worker is not
  * abandoned. Then it cannot be abandoned before leave is called. False: touch nothing, and return
@@ -90,10 +124,15 @@ void sp_worker_wake(sp_worker *worker);
 /* Request a flush and wait until it is done. False when the monotonic DEADLINE_NS (UINT64_MAX:
  * never) came first. */
 bool sp_worker_flush(sp_worker *worker, uint64_t deadline_ns);
+/* With the lock held: whether all that was requested is done. */
+bool sp_worker_is_flushed(const sp_worker *worker);
+/* With the lock held: wait until the thread publishes anything, or ends. It may return earlier, so
+ * the caller looks again. False when the monotonic DEADLINE_NS (UINT64_MAX: never) came. */
+bool sp_worker_wait_for_progress(sp_worker *worker, uint64_t deadline_ns);
 
-/* Have the thread end, and wait for that until DEADLINE_NS. Returns with the lock held, so that the
- * owner may be read once more; release must follow. True: it has ended, and the caller frees after
- * release. False: it is abandoned, and the thread frees. */
+/* Have the thread flush and end, and wait for that until DEADLINE_NS. Returns with the lock held,
+ * so that the owner may be read once more; release must follow. True: it has ended, and the caller
+ * frees after release. False: it is abandoned, and the thread frees. */
 bool sp_worker_end(sp_worker *worker, uint64_t deadline_ns);
 /* Give the lock back and join the thread that has ended, or leave the abandoned one alone. Returns
  * what end returned. After false the owner may be gone. */
@@ -101,10 +140,12 @@ bool sp_worker_release(sp_worker *worker);
 
 /* --- parts, for threads that live otherwise --------------------------------------------------- */
 
+/* Who uses them is named in docs/design/worker.md. */
+
 /* A condition whose deadlines are of the monotonic clock. */
 void sp_condition_init(pthread_cond_t *condition);
-/* Start a thread that blocks all signals, because they are the application's. Returns 0 or an errno
- * value. */
-int sp_worker_thread_create(pthread_t *thread, void *(*run)(void *), void *argument);
+/* Start a thread. Returns 0 or an errno value. */
+int sp_worker_thread_create(pthread_t *thread, sp_worker_signals signals, void *(*run)(void *),
+                            void *argument);
 
 #endif

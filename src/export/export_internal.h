@@ -8,7 +8,7 @@
 
 #include "core/clock.h"
 #include "core/compiler.h"
-#include "core/lock.h"
+#include "core/worker.h"
 #include "export/exporter.h"
 #include "export/network.h"
 #include "wire/gzip.h"
@@ -399,44 +399,20 @@ int sp_log_relay_start(sp_log_relay *relay);
  * host's function does not give back is left to it. */
 void sp_log_relay_stop(sp_log_relay *relay, uint64_t deadline_ns);
 
-/* loop.c: how others wake the thread. No descriptor is in it, for theirs are not the thread's. A
- * wake is remembered when nobody sleeps. */
-typedef struct sp_alarm {
-    sp_lock lock; /* guards `rung`; an innermost lock */
-    pthread_cond_t ring;
-    bool rung;
-} sp_alarm;
-
-void sp_alarm_init(sp_alarm *alarm);
-void sp_alarm_deinit(sp_alarm *alarm);
-/* Any thread. */
-void sp_alarm_ring(sp_alarm *alarm);
-
 struct sp_exporter {
     sp_export_config config;
     const sp_resource *resource;
     sp_export_counters counters;
-    sp_alarm alarm;
     sp_log_relay log_relay;
-    pthread_t thread;
     uint8_t profile_destinations[SP_DESTINATIONS]; /* what a destination number stands for */
     size_t profile_destination_count;
 
-    sp_lock lock; /* guards what follows, up to the thread's own; an innermost lock */
-    pthread_cond_t progress;
+    /* A wake says that there is a profile, or that spans wait. The lock guards what follows, up to
+     * the thread's own. An abandoned exporter takes no spans, and frees everything itself. */
+    sp_worker worker;
     sp_request *inbox, **inbox_last;
-    uint64_t flush_asked, flush_done; /* tickets */
-    uint64_t flush_deadline_ns;       /* the latest of those that wait for their turn */
-    uint64_t late_after, late_last;   /* the last flush that was too early for a receiver had the
-                                         tickets between, and the last */
-    uint64_t drops_told;              /* by the last flush */
+    uint64_t drops_told; /* by the last flush */
     uint64_t stop_deadline_ns;
-    bool stop;
-    bool told_start; /* the thread has set itself up, or has failed to: */
-    bool started;
-    bool ended;
-    bool abandoned; /* nobody waits for the thread any more: it takes no spans, and frees everything
-                       itself */
 
     /* The thread's own, for their descriptors are in its table; others may take and give the
      * allowances. */
@@ -447,28 +423,26 @@ struct sp_exporter {
     sp_span_data **batch; /* room for config.batch_spans */
     uint64_t batch_due_ns;
     uint64_t sequence;
-    uint64_t flush_ticket;   /* under way; 0: none */
+    uint64_t next_ticket;   /* the flush that waits for its turn, when it is not flush_ticket */
+    uint64_t next_until_ns; /* the latest deadline of those */
+    uint64_t flush_ticket;  /* under way, or the last */
+    bool is_flushing;
     uint64_t flush_until_ns; /* nobody waits longer for it */
     uint64_t flush_spans;    /* that it still has to take */
     uint64_t flush_goal; /* one more than the sequence that it waits for; 0: not known while there
                             are flush_spans */
-    bool stopping;
+    bool ending;         /* the stop was asked for */
+    bool stopping;       /* and its flush is under way, or done */
 };
 
 /* exporter.c */
 
-/* Start a thread. Setup. 0, or errno. */
-int sp_export_thread(pthread_t *thread, void *(*run)(void *), void *argument);
 /* Open and close what EXPORTER sends to. False when memory is short. */
 bool sp_export_open(sp_exporter *exporter);
 void sp_export_close(sp_exporter *exporter);
-/* All but what the thread has opened. By the last that has to do with EXPORTER. */
-void sp_export_free(sp_exporter *exporter);
 
-/* loop.c: the thread; ARGUMENT is the exporter. */
-void *sp_export_loop(void *argument);
-/* Whether the stop has given up waiting. Then what sp_tracer_take has is another exporter's. */
-bool sp_export_is_abandoned(sp_exporter *exporter);
+/* loop.c: the thread; OWNER is the exporter. */
+void sp_export_loop(void *owner);
 
 /* span_requests.c: spans to requests. */
 

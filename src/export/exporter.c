@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -92,14 +90,6 @@ bool sp_export_open(sp_exporter *exporter)
     return true;
 }
 
-static void init_lock(sp_exporter *exporter)
-{
-    sp_lock_init(&exporter->lock, SP_LOCK_EXPORTER);
-    sp_condition_init(&exporter->progress);
-    exporter->inbox_last = &exporter->inbox;
-    sp_alarm_init(&exporter->alarm);
-}
-
 void sp_export_close(sp_exporter *exporter)
 {
     for (int i = 0; i < 2; i++) {
@@ -114,7 +104,8 @@ void sp_export_close(sp_exporter *exporter)
 
 static bool init(sp_exporter *exporter, const sp_export_config *config)
 {
-    init_lock(exporter);
+    sp_worker_init(&exporter->worker, SP_LOCK_EXPORTER);
+    exporter->inbox_last = &exporter->inbox;
     if (!sp_export_config_copy(&exporter->config, config))
         return false;
     fill_defaults(&exporter->config);
@@ -122,57 +113,44 @@ static bool init(sp_exporter *exporter, const sp_export_config *config)
     return exporter->batch != NULL;
 }
 
-/* Signals are blocked in the threads and in those that libcurl starts from it: the host's handlers
- * never run there. Faults of the thread itself are not, for the host's crash reporter to see them.
- */
-int sp_export_thread(pthread_t *thread, void *(*run)(void *), void *argument)
-{
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
-    sigset_t all, before;
-    sigfillset(&all);
-    for (size_t i = 0; i < SP_ARRAY_LENGTH(faults); i++)
-        sigdelset(&all, faults[i]);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(thread, NULL, run, argument);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
 /* Until the thread has opened its files, for a file that cannot be made is told before the start
  * returns. */
 static bool wait_for_start(sp_exporter *exporter)
 {
-    sp_lock_take(&exporter->lock);
-    while (!exporter->told_start)
-        sp_lock_wait(&exporter->lock, &exporter->progress);
-    sp_lock_give(&exporter->lock);
-    if (!exporter->started)
-        pthread_join(exporter->thread, NULL);
+    bool started = sp_worker_wait_until_ready(&exporter->worker);
+    if (!started) {
+        sp_worker_end(&exporter->worker, UINT64_MAX);
+        sp_worker_release(&exporter->worker);
+    }
     sp_log_settle(UINT64_MAX);
-    return exporter->started;
+    return started;
 }
+
+static void destroy(void *owner)
+{
+    sp_exporter *exporter = owner;
+    sp_export_config_deinit(&exporter->config);
+    sp_worker_deinit(&exporter->worker);
+    free(exporter->batch);
+    free(exporter);
+}
+
+static const sp_worker_role role = {.name = "spanprof-export",
+                                    .run = sp_export_loop,
+                                    .destroy = destroy,
+                                    .signals = SP_WORKER_KEEPS_FAULTS};
 
 static int start_threads(sp_exporter *exporter)
 {
     int error = sp_log_relay_start(&exporter->log_relay);
-    return error ? error : sp_export_thread(&exporter->thread, sp_export_loop, exporter);
-}
-
-void sp_export_free(sp_exporter *exporter)
-{
-    sp_alarm_deinit(&exporter->alarm);
-    sp_export_config_deinit(&exporter->config);
-    pthread_cond_destroy(&exporter->progress);
-    sp_lock_deinit(&exporter->lock);
-    free(exporter->batch);
-    free(exporter);
+    return error ? error : sp_worker_start(&exporter->worker, &role, exporter);
 }
 
 static sp_exporter *fail(sp_exporter *exporter, spanprof_error *error, spanprof_error why)
 {
     if (exporter) {
         sp_log_relay_stop(&exporter->log_relay, UINT64_MAX);
-        sp_export_free(exporter);
+        destroy(exporter);
     }
     if (error)
         *error = why;
@@ -284,17 +262,17 @@ bool sp_exporter_submit_profiles(sp_exporter *exporter, size_t destination, sp_b
         sp_count(&exporter->counters.dropped_queue_full, 1);
         return false;
     }
-    sp_lock_take(&exporter->lock);
+    sp_lock_take(&exporter->worker.lock);
     *exporter->inbox_last = request;
     exporter->inbox_last = &request->next;
-    sp_lock_give(&exporter->lock);
+    sp_lock_give(&exporter->worker.lock);
     sp_exporter_wake(exporter);
     return true;
 }
 
 void sp_exporter_wake(sp_exporter *exporter)
 {
-    sp_alarm_ring(&exporter->alarm);
+    sp_worker_wake(&exporter->worker);
 }
 
 void sp_exporter_note_lost(sp_exporter *exporter)
@@ -311,21 +289,7 @@ static uint64_t drops_of(const sp_exporter *exporter)
            sp_load_relaxed(&counters->dropped_spool) + sp_load_relaxed(&counters->lost_before);
 }
 
-/* With the lock held, until TICKET is done. False when DEADLINE_NS came first. */
-static bool wait_for(sp_exporter *exporter, uint64_t ticket, uint64_t deadline_ns)
-{
-    struct timespec deadline = sp_timespec_from_ns(deadline_ns);
-    while (exporter->flush_done < ticket) {
-        int error = deadline_ns == UINT64_MAX
-                        ? sp_lock_wait(&exporter->lock, &exporter->progress)
-                        : sp_lock_wait_until(&exporter->lock, &exporter->progress, &deadline);
-        if (error == ETIMEDOUT)
-            return exporter->flush_done >= ticket;
-    }
-    return true;
-}
-
-/* What a flush that is complete says. */
+/* With the lock held: what a flush that is complete says. */
 static spanprof_status tell_drops(sp_exporter *exporter)
 {
     uint64_t drops = drops_of(exporter);
@@ -334,53 +298,33 @@ static spanprof_status tell_drops(sp_exporter *exporter)
     return more ? SPANPROF_ERROR_EXPORT : SPANPROF_OK;
 }
 
-/* With the lock held. Returns the ticket. */
-static uint64_t ask_for_flush(sp_exporter *exporter, uint64_t deadline_ns)
-{
-    exporter->flush_deadline_ns = sp_max_u64(exporter->flush_deadline_ns, deadline_ns);
-    sp_exporter_wake(exporter);
-    return ++exporter->flush_asked;
-}
-
-/* With the lock held: whether the flush TICKET, which is done, ended because its deadline was too
- * early for a receiver. */
-static bool was_late(const sp_exporter *exporter, uint64_t ticket)
-{
-    return ticket > exporter->late_after && ticket <= exporter->late_last;
-}
-
 spanprof_status sp_exporter_flush(sp_exporter *exporter, uint64_t deadline_ns)
 {
     spanprof_status status = SPANPROF_ERROR_TIMEOUT;
-    sp_lock_take(&exporter->lock);
-    uint64_t ticket = ask_for_flush(exporter, deadline_ns);
-    if (wait_for(exporter, ticket, deadline_ns) && !was_late(exporter, ticket))
+    if (sp_worker_flush(&exporter->worker, deadline_ns)) {
+        sp_lock_take(&exporter->worker.lock);
         status = tell_drops(exporter);
-    sp_lock_give(&exporter->lock);
+        sp_lock_give(&exporter->worker.lock);
+    }
     sp_log_settle(deadline_ns);
     return status;
 }
 
-/* With the lock held. The thread ends by STOP_DEADLINE_NS by itself, and soon after when that is
- * over already, unless a system call does not return. */
-static void wait_for_end(sp_exporter *exporter, uint64_t stop_deadline_ns)
+/* The thread ends by DEADLINE_NS by itself, and soon after when that is over already, unless a
+ * system call does not return. With the lock held afterwards. */
+static bool end_worker(sp_exporter *exporter, uint64_t deadline_ns)
 {
-    uint64_t deadline_ns = sp_max_u64(stop_deadline_ns, sp_clock_monotonic_ns());
-    deadline_ns = sp_deadline_after(deadline_ns, END_GRACE_NS);
-    struct timespec deadline = sp_timespec_from_ns(deadline_ns);
-    while (!exporter->ended) {
-        int error = deadline_ns == UINT64_MAX
-                        ? sp_lock_wait(&exporter->lock, &exporter->progress)
-                        : sp_lock_wait_until(&exporter->lock, &exporter->progress, &deadline);
-        if (error == ETIMEDOUT)
-            break;
-    }
+    sp_lock_take(&exporter->worker.lock);
+    exporter->stop_deadline_ns = deadline_ns;
+    sp_lock_give(&exporter->worker.lock);
+    uint64_t wait_ns = sp_max_u64(deadline_ns, sp_clock_monotonic_ns());
+    return sp_worker_end(&exporter->worker, sp_deadline_after(wait_ns, END_GRACE_NS));
 }
 
 /* With the lock held: the thread frees what is left when its system call returns, if ever. */
-static void abandon(sp_exporter *exporter)
+static void count_abandoned(sp_exporter *exporter)
 {
-    exporter->abandoned = exporter->counters.thread_left = true;
+    exporter->counters.thread_left = true;
     sp_count(&exporter->counters.dropped_unreachable, 1);
     sp_log_error("export", "stopping: a disk does not answer: what was not written is lost");
 }
@@ -389,19 +333,13 @@ static void abandon(sp_exporter *exporter)
 static bool end_thread(sp_exporter *exporter, uint64_t deadline_ns, sp_export_counters *counters,
                        spanprof_status *status)
 {
-    sp_lock_take(&exporter->lock);
-    exporter->stop_deadline_ns = deadline_ns;
-    exporter->stop = true;
-    uint64_t ticket = ask_for_flush(exporter, deadline_ns);
-    wait_for_end(exporter, deadline_ns);
-    bool ended = exporter->ended;
-    if (!ended)
-        abandon(exporter);
+    if (!end_worker(exporter, deadline_ns))
+        count_abandoned(exporter);
     if (counters)
         *counters = exporter->counters;
-    *status = exporter->flush_done >= ticket ? tell_drops(exporter) : SPANPROF_ERROR_TIMEOUT;
-    sp_lock_give(&exporter->lock);
-    return ended;
+    *status =
+        sp_worker_is_flushed(&exporter->worker) ? tell_drops(exporter) : SPANPROF_ERROR_TIMEOUT;
+    return sp_worker_release(&exporter->worker);
 }
 
 spanprof_status sp_exporter_destroy(sp_exporter *exporter, uint64_t deadline_ns,
@@ -409,15 +347,10 @@ spanprof_status sp_exporter_destroy(sp_exporter *exporter, uint64_t deadline_ns,
 {
     if (!exporter)
         return SPANPROF_OK;
-    pthread_t thread = exporter->thread;
     sp_log_relay log_relay = exporter->log_relay;
     spanprof_status status;
-    if (end_thread(exporter, deadline_ns, counters, &status)) {
-        pthread_join(thread, NULL);
-        sp_export_free(exporter);
-    } else {
-        pthread_detach(thread);
-    }
+    if (end_thread(exporter, deadline_ns, counters, &status))
+        destroy(exporter);
     sp_log_relay_stop(&log_relay, deadline_ns);
     return status;
 }

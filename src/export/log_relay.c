@@ -5,6 +5,7 @@
 #include "context/thread.h"
 #include "core/log.h"
 #include "core/log_queue.h"
+#include "core/worker.h"
 #include "export/export_internal.h"
 
 static void *deliver(void *argument)
@@ -21,8 +22,8 @@ static void *deliver(void *argument)
 int sp_log_relay_start(sp_log_relay *relay)
 {
     uintptr_t ticket = sp_log_queue_open();
-    int error = sp_export_thread(&relay->thread, deliver,
-                                 (void *)ticket); // NOLINT(performance-no-int-to-ptr)
+    int error = sp_worker_thread_create(&relay->thread, SP_WORKER_KEEPS_FAULTS, deliver,
+                                        (void *)ticket); // NOLINT(performance-no-int-to-ptr)
     relay->running = !error;
     if (error)
         sp_log_queue_close();

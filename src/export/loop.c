@@ -4,10 +4,9 @@
  * due. Nothing in a round waits for a receiver, so that a slow one holds up neither encoding nor
  * files; a slow disk does hold up the rest.
  *
- * Whoever asks takes the lock, notes it, and rings the alarm, which is remembered when the thread
- * is not asleep. While transfers run the thread sleeps in curl_multi_poll, where no alarm is heard:
- * its own descriptor table has none that others could write to. So it looks up every now and then;
- * a request rarely takes that long. */
+ * Others ask through the worker (docs/design/worker.md). While transfers run the thread sleeps in
+ * curl_multi_poll, where no wake arrives: its own descriptor table has none that others could write
+ * to. So it looks for orders every now and then; a request rarely takes that long. */
 
 #include "context/thread.h"
 #include "core/lock.h"
@@ -31,30 +30,53 @@ static void dispatch(sp_exporter *exporter, sp_request *request)
     sp_request_free(request);
 }
 
-/* A flush waits for its turn, lest it be put off for ever by others; only the stop does not. */
-static bool begin_flush(sp_exporter *exporter)
+/* ORDERS wait for their turn, beside those that already do. Returns whether there were any. */
+static bool note_orders(sp_exporter *exporter, sp_worker_orders orders)
 {
-    bool stop_is_new = exporter->stop && !exporter->stopping;
-    if (exporter->flush_asked == exporter->flush_done || (exporter->flush_ticket && !stop_is_new))
-        return false;
-    exporter->flush_ticket = exporter->flush_asked;
-    exporter->flush_until_ns = exporter->flush_deadline_ns;
-    exporter->flush_deadline_ns = 0;
-    exporter->flush_goal = 0;
-    exporter->stopping = exporter->stop;
-    return true;
+    exporter->next_ticket = orders.flush_ticket;
+    exporter->next_until_ns = sp_max_u64(exporter->next_until_ns, orders.flush_until_ns);
+    exporter->ending = orders.ending;
+    return orders.any;
 }
 
-static void take_orders(sp_exporter *exporter)
+static bool flush_waits(const sp_exporter *exporter)
 {
-    sp_lock_take(&exporter->lock);
+    return exporter->next_ticket != exporter->flush_ticket;
+}
+
+/* A flush waits for its turn, lest it be put off for ever by others; only the stop does not. */
+static void begin_flush(sp_exporter *exporter)
+{
+    bool stop_is_new = exporter->ending && !exporter->stopping;
+    if (!flush_waits(exporter) || (exporter->is_flushing && !stop_is_new))
+        return;
+    if (stop_is_new)
+        exporter->next_until_ns = sp_max_u64(exporter->next_until_ns, exporter->stop_deadline_ns);
+    exporter->flush_ticket = exporter->next_ticket;
+    exporter->flush_until_ns = exporter->next_until_ns;
+    exporter->next_until_ns = 0;
+    exporter->flush_goal = 0;
+    exporter->is_flushing = true;
+    exporter->stopping = exporter->ending;
+    exporter->flush_spans = sp_tracer_queued();
+}
+
+static sp_request *take_inbox(sp_exporter *exporter)
+{
+    sp_lock_take(&exporter->worker.lock);
     sp_request *request = exporter->inbox;
     exporter->inbox = NULL;
     exporter->inbox_last = &exporter->inbox;
-    bool flush = begin_flush(exporter);
-    sp_lock_give(&exporter->lock);
-    if (flush)
-        exporter->flush_spans = sp_tracer_queued();
+    sp_lock_give(&exporter->worker.lock);
+    return request;
+}
+
+/* The orders first: a profile that was submitted before a flush belongs to it. */
+static void follow_orders(sp_exporter *exporter)
+{
+    note_orders(exporter, sp_worker_take_orders(&exporter->worker));
+    sp_request *request = take_inbox(exporter);
+    begin_flush(exporter);
     for (int i = 0; i < 2 && exporter->stopping; i++)
         sp_sender_hurry(&exporter->senders[i], exporter->stop_deadline_ns);
     for (sp_request *next; request; request = next) {
@@ -121,79 +143,27 @@ static bool flush_is_over(sp_exporter *exporter, bool late[2])
 }
 
 /* Returns whether another flush waits for its turn. */
-static bool tell_flush(sp_exporter *exporter, bool late)
-{
-    sp_lock_take(&exporter->lock);
-    if (late) {
-        exporter->late_after = exporter->flush_done;
-        exporter->late_last = exporter->flush_ticket;
-    }
-    exporter->flush_done = exporter->flush_ticket;
-    bool more = exporter->flush_asked != exporter->flush_done;
-    pthread_cond_broadcast(&exporter->progress);
-    sp_lock_give(&exporter->lock);
-    exporter->flush_ticket = 0;
-    return more;
-}
-
-/* Returns whether another flush waits for its turn. */
 static bool finish_flush(sp_exporter *exporter)
 {
     bool late[2];
-    if (!exporter->flush_ticket || !flush_is_over(exporter, late))
+    if (!exporter->is_flushing || !flush_is_over(exporter, late))
         return false;
     for (int i = 0; i < 2; i++)
         if (late[i])
             sp_sender_say_late(&exporter->senders[i], sp_clock_monotonic_ns());
-    return tell_flush(exporter, late[0] || late[1]);
-}
-
-void sp_alarm_init(sp_alarm *alarm)
-{
-    sp_lock_init(&alarm->lock, SP_LOCK_ALARM);
-    sp_condition_init(&alarm->ring);
-    alarm->rung = false;
-}
-
-void sp_alarm_deinit(sp_alarm *alarm)
-{
-    pthread_cond_destroy(&alarm->ring);
-    sp_lock_deinit(&alarm->lock);
-}
-
-void sp_alarm_ring(sp_alarm *alarm)
-{
-    sp_lock_take(&alarm->lock);
-    alarm->rung = true;
-    pthread_cond_signal(&alarm->ring);
-    sp_lock_give(&alarm->lock);
-}
-
-static void wait_for_alarm(sp_alarm *alarm, uint64_t deadline_ns)
-{
-    struct timespec deadline = sp_timespec_from_ns(deadline_ns);
-    sp_lock_take(&alarm->lock);
-    while (!alarm->rung && sp_lock_wait_until(&alarm->lock, &alarm->ring, &deadline) == 0)
-        ;
-    alarm->rung = false;
-    sp_lock_give(&alarm->lock);
-}
-
-/* Whether it has rung since the last look. */
-static bool alarm_has_rung(sp_alarm *alarm)
-{
-    sp_lock_take(&alarm->lock);
-    bool rung = alarm->rung;
-    alarm->rung = false;
-    sp_lock_give(&alarm->lock);
-    return rung;
+    exporter->is_flushing = false;
+    if (late[0] || late[1])
+        sp_worker_give_up_flush(&exporter->worker, exporter->flush_ticket);
+    else
+        sp_worker_publish_flushed(&exporter->worker, exporter->flush_ticket);
+    return flush_waits(exporter);
 }
 
 static void wait_for_transfers(sp_exporter *exporter, uint64_t deadline_ns)
 {
     uint64_t now_ns = sp_clock_monotonic_ns();
     uint64_t ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-    if (!alarm_has_rung(&exporter->alarm))
+    if (!note_orders(exporter, sp_worker_take_orders(&exporter->worker)))
         sp_transfers_wait(exporter->multi, sp_min_u64(ns, POLL_MAX_MS * SP_NS_PER_MS));
 }
 
@@ -202,14 +172,14 @@ static void sleep_until(sp_exporter *exporter, uint64_t wake_ns)
     if (exporter->senders[SP_TRACES].busy || exporter->senders[SP_PROFILES].busy)
         wait_for_transfers(exporter, wake_ns);
     else
-        wait_for_alarm(&exporter->alarm, wake_ns);
+        note_orders(exporter, sp_worker_wait(&exporter->worker, wake_ns));
 }
 
 /* One round. False when the thread shall end. */
 static bool step(sp_exporter *exporter)
 {
-    take_orders(exporter);
-    if (sp_export_is_abandoned(exporter))
+    follow_orders(exporter);
+    if (sp_worker_is_abandoned(&exporter->worker))
         return false;
     uint64_t now_ns = sp_clock_monotonic_ns();
     uint64_t wake_ns = sp_batch_step(exporter, now_ns);
@@ -219,30 +189,13 @@ static bool step(sp_exporter *exporter)
     again |= sp_batch_is_ready(exporter); /* a transfer has ended, for which spans waited */
     if (exporter->stopping) {
         bool late = sp_clock_monotonic_ns() >= exporter->stop_deadline_ns;
-        if (!exporter->flush_ticket || (late && exporter->flush_spans == 0))
+        if (!exporter->is_flushing || (late && exporter->flush_spans == 0))
             return false;
         wake_ns = sp_min_u64(wake_ns, exporter->stop_deadline_ns);
     }
     if (!again)
         sleep_until(exporter, wake_ns);
     return true;
-}
-
-static void tell_start(sp_exporter *exporter, bool started)
-{
-    sp_lock_take(&exporter->lock);
-    exporter->told_start = true;
-    exporter->started = started;
-    pthread_cond_broadcast(&exporter->progress);
-    sp_lock_give(&exporter->lock);
-}
-
-bool sp_export_is_abandoned(sp_exporter *exporter)
-{
-    sp_lock_take(&exporter->lock);
-    bool abandoned = exporter->abandoned;
-    sp_lock_give(&exporter->lock);
-    return abandoned;
 }
 
 static void run(sp_exporter *exporter)
@@ -259,34 +212,16 @@ static void run(sp_exporter *exporter)
     sp_batch_abandon(exporter);
 }
 
-/* The last thing that the thread does with EXPORTER, unless it is the last that has to do with it.
- */
-static void tell_end(sp_exporter *exporter)
+void sp_export_loop(void *owner)
 {
-    sp_lock_take(&exporter->lock);
-    exporter->ended = true;
-    bool abandoned = exporter->abandoned;
-    pthread_cond_broadcast(&exporter->progress);
-    sp_lock_give(&exporter->lock);
-    if (abandoned)
-        sp_export_free(exporter);
-}
-
-void *sp_export_loop(void *argument)
-{
-    /* By the thread itself: to name another one the C library opens a file, which a fork would hand
-     * on. */
-    pthread_setname_np(pthread_self(), "spanprof-export");
+    sp_exporter *exporter = owner;
     sp_thread_self_internal();
-    sp_exporter *exporter = argument;
     bool has_table = sp_descriptors_unshare();
     bool started = sp_export_open(exporter);
     for (int i = 0; i < 2 && !has_table; i++)
         sp_file_is_hosts(&exporter->files[i]);
-    tell_start(exporter, started);
+    sp_worker_publish_ready(&exporter->worker, started);
     if (started)
         run(exporter);
     sp_export_close(exporter); /* by nobody else: in another table the numbers are other files' */
-    tell_end(exporter);
-    return NULL;
 }

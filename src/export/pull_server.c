@@ -29,10 +29,8 @@ struct sp_pull_server {
     sp_pull_config config;
     int listener;
     uint16_t port;
-    bool is_ending, has_table; /* of descriptors, its own */
-    _Atomic int client;        /* -1: none */
-    bool told, failed;         /* guarded by the worker's lock: whether it listens */
-    pthread_cond_t is_told;
+    bool has_table;     /* of descriptors, its own */
+    _Atomic int client; /* -1: none */
 };
 
 /* ---- the address ---- */
@@ -88,13 +86,9 @@ bool sp_pull_address_parse(sp_pull_address *out, const char *text)
 
 /* ---- waiting ---- */
 
-/* Whether the thread shall end; remembered, because the worker tells it once. */
 static bool shall_end(sp_pull_server *server)
 {
-    if (!server->is_ending)
-        server->is_ending =
-            sp_worker_is_abandoned(&server->worker) || sp_worker_wait(&server->worker, 0).ending;
-    return server->is_ending;
+    return sp_worker_is_abandoned(&server->worker) || sp_worker_take_orders(&server->worker).ending;
 }
 
 /* Until EVENTS happen at FD, or a short time has passed. False at DEADLINE_NS, and when the thread
@@ -308,11 +302,7 @@ static void tell(sp_pull_server *server)
                     server->config.address.text, strerror(errno));
     else
         say_listening(server);
-    sp_lock_take(&server->worker.lock);
-    server->told = true;
-    server->failed = server->listener < 0;
-    pthread_cond_broadcast(&server->is_told);
-    sp_lock_give(&server->worker.lock);
+    sp_worker_publish_ready(&server->worker, server->listener >= 0);
 }
 
 static void run(void *owner)
@@ -342,7 +332,6 @@ static void run(void *owner)
 static void destroy(void *owner)
 {
     sp_pull_server *server = owner;
-    pthread_cond_destroy(&server->is_told);
     sp_worker_deinit(&server->worker);
     free(server);
 }
@@ -357,16 +346,6 @@ static sp_pull_server *give_up(sp_pull_server *server, const char *why)
     return NULL;
 }
 
-static bool is_listening(sp_pull_server *server)
-{
-    sp_lock_take(&server->worker.lock);
-    while (!server->told)
-        sp_lock_wait(&server->worker.lock, &server->is_told);
-    bool failed = server->failed;
-    sp_lock_give(&server->worker.lock);
-    return !failed;
-}
-
 sp_pull_server *sp_pull_server_start(const sp_pull_config *config)
 {
     sp_pull_server *server = calloc(1, sizeof *server);
@@ -376,11 +355,10 @@ sp_pull_server *sp_pull_server_start(const sp_pull_config *config)
     server->listener = -1;
     sp_store_relaxed(&server->client, -1);
     sp_worker_init(&server->worker, SP_LOCK_PULL_SERVER);
-    sp_condition_init(&server->is_told);
     int error = sp_worker_start(&server->worker, &role, server);
     if (error)
         return give_up(server, strerror(error));
-    if (is_listening(server))
+    if (sp_worker_wait_until_ready(&server->worker))
         return server;
     sp_pull_server_stop(server, UINT64_MAX);
     return NULL;

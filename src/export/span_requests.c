@@ -4,7 +4,6 @@
  * default; a larger batch is halved until it fits. */
 #include <stdlib.h>
 
-#include "core/lock.h"
 #include "core/log.h"
 #include "export/export_internal.h"
 #include "trace/provider.h"
@@ -109,14 +108,13 @@ static void export_spans(sp_exporter *exporter, sp_span_data *const *spans, size
     export_spans(exporter, spans + count / 2, count - count / 2);
 }
 
-/* With the lock held, lest the stop gives up, and the next exporter takes at the same time. */
+/* An abandoned exporter takes none, because the next one may take at the same time. */
 static size_t take(sp_exporter *exporter)
 {
-    size_t count = 0;
-    sp_lock_take(&exporter->lock);
-    if (!exporter->abandoned)
-        count = sp_tracer_take(exporter->batch, exporter->config.batch_spans);
-    sp_lock_give(&exporter->lock);
+    if (!sp_worker_enter(&exporter->worker))
+        return 0;
+    size_t count = sp_tracer_take(exporter->batch, exporter->config.batch_spans);
+    sp_worker_leave(&exporter->worker);
     return count;
 }
 

@@ -53,7 +53,6 @@ typedef struct request {
 struct sp_debuginfod {
     library library;
     sp_worker worker;
-    pthread_cond_t answer_condition;
     request requests[REQUESTS_MAX];
     unsigned count, answered;
     unsigned seen; /* answers when patience was last renewed */
@@ -102,7 +101,6 @@ sp_debuginfod *sp_debuginfod_create(void)
     debuginfod->library = functions;
     debuginfod->patience_ns = PATIENCE_MS * SP_NS_PER_MS;
     sp_worker_init(&debuginfod->worker, SP_LOCK_DEBUGINFOD);
-    sp_condition_init(&debuginfod->answer_condition);
     return debuginfod;
 }
 
@@ -111,7 +109,6 @@ static void free_all(void *owner)
     sp_debuginfod *debuginfod = owner;
     for (unsigned i = 0; i < debuginfod->count; i++)
         free(debuginfod->requests[i].path);
-    pthread_cond_destroy(&debuginfod->answer_condition);
     sp_worker_deinit(&debuginfod->worker);
     free(debuginfod);
 }
@@ -168,7 +165,7 @@ static void answer(sp_debuginfod *debuginfod, char *path)
     request *answered = &debuginfod->requests[debuginfod->answered++];
     answered->path = path;
     answered->answer = path ? SP_DEBUGINFOD_FETCHED : SP_DEBUGINFOD_NONE;
-    pthread_cond_broadcast(&debuginfod->answer_condition);
+    sp_worker_publish_progress(&debuginfod->worker);
     sp_lock_give(&debuginfod->worker.lock);
 }
 
@@ -242,14 +239,13 @@ sp_debuginfod_answer sp_debuginfod_ask(sp_debuginfod *debuginfod, const uint8_t 
 bool sp_debuginfod_wait(sp_debuginfod *debuginfod, uint32_t ms)
 {
     uint64_t begin = sp_clock_monotonic_ns();
-    struct timespec until = sp_timespec_from_ns(begin + ms * SP_NS_PER_MS);
     sp_lock_take(&debuginfod->worker.lock);
     if (debuginfod->seen != debuginfod->answered)
         debuginfod->patience_ns = PATIENCE_MS * SP_NS_PER_MS;
     debuginfod->seen = debuginfod->answered;
     bool waits = debuginfod->answered < debuginfod->count && debuginfod->patience_ns > 0;
     if (waits)
-        sp_lock_wait_until(&debuginfod->worker.lock, &debuginfod->answer_condition, &until);
+        sp_worker_wait_for_progress(&debuginfod->worker, begin + ms * SP_NS_PER_MS);
     uint64_t waited_ns = sp_clock_monotonic_ns() - begin;
     debuginfod->patience_ns -= sp_min_u64(waited_ns, debuginfod->patience_ns);
     sp_lock_give(&debuginfod->worker.lock);

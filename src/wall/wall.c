@@ -3,7 +3,6 @@
 #include "wall/wall.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,9 +92,9 @@ static void come_on_time(void)
         syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
-static void *run(void *unused)
+static void run(void *unused)
 {
-    pthread_setname_np(pthread_self(), "spanprof-wall");
+    (void)unused;
     sp_wall.tid = (pid_t)sp_syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0);
     come_on_time();
     sp_thread_self_internal();
@@ -105,44 +104,34 @@ static void *run(void *unused)
     if (!works)
         set_reason(error);
     sp_wall.state.running = works;
-    sp_wall.probed = true;
-    pthread_cond_broadcast(&sp_wall.changed);
     sp_lock_give(&sp_wall.lock);
+    sp_worker_publish_ready(&sp_wall.worker, works);
     if (works)
         sp_wall_run_rounds();
-    return unused;
 }
+
+/* Its rounds take microseconds, so stop waits for its end without a deadline. */
+static const sp_worker_role role = {.name = "spanprof-wall", .run = run};
 
 /* With the lock held: a pause or a change of rate by another thread finds all of it or nothing. */
 static bool start_thread(void)
 {
-    sp_condition_init(&sp_wall.changed);
-    int error = sp_worker_thread_create(&sp_wall.thread, run, NULL);
-    sp_wall.has_thread = error == 0;
+    sp_worker_init(&sp_wall.worker, SP_LOCK_WALL_WORKER);
+    int error = sp_worker_start(&sp_wall.worker, &role, NULL);
+    sp_wall.has_worker = error == 0;
     if (error)
-        pthread_cond_destroy(&sp_wall.changed);
+        sp_worker_deinit(&sp_wall.worker);
     errno = error;
-    return sp_wall.has_thread;
+    return sp_wall.has_worker;
 }
 
 static void forget_last_run(void)
 {
-    sp_wall.probed = sp_wall.stopping = sp_wall.paused = sp_wall.restarts = sp_wall.said_failure =
-        false;
+    sp_wall.paused = sp_wall.said_failure = false;
     sp_wall.state = (sp_wall_state){0};
     sp_wall.held_generation = UINT32_MAX;
     sp_wall.visit_cost_ns = FIRST_COST_NS;
     sp_wall.doubtful_count = 0;
-}
-
-static bool wait_for_probe(void)
-{
-    sp_lock_take(&sp_wall.lock);
-    while (!sp_wall.probed)
-        sp_lock_wait(&sp_wall.lock, &sp_wall.changed);
-    bool works = sp_wall.state.running;
-    sp_lock_give(&sp_wall.lock);
-    return works;
 }
 
 static bool begin_run(const sp_wall_config *config)
@@ -157,17 +146,17 @@ static bool begin_run(const sp_wall_config *config)
                                    .files = {.tasks = -1}};
     sp_wall.held_generation = 0; /* none has been settled: all are held */
     sp_wall.starter = (pid_t)sp_syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0);
-    bool has_thread = start_thread();
-    if (!has_thread)
+    bool has_worker = start_thread();
+    if (!has_worker)
         snprintf(sp_wall.state.reason, sizeof sp_wall.state.reason, "no thread can be made: %s",
                  strerror(errno));
     sp_lock_give(&sp_wall.lock);
-    return has_thread;
+    return has_worker;
 }
 
 bool sp_wall_start(const sp_wall_config *config)
 {
-    if (begin_run(config) && wait_for_probe())
+    if (begin_run(config) && sp_worker_wait_until_ready(&sp_wall.worker))
         return true;
     sp_log_warn("sampler", "no wall time: %s; CPU sampling goes on", sp_wall.state.reason);
     sp_wall_stop();
@@ -175,23 +164,21 @@ bool sp_wall_start(const sp_wall_config *config)
     return false;
 }
 
-/* The condition is destroyed when no other thread can find it any more. */
+/* The worker is deinitialized when no other thread can find it any more. */
 void sp_wall_stop(void)
 {
     sp_lock_take(&sp_wall.lock);
-    bool had_thread = sp_wall.has_thread;
-    sp_wall.stopping = true;
+    bool had_worker = sp_wall.has_worker;
     sp_wall.state.running = false;
-    if (had_thread)
-        pthread_cond_broadcast(&sp_wall.changed);
     sp_lock_give(&sp_wall.lock);
-    if (!had_thread)
+    if (!had_worker)
         return;
-    pthread_join(sp_wall.thread, NULL);
+    sp_worker_end(&sp_wall.worker, UINT64_MAX);
+    sp_worker_release(&sp_wall.worker);
     sp_lock_take(&sp_wall.lock);
-    sp_wall.has_thread = false;
+    sp_wall.has_worker = false;
     sp_lock_give(&sp_wall.lock);
-    pthread_cond_destroy(&sp_wall.changed);
+    sp_worker_deinit(&sp_wall.worker);
 }
 
 void sp_wall_free(void)
@@ -208,25 +195,28 @@ void sp_wall_free(void)
     sp_lock_give(&sp_wall.lock);
 }
 
-static void change(void (*set)(uint32_t), uint32_t value)
+/* SET returns whether that changes anything. The wake, with the lock held, ends the wait for a
+ * round that was planned before. */
+static void change(bool (*set)(uint32_t), uint32_t value)
 {
     sp_lock_take(&sp_wall.lock);
-    if (sp_wall.has_thread) {
-        set(value);
-        pthread_cond_broadcast(&sp_wall.changed);
-    }
+    if (sp_wall.has_worker && set(value))
+        sp_worker_wake(&sp_wall.worker);
     sp_lock_give(&sp_wall.lock);
 }
 
-static void set_paused(uint32_t paused)
+static bool set_paused(uint32_t paused)
 {
+    bool changes = paused != sp_wall.paused;
     sp_wall.paused = paused;
+    return changes;
 }
 
-static void set_hz(uint32_t hz)
+static bool set_hz(uint32_t hz)
 {
-    sp_wall.restarts |= hz != sp_wall.config.hz;
+    bool changes = hz != sp_wall.config.hz;
     sp_wall.config.hz = sp_wall.state.hz = hz;
+    return changes;
 }
 
 void sp_wall_pause(void)
@@ -258,7 +248,7 @@ void sp_wall_fork_parent(void)
 
 void sp_wall_fork_child(void)
 {
-    sp_wall.has_thread = false;
+    sp_wall.has_worker = false; /* it is the parent's */
     sp_wall.state = (sp_wall_state){0};
     sp_lock_give(&sp_wall.lock);
     sp_wall_free();

@@ -6,7 +6,6 @@
  * period. When there are more threads than a round may visit, each has the same chance to be among
  * those visited, and a visit stands for so much more. Nothing about a thread enters into either
  * choice: that is all that an unbiased sum needs. */
-#include <errno.h>
 #include <sys/random.h>
 
 #include <spanprof/context.h>
@@ -144,61 +143,48 @@ static void run_round(const sp_wall_round *round)
 
 /* --- time ------------------------------------------------------------------------------------- */
 
-static bool is_disturbed(void)
-{
-    return sp_wall.stopping || sp_wall.paused || sp_wall.restarts;
-}
-
-/* With the lock held, until TIME_NS. False when something else is to be done first. */
-static bool sleep_until(uint64_t time_ns)
-{
-    struct timespec until = sp_timespec_from_ns(time_ns);
-    while (!is_disturbed())
-        if (sp_lock_wait_until(&sp_wall.lock, &sp_wall.changed, &until) == ETIMEDOUT)
-            return !is_disturbed();
-    return false;
-}
-
 static void begin_cells(void)
 {
-    sp_wall.restarts = false;
     sp_wall.cell = 0;
     sp_wall.cells_begin_ns = sp_clock_monotonic_ns();
 }
 
-/* With the lock held, for the moment of the next cell's round. */
-static bool wait_for_round(sp_wall_round *round)
+/* The next cell's round. Its cells are used up when it is chosen: whatever ends the wait for it
+ * early has cells begin anew. */
+static void choose_round(sp_wall_round *round)
 {
     uint64_t period_ns = SP_NS_PER_S / sp_wall.config.hz;
     uint64_t now_cell = (sp_clock_monotonic_ns() - sp_wall.cells_begin_ns) / period_ns;
     uint64_t cell = now_cell > sp_wall.cell ? now_cell : sp_wall.cell;
     uint64_t moment_ns = cell * period_ns + (uint64_t)(draw() * (double)period_ns);
-    if (!sleep_until(sp_wall.cells_begin_ns + moment_ns))
-        return false;
     *round = (sp_wall_round){.period_ns = period_ns,
                              .moment_ns = sp_wall.cells_begin_ns + moment_ns,
                              .cells = cell + 1 - sp_wall.cell};
     sp_wall.cell = cell + 1;
-    return true;
+}
+
+/* Returns when the round is, or UINT64_MAX while there is to be none. */
+static uint64_t plan_round(sp_wall_round *round)
+{
+    sp_lock_take(&sp_wall.lock);
+    bool is_planned = !sp_wall.paused;
+    if (is_planned)
+        choose_round(round);
+    sp_lock_give(&sp_wall.lock);
+    return is_planned ? round->moment_ns : UINT64_MAX;
 }
 
 void sp_wall_run_rounds(void)
 {
-    sp_wall_round round;
+    sp_worker_orders orders = {0};
     seed();
-    sp_lock_take(&sp_wall.lock);
     begin_cells();
-    while (!sp_wall.stopping) {
-        if (sp_wall.paused) {
-            sp_lock_wait(&sp_wall.lock, &sp_wall.changed);
-            sp_wall.restarts = true;
-        } else if (sp_wall.restarts) {
+    while (!orders.ending) {
+        sp_wall_round round;
+        orders = sp_worker_wait(&sp_wall.worker, plan_round(&round));
+        if (orders.any) /* the end, a pause or its end, another rate */
             begin_cells();
-        } else if (wait_for_round(&round)) {
-            sp_lock_give(&sp_wall.lock);
+        else
             run_round(&round);
-            sp_lock_take(&sp_wall.lock);
-        }
     }
-    sp_lock_give(&sp_wall.lock);
 }

@@ -9,9 +9,8 @@
 #ifndef SP_WALL_WALL_RUN_H
 #define SP_WALL_WALL_RUN_H
 
-#include <pthread.h>
-
 #include "core/lock.h"
+#include "core/worker.h"
 #include "wall/wall.h"
 #include "wall/wall_places.h"
 
@@ -32,11 +31,9 @@ typedef struct sp_doubtful {
 
 typedef struct sp_wall_run {
     sp_lock lock;
-    pthread_cond_t changed; /* on the monotonic clock: stopping, pause, rate, probed */
-    pthread_t thread;
-    bool has_thread; /* thread and changed are there */
-    bool probed, stopping, paused;
-    bool restarts; /* cells are to begin anew */
+    sp_worker worker; /* a wake says that paused or the rate has changed */
+    bool has_worker;
+    bool paused;
     bool said_failure;
     sp_wall_config config;
     sp_wall_state state;

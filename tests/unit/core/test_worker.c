@@ -103,10 +103,11 @@ static void return_at_once(void *unused)
     (void)unused;
 }
 
-static const sp_worker_role server = {"test-worker", serve, destroy};
-static const sp_worker_role held = {"test-held", be_held, destroy};
-static const sp_worker_role insider = {"test-inside", be_inside, destroy};
-static const sp_worker_role idler = {"test-idle", return_at_once, destroy};
+static const sp_worker_role server = {.name = "test-worker", .run = serve, .destroy = destroy};
+static const sp_worker_role held = {.name = "test-held", .run = be_held, .destroy = destroy};
+static const sp_worker_role insider = {.name = "test-inside", .run = be_inside, .destroy = destroy};
+static const sp_worker_role idler = {
+    .name = "test-idle", .run = return_at_once, .destroy = destroy};
 
 static void worker_thread_blocks_all_signals_and_has_its_name(void **state)
 {
@@ -283,6 +284,125 @@ static void worker_thread_refused_tells_why_and_restores_the_mask(void **state)
     destroy(owner);
 }
 
+static void worker_told_to_has_no_fault_blocked(void **state)
+{
+    (void)state;
+    static const sp_worker_role keeps = {
+        .name = "test-faults", .run = serve, .destroy = destroy, .signals = SP_WORKER_KEEPS_FAULTS};
+    owner *owner = create();
+    assert_int_equal(sp_worker_start(&owner->worker, &keeps, owner), 0);
+    sp_worker_end(&owner->worker, UINT64_MAX);
+    assert_true(sp_worker_release(&owner->worker));
+    assert_int_equal(sigismember(&owner->blocked, SIGSEGV), 0);
+    assert_int_equal(sigismember(&owner->blocked, SIGABRT), 0);
+    assert_int_equal(sigismember(&owner->blocked, SIGTERM), 1);
+    assert_int_equal(sigismember(&owner->blocked, SIGPROF), 1);
+    destroy(owner);
+}
+
+static void publish_that_it_fails(void *argument)
+{
+    owner *owner = argument;
+    sem_wait(&owner->go_on);
+    sp_worker_publish_ready(&owner->worker, false);
+}
+
+static void publish_that_it_works(void *argument)
+{
+    owner *owner = argument;
+    sp_worker_publish_ready(&owner->worker, true);
+    serve(owner);
+}
+
+static bool is_ready(void (*run)(void *))
+{
+    const sp_worker_role role = {.name = "test-ready", .run = run, .destroy = destroy};
+    owner *owner = create();
+    assert_int_equal(sp_worker_start(&owner->worker, &role, owner), 0);
+    sem_post(&owner->go_on);
+    bool ready = sp_worker_wait_until_ready(&owner->worker);
+    sp_worker_end(&owner->worker, UINT64_MAX);
+    assert_true(sp_worker_release(&owner->worker));
+    destroy(owner);
+    return ready;
+}
+
+static void worker_tells_whether_it_has_set_itself_up(void **state)
+{
+    (void)state;
+    assert_true(is_ready(publish_that_it_works));
+    assert_false(is_ready(publish_that_it_fails));
+}
+
+typedef struct flusher {
+    sp_worker *worker;
+    uint64_t deadline_ns;
+    bool done;
+} flusher;
+
+static void *flush(void *argument)
+{
+    flusher *flusher = argument;
+    flusher->done = sp_worker_flush(flusher->worker, flusher->deadline_ns);
+    return NULL;
+}
+
+static sp_worker_orders wait_for_flush(sp_worker *worker)
+{
+    sp_worker_orders orders = {0};
+    while (!orders.flush)
+        orders = sp_worker_wait(worker, UINT64_MAX);
+    return orders;
+}
+
+/* This thread is the worker's. */
+static void worker_flush_under_way_lets_the_next_wait_for_its_turn(void **state)
+{
+    (void)state;
+    pthread_t threads[2];
+    owner *owner = create();
+    uint64_t now_ns = sp_clock_monotonic_ns();
+    flusher first = {&owner->worker, now_ns + 1000 * SP_NS_PER_S, true};
+    flusher second = {&owner->worker, now_ns + 2000 * SP_NS_PER_S, false};
+    pthread_create(&threads[0], NULL, flush, &first);
+    sp_worker_orders orders = wait_for_flush(&owner->worker);
+    assert_int_equal(orders.flush_ticket, 1);
+    assert_int_equal(orders.flush_until_ns, first.deadline_ns);
+    orders = sp_worker_wait(&owner->worker, after_ms(1));
+    assert_false(orders.any || orders.flush);
+    pthread_create(&threads[1], NULL, flush, &second);
+    orders = wait_for_flush(&owner->worker);
+    assert_int_equal(orders.flush_ticket, 2);
+    assert_int_equal(orders.flush_until_ns, second.deadline_ns);
+    sp_worker_give_up_flush(&owner->worker, 1);
+    sp_worker_publish_flushed(&owner->worker, 2);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    assert_false(first.done);
+    assert_true(second.done);
+    destroy(owner);
+}
+
+/* A thread that has more to do before it ends can sleep meanwhile. */
+static void worker_hears_of_its_end_once(void **state)
+{
+    (void)state;
+    owner *owner = create();
+    owner->worker.ended = true;
+    assert_true(sp_worker_end(&owner->worker, 0));
+    assert_false(sp_worker_is_flushed(&owner->worker));
+    sp_lock_give(&owner->worker.lock);
+    sp_worker_orders orders = sp_worker_take_orders(&owner->worker);
+    assert_true(orders.any && orders.ending && orders.flush);
+    assert_int_equal(orders.flush_until_ns, 0);
+    orders = sp_worker_wait(&owner->worker, after_ms(1));
+    assert_true(orders.ending);
+    assert_false(orders.any || orders.flush);
+    sp_worker_publish_flushed(&owner->worker, 1);
+    assert_true(sp_worker_is_flushed(&owner->worker));
+    destroy(owner);
+}
+
 int main(void)
 {
     alarm(300);
@@ -297,6 +417,10 @@ int main(void)
         cmocka_unit_test(worker_ends_at_any_moment_is_freed_once),
         cmocka_unit_test(worker_ends_as_the_deadline_comes_is_not_abandoned),
         cmocka_unit_test(worker_thread_refused_tells_why_and_restores_the_mask),
+        cmocka_unit_test(worker_told_to_has_no_fault_blocked),
+        cmocka_unit_test(worker_tells_whether_it_has_set_itself_up),
+        cmocka_unit_test(worker_flush_under_way_lets_the_next_wait_for_its_turn),
+        cmocka_unit_test(worker_hears_of_its_end_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

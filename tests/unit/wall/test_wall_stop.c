@@ -17,27 +17,27 @@
 
 static sem_t joined, changing, changed;
 static pthread_t test_thread, changer;
-static _Atomic bool has_changer, has_joined, wants_lock, is_broadcasting, destroyed_meanwhile;
+static _Atomic bool has_changer, has_joined, wants_lock, is_signalling, destroyed_meanwhile;
 
 static bool is_stopping(void)
 {
     return atomic_load(&has_joined) && pthread_equal(pthread_self(), test_thread);
 }
 
-int __real_pthread_cond_broadcast(pthread_cond_t *condition);
-int __wrap_pthread_cond_broadcast(pthread_cond_t *condition);
+int __real_pthread_cond_signal(pthread_cond_t *condition);
+int __wrap_pthread_cond_signal(pthread_cond_t *condition);
 /* The changer is here, with the lock, until the thread that stops has come to the lock, or to the
  * condition without it. */
-int __wrap_pthread_cond_broadcast(pthread_cond_t *condition)
+int __wrap_pthread_cond_signal(pthread_cond_t *condition)
 {
     if (!atomic_load(&has_changer) || !pthread_equal(pthread_self(), changer))
-        return __real_pthread_cond_broadcast(condition);
-    atomic_store(&is_broadcasting, true);
+        return __real_pthread_cond_signal(condition);
+    atomic_store(&is_signalling, true);
     sem_post(&changing);
     while (!atomic_load(&wants_lock) && !atomic_load(&destroyed_meanwhile))
         sched_yield();
-    int error = __real_pthread_cond_broadcast(condition);
-    atomic_store(&is_broadcasting, false);
+    int error = __real_pthread_cond_signal(condition);
+    atomic_store(&is_signalling, false);
     return error;
 }
 
@@ -45,7 +45,7 @@ int __real_pthread_cond_destroy(pthread_cond_t *condition);
 int __wrap_pthread_cond_destroy(pthread_cond_t *condition);
 int __wrap_pthread_cond_destroy(pthread_cond_t *condition)
 {
-    if (atomic_load(&is_broadcasting))
+    if (atomic_load(&is_signalling))
         atomic_store(&destroyed_meanwhile, true);
     return __real_pthread_cond_destroy(condition);
 }
