@@ -11,6 +11,7 @@
 7. Each page below docs/ is linked from docs/README.md.
 8. Each variable that src/ names in full is in docs/settings.md, and each that stands there is known to src/sdk/variables.c.
 9. No line of src/ and include/ is wider than 100 columns, except rows of tables in comments.
+10. No file but src/core/worker.c creates a thread or initializes a condition, unless docs/design/worker.md names it with its reason.
 
 Each rule first proves on a small tree of its own that it would see a violation.
 """
@@ -24,6 +25,7 @@ ORDER = ["core", "context", "trace", "unwind", "cpu", "wall", "call", "alloc", "
 FUNCTION_LINES = 60
 COLUMNS = 100
 VARIABLES = "src/sdk/variables.c"
+OTHERWISE = "Threads that live otherwise"
 PAGES = ("README.md", "CONTRIBUTING.md", "docs", "examples")
 
 
@@ -173,7 +175,20 @@ def narrow(tree):
                 yield f"{path}:{number}: {len(line)} columns, {COLUMNS} are allowed"
 
 
-RULES = (include_order, one_name, links, named_files, short_functions, way, index, settings, narrow)
+def threads(tree):
+    """Files that create threads or initialize conditions, and those that the section of docs/design/worker.md names."""
+    page = os.path.join(tree, "docs/design/worker.md")
+    _, _, section = read(tree, "docs/design/worker.md").partition(f"\n## {OTHERWISE}\n") if os.path.exists(page) else ("", "", "")
+    excused = set(re.findall(r"`(src/[\w/]+\.c)`", section.split("\n## ")[0]))
+    makes = re.compile(r"\b(?:(?:pthread|sp_worker_thread|thrd)_create|(?:pthread_cond|sp_condition|cnd)_init)\(|\bPTHREAD_COND_INITIALIZER\b")
+    found = {path for path in files(tree, "src", ends=(".c",)) if makes.search(read(tree, path))} - {"src/core/worker.c"}
+    for path in sorted(found - excused):
+        yield f'{path}: creates a thread or a condition: use core/worker, or give the reason in docs/design/worker.md, "{OTHERWISE}"'
+    for path in sorted(excused - found):
+        yield f'docs/design/worker.md: "{OTHERWISE}" names {path}, which creates no thread and no condition'
+
+
+RULES = (include_order, one_name, links, named_files, short_functions, way, index, settings, narrow, threads)
 WAY = "| a | `src/core/a.c` | `made` |\n"
 
 # For each rule: files that keep it, files that break it, and what is said of them.
@@ -197,6 +212,12 @@ SELF_CHECK = (
      {"docs/settings.md": "`SPANPROF_AB`", "src/core/a.c": 'env("SPANPROF_A")'}, "SPANPROF_A is"),
     (settings, {"docs/settings.md": "`SPANPROF_A`", "src/sdk/variables.c": '"A" env("SPANPROF_A")'},
      {"docs/settings.md": "`SPANPROF_A` `SPANPROF_B`", "src/sdk/variables.c": '"A" env("SPANPROF_A")'}, "does not know SPANPROF_B"),
+    (threads, {"docs/design/worker.md": f"\n## {OTHERWISE}\n`src/core/a.c`\n", "src/core/a.c": "pthread_create(t)",
+               "src/core/worker.c": "pthread_cond_init(c)", "src/core/b.c": "sp_worker_start(w)"},
+     {"docs/design/worker.md": f"`src/core/a.c`\n## {OTHERWISE}\n", "src/core/a.c": "pthread_create(t)"}, "src/core/a.c: creates"),
+    (threads, {"src/core/a.c": "sp_condition_waits(c)"}, {"src/core/a.c": "sp_condition_init(c)"}, "src/core/a.c: creates"),
+    (threads, {"src/core/a.c": "#define X PTHREAD_COND_INITIALIZERS"}, {"src/core/a.c": "= PTHREAD_COND_INITIALIZER;"}, "src/core/a.c: creates"),
+    (threads, {"docs/design/worker.md": ""}, {"docs/design/worker.md": f"\n## {OTHERWISE}\n`src/core/a.c`", "src/core/a.c": ""}, "which creates no"),
     (narrow, {"src/core/a.c": " * | " + "-" * 100 + " |\n"}, {"src/core/a.c": "x" * 101}, "101 columns"),
 )
 
