@@ -343,16 +343,15 @@ static void settle_calls(sp_collector *collector, sp_window *window)
     sp_worker_leave(&collector->worker);
 }
 
-/* What the host took from the threads that are visited, and of whose ticks wall time is made
- * (window.h). */
-static void settle_steal(sp_collector *collector, sp_window *window)
+/* What the host took from the threads that are visited, beside each second of their CPU time. */
+static double steal_share(sp_collector *collector, const sp_window *window)
 {
     const sp_window_samples *cpu = &window->cpu;
     uint64_t periods =
         window->wall_of_all ? cpu->linked + cpu->none + cpu->unknown + cpu->boundary : cpu->linked;
-    if (window->wall_period_ns && !collector->sampler.counts_steal)
-        window->steal =
-            sp_steal_share(&collector->steal, window->wall_on_core_ns, periods * window->period_ns);
+    if (collector->sampler.counts_steal)
+        return 0;
+    return sp_steal_share(&collector->steal, window->wall_on_core_ns, periods * window->period_ns);
 }
 
 /* Drain to the end of the open window, settle its books, and let the other one open. A new rate
@@ -371,7 +370,8 @@ static sp_window *end_window(sp_collector *collector)
     settle_calls(collector, window);
     sp_drain_unattributed(&collector->drain, window);
     window->period_ns = sp_sampler_period_ns();
-    settle_steal(collector, window);
+    if (window->wall_period_ns)
+        sp_window_complete_wall(window, steal_share(collector, window));
     window->engine = collector->sampler.engine;
     window->engine_reason = collector->sampler.reason;
     window->end_time_ns = sp_max_u64(sp_clock_realtime_ns(), window->start_time_ns + 1);

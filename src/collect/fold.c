@@ -224,7 +224,8 @@ void sp_window_clear(sp_window *window)
     window->unattributed_ns = window->dropped_ring_full = window->dropped_memory =
         window->dropped_small_stack = window->dropped_attributes = 0;
     window->wall_on_core_ns = 0;
-    window->steal = 0;
+    memset(window->wall_parts, 0, sizeof window->wall_parts);
+    window->steal_ns = 0;
     window->dropped_calls = window->dropped_live = 0;
     window->misuse = (sp_window_misuse){0};
     window->dropped_visits = window->wall_unmoved = window->wall_discarded = 0;

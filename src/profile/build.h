@@ -31,8 +31,7 @@ typedef struct sp_build {
     uint32_t *links;         /* the same, of one profile, because their scopes differ */
     uint32_t *stack_scratch; /* room for the longest stack with its markers */
     sp_build_samples samples;
-    bool by_count;     /* the value of a sample is its count, not its weight */
-    uint64_t steal_ns; /* in the wall profile, beside the ticks' CPU time */
+    bool by_count; /* the value of a sample is its count, not its weight */
 } sp_build;
 
 static inline int64_t sp_saturating_sum(int64_t a, uint64_t b)
@@ -51,10 +50,7 @@ uint32_t sp_build_attributes(sp_build *b, const sp_window_key *from);
 
 /* build_samples.c: the samples of one profile. begin, project once or more, then write. */
 void sp_build_begin_profile(sp_build *b);
-void sp_build_project_sample(sp_build *b, const sp_window_samples *samples, uint32_t number,
-                             spanprof_link_scope scope, uint64_t unit);
-void sp_build_project(sp_build *b, const sp_window_samples *samples, spanprof_link_scope scope,
-                      uint64_t unit);
+void sp_build_project(sp_build *b, const sp_window_part *part, spanprof_link_scope scope);
 void sp_build_write_samples(sp_build *b, sp_profile *profile);
 /* Whether the time of every period of CPU time is known. */
 bool sp_build_has_times(const sp_window *window);

@@ -126,7 +126,7 @@ uint32_t sp_build_wall_attributes(sp_build *b)
         {"spanprof.wall.frame_pointers.by_return", "", w->fp_by_return, true},
         {"spanprof.wall.frame_pointers.not_found", "", w->fp_not_found, true},
         {"spanprof.dropped.visits", "", w->dropped_visits, true},
-        {"spanprof.steal_ns", "ns", b->steal_ns, true},
+        {"spanprof.steal_ns", "ns", w->steal_ns, true},
     };
     attribute_list list = {.count = 0};
     add_string(b, &list, "spanprof.engine", w->engine);

@@ -41,13 +41,12 @@ static uint64_t saturating_product(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* Sample NUMBER with UNIT for each of its weights. */
-void sp_build_project_sample(sp_build *b, const sp_window_samples *samples, uint32_t number,
-                             spanprof_link_scope scope, uint64_t unit)
+static void project_sample(sp_build *b, const sp_window_part *part, uint32_t number,
+                           spanprof_link_scope scope)
 {
-    const sp_window_key *from = sp_intern_key(&samples->keys, number);
-    const sp_window_sample *sums = &samples->values[number];
-    uint64_t value = saturating_product(b->by_count ? sums->count : sums->weight, unit);
+    const sp_window_key *from = sp_intern_key(&part->samples->keys, number);
+    const sp_window_sample *sums = &part->samples->values[number];
+    uint64_t value = saturating_product(b->by_count ? sums->count : sums->weight, part->unit);
     if (!value) /* backends drop it, or fail on it */
         return;
     b->samples.list[b->samples.count++] = (sp_projected_sample){
@@ -59,11 +58,11 @@ void sp_build_project_sample(sp_build *b, const sp_window_samples *samples, uint
     };
 }
 
-void sp_build_project(sp_build *b, const sp_window_samples *samples, spanprof_link_scope scope,
-                      uint64_t unit)
+void sp_build_project(sp_build *b, const sp_window_part *part, spanprof_link_scope scope)
 {
-    for (uint32_t i = 0; i < samples->keys.count; i++)
-        sp_build_project_sample(b, samples, i, scope, unit);
+    for (uint32_t i = 0; i < part->samples->keys.count; i++)
+        if (sp_window_part_has(part, i))
+            project_sample(b, part, i, scope);
 }
 
 void sp_build_begin_profile(sp_build *b)

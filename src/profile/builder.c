@@ -35,8 +35,9 @@ static sp_profile *write_profile(sp_build *b, const char *sample, const char *un
 static void build_cpu_profile(sp_build *b, spanprof_link_scope scope, bool is_second)
 {
     const sp_window *w = b->window;
+    const sp_window_part all = {.samples = &w->cpu, .unit = is_second ? w->period_ns : 1};
     sp_build_begin_profile(b);
-    sp_build_project(b, &w->cpu, scope, is_second ? w->period_ns : 1);
+    sp_build_project(b, &all, scope);
     if (!b->samples.count)
         return;
     sp_profile *profile =
@@ -48,35 +49,13 @@ static void build_cpu_profile(sp_build *b, spanprof_link_scope scope, bool is_se
         sp_build_write_times(b, profile);
 }
 
-/* A tick stands for a period of CPU time, and for what the host of a virtual machine took
- * meanwhile. */
-static uint64_t wall_time_of_a_tick(const sp_window *w)
-{
-    return w->period_ns + (uint64_t)((double)w->period_ns * w->steal + 0.5);
-}
-
-/* Threads that have a span are visited, so their ticks belong to it, and those of others do not. */
-static void project_cpu_into_wall(sp_build *b, spanprof_link_scope scope)
-{
-    const sp_window *w = b->window;
-    uint64_t unit = wall_time_of_a_tick(w);
-    b->steal_ns = 0;
-    for (uint32_t i = 0; i < w->cpu.keys.count; i++) {
-        const sp_window_key *key = sp_intern_key(&w->cpu.keys, i);
-        if (!w->wall_of_all && key->link == 0)
-            continue;
-        sp_build_project_sample(b, &w->cpu, i, scope, unit);
-        b->steal_ns += w->cpu.values[i].weight * (unit - w->period_ns);
-    }
-}
-
 /* Wall time: what threads waited, and what they worked. */
 static void build_wall_profile(sp_build *b, spanprof_link_scope scope, bool is_second)
 {
     const char *type = is_second ? "wall_innermost" : "wall";
     sp_build_begin_profile(b);
-    sp_build_project(b, &b->window->wall, scope, 1);
-    project_cpu_into_wall(b, scope);
+    for (int i = 0; i < SP_WINDOW_WALL_PARTS; i++)
+        sp_build_project(b, &b->window->wall_parts[i], scope);
     if (!b->samples.count)
         return;
     sp_profile *profile = write_profile(b, type, "nanoseconds", type, "nanoseconds");
@@ -97,9 +76,10 @@ static void build_call_profile(sp_build *b, const call_profile *type, spanprof_l
 {
     char name[80], period_name[80];
     const char *suffix = is_second ? "_innermost" : "";
+    const sp_window_part all = {.samples = &b->window->calls[type->kind], .unit = 1};
     sp_build_begin_profile(b);
     b->by_count = type->by_count;
-    sp_build_project(b, &b->window->calls[type->kind], scope, 1);
+    sp_build_project(b, &all, scope);
     b->by_count = false;
     if (!b->samples.count)
         return;

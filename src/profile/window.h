@@ -154,6 +154,18 @@ typedef struct sp_window_samples {
     uint64_t folded; /* put on a shorter stack because max_samples was reached; counted in no end */
 } sp_window_samples;
 
+/* Samples that belong to a profile: UNIT for each of their weights. */
+typedef struct sp_window_part {
+    const sp_window_samples *samples;
+    uint64_t unit;
+    bool of_spans; /* only those that have a link */
+} sp_window_part;
+
+enum { SP_WINDOW_WALL_PARTS = 2 };
+
+/* Whether sample NUMBER of the part's samples belongs to it. */
+bool sp_window_part_has(const sp_window_part *part, uint32_t number);
+
 /* CPU time of a thread that no sample stands for. */
 typedef struct sp_window_unattributed {
     sp_window_thread thread;
@@ -200,7 +212,6 @@ typedef struct sp_window {
     uint64_t wall_period_ns;  /* 0: no wall engine runs */
     bool wall_of_all;         /* its samples are of all threads, not only of those with a span */
     uint64_t wall_on_core_ns; /* that visits found its threads on a core */
-    double steal;             /* sp_steal_share, of CPU time whose ticks do not count it */
     const char *engine;       /* borrowed; NULL: not told */
     const char *engine_reason;
 
@@ -212,7 +223,11 @@ typedef struct sp_window {
     sp_intern holders;               /* sp_window_holder */
     uint32_t last_link, last_thread; /* of the last sample */
     sp_window_recorded recorded;
-    sp_window_samples cpu, wall;
+    sp_window_samples cpu, wall; /* wall: what threads waited */
+    /* Wall time as a whole, once the window has ended (sp_window_complete_wall). Waits, and CPU
+     * time with what the host of a virtual machine took meanwhile: steal_ns of it. */
+    sp_window_part wall_parts[SP_WINDOW_WALL_PARTS];
+    uint64_t steal_ns;
     sp_window_samples calls[SP_CALL_KINDS]; /* by kind */
     uint64_t alloc_bytes;                   /* a block of each so many bytes is sampled */
     const sp_value_type *value_types;       /* by number; borrowed */
@@ -233,6 +248,11 @@ typedef struct sp_window {
     uint64_t wall_unmoved, wall_discarded;
     uint64_t fp_by_call, fp_by_return, fp_not_found; /* sp_walk's, of visits */
 } sp_window;
+
+/* WINDOW has ended: set its wall_parts and steal_ns. STEAL (sp_steal_share) is what the host took
+ * beside each second of CPU time. The parts refer to WINDOW, so it stays where it is until it is
+ * cleared. */
+void sp_window_complete_wall(sp_window *window, double steal);
 
 /* How many samples WINDOW has, of all kinds. */
 static inline uint32_t sp_window_sample_total(const sp_window *window)

@@ -326,6 +326,7 @@ static void fill_with_waits(void)
     put_visit(SP_PC_RUNNABLE, 10, for_a_core, 3);
     put_visit(SP_PC_SYSTEM_CALL | UINT32_MAX, 0, on_nothing, 4);
     put_visit(SP_PC_SYSTEM_CALL | 99999, 0, on_nothing, 5);
+    sp_window_complete_wall(&window, 0);
 }
 
 static void assert_waits(const sp_profile_sample *sample, int64_t value, const char *wait,
@@ -375,7 +376,7 @@ static void builder_wall_has_what_was_stolen(void **state)
     (void)state;
     fill_with_waits();
     window.wall_of_all = true;
-    window.steal = 0.25;
+    sp_window_complete_wall(&window, 0.25);
     build(SPANPROF_LINK_SCOPE_NONE, false);
     int64_t sum = 0, periods = 0;
     for (uint32_t i = 0; i < data.profiles[0].sample_count; i++)
@@ -394,6 +395,7 @@ static void builder_wall_of_all_threads_has_all_ticks(void **state)
     (void)state;
     fill_with_waits();
     window.wall_of_all = true;
+    sp_window_complete_wall(&window, 0);
     build(SPANPROF_LINK_SCOPE_NONE, false);
     int64_t sum = 0;
     for (uint32_t i = 0; i < data.profiles[1].sample_count; i++)
@@ -560,6 +562,7 @@ static void builder_times_are_of_counts_only(void **state)
     (void)state;
     fill_with_times();
     window.wall_period_ns = 50000000;
+    sp_window_complete_wall(&window, 0);
     build(SPANPROF_LINK_SCOPE_BOTH, false);
     assert_int_equal(data.profile_count, 4);
     for (uint32_t i = 0; i < data.profile_count; i++)
