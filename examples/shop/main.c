@@ -15,6 +15,7 @@
 
 #include <spanprof/spanprof.h>
 
+#include "report.h"
 #include "routes.h"
 #include "server.h"
 #include "store.h"
@@ -28,13 +29,14 @@ typedef struct arguments {
 } arguments;
 
 static const char usage[] =
-    "Usage: shop [--port N] [--threads N] [--requests N] [--plants]\n"
+    "Usage: shop [--port N] [--threads N] [--requests N] [--plants] [--repaired]\n"
     "  --port N      listen on 127.0.0.1:N; 0 takes a free port, which is printed (8080)\n"
     "  --threads N   threads that answer, 1 to 64 (4)\n"
     "  --requests N  stop after N requests; 0 runs until SIGTERM or SIGINT (0)\n"
     "  --plants      also answer /visit?user=N, which leaks, and /rebuild?rounds=1..1000, for "
     "whose "
     "lock\n                /search?word=N waits\n"
+    "  --repaired    make /report without its bug\n"
     "Pages: /product?id=1..4000  /cart?user=1..500  /checkout?user=1..500  /report?month=1..12  "
     "/healthz\n"
     "Spans and profiles go where SPANPROF_* and OTEL_* environment variables say.\n";
@@ -54,10 +56,13 @@ static unsigned long number(const char *option, const char *text, unsigned long 
 
 static arguments read_arguments(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"port", required_argument, NULL, 'p'},     {"threads", required_argument, NULL, 't'},
-        {"requests", required_argument, NULL, 'r'}, {"plants", no_argument, NULL, 'l'},
-        {"help", no_argument, NULL, 'h'},           {0}};
+    static const struct option options[] = {{"port", required_argument, NULL, 'p'},
+                                            {"threads", required_argument, NULL, 't'},
+                                            {"requests", required_argument, NULL, 'r'},
+                                            {"plants", no_argument, NULL, 'l'},
+                                            {"repaired", no_argument, NULL, 'd'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
     arguments result = {.port = 8080, .threads = 4};
     int option;
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -69,6 +74,8 @@ static arguments read_arguments(int argc, char **argv)
             result.requests = number("requests", optarg, 0, UINT32_MAX);
         } else if (option == 'l') {
             routes_add_plants();
+        } else if (option == 'd') {
+            report_repair();
         } else {
             fputs(usage, option == 'h' ? stdout : stderr);
             exit(option == 'h' ? 0 : 2);

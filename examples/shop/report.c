@@ -3,7 +3,7 @@
  * nothing looks wrong in any one line, and with the ten orders of the developer's own database it
  * is fast. Each strcat searches the end of the report from its beginning, so that the time grows
  * with the square of the orders: January takes a millisecond, December some hundred. The other
- * pages use page_printf, which knows where its end is. */
+ * pages use page_printf, which knows where its end is. `shop --repaired` does without the bug. */
 #include "report.h"
 
 #include <inttypes.h>
@@ -16,6 +16,13 @@ enum { COLUMNS = 5, CELL_BYTES = 320, ROW_BYTES = COLUMNS * (CELL_BYTES + 10) + 
 
 typedef char cells[COLUMNS][CELL_BYTES];
 
+static bool is_repaired;
+
+void report_repair(void)
+{
+    is_repaired = true;
+}
+
 static void append_row_to_report(char *report, cells row)
 {
     strcat(report, "<tr>");
@@ -27,6 +34,15 @@ static void append_row_to_report(char *report, cells row)
     strcat(report, "</tr>\n");
 }
 
+/* Returns where the row ends. */
+static char *append_row(char *report, cells row)
+{
+    if (is_repaired) /* the row is the whole text that strcat searches */
+        *report = 0;
+    append_row_to_report(report, row);
+    return is_repaired ? report + strlen(report) : report;
+}
+
 static void escape_cell(char *cell, const char *text)
 {
     page escaped = {0};
@@ -35,7 +51,7 @@ static void escape_cell(char *cell, const char *text)
     page_deinit(&escaped);
 }
 
-static void append_order(char *report, const store_line *order)
+static char *append_order(char *report, const store_line *order)
 {
     cells row;
     snprintf(row[0], CELL_BYTES, "%" PRId64, order->id);
@@ -43,7 +59,7 @@ static void append_order(char *report, const store_line *order)
     escape_cell(row[2], order->name);
     snprintf(row[3], CELL_BYTES, "%d", order->quantity);
     snprintf(row[4], CELL_BYTES, "%d.%02d", order->cents / 100, order->cents % 100);
-    append_row_to_report(report, row);
+    return append_row(report, row);
 }
 
 static void append_total(char *report, const store_lines *orders)
@@ -56,7 +72,7 @@ static void append_total(char *report, const store_lines *orders)
     cells row = {"Total"};
     snprintf(row[3], CELL_BYTES, "%" PRId64, pieces);
     snprintf(row[4], CELL_BYTES, "%" PRId64 ".%02" PRId64, cents / 100, cents % 100);
-    append_row_to_report(report, row);
+    append_row(report, row);
 }
 
 void report_render(page *out, int64_t month, const store_lines *orders)
@@ -68,10 +84,10 @@ void report_render(page *out, int64_t month, const store_lines *orders)
         return;
     }
     report[0] = 0;
-    append_row_to_report(report, titles);
+    char *end = append_row(report, titles);
     for (size_t i = 0; i < orders->count; i++)
-        append_order(report, &orders->items[i]);
-    append_total(report, orders);
+        end = append_order(end, &orders->items[i]);
+    append_total(end, orders);
     page_printf(out, "<h1>Orders of month %" PRId64 "</h1>\n<table>\n%s</table>\n", month, report);
     free(report);
 }
