@@ -217,7 +217,6 @@ static sp_thread *create_locked(pid_t tid)
     sp_store_relaxed(&thread->context_slot, 0);
     sp_store_relaxed(&thread->context_tp, 0);
     sp_thread_reset_ticks(thread);
-    thread->excluded_cpu_ns = 0;
     thread->internal = thread->adopted = 0;
     thread->scan = registry.scan;
     thread->next_in_bucket = *bucket_of(tid);

@@ -80,26 +80,6 @@ typedef enum sp_thread_life {
                              frees it once drained */
 } sp_thread_life;
 
-/* What makes a thread tick: a timer, or a perf event (src/cpu/cpu_source.h). Guarded by the
- * sampler's lock. */
-typedef struct sp_ticker {
-    const struct sp_cpu_source *source; /* NULL: nothing does */
-    _Atomic(timer_t) timer;
-    int fd;
-    uint64_t event_id; /* the kernel's, by which a descriptor is known to be still ours */
-} sp_ticker;
-
-/* What a thread has done when it was last looked at, and what its event loses in a time slice
- * (src/cpu/switch_loss.h). Guarded by the sampler's lock. */
-typedef struct sp_slices {
-    uint64_t cpu_ns, count, weights;
-} sp_slices;
-
-typedef struct sp_switch_loss {
-    sp_slices seen_at, learned_at;
-    double slice_ns;
-} sp_switch_loss;
-
 typedef struct sp_thread sp_thread;
 
 /* What another tracer's record said at the last tick that looked at it
@@ -181,14 +161,11 @@ struct sp_thread {
     _Alignas(SP_CACHE_LINE) _Atomic uint32_t life; /* sp_thread_life */
     _Atomic uint32_t generation;                   /* of the slot: how many threads it has served */
     _Atomic pid_t tid;
-    _Atomic uint32_t internal;  /* one of ours: never sampled */
-    uint32_t adopted;           /* the thread itself knows the state (a destructor will run) */
-    _Atomic uint32_t scan;      /* number of the last scan that saw it */
-    sp_ticker ticker;           /* the sampler's lock, not the registry's */
-    sp_switch_loss switch_loss; /* likewise */
-    int64_t excluded_cpu_ns;    /* CPU time that was not to be sampled; likewise */
-    uint32_t next_free;         /* slot + 1 */
-    sp_thread *next_in_bucket;  /* of the table by tid */
+    _Atomic uint32_t internal; /* one of ours: never sampled */
+    uint32_t adopted;          /* the thread itself knows the state (a destructor will run) */
+    _Atomic uint32_t scan;     /* number of the last scan that saw it */
+    uint32_t next_free;        /* slot + 1 */
+    sp_thread *next_in_bucket; /* of the table by tid */
 
     _Alignas(SP_CACHE_LINE) sp_cpu_interval cpu; /* only while CPU time is counted */
 

@@ -15,6 +15,8 @@
 
 enum { SETTLE_US = 500 };
 
+sp_cpu_thread sp_cpu_threads[SP_THREADS_MAX];
+
 static uint64_t random_below(uint64_t bound)
 {
     uint64_t value = 0;
@@ -82,9 +84,9 @@ static bool open_with(const sp_cpu_source *source, sp_thread *thread)
     sp_store_relaxed(&thread->first_moment_ns, by_timer ? moment : 0);
     sp_store_relaxed(&thread->event_period_ns, period);
     thread->event_period_set_ns = plan.first_ns;
-    thread->switch_loss = (sp_switch_loss){0};
+    sp_cpu_thread_of(thread)->switch_loss = (sp_switch_loss){0};
     thread->owed_periods = 0; /* they were of another rate */
-    return source->open(&thread->ticker, thread->tid, thread, &plan);
+    return source->open(&sp_cpu_thread_of(thread)->ticker, thread->tid, thread, &plan);
 }
 
 /* By the engine, or by a timer where the engine cannot; errno tells why neither could. */
@@ -107,7 +109,7 @@ void sp_arm_locked(sp_thread *thread)
      * create_locked) */
     if (!sp_run.running || sp_run.config.without_ticks || sp_run.held || sp_run.paused ||
         sp_load_acquire(&thread->life) != SP_THREAD_LIVE || thread->internal ||
-        sp_load_relaxed(&thread->armed) || thread->ticker.source)
+        sp_load_relaxed(&thread->armed) || sp_cpu_thread_of(thread)->ticker.source)
         return;
     if (!make_ring(thread)) {
         errno = ENOMEM;
@@ -124,36 +126,38 @@ void sp_arm_locked(sp_thread *thread)
         say_failure(thread);
 }
 
-static void close_ticker(sp_thread *thread)
+static void close_ticker(sp_ticker *ticker)
 {
-    if (!thread->ticker.source)
+    if (!ticker->source)
         return;
-    if (thread->ticker.source != sp_run.choice.source)
+    if (ticker->source != sp_run.choice.source)
         sp_run.fallback_threads--;
-    thread->ticker.source->close(&thread->ticker);
+    ticker->source->close(ticker);
 }
 
 void sp_disarm_locked(sp_thread *thread)
 {
-    bool was_armed = sp_load_relaxed(&thread->armed) || thread->ticker.source;
+    sp_ticker *ticker = &sp_cpu_thread_of(thread)->ticker;
+    bool was_armed = sp_load_relaxed(&thread->armed) || ticker->source;
     if (!was_armed)
         return;
     sp_store_release(&thread->armed, 0);
     sp_fence_full(); /* pairs with the one in sp_tick: the tick sees armed == 0, or we see its
                         hazard */
-    close_ticker(thread);
+    close_ticker(ticker);
     sp_run.armed_threads--;
 }
 
 /* No thread takes a tick any more; signals on their way still find us. */
 static void hush_locked(sp_thread *thread)
 {
+    sp_ticker *ticker = &sp_cpu_thread_of(thread)->ticker;
     if (!sp_load_relaxed(&thread->armed))
         return;
     sp_store_release(&thread->armed, 0);
     sp_fence_full(); /* pairs with the one in sp_tick, as in sp_disarm_locked */
-    if (thread->ticker.source)
-        thread->ticker.source->hush(&thread->ticker);
+    if (ticker->source)
+        ticker->source->hush(ticker);
     else
         sp_run.armed_threads--; /* synthetic: nothing is left to close */
 }

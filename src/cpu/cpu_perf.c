@@ -135,7 +135,7 @@ static void after_fork(void)
     for (int fd = 0; fd < perf.past_highest; fd++) {
         void *owner = sp_perf_owner(fd);
         if (sp_thread_is_state(owner)) {
-            const sp_ticker *ticker = &((sp_thread *)owner)->ticker;
+            const sp_ticker *ticker = &sp_cpu_thread_of(owner)->ticker;
             if (ticker->fd == fd && is_open(ticker))
                 close(fd);
         }

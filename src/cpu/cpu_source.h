@@ -5,7 +5,7 @@
 #ifndef SP_CPU_CPU_SOURCE_H
 #define SP_CPU_CPU_SOURCE_H
 
-#include "context/thread.h"
+#include "cpu/cpu_threads_sig.h"
 
 typedef struct sp_tick_plan {
     int signal;

@@ -91,7 +91,7 @@ static void forget_last_run(sp_thread *thread)
     if (sp_load_acquire(&thread->life) == SP_THREAD_FREE) /* pairs with create_locked */
         return;
     sp_thread_reset_ticks(thread);
-    thread->excluded_cpu_ns = 0;
+    sp_cpu_thread_of(thread)->excluded_cpu_ns = 0;
 }
 
 static void on_registered(sp_thread *thread)
@@ -205,7 +205,8 @@ void sp_sampler_follow_switches(uint32_t run)
         if (!sp_load_relaxed(&thread->armed))
             continue;
         sp_lock_take(&sp_run.lock);
-        if (sp_run_is_current_locked(run) && thread->ticker.source == &sp_cpu_perf)
+        if (sp_run_is_current_locked(run) &&
+            sp_cpu_thread_of(thread)->ticker.source == &sp_cpu_perf)
             sp_store_relaxed(&thread->event_period_ns,
                              sp_switch_loss_period(thread, sp_sampler_period_ns()));
         sp_lock_give(&sp_run.lock);
@@ -218,7 +219,8 @@ uint32_t sp_sampler_repair(uint32_t run)
     sp_lock_take(&sp_run.lock);
     for (uint32_t slot = 0; slot < sp_thread_slots() && sp_run_is_current_locked(run); slot++) {
         sp_thread *thread = sp_thread_by_slot(slot);
-        if (!thread->ticker.source || thread->ticker.source->is_open(&thread->ticker))
+        const sp_ticker *ticker = &sp_cpu_thread_of(thread)->ticker;
+        if (!ticker->source || ticker->source->is_open(ticker))
             continue;
         sp_disarm_locked(thread);
         sp_arm_locked(thread);
@@ -286,7 +288,7 @@ void sp_sampler_fork_parent(void)
 
 static void forget_ticker(sp_thread *thread)
 {
-    thread->ticker.source = NULL;
+    sp_cpu_thread_of(thread)->ticker.source = NULL;
 }
 
 void sp_sampler_fork_child(void)

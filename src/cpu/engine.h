@@ -10,6 +10,7 @@
 
 #include "core/lock.h"
 #include "cpu/cpu_sampler.h"
+#include "cpu/cpu_threads_sig.h"
 #include "cpu/engine_choice.h"
 
 typedef struct sp_sampler_run {

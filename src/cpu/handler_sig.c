@@ -26,6 +26,7 @@
 #include "context/interval_sig.h"
 #include "core/cycles_sig.h"
 #include "core/syscall_sig.h"
+#include "cpu/cpu_threads_sig.h"
 #include "cpu/perf_owners_sig.h"
 #include "unwind/fiber_stack_sig.h"
 #include "unwind/sample_stack_sig.h"
@@ -283,8 +284,9 @@ SP_SIGSAFE static uint32_t settle_first_look(sp_thread *thread, uint32_t expirie
         .it_value = {(time_t)(next_ns / 1000000000), (long)(next_ns % 1000000000)},
         .it_interval = {(time_t)(period_ns / 1000000000), (long)(period_ns % 1000000000)},
     };
+    const sp_ticker *ticker = &sp_cpu_thread_of(thread)->ticker;
     sp_store_relaxed(&thread->first_moment_ns, 0);
-    sp_syscall6(SYS_timer_settime, (long)(intptr_t)sp_load_relaxed(&thread->ticker.timer), 0,
+    sp_syscall6(SYS_timer_settime, (long)(intptr_t)sp_load_relaxed(&ticker->timer), 0,
                 (long)(uintptr_t)&when, 0, 0, 0);
     return (uint32_t)periods;
 }

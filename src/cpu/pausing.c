@@ -30,6 +30,18 @@ void sp_sampler_go_on(uint32_t run, uint32_t cpu_hz)
     sp_lock_give(&sp_run.lock);
 }
 
+/* Of THREAD, and not of one that had the slot before it. */
+static int64_t *excluded_ns(const sp_thread *thread)
+{
+    sp_cpu_thread *known = sp_cpu_thread_of(thread);
+    uint32_t generation = sp_load_relaxed(&thread->generation);
+    if (known->excluded_of != generation) {
+        known->excluded_cpu_ns = 0;
+        known->excluded_of = generation;
+    }
+    return &known->excluded_cpu_ns;
+}
+
 /* CPU time that passes in a pause is taken out of the books: the clock's reading is subtracted at
  * its begin and added at its end. A thread that was made meanwhile has its whole time added. */
 static void exclude(sp_thread *thread, int64_t sign)
@@ -37,7 +49,7 @@ static void exclude(sp_thread *thread, int64_t sign)
     uint64_t cpu_ns;
     if (sp_load_acquire(&thread->life) == SP_THREAD_LIVE &&
         sp_clock_thread_cpu_ns(thread->tid, &cpu_ns))
-        thread->excluded_cpu_ns += sign * (int64_t)cpu_ns;
+        *excluded_ns(thread) += sign * (int64_t)cpu_ns;
 }
 
 static void exclude_from(sp_thread *thread)
@@ -105,7 +117,7 @@ bool sp_sampler_thread_cpu_ns(sp_thread *thread, uint64_t *out)
     sp_lock_take(&sp_run.lock);
     bool alive = sp_load_acquire(&thread->life) == SP_THREAD_LIVE &&
                  (sp_run.paused || sp_clock_thread_cpu_ns(thread->tid, &clock));
-    *out = not_below_zero((int64_t)clock - thread->excluded_cpu_ns);
+    *out = not_below_zero((int64_t)clock - *excluded_ns(thread));
     sp_lock_give(&sp_run.lock);
     sp_lock_give(&sp_run.pausing);
     return alive;

@@ -56,7 +56,7 @@ static void learn(sp_switch_loss *loss, const sp_slices *now, uint64_t period_ns
 
 uint64_t sp_switch_loss_period(sp_thread *thread, uint64_t period_ns)
 {
-    sp_switch_loss *loss = &thread->switch_loss;
+    sp_switch_loss *loss = &sp_cpu_thread_of(thread)->switch_loss;
     sp_slices now = {.weights = sp_load_relaxed(&thread->weights)};
     uint64_t before_ns = sp_load_relaxed(&thread->event_period_ns);
     if (now.weights == loss->seen_at.weights || /* most threads sleep: no system call for them */

@@ -12,7 +12,7 @@
 #ifndef SP_CPU_SWITCH_LOSS_H
 #define SP_CPU_SWITCH_LOSS_H
 
-#include "context/thread.h"
+#include "cpu/cpu_threads_sig.h"
 
 /* The period of THREAD's event, for ticks to come once in PERIOD_NS of its CPU clock. Looks at what
  * the thread did since the last call that found enough to tell; else returns what it returned then.

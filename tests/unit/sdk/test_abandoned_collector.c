@@ -296,7 +296,7 @@ static void collector_abandoned_while_it_repairs_arms_no_thread_of_the_next_run(
     sem_wait(&arrived);
     assert_int_equal(spanprof_stop(0), SPANPROF_ERROR_TIMEOUT);
     start(NEW_HZ);
-    close(sp_thread_self_create()->ticker.fd);
+    close(sp_cpu_thread_of(sp_thread_self_create())->ticker.fd);
     sem_post(&released);
     sem_wait(&freed);
     assert_int_equal(atomic_load(&repaired), 0);

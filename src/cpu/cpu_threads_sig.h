@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the CPU engine knows of each thread: an array of its own, by the slot of the registry.
+ * Memory of slots that never were is never touched. Threads: under the engine's lock, except that
+ * the handler on the thread itself reads `timer`. Fork: the child forgets all tickers. */
+#ifndef SP_CPU_CPU_THREADS_SIG_H
+#define SP_CPU_CPU_THREADS_SIG_H
+
+#include <stdint.h>
+#include <time.h>
+
+#include "context/thread.h"
+
+/* What makes a thread tick: a timer, or a perf event (cpu_source.h). */
+typedef struct sp_ticker {
+    const struct sp_cpu_source *source; /* NULL: nothing does */
+    _Atomic(timer_t) timer;
+    int fd;
+    uint64_t event_id; /* the kernel's, by which a descriptor is known to be still ours */
+} sp_ticker;
+
+/* What a thread has done when it was last looked at, and what its event loses in a time slice
+ * (switch_loss.h). */
+typedef struct sp_slices {
+    uint64_t cpu_ns, count, weights;
+} sp_slices;
+
+typedef struct sp_switch_loss {
+    sp_slices seen_at, learned_at;
+    double slice_ns;
+} sp_switch_loss;
+
+/* Invariants: ticker.source is set from the moment that the thread is armed by a signal until its
+ * ticker is closed, which happens before the slot serves another thread. excluded_cpu_ns is of the
+ * thread that had the generation excluded_of of the slot. */
+typedef struct sp_cpu_thread {
+    sp_ticker ticker;
+    sp_switch_loss switch_loss;
+    int64_t excluded_cpu_ns; /* CPU time that was not to be sampled */
+    uint32_t excluded_of;
+} sp_cpu_thread;
+
+extern sp_cpu_thread sp_cpu_threads[SP_THREADS_MAX];
+
+SP_SIGSAFE static inline sp_cpu_thread *sp_cpu_thread_of(const sp_thread *thread)
+{
+    return &sp_cpu_threads[thread->slot];
+}
+
+#endif
