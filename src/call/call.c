@@ -137,8 +137,9 @@ static bool fill_context(sp_interval_record *interval, sp_thread *thread)
             .header = {.size = sizeof *interval, .kind = SP_RECORD_INTERVAL}, .number = 2};
         return !sp_load_relaxed(&sp_context_is_shared);
     }
-    uint64_t number = sp_load_relaxed(&thread->switch_number);
-    bool posted = sp_load_relaxed(&thread->posts) != sp_load_relaxed(&thread->posts_seen);
+    uint64_t number = sp_load_relaxed(&thread->published.switch_number);
+    bool posted =
+        sp_load_relaxed(&thread->owned.posts) != sp_load_relaxed(&thread->owned.posts_seen);
     sp_interval_fill(interval, thread, number, calls.config.with_attributes);
     if ((number & 1) || posted)
         return false;
@@ -170,13 +171,13 @@ static sp_stack_bounds find_bounds(sp_thread *thread, uint64_t sp)
     sp_stack_bounds bounds = {0};
     if (!thread)
         return bounds;
-    if (SP_UNLIKELY(sp_load_relaxed(&thread->on_fiber)))
+    if (SP_UNLIKELY(sp_load_relaxed(&thread->owned.on_fiber)))
         return sp_stack_of_fiber(thread);
-    bounds = (sp_stack_bounds){sp_load_relaxed(&thread->stack_low),
-                               sp_load_relaxed(&thread->stack_high)};
+    bounds = (sp_stack_bounds){sp_load_relaxed(&thread->tick.stack_low),
+                               sp_load_relaxed(&thread->tick.stack_high)};
     if (bounds.high == 0) { /* the collector finds it (stack_bounds.c) */
-        sp_store_relaxed(&thread->seen_tp, sp_thread_pointer_here());
-        sp_store_relaxed(&thread->seen_sp, sp);
+        sp_store_relaxed(&thread->tick.seen_tp, sp_thread_pointer_here());
+        sp_store_relaxed(&thread->tick.seen_sp, sp);
     }
     return bounds;
 }
@@ -202,7 +203,7 @@ static __attribute__((noinline)) void fill_stack(sp_sample_record *sample, sp_th
 
 static int64_t own_tid(sp_thread *thread)
 {
-    return thread ? (int64_t)sp_load_relaxed(&thread->tid)
+    return thread ? (int64_t)sp_load_relaxed(&thread->registered.tid)
                   : sp_syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
@@ -295,7 +296,7 @@ bool sp_call_take(const sp_call *call)
 {
     sp_call_record *record;
     sp_thread *thread = sp_thread_self_find();
-    if (thread && sp_load_relaxed(&thread->internal))
+    if (thread && sp_load_relaxed(&thread->registered.internal))
         return false;
     call_ring *ring = sp_load_relaxed(&calls.running) ? find_room(&record) : NULL;
     if (!ring)
@@ -309,7 +310,7 @@ void sp_call_stack_here(sp_sample_record *sample, uint32_t depth, const void *re
 {
     uint32_t attempt = 0;
     sp_thread *thread = sp_thread_self_find();
-    bool is_ours = thread && sp_load_relaxed(&thread->internal);
+    bool is_ours = thread && sp_load_relaxed(&thread->registered.internal);
     call_ring *ring = !is_ours ? take_next(&attempt) : NULL;
     *sample = (sp_sample_record){.header = {.size = sizeof *sample, .kind = SP_RECORD_SAMPLE}};
     if (!ring)

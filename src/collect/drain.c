@@ -20,11 +20,11 @@ static sp_drain_slot *slot_of(sp_drain *drain, const sp_thread *thread)
     if (!*page)
         return NULL;
     sp_drain_slot *slot = &(*page)[thread->slot % 256];
-    if (slot->generation != thread->generation) {
+    if (slot->generation != thread->registered.generation) {
         free(slot->attributes);
         memset(slot, 0, sizeof *slot);
-        slot->generation = thread->generation;
-        slot->thread.tid = thread->tid;
+        slot->generation = thread->registered.generation;
+        slot->thread.tid = thread->registered.tid;
     }
     return slot;
 }
@@ -116,8 +116,9 @@ static sp_drain_slot *slot_of_visit(sp_drain *drain, const sp_visit_record *visi
     sp_drain_slot *page = drain->slots[visit->slot / 256];
     if (page && page[visit->slot % 256].generation == visit->generation)
         return &page[visit->slot % 256];
-    return sp_load_relaxed(&thread->generation) == visit->generation ? slot_of(drain, thread)
-                                                                     : NULL;
+    return sp_load_relaxed(&thread->registered.generation) == visit->generation
+               ? slot_of(drain, thread)
+               : NULL;
 }
 
 static sp_window_thread visited_thread(sp_drain *drain, const sp_visit_record *visit)
@@ -405,15 +406,15 @@ static void take_counters(sp_drain *drain, sp_drain_slot *slot, sp_thread *threa
                           sp_window *window)
 {
     sp_drain_totals *totals = &drain->totals;
-    if (take_counter(&thread->ticks, &slot->ticks, &totals->ticks) == 0)
+    if (take_counter(&thread->tick.ticks, &slot->ticks, &totals->ticks) == 0)
         return; /* no other count moves without this one: most threads sleep */
-    take_counter(&thread->weights, &slot->weights, &totals->weights);
-    take_counter(&thread->tick_cycles, &slot->cycles, &totals->tick_cycles);
-    take_counter(&thread->costed_ticks, &slot->costed_ticks, &totals->costed_ticks);
-    window->dropped_small_stack += take_counter(&thread->dropped_small_stack, &slot->small_stack,
-                                                &totals->dropped_small_stack);
+    take_counter(&thread->tick.weights, &slot->weights, &totals->weights);
+    take_counter(&thread->tick.tick_cycles, &slot->cycles, &totals->tick_cycles);
+    take_counter(&thread->tick.costed_ticks, &slot->costed_ticks, &totals->costed_ticks);
+    window->dropped_small_stack += take_counter(&thread->tick.dropped_small_stack,
+                                                &slot->small_stack, &totals->dropped_small_stack);
     window->dropped_ring_full +=
-        take_counter(&thread->dropped_ring_full, &slot->dropped, &totals->dropped_ring_full);
+        take_counter(&thread->tick.dropped_ring_full, &slot->dropped, &totals->dropped_ring_full);
 }
 
 /* Before the slot can be another thread's, for then nobody knows the name any more. */
@@ -429,8 +430,8 @@ static void settle_slot(sp_drain *drain, sp_window *window, sp_modules *modules,
 static bool is_gone(sp_thread *thread)
 {
     uint64_t ignored;
-    return sp_load_acquire(&thread->life) == SP_THREAD_EXITED &&
-           !sp_clock_thread_cpu_ns(thread->tid, &ignored);
+    return sp_load_acquire(&thread->registered.life) == SP_THREAD_EXITED &&
+           !sp_clock_thread_cpu_ns(thread->registered.tid, &ignored);
 }
 
 void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint32_t max_samples)
@@ -440,7 +441,7 @@ void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint3
     drain_calls(drain, window, modules, max_samples);
     for (uint32_t n = 0; n < sp_thread_slots(); n++) {
         sp_thread *thread = sp_thread_by_slot(n);
-        if (sp_load_acquire(&thread->life) == SP_THREAD_FREE)
+        if (sp_load_acquire(&thread->registered.life) == SP_THREAD_FREE)
             continue;
         sp_drain_slot *slot = slot_of(drain, thread);
         if (!slot)
@@ -448,9 +449,9 @@ void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint3
         bool gone =
             is_gone(thread); /* asked before the ring is read: then what is read is all there is */
         sp_stack_learn(thread);
-        if (sp_ring_exists(&thread->ring)) {
-            drain_ring(drain, slot, &thread->ring, window, modules, max_samples);
-            take_corrupt(drain, &thread->ring);
+        if (sp_ring_exists(&thread->tick.ring)) {
+            drain_ring(drain, slot, &thread->tick.ring, window, modules, max_samples);
+            take_corrupt(drain, &thread->tick.ring);
             take_counters(drain, slot, thread, window);
         }
         if (gone) {
@@ -492,7 +493,7 @@ static void keep_unattributed(sp_window *window, const sp_window_unattributed *u
 static void settle_thread(sp_drain_slot *slot, sp_thread *thread, sp_window *window)
 {
     uint64_t cpu_ns, period_ns = sp_sampler_period_ns();
-    if (thread->internal || !sp_sampler_thread_cpu_ns(thread, &cpu_ns))
+    if (thread->registered.internal || !sp_sampler_thread_cpu_ns(thread, &cpu_ns))
         return;
     slot->carry_ns += (int64_t)(cpu_ns - slot->cpu_ns) -
                       (int64_t)((slot->weights - slot->weights_settled) * period_ns);
@@ -510,8 +511,9 @@ static void settle_threads(sp_drain *drain, sp_window *window)
 {
     for (uint32_t n = 0; n < sp_thread_slots(); n++) {
         sp_thread *thread = sp_thread_by_slot(n);
-        sp_drain_slot *slot =
-            sp_load_acquire(&thread->life) == SP_THREAD_LIVE ? slot_of(drain, thread) : NULL;
+        sp_drain_slot *slot = sp_load_acquire(&thread->registered.life) == SP_THREAD_LIVE
+                                  ? slot_of(drain, thread)
+                                  : NULL;
         if (!slot)
             continue;
         if (!drain->without_ticks)
@@ -558,7 +560,7 @@ uint32_t sp_drain_oldest_generation(const sp_modules *modules)
         oldest = held < oldest ? held : oldest;
     }
     for (uint32_t n = 0; n < sp_thread_slots(); n++) {
-        held = sp_modules_hazard_number(modules, &sp_thread_by_slot(n)->hazard);
+        held = sp_modules_hazard_number(modules, &sp_thread_by_slot(n)->tick.hazard);
         oldest = held < oldest ? held : oldest;
     }
     return oldest;

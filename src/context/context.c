@@ -65,23 +65,23 @@ static inline void publish(sp_thread *thread, uint64_t trace_high, uint64_t trac
                            uint64_t span, uint64_t local_root, uint64_t flags,
                            const attributes with)
 {
-    uint64_t number = sp_load_relaxed(&thread->switch_number);
-    sp_store_relaxed(&thread->switch_number, number + 1);
-    sp_store_relaxed(&thread->record.tail, 0);
+    uint64_t number = sp_load_relaxed(&thread->published.switch_number);
+    sp_store_relaxed(&thread->published.switch_number, number + 1);
+    sp_store_relaxed(&thread->published.record.tail, 0);
     sp_fence_signal();
-    sp_store_relaxed(&thread->record.trace_id[0], trace_high);
-    sp_store_relaxed(&thread->record.trace_id[1], trace_low);
-    sp_store_relaxed(&thread->record.span_id, span);
-    sp_store_relaxed(&thread->local_root_span_id, local_root);
-    sp_store_relaxed(&thread->remote, (uint8_t)(flags >> 8));
+    sp_store_relaxed(&thread->published.record.trace_id[0], trace_high);
+    sp_store_relaxed(&thread->published.record.trace_id[1], trace_low);
+    sp_store_relaxed(&thread->published.record.span_id, span);
+    sp_store_relaxed(&thread->published.local_root_span_id, local_root);
+    sp_store_relaxed(&thread->published.remote, (uint8_t)(flags >> 8));
     for (uint32_t i = 0; with.words && i < (with.size + 3) / 4; i++)
-        sp_store_relaxed(&thread->record.attributes[i], with.words[i]);
+        sp_store_relaxed(&thread->published.record.attributes[i], with.words[i]);
     sp_fence_signal();
     /* The word is valid, flags, size. */
-    sp_store_relaxed(&thread->record.tail,
+    sp_store_relaxed(&thread->published.record.tail,
                      span ? 1u | (uint32_t)(uint8_t)flags << 8 | with.size << 16 : 0);
     sp_fence_signal();
-    sp_store_relaxed(&thread->switch_number, number + 2);
+    sp_store_relaxed(&thread->published.switch_number, number + 2);
 }
 
 static inline void publish_words(sp_thread *thread, const spanprof_context *context,
@@ -107,28 +107,28 @@ publish_attributes(sp_thread *thread, const spanprof_context *context, uint64_t 
 {
     uint32_t words[SP_ATTRIBUTE_WORDS];
     sp_attribute_source *source = sp_load_acquire(&attribute_source);
-    attributes with = {.size = thread->attribute_bytes};
-    if (thread->attributes_of != carrier) {
+    attributes with = {.size = thread->owned.attribute_bytes};
+    if (thread->owned.attributes_of != carrier) {
         with = (attributes){.size = source ? source(carrier, words) : 0, .words = words};
         if (with.size == 0) {
-            thread->no_attributes_of = carrier;
+            thread->owned.no_attributes_of = carrier;
             publish_words(thread, context, no_attributes);
             return;
         }
-        thread->attributes_of =
+        thread->owned.attributes_of =
             0; /* nobody's, for whom a fork or a cancellation finds half written */
         sp_fence_signal();
     }
     publish_words(thread, context, with);
     sp_fence_signal();
-    thread->attribute_bytes = with.size;
-    thread->attributes_of = carrier;
+    thread->owned.attribute_bytes = with.size;
+    thread->owned.attributes_of = carrier;
 }
 
 /* Whether CARRIER may have attributes. */
 static inline bool may_have_attributes(const sp_thread *thread, uint64_t carrier)
 {
-    return SP_UNLIKELY(carrier != 0) && carrier != thread->no_attributes_of &&
+    return SP_UNLIKELY(carrier != 0) && carrier != thread->owned.no_attributes_of &&
            sp_switch_is_watched_by(SP_WATCH_ATTRIBUTES);
 }
 
@@ -158,7 +158,7 @@ static inline sp_scope_entry *entry_of(sp_scope_chain *chain, uint32_t depth)
 
 static inline sp_scope_entry *entry_at(sp_thread *thread, uint32_t depth)
 {
-    return entry_of(thread->chain, depth);
+    return entry_of(thread->owned.chain, depth);
 }
 
 static __attribute__((noinline)) sp_scope_entry *add_chunk(sp_thread *thread, uint32_t depth)
@@ -171,7 +171,7 @@ static __attribute__((noinline)) sp_scope_entry *add_chunk(sp_thread *thread, ui
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (entries == MAP_FAILED)
         return NULL;
-    sp_store_release(&thread->chain->chunks[chunk],
+    sp_store_release(&thread->owned.chain->chunks[chunk],
                      entries); /* stays with the slot, for the next thread or fiber */
     return entry_at(thread, depth);
 }
@@ -186,12 +186,12 @@ static inline void pop_dead(sp_thread *thread, uint32_t depth)
 {
     while (depth > 0 && is_dead(entry_at(thread, depth - 1)))
         depth--;
-    thread->depth = depth;
+    thread->owned.depth = depth;
 }
 
 static inline const spanprof_context *top_context(sp_thread *thread)
 {
-    return thread->depth ? &entry_at(thread, thread->depth - 1)->context : &no_context;
+    return thread->owned.depth ? &entry_at(thread, thread->owned.depth - 1)->context : &no_context;
 }
 
 /* Where a thread's scopes hang of which nobody knows what it runs: none ever does. */
@@ -200,15 +200,15 @@ static sp_scope_chain lost_chain;
 /* Take what other threads have posted off the chain. Rare, so it looks at every scope. */
 static __attribute__((noinline)) void drop_posted(sp_thread *thread)
 {
-    sp_scope_chain *chain = thread->chain;
+    sp_scope_chain *chain = thread->owned.chain;
     uint64_t posts = sp_load_acquire(&chain->posts); /* pairs with the post: its scope is marked */
-    for (uint32_t depth = 0; depth < thread->depth; depth++) {
+    for (uint32_t depth = 0; depth < thread->owned.depth; depth++) {
         sp_scope_entry *entry = entry_at(thread, depth);
         uint64_t serial = sp_load_relaxed(&entry->serial);
         if (serial && sp_load_relaxed(&entry->posted) == serial)
             sp_store_relaxed(&entry->serial, 0);
     }
-    pop_dead(thread, thread->depth);
+    pop_dead(thread, thread->owned.depth);
     sp_fence_signal(); /* for a fork in between they have to be looked at again */
     chain->posts_seen = posts;
 }
@@ -217,24 +217,25 @@ static __attribute__((noinline)) void drop_posted(sp_thread *thread)
 static __attribute__((noinline)) void take_posts(sp_thread *thread)
 {
     uint64_t posts =
-        sp_load_acquire(&thread->posts); /* pairs with the post: the chain's came before */
-    if (thread->chain == &lost_chain)
+        sp_load_acquire(&thread->owned.posts); /* pairs with the post: the chain's came before */
+    if (thread->owned.chain == &lost_chain)
         return;
     drop_posted(thread);
     publish_context(thread, top_context(thread), true);
-    sp_store_relaxed(&thread->posts_seen, posts);
+    sp_store_relaxed(&thread->owned.posts_seen, posts);
 }
 
 static inline bool has_posts(sp_thread *thread)
 {
-    return sp_load_relaxed(&thread->posts) != sp_load_relaxed(&thread->posts_seen);
+    return sp_load_relaxed(&thread->owned.posts) != sp_load_relaxed(&thread->owned.posts_seen);
 }
 
 /* Whether a switch has more to do than to publish: posts, or somebody watches. One branch for all,
  * as all switches pay for it. */
 static inline bool needs_care(sp_thread *thread)
 {
-    uint64_t unseen = sp_load_relaxed(&thread->posts) ^ sp_load_relaxed(&thread->posts_seen);
+    uint64_t unseen =
+        sp_load_relaxed(&thread->owned.posts) ^ sp_load_relaxed(&thread->owned.posts_seen);
     return SP_UNLIKELY((unseen | sp_load_relaxed(&sp_switch_watchers)) != 0);
 }
 
@@ -259,7 +260,7 @@ static inline void take_care_behind(sp_thread *thread)
 
 static inline spanprof_scope make_scope(const sp_thread *thread, uint32_t depth, uint64_t serial)
 {
-    return (spanprof_scope){.thread = thread->owner, .depth = depth, .serial = serial};
+    return (spanprof_scope){.thread = thread->owned.owner, .depth = depth, .serial = serial};
 }
 
 /* ENTRY, of DEPTH, becomes "no span", which may have baggage all the same. */
@@ -269,7 +270,7 @@ attach_without_span(sp_thread *thread, sp_scope_entry *entry, uint32_t depth, ui
     entry->context = no_context;
     store_word(&entry->context, CARRIER, carrier);
     sp_fence_signal();
-    thread->depth = depth + 1;
+    thread->owned.depth = depth + 1;
     publish_words(thread, &no_context, no_attributes);
     return make_scope(thread, depth, sp_load_relaxed(&entry->serial));
 }
@@ -282,16 +283,16 @@ static sp_scope_entry *prepare(void)
     if (!thread && !(thread = sp_thread_self_create()))
         return NULL;
     take_care_before(thread);
-    if (thread->chain == &lost_chain) {
+    if (thread->owned.chain == &lost_chain) {
         sp_count(&sp_thread_counts.failed_attaches, 1);
         return NULL;
     }
-    sp_scope_entry *entry = entry_at(thread, thread->depth);
-    if (!entry && !(entry = add_chunk(thread, thread->depth))) {
+    sp_scope_entry *entry = entry_at(thread, thread->owned.depth);
+    if (!entry && !(entry = add_chunk(thread, thread->owned.depth))) {
         /* What is active now should not be: unknown until the next switch, as after a foreign
          * detach. */
         sp_count(&sp_thread_counts.failed_attaches, 1);
-        sp_count(&thread->posts, 1);
+        sp_count(&thread->owned.posts, 1);
     }
     return entry;
 }
@@ -300,8 +301,8 @@ static inline spanprof_scope attach(sp_thread *thread, sp_scope_entry *entry, ui
                                     uint64_t trace_low, uint64_t span, uint64_t local_root,
                                     uint64_t flags, uint64_t carrier, bool with_care)
 {
-    uint32_t depth = thread->depth;
-    uint64_t serial = ++thread->next_serial;
+    uint32_t depth = thread->owned.depth;
+    uint64_t serial = ++thread->owned.next_serial;
     sp_store_relaxed(&entry->serial, serial);
     if (SP_UNLIKELY(span == 0 || (trace_high | trace_low) == 0))
         return attach_without_span(thread, entry, depth, carrier);
@@ -312,7 +313,7 @@ static inline spanprof_scope attach(sp_thread *thread, sp_scope_entry *entry, ui
     store_word(&entry->context, FLAGS, flags);
     store_word(&entry->context, CARRIER, carrier);
     sp_fence_signal();
-    thread->depth = depth + 1; /* now that the scope is whole */
+    thread->owned.depth = depth + 1; /* now that the scope is whole */
     if (with_care && may_have_attributes(thread, carrier))
         publish_attributes(thread, &entry->context, carrier);
     else
@@ -341,7 +342,7 @@ spanprof_scope sp_context_attach_words(uint64_t trace_high, uint64_t trace_low, 
                                        uint64_t local_root, uint64_t flags, uint64_t carrier)
 {
     sp_thread *thread = sp_self_get();
-    sp_scope_entry *entry = thread ? entry_at(thread, thread->depth) : NULL;
+    sp_scope_entry *entry = thread ? entry_at(thread, thread->owned.depth) : NULL;
     if (SP_UNLIKELY(!entry) || needs_care(thread))
         return attach_with_care(trace_high, trace_low, span, local_root, flags, carrier);
     return attach(thread, entry, trace_high, trace_low, span, local_root, flags, carrier, false);
@@ -371,21 +372,21 @@ void sp_context_drop_dead(sp_scope_chain *chain)
 /* The chain that THREAD runs, if any, is brought up to date, and in between it runs none. */
 void sp_context_take_chain(sp_thread *thread, sp_scope_chain *to)
 {
-    sp_scope_chain *from = thread->chain;
+    sp_scope_chain *from = thread->owned.chain;
     if (from && from != &lost_chain) {
-        from->depth = thread->depth;
-        from->next_serial = thread->next_serial;
+        from->depth = thread->owned.depth;
+        from->next_serial = thread->owned.next_serial;
     }
     sp_fence_signal();
-    thread->chain = &lost_chain;
+    thread->owned.chain = &lost_chain;
     sp_fence_signal();
     if (!to)
         to = &lost_chain;
-    thread->depth = to->depth;
-    thread->next_serial = to->next_serial;
-    thread->owner = to->owner;
+    thread->owned.depth = to->depth;
+    thread->owned.next_serial = to->next_serial;
+    thread->owned.owner = to->owner;
     sp_fence_signal();
-    thread->chain = to;
+    thread->owned.chain = to;
 }
 
 /* A post comes to the chain first, and then to the thread that runs it: one that is not seen in the
@@ -397,13 +398,14 @@ void sp_context_switch_chain(sp_thread *thread, sp_scope_chain *to)
         sp_switch_recorder_taint(thread);
     sp_context_take_chain(thread, to);
     if (!to)
-        sp_count(&thread->posts, 1); /* and take_posts leaves it so */
-    uint64_t posts = sp_load_acquire(&thread->posts);
-    if (SP_UNLIKELY(sp_load_acquire(&thread->chain->posts) != thread->chain->posts_seen))
+        sp_count(&thread->owned.posts, 1); /* and take_posts leaves it so */
+    uint64_t posts = sp_load_acquire(&thread->owned.posts);
+    if (SP_UNLIKELY(sp_load_acquire(&thread->owned.chain->posts) !=
+                    thread->owned.chain->posts_seen))
         drop_posted(thread);
     publish_context(thread, top_context(thread), true);
     if (to)
-        sp_store_relaxed(&thread->posts_seen, posts);
+        sp_store_relaxed(&thread->owned.posts_seen, posts);
     take_care_behind(thread);
 }
 
@@ -439,7 +441,7 @@ static __attribute__((noinline)) spanprof_status post_detach(uint32_t owner, uin
     atomic_fetch_add(&chain->posts, 1); /* pairs with drop_posted */
     sp_thread *runner = runner_of(owner);
     if (runner)
-        atomic_fetch_add(&runner->posts, 1); /* pairs with take_posts */
+        atomic_fetch_add(&runner->owned.posts, 1); /* pairs with take_posts */
     return SPANPROF_ERROR_OTHER_THREAD;
 }
 
@@ -459,7 +461,7 @@ static inline spanprof_scope take_scope(spanprof_scope *scope)
 static __attribute__((noinline)) spanprof_status detach_below_top(sp_thread *thread, uint32_t depth,
                                                                   uint64_t serial)
 {
-    sp_scope_entry *entry = depth < thread->depth ? entry_at(thread, depth) : NULL;
+    sp_scope_entry *entry = depth < thread->owned.depth ? entry_at(thread, depth) : NULL;
     if (!entry || sp_load_relaxed(&entry->serial) != serial)
         sp_count(&sp_thread_counts.misuse_dead_scope, 1);
     else
@@ -471,7 +473,7 @@ static __attribute__((noinline)) spanprof_status detach_below_top(sp_thread *thr
 static inline __attribute__((always_inline)) spanprof_status
 detach_own(sp_thread *thread, uint32_t depth, uint64_t serial, bool with_care)
 {
-    uint32_t below = thread->depth - 1;
+    uint32_t below = thread->owned.depth - 1;
     sp_scope_entry *entry = depth == below ? entry_at(thread, below) : NULL;
     if (SP_UNLIKELY(!entry || sp_load_relaxed(&entry->serial) != serial))
         return detach_below_top(thread, depth, serial);
@@ -498,7 +500,7 @@ spanprof_status spanprof_scope_detach(spanprof_scope *scope)
     }
     spanprof_scope taken = take_scope(scope);
     sp_thread *thread = sp_self_get();
-    if (SP_UNLIKELY(!thread || taken.thread != thread->owner))
+    if (SP_UNLIKELY(!thread || taken.thread != thread->owned.owner))
         return post_detach(taken.thread, taken.depth, taken.serial);
     if (needs_care(thread))
         return detach_with_care(thread, taken.depth, taken.serial);

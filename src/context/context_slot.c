@@ -111,8 +111,9 @@ void sp_context_layout_learn(void)
 
 void sp_context_slot_set(sp_thread *thread, void *slot)
 {
-    sp_store_relaxed(&thread->context_tp, own_thread_pointer());
-    sp_store_release(&thread->context_slot, (uint64_t)(uintptr_t)slot); /* pairs with the tick's */
+    sp_store_relaxed(&thread->tick.context_tp, own_thread_pointer());
+    sp_store_release(&thread->tick.context_slot,
+                     (uint64_t)(uintptr_t)slot); /* pairs with the tick's */
 }
 
 void sp_context_slot_find(sp_thread *thread, pid_t tid)
@@ -122,7 +123,7 @@ void sp_context_slot_find(sp_thread *thread, pid_t tid)
     if (!list)
         return;
     uint64_t pointer = list - (uint64_t)layout->list_offset;
-    sp_store_relaxed(&thread->context_tp, pointer);
+    sp_store_relaxed(&thread->tick.context_tp, pointer);
     if (layout->kind == SP_CONTEXT_STATIC)
-        sp_store_release(&thread->context_slot, pointer + (uint64_t)layout->offset);
+        sp_store_release(&thread->tick.context_slot, pointer + (uint64_t)layout->offset);
 }

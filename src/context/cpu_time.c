@@ -238,7 +238,7 @@ static void settle_others(sp_cpu_sum *sum, const sp_cpu_accounts *accounts,
         uint64_t now_ns;
         if (thread == self || !account)
             continue;
-        if (!sp_clock_thread_cpu_ns(sp_load_relaxed(&thread->tid), &now_ns))
+        if (!sp_clock_thread_cpu_ns(sp_load_relaxed(&thread->registered.tid), &now_ns))
             now_ns = 0; /* it has just ended; nothing more is known of it */
         settle(sum, top, account, &thread->cpu, now_ns);
     }

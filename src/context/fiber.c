@@ -203,14 +203,14 @@ void spanprof_fiber_destroy(spanprof_fiber handle)
 static void tell_stack(sp_thread *thread, const sp_fiber *to)
 {
     if (to) {
-        sp_store_relaxed(&thread->fiber_high, 0);
+        sp_store_relaxed(&thread->owned.fiber_high, 0);
         sp_fence_signal();
-        sp_store_relaxed(&thread->fiber_low, to->stack_low);
-        sp_store_relaxed(&thread->on_fiber, 1);
+        sp_store_relaxed(&thread->owned.fiber_low, to->stack_low);
+        sp_store_relaxed(&thread->owned.on_fiber, 1);
         sp_fence_signal();
-        sp_store_relaxed(&thread->fiber_high, to->stack_high);
+        sp_store_relaxed(&thread->owned.fiber_high, to->stack_high);
     } else {
-        sp_store_relaxed(&thread->on_fiber, 0);
+        sp_store_relaxed(&thread->owned.on_fiber, 0);
     }
     sp_fence_signal();
 }
@@ -219,9 +219,9 @@ static void tell_stack(sp_thread *thread, const sp_fiber *to)
  */
 static void go_on(sp_thread *thread, sp_fiber *to, sp_scope_chain *chain)
 {
-    sp_fiber *from = thread->fiber;
+    sp_fiber *from = thread->owned.fiber;
     tell_stack(thread, to);
-    thread->fiber = to;
+    thread->owned.fiber = to;
     sp_context_switch_chain(thread, chain);
     if (from)
         sp_store_release(&from->runner, NULL); /* pairs with enter */
@@ -250,7 +250,7 @@ static __attribute__((noinline)) spanprof_status lose(sp_thread *thread, spanpro
 
 static bool runs(const sp_thread *thread, spanprof_fiber handle)
 {
-    sp_fiber *fiber = thread->fiber;
+    sp_fiber *fiber = thread->owned.fiber;
     return fiber && number_of(fiber) == handle.slot && is_alive(fiber, handle.generation);
 }
 
@@ -260,7 +260,7 @@ spanprof_status spanprof_fiber_switch(spanprof_fiber handle)
     if (SP_UNLIKELY(!thread) && !(thread = sp_thread_self_create()))
         return SPANPROF_ERROR_NO_MEMORY;
     if (handle.slot == 0) {
-        if (thread->chain != &thread->own_scopes)
+        if (thread->owned.chain != &thread->own_scopes)
             go_on(thread, NULL, &thread->own_scopes);
         return SPANPROF_OK;
     }
@@ -278,7 +278,7 @@ spanprof_status spanprof_fiber_switch(spanprof_fiber handle)
 spanprof_fiber spanprof_fiber_current(void)
 {
     sp_thread *thread = sp_self_get();
-    sp_fiber *fiber = thread ? thread->fiber : NULL;
+    sp_fiber *fiber = thread ? thread->owned.fiber : NULL;
     if (!fiber)
         return (spanprof_fiber){0};
     uint32_t generation = sp_load_relaxed(&fiber->generation);
@@ -288,13 +288,13 @@ spanprof_fiber spanprof_fiber_current(void)
 
 bool sp_fiber_abandon(sp_thread *thread)
 {
-    sp_fiber *from = thread->fiber;
-    if (thread->chain != &thread->own_scopes)
+    sp_fiber *from = thread->owned.fiber;
+    if (thread->owned.chain != &thread->own_scopes)
         sp_context_take_chain(thread, &thread->own_scopes);
-    thread->fiber = NULL;
-    sp_store_relaxed(&thread->on_fiber, 0);
-    sp_store_relaxed(&thread->fiber_low, 0);
-    sp_store_relaxed(&thread->fiber_high, 0);
+    thread->owned.fiber = NULL;
+    sp_store_relaxed(&thread->owned.on_fiber, 0);
+    sp_store_relaxed(&thread->owned.fiber_low, 0);
+    sp_store_relaxed(&thread->owned.fiber_high, 0);
     if (from)
         sp_store_release(&from->runner, NULL); /* pairs with enter */
     return from != NULL;

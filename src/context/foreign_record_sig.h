@@ -37,7 +37,7 @@ _Static_assert(offsetof(sp_foreign_memory, trace_id) == SP_FOREIGN_BEFORE_BYTES 
 /* Whether a context of ours is active, which comes first. */
 SP_SIGSAFE static inline bool sp_foreign_is_hidden(const sp_thread *thread)
 {
-    return (sp_load_relaxed(&thread->record.tail) & 1) != 0;
+    return (sp_load_relaxed(&thread->published.record.tail) & 1) != 0;
 }
 
 SP_SIGSAFE static inline bool sp_foreign_copy(long pid, sp_foreign_memory *memory, uint64_t record)
@@ -107,9 +107,9 @@ SP_SIGSAFE static inline uint64_t sp_foreign_find_pointer(sp_thread *thread)
         !list)
         return 0;
     uint64_t pointer = list - (uint64_t)layout->list_offset;
-    sp_store_relaxed(&thread->context_tp, pointer);
+    sp_store_relaxed(&thread->tick.context_tp, pointer);
     if (layout->kind == SP_CONTEXT_STATIC)
-        sp_store_release(&thread->context_slot, pointer + (uint64_t)layout->offset);
+        sp_store_release(&thread->tick.context_slot, pointer + (uint64_t)layout->offset);
     return pointer;
 }
 
@@ -118,15 +118,16 @@ SP_SIGSAFE static inline uint64_t sp_foreign_find_pointer(sp_thread *thread)
 SP_SIGSAFE static inline uint64_t sp_foreign_own_record(sp_thread *thread,
                                                         uint64_t (*pointer_of)(void))
 {
-    uint64_t pointer = sp_load_relaxed(&thread->context_tp);
+    uint64_t pointer = sp_load_relaxed(&thread->tick.context_tp);
     if (!pointer)
         pointer = sp_foreign_find_pointer(thread);
-    uint64_t slot = sp_load_acquire(&thread->context_slot); /* pairs with sp_context_slot_set */
+    uint64_t slot =
+        sp_load_acquire(&thread->tick.context_slot); /* pairs with sp_context_slot_set */
     if (!pointer || pointer != pointer_of())
         return 0;
     if (!slot) {
         slot = sp_foreign_find_slot(pointer, sp_own_pid());
-        sp_store_relaxed(&thread->context_slot, slot);
+        sp_store_relaxed(&thread->tick.context_slot, slot);
     }
     // NOLINTNEXTLINE(performance-no-int-to-ptr)
     return slot ? *(const volatile uint64_t *)(uintptr_t)slot : 0;
@@ -140,9 +141,9 @@ SP_SIGSAFE static inline sp_foreign_result sp_foreign_look(sp_thread *thread,
 {
     sp_foreign_context context;
     sp_foreign_result result = sp_foreign_read(sp_foreign_own_record(thread, pointer_of), &context);
-    if (result != SP_FOREIGN_UNKNOWN && !sp_foreign_is_same(&context, &thread->foreign)) {
-        thread->foreign = context;
-        thread->foreign_switches += 2;
+    if (result != SP_FOREIGN_UNKNOWN && !sp_foreign_is_same(&context, &thread->tick.foreign)) {
+        thread->tick.foreign = context;
+        thread->tick.foreign_switches += 2;
     }
     return result;
 }
@@ -152,8 +153,9 @@ SP_SIGSAFE static inline sp_foreign_result sp_foreign_peek(const sp_thread *thre
                                                            sp_foreign_context *context)
 {
     long pid = sp_own_pid();
-    uint64_t slot = sp_load_acquire(&thread->context_slot); /* pairs with sp_context_slot_set */
-    uint64_t pointer = sp_load_relaxed(&thread->context_tp), record;
+    uint64_t slot =
+        sp_load_acquire(&thread->tick.context_slot); /* pairs with sp_context_slot_set */
+    uint64_t pointer = sp_load_relaxed(&thread->tick.context_tp), record;
     *context = (sp_foreign_context){0};
     if (!slot && pointer)
         slot = sp_foreign_find_slot(pointer, pid);

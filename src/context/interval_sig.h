@@ -13,24 +13,24 @@
 SP_SIGSAFE static inline void sp_interval_fill(sp_interval_record *interval, sp_thread *thread,
                                                uint64_t number, bool with_attributes)
 {
-    uint32_t tail = sp_load_relaxed(&thread->record.tail);
+    uint32_t tail = sp_load_relaxed(&thread->published.record.tail);
     uint32_t bytes = with_attributes ? tail >> 16 : 0;
     bytes = bytes <= SP_ATTRIBUTE_BYTES_MAX ? bytes : 0; /* of a torn one, which nobody uses */
     uint32_t words = (bytes + 7) / 8 * 2;
     for (uint32_t i = 0; i < words; i++)
         interval->attributes[i] =
-            4 * i < bytes ? sp_load_relaxed(&thread->record.attributes[i]) : 0;
+            4 * i < bytes ? sp_load_relaxed(&thread->published.record.attributes[i]) : 0;
     interval->attribute_bytes = bytes;
     interval->reserved = 0;
     interval->header.size = (uint32_t)(sizeof *interval + words * sizeof interval->attributes[0]);
     interval->header.kind = SP_RECORD_INTERVAL;
     interval->number = number;
-    interval->trace_id[0] = sp_load_relaxed(&thread->record.trace_id[0]);
-    interval->trace_id[1] = sp_load_relaxed(&thread->record.trace_id[1]);
-    interval->span_id = sp_load_relaxed(&thread->record.span_id);
-    interval->local_root_span_id = sp_load_relaxed(&thread->local_root_span_id);
+    interval->trace_id[0] = sp_load_relaxed(&thread->published.record.trace_id[0]);
+    interval->trace_id[1] = sp_load_relaxed(&thread->published.record.trace_id[1]);
+    interval->span_id = sp_load_relaxed(&thread->published.record.span_id);
+    interval->local_root_span_id = sp_load_relaxed(&thread->published.local_root_span_id);
     interval->trace_flags = tail >> 8 & 0xff;
-    interval->remote = (uint32_t)sp_load_relaxed(&thread->remote);
+    interval->remote = (uint32_t)sp_load_relaxed(&thread->published.remote);
 }
 
 /* The same for a context that is another tracer's: which span is its local root, it does not say.

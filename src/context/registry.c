@@ -84,16 +84,17 @@ static sp_thread **bucket_of(pid_t tid)
 static sp_thread *find_locked(pid_t tid)
 {
     sp_thread *thread = *bucket_of(tid);
-    while (thread && thread->tid != tid)
-        thread = thread->next_in_bucket;
+    while (thread && thread->registered.tid != tid)
+        thread = thread->registered.next_in_bucket;
     return thread;
 }
 
 static void forget_tid_locked(sp_thread *thread)
 {
-    for (sp_thread **link = bucket_of(thread->tid); *link; link = &(*link)->next_in_bucket)
+    for (sp_thread **link = bucket_of(thread->registered.tid); *link;
+         link = &(*link)->registered.next_in_bucket)
         if (*link == thread) {
-            *link = thread->next_in_bucket;
+            *link = thread->registered.next_in_bucket;
             return;
         }
 }
@@ -117,8 +118,8 @@ static bool init_locked(void)
 
 static void free_locked(sp_thread *thread)
 {
-    sp_store_release(&thread->life, SP_THREAD_FREE);
-    thread->next_free = registry.free_list;
+    sp_store_release(&thread->registered.life, SP_THREAD_FREE);
+    thread->registered.next_free = registry.free_list;
     registry.free_list = thread->slot + 1;
 }
 
@@ -139,8 +140,8 @@ static void reap_exited_locked(void)
     registry.exited = 0;
     for (uint32_t slot = 0; slot < sp_load_relaxed(&registry.used); slot++) {
         sp_thread *thread = &sp_thread_states[slot];
-        if (sp_load_relaxed(&thread->life) == SP_THREAD_EXITED &&
-            !sp_clock_thread_cpu_ns(thread->tid, &ignored))
+        if (sp_load_relaxed(&thread->registered.life) == SP_THREAD_EXITED &&
+            !sp_clock_thread_cpu_ns(thread->registered.tid, &ignored))
             free_locked(thread);
     }
 }
@@ -151,7 +152,7 @@ static sp_thread *take_slot_locked(void)
         reap_exited_locked();
     if (registry.free_list) {
         sp_thread *thread = &sp_thread_states[registry.free_list - 1];
-        registry.free_list = thread->next_free;
+        registry.free_list = thread->registered.next_free;
         return thread;
     }
     uint32_t slot = sp_load_relaxed(&registry.used);
@@ -169,24 +170,24 @@ static sp_thread *take_slot_locked(void)
 
 void sp_thread_reset_ticks(sp_thread *thread)
 {
-    sp_store_relaxed(&thread->ticks, 0);
-    sp_store_relaxed(&thread->weights, 0);
-    sp_store_relaxed(&thread->dropped_ring_full, 0);
-    sp_store_relaxed(&thread->dropped_small_stack, 0);
-    sp_store_relaxed(&thread->tick_cycles, 0);
-    sp_store_relaxed(&thread->costed_ticks, 0);
-    sp_store_relaxed(&thread->ring.tail, sp_load_relaxed(&thread->ring.head));
-    thread->last_recorded = 1;
-    thread->owed_periods = 0;
+    sp_store_relaxed(&thread->tick.ticks, 0);
+    sp_store_relaxed(&thread->tick.weights, 0);
+    sp_store_relaxed(&thread->tick.dropped_ring_full, 0);
+    sp_store_relaxed(&thread->tick.dropped_small_stack, 0);
+    sp_store_relaxed(&thread->tick.tick_cycles, 0);
+    sp_store_relaxed(&thread->tick.costed_ticks, 0);
+    sp_store_relaxed(&thread->tick.ring.tail, sp_load_relaxed(&thread->tick.ring.head));
+    thread->tick.last_recorded = 1;
+    thread->tick.owed_periods = 0;
 }
 
 /* The thread has ended. What it ran last, if that was a fiber, keeps its scopes. */
 static void forget_scopes(sp_thread *thread)
 {
     sp_fiber_abandon(thread);
-    thread->own_scopes.depth = thread->depth;
+    thread->own_scopes.depth = thread->owned.depth;
     sp_context_forget_scopes(&thread->own_scopes);
-    thread->depth = 0;
+    thread->owned.depth = 0;
 }
 
 /* A slot starts anew with no context, under a switch number that it never had. */
@@ -197,31 +198,32 @@ static sp_thread *create_locked(pid_t tid)
         return NULL;
     sp_cpu_time_abandon(thread); /* while the slot still names the thread that it was about */
     sp_switch_recorder_abandon(thread);
-    thread->generation++;
-    thread->tid = tid;
+    thread->registered.generation++;
+    thread->registered.tid = tid;
     forget_scopes(thread);
-    sp_store_relaxed(&thread->posts_seen, sp_load_relaxed(&thread->posts));
-    sp_store_relaxed(&thread->record.tail, 0);
-    sp_store_relaxed(&thread->record.trace_id[0], 0);
-    sp_store_relaxed(&thread->record.trace_id[1], 0);
-    sp_store_relaxed(&thread->record.span_id, 0);
-    sp_store_relaxed(&thread->local_root_span_id, 0);
-    sp_store_relaxed(&thread->remote, 0);
-    thread->ended_span_id = 0;
-    thread->attributes_of = thread->no_attributes_of = 0;
-    sp_store_relaxed(&thread->switch_number, (sp_load_relaxed(&thread->switch_number) | 1) + 1);
-    sp_store_relaxed(&thread->stack_low, 0);
-    sp_store_relaxed(&thread->stack_high, 0);
-    sp_store_relaxed(&thread->seen_sp, 0);
-    sp_store_relaxed(&thread->proven_tp, 0);
-    sp_store_relaxed(&thread->context_slot, 0);
-    sp_store_relaxed(&thread->context_tp, 0);
+    sp_store_relaxed(&thread->owned.posts_seen, sp_load_relaxed(&thread->owned.posts));
+    sp_store_relaxed(&thread->published.record.tail, 0);
+    sp_store_relaxed(&thread->published.record.trace_id[0], 0);
+    sp_store_relaxed(&thread->published.record.trace_id[1], 0);
+    sp_store_relaxed(&thread->published.record.span_id, 0);
+    sp_store_relaxed(&thread->published.local_root_span_id, 0);
+    sp_store_relaxed(&thread->published.remote, 0);
+    thread->owned.ended_span_id = 0;
+    thread->owned.attributes_of = thread->owned.no_attributes_of = 0;
+    sp_store_relaxed(&thread->published.switch_number,
+                     (sp_load_relaxed(&thread->published.switch_number) | 1) + 1);
+    sp_store_relaxed(&thread->tick.stack_low, 0);
+    sp_store_relaxed(&thread->tick.stack_high, 0);
+    sp_store_relaxed(&thread->tick.seen_sp, 0);
+    sp_store_relaxed(&thread->tick.proven_tp, 0);
+    sp_store_relaxed(&thread->tick.context_slot, 0);
+    sp_store_relaxed(&thread->tick.context_tp, 0);
     sp_thread_reset_ticks(thread);
-    thread->internal = thread->adopted = 0;
-    thread->scan = registry.scan;
-    thread->next_in_bucket = *bucket_of(tid);
+    thread->registered.internal = thread->registered.adopted = 0;
+    thread->registered.scan = registry.scan;
+    thread->registered.next_in_bucket = *bucket_of(tid);
     *bucket_of(tid) = thread;
-    sp_store_release(&thread->life, SP_THREAD_LIVE);
+    sp_store_release(&thread->registered.life, SP_THREAD_LIVE);
     return thread;
 }
 
@@ -250,7 +252,8 @@ static void list_internal_locked(sp_thread *thread)
         sp_thread *other = sp_load_relaxed(&registry.internal[i]);
         if (other == thread)
             return;
-        if (!other || sp_load_relaxed(&other->life) != SP_THREAD_LIVE || !other->internal)
+        if (!other || sp_load_relaxed(&other->registered.life) != SP_THREAD_LIVE ||
+            !other->registered.internal)
             free_place = i;
     }
     if (free_place >= 0)
@@ -266,8 +269,8 @@ static sp_thread *create_self(bool internal)
     if (!thread)
         thread = create_locked(tid);
     if (thread) {
-        thread->adopted = 1;
-        thread->internal = internal;
+        thread->registered.adopted = 1;
+        thread->registered.internal = internal;
         if (internal)
             list_internal_locked(thread);
     }
@@ -277,7 +280,7 @@ static sp_thread *create_self(bool internal)
     pin_library();
     sp_self = thread;
     if (!otel_thread_ctx_v1)
-        otel_thread_ctx_v1 = &thread->record;
+        otel_thread_ctx_v1 = &thread->published.record;
     sp_context_slot_set(thread, sp_context_slot_own());
     if (registry.have_key)
         pthread_setspecific(registry.exit_key, thread);
@@ -330,7 +333,7 @@ static void run_exit(void *state)
     SP_UNCANCELLED;
     sp_thread *thread = state;
     call_hook(&registry.exiting, thread);
-    if (otel_thread_ctx_v1 == &thread->record)
+    if (otel_thread_ctx_v1 == &thread->published.record)
         otel_thread_ctx_v1 = NULL;
     sp_self = NULL;
     sp_cpu_time_leave(thread);
@@ -340,7 +343,7 @@ static void run_exit(void *state)
     forget_scopes(thread);
     sp_lock_take(&registry.lock);
     forget_tid_locked(thread);
-    sp_store_release(&thread->life, SP_THREAD_EXITED);
+    sp_store_release(&thread->registered.life, SP_THREAD_EXITED);
     registry.exited++;
     sp_lock_give(&registry.lock);
 }
@@ -354,9 +357,9 @@ static void scan_tid(pid_t tid, uint32_t scan)
     if (!thread)
         thread = create_locked(tid);
     if (thread)
-        thread->scan = scan;
+        thread->registered.scan = scan;
     sp_lock_give(&registry.lock);
-    if (thread && !sp_load_relaxed(&thread->context_tp))
+    if (thread && !sp_load_relaxed(&thread->tick.context_tp))
         sp_context_slot_find(thread, tid);
     if (thread && created)
         call_hook(&registry.registered, thread);
@@ -369,14 +372,15 @@ static void mark_gone(uint32_t scan)
     for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
         sp_thread *thread = &sp_thread_states[slot];
         uint64_t ignored;
-        if (sp_load_acquire(&thread->life) != SP_THREAD_LIVE || thread->scan == scan ||
-            sp_clock_thread_cpu_ns(thread->tid, &ignored))
+        if (sp_load_acquire(&thread->registered.life) != SP_THREAD_LIVE ||
+            thread->registered.scan == scan ||
+            sp_clock_thread_cpu_ns(thread->registered.tid, &ignored))
             continue;
         call_hook(&registry.exiting, thread);
         sp_lock_take(&registry.lock);
-        if (sp_load_relaxed(&thread->life) == SP_THREAD_LIVE) {
+        if (sp_load_relaxed(&thread->registered.life) == SP_THREAD_LIVE) {
             forget_tid_locked(thread);
-            sp_store_release(&thread->life, SP_THREAD_EXITED);
+            sp_store_release(&thread->registered.life, SP_THREAD_EXITED);
         }
         sp_lock_give(&registry.lock);
     }
@@ -431,8 +435,8 @@ bool sp_threads_all_ended(void)
 {
     for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
         sp_thread *thread = &sp_thread_states[slot];
-        if (sp_load_acquire(&thread->life) == SP_THREAD_LIVE && !thread->internal &&
-            thread->tid != getpid())
+        if (sp_load_acquire(&thread->registered.life) == SP_THREAD_LIVE &&
+            !thread->registered.internal && thread->registered.tid != getpid())
             return false;
     }
     return first_thread_has_ended();
@@ -443,8 +447,8 @@ uint64_t sp_threads_application_cpu_ns(void)
     uint64_t own = 0, cpu_ns;
     for (int i = 0; i < INTERNAL_MAX; i++) {
         sp_thread *thread = sp_load_acquire(&registry.internal[i]);
-        if (thread && sp_load_acquire(&thread->life) == SP_THREAD_LIVE && thread->internal &&
-            sp_clock_thread_cpu_ns(thread->tid, &cpu_ns))
+        if (thread && sp_load_acquire(&thread->registered.life) == SP_THREAD_LIVE &&
+            thread->registered.internal && sp_clock_thread_cpu_ns(thread->registered.tid, &cpu_ns))
             own += cpu_ns;
     }
     uint64_t all = sp_clock_process_cpu_ns();
@@ -454,10 +458,10 @@ uint64_t sp_threads_application_cpu_ns(void)
 bool sp_thread_take_free_ring(sp_thread *thread, sp_ring *out)
 {
     sp_lock_take(&registry.lock);
-    bool is_free = sp_load_relaxed(&thread->life) == SP_THREAD_FREE;
+    bool is_free = sp_load_relaxed(&thread->registered.life) == SP_THREAD_FREE;
     if (is_free) {
-        *out = thread->ring;
-        memset(&thread->ring, 0, sizeof thread->ring);
+        *out = thread->tick.ring;
+        memset(&thread->tick.ring, 0, sizeof thread->tick.ring);
     }
     sp_lock_give(&registry.lock);
     return is_free;
@@ -490,17 +494,17 @@ static void fork_child(void)
     registry.collected = false;
     for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
         sp_thread *thread = &sp_thread_states[slot];
-        sp_store_relaxed(&thread->armed, 0);
-        sp_store_relaxed(&thread->hazard, NULL);
-        sp_store_relaxed(&thread->ring.tail, sp_load_relaxed(&thread->ring.head));
+        sp_store_relaxed(&thread->tick.armed, 0);
+        sp_store_relaxed(&thread->tick.hazard, NULL);
+        sp_store_relaxed(&thread->tick.ring.tail, sp_load_relaxed(&thread->tick.ring.head));
         if (thread == sp_self) {
-            thread->tid = (pid_t)syscall(SYS_gettid);
-            thread->last_recorded = 1;
-            thread->next_in_bucket = NULL;
-            *bucket_of(thread->tid) = thread;
+            thread->registered.tid = (pid_t)syscall(SYS_gettid);
+            thread->tick.last_recorded = 1;
+            thread->registered.next_in_bucket = NULL;
+            *bucket_of(thread->registered.tid) = thread;
         } else {
-            sp_store_relaxed(&thread->life, SP_THREAD_FREE);
-            thread->next_free = registry.free_list;
+            sp_store_relaxed(&thread->registered.life, SP_THREAD_FREE);
+            thread->registered.next_free = registry.free_list;
             registry.free_list = slot + 1;
         }
     }

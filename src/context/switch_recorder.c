@@ -177,7 +177,7 @@ static sp_switch_ring *make_ring(sp_thread *thread)
     ring->mask = size - 1;
     ring->words = (uint64_t *)(void *)(ring + 1);
     ring->epoch = 1;
-    sp_store_release(&thread->switches, ring); /* pairs with ring_of; stays with the slot */
+    sp_store_release(&thread->owned.switches, ring); /* pairs with ring_of; stays with the slot */
     return ring;
 }
 
@@ -194,7 +194,7 @@ static void put_name(sp_switch_ring *ring, uint64_t *head)
  * writer has looked. */
 static __attribute__((noinline)) sp_switch_ring *begin_thread(sp_thread *thread)
 {
-    sp_switch_ring *ring = sp_load_relaxed(&thread->switches);
+    sp_switch_ring *ring = sp_load_relaxed(&thread->owned.switches);
     uint32_t run = sp_load_relaxed(&current_run);
     uint64_t head;
     if (!ring && !(ring = make_ring(thread)))
@@ -217,8 +217,8 @@ static __attribute__((noinline)) sp_switch_ring *begin_thread(sp_thread *thread)
         put(ring, &head, make_header(SP_SWITCH_BEGIN, 0, 0, 0));
         put(ring, &head, now_ns);
         put(ring, &head,
-            (uint32_t)sp_load_relaxed(&thread->tid) | (uint64_t)sp_load_relaxed(&thread->generation)
-                                                          << 32);
+            (uint32_t)sp_load_relaxed(&thread->registered.tid) |
+                (uint64_t)sp_load_relaxed(&thread->registered.generation) << 32);
         put_name(ring, &head);
         forget_all(ring);
         close_record(ring, head);
@@ -230,7 +230,7 @@ static __attribute__((noinline)) sp_switch_ring *begin_thread(sp_thread *thread)
 
 static inline sp_switch_ring *own_ring(sp_thread *thread)
 {
-    sp_switch_ring *ring = sp_load_relaxed(&thread->switches);
+    sp_switch_ring *ring = sp_load_relaxed(&thread->owned.switches);
     if (SP_UNLIKELY(!ring || ring->owned_run != sp_load_relaxed(&current_run)))
         return begin_thread(thread);
     return ring;
@@ -238,19 +238,19 @@ static inline sp_switch_ring *own_ring(sp_thread *thread)
 
 void sp_switch_recorder_taint(sp_thread *thread)
 {
-    sp_switch_ring *ring = sp_load_relaxed(&thread->switches);
+    sp_switch_ring *ring = sp_load_relaxed(&thread->owned.switches);
     if (ring)
         ring->tainted = true;
 }
 
 void sp_switch_recorder_exit(sp_thread *thread)
 {
-    sp_switch_ring *ring = sp_load_relaxed(&thread->switches);
+    sp_switch_ring *ring = sp_load_relaxed(&thread->owned.switches);
     uint64_t head;
     if (!ring || ring->owned_run != sp_load_relaxed(&current_run) ||
         !sp_switch_is_watched_by(SP_WATCH_RECORDER))
         return;
-    if (sp_load_acquire(&thread->posts) != sp_load_relaxed(&thread->posts_seen))
+    if (sp_load_acquire(&thread->owned.posts) != sp_load_relaxed(&thread->owned.posts_seen))
         ring->tainted = true;
     begin_moment(ring);
     uint64_t now_ns = sp_clock_monotonic_ns();
@@ -265,7 +265,7 @@ void sp_switch_recorder_exit(sp_thread *thread)
 
 void sp_switch_recorder_abandon(sp_thread *thread)
 {
-    sp_switch_ring *ring = sp_load_relaxed(&thread->switches);
+    sp_switch_ring *ring = sp_load_relaxed(&thread->owned.switches);
     if (ring)
         ring->owned_run = 0;
 }
@@ -368,7 +368,7 @@ static inline void put_switch(sp_switch_ring *ring, uint64_t *head, uint32_t num
 
 static __attribute__((noinline)) void count_lost_switch(sp_thread *thread)
 {
-    sp_switch_ring *ring = sp_load_relaxed(&thread->switches);
+    sp_switch_ring *ring = sp_load_relaxed(&thread->owned.switches);
     if (ring)
         sp_count_owned(&ring->lost_switches, 1);
 }
@@ -467,7 +467,7 @@ void sp_switch_recorder_after_fork(void)
 
 static sp_switch_ring *ring_of(sp_thread *thread)
 {
-    return sp_load_acquire(&thread->switches);
+    return sp_load_acquire(&thread->owned.switches);
 }
 
 size_t sp_switch_ring_look(sp_thread *thread, uint32_t run, sp_switch_piece pieces[2],
@@ -508,7 +508,7 @@ bool sp_switch_ring_is_open(sp_thread *thread, uint32_t run)
         return false;
     return sp_load_acquire(&ring->busy) != 0 ||
            (sp_load_acquire(&ring->run) == run && sp_load_acquire(&ring->lost) != 0) ||
-           sp_load_acquire(&thread->posts) != sp_load_acquire(&thread->posts_seen);
+           sp_load_acquire(&thread->owned.posts) != sp_load_acquire(&thread->owned.posts_seen);
 }
 
 sp_switch_lost sp_switch_ring_lost(sp_thread *thread, uint32_t run)

@@ -94,20 +94,23 @@ typedef struct sp_foreign_context {
  * spans are not its own. */
 #define SP_THREAD_SIGNATURE UINT64_C(0x666f72706e617073)
 
-struct sp_thread {
-    /* SP_THREAD_SIGNATURE, so far before the record in every version. */
-    _Alignas(SP_CACHE_LINE) uint64_t before_signature[7];
-    uint64_t signature;
-
-    /* What a switch writes and a tick reads, in one cache line. The number is odd while a switch is
-     * under way. */
+/* What a switch writes and a tick reads, in one cache line. Written by the owner thread alone, or
+ * by who makes the state before the thread runs with it. Invariant: while switch_number is even and
+ * the same before and after a read, what was read between belongs together. The number is odd while
+ * a switch is under way, and only ever grows. */
+typedef struct sp_thread_published {
     _Alignas(SP_CACHE_LINE) _Atomic uint64_t switch_number;
     _Atomic uint64_t local_root_span_id;
     _Atomic uint64_t remote; /* 1: no span of this process stands behind the context */
     sp_context_record record;
+} sp_thread_published;
 
-    /* The owner's. depth scopes of the chain are attached; the active context is that of scope
-     * depth - 1. */
+/* The owner thread's: its scopes, and what it remembers of carriers and of its fiber. Others only
+ * read what is atomic, except `posts`.
+ * Invariants: depth scopes of the chain are attached, and the active context is that of scope
+ * depth - 1. posts_seen <= posts. owner is 0, or names `chain`. attributes_of is 0, or the record's
+ * area holds attribute_bytes of that carrier. */
+typedef struct sp_thread_owned {
     _Alignas(SP_CACHE_LINE) uint32_t depth;
     uint32_t owner; /* the chain's; 0: nobody knows what runs (sp_context_take_chain) */
     uint64_t next_serial;
@@ -115,7 +118,6 @@ struct sp_thread {
     _Atomic uint64_t posts_seen; /* by the owner; while it lags, ticks are unknown */
     sp_scope_chain *chain;       /* own_scopes, or that of the fiber that the thread runs */
     struct sp_fiber *fiber;      /* that; NULL: none */
-    uint32_t slot;
     /* Carriers as words. Entries of the table never change, so what was once found out of a handle
      * holds for ever. */
     uint64_t attributes_of;    /* whose attributes lie in the record's area, with or without a tail
@@ -129,8 +131,14 @@ struct sp_thread {
     _Atomic uint32_t on_fiber;
     _Atomic uint64_t fiber_low, fiber_high;
     uint64_t ended_span_id; /* the thread ended this span while it was active on it; 0: none */
+} sp_thread_owned;
 
-    /* The handler's. */
+/* The handler's on this thread. While `armed` is 0 and `hazard` NULL, no tick runs and others may
+ * change it (src/cpu/arming.c); the ring is then the registry's or the engine's. The collector pops
+ * from the ring, and only it replaces one.
+ * Invariants: the counts only grow between two resets (sp_thread_reset_ticks). last_recorded is 1,
+ * or the switch number of the last interval in the ring. */
+typedef struct sp_thread_tick {
     _Alignas(SP_CACHE_LINE) _Atomic uint32_t armed; /* 0: ticks do nothing */
     uint64_t last_recorded; /* switch number of the last interval in the ring; 1: none */
     uint32_t owed_periods;  /* that ticks to come stand for (handler_sig.c) */
@@ -156,8 +164,13 @@ struct sp_thread {
     _Atomic uint64_t tick_cycles;  /* spent in ticks, when that is measured */
     _Atomic uint64_t costed_ticks; /* in how many */
     sp_ring ring;
+} sp_thread_tick;
 
-    /* Guarded by the registry's lock. */
+/* The registry's, changed under its lock; what is atomic may be read without.
+ * Invariants: life goes from FREE to LIVE to EXITED to FREE. generation grows by one with each
+ * thread that the slot serves. A state that is not FREE is in the bucket of its tid, and one that
+ * is FREE and was used is in the list of free slots. */
+typedef struct sp_thread_registered {
     _Alignas(SP_CACHE_LINE) _Atomic uint32_t life; /* sp_thread_life */
     _Atomic uint32_t generation;                   /* of the slot: how many threads it has served */
     _Atomic pid_t tid;
@@ -166,6 +179,19 @@ struct sp_thread {
     _Atomic uint32_t scan;     /* number of the last scan that saw it */
     uint32_t next_free;        /* slot + 1 */
     sp_thread *next_in_bucket; /* of the table by tid */
+} sp_thread_registered;
+
+/* Each part begins a cache line of its own, because another thread writes it. Engines have what
+ * they know of a thread in arrays of their own, by slot (src/cpu/cpu_threads_sig.h). */
+struct sp_thread {
+    _Alignas(SP_CACHE_LINE) uint32_t slot; /* constant */
+    uint64_t before_signature[6];
+    uint64_t signature; /* SP_THREAD_SIGNATURE, so far before the record in every version */
+
+    sp_thread_published published;
+    sp_thread_owned owned;
+    sp_thread_tick tick;
+    sp_thread_registered registered;
 
     _Alignas(SP_CACHE_LINE) sp_cpu_interval cpu; /* only while CPU time is counted */
 
@@ -174,12 +200,13 @@ struct sp_thread {
 
 /* What a switch writes shares one cache line (docs/design/span-context.md), with the first 12 bytes
  * of attributes. */
-_Static_assert(offsetof(sp_thread, switch_number) % SP_CACHE_LINE == 0 &&
-                   offsetof(sp_thread, record) + offsetof(sp_context_record, attributes) + 12 -
-                           offsetof(sp_thread, switch_number) ==
+_Static_assert(offsetof(sp_thread, published) % SP_CACHE_LINE == 0 &&
+                   offsetof(sp_thread_published, switch_number) == 0 &&
+                   offsetof(sp_thread_published, record) + offsetof(sp_context_record, attributes) +
+                           12 ==
                        SP_CACHE_LINE,
                "one line");
-_Static_assert(offsetof(sp_thread, record) - offsetof(sp_thread, signature) == 32,
+_Static_assert(offsetof(sp_thread, published.record) - offsetof(sp_thread, signature) == 32,
                "where other copies look for it");
 
 typedef struct sp_thread_counters {

@@ -31,7 +31,7 @@ static void say_failure(sp_thread *thread)
     if (sp_run.failed_threads++ == 0 && sp_run.choice.ticks)
         sp_log_warn("sampler",
                     "thread %d cannot be made to tick: %s%s; further ones are counted only",
-                    (int)thread->tid, strerror(error),
+                    (int)thread->registered.tid, strerror(error),
                     error == EAGAIN ? " (RLIMIT_SIGPENDING bounds timers)" : "");
 }
 
@@ -48,25 +48,26 @@ static void say_fallback(void)
  * collector may be reading it. */
 static bool make_ring(sp_thread *thread)
 {
-    return sp_ring_exists(&thread->ring) || sp_ring_init(&thread->ring, sp_run.ring_bytes);
+    return sp_ring_exists(&thread->tick.ring) ||
+           sp_ring_init(&thread->tick.ring, sp_run.ring_bytes);
 }
 
 /* No thread can write to the ring of THREAD, which is not armed, and nothing is left to be read. A
  * hazard says that a tick is under way. */
 static bool ring_is_unused(const sp_thread *thread)
 {
-    return sp_load_acquire(&thread->hazard) == NULL &&
-           sp_load_relaxed(&thread->ring.tail) == sp_load_relaxed(&thread->ring.head);
+    return sp_load_acquire(&thread->tick.hazard) == NULL &&
+           sp_load_relaxed(&thread->tick.ring.tail) == sp_load_relaxed(&thread->tick.ring.head);
 }
 
 void sp_drop_misfit_ring_locked(sp_thread *thread)
 {
     sp_ring free_ring;
-    if (!sp_ring_exists(&thread->ring) || thread->ring.size == sp_run.ring_bytes)
+    if (!sp_ring_exists(&thread->tick.ring) || thread->tick.ring.size == sp_run.ring_bytes)
         return;
-    if (sp_load_acquire(&thread->life) != SP_THREAD_FREE) {
+    if (sp_load_acquire(&thread->registered.life) != SP_THREAD_FREE) {
         if (ring_is_unused(thread))
-            sp_ring_deinit(&thread->ring);
+            sp_ring_deinit(&thread->tick.ring);
     } else if (sp_thread_take_free_ring(thread, &free_ring)) {
         sp_ring_deinit(&free_ring);
     }
@@ -81,12 +82,12 @@ static bool open_with(const sp_cpu_source *source, sp_thread *thread)
     sp_tick_plan plan = {.signal = sp_run.config.signal,
                          .period_ns = by_timer ? sp_handler.look_unit_ns : period,
                          .first_ns = by_timer ? 1 + random_below(sp_handler.look_unit_ns) : moment};
-    sp_store_relaxed(&thread->first_moment_ns, by_timer ? moment : 0);
-    sp_store_relaxed(&thread->event_period_ns, period);
-    thread->event_period_set_ns = plan.first_ns;
+    sp_store_relaxed(&thread->tick.first_moment_ns, by_timer ? moment : 0);
+    sp_store_relaxed(&thread->tick.event_period_ns, period);
+    thread->tick.event_period_set_ns = plan.first_ns;
     sp_cpu_thread_of(thread)->switch_loss = (sp_switch_loss){0};
-    thread->owed_periods = 0; /* they were of another rate */
-    return source->open(&sp_cpu_thread_of(thread)->ticker, thread->tid, thread, &plan);
+    thread->tick.owed_periods = 0; /* they were of another rate */
+    return source->open(&sp_cpu_thread_of(thread)->ticker, thread->registered.tid, thread, &plan);
 }
 
 /* By the engine, or by a timer where the engine cannot; errno tells why neither could. */
@@ -108,20 +109,21 @@ void sp_arm_locked(sp_thread *thread)
     /* life first: what stands beside it belongs to the thread that it speaks of (pairs with
      * create_locked) */
     if (!sp_run.running || sp_run.config.without_ticks || sp_run.held || sp_run.paused ||
-        sp_load_acquire(&thread->life) != SP_THREAD_LIVE || thread->internal ||
-        sp_load_relaxed(&thread->armed) || sp_cpu_thread_of(thread)->ticker.source)
+        sp_load_acquire(&thread->registered.life) != SP_THREAD_LIVE ||
+        thread->registered.internal || sp_load_relaxed(&thread->tick.armed) ||
+        sp_cpu_thread_of(thread)->ticker.source)
         return;
     if (!make_ring(thread)) {
         errno = ENOMEM;
         say_failure(thread);
         return;
     }
-    sp_store_release(&thread->armed, 1);
+    sp_store_release(&thread->tick.armed, 1);
     if (sp_run.config.synthetic || open_ticker(thread)) {
         sp_run.armed_threads++;
         return;
     }
-    sp_store_release(&thread->armed, 0);
+    sp_store_release(&thread->tick.armed, 0);
     if (errno != EINVAL && errno != ESRCH) /* the thread has ended meanwhile: nothing is lost */
         say_failure(thread);
 }
@@ -138,10 +140,10 @@ static void close_ticker(sp_ticker *ticker)
 void sp_disarm_locked(sp_thread *thread)
 {
     sp_ticker *ticker = &sp_cpu_thread_of(thread)->ticker;
-    bool was_armed = sp_load_relaxed(&thread->armed) || ticker->source;
+    bool was_armed = sp_load_relaxed(&thread->tick.armed) || ticker->source;
     if (!was_armed)
         return;
-    sp_store_release(&thread->armed, 0);
+    sp_store_release(&thread->tick.armed, 0);
     sp_fence_full(); /* pairs with the one in sp_tick: the tick sees armed == 0, or we see its
                         hazard */
     close_ticker(ticker);
@@ -152,9 +154,9 @@ void sp_disarm_locked(sp_thread *thread)
 static void hush_locked(sp_thread *thread)
 {
     sp_ticker *ticker = &sp_cpu_thread_of(thread)->ticker;
-    if (!sp_load_relaxed(&thread->armed))
+    if (!sp_load_relaxed(&thread->tick.armed))
         return;
-    sp_store_release(&thread->armed, 0);
+    sp_store_release(&thread->tick.armed, 0);
     sp_fence_full(); /* pairs with the one in sp_tick, as in sp_disarm_locked */
     if (ticker->source)
         ticker->source->hush(ticker);
@@ -167,7 +169,7 @@ static bool wait_for_ticks(void)
     for (int round = 0; round < 1000; round++) {
         bool busy = false;
         for (uint32_t slot = 0; slot < sp_thread_slots(); slot++)
-            busy |= sp_load_acquire(&sp_thread_by_slot(slot)->hazard) != NULL;
+            busy |= sp_load_acquire(&sp_thread_by_slot(slot)->tick.hazard) != NULL;
         if (!busy)
             return true;
         usleep(1000);

@@ -88,7 +88,7 @@ void sp_engine_set_rate(uint32_t cpu_hz)
 static void forget_last_run(sp_thread *thread)
 {
     /* A slot that is free now, or is just being taken by a thread, begins anew by itself. */
-    if (sp_load_acquire(&thread->life) == SP_THREAD_FREE) /* pairs with create_locked */
+    if (sp_load_acquire(&thread->registered.life) == SP_THREAD_FREE) /* pairs with create_locked */
         return;
     sp_thread_reset_ticks(thread);
     sp_cpu_thread_of(thread)->excluded_cpu_ns = 0;
@@ -202,12 +202,12 @@ void sp_sampler_follow_switches(uint32_t run)
 {
     for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
         sp_thread *thread = sp_thread_by_slot(slot);
-        if (!sp_load_relaxed(&thread->armed))
+        if (!sp_load_relaxed(&thread->tick.armed))
             continue;
         sp_lock_take(&sp_run.lock);
         if (sp_run_is_current_locked(run) &&
             sp_cpu_thread_of(thread)->ticker.source == &sp_cpu_perf)
-            sp_store_relaxed(&thread->event_period_ns,
+            sp_store_relaxed(&thread->tick.event_period_ns,
                              sp_switch_loss_period(thread, sp_sampler_period_ns()));
         sp_lock_give(&sp_run.lock);
     }
@@ -309,6 +309,6 @@ void sp_sampler_tick_here(uint32_t periods)
 {
     ucontext_t context;
     sp_thread *thread = sp_self;
-    if (thread && sp_load_relaxed(&thread->armed) && getcontext(&context) == 0)
+    if (thread && sp_load_relaxed(&thread->tick.armed) && getcontext(&context) == 0)
         sp_tick(thread, periods, &context);
 }

@@ -60,17 +60,18 @@ SP_SIGSAFE static void fill_sample(sp_sample_record *sample, sp_thread *thread,
     sp_walk walk = {
         .generation = generation,
         .registers = sp_registers_from_ucontext(ucontext),
-        .bounds = {sp_load_relaxed(&thread->stack_low), sp_load_relaxed(&thread->stack_high)},
+        .bounds = {sp_load_relaxed(&thread->tick.stack_low),
+                   sp_load_relaxed(&thread->tick.stack_high)},
         .fiber = sp_stack_of_fiber(thread),
         .pcs = sample->pcs,
         .max_depth = sp_handler.max_depth,
     };
     sample->unknown |= !sp_is_on_stack(thread, walk.registers.sp);
-    if (SP_UNLIKELY(sp_load_relaxed(&thread->on_fiber))) {
+    if (SP_UNLIKELY(sp_load_relaxed(&thread->owned.on_fiber))) {
         walk.bounds = walk.fiber;
     } else if (walk.bounds.high == 0) {
-        sp_store_relaxed(&thread->seen_sp, walk.registers.sp);
-        sp_store_relaxed(&thread->seen_tp, thread_pointer());
+        sp_store_relaxed(&thread->tick.seen_sp, walk.registers.sp);
+        sp_store_relaxed(&thread->tick.seen_tp, thread_pointer());
     }
     sp_walk_stack(&walk);
     sp_sample_take_walk(sample, &walk);
@@ -98,15 +99,16 @@ typedef struct tick_context {
  * is a number that this thread never had under another context. */
 SP_SIGSAFE static tick_context find_context(sp_thread *thread)
 {
-    tick_context context = {.number = sp_load_relaxed(&thread->switch_number)};
-    bool posted = sp_load_relaxed(&thread->posts) != sp_load_relaxed(&thread->posts_seen);
+    tick_context context = {.number = sp_load_relaxed(&thread->published.switch_number)};
+    bool posted =
+        sp_load_relaxed(&thread->owned.posts) != sp_load_relaxed(&thread->owned.posts_seen);
     context.unknown = (context.number & 1) || posted;
     if (!context.unknown && !sp_foreign_is_hidden(thread)) {
         sp_foreign_result result = sp_foreign_look(thread, thread_pointer);
         context.unknown = result == SP_FOREIGN_UNKNOWN;
         context.is_foreign = result == SP_FOREIGN_ACTIVE;
     }
-    context.number += thread->foreign_switches;
+    context.number += thread->tick.foreign_switches;
     return context;
 }
 
@@ -114,7 +116,7 @@ SP_SIGSAFE static void fill_interval(sp_interval_record *interval, sp_thread *th
                                      const tick_context *context)
 {
     if (context->is_foreign)
-        sp_interval_fill_foreign(interval, &thread->foreign, context->number);
+        sp_interval_fill_foreign(interval, &thread->tick.foreign, context->number);
     else
         sp_interval_fill(interval, thread, context->number, sp_handler.with_attributes);
 }
@@ -124,15 +126,15 @@ SP_SIGSAFE static void fill_interval(sp_interval_record *interval, sp_thread *th
 SP_SIGSAFE static void record_tick(sp_thread *thread, const tick_context *context, uint32_t periods,
                                    const sp_generation *generation, const void *ucontext)
 {
-    bool is_recorded = context->unknown || context->number == thread->last_recorded;
+    bool is_recorded = context->unknown || context->number == thread->tick.last_recorded;
     uint64_t interval_bytes = is_recorded                  ? 0
                               : sp_handler.with_attributes ? SP_INTERVAL_BYTES_MAX
                                                            : sizeof(sp_interval_record);
     uint64_t largest =
         interval_bytes + sizeof(sp_sample_record) + (sp_handler.max_depth + 1) * sizeof(uint64_t);
-    uint8_t *room = sp_ring_reserve(&thread->ring, largest);
+    uint8_t *room = sp_ring_reserve(&thread->tick.ring, largest);
     if (!room) {
-        sp_count_owned(&thread->dropped_ring_full, 1);
+        sp_count_owned(&thread->tick.dropped_ring_full, 1);
         return;
     }
     if (interval_bytes) {
@@ -148,9 +150,9 @@ SP_SIGSAFE static void record_tick(sp_thread *thread, const tick_context *contex
     fill_sample(sample, thread, generation, ucontext);
     if (sp_handler.with_times)
         add_time(sample);
-    sp_ring_commit(&thread->ring, interval_bytes + sample->header.size);
+    sp_ring_commit(&thread->tick.ring, interval_bytes + sample->header.size);
     if (interval_bytes)
-        thread->last_recorded = context->number;
+        thread->tick.last_recorded = context->number;
 }
 
 /* How many periods a tick stands for that brings PERIODS. While the context has not changed since
@@ -162,15 +164,16 @@ SP_SIGSAFE static void record_tick(sp_thread *thread, const tick_context *contex
 SP_SIGSAFE static uint32_t certain_periods(sp_thread *thread, const tick_context *context,
                                            uint32_t periods)
 {
-    bool is_same = context->number == thread->last_recorded;
-    uint32_t most = sp_handler.max_periods, owed = thread->owed_periods;
+    bool is_same = context->number == thread->tick.last_recorded;
+    uint32_t most = sp_handler.max_periods, owed = thread->tick.owed_periods;
     if (is_same && periods >= most)
         return periods;
     uint32_t stands_for = periods + owed < most ? periods + owed : most;
     uint32_t rest = periods + owed - stands_for;
     if (rest > owed && periods > sp_handler.blocked_periods)
         rest = owed;
-    thread->owed_periods = rest < sp_handler.blocked_periods ? rest : sp_handler.blocked_periods;
+    thread->tick.owed_periods =
+        rest < sp_handler.blocked_periods ? rest : sp_handler.blocked_periods;
     return stands_for;
 }
 
@@ -189,8 +192,8 @@ SP_SIGSAFE static void count_cost(sp_thread *thread, uint64_t cycles)
 {
     if (cycles >= sp_handler.cost_limit_cycles)
         return;
-    sp_count_owned(&thread->tick_cycles, cycles);
-    sp_count_owned(&thread->costed_ticks, 1);
+    sp_count_owned(&thread->tick.tick_cycles, cycles);
+    sp_count_owned(&thread->tick.costed_ticks, 1);
 }
 
 SP_SIGSAFE static void take_tick(sp_thread *thread, uint32_t periods,
@@ -199,15 +202,15 @@ SP_SIGSAFE static void take_tick(sp_thread *thread, uint32_t periods,
     uint64_t start = sp_handler.cost_limit_cycles ? sp_cycles() : 0;
     tick_context context = find_context(thread);
     periods = certain_periods(thread, &context, periods);
-    sp_count_owned(&thread->weights, periods);
+    sp_count_owned(&thread->tick.weights, periods);
     if (has_room(ucontext))
         record_tick(thread, &context, periods, generation, ucontext);
     else
-        sp_count_owned(&thread->dropped_small_stack, 1);
+        sp_count_owned(&thread->tick.dropped_small_stack, 1);
     if (start)
         count_cost(thread, sp_cycles() - start);
     /* Last: whoever sees this tick counted sees what it counted (pairs with take_counters). */
-    sp_store_release(&thread->ticks, sp_load_relaxed(&thread->ticks) + 1);
+    sp_store_release(&thread->tick.ticks, sp_load_relaxed(&thread->tick.ticks) + 1);
 }
 
 SP_SIGSAFE void sp_tick(sp_thread *thread, uint32_t periods, const void *ucontext)
@@ -215,10 +218,10 @@ SP_SIGSAFE void sp_tick(sp_thread *thread, uint32_t periods, const void *ucontex
     /* The hazard also says that a tick is under way. Its store and the look at armed are
      * sequentially consistent; they pair with the store of armed and the look at the hazard in
      * arming.c, with a fence between: one of the two sees the other's. */
-    const sp_generation *generation = sp_generation_enter(sp_handler.modules, &thread->hazard);
-    if (atomic_load(&thread->armed) && sp_ring_exists(&thread->ring))
+    const sp_generation *generation = sp_generation_enter(sp_handler.modules, &thread->tick.hazard);
+    if (atomic_load(&thread->tick.armed) && sp_ring_exists(&thread->tick.ring))
         take_tick(thread, periods, generation, ucontext);
-    sp_generation_leave(&thread->hazard);
+    sp_generation_leave(&thread->tick.hazard);
 }
 
 /* A signal that no ticker of ours sent: the host's handler gets it, as if ours were not there.
@@ -240,11 +243,11 @@ SP_SIGSAFE static void forward(int signal, siginfo_t *info, void *ucontext)
 SP_SIGSAFE static bool is_calling_thread(sp_thread *thread)
 {
     uint64_t pointer = thread_pointer();
-    if (sp_load_relaxed(&thread->proven_tp) == pointer)
+    if (sp_load_relaxed(&thread->tick.proven_tp) == pointer)
         return true;
-    if (sp_syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0) != sp_load_relaxed(&thread->tid))
+    if (sp_syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0) != sp_load_relaxed(&thread->registered.tid))
         return false;
-    sp_store_relaxed(&thread->proven_tp, pointer);
+    sp_store_relaxed(&thread->tick.proven_tp, pointer);
     return true;
 }
 
@@ -253,17 +256,17 @@ SP_SIGSAFE static bool is_calling_thread(sp_thread *thread)
  * kernel refuses, the weights would be wrong: no ticks then. */
 SP_SIGSAFE static void set_period(sp_thread *thread, int fd, uint64_t period_ns)
 {
-    thread->event_period_set_ns = period_ns;
+    thread->tick.event_period_set_ns = period_ns;
     if (sp_syscall6(SYS_ioctl, fd, PERF_EVENT_IOC_PERIOD, (long)&period_ns, 0, 0, 0) < 0)
-        sp_store_release(&thread->armed, 0);
+        sp_store_release(&thread->tick.armed, 0);
 }
 
 SP_SIGSAFE static void handle_event(sp_thread *thread, int fd, const void *ucontext)
 {
     if (!is_calling_thread(thread))
         return;
-    uint64_t period_ns = sp_load_relaxed(&thread->event_period_ns);
-    if (period_ns != thread->event_period_set_ns)
+    uint64_t period_ns = sp_load_relaxed(&thread->tick.event_period_ns);
+    if (period_ns != thread->tick.event_period_set_ns)
         set_period(thread, fd, period_ns);
     sp_tick(thread, 1, ucontext);
 }
@@ -275,7 +278,7 @@ SP_SIGSAFE static void handle_event(sp_thread *thread, int fd, const void *ucont
 SP_SIGSAFE static uint32_t settle_first_look(sp_thread *thread, uint32_t expiries)
 {
     uint64_t period_ns = sp_handler.period_ns,
-             moment_ns = sp_load_relaxed(&thread->first_moment_ns);
+             moment_ns = sp_load_relaxed(&thread->tick.first_moment_ns);
     uint64_t used_ns = expiries * sp_handler.look_unit_ns;
     uint64_t stands_for_ns = used_ns > sp_handler.jiffy_ns ? used_ns : sp_handler.jiffy_ns;
     uint64_t periods = stands_for_ns < moment_ns ? 0 : (stands_for_ns - moment_ns) / period_ns + 1;
@@ -285,7 +288,7 @@ SP_SIGSAFE static uint32_t settle_first_look(sp_thread *thread, uint32_t expirie
         .it_interval = {(time_t)(period_ns / 1000000000), (long)(period_ns % 1000000000)},
     };
     const sp_ticker *ticker = &sp_cpu_thread_of(thread)->ticker;
-    sp_store_relaxed(&thread->first_moment_ns, 0);
+    sp_store_relaxed(&thread->tick.first_moment_ns, 0);
     sp_syscall6(SYS_timer_settime, (long)(intptr_t)sp_load_relaxed(&ticker->timer), 0,
                 (long)(uintptr_t)&when, 0, 0, 0);
     return (uint32_t)periods;
@@ -294,7 +297,7 @@ SP_SIGSAFE static uint32_t settle_first_look(sp_thread *thread, uint32_t expirie
 SP_SIGSAFE static void handle_timer(sp_thread *thread, int overrun, const void *ucontext)
 {
     uint32_t periods = 1 + (overrun > 0 ? (uint32_t)overrun : 0);
-    if (sp_load_relaxed(&thread->first_moment_ns))
+    if (sp_load_relaxed(&thread->tick.first_moment_ns))
         periods = settle_first_look(thread, periods);
     if (periods > 0)
         sp_tick(thread, periods, ucontext);

@@ -34,7 +34,7 @@ void sp_sampler_go_on(uint32_t run, uint32_t cpu_hz)
 static int64_t *excluded_ns(const sp_thread *thread)
 {
     sp_cpu_thread *known = sp_cpu_thread_of(thread);
-    uint32_t generation = sp_load_relaxed(&thread->generation);
+    uint32_t generation = sp_load_relaxed(&thread->registered.generation);
     if (known->excluded_of != generation) {
         known->excluded_cpu_ns = 0;
         known->excluded_of = generation;
@@ -47,8 +47,8 @@ static int64_t *excluded_ns(const sp_thread *thread)
 static void exclude(sp_thread *thread, int64_t sign)
 {
     uint64_t cpu_ns;
-    if (sp_load_acquire(&thread->life) == SP_THREAD_LIVE &&
-        sp_clock_thread_cpu_ns(thread->tid, &cpu_ns))
+    if (sp_load_acquire(&thread->registered.life) == SP_THREAD_LIVE &&
+        sp_clock_thread_cpu_ns(thread->registered.tid, &cpu_ns))
         *excluded_ns(thread) += sign * (int64_t)cpu_ns;
 }
 
@@ -115,8 +115,8 @@ bool sp_sampler_thread_cpu_ns(sp_thread *thread, uint64_t *out)
     uint64_t clock = 0;
     sp_lock_take(&sp_run.pausing);
     sp_lock_take(&sp_run.lock);
-    bool alive = sp_load_acquire(&thread->life) == SP_THREAD_LIVE &&
-                 (sp_run.paused || sp_clock_thread_cpu_ns(thread->tid, &clock));
+    bool alive = sp_load_acquire(&thread->registered.life) == SP_THREAD_LIVE &&
+                 (sp_run.paused || sp_clock_thread_cpu_ns(thread->registered.tid, &clock));
     *out = not_below_zero((int64_t)clock - *excluded_ns(thread));
     sp_lock_give(&sp_run.lock);
     sp_lock_give(&sp_run.pausing);

@@ -57,11 +57,12 @@ static void learn(sp_switch_loss *loss, const sp_slices *now, uint64_t period_ns
 uint64_t sp_switch_loss_period(sp_thread *thread, uint64_t period_ns)
 {
     sp_switch_loss *loss = &sp_cpu_thread_of(thread)->switch_loss;
-    sp_slices now = {.weights = sp_load_relaxed(&thread->weights)};
-    uint64_t before_ns = sp_load_relaxed(&thread->event_period_ns);
+    sp_slices now = {.weights = sp_load_relaxed(&thread->tick.weights)};
+    uint64_t before_ns = sp_load_relaxed(&thread->tick.event_period_ns);
     if (now.weights == loss->seen_at.weights || /* most threads sleep: no system call for them */
-        !sp_clock_thread_cpu_ns(thread->tid, &now.cpu_ns) ||
-        now.cpu_ns - loss->seen_at.cpu_ns < CPU_ENOUGH_NS || !read_slices(thread->tid, &now.count))
+        !sp_clock_thread_cpu_ns(thread->registered.tid, &now.cpu_ns) ||
+        now.cpu_ns - loss->seen_at.cpu_ns < CPU_ENOUGH_NS ||
+        !read_slices(thread->registered.tid, &now.count))
         return before_ns;
     if (loss->seen_at.cpu_ns == 0) { /* the first look: what was before is not known */
         loss->slice_ns = LOSS_FIRST_NS;

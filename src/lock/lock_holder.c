@@ -40,16 +40,17 @@ static sp_thread *find_thread(pid_t tid)
 /* Whether a sample may be linked to the context of THREAD: a sampled span of this process. */
 static bool has_span(sp_thread *thread)
 {
-    uint32_t flags = sp_load_relaxed(&thread->record.tail) >> 8 & 0xff;
-    return sp_load_relaxed(&thread->record.span_id) != 0 && !sp_load_relaxed(&thread->remote) &&
-           (flags & SPANPROF_TRACE_FLAG_SAMPLED);
+    uint32_t flags = sp_load_relaxed(&thread->published.record.tail) >> 8 & 0xff;
+    return sp_load_relaxed(&thread->published.record.span_id) != 0 &&
+           !sp_load_relaxed(&thread->published.remote) && (flags & SPANPROF_TRACE_FLAG_SAMPLED);
 }
 
 /* A detach by another thread that is pending makes a context unknown. */
 static uint64_t count_of(sp_thread *thread, bool *is_certain)
 {
-    bool posted = sp_load_acquire(&thread->posts) != sp_load_relaxed(&thread->posts_seen);
-    uint64_t number = sp_load_acquire(&thread->switch_number);
+    bool posted =
+        sp_load_acquire(&thread->owned.posts) != sp_load_relaxed(&thread->owned.posts_seen);
+    uint64_t number = sp_load_acquire(&thread->published.switch_number);
     *is_certain = !posted && !(number & 1);
     return number;
 }
@@ -62,12 +63,13 @@ void sp_lock_holder_find(sp_contention *wait, const int *owner)
     if (!thread)
         return;
     uint64_t number = count_of(thread, &is_certain);
-    sp_contention found = {.holder_trace_id = {sp_load_relaxed(&thread->record.trace_id[0]),
-                                               sp_load_relaxed(&thread->record.trace_id[1])},
-                           .holder_span_id = sp_load_relaxed(&thread->record.span_id)};
+    sp_contention found = {
+        .holder_trace_id = {sp_load_relaxed(&thread->published.record.trace_id[0]),
+                            sp_load_relaxed(&thread->published.record.trace_id[1])},
+        .holder_span_id = sp_load_relaxed(&thread->published.record.span_id)};
     bool is_span = has_span(thread);
     atomic_thread_fence(memory_order_acquire);
-    bool is_holder = owner_now(owner) == tid && sp_load_relaxed(&thread->tid) == tid;
+    bool is_holder = owner_now(owner) == tid && sp_load_relaxed(&thread->registered.tid) == tid;
     if (count_of(thread, &is_still_certain) != number || !is_certain || !is_still_certain)
         return;
     if (!is_span || !is_holder)
@@ -87,9 +89,9 @@ void sp_lock_holder_here(sp_call_holder *out)
     *out = (sp_call_holder){0};
     if (!is_certain || !has_span(thread))
         return;
-    *out = (sp_call_holder){.trace_id = {sp_load_relaxed(&thread->record.trace_id[0]),
-                                         sp_load_relaxed(&thread->record.trace_id[1])},
-                            .span_id = sp_load_relaxed(&thread->record.span_id)};
+    *out = (sp_call_holder){.trace_id = {sp_load_relaxed(&thread->published.record.trace_id[0]),
+                                         sp_load_relaxed(&thread->published.record.trace_id[1])},
+                            .span_id = sp_load_relaxed(&thread->published.record.span_id)};
 }
 
 bool sp_lock_holder_may_be_here(const int *owner)

@@ -253,8 +253,8 @@ static inline const spanprof_context *active_parent(const char *name)
 {
     const spanprof_context *parent = sp_context_current_borrow();
     const sp_thread *thread = sp_self_get();
-    if (SP_UNLIKELY(thread && thread->ended_span_id) &&
-        thread->ended_span_id == word_of(parent, SPAN_ID))
+    if (SP_UNLIKELY(thread && thread->owned.ended_span_id) &&
+        thread->owned.ended_span_id == word_of(parent, SPAN_ID))
         note_ended_parent(name);
     return parent;
 }
@@ -296,8 +296,8 @@ spanprof_span spanprof_span_start(spanprof_tracer *tracer, const char *name,
 static inline void note_end(uint64_t span_id)
 {
     sp_thread *thread = sp_self_get();
-    if (thread && sp_load_relaxed(&thread->record.span_id) == span_id)
-        thread->ended_span_id = span_id;
+    if (thread && sp_load_relaxed(&thread->published.record.span_id) == span_id)
+        thread->owned.ended_span_id = span_id;
 }
 
 static void end_light(spanprof_span span)

@@ -11,19 +11,20 @@
  * of a fiber's context and that of its stack. A stack that nobody told is no reason for doubt. */
 SP_SIGSAFE static inline bool sp_is_on_stack(sp_thread *thread, uint64_t sp)
 {
-    uint64_t low = sp_load_relaxed(&thread->fiber_low), high = sp_load_relaxed(&thread->fiber_high);
+    uint64_t low = sp_load_relaxed(&thread->owned.fiber_low),
+             high = sp_load_relaxed(&thread->owned.fiber_high);
     bool is_of_fiber = sp >= low && sp < high;
-    return low >= high || is_of_fiber == (sp_load_relaxed(&thread->on_fiber) != 0);
+    return low >= high || is_of_fiber == (sp_load_relaxed(&thread->owned.on_fiber) != 0);
 }
 
 /* The stack of the fiber that THREAD runs (src/context/fiber.c); empty when it runs none, or nobody
  * told its stack. */
 SP_SIGSAFE static inline sp_stack_bounds sp_stack_of_fiber(sp_thread *thread)
 {
-    if (SP_LIKELY(!sp_load_relaxed(&thread->on_fiber)))
+    if (SP_LIKELY(!sp_load_relaxed(&thread->owned.on_fiber)))
         return (sp_stack_bounds){0};
-    return (sp_stack_bounds){sp_load_relaxed(&thread->fiber_low),
-                             sp_load_relaxed(&thread->fiber_high)};
+    return (sp_stack_bounds){sp_load_relaxed(&thread->owned.fiber_low),
+                             sp_load_relaxed(&thread->owned.fiber_high)};
 }
 
 #endif

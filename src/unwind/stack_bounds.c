@@ -70,8 +70,8 @@ bool sp_stack_bounds_of_address(uint64_t sp, sp_stack_bounds *out)
 void sp_stack_learn_own(sp_thread *thread)
 {
     sp_stack_bounds bounds = sp_stack_bounds_of_self();
-    sp_store_relaxed(&thread->stack_low, bounds.low);
-    sp_store_release(&thread->stack_high, bounds.high);
+    sp_store_relaxed(&thread->tick.stack_low, bounds.low);
+    sp_store_release(&thread->tick.stack_high, bounds.high);
 }
 
 /* glibc puts a thread's control block on top of the stack that it makes for it, in the same
@@ -88,14 +88,15 @@ static bool find_made_stack(uint64_t sp, uint64_t tp, sp_stack_bounds *out)
  * neighbours merge, and a coroutine's stack may lose what is above it. */
 void sp_stack_learn(sp_thread *thread)
 {
-    uint64_t sp = sp_load_relaxed(&thread->seen_sp), tp = sp_load_relaxed(&thread->seen_tp);
+    uint64_t sp = sp_load_relaxed(&thread->tick.seen_sp),
+             tp = sp_load_relaxed(&thread->tick.seen_tp);
     sp_stack_bounds found;
-    if (sp_load_relaxed(&thread->stack_high) || sp == 0)
+    if (sp_load_relaxed(&thread->tick.stack_high) || sp == 0)
         return;
-    bool known = thread->tid == getpid() ? find_mapping(is_main_stack, sp, &found)
-                                         : find_made_stack(sp, tp, &found);
+    bool known = thread->registered.tid == getpid() ? find_mapping(is_main_stack, sp, &found)
+                                                    : find_made_stack(sp, tp, &found);
     if (!known)
         return;
-    sp_store_relaxed(&thread->stack_low, found.low);
-    sp_store_release(&thread->stack_high, found.high);
+    sp_store_relaxed(&thread->tick.stack_low, found.low);
+    sp_store_release(&thread->tick.stack_high, found.high);
 }

@@ -57,8 +57,8 @@ static sp_visit_record *record_of(sp_visit *visit)
 
 static uint64_t count_of(const sp_thread *thread, uint64_t *posts)
 {
-    *posts = sp_load_acquire(&thread->posts);
-    return sp_load_acquire(&thread->switch_number);
+    *posts = sp_load_acquire(&thread->owned.posts);
+    return sp_load_acquire(&thread->published.switch_number);
 }
 
 static void fill_stack(sp_visit *visit, sp_thread *thread, const attempt *a, sp_visitor *visitor)
@@ -151,7 +151,7 @@ static sp_visit_result try_once(attempt *a, sp_visit *visit, sp_thread *thread, 
 {
     uint64_t cpu_ns, posts, posts_after;
     a->number = count_of(thread, &posts);
-    bool is_certain = !(a->number & 1) && posts == sp_load_relaxed(&thread->posts_seen);
+    bool is_certain = !(a->number & 1) && posts == sp_load_relaxed(&thread->owned.posts_seen);
     if (!sp_clock_thread_cpu_ns(tid, &a->cpu_ns) || !sp_clock_thread_cpu_ns(tid, &cpu_ns))
         return SP_VISIT_GONE;
     if (cpu_ns != a->cpu_ns)
@@ -187,7 +187,7 @@ static void finish(sp_visit *visit, const sp_thread *thread, pid_t tid, const at
     record->header.size =
         (uint32_t)sizeof *record + sp_visit_interval(record)->header.size + sample->header.size;
     record->slot = thread->slot;
-    record->generation = sp_load_relaxed(&thread->generation);
+    record->generation = sp_load_relaxed(&thread->registered.generation);
     record->tid = tid;
     record->wait_class = a->wait.wait_class;
     record->descriptor = a->wait.descriptor;

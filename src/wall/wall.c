@@ -66,7 +66,7 @@ static bool prepare(void)
     errno = ENOMEM;
     if (!self)
         return false;
-    sp_wall.visitor.hazard = &self->hazard;
+    sp_wall.visitor.hazard = &self->tick.hazard;
     sp_wall.visitor.copy = sp_stack_copy_create();
     sp_wall.wanted = sp_thread_slots();
     sp_wall.doubtful = calloc(SP_THREADS_MAX, sizeof *sp_wall.doubtful);

@@ -39,9 +39,9 @@ static void seed(void)
 /* Whether a sample of the thread's now would be linked, to a span that we know of. */
 static bool has_own_span(const sp_thread *thread)
 {
-    uint32_t tail = sp_load_relaxed(&thread->record.tail);
+    uint32_t tail = sp_load_relaxed(&thread->published.record.tail);
     return (tail & 1) && (tail >> 8 & SPANPROF_TRACE_FLAG_SAMPLED) &&
-           !sp_load_relaxed(&thread->remote);
+           !sp_load_relaxed(&thread->published.remote);
 }
 
 /* To another tracer's. While none is known to be here, only some rounds look for one. */
@@ -90,8 +90,8 @@ static void ask_ahead(uint32_t slot)
 {
     const sp_thread *thread = sp_thread_by_slot(slot);
     const sp_wall_place *page = sp_wall.places.pages[slot / SP_WALL_PAGE];
-    __builtin_prefetch(&thread->posts);
-    __builtin_prefetch((const void *)&thread->life);
+    __builtin_prefetch(&thread->owned.posts);
+    __builtin_prefetch((const void *)&thread->registered.life);
     if (page)
         __builtin_prefetch(&page[slot % SP_WALL_PAGE], 1);
 }
@@ -114,7 +114,7 @@ static uint32_t visit_each(double step, uint64_t weight_ns)
     uint32_t visits = 0, wanted = 0, slots = sp_thread_slots();
     for (uint32_t slot = 0; slot < slots; slot++) {
         const sp_thread *ahead = sp_thread_states + slot + AHEAD;
-        __builtin_prefetch(&ahead[AHEAD].switch_number); /* behind the last: no harm */
+        __builtin_prefetch(&ahead[AHEAD].published.switch_number); /* behind the last: no harm */
         if (slot + AHEAD < slots && (sp_wall.config.all_threads || has_own_span(ahead)))
             ask_ahead(slot + AHEAD);
         if (!is_wanted(slot) || wanted++ != (uint32_t)next)

@@ -34,8 +34,8 @@ static bool has_stayed(const sp_wall_place *place, const sp_thread *thread, pid_
 {
     uint64_t cpu_ns;
     return place->is_still && !sp_wall_is_older(place, sp_wall.newest) &&
-           (uint32_t)sp_load_acquire(&thread->switch_number) == place->number &&
-           sp_load_acquire(&thread->posts) == sp_load_relaxed(&thread->posts_seen) &&
+           (uint32_t)sp_load_acquire(&thread->published.switch_number) == place->number &&
+           sp_load_acquire(&thread->owned.posts) == sp_load_relaxed(&thread->owned.posts_seen) &&
            sp_clock_thread_cpu_ns(tid, &cpu_ns) && cpu_ns == place->cpu_ns &&
            sp_visit_is_same_context(thread, sp_visit_interval(place->record));
 }
@@ -56,7 +56,7 @@ static void say_failure(pid_t tid)
 static bool is_ending(const sp_thread *thread)
 {
     int error = errno;
-    bool is_ended = sp_load_acquire(&thread->life) != SP_THREAD_LIVE;
+    bool is_ended = sp_load_acquire(&thread->registered.life) != SP_THREAD_LIVE;
     is_ended |= error == EACCES && prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1;
     errno = error;
     return is_ended;
@@ -133,11 +133,12 @@ void sp_wall_visit_slot(uint32_t slot, uint64_t weight_ns)
 {
     sp_thread *thread = sp_thread_by_slot(slot);
     sp_wall_place *place = sp_wall_place_of(&sp_wall.places, slot, true);
-    if (sp_load_acquire(&thread->life) != SP_THREAD_LIVE || /* pairs with create_locked */
-        sp_load_relaxed(&thread->internal))
+    if (sp_load_acquire(&thread->registered.life) !=
+            SP_THREAD_LIVE || /* pairs with create_locked */
+        sp_load_relaxed(&thread->registered.internal))
         return;
-    uint32_t generation = sp_load_relaxed(&thread->generation);
-    pid_t tid = sp_load_relaxed(&thread->tid);
+    uint32_t generation = sp_load_relaxed(&thread->registered.generation);
+    pid_t tid = sp_load_relaxed(&thread->registered.tid);
     if (!place) {
         sp_wall.state.dropped++;
         return;

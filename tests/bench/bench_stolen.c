@@ -230,7 +230,7 @@ static void watch_sdk(uint32_t hz, measurement *out)
         ;
     spanprof_stats_get(&stats);
     memcpy(engine, stats.engine, sizeof engine);
-    ticks_taken = &self->ticks;
+    ticks_taken = &self->tick.ticks;
     watch(out, false);
     spanprof_stop(SP_NS_PER_S);
 }

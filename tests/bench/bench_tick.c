@@ -71,7 +71,8 @@ static inline long send_signal(void)
     register siginfo_t *carried __asm__("r10") = &info;
     __asm__ volatile("syscall"
                      : "+a"(result)
-                     : "D"(process), "S"((long)self->tid), "d"((long)SIGNAL), "r"(carried)
+                     : "D"(process), "S"((long)self->registered.tid), "d"((long)SIGNAL),
+                       "r"(carried)
                      : "rcx", "r11", "memory");
     return result;
 }
@@ -91,7 +92,7 @@ static void be_interrupted(void *unused)
 /* What the last tick wrote; its room is given back. */
 static const sp_sample_record *take_records(tally *out)
 {
-    sp_ring *ring = &self->ring;
+    sp_ring *ring = &self->tick.ring;
     const sp_sample_record *sample = NULL;
     uint64_t head = sp_load_relaxed(&ring->head);
     const sp_record *record;

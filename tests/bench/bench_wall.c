@@ -58,7 +58,7 @@ static void *block_deep(void *argument)
     blocked_thread *me = argument;
     SPANPROF_SPAN("blocked") {
         me->state = sp_self;
-        me->tid = me->state->tid;
+        me->tid = me->state->registered.tid;
         deep_call(DEEP_WITHOUT_FRAME_POINTERS, me->stack, FRAMES - 6, block, NULL);
     }
     return NULL;
@@ -162,14 +162,15 @@ static pid_t thread_called(const char *name)
     for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
         const sp_thread *thread = sp_thread_by_slot(slot);
         char path[64], found[32] = "";
-        snprintf(path, sizeof path, "/proc/self/task/%d/comm", (int)thread->tid);
-        FILE *file = sp_load_relaxed(&thread->life) == SP_THREAD_LIVE ? fopen(path, "r") : NULL;
+        snprintf(path, sizeof path, "/proc/self/task/%d/comm", (int)thread->registered.tid);
+        FILE *file =
+            sp_load_relaxed(&thread->registered.life) == SP_THREAD_LIVE ? fopen(path, "r") : NULL;
         if (!file)
             continue;
         bool read = fgets(found, sizeof found, file);
         (void)fclose(file);
         if (read && strncmp(found, name, strlen(name)) == 0)
-            return thread->tid;
+            return thread->registered.tid;
     }
     return 0;
 }

@@ -42,7 +42,7 @@ static void make_spans(void)
     for (uint32_t i = 0; i < SPANS; i++) {
         spanprof_span span = spanprof_span_start(NULL, "work", NULL);
         spanprof_scope scope = spanprof_span_attach(span);
-        wait_for_room(&sp_thread_self_create()->ring);
+        wait_for_room(&sp_thread_self_create()->tick.ring);
         sp_sampler_tick_here(1 + i % 3);
         spanprof_scope_detach(&scope);
         spanprof_span_end(span);

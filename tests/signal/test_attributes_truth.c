@@ -28,7 +28,7 @@ static periods expected[THREADS];
 
 static void wait_for_room(void)
 {
-    const sp_ring *ring = &sp_thread_self_create()->ring;
+    const sp_ring *ring = &sp_thread_self_create()->tick.ring;
     while (sp_load_relaxed(&ring->head) - sp_load_relaxed(&ring->tail) > ring->size / 2)
         usleep(1000);
 }

@@ -71,7 +71,7 @@ static counts expected, found;
  * is slow. */
 static void tick(int thread, role root, role innermost)
 {
-    const sp_ring *ring = &sp_thread_self_create()->ring;
+    const sp_ring *ring = &sp_thread_self_create()->tick.ring;
     while (sp_load_relaxed(&ring->head) - sp_load_relaxed(&ring->tail) > ring->size / 2)
         usleep(1000);
     sp_sampler_tick_here(1);

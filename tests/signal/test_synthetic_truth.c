@@ -35,7 +35,7 @@ static spanprof_span start_span(int thread, bool sampled)
  * is slow. */
 static void wait_for_room(void)
 {
-    const sp_ring *ring = &sp_thread_self_create()->ring;
+    const sp_ring *ring = &sp_thread_self_create()->tick.ring;
     while (sp_load_relaxed(&ring->head) - sp_load_relaxed(&ring->tail) > ring->size / 2)
         usleep(1000);
 }

@@ -55,12 +55,12 @@ static int signal_number;
  * guarded. */
 static sp_stack_bounds bounds_of(sp_thread *thread, const void *ucontext)
 {
-    sp_stack_bounds bounds = {.low = sp_load_relaxed(&thread->stack_low),
-                              .high = sp_load_acquire(&thread->stack_high)};
+    sp_stack_bounds bounds = {.low = sp_load_relaxed(&thread->tick.stack_low),
+                              .high = sp_load_acquire(&thread->tick.stack_high)};
     uint64_t tp;
     __asm__("mov %%fs:0, %0" : "=r"(tp));
-    sp_store_relaxed(&thread->seen_tp, tp);
-    sp_store_relaxed(&thread->seen_sp, sp_registers_from_ucontext(ucontext).sp);
+    sp_store_relaxed(&thread->tick.seen_tp, tp);
+    sp_store_relaxed(&thread->tick.seen_sp, sp_registers_from_ucontext(ucontext).sp);
     return bounds;
 }
 
@@ -69,7 +69,7 @@ static void on_stop(int number, siginfo_t *info, void *ucontext)
     (void)number;
     (void)info;
     int asked = ASKED, saved_errno = errno;
-    if (gettid() != request.thread->tid ||
+    if (gettid() != request.thread->registered.tid ||
         !atomic_compare_exchange_strong(&request.phase, &asked, TAKEN))
         return;
     stop_compare(&score, request.generation, bounds_of(request.thread, ucontext), ucontext);
@@ -112,7 +112,7 @@ static void sleep_ns(uint64_t ns)
 static sp_thread *known_thread(pid_t tid)
 {
     for (int i = 0; i < thread_count; i++)
-        if (threads[i]->tid == tid)
+        if (threads[i]->registered.tid == tid)
             return threads[i];
     return NULL;
 }
@@ -122,7 +122,7 @@ static sp_thread *add_thread(pid_t tid)
     sp_thread *thread = aligned_alloc(_Alignof(sp_thread), sizeof *thread);
     if (thread) {
         memset(thread, 0, sizeof *thread);
-        thread->tid = tid;
+        thread->registered.tid = tid;
     }
     return thread;
 }
@@ -171,7 +171,7 @@ static sp_thread *choose_thread(void)
     int first = (int)random_below((uint64_t)thread_count);
     for (int i = 0; i < thread_count; i++) {
         sp_thread *thread = threads[(first + i) % thread_count];
-        if (is_running(thread->tid))
+        if (is_running(thread->registered.tid))
             return thread;
     }
     return NULL;
@@ -197,9 +197,9 @@ static void stop_thread(sp_thread *thread)
     }
     request.thread = thread;
     request.generation = sp_modules_generation(modules, number);
-    loader_view_serve(thread->tid);
+    loader_view_serve(thread->registered.tid);
     atomic_store(&request.phase, ASKED);
-    if (syscall(SYS_tgkill, getpid(), thread->tid, signal_number) != 0)
+    if (syscall(SYS_tgkill, getpid(), thread->registered.tid, signal_number) != 0)
         atomic_store(&request.phase, NONE);
     else if (is_taken())
         while (atomic_load(&request.phase) != DONE)

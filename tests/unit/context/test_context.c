@@ -153,11 +153,11 @@ static void scope_detached_on_another_thread_ends_at_the_owners_next_switch(void
     uint64_t before = sp_load_relaxed(&sp_thread_counts.misuse_foreign_scope);
     detach_on_another_thread(inner);
     assert_int_equal(sp_load_relaxed(&sp_thread_counts.misuse_foreign_scope) - before, 1);
-    assert_int_not_equal(sp_load_relaxed(&self->posts),
-                         sp_load_relaxed(&self->posts_seen)); /* ticks: unknown */
+    assert_int_not_equal(sp_load_relaxed(&self->owned.posts),
+                         sp_load_relaxed(&self->owned.posts_seen)); /* ticks: unknown */
     assert_active(2);
     spanprof_scope next = attach(3);
-    assert_int_equal(sp_load_relaxed(&self->posts), sp_load_relaxed(&self->posts_seen));
+    assert_int_equal(sp_load_relaxed(&self->owned.posts), sp_load_relaxed(&self->owned.posts_seen));
     assert_active(3);
     spanprof_scope_detach(&next);
     assert_active(1); /* not 2 */
@@ -197,10 +197,10 @@ static void switch_number_is_even_and_grows_by_two(void **state)
     (void)state;
     spanprof_scope scope = attach(1);
     sp_thread *self = sp_thread_by_slot(scope.thread - 1);
-    uint64_t number = sp_load_relaxed(&self->switch_number);
+    uint64_t number = sp_load_relaxed(&self->published.switch_number);
     assert_int_equal(number & 1, 0);
     spanprof_scope_detach(&scope);
-    assert_int_equal(sp_load_relaxed(&self->switch_number), number + 2);
+    assert_int_equal(sp_load_relaxed(&self->published.switch_number), number + 2);
 }
 
 static void *attach_and_leak(void *argument)
@@ -219,11 +219,11 @@ static void thread_that_exits_inside_a_scope_leaves_nothing_to_the_next(void **s
         pthread_create(&thread, NULL, attach_and_leak, &slots[i]);
         pthread_join(thread, NULL);
         sp_thread *gone = sp_thread_by_slot(slots[i]);
-        assert_int_equal(sp_load_acquire(&gone->life), SP_THREAD_EXITED);
+        assert_int_equal(sp_load_acquire(&gone->registered.life), SP_THREAD_EXITED);
         sp_thread_free(gone);
     }
     assert_int_equal(slots[0], slots[1]); /* the slot was used again, from depth 0 */
-    assert_int_equal(sp_thread_by_slot(slots[1])->depth, 0);
+    assert_int_equal(sp_thread_by_slot(slots[1])->owned.depth, 0);
 }
 
 /* A sequence of random attaches and detaches in any order, beside the plainest model: a list of

@@ -59,7 +59,7 @@ static sp_thread *self(void)
 
 static bool is_unknown(void)
 {
-    return sp_load_relaxed(&self()->posts) != sp_load_relaxed(&self()->posts_seen);
+    return sp_load_relaxed(&self()->owned.posts) != sp_load_relaxed(&self()->owned.posts_seen);
 }
 
 /* What the API says, and what a tick would read; 0 is none. */
@@ -67,8 +67,8 @@ static void assert_active(uint8_t id)
 {
     spanprof_context context = spanprof_context_current();
     assert_int_equal(context.span_id[0], id);
-    assert_int_equal((uint8_t)sp_load_relaxed(&self()->record.span_id), id);
-    assert_int_equal(sp_load_relaxed(&self()->switch_number) & 1, 0);
+    assert_int_equal((uint8_t)sp_load_relaxed(&self()->published.record.span_id), id);
+    assert_int_equal(sp_load_relaxed(&self()->published.switch_number) & 1, 0);
 }
 
 static void assert_current(spanprof_fiber fiber)

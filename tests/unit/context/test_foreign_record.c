@@ -31,7 +31,7 @@ static record the_record;
 
 static uint64_t own_pointer(void)
 {
-    return sp_load_relaxed(&sp_thread_self_create()->context_tp);
+    return sp_load_relaxed(&sp_thread_self_create()->tick.context_tp);
 }
 
 static sp_foreign_result look(sp_thread *self)
@@ -54,29 +54,29 @@ static void a_change_of_the_context_is_a_switch(void **state)
     (void)state;
     the_record = sample;
     sp_thread *self = begin(&the_record);
-    uint64_t before = self->foreign_switches;
+    uint64_t before = self->tick.foreign_switches;
     assert_int_equal(look(self), SP_FOREIGN_ACTIVE);
-    assert_int_equal(self->foreign_switches, before + 2);
-    assert_memory_equal(self->foreign.trace_id, the_record.trace_id, 16);
-    assert_memory_equal(&self->foreign.span_id, the_record.span_id, 8);
+    assert_int_equal(self->tick.foreign_switches, before + 2);
+    assert_memory_equal(self->tick.foreign.trace_id, the_record.trace_id, 16);
+    assert_memory_equal(&self->tick.foreign.span_id, the_record.span_id, 8);
     assert_int_equal(look(self), SP_FOREIGN_ACTIVE);
-    assert_int_equal(self->foreign_switches, before + 2);
+    assert_int_equal(self->tick.foreign_switches, before + 2);
     for (size_t i = 0; i < 26; i++) { /* each byte counts, but validity is no part of it */
         if (i == offsetof(struct record, valid))
             continue;
         ((uint8_t *)&the_record)[i] ^= 0x10;
         assert_int_equal(look(self), SP_FOREIGN_ACTIVE);
-        assert_int_equal(self->foreign_switches, before + 4);
+        assert_int_equal(self->tick.foreign_switches, before + 4);
         before += 2;
     }
     the_record.attributes_bytes = 5;
     assert_int_equal(look(self), SP_FOREIGN_ACTIVE);
-    assert_int_equal(self->foreign_switches, before + 2);
+    assert_int_equal(self->tick.foreign_switches, before + 2);
     the_record.valid = 0;
     assert_int_equal(look(self), SP_FOREIGN_NONE);
-    assert_int_equal(self->foreign_switches, before + 4);
+    assert_int_equal(self->tick.foreign_switches, before + 4);
     assert_int_equal(look(self), SP_FOREIGN_NONE);
-    assert_int_equal(self->foreign_switches, before + 4);
+    assert_int_equal(self->tick.foreign_switches, before + 4);
 }
 
 static void only_a_whole_valid_record_is_a_context(void **state)
@@ -96,7 +96,7 @@ static void only_a_whole_valid_record_is_a_context(void **state)
     assert_int_equal(look(self), SP_FOREIGN_NONE);
     otel_thread_ctx_v1 = NULL;
     assert_int_equal(look(self), SP_FOREIGN_NONE);
-    otel_thread_ctx_v1 = &self->record;
+    otel_thread_ctx_v1 = &self->published.record;
     assert_int_equal(look(self), SP_FOREIGN_NONE);
 }
 
@@ -107,14 +107,14 @@ static void a_record_that_cannot_be_read_is_unknown(void **state)
     the_record = sample;
     sp_thread *self = begin(&the_record);
     assert_int_equal(look(self), SP_FOREIGN_ACTIVE);
-    uint64_t before = self->foreign_switches;
+    uint64_t before = self->tick.foreign_switches;
     otel_thread_ctx_v1 = (void *)16;
     assert_int_equal(look(self), SP_FOREIGN_UNKNOWN);
     otel_thread_ctx_v1 = (void *)UINTPTR_MAX;
     assert_int_equal(look(self), SP_FOREIGN_UNKNOWN);
     otel_thread_ctx_v1 = &the_record;
     assert_int_equal(look(self), SP_FOREIGN_ACTIVE);
-    assert_int_equal(self->foreign_switches, before);
+    assert_int_equal(self->tick.foreign_switches, before);
 }
 
 /* As under a filter that forbids process_vm_readv: while nobody was ever seen to publish, a thread
@@ -124,13 +124,13 @@ static void a_slot_that_cannot_be_read_is_unknown_only_beside_another_tracer(voi
     (void)state;
     sp_foreign_context context;
     sp_thread *self = begin(NULL);
-    uint64_t slot = sp_load_relaxed(&self->context_slot);
-    sp_store_relaxed(&self->context_slot, 16);
+    uint64_t slot = sp_load_relaxed(&self->tick.context_slot);
+    sp_store_relaxed(&self->tick.context_slot, 16);
     sp_store_relaxed(&sp_context_is_shared, 0);
     assert_int_equal(sp_foreign_peek(self, &context), SP_FOREIGN_NONE);
     sp_store_relaxed(&sp_context_is_shared, 1);
     assert_int_equal(sp_foreign_peek(self, &context), SP_FOREIGN_UNKNOWN);
-    sp_store_relaxed(&self->context_slot, slot);
+    sp_store_relaxed(&self->tick.context_slot, slot);
 }
 
 static void a_record_may_lie_at_either_edge_of_what_is_mapped(void **state)
@@ -166,10 +166,11 @@ static void a_thread_whose_slot_is_not_known_yet_finds_it(void **state)
     if (sp_context_layout_now.kind == SP_CONTEXT_NOWHERE)
         skip();
     known_pointer = own_pointer();
-    sp_store_relaxed(&self->context_tp, 0);
-    sp_store_relaxed(&self->context_slot, 0);
+    sp_store_relaxed(&self->tick.context_tp, 0);
+    sp_store_relaxed(&self->tick.context_slot, 0);
     assert_int_equal(sp_foreign_look(self, remembered_pointer), SP_FOREIGN_ACTIVE);
-    assert_ptr_equal((void *)(uintptr_t)sp_load_relaxed(&self->context_slot), &otel_thread_ctx_v1);
+    assert_ptr_equal((void *)(uintptr_t)sp_load_relaxed(&self->tick.context_slot),
+                     &otel_thread_ctx_v1);
     known_pointer++; /* another thread's */
     assert_int_equal(sp_foreign_look(self, remembered_pointer), SP_FOREIGN_NONE);
 }
@@ -183,27 +184,27 @@ static void a_thread_pointer_that_changed_ends_the_context(void **state)
     sp_thread *self = begin(&the_record);
     known_pointer = own_pointer();
     assert_int_equal(sp_foreign_look(self, remembered_pointer), SP_FOREIGN_ACTIVE);
-    uint64_t before = self->foreign_switches;
+    uint64_t before = self->tick.foreign_switches;
     known_pointer++; /* another thread's */
     for (int i = 0; i < 2; i++) {
         static const sp_foreign_context none;
         assert_int_equal(sp_foreign_look(self, remembered_pointer), SP_FOREIGN_NONE);
-        assert_int_equal(self->foreign_switches, before + 2);
-        assert_true(sp_foreign_is_same(&self->foreign, &none));
+        assert_int_equal(self->tick.foreign_switches, before + 2);
+        assert_true(sp_foreign_is_same(&self->tick.foreign, &none));
     }
     known_pointer--;
     assert_int_equal(sp_foreign_look(self, remembered_pointer), SP_FOREIGN_ACTIVE);
-    assert_int_equal(self->foreign_switches, before + 4);
-    assert_memory_equal(&self->foreign.span_id, the_record.span_id, 8);
+    assert_int_equal(self->tick.foreign_switches, before + 4);
+    assert_memory_equal(&self->tick.foreign.span_id, the_record.span_id, 8);
 }
 
 static void a_record_of_another_copy_of_this_library_is_left_to_it(void **state)
 {
     (void)state;
     static _Alignas(SP_CACHE_LINE) sp_thread copy = {.signature = SP_THREAD_SIGNATURE};
-    memcpy(&copy.record, &sample, 24);
-    sp_store_relaxed(&copy.record.tail, 0x101);
-    sp_thread *self = begin((const record *)(const void *)&copy.record);
+    memcpy(&copy.published.record, &sample, 24);
+    sp_store_relaxed(&copy.published.record.tail, 0x101);
+    sp_thread *self = begin((const record *)(const void *)&copy.published.record);
     assert_int_equal(look(self), SP_FOREIGN_NONE);
     copy.signature = 0;
     assert_int_equal(look(self), SP_FOREIGN_ACTIVE);
@@ -246,10 +247,11 @@ static void numbers_grow_and_each_has_one_context(void **state)
         uint64_t words[3] = {0};
         bool is_hidden = sp_foreign_is_hidden(self);
         if (!is_hidden && look(self) == SP_FOREIGN_ACTIVE)
-            memcpy(words, &self->foreign, sizeof words);
+            memcpy(words, &self->tick.foreign, sizeof words);
         if (is_hidden)
-            memcpy(words, &self->record, sizeof words);
-        uint64_t number = sp_load_relaxed(&self->switch_number) + self->foreign_switches;
+            memcpy(words, &self->published.record, sizeof words);
+        uint64_t number =
+            sp_load_relaxed(&self->published.switch_number) + self->tick.foreign_switches;
         assert_true(number >= last && number % 2 == 0);
         if (number == last)
             assert_memory_equal(words, last_words, sizeof words);
@@ -284,7 +286,8 @@ static sp_thread *state_of(pid_t tid)
 {
     for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
         sp_thread *thread = sp_thread_by_slot(slot);
-        if (sp_load_relaxed(&thread->life) == SP_THREAD_LIVE && thread->tid == tid)
+        if (sp_load_relaxed(&thread->registered.life) == SP_THREAD_LIVE &&
+            thread->registered.tid == tid)
             return thread;
     }
     return NULL;
@@ -311,7 +314,7 @@ static void a_thread_that_never_called_is_read_from_outside(void **state)
     assert_true(sp_threads_scan());
     sp_thread *found = state_of(other.tid);
     assert_non_null(found);
-    assert_ptr_equal((void **)(uintptr_t)sp_load_relaxed(&found->context_slot), other.slot);
+    assert_ptr_equal((void **)(uintptr_t)sp_load_relaxed(&found->tick.context_slot), other.slot);
     assert_int_equal(sp_foreign_peek(found, &context), SP_FOREIGN_ACTIVE);
     assert_int_equal(context.span_id & 0xff, 7);
     pthread_barrier_wait(&other.done);

@@ -43,9 +43,9 @@ static void change_context(void)
 static uint32_t tick(uint32_t periods)
 {
     const sp_thread *thread = sp_thread_self_create();
-    uint64_t before = sp_load_relaxed(&thread->weights);
+    uint64_t before = sp_load_relaxed(&thread->tick.weights);
     sp_sampler_tick_here(periods);
-    return (uint32_t)(sp_load_relaxed(&thread->weights) - before);
+    return (uint32_t)(sp_load_relaxed(&thread->tick.weights) - before);
 }
 
 static void periods_of_one_context_are_all_its(void **state)

@@ -75,14 +75,14 @@ static void *be_application(void *argument)
     is_application = true;
     attach_and_detach();
     seen->slot = sp_self->slot;
-    seen->ring_bytes = sp_self->ring.size;
+    seen->ring_bytes = sp_self->tick.ring.size;
     pthread_barrier_wait(&all_attached);
     return NULL;
 }
 
 static void wait_until_free(uint32_t slot)
 {
-    while (sp_load_acquire(&sp_thread_by_slot(slot)->life) == SP_THREAD_EXITED)
+    while (sp_load_acquire(&sp_thread_by_slot(slot)->registered.life) == SP_THREAD_EXITED)
         usleep(1000);
 }
 
@@ -133,13 +133,13 @@ static void rate_changes_while_it_runs_application_threads_replace_no_ring(void 
     seen before[THREADS], after[THREADS];
     start(10);
     attach_and_detach();
-    uint64_t own_bytes = sp_self->ring.size;
+    uint64_t own_bytes = sp_self->tick.ring.size;
     run_threads(before);
     spanprof_set_rate(SPANPROF_PROFILE_CPU, 10000);
     assert_int_equal(spanprof_flush(60 * SECOND), SPANPROF_OK);
     run_threads(after);
     expect_larger_rings(before, after);
-    assert_true(sp_self->ring.size > own_bytes);
+    assert_true(sp_self->tick.ring.size > own_bytes);
 }
 
 static void ring_is_corrupt_collector_skips_it_and_goes_on(void **state)
@@ -148,10 +148,10 @@ static void ring_is_corrupt_collector_skips_it_and_goes_on(void **state)
     start(100);
     attach_and_detach();
     assert_int_equal(spanprof_flush(60 * SECOND), SPANPROF_OK);
-    sp_record *record = sp_ring_reserve(&sp_self->ring, 64);
+    sp_record *record = sp_ring_reserve(&sp_self->tick.ring, 64);
     assert_non_null(record);
     *record = (sp_record){.size = 0, .kind = SP_RECORD_SAMPLE};
-    sp_ring_commit(&sp_self->ring, 64);
+    sp_ring_commit(&sp_self->tick.ring, 64);
     assert_int_equal(spanprof_flush(60 * SECOND), SPANPROF_OK);
     attach_and_detach();
     assert_int_equal(spanprof_flush(60 * SECOND), SPANPROF_OK);
@@ -190,7 +190,7 @@ void __wrap_sp_symbolizer_rest(sp_symbolizer *symbolizer)
     if (thread) {
         sem_post(&arrived);
         sem_wait(&released);
-        while (!is_drained(&thread->ring)) {
+        while (!is_drained(&thread->tick.ring)) {
             sp_meanwhile_do(&given);
             usleep(1000);
         }
@@ -212,7 +212,7 @@ static void symbolizer_reads_a_huge_file_rings_are_drained_meanwhile(void **stat
     assert_int_equal(spanprof_flush(0), SPANPROF_ERROR_TIMEOUT);
     sem_wait(&arrived);
     attach_and_detach();
-    assert_false(is_drained(&sp_self->ring));
+    assert_false(is_drained(&sp_self->tick.ring));
     sem_post(&released);
     sem_wait(&drained);
     assert_int_equal(spanprof_flush(60 * SECOND), SPANPROF_OK);

@@ -516,14 +516,14 @@ static void stack_of_the_main_thread_is_where_it_began(void **state)
     char *other = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(other, MAP_FAILED);
     static sp_thread thread;
-    sp_store_relaxed(&thread.tid, getpid());
-    sp_store_relaxed(&thread.seen_sp, address_of(other + 4096));
+    sp_store_relaxed(&thread.registered.tid, getpid());
+    sp_store_relaxed(&thread.tick.seen_sp, address_of(other + 4096));
     sp_stack_learn(&thread);
     int local;
-    assert_true(address_of(&local) >= sp_load_relaxed(&thread.stack_low));
-    assert_true(address_of(&local) < sp_load_relaxed(&thread.stack_high));
-    assert_false(address_of(other) >= sp_load_relaxed(&thread.stack_low) &&
-                 address_of(other) < sp_load_relaxed(&thread.stack_high));
+    assert_true(address_of(&local) >= sp_load_relaxed(&thread.tick.stack_low));
+    assert_true(address_of(&local) < sp_load_relaxed(&thread.tick.stack_high));
+    assert_false(address_of(other) >= sp_load_relaxed(&thread.tick.stack_low) &&
+                 address_of(other) < sp_load_relaxed(&thread.tick.stack_high));
     munmap(other, 65536);
 }
 
