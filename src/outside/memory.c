@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "outside/outside_internal.h"
+#include "outside/memory.h"
 
 static bool parse(const char *line, sp_outside_mapping *mapping)
 {

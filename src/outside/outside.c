@@ -102,8 +102,8 @@ static sp_outside_result copy_record(const sp_outside_process *process, uint64_t
     return SP_OUTSIDE_OK;
 }
 
-static sp_outside_result look(const sp_outside_process *process, uint64_t pointer,
-                              sp_outside_context *out)
+static sp_outside_result find_record(const sp_outside_process *process, uint64_t pointer,
+                                     sp_outside_context *out)
 {
     for (uint32_t i = 0; i < process->slot_count; i++) {
         uint64_t slot = sp_outside_slot_address(process, &process->slots[i], pointer), record;
@@ -125,11 +125,9 @@ static void name_attributes(sp_outside_process *process, sp_outside_context *out
         out->attributes[i].key = sp_outside_key(process, out->attributes[i].index);
 }
 
-sp_outside_result sp_outside_thread_context(sp_outside_process *process, pid_t tid,
-                                            sp_outside_context *out)
+/* Why no context can be found, if that is so. */
+static sp_outside_result check_published(sp_outside_process *process)
 {
-    uint64_t pointer;
-    int signal;
     const char *schema = sp_outside_schema(process);
     if (schema && strcmp(schema, SP_THREADLOCAL_SCHEMA_VERSION) != 0 &&
         strcmp(schema, "tls_v1") != 0)
@@ -142,12 +140,41 @@ sp_outside_result sp_outside_thread_context(sp_outside_process *process, pid_t t
                               "neither the executable nor a library of process %d has the "
                               "thread-local symbol otel_thread_ctx_v1 in its dynamic symbol table",
                               (int)process->pid);
-    sp_outside_result result = sp_outside_stop(process, tid, &pointer, &signal);
+    return SP_OUTSIDE_OK;
+}
+
+sp_outside_result sp_outside_thread_look(sp_outside_process *process, pid_t tid,
+                                         sp_outside_look *look, void *user, sp_outside_context *out)
+{
+    sp_outside_stopped stopped;
+    bool is_published = check_published(process) == SP_OUTSIDE_OK;
+    sp_outside_result result = sp_outside_stop(process, tid, &stopped);
     if (result != SP_OUTSIDE_OK)
         return result;
-    result = look(process, pointer, out);
-    sp_outside_go_on(tid, signal);
+    result = is_published ? find_record(process, stopped.pointer, out) : SP_OUTSIDE_NONE;
+    if (look)
+        look(user, &stopped.registers);
+    sp_outside_go_on(&stopped);
     if (result == SP_OUTSIDE_OK)
         name_attributes(process, out);
     return result;
+}
+
+sp_outside_result sp_outside_thread_peek(sp_outside_process *process, pid_t tid,
+                                         sp_outside_context *out)
+{
+    sp_outside_result result = check_published(process);
+    if (result != SP_OUTSIDE_OK)
+        return result;
+    uint64_t pointer = sp_outside_thread_pointer(process->pid, tid);
+    return pointer ? find_record(process, pointer, out)
+                   : sp_outside_say(process, SP_OUTSIDE_FAILED,
+                                    "the control block of thread %d is not found", (int)tid);
+}
+
+sp_outside_result sp_outside_thread_context(sp_outside_process *process, pid_t tid,
+                                            sp_outside_context *out)
+{
+    sp_outside_result result = check_published(process);
+    return result == SP_OUTSIDE_OK ? sp_outside_thread_look(process, tid, NULL, NULL, out) : result;
 }

@@ -2,7 +2,8 @@
 /* A reader outside the process: what a live process says of itself (OTEP 4719), and which span a
  * thread of it works for (OTEP 4947), whoever wrote that. The thread is stopped by ptrace while it
  * is looked at, for some tens of microseconds, because its record is whole only then
- * (docs/design/outside-readers.md). Nothing is written to the process.
+ * (docs/design/outside-readers.md). Nothing is written to the process; a system call that the stop
+ * ended with EINTR begins anew.
  *
  * Needs the right to trace the process: the same user and kernel.yama.ptrace_scope 0, being its
  * parent, or CAP_SYS_PTRACE. Threads: one at a time.  Signals: not safe. */
@@ -70,6 +71,24 @@ sp_outside_result sp_outside_refresh(sp_outside_process *process);
 /* The context of thread TID now, in *OUT when the result is OK. */
 sp_outside_result sp_outside_thread_context(sp_outside_process *process, pid_t tid,
                                             sp_outside_context *out);
+/* The registers of a thread that stands still. base: rbx, x19; link: aarch64's only. in_call: it
+ * was in a system call; on aarch64 that is not told. */
+typedef struct sp_outside_registers {
+    uint64_t pc, sp, fp, base, link;
+    bool in_call;
+} sp_outside_registers;
+
+/* Called while the thread stands still: it has to be short. */
+typedef void sp_outside_look(void *user, const sp_outside_registers *registers);
+/* The same, with a LOOK at the thread at the same moment, whatever its context is; not when the
+ * result is GONE, DENIED or FAILED. A process that publishes nothing is SP_OUTSIDE_NONE here. */
+sp_outside_result sp_outside_thread_look(sp_outside_process *process, pid_t tid,
+                                         sp_outside_look *look, void *user,
+                                         sp_outside_context *out);
+/* The context of thread TID without a stop. It is right if the thread waits, and does not run
+ * meanwhile: the caller makes sure of that. FAILED: the thread's control block is not found. */
+sp_outside_result sp_outside_thread_peek(sp_outside_process *process, pid_t tid,
+                                         sp_outside_context *out);
 /* What the last call that did not succeed lacked: one sentence without an end. Borrowed until the
  * next call. */
 const char *sp_outside_problem(const sp_outside_process *process);

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "outside/memory.h"
 #include "outside/outside.h"
 #include "proto/process_context.pb-c.h"
 
@@ -23,27 +24,6 @@ struct sp_outside_process {
 sp_outside_result sp_outside_say(sp_outside_process *process, sp_outside_result result,
                                  const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* memory.c */
-
-/* A line of /proc/PID/maps. */
-typedef struct sp_outside_mapping {
-    uint64_t low, high, offset, inode;
-    unsigned major, minor;
-    bool is_executable;
-    char path[4096]; /* or a name; "" for none */
-} sp_outside_mapping;
-
-/* Called for each mapping in order of addresses, until it returns false. */
-typedef bool sp_outside_each_mapping(const sp_outside_mapping *mapping, void *user);
-/* False, and errno, when the mappings cannot be read. */
-bool sp_outside_mappings(pid_t pid, sp_outside_each_mapping *each, void *user);
-/* Copy BYTES at ADDRESS of the process, all or nothing (errno). */
-bool sp_outside_copy(pid_t pid, void *out, uint64_t address, size_t bytes);
-static inline bool sp_outside_word(pid_t pid, uint64_t address, uint64_t *out)
-{
-    return sp_outside_copy(pid, out, address, sizeof *out);
-}
-
 /* process_context_read.c: find and read it. Where there is none, OK too: the address stays 0. */
 sp_outside_result sp_outside_read_process_context(sp_outside_process *process);
 /* Whether a mapping's name is that of a process context. */
@@ -56,10 +36,18 @@ sp_outside_result sp_outside_find_slots(sp_outside_process *process);
 uint64_t sp_outside_slot_address(const sp_outside_process *process, const sp_outside_slot *slot,
                                  uint64_t pointer);
 
-/* stop.c: a thread stopped, with its thread pointer in *POINTER and in *SIGNAL what go_on is to
- * give it; and on its way again. */
-sp_outside_result sp_outside_stop(sp_outside_process *process, pid_t tid, uint64_t *pointer,
-                                  int *signal);
-void sp_outside_go_on(pid_t tid, int signal);
+/* thread_pointer.c: the thread pointer of TID, found without a stop; 0: it is not found. */
+uint64_t sp_outside_thread_pointer(pid_t pid, pid_t tid);
+
+/* stop.c: a thread stopped, and on its way again. */
+typedef struct sp_outside_stopped {
+    pid_t tid;
+    int signal;       /* that it is given when it goes on; 0: none */
+    uint64_t pointer; /* the thread pointer */
+    sp_outside_registers registers;
+} sp_outside_stopped;
+
+sp_outside_result sp_outside_stop(sp_outside_process *process, pid_t tid, sp_outside_stopped *out);
+void sp_outside_go_on(const sp_outside_stopped *stopped);
 
 #endif

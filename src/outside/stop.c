@@ -4,6 +4,7 @@
  * given to it; a stop that somebody else wants stays one. */
 #include <elf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -39,18 +40,67 @@ static sp_outside_result say_errno(sp_outside_process *process, pid_t tid, const
                                          : "");
 }
 
-static bool read_thread_pointer(pid_t tid, uint64_t *pointer)
+/* Whether a signal waits for the thread, or for one of its process, that it does not block. */
+static bool has_signal(pid_t pid, pid_t tid)
+{
+    char path[64], text[4096];
+    uint64_t own = 0, shared = 0, blocked = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/status", (int)pid, (int)tid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return true;
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    (void)fclose(file);
+    const char *line = strstr(text, "\nSigPnd:");
+    return !line ||
+           sscanf(line, " SigPnd: %" SCNx64 " ShdPnd: %" SCNx64 " SigBlk: %" SCNx64, &own, &shared,
+                  &blocked) != 3 ||
+           ((own | shared) & ~blocked) != 0;
+}
+
+/* Some system calls (epoll_wait, receiving with a timeout …) end with EINTR when their thread is
+ * stopped, though no signal came: the program would notice. Then the call begins anew, as the
+ * kernel does it with those that it begins anew by itself. */
+static void restart_call(pid_t pid, const sp_outside_stopped *stopped,
+                         struct user_regs_struct *registers)
 {
 #if defined(__x86_64__)
+    enum { CALL_BYTES = 2 };
+    struct iovec area = {registers, sizeof *registers};
+    if (stopped->signal || (int64_t)registers->orig_rax < 0 || (int64_t)registers->rax != -EINTR ||
+        has_signal(pid, stopped->tid))
+        return;
+    registers->rax = registers->orig_rax;
+    registers->rip -= CALL_BYTES;
+    ptrace(PTRACE_SETREGSET, stopped->tid, (void *)NT_PRSTATUS, &area);
+#else
+    (void)pid, (void)stopped, (void)registers; /* what the first argument was is not told there */
+#endif
+}
+
+static bool read_registers(pid_t pid, sp_outside_stopped *out)
+{
     struct user_regs_struct registers;
     struct iovec area = {&registers, sizeof registers};
-    if (ptrace(PTRACE_GETREGSET, tid, (void *)NT_PRSTATUS, &area) != 0)
+    if (ptrace(PTRACE_GETREGSET, out->tid, (void *)NT_PRSTATUS, &area) != 0)
         return false;
-    *pointer = registers.fs_base;
+    restart_call(pid, out, &registers);
+#if defined(__x86_64__)
+    out->pointer = registers.fs_base;
+    out->registers = (sp_outside_registers){.pc = registers.rip,
+                                            .sp = registers.rsp,
+                                            .fp = registers.rbp,
+                                            .base = registers.rbx,
+                                            .in_call = (int64_t)registers.orig_rax >= 0};
     return true;
 #elif defined(__aarch64__)
-    struct iovec area = {pointer, sizeof *pointer};
-    return ptrace(PTRACE_GETREGSET, tid, (void *)NT_ARM_TLS, &area) == 0;
+    out->registers = (sp_outside_registers){.pc = registers.pc,
+                                            .sp = registers.sp,
+                                            .fp = registers.regs[29],
+                                            .base = registers.regs[19],
+                                            .link = registers.regs[30]};
+    area = (struct iovec){&out->pointer, sizeof out->pointer};
+    return ptrace(PTRACE_GETREGSET, out->tid, (void *)NT_ARM_TLS, &area) == 0;
 #else
 #error "spanprof reads threads on x86-64 and aarch64"
 #endif
@@ -71,21 +121,22 @@ static bool wait_for_stop(pid_t tid, int *signal)
     return WIFSTOPPED(status);
 }
 
-sp_outside_result sp_outside_stop(sp_outside_process *process, pid_t tid, uint64_t *pointer,
-                                  int *signal)
+sp_outside_result sp_outside_stop(sp_outside_process *process, pid_t tid, sp_outside_stopped *out)
 {
+    *out = (sp_outside_stopped){.tid = tid};
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0)
         return say_errno(process, tid, "traced");
-    if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0 || !wait_for_stop(tid, signal))
+    if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0 || !wait_for_stop(tid, &out->signal))
         return say_errno(process, tid, "stopped");
-    if (read_thread_pointer(tid, pointer))
+    if (read_registers(process->pid, out))
         return SP_OUTSIDE_OK;
     sp_outside_result result = say_errno(process, tid, "asked for its registers");
-    sp_outside_go_on(tid, *signal);
+    sp_outside_go_on(out);
     return result;
 }
 
-void sp_outside_go_on(pid_t tid, int signal)
+void sp_outside_go_on(const sp_outside_stopped *stopped)
 {
-    ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)signal); // NOLINT(performance-no-int-to-ptr)
+    ptrace(PTRACE_DETACH, stopped->tid, NULL,
+           (void *)(intptr_t)stopped->signal); // NOLINT(performance-no-int-to-ptr)
 }

@@ -35,6 +35,7 @@ enum {
  * was written anew is told from one that grew. said: its warning. */
 typedef struct grown_file {
     char *path;
+    uid_t owner; /* whom it has to belong to */
     dev_t device;
     ino_t inode;
     uint64_t done;
@@ -53,6 +54,7 @@ struct sp_jit_names {
     sp_perf_map map;
     dump_file dumps[DUMPS_MAX];
     unsigned dump_count;
+    pid_t process;
     bool looked; /* in this round */
     uint64_t scanned_ns, scan_cost_ns;
 };
@@ -84,9 +86,9 @@ static int open_own(grown_file *file, struct stat *status)
             warn(file, errno == ELOOP ? "a symbolic link" : strerror(errno));
         return -1;
     }
-    if (fstat(fd, status) == 0 && S_ISREG(status->st_mode) && status->st_uid == geteuid())
+    if (fstat(fd, status) == 0 && S_ISREG(status->st_mode) && status->st_uid == file->owner)
         return fd;
-    warn(file, "not a regular file of the user that this process runs as");
+    warn(file, "not a regular file of the user that the process runs as");
     close(fd);
     return -1;
 }
@@ -175,12 +177,12 @@ static void follow_map(sp_jit_names *names, uint8_t *buffer)
 }
 
 /* A child that forked has its parent's dump mapped, which tells what the parent does now. */
-static void follow_dump(dump_file *dump, uint8_t *buffer)
+static void follow_dump(dump_file *dump, pid_t process, uint8_t *buffer)
 {
     file_reader reader = {
         .more = read_dump, .anew = empty_dump, .reader = &dump->dump, .buffer = buffer};
     follow(&dump->file, &reader);
-    if (dump->dump.begun && dump->dump.process != (uint32_t)getpid())
+    if (dump->dump.begun && dump->dump.process != (uint32_t)process)
         dump->dump.problem = "of another process";
     if (dump->dump.problem)
         warn(&dump->file, dump->dump.problem);
@@ -197,19 +199,24 @@ static void add_dump(sp_jit_names *names, const char *path)
             return;
     char *copy = names->dump_count < DUMPS_MAX ? strdup(path) : NULL;
     if (copy)
-        names->dumps[names->dump_count++].file.path = copy;
+        names->dumps[names->dump_count++].file =
+            (grown_file){.path = copy, .owner = names->map_file.owner};
 }
 
-/* A line of /proc/self/maps ends in the path that is mapped. Compilers map their dump for nothing
+/* A line of /proc/PID/maps ends in the path that is mapped. Compilers map their dump for nothing
  * but that. */
 static void scan_maps(sp_jit_names *names)
 {
-    char line[PATH_MAX + 128], wanted[32];
+    char line[PATH_MAX + 128], wanted[32], file[32];
     uint64_t cpu_before = sp_clock_own_cpu_ns();
     if (sp_clock_monotonic_ns() - names->scanned_ns < SCAN_SHARE * names->scan_cost_ns)
         return;
-    FILE *maps = fopen("/proc/self/maps", "re");
-    size_t count = (size_t)snprintf(wanted, sizeof wanted, "/jit-%d.dump", (int)getpid());
+    if (names->process == getpid())
+        snprintf(file, sizeof file, "/proc/self/maps");
+    else
+        snprintf(file, sizeof file, "/proc/%d/maps", (int)names->process);
+    FILE *maps = fopen(file, "re");
+    size_t count = (size_t)snprintf(wanted, sizeof wanted, "/jit-%d.dump", (int)names->process);
     while (maps && fgets(line, sizeof line, maps)) {
         size_t length = strcspn(line, "\n");
         const char *path = strchr(line, '/');
@@ -232,17 +239,29 @@ static void look(sp_jit_names *names)
     scan_maps(names);
     follow_map(names, buffer);
     for (unsigned i = 0; i < names->dump_count; i++)
-        follow_dump(&names->dumps[i], buffer);
+        follow_dump(&names->dumps[i], names->process, buffer);
     free(buffer);
 }
 
-sp_jit_names *sp_jit_names_create(void)
+static uid_t user_of(pid_t process)
+{
+    char path[32];
+    struct stat status;
+    snprintf(path, sizeof path, "/proc/%d", (int)process);
+    return process != getpid() && stat(path, &status) == 0 ? status.st_uid : geteuid();
+}
+
+sp_jit_names *sp_jit_names_create(pid_t process)
 {
     char path[64];
     sp_jit_names *names = calloc(1, sizeof *names);
-    (void)snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
-    if (names)
+    process = process ? process : getpid();
+    (void)snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)process);
+    if (names) {
+        names->process = process;
         names->map_file.path = strdup(path);
+        names->map_file.owner = user_of(process);
+    }
     if (names && names->map_file.path)
         return names;
     free(names);

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files in which the just-in-time compilers of this process tell what they made:
+/* The files in which the just-in-time compilers of a process tell what they made:
  * /tmp/perf-PID.map, and jit-PID.dump files, which they map so that they can be found. Looked at
  * once a round, and only in rounds in which an address in no module is asked for. Collector thread
  * only. */
 #ifndef SP_SYMBOL_JIT_NAMES_H
 #define SP_SYMBOL_JIT_NAMES_H
 
+#include <sys/types.h>
+
 #include "symbol/code_table.h"
 
 typedef struct sp_jit_names sp_jit_names;
 
-/* NULL when memory is short. */
-sp_jit_names *sp_jit_names_create(void);
+/* Of PROCESS, 0 for this one. NULL when memory is short. */
+sp_jit_names *sp_jit_names_create(pid_t process);
 void sp_jit_names_destroy(sp_jit_names *names);
 
 /* What runtime ADDRESS is called; false when nobody told. FOUND's strings live until the next

@@ -28,14 +28,14 @@ void sp_outside_names_set_kallsyms(const char *path)
     kallsyms = path;
 }
 
-sp_outside_names *sp_outside_names_create(sp_demangle_style style)
+sp_outside_names *sp_outside_names_create(sp_demangle_style style, pid_t process)
 {
     sp_outside_names *names = calloc(1, sizeof *names);
     if (!names)
         return NULL;
     names->style = style;
     names->text = (sp_buffer)SP_BUFFER_INIT(LONGEST_NAME);
-    names->jit = sp_jit_names_create();
+    names->jit = sp_jit_names_create(process);
     if (names->jit)
         return names;
     free(names);

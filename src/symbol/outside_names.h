@@ -9,8 +9,8 @@
 
 typedef struct sp_outside_names sp_outside_names;
 
-/* NULL when memory is short. */
-sp_outside_names *sp_outside_names_create(sp_demangle_style style);
+/* Of addresses in PROCESS, 0 for this one. NULL when memory is short. */
+sp_outside_names *sp_outside_names_create(sp_demangle_style style, pid_t process);
 void sp_outside_names_destroy(sp_outside_names *names);
 
 /* The frame at runtime ADDRESS; "[kernel]+0xaddr" and "[unknown]+0xaddr" where nobody knows a name.

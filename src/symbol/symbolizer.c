@@ -361,7 +361,8 @@ static sp_frame_list name_address(sp_symbolizer *symbolizer, known_module *known
 static uint32_t outside_frames(sp_symbolizer *symbolizer, uint64_t address, const sp_frame **frames)
 {
     if (!symbolizer->outside)
-        symbolizer->outside = sp_outside_names_create(symbolizer->options.style);
+        symbolizer->outside =
+            sp_outside_names_create(symbolizer->options.style, symbolizer->options.process);
     *frames = symbolizer->outside ? sp_outside_names_frame(symbolizer->outside, address) : NULL;
     return *frames != NULL;
 }

@@ -6,6 +6,8 @@
 #ifndef SP_SYMBOL_SYMBOLIZER_H
 #define SP_SYMBOL_SYMBOLIZER_H
 
+#include <sys/types.h>
+
 #include "symbol/demangle.h"
 #include "symbol/meanwhile.h"
 #include "unwind/module.h"
@@ -30,6 +32,7 @@ typedef struct sp_symbolizer_options {
     bool debuginfod; /* ask the servers that DEBUGINFOD_URLS names for debug files that are not here
                       */
     sp_meanwhile meanwhile;
+    pid_t process; /* whose just-in-time compilers tell names; 0: this one */
 } sp_symbolizer_options;
 
 /* NULL when memory is short. */

@@ -11,11 +11,10 @@
 #include <sys/auxv.h>
 
 #include "core/lock.h"
-#include "unwind/cfi_reader.h"
 #include "unwind/frame_section.h"
 #include "unwind/module_file.h"
+#include "unwind/module_image.h"
 
-#define PAGE_BYTES UINT64_C(4096)
 #define ROUNDS_MAX 8
 
 /* Held while the loader's lock is, see sp_loader_fork_prepare. */
@@ -76,68 +75,6 @@ static void *copy_bytes(copy_round *round, const void *data, uint64_t length)
     return memcpy(round->snapshot->bytes + at, data, length);
 }
 
-/* The bytes from ADDRESS to the end of the readable segment that holds it, as far as the file fills
- * it. 0: none does. */
-static uint64_t readable_from(const struct dl_phdr_info *info, uint64_t address)
-{
-    for (size_t i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        uint64_t offset = address - (info->dlpi_addr + segment->p_vaddr);
-        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_R) && offset < segment->p_filesz)
-            return segment->p_filesz - offset;
-    }
-    return 0;
-}
-
-static void find_range(const struct dl_phdr_info *info, sp_module_image *image)
-{
-    image->bias = info->dlpi_addr;
-    image->start = UINT64_MAX;
-    bool has_code = false;
-    for (size_t i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        if (segment->p_type != PT_LOAD)
-            continue;
-        uint64_t begin = info->dlpi_addr + segment->p_vaddr;
-        image->start = sp_min_u64(image->start, begin & ~(PAGE_BYTES - 1));
-        image->end =
-            sp_max_u64(image->end, (begin + segment->p_memsz + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1));
-        if ((segment->p_flags & PF_X) && !has_code) {
-            image->file_offset = segment->p_offset;
-            has_code = true;
-        }
-    }
-}
-
-/* The GNU build id among the notes at DATA, and how far from there. A note: sizes of name and
- * content, type, then both, padded to ALIGNMENT. */
-static void find_build_id_in(const uint8_t *data, uint64_t length, uint64_t alignment,
-                             sp_module_image *image)
-{
-    const uint8_t *begin = data;
-    if (alignment != 8)
-        alignment = 4;
-    ElfW(Nhdr) note;
-    while (length >= sizeof note) {
-        memcpy(&note, data, sizeof note);
-        uint64_t content = (sizeof note + note.n_namesz + alignment - 1) & ~(alignment - 1);
-        uint64_t next = (content + note.n_descsz + alignment - 1) & ~(alignment - 1);
-        if (content + note.n_descsz > length)
-            return;
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-            note.n_descsz <= SP_BUILD_ID_MAX && memcmp(data + sizeof note, "GNU", 4) == 0) {
-            memcpy(image->build_id, data + content, note.n_descsz);
-            image->build_id_length = note.n_descsz;
-            image->build_id_offset = (uint64_t)(data - begin) + content;
-            return;
-        }
-        if (next >= length)
-            return;
-        data += next;
-        length -= next;
-    }
-}
-
 static void find_build_id(const struct dl_phdr_info *info, sp_module_image *image)
 {
     for (size_t i = 0; i < info->dlpi_phnum && !image->build_id_length; i++) {
@@ -145,43 +82,30 @@ static void find_build_id(const struct dl_phdr_info *info, sp_module_image *imag
         if (segment->p_type != PT_NOTE)
             continue;
         uint64_t address = info->dlpi_addr + segment->p_vaddr;
-        uint64_t length = sp_min_u64(segment->p_memsz, readable_from(info, address));
+        uint64_t length = sp_min_u64(segment->p_memsz, sp_image_readable_from(info, address));
         const uint8_t *notes = (const uint8_t *)(uintptr_t)address; // NOLINT
-        find_build_id_in(notes, length, segment->p_align, image);
+        sp_image_take_build_id(notes, length, segment->p_align, image);
         image->build_id_offset += segment->p_offset;
     }
 }
 
-/* .eh_frame_hdr tells where .eh_frame begins and how many functions it has; only the segment tells
- * where it must have ended. */
+/* Only the segment tells where .eh_frame must have ended. */
 static void copy_section(copy_round *round, const struct dl_phdr_info *info, uint64_t header,
                          sp_module_image *image)
 {
-    sp_cfi_reader reader = {.data = (const uint8_t *)(uintptr_t)header, // NOLINT
-                            .length = readable_from(info, header),
-                            .address = header};
-    uint64_t version = sp_cfi_read_unsigned(&reader, 1);
-    unsigned frame_encoding = (unsigned)sp_cfi_read_unsigned(&reader, 1);
-    unsigned count_encoding = (unsigned)sp_cfi_read_unsigned(&reader, 1);
-    sp_cfi_read_unsigned(&reader, 1);
-    uint64_t address = sp_cfi_read_pointer(&reader, frame_encoding, header);
-    if (reader.failed || version != 1 || (frame_encoding & SP_PE_INDIRECT))
+    sp_cfi_section section;
+    if (!sp_image_read_frame_header((const uint8_t *)(uintptr_t)header, // NOLINT
+                                    sp_image_readable_from(info, header), header, &section))
         return;
-    uint64_t count = sp_cfi_read_pointer(&reader, count_encoding, header);
-    bool is_counted = !reader.failed && count_encoding == SP_PE_UDATA4;
-    uint64_t length = readable_from(info, address);
-    if (!length || length > SP_FRAME_SECTION_MAX)
+    section.length = sp_image_readable_from(info, section.address);
+    if (!section.length || section.length > SP_FRAME_SECTION_MAX)
         return;
-    const uint8_t *data = copy_bytes(round, (const void *)(uintptr_t)address, length); // NOLINT
-    if (!data)
-        return;
-    image->section = (sp_cfi_section){.data = data,
-                                      .length = length,
-                                      .address = address,
-                                      .header_address = header,
-                                      .module_start = image->start,
-                                      .module_end = image->end,
-                                      .fde_limit = is_counted ? count : 0};
+    const void *data = (const void *)(uintptr_t)section.address; // NOLINT
+    section.data = copy_bytes(round, data, section.length);
+    section.module_start = image->start;
+    section.module_end = image->end;
+    if (section.data)
+        image->section = section;
 }
 
 static void copy_frame_information(copy_round *round, const struct dl_phdr_info *info,
@@ -223,7 +147,7 @@ static int copy_module(struct dl_phdr_info *info, size_t size, void *user)
     (void)size;
     copy_round *round = user;
     sp_module_image image = {0};
-    find_range(info, &image);
+    sp_image_find_range(info, &image);
     if (image.start < image.end) {
         find_build_id(info, &image);
         const char *name = name_of(round, info, &image);
@@ -269,10 +193,10 @@ static int copy_requested(struct dl_phdr_info *info, size_t size, void *user)
     (void)size;
     copy_request *request = user;
     sp_module_image found = {0};
-    find_range(info, &found);
+    sp_image_find_range(info, &found);
     if (found.start != request->image->start || found.end != request->image->end)
         return 0;
-    if (request->bytes <= readable_from(info, request->address)) {
+    if (request->bytes <= sp_image_readable_from(info, request->address)) {
         const void *data = (const void *)(uintptr_t)request->address; // NOLINT
         memcpy(request->out, data, request->bytes);
         request->is_done = true;

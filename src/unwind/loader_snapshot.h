@@ -58,4 +58,11 @@ bool sp_loader_snapshot_take(sp_loader_snapshot *out, const sp_generation *known
                              sp_loader_counters before);
 void sp_loader_snapshot_deinit(sp_loader_snapshot *snapshot);
 
+/* The modules of another process, which SNAPSHOT describes; destroyed by sp_modules_destroy, and
+ * never refreshed. NULL: memory is short. */
+sp_modules *sp_modules_create_from(const sp_loader_snapshot *snapshot);
+/* Publish a new generation, of what SNAPSHOT describes. False when memory is short: the old one
+ * stays. */
+bool sp_modules_replace(sp_modules *modules, const sp_loader_snapshot *snapshot);
+
 #endif

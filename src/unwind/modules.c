@@ -150,6 +150,14 @@ static bool make_generation(sp_modules *modules)
     return generation != NULL;
 }
 
+bool sp_modules_replace(sp_modules *modules, const sp_loader_snapshot *snapshot)
+{
+    sp_generation *generation = create_generation(modules, snapshot);
+    if (generation)
+        publish(modules, generation);
+    return generation != NULL;
+}
+
 bool sp_modules_refresh(sp_modules *modules)
 {
     sp_loader_counters now = sp_loader_counters_read();
@@ -233,6 +241,18 @@ sp_modules *sp_modules_create(void)
         return NULL;
     modules->shelf.pool = &modules->rules;
     if (sp_rule_pool_init(&modules->rules) && make_generation(modules))
+        return modules;
+    free_modules(modules);
+    return NULL;
+}
+
+sp_modules *sp_modules_create_from(const sp_loader_snapshot *snapshot)
+{
+    sp_modules *modules = allocate_modules();
+    if (!modules)
+        return NULL;
+    modules->shelf.pool = &modules->rules;
+    if (sp_rule_pool_init(&modules->rules) && sp_modules_replace(modules, snapshot))
         return modules;
     free_modules(modules);
     return NULL;

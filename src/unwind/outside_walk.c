@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -28,8 +29,10 @@ struct sp_stack_copy {
     sp_fp_finder *finder;
     uint64_t step_bytes;
     pid_t pid;       /* whose memory is read */
+    bool is_other;   /* that is another process, also after a fork */
+    bool is_dump;    /* the stack is as it was: what is not in the copy cannot be had */
     int memory_file; /* /proc/self/mem, where process_vm_readv is refused; -1: it is not */
-    unsigned char margin[SP_OUTSIDE_MARGIN]; /* zeros */
+    _Alignas(8) unsigned char margin[SP_OUTSIDE_MARGIN]; /* zeros */
     uint64_t words[COPY_BYTES / 8];
 };
 
@@ -58,7 +61,7 @@ static uint64_t read_by_call(sp_stack_copy *copy, void *out, uint64_t address, u
         from[pieces++].iov_len = length;
     }
     ssize_t count = process_vm_readv(copy->pid, &to, 1, from, pieces, 0);
-    if (count < 0 && (errno == EPERM || errno == ENOSYS))
+    if (count < 0 && !copy->is_other && (errno == EPERM || errno == ENOSYS))
         copy->memory_file = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
     return count > 0 ? (uint64_t)count : 0;
 }
@@ -113,6 +116,8 @@ static bool grow(sp_stack_copy *copy)
 static bool reach(sp_outside *outside, uint64_t address)
 {
     sp_stack_copy *copy = copy_of(outside);
+    if (copy->is_dump)
+        return address >= outside->low && address < outside->high;
     bool fits = address >= outside->low && address - outside->low <= COPY_BYTES - 8;
     while (fits && address >= outside->high && grow(copy))
         ;
@@ -144,6 +149,16 @@ sp_stack_copy *sp_stack_copy_create(void)
     return copy;
 }
 
+sp_stack_copy *sp_stack_copy_create_for(pid_t pid)
+{
+    sp_stack_copy *copy = sp_stack_copy_create();
+    if (!copy)
+        return NULL;
+    copy->pid = pid;
+    copy->is_other = true;
+    return copy;
+}
+
 static void close_memory(sp_stack_copy *copy)
 {
     if (copy->memory_file >= 0)
@@ -164,21 +179,45 @@ void sp_stack_copy_destroy(sp_stack_copy *copy)
 static void learn_process(sp_stack_copy *copy)
 {
     pid_t pid = getpid();
-    if (pid == copy->pid)
+    if (copy->is_other || pid == copy->pid)
         return;
     close_memory(copy);
     copy->pid = pid;
 }
 
-void sp_outside_walk(sp_stack_copy *copy, sp_walk *walk)
+/* The copy has the begin of the stack. */
+static void walk_copy(sp_stack_copy *copy, sp_walk *walk)
 {
-    uint64_t pc = walk->registers.pc, sp = walk->registers.sp;
-    learn_process(copy);
-    begin_at(copy, sp & ~UINT64_C(7), FIRST_BYTES);
-    walk->registers = (sp_registers){.pc = pc, .sp = sp};
     walk->bounds = (sp_stack_bounds){0};
     walk->outside = &copy->outside;
     walk->fp_by_call = walk->fp_by_return = walk->fp_not_found = 0;
     sp_walk_stack(walk);
     walk->outside = NULL;
+}
+
+void sp_outside_walk_registers(sp_stack_copy *copy, sp_walk *walk)
+{
+    learn_process(copy);
+    copy->is_dump = false;
+    begin_at(copy, walk->registers.sp & ~UINT64_C(7), FIRST_BYTES);
+    walk_copy(copy, walk);
+}
+
+void sp_outside_walk(sp_stack_copy *copy, sp_walk *walk)
+{
+    uint64_t pc = walk->registers.pc, sp = walk->registers.sp;
+    walk->registers = (sp_registers){.pc = pc, .sp = sp};
+    sp_outside_walk_registers(copy, walk);
+}
+
+void sp_outside_walk_dump(sp_stack_copy *copy, sp_walk *walk, const void *stack, uint64_t bytes)
+{
+    uint64_t sp = walk->registers.sp, low = (sp + 7) & ~UINT64_C(7), skipped = low - sp;
+    uint64_t count = bytes > skipped ? sp_min_u64(bytes - skipped, COPY_BYTES) : 0;
+    memcpy(copy->words, (const char *)stack + skipped, count);
+    copy->outside.low = low;
+    copy->outside.high = low + (count & ~UINT64_C(7));
+    copy->outside.delta = (uint64_t)(uintptr_t)copy->words - low;
+    copy->is_dump = true;
+    walk_copy(copy, walk);
 }

@@ -236,13 +236,34 @@ static const uint8_t class_by_descriptor[SP_DESCRIPTOR_COUNT] = {
 
 /* --- One descriptor --------------------------------------------------------------------------- */
 
+/* Whose descriptors and memory are looked at; 0: this process's. */
+static pid_t other_process;
+static char process_folder[24] = "/proc/self";
+
+void sp_wait_set_process(pid_t pid)
+{
+    other_process = pid;
+    (void)snprintf(process_folder, sizeof process_folder, "/proc/%d", (int)pid);
+}
+
+static bool look_at_mode(int fd, struct statx *out)
+{
+    char path[48];
+    if (fd < 0)
+        return false;
+    if (!other_process)
+        return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, out) == 0;
+    snprintf(path, sizeof path, "%s/fd/%d", process_folder, fd);
+    return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, out) == 0;
+}
+
 /* By the kind of inode; SP_DESCRIPTOR_OTHER for those without one of their own (eventfd, epoll …).
  * The kernel answers from what it knows: fstat would ask a file server for news, and a thread that
  * waits for one that does not answer would make the caller wait, too. */
 static uint8_t kind_by_mode(int fd)
 {
     struct statx status;
-    if (fd < 0 || statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) != 0)
+    if (!look_at_mode(fd, &status))
         return SP_DESCRIPTOR_NONE;
     switch (status.stx_mode & S_IFMT) {
     case S_IFSOCK:
@@ -277,8 +298,8 @@ static uint8_t kind_by_link(int fd)
         {"anon_inode:[io_uring]", SP_DESCRIPTOR_IO_URING},
         {"anon_inode:[pidfd]", SP_DESCRIPTOR_PIDFD},
     };
-    char path[32], link[32];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    char path[48], link[32];
+    snprintf(path, sizeof path, "%s/fd/%d", process_folder, fd);
     ssize_t length = readlink(path, link, sizeof link - 1);
     if (length < 0)
         return SP_DESCRIPTOR_NONE;
@@ -377,6 +398,7 @@ static sp_wait wait_in_poll(uint64_t array, uint32_t count)
     uint32_t seen = count < POLLED_MAX ? count : POLLED_MAX;
     sp_guarded guarded;
     sp_guarded_init(&guarded);
+    guarded.pid = other_process;
     if (seen && !sp_guarded_copy(&guarded, polled, array, seen * sizeof polled[0]))
         return wait_on_kind(SP_DESCRIPTOR_NONE);
     for (uint32_t i = 0; i < seen; i++)
@@ -393,6 +415,7 @@ static bool add_selected(descriptors *set, uint64_t address, uint32_t bits)
     if (address == 0 || bits == 0)
         return true;
     sp_guarded_init(&guarded);
+    guarded.pid = other_process;
     if (!sp_guarded_copy(&guarded, words, address, (bits + 63) / 64 * sizeof words[0]))
         return false;
     if (bits % 64)
@@ -444,8 +467,8 @@ static kept_wait kept[KEPT_COUNT];
  * descriptor. */
 static bool read_watched(int epoll, descriptors *set)
 {
-    char path[40], text[FDINFO_BYTES + 1];
-    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", epoll);
+    char path[48], text[FDINFO_BYTES + 1];
+    snprintf(path, sizeof path, "%s/fdinfo/%d", process_folder, epoll);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;

@@ -11,6 +11,7 @@
 #define SP_WALL_WAIT_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 typedef enum sp_wait_class {
     SP_WAIT_CPU = 0,  /* does not wait: it runs */
@@ -66,5 +67,9 @@ const char *sp_wait_descriptor_name(sp_wait_descriptor descriptor);
  * descriptor and 30 with a hundred (tests/bench/bench_wait.c). Threads: one at a time (the sampler
  * thread).  Signals: not safe. */
 sp_wait sp_wait_of(int64_t system_call, const uint64_t arguments[6]);
+
+/* From now on sp_wait_of is about threads of process PID, whose memory and descriptors this one may
+ * look at. Setup only. */
+void sp_wait_set_process(pid_t pid);
 
 #endif

@@ -583,7 +583,7 @@ static void kernel_that_hides_addresses_gives_the_address(void **state)
     const char *paths[] = {test_path("hidden"), "/nonexistent"};
     for (size_t i = 0; i < SP_ARRAY_LENGTH(paths); i++) {
         sp_outside_names_set_kallsyms(paths[i]);
-        sp_outside_names *names = sp_outside_names_create(SP_DEMANGLE_SHORT);
+        sp_outside_names *names = sp_outside_names_create(SP_DEMANGLE_SHORT, 0);
         assert_string_equal(sp_outside_names_frame(names, 0xffffffff81000110)->name,
                             "[kernel]+0xffffffff81000110");
         sp_outside_names_destroy(names);

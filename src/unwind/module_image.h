@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the program headers of a loaded module say, in this process or in another one: nothing of
+ * the module's memory is read here but what the caller has. Threads: any.  Signals: not safe. */
+#ifndef SP_UNWIND_MODULE_IMAGE_H
+#define SP_UNWIND_MODULE_IMAGE_H
+
+#include <link.h>
+
+#include "unwind/loader_snapshot.h"
+
+/* Set IMAGE's start, end, bias and file_offset. start >= end: it has no segments. */
+void sp_image_find_range(const struct dl_phdr_info *info, sp_module_image *image);
+/* The bytes from ADDRESS to the end of the readable segment that holds it, as far as the file fills
+ * it. 0: none does. */
+uint64_t sp_image_readable_from(const struct dl_phdr_info *info, uint64_t address);
+/* Set IMAGE's build id, if the notes at DATA have one, and how far from DATA it is. */
+void sp_image_take_build_id(const uint8_t *data, uint64_t length, uint64_t alignment,
+                            sp_module_image *image);
+/* What .eh_frame_hdr, of which LENGTH bytes that were at ADDRESS are at DATA, says of .eh_frame:
+ * address and number of functions. False: nothing of use. */
+bool sp_image_read_frame_header(const uint8_t *data, uint64_t length, uint64_t address,
+                                sp_cfi_section *out);
+
+#endif
