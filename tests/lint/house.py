@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 ORDER = ["core", "context", "trace", "unwind", "cpu", "wall", "call", "alloc", "lock", "preload", "symbol", "profile", "proto", "wire", "export", "collect",
-         "sdk", "run", "outside", "tool/text", "tool/read", "tool/model", "tool/draw", "tool/check", "tool/command"]
+         "sdk", "run", "outside", "attach", "tool/text", "tool/read", "tool/model", "tool/draw", "tool/check", "tool/command"]
 FUNCTION_LINES = 60
 COLUMNS = 100
 VARIABLES = "src/sdk/variables.c"

@@ -233,7 +233,7 @@ def test_refusals():
         os.chmod(script, 0o755)
         cases = [((), "no program is named"), (("--hz", "fast", "true"), "whole number"), (("--no", "true"), "unknown option"),
                  (("no-such-program-here",), "not found in PATH"), (("./nothing",), "No such file"), ((folder,), "is a directory"),
-                 ((plain,), "chmod +x"), (("-o", "/nonexistent/p", "true"), "/nonexistent/p"), (("--attach", "1"), "not built yet"),
+                 ((plain,), "chmod +x"), (("-o", "/nonexistent/p", "true"), "/nonexistent/p"), (("--attach", "x"), "no process id"),
                  (("-o", "x" * 5000, "true"), "too long")]
         cases += [((special,), "other rights"), ((script,), "other rights")] if special else []
         for words, expected in cases:
@@ -242,7 +242,7 @@ def test_refusals():
                   f"{' '.join(words)[:60]}: exit 2, a sentence, no file: {result.code} {result.stderr.strip()[:200]} {result.files}")
             result.end()
     result = run("--", STATIC, "spin")
-    check(result.code == 0 and "static program" in result.stderr and "nothing was recorded" in result.stderr and result.files == [],
+    check(result.code == 0 and "static program" in result.stderr and "--attach PID" in result.stderr and "nothing was recorded" in result.stderr and result.files == [],
           f"a static program: {result.code} {result.stderr} {result.files}")
     result.end()
 

@@ -131,24 +131,31 @@ static bool has_profiles(const char *prefix)
     return found;
 }
 
-static void show_answer(const sp_run *run, size_t processes)
+void sp_run_show_answer(const char *name, const char *what)
 {
-    char *prefix = (char *)(uintptr_t)run->name;
+    char *prefix = (char *)(uintptr_t)name;
     char *spans[] = {"spans", prefix, "--limit", "20"};
     char *flame[] = {"flame", prefix, "--min-percent", "5"};
     dup2(STDERR_FILENO, STDOUT_FILENO);
     fprintf(stderr, "\n");
     show(&sp_command_spans, spans, SP_ARRAY_LENGTH(spans));
     fprintf(stderr, "\n");
-    if (has_profiles(run->prefix))
+    if (has_profiles(name))
         show(&sp_command_flame, flame, SP_ARRAY_LENGTH(flame));
     else
         sp_tool_note("no samples: the run took too little CPU time; --hz 1000 samples more often, "
                      "--wall shows what it waited for");
     fprintf(stderr, "\n");
-    sp_tool_note("%zu process%s in the files %s.*; `spanprof flame %s --format html -o flame.html` "
+    sp_tool_note("%s in the files %s.*; `spanprof flame %s --format html -o flame.html` "
                  "draws them, and --span ID one process",
-                 processes, processes == 1 ? "" : "es", prefix, prefix);
+                 what, prefix, prefix);
+}
+
+static void show_answer(const sp_run *run, size_t processes)
+{
+    char what[48];
+    snprintf(what, sizeof what, "%zu process%s", processes, processes == 1 ? "" : "es");
+    sp_run_show_answer(run->name, what);
 }
 
 static void end_files(const sp_run *run)
@@ -212,7 +219,8 @@ static int run(int argc, char **argv)
     sp_operands program;
     int status = sp_options_parse(&sp_command_run, argc, argv, &options, &program);
     if (status == SP_OPTIONS_GO_ON)
-        status = record(&options, &program);
+        status = options.attach || options.duration ? sp_run_attach(&options, &program)
+                                                    : record(&options, &program);
     sp_operands_deinit(&program);
     return status;
 }
@@ -228,23 +236,32 @@ static const sp_option options[] = {
     {"--service", "NAME", SP_OPTION_TEXT, AT(service),
      "service.name of all programs of the run (PROGRAM)"},
     {"--quiet", NULL, SP_OPTION_FLAG, AT(quiet), "no table and no flamegraph at the end"},
-    {"--attach", "PID", SP_OPTION_LATER, 0, "a process that runs already"},
+    {"--attach", "PID", SP_OPTION_TEXT, AT(attach),
+     "sample a process that runs already, from outside, in place of PROGRAM"},
+    {"--duration", "TIME", SP_OPTION_TEXT, AT(duration),
+     "with --attach: for so long, as 10s, 500ms or 2m (until it ends, or Ctrl-C)"},
 };
 
 const sp_command sp_command_run = {
     .name = "run",
-    .arguments = "[options] -- PROGRAM ARGS…",
+    .arguments = "[options] (-- PROGRAM ARGS… | --attach PID)",
     .summary = "Run any program, and show what was slow.",
     .details =
         "The program needs no change. The process is one span, named after its command; programs "
         "that it starts\nare spans below it, and TRACEPARENT in the environment names the span "
         "above it. A program that uses\nspanprof itself has its own spans. Answers come on "
         "standard error when it has ended; the exit code is the\nprogram's. Variables of the "
-        "environment (SPANPROF_…, OTEL_…) hold as for every program.",
+        "environment (SPANPROF_…, OTEL_…) hold as for every program.\nWith --attach a process that "
+        "runs already is sampled from outside: nothing is loaded into it. Where it publishes\nits "
+        "threads' contexts (OTEP 4947), samples belong to its spans, and else to one span that is "
+        "named after\nthe command. It takes the right to trace the process, and exits 0, or 2 "
+        "saying which right is missing.",
     .examples = "# what took the time in a build, one span for each process\n"
                 "spanprof run -o build -- make -j2\n"
                 "# with the time that threads wait\n"
-                "spanprof run --wall -- python3 script.py",
+                "spanprof run --wall -- python3 script.py\n"
+                "# what a server that runs already does, for ten seconds\n"
+                "spanprof run --attach 4711 --duration 10s",
     .options = options,
     .option_count = SP_ARRAY_LENGTH(options),
     .program_follows = true,

@@ -8,8 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tool/text/options.h"
+
 typedef struct sp_run_options {
-    const char *out, *profiles, *service;
+    const char *out, *profiles, *service, *attach, *duration;
     uint64_t hz;
     bool wall, quiet;
 } sp_run_options;
@@ -38,6 +40,13 @@ int sp_run_find_libraries(sp_run *run, bool calls);
  * both. *STATUS is as waitpid has it. SP_TOOL_DONE, or SP_TOOL_WRONG, having said why it cannot be
  * started. */
 int sp_run_program(const sp_run *run, int *status);
+
+/* `run --attach PID`: the exit code. */
+int sp_run_attach(const sp_run_options *options, const sp_operands *rest);
+
+/* The table of spans and the flamegraph of the files of PREFIX, on standard error, and then the
+ * names of the files. */
+void sp_run_show_answer(const char *prefix, const char *what);
 
 /* What the processes of a run have left in its folder. */
 typedef struct sp_run_files_left {

@@ -136,8 +136,8 @@ static void remark_on_elf(const program *it, int fd)
                      it->path);
     else if (!read_loader(fd, &header, loader))
         sp_tool_note("run: %s is a static program, which takes no library: it runs, and only "
-                     "programs that it starts are recorded; call spanprof_start in it, or link it "
-                     "dynamically",
+                     "programs that it starts are recorded; start it by itself, and sample it "
+                     "with `spanprof run --attach PID`",
                      it->path);
     else if (!strstr(loader, "/ld-linux"))
         sp_tool_note("run: %s uses the C library of %s: only programs of the GNU C library are "
@@ -152,7 +152,8 @@ static int check(program *it, bool *again)
     if (changes_rights(it->path))
         return sp_tool_wrong("run: %s runs with other rights than yours (set-user-ID, or "
                              "capabilities), and takes no library then: run it as the user or "
-                             "group that it becomes",
+                             "group that it becomes, or start it by itself, and sample it with "
+                             "`sudo spanprof run --attach PID`",
                              it->path);
     int fd = open(it->path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) /* may be run, and not read */

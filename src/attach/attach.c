@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "attach/attach.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <spanprof/spanprof.h>
+
+#include "attach/observer.h"
+#include "attach/target_resource.h"
+#include "core/clock.h"
+#include "core/compiler.h"
+#include "trace/provider.h"
+
+enum { WAIT_MS = 40, WINDOW_S = 10, SPAN_QUEUE = 16, FLUSH_S = 60 };
+
+typedef struct session {
+    const sp_attach_options *options;
+    sp_attach_outcome *out;
+    sp_attach_target target;
+    sp_attach_observer observer;
+    sp_attach_ticks *ticks;
+    sp_resource resource;
+    sp_exporter *exporter;
+    sp_attach_samples *samples;
+    spanprof_span span;
+    uint64_t window_ends_ns, visited_ns; /* monotonic */
+    uint64_t cpu_ns;                     /* of the process, when the open window began */
+} session;
+
+static volatile sig_atomic_t is_told_to_end;
+
+static void end_on_signal(int number)
+{
+    (void)number;
+    is_told_to_end = 1;
+}
+
+static bool fail(session *s, const char *problem)
+{
+    snprintf(s->out->problem, sizeof s->out->problem, "%s", problem);
+    return false;
+}
+
+/* ---- ticks ---- */
+
+static void take_tick(void *user, const sp_attach_tick *tick)
+{
+    session *s = user;
+    sp_attach_observer_tick(&s->observer, tick);
+}
+
+static void note_mapped(void *user)
+{
+    session *s = user;
+    s->observer.modules_are_old = true;
+}
+
+static void note_lost(void *user, uint64_t count)
+{
+    session *s = user;
+    sp_attach_samples_lose(s->samples, count);
+}
+
+static void read_ticks(session *s)
+{
+    const sp_attach_listener listener = {take_tick, note_mapped, note_lost, s};
+    sp_attach_ticks_read(s->ticks, &listener);
+}
+
+/* While names are looked up. */
+static void read_meanwhile(void *user)
+{
+    session *s = user;
+    if (s->ticks)
+        read_ticks(s);
+}
+
+static bool open_ticks(session *s)
+{
+    uint64_t period_ns = SP_NS_PER_S / s->options->hz;
+    s->ticks = sp_attach_ticks_open(s->target.pid, period_ns);
+    if (!s->ticks)
+        s->ticks = sp_attach_ticks_poll(s->target.pid, period_ns);
+    return s->ticks || fail(s, "memory is short");
+}
+
+/* ---- what is written ---- */
+
+static bool start_exporter(session *s)
+{
+    sp_export_config config = {.file_enabled = true,
+                               .file_prefix = (char *)(uintptr_t)s->options->prefix,
+                               .file_format = SP_OTLP_JSON,
+                               .traces_enabled = true};
+    char path[4096];
+    struct stat status;
+    spanprof_error error;
+    if (!sp_attach_resource_init(&s->resource, &s->target, s->observer.outside,
+                                 s->options->service))
+        return fail(s, "memory is short");
+    s->exporter = sp_exporter_create(&config, &s->resource, &error);
+    if (!s->exporter)
+        return fail(s, error.message);
+    snprintf(path, sizeof path, "%s.traces.jsonl", s->options->prefix);
+    return stat(path, &status) == 0 ||
+           fail(s, "its files cannot be written: name a prefix with -o that can be written to");
+}
+
+/* The process is one span, for as long as it is sampled; TRACEPARENT names its parent. */
+static bool start_span(session *s)
+{
+    const sp_tracer_config config = {
+        .queue_spans = SPAN_QUEUE, .limits = SP_SPAN_LIMITS_INIT, .record = true};
+    if (sp_tracer_start(&config) != SPANPROF_OK)
+        return fail(s, "memory is short");
+    spanprof_context parent, context;
+    spanprof_attribute pid = {
+        .key = "process.pid", .type = SPANPROF_ATTRIBUTE_INT, .value.int_value = s->target.pid};
+    spanprof_span_options options = SPANPROF_SPAN_OPTIONS_INIT;
+    options.attributes = &pid;
+    options.attribute_count = 1;
+    options.parent = &parent;
+    spanprof_context_extract(&parent, getenv("TRACEPARENT"), getenv("TRACESTATE"));
+    s->span = spanprof_span_start(spanprof_tracer_get("spanprof run --attach", SPANPROF_VERSION),
+                                  s->target.name, &options);
+    context = spanprof_span_context(s->span);
+    sp_join_default *whole = &s->observer.of_process;
+    whole->result =
+        context.trace_flags & SPANPROF_TRACE_FLAG_SAMPLED ? SP_JOIN_LINKED : SP_JOIN_NONE;
+    if (whole->result == SP_JOIN_LINKED) {
+        memcpy(whole->link.trace_id, context.trace_id, sizeof whole->link.trace_id);
+        memcpy(whole->link.span_id, context.span_id, sizeof whole->link.span_id);
+    }
+    return true;
+}
+
+static bool start_samples(session *s)
+{
+    const sp_attach_samples_config config = {
+        .pid = s->target.pid,
+        .period_ns = SP_NS_PER_S / s->options->hz,
+        .wall_period_ns = s->options->wall_hz ? SP_NS_PER_S / s->options->wall_hz : 0,
+        .exporter = s->exporter,
+        .resource = &s->resource,
+        .meanwhile = {read_meanwhile, s}};
+    s->samples = s->observer.samples = sp_attach_samples_create(&config);
+    return s->samples || fail(s, "memory is short");
+}
+
+static void end_window(session *s)
+{
+    uint64_t cpu_ns = sp_attach_target_cpu_ns(&s->target);
+    uint64_t used_ns = cpu_ns > s->cpu_ns ? cpu_ns - s->cpu_ns : 0;
+    s->cpu_ns = cpu_ns ? cpu_ns : s->cpu_ns;
+    s->window_ends_ns = sp_clock_monotonic_ns() + WINDOW_S * SP_NS_PER_S;
+    sp_attach_samples_end_window(s->samples, sp_attach_ticks_name(s->ticks), used_ns);
+}
+
+/* ---- the session ---- */
+
+static void tell(const session *s)
+{
+    char text[SP_ATTACH_PROBLEM];
+    bool has_perf = strcmp(sp_attach_ticks_name(s->ticks), "perf") == 0;
+    snprintf(text, sizeof text, "process %d (%s) is sampled %s%s; %s ends it", (int)s->target.pid,
+             s->target.name,
+             !has_perf
+                 ? "by short stops, for perf events are not permitted (kernel.perf_event_paranoid)"
+             : sp_attach_observer_has_records(&s->observer)
+                 ? "by perf events, and by short stops, for it publishes spans"
+                 : "by perf events, without a stop",
+             sp_attach_ticks_count_kernel(s->ticks)
+                 ? ""
+                 : "; time in the kernel is not seen (kernel.perf_event_paranoid 1, or sudo)",
+             s->options->duration_ns ? "--duration, or Ctrl-C," : "Ctrl-C, or its end,");
+    if (s->options->started)
+        s->options->started(s->options->user, text);
+}
+
+static void visit_if_due(session *s)
+{
+    uint64_t now_ns = sp_clock_monotonic_ns();
+    if (!s->options->wall_hz || now_ns - s->visited_ns < SP_NS_PER_S / s->options->wall_hz)
+        return;
+    sp_attach_observer_visit(&s->observer, now_ns - s->visited_ns);
+    s->visited_ns = now_ns;
+}
+
+static void sample_until_end(session *s)
+{
+    uint64_t ends_ns = UINT64_MAX;
+    if (s->options->duration_ns)
+        ends_ns = sp_deadline_after(sp_clock_monotonic_ns(), s->options->duration_ns);
+    while (!is_told_to_end && !s->out->has_ended && sp_clock_monotonic_ns() < ends_ns) {
+        uint64_t left_ms = (ends_ns - sp_clock_monotonic_ns()) / SP_NS_PER_MS + 1;
+        sp_attach_ticks_wait(s->ticks, s->target.pidfd, (int)sp_min_u64(WAIT_MS, left_ms));
+        s->out->has_ended = sp_attach_target_has_ended(&s->target);
+        read_ticks(s);
+        sp_attach_observer_refresh(&s->observer);
+        visit_if_due(s);
+        if (sp_clock_monotonic_ns() >= s->window_ends_ns)
+            end_window(s);
+    }
+}
+
+static void finish(session *s)
+{
+    end_window(s);
+    spanprof_span_end(s->span);
+    sp_exporter_flush(s->exporter, sp_clock_monotonic_ns() + FLUSH_S * SP_NS_PER_S);
+    s->out->samples = sp_attach_samples_total(s->samples);
+    s->out->stops = s->observer.stops;
+    s->out->stop_ns = s->observer.stop_ns;
+}
+
+static bool start(session *s)
+{
+    if (!sp_attach_target_open(&s->target, s->options->pid, s->out->problem))
+        return false;
+    if (!sp_attach_observer_init(&s->observer, &s->target))
+        return fail(s, "the process ended while it was looked at, or memory is short");
+    if (!open_ticks(s) || !start_exporter(s) || !start_span(s) || !start_samples(s))
+        return false;
+    s->visited_ns = sp_clock_monotonic_ns();
+    s->window_ends_ns = s->visited_ns + WINDOW_S * SP_NS_PER_S;
+    s->cpu_ns = sp_attach_target_cpu_ns(&s->target);
+    return true;
+}
+
+static void deinit(session *s)
+{
+    sp_exporter_destroy(s->exporter, sp_clock_monotonic_ns() + FLUSH_S * SP_NS_PER_S, NULL);
+    sp_attach_ticks_close(s->ticks);
+    sp_attach_samples_destroy(s->samples);
+    if (s->observer.target)
+        sp_attach_observer_deinit(&s->observer);
+    sp_resource_deinit(&s->resource);
+    sp_attach_target_close(&s->target);
+}
+
+bool sp_attach(const sp_attach_options *options, sp_attach_outcome *out)
+{
+    *out = (sp_attach_outcome){.samples = 0};
+    session s = {.options = options, .out = out, .target = {.pidfd = -1}};
+    struct sigaction end = {.sa_handler = end_on_signal}, before[2];
+    is_told_to_end = 0;
+    sigaction(SIGINT, &end, &before[0]);
+    sigaction(SIGTERM, &end, &before[1]);
+    bool started = start(&s);
+    if (started) {
+        tell(&s);
+        sample_until_end(&s);
+    }
+    sigaction(SIGINT, &before[0], NULL);
+    sigaction(SIGTERM, &before[1], NULL);
+    if (started)
+        finish(&s);
+    deinit(&s);
+    return started;
+}
