@@ -17,19 +17,20 @@ enum {
     FORMAT_TABLE,
     FORMAT_PPROF,
     FORMAT_SVG,
+    FORMAT_PERFETTO,
     FORMAT_COUNT
 };
 
 static int find_format(const char *name, int *format)
 {
     static const char *const names[FORMAT_COUNT] = {"text",  "folded", "html", "json",
-                                                    "table", "pprof",  "svg"};
+                                                    "table", "pprof",  "svg",  "perfetto"};
     for (*format = 0; *format < FORMAT_COUNT; ++*format)
         if (strcmp(name, names[*format]) == 0)
             break;
     if (*format == FORMAT_COUNT)
         return sp_tool_wrong("flame: --format %s is unknown; there are text, folded, svg, html, "
-                             "json, table, pprof",
+                             "json, table, pprof, perfetto",
                              name);
     if (*format == FORMAT_HTML && !sp_flame_page_head)
         return sp_tool_wrong("flame: --format html: this spanprof was built without the page, for "
@@ -42,8 +43,9 @@ static const char *format_of_file(const char *out)
 {
     static const struct {
         const char *end, *format;
-    } ends[] = {{".folded", "folded"}, {".html", "html"},   {".htm", "html"},   {".json", "json"},
-                {".svg", "svg"},       {".pb.gz", "pprof"}, {".pprof", "pprof"}};
+    } ends[] = {{".folded", "folded"}, {".html", "html"},       {".htm", "html"},
+                {".json", "json"},     {".svg", "svg"},         {".pb.gz", "pprof"},
+                {".pprof", "pprof"},   {".pftrace", "perfetto"}};
     for (size_t i = 0; out && i < SP_ARRAY_LENGTH(ends); i++) {
         size_t length = strlen(out), end = strlen(ends[i].end);
         if (length > end && strcmp(out + length - end, ends[i].end) == 0)
@@ -113,6 +115,8 @@ static int write_answer(const sp_selection *selection, const sp_flame_options *o
                                                                      : sp_tool_no_memory();
     else if (format == FORMAT_PPROF)
         status = sp_selected_pprof(&out, selection, 1);
+    else if (format == FORMAT_PERFETTO)
+        status = sp_flame_perfetto(&out, selection) ? SP_TOOL_DONE : sp_tool_no_memory();
     else if (format != FORMAT_FOLDED)
         status = write_tree(&out, selection, options, &terminal, format);
     else if (!sp_flame_folded(&out, selection, options->reverse))
@@ -218,9 +222,11 @@ static const sp_option options[] = {
      "of what is still allocated only what grew: since the first snapshot (first), or the one so "
      "long before the last (30s, 5m, 2h)"},
     {"--format", "FORMAT", SP_OPTION_TEXT, AT(format),
-     "text, folded, svg, html, json, table, pprof (by the end of OUT, else text)"},
+     "text, folded, svg, html, json, table, pprof, perfetto (by the end of OUT, else text)"},
     {"-o", "OUT", SP_OPTION_TEXT, AT(out),
-     "write to this file (standard output); .html, .svg, .json, .folded, .pb.gz choose the format"},
+     "write to this file (standard output); .html, .svg, .json, .folded, .pb.gz, .pftrace choose "
+     "the "
+     "format"},
     {"--min-percent", "P", SP_OPTION_PERCENT, AT(min_percent),
      "leave out frames below this share (text 1, html 0)"},
     {"--names", "STYLE", SP_OPTION_TEXT, AT(names),

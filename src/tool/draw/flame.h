@@ -90,6 +90,8 @@ void sp_flame_text_legend(sp_buffer *out, const sp_selection *selection,
 bool sp_flame_table(sp_buffer *out, const sp_selection *selection, const sp_flame_options *options,
                     const sp_terminal *terminal);
 bool sp_flame_folded(sp_buffer *out, const sp_selection *selection, bool reverse);
+/* A trace for Perfetto. */
+bool sp_flame_perfetto(sp_buffer *out, const sp_selection *selection);
 json_t *sp_flame_json(const sp_selection *selection);
 
 /* The page, made by web/embed.mjs; NULL when built without it (page_none.c). Its data goes between
