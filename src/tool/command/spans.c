@@ -85,20 +85,29 @@ static int find_comparison(const sp_model *model, const char *name, comparison *
     return SP_TOOL_DONE;
 }
 
+/* Whether NAME is one of those that were asked for, or none was. */
+static bool has_name(const sp_spans_options *options, const char *name)
+{
+    for (size_t i = 0; i < options->name.count; i++)
+        if (strcmp(name, options->name.items[i]) == 0)
+            return true;
+    return options->name.count == 0;
+}
+
 static bool matches(const sp_model *model, uint32_t number, const sp_spans_options *options,
                     const uint8_t *trace_id)
 {
     const sp_model_span *span = &model->spans[number];
     if (options->trace && memcmp(span->id.trace_id, trace_id, 16) != 0)
         return false;
-    if (options->name && strcmp(span->name, options->name) != 0)
+    if (!has_name(options, span->name))
         return false;
     return !options->roots || sp_model_is_local_root(model, number);
 }
 
 static int no_match(const sp_spans_options *options)
 {
-    if (options->trace && !options->name && !options->where && !options->roots)
+    if (options->trace && !options->name.count && !options->where && !options->roots)
         return sp_tool_no(
             "no span of trace %s in the files; `spanprof spans` without --trace lists "
             "the spans",
@@ -119,13 +128,12 @@ static int write_groups(const sp_model *model, const uint32_t *list, size_t coun
         sp_groups_deinit(&groups);
         return sp_tool_no_memory();
     }
-    size_t shown = options->limit && options->limit < groups.count ? options->limit : groups.count;
+    size_t shown = sp_spans_shown(options, groups.count);
     if (options->json) {
         status = sp_output_write_json(sp_spans_groups_json(model, &groups, shown), NULL);
     } else {
         sp_spans_groups(&out, model, &groups, shown, &terminal);
-        if (shown < groups.count)
-            sp_buffer_printf(&out, "%zu of %zu names\n", shown, groups.count);
+        sp_spans_more(&out, shown, groups.count, "name", &terminal);
         status = sp_output_write(&out, NULL);
     }
     sp_groups_deinit(&groups);
@@ -142,26 +150,37 @@ static int check_group(const sp_spans_options *options)
     return SP_TOOL_DONE;
 }
 
+/* What matters most is then above the prompt of a terminal, and need not be scrolled to. */
+static void reverse(uint32_t *list, size_t count)
+{
+    for (size_t i = 0; i < count / 2; i++) {
+        uint32_t first = list[i];
+        list[i] = list[count - 1 - i];
+        list[count - 1 - i] = first;
+    }
+}
+
 static int write_list(const sp_model *model, uint32_t *list, size_t count,
                       const sp_spans_options *options, comparison compare)
 {
-    bool tree = options->trace && !options->json && !options->name && !options->where &&
-                !options->roots && !options->limit && !options->sort;
+    bool tree = options->trace && !options->json && !options->name.count && !options->where &&
+                !options->roots && !options->sort && options->limit == SP_SPANS_NO_LIMIT;
     if (!tree) {
         sorted_spans = model->spans;
         qsort(list, count, sizeof *list, compare);
     }
-    size_t shown = options->limit && options->limit < count ? options->limit : count;
+    size_t shown = tree ? count : sp_spans_shown(options, count);
     if (options->json)
         return sp_output_write_json(sp_spans_json(model, list, shown), NULL);
     sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
     sp_terminal terminal = sp_terminal_get(false);
+    if (!tree && terminal.is_terminal && compare != by_start)
+        reverse(list, shown);
     if (tree)
         sp_spans_tree(&out, model, list, shown, &terminal);
     else
         sp_spans_table(&out, model, list, shown, &terminal);
-    if (shown < count)
-        sp_buffer_printf(&out, "%zu of %zu spans\n", shown, count);
+    sp_spans_more(&out, shown, count, "span", &terminal);
     return sp_output_write(&out, NULL);
 }
 
@@ -211,7 +230,7 @@ static int answer_holders(const sp_model *model, const sp_spans_options *options
     uint8_t trace_id[16];
     if (options->sort)
         return sp_tool_wrong("spans: --holders has the longest waits first; leave out --sort");
-    if (!options->trace && !options->name && !options->roots)
+    if (!options->trace && !options->name.count && !options->roots)
         return sp_spans_holders(model, NULL, options);
     int status = options->trace ? sp_parse_id("trace", options->trace, trace_id, sizeof trace_id)
                                 : SP_TOOL_DONE;
@@ -250,9 +269,11 @@ static int answer(const sp_operands *files, const sp_spans_options *options)
 
 static int run(int argc, char **argv)
 {
-    sp_spans_options options = {0};
+    sp_spans_options options = {.limit = SP_SPANS_NO_LIMIT};
     sp_operands files;
     int status = sp_options_parse(&sp_command_spans, argc, argv, &options, &files);
+    if (options.by_name && !options.group_by)
+        options.group_by = "name";
     if (status == SP_OPTIONS_GO_ON)
         status = answer(&files, &options);
     sp_operands_deinit(&files);
@@ -262,12 +283,14 @@ static int run(int argc, char **argv)
 #define AT(member) offsetof(sp_spans_options, member)
 static const sp_option options[] = {
     {"--sort", "KEY", SP_OPTION_TEXT, AT(sort), "duration, start, cpu, wall or samples (duration)"},
-    {"--limit", "N", SP_OPTION_NUMBER, AT(limit), "at most N spans"},
+    {"--limit", "N", SP_OPTION_NUMBER, AT(limit), "at most N lines (20; --json all); 0: all"},
     {"--trace", "ID", SP_OPTION_TEXT, AT(trace),
      "one trace, as a tree with bars that show when each span ran"},
-    {"--name", "NAME", SP_OPTION_TEXT, AT(name), "spans of exactly this name"},
+    {"--name", "NAME", SP_OPTION_LIST, AT(name),
+     "spans of exactly this name; may be given several times"},
     {"--group-by", "name", SP_OPTION_TEXT, AT(group_by),
      "a line for each name: spans, errors, and p50, p95, p99, max of duration and CPU time"},
+    {"--by-name", NULL, SP_OPTION_FLAG, AT(by_name), "short for --group-by name"},
     {"--roots", NULL, SP_OPTION_FLAG, AT(roots), "local roots only: one for each request"},
     {"--holders", NULL, SP_OPTION_FLAG, AT(holders),
      "waits for locks instead: which span waited, where, and which span held the lock"},
@@ -281,11 +304,13 @@ const sp_command sp_command_spans = {
     .arguments = "FILE… [options]",
     .summary = "A table of spans, or the tree of a trace, with CPU and wall time.",
     .details =
-        "Times and samples of a span include its descendants'; the tree, and --json, show its own "
-        "beside them.\n"
-        "With a wall profile, \"went to\" shows where the time went, a letter for each tenth; what "
-        "a "
-        "narrow terminal\nhas no room for is left out, and --json has the nanoseconds by class. "
+        "The slowest span, or what else --sort says is most, is the first line in a pipe or a "
+        "file, and the last one\non a terminal, next to the prompt; --sort start is in the order "
+        "of time in both. What is the same in\nall lines is told once below them.\n"
+        "Times and samples of a span include its descendants'; own is what it took itself, without "
+        "them.\n"
+        "With a wall profile, \"went to\" shows where the time went, a letter for each tenth; "
+        "--json has the\nnanoseconds by class. What a narrow terminal has no room for is left out. "
         "Wall "
         "time is that of threads: where\nseveral work for a span at once, it may sum to more than "
         "the "

@@ -5,21 +5,42 @@
 
 #include "tool/model/groups.h"
 #include "tool/model/model.h"
+#include "tool/text/options.h"
 #include "tool/text/output.h"
+
+#define SP_SPANS_NO_LIMIT      UINT64_MAX
+#define SP_SPANS_DEFAULT_LIMIT 20
 
 typedef struct sp_spans_options {
     const char *sort;
     const char *trace;
-    const char *name;
+    sp_text_list name;    /* the union of several */
     const char *where;    /* a query */
     const char *group_by; /* "name", or NULL */
-    uint64_t limit;
+    bool by_name;         /* the same as this */
+    uint64_t limit;       /* lines to show; 0: all; SP_SPANS_NO_LIMIT: not asked */
     bool json;
     bool roots;
     bool holders;
 } sp_spans_options;
 
+/* How many of COUNT lines to show. JSON is for programs: all, unless a limit was asked for. */
+static inline size_t sp_spans_shown(const sp_spans_options *options, size_t count)
+{
+    uint64_t limit = options->limit != SP_SPANS_NO_LIMIT ? options->limit
+                     : options->json                     ? 0
+                                                         : SP_SPANS_DEFAULT_LIMIT;
+    return limit && limit < count ? (size_t)limit : count;
+}
+
+/* Which of SHOWN lines, sorted by what is most, is the AT-th: on a terminal the most is last. */
+static inline size_t sp_spans_line(const sp_terminal *terminal, size_t at, size_t shown)
+{
+    return terminal->is_terminal ? shown - 1 - at : at;
+}
+
 /* The forms append to OUT. LIST has COUNT numbers of spans in the order in which to show them. */
+/* In spans_table.c: a line for each span, in columns. */
 void sp_spans_table(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count,
                     const sp_terminal *terminal);
 /* The spans of LIST (all those of one trace, parents before children) as a tree. */
@@ -28,9 +49,6 @@ void sp_spans_tree(sp_buffer *out, const sp_model *model, const uint32_t *list, 
 /* In spans_holders.c: which span waited for a lock that which span held, of the waits of those that
  * CHOSEN (by number of span) says, or with NULL of all. Prints the answer. */
 int sp_spans_holders(const sp_model *model, const bool *chosen, const sp_spans_options *options);
-/* TEXT, escaped, in at most COLUMNS columns, then filled up to them with spaces when FILL. */
-void sp_spans_add_cell(sp_buffer *out, const char *text, unsigned columns, bool fill,
-                       const sp_terminal *terminal);
 json_t *sp_spans_json(const sp_model *model, const uint32_t *list, size_t count);
 
 /* What the numbers measure: a type of the files, or CPU time when they have no profiles. */
@@ -38,6 +56,21 @@ const sp_model_type *sp_measured_type(const sp_model *model);
 /* TEXT, escaped, in at most COLUMNS columns, then filled up to them with spaces when FILL. */
 void sp_spans_add_cell(sp_buffer *out, const char *text, unsigned columns, bool fill,
                        const sp_terminal *terminal);
+
+/* Whether a column of WIDTH has room beside a name; *USED takes it in then. */
+bool sp_spans_take_room(unsigned *used, unsigned width, const sp_terminal *terminal);
+/* The columns that are left for a name behind USED others. */
+unsigned sp_spans_rest_of_line(const sp_terminal *terminal, unsigned used);
+/* How much of a type's name a column of eight shows: cpu_innermost is cpu. */
+int sp_spans_type_columns(const char *type);
+
+/* Behind the name of a span that overruns, and below the COUNT spans of LIST what it says. */
+#define SP_SPANS_OVERRUN_MARK "  [!]"
+void sp_spans_overrun_key(sp_buffer *out, const sp_model *model, const uint32_t *list,
+                          size_t count);
+/* The last line, when only SHOWN of COUNT things, each a WHAT, are there. */
+void sp_spans_more(sp_buffer *out, size_t shown, size_t count, const char *what,
+                   const sp_terminal *terminal);
 
 /* In spans_groups.c: the first SHOWN of GROUPS. */
 void sp_spans_groups(sp_buffer *out, const sp_model *model, const sp_groups *groups, size_t shown,

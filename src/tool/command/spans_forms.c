@@ -57,11 +57,7 @@ void sp_spans_add_cell(sp_buffer *out, const char *text, unsigned columns, bool 
     sp_buffer_deinit(&escaped);
 }
 
-#define OVERRUN_MARK "  [!]"
-
-/* Below the COUNT spans of LIST: what the mark of some says. */
-static void add_overrun_key(sp_buffer *out, const sp_model *model, const uint32_t *list,
-                            size_t count)
+void sp_spans_overrun_key(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count)
 {
     size_t i = 0;
     while (i < count && !model->spans[list[i]].overruns)
@@ -72,8 +68,16 @@ static void add_overrun_key(sp_buffer *out, const sp_model *model, const uint32_
                                   "been detached\n");
 }
 
-/* Whether a column of WIDTH has room beside a name; *USED takes it in then. */
-static bool take_room(unsigned *used, unsigned width, const sp_terminal *terminal)
+void sp_spans_more(sp_buffer *out, size_t shown, size_t count, const char *what,
+                   const sp_terminal *terminal)
+{
+    if (shown < count)
+        sp_buffer_printf(out, "%s %zu more %s%s (--limit 0 shows all)\n",
+                         terminal->utf8 ? "…" : "...", count - shown, what,
+                         count - shown == 1 ? "" : "s");
+}
+
+bool sp_spans_take_room(unsigned *used, unsigned width, const sp_terminal *terminal)
 {
     if (*used + width + NAME_COLUMNS > terminal->columns)
         return false;
@@ -81,118 +85,18 @@ static bool take_room(unsigned *used, unsigned width, const sp_terminal *termina
     return true;
 }
 
-/* Services matter only when there are several. */
-static unsigned service_columns(const sp_model *model, const uint32_t *list, size_t count)
-{
-    unsigned columns = 0;
-    bool several = false;
-    for (size_t i = 0; i < count; i++) {
-        const char *service = model->spans[list[i]].service;
-        several = several || strcmp(service, model->spans[list[0]].service) != 0;
-        unsigned own = sp_text_columns(service);
-        columns = own > columns ? own : columns;
-    }
-    return several ? (columns < 8 ? 8 : columns > 20 ? 20 : columns) : 0;
-}
-
-static unsigned rest_of_line(const sp_terminal *terminal, unsigned used)
+unsigned sp_spans_rest_of_line(const sp_terminal *terminal, unsigned used)
 {
     return terminal->columns > used + MIN_NAME_COLUMNS ? terminal->columns - used
                                                        : MIN_NAME_COLUMNS;
 }
 
-/* Columns of the table. Without wall time all are there; with it some give way, and --json still
- * has them. */
-typedef struct table_layout {
-    sp_wall_columns wall;
-    bool status, samples, trace_id;
-    unsigned service, name; /* widths; service 0: no such column */
-} table_layout;
-
-static table_layout choose_layout(const sp_model *model, const uint32_t *list, size_t count,
-                                  const sp_terminal *terminal)
-{
-    enum { STATUS = 8, SAMPLES = 9, TRACE_ID = 34, OTHERS = 38 };
-    table_layout layout = {.wall = sp_wall_columns_find(model),
-                           .service = service_columns(model, list, count)};
-    unsigned wall = sp_wall_columns_width(layout.wall);
-    unsigned used = OTHERS + wall + (layout.service ? layout.service + 2 : 0);
-    if (wall) {
-        layout.status = take_room(&used, STATUS, terminal);
-        layout.samples = take_room(&used, SAMPLES, terminal);
-        layout.trace_id = take_room(&used, TRACE_ID, terminal);
-    } else {
-        layout.status = layout.samples = layout.trace_id = true;
-        used += STATUS + SAMPLES + TRACE_ID;
-    }
-    layout.name = rest_of_line(terminal, used);
-    return layout;
-}
-
-/* What a column of eight can say of a type: cpu_innermost is cpu. */
-static int name_columns(const char *type)
+int sp_spans_type_columns(const char *type)
 {
     const char *innermost = strstr(type, "_innermost");
     size_t length = innermost ? (size_t)(innermost - type) : strlen(type);
     return length < 8 ? (int)length : 8;
 }
-
-static void add_table_head(sp_buffer *out, const sp_model *model, const table_layout *layout,
-                           const sp_terminal *terminal)
-{
-    const char *type = sp_measured_type(model)->name;
-    sp_buffer_printf(out, "%s%8s  %8.*s  ", terminal->color ? "\033[2m" : "", "duration",
-                     name_columns(type), type);
-    sp_wall_columns_head(out, layout->wall);
-    if (layout->samples)
-        sp_buffer_printf(out, "%7s  ", "samples");
-    if (layout->status)
-        sp_buffer_printf(out, "%-6s  ", "status");
-    if (layout->trace_id)
-        sp_buffer_printf(out, "%-32s  ", "trace id");
-    sp_buffer_printf(out, "%-16s  ", "span id");
-    if (layout->service)
-        sp_buffer_printf(out, "%-*s  ", (int)layout->service, "service");
-    sp_buffer_printf(out, "name%s\n", terminal->color ? "\033[0m" : "");
-}
-
-static void add_table_line(sp_buffer *out, const sp_model *model, const sp_model_span *span,
-                           const table_layout *layout, const sp_terminal *terminal)
-{
-    char duration[SP_DURATION_LENGTH], value[SP_VALUE_LENGTH], trace_id[33], span_id[17];
-    sp_format_duration(duration, span->end_ns - span->start_ns);
-    sp_format_value(value, span->total_value, sp_measured_type(model)->unit);
-    sp_hex_encode(trace_id, span->id.trace_id, 16);
-    sp_hex_encode(span_id, span->id.span_id, 8);
-    sp_buffer_printf(out, "%8s  %8s  ", duration, value);
-    sp_wall_columns_cells(out, layout->wall, span, terminal);
-    if (layout->samples)
-        sp_buffer_printf(out, "%7llu  ", (unsigned long long)span->total_count);
-    if (layout->status)
-        sp_buffer_printf(out, "%-6s  ", sp_span_status_text(span));
-    if (layout->trace_id)
-        sp_buffer_printf(out, "%s  ", trace_id);
-    sp_buffer_printf(out, "%s  ", span_id);
-    if (layout->service) {
-        sp_spans_add_cell(out, span->service, layout->service, true, terminal);
-        sp_buffer_add_string(out, "  ");
-    }
-    sp_spans_add_cell(out, span->name, layout->name, false, terminal);
-    sp_buffer_add_string(out, span->overruns ? OVERRUN_MARK "\n" : "\n");
-}
-
-void sp_spans_table(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count,
-                    const sp_terminal *terminal)
-{
-    table_layout layout = choose_layout(model, list, count, terminal);
-    add_table_head(out, model, &layout, terminal);
-    for (size_t i = 0; i < count; i++)
-        add_table_line(out, model, &model->spans[list[i]], &layout, terminal);
-    add_overrun_key(out, model, list, count);
-    sp_wall_columns_key(out, layout.wall, terminal);
-}
-
-/* ---- the tree of a trace ---- */
 
 typedef struct tree_writer {
     sp_buffer *out;
@@ -221,7 +125,7 @@ static tree_writer open_tree(sp_buffer *out, const sp_model *model, const sp_ter
     if (writer.counts)
         writer.used += TREE_OWN + 2 * TREE_COUNT;
     else
-        writer.own = take_room(&writer.used, TREE_OWN, terminal);
+        writer.own = sp_spans_take_room(&writer.used, TREE_OWN, terminal);
     return writer;
 }
 
@@ -231,7 +135,7 @@ static void add_tree_head(tree_writer *writer)
     const char *counts = writer->counts ? " smpls" : "";
     int count_columns = writer->counts ? TREE_COUNT : 0;
     sp_buffer_printf(out, "\n\n%s%8s  %8.*s%*s  ", writer->terminal->color ? "\033[2m" : "",
-                     "duration", name_columns(writer->type->name), writer->type->name,
+                     "duration", sp_spans_type_columns(writer->type->name), writer->type->name,
                      count_columns, counts);
     sp_wall_columns_head(out, writer->wall);
     if (writer->own)
@@ -294,12 +198,13 @@ static void add_tree_line(tree_writer *writer, uint32_t number)
     size_t start = writer->out->length;
     add_branches(writer, number);
     unsigned used = writer->out->data ? sp_text_columns((char *)writer->out->data + start) : 0;
-    sp_spans_add_cell(writer->out, span->name, rest_of_line(writer->terminal, writer->used + used),
-                      false, writer->terminal);
+    sp_spans_add_cell(writer->out, span->name,
+                      sp_spans_rest_of_line(writer->terminal, writer->used + used), false,
+                      writer->terminal);
     if (strcmp(sp_span_status_text(span), "error") == 0)
         sp_buffer_add_string(writer->out,
                              writer->terminal->color ? "  \033[31m[error]\033[0m" : "  [error]");
-    sp_buffer_add_string(writer->out, span->overruns ? OVERRUN_MARK "\n" : "\n");
+    sp_buffer_add_string(writer->out, span->overruns ? SP_SPANS_OVERRUN_MARK "\n" : "\n");
 }
 
 /* Depth first, without recursion: down, else to the next sibling of the nearest ancestor below TOP.
@@ -341,7 +246,7 @@ void sp_spans_tree(sp_buffer *out, const sp_model *model, const uint32_t *list, 
     for (size_t i = 0; i < count; i++)
         if (model->spans[list[i]].parent == SP_MODEL_NONE)
             add_tree(&writer, list[i]);
-    add_overrun_key(out, model, list, count);
+    sp_spans_overrun_key(out, model, list, count);
     sp_waterfall_key(out, &writer.waterfall, terminal);
     sp_wall_columns_key(out, writer.wall, terminal);
 }

@@ -34,7 +34,7 @@ void sp_spans_groups(sp_buffer *out, const sp_model *model, const sp_groups *gro
     unsigned width = terminal->columns > NUMBERS + NAME_LEAST ? terminal->columns - NUMBERS : 0;
     add_head(out, type->name, terminal);
     for (size_t i = 0; i < shown; i++) {
-        const sp_group *group = &groups->items[i];
+        const sp_group *group = &groups->items[sp_spans_line(terminal, i, shown)];
         sp_buffer_printf(out, "%8llu  %7llu  ", (unsigned long long)group->count,
                          (unsigned long long)group->errors);
         add_quantiles(out, &group->duration, "nanoseconds");

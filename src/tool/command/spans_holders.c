@@ -205,9 +205,8 @@ static int write_text(const wait_table *table, size_t shown)
                      TEXT_COLUMNS, "span", "span id", TEXT_COLUMNS, "in", TEXT_COLUMNS,
                      "for a lock held by", "span id", "in");
     for (size_t i = 0; i < shown; i++)
-        add_line(&out, table, &table->lines[i], &terminal);
-    if (shown < table->index.count)
-        sp_buffer_printf(&out, "%zu of %u lines\n", shown, table->index.count);
+        add_line(&out, table, &table->lines[sp_spans_line(&terminal, i, shown)], &terminal);
+    sp_spans_more(&out, shown, table->index.count, "line", &terminal);
     return sp_output_write(&out, NULL);
 }
 
@@ -247,7 +246,7 @@ int sp_spans_holders(const sp_model *model, const bool *chosen, const sp_spans_o
     wait_table table = {.model = model};
     int status = fill(&table, chosen);
     size_t count = table.index.count;
-    size_t shown = options->limit && options->limit < count ? options->limit : count;
+    size_t shown = sp_spans_shown(options, count);
     if (status == SP_TOOL_DONE) {
         qsort(table.lines, count, sizeof *table.lines, by_delay);
         status = options->json ? write_json(&table, shown) : write_text(&table, shown);

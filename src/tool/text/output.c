@@ -29,6 +29,7 @@ sp_terminal sp_terminal_get(bool to_file)
     terminal.is_terminal = !to_file && isatty(STDOUT_FILENO);
     if (terminal.is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
         terminal.columns = size.ws_col;
+    terminal.has_width = terminal.is_terminal || terminal.columns;
     if (!terminal.columns)
         terminal.columns = terminal.is_terminal ? 80 : COLUMNS_IN_A_PIPE;
     if (terminal.columns < COLUMNS_MINIMUM)

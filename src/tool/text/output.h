@@ -15,6 +15,7 @@
  */
 typedef struct sp_terminal {
     unsigned columns;
+    bool has_width; /* it is a terminal, or COLUMNS is given; else lines may as well be longer */
     bool is_terminal;
     bool color;
     bool utf8; /* the locale's encoding */

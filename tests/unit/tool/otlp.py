@@ -2,12 +2,17 @@
 """Small OTLP files for the tests of the spanprof command: the requests as dictionaries in OTLP/JSON's form, and an encoder to
 protobuf that knows the field numbers by itself, so that the tool's reader is not tested against its own tables."""
 import base64
+import fcntl
 import itertools
 import json
 import os
 import pathlib
+import pty
+import re
+import struct
 import subprocess
 import tempfile
+import termios
 import unittest
 
 TOOL = os.environ.get("SPANPROF_TEST_TOOL", "spanprof")
@@ -267,6 +272,28 @@ def framed(*requests):
 
 # ---- running the tool ----
 
+def terminal_output(command, columns, cwd, **environment):
+    """What COMMAND prints on a terminal of so many columns; it has to end well."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    around = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR")}
+    text = b""
+    with subprocess.Popen(command, cwd=cwd, stdout=theirs, env={**around, "TERM": "xterm", "LC_ALL": "C.UTF-8", **environment}) as process:
+        os.close(theirs)
+        with open(ours, "rb", buffering=0) as terminal:
+            try:
+                while chunk := terminal.read(65536):
+                    text += chunk
+            except OSError:  # the other end is closed
+                pass
+    assert process.returncode == 0, text
+    return text.decode().replace("\r\n", "\n")
+
+
+def without_colours(text):
+    return re.sub(r"\x1b\[[0-9]*m", "", text)
+
+
 class ToolTest(unittest.TestCase):
     maxDiff = None
 
@@ -298,6 +325,11 @@ class ToolTest(unittest.TestCase):
         result = self.run_tool(*arguments, **more)
         self.assertEqual((result.returncode, result.stderr), (0, b""), result.stdout[-2000:])
         return result.stdout.decode()
+
+    def on_terminal(self, *arguments, columns=80, **environment):
+        """The lines that the tool prints on a terminal of so many columns, without their colours."""
+        text = terminal_output([TOOL, *map(str, arguments)], columns, cwd=self.folder, **environment)
+        return without_colours(text).splitlines()
 
     def answer_json(self, *arguments):
         return json.loads(self.answer(*arguments))

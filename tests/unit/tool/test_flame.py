@@ -642,32 +642,10 @@ class HostileNames(ToolTest):
 
 class Colours(ToolTest):
     def test_terminal_gets_colours_and_its_own_width(self):
-        import fcntl
-        import pty
-        import struct
-        import termios
         self.write_shop()
-        ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 50, 0, 0))
-        environment = dict(os.environ, TERM="xterm", LC_ALL="C.UTF-8")
-        environment.pop("NO_COLOR", None)
-        with subprocess.Popen([TOOL, "flame", "shop"], cwd=self.folder, stdout=theirs, env=environment) as process:
-            os.close(theirs)
-            text = b""
-            while True:
-                try:
-                    chunk = os.read(ours, 65536)
-                except OSError:
-                    break
-                if not chunk:
-                    break
-                text += chunk
-        os.close(ours)
-        self.assertEqual(process.returncode, 0)
-        self.assertIn(b"\x1b[31m", text)
-        import re
-        plain = re.sub(r"\x1b\[[0-9]*m", "", text.decode())
-        self.assertLessEqual(max(map(len, plain.splitlines())), 50)
+        text = terminal_output([TOOL, "flame", "shop"], 50, cwd=self.folder)
+        self.assertIn("\x1b[31m", text)
+        self.assertLessEqual(max(map(len, without_colours(text).splitlines())), 50)
 
 
 if __name__ == "__main__":

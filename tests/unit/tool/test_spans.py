@@ -7,11 +7,12 @@ import struct
 from otlp import *
 
 TABLE = f"""\
-duration       cpu  samples  status  trace id                          span id           name
-  250 ms    250 ms       25  unset   {REPORT_TRACE}  {REPORT}  GET /report
-  190 ms    220 ms       22  unset   {REPORT_TRACE}  {RENDER}  render
- 60.0 ms   40.0 ms        4  error   {CART_TRACE}  {CART}  GET /cart
-3 of 5 spans
+duration       cpu       own  samples  status  trace id                          span id           name
+  250 ms    250 ms      0 ns       25  unset   {REPORT_TRACE}  {REPORT}  GET /report
+  190 ms    220 ms    200 ms       22  unset   {REPORT_TRACE}  {RENDER}  render
+ 60.0 ms   40.0 ms   40.0 ms        4  error   {CART_TRACE}  {CART}  GET /cart
+the same in all lines: service shop
+… 2 more spans (--limit 0 shows all)
 """
 
 TREE = f"""\
@@ -116,6 +117,57 @@ class Spans(ToolTest):
 
     def test_table_has_the_slowest_first(self):
         self.assertEqual(self.answer("spans", "shop", "--sort", "duration", "--limit", "3"), TABLE)
+
+    def test_the_slowest_is_last_on_a_terminal_and_first_in_a_pipe(self):
+        names = lambda lines: [line.split("  ")[-1] for line in lines[1:6]]
+        slowest_first = ["GET /report", "render", "GET /cart", "query", "compress"]
+        self.assertEqual(names(self.answer("spans", "shop").splitlines()), slowest_first)
+        self.assertEqual(names(self.on_terminal("spans", "shop", columns=140)), slowest_first[::-1])
+        two = self.on_terminal("spans", "shop", "--limit", "2", columns=140)
+        self.assertEqual(names(two)[:2], ["render", "GET /report"])
+        self.assertEqual(two[-1], "… 3 more spans (--limit 0 shows all)")
+        by_start = ["GET /report", "query", "render", "compress", "GET /cart"]
+        self.assertEqual(names(self.answer("spans", "shop", "--sort", "start").splitlines()), by_start)
+        self.assertEqual(names(self.on_terminal("spans", "shop", "--sort", "start", columns=140)), by_start)
+
+    def many(self, count, **more):
+        return [span(f"{n:032x}", f"{n:016x}", f"s{n}", n, n, **more) for n in range(1, count + 1)]
+
+    def test_twenty_lines_unless_told(self):
+        self.write("many.jsonl", json_lines(traces(self.many(25))))
+        lines = self.answer("spans", "many.jsonl").splitlines()
+        self.assertEqual([line.split()[-1] for line in lines[1:21]], [f"s{n}" for n in range(25, 5, -1)])
+        self.assertEqual(lines[-1], "… 5 more spans (--limit 0 shows all)")
+        self.assertEqual(self.answer("spans", "many.jsonl", locale="C").splitlines()[-1], "... 5 more spans (--limit 0 shows all)")
+        self.assertNotIn("more spans", self.answer("spans", "many.jsonl", "--limit", "0"))
+        self.assertEqual(len(self.answer("spans", "many.jsonl", "--limit", "0").splitlines()), 1 + 25 + 1)
+        self.assertEqual(len(self.answer_json("spans", "many.jsonl", "--json")["spans"]), 25)
+        self.assertEqual(len(self.answer_json("spans", "many.jsonl", "--json", "--limit", "3")["spans"]), 3)
+        self.write("names.jsonl", json_lines(traces(self.many(21))))
+        self.assertIn("… 1 more name (", self.answer("spans", "names.jsonl", "--by-name"))
+
+    def test_a_tree_has_all_of_its_spans(self):
+        chain = [span(REPORT_TRACE, f"{i + 1:016x}", "s", 0, 5, f"{i:016x}" if i else "") for i in range(25)]
+        self.write("chain.jsonl", json_lines(traces(chain)))
+        self.assertEqual(self.answer("spans", "chain.jsonl", "--trace", REPORT_TRACE).count("\n"), 3 + 25 + 1)
+
+    def test_what_is_the_same_in_all_lines_is_told_once(self):
+        self.write("t.jsonl", json_lines(traces([{**each, "traceId": REPORT_TRACE} for each in self.many(3, status={"code": 1})])))
+        lines = self.answer("spans", "t.jsonl").splitlines()
+        self.assertEqual(lines[0].split(), ["duration", "span", "id", "name"])
+        self.assertEqual(lines[-1], f"the same in all lines: cpu 0 ns, own 0 ns, samples 0, status ok, service shop, trace {REPORT_TRACE}")
+        self.assertEqual(self.answer("spans", "t.jsonl", "--limit", "1").splitlines()[0].split(),
+                         "duration cpu own samples status trace id span id name".split())
+
+    def test_only_a_width_that_is_known_cuts(self):
+        name = "n" * 150
+        self.write("t.jsonl", json_lines(traces([span(REPORT_TRACE, REPORT, name, 0, 5), span(CART_TRACE, CART, name, 0, 6)])))
+        self.assertEqual(self.answer("spans", "t.jsonl").count(name), 2)
+        self.assertLessEqual(max(map(len, self.answer("spans", "t.jsonl", columns=120).splitlines()[:3])), 120)
+        self.assertLessEqual(max(map(len, self.on_terminal("spans", "t.jsonl", columns=80)[:3])), 80)
+
+    def test_several_names_are_their_union(self):
+        self.assertEqual(self.order("--name", "query", "--name", "GET /cart", "--name", "none of these"), ["GET /cart", "query"])
 
     def test_trace_is_a_tree_with_own_and_total(self):
         self.assertEqual(self.answer("spans", "shop", "--trace", REPORT_TRACE), TREE)
@@ -377,8 +429,15 @@ class Groups(ToolTest):
         answer = self.answer_json("spans", "t", "--group-by", "name", "--json", "--where", "duration <= 3ms")
         self.assertEqual([(group["name"], group["count"], group["duration_ns"]["p50"]) for group in answer["groups"]],
                          [("GET /cart", 3, 2 * MS)])
-        self.assertIn("1 of 2 names", self.answer("spans", "t", "--group-by", "name", "--limit", "1"))
+        self.assertIn("… 1 more name (--limit 0 shows all)\n", self.answer("spans", "t", "--group-by", "name", "--limit", "1"))
         self.refuse(1, "spans", "t", "--group-by", "name", "--where", "false", says="no span matches")
+
+    def test_by_name_is_the_same_in_short(self):
+        self.assertEqual(self.answer("spans", "t", "--by-name"), self.answer("spans", "t", "--group-by", "name"))
+        self.refuse(2, "spans", "t", "--by-name", "--sort", "start", says="--sort")
+
+    def test_the_largest_is_last_on_a_terminal(self):
+        self.assertEqual([line.split()[-1] for line in self.on_terminal("spans", "t", "--by-name", columns=140)[2:]], ["/cart", "a\\x1b[1mb"])
 
     def test_wrong_calls(self):
         self.refuse(2, "spans", "t", "--group-by", "service", says=("service", "there is name"))

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `spanprof spans`: a line for each span. A column that says the same in all lines is left out, and
+ * said once below them. */
+#include <string.h>
+
+#include "core/hex.h"
+#include "tool/command/spans.h"
+#include "tool/text/escape.h"
+
+/* In a pipe names are whole. */
+enum { WHOLE_NAME = 1 << 16 };
+
+/* Which columns there are. Some give way where a terminal is narrow, and --json still has them. */
+typedef struct table_layout {
+    sp_wall_columns wall;
+    bool value, own, status, samples, trace_id;
+    unsigned service, name; /* widths; service 0: no such column */
+} table_layout;
+
+typedef bool (*equality)(const sp_model_span *x, const sp_model_span *y);
+
+static bool same_value(const sp_model_span *x, const sp_model_span *y)
+{
+    return x->total_value == y->total_value;
+}
+
+static bool same_own(const sp_model_span *x, const sp_model_span *y)
+{
+    return x->own_value == y->own_value;
+}
+
+static bool same_samples(const sp_model_span *x, const sp_model_span *y)
+{
+    return x->total_count == y->total_count;
+}
+
+static bool same_status(const sp_model_span *x, const sp_model_span *y)
+{
+    return strcmp(sp_span_status_text(x), sp_span_status_text(y)) == 0;
+}
+
+static bool same_trace(const sp_model_span *x, const sp_model_span *y)
+{
+    return memcmp(x->id.trace_id, y->id.trace_id, sizeof x->id.trace_id) == 0;
+}
+
+static bool same_service(const sp_model_span *x, const sp_model_span *y)
+{
+    return strcmp(x->service, y->service) == 0;
+}
+
+/* Whether a column tells lines apart. Of one line it tells all. */
+static bool differs(const sp_model *model, const uint32_t *list, size_t count, equality equal)
+{
+    for (size_t i = 1; i < count; i++)
+        if (!equal(&model->spans[list[0]], &model->spans[list[i]]))
+            return true;
+    return count == 1;
+}
+
+/* Services matter only when there are several. */
+static unsigned service_columns(const sp_model *model, const uint32_t *list, size_t count)
+{
+    unsigned columns = 8;
+    if (count == 1 || !differs(model, list, count, same_service))
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        unsigned own = sp_text_columns(model->spans[list[i]].service);
+        columns = own > columns ? own : columns;
+    }
+    return columns > 20 ? 20 : columns;
+}
+
+/* The columns that tell lines apart, however wide the terminal. */
+static table_layout useful_columns(const sp_model *model, const uint32_t *list, size_t count)
+{
+    return (table_layout){.wall = sp_wall_columns_find(model),
+                          .value = differs(model, list, count, same_value),
+                          .own = differs(model, list, count, same_own),
+                          .samples = differs(model, list, count, same_samples),
+                          .status = differs(model, list, count, same_status),
+                          .trace_id = differs(model, list, count, same_trace),
+                          .service = service_columns(model, list, count)};
+}
+
+static table_layout fit_columns(table_layout layout, const sp_terminal *terminal)
+{
+    enum { DURATION = 10, VALUE = 10, SPAN_ID = 18, OWN = 10, STATUS = 8, SAMPLES = 9, TRACE = 34 };
+    unsigned wall = sp_wall_columns_width(layout.wall);
+    unsigned used = DURATION + (layout.value ? VALUE : 0) + SPAN_ID + wall +
+                    (layout.service ? layout.service + 2 : 0);
+    if (terminal->has_width) {
+        layout.status = layout.status && sp_spans_take_room(&used, STATUS, terminal);
+        layout.own = layout.own && sp_spans_take_room(&used, OWN, terminal);
+        layout.samples = layout.samples && sp_spans_take_room(&used, SAMPLES, terminal);
+        layout.trace_id = layout.trace_id && sp_spans_take_room(&used, TRACE, terminal);
+    }
+    layout.name = terminal->has_width ? sp_spans_rest_of_line(terminal, used) : WHOLE_NAME;
+    return layout;
+}
+
+static void add_head(sp_buffer *out, const sp_model *model, const table_layout *layout,
+                     const sp_terminal *terminal)
+{
+    const char *type = sp_measured_type(model)->name;
+    sp_buffer_printf(out, "%s%8s  ", terminal->color ? "\033[2m" : "", "duration");
+    if (layout->value)
+        sp_buffer_printf(out, "%8.*s  ", sp_spans_type_columns(type), type);
+    if (layout->own)
+        sp_buffer_printf(out, "%8s  ", "own");
+    sp_wall_columns_head(out, layout->wall);
+    if (layout->samples)
+        sp_buffer_printf(out, "%7s  ", "samples");
+    if (layout->status)
+        sp_buffer_printf(out, "%-6s  ", "status");
+    if (layout->trace_id)
+        sp_buffer_printf(out, "%-32s  ", "trace id");
+    sp_buffer_printf(out, "%-16s  ", "span id");
+    if (layout->service)
+        sp_buffer_printf(out, "%-*s  ", (int)layout->service, "service");
+    sp_buffer_printf(out, "name%s\n", terminal->color ? "\033[0m" : "");
+}
+
+static void add_value(sp_buffer *out, bool is_there, uint64_t value, const char *unit)
+{
+    char text[SP_VALUE_LENGTH];
+    if (!is_there)
+        return;
+    sp_format_value(text, value, unit);
+    sp_buffer_printf(out, "%8s  ", text);
+}
+
+static void add_trace_id(sp_buffer *out, const sp_model_span *span, const char *end)
+{
+    char trace_id[33];
+    sp_hex_encode(trace_id, span->id.trace_id, 16);
+    sp_buffer_printf(out, "%s%s", trace_id, end);
+}
+
+static void add_line(sp_buffer *out, const sp_model *model, const sp_model_span *span,
+                     const table_layout *layout, const sp_terminal *terminal)
+{
+    const char *unit = sp_measured_type(model)->unit;
+    char span_id[17];
+    add_value(out, true, span->end_ns - span->start_ns, "nanoseconds");
+    add_value(out, layout->value, span->total_value, unit);
+    add_value(out, layout->own, span->own_value, unit);
+    sp_wall_columns_cells(out, layout->wall, span, terminal);
+    if (layout->samples)
+        sp_buffer_printf(out, "%7llu  ", (unsigned long long)span->total_count);
+    if (layout->status)
+        sp_buffer_printf(out, "%-6s  ", sp_span_status_text(span));
+    if (layout->trace_id)
+        add_trace_id(out, span, "  ");
+    sp_hex_encode(span_id, span->id.span_id, 8);
+    sp_buffer_printf(out, "%s  ", span_id);
+    if (layout->service) {
+        sp_spans_add_cell(out, span->service, layout->service, true, terminal);
+        sp_buffer_add_string(out, "  ");
+    }
+    sp_spans_add_cell(out, span->name, layout->name, false, terminal);
+    sp_buffer_add_string(out, span->overruns ? SP_SPANS_OVERRUN_MARK "\n" : "\n");
+}
+
+static void add_same_value(sp_buffer *out, bool is_there, const char *name, uint64_t value,
+                           const char *unit)
+{
+    char text[SP_VALUE_LENGTH];
+    if (is_there)
+        return;
+    sp_format_value(text, value, unit);
+    sp_buffer_printf(out, "%.*s %s, ", sp_spans_type_columns(name), name, text);
+}
+
+/* What all lines say: FIRST is the span of one of them. */
+static void add_same(sp_buffer *out, const sp_model *model, const sp_model_span *first,
+                     const table_layout *useful, const sp_terminal *terminal)
+{
+    const sp_model_type *type = sp_measured_type(model);
+    size_t before = out->length;
+    sp_buffer_add_string(out, "the same in all lines: ");
+    size_t start = out->length;
+    add_same_value(out, useful->value, type->name, first->total_value, type->unit);
+    add_same_value(out, useful->own, "own", first->own_value, type->unit);
+    if (!useful->samples)
+        sp_buffer_printf(out, "samples %llu, ", (unsigned long long)first->total_count);
+    if (!useful->status)
+        sp_buffer_printf(out, "status %s, ", sp_span_status_text(first));
+    if (!useful->service && *first->service) {
+        sp_buffer_add_string(out, "service ");
+        sp_spans_add_cell(out, first->service, 40, false, terminal);
+        sp_buffer_add_string(out, ", ");
+    }
+    if (!useful->trace_id) {
+        sp_buffer_add_string(out, "trace ");
+        add_trace_id(out, first, ", ");
+    }
+    bool is_some = out->length > start;
+    out->length = is_some ? out->length - 2 : before;
+    sp_buffer_add_string(out, is_some ? "\n" : "");
+}
+
+void sp_spans_table(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count,
+                    const sp_terminal *terminal)
+{
+    table_layout useful = useful_columns(model, list, count);
+    table_layout layout = fit_columns(useful, terminal);
+    add_head(out, model, &layout, terminal);
+    for (size_t i = 0; i < count; i++)
+        add_line(out, model, &model->spans[list[i]], &layout, terminal);
+    if (count > 1)
+        add_same(out, model, &model->spans[list[0]], &useful, terminal);
+    sp_spans_overrun_key(out, model, list, count);
+    sp_wall_columns_key(out, layout.wall, terminal);
+}
