@@ -182,6 +182,9 @@ class FlamePage(ToolTest):
             noted.name = text('sandwich-name');
             noted.callers = frames('callers').map((frame) => frame[0]);
             noted.callees = frames('callees').map((frame) => frame[0]);
+            noted.callersEnd = document.getElementById('callers').getBoundingClientRect().bottom;
+            noted.ownAbove = document.querySelector('#callers g[name=report] rect').getBoundingClientRect().top;
+            noted.calleesBegin = document.querySelector('#callees g[name=report] rect').getBoundingClientRect().top;
             noted.hover = document.querySelector('#chart g[name=append_row] title').textContent;
             document.getElementById('sandwich-close').click();
             noted.closed = document.getElementById('sandwich').hidden;
@@ -189,6 +192,8 @@ class FlamePage(ToolTest):
         self.assertEqual(noted["selected"], "report: 230 ms (76.7 %, 95 %: 59–89 %) – shop.c:7, shop")
         self.assertIn("shop.c:7, shop", noted["hover"])
         self.assertEqual(noted["name"], "report: 230 ms (76.7 %)")
+        self.assertLessEqual(noted["callersEnd"], noted["calleesBegin"] + 1)  # the function is drawn once: that of the callers is clipped
+        self.assertLessEqual(noted["callersEnd"], noted["ownAbove"] + 1)
         self.assertEqual(noted["callers"], ["report", "serve", "main"])
         self.assertEqual(noted["callees"], ["report", "append_row", "query_rows"])
         self.assertTrue(noted["closed"])
@@ -223,6 +228,66 @@ class FlamePage(ToolTest):
         colours = dict(noted["wait"])
         self.assertEqual(len({colours[name] for name in ("futex", "recvfrom", "pread64", "[runnable]", "deflate")}), 5)
         self.assertEqual(noted["waitKey"], "cpudisklocknetworkrunnable")
+
+    def test_names_switch_between_short_folded_and_full(self):
+        request = profiles([(("main", "leaf"), "", "", 30)])
+        strings = request["dictionary"]["stringTable"]
+        strings.append("_ZN2ns1fISt6vectorIiSaIiEEEEvT_")
+        for entry in request["dictionary"]["functionTable"]:
+            if entry and strings[entry["nameStrindex"]] == "leaf":
+                entry["systemNameStrindex"] = len(strings) - 1
+        self.write("p.jsonl", json_lines(request))
+        self.page_of("p.jsonl")
+        noted = self.load(script=self.NOTE + """
+            noted.first = frames('chart').map((frame) => frame[0]);
+            noted.choice = document.getElementById('names').value;
+            for (const style of ['short', 'full', 'folded']) {
+                const box = document.getElementById('names');
+                box.value = style;
+                box.dispatchEvent(new Event('change'));
+                noted[style] = [...document.querySelectorAll('#chart g div')].map((label) => label.textContent);
+                noted[style + 'Table'] = text('functions');
+            }
+            document.getElementById('search').value = 'vector';
+            document.getElementById('search').dispatchEvent(new Event('input'));
+            noted.found = text('status');
+            finish();""").first
+        vector = "std::vector<int, std::allocator<int> >"
+        self.assertEqual(noted["choice"], "folded")
+        self.assertEqual(noted["first"][1:], ["main", "ns::f<…>"])
+        self.assertEqual(noted["folded"][1:], ["main", "ns::f<…>"])
+        self.assertEqual(noted["short"][1:], ["main", f"ns::f<{vector} >"])
+        self.assertEqual(noted["full"][1:], ["main", f"void ns::f<{vector} >({vector})"])
+        self.assertIn(f"void ns::f<{vector} >({vector})", noted["fullTable"])
+        self.assertEqual(noted["found"], "0 frames match, 0 ns (0.0 %)")
+        self.write_shop()
+        self.page_of("shop")
+        self.assertTrue(self.load(script=self.NOTE + "noted.hidden = document.getElementById('names').hidden; finish();").first["hidden"])
+
+    def test_flip_and_colours_keep_the_zoom(self):
+        self.write_shop()
+        self.page_of("shop", "--span", REPORT)
+        noted = self.load(script=self.NOTE + """
+            const width = (name) => Number(document.querySelector(`#chart g[name=${name}]`).getAttribute('width'));
+            const wait = (then) => setTimeout(then, 500);
+            document.querySelector('#chart g[name=query_rows]').dispatchEvent(new MouseEvent('click', {bubbles: true}));
+            wait(() => {
+                document.getElementById('flip').click();
+                wait(() => {
+                    noted.flipped = width('query_rows');
+                    noted.selected = text('selected-text');
+                    choose('module');
+                    wait(() => {
+                        noted.coloured = width('query_rows');
+                        document.getElementById('reset').click();
+                        wait(() => { document.getElementById('flip').click(); wait(() => { noted.whole = width('query_rows'); finish(); }); });
+                    });
+                });
+            });""").first
+        self.assertGreater(noted["flipped"], 1000)
+        self.assertIn("query_rows: ", noted["selected"])
+        self.assertGreater(noted["coloured"], 1000)
+        self.assertLess(noted["whole"], 400)
 
     def test_page_needs_nothing_from_outside(self):
         self.write_shop()

@@ -116,11 +116,14 @@ const sp_command sp_command_convert = {
     .name = "convert",
     .arguments = "IN… -o OUT --to otlp|otlp-json|pprof|folded",
     .summary = "Files of traces or of profiles as one export request, pprof, or collapsed stacks.",
-    .details = "Several profiles get one dictionary without duplicates and orphans.\n"
-               "A pprof holds all types that have one period (alloc_space, alloc_objects, …); "
-               "of others, and for folded,\none has to be chosen with --type. Spans become the "
-               "labels trace_id and span_id, and with the traces\namong IN also local root span "
-               "id; folded has no place for them.",
+    .details =
+        "Several profiles get one dictionary without duplicates and orphans.\n"
+        "A pprof holds all types that have one period (alloc_space, alloc_objects, …); "
+        "of others, and for folded,\none has to be chosen with --type. Spans become the "
+        "labels trace_id and span_id, and with the traces\namong IN also local root span "
+        "id; folded has no place for them.\n"
+        "Functions keep the names that the files have; `spanprof flame --format folded --names "
+        "full` chooses others.",
     .examples = "# for `go tool pprof` and speedscope\n"
                 "spanprof convert shop.profiles.jsonl --type cpu -o cpu.pb.gz --to pprof\n"
                 "# collapsed stacks of another profiler as OTLP\n"

@@ -21,12 +21,13 @@ enum {
     FORMAT_COUNT
 };
 
+static const char *const format_names[FORMAT_COUNT] = {"text",  "folded", "html", "json",
+                                                       "table", "pprof",  "svg"};
+
 static int find_format(const char *name, int *format)
 {
-    static const char *const names[FORMAT_COUNT] = {"text",  "folded", "html", "json",
-                                                    "table", "pprof",  "svg",  "perfetto"};
     for (*format = 0; *format < FORMAT_COUNT; ++*format)
-        if (strcmp(name, names[*format]) == 0)
+        if (strcmp(name, format_names[*format]) == 0)
             break;
     if (*format == FORMAT_COUNT)
         return sp_tool_wrong("flame: --format %s is unknown; there are text, folded, svg, html, "
@@ -127,13 +128,36 @@ static int write_answer(const sp_selection *selection, const sp_flame_options *o
     return status;
 }
 
-static int take_model_options(sp_flame_options *options)
+/* An option that would change nothing is a mistake of the call. */
+static int check_format(const sp_flame_options *options, int format)
 {
+    bool is_pprof = format == FORMAT_PPROF, is_json = format == FORMAT_JSON;
+    bool is_list = is_pprof || is_json || format == FORMAT_FOLDED;
+    if (is_pprof && options->names)
+        return sp_tool_wrong("flame: --names says what functions are called on the screen; a pprof "
+                             "keeps the names and symbols of the profile");
+    if (is_pprof && (options->model.by_thread || options->group_by))
+        return sp_tool_wrong("flame: --by-thread and --group-by add frames, and a pprof keeps the "
+                             "stacks of the profile, with threads and spans as labels");
+    if (options->reverse && (is_pprof || is_json || format == FORMAT_TABLE || options->against))
+        return sp_tool_wrong("flame: --reverse turns graphs and folded stacks; %s is the same "
+                             "without it",
+                             options->against ? "--against" : format_names[format]);
+    if (options->min_percent > 0 && is_list)
+        return sp_tool_wrong("flame: --min-percent leaves frames out of pictures; %s has all "
+                             "stacks",
+                             format_names[format]);
+    return SP_TOOL_DONE;
+}
+
+static int take_model_options(sp_flame_options *options, int format)
+{
+    options->model.all_styles = format == FORMAT_HTML;
     options->model.by_span = options->group_by != NULL;
     if (options->group_by && strcmp(options->group_by, "span") != 0)
         return sp_tool_wrong("flame: --group-by %s is unknown; there is span", options->group_by);
     options->model.renames = true;
-    return sp_names_parse(options->names, &options->model.style);
+    return sp_names_parse(options->names ? options->names : "folded", &options->model.style);
 }
 
 /* --self that asks for no span's own samples asks for the functions' own. */
@@ -163,9 +187,11 @@ static int answer(const sp_operands *files, sp_flame_options *options)
     const char *name = options->format ? options->format : format_of_file(options->out);
     int status = find_format(name, &format);
     if (status == SP_TOOL_DONE)
-        status = take_model_options(options);
+        status = take_model_options(options, format);
     if (status == SP_TOOL_DONE && takes_table(options, format))
         format = FORMAT_TABLE;
+    if (status == SP_TOOL_DONE)
+        status = check_format(options, format);
     if (status == SP_TOOL_DONE && options->against)
         status = check_against(options, format);
     if (status == SP_TOOL_DONE && options->select.since)
@@ -192,7 +218,7 @@ static int answer(const sp_operands *files, sp_flame_options *options)
 
 static int run(int argc, char **argv)
 {
-    sp_flame_options options = {.min_percent = -1, .names = "folded"};
+    sp_flame_options options = {.min_percent = -1};
     sp_operands files;
     int status = sp_options_parse(&sp_command_flame, argc, argv, &options, &files);
     if (status == SP_OPTIONS_GO_ON)
@@ -231,7 +257,7 @@ static const sp_option options[] = {
      "leave out frames below this share (text 1, html 0)"},
     {"--names", "STYLE", SP_OPTION_TEXT, AT(names),
      "of C++ and Rust: short, folded (template arguments as …), full (with parameters) (folded); "
-     "longer where two functions would be called alike"},
+     "longer where two functions would be called alike; not of pprof, which keeps the profile's"},
     {"--reverse", NULL, SP_OPTION_FLAG, AT(reverse), "leaves first: who calls what takes the time"},
     {"--where", "Q", SP_OPTION_TEXT, AT(select.where),
      "samples of the spans that match, and of their descendants: duration > 100ms && .http.route = "

@@ -18,7 +18,7 @@ typedef struct sp_flame_options {
     bool reverse;
     bool against;
     sp_model_options model;
-    const char *names;    /* a style: names.h */
+    const char *names;    /* a style: names.h; NULL: folded */
     const char *group_by; /* "span", or NULL */
 } sp_flame_options;
 

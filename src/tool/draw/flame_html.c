@@ -136,6 +136,30 @@ static void write_places(page_writer *writer, const sp_model *model)
     sp_buffer_add_char(&writer->json, ']');
 }
 
+/* [name in the graph, short, folded, full] of each function that styles call differently. */
+static void write_names(page_writer *writer, const sp_model *model)
+{
+    static const char *const words[SP_NAMES_STYLES] = {[SP_DEMANGLE_SHORT] = "short",
+                                                       [SP_DEMANGLE_FOLDED] = "folded",
+                                                       [SP_DEMANGLE_FULL] = "full"};
+    const char *separator = "";
+    sp_buffer_printf(&writer->json, ",\"style\":\"%s\",\"names\":[", words[model->options.style]);
+    for (uint32_t i = 0; i < model->strings.count; i++) {
+        sp_model_names names = sp_model_names_of(model, i);
+        if (!writer->is_named[i] || (names.as[0] == names.as[1] && names.as[1] == names.as[2]))
+            continue;
+        sp_buffer_printf(&writer->json, "%s[", separator);
+        write_string(writer, sp_model_text(model, i));
+        for (int style = 0; style < SP_NAMES_STYLES; style++) {
+            sp_buffer_add_char(&writer->json, ',');
+            write_string(writer, sp_model_text(model, names.as[style]));
+        }
+        sp_buffer_add_char(&writer->json, ']');
+        separator = ",";
+    }
+    sp_buffer_add_char(&writer->json, ']');
+}
+
 static void write_page_data(page_writer *writer, const sp_flame_tree *tree,
                             const sp_flame_tree *other, const sp_flame_options *options)
 {
@@ -147,6 +171,7 @@ static void write_page_data(page_writer *writer, const sp_flame_tree *tree,
         sp_buffer_add_char(&writer->json, '}');
     }
     write_places(writer, tree->selection->model);
+    write_names(writer, tree->selection->model);
     sp_buffer_add_char(&writer->json, '}');
 }
 

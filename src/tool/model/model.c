@@ -52,6 +52,7 @@ int sp_model_build_as(sp_model *model, const sp_input *input, const sp_since *si
     if (sp_intern_put(&model->links, &none, sizeof none, NULL) == SP_INTERN_FAILED)
         return sp_tool_no_memory();
     model->names.style = options->style;
+    model->names.all_styles = options->all_styles;
     if (options->renames && !sp_names_learn(&model->names, input))
         return sp_tool_no_memory();
     int status = note_snapshots(model, input);
@@ -96,6 +97,7 @@ void sp_model_deinit(sp_model *model)
     sp_intern_deinit(&model->span_index);
     sp_intern_deinit(&model->sample_index);
     free(model->places);
+    free(model->other_names);
     sp_names_deinit(&model->names);
     free(model->spans);
     sp_intern_deinit(&model->own_ids);

@@ -116,9 +116,15 @@ typedef struct sp_model_place {
     uint32_t first_line, last_line; /* of samples; 0: not told */
 } sp_model_place;
 
+/* What a function is called in each style, as strings; 0: in this one as in the others. */
+typedef struct sp_model_names {
+    uint32_t as[SP_NAMES_STYLES];
+} sp_model_names;
+
 typedef struct sp_model_options {
     bool by_thread, by_span; /* stacks get a frame below the root, so that they part into these */
     bool renames;            /* functions are called in this style (names.h), else as recorded */
+    bool all_styles;         /* names in the other styles are learnt, too: sp_model_names_of */
     sp_demangle_style style;
 } sp_model_options;
 
@@ -131,6 +137,8 @@ typedef struct sp_model {
 
     sp_model_place *places; /* by string: see sp_model_place_of */
     size_t place_capacity;
+    sp_model_names *other_names; /* by string: see sp_model_names_of */
+    size_t other_name_capacity;
 
     sp_intern span_index; /* sp_model_link; number n is spans[n] */
     sp_model_span *spans;
@@ -222,6 +230,10 @@ const char *sp_model_text(const sp_model *model, uint32_t string);
 bool sp_model_note_place(sp_model *model, uint32_t string, const char *file, const char *module,
                          int64_t line);
 sp_model_place sp_model_place_of(const sp_model *model, uint32_t string);
+/* A frame is called STRING here, and TEXT in STYLE. False when memory is short. */
+bool sp_model_note_name(sp_model *model, uint32_t string, sp_demangle_style style,
+                        const char *text);
+sp_model_names sp_model_names_of(const sp_model *model, uint32_t string);
 
 /* The number of the span, or SP_MODEL_NONE. */
 uint32_t sp_model_span_of_link(const sp_model *model, const sp_model_link *link);

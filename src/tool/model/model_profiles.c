@@ -92,17 +92,35 @@ static bool push_frame(profile_reader *reader, const char *name)
     return push_string(reader, sp_model_string(reader->model, name));
 }
 
+/* The function that is called STRING here is called so in the other styles. */
+static bool note_names(sp_model *model, uint32_t string, const char *name, const char *symbol,
+                       const char *file)
+{
+    sp_buffer shown = SP_BUFFER_INIT(1 << 29);
+    bool done = true;
+    for (int i = 0; done && i < SP_NAMES_STYLES; i++) {
+        sp_demangle_style style = (sp_demangle_style)i;
+        done = sp_names_show(&model->names, style, name, symbol, file, &shown) &&
+               sp_model_note_name(model, string, style, (const char *)shown.data);
+    }
+    sp_buffer_deinit(&shown);
+    return done;
+}
+
 /* What a function of the profile is called here: as asked for, else as it is there. */
-static uint32_t rename_function(profile_reader *reader, const char *name, const char *symbol,
+static uint32_t rename_function(sp_model *model, const char *name, const char *symbol,
                                 const char *file)
 {
     sp_buffer shown = SP_BUFFER_INIT(1 << 29);
     uint32_t string = SP_INTERN_FAILED;
-    if (!reader->model->options.renames)
-        return sp_model_string(reader->model, name);
-    if (sp_names_show(&reader->model->names, name, symbol, file, &shown))
-        string = sp_model_string(reader->model, (const char *)shown.data);
+    if (!model->options.renames)
+        return sp_model_string(model, name);
+    if (sp_names_show(&model->names, model->options.style, name, symbol, file, &shown))
+        string = sp_model_string(model, (const char *)shown.data);
     sp_buffer_deinit(&shown);
+    if (string != SP_INTERN_FAILED && model->options.all_styles &&
+        !note_names(model, string, name, symbol, file))
+        return SP_INTERN_FAILED;
     return string;
 }
 
@@ -166,7 +184,7 @@ static bool push_line(profile_reader *reader, const Sp__Profiles__Location *loca
     const char *module = module_path(reader, location);
     uint32_t *known = &reader->function_names[line->function_index];
     if (!*known)
-        *known = rename_function(reader, name, symbol ? symbol : "", file ? file : "") + 1;
+        *known = rename_function(reader->model, name, symbol ? symbol : "", file ? file : "") + 1;
     return push_string(reader, *known - 1) &&
            note_place(reader, file ? file : "", module ? base_of(module) : "", line->line);
 }

@@ -108,8 +108,7 @@ static bool learn_full(sp_names *names, uint32_t key, const char *recorded, cons
         !SP_REACH(names->functions, key, names->key_capacity, 256))
         return false;
     if (is_new)
-        names->named[number] =
-            (sp_named){.recorded = recorded, .symbol = symbol, .style = names->style};
+        names->named[number] = (sp_named){.recorded = recorded, .symbol = symbol};
     names->functions[key] = number;
     return true;
 }
@@ -199,8 +198,9 @@ static sp_demangle_style longer(sp_demangle_style style)
     return style == SP_DEMANGLE_FOLDED ? SP_DEMANGLE_SHORT : SP_DEMANGLE_FULL;
 }
 
-/* Functions that are called as another one get a longer name; *CHANGED when there was one. */
-static bool lengthen_equal_names(sp_names *names, bool *changed)
+/* Functions that are called as another one, where ASKED is asked for, get a longer name; *CHANGED
+ * when there was one. */
+static bool lengthen_equal_names(sp_names *names, sp_demangle_style asked, bool *changed)
 {
     sp_intern shown = {0};
     uint32_t *numbers = calloc(names->full.count + (size_t)1, sizeof *numbers);
@@ -209,7 +209,7 @@ static bool lengthen_equal_names(sp_names *names, bool *changed)
     bool done = numbers && owners;
     for (uint32_t i = 0; done && i < names->full.count; i++) {
         const sp_named *named = &names->named[i];
-        done = write_name(named->recorded, named->symbol, named->style, &name);
+        done = write_name(named->recorded, named->symbol, named->styles[asked], &name);
         numbers[i] = done ? sp_intern_put(&shown, name.data, name.length, NULL) : SP_INTERN_FAILED;
         done = numbers[i] != SP_INTERN_FAILED;
         if (done)
@@ -217,8 +217,8 @@ static bool lengthen_equal_names(sp_names *names, bool *changed)
     }
     *changed = false;
     for (uint32_t i = 0; done && i < names->full.count; i++)
-        if (owners[numbers[i]] > 1 && names->named[i].style != SP_DEMANGLE_FULL) {
-            names->named[i].style = longer(names->named[i].style);
+        if (owners[numbers[i]] > 1 && names->named[i].styles[asked] != SP_DEMANGLE_FULL) {
+            names->named[i].styles[asked] = longer(names->named[i].styles[asked]);
             *changed = true;
         }
     sp_buffer_deinit(&name);
@@ -228,23 +228,33 @@ static bool lengthen_equal_names(sp_names *names, bool *changed)
     return done;
 }
 
-bool sp_names_learn(sp_names *names, const sp_input *input)
+static bool choose_styles(sp_names *names, sp_demangle_style asked)
 {
     bool done = true, changed = true;
-    for (size_t i = 0; done && i < input->count; i++)
-        if (input->documents[i].signal == SP_SIGNAL_PROFILES)
-            done = learn_document(names, &input->documents[i]);
+    for (uint32_t i = 0; i < names->full.count; i++)
+        names->named[i].styles[asked] = asked;
     while (done && changed)
-        done = lengthen_equal_names(names, &changed);
+        done = lengthen_equal_names(names, asked, &changed);
     return done;
 }
 
-bool sp_names_show(const sp_names *names, const char *recorded, const char *symbol,
-                   const char *file, sp_buffer *out)
+bool sp_names_learn(sp_names *names, const sp_input *input)
+{
+    bool done = true;
+    for (size_t i = 0; done && i < input->count; i++)
+        if (input->documents[i].signal == SP_SIGNAL_PROFILES)
+            done = learn_document(names, &input->documents[i]);
+    for (int style = 0; done && style < SP_NAMES_STYLES; style++)
+        if (names->all_styles || style == (int)names->style)
+            done = choose_styles(names, (sp_demangle_style)style);
+    return done;
+}
+
+bool sp_names_show(const sp_names *names, sp_demangle_style style, const char *recorded,
+                   const char *symbol, const char *file, sp_buffer *out)
 {
     const sp_named *named = find_named(names, recorded, symbol);
-    sp_demangle_style style = named ? named->style : names->style;
-    if (!write_name(recorded, symbol, style, out))
+    if (!write_name(recorded, symbol, named ? named->styles[style] : style, out))
         return false;
     if (!named || !named->several_files || !*file)
         return true;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which functions of one name are several. Another file is not enough: code may be included into a
- * function, whose instructions then belong to two files. So functions with addresses are several
- * when their files and their modules differ. Where there are no addresses, as in Python, nothing is
- * included, and the file decides. */
+ * function, whose instructions then belong to two files, but which begins on one line. So functions
+ * with addresses are several when their files differ, and their modules or the lines on which they
+ * begin, too. Where there are no addresses, as in Python, nothing is included, and the file
+ * decides. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,13 @@
 typedef struct piece {
     const char *file; /* NULL: none was seen */
     const char *module;
+    int64_t start_line; /* of its function; 0: not told */
 } piece;
+
+static bool begin_elsewhere(const piece *x, const piece *y)
+{
+    return x->start_line > 0 && y->start_line > 0 && x->start_line != y->start_line;
+}
 
 /* The path of LOCATION's module, which may be mapped several times. */
 static const char *module_of(const Sp__Profiles__ProfilesDictionary *d,
@@ -36,7 +43,8 @@ static uint32_t find_piece(const Sp__Profiles__ProfilesDictionary *d, const uint
     int32_t file = d->function_table[index]->filename_strindex;
     if (file <= 0 || (size_t)file >= d->n_string_table || !*d->string_table[file])
         return SP_INTERN_FAILED;
-    *out = (piece){d->string_table[file], module_of(d, location)};
+    *out = (piece){d->string_table[file], module_of(d, location),
+                   d->function_table[index]->start_line};
     return numbers[index];
 }
 
@@ -54,7 +62,8 @@ bool sp_names_tell_apart(sp_names *names, const Sp__Profiles__ProfilesDictionary
         if (!seen->file)
             *seen = now;
         else if (strcmp(seen->file, now.file) != 0 &&
-                 (location->address == 0 || strcmp(seen->module, now.module) != 0))
+                 (location->address == 0 || strcmp(seen->module, now.module) != 0 ||
+                  begin_elsewhere(seen, &now)))
             names->named[number].several_files = true;
     }
     free(first);

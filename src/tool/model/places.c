@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where functions are: what the profiles say of those that have a name. */
+/* Where functions are, and what else they are called: what the profiles say of those that have a
+ * name. */
 #include <string.h>
 
 #include "core/reach.h"
@@ -40,4 +41,22 @@ bool sp_model_note_place(sp_model *model, uint32_t string, const char *file, con
 sp_model_place sp_model_place_of(const sp_model *model, uint32_t string)
 {
     return string < model->place_capacity ? model->places[string] : (sp_model_place){0};
+}
+
+bool sp_model_note_name(sp_model *model, uint32_t string, sp_demangle_style style, const char *text)
+{
+    size_t had = model->other_name_capacity;
+    if (!SP_REACH(model->other_names, string, model->other_name_capacity, 256))
+        return false;
+    if (model->other_name_capacity > had)
+        memset(model->other_names + had, 0,
+               (model->other_name_capacity - had) * sizeof *model->other_names);
+    uint32_t name = sp_model_string(model, text);
+    model->other_names[string].as[style] = name;
+    return name != SP_INTERN_FAILED;
+}
+
+sp_model_names sp_model_names_of(const sp_model *model, uint32_t string)
+{
+    return string < model->other_name_capacity ? model->other_names[string] : (sp_model_names){0};
 }

@@ -15,6 +15,13 @@
     return [file ? file + lines : '', module].filter(Boolean).join(', ');
   }
 
+  // ---- names ----
+  // A frame is known by its name in the style that the page was made with, whatever it is called on the screen.
+  const styles = ['short', 'folded', 'full'];
+  const names = new Map(graphs.names.map(([name, ...others]) => [name, others]));
+  let style = graphs.style;
+  const nameOf = (name) => (names.has(name) ? names.get(name)[styles.indexOf(style)] : name);
+
   // ---- words and numbers ----
   const scales = {
     nanoseconds: [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']],
@@ -33,7 +40,7 @@
   const describe = (node) => {
     const own = node.data.s ? ', own ' + amount(node.data.s) + ' (' + share(node.data.s) + ')' : '';
     const place = node.depth ? placeOf(node.data.n) : '';
-    return node.data.n + ': ' + amount(node.data.v) + ' (' + shareOf(node.data) + own + ')' + (place ? ' – ' + place : '');
+    return nameOf(node.data.n) + ': ' + amount(node.data.v) + ' (' + shareOf(node.data) + own + ')' + (place ? ' – ' + place : '');
   };
 
   // ---- legend ----
@@ -91,17 +98,17 @@
   // d3-flame-graph lets a new frame grow from nothing and writes its name afterwards. The first picture has to be the whole one.
   function finishFrames(id) {
     d3.selectAll(id + ' rect').interrupt().attr('width', function () { return this.parentNode.getAttribute('width'); });
-    d3.selectAll(id + ' .d3-flame-graph-label').interrupt().text((node) => node.data.n);
+    d3.selectAll(id + ' .d3-flame-graph-label').interrupt().text((node) => nameOf(node.data.n));
   }
   function drawInto(id, tree, isInverted, onClick) {
     element(id).replaceChildren();
     const made = flamegraph.default()
       .width(width()).cellHeight(19).inverted(isInverted).minFrameSize(0.5).transitionDuration(150)
-      .getName((node) => node.data.n)
+      .getName((node) => nameOf(node.data.n))
       .setColorMapper(color)
       .setLabelHandler(describe)
       .setDetailsHandler(say)
-      .setSearchMatch((node, term) => node.depth > 0 && node.data.n.toLowerCase().includes(term.toLowerCase()))
+      .setSearchMatch((node, term) => node.depth > 0 && nameOf(node.data.n).toLowerCase().includes(term.toLowerCase()))
       .setSearchHandler((results, sum) => {
         found = results.length + ' frames match, ' + amount(sum) + ' (' + share(sum) + ')';
         say('');
@@ -113,12 +120,23 @@
   }
   let inverted = true;
   let chart;
-  const draw = () => { chart = drawInto('chart', data.tree, inverted, select); };
+  let zoomed = []; // the names on the way from the root to the frame that fills the width
+  function draw() {
+    const path = zoomed;
+    chart = drawInto('chart', data.tree, inverted, select);
+    let node = d3.select('#chart').datum();
+    for (const name of path) node = node && (node.children || []).find((child) => child.data.n === name);
+    if (!path.length || !node) return;
+    chart.transitionDuration(0).zoomTo(node);
+    finishFrames('#chart');
+    chart.transitionDuration(150);
+  }
 
   // ---- one function: what a click shows, its callers and callees ----
   let selected = '';
   function select(node) {
     selected = node.depth ? node.data.n : '';
+    zoomed = node.ancestors().reverse().slice(1).map((each) => each.data.n);
     element('selected').hidden = !selected;
     element('selected-text').textContent = describe(node);
   }
@@ -164,7 +182,7 @@
     const strip = (node) => { delete node.below; node.c.forEach(strip); };
     strip(callers);
     strip(callees);
-    element('sandwich-name').textContent = name + ': ' + amount(callees.v) + ' (' + share(callees.v) + ')';
+    element('sandwich-name').textContent = nameOf(name) + ': ' + amount(callees.v) + ' (' + share(callees.v) + ')';
     // In a reversed graph what stands below a frame are its callers.
     const [above, under] = data.reverse ? [callees, callers] : [callers, callees];
     drawInto('callers', above, false);
@@ -195,14 +213,14 @@
     element('functions').tBodies[0].replaceChildren();
     for (const f of rows) {
       const row = element('functions').tBodies[0].insertRow();
-      const cells = [[amount(f.own)], [share(f.own), 'share'], [amount(f.all)], [share(f.all), 'share'], [f.name, 'name']];
+      const cells = [[amount(f.own)], [share(f.own), 'share'], [amount(f.all)], [share(f.all), 'share'], [nameOf(f.name), 'name']];
       for (const [text, kind] of cells) {
         const cell = row.insertCell();
         if (kind) cell.className = kind;
         if (kind !== 'name') { cell.textContent = text; continue; }
         const button = cell.appendChild(document.createElement('button'));
         button.textContent = text;
-        button.title = 'Search for it' + (placeOf(text) ? ' – ' + placeOf(text) : '');
+        button.title = 'Search for it' + (placeOf(f.name) ? ' – ' + placeOf(f.name) : '');
         button.addEventListener('click', () => search(text));
       }
     }
@@ -237,6 +255,13 @@
   });
   element('colors').addEventListener('change', (event) => {
     colors = event.target.value;
+    show();
+    search(element('search').value);
+  });
+  element('names').hidden = !names.size;
+  element('names').value = style;
+  element('names').addEventListener('change', (event) => {
+    style = event.target.value;
     show();
     search(element('search').value);
   });

@@ -370,7 +370,7 @@ class Names(ToolTest):
     """Functions with their symbols; two different ones never print alike."""
 
     def write_functions(self, *functions, with_addresses=True, modules=1, same_file=False):
-        """A sample of each of FUNCTIONS, which are (name, symbol, file)."""
+        """A sample of each of FUNCTIONS, which are (name, symbol, file) or, with the line where they begin, (name, symbol, file, line)."""
         request = profiles([((f"f{i}",), "", "", i + 1) for i in range(len(functions))])
         strings, table = request["dictionary"]["stringTable"], request["dictionary"]["functionTable"]
         for entry in table[1:]:
@@ -378,6 +378,7 @@ class Names(ToolTest):
             for key, text in zip(("nameStrindex", "systemNameStrindex", "filenameStrindex"), functions[number]):
                 strings.append(text)
                 entry[key] = len(strings) - 1
+            entry["startLine"] = str((*functions[number], 0)[3])
         for number, location in enumerate(request["dictionary"]["locationTable"][1:]):
             location["address"] = str(4096 + 16 * number if with_addresses else 0)
             location["mappingIndex"] = 1 + number % modules
@@ -418,6 +419,13 @@ class Names(ToolTest):
         self.assertEqual(self.names(), ["other", "parse"])
         self.write_functions(*functions, with_addresses=False)
         self.assertEqual(sorted(self.names()), ["other", "parse [parse.c]", "parse [parse.y]"])
+
+    def test_functions_of_two_files_that_begin_on_two_lines_are_two(self):
+        self.write_functions(("init", "", "/src/a.c", 10), ("init", "", "/src/b.c", 20), ("used", "", "u.c", 5))
+        for style in ("short", "folded", "full"):
+            self.assertEqual(self.names("--names", style), ["init [a.c]", "init [b.c]", "used"])
+        self.write_functions(("parse", "", "parse.c", 10), ("parse", "", "parse.y", 10))  # a file that is included into it
+        self.assertEqual(self.answer("flame", "n.jsonl", "--format", "folded"), "parse 30000000\n")
 
     def test_functions_of_two_modules_and_files_are_two(self):
         functions = (("init", "", "a.c"), ("init", "", "b.c"), ("shared", "", "s.h"), ("shared", "", "s.h"))
@@ -638,6 +646,20 @@ class HostileNames(ToolTest):
         data = protobuf(request).replace(b"\x2a\x03bad", b"\x2a\x03b\xffd")
         self.write("bad.binpb", data)
         self.assertEqual(self.answer_json("flame", "bad.binpb", "--format", "json")["stacks"][0]["frames"], ["leaf", "b\ufffdd"])
+
+
+class Useless(ToolTest):
+    """Options that would change nothing are refused."""
+
+    def test_options_that_the_format_has_no_use_for(self):
+        self.write_shop()
+        for format, options in (("pprof", (["--names", "full"], ["--reverse"], ["--by-thread"], ["--group-by", "span"], ["--min-percent", "3"])),
+                                ("json", (["--reverse"], ["--min-percent", "3"])), ("folded", (["--min-percent", "3"],)), ("table", (["--reverse"],))):
+            for option in options:
+                with self.subTest(format=format, option=option):
+                    self.refuse(2, "flame", "shop", "--format", format, *option, says=option[0])
+        self.refuse(2, "flame", "shop", "--name", "render", "--percentile", "p50", "--against", "--reverse", says="--against")
+        self.answer("flame", "shop", "--format", "folded", "--reverse", "--by-thread", "--group-by", "span", "--names", "full")
 
 
 class Colours(ToolTest):
