@@ -262,6 +262,12 @@ static void json_read_integers_out_of_range_are_refused(void **state)
         {SPAN, "{\"startTimeUnixNano\":-1}", "out of range (0 to 18446744073709551615)", "-1"},
         {SPAN, "{\"startTimeUnixNano\":\"-1\"}", "out of range", NULL},
         {SPAN, "{\"startTimeUnixNano\":99999999999999999999}", "not valid JSON: too big", NULL},
+        {SPAN, "{\"name\":99999999999999999999}", "not valid JSON: too big", NULL},
+        {SPAN, "{\"status\":1e999}", "not valid JSON: real number overflow", NULL},
+        {SPAN, "{\"links\":[-1e999]}", "not valid JSON: real number overflow", NULL},
+        {SPAN, "{\"x\":1e999x}", "not valid JSON", NULL},
+        {SPAN, "{\"x\":099999999999999999999}", "not valid JSON", NULL},
+        {SPAN, "{\"x\":99999999999999999999,}", "not valid JSON", NULL},
         {SPAN, "{\"startTimeUnixNano\":1e30}", "expected an integer", NULL},
         {SPAN, "{\"startTimeUnixNano\":18446744073709551616}", "not valid JSON: too big", NULL},
         {SPAN, "{\"startTimeUnixNano\":1.8446744073709552e19}", "expected an integer", NULL},
@@ -285,6 +291,11 @@ static void json_read_integers_out_of_range_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         check_bad(&cases[i]);
+    Sp__Trace__Span *span = read_text(
+        SPAN, "{\"x\":[99999999999999999999, -99999999999999999999, 1e999, {\"y\":-1.5E+999}],"
+              "\"name\":\"1e999, \\\" 99999999999999999999\",\"flags\":7}");
+    assert_string_equal(span->name, "1e999, \" 99999999999999999999");
+    assert_int_equal(span->flags, 7);
     Sp__Common__AnyValue *least = read_text(VALUE, "{\"intValue\":\"-9223372036854775808\"}");
     assert_true(least->int_value == INT64_MIN);
 }

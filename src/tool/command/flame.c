@@ -164,7 +164,7 @@ static int take_model_options(sp_flame_options *options, int format)
 static bool takes_table(sp_flame_options *options, int format)
 {
     sp_select_options *select = &options->select;
-    if (!select->self || select->span.count || select->name || select->where ||
+    if (!select->self || select->span.count || select->name.count || select->where ||
         format != FORMAT_TEXT)
         return false;
     select->self = false;
@@ -233,8 +233,9 @@ static const sp_option options[] = {
      "samples of this span and its descendants; may be given several times"},
     {"--trace", "ID", SP_OPTION_LIST, AT(select.trace),
      "samples of this trace; may be given several times"},
-    {"--name", "NAME", SP_OPTION_TEXT, AT(select.name),
-     "samples of the spans of exactly this name, and of their descendants"},
+    {"--name", "NAME", SP_OPTION_LIST, AT(select.name),
+     "samples of the spans of exactly this name, and of their descendants; may be given several "
+     "times"},
     {"--self", NULL, SP_OPTION_FLAG, AT(select.self),
      "with --span, --name or --where: without descendants; else the functions by self time, as "
      "--format table"},

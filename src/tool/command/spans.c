@@ -85,22 +85,13 @@ static int find_comparison(const sp_model *model, const char *name, comparison *
     return SP_TOOL_DONE;
 }
 
-/* Whether NAME is one of those that were asked for, or none was. */
-static bool has_name(const sp_spans_options *options, const char *name)
-{
-    for (size_t i = 0; i < options->name.count; i++)
-        if (strcmp(name, options->name.items[i]) == 0)
-            return true;
-    return options->name.count == 0;
-}
-
 static bool matches(const sp_model *model, uint32_t number, const sp_spans_options *options,
                     const uint8_t *trace_id)
 {
     const sp_model_span *span = &model->spans[number];
     if (options->trace && memcmp(span->id.trace_id, trace_id, 16) != 0)
         return false;
-    if (!has_name(options, span->name))
+    if (!sp_text_list_takes(&options->name, span->name))
         return false;
     return !options->roots || sp_model_is_local_root(model, number);
 }

@@ -150,7 +150,7 @@ static int select_type(sp_selection *selection, const sp_select_options *options
     const sp_model *model = selection->model;
     bool is_live = options->outlived || options->since;
     const char *word = options->type || !is_live ? options->type : "inuse";
-    bool inner = options->span.count || options->where || options->name;
+    bool inner = options->span.count || options->where || options->name.count;
     if (model->type_count == 0)
         return sp_tool_wrong(
             "the files hold no profiles; give the .profiles file too, or, where that is "
@@ -271,7 +271,7 @@ static int match_spans(sp_selection *selection, const sp_select_options *options
         status = sp_tool_no_memory();
     for (uint32_t i = 0; status == SP_TOOL_DONE && i < model->span_index.count; i++)
         (*marks)[i] = (!options->where || (*marks)[i]) &&
-                      (!options->name || strcmp(model->spans[i].name, options->name) == 0) &&
+                      sp_text_list_takes(&options->name, model->spans[i].name) &&
                       sp_selection_takes_trace(selection, model->spans[i].id.trace_id);
     if (status == SP_TOOL_DONE && options->percentile &&
         !sp_slow_keep(model, &selection->slow, options->rest, *marks))
@@ -421,9 +421,9 @@ static uint64_t count_below_matches(const sp_selection *selection, const sp_sele
 
 static int no_match_of_where(const sp_selection *selection, const sp_select_options *options)
 {
-    const char *option = !options->where ? "--name"
-                         : options->name ? "--where and --name"
-                                         : "--where";
+    const char *option = !options->where       ? "--name"
+                         : options->name.count ? "--where and --name"
+                                               : "--where";
     if (selection->model->span_index.count == 0)
         return sp_tool_no("the files hold no spans, which %s asks for; give the .traces file too; "
                           "if it is empty, no span has ended yet",
@@ -488,9 +488,9 @@ static int no_match(const sp_selection *selection, const sp_select_options *opti
 static int parse_ids(sp_selection *selection, const sp_select_options *options)
 {
     int status = SP_TOOL_DONE;
-    bool by_where = options->where || options->name;
+    bool by_where = options->where || options->name.count;
     selection->by_where = by_where;
-    selection->name = options->where ? NULL : options->name;
+    selection->name = !options->where && options->name.count == 1 ? options->name.items[0] : NULL;
     if (options->self && !options->span.count && !by_where)
         return sp_tool_wrong("--self needs --span, --name or --where: whose own samples?");
     if (options->percentile && !by_where)

@@ -15,7 +15,7 @@ typedef struct sp_select_options {
     const char *where;      /* a query (query.h), or NULL: the spans that match, with descendants */
     const char *percentile; /* "p99": of the spans that match the slow ones (slow.h), or NULL */
     bool rest;              /* of the spans that match all but the slow ones */
-    const char *name;       /* only spans of this name, or NULL; with WHERE those that match both */
+    sp_text_list name;      /* only spans of these names; with WHERE those that match both */
     /* "cpu", "wall", "offcpu", "alloc", "inuse", "lock", or a type's name; NULL: the file's own */
     const char *type;
     bool outlived;     /* only what requests that have ended still hold */

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tool/text/messages.h"
 
@@ -11,7 +12,9 @@ int sp_slow_parse(const char *text, sp_slow *out)
     char *end;
     const char *digits = text + (*text == 'p');
     out->percent = strtod(digits, &end);
-    if (*digits < '0' || *digits > '9' || *end != 0 || !(out->percent > 0 && out->percent < 100))
+    bool is_plain = digits[strspn(digits, "0123456789.")] == 0; /* strtod takes 0x10, too */
+    if (!is_plain || *digits == '.' || *end != 0 || end == digits ||
+        !(out->percent > 0 && out->percent < 100))
         return sp_tool_wrong("--percentile %s: a number above 0 and below 100 is needed, such as "
                              "p99",
                              text);

@@ -176,14 +176,14 @@ static int read_file(sp_input *input, const char *path, bool may_be_empty)
             status = sp_tool_wrong("%s: has switches of threads, and no samples or spans; "
                                    "`spanprof stats` tells of it",
                                    path);
-        else if (start < bytes.length && bytes.data[start] == '{')
+        else if (start == bytes.length) /* nothing, or nothing but space */
+            may_be_empty ? (void)0 : add_empty(input, own_path);
+        else if (bytes.data[start] == '{')
             status = sp_input_read_json(input, own_path, bytes.data, bytes.length);
         else if (sp_input_is_collapsed(bytes.data, bytes.length))
             status = sp_input_read_collapsed(input, own_path, bytes.data, bytes.length);
-        else if (bytes.length)
+        else
             status = sp_input_read_protobuf(input, own_path, bytes.data, bytes.length);
-        else if (!may_be_empty)
-            add_empty(input, own_path);
     }
     sp_buffer_deinit(&bytes);
     return status;

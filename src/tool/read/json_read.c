@@ -16,6 +16,7 @@
 #include "core/env.h"
 #include "core/hex.h"
 #include "tool/read/json_locate.h"
+#include "tool/read/json_numbers.h"
 #include "tool/read/json_tree.h"
 #include "wire/json.h"
 
@@ -483,6 +484,24 @@ static void report_syntax(const json_reader *reader, const char *why)
     error->position = found && mistake.position > 0 ? (size_t)mistake.position : 0;
 }
 
+/* The same message without its huge numbers. They do not matter below keys that are not read; NULL:
+ * there are none, or one matters. */
+static ProtobufCMessage *read_without_huge(json_reader *reader,
+                                           const ProtobufCMessageDescriptor *type)
+{
+    sp_buffer text = SP_BUFFER_INIT(4 * reader->length + 64);
+    const char *why;
+    sp_json_tree *tree = NULL;
+    ProtobufCMessage *message = NULL;
+    if (sp_json_replace_huge(&text, reader->text, reader->length) && !text.failed)
+        tree = sp_json_tree_parse((const char *)text.data, text.length, &why);
+    if (tree)
+        message = read_message(reader, type, sp_json_tree_root(tree), 0);
+    sp_json_tree_free(tree);
+    sp_buffer_deinit(&text);
+    return message;
+}
+
 ProtobufCMessage *sp_otlp_json_read(sp_arena *memory, const ProtobufCMessageDescriptor *type,
                                     const char *text, size_t length, sp_json_error *error)
 {
@@ -495,8 +514,10 @@ ProtobufCMessage *sp_otlp_json_read(sp_arena *memory, const ProtobufCMessageDesc
     ProtobufCMessage *message = NULL;
     if (tree)
         message = read_message(&reader, type, sp_json_tree_root(tree), 0);
-    else if (why)
+    else if (why && !(message = read_without_huge(&reader, type)))
         report_syntax(&reader, why);
+    else if (message)
+        memset(reader.error, 0, sizeof *reader.error);
     else
         fail(&reader, "memory is short");
     sp_json_tree_free(tree);

@@ -55,8 +55,18 @@ static const sp_option *find_option(const sp_command *command, const char *argum
 static bool parse_percent(const char *text, double *out)
 {
     char *end;
+    if (text[strspn(text, "0123456789.")]) /* strtod takes 0x10, too */
+        return false;
     *out = strtod(text, &end);
     return end != text && *end == 0 && *out >= 0 && *out <= 100;
+}
+
+bool sp_text_list_takes(const sp_text_list *list, const char *text)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(text, list->items[i]) == 0)
+            return true;
+    return list->count == 0;
 }
 
 static int add_text(const sp_command *command, const sp_option *option, const char *value,

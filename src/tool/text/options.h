@@ -23,6 +23,9 @@ typedef struct sp_text_list {
     size_t count;
 } sp_text_list;
 
+/* Whether TEXT is in LIST, or LIST is empty: nothing was asked for. */
+bool sp_text_list_takes(const sp_text_list *list, const char *text);
+
 typedef struct sp_option {
     const char *name;     /* with its dashes */
     const char *argument; /* what help calls its argument; NULL when it takes none */

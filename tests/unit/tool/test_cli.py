@@ -43,7 +43,7 @@ class Calls(ToolTest):
         self.refuse(2, "flame", "x", "--span", says=("--span", "argument"))
         self.refuse(2, "flame", "x", "--self=1", says="no argument")
         self.refuse(2, "spans", "x", "--limit", "many", says=("many", "whole number"))
-        for bad in ("-1", "101", "abc", "", "nan"):
+        for bad in ("-1", "101", "abc", "", "nan", "0x10", "1e1"):
             self.refuse(2, "flame", "x", "--min-percent=" + bad, says="0 to 100")
 
     def test_no_file(self):

@@ -243,6 +243,9 @@ class Selections(ToolTest):
         self.assertEqual(self.folded("shop", "--name", "GET /report"), self.folded("shop", "--where", '{ name = "GET /report" }'))
         self.assertEqual(self.folded("shop", "--name", "GET /report", "--where", "duration > 1ns"), self.folded("shop", "--name", "GET /report"))
         self.refuse(1, "flame", "shop", "--name", "GET /report", "--where", "duration > 9s", says="--where and --name")
+        both = self.folded("shop", "--name", "GET /cart", "--name", "GET /report")
+        self.assertEqual(both, self.folded("shop", "--where", '{ name = "GET /report" || name = "GET /cart" }'))
+        self.assertEqual(both, self.folded("shop", "--name", "GET /report", "--name", "GET /cart", "--name", "none"))
         self.refuse(1, "flame", "shop", "--name", "GET", says=("no span matches --name", "spanprof spans"))
         self.refuse(1, "flame", "shop", "--name", "GET /report", "--self", says=("no samples of their own", "leave out --self"))
         self.refuse(1, "flame", "shop.profiles.jsonl", "--name", "GET /report", says=("the files hold no spans", ".traces file"))
@@ -473,11 +476,17 @@ class Slow(ToolTest):
         self.assertRegex(text, r"\AA: the rest, 90 spans: [^\n]*90 requests\nB: 10 slow spans, from 100 ms: [^\n]*\n")
         self.assertRegex(text, r"(?s)\ngrew\n.*rebuild\n")
 
+    def test_one_is_no_plural(self):
+        self.write("t.jsonl", json_lines(traces([span(CART_TRACE, CART, "GET /", 0, 100), span(REPORT_TRACE, REPORT, "GET /", 0, 10)])))
+        self.write("p.jsonl", json_lines(profiles([(("main", "work"), trace, own, 30) for trace, own in ((CART_TRACE, CART), (REPORT_TRACE, REPORT))])))
+        text = self.answer("flame", *self.files, "--name", "GET /", "--percentile", "p90", "--against")
+        self.assertRegex(text, r"\AA: the rest, 1 span: [^\n]*1 request\nB: 1 slow span, from 100 ms: [^\n]*1 request\n")
+
     def test_what_has_no_slow_ones_or_no_rest_is_told(self):
         self.refuse(2, "flame", *self.files, "--percentile", "p99", says=("--name", "--where"))
         self.refuse(2, "flame", *self.files, "--name", "GET /", "--against", says="--percentile")
         self.refuse(2, "flame", *self.files, "--name", "GET /", "--percentile", "p9", "--against", "--format", "folded", says="json")
-        for wrong in ("", "p", "p0", "p100", "-1", "nan", "p99x", "1e999"):
+        for wrong in ("", "p", "p0", "p100", "-1", "nan", "p99x", "1e999", "0x10", "p0x10", ".", "p.", "9e1"):
             self.refuse(2, "flame", *self.files, "--name", "GET /", "--percentile", wrong, says="--percentile")
         self.refuse(1, "flame", *self.files, "--name", "GET /", "--percentile", "p89", "--against", says="no rest")
 

@@ -305,8 +305,19 @@ class BadInput(ToolTest):
     def test_empty(self):
         self.write("empty.jsonl", b"")
         self.refuse_all("empty.jsonl", ("empty.jsonl", "is empty"))
+        for name, space in (("lines.jsonl", b"\n\r\n \t\n" * 20), ("mark.jsonl", b"\xef\xbb\xbf\n"), ("blank", b" ")):
+            self.write(name, space)
+            self.refuse_all(name, (name, "is empty"))
         self.write("empty.gz", gzip.compress(b""))
         self.refuse_all("empty.gz", "is empty")
+
+    def test_huge_numbers_below_keys_that_are_not_read_do_not_matter(self):
+        request = json.dumps(traces())
+        self.write("huge.jsonl", f"{{\"tomorrow\": [{'9' * 400}, 1e999, -{'9' * 20}], {request[1:]}\n".encode())
+        self.write("shop.jsonl", request.encode())
+        self.assertEqual(self.answer("spans", "huge.jsonl"), self.answer("spans", "shop.jsonl"))
+        self.write("huge.jsonl", request.replace(f'"{START + 1_000_000_000}"', "1e999", 1).encode())
+        self.refuse_all("huge.jsonl", ("huge.jsonl", "not valid JSON"))
 
     def test_empty_among_others(self):
         shop = self.write_shop()
