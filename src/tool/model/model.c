@@ -6,6 +6,7 @@
 
 #include "core/utf8.h"
 #include "tool/text/messages.h"
+#include "tool/text/progress.h"
 
 static int note_snapshots(sp_model *model, const sp_input *input)
 {
@@ -23,9 +24,17 @@ static int add_documents(sp_model *model, const sp_input *input, sp_signal signa
                          int (*add)(sp_model *model, const sp_document *document))
 {
     int status = SP_TOOL_DONE;
-    for (size_t i = 0; i < input->count && status == SP_TOOL_DONE; i++)
-        if (input->documents[i].signal == signal)
-            status = add(model, &input->documents[i]);
+    uint64_t done = 0, all = 0;
+    for (size_t i = 0; i < input->count; i++)
+        all += input->documents[i].signal == signal ? input->documents[i].bytes : 0;
+    for (size_t i = 0; i < input->count && status == SP_TOOL_DONE; i++) {
+        if (input->documents[i].signal != signal)
+            continue;
+        sp_progress_step(signal == SP_SIGNAL_TRACES ? "taking in spans" : "taking in samples", NULL,
+                         done, all);
+        status = add(model, &input->documents[i]);
+        done += input->documents[i].bytes;
+    }
     return status;
 }
 
@@ -66,6 +75,7 @@ int sp_model_build_as(sp_model *model, const sp_input *input, const sp_since *si
         status = sp_model_link_spans(model);
     if (status == SP_TOOL_DONE)
         status = sp_model_count_spans(model);
+    sp_progress_end();
     return status == SP_TOOL_DONE && options->by_span ? sp_model_add_span_roots(model) : status;
 }
 

@@ -16,6 +16,7 @@
 #include "proto/trace.pb-c.h"
 #include "tool/read/switches.h"
 #include "tool/text/messages.h"
+#include "tool/text/progress.h"
 #include "core/reach.h"
 
 /* What a file may hold once unzipped: a few kilobytes of gzip can stand for any number of bytes. */
@@ -75,8 +76,15 @@ void sp_input_deinit(sp_input *input)
 
 /* ---- bytes of a file ---- */
 
-/* Everything that FILE still gives, unzipped, into OUT. */
-static int read_all(gzFile file, const char *path, sp_buffer *out)
+/* Of FD, or 0: it is not known. */
+static uint64_t file_bytes(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? (uint64_t)status.st_size : 0;
+}
+
+/* Everything that FILE, of BYTES (0: not known) before it is unzipped, still gives into OUT. */
+static int read_all(gzFile file, const char *path, uint64_t bytes, sp_buffer *out)
 {
     for (;;) {
         uint8_t *end = sp_buffer_reserve(out, STEP_BYTES);
@@ -88,6 +96,7 @@ static int read_all(gzFile file, const char *path, sp_buffer *out)
         int count = gzread(file, end, STEP_BYTES);
         if (count > 0)
             out->length += (size_t)count;
+        sp_progress_step("reading", path, bytes ? (uint64_t)gzoffset(file) : out->length, bytes);
         int code = Z_OK;
         const char *reason = gzerror(file, &code);
         if (code == Z_BUF_ERROR)
@@ -128,13 +137,14 @@ static int load(const char *path, sp_buffer *out)
     int status = open_file(path, &fd);
     if (status != SP_TOOL_DONE)
         return status;
+    uint64_t bytes = file_bytes(fd);
     gzFile file = gzdopen(fd, "rb");
     if (!file) {
         close(fd);
         return sp_tool_no_memory();
     }
     gzbuffer(file, 128 * 1024);
-    status = read_all(file, path, out);
+    status = read_all(file, path, bytes, out);
     gzclose_r(file);
     return status;
 }
@@ -262,5 +272,6 @@ int sp_input_read(sp_input *input, const sp_operands *files)
         if (status != SP_TOOL_DONE)
             return status;
     }
+    sp_progress_end();
     return input->empty_count ? tell_empty(input) : SP_TOOL_DONE;
 }

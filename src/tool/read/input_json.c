@@ -7,6 +7,7 @@
 #include "tool/read/json_locate.h"
 #include "tool/read/json_read.h"
 #include "tool/text/messages.h"
+#include "tool/text/progress.h"
 
 size_t sp_input_skip_space(const uint8_t *data, size_t length, size_t position)
 {
@@ -121,6 +122,7 @@ int sp_input_read_json(sp_input *input, const char *path, const uint8_t *data, s
             return sp_tool_wrong("%s: line %zu: the JSON object that begins here is cut: the file "
                                  "ends at byte %zu; copy or record the file again",
                                  path, sp_json_line(text, position), length);
+        sp_progress_step("decoding", path, position, length);
         int status = read_object(input, path, text, position, end, kind);
         if (status != SP_TOOL_DONE)
             return status;

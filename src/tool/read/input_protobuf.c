@@ -6,6 +6,7 @@
 #include "tool/read/wire.h"
 #include "tool/read/wire_read.h"
 #include "tool/text/messages.h"
+#include "tool/text/progress.h"
 
 /* More than this, unpacked, is not a profile but an attack (an empty message of two bytes takes two
  * hundred in memory). */
@@ -117,6 +118,7 @@ static int read_framed(sp_input *input, const char *path, sp_signal signal, cons
     for (size_t position = 0; status == SP_TOOL_DONE && position < length;) {
         uint64_t size = 0;
         sp_wire_varint(data, length, &position, &size);
+        sp_progress_step("decoding", path, position, length);
         status = add_message(input, path, signal, data + position, size);
         position += size;
     }

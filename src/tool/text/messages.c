@@ -6,11 +6,13 @@
 
 #include "core/buffer.h"
 #include "tool/text/escape.h"
+#include "tool/text/progress.h"
 
 /* Messages are short; one that is cut still says what is wrong. */
 static void say(const char *format, va_list arguments)
 {
     char text[2048];
+    sp_progress_end();
     vsnprintf(text, sizeof text, format, arguments);
     sp_buffer line = SP_BUFFER_INIT(16 * sizeof text);
     if (sp_escape_terminal(&line, text))

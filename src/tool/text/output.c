@@ -12,6 +12,7 @@
 
 #include "core/compiler.h"
 #include "tool/text/messages.h"
+#include "tool/text/progress.h"
 
 enum { COLUMNS_IN_A_PIPE = 100, COLUMNS_MINIMUM = 40, COLUMNS_MAXIMUM = 1000 };
 
@@ -78,6 +79,7 @@ static int write_file(const sp_buffer *out, const char *path)
 int sp_output_write(sp_buffer *out, const char *path)
 {
     int status;
+    sp_progress_end();
     if (out->failed) {
         status = sp_tool_no_memory();
     } else if (path && strcmp(path, "-") != 0) {

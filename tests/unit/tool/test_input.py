@@ -3,6 +3,8 @@
 """Reading files: every container gives the same answer, and whatever is damaged is refused with a sentence, never with a crash."""
 import gzip
 import random
+import select
+import time
 
 from otlp import *
 
@@ -432,6 +434,51 @@ class BadInput(ToolTest):
         del bad["dictionary"]
         self.write("bad.jsonl", json_lines(bad))
         self.refuse(2, "flame", "bad.jsonl")
+
+
+class Progress(ToolTest):
+    """A tool that reads from a FIFO as slowly as the test writes."""
+
+    def start(self, name, terminal, **environment):
+        os.mkfifo(self.folder / name)
+        ours, theirs = pty.openpty() if terminal else os.pipe()
+        around = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR", "TERM")}
+        process = subprocess.Popen([TOOL, "spans", name], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=theirs,
+                                   env={**around, "TERM": "xterm", **environment})
+        self.addCleanup(process.stdout.close)
+        os.close(theirs)
+        return process, open(self.folder / name, "wb", buffering=0), ours
+
+    def finish(self, process, fifo, ours):
+        """What the tool has still to say on standard error."""
+        fifo.write(json_lines(traces()))
+        fifo.close()
+        self.assertIn("GET /report", process.stdout.read().decode())
+        self.assertEqual(process.wait(), 0)
+        said = b""
+        try:
+            while chunk := os.read(ours, 65536):
+                said += chunk
+        except OSError:  # the other end of the terminal is closed
+            pass
+        os.close(ours)
+        return said
+
+    def test_long_work_shows_how_far_it_is_on_a_terminal_only(self):
+        quiet = [self.start("pipe", False), self.start("dumb", True, TERM="dumb")]
+        terminal = self.start("slow", True, NO_COLOR="1")
+        said, deadline = b"", time.monotonic() + 300
+        while b"reading slow" not in said:
+            self.assertLess(time.monotonic(), deadline, said)
+            for _, fifo, _ in (*quiet, terminal):
+                fifo.write(b"\n" * 65536)
+            if select.select([terminal[2]], [], [], 0.02)[0]:
+                said += os.read(terminal[2], 65536)
+        for _, fifo, _ in quiet:  # they began no later, and look at the clock once more
+            fifo.write(b"\n" * 1024 * 1024)
+        said += self.finish(*terminal)
+        self.assertRegex(said.decode(), r"\A(\r\x1b\[K(reading slow|decoding slow|taking in (spans|samples)): [0-9.]+ [KM]?i?B?(bytes)?( of [^\r]*)?)+\r\x1b\[K\Z")
+        self.assertEqual([self.finish(*each) for each in quiet], [b"", b""])
 
 
 if __name__ == "__main__":
