@@ -154,6 +154,7 @@ static void settle(const sp_attach_samples *samples, sp_window *window, const ch
     window->engine = engine;
     uint64_t sampled_ns = periods * window->period_ns;
     window->unattributed_ns = cpu_ns > sampled_ns ? cpu_ns - sampled_ns : 0;
+    sp_window_complete_wall(window, 0);
 }
 
 typedef struct handing {

@@ -22,7 +22,7 @@ enum {
 };
 
 static const char *const format_names[FORMAT_COUNT] = {"text",  "folded", "html", "json",
-                                                       "table", "pprof",  "svg"};
+                                                       "table", "pprof",  "svg",  "perfetto"};
 
 static int find_format(const char *name, int *format)
 {
@@ -131,15 +131,16 @@ static int write_answer(const sp_selection *selection, const sp_flame_options *o
 /* An option that would change nothing is a mistake of the call. */
 static int check_format(const sp_flame_options *options, int format)
 {
-    bool is_pprof = format == FORMAT_PPROF, is_json = format == FORMAT_JSON;
-    bool is_list = is_pprof || is_json || format == FORMAT_FOLDED;
+    bool is_pprof = format == FORMAT_PPROF;
+    bool has_stacks = is_pprof || format == FORMAT_JSON || format == FORMAT_PERFETTO;
+    bool is_list = has_stacks || format == FORMAT_FOLDED;
     if (is_pprof && options->names)
         return sp_tool_wrong("flame: --names says what functions are called on the screen; a pprof "
                              "keeps the names and symbols of the profile");
     if (is_pprof && (options->model.by_thread || options->group_by))
         return sp_tool_wrong("flame: --by-thread and --group-by add frames, and a pprof keeps the "
                              "stacks of the profile, with threads and spans as labels");
-    if (options->reverse && (is_pprof || is_json || format == FORMAT_TABLE || options->against))
+    if (options->reverse && (has_stacks || format == FORMAT_TABLE || options->against))
         return sp_tool_wrong("flame: --reverse turns graphs and folded stacks; %s is the same "
                              "without it",
                              options->against ? "--against" : format_names[format]);
