@@ -135,6 +135,28 @@ static void free_number_ends_the_moving(void **state)
     assert_int_equal(log_length, 0);
 }
 
+static void next_run_says_what_becomes_of_the_one_before(void **state)
+{
+    (void)state;
+    char kept[256], removed[256];
+    snprintf(kept, sizeof kept, "%s: the run before is kept as %s.1", prefix, prefix);
+    snprintf(removed, sizeof removed, "%s.%d, the oldest, is removed", prefix, SP_FILE_RUNS_KEPT);
+    sp_log_configure(SPANPROF_LOG_INFO, log_line, NULL);
+    write_runs();
+    for (int run = 1; run < RUNS; run++)
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(unlink(path_of(run, i)), 0);
+    assert_int_equal(sp_file_runs_keep(prefix), 0);
+    assert_int_equal(log_count(kept), 1);
+    assert_int_equal(log_length, 1);
+    capture_log(); /* warnings only, as without options */
+    write_runs();
+    assert_int_equal(sp_file_runs_keep(prefix), 0);
+    assert_int_equal(log_count(kept), 1);
+    assert_int_equal(log_count(removed), 1);
+    assert_int_equal(log_length, 1);
+}
+
 #define CASE(function) cmocka_unit_test_setup_teardown(function, crash_set_up, teardown)
 
 int main(void)
@@ -144,6 +166,7 @@ int main(void)
         CASE(crash_with_an_empty_file_mixes_no_runs),
         CASE(file_system_without_links_gets_renames),
         CASE(free_number_ends_the_moving),
+        CASE(next_run_says_what_becomes_of_the_one_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

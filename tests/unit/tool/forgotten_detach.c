@@ -21,7 +21,7 @@ int main(int argc, char **argv)
     options.exporter = "file";
     options.file = argc > 1 ? argv[1] : "";
     options.cpu_hz = HZ;
-    options.log_level = SPANPROF_LOG_OFF;
+    options.log_level = SPANPROF_LOG_WARN;
     sp_sdk_use_synthetic_ticks();
     if (spanprof_start(&options, NULL) != SPANPROF_OK)
         return 1;

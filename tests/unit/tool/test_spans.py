@@ -290,7 +290,10 @@ class Spans(ToolTest):
 
 class ForgottenDetach(ToolTest):
     def test_a_program_that_forgets_to_detach_is_told_so(self):
-        subprocess.run([os.environ["SPANPROF_TEST_FORGOTTEN_DETACH"], "r"], cwd=self.folder, check=True)
+        program = subprocess.run([os.environ["SPANPROF_TEST_FORGOTTEN_DETACH"], "r"], cwd=self.folder, check=True, stderr=subprocess.PIPE)
+        warnings = [line for line in program.stderr.decode().splitlines() if "detach" in line]
+        self.assertEqual(len(warnings), 1, program.stderr)
+        self.assertIn("request", warnings[0])
         first, *others = sorted(self.answer_json("spans", "r", "--json")["spans"], key=lambda s: s["start_time_ns"])
         self.assertEqual((first["parent_span_id"], first["threads"], first["overruns"]), ("", 1, True))
         self.assertEqual({s["trace_id"] for s in others}, {first["trace_id"]})
