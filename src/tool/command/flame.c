@@ -259,7 +259,7 @@ static const sp_option options[] = {
      "leave out frames below this share (text 1, html 0)"},
     {"--names", "STYLE", SP_OPTION_TEXT, AT(names),
      "of C++ and Rust: short, folded (template arguments as …), full (with parameters) (folded); "
-     "longer where two functions would be called alike; not of pprof, which keeps the profile's"},
+     "pprof keeps the profile's"},
     {"--reverse", NULL, SP_OPTION_FLAG, AT(reverse), "leaves first: who calls what takes the time"},
     {"--where", "Q", SP_OPTION_TEXT, AT(select.where),
      "samples of the spans that match, and of their descendants: duration > 100ms && .http.route = "

@@ -158,6 +158,12 @@ static void add_empty(sp_input *input, const char *path)
         input->empty = path;
 }
 
+static void note_empty(sp_input *input, const char *path, bool may_be_empty)
+{
+    if (!may_be_empty)
+        add_empty(input, path);
+}
+
 /* In one line, however many they are. */
 static int tell_empty(const sp_input *input)
 {
@@ -187,7 +193,7 @@ static int read_file(sp_input *input, const char *path, bool may_be_empty)
                                    "`spanprof stats` tells of it",
                                    path);
         else if (start == bytes.length) /* nothing, or nothing but space */
-            may_be_empty ? (void)0 : add_empty(input, own_path);
+            note_empty(input, own_path, may_be_empty);
         else if (bytes.data[start] == '{')
             status = sp_input_read_json(input, own_path, bytes.data, bytes.length);
         else if (sp_input_is_collapsed(bytes.data, bytes.length))
