@@ -29,6 +29,7 @@
 #include "core/log_queue.h"
 #include "export/process_context_publish.h"
 #include "sdk/config.h"
+#include "sdk/fill_stats.h"
 #include "sdk/switch_file.h"
 #include "sdk/synthetic.h"
 #include "sdk/variables.h"
@@ -315,66 +316,6 @@ static void drop_resource(void)
     sdk.resource = NULL;
 }
 
-static void fill_exports(spanprof_stats *stats, const sp_export_counters *counters)
-{
-    stats->dropped_exports_queue_full = sp_load_relaxed(&counters->dropped_queue_full);
-    stats->dropped_exports_refused = sp_load_relaxed(&counters->dropped_refused);
-    stats->dropped_exports_unreachable = sp_load_relaxed(&counters->dropped_unreachable);
-    stats->dropped_exports_spool = sp_load_relaxed(&counters->dropped_spool);
-    stats->spooled_exports = sp_load_relaxed(&counters->spooled);
-    stats->taken_over_exports = sp_load_relaxed(&counters->taken_over);
-    stats->exported_spans = sp_load_relaxed(&counters->spans);
-    stats->exported_samples = sp_load_relaxed(&counters->samples);
-    stats->exported_requests = sp_load_relaxed(&counters->requests);
-    stats->exported_bytes = sp_load_relaxed(&counters->bytes);
-}
-
-static void fill_tracer(spanprof_stats *stats)
-{
-    sp_tracer_counters counters;
-    sp_tracer_counters_get(&counters);
-    stats->spans_started = counters.spans_started;
-    stats->spans_ended = counters.spans_ended;
-    stats->spans_unsampled = counters.spans_unsampled;
-    stats->dropped_spans_queue_full = counters.dropped_queue_full;
-    stats->dropped_spans_memory = counters.dropped_memory;
-    stats->foreign_spans_started = counters.foreign_started;
-    stats->foreign_spans_ended = counters.foreign_ended;
-    stats->evicted_foreign_spans = counters.foreign_evicted;
-    sp_cpu_time_counters cpu_time;
-    sp_cpu_time_counters_get(&cpu_time);
-    stats->cpu_time_unattributed_ns = cpu_time.unattributed_ns;
-    stats->dropped_cpu_times = cpu_time.dropped;
-}
-
-static void fill_sampler(spanprof_stats *stats)
-{
-    sp_sampler_state state;
-    sp_sampler_state_get(&state);
-    stats->threads = state.threads;
-    stats->fallback_threads = state.fallback_threads;
-    stats->failed_threads = state.failed_threads;
-    stats->cpu_hz = state.cpu_hz;
-    stats->paused = state.paused;
-    strcpy(stats->engine, state.engine);
-    strcpy(stats->engine_reason, state.reason);
-}
-
-static void fill_wall(spanprof_stats *stats)
-{
-    sp_wall_state state;
-    sp_wall_state_get(&state);
-    stats->wall_hz = state.hz;
-    stats->wall_running = state.running;
-    stats->visits = state.visits;
-    stats->visits_unmoved = state.unmoved;
-    stats->visits_discarded = state.discarded;
-    stats->failed_visits = state.failed;
-    stats->dropped_visits += state.dropped;
-    stats->wall_cpu_ns = state.cpu_ns;
-    strcpy(stats->wall_reason, state.reason);
-}
-
 /* The collector and the exporter are taken out of sight before they end; then their last counts are
  * kept. */
 static spanprof_status end_collector(uint64_t deadline_ns, bool modules_in_use)
@@ -385,8 +326,8 @@ static spanprof_status end_collector(uint64_t deadline_ns, bool modules_in_use)
     sdk.collector = NULL;
     sp_lock_give(&sdk.life);
     spanprof_status status = sp_collector_stop(collector, deadline_ns, modules_in_use, &last);
-    fill_sampler(&last);
-    fill_wall(&last);
+    sp_stats_fill_sampler(&last);
+    sp_stats_fill_wall(&last);
     sp_lock_take(&sdk.life);
     sdk.last = last;
     sp_lock_give(&sdk.life);
@@ -404,8 +345,8 @@ static spanprof_status end_exporter(uint64_t deadline_ns, bool *left)
     spanprof_status status = sp_exporter_destroy(exporter, deadline_ns, &counters);
     *left = counters.thread_left;
     sp_lock_take(&sdk.life);
-    fill_tracer(&sdk.last);
-    fill_exports(&sdk.last, &counters);
+    sp_stats_fill_tracer(&sdk.last);
+    sp_stats_fill_exports(&sdk.last, &counters);
     sp_lock_give(&sdk.life);
     return status;
 }
@@ -415,8 +356,6 @@ static spanprof_status first_error(spanprof_status first, spanprof_status second
     return first == SPANPROF_OK ? second : first;
 }
 
-/* Everything that runs, ended in the order in which data travels, by the deadline. Parts that are
- * not there are passed over. */
 /* The collector is there, or nothing is sampled. */
 static void start_pull(void)
 {
@@ -440,6 +379,8 @@ static void stop_pull(uint64_t deadline_ns)
     sdk.pull = NULL;
 }
 
+/* Everything that runs, ended in the order in which data travels, by the deadline. Parts that are
+ * not there are passed over. */
 static spanprof_status end_parts(uint64_t deadline_ns)
 {
     sp_process_context_unpublish();
@@ -626,49 +567,13 @@ static void fill_running(spanprof_stats *stats)
 {
     stats->running = 1;
     if (sdk.collector) {
-        fill_sampler(stats);
+        sp_stats_fill_sampler(stats);
         sp_collector_stats(sdk.collector, stats);
-        fill_wall(stats);
+        sp_stats_fill_wall(stats);
     }
-    fill_tracer(stats);
+    sp_stats_fill_tracer(stats);
     if (sdk.exporter)
-        fill_exports(stats, sp_exporter_counters(sdk.exporter));
-}
-
-static void fill_carriers(spanprof_stats *stats)
-{
-    sp_carrier_counters counters;
-    sp_carrier_counters_get(&counters);
-    stats->evicted_carriers = counters.evicted;
-    stats->dropped_carriers = counters.dropped;
-}
-
-static void fill_attributes(spanprof_stats *stats)
-{
-    sp_sample_attribute_counters counters;
-    sp_sample_attribute_counters_get(&counters);
-    stats->cut_attributes = counters.cut;
-    stats->dropped_attributes = counters.refused;
-}
-
-static void fill_switches(spanprof_stats *stats)
-{
-    sp_switch_counters counters;
-    sp_switch_file_counters_get(&counters);
-    stats->switches_recorded = counters.recorded;
-    stats->dropped_switches = counters.lost;
-}
-
-static void fill_misuse(spanprof_stats *stats)
-{
-    sp_tracer_counters counters;
-    sp_tracer_counters_get(&counters);
-    stats->misuse_dead_span = counters.misuse_dead_span;
-    stats->misuse_dead_scope = sp_load_relaxed(&sp_thread_counts.misuse_dead_scope);
-    stats->misuse_foreign_scope = sp_load_relaxed(&sp_thread_counts.misuse_foreign_scope);
-    stats->failed_attaches = sp_load_relaxed(&sp_thread_counts.failed_attaches);
-    stats->misuse_ended_parent = sp_load_relaxed(&sp_thread_counts.misuse_ended_parent);
-    stats->misuse_fiber = sp_load_relaxed(&sp_thread_counts.misuse_fiber);
+        sp_stats_fill_exports(stats, sp_exporter_counters(sdk.exporter));
 }
 
 void spanprof_thread_exclude(void)
@@ -688,10 +593,10 @@ void spanprof_stats_get(spanprof_stats *out)
     if (sdk.running)
         fill_running(&stats);
     stats.forked = sdk.forked;
-    fill_misuse(&stats);
-    fill_carriers(&stats);
-    fill_switches(&stats);
-    fill_attributes(&stats);
+    sp_stats_fill_misuse(&stats);
+    sp_stats_fill_carriers(&stats);
+    sp_stats_fill_switches(&stats);
+    sp_stats_fill_attributes(&stats);
     sp_lock_give(&sdk.life);
     stats.struct_size = size;
     memcpy(out, &stats, size < sizeof stats ? size : sizeof stats);

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the collector share: one run's state, and what one asks of another. collector.c
+ * has the loop and the window's end, window_export.c brings a window to a destination, losses.c
+ * says what a person has to know. Collector thread. */
+#ifndef SP_COLLECT_COLLECTOR_RUN_H
+#define SP_COLLECT_COLLECTOR_RUN_H
+
+#include "collect/budget.h"
+#include "collect/collector.h"
+#include "collect/discovery.h"
+#include "collect/drain.h"
+#include "collect/misuse.h"
+#include "collect/pull_window.h"
+#include "core/steal.h"
+#include "core/worker.h"
+#include "symbol/symbolizer.h"
+
+enum { SP_DRAIN_MS = 40, SP_DESTINATIONS_MAX = 4 };
+
+struct sp_collector {
+    sp_collector_config config;
+
+    /* Its lock guards what follows up to the windows; order: before the sampler's and the
+     * registry's lock. A wake ends the window. */
+    sp_worker worker;
+    uint32_t wished_hz, wished_wall_hz;
+    bool keep_modules;
+
+    /* The thread's. */
+    sp_window windows[2];
+    uint32_t open;           /* the window that fills */
+    uint32_t wall_hz;        /* of the open window */
+    uint64_t window_ends_ns; /* monotonic */
+    uint64_t drained_at_ns;  /* monotonic */
+    uint64_t followed_at_ns; /* monotonic */
+    uint64_t last_edge_ns;   /* realtime, before the last drain */
+    sp_discovery discovery;
+    sp_budget budget;
+    sp_sampler_state sampler; /* at the last window's end: what windows borrow names from */
+    uint64_t unattributed_unreported_ns; /* of windows without samples, which are not sent */
+    sp_drain drain;
+    sp_steal steal;
+    _Atomic uint64_t handed_over; /* ticks of the windows that were closed to the end */
+    uint64_t spans_lost;          /* as last said */
+    sp_window_misuse misuse;      /* as last reported */
+    bool said_no_ticks, said_replaced, said_repaired, said_ring_full, said_corrupt;
+    bool exiting; /* the application's threads have all ended */
+    sp_symbolizer *symbolizer;
+    sp_profile_destination destinations[SP_DESTINATIONS_MAX];
+    size_t destination_count;
+    sp_pull_windows pulled;
+};
+
+static inline bool sp_collector_is_abandoned(const sp_collector *collector)
+{
+    return sp_worker_is_abandoned(&collector->worker);
+}
+
+/* collector.c: long work calls these between its pieces, because rings fill meanwhile. */
+void sp_collector_drain_if_due(sp_collector *collector);
+void sp_collector_drain_meanwhile(void *collector);
+
+/* window_export.c */
+
+/* Put every address's name into the symbolizer's cache, so that building does not wait. */
+void sp_collector_name(sp_collector *collector, const sp_window *window);
+/* Build, encode and submit WINDOW for destination INDEX. */
+void sp_collector_export(sp_collector *collector, const sp_window *window, size_t index,
+                         const sp_profile_destination *destination);
+
+/* losses.c */
+
+/* The host may have put another handler over ours, or closed descriptors that it did not know. */
+void sp_collector_check_engine(sp_collector *collector, const sp_window *window);
+void sp_collector_warn_of_corruption(sp_collector *collector);
+/* What a person would wonder about, once each; losses of spans again when there are more. */
+void sp_collector_warn_of_losses(sp_collector *collector);
+
+#endif

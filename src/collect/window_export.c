@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A window on its way to one destination: names, build, encode, submit. */
+#include <stdlib.h>
+
+#include "collect/collector_run.h"
+#include "collect/requests.h"
+#include "core/clock.h"
+#include "core/log.h"
+#include "profile/builder.h"
+
+static int compare_locations(const void *a, const void *b)
+{
+    const sp_window_location *const *left = a, *const *right = b;
+    if ((*left)->module != (*right)->module)
+        return (uintptr_t)(*left)->module < (uintptr_t)(*right)->module ? -1 : 1;
+    return ((*left)->address > (*right)->address) - ((*left)->address < (*right)->address);
+}
+
+/* Ordered, so that each part of the debug information is read once, however little of it may be
+ * kept. When memory is short building finds the names. */
+static void name_each(sp_collector *collector, const sp_window *window)
+{
+    uint32_t count = window->locations.count;
+    const sp_window_location **locations = malloc(count * sizeof *locations);
+    for (uint32_t n = 0; n < count && locations; n++)
+        locations[n] = sp_intern_key(&window->locations, n);
+    if (locations && count)
+        qsort(locations, count, sizeof *locations, compare_locations);
+    for (uint32_t n = 0; n < count && locations && !sp_collector_is_abandoned(collector); n++) {
+        const sp_frame *frames;
+        if (locations[n]->module || !sp_pc_is_marker(locations[n]->address))
+            sp_symbolizer_frames(collector->symbolizer, locations[n]->module, locations[n]->address,
+                                 &frames);
+        sp_collector_drain_if_due(collector);
+    }
+    free(locations);
+}
+
+void sp_collector_name(sp_collector *collector, const sp_window *window)
+{
+    bool better = false;
+    name_each(collector, window);
+    while (!sp_collector_is_abandoned(collector) &&
+           sp_symbolizer_wait(collector->symbolizer, SP_DRAIN_MS / 2)) {
+        better = true;
+        sp_collector_drain_if_due(collector);
+    }
+    if (better)
+        name_each(collector, window);
+}
+
+static void submit(sp_collector *collector, size_t index, sp_buffer *body, uint64_t samples)
+{
+    if (sp_worker_enter(&collector->worker)) {
+        sp_exporter_submit_profiles(collector->config.exporter, index, body, samples);
+        sp_worker_leave(&collector->worker);
+    } else {
+        sp_buffer_deinit(body);
+    }
+}
+
+/* A window on its way to one destination. */
+typedef struct window_export {
+    sp_collector *collector;
+    size_t destination;
+    uint64_t ticks, visits, calls; /* of the window */
+    uint32_t samples;              /* that its profiles have */
+} window_export;
+
+/* What of COUNT, which belongs to all samples, belongs to those of RANGE. The shares of all ranges
+ * sum up to COUNT. */
+static uint64_t share_of(uint64_t count, const window_export *e, sp_sample_range range)
+{
+    uint64_t end = (uint64_t)range.first + range.count;
+    return count * end / e->samples - count * range.first / e->samples;
+}
+
+/* Encoding a large window takes longer than the rings hold. */
+static void submit_request(void *user, sp_buffer *body, sp_sample_range range)
+{
+    const window_export *e = user;
+    submit(e->collector, e->destination, body, share_of(e->ticks + e->visits, e, range));
+    sp_collector_drain_meanwhile(e->collector);
+}
+
+/* DROPPED of the window's samples are in no request. */
+static void count_dropped(const window_export *e, uint32_t dropped)
+{
+    sp_drain_totals *totals = &e->collector->drain.totals;
+    sp_sample_range range = {0, dropped};
+    sp_count_owned(&totals->dropped_memory, share_of(e->ticks, e, range));
+    sp_count_owned(&totals->visits_dropped, share_of(e->visits, e, range));
+    sp_count_owned(&totals->calls_dropped, share_of(e->calls, e, range));
+    if (sp_worker_enter(&e->collector->worker)) {
+        sp_exporter_note_lost(e->collector->config.exporter);
+        sp_worker_leave(&e->collector->worker);
+    }
+    sp_log_warn("collector", "%u samples of a window were dropped: memory is short", dropped);
+}
+
+/* Of the calls that threads made; a snapshot of live blocks is made anew by the next window. */
+static uint64_t count_calls(const sp_window *window)
+{
+    uint64_t calls = 0;
+    for (int kind = 0; kind < SP_CALL_KINDS; kind++)
+        calls += kind == SP_CALL_HEAP ? 0 : window->calls[kind].count;
+    return calls;
+}
+
+void sp_collector_export(sp_collector *collector, const sp_window *window, size_t index,
+                         const sp_profile_destination *destination)
+{
+    sp_build_options options = {.link_scope = destination->link_scope,
+                                .thread_attributes = destination->thread_attributes,
+                                .wait_attributes = destination->wait_attributes,
+                                .without_cpu = collector->config.without_cpu};
+    sp_request_bounds bounds = {destination->request_bytes, destination->request_samples};
+    window_export e = {collector,           index,
+                       window->cpu.count,   window->wall.count,
+                       count_calls(window), sp_window_sample_total(window)};
+    sp_profile_data data = {0};
+    uint32_t dropped = e.samples;
+    if (sp_profile_build(&data, window, collector->symbolizer, &options)) {
+        dropped = 0;
+        e.samples = sp_profile_sample_total(&data);
+        if (e.samples)
+            dropped = sp_requests_make(&data, destination->format, collector->config.resource,
+                                       &bounds, submit_request, &e);
+    }
+    if (dropped)
+        count_dropped(&e, dropped);
+    sp_profile_data_deinit(&data);
+}
