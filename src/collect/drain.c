@@ -12,7 +12,7 @@
 #include "core/clock.h"
 #include "unwind/stack_bounds.h"
 
-static sp_drain_slot *slot_of(sp_drain *drain, const sp_thread *thread)
+sp_drain_slot *sp_drain_slot_of(sp_drain *drain, const sp_thread *thread)
 {
     sp_drain_slot **page = &drain->slots[thread->slot / 256];
     if (!*page)
@@ -31,7 +31,7 @@ static sp_drain_slot *slot_of(sp_drain *drain, const sp_thread *thread)
 
 /* The name may change at any time; it is read once a window, for threads with samples. A thread
  * that is gone keeps its last. */
-static void refresh_name(sp_drain_slot *slot)
+void sp_drain_refresh_name(sp_drain_slot *slot)
 {
     char path[64], name[sizeof slot->thread.name] = "";
     slot->name_is_fresh = true;
@@ -66,7 +66,7 @@ static void drain_sample(sp_drain *drain, sp_drain_slot *slot, const sp_sample_r
                          sp_window *window, const sp_modules *modules, uint32_t max_samples)
 {
     if (!slot->name_is_fresh)
-        refresh_name(slot);
+        sp_drain_refresh_name(slot);
     sp_fold_sample sample = {
         .record = record,
         .generation = sp_modules_generation(modules, record->generation),
@@ -117,7 +117,7 @@ static sp_drain_slot *slot_of_visit(sp_drain *drain, const sp_visit_record *visi
     if (page && page[visit->slot % 256].generation == visit->generation)
         return &page[visit->slot % 256];
     return sp_load_relaxed(&thread->registered.generation) == visit->generation
-               ? slot_of(drain, thread)
+               ? sp_drain_slot_of(drain, thread)
                : NULL;
 }
 
@@ -127,7 +127,7 @@ static sp_window_thread visited_thread(sp_drain *drain, const sp_visit_record *v
     if (!slot)
         return (sp_window_thread){.tid = visit->tid};
     if (!slot->name_is_fresh)
-        refresh_name(slot);
+        sp_drain_refresh_name(slot);
     return slot->thread;
 }
 
@@ -218,12 +218,12 @@ static void drain_wall(sp_drain *drain, sp_window *window, sp_modules *modules,
 static sp_window_thread calling_thread(sp_drain *drain, int64_t tid)
 {
     sp_thread *state = sp_thread_find((pid_t)tid);
-    sp_drain_slot *slot = state ? slot_of(drain, state) : NULL;
+    sp_drain_slot *slot = state ? sp_drain_slot_of(drain, state) : NULL;
     sp_drain_slot unknown = {.thread.tid = tid};
     if (!slot)
         slot = &unknown;
     if (!slot->name_is_fresh)
-        refresh_name(slot);
+        sp_drain_refresh_name(slot);
     return slot->thread;
 }
 
@@ -443,7 +443,7 @@ void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint3
         sp_thread *thread = sp_thread_by_slot(n);
         if (sp_load_acquire(&thread->registered.life) == SP_THREAD_FREE)
             continue;
-        sp_drain_slot *slot = slot_of(drain, thread);
+        sp_drain_slot *slot = sp_drain_slot_of(drain, thread);
         if (!slot)
             continue;
         bool gone =
@@ -459,96 +459,6 @@ void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint3
             sp_thread_free(thread);
         }
     }
-}
-
-/* Of a thread that was there before, only what comes from now on counts. */
-void sp_drain_begin(sp_drain *drain)
-{
-    drain->cpu_last_ns = sp_sampler_process_cpu_ns();
-    drain->live_full = sp_alloc_live_full(); /* of earlier runs */
-    for (uint32_t n = 0; n < sp_thread_slots(); n++) {
-        sp_thread *thread = sp_thread_by_slot(n);
-        sp_drain_slot *slot = slot_of(drain, thread);
-        if (slot)
-            sp_sampler_thread_cpu_ns(thread, &slot->cpu_ns);
-    }
-}
-
-/* The COUNT largest are kept. */
-static void keep_unattributed(sp_window *window, const sp_window_unattributed *unattributed)
-{
-    sp_window_unattributed *smallest = &window->unattributed_threads[0];
-    if (window->unattributed_count < SP_WINDOW_UNATTRIBUTED_MAX) {
-        window->unattributed_threads[window->unattributed_count++] = *unattributed;
-        return;
-    }
-    for (uint32_t i = 1; i < window->unattributed_count; i++)
-        if (window->unattributed_threads[i].unattributed_ns < smallest->unattributed_ns)
-            smallest = &window->unattributed_threads[i];
-    if (unattributed->unattributed_ns > smallest->unattributed_ns)
-        *smallest = *unattributed;
-}
-
-/* Up to two periods are only the ticks that are about to come. */
-static void settle_thread(sp_drain_slot *slot, sp_thread *thread, sp_window *window)
-{
-    uint64_t cpu_ns, period_ns = sp_sampler_period_ns();
-    if (thread->registered.internal || !sp_sampler_thread_cpu_ns(thread, &cpu_ns))
-        return;
-    slot->carry_ns += (int64_t)(cpu_ns - slot->cpu_ns) -
-                      (int64_t)((slot->weights - slot->weights_settled) * period_ns);
-    slot->cpu_ns = cpu_ns;
-    slot->weights_settled = slot->weights;
-    if (slot->carry_ns <= (int64_t)(2 * period_ns))
-        return;
-    if (!slot->name_is_fresh)
-        refresh_name(slot);
-    keep_unattributed(window, &(sp_window_unattributed){slot->thread, (uint64_t)slot->carry_ns});
-    slot->carry_ns = 0;
-}
-
-static void settle_threads(sp_drain *drain, sp_window *window)
-{
-    for (uint32_t n = 0; n < sp_thread_slots(); n++) {
-        sp_thread *thread = sp_thread_by_slot(n);
-        sp_drain_slot *slot = sp_load_acquire(&thread->registered.life) == SP_THREAD_LIVE
-                                  ? slot_of(drain, thread)
-                                  : NULL;
-        if (!slot)
-            continue;
-        if (!drain->without_ticks)
-            settle_thread(slot, thread, window);
-        slot->name_is_fresh = false;
-    }
-}
-
-/* The process's clock knows also of threads that were never found, and of the last bits of those
- * that are gone. */
-void sp_drain_unattributed(sp_drain *drain, sp_window *window)
-{
-    settle_threads(drain, window);
-    if (drain->without_ticks)
-        return;
-    uint64_t cpu_ns = sp_sampler_process_cpu_ns(),
-             weights = sp_load_relaxed(&drain->totals.weights);
-    drain->unattributed_carry_ns +=
-        (int64_t)(cpu_ns - drain->cpu_last_ns) -
-        (int64_t)((weights - drain->weights_last) * sp_sampler_period_ns());
-    drain->cpu_last_ns = cpu_ns;
-    drain->weights_last = weights;
-    window->unattributed_ns =
-        drain->unattributed_carry_ns > 0 ? (uint64_t)drain->unattributed_carry_ns : 0;
-    drain->unattributed_carry_ns -= (int64_t)window->unattributed_ns;
-    sp_count_owned(&drain->totals.unattributed_ns, window->unattributed_ns);
-}
-
-int64_t sp_drain_ahead_ns(const sp_drain *drain)
-{
-    if (drain->without_ticks)
-        return 0;
-    uint64_t weights = sp_load_relaxed(&drain->totals.weights) - drain->weights_last;
-    return (int64_t)(sp_sampler_process_cpu_ns() - drain->cpu_last_ns) -
-           (int64_t)(weights * sp_sampler_period_ns());
 }
 
 uint32_t sp_drain_oldest_generation(const sp_modules *modules)

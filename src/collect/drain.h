@@ -55,6 +55,11 @@ typedef struct sp_drain {
     uint64_t calls_lost, live_full; /* as last seen */
 } sp_drain;
 
+/* drain.c: what is known of THREAD's slot; NULL when memory is short. */
+sp_drain_slot *sp_drain_slot_of(sp_drain *drain, const sp_thread *thread);
+/* drain.c: read the name of the slot's thread. */
+void sp_drain_refresh_name(sp_drain_slot *slot);
+
 /* Move everything that lies in the rings now into WINDOW, and see to it that MODULES are as new as
  * what is moved. Frees the slots of threads that are gone. */
 void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint32_t max_samples);
