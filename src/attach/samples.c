@@ -104,7 +104,7 @@ void sp_attach_samples_add(sp_attach_samples *samples, const sp_attach_sample *s
 {
     sp_window *window = &samples->windows[samples->open];
     fill_record(&samples->record, sample);
-    const sp_fold_sample folded = {
+    const sp_aggregate_sample folded = {
         .record = &samples->record.header,
         .generation = sample->generation,
         .thread = find_thread(samples, sample->tid),
@@ -116,7 +116,7 @@ void sp_attach_samples_add(sp_attach_samples *samples, const sp_attach_sample *s
         .counted = waits ? 1 : sample->weight,
     };
     samples->total++;
-    if (!sp_fold_add(window, waits ? &window->wall : &window->cpu, &folded, SAMPLES_MAX))
+    if (!sp_aggregate_add(window, waits ? &window->wall : &window->cpu, &folded, SAMPLES_MAX))
         window->dropped_memory++;
 }
 

@@ -4,7 +4,7 @@
 #ifndef SP_ATTACH_SAMPLES_H
 #define SP_ATTACH_SAMPLES_H
 
-#include "collect/fold.h"
+#include "collect/aggregate.h"
 #include "export/exporter.h"
 #include "symbol/symbolizer.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collector: the thread that drains the rings, joins, folds, symbolizes, builds and hands
+/* The collector: the thread that drains the rings, joins, aggregates, symbolizes, builds and hands
  * profiles to the exporter. It also finds new threads and libraries, and keeps the books.
  *
  * | operation                   | setup | any thread | collector |

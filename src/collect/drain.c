@@ -67,7 +67,7 @@ static void drain_sample(sp_drain *drain, sp_drain_slot *slot, const sp_sample_r
 {
     if (!slot->name_is_fresh)
         sp_drain_refresh_name(slot);
-    sp_fold_sample sample = {
+    sp_aggregate_sample sample = {
         .record = record,
         .generation = sp_modules_generation(modules, record->generation),
         .changed = record->generation != sp_modules_newest_number(modules) ? modules : NULL,
@@ -82,7 +82,7 @@ static void drain_sample(sp_drain *drain, sp_drain_slot *slot, const sp_sample_r
         sample.attributes = slot->attributes;
         sample.attribute_bytes = slot->attribute_bytes;
     }
-    if (!sp_fold_add(window, &window->cpu, &sample, max_samples)) {
+    if (!sp_aggregate_add(window, &window->cpu, &sample, max_samples)) {
         window->dropped_memory++;
         sp_count_owned(&drain->totals.dropped_memory, 1);
         return;
@@ -93,7 +93,7 @@ static void drain_sample(sp_drain *drain, sp_drain_slot *slot, const sp_sample_r
         [SP_JOIN_UNKNOWN] = &drain->totals.unknown,
     };
     sp_count_owned(counters[sample.result], 1);
-    sp_walk_end end = sp_fold_stack_end(&sample);
+    sp_walk_end end = sp_aggregate_stack_end(&sample);
     if (end == SP_WALK_TRUNCATED)
         sp_count_owned(&drain->totals.truncated, 1);
     else if (end != SP_WALK_COMPLETE)
@@ -131,7 +131,7 @@ static sp_window_thread visited_thread(sp_drain *drain, const sp_visit_record *v
     return slot->thread;
 }
 
-/* As sp_fold_sample.changed. */
+/* As sp_aggregate_sample.changed. */
 static const sp_modules *changed_since(const visit_drain *to, const sp_sample_record *record)
 {
     bool is_newest = record->generation == sp_modules_newest_number(to->modules);
@@ -140,14 +140,15 @@ static const sp_modules *changed_since(const visit_drain *to, const sp_sample_re
 
 /* RECORD under the context of INTERVAL, which lie in one record of a ring. Thread and weights are
  * left to the caller. ATTRIBUTES is room for those of the context. */
-static sp_fold_sample join_record(const visit_drain *to, const sp_sample_record *record,
-                                  const sp_interval_record *interval,
-                                  uint8_t attributes[SP_ATTRIBUTE_BYTES_MAX])
+static sp_aggregate_sample join_record(const visit_drain *to, const sp_sample_record *record,
+                                       const sp_interval_record *interval,
+                                       uint8_t attributes[SP_ATTRIBUTE_BYTES_MAX])
 {
     sp_join join = {0};
-    sp_fold_sample sample = {.record = record,
-                             .generation = sp_modules_generation(to->modules, record->generation),
-                             .changed = changed_since(to, record)};
+    sp_aggregate_sample sample = {.record = record,
+                                  .generation =
+                                      sp_modules_generation(to->modules, record->generation),
+                                  .changed = changed_since(to, record)};
     sp_join_interval(&join, interval);
     sample.result = sp_join_sample(&join, &to->drain->fallback, record, &sample.link);
     if (interval->attribute_bytes && sample.result != SP_JOIN_UNKNOWN) {
@@ -164,7 +165,7 @@ static void drain_visit(void *user, const sp_visit_record *visit)
     const visit_drain *to = user;
     uint8_t attributes[SP_ATTRIBUTE_BYTES_MAX];
     sp_window_thread thread = visited_thread(to->drain, visit);
-    sp_fold_sample sample =
+    sp_aggregate_sample sample =
         join_record(to, sp_visit_sample(visit), sp_visit_interval(visit), attributes);
     sample.thread = &thread;
     sample.wait.wait_class = visit->wait_class;
@@ -172,7 +173,7 @@ static void drain_visit(void *user, const sp_visit_record *visit)
     sample.weight = visit->weight_ns;
     sample.count = sample.counted = visit->visits;
     sp_drain_totals *totals = &to->drain->totals;
-    if (!sp_fold_add(to->window, &to->window->wall, &sample, to->max_samples)) {
+    if (!sp_aggregate_add(to->window, &to->window->wall, &sample, to->max_samples)) {
         to->window->dropped_visits += visit->visits;
         sp_count_owned(&totals->visits_dropped, visit->visits);
         return;
@@ -237,7 +238,8 @@ static void count_call(sp_drain_totals *totals, sp_join_result result)
     sp_count_owned(counters[result], 1);
 }
 
-static void keep_call(visit_drain *to, const sp_call_record *call, const sp_fold_sample *sample)
+static void keep_call(visit_drain *to, const sp_call_record *call,
+                      const sp_aggregate_sample *sample)
 {
     bool is_block = call->kind == SP_CALL_ALLOC;
     if (call->kind >= SP_CALL_KINDS)
@@ -249,7 +251,7 @@ static void keep_call(visit_drain *to, const sp_call_record *call, const sp_fold
                            sp_clock_monotonic_ns());
     if (is_block && !to->drain->with_alloc)
         return;
-    if (sp_fold_add(to->window, &to->window->calls[call->kind], sample, to->max_samples))
+    if (sp_aggregate_add(to->window, &to->window->calls[call->kind], sample, to->max_samples))
         return;
     to->window->dropped_calls++;
     sp_count_owned(&to->drain->totals.calls_dropped, 1);
@@ -273,7 +275,7 @@ static void drain_call(visit_drain *to, const sp_call_record *call)
     uint8_t attributes[SP_ATTRIBUTE_BYTES_MAX];
     sp_fold_holder holder;
     sp_window_thread thread = calling_thread(to->drain, call->tid);
-    sp_fold_sample sample =
+    sp_aggregate_sample sample =
         join_record(to, sp_call_sample(call), sp_call_interval(call), attributes);
     sample.thread = &thread;
     sample.weight = call->value;

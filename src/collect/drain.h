@@ -5,7 +5,7 @@
 #define SP_COLLECT_DRAIN_H
 
 #include "collect/attribute_filter.h"
-#include "collect/fold.h"
+#include "collect/aggregate.h"
 #include "cpu/cpu_sampler.h"
 #include "collect/live_blocks.h"
 #include "trace/live_spans.h"

@@ -29,8 +29,8 @@ static bool make_room(sp_live_blocks *live, sp_live_is *is_live)
     return SP_REACH(live->blocks, live->capacity, live->capacity, 256);
 }
 
-void sp_live_blocks_add(sp_live_blocks *live, const sp_fold_sample *sample, sp_live_entry entry,
-                        sp_live_is *is_live, uint64_t now_ns)
+void sp_live_blocks_add(sp_live_blocks *live, const sp_aggregate_sample *sample,
+                        sp_live_entry entry, sp_live_is *is_live, uint64_t now_ns)
 {
     if (!is_live(entry))
         return;
@@ -39,9 +39,9 @@ void sp_live_blocks_add(sp_live_blocks *live, const sp_fold_sample *sample, sp_l
                            .bytes = sample->weight,
                            .objects = sample->count,
                            .result = (uint8_t)sample->result,
-                           .end = (uint8_t)sp_fold_stack_end(sample),
+                           .end = (uint8_t)sp_aggregate_stack_end(sample),
                            .by_frame_pointer = sample->record->by_frame_pointer != 0};
-    if (make_room(live, is_live) && sp_fold_identify(&live->tables, sample, &block.key))
+    if (make_room(live, is_live) && sp_aggregate_identify(&live->tables, sample, &block.key))
         live->blocks[live->count++] = block;
     else
         live->lost++;
@@ -116,7 +116,7 @@ static bool move_sample(transfer *t, const sp_window_key *from, sp_window_key *t
 {
     *to = (sp_window_key){
         .stack = move_stack(t, from->stack),
-        .link = sp_fold_put_link(t->to, sp_intern_key(&t->from->links, from->link)),
+        .link = sp_aggregate_put_link(t->to, sp_intern_key(&t->from->links, from->link)),
         .thread = move_key(&t->from->threads, &t->to->threads, from->thread),
         .wait = from->wait,
     };
@@ -175,18 +175,18 @@ static bool has_much_garbage(const sp_live_blocks *live)
 static bool put_block(transfer *t, const sp_live_block *block, const sp_live_view *view)
 {
     sp_window_key key;
-    const sp_fold_sums sums = {.weight = block->bytes,
-                               .count = block->objects,
-                               .counted = block->objects,
-                               .result = (sp_join_result)block->result,
-                               .end = (sp_walk_end)block->end,
-                               .by_frame_pointer = block->by_frame_pointer};
+    const sp_aggregate_sums sums = {.weight = block->bytes,
+                                    .count = block->objects,
+                                    .counted = block->objects,
+                                    .result = (sp_join_result)block->result,
+                                    .end = (sp_walk_end)block->end,
+                                    .by_frame_pointer = block->by_frame_pointer};
     const sp_window_link *link = sp_intern_key(&t->from->links, block->key.link);
     if (!move_sample(t, &block->key, &key))
         return false;
     key.wait = sp_window_live(age_of(block->seen_ns, view->now_ns),
                               key.link ? view->end_of(view->user, link) : SP_LIVE_END_NONE);
-    return sp_fold_put(t->to, &t->to->calls[SP_CALL_HEAP], &key, &sums, view->max_samples);
+    return sp_aggregate_put(t->to, &t->to->calls[SP_CALL_HEAP], &key, &sums, view->max_samples);
 }
 
 void sp_live_blocks_snapshot(sp_live_blocks *live, sp_window *window, const sp_live_view *view)

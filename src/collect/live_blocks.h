@@ -6,7 +6,7 @@
 #define SP_COLLECT_LIVE_BLOCKS_H
 
 #include "alloc/live_table.h"
-#include "collect/fold.h"
+#include "collect/aggregate.h"
 
 typedef struct sp_live_block {
     sp_live_entry entry;
@@ -14,7 +14,7 @@ typedef struct sp_live_block {
     sp_window_key key; /* numbers of `tables` */
     uint64_t bytes, objects;
     uint8_t result; /* sp_join_result */
-    uint8_t end;    /* sp_fold_stack_end */
+    uint8_t end;    /* sp_aggregate_stack_end */
     bool by_frame_pointer;
 } sp_live_block;
 
@@ -33,8 +33,8 @@ typedef bool sp_live_is(sp_live_entry entry);
 
 /* The block of SAMPLE, which is at ENTRY, unless it has been freed already. Its weight are bytes,
  * its count objects. */
-void sp_live_blocks_add(sp_live_blocks *live, const sp_fold_sample *sample, sp_live_entry entry,
-                        sp_live_is *is_live, uint64_t now_ns);
+void sp_live_blocks_add(sp_live_blocks *live, const sp_aggregate_sample *sample,
+                        sp_live_entry entry, sp_live_is *is_live, uint64_t now_ns);
 
 /* What has ended of a link's spans. */
 typedef sp_live_end sp_live_end_of(void *user, const sp_window_link *link);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Interning: equal byte strings get one small number, counted from 0 in the order of their first
  * appearance. All tables of a profile's dictionary are made with it (strings, stacks, links, …),
- * and the collector's fold. Threads: one at a time.  Signals: not safe. */
+ * and the collector's aggregation. Threads: one at a time.  Signals: not safe. */
 #ifndef SP_CORE_INTERN_H
 #define SP_CORE_INTERN_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A window: what the collector folded between two exports, at most 10 s. Filled by fold.c, read by
- * builder.c. Collector thread only. */
+/* A window: what the collector aggregated between two exports, at most 10 s. Filled by aggregate.c,
+ * read by builder.c. Collector thread only. */
 #ifndef SP_PROFILE_WINDOW_H
 #define SP_PROFILE_WINDOW_H
 
@@ -19,7 +19,7 @@ typedef struct sp_window_location {
     uint64_t address;
 } sp_window_location;
 
-/* A link as the fold keeps it: innermost span and local root. Key of `window.links`; number 0 is
+/* A link as aggregation keeps it: innermost span and local root. Key of `window.links`; number 0 is
  * the one of all zero: none. */
 typedef struct sp_window_link {
     uint8_t trace_id[16];
@@ -145,11 +145,11 @@ typedef struct sp_window_samples {
     sp_window_sample *values;
     size_t capacity;
     sp_window_times times;
-    uint64_t count; /* of ticks, visits, or calls, that were folded */
+    uint64_t count; /* of ticks, visits, or calls, that were aggregated */
 
     /* CPU: in periods, as the samples' values; wall: in visits; calls: in calls, as estimated. */
     uint64_t linked, none, unknown, boundary;
-    uint64_t stacks_by_end[SP_WINDOW_ENDS]; /* sp_fold_stack_end */
+    uint64_t stacks_by_end[SP_WINDOW_ENDS]; /* sp_aggregate_stack_end */
     uint64_t stacks_by_frame_pointer;       /* with frames found so, however they ended */
     uint64_t folded; /* put on a shorter stack because max_samples was reached; counted in no end */
 } sp_window_samples;
@@ -191,7 +191,7 @@ typedef struct sp_window_pcs {
 } sp_window_pcs;
 
 /* What recorded stacks and addresses of one generation of the modules became in the window
- * (fold_stacks.c). */
+ * (aggregate_stacks.c). */
 typedef struct sp_window_recorded {
     sp_intern stacks;  /* as in their records; number n is stack numbers[n] of the window */
     uint32_t *numbers; /* SP_INTERN_FAILED: memory was short */

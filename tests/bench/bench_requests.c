@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From drained samples to the bytes of requests: fold, build with names that are cached, encode. A
- * window of 16,000 samples on 1,500 stacks of 26 frames, 900 functions, 800 spans; with values, and
- * with timestamps. Each stack has some of its callers, from the root on, in common with another
- * one, as those of a program have. Prints samples a second, of the whole and of each step, bytes a
- * sample before compression and after gzip at level 6, and the most memory that the process had.
- *   bench_requests [-n SAMPLES] [-f] [-w] [-j] [-c FILE] [ROUNDS]
- * -f: no stack has callers in common with another. -w: one request a window, as in files. -j: JSON.
- * -c: write the content to FILE, for the peers (requests_peers.py). */
+/* From drained samples to the bytes of requests: aggregate, build with names that are cached,
+ * encode. A window of 16,000 samples on 1,500 stacks of 26 frames, 900 functions, 800 spans; with
+ * values, and with timestamps. Each stack has some of its callers, from the root on, in common with
+ * another one, as those of a program have. Prints samples a second, of the whole and of each step,
+ * bytes a sample before compression and after gzip at level 6, and the most memory that the process
+ * had. bench_requests [-n SAMPLES] [-f] [-w] [-j] [-c FILE] [ROUNDS] -f: no stack has callers in
+ * common with another. -w: one request a window, as in files. -j: JSON. -c: write the content to
+ * FILE, for the peers (requests_peers.py). */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "core/compiler.h"
 #include "unwind/module.h"
 #include "profile/builder.h"
-#include "collect/fold.h"
+#include "collect/aggregate.h"
 #include "collect/requests.h"
 #include "context/ring_sig.h"
 
@@ -83,7 +83,7 @@ typedef struct bench {
 
 /* Times of the steps of one round. */
 typedef struct round_ns {
-    uint64_t fold, build, encode;
+    uint64_t aggregate, build, encode;
 } round_ns;
 
 static uint32_t next_random(uint32_t *state)
@@ -181,7 +181,7 @@ static void fold_all(bench *b)
 {
     static const sp_window_thread thread = {.tid = 1, .name = "worker"};
     for (const drained *from = b->samples; from < b->samples + b->sample_count; from++) {
-        sp_fold_sample sample = {
+        sp_aggregate_sample sample = {
             .record = from->record,
             .generation = sp_modules_generation(b->modules, from->record->generation),
             .thread = &thread,
@@ -192,7 +192,7 @@ static void fold_all(bench *b)
             .counted = 1,
             .time_ns = b->timestamps ? b->window.start_time_ns + from->time_ns : 0,
         };
-        if (!sp_fold_add(&b->window, &b->window.cpu, &sample, LIMIT))
+        if (!sp_aggregate_add(&b->window, &b->window.cpu, &sample, LIMIT))
             exit(1);
     }
 }
@@ -231,7 +231,7 @@ static round_ns run_round(bench *b, sp_request_take take_request)
     sp_profile_data data;
     uint64_t start = sp_clock_own_cpu_ns();
     fold_all(b);
-    uint64_t folded = sp_clock_own_cpu_ns();
+    uint64_t aggregated = sp_clock_own_cpu_ns();
     if (!sp_profile_build(&data, &b->window, b->symbolizer, &options))
         exit(1);
     uint64_t built = sp_clock_own_cpu_ns();
@@ -240,12 +240,12 @@ static round_ns run_round(bench *b, sp_request_take take_request)
     uint64_t encoded = sp_clock_own_cpu_ns();
     sp_profile_data_deinit(&data);
     sp_window_clear(&b->window);
-    return (round_ns){folded - start, built - folded, encoded - built};
+    return (round_ns){aggregated - start, built - aggregated, encoded - built};
 }
 
 static uint64_t total(const round_ns *r)
 {
-    return r->fold + r->build + r->encode;
+    return r->aggregate + r->build + r->encode;
 }
 
 static double rate(const bench *b, uint64_t ns)
@@ -268,9 +268,9 @@ static void measure(bench *b, bool timestamps, int rounds)
     }
     struct rusage used;
     getrusage(RUSAGE_SELF, &used);
-    printf("%-12s %6.2f M samples/s  (fold %.2f, build %.2f, encode %.2f)  %llu requests  "
+    printf("%-12s %6.2f M samples/s  (aggregate %.2f, build %.2f, encode %.2f)  %llu requests  "
            "%.1f bytes a sample, %.2f after gzip 6  %ld MiB\n",
-           timestamps ? "timestamps" : "values", rate(b, total(&best)), rate(b, best.fold),
+           timestamps ? "timestamps" : "values", rate(b, total(&best)), rate(b, best.aggregate),
            rate(b, best.build), rate(b, best.encode), (unsigned long long)b->requests,
            (double)b->bytes / b->sample_count, (double)b->gzip_bytes / b->sample_count,
            used.ru_maxrss / 1024);

@@ -376,7 +376,7 @@ static void paused_sampling_still_sees_frees(void **state)
     assert_true(calls_of(&resumed) > calls_of(&paused));
 }
 
-/* The threads of the SDK allocate: to fold, to name, to build. The application does nothing
+/* The threads of the SDK allocate: to aggregate, to name, to build. The application does nothing
  * meanwhile. */
 static void threads_of_the_sdk_are_not_sampled(void **state)
 {

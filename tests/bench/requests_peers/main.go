@@ -2,7 +2,7 @@
 
 // From samples to bytes with what others use: the Collector's pdata for OTLP, and google/pprof's profile package for pprof, whose samples carry
 // their span as labels. The content is that of bench_requests (-c). Both get what costs them nothing here and us a part of the time: they know
-// which samples have the same stack, and nothing is folded. Prints samples a second of CPU time, garbage collection included where it happens,
+// which samples have the same stack, and nothing is aggregated. Prints samples a second of CPU time, garbage collection included where it happens,
 // of the best round, and bytes a sample before and after gzip at level 6.
 //
 //	peers CONTENT [ROUNDS]

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
+#include "collect/aggregate.h"
 #include "collect/attribute_filter.h"
-#include "collect/fold.h"
 
 /* One entry: KEY's number, the length, the bytes. */
 static uint32_t entry(uint8_t *out, const char *key, const char *value)
@@ -85,16 +85,16 @@ static void window_has_a_bound_of_sets_and_counts_what_is_beyond(void **state)
         char value[16];
         uint8_t data[32];
         snprintf(value, sizeof value, "%u", i);
-        sp_fold_sample sample = {.record = &record,
-                                 .thread = &thread,
-                                 .result = SP_JOIN_NONE,
-                                 .attributes = data,
-                                 .attribute_bytes = entry(data, "tenant", value),
-                                 .weight = 3,
-                                 .count = 1,
-                                 .counted = 3};
-        assert_true(sp_fold_add(&window, &window.cpu, &sample, UINT32_MAX));
-        assert_true(sp_fold_add(&window, &window.cpu, &sample, UINT32_MAX));
+        sp_aggregate_sample sample = {.record = &record,
+                                      .thread = &thread,
+                                      .result = SP_JOIN_NONE,
+                                      .attributes = data,
+                                      .attribute_bytes = entry(data, "tenant", value),
+                                      .weight = 3,
+                                      .count = 1,
+                                      .counted = 3};
+        assert_true(sp_aggregate_add(&window, &window.cpu, &sample, UINT32_MAX));
+        assert_true(sp_aggregate_add(&window, &window.cpu, &sample, UINT32_MAX));
     }
     assert_int_equal(window.attribute_sets.count, SP_WINDOW_SETS_MAX);
     assert_int_equal(window.cpu.keys.count, SP_WINDOW_SETS_MAX + 1); /* and one without */

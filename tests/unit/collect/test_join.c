@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The join and the fold on records made by hand. */
+/* The join and the aggregation on records made by hand. */
 #include <setjmp.h>
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include <spanprof/context.h>
-#include "collect/fold.h"
+#include "collect/aggregate.h"
 
 static void join_interval(sp_join *join, uint64_t number, uint64_t id, uint32_t flags,
                           uint32_t remote)
@@ -153,7 +153,7 @@ static void join_unsampled_remote_and_absent_spans_link_to_none(void **state)
     }
 }
 
-static uint64_t tick_time_ns; /* of the last tick that was folded */
+static uint64_t tick_time_ns; /* of the last tick that was aggregated */
 
 /* A sample of LEAF, called from ROOT, under SPAN (0: none). */
 static bool fold_called(sp_window *window, uint64_t leaf, uint64_t root, uint32_t span,
@@ -166,7 +166,7 @@ static bool fold_called(sp_window *window, uint64_t leaf, uint64_t root, uint32_
     record->pcs[0] = leaf;
     record->pcs[1] = root;
     static const sp_window_thread thread = {.tid = 7, .name = "t"};
-    sp_fold_sample one = {
+    sp_aggregate_sample one = {
         .record = record,
         .thread = &thread,
         .result = span ? SP_JOIN_LINKED : SP_JOIN_NONE,
@@ -176,11 +176,11 @@ static bool fold_called(sp_window *window, uint64_t leaf, uint64_t root, uint32_
         .time_ns = ++tick_time_ns,
     };
     memcpy(one.link.span_id, &span, sizeof span);
-    return sp_fold_add(window, &window->cpu, &one, max_samples);
+    return sp_aggregate_add(window, &window->cpu, &one, max_samples);
 }
 
-static bool fold(sp_window *window, uint64_t leaf, uint32_t span, uint32_t periods,
-                 uint32_t max_samples)
+static bool aggregate(sp_window *window, uint64_t leaf, uint32_t span, uint32_t periods,
+                      uint32_t max_samples)
 {
     return fold_called(window, leaf, 0x1000, span, periods, max_samples);
 }
@@ -189,11 +189,11 @@ static void fold_equal_samples_become_one_with_the_sum_of_weights(void **state)
 {
     (void)state;
     sp_window window = {0};
-    assert_true(fold(&window, 0x10, 1, 1, 100));
-    assert_true(fold(&window, 0x10, 1, 4, 100));
-    assert_true(fold(&window, 0x10, 2, 1, 100));
-    assert_true(fold(&window, 0x20, 1, 1, 100));
-    assert_true(fold(&window, 0x10, 0, 1, 100));
+    assert_true(aggregate(&window, 0x10, 1, 1, 100));
+    assert_true(aggregate(&window, 0x10, 1, 4, 100));
+    assert_true(aggregate(&window, 0x10, 2, 1, 100));
+    assert_true(aggregate(&window, 0x20, 1, 1, 100));
+    assert_true(aggregate(&window, 0x10, 0, 1, 100));
     assert_int_equal(window.cpu.keys.count, 4);
     assert_int_equal(window.cpu.values[0].weight, 5);
     assert_int_equal(window.cpu.values[0].count, 2);
@@ -203,7 +203,7 @@ static void fold_equal_samples_become_one_with_the_sum_of_weights(void **state)
     assert_int_equal(window.links.count, 3); /* none, 1, 2 */
     sp_window_clear(&window);
     assert_int_equal(window.cpu.keys.count, 0);
-    assert_true(fold(&window, 0x10, 1, 1, 100));
+    assert_true(aggregate(&window, 0x10, 1, 1, 100));
     assert_int_equal(window.cpu.values[0].weight, 1);
     sp_window_deinit(&window);
 }
@@ -247,7 +247,7 @@ static void fold_full_window_has_no_sample_too_many_and_loses_no_weight(void **s
         sp_window window = {0};
         for (uint32_t span = 0; span < SPANS; span++)
             for (uint32_t leaf = 0; leaf < 3; leaf++) {
-                assert_true(fold(&window, 0x10 + leaf, span, 2, bounds[i]));
+                assert_true(aggregate(&window, 0x10 + leaf, span, 2, bounds[i]));
                 assert_true(window.cpu.keys.count <= bounds[i]);
             }
         assert_sums(&window, SPANS * 3 * 2);
@@ -288,11 +288,12 @@ static void fold_full_window_keeps_all_times(void **state)
         sp_window window = {0};
         uint64_t first_ns = tick_time_ns + 1;
         for (uint32_t tick = 0; tick < SPANS * 6; tick++)
-            assert_true(fold(&window, 0x10 + tick % 3, tick / 2 % SPANS, 1 + tick % 4, bounds[i]));
+            assert_true(
+                aggregate(&window, 0x10 + tick % 3, tick / 2 % SPANS, 1 + tick % 4, bounds[i]));
         assert_times(&window, first_ns, SPANS * 6);
         sp_window_clear(&window);
         assert_int_equal(window.cpu.times.count, 0);
-        assert_true(fold(&window, 0x10, 1, 2, bounds[i]));
+        assert_true(aggregate(&window, 0x10, 1, 2, bounds[i]));
         assert_times(&window, tick_time_ns, 1);
         sp_window_deinit(&window);
     }
@@ -303,11 +304,11 @@ static void fold_keeps_a_bounded_number_of_times(void **state)
     (void)state;
     sp_window window = {0};
     for (uint32_t i = 0; i < SP_WINDOW_TIMES_MAX / 1000; i++)
-        assert_true(fold(&window, 0x10, 1, 1000, 100));
+        assert_true(aggregate(&window, 0x10, 1, 1000, 100));
     assert_int_equal(window.cpu.times.periods, SP_WINDOW_TIMES_MAX);
     assert_int_equal(window.cpu.times.lost, 0);
-    assert_true(fold(&window, 0x10, 1, 3, 100));
-    assert_true(fold(&window, 0x10, 1, UINT32_MAX, 100));
+    assert_true(aggregate(&window, 0x10, 1, 3, 100));
+    assert_true(aggregate(&window, 0x10, 1, UINT32_MAX, 100));
     assert_int_equal(window.cpu.times.periods, SP_WINDOW_TIMES_MAX);
     assert_int_equal(window.cpu.times.lost, UINT64_C(3) + UINT32_MAX);
     assert_int_equal(window.cpu.values[0].weight, SP_WINDOW_TIMES_MAX + UINT64_C(3) + UINT32_MAX);
@@ -321,7 +322,7 @@ static void fold_full_window_adds_to_the_sample_that_is_there(void **state)
     sp_window window = {0};
     for (int round = 0; round < 3; round++)
         for (uint32_t span = 0; span < MAX; span++)
-            assert_true(fold(&window, 0x10, span, 1, MAX));
+            assert_true(aggregate(&window, 0x10, span, 1, MAX));
     assert_int_equal(window.cpu.keys.count, MAX);
     assert_int_equal(window.cpu.folded, 0);
     assert_int_equal(weight_of(&window, 7, SP_WALK_COMPLETE), 3);
@@ -335,11 +336,11 @@ static void fold_full_window_keeps_stack_and_link_of_a_late_heavy_span(void **st
     enum { MAX = 50, SPANS = 500, LATE = 1000, TICKS = 100 };
     sp_window window = {0};
     for (uint32_t span = 1; span <= SPANS; span++)
-        assert_true(fold(&window, 0x10, span, 1, MAX));
+        assert_true(aggregate(&window, 0x10, span, 1, MAX));
     for (int i = 0; i < TICKS; i++)
-        assert_true(fold(&window, 0x10, LATE, 1, MAX));
+        assert_true(aggregate(&window, 0x10, LATE, 1, MAX));
     for (uint32_t span = SPANS + 1; span < LATE; span++)
-        assert_true(fold(&window, 0x10, span, 1, MAX));
+        assert_true(aggregate(&window, 0x10, span, 1, MAX));
     assert_int_equal(weight_of(&window, LATE, SP_WALK_COMPLETE), TICKS);
     assert_true(window.cpu.unknown > 0);
     assert_true(window.cpu.keys.count <= MAX);
@@ -384,9 +385,9 @@ static bool fold_stack(sp_window *window, uint16_t count, uint16_t leaf_count, s
     for (uint16_t i = 0; i < count; i++)
         record->pcs[i] = 0x1000u - i;
     static const sp_window_thread thread = {.tid = 1};
-    sp_fold_sample one = {
+    sp_aggregate_sample one = {
         .record = record, .thread = &thread, .result = SP_JOIN_NONE, .weight = 2, .counted = 2};
-    return sp_fold_add(window, &window->cpu, &one, 100);
+    return sp_aggregate_add(window, &window->cpu, &one, 100);
 }
 
 static void fold_marks_the_gap_of_a_deep_stack_and_counts_ends(void **state)
@@ -432,18 +433,18 @@ static void fold_cuts_a_stack_at_a_library_that_went(void **state)
     record->pcs[1] = (uint64_t)(uintptr_t)dlsym(library, "sqlite3_open");
     static const sp_window_thread thread = {.tid = 1};
     uint32_t number = sp_modules_newest_number(modules);
-    sp_fold_sample sample = {.record = record,
-                             .generation = sp_modules_generation(modules, number),
-                             .thread = &thread,
-                             .result = SP_JOIN_NONE,
-                             .weight = 1,
-                             .counted = 1};
+    sp_aggregate_sample sample = {.record = record,
+                                  .generation = sp_modules_generation(modules, number),
+                                  .thread = &thread,
+                                  .result = SP_JOIN_NONE,
+                                  .weight = 1,
+                                  .counted = 1};
     sp_window window = {0};
-    assert_true(sp_fold_add(&window, &window.cpu, &sample, 100));
+    assert_true(sp_aggregate_add(&window, &window.cpu, &sample, 100));
     dlclose(library);
     assert_true(sp_modules_refresh(modules));
     sample.changed = modules;
-    assert_true(sp_fold_add(&window, &window.cpu, &sample, 100));
+    assert_true(sp_aggregate_add(&window, &window.cpu, &sample, 100));
     static const uint32_t whole[] = {0, 1, 0, SP_WALK_COMPLETE}, cut[] = {0, SP_WALK_UNLOADED};
     assert_int_equal(window.stacks.count, 2);
     assert_memory_equal(sp_intern_key(&window.stacks, 0), whole, sizeof whole);
@@ -476,13 +477,13 @@ static void fold_made_stack(sp_window *window, const sp_modules *modules, uint32
 {
     static const sp_window_thread thread = {.tid = 1};
     uint32_t generation = sp_modules_newest_number(modules);
-    sp_fold_sample sample = {.record = made_stack(number, generation),
-                             .generation = sp_modules_generation(modules, generation),
-                             .changed = remembers ? NULL : modules,
-                             .thread = &thread,
-                             .result = SP_JOIN_NONE,
-                             .weight = 1};
-    assert_true(sp_fold_add(window, &window->cpu, &sample, UINT32_MAX));
+    sp_aggregate_sample sample = {.record = made_stack(number, generation),
+                                  .generation = sp_modules_generation(modules, generation),
+                                  .changed = remembers ? NULL : modules,
+                                  .thread = &thread,
+                                  .result = SP_JOIN_NONE,
+                                  .weight = 1};
+    assert_true(sp_aggregate_add(window, &window->cpu, &sample, UINT32_MAX));
 }
 
 static void assert_same_keys(const sp_intern *a, const sp_intern *b)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fold: samples with the same identity (stack, link, thread, wait, attributes) become one.
+/* Aggregation: samples with the same identity (stack, link, thread, wait, attributes) become one.
  * Collector thread only. */
-#ifndef SP_COLLECT_FOLD_H
-#define SP_COLLECT_FOLD_H
+#ifndef SP_COLLECT_AGGREGATE_H
+#define SP_COLLECT_AGGREGATE_H
 
 #include "collect/join.h"
 #include "profile/window.h"
 
-/* Who held a lock. generation and changed are as those of sp_fold_sample. */
+/* Who held a lock. generation and changed are as those of sp_aggregate_sample. */
 typedef struct sp_fold_holder {
     sp_window_link link;           /* its span; all zero: none, or not known */
     const sp_sample_record *stack; /* where it gave the lock back; NULL: not known */
@@ -15,10 +15,10 @@ typedef struct sp_fold_holder {
     const sp_modules *changed;
 } sp_fold_holder;
 
-/* One sample to fold. generation may be NULL (its module list is gone): then addresses stay raw.
- * weight and count are what it adds to its kind's sp_window_sample, counted to what is told of
+/* One sample to aggregate. generation may be NULL (its module list is gone): then addresses stay
+ * raw. weight and count are what it adds to its kind's sp_window_sample, counted to what is told of
  * links and stacks. time_ns, Unix, is kept where it is not 0. */
-typedef struct sp_fold_sample {
+typedef struct sp_aggregate_sample {
     const sp_sample_record *record;
     const sp_generation *generation;
     const sp_modules *changed; /* set when the generation is not the newest one any more */
@@ -31,35 +31,36 @@ typedef struct sp_fold_sample {
     uint32_t attribute_bytes;
     uint64_t weight, count, counted;
     uint64_t time_ns;
-} sp_fold_sample;
+} sp_aggregate_sample;
 
 /* Add SAMPLE to SAMPLES of WINDOW, its cpu, wall or calls, to the one with the same identity where
  * there is one. There are never more than MAX_SAMPLES: where another one would be too many, light
- * ones lose frames, then links (fold_room.h), and count as folded, then as unknown. Of
+ * ones lose frames, then links (aggregate_room.h), and count as folded, then as unknown. Of
  * SP_WINDOW_SETS_MAX sets of attributes on, samples with others have none, which is counted. False
  * when memory is short: not counted at all. */
-bool sp_fold_add(sp_window *window, sp_window_samples *samples, const sp_fold_sample *sample,
-                 uint32_t max_samples);
+bool sp_aggregate_add(sp_window *window, sp_window_samples *samples,
+                      const sp_aggregate_sample *sample, uint32_t max_samples);
 
-/* The two halves of sp_fold_add: the identity of SAMPLE, whose parts go into the tables of WINDOW,
- * and what a sample adds to SAMPLES. False when memory is short. */
-typedef struct sp_fold_sums {
-    uint64_t weight, count, counted; /* as those of sp_fold_sample */
+/* The two halves of sp_aggregate_add: the identity of SAMPLE, whose parts go into the tables of
+ * WINDOW, and what a sample adds to SAMPLES. False when memory is short. */
+typedef struct sp_aggregate_sums {
+    uint64_t weight, count, counted; /* as those of sp_aggregate_sample */
     uint64_t time_ns;
     sp_join_result result;
-    sp_walk_end end; /* sp_fold_stack_end */
+    sp_walk_end end; /* sp_aggregate_stack_end */
     bool by_frame_pointer;
-} sp_fold_sums;
+} sp_aggregate_sums;
 
-bool sp_fold_identify(sp_window *window, const sp_fold_sample *sample, sp_window_key *key);
-bool sp_fold_put(sp_window *window, sp_window_samples *samples, const sp_window_key *key,
-                 const sp_fold_sums *sums, uint32_t max_samples);
+bool sp_aggregate_identify(sp_window *window, const sp_aggregate_sample *sample,
+                           sp_window_key *key);
+bool sp_aggregate_put(sp_window *window, sp_window_samples *samples, const sp_window_key *key,
+                      const sp_aggregate_sums *sums, uint32_t max_samples);
 /* The number of LINK in WINDOW, or SP_INTERN_FAILED. Link 0 is "none" in every window. */
-uint32_t sp_fold_put_link(sp_window *window, const sp_window_link *link);
+uint32_t sp_aggregate_put_link(sp_window *window, const sp_window_link *link);
 
 /* What SAMPLE's stack is counted as: how its walk ended, TRUNCATED where that was good and frames
  * are missing in its middle, or UNLOADED. */
-sp_walk_end sp_fold_stack_end(const sp_fold_sample *sample);
+sp_walk_end sp_aggregate_stack_end(const sp_aggregate_sample *sample);
 
 /* Empty WINDOW for the next round; modules are released. */
 void sp_window_clear(sp_window *window);

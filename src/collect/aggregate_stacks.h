@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks as the fold keeps them, found by their addresses. Collector thread only. */
-#ifndef SP_COLLECT_FOLD_STACKS_H
-#define SP_COLLECT_FOLD_STACKS_H
+/* Stacks as aggregation keeps them, found by their addresses. Collector thread only. */
+#ifndef SP_COLLECT_AGGREGATE_STACKS_H
+#define SP_COLLECT_AGGREGATE_STACKS_H
 
-#include "collect/fold.h"
+#include "collect/aggregate.h"
 
 /* The number in window.stacks of SAMPLE's stack; SP_INTERN_FAILED when memory is short. */
-uint32_t sp_fold_put_stack(sp_window *window, const sp_fold_sample *sample);
+uint32_t sp_aggregate_put_stack(sp_window *window, const sp_aggregate_sample *sample);
 
 /* Forget what was recorded, keep some memory. */
 void sp_window_recorded_clear(sp_window_recorded *recorded);

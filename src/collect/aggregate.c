@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collect/fold.h"
+#include "collect/aggregate.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/fold_room.h"
-#include "collect/fold_stacks.h"
+#include "collect/aggregate_room.h"
+#include "collect/aggregate_stacks.h"
 #include "core/reach.h"
 
 static bool make_room(sp_window_samples *samples)
@@ -25,7 +25,7 @@ static inline uint32_t put_again(sp_intern *table, uint32_t *last, const void *k
 }
 
 /* Link 0 is "none" in every window. */
-uint32_t sp_fold_put_link(sp_window *window, const sp_window_link *link)
+uint32_t sp_aggregate_put_link(sp_window *window, const sp_window_link *link)
 {
     static const sp_window_link none;
     if (window->links.count == 0 && sp_intern_put(&window->links, &none, sizeof none, NULL) != 0)
@@ -34,7 +34,7 @@ uint32_t sp_fold_put_link(sp_window *window, const sp_window_link *link)
 }
 
 /* 0 is "none". A backend makes a series of each set, so there is a bound of our own. */
-static uint32_t put_attributes(sp_window *window, const sp_fold_sample *sample)
+static uint32_t put_attributes(sp_window *window, const sp_aggregate_sample *sample)
 {
     if (sample->attribute_bytes == 0)
         return 0;
@@ -63,7 +63,7 @@ static void count_result(sp_window_samples *samples, sp_join_result result, uint
     }
 }
 
-static void count_stack(sp_window_samples *samples, const sp_fold_sums *sums)
+static void count_stack(sp_window_samples *samples, const sp_aggregate_sums *sums)
 {
     if ((uint32_t)sums->end < SP_WINDOW_ENDS)
         samples->stacks_by_end[sums->end] += sums->counted;
@@ -81,7 +81,7 @@ static uint32_t put_key(sp_window *window, sp_window_samples *samples, uint32_t 
         uint32_t number = sp_intern_find(&samples->keys, key, sizeof *key);
         if (number != SP_INTERN_FAILED)
             return number;
-        if (!sp_fold_make_room(window, samples, max_samples, key))
+        if (!sp_aggregate_make_room(window, samples, max_samples, key))
             return SP_INTERN_FAILED;
     }
     uint32_t number = make_room(samples) ? sp_intern_put(&samples->keys, key, sizeof *key, is_new)
@@ -107,7 +107,8 @@ static bool make_room_for_time(sp_window_times *times)
     return SP_REACH(times->entries, times->count, times->capacity, 1024);
 }
 
-static void keep_time(sp_window_times *times, sp_window_sample *value, const sp_fold_sums *sample)
+static void keep_time(sp_window_times *times, sp_window_sample *value,
+                      const sp_aggregate_sums *sample)
 {
     if (!sample->time_ns)
         return;
@@ -126,15 +127,15 @@ static void keep_time(sp_window_times *times, sp_window_sample *value, const sp_
 /* SP_INTERN_FAILED when memory is short. */
 static uint32_t put_holder_stack(sp_window *window, const sp_fold_holder *holder)
 {
-    const sp_fold_sample sample = {
+    const sp_aggregate_sample sample = {
         .record = holder->stack, .generation = holder->generation, .changed = holder->changed};
-    return sp_fold_put_stack(window, &sample);
+    return sp_aggregate_put_stack(window, &sample);
 }
 
 /* SP_INTERN_FAILED when memory is short. */
 static uint32_t put_holder(sp_window *window, const sp_fold_holder *from)
 {
-    uint32_t link = sp_fold_put_link(window, &from->link);
+    uint32_t link = sp_aggregate_put_link(window, &from->link);
     uint32_t stack = from->stack ? put_holder_stack(window, from) : 0;
     if (link == SP_INTERN_FAILED || stack == SP_INTERN_FAILED)
         return SP_INTERN_FAILED;
@@ -143,11 +144,11 @@ static uint32_t put_holder(sp_window *window, const sp_fold_holder *from)
     return number == SP_INTERN_FAILED ? number : SP_WINDOW_HOLDER | number;
 }
 
-bool sp_fold_identify(sp_window *window, const sp_fold_sample *sample, sp_window_key *key)
+bool sp_aggregate_identify(sp_window *window, const sp_aggregate_sample *sample, sp_window_key *key)
 {
     *key = (sp_window_key){
-        .stack = sp_fold_put_stack(window, sample),
-        .link = sp_fold_put_link(window, &sample->link),
+        .stack = sp_aggregate_put_stack(window, sample),
+        .link = sp_aggregate_put_link(window, &sample->link),
         .thread = put_again(&window->threads, &window->last_thread, sample->thread,
                             sizeof *sample->thread),
         .wait = sample->holder ? put_holder(window, sample->holder) : sp_window_wait(sample->wait),
@@ -157,8 +158,8 @@ bool sp_fold_identify(sp_window *window, const sp_fold_sample *sample, sp_window
            key->thread != SP_INTERN_FAILED && key->wait != SP_INTERN_FAILED;
 }
 
-bool sp_fold_put(sp_window *window, sp_window_samples *samples, const sp_window_key *key,
-                 const sp_fold_sums *sums, uint32_t max_samples)
+bool sp_aggregate_put(sp_window *window, sp_window_samples *samples, const sp_window_key *key,
+                      const sp_aggregate_sums *sums, uint32_t max_samples)
 {
     sp_window_key placed = *key;
     sp_window_sample *value = find_value(window, samples, max_samples, &placed);
@@ -170,24 +171,24 @@ bool sp_fold_put(sp_window *window, sp_window_samples *samples, const sp_window_
     keep_time(&samples->times, value, sums);
     count_stack(samples, sums);
     count_result(samples, sums->result, sums->counted);
-    sp_fold_recount(window, samples, key, &placed, sums->counted);
+    sp_aggregate_recount(window, samples, key, &placed, sums->counted);
     return true;
 }
 
-bool sp_fold_add(sp_window *window, sp_window_samples *samples, const sp_fold_sample *sample,
-                 uint32_t max_samples)
+bool sp_aggregate_add(sp_window *window, sp_window_samples *samples,
+                      const sp_aggregate_sample *sample, uint32_t max_samples)
 {
     sp_window_key key;
-    if (!sp_fold_identify(window, sample, &key))
+    if (!sp_aggregate_identify(window, sample, &key))
         return false;
-    const sp_fold_sums sums = {.weight = sample->weight,
-                               .count = sample->count,
-                               .counted = sample->counted,
-                               .result = sample->result,
-                               .end = sp_fold_stack_end(sample),
-                               .by_frame_pointer = sample->record->by_frame_pointer != 0,
-                               .time_ns = sample->time_ns};
-    return sp_fold_put(window, samples, &key, &sums, max_samples);
+    const sp_aggregate_sums sums = {.weight = sample->weight,
+                                    .count = sample->count,
+                                    .counted = sample->counted,
+                                    .result = sample->result,
+                                    .end = sp_aggregate_stack_end(sample),
+                                    .by_frame_pointer = sample->record->by_frame_pointer != 0,
+                                    .time_ns = sample->time_ns};
+    return sp_aggregate_put(window, samples, &key, &sums, max_samples);
 }
 
 static void clear_samples(sp_window_samples *samples)

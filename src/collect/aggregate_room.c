@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collect/fold_room.h"
+#include "collect/aggregate_room.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,18 +10,18 @@ enum { FRAMES_MAX = 8 };
 
 /* What a shortened sample keeps, step by step. Frames are dropped of more samples than links: that
  * makes enough of them equal more often. */
-typedef struct fold_step {
+typedef struct room_step {
     uint32_t frames; /* from the leaf on */
     bool link;
     bool rest;    /* thread, wait and attributes */
     bool of_half; /* of the lighter half of the samples; else of a quarter and a bit */
-} fold_step;
+} room_step;
 
-static const fold_step steps[] = {{FRAMES_MAX, true, true, true},
+static const room_step steps[] = {{FRAMES_MAX, true, true, true},
                                   {1, true, true, true},
                                   {1, false, true, false},
                                   {0, false, false, false}};
-static const fold_step *const last_step = &steps[SP_ARRAY_LENGTH(steps) - 1];
+static const room_step *const last_step = &steps[SP_ARRAY_LENGTH(steps) - 1];
 
 /* Frames of STACK, gaps among them. */
 static uint32_t stack_length(const sp_window *window, uint32_t stack)
@@ -29,7 +29,7 @@ static uint32_t stack_length(const sp_window *window, uint32_t stack)
     return window->stacks.entries[stack].length / sizeof(uint32_t) - 1;
 }
 
-/* As sp_fold_stack_end, of a stack that is in the window. */
+/* As sp_aggregate_stack_end, of a stack that is in the window. */
 static uint32_t stack_end(const sp_window *window, uint32_t stack)
 {
     const uint32_t *frames = sp_intern_key(&window->stacks, stack);
@@ -63,7 +63,7 @@ static uint32_t shorten_wait(uint32_t wait)
 }
 
 /* False when memory is short. */
-static bool shorten(sp_window *window, const fold_step *to, sp_window_key *key)
+static bool shorten(sp_window *window, const room_step *to, sp_window_key *key)
 {
     static const sp_window_thread no_thread;
     key->stack = shorten_stack(window, key->stack, to->frames);
@@ -77,8 +77,8 @@ static bool shorten(sp_window *window, const fold_step *to, sp_window_key *key)
     return key->stack != SP_INTERN_FAILED && key->thread != SP_INTERN_FAILED;
 }
 
-void sp_fold_recount(const sp_window *window, sp_window_samples *samples, const sp_window_key *from,
-                     const sp_window_key *to, uint64_t counted)
+void sp_aggregate_recount(const sp_window *window, sp_window_samples *samples,
+                          const sp_window_key *from, const sp_window_key *to, uint64_t counted)
 {
     if (from->stack == to->stack && from->link == to->link)
         return;
@@ -108,7 +108,7 @@ typedef struct light_samples {
 
 /* How many samples STEP shortens. When a quarter and two have become one, a quarter and one are
  * free. */
-static uint32_t light_count(uint32_t count, const fold_step *step)
+static uint32_t light_count(uint32_t count, const room_step *step)
 {
     uint32_t size = step->of_half ? (count + 1) / 2 : count / 4 + 2;
     return size < count ? size : count;
@@ -145,7 +145,7 @@ static bool is_light(light_samples *light, uint64_t weight)
 /* Add sample NUMBER of FROM to TO, shortened by IF_LIGHT (NULL: as it is). False when memory is
  * short. */
 static bool copy_sample(sp_window *window, const sp_window_samples *from, sp_window_samples *to,
-                        uint32_t number, const fold_step *if_light)
+                        uint32_t number, const room_step *if_light)
 {
     const sp_window_key *old = sp_intern_key(&from->keys, number);
     sp_window_sample value = from->values[number];
@@ -162,7 +162,7 @@ static bool copy_sample(sp_window *window, const sp_window_samples *from, sp_win
     sum->weight += value.weight;
     sum->count += value.count;
     sp_window_times_append(&to->times, sum, &value);
-    sp_fold_recount(window, to, old, &key, from == &window->cpu ? value.weight : value.count);
+    sp_aggregate_recount(window, to, old, &key, from == &window->cpu ? value.weight : value.count);
     return true;
 }
 
@@ -174,7 +174,7 @@ static void discard(sp_window_samples *samples)
 
 /* SAMPLES with the lightest of them shortened by STEP, in *OUT. False when memory is short. */
 static bool copy_shortened(sp_window *window, const sp_window_samples *samples,
-                           const fold_step *step, sp_window_samples *out)
+                           const room_step *step, sp_window_samples *out)
 {
     light_samples light;
     *out = *samples;
@@ -196,7 +196,7 @@ static bool free_a_quarter(sp_window *window, sp_window_samples *samples)
 {
     sp_window_samples shortened;
     uint32_t count = samples->keys.count, wanted = count - 1 - count / 4;
-    for (const fold_step *step = steps;; step++) {
+    for (const room_step *step = steps;; step++) {
         if (!copy_shortened(window, samples, step, &shortened))
             return false;
         if (shortened.keys.count <= wanted || step == last_step)
@@ -208,8 +208,8 @@ static bool free_a_quarter(sp_window *window, sp_window_samples *samples)
     return true;
 }
 
-bool sp_fold_make_room(sp_window *window, sp_window_samples *samples, uint32_t max_samples,
-                       sp_window_key *key)
+bool sp_aggregate_make_room(sp_window *window, sp_window_samples *samples, uint32_t max_samples,
+                            sp_window_key *key)
 {
     if (samples->keys.count < max_samples)
         return true;

@@ -7,7 +7,7 @@
  * Both hold for one generation of the modules. A sample of an older generation is looked up in
  * full, because what has been unloaded since then shortens its stack. That happens only just after
  * a library came or went. */
-#include "collect/fold_stacks.h"
+#include "collect/aggregate_stacks.h"
 #include "wall/visit.h"
 
 #include <stdlib.h>
@@ -103,7 +103,7 @@ static uint32_t remembered_location(sp_window *window, const sp_generation *gene
 
 /* ---- stacks ---- */
 
-static bool is_of_newest_generation(const sp_fold_sample *sample)
+static bool is_of_newest_generation(const sp_aggregate_sample *sample)
 {
     return sample->generation && !sample->changed;
 }
@@ -111,14 +111,14 @@ static bool is_of_newest_generation(const sp_fold_sample *sample)
 /* Whether PC is in a library that is no longer there, or may have been away. When the sample was
  * taken another may have been in its place: neither the name nor the rule by which the walk went on
  * is certain. */
-static bool is_unloaded(const sp_fold_sample *sample, uint64_t pc)
+static bool is_unloaded(const sp_aggregate_sample *sample, uint64_t pc)
 {
     const sp_module *module =
         sample->changed && sample->generation ? sp_generation_find(sample->generation, pc) : NULL;
     return module && !sp_modules_has_stayed(sample->changed, sample->generation, module);
 }
 
-sp_walk_end sp_fold_stack_end(const sp_fold_sample *sample)
+sp_walk_end sp_aggregate_stack_end(const sp_aggregate_sample *sample)
 {
     const sp_sample_record *record = sample->record;
     for (uint32_t i = 0; sample->changed && i < record->count; i++)
@@ -135,7 +135,7 @@ static uint32_t put_cut_stack(sp_window *window, uint32_t *key, uint32_t length)
 }
 
 /* The usual case. The same as search_stack, where nothing can have been unloaded. */
-static uint32_t make_stack(sp_window *window, const sp_fold_sample *sample)
+static uint32_t make_stack(sp_window *window, const sp_aggregate_sample *sample)
 {
     const sp_sample_record *record = sample->record;
     uint32_t key[STACK_MAX + 2], length = 0;
@@ -151,7 +151,7 @@ static uint32_t make_stack(sp_window *window, const sp_fold_sample *sample)
     return sp_intern_put(&window->stacks, key, length * sizeof key[0], NULL);
 }
 
-static uint32_t search_stack(sp_window *window, const sp_fold_sample *sample)
+static uint32_t search_stack(sp_window *window, const sp_aggregate_sample *sample)
 {
     const sp_sample_record *record = sample->record;
     uint32_t key[STACK_MAX + 2], length = 0;
@@ -197,7 +197,7 @@ static uint32_t remember_stack(sp_window_recorded *recorded, const sp_sample_rec
                : SP_INTERN_FAILED;
 }
 
-uint32_t sp_fold_put_stack(sp_window *window, const sp_fold_sample *sample)
+uint32_t sp_aggregate_put_stack(sp_window *window, const sp_aggregate_sample *sample)
 {
     sp_window_recorded *recorded = &window->recorded;
     bool is_new;

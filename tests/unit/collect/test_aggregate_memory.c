@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fold and the builder when memory is short: each allocation of a window fails in turn. A
- * sample that finds no memory is not counted, the others keep their stacks and weights; a profile
+/* The aggregation and the builder when memory is short: each allocation of a window fails in turn.
+ * A sample that finds no memory is not counted, the others keep their stacks and weights; a profile
  * that finds none is not made; and the next window works. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "profile/builder.h"
-#include "collect/fold.h"
+#include "collect/aggregate.h"
 #include "failing_memory.h"
 
 static uint64_t allocations, failing; /* failing 0: none */
@@ -43,17 +43,17 @@ static bool fold_one(sp_window *window, uint32_t number)
 {
     static const sp_window_thread thread = {.tid = 1, .name = "worker"};
     uint32_t generation = sp_modules_newest_number(modules);
-    sp_fold_sample sample = {.record = record_of(number * 7 % STACKS),
-                             .generation = sp_modules_generation(modules, generation),
-                             .thread = &thread,
-                             .result = SP_JOIN_LINKED,
-                             .weight = 1,
-                             .count = 1,
-                             .counted = 1,
-                             .time_ns = window->start_time_ns + number};
+    sp_aggregate_sample sample = {.record = record_of(number * 7 % STACKS),
+                                  .generation = sp_modules_generation(modules, generation),
+                                  .thread = &thread,
+                                  .result = SP_JOIN_LINKED,
+                                  .weight = 1,
+                                  .count = 1,
+                                  .counted = 1,
+                                  .time_ns = window->start_time_ns + number};
     memset(sample.link.trace_id, 1, sizeof sample.link.trace_id);
     memset(sample.link.span_id, (int)(1 + number % SPANS), sizeof sample.link.span_id);
-    return sp_fold_add(window, &window->cpu, &sample, MAX_SAMPLES);
+    return sp_aggregate_add(window, &window->cpu, &sample, MAX_SAMPLES);
 }
 
 /* Returns how many samples were taken. */
