@@ -40,7 +40,7 @@ static bool is_near(uint32_t a, uint32_t b)
     return larger - smaller < larger / 10;
 }
 
-uint32_t sp_budget_rate(sp_budget *budget, const sp_sampler_state *sampler,
+uint32_t sp_budget_rate(sp_budget *budget, const sp_engine_state *engine,
                         const sp_drain_totals *totals, uint32_t wished_hz)
 {
     if (budget->share == 0)
@@ -50,20 +50,19 @@ uint32_t sp_budget_rate(sp_budget *budget, const sp_sampler_state *sampler,
              cycles = sp_load_relaxed(&totals->tick_cycles) - budget->cycles,
              costed = sp_load_relaxed(&totals->costed_ticks) - budget->costed;
     if (costed < TICKS_ENOUGH || weights == 0)
-        return sampler->cpu_hz < wished_hz ? sampler->cpu_hz : wished_hz;
+        return engine->cpu_hz < wished_hz ? engine->cpu_hz : wished_hz;
     budget->ticks += ticks;
     budget->weights += weights;
     budget->cycles += cycles;
     budget->costed += costed;
     sp_store_relaxed(&budget->tick_cost_ns,
-                     sampler->signal_cost_ns +
+                     engine->signal_cost_ns +
                          (uint64_t)((double)cycles * ns_per_cycle(budget) / (double)costed));
     uint32_t hz = allowed_hz(budget->share, period_cost_ns(budget, ticks, weights), wished_hz);
-    if (hz != wished_hz && is_near(hz, sampler->cpu_hz))
-        return sampler->cpu_hz;
-    if (hz != sampler->cpu_hz)
-        sp_log_info("sampler", "a tick costs %llu ns: the rate goes from %u to %u Hz",
-                    (unsigned long long)sp_load_relaxed(&budget->tick_cost_ns), sampler->cpu_hz,
-                    hz);
+    if (hz != wished_hz && is_near(hz, engine->cpu_hz))
+        return engine->cpu_hz;
+    if (hz != engine->cpu_hz)
+        sp_log_info("engine", "a tick costs %llu ns: the rate goes from %u to %u Hz",
+                    (unsigned long long)sp_load_relaxed(&budget->tick_cost_ns), engine->cpu_hz, hz);
     return hz;
 }

@@ -9,7 +9,7 @@
 #define SP_COLLECT_BUDGET_H
 
 #include "collect/drain.h"
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 
 typedef struct sp_budget {
     double share; /* 0: no budget */
@@ -24,7 +24,7 @@ void sp_budget_begin(sp_budget *budget, double share);
 /* The rate for the next window: WISHED_HZ, or less when the window that ends now says that ticks
  * cost more than the budget. It moves only by a tenth and more, and not on the word of a few ticks.
  */
-uint32_t sp_budget_rate(sp_budget *budget, const sp_sampler_state *sampler,
+uint32_t sp_budget_rate(sp_budget *budget, const sp_engine_state *engine,
                         const sp_drain_totals *totals, uint32_t wished_hz);
 
 #endif

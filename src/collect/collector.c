@@ -68,7 +68,7 @@ static void follow_switches(sp_collector *collector)
     if (now - collector->followed_at_ns < FOLLOW_MS * SP_NS_PER_MS)
         return;
     collector->followed_at_ns = now;
-    sp_sampler_follow_switches(collector->config.sampler_run);
+    sp_engine_follow_switches(collector->config.engine_run);
 }
 
 static uint32_t wished_rate(sp_collector *collector)
@@ -111,7 +111,7 @@ static double steal_share(sp_collector *collector, const sp_window *window)
     const sp_window_samples *cpu = &window->cpu;
     uint64_t periods =
         window->wall_of_all ? cpu->linked + cpu->none + cpu->unknown + cpu->boundary : cpu->linked;
-    if (collector->sampler.counts_steal)
+    if (collector->engine.counts_steal)
         return 0;
     return sp_steal_share(&collector->steal, window->wall_on_core_ns, periods * window->period_ns);
 }
@@ -122,20 +122,20 @@ static double steal_share(sp_collector *collector, const sp_window *window)
 static sp_window *end_window(sp_collector *collector)
 {
     sp_window *window = &collector->windows[collector->open];
-    sp_sampler_state_get(&collector->sampler);
-    uint32_t rate = sp_budget_rate(&collector->budget, &collector->sampler,
-                                   &collector->drain.totals, wished_rate(collector));
-    bool changes = rate != collector->sampler.cpu_hz;
-    bool quiet = changes && sp_sampler_hold(collector->config.sampler_run);
+    sp_engine_state_get(&collector->engine);
+    uint32_t rate = sp_budget_rate(&collector->budget, &collector->engine, &collector->drain.totals,
+                                   wished_rate(collector));
+    bool changes = rate != collector->engine.cpu_hz;
+    bool quiet = changes && sp_engine_hold_ticks(collector->config.engine_run);
     drain_once(collector);
     settle_wall(collector, window);
     settle_calls(collector, window);
     sp_drain_unattributed(&collector->drain, window);
-    window->period_ns = sp_sampler_period_ns();
+    window->period_ns = sp_engine_period_ns();
     if (window->wall_period_ns)
         sp_window_complete_wall(window, steal_share(collector, window));
-    window->engine = collector->sampler.engine;
-    window->engine_reason = collector->sampler.reason;
+    window->engine = collector->engine.engine;
+    window->engine_reason = collector->engine.reason;
     window->end_time_ns = sp_max_u64(sp_clock_realtime_ns(), window->start_time_ns + 1);
     collector->open ^= 1;
     /* A sample that the next drain finds was taken after the previous one began, so windows overlap
@@ -144,7 +144,8 @@ static sp_window *end_window(sp_collector *collector)
     collector->window_ends_ns =
         sp_deadline_after(sp_clock_monotonic_ns(), collector->config.window_ms * SP_NS_PER_MS);
     if (changes)
-        sp_sampler_go_on(collector->config.sampler_run, quiet ? rate : collector->sampler.cpu_hz);
+        sp_engine_resume_ticks(collector->config.engine_run,
+                               quiet ? rate : collector->engine.cpu_hz);
     return window;
 }
 

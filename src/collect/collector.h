@@ -10,7 +10,7 @@
 #ifndef SP_COLLECT_COLLECTOR_H
 #define SP_COLLECT_COLLECTOR_H
 
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 #include "export/exporter.h"
 #include "symbol/symbolizer.h"
 #include "unwind/module.h"
@@ -21,12 +21,12 @@ typedef struct sp_collector_config {
     uint32_t window_ms;
     uint32_t max_samples;
     sp_symbolizer_options symbols;
-    uint32_t cpu_hz;      /* the rate that is wished for */
-    uint32_t sampler_run; /* sp_sampler_run_number */
-    uint32_t wall_hz;     /* 0: no wall sampler runs */
-    bool wall_of_all;     /* it visits all threads */
-    bool without_cpu;     /* ticks are only a part of wall time */
-    bool without_ticks;   /* CPU time is not sampled, nor is wall time */
+    uint32_t cpu_hz;     /* the rate that is wished for */
+    uint32_t engine_run; /* sp_engine_run_number */
+    uint32_t wall_hz;    /* 0: no wall profiler runs */
+    bool wall_of_all;    /* it visits all threads */
+    bool without_cpu;    /* ticks are only a part of wall time */
+    bool without_ticks;  /* CPU time is not sampled, nor is wall time */
     bool with_alloc, with_heap;
     uint64_t alloc_bytes;
     const char *sample_attributes; /* which samples have (attribute_filter.h); copied; NULL: none */
@@ -49,14 +49,14 @@ sp_collector *sp_collector_create(const sp_collector_config *config, spanprof_er
 spanprof_status sp_collector_flush(sp_collector *collector, uint64_t deadline_ns);
 
 /* Wish for another rate: the window ends soon, and the next one has it. WALL_HZ changes nothing
- * where no wall sampler runs. */
+ * where no wall profiler runs. */
 void sp_collector_set_rate(sp_collector *collector, uint32_t cpu_hz);
 void sp_collector_set_wall_rate(sp_collector *collector, uint32_t wall_hz);
 
 /* The window ends soon, without a wait for it. */
 void sp_collector_end_window(sp_collector *collector);
 
-/* After the sampler has stopped: flush, end the thread by DEADLINE_NS, free all. A thread that does
+/* After the engine has stopped: flush, end the thread by DEADLINE_NS, free all. A thread that does
  * not end in time (it is inside a huge debug file) is left to end by itself, touching nothing that
  * others use. MODULES_IN_USE: ticks may still read them, so they are not freed. STATS gets the
  * final counts. */

@@ -20,7 +20,7 @@ enum { SP_DRAIN_MS = 40, SP_DESTINATIONS_MAX = 4 };
 struct sp_collector {
     sp_collector_config config;
 
-    /* Its lock guards what follows up to the windows; order: before the sampler's and the
+    /* Its lock guards what follows up to the windows; order: before the engine's and the
      * registry's lock. A wake ends the window. */
     sp_worker worker;
     uint32_t wished_hz, wished_wall_hz;
@@ -36,7 +36,7 @@ struct sp_collector {
     uint64_t last_edge_ns;   /* realtime, before the last drain */
     sp_discovery discovery;
     sp_budget budget;
-    sp_sampler_state sampler; /* at the last window's end: what windows borrow names from */
+    sp_engine_state engine; /* at the last window's end: what windows borrow names from */
     uint64_t unattributed_unreported_ns; /* of windows without samples, which are not sent */
     sp_drain drain;
     sp_steal steal;

@@ -48,7 +48,7 @@ static void say_blind(sp_discovery *discovery, int error)
     if (discovery->said_blind || error == EMFILE || error == ENFILE)
         return;
     discovery->said_blind = true;
-    sp_log_warn("sampler", "/proc/self/task cannot be read: only threads that attach are sampled");
+    sp_log_warn("engine", "/proc/self/task cannot be read: only threads that attach are sampled");
 }
 
 bool sp_discovery_is_due(sp_discovery *discovery, const sp_drain *drain)

@@ -6,7 +6,7 @@
 
 #include "collect/attribute_filter.h"
 #include "collect/aggregate.h"
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 #include "collect/live_blocks.h"
 #include "trace/live_spans.h"
 #include "wall/wall.h"
@@ -72,7 +72,7 @@ void sp_drain_begin(sp_drain *drain);
  * threads that it is known of. */
 void sp_drain_unattributed(sp_drain *drain, sp_window *window);
 
-/* At a window's end, after the last drain: what the wall sampler has not handed over goes into
+/* At a window's end, after the last drain: what the wall profiler has not handed over goes into
  * WINDOW, with its counts. */
 void sp_drain_settle_wall(sp_drain *drain, sp_window *window, sp_modules *modules,
                           uint32_t max_samples);

@@ -3,7 +3,7 @@
 #include "collect/collector_run.h"
 #include "core/clock.h"
 #include "core/log.h"
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 #include "trace/provider.h"
 
 void sp_collector_check_engine(sp_collector *collector, const sp_window *window)
@@ -11,17 +11,17 @@ void sp_collector_check_engine(sp_collector *collector, const sp_window *window)
     bool ticks_missing = window->cpu.count == 0 && window->unattributed_ns > SP_NS_PER_S / 10 &&
                          window->unattributed_ns > 20 * window->period_ns;
     if (ticks_missing && !collector->said_replaced &&
-        !sp_sampler_owns_signal(collector->config.sampler_run)) {
+        !sp_engine_owns_signal(collector->config.engine_run)) {
         collector->said_replaced = true;
         sp_log_warn(
-            "sampler",
+            "engine",
             "the handler of the sampling signal has been replaced by one that does not pass "
             "ticks on: nothing is sampled; SPANPROF_SIGNAL chooses another signal");
     }
-    uint32_t repaired = sp_sampler_repair(collector->config.sampler_run);
+    uint32_t repaired = sp_engine_repair(collector->config.engine_run);
     if (repaired && !collector->said_repaired) {
         collector->said_repaired = true;
-        sp_log_warn("sampler",
+        sp_log_warn("engine",
                     "the perf events of %u threads had been closed by the application, and were "
                     "opened again",
                     repaired);
@@ -34,7 +34,7 @@ void sp_collector_warn_of_corruption(sp_collector *collector)
         return;
     collector->said_corrupt = true;
     sp_log_warn(
-        "sampler",
+        "engine",
         "a ring of samples is corrupt, maybe because the application wrote to memory that is "
         "not its own (AddressSanitizer finds that); what lay in the ring was skipped; "
         "further ones are counted only");
@@ -54,16 +54,16 @@ void sp_collector_warn_of_losses(sp_collector *collector)
     uint64_t unseen = sp_load_relaxed(&totals->unattributed_ns);
     if (sp_load_relaxed(&totals->dropped_ring_full) && !collector->said_ring_full) {
         collector->said_ring_full = true;
-        sp_log_warn("sampler",
+        sp_log_warn("engine",
                     "samples were dropped, for the collector's thread does not get to its work in "
                     "time; a lower SPANPROF_CPU_HZ or SPANPROF_MAX_DEPTH helps; further ones are "
                     "counted only");
     }
     if (collector->said_no_ticks || collector->said_replaced || sp_load_relaxed(&totals->ticks) ||
-        unseen < 20 * sp_sampler_period_ns() || unseen < SP_NS_PER_S / 2)
+        unseen < 20 * sp_engine_period_ns() || unseen < SP_NS_PER_S / 2)
         return;
     collector->said_no_ticks = true;
-    sp_log_warn("sampler",
+    sp_log_warn("engine",
                 "the threads used %llu ms of CPU time and no tick arrived: is the signal blocked?",
                 (unsigned long long)(unseen / SP_NS_PER_MS));
 }

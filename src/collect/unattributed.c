@@ -7,13 +7,13 @@
 /* Of a thread that was there before, only what comes from now on counts. */
 void sp_drain_begin(sp_drain *drain)
 {
-    drain->cpu_last_ns = sp_sampler_process_cpu_ns();
+    drain->cpu_last_ns = sp_engine_process_cpu_ns();
     drain->live_full = sp_alloc_live_full(); /* of earlier runs */
     for (uint32_t n = 0; n < sp_thread_slots(); n++) {
         sp_thread *thread = sp_thread_by_slot(n);
         sp_drain_slot *slot = sp_drain_slot_of(drain, thread);
         if (slot)
-            sp_sampler_thread_cpu_ns(thread, &slot->cpu_ns);
+            sp_engine_thread_cpu_ns(thread, &slot->cpu_ns);
     }
 }
 
@@ -35,8 +35,8 @@ static void keep_unattributed(sp_window *window, const sp_window_unattributed *u
 /* Up to two periods are only the ticks that are about to come. */
 static void settle_thread(sp_drain_slot *slot, sp_thread *thread, sp_window *window)
 {
-    uint64_t cpu_ns, period_ns = sp_sampler_period_ns();
-    if (thread->registered.internal || !sp_sampler_thread_cpu_ns(thread, &cpu_ns))
+    uint64_t cpu_ns, period_ns = sp_engine_period_ns();
+    if (thread->registered.internal || !sp_engine_thread_cpu_ns(thread, &cpu_ns))
         return;
     slot->carry_ns += (int64_t)(cpu_ns - slot->cpu_ns) -
                       (int64_t)((slot->weights - slot->weights_settled) * period_ns);
@@ -72,11 +72,10 @@ void sp_drain_unattributed(sp_drain *drain, sp_window *window)
     settle_threads(drain, window);
     if (drain->without_ticks)
         return;
-    uint64_t cpu_ns = sp_sampler_process_cpu_ns(),
-             weights = sp_load_relaxed(&drain->totals.weights);
+    uint64_t cpu_ns = sp_engine_process_cpu_ns(), weights = sp_load_relaxed(&drain->totals.weights);
     drain->unattributed_carry_ns +=
         (int64_t)(cpu_ns - drain->cpu_last_ns) -
-        (int64_t)((weights - drain->weights_last) * sp_sampler_period_ns());
+        (int64_t)((weights - drain->weights_last) * sp_engine_period_ns());
     drain->cpu_last_ns = cpu_ns;
     drain->weights_last = weights;
     window->unattributed_ns =
@@ -90,6 +89,6 @@ int64_t sp_drain_ahead_ns(const sp_drain *drain)
     if (drain->without_ticks)
         return 0;
     uint64_t weights = sp_load_relaxed(&drain->totals.weights) - drain->weights_last;
-    return (int64_t)(sp_sampler_process_cpu_ns() - drain->cpu_last_ns) -
-           (int64_t)(weights * sp_sampler_period_ns());
+    return (int64_t)(sp_engine_process_cpu_ns() - drain->cpu_last_ns) -
+           (int64_t)(weights * sp_engine_period_ns());
 }

@@ -5,7 +5,7 @@
  * the switch number before and after, so it is odd meanwhile: nothing else. No clock, no lock, no
  * allocation, no pointer into a span. Readers are the tick, which runs on this very thread between
  * two of its instructions, and readers of OTEP 4947, which stop the thread; compiler fences are all
- * the order they need. (The wall sampler, which reads from another thread, checks that the thread
+ * the order they need. (The wall profiler, which reads from another thread, checks that the thread
  * has not run.)
  *
  * Scopes form a stack per thread; the active context is that of its top. A scope detached out of

@@ -24,7 +24,7 @@ typedef struct sp_context_layout {
 
 extern sp_context_layout sp_context_layout_now;
 
-/* Whether any thread was ever found working under a context that is not ours: the wall sampler has
+/* Whether any thread was ever found working under a context that is not ours: the wall profiler has
  * less to look at until then. */
 extern _Atomic uint32_t sp_context_is_shared;
 

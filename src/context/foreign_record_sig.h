@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Another tracer's record (OTEP 4947): which span a thread works for by what that tracer put into
  * the thread's otel_thread_ctx_v1. A tick reads it on its own thread, between two instructions of
- * that tracer, as the rules of that record demand; the wall sampler reads it of threads of which it
- * proves that they did not run.
+ * that tracer, as the rules of that record demand; the wall profiler reads it of threads of which
+ * it proves that they did not run.
  *
  * The slot belongs to the thread and is read as it is. Where it points to is another's memory,
  * which may be given back at any moment that is not ours: it is read by a guarded load. */

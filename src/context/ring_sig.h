@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ring of records from one producer, the ticks of one thread or the wall sampler, to one
+/* A ring of records from one producer, the ticks of one thread or the wall profiler, to one
  * consumer, the collector. A full ring drops what is new; nothing is ever overwritten. A record
  * never wraps: the rest of the ring is skipped when it does not fit before the end.
  *
@@ -90,7 +90,7 @@ typedef struct sp_visit_call {
     uint16_t reserved;
 } sp_visit_call;
 
-/* Visits of a thread that waited (src/wall/wall.h), written by the wall sampler. Behind it, in the
+/* Visits of a thread that waited (src/wall/wall.h), written by the wall profiler. Behind it, in the
  * same record, lie an sp_interval_record, the context, and an sp_sample_record, the stack, whose
  * periods are 0. */
 typedef struct sp_visit_record {
@@ -104,7 +104,7 @@ typedef struct sp_visit_record {
     uint8_t descriptor;
     uint16_t reserved;
     sp_visit_call
-        call; /* that the thread was last in under this switch number; the wall sampler's */
+        call; /* that the thread was last in under this switch number; the wall profiler's */
 } sp_visit_record;
 
 static inline sp_interval_record *sp_visit_interval(const sp_visit_record *visit)

@@ -224,7 +224,7 @@ extern sp_thread_counters sp_thread_counts;
 enum { SP_THREADS_MAX = 32768 };
 
 /* Called, with no lock held, on a thread whose state was just made or adopted by itself. Set by the
- * sampler while it runs. */
+ * engine while it runs. */
 typedef void (*sp_thread_hook)(sp_thread *thread);
 void sp_threads_set_hook(sp_thread_hook registered, sp_thread_hook exiting);
 
@@ -267,7 +267,7 @@ bool sp_threads_number_changed(void);
 /* CPU time of the process without the SDK's own threads, those that have ended included. */
 uint64_t sp_threads_application_cpu_ns(void);
 /* Counts, ring and interval log begin anew: for a slot's next thread, and for the next run of the
- * sampler. No tick may be under way. */
+ * engine. No tick may be under way. */
 void sp_thread_reset_ticks(sp_thread *thread);
 /* Whether a collector drains exited threads and frees their slots; else they are freed when slots
  * run short. Setup. */

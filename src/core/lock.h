@@ -27,7 +27,7 @@
     X(DEBUGINFOD)      /* the worker that fetches debug files */                                   \
     X(CPU_PAUSING)     /* start, stop, pause and resume of ticks */                                \
     X(CPU_RUN)         /* the state of the CPU engine */                                           \
-    X(WALL)            /* the wall sampler's state and places */                                   \
+    X(WALL)            /* the wall profiler's state and places */                                  \
     X(WALL_WORKER)     /* its worker */                                                            \
     X(EXPORTER)        /* the exporter's worker, and its queue of profiles */                      \
     X(LOADER)          /* held while the dynamic loader's lock is */                               \

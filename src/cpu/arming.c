@@ -29,7 +29,7 @@ static void say_failure(sp_thread *thread)
 {
     int error = errno;
     if (sp_run.failed_threads++ == 0 && sp_run.choice.ticks)
-        sp_log_warn("sampler",
+        sp_log_warn("engine",
                     "thread %d cannot be made to tick: %s%s; further ones are counted only",
                     (int)thread->registered.tid, strerror(error),
                     error == EAGAIN ? " (RLIMIT_SIGPENDING bounds timers)" : "");
@@ -38,7 +38,7 @@ static void say_failure(sp_thread *thread)
 static void say_fallback(void)
 {
     if (!sp_run.said_fallback)
-        sp_log_warn("sampler", "no more perf events: %s%s; further threads tick by timer",
+        sp_log_warn("engine", "no more perf events: %s%s; further threads tick by timer",
                     strerror(errno),
                     errno == EMFILE ? " (they take at most a quarter of RLIMIT_NOFILE)" : "");
     sp_run.said_fallback = true;
@@ -77,7 +77,7 @@ void sp_drop_misfit_ring_locked(sp_thread *thread)
  * has used; then the handler gives it whole periods. */
 static bool open_with(const sp_cpu_source *source, sp_thread *thread)
 {
-    uint64_t period = sp_sampler_period_ns(), moment = 1 + random_below(period);
+    uint64_t period = sp_engine_period_ns(), moment = 1 + random_below(period);
     bool by_timer = source == &sp_cpu_timer;
     sp_tick_plan plan = {.signal = sp_run.config.signal,
                          .period_ns = by_timer ? sp_handler.look_unit_ns : period,

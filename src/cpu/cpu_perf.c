@@ -25,7 +25,7 @@
 
 _Atomic(void *) *sp_perf_owners;
 
-/* Under the sampler's lock. */
+/* Under the engine's lock. */
 static struct {
     uint32_t open_count, open_limit;
     int past_highest; /* that was ever used */
@@ -129,7 +129,7 @@ static bool open_event(sp_ticker *ticker, pid_t tid, void *owner, const sp_tick_
 
 /* The descriptors are inherited, the signals are not: they go to the parent's threads. The table
  * says which they are, and each state was copied with it. The probe is never open when a fork
- * comes: both hold the sampler's lock. */
+ * comes: both hold the engine's lock. */
 static void after_fork(void)
 {
     for (int fd = 0; fd < perf.past_highest; fd++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What makes threads tick on their CPU time: sibling files with the same functions, cpu_timer.c and
  * cpu_perf.c. A ticker's signal goes to its thread alone and carries its owner: a thread's state,
- * or the probe (engine_choice.c). Threads: whoever holds the sampler's lock.  Signals: not safe. */
+ * or the probe (engine_choice.c). Threads: whoever holds the engine's lock.  Signals: not safe. */
 #ifndef SP_CPU_CPU_SOURCE_H
 #define SP_CPU_CPU_SOURCE_H
 

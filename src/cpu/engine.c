@@ -30,10 +30,10 @@ enum { LOOKS_AT_ONCE = 2, LOOKS_MISSED = 10 };
 /* Into so many parts a jiffy is divided to tell what a thread had used at the first look. */
 enum { LOOK_UNITS = 32 };
 
-sp_sampler_run sp_run = {.lock = SP_LOCK_AT(SP_LOCK_CPU_RUN),
-                         .pausing = SP_LOCK_AT(SP_LOCK_CPU_PAUSING)};
+sp_engine_run sp_run = {.lock = SP_LOCK_AT(SP_LOCK_CPU_RUN),
+                        .pausing = SP_LOCK_AT(SP_LOCK_CPU_PAUSING)};
 
-uint64_t sp_sampler_period_ns(void)
+uint64_t sp_engine_period_ns(void)
 {
     return sp_load_relaxed(&sp_run.period_ns);
 }
@@ -130,7 +130,7 @@ static bool choose_engine(void)
     return true;
 }
 
-static spanprof_status start(const sp_sampler_config *config, spanprof_error *error)
+static spanprof_status start(const sp_engine_config *config, spanprof_error *error)
 {
     sp_lock_take(&sp_run.lock);
     sp_run.config = *config;
@@ -163,12 +163,12 @@ static spanprof_status start(const sp_sampler_config *config, spanprof_error *er
         sp_stack_learn_own(sp_self);
     sp_threads_scan();
     if (sp_thread_slots() == 0)
-        sp_log_warn("sampler", "no memory for the states of threads: nothing is sampled");
+        sp_log_warn("engine", "no memory for the states of threads: nothing is sampled");
     return SPANPROF_OK;
 }
 
 /* A pause gives the lock back in its middle: it must not find another run afterwards. */
-spanprof_status sp_sampler_start(const sp_sampler_config *config, spanprof_error *error)
+spanprof_status sp_engine_start(const sp_engine_config *config, spanprof_error *error)
 {
     sp_lock_take(&sp_run.pausing);
     spanprof_status status = start(config, error);
@@ -176,7 +176,7 @@ spanprof_status sp_sampler_start(const sp_sampler_config *config, spanprof_error
     return status;
 }
 
-bool sp_sampler_stop(void)
+bool sp_engine_stop(void)
 {
     sp_lock_take(&sp_run.pausing);
     sp_lock_take(&sp_run.lock);
@@ -190,7 +190,7 @@ bool sp_sampler_stop(void)
     return quiet;
 }
 
-uint32_t sp_sampler_run_number(void)
+uint32_t sp_engine_run_number(void)
 {
     sp_lock_take(&sp_run.lock);
     uint32_t number = sp_run.number;
@@ -198,7 +198,7 @@ uint32_t sp_sampler_run_number(void)
     return number;
 }
 
-void sp_sampler_follow_switches(uint32_t run)
+void sp_engine_follow_switches(uint32_t run)
 {
     for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
         sp_thread *thread = sp_thread_by_slot(slot);
@@ -208,12 +208,12 @@ void sp_sampler_follow_switches(uint32_t run)
         if (sp_run_is_current_locked(run) &&
             sp_cpu_thread_of(thread)->ticker.source == &sp_cpu_perf)
             sp_store_relaxed(&thread->tick.event_period_ns,
-                             sp_switch_loss_period(thread, sp_sampler_period_ns()));
+                             sp_switch_loss_period(thread, sp_engine_period_ns()));
         sp_lock_give(&sp_run.lock);
     }
 }
 
-uint32_t sp_sampler_repair(uint32_t run)
+uint32_t sp_engine_repair(uint32_t run)
 {
     uint32_t repaired = 0;
     sp_lock_take(&sp_run.lock);
@@ -230,7 +230,7 @@ uint32_t sp_sampler_repair(uint32_t run)
     return repaired;
 }
 
-bool sp_sampler_owns_signal(uint32_t run)
+bool sp_engine_owns_signal(uint32_t run)
 {
     sp_lock_take(&sp_run.lock);
     bool owns = !sp_run_is_current_locked(run) || !sp_run_has_signal() ||
@@ -239,11 +239,11 @@ bool sp_sampler_owns_signal(uint32_t run)
     return owns;
 }
 
-void sp_sampler_state_get(sp_sampler_state *out)
+void sp_engine_state_get(sp_engine_state *out)
 {
     sp_lock_take(&sp_run.lock);
     const sp_cpu_source *source = sp_run.choice.source;
-    *out = (sp_sampler_state){
+    *out = (sp_engine_state){
         .cpu_hz = sp_run.config.cpu_hz,
         .paused = sp_run.paused,
         .counts_steal = source && source->counts_steal,
@@ -262,7 +262,7 @@ void sp_sampler_state_get(sp_sampler_state *out)
 /* A tick that is pending makes kernels before 4.20 begin the fork anew, for ever when forking takes
  * longer than a period: the signal is blocked on this thread meanwhile. Its weight comes
  * afterwards, as an overrun. */
-void sp_sampler_fork_prepare(void)
+void sp_engine_fork_prepare(void)
 {
     sp_lock_take(&sp_run.lock);
     sp_run.forking = sp_run.running;
@@ -280,7 +280,7 @@ static void unblock_after_fork(void)
         pthread_sigmask(SIG_SETMASK, &sp_run.mask_before_fork, NULL);
 }
 
-void sp_sampler_fork_parent(void)
+void sp_engine_fork_parent(void)
 {
     unblock_after_fork();
     sp_lock_give(&sp_run.lock);
@@ -291,7 +291,7 @@ static void forget_ticker(sp_thread *thread)
     sp_cpu_thread_of(thread)->ticker.source = NULL;
 }
 
-void sp_sampler_fork_child(void)
+void sp_engine_fork_child(void)
 {
     sp_threads_set_hook(NULL, NULL);
     sp_run.running = false;
@@ -305,7 +305,7 @@ void sp_sampler_fork_child(void)
     sp_lock_give(&sp_run.lock);
 }
 
-void sp_sampler_tick_here(uint32_t periods)
+void sp_engine_tick_here(uint32_t periods)
 {
     ucontext_t context;
     sp_thread *thread = sp_self;

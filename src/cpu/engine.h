@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of the sampler: what engine.c (start, stop, fork), arming.c (a thread's ticker) and
+/* One run of the engine: what engine.c (start, stop, fork), arming.c (a thread's ticker) and
  * pausing.c (rate, pause) share. Threads: under the lock, but for what says otherwise.  Signals:
  * not safe.
  *
@@ -9,11 +9,11 @@
 #define SP_CPU_ENGINE_H
 
 #include "core/lock.h"
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 #include "cpu/cpu_threads_sig.h"
 #include "cpu/engine_choice.h"
 
-typedef struct sp_sampler_run {
+typedef struct sp_engine_run {
     sp_lock lock;
     sp_lock pausing; /* held by start, stop, pause and resume for all that they do; before lock */
     bool running;
@@ -22,7 +22,7 @@ typedef struct sp_sampler_run {
     bool paused;     /* the application wishes no ticks */
     bool forking;    /* mask_before_fork is to be put back */
     sigset_t mask_before_fork;
-    sp_sampler_config config;
+    sp_engine_config config;
     sp_engine_choice choice;
     uint64_t ring_bytes;
     int64_t excluded_cpu_ns; /* of the process, in pauses; see exclude */
@@ -31,9 +31,9 @@ typedef struct sp_sampler_run {
     uint64_t signal_cost_ns;
     uint32_t armed_threads, fallback_threads;
     uint64_t failed_threads;
-} sp_sampler_run;
+} sp_engine_run;
 
-extern sp_sampler_run sp_run;
+extern sp_engine_run sp_run;
 
 /* Whether ticks come by a signal. */
 static inline bool sp_run_has_signal(void)
@@ -59,7 +59,7 @@ void sp_drop_misfit_ring_locked(sp_thread *thread);
  * its threads stay armed. Returns whether no tick of this run is under way. */
 bool sp_disarm_all_locked(void);
 
-/* Whether RUN (sp_sampler_run_number) still goes on. An abandoned collector has the number of a run
+/* Whether RUN (sp_engine_run_number) still goes on. An abandoned collector has the number of a run
  * that is over. */
 static inline bool sp_run_is_current_locked(uint32_t run)
 {

@@ -22,7 +22,7 @@ enum { SIGNALS_TIMED = 64, LONGEST_TICKS_TIMED = 5 };
  * RLIMIT_NOFILE: poll refuses more. */
 enum { POLLED_ENTRIES = 1000 };
 
-static struct pollfd polled[POLLED_ENTRIES]; /* under the sampler's lock */
+static struct pollfd polled[POLLED_ENTRIES]; /* under the engine's lock */
 
 /* A jiffy lasts 10 ms at most; the event's timer is exact to microseconds. */
 #define TIMER_PATIENCE_NS (45 * SP_NS_PER_MS)
@@ -172,7 +172,7 @@ static bool try_timer(sp_engine_choice *choice, int signal)
 /* A profiler that is on by default must not make a system call fail, and ticks of perf events do:
  * they end one of some thousand waits with EINTR. Timers are worse only above the rate of the
  * kernel's timer tick, because they do not expire more often. */
-static void choose_auto(sp_engine_choice *choice, const sp_sampler_config *config,
+static void choose_auto(sp_engine_choice *choice, const sp_engine_config *config,
                         uint32_t kernel_tick_hz)
 {
     bool within_tick = config->cpu_hz <= kernel_tick_hz;
@@ -198,7 +198,7 @@ static void choose_perf(sp_engine_choice *choice, int signal)
     append(choice, "SPANPROF_ENGINE asks for perf");
     if (try_perf(choice, signal))
         return;
-    sp_log_warn("sampler", "SPANPROF_ENGINE=perf cannot be had, using timer: %s", choice->reason);
+    sp_log_warn("engine", "SPANPROF_ENGINE=perf cannot be had, using timer: %s", choice->reason);
     try_timer(choice, signal);
 }
 
@@ -208,7 +208,7 @@ static void choose_timer(sp_engine_choice *choice, int signal)
     try_timer(choice, signal);
 }
 
-void sp_engine_choose(sp_engine_choice *choice, const sp_sampler_config *config,
+void sp_engine_choose(sp_engine_choice *choice, const sp_engine_config *config,
                       uint32_t kernel_tick_hz)
 {
     choice->reason[0] = 0;
@@ -219,9 +219,9 @@ void sp_engine_choose(sp_engine_choice *choice, const sp_sampler_config *config,
     else
         choose_auto(choice, config, kernel_tick_hz);
     if (!choice->ticks)
-        sp_log_warn("sampler", "no engine ticks here, CPU time will be unattributed: %s",
+        sp_log_warn("engine", "no engine ticks here, CPU time will be unattributed: %s",
                     choice->reason);
-    sp_log_info("sampler", "CPU ticks by engine %s: %s", choice->source->name, choice->reason);
+    sp_log_info("engine", "CPU ticks by engine %s: %s", choice->source->name, choice->reason);
 }
 
 /* The shortest of some tries, for one may lose its core. */

@@ -4,7 +4,7 @@
 #ifndef SP_CPU_ENGINE_CHOICE_H
 #define SP_CPU_ENGINE_CHOICE_H
 
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 #include "cpu/cpu_source.h"
 
 typedef struct sp_engine_choice {
@@ -15,7 +15,7 @@ typedef struct sp_engine_choice {
 
 /* Choose as CONFIG wants, on the calling thread, with our handler installed for its signal.
  * KERNEL_TICK_HZ is how often timers can expire (CONFIG_HZ). Takes milliseconds of CPU time. */
-void sp_engine_choose(sp_engine_choice *choice, const sp_sampler_config *config,
+void sp_engine_choose(sp_engine_choice *choice, const sp_engine_config *config,
                       uint32_t kernel_tick_hz);
 
 /* What a probe found. */

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "core/log.h"
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 
 /* By signal number: ours is still installed, perhaps below another that passes on to it. Where it
  * is not, no signal may be sent to ask for it, because the host's handler would get it. */
@@ -68,7 +68,7 @@ bool sp_handler_install(int signal)
     sp_handler.previous[signal] = current;
     if (is_handler(&current))
         sp_log_info(
-            "sampler",
+            "engine",
             "signal %d has a handler already: what our ticks did not send is passed on to it",
             signal);
     in_chain[signal] = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Puts our handler beside the host's. Threads: under the sampler's lock.  Signals: not safe. */
+/* Puts our handler beside the host's. Threads: under the engine's lock.  Signals: not safe. */
 #ifndef SP_CPU_HANDLER_INSTALL_H
 #define SP_CPU_HANDLER_INSTALL_H
 

@@ -12,7 +12,7 @@
  *
  * A full ring drops the tick and counts it. The signal is blocked while its handler runs, so a tick
  * does not nest. */
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 #include "unwind/walk_sig.h"
 
 #if defined(__x86_64__)

@@ -4,7 +4,7 @@
 #include "core/lock.h"
 #include "cpu/engine.h"
 
-bool sp_sampler_hold(uint32_t run)
+bool sp_engine_hold_ticks(uint32_t run)
 {
     bool quiet = false;
     sp_lock_take(&sp_run.lock);
@@ -16,7 +16,7 @@ bool sp_sampler_hold(uint32_t run)
     return quiet;
 }
 
-void sp_sampler_go_on(uint32_t run, uint32_t cpu_hz)
+void sp_engine_resume_ticks(uint32_t run, uint32_t cpu_hz)
 {
     sp_lock_take(&sp_run.lock);
     if (sp_run_is_current_locked(run)) {
@@ -62,7 +62,7 @@ static void exclude_until(sp_thread *thread)
     exclude(thread, 1);
 }
 
-spanprof_status sp_sampler_pause(void)
+spanprof_status sp_engine_pause(void)
 {
     sp_lock_take(&sp_run.pausing);
     sp_lock_take(&sp_run.lock);
@@ -78,7 +78,7 @@ spanprof_status sp_sampler_pause(void)
     return running ? SPANPROF_OK : SPANPROF_ERROR_NOT_STARTED;
 }
 
-spanprof_status sp_sampler_resume(void)
+spanprof_status sp_engine_resume(void)
 {
     sp_lock_take(&sp_run.pausing);
     sp_lock_take(&sp_run.lock);
@@ -99,7 +99,7 @@ static uint64_t not_below_zero(int64_t value)
     return value > 0 ? (uint64_t)value : 0;
 }
 
-uint64_t sp_sampler_process_cpu_ns(void)
+uint64_t sp_engine_process_cpu_ns(void)
 {
     sp_lock_take(&sp_run.pausing); /* in the middle of a pause the books are not made up yet */
     sp_lock_take(&sp_run.lock);
@@ -110,7 +110,7 @@ uint64_t sp_sampler_process_cpu_ns(void)
     return cpu_ns;
 }
 
-bool sp_sampler_thread_cpu_ns(sp_thread *thread, uint64_t *out)
+bool sp_engine_thread_cpu_ns(sp_thread *thread, uint64_t *out)
 {
     uint64_t clock = 0;
     sp_lock_take(&sp_run.pausing);

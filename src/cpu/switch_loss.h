@@ -8,7 +8,7 @@
  * machine and on how long the thread sleeps, so it is learned from each thread's books: CPU time
  * less weights, by slice, at most LOSS_MAX. Nothing else shortens a period: a thread that lost
  * ticks because it blocked the signal has few slices to explain them with, and they stay lost, and
- * are unattributed. Threads: under the sampler's lock.  Signals: not safe. */
+ * are unattributed. Threads: under the engine's lock.  Signals: not safe. */
 #ifndef SP_CPU_SWITCH_LOSS_H
 #define SP_CPU_SWITCH_LOSS_H
 

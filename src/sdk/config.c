@@ -111,9 +111,9 @@ static void read_wall(sp_config *config, const spanprof_options *options)
     static const char *const words[] = {"spans", "all"};
     const char *threads =
         options->wall_threads ? options->wall_threads : sp_env("SPANPROF_WALL_THREADS");
-    config->wall_sampler = (sp_wall_config){
+    config->wall_profiler = (sp_wall_config){
         .hz = number("SPANPROF_WALL_HZ", options->wall_hz, 1, SP_WALL_HZ_MAX, 20),
-        .max_depth = config->sampler.max_depth,
+        .max_depth = config->cpu_engine.max_depth,
         .all_threads = sp_parse_word("SPANPROF_WALL_THREADS", threads, words, 2, 0) != 0,
     };
 }
@@ -214,8 +214,8 @@ static bool read_sample_attributes(sp_config *config, const spanprof_options *op
                                                   : sp_env("SPANPROF_SAMPLE_ATTRIBUTES");
     if (!sp_attribute_list_takes_some(list))
         return true;
-    config->sampler.with_attributes = true;
-    config->wall_sampler.with_attributes = true;
+    config->cpu_engine.with_attributes = true;
+    config->wall_profiler.with_attributes = true;
     config->sample_attributes = strdup(list);
     return config->sample_attributes != NULL;
 }
@@ -362,15 +362,15 @@ bool sp_config_init(sp_config *config, const spanprof_options *options)
     config->lock = profiles & 1u << SPANPROF_PROFILE_LOCK;
     config->lock_period_ns = number("SPANPROF_LOCK_NS", options->lock_ns, 1, 1u << 30, 100000);
     read_allocations(config, options);
-    config->sampler.without_ticks = !config->cpu && !config->wall;
-    config->sampler.cpu_hz = number("SPANPROF_CPU_HZ", options->cpu_hz, 1, SP_CPU_HZ_MAX, 99);
-    config->sampler.engine = read_engine(options);
-    config->sampler.with_times = read_timestamps(options);
-    config->sampler.spares_calls = config->wall;
+    config->cpu_engine.without_ticks = !config->cpu && !config->wall;
+    config->cpu_engine.cpu_hz = number("SPANPROF_CPU_HZ", options->cpu_hz, 1, SP_CPU_HZ_MAX, 99);
+    config->cpu_engine.engine = read_engine(options);
+    config->cpu_engine.with_times = read_timestamps(options);
+    config->cpu_engine.spares_calls = config->wall;
     config->cpu_budget = read_budget(options);
-    config->sampler.measure_cost = config->cpu_budget > 0;
-    config->sampler.max_depth = number("SPANPROF_MAX_DEPTH", options->max_depth, 2, 512, 128);
-    config->sampler.signal = read_signal(options);
+    config->cpu_engine.measure_cost = config->cpu_budget > 0;
+    config->cpu_engine.max_depth = number("SPANPROF_MAX_DEPTH", options->max_depth, 2, 512, 128);
+    config->cpu_engine.signal = read_signal(options);
     read_wall(config, options);
     config->window_ms = number("SPANPROF_WINDOW_MS", options->window_ms, 100, 10000, 10000);
     config->max_samples = number("SPANPROF_MAX_SAMPLES", options->max_samples, 1, 10000000, 10000);

@@ -5,7 +5,7 @@
 #define SP_SDK_CONFIG_H
 
 #include "alloc/block_samples.h"
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 #include "export/exporter.h"
 #include "export/pull_server.h"
 #include "symbol/symbolizer.h"
@@ -13,11 +13,11 @@
 #include "wall/wall.h"
 
 typedef struct sp_config {
-    sp_sampler_config sampler;
+    sp_engine_config cpu_engine;
     bool cpu, wall, alloc, heap, lock; /* SPANPROF_PROFILES has them */
     sp_alloc_config allocations;
     uint32_t lock_period_ns; /* between two samples of waits for locks, on average */
-    sp_wall_config wall_sampler;
+    sp_wall_config wall_profiler;
     double cpu_budget;       /* share of the application's CPU time that ticks may take; 0: any */
     char *sample_attributes; /* a list of keys; NULL: none */
     const char *switches;    /* where the time recorder writes, borrowed; NULL: it is off */

@@ -5,7 +5,7 @@
 
 #include "context/cpu_time.h"
 #include "context/thread.h"
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 #include "sdk/switch_file.h"
 #include "trace/carrier.h"
 #include "trace/provider.h"
@@ -44,10 +44,10 @@ void sp_stats_fill_tracer(spanprof_stats *stats)
     stats->dropped_cpu_times = cpu_time.dropped;
 }
 
-void sp_stats_fill_sampler(spanprof_stats *stats)
+void sp_stats_fill_engine(spanprof_stats *stats)
 {
-    sp_sampler_state state;
-    sp_sampler_state_get(&state);
+    sp_engine_state state;
+    sp_engine_state_get(&state);
     stats->threads = state.threads;
     stats->fallback_threads = state.fallback_threads;
     stats->failed_threads = state.failed_threads;

@@ -9,7 +9,7 @@
 
 void sp_stats_fill_exports(spanprof_stats *stats, const sp_export_counters *counters);
 void sp_stats_fill_tracer(spanprof_stats *stats);
-void sp_stats_fill_sampler(spanprof_stats *stats);
+void sp_stats_fill_engine(spanprof_stats *stats);
 void sp_stats_fill_wall(spanprof_stats *stats);
 void sp_stats_fill_carriers(spanprof_stats *stats);
 void sp_stats_fill_attributes(spanprof_stats *stats);

@@ -90,7 +90,7 @@ static void fork_prepare(void)
 {
     sp_lock_take(&sdk.life);
     sp_lock_take(&sdk.parts);
-    sp_sampler_fork_prepare();
+    sp_engine_fork_prepare();
     sp_wall_fork_prepare();
     sp_loader_fork_prepare();
     sp_process_context_fork_prepare();
@@ -101,7 +101,7 @@ static void fork_parent(void)
     sp_process_context_fork_parent();
     sp_loader_fork_done();
     sp_wall_fork_parent();
-    sp_sampler_fork_parent();
+    sp_engine_fork_parent();
     sp_lock_give(&sdk.parts);
     sp_lock_give(&sdk.life);
 }
@@ -113,7 +113,7 @@ static void fork_child(void)
     sp_process_context_fork_child();
     sp_loader_fork_done();
     sp_wall_fork_child();
-    sp_sampler_fork_child();
+    sp_engine_fork_child();
     sp_alloc_stop();
     sp_lock_samples_fork_child();
     sp_calls_fork_child();
@@ -216,12 +216,12 @@ static spanprof_status start_collector(sp_modules *modules, bool visits, spanpro
         .window_ms = sdk.config.window_ms,
         .max_samples = sdk.config.max_samples,
         .symbols = sdk.config.symbols,
-        .cpu_hz = sdk.config.sampler.cpu_hz,
-        .sampler_run = sp_sampler_run_number(),
-        .wall_hz = visits ? sdk.config.wall_sampler.hz : 0,
-        .wall_of_all = sdk.config.wall_sampler.all_threads,
+        .cpu_hz = sdk.config.cpu_engine.cpu_hz,
+        .engine_run = sp_engine_run_number(),
+        .wall_hz = visits ? sdk.config.wall_profiler.hz : 0,
+        .wall_of_all = sdk.config.wall_profiler.all_threads,
         .without_cpu = !sdk.config.cpu,
-        .without_ticks = sdk.config.sampler.without_ticks,
+        .without_ticks = sdk.config.cpu_engine.without_ticks,
         .with_alloc = sdk.config.alloc,
         .with_heap = sdk.config.heap,
         .alloc_bytes = sdk.config.allocations.period_bytes,
@@ -242,8 +242,8 @@ static spanprof_status start_collector(sp_modules *modules, bool visits, spanpro
  * visited, CPU time goes on. */
 static bool start_wall(sp_modules *modules)
 {
-    sdk.config.wall_sampler.modules = modules;
-    return sdk.config.wall && sp_wall_start(&sdk.config.wall_sampler);
+    sdk.config.wall_profiler.modules = modules;
+    return sdk.config.wall && sp_wall_start(&sdk.config.wall_profiler);
 }
 
 static bool samples_anything(void)
@@ -256,8 +256,8 @@ static bool samples_anything(void)
 static void start_calls(sp_modules *modules)
 {
     const sp_calls_config config = {.modules = modules,
-                                    .max_depth = sdk.config.sampler.max_depth,
-                                    .with_attributes = sdk.config.sampler.with_attributes};
+                                    .max_depth = sdk.config.cpu_engine.max_depth,
+                                    .with_attributes = sdk.config.cpu_engine.with_attributes};
     bool allocations = sdk.config.alloc || sdk.config.heap, locks = sdk.config.lock;
     if ((allocations || locks) && !sp_calls_prepare()) {
         sp_log_warn("call", "no memory for the rings: allocations and locks are not sampled");
@@ -278,7 +278,7 @@ static bool stop_calls(void)
     return sp_calls_stop();
 }
 
-/* The sampler first: it replaces rings that the collector drains. */
+/* The engine first: it replaces rings that the collector drains. */
 static spanprof_status start_sampling(spanprof_error *error)
 {
     if (!samples_anything())
@@ -290,9 +290,9 @@ static spanprof_status start_sampling(spanprof_error *error)
                     "more (RLIMIT_AS, the cgroup's memory.max), or set SPANPROF_PROFILES=none");
     sp_context_layout_learn();      /* before a scan finds threads */
     sp_threads_set_collected(true); /* from now on no slot of an ended thread is given away */
-    sdk.config.sampler.modules = modules;
-    sdk.config.sampler.synthetic = sdk.synthetic;
-    spanprof_status status = sp_sampler_start(&sdk.config.sampler, error);
+    sdk.config.cpu_engine.modules = modules;
+    sdk.config.cpu_engine.synthetic = sdk.synthetic;
+    spanprof_status status = sp_engine_start(&sdk.config.cpu_engine, error);
     if (status == SPANPROF_OK) {
         start_calls(modules);
         status = start_collector(modules, start_wall(modules), error);
@@ -302,7 +302,7 @@ static spanprof_status start_sampling(spanprof_error *error)
     sp_wall_stop();
     sp_wall_free();
     bool quiet = stop_calls();
-    if (sp_sampler_stop() && quiet)
+    if (sp_engine_stop() && quiet)
         sp_modules_destroy(modules);
     sp_threads_set_collected(false);
     return status;
@@ -326,7 +326,7 @@ static spanprof_status end_collector(uint64_t deadline_ns, bool modules_in_use)
     sdk.collector = NULL;
     sp_lock_give(&sdk.life);
     spanprof_status status = sp_collector_stop(collector, deadline_ns, modules_in_use, &last);
-    sp_stats_fill_sampler(&last);
+    sp_stats_fill_engine(&last);
     sp_stats_fill_wall(&last);
     sp_lock_take(&sdk.life);
     sdk.last = last;
@@ -387,7 +387,7 @@ static spanprof_status end_parts(uint64_t deadline_ns)
     stop_pull(deadline_ns);
     sp_wall_stop();
     bool called = !stop_calls();
-    bool quiet = sp_sampler_stop() && !called, left = false;
+    bool quiet = sp_engine_stop() && !called, left = false;
     sp_tracer_stop();
     spanprof_status status = sp_switch_file_stop(deadline_ns), collected = SPANPROF_OK;
     if (sdk.collector) {
@@ -567,7 +567,7 @@ static void fill_running(spanprof_stats *stats)
 {
     stats->running = 1;
     if (sdk.collector) {
-        sp_stats_fill_sampler(stats);
+        sp_stats_fill_engine(stats);
         sp_collector_stats(sdk.collector, stats);
         sp_stats_fill_wall(stats);
     }
@@ -652,7 +652,7 @@ spanprof_status spanprof_pause(void)
     sp_wall_pause();
     sp_alloc_pause();
     sp_lock_samples_pause();
-    return sp_sampler_pause();
+    return sp_engine_pause();
 }
 
 spanprof_status spanprof_resume(void)
@@ -661,7 +661,7 @@ spanprof_status spanprof_resume(void)
     sp_wall_resume();
     sp_alloc_resume();
     sp_lock_samples_resume();
-    return sp_sampler_resume();
+    return sp_engine_resume();
 }
 
 spanprof_status spanprof_set_rate(spanprof_profile_kind kind, uint32_t hz)

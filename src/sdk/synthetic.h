@@ -4,7 +4,7 @@
 #define SP_SDK_SYNTHETIC_H
 
 /* From the next spanprof_start on there are no timers and no handler: ticks come from
- * sp_sampler_tick_here. */
+ * sp_engine_tick_here. */
 void sp_sdk_use_synthetic_ticks(void);
 
 #endif

@@ -64,8 +64,8 @@ const char *sp_wait_descriptor_name(sp_wait_descriptor descriptor);
  *
  * Allocates nothing and asks no file server. Costs nothing that counts for calls that say it all
  * (futex, recv), else 0.2 to 4 µs; where an epoll instance is looked at anew, 4 µs with one
- * descriptor and 30 with a hundred (tests/bench/bench_wait.c). Threads: one at a time (the sampler
- * thread).  Signals: not safe. */
+ * descriptor and 30 with a hundred (tests/bench/bench_wait.c). Threads: one at a time (the wall
+ * profiler's thread).  Signals: not safe. */
 sp_wait sp_wait_of(int64_t system_call, const uint64_t arguments[6]);
 
 /* From now on sp_wait_of is about threads of process PID, whose memory and descriptors this one may

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wall sampler's thread: start, end, pause, rate, fork. */
+/* The wall profiler's thread: start, end, pause, rate, fork. */
 #include "wall/wall.h"
 
 #include <errno.h>
@@ -75,7 +75,7 @@ static bool prepare(void)
 }
 
 /* Rounds that come later the longer others have the cores would see threads too often just as they
- * begin to wait. So the sampler asks to be woken on time, and to come first: from Linux 6.12 on
+ * begin to wait. So the profiler asks to be woken on time, and to come first: from Linux 6.12 on
  * that is what a short slice does. Where it is refused, nothing is lost. */
 static void come_on_time(void)
 {
@@ -158,7 +158,7 @@ bool sp_wall_start(const sp_wall_config *config)
 {
     if (begin_run(config) && sp_worker_wait_until_ready(&sp_wall.worker))
         return true;
-    sp_log_warn("sampler", "no wall time: %s; CPU sampling goes on", sp_wall.state.reason);
+    sp_log_warn("wall", "no wall time: %s; CPU sampling goes on", sp_wall.state.reason);
     sp_wall_stop();
     sp_wall_free();
     return false;

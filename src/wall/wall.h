@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wall sampler: a thread of the SDK that visits the application's threads (visit.h) and weighs
+/* The wall profiler: a thread of the SDK that visits the application's threads (visit.h) and weighs
  * what they wait for. Nobody gets a signal, and no system call of the application ends sooner for
  * it. See docs/design/wall.md.
  *

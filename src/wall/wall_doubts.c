@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of the threads that wait for a core lost theirs to the sampler itself. */
+/* Which of the threads that wait for a core lost theirs to the profiler itself. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -68,7 +68,7 @@ static void settle_giver(sp_wall_place *place, uint64_t weight_ns, const sp_wall
     place->is_still = false;
 }
 
-/* To run the sampler needs a core, and where all are taken it takes that of a thread which would
+/* To run the profiler needs a core, and where all are taken it takes that of a thread which would
  * have run: this one, and no other, looks as if it waited for a core as long as we look. It is the
  * one that ran until we came. Where the kernel does not tell (it was built without SCHED_DEBUG),
  * all count as waiting. */

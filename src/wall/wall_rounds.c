@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the wall sampler looks, and at which threads.
+/* When the wall profiler looks, and at which threads.
  *
  * Time is cut into cells of one period. In each cell there is one round, at a moment that is chosen
  * evenly at random: so every moment has the same chance of being seen, and a visit stands for a

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the wall sampler share: its state, and what one asks of another. wall.c starts
+/* What the files of the wall profiler share: its state, and what one asks of another. wall.c starts
  * and stops the thread, wall_rounds.c chooses when it looks and at which threads, wall_visits.c
  * looks at one, wall_doubts.c decides about those whose core we took, wall_settle.c hands over to
  * the collector.

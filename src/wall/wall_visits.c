@@ -44,7 +44,7 @@ static void say_failure(pid_t tid)
 {
     sp_wall.state.failed++;
     if (!sp_wall.said_failure)
-        sp_log_warn("sampler",
+        sp_log_warn("wall",
                     "thread %d cannot be looked at (/proc/self/task/%d/syscall: %s): its waits are "
                     "missing from wall time; further ones are counted only",
                     (int)tid, (int)tid, strerror(errno));

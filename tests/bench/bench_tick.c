@@ -26,7 +26,7 @@
 #include <spanprof/spanprof.h>
 #include "bench/deep.h"
 #include "bench/figures.h"
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 #include "unwind/walk_sig.h"
 
 enum { ROUNDS_MAX = 1000, STACKS_MAX = 10000, SIGNAL = SIGUSR2 };
@@ -212,15 +212,15 @@ int main(int argc, char **argv)
     if (!modules || !self)
         return 1;
     /* Synthetic: nothing else makes this thread tick, and no collector drains its ring. */
-    sp_sampler_config config = {
+    sp_engine_config config = {
         .cpu_hz = 99, .max_depth = 256, .signal = SIGNAL, .synthetic = true, .modules = modules};
-    sp_sampler_start(&config, NULL);
+    sp_engine_start(&config, NULL);
     process = getpid();
     info.si_signo = SIGNAL;
     info.si_code = SI_TIMER;
     info.si_value.sival_ptr = self;
     compare_handlers(figures_counts_per_ns());
-    sp_sampler_stop();
+    sp_engine_stop();
     sp_modules_destroy(modules);
     return 0;
 }

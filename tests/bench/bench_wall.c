@@ -244,7 +244,7 @@ int main(int argc, char **argv)
     if (!start())
         return 1;
     printf(
-        "\n threads   visits/s    unmoved   wall sampler     collector   ns a visit, all told\n");
+        "\n threads   visits/s    unmoved   wall profiler     collector   ns a visit, all told\n");
     for (int n = 2; n < argc; n++)
         measure_idle((uint32_t)atoi(argv[n]) % (IDLE_MAX + 1), seconds);
     for (size_t n = 0; argc <= 2 && n < SP_ARRAY_LENGTH(usual); n++)

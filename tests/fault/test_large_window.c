@@ -15,7 +15,7 @@
 #include "core/intern.h"
 #include "fault/scripted_server.h"
 #include "proto/profiles.pb-c.h"
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 #include "sdk/synthetic.h"
 #include "context/thread.h"
 
@@ -43,7 +43,7 @@ static void make_spans(void)
         spanprof_span span = spanprof_span_start(NULL, "work", NULL);
         spanprof_scope scope = spanprof_span_attach(span);
         wait_for_room(&sp_thread_self_create()->tick.ring);
-        sp_sampler_tick_here(1 + i % 3);
+        sp_engine_tick_here(1 + i % 3);
         spanprof_scope_detach(&scope);
         spanprof_span_end(span);
     }

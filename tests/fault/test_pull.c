@@ -23,7 +23,7 @@
 #include "core/compiler.h"
 #include "core/log.h"
 #include "core/log_queue.h"
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 #include "export/pull_server.h"
 #include "proto/pprof.pb-c.h"
 #include "sanitizers.h"
@@ -409,7 +409,7 @@ static void tick_in_span(uint32_t periods)
 {
     spanprof_span span = spanprof_span_start(NULL, "work", NULL);
     spanprof_scope scope = spanprof_span_attach(span);
-    sp_sampler_tick_here(periods);
+    sp_engine_tick_here(periods);
     spanprof_scope_detach(&scope);
     spanprof_span_end(span);
 }

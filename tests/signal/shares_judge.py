@@ -7,7 +7,7 @@
 Of N ticks each falls into a function with its share P, so the share by ticks has a standard deviation of sqrt(P (1 - P) / N): with
 P = 0.4 that is 0.49 points for 10,000 ticks, 0.15 for 100,000. It is less in truth, for ticks come at equal distances of CPU time. N is
 the number of ticks, not of the periods that they stand for: these share one stack. Three deviations of the largest share (five tests:
-a right sampler fails one run in 150) and 0.05 points for what a gap hides from the counter are demanded: 1.52 and 0.51 points."""
+a right engine fails one run in 150) and 0.05 points for what a gap hides from the counter are demanded: 1.52 and 0.51 points."""
 import argparse, collections, json, math, os, subprocess, sys, tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 #include "signal/synthetic_run.h"
 
 /* TENANTS come back; each round also has a request number of its own, which is never asked for. */
@@ -36,7 +36,7 @@ static void wait_for_room(void)
 static void tick(periods *mine, int tenant, int route, uint32_t count)
 {
     wait_for_room();
-    sp_sampler_tick_here(count);
+    sp_engine_tick_here(count);
     mine->of[tenant][route] += count;
 }
 

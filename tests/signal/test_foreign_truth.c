@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 #include "signal/synthetic_run.h"
 
 enum { THREADS = 8, ROUNDS = 1500 };
@@ -74,7 +74,7 @@ static void tick(int thread, role root, role innermost)
     const sp_ring *ring = &sp_thread_self_create()->tick.ring;
     while (sp_load_relaxed(&ring->head) - sp_load_relaxed(&ring->tail) > ring->size / 2)
         usleep(1000);
-    sp_sampler_tick_here(1);
+    sp_engine_tick_here(1);
     expected.by_root[thread][root]++;
     expected.by_innermost[thread][innermost]++;
 }

@@ -64,7 +64,7 @@ static void load_flush_unload(unsigned count)
 }
 
 /* Each flush makes a generation of tables, with 128 KiB mapped for it: 200 that stay would be more
- * than the bound. Without wall time, whose sampler holds generations, too. */
+ * than the bound. Without wall time, whose thread holds generations, too. */
 static int generations_are_freed(void)
 {
     hazard_start(1000);

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 #include "signal/synthetic_run.h"
 
 /* Who has a span: fibers, threads on their own stacks, and one fiber that all threads want at once.
@@ -63,7 +63,7 @@ static void wait_for_room(void)
 static void tick(_Atomic uint64_t *counter)
 {
     wait_for_room();
-    sp_sampler_tick_here(1);
+    sp_engine_tick_here(1);
     sp_count(counter, 1);
 }
 

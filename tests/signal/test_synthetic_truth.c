@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 #include "signal/synthetic_run.h"
 
 enum { THREADS = 8, ROUNDS = 3000 };
@@ -43,7 +43,7 @@ static void wait_for_room(void)
 static void tick(uint64_t *counter, uint32_t periods)
 {
     wait_for_room();
-    sp_sampler_tick_here(periods);
+    sp_engine_tick_here(periods);
     *counter += periods;
 }
 

@@ -268,7 +268,7 @@ static void init_waiter(waiter *self, int index)
 
 /* Jiffies are late while the host holds the core that counts them, and then catch up at once: a
    timeout that is kept in jiffies ends early by as much, to the monotonic clock (35 ms were seen,
-   in a program with no sampler). The coarse clock is advanced with them, so it is the one to hold
+   in a program with no profiler). The coarse clock is advanced with them, so it is the one to hold
    such a timeout against; it may be one jiffy behind when the timeout ends. */
 static int wait_and_measure(waiter *self, unsigned ms, uint64_t *early_ns)
 {

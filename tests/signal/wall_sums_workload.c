@@ -218,8 +218,8 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* How late the machine wakes a thread that asks for a moment, as the sampler does: a thread that is
- * never busy sleeps until random moments. What counts is the time that wake-ups stand for which
+/* How late the machine wakes a thread that asks for a moment, as the profiler does: a thread that
+ * is never busy sleeps until random moments. What counts is the time that wake-ups stand for which
  * came too late. */
 static void *probe(void *unused)
 {

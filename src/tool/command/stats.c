@@ -412,9 +412,10 @@ const sp_command sp_command_stats = {
     .arguments = "FILE… [--json]",
     .summary =
         "Samples by linked, none, unknown, boundary; unattributed and drops, by profile type.",
-    .details = "Of wall time also the sampler's visits (unmoved: the thread had not run since the "
-               "last one;\ndiscarded: it ran meanwhile), the time by what was waited for, and "
-               "by kind of descriptor.",
+    .details =
+        "Of wall time also the wall profiler's visits (unmoved: the thread had not run since the "
+        "last one;\ndiscarded: it ran meanwhile), the time by what was waited for, and "
+        "by kind of descriptor.",
     .examples = "# how much of the samples is known\n"
                 "spanprof stats shop",
     .options = options,

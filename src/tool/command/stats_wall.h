@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `spanprof stats` tells of a type of wall time: the sampler's visits, and where the time
- * went. */
+/* What `spanprof stats` tells of a type of wall time: the wall profiler's visits, and where the
+ * time went. */
 #ifndef SP_TOOL_COMMAND_STATS_WALL_H
 #define SP_TOOL_COMMAND_STATS_WALL_H
 

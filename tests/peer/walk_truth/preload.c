@@ -23,7 +23,7 @@
 
 #include "core/clock.h"
 #include "loader_view.h"
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 #include "unwind/stack_bounds.h"
 #include "stop.h"
 

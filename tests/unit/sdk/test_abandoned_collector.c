@@ -18,7 +18,7 @@
 #include "symbol/symbolizer.h"
 #include "remove_folder.h"
 #include "context/thread.h"
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 #include "cpu/switch_loss.h"
 #include "collect/drain.h"
 #include "sdk/synthetic.h"
@@ -99,12 +99,12 @@ bool __wrap_sp_threads_scan(void)
     return __real_sp_threads_scan();
 }
 
-void __real_sp_sampler_follow_switches(uint32_t run);
-void __wrap_sp_sampler_follow_switches(uint32_t run);
-void __wrap_sp_sampler_follow_switches(uint32_t run)
+void __real_sp_engine_follow_switches(uint32_t run);
+void __wrap_sp_engine_follow_switches(uint32_t run);
+void __wrap_sp_engine_follow_switches(uint32_t run)
 {
     hold_at(IN_FOLLOW);
-    __real_sp_sampler_follow_switches(run);
+    __real_sp_engine_follow_switches(run);
 }
 
 uint64_t __real_sp_switch_loss_period(sp_thread *thread, uint64_t period_ns);
@@ -116,12 +116,12 @@ uint64_t __wrap_sp_switch_loss_period(sp_thread *thread, uint64_t period_ns)
     return __real_sp_switch_loss_period(thread, period_ns);
 }
 
-uint32_t __real_sp_sampler_repair(uint32_t run);
-uint32_t __wrap_sp_sampler_repair(uint32_t run);
-uint32_t __wrap_sp_sampler_repair(uint32_t run)
+uint32_t __real_sp_engine_repair(uint32_t run);
+uint32_t __wrap_sp_engine_repair(uint32_t run);
+uint32_t __wrap_sp_engine_repair(uint32_t run)
 {
     hold_at(IN_REPAIR);
-    uint32_t count = __real_sp_sampler_repair(run);
+    uint32_t count = __real_sp_engine_repair(run);
     atomic_fetch_add(is_held_collector() ? &repaired : &repaired_by_others, (int)count);
     return count;
 }
@@ -157,7 +157,7 @@ static void take_a_sample(void)
     memset(context.trace_id, 1, sizeof context.trace_id);
     memset(context.span_id, 1, sizeof context.span_id);
     spanprof_scope scope = spanprof_context_attach(&context);
-    sp_sampler_tick_here(1);
+    sp_engine_tick_here(1);
     spanprof_scope_detach(&scope);
 }
 
@@ -208,7 +208,7 @@ static void start_the_next_run_and_let_go(void)
 static void expect_next_run_is_untouched(void)
 {
     assert_int_equal(stats_now().cpu_hz, NEW_HZ);
-    assert_int_equal(sp_sampler_period_ns(), SECOND / NEW_HZ);
+    assert_int_equal(sp_engine_period_ns(), SECOND / NEW_HZ);
     assert_int_equal(atomic_load(&scans), 0);
     assert_true(stats_now().threads >= 1);
     assert_int_equal(spanprof_flush(60 * SECOND), SPANPROF_OK);

@@ -22,7 +22,7 @@ enum { KERNEL_TICK_HZ = 250, PROBES_MAX = 10000 };
 
 static sp_engine_choice choose(sp_engine engine, uint32_t cpu_hz, bool with_wall)
 {
-    sp_sampler_config config = {
+    sp_engine_config config = {
         .engine = engine, .cpu_hz = cpu_hz, .signal = SIGPROF, .spares_calls = with_wall};
     sp_engine_choice choice = {0};
     sp_engine_choose(&choice, &config, KERNEL_TICK_HZ);

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 #include "remove_folder.h"
 #include "sdk/synthetic.h"
 
@@ -33,7 +33,7 @@ static void start(void)
 /* A window becomes a profile when it has a sample. */
 static void close_a_window(void)
 {
-    sp_sampler_tick_here(1);
+    sp_engine_tick_here(1);
     assert_int_equal(spanprof_flush(60 * SECOND), SPANPROF_OK);
 }
 

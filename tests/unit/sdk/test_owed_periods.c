@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 #include "sdk/synthetic.h"
 #include "context/thread.h"
 
@@ -44,7 +44,7 @@ static uint32_t tick(uint32_t periods)
 {
     const sp_thread *thread = sp_thread_self_create();
     uint64_t before = sp_load_relaxed(&thread->tick.weights);
-    sp_sampler_tick_here(periods);
+    sp_engine_tick_here(periods);
     return (uint32_t)(sp_load_relaxed(&thread->tick.weights) - before);
 }
 

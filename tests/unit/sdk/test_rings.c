@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include <spanprof/spanprof.h>
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 #include "sdk/synthetic.h"
 #include "symbol/symbolizer.h"
 #include "context/self.h"
@@ -55,7 +55,7 @@ static void attach_and_detach(void)
     memset(context.trace_id, 1, sizeof context.trace_id);
     memset(context.span_id, 1, sizeof context.span_id);
     spanprof_scope scope = spanprof_context_attach(&context);
-    sp_sampler_tick_here(1);
+    sp_engine_tick_here(1);
     spanprof_scope_detach(&scope);
 }
 

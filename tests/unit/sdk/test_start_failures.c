@@ -180,7 +180,7 @@ static void start_without_mappings_says_so(void **state)
 static void start_without_threads_says_so(void **state)
 {
     (void)state;
-    /* Log relay, exporter and collector are needed, wall sampler and recorder are not. */
+    /* Log relay, exporter and collector are needed, wall profiler and recorder are not. */
     fail_each(THREADS, 1, 3);
 }
 

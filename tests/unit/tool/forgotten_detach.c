@@ -2,7 +2,7 @@
 /* forgotten_detach PREFIX: three requests, whose scopes are never detached, with files at PREFIX.
  * Each works for ten seconds, as synthetic ticks have it. */
 #include <spanprof/spanprof.h>
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 #include "sdk/synthetic.h"
 
 enum { REQUESTS = 3, HZ = 100, SECONDS = 10 };
@@ -11,7 +11,7 @@ static void serve(void)
 {
     spanprof_span span = spanprof_span_start(NULL, "request", NULL);
     spanprof_span_attach(span);
-    sp_sampler_tick_here(HZ * SECONDS);
+    sp_engine_tick_here(HZ * SECONDS);
     spanprof_span_end(span);
 }
 

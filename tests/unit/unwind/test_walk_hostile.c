@@ -17,7 +17,7 @@
 
 #include "core/guarded_load_sig.h"
 #include "unwind/unwind_table.h"
-#include "cpu/cpu_sampler.h"
+#include "cpu/cpu_engine.h"
 #include "context/ring_sig.h"
 #include "walk_fixture.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of the wall sampler that need no sampler: the kernel's line about a thread, the files
+/* The parts of the wall profiler that need no thread: the kernel's line about a thread, the files
  * it comes from, and the places where visits add up. */
 #include <stdarg.h>
 #include <stddef.h>

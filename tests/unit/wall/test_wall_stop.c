@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wall sampler is stopped while another thread changes its rate. The wrapped functions force
+/* The wall profiler is stopped while another thread changes its rate. The wrapped functions force
  * the interleaving. */
 #include <pthread.h>
 #include <sched.h>
@@ -61,7 +61,7 @@ int __wrap_pthread_mutex_lock(pthread_mutex_t *lock)
 
 int __real_pthread_join(pthread_t thread, void **result);
 int __wrap_pthread_join(pthread_t thread, void **result);
-/* The sampler's thread has ended. Now the changer comes. */
+/* The profiler's thread has ended. Now the changer comes. */
 int __wrap_pthread_join(pthread_t thread, void **result)
 {
     int error = __real_pthread_join(thread, result);

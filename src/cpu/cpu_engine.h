@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPU sampler: what makes each thread tick on its CPU time, the signal, and the tick that the
+/* The CPU engine: what makes each thread tick on its CPU time, the signal, and the tick that the
  * signal's handler takes. */
-#ifndef SP_CPU_CPU_SAMPLER_H
-#define SP_CPU_CPU_SAMPLER_H
+#ifndef SP_CPU_CPU_ENGINE_H
+#define SP_CPU_CPU_ENGINE_H
 
 #include <signal.h>
 
@@ -14,7 +14,7 @@ typedef enum sp_engine { SP_ENGINE_AUTO, SP_ENGINE_PERF, SP_ENGINE_TIMER } sp_en
 
 enum { SP_CPU_HZ_MAX = 10000, SP_ENGINE_REASON_SIZE = 192 };
 
-typedef struct sp_sampler_config {
+typedef struct sp_engine_config {
     uint32_t cpu_hz;    /* 1 to SP_CPU_HZ_MAX */
     uint32_t max_depth; /* 2 to 512 */
     int signal;         /* SIGPROF, or another */
@@ -24,9 +24,9 @@ typedef struct sp_sampler_config {
     bool with_attributes; /* intervals have those of their contexts */
     bool with_times;      /* samples have the time of their tick */
     bool without_ticks;   /* nothing ticks: threads are only found (CPU time is not sampled) */
-    bool synthetic;       /* no timers, no handler: ticks come from sp_sampler_tick_here (tests) */
+    bool synthetic;       /* no timers, no handler: ticks come from sp_engine_tick_here (tests) */
     const sp_modules *modules;
-} sp_sampler_config;
+} sp_engine_config;
 
 /* --- handler_sig.c: the tick ------------------------------------------------------------------ */
 
@@ -63,33 +63,33 @@ SP_SIGSAFE void sp_tick(sp_thread *thread, uint32_t periods, const void *ucontex
 
 /* Install the handler, choose the engine and arm every thread. Threads that come later are armed at
  * their first attach or when a scan finds them. */
-spanprof_status sp_sampler_start(const sp_sampler_config *config, spanprof_error *error);
+spanprof_status sp_engine_start(const sp_engine_config *config, spanprof_error *error);
 /* Disarm all threads, wait for ticks under way, give the signal back. What is in the rings stays to
  * be drained. Returns false when a tick does not end (its thread is stopped by a debugger): then
  * the modules must not be freed. */
-bool sp_sampler_stop(void);
+bool sp_engine_stop(void);
 
 /* The number of the run that was started last. The collector's calls below name their run and do
  * nothing when it is over: a collector that was abandoned must not change the next run. */
-uint32_t sp_sampler_run_number(void);
+uint32_t sp_engine_run_number(void);
 /* Let events follow what their threads lose in switches (collector, about once a second). */
-void sp_sampler_follow_switches(uint32_t run);
+void sp_engine_follow_switches(uint32_t run);
 /* Make threads tick again whose ticker the host has taken (closed its descriptor); how many
  * (collector). */
-uint32_t sp_sampler_repair(uint32_t run);
+uint32_t sp_engine_repair(uint32_t run);
 /* Whether our handler is the one that is installed, or RUN is over. */
-bool sp_sampler_owns_signal(uint32_t run);
+bool sp_engine_owns_signal(uint32_t run);
 
 /* Fork: prepare takes the engine's lock, parent gives it back; the child has no tickers and does
  * not sample. */
-void sp_sampler_fork_prepare(void);
-void sp_sampler_fork_parent(void);
-void sp_sampler_fork_child(void);
+void sp_engine_fork_prepare(void);
+void sp_engine_fork_parent(void);
+void sp_engine_fork_child(void);
 /* A tick of the calling thread without a signal. Synthetic engine only. */
-void sp_sampler_tick_here(uint32_t periods);
+void sp_engine_tick_here(uint32_t periods);
 
 /* What is to be said of the run. */
-typedef struct sp_sampler_state {
+typedef struct sp_engine_state {
     uint32_t cpu_hz;
     bool paused;
     bool counts_steal;         /* its ticks do (cpu_source.h) */
@@ -99,29 +99,29 @@ typedef struct sp_sampler_state {
     uint64_t signal_cost_ns;   /* of an empty signal; 0: not measured */
     char engine[16];
     char reason[SP_ENGINE_REASON_SIZE];
-} sp_sampler_state;
+} sp_engine_state;
 
-void sp_sampler_state_get(sp_sampler_state *out);
-/* Nanoseconds between two ticks of a thread. Changes only between hold and go_on. */
-uint64_t sp_sampler_period_ns(void);
+void sp_engine_state_get(sp_engine_state *out);
+/* Nanoseconds between two ticks of a thread. Changes only between hold_ticks and resume_ticks. */
+uint64_t sp_engine_period_ns(void);
 
 /* --- pausing.c: rate, pause, and the clocks without it ---------------------------------------- */
 
 /* No thread ticks until resume; its CPU time meanwhile is nobody's, not unattributed. Repeated
  * calls do nothing. ERROR_NOT_STARTED. */
-spanprof_status sp_sampler_pause(void);
-spanprof_status sp_sampler_resume(void);
+spanprof_status sp_engine_pause(void);
+spanprof_status sp_engine_resume(void);
 
 /* For a change of rate (collector): hold disarms all and returns whether no tick is under way any
- * more; what then lies in the rings is of the old rate. go_on arms all again, at CPU_HZ. A hold
- * that returned false has to go on at the old rate. Both do nothing, and hold returns false, when
- * RUN is over. */
-bool sp_sampler_hold(uint32_t run);
-void sp_sampler_go_on(uint32_t run, uint32_t cpu_hz);
+ * more; what then lies in the rings is of the old rate. resume_ticks arms all again, at CPU_HZ. A
+ * hold that returned false has to go on at the old rate. Both do nothing, and hold returns false,
+ * when RUN is over. */
+bool sp_engine_hold_ticks(uint32_t run);
+void sp_engine_resume_ticks(uint32_t run, uint32_t cpu_hz);
 
 /* CPU time of the process without the SDK's threads, and without that which passed in pauses. */
-uint64_t sp_sampler_process_cpu_ns(void);
+uint64_t sp_engine_process_cpu_ns(void);
 /* The same of one thread; false when it is gone. */
-bool sp_sampler_thread_cpu_ns(sp_thread *thread, uint64_t *out);
+bool sp_engine_thread_cpu_ns(sp_thread *thread, uint64_t *out);
 
 #endif
