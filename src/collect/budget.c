@@ -26,11 +26,11 @@ static double period_cost_ns(const sp_budget *budget, uint64_t ticks, uint64_t w
     return tick_ns * (double)ticks / (double)weights;
 }
 
-static uint32_t allowed_hz(double share, double cost_ns, uint32_t wished_hz)
+static uint32_t allowed_hz(double share, double cost_ns, uint32_t requested_hz)
 {
     double hz = share * (double)SP_NS_PER_S / cost_ns;
-    if (hz >= (double)wished_hz)
-        return wished_hz;
+    if (hz >= (double)requested_hz)
+        return requested_hz;
     return hz < 1 ? 1 : (uint32_t)hz;
 }
 
@@ -41,16 +41,16 @@ static bool is_near(uint32_t a, uint32_t b)
 }
 
 uint32_t sp_budget_rate(sp_budget *budget, const sp_engine_state *engine,
-                        const sp_drain_totals *totals, uint32_t wished_hz)
+                        const sp_drain_totals *totals, uint32_t requested_hz)
 {
     if (budget->share == 0)
-        return wished_hz;
+        return requested_hz;
     uint64_t ticks = sp_load_relaxed(&totals->ticks) - budget->ticks,
              weights = sp_load_relaxed(&totals->weights) - budget->weights,
              cycles = sp_load_relaxed(&totals->tick_cycles) - budget->cycles,
              costed = sp_load_relaxed(&totals->costed_ticks) - budget->costed;
     if (costed < TICKS_ENOUGH || weights == 0)
-        return engine->cpu_hz < wished_hz ? engine->cpu_hz : wished_hz;
+        return engine->cpu_hz < requested_hz ? engine->cpu_hz : requested_hz;
     budget->ticks += ticks;
     budget->weights += weights;
     budget->cycles += cycles;
@@ -58,8 +58,8 @@ uint32_t sp_budget_rate(sp_budget *budget, const sp_engine_state *engine,
     sp_store_relaxed(&budget->tick_cost_ns,
                      engine->signal_cost_ns +
                          (uint64_t)((double)cycles * ns_per_cycle(budget) / (double)costed));
-    uint32_t hz = allowed_hz(budget->share, period_cost_ns(budget, ticks, weights), wished_hz);
-    if (hz != wished_hz && is_near(hz, engine->cpu_hz))
+    uint32_t hz = allowed_hz(budget->share, period_cost_ns(budget, ticks, weights), requested_hz);
+    if (hz != requested_hz && is_near(hz, engine->cpu_hz))
         return engine->cpu_hz;
     if (hz != engine->cpu_hz)
         sp_log_info("engine", "a tick costs %llu ns: the rate goes from %u to %u Hz",

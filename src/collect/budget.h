@@ -25,6 +25,6 @@ void sp_budget_begin(sp_budget *budget, double share);
  * cost more than the budget. It moves only by a tenth and more, and not on the word of a few ticks.
  */
 uint32_t sp_budget_rate(sp_budget *budget, const sp_engine_state *engine,
-                        const sp_drain_totals *totals, uint32_t wished_hz);
+                        const sp_drain_totals *totals, uint32_t requested_hz);
 
 #endif

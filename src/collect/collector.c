@@ -71,10 +71,10 @@ static void follow_switches(sp_collector *collector)
     sp_engine_follow_switches(collector->config.engine_run);
 }
 
-static uint32_t wished_rate(sp_collector *collector)
+static uint32_t requested_rate(sp_collector *collector)
 {
     sp_lock_take(&collector->worker.lock);
-    uint32_t wished = collector->wished_hz;
+    uint32_t wished = collector->requested_hz;
     sp_lock_give(&collector->worker.lock);
     return wished;
 }
@@ -89,9 +89,9 @@ static void settle_wall(sp_collector *collector, sp_window *window)
                          collector->config.max_samples);
     window->wall_period_ns = SP_NS_PER_S / collector->wall_hz;
     window->wall_of_all = collector->config.wall_of_all;
-    if (collector->wished_wall_hz != collector->wall_hz)
-        sp_wall_set_rate(collector->wished_wall_hz);
-    collector->wall_hz = collector->wished_wall_hz;
+    if (collector->requested_wall_hz != collector->wall_hz)
+        sp_wall_set_rate(collector->requested_wall_hz);
+    collector->wall_hz = collector->requested_wall_hz;
     sp_worker_leave(&collector->worker);
 }
 
@@ -124,7 +124,7 @@ static sp_window *end_window(sp_collector *collector)
     sp_window *window = &collector->windows[collector->open];
     sp_engine_state_get(&collector->engine);
     uint32_t rate = sp_budget_rate(&collector->budget, &collector->engine, &collector->drain.totals,
-                                   wished_rate(collector));
+                                   requested_rate(collector));
     bool changes = rate != collector->engine.cpu_hz;
     bool quiet = changes && sp_engine_hold_ticks(collector->config.engine_run);
     drain_once(collector);
@@ -296,8 +296,8 @@ sp_collector *sp_collector_create(const sp_collector_config *config, spanprof_er
     collector->last_edge_ns = collector->windows[0].start_time_ns = sp_clock_realtime_ns();
     collector->destination_count =
         sp_exporter_profile_destinations(config->exporter, collector->destinations);
-    collector->wished_hz = config->cpu_hz;
-    collector->wall_hz = collector->wished_wall_hz = config->wall_hz;
+    collector->requested_hz = config->cpu_hz;
+    collector->wall_hz = collector->requested_wall_hz = config->wall_hz;
     sp_misuse_begin(&collector->misuse);
     sp_steal_begin(&collector->steal);
     sp_budget_begin(&collector->budget, config->cpu_budget);
@@ -320,10 +320,10 @@ spanprof_status sp_collector_flush(sp_collector *collector, uint64_t deadline_ns
     return sp_worker_flush(&collector->worker, deadline_ns) ? SPANPROF_OK : SPANPROF_ERROR_TIMEOUT;
 }
 
-static void wish(sp_collector *collector, uint32_t *wished_hz, uint32_t hz)
+static void request_rate(sp_collector *collector, uint32_t *requested_hz, uint32_t hz)
 {
     sp_lock_take(&collector->worker.lock);
-    *wished_hz = hz;
+    *requested_hz = hz;
     sp_lock_give(&collector->worker.lock);
     sp_worker_wake(&collector->worker);
 }
@@ -335,12 +335,12 @@ void sp_collector_end_window(sp_collector *collector)
 
 void sp_collector_set_rate(sp_collector *collector, uint32_t cpu_hz)
 {
-    wish(collector, &collector->wished_hz, cpu_hz);
+    request_rate(collector, &collector->requested_hz, cpu_hz);
 }
 
 void sp_collector_set_wall_rate(sp_collector *collector, uint32_t wall_hz)
 {
-    wish(collector, &collector->wished_wall_hz, wall_hz);
+    request_rate(collector, &collector->requested_wall_hz, wall_hz);
 }
 
 /* Ticks that were joined into windows that are not closed. */

@@ -23,7 +23,7 @@ struct sp_collector {
     /* Its lock guards what follows up to the windows; order: before the engine's and the
      * registry's lock. A wake ends the window. */
     sp_worker worker;
-    uint32_t wished_hz, wished_wall_hz;
+    uint32_t requested_hz, requested_wall_hz;
     bool keep_modules;
 
     /* The thread's. */

@@ -17,7 +17,7 @@ enum { SHARE = 200 };
 
 /* Whether CPU time has passed since the last scan that no thread's ticks account for. The kernel
  * adds the process's clock up from all threads. */
-static bool time_passes_unseen(sp_discovery *discovery, const sp_drain *drain, uint64_t now)
+static bool has_unseen_time(sp_discovery *discovery, const sp_drain *drain, uint64_t now)
 {
     if (now - discovery->asked_at_ns < SHARE * discovery->asking_took_ns)
         return false;
@@ -39,15 +39,15 @@ static bool has_reason(sp_discovery *discovery, const sp_drain *drain, uint64_t 
     if (waited_ns < SHARE * discovery->scan_took_ns)
         return false;
     return waited_ns >= PATIENCE_NS || sp_threads_number_changed() ||
-           time_passes_unseen(discovery, drain, now);
+           has_unseen_time(discovery, drain, now);
 }
 
 /* Out of descriptors is out for a moment. */
-static void say_blind(sp_discovery *discovery, int error)
+static void warn_unreadable(sp_discovery *discovery, int error)
 {
-    if (discovery->said_blind || error == EMFILE || error == ENFILE)
+    if (discovery->warned_unreadable || error == EMFILE || error == ENFILE)
         return;
-    discovery->said_blind = true;
+    discovery->warned_unreadable = true;
     sp_log_warn("engine", "/proc/self/task cannot be read: only threads that attach are sampled");
 }
 
@@ -64,7 +64,7 @@ void sp_discovery_scan(sp_discovery *discovery)
 {
     uint64_t cpu_before = sp_clock_own_cpu_ns();
     if (!sp_threads_scan())
-        say_blind(discovery, errno);
+        warn_unreadable(discovery, errno);
     discovery->scanned_at_ns = sp_clock_monotonic_ns();
     discovery->scan_took_ns = sp_clock_own_cpu_ns() - cpu_before;
 }

@@ -20,7 +20,7 @@ typedef struct sp_discovery {
     uint64_t asked_at_ns;   /* the clocks; monotonic */
     uint64_t asking_took_ns;
     int64_t ahead_ns; /* the process's clock before the weights, at the last scan */
-    bool said_blind;
+    bool warned_unreadable;
 } sp_discovery;
 
 /* Whether there is a reason to scan. Reads clocks only. */

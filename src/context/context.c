@@ -232,14 +232,14 @@ static inline bool has_posts(sp_thread *thread)
 
 /* Whether a switch has more to do than to publish: posts, or somebody watches. One branch for all,
  * as all switches pay for it. */
-static inline bool needs_care(sp_thread *thread)
+static inline bool needs_slow_path(sp_thread *thread)
 {
     uint64_t unseen =
         sp_load_relaxed(&thread->owned.posts) ^ sp_load_relaxed(&thread->owned.posts_seen);
     return SP_UNLIKELY((unseen | sp_load_relaxed(&sp_switch_watchers)) != 0);
 }
 
-static inline void take_care_before(sp_thread *thread)
+static inline void handle_pending_detaches(sp_thread *thread)
 {
     if (!has_posts(thread))
         return;
@@ -249,7 +249,7 @@ static inline void take_care_before(sp_thread *thread)
 }
 
 /* Behind a switch, for which nobody knows what is active while there is a post. */
-static inline void take_care_behind(sp_thread *thread)
+static inline void notify_watchers(sp_thread *thread)
 {
     const spanprof_context *known = has_posts(thread) ? NULL : top_context(thread);
     if (sp_switch_is_watched_by(SP_WATCH_CPU_TIME))
@@ -282,7 +282,7 @@ static sp_scope_entry *prepare(void)
     sp_thread *thread = sp_self_get();
     if (!thread && !(thread = sp_thread_self_create()))
         return NULL;
-    take_care_before(thread);
+    handle_pending_detaches(thread);
     if (thread->owned.chain == &lost_chain) {
         sp_count(&sp_thread_counts.failed_attaches, 1);
         return NULL;
@@ -322,10 +322,10 @@ static inline spanprof_scope attach(sp_thread *thread, sp_scope_entry *entry, ui
 }
 
 /* A function of its own, so that the usual attach has nothing to save, for it calls nothing. */
-static __attribute__((noinline)) spanprof_scope attach_with_care(uint64_t trace_high,
-                                                                 uint64_t trace_low, uint64_t span,
-                                                                 uint64_t local_root,
-                                                                 uint64_t flags, uint64_t carrier)
+static __attribute__((noinline)) spanprof_scope attach_slowly(uint64_t trace_high,
+                                                              uint64_t trace_low, uint64_t span,
+                                                              uint64_t local_root, uint64_t flags,
+                                                              uint64_t carrier)
 {
     spanprof_scope scope = {0};
     sp_scope_entry *entry = prepare();
@@ -334,7 +334,7 @@ static __attribute__((noinline)) spanprof_scope attach_with_care(uint64_t trace_
         scope =
             attach(thread, entry, trace_high, trace_low, span, local_root, flags, carrier, true);
     if (thread)
-        take_care_behind(thread);
+        notify_watchers(thread);
     return scope;
 }
 
@@ -343,8 +343,8 @@ spanprof_scope sp_context_attach_words(uint64_t trace_high, uint64_t trace_low, 
 {
     sp_thread *thread = sp_self_get();
     sp_scope_entry *entry = thread ? entry_at(thread, thread->owned.depth) : NULL;
-    if (SP_UNLIKELY(!entry) || needs_care(thread))
-        return attach_with_care(trace_high, trace_low, span, local_root, flags, carrier);
+    if (SP_UNLIKELY(!entry) || needs_slow_path(thread))
+        return attach_slowly(trace_high, trace_low, span, local_root, flags, carrier);
     return attach(thread, entry, trace_high, trace_low, span, local_root, flags, carrier, false);
 }
 
@@ -406,7 +406,7 @@ void sp_context_switch_chain(sp_thread *thread, sp_scope_chain *to)
     publish_context(thread, top_context(thread), true);
     if (to)
         sp_store_relaxed(&thread->owned.posts_seen, posts);
-    take_care_behind(thread);
+    notify_watchers(thread);
 }
 
 /* What its scopes name leads to the chain, and to the thread that has to look at it now. */
@@ -457,7 +457,7 @@ static inline spanprof_scope take_scope(spanprof_scope *scope)
 }
 
 /* What is rare in a detach: posts of others, a scope out of order or dead. Functions of their own,
- * as attach_with_care. */
+ * as attach_slowly. */
 static __attribute__((noinline)) spanprof_status detach_below_top(sp_thread *thread, uint32_t depth,
                                                                   uint64_t serial)
 {
@@ -483,12 +483,12 @@ detach_own(sp_thread *thread, uint32_t depth, uint64_t serial, bool with_care)
     return SPANPROF_OK;
 }
 
-static __attribute__((noinline)) spanprof_status detach_with_care(sp_thread *thread, uint32_t depth,
-                                                                  uint64_t serial)
+static __attribute__((noinline)) spanprof_status detach_slowly(sp_thread *thread, uint32_t depth,
+                                                               uint64_t serial)
 {
-    take_care_before(thread);
+    handle_pending_detaches(thread);
     spanprof_status status = detach_own(thread, depth, serial, true);
-    take_care_behind(thread);
+    notify_watchers(thread);
     return status;
 }
 
@@ -502,8 +502,8 @@ spanprof_status spanprof_scope_detach(spanprof_scope *scope)
     sp_thread *thread = sp_self_get();
     if (SP_UNLIKELY(!thread || taken.thread != thread->owned.owner))
         return post_detach(taken.thread, taken.depth, taken.serial);
-    if (needs_care(thread))
-        return detach_with_care(thread, taken.depth, taken.serial);
+    if (needs_slow_path(thread))
+        return detach_slowly(thread, taken.depth, taken.serial);
     return detach_own(thread, taken.depth, taken.serial, false);
 }
 

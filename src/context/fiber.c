@@ -217,7 +217,7 @@ static void tell_stack(sp_thread *thread, const sp_fiber *to)
 
 /* The thread goes on with TO, NULL: on its own stack or with nothing that is known, as CHAIN says.
  */
-static void go_on(sp_thread *thread, sp_fiber *to, sp_scope_chain *chain)
+static void run_chain(sp_thread *thread, sp_fiber *to, sp_scope_chain *chain)
 {
     sp_fiber *from = thread->owned.fiber;
     tell_stack(thread, to);
@@ -241,10 +241,11 @@ static spanprof_status enter(sp_thread *thread, sp_fiber *fiber, uint32_t genera
     return SPANPROF_ERROR_NOT_FOUND;
 }
 
-static __attribute__((noinline)) spanprof_status lose(sp_thread *thread, spanprof_status why)
+static __attribute__((noinline)) spanprof_status abandon_chain(sp_thread *thread,
+                                                               spanprof_status why)
 {
     sp_count(&sp_thread_counts.misuse_fiber, 1);
-    go_on(thread, NULL, NULL);
+    run_chain(thread, NULL, NULL);
     return why;
 }
 
@@ -261,7 +262,7 @@ spanprof_status spanprof_fiber_switch(spanprof_fiber handle)
         return SPANPROF_ERROR_NO_MEMORY;
     if (handle.slot == 0) {
         if (thread->owned.chain != &thread->own_scopes)
-            go_on(thread, NULL, &thread->own_scopes);
+            run_chain(thread, NULL, &thread->own_scopes);
         return SPANPROF_OK;
     }
     if (SP_UNLIKELY(runs(thread, handle)))
@@ -270,8 +271,8 @@ spanprof_status spanprof_fiber_switch(spanprof_fiber handle)
     spanprof_status status =
         fiber ? enter(thread, fiber, handle.generation) : SPANPROF_ERROR_NOT_FOUND;
     if (SP_UNLIKELY(status != SPANPROF_OK))
-        return lose(thread, status);
-    go_on(thread, fiber, &fiber->chain);
+        return abandon_chain(thread, status);
+    run_chain(thread, fiber, &fiber->chain);
     return SPANPROF_OK;
 }
 

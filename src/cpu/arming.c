@@ -151,7 +151,7 @@ void sp_disarm_locked(sp_thread *thread)
 }
 
 /* No thread takes a tick any more; signals on their way still find us. */
-static void hush_locked(sp_thread *thread)
+static void suspend_locked(sp_thread *thread)
 {
     sp_ticker *ticker = &sp_cpu_thread_of(thread)->ticker;
     if (!sp_load_relaxed(&thread->tick.armed))
@@ -159,7 +159,7 @@ static void hush_locked(sp_thread *thread)
     sp_store_release(&thread->tick.armed, 0);
     sp_fence_full(); /* pairs with the one in sp_tick, as in sp_disarm_locked */
     if (ticker->source)
-        ticker->source->hush(ticker);
+        ticker->source->suspend(ticker);
     else
         sp_run.armed_threads--; /* synthetic: nothing is left to close */
 }
@@ -177,12 +177,12 @@ static bool wait_for_ticks(void)
     return false;
 }
 
-/* First all are hushed, then the signals that were on their way get a moment to arrive: the host's
- * handler must not see them. */
+/* First all are suspended, then the signals that were on their way get a moment to arrive: the
+ * host's handler must not see them. */
 bool sp_disarm_all_locked(void)
 {
     uint32_t run = sp_run.number;
-    sp_for_each_thread(hush_locked);
+    sp_for_each_thread(suspend_locked);
     sp_lock_give(&sp_run.lock);
     if (sp_run_has_signal())
         usleep(SETTLE_US);

@@ -77,7 +77,7 @@ static bool is_open(const sp_ticker *ticker)
     return ioctl(ticker->fd, PERF_EVENT_IOC_ID, &id) == 0 && id == ticker->event_id;
 }
 
-static void hush_event(sp_ticker *ticker)
+static void suspend_event(sp_ticker *ticker)
 {
     if (is_open(ticker))
         ioctl(ticker->fd, PERF_EVENT_IOC_DISABLE, 0);
@@ -149,7 +149,7 @@ const sp_cpu_source sp_cpu_perf = {.name = "perf",
                                    .counts_steal = true,
                                    .prepare = prepare,
                                    .open = open_event,
-                                   .hush = hush_event,
+                                   .suspend = suspend_event,
                                    .close = close_event,
                                    .is_open = is_open,
                                    .after_fork = after_fork};

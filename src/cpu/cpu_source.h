@@ -23,7 +23,7 @@ typedef struct sp_cpu_source {
     /* Make thread TID tick for OWNER from now on. False, with errno, when that cannot be. */
     bool (*open)(sp_ticker *ticker, pid_t tid, void *owner, const sp_tick_plan *plan);
     /* No signal is sent after it returns; one may still be on its way, and finds its owner. */
-    void (*hush)(sp_ticker *ticker);
+    void (*suspend)(sp_ticker *ticker);
     /* What is on its way now finds no owner, and goes to the host's handler where there is one.
      * Hushed or not. */
     void (*close)(sp_ticker *ticker);

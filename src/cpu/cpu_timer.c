@@ -44,7 +44,7 @@ static bool open_timer(sp_ticker *ticker, pid_t tid, void *owner, const sp_tick_
     return true;
 }
 
-static void hush_timer(sp_ticker *ticker)
+static void suspend_timer(sp_ticker *ticker)
 {
     static const struct itimerspec never;
     timer_settime(ticker->timer, 0, &never, NULL);
@@ -70,7 +70,7 @@ static void after_fork(void)
 const sp_cpu_source sp_cpu_timer = {.name = "timer",
                                     .prepare = prepare,
                                     .open = open_timer,
-                                    .hush = hush_timer,
+                                    .suspend = suspend_timer,
                                     .close = close_timer,
                                     .is_open = is_open,
                                     .after_fork = after_fork};

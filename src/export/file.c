@@ -146,7 +146,7 @@ static void undo(sp_file *file, uint64_t bytes)
 }
 
 /* What is left of BODY's record, of which *DONE bytes are written. 0, or errno. */
-static int go_on(sp_file *file, const sp_buffer *body, uint64_t *done)
+static int continue_write(sp_file *file, const sp_buffer *body, uint64_t *done)
 {
     uint8_t prefix[10];
     bool json = file->format == SP_OTLP_JSON;
@@ -239,7 +239,7 @@ void sp_file_write(sp_file *file, const sp_buffer *body, uint64_t items, uint64_
     }
     if (!file->first)
         make_room(file, record_bytes(file, body));
-    int error = file->first ? EAGAIN : go_on(file, body, &as.written_bytes);
+    int error = file->first ? EAGAIN : continue_write(file, body, &as.written_bytes);
     if (error != EAGAIN)
         count_end(file, error, as.written_bytes, items);
     else
@@ -263,7 +263,7 @@ uint64_t sp_file_step(sp_file *file, uint64_t now_ns)
             sp_count(&file->counters->dropped_refused, 1);
             continue;
         }
-        int error = go_on(file, &request->body, &request->written_bytes);
+        int error = continue_write(file, &request->body, &request->written_bytes);
         if (error == EAGAIN)
             return now_ns + TRY_AGAIN_MS * SP_NS_PER_MS;
         count_end(file, error, request->written_bytes, request->items);

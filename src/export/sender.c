@@ -274,7 +274,7 @@ static void say(sp_sender *sender, spanprof_log_level level, const char *text, u
 }
 
 /* A warning now and then, the rest for those who debug. Returns whether it was a warning. */
-static bool say_sometimes(sp_sender *sender, sp_repeat *repeat, uint64_t now_ns, const char *text)
+static bool log_rarely(sp_sender *sender, sp_repeat *repeat, uint64_t now_ns, const char *text)
 {
     uint64_t kept_back = repeat->kept_back;
     if (sp_repeat_allows(repeat, now_ns)) {
@@ -305,7 +305,7 @@ static uint64_t read_partial_success(sp_sender *sender, uint64_t now_ns)
     snprintf(text, sizeof text, "the receiver rejected %llu of the %s%s%s",
              (unsigned long long)rejected, sender->signal == SP_TRACES ? "spans" : "profiles",
              words[0] ? ": " : "", words);
-    say_sometimes(sender, &sender->partial, now_ns, text);
+    log_rarely(sender, &sender->partial, now_ns, text);
     return sp_min_u64(rejected, sender->first->items); /* whatever number it sent */
 }
 
@@ -341,7 +341,7 @@ static void refused(sp_sender *sender, const sp_outcome *out, uint64_t now_ns)
         sender->said_not_taken = true;
     } else {
         snprintf(text, sizeof text, "%s; dropped and counted", out->text);
-        say_sometimes(sender, &sender->refused, now_ns, text);
+        log_rarely(sender, &sender->refused, now_ns, text);
     }
     sp_count(&sender->counters->dropped_refused, 1);
     remove_first(sender);
@@ -404,7 +404,7 @@ static void unreachable(sp_sender *sender, const sp_outcome *out, uint64_t now_n
     if (again && out->answered) {
         say(sender, SPANPROF_LOG_INFO, text, 0); /* it is alive and has asked for patience */
     } else {
-        sender->failing |= say_sometimes(sender, &sender->unreachable, now_ns, text);
+        sender->failing |= log_rarely(sender, &sender->unreachable, now_ns, text);
     }
     if (again || is_kept)
         return;

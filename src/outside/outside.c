@@ -154,7 +154,7 @@ sp_outside_result sp_outside_thread_look(sp_outside_process *process, pid_t tid,
     result = is_published ? find_record(process, stopped.pointer, out) : SP_OUTSIDE_NONE;
     if (look)
         look(user, &stopped.registers);
-    sp_outside_go_on(&stopped);
+    sp_outside_continue(&stopped);
     if (result == SP_OUTSIDE_OK)
         name_attributes(process, out);
     return result;

@@ -48,6 +48,6 @@ typedef struct sp_outside_stopped {
 } sp_outside_stopped;
 
 sp_outside_result sp_outside_stop(sp_outside_process *process, pid_t tid, sp_outside_stopped *out);
-void sp_outside_go_on(const sp_outside_stopped *stopped);
+void sp_outside_continue(const sp_outside_stopped *stopped);
 
 #endif

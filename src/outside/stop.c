@@ -131,11 +131,11 @@ sp_outside_result sp_outside_stop(sp_outside_process *process, pid_t tid, sp_out
     if (read_registers(process->pid, out))
         return SP_OUTSIDE_OK;
     sp_outside_result result = say_errno(process, tid, "asked for its registers");
-    sp_outside_go_on(out);
+    sp_outside_continue(out);
     return result;
 }
 
-void sp_outside_go_on(const sp_outside_stopped *stopped)
+void sp_outside_continue(const sp_outside_stopped *stopped)
 {
     ptrace(PTRACE_DETACH, stopped->tid, NULL,
            (void *)(intptr_t)stopped->signal); // NOLINT(performance-no-int-to-ptr)

@@ -152,7 +152,7 @@ bool sp_keeper_end_by(int number)
     return atomic_load(&keeper.state) != ENDED || atomic_exchange(&keeper.signal, 0) == 0;
 }
 
-void sp_keeper_go_on(void)
+void sp_keeper_resume(void)
 {
     int error = errno;
     if (atomic_load(&keeper.process) == getpid())

@@ -18,6 +18,6 @@ void sp_keeper_end(void);
  * it when all is written. False when there is nothing to wait for, or NUMBER has come before. */
 bool sp_keeper_end_by(int number);
 /* The exec has failed: begin anew, soon. errno is kept. */
-void sp_keeper_go_on(void);
+void sp_keeper_resume(void);
 
 #endif

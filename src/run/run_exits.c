@@ -54,9 +54,9 @@ static void prepare(void)
 }
 
 /* What an exec that has failed returned. */
-static int go_on(int result)
+static int resume_after_failed_exec(int result)
 {
-    sp_keeper_go_on();
+    sp_keeper_resume();
     return result;
 }
 
@@ -76,31 +76,31 @@ EXPORTED _Noreturn void _Exit(int code)
 EXPORTED int execv(const char *path, words arguments)
 {
     prepare();
-    return go_on(next.execv(path, arguments));
+    return resume_after_failed_exec(next.execv(path, arguments));
 }
 
 EXPORTED int execve(const char *path, words arguments, words environment)
 {
     prepare();
-    return go_on(next.execve(path, arguments, environment));
+    return resume_after_failed_exec(next.execve(path, arguments, environment));
 }
 
 EXPORTED int execvp(const char *file, words arguments)
 {
     prepare();
-    return go_on(next.execvp(file, arguments));
+    return resume_after_failed_exec(next.execvp(file, arguments));
 }
 
 EXPORTED int execvpe(const char *file, words arguments, words environment)
 {
     prepare();
-    return go_on(next.execvpe(file, arguments, environment));
+    return resume_after_failed_exec(next.execvpe(file, arguments, environment));
 }
 
 EXPORTED int fexecve(int fd, words arguments, words environment)
 {
     prepare();
-    return go_on(next.fexecve(fd, arguments, environment));
+    return resume_after_failed_exec(next.fexecve(fd, arguments, environment));
 }
 
 /* ---- those that take their arguments one by one ---- */

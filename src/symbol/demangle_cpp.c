@@ -86,7 +86,7 @@ static bool is_operator(const char *text, size_t i, size_t length)
 }
 
 /* Where the name begins behind a return type: templates' names have one ("void ns::f<int>"). */
-static size_t behind_return_type(const char *text, size_t length)
+static size_t after_return_type(const char *text, size_t length)
 {
     size_t begin = 0;
     for (size_t i = 0; i < length && !is_operator(text, i, length);) {
@@ -164,7 +164,7 @@ static void add_short_name(sp_buffer *out, const char *text)
     length = without_parameters(text, length);
     /* a type stands before the name only where there are parameters behind it: not in "vtable for
      * X" */
-    size_t begin = text[length] ? behind_return_type(text, length) : 0;
+    size_t begin = text[length] ? after_return_type(text, length) : 0;
     sp_buffer_add(out, text + begin, length - begin);
 }
 

@@ -161,7 +161,7 @@ static void read_units(sp_dwarf_index *index, void *argument)
 /* libdw looks a byte or two behind a section that breaks off in the middle of an entry. Section
  * headers or other sections follow there, unless the file was made to hurt: then that may be behind
  * its mapping. */
-static bool has_room_behind(Elf *elf)
+static bool has_room_after(Elf *elf)
 {
     size_t bytes, names;
     const char *file = elf_rawfile(elf, &bytes);
@@ -183,7 +183,7 @@ static bool has_room_behind(Elf *elf)
 
 sp_dwarf_index *sp_dwarf_index_create(Dwarf *dwarf)
 {
-    bool readable = dwarf && has_room_behind(dwarf_getelf(dwarf));
+    bool readable = dwarf && has_room_after(dwarf_getelf(dwarf));
     sp_dwarf_index *index = readable ? calloc(1, sizeof *index) : NULL;
     if (!index)
         return NULL;

@@ -34,7 +34,7 @@ static spanprof_status refuse(spanprof_status status)
 }
 
 /* What switches ask for (context/thread.h). */
-static uint32_t give_words(uint64_t word, uint32_t words[SP_ATTRIBUTE_WORDS])
+static uint32_t copy_attribute_words(uint64_t word, uint32_t words[SP_ATTRIBUTE_WORDS])
 {
     spanprof_carrier carrier;
     memcpy(&carrier, &word, sizeof carrier);
@@ -142,6 +142,6 @@ spanprof_status spanprof_context_set_attribute(spanprof_context *context, const 
     if (old)
         sp_carrier_unpin(carrier);
     if (status == SPANPROF_OK)
-        sp_context_set_attribute_source(give_words);
+        sp_context_set_attribute_source(copy_attribute_words);
     return status;
 }

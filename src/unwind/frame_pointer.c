@@ -310,7 +310,7 @@ static uint32_t follow(const search *s, const candidate *one)
 }
 
 /* Whether the stack of DEPTH frames that was followed goes through the function. */
-static bool comes_again(const search *s, uint32_t depth)
+static bool occurs_again(const search *s, uint32_t depth)
 {
     for (uint32_t i = 0; i < depth; i++)
         if (sp_function_holds(&s->place.function, s->finder->pcs[i]) ||
@@ -337,7 +337,7 @@ static bool choose(const search *s, const candidate *found, uint32_t count, cand
         chosen = leads[i] ? i : chosen;
     }
     uint32_t depth = chosen < count ? follow(s, &found[chosen]) : 0;
-    if (!depth || found[chosen].verdict != OURS || comes_again(s, depth))
+    if (!depth || found[chosen].verdict != OURS || occurs_again(s, depth))
         return false;
     for (uint32_t i = chosen + 1; i < count; i++)
         if (leads[i] && !is_on_stack(s, depth, &found[i]))

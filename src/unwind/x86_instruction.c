@@ -240,7 +240,7 @@ static void go_to(sp_x86_instruction *out, sp_x86_flow flow, int64_t target)
 }
 
 /* ff: what its operands say. */
-static void understand_group5(const decoder *d, sp_x86_instruction *out)
+static void interpret_group5(const decoder *d, sp_x86_instruction *out)
 {
     unsigned which = d->reg & 7;
     if (which == 2 || which == 4) {
@@ -275,7 +275,7 @@ static void set_register(sp_x86_instruction *out, unsigned target, unsigned base
 }
 
 /* 81, 83: a number and a register. */
-static void understand_number(const decoder *d, sp_x86_instruction *out)
+static void interpret_number(const decoder *d, sp_x86_instruction *out)
 {
     enum { ADD = 0, AND = 4, SUB = 5, COMPARE = 7 };
     unsigned which = d->reg & 7;
@@ -302,7 +302,7 @@ static void overwrite(sp_x86_instruction *out, unsigned number)
 }
 
 /* 00 to 3f: arithmetic of two operands. */
-static void understand_arithmetic(const decoder *d, sp_x86_instruction *out)
+static void interpret_arithmetic(const decoder *d, sp_x86_instruction *out)
 {
     unsigned form = d->opcode & 7;
     bool compares = d->opcode >= 0x38;
@@ -318,7 +318,7 @@ static void understand_arithmetic(const decoder *d, sp_x86_instruction *out)
 }
 
 /* What one-byte opcodes do to the flow. */
-static void understand_flow(const decoder *d, sp_x86_instruction *out)
+static void interpret_flow(const decoder *d, sp_x86_instruction *out)
 {
     if (d->opcode >= 0x70 && d->opcode <= 0x7f)
         go_to(out, SP_X86_BRANCH, d->immediate);
@@ -356,7 +356,7 @@ static unsigned low_register(const decoder *d)
     return (d->opcode & 7) | (d->rex & 1) << 3;
 }
 
-static void understand_pop(const decoder *d, sp_x86_instruction *out)
+static void interpret_pop(const decoder *d, sp_x86_instruction *out)
 {
     add_to_sp(out, d->narrow ? 2 : 8);
     if (low_register(d) == RSP)
@@ -366,12 +366,12 @@ static void understand_pop(const decoder *d, sp_x86_instruction *out)
 }
 
 /* Pushes, pops, and frames as a whole. */
-static void understand_stack(const decoder *d, sp_x86_instruction *out)
+static void interpret_stack(const decoder *d, sp_x86_instruction *out)
 {
     if (d->opcode >= 0x50 && d->opcode <= 0x57)
         add_to_sp(out, d->narrow ? -2 : -8);
     else if (d->opcode >= 0x58 && d->opcode <= 0x5f)
-        understand_pop(d, out);
+        interpret_pop(d, out);
     switch (d->opcode) {
     case 0x68:
     case 0x6a:
@@ -401,11 +401,11 @@ static void understand_stack(const decoder *d, sp_x86_instruction *out)
 }
 
 /* Other opcodes that write to a register. */
-static void understand_registers(const decoder *d, sp_x86_instruction *out)
+static void interpret_registers(const decoder *d, sp_x86_instruction *out)
 {
     bool is_register = d->mod == 3;
     if (d->opcode < 0x40)
-        understand_arithmetic(d, out);
+        interpret_arithmetic(d, out);
     else if (d->opcode >= 0xb8 && d->opcode <= 0xbf)
         overwrite(out, low_register(d));
     switch (d->opcode) {
@@ -416,7 +416,7 @@ static void understand_registers(const decoder *d, sp_x86_instruction *out)
         break;
     case 0x81:
     case 0x83:
-        understand_number(d, out);
+        interpret_number(d, out);
         break;
     case 0x87:
         overwrite(out, d->reg);
@@ -450,16 +450,16 @@ static void understand_registers(const decoder *d, sp_x86_instruction *out)
 }
 
 /* Each opcode is in one of these. */
-static void understand_one_byte(const decoder *d, sp_x86_instruction *out)
+static void interpret_one_byte(const decoder *d, sp_x86_instruction *out)
 {
-    understand_flow(d, out);
-    understand_stack(d, out);
-    understand_registers(d, out);
+    interpret_flow(d, out);
+    interpret_stack(d, out);
+    interpret_registers(d, out);
     if (d->opcode == 0xff)
-        understand_group5(d, out);
+        interpret_group5(d, out);
 }
 
-static void understand_two_byte(const decoder *d, sp_x86_instruction *out)
+static void interpret_two_byte(const decoder *d, sp_x86_instruction *out)
 {
     unsigned opcode = d->opcode;
     if (opcode >= 0x80 && opcode <= 0x8f)
@@ -486,8 +486,8 @@ bool sp_x86_decode(const uint8_t *code, size_t length, sp_x86_instruction *out)
         return false;
     out->length = (uint8_t)d.at;
     if (!d.is_vector && d.map == 1)
-        understand_one_byte(&d, out);
+        interpret_one_byte(&d, out);
     else if (!d.is_vector && d.map == 2)
-        understand_two_byte(&d, out);
+        interpret_two_byte(&d, out);
     return true;
 }

@@ -77,7 +77,7 @@ static bool prepare(void)
 /* Rounds that come later the longer others have the cores would see threads too often just as they
  * begin to wait. So the profiler asks to be woken on time, and to come first: from Linux 6.12 on
  * that is what a short slice does. Where it is refused, nothing is lost. */
-static void come_on_time(void)
+static void request_short_slice(void)
 {
     const struct {
         uint32_t size, policy;
@@ -96,7 +96,7 @@ static void run(void *unused)
 {
     (void)unused;
     sp_wall.tid = (pid_t)sp_syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0);
-    come_on_time();
+    request_short_slice();
     sp_thread_self_internal();
     bool works = prepare();
     int error = errno;

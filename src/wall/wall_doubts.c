@@ -39,9 +39,9 @@ static uint64_t last_ran_ns(pid_t tid)
 /* Which of the doubtful had a core at MOMENT_NS, and was to give it up before we came: of those
  * that have run from then on, which takes as much CPU time, the first to end; their count when none
  * has. Our own clock is read so that the kernel notes that we run now. */
-static uint32_t find_giver(uint64_t moment_ns)
+static uint32_t find_previous_owner(uint64_t moment_ns)
 {
-    uint32_t giver = sp_wall.doubtful_count;
+    uint32_t previous_owner = sp_wall.doubtful_count;
     sp_clock_own_cpu_ns();
     uint64_t since_ns = sp_clock_monotonic_ns() - moment_ns, now_ns = last_ran_ns(sp_wall.tid);
     uint64_t first_ns = sp_wall.late_ns + 1;
@@ -49,16 +49,18 @@ static uint32_t find_giver(uint64_t moment_ns)
         const sp_doubtful *doubt = &sp_wall.doubtful[n];
         uint64_t until_ns = last_ran_ns(doubt->tid) + since_ns - now_ns; /* from the moment on */
         if (until_ns < first_ns && until_ns <= doubt->used_ns) {
-            giver = n;
+            previous_owner = n;
             first_ns = until_ns;
         }
     }
-    return giver;
+    return previous_owner;
 }
 
-/* The giver was on its core at the round's moment. It waits for the core now, as long as we have
- * it, which no moment ever falls in: that is the one wait that is known without being seen. */
-static void settle_giver(sp_wall_place *place, uint64_t weight_ns, const sp_wall_round *round)
+/* The previous owner was on its core at the round's moment. It waits for the core now, as long as
+ * we have it, which no moment ever falls in: that is the one wait that is known without being seen.
+ */
+static void settle_previous_owner(sp_wall_place *place, uint64_t weight_ns,
+                                  const sp_wall_round *round)
 {
     uint64_t took_ns = sp_clock_monotonic_ns() - round->moment_ns - sp_wall.late_ns;
     double stands_for = (double)weight_ns / (double)(round->cells * round->period_ns); /* threads */
@@ -74,12 +76,13 @@ static void settle_giver(sp_wall_place *place, uint64_t weight_ns, const sp_wall
  * all count as waiting. */
 void sp_wall_resolve_doubts(const sp_wall_round *round)
 {
-    uint32_t giver = sp_wall.doubtful_count > 0 ? find_giver(round->moment_ns) : 0;
+    uint32_t previous_owner =
+        sp_wall.doubtful_count > 0 ? find_previous_owner(round->moment_ns) : 0;
     sp_lock_take(&sp_wall.lock);
     for (uint32_t n = 0; n < sp_wall.doubtful_count; n++) {
         sp_wall_place *place = sp_wall_place_of(&sp_wall.places, sp_wall.doubtful[n].slot, false);
-        if (n == giver)
-            settle_giver(place, sp_wall.doubtful[n].weight_ns, round);
+        if (n == previous_owner)
+            settle_previous_owner(place, sp_wall.doubtful[n].weight_ns, round);
         else
             sp_wall_weigh(place, sp_wall.doubtful[n].weight_ns);
     }
