@@ -16,10 +16,10 @@
  * The stack of scopes, a chain, is the thread's own or that of the fiber that it runs (fiber.c):
  * then it moves with the fiber.
  *
- * A fork may catch a thread between any two of its stores, and the child has the first of them (a
- * later store cannot be seen where an earlier one may still fault, for it writes into a page that
- * the fork has taken). So a chain is sane after every prefix of them: a scope counts once it is
- * whole, and a thread has no chain while it goes from one to another. */
+ * A fork may interrupt a thread between any two of its stores. The child then sees the earlier
+ * stores and not the later ones, because the fork has write-protected the pages. So a chain must be
+ * valid after every prefix of the stores: a scope counts only once it is complete, and a thread has
+ * no chain while it changes from one to another. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -115,8 +115,8 @@ publish_attributes(sp_thread *thread, const spanprof_context *context, uint64_t 
             publish_words(thread, context, no_attributes);
             return;
         }
-        thread->owned.attributes_of =
-            0; /* nobody's, for whom a fork or a cancellation finds half written */
+        thread->owned.attributes_of = 0; /* first: after a fork or a cancellation in the middle,
+                                            half a copy must not look valid */
         sp_fence_signal();
     }
     publish_words(thread, context, with);
@@ -194,7 +194,7 @@ static inline const spanprof_context *top_context(sp_thread *thread)
     return thread->owned.depth ? &entry_at(thread, thread->owned.depth - 1)->context : &no_context;
 }
 
-/* Where a thread's scopes hang of which nobody knows what it runs: none ever does. */
+/* The chain of a thread whose running fiber is not known. It never has a scope. */
 static sp_scope_chain lost_chain;
 
 /* Take what other threads have posted off the chain. Rare, so it looks at every scope. */
@@ -248,7 +248,7 @@ static inline void handle_pending_detaches(sp_thread *thread)
     take_posts(thread);
 }
 
-/* Behind a switch, for which nobody knows what is active while there is a post. */
+/* After a switch. While a detach by another thread is pending it is not known what is active. */
 static inline void notify_watchers(sp_thread *thread)
 {
     const spanprof_context *known = has_posts(thread) ? NULL : top_context(thread);
@@ -321,7 +321,7 @@ static inline spanprof_scope attach(sp_thread *thread, sp_scope_entry *entry, ui
     return make_scope(thread, depth, serial);
 }
 
-/* A function of its own, so that the usual attach has nothing to save, for it calls nothing. */
+/* A function of its own: the usual attach then calls nothing, so it saves no registers. */
 static __attribute__((noinline)) spanprof_scope attach_slowly(uint64_t trace_high,
                                                               uint64_t trace_low, uint64_t span,
                                                               uint64_t local_root, uint64_t flags,

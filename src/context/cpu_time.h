@@ -37,7 +37,7 @@ typedef enum sp_cpu_time {
 typedef struct sp_cpu_interval {
     uint64_t root_id; /* of the context that the interval is about; 0: none is open */
     uint64_t span_id;
-    _Atomic uint64_t account_id; /* 0: nobody's */
+    _Atomic uint64_t account_id; /* 0: none */
     uint64_t mark_ns;
     uint32_t run; /* sp_cpu_time_run when it began */
 } sp_cpu_interval;
@@ -69,7 +69,7 @@ bool sp_cpu_time_close(uint64_t root_id, uint64_t span_id, uint64_t *out);
  * local root does not live, also while a descendant of it lives and counts for itself. */
 typedef struct sp_cpu_time_counters {
     uint64_t unattributed_ns;
-    uint64_t dropped; /* spans without an account, for memory was short */
+    uint64_t dropped; /* spans without an account, because memory was short */
 } sp_cpu_time_counters;
 
 void sp_cpu_time_counters_get(sp_cpu_time_counters *out);

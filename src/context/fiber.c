@@ -120,7 +120,7 @@ static bool is_alive(sp_fiber *fiber, uint32_t generation)
     return generation & 1 && atomic_load(&fiber->generation) == generation;
 }
 
-/* The fiber is nobody's from here on, unless a thread runs it. */
+/* From here on nothing refers to the fiber, unless a thread runs it. */
 static bool free_locked(sp_fiber *fiber)
 {
     sp_thread *suspended = NULL;

@@ -77,7 +77,7 @@ typedef enum sp_switch_kind {
     SP_SWITCH_SPAN =
         3, /* span id: the number is a span of the same trace and local root as the last context */
     SP_SWITCH_CONTEXT = 4, /* trace id, span id, local root: the number is this context */
-    SP_SWITCH_UNKNOWN = 5, /* nobody knows what is active */
+    SP_SWITCH_UNKNOWN = 5, /* it is not known what is active */
     SP_SWITCH_TIME = 6,    /* time: where a difference does not fit */
     SP_SWITCH_LOST = 7, /* count: this many records are missing, from this moment on; no number is
                            defined any more */

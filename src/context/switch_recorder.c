@@ -476,7 +476,7 @@ size_t sp_switch_ring_look(sp_thread *thread, uint32_t run, sp_switch_piece piec
     sp_switch_ring *ring = ring_of(thread);
     if (!ring)
         return 0;
-    /* Head first: records of a later run lie behind it, or their run is seen. */
+    /* Read head first: records of a later run are then after it, or their run number is seen. */
     *head = sp_load_acquire(&ring->head);
     uint64_t tail = sp_load_relaxed(&ring->tail), size = ring->mask + 1;
     bool is_ours = sp_load_acquire(&ring->run) == run;

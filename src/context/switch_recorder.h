@@ -29,7 +29,7 @@ struct sp_thread;
 /* THREAD, the calling one, has made CONTEXT active; NULL: nobody knows what is, for a detach by
  * another thread is pending. */
 void sp_switch_recorder_switch(struct sp_thread *thread, const spanprof_context *context);
-/* Another thread has detached a scope of THREAD, the calling one, nobody knows when. */
+/* Another thread has detached a scope of THREAD, the calling one, at a time that is not known. */
 void sp_switch_recorder_taint(struct sp_thread *thread);
 /* THREAD, the calling one, ends. */
 void sp_switch_recorder_exit(struct sp_thread *thread);

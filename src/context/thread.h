@@ -31,7 +31,8 @@
 /* The record of OTEP 4947 as outside readers see it, at the address that otel_thread_ctx_v1 holds:
  * 28 bytes, and attributes. It is written in words; the tail is one: valid (0 or 1), trace flags,
  * and the 16-bit size of the attributes behind it. These are entries of key number (sample_keys.h),
- * length, and as many bytes; whoever has none never touches their memory beyond the first line. */
+ * length, and as many bytes. A thread without attributes never touches memory beyond the first
+ * line. */
 enum { SP_ATTRIBUTE_WORDS = (640 - 28) / 4, SP_ATTRIBUTE_BYTES_MAX = 4 * SP_ATTRIBUTE_WORDS };
 
 typedef struct sp_context_record {
@@ -101,7 +102,7 @@ typedef struct sp_foreign_context {
 typedef struct sp_thread_published {
     _Alignas(SP_CACHE_LINE) _Atomic uint64_t switch_number;
     _Atomic uint64_t local_root_span_id;
-    _Atomic uint64_t remote; /* 1: no span of this process stands behind the context */
+    _Atomic uint64_t remote; /* 1: the context is not of a span of this process */
     sp_context_record record;
 } sp_thread_published;
 
@@ -112,7 +113,7 @@ typedef struct sp_thread_published {
  * area holds attribute_bytes of that carrier. */
 typedef struct sp_thread_owned {
     _Alignas(SP_CACHE_LINE) uint32_t depth;
-    uint32_t owner; /* the chain's; 0: nobody knows what runs (sp_context_take_chain) */
+    uint32_t owner; /* the chain's; 0: not known what runs (sp_context_take_chain) */
     uint64_t next_serial;
     _Atomic uint64_t posts;      /* bumped by every foreign detach of a scope that it runs */
     _Atomic uint64_t posts_seen; /* by the owner; while it lags, ticks are unknown */

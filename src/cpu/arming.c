@@ -90,7 +90,7 @@ static bool open_with(const sp_cpu_source *source, sp_thread *thread)
     return source->open(&sp_cpu_thread_of(thread)->ticker, thread->registered.tid, thread, &plan);
 }
 
-/* By the engine, or by a timer where the engine cannot; errno tells why neither could. */
+/* Open the engine's ticker, or a timer where the engine cannot. When both fail errno says why. */
 static bool open_ticker(sp_thread *thread)
 {
     if (open_with(sp_run.choice.source, thread))

@@ -59,7 +59,7 @@ static void close_timer(sp_ticker *ticker)
 static bool is_open(const sp_ticker *ticker)
 {
     (void)ticker;
-    return true; /* nobody else knows its number */
+    return true; /* no other code knows its number */
 }
 
 static void after_fork(void)

@@ -224,7 +224,7 @@ void sp_engine_choose(sp_engine_choice *choice, const sp_engine_config *config,
     sp_log_info("engine", "CPU ticks by engine %s: %s", choice->source->name, choice->reason);
 }
 
-/* The shortest of some tries, for one may lose its core. */
+/* The shortest of several tries, because any of them may lose its core. */
 uint64_t sp_engine_longest_tick_cycles(void)
 {
     uint64_t best = UINT64_MAX;

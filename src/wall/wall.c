@@ -42,8 +42,8 @@ static void set_reason(int error)
                  "/proc/self/task/TID/syscall cannot be read: %s", strerror(error));
 }
 
-/* The thread that starts us waits meanwhile, so it can be looked at. Where it is never seen to
- * wait, because the machine is busy, it is enough that its file can be read. */
+/* Probe: the thread that called start is waiting for us, so its file must show that. On a busy
+ * machine it may never be seen waiting; then it is enough that its file can be read. */
 static bool look_at_starter(void)
 {
     sp_syscall_line line;
@@ -74,9 +74,9 @@ static bool prepare(void)
            sp_syscall_files_open(&sp_wall.visitor.files) && look_at_starter();
 }
 
-/* Rounds that come later the longer others have the cores would see threads too often just as they
- * begin to wait. So the profiler asks to be woken on time, and to come first: from Linux 6.12 on
- * that is what a short slice does. Where it is refused, nothing is lost. */
+/* A round that starts late, because other threads have the cores, sees threads too often just after
+ * they began to wait. So the thread asks for exact wake-ups, and for a short time slice, which
+ * gives it priority from Linux 6.12 on. When the kernel refuses, the profiler works as before. */
 static void request_short_slice(void)
 {
     const struct {

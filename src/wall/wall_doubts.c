@@ -7,12 +7,12 @@
 #include "core/clock.h"
 #include "wall/wall_run.h"
 
-/* Rounds that are not late find a core for the asking, or take one. */
+/* A round later than LATE_NS had to wait for a core. */
 enum { LATE_NS = 20000, DOUBTS_OF_BLOCKED = 64 };
 
-/* Whether it is not known yet if the thread had our core at the round's moment. One that waits for
- * a core may have lost it to us. One that is blocked may have had it until then: the later a round
- * comes, the more often it is just that by which it could come. */
+/* Whether the thread may have had the profiler's core at the round's moment. A thread that is
+ * runnable may have lost that core to the profiler. A thread that is blocked may have run on it
+ * until it blocked: when a round is late, a core often became free by just that. */
 bool sp_wall_is_doubtful(const sp_wall_place *place)
 {
     if (place->record->wait_class == SP_WAIT_RUNNABLE)
@@ -21,7 +21,7 @@ bool sp_wall_is_doubtful(const sp_wall_place *place)
 }
 
 /* When thread TID was last on a core, by that core's own clock (/proc/self/task/TID/sched:
- * se.exec_start, in ms); 0 when it is not told. */
+ * se.exec_start, in ms); 0 when the kernel does not say. */
 static uint64_t last_ran_ns(pid_t tid)
 {
     char text[256];
@@ -36,9 +36,10 @@ static uint64_t last_ran_ns(pid_t tid)
     return told ? ms * SP_NS_PER_MS + ns : 0;
 }
 
-/* Which of the doubtful had a core at MOMENT_NS, and was to give it up before we came: of those
- * that have run from then on, which takes as much CPU time, the first to end; their count when none
- * has. Our own clock is read so that the kernel notes that we run now. */
+/* Find the thread that was running at MOMENT_NS and was descheduled before this visit. Candidates
+ * have run from MOMENT_NS on, so they have used at least that much CPU time; the first to stop is
+ * the one. Returns doubtful_count when there is none. The profiler reads its own clock first, so
+ * that the kernel updates its own se.exec_start. */
 static uint32_t find_previous_owner(uint64_t moment_ns)
 {
     uint32_t previous_owner = sp_wall.doubtful_count;
@@ -56,9 +57,9 @@ static uint32_t find_previous_owner(uint64_t moment_ns)
     return previous_owner;
 }
 
-/* The previous owner was on its core at the round's moment. It waits for the core now, as long as
- * we have it, which no moment ever falls in: that is the one wait that is known without being seen.
- */
+/* The previous owner was running at the round's moment, so this round counts as CPU time. Now it
+ * waits for its core as long as the profiler has it. No round can see that wait, because rounds
+ * begin before it; so the time that the profiler took is added here. */
 static void settle_previous_owner(sp_wall_place *place, uint64_t weight_ns,
                                   const sp_wall_round *round)
 {
@@ -70,10 +71,9 @@ static void settle_previous_owner(sp_wall_place *place, uint64_t weight_ns,
     place->is_still = false;
 }
 
-/* To run the profiler needs a core, and where all are taken it takes that of a thread which would
- * have run: this one, and no other, looks as if it waited for a core as long as we look. It is the
- * one that ran until we came. Where the kernel does not tell (it was built without SCHED_DEBUG),
- * all count as waiting. */
+/* The profiler needs a core itself. When all are busy it takes the core of one thread, and that
+ * thread looks runnable only because the profiler looks. It is the thread that ran until the round
+ * began. A kernel without SCHED_DEBUG does not say which one that is; then all count as waiting. */
 void sp_wall_resolve_doubts(const sp_wall_round *round)
 {
     uint32_t previous_owner =

@@ -18,7 +18,7 @@ enum { SHARE = 33, VISITS_MIN = 16, AHEAD = 12 };
 
 enum { LOOKS_AROUND = 16 };
 
-/* Even, in [0, 1). */
+/* Uniformly distributed in [0, 1). */
 static double draw(void)
 {
     sp_wall.random ^= sp_wall.random << 13;
@@ -85,7 +85,7 @@ static void visit_one(uint32_t slot, uint64_t weight_ns)
     sp_lock_give(&sp_wall.lock);
 }
 
-/* With many threads none of what a visit reads is in the cache. */
+/* With many threads, what a visit reads is not in the cache: prefetch it. */
 static void ask_ahead(uint32_t slot)
 {
     const sp_thread *thread = sp_thread_by_slot(slot);
@@ -104,17 +104,17 @@ static void learn_newest_generation(void)
     sp_generation_leave(sp_wall.visitor.hazard);
 }
 
-/* Every STEPth thread that is wanted, from a random one on: each has the same chance. Whether it is
- * wanted is looked at when it is its turn, not before, so a span that begins while others are
- * visited is seen as often as one that ends then. States are far apart in memory, so of each one
- * line is read, and asked for ahead; what else speaks against a visit is seen there. */
+/* Visit every STEPth wanted thread, starting at a random one, so each has the same chance. A thread
+ * is checked only when its turn comes: a span that begins during the round is then seen as often as
+ * one that ends during it. States are far apart in memory, so only one cache line of each is read
+ * here, and it is prefetched; the visit checks the rest. */
 static uint32_t visit_each(double step, uint64_t weight_ns)
 {
     double next = draw() * step;
     uint32_t visits = 0, wanted = 0, slots = sp_thread_slots();
     for (uint32_t slot = 0; slot < slots; slot++) {
         const sp_thread *ahead = sp_thread_states + slot + AHEAD;
-        __builtin_prefetch(&ahead[AHEAD].published.switch_number); /* behind the last: no harm */
+        __builtin_prefetch(&ahead[AHEAD].published.switch_number); /* after the last: harmless */
         if (slot + AHEAD < slots && (sp_wall.config.all_threads || has_own_span(ahead)))
             ask_ahead(slot + AHEAD);
         if (!is_wanted(slot) || wanted++ != (uint32_t)next)

@@ -20,8 +20,8 @@ typedef struct sp_wall_round {
     uint64_t cells; /* that it stands for: more than one when rounds, or the machine, were late */
 } sp_wall_round;
 
-/* A thread that has either waited all the time from the round's moment on, or had the core that we
- * got. */
+/* A thread that has either waited since the round's moment, or had the core that the profiler took.
+ */
 typedef struct sp_doubtful {
     uint32_t slot;
     pid_t tid;

@@ -9,7 +9,7 @@
 #include "core/log.h"
 #include "wall/wall_run.h"
 
-/* The thread goes on, or is another: what its place weighs goes to the collector. */
+/* The thread has moved on, or the slot has another thread: push the record to the collector. */
 static void leave_place(sp_wall_place *place)
 {
     place->is_still = false;
@@ -51,8 +51,8 @@ static void say_failure(pid_t tid)
     sp_wall.said_failure = true;
 }
 
-/* A thread that ends has given up its memory, and then its files belong to root, as if the process
- * were not dumpable. errno is what a visit failed with. */
+/* A thread that is ending has released its memory. Its files in /proc then belong to root, as if
+ * the process were not dumpable. errno is what the visit failed with. */
 static bool is_ending(const sp_thread *thread)
 {
     int error = errno;
@@ -127,8 +127,7 @@ static void visit_anew(sp_wall_place *place, sp_thread *thread, pid_t tid, uint6
     }
 }
 
-/* Life is looked at again afterwards: a slot that got another thread meanwhile was visited as
- * nobody. */
+/* The life of the slot is read first: a slot that is not live is not visited. */
 void sp_wall_visit_slot(uint32_t slot, uint64_t weight_ns)
 {
     sp_thread *thread = sp_thread_by_slot(slot);
