@@ -7,9 +7,9 @@
 #include "core/clock.h"
 #include "core/log.h"
 
-/* What takes time for each thread may take one part in SHARE of a core: with thousands of threads
- * it is done less often. CPU time counts, for on a busy machine a look that loses its core for 100
- * ms would put the next one off for 20 s. */
+/* Work that takes time for each thread may use one part in SHARE of a core: with thousands of
+ * threads it is done less often. It is measured in CPU time: on a busy machine a scan that loses
+ * its core for 100 ms would otherwise delay the next one by 20 s. */
 enum { SHARE = 200 };
 #define UNSEEN_NS   (20 * (int64_t)SP_NS_PER_MS)
 #define PATIENCE_NS SP_NS_PER_S
@@ -42,7 +42,7 @@ static bool has_reason(sp_discovery *discovery, const sp_drain *drain, uint64_t 
            has_unseen_time(discovery, drain, now);
 }
 
-/* Out of descriptors is out for a moment. */
+/* A lack of descriptors is temporary, so it is not reported. */
 static void warn_unreadable(sp_discovery *discovery, int error)
 {
     if (discovery->warned_unreadable || error == EMFILE || error == ENFILE)

@@ -48,8 +48,8 @@ void sp_drain_refresh_name(sp_drain_slot *slot)
     memcpy(slot->thread.name, name, strnlen(name, sizeof name));
 }
 
-/* Copied, for the interval leaves the ring before its last sample does. Without memory its samples
- * have none. */
+/* Copied, because the interval leaves the ring before its last sample does. When memory is short
+ * its samples have no attributes. */
 static void drain_interval(sp_drain *drain, sp_drain_slot *slot, const sp_interval_record *interval)
 {
     sp_join_interval(&slot->join, interval);
@@ -109,7 +109,7 @@ typedef struct visit_drain {
 } visit_drain;
 
 /* What is known of the thread that was visited, also when it has ended since and its slot was
- * freed; NULL when that is another's now. */
+ * freed; NULL when another thread has the slot now. */
 static sp_drain_slot *slot_of_visit(sp_drain *drain, const sp_visit_record *visit)
 {
     const sp_thread *thread = sp_thread_by_slot(visit->slot);
@@ -215,7 +215,7 @@ static void drain_wall(sp_drain *drain, sp_window *window, sp_modules *modules,
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-/* The thread may have ended, and its number may be another's: then the name is that one's. */
+/* The thread may have ended and its id may be reused: then the name is that of the new thread. */
 static sp_window_thread calling_thread(sp_drain *drain, int64_t tid)
 {
     sp_thread *state = sp_thread_find((pid_t)tid);
@@ -349,7 +349,7 @@ void sp_drain_settle_calls(sp_drain *drain, sp_window *window, uint32_t max_samp
     sp_store_relaxed(&totals->live_blocks, drain->live.count);
 }
 
-/* The loader is asked for each, for the next visit may come while this one is drained. */
+/* The modules are refreshed for each visit, because the next one may come meanwhile. */
 static void drain_settled(void *user, const sp_visit_record *visit)
 {
     sp_modules_refresh(((const visit_drain *)user)->modules);
@@ -419,7 +419,7 @@ static void take_counters(sp_drain *drain, sp_drain_slot *slot, sp_thread *threa
         take_counter(&thread->tick.dropped_ring_full, &slot->dropped, &totals->dropped_ring_full);
 }
 
-/* Before the slot can be another thread's, for then nobody knows the name any more. */
+/* Before another thread can get the slot: then the name could not be found any more. */
 static void settle_slot(sp_drain *drain, sp_window *window, sp_modules *modules,
                         uint32_t max_samples, uint32_t slot)
 {
@@ -427,8 +427,8 @@ static void settle_slot(sp_drain *drain, sp_window *window, sp_modules *modules,
     sp_wall_settle_slot(slot, drain_settled, &to, sp_modules_newest_number(modules));
 }
 
-/* A thread that ended is gone for good only when the kernel says so: until then a tick may still be
- * on its way to it. */
+/* A thread that has ended is gone only when the kernel does not know it any more: until then a tick
+ * may still be pending. */
 static bool is_gone(sp_thread *thread)
 {
     uint64_t ignored;

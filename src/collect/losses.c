@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is lost, or does not tick, and a person can do something about: said once each. */
+/* Warnings about losses and missing ticks that a user can do something about, once each. */
 #include "collect/collector_run.h"
 #include "core/clock.h"
 #include "core/log.h"

@@ -36,8 +36,8 @@ enum { SMALLEST_STACK = 3 * 1024 };
 sp_handler_state sp_handler;
 
 /* Where the thread's control block lies: in glibc, at the high end of a stack that it allocated.
- * The register itself, and not the word that it points to, for a thread that clone made may have
- * none. */
+ * This reads the register and not the word that it points to, because a thread that clone made may
+ * have no such word. */
 SP_SIGSAFE static uint64_t thread_pointer(void)
 {
     uint64_t pointer = 0;
@@ -88,7 +88,7 @@ SP_SIGSAFE static void add_time(sp_sample_record *sample)
     sample->header.size += (uint32_t)sizeof sample->pcs[0];
 }
 
-/* What a tick found of the context: under which number, whose, and whether nobody knows. */
+/* What a tick found of the context: its number, whether it is another tracer's, or unknown. */
 typedef struct tick_context {
     uint64_t number;
     bool unknown;
@@ -155,12 +155,14 @@ SP_SIGSAFE static void record_tick(sp_thread *thread, const tick_context *contex
         thread->tick.last_recorded = context->number;
 }
 
-/* How many periods a tick stands for that brings PERIODS. While the context has not changed since
- * the last tick they all fell under it. If it has, the thread was off its core whenever the kernel
- * looked, and most of them fell under contexts that no look has seen. As looks come at random, what
- * one misses another may stand for: the tick takes what a few looks stand for, the rest is owed to
- * the ticks to come. Only more than looks ever miss, which is when the signal was blocked, belongs
- * to spans that nobody can tell: that is left to the unattributed time. */
+/* How many of the PERIODS that a tick brings it counts for its context.
+ * 1. The context has not changed since the last tick: all of them.
+ * 2. It has changed: then the thread was off its core at the kernel's timer ticks, and most of the
+ *    periods fell under contexts that no tick has seen. Timer ticks come at random moments, so the
+ *    error evens out: this tick takes what a few timer ticks can bring, and the rest is owed to the
+ *    following ticks.
+ * 3. More than timer ticks can miss means that the signal was blocked. The spans of that time are
+ *    not known, so it is left to the unattributed time. */
 SP_SIGSAFE static uint32_t certain_periods(sp_thread *thread, const tick_context *context,
                                            uint32_t periods)
 {
@@ -224,9 +226,9 @@ SP_SIGSAFE void sp_tick(sp_thread *thread, uint32_t periods, const void *ucontex
     sp_generation_leave(&thread->tick.hazard);
 }
 
-/* A signal that no ticker of ours sent: the host's handler gets it, as if ours were not there.
- * Default and ignore mean nothing here: the default of SIGPROF would end the process because we are
- * in it. */
+/* A signal that no ticker of ours sent goes to the host's handler, as if ours were not there. When
+ * the host has none (default or ignore) nothing is done: the default action of SIGPROF would end
+ * the process. */
 SP_SIGSAFE static void forward(int signal, siginfo_t *info, void *ucontext)
 {
     const struct sigaction *previous = &sp_handler.previous[signal];
@@ -238,8 +240,8 @@ SP_SIGSAFE static void forward(int signal, siginfo_t *info, void *ucontext)
     }
 }
 
-/* A descriptor's number may have gone to another thread's event while a signal waited on this one.
- * The kernel is asked once; after that the thread pointer tells. */
+/* While a signal was pending here, the descriptor's number may have been reused for the event of
+ * another thread. The kernel is asked once; after that the thread pointer is compared. */
 SP_SIGSAFE static bool is_calling_thread(sp_thread *thread)
 {
     uint64_t pointer = thread_pointer();
@@ -251,9 +253,9 @@ SP_SIGSAFE static bool is_calling_thread(sp_thread *thread)
     return true;
 }
 
-/* The first period was random, and later ones follow the thread's way of working (switch_loss.h).
- * Set here, at the end of a period, and never from outside, for then it would begin anew. Where the
- * kernel refuses, the weights would be wrong: no ticks then. */
+/* The first period was random, and later ones depend on how the thread works (switch_loss.h). The
+ * period is set here, at the end of one, because setting it in the middle would begin it anew. When
+ * the kernel refuses, weights would be wrong, so the thread gets no more ticks. */
 SP_SIGSAFE static void set_period(sp_thread *thread, int fd, uint64_t period_ns)
 {
     thread->tick.event_period_set_ns = period_ns;
@@ -271,10 +273,11 @@ SP_SIGSAFE static void handle_event(sp_thread *thread, int fd, const void *ucont
     sp_tick(thread, 1, ucontext);
 }
 
-/* The first look of the kernel at a thread's timer. A look stands for a jiffy, the first one too:
- * what a thread uses after the last look of its life is seen by none, and this makes up for it on
- * average (docs/design/sampling.md). The tick comes if the random moment lies in what the look
- * stands for; then the timer gets its whole periods. Returns how many passed, 0 for none. */
+/* The first timer tick of the kernel that finds the thread's timer expired. Each timer tick counts
+ * for one jiffy, also the first: CPU time after the last timer tick of a thread's life is never
+ * seen, and this makes up for it on average (docs/design/sampling.md). If the random first moment
+ * lies in that jiffy, the thread has its first tick, and the timer goes on with whole periods.
+ * Returns how many periods passed, 0 for none. */
 SP_SIGSAFE static uint32_t settle_first_look(sp_thread *thread, uint32_t expiries)
 {
     uint64_t period_ns = sp_handler.period_ns,
@@ -303,7 +306,8 @@ SP_SIGSAFE static void handle_timer(sp_thread *thread, int overrun, const void *
         sp_tick(thread, periods, ucontext);
 }
 
-/* Whom the signal is for: the state of a thread, or the probe; NULL when it is none of ours. */
+/* The owner that the signal names: the state of a thread, or the probe; NULL when it is not ours.
+ */
 SP_SIGSAFE static void *owner_of(const siginfo_t *info)
 {
     if (info->si_code == POLL_IN)
