@@ -13,10 +13,7 @@
 
 enum { SAMPLES_MAX = 100000, DESTINATIONS_MAX = 4 };
 
-typedef struct record {
-    sp_sample_record header;
-    uint64_t pcs[SP_ATTACH_DEPTH + 1];
-} record;
+enum { RECORD_BYTES = sizeof(sp_sample_record) + (SP_ATTACH_DEPTH + 1) * sizeof(uint64_t) };
 
 struct sp_attach_samples {
     sp_attach_samples_config config;
@@ -27,7 +24,7 @@ struct sp_attach_samples {
     size_t thread_capacity;
     uint64_t total;
     sp_symbolizer *symbolizer;
-    record record;
+    _Alignas(8) uint8_t record[RECORD_BYTES]; /* scratch: an sp_sample_record */
 };
 
 sp_attach_samples *sp_attach_samples_create(const sp_attach_samples_config *config)
@@ -81,11 +78,13 @@ static const sp_window_thread *find_thread(sp_attach_samples *samples, pid_t tid
     return thread;
 }
 
-static void fill_record(record *record, const sp_attach_sample *sample)
+static const sp_sample_record *make_record(sp_attach_samples *samples,
+                                           const sp_attach_sample *sample)
 {
+    sp_sample_record *record = (sp_sample_record *)(void *)samples->record;
     const sp_walk *walk = sample->walk;
     uint32_t front = sample->leaf != 0, count = walk ? walk->count : 0;
-    record->header = (sp_sample_record){
+    *record = (sp_sample_record){
         .header = {.kind = SP_RECORD_SAMPLE},
         .generation = sample->generation ? sample->generation->number : 0,
         .count = (uint16_t)(front + count),
@@ -96,16 +95,15 @@ static void fill_record(record *record, const sp_attach_sample *sample)
     record->pcs[0] = sample->leaf;
     if (count)
         memcpy(record->pcs + front, walk->pcs, count * sizeof record->pcs[0]);
-    record->header.header.size =
-        (uint32_t)(sizeof record->header + (front + count) * sizeof record->pcs[0]);
+    record->header.size = (uint32_t)(sizeof *record + (front + count) * sizeof record->pcs[0]);
+    return record;
 }
 
 void sp_attach_samples_add(sp_attach_samples *samples, const sp_attach_sample *sample, bool waits)
 {
     sp_window *window = &samples->windows[samples->open];
-    fill_record(&samples->record, sample);
     const sp_aggregate_sample folded = {
-        .record = &samples->record.header,
+        .record = make_record(samples, sample),
         .generation = sample->generation,
         .thread = find_thread(samples, sample->tid),
         .result = sample->result,
