@@ -215,6 +215,7 @@ def test_wall():
     waits = [stack for stack in attach.stacks("--type", "wall") if "wait_for_input" in stack["frames"]]
     check(waits and all(stack["span_id"] in ("0301000000000000", "") for stack in waits) and any(stack["span_id"] for stack in waits),
           f"a thread that waits is seen, under its span: {waits[:2]}")
+    check(has(attach.stacks("--type", "wall"), "spin_a_while", "work_in_thread"), "wall time has what threads work, too")
     check(all(stack["frames"][0] == "poll" and stack["descriptor"] == "pipe" for stack in waits), "and what it waits for")
     check(target.end()[0] == 7, "its exit code stays")
     attach.remove()
