@@ -310,7 +310,9 @@ const sp_command sp_command_spans = {
         "for locks that the\nlast span held, and gave back in the last function; - where the "
         "holder is not certain.",
     .examples = "# the requests that took longest\n"
-                "spanprof spans shop --roots --limit 20\n"
+                "spanprof spans shop --roots\n"
+                "# each kind of request\n"
+                "spanprof spans shop --roots --by-name\n"
                 "# slow ones of one kind\n"
                 "spanprof spans shop --where 'name = \"GET /report\" && duration > 100ms'",
     .options = options,

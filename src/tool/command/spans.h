@@ -61,7 +61,8 @@ void sp_spans_add_cell(sp_buffer *out, const char *text, unsigned columns, bool 
 bool sp_spans_take_room(unsigned *used, unsigned width, const sp_terminal *terminal);
 /* The columns that are left for a name behind USED others. */
 unsigned sp_spans_rest_of_line(const sp_terminal *terminal, unsigned used);
-/* How much of a type's name a column of eight shows: cpu_innermost is cpu. */
+/* How much of a type's name is shown: cpu_innermost is cpu; and in a column of eight. */
+int sp_spans_type_length(const char *type);
 int sp_spans_type_columns(const char *type);
 
 /* Behind the name of a span that overruns, and below the COUNT spans of LIST what it says. */

@@ -91,11 +91,16 @@ unsigned sp_spans_rest_of_line(const sp_terminal *terminal, unsigned used)
                                                        : MIN_NAME_COLUMNS;
 }
 
-int sp_spans_type_columns(const char *type)
+int sp_spans_type_length(const char *type)
 {
     const char *innermost = strstr(type, "_innermost");
-    size_t length = innermost ? (size_t)(innermost - type) : strlen(type);
-    return length < 8 ? (int)length : 8;
+    return innermost ? (int)(innermost - type) : (int)strlen(type);
+}
+
+int sp_spans_type_columns(const char *type)
+{
+    int length = sp_spans_type_length(type);
+    return length < 8 ? length : 8;
 }
 
 typedef struct tree_writer {

@@ -9,8 +9,8 @@ enum { NAME_LEAST = 12, NUMBERS = 95 };
 static void add_head(sp_buffer *out, const char *type, const sp_terminal *terminal)
 {
     static const char line[] = "%8s %9s %9s %8s  ";
-    sp_buffer_printf(out, "%s%8s  %7s  %-37s  %s\n", terminal->color ? "\033[2m" : "", "", "",
-                     "duration", type);
+    sp_buffer_printf(out, "%s%8s  %7s  %-37s  %.*s\n", terminal->color ? "\033[2m" : "", "", "",
+                     "duration", sp_spans_type_length(type), type);
     sp_buffer_printf(out, "%8s  %7s  ", "spans", "errors");
     for (int i = 0; i < 2; i++)
         sp_buffer_printf(out, line, "p50", "p95", "p99", "max");

@@ -169,7 +169,7 @@ static void add_same_value(sp_buffer *out, bool is_there, const char *name, uint
     if (is_there)
         return;
     sp_format_value(text, value, unit);
-    sp_buffer_printf(out, "%.*s %s, ", sp_spans_type_columns(name), name, text);
+    sp_buffer_printf(out, "%.*s %s, ", sp_spans_type_length(name), name, text);
 }
 
 /* What all lines say: FIRST is the span of one of them. */

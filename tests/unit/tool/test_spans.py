@@ -145,6 +145,7 @@ class Spans(ToolTest):
         self.assertEqual(len(self.answer_json("spans", "many.jsonl", "--json", "--limit", "3")["spans"]), 3)
         self.write("names.jsonl", json_lines(traces(self.many(21))))
         self.assertIn("… 1 more name (", self.answer("spans", "names.jsonl", "--by-name"))
+        self.assertEqual(len(self.answer_json("spans", "names.jsonl", "--by-name", "--json")["groups"]), 21)
 
     def test_a_tree_has_all_of_its_spans(self):
         chain = [span(REPORT_TRACE, f"{i + 1:016x}", "s", 0, 5, f"{i:016x}" if i else "") for i in range(25)]
@@ -158,6 +159,13 @@ class Spans(ToolTest):
         self.assertEqual(lines[-1], f"the same in all lines: cpu 0 ns, own 0 ns, samples 0, status ok, service shop, trace {REPORT_TRACE}")
         self.assertEqual(self.answer("spans", "t.jsonl", "--limit", "1").splitlines()[0].split(),
                          "duration cpu own samples status trace id span id name".split())
+
+    def test_a_long_name_of_a_type_is_cut_in_its_column_only(self):
+        self.write("p.jsonl", json_lines(profiles([(("main",), f"{n:032x}", f"{n:016x}", 1024) for n in (1, 2)], kind=("alloc_space_innermost", "bytes", "space", "bytes"))))
+        self.write("t.jsonl", json_lines(traces(self.many(2))))
+        self.assertIn("the same in all lines: alloc_space 1.00 KiB, own 1.00 KiB, ", self.answer("spans", "t.jsonl", "p.jsonl"))
+        self.assertRegex(self.answer("spans", "t.jsonl", "p.jsonl", "--by-name").splitlines()[0], r"duration +alloc_space\Z")
+        self.assertRegex(self.answer("spans", "t.jsonl", "p.jsonl", "--limit", "1").splitlines()[0], r"duration  alloc_sp       own ")
 
     def test_only_a_width_that_is_known_cuts(self):
         name = "n" * 150
