@@ -85,11 +85,34 @@ static int find_comparison(const sp_model *model, const char *name, comparison *
     return SP_TOOL_DONE;
 }
 
+/* The ids of the traces that were asked for. */
+typedef struct trace_ids {
+    uint8_t items[SP_TEXT_LIST_MAX][16];
+    size_t count;
+} trace_ids;
+
+static int parse_traces(const sp_spans_options *options, trace_ids *out)
+{
+    int status = SP_TOOL_DONE;
+    for (out->count = 0; status == SP_TOOL_DONE && out->count < options->trace.count; out->count++)
+        status = sp_parse_id("trace", options->trace.items[out->count], out->items[out->count],
+                             sizeof out->items[0]);
+    return status;
+}
+
+static bool has_trace(const trace_ids *traces, const uint8_t *id)
+{
+    for (size_t i = 0; i < traces->count; i++)
+        if (memcmp(traces->items[i], id, sizeof traces->items[i]) == 0)
+            return true;
+    return traces->count == 0;
+}
+
 static bool matches(const sp_model *model, uint32_t number, const sp_spans_options *options,
-                    const uint8_t *trace_id)
+                    const trace_ids *traces)
 {
     const sp_model_span *span = &model->spans[number];
-    if (options->trace && memcmp(span->id.trace_id, trace_id, 16) != 0)
+    if (!has_trace(traces, span->id.trace_id))
         return false;
     if (!sp_text_list_takes(&options->name, span->name))
         return false;
@@ -98,11 +121,11 @@ static bool matches(const sp_model *model, uint32_t number, const sp_spans_optio
 
 static int no_match(const sp_spans_options *options)
 {
-    if (options->trace && !options->name.count && !options->where && !options->roots)
-        return sp_tool_no(
-            "no span of trace %s in the files; `spanprof spans` without --trace lists "
-            "the spans",
-            options->trace);
+    if (options->trace.count && !options->name.count && !options->where && !options->roots)
+        return sp_tool_no("no span of trace %s%s in the files; `spanprof spans` without --trace "
+                          "lists the spans",
+                          options->trace.items[0],
+                          options->trace.count > 1 ? " or the others" : "");
     return sp_tool_no(
         "no span matches; leave out conditions, or `spanprof spans` without them lists "
         "all");
@@ -154,8 +177,9 @@ static void reverse(uint32_t *list, size_t count)
 static int write_list(const sp_model *model, uint32_t *list, size_t count,
                       const sp_spans_options *options, comparison compare)
 {
-    bool tree = options->trace && !options->json && !options->name.count && !options->where &&
-                !options->roots && !options->sort && options->limit == SP_SPANS_NO_LIMIT;
+    bool tree = options->trace.count == 1 && !options->json && !options->name.count &&
+                !options->where && !options->roots && !options->sort &&
+                options->limit == SP_SPANS_NO_LIMIT;
     if (!tree) {
         sorted_spans = model->spans;
         qsort(list, count, sizeof *list, compare);
@@ -177,13 +201,13 @@ static int write_list(const sp_model *model, uint32_t *list, size_t count,
 
 static int answer_from(const sp_model *model, const sp_spans_options *options)
 {
-    uint8_t trace_id[16];
+    trace_ids traces;
     comparison compare;
     int status = check_group(options);
     if (status == SP_TOOL_DONE)
         status = find_comparison(model, options->sort ? options->sort : "duration", &compare);
-    if (status == SP_TOOL_DONE && options->trace)
-        status = sp_parse_id("trace", options->trace, trace_id, sizeof trace_id);
+    if (status == SP_TOOL_DONE)
+        status = parse_traces(options, &traces);
     bool *marks = NULL;
     if (status == SP_TOOL_DONE && options->where)
         status = sp_select_spans(model, options->where, &marks);
@@ -192,7 +216,7 @@ static int answer_from(const sp_model *model, const sp_spans_options *options)
     uint32_t *list = malloc((model->span_index.count + 1) * sizeof *list);
     size_t count = 0;
     for (uint32_t i = 0; list && i < model->span_index.count; i++)
-        if (matches(model, model->span_order[i], options, trace_id) &&
+        if (matches(model, model->span_order[i], options, &traces) &&
             (!marks || marks[model->span_order[i]]))
             list[count++] = model->span_order[i];
     free(marks);
@@ -210,28 +234,27 @@ static int answer_from(const sp_model *model, const sp_spans_options *options)
 
 /* A wait is asked for by the span that waited, or by the request that this belongs to. */
 static bool chooses(const sp_model *model, uint32_t number, const sp_spans_options *options,
-                    const uint8_t *trace_id)
+                    const trace_ids *traces)
 {
-    return matches(model, number, options, trace_id) ||
-           matches(model, sp_model_local_root(model, number), options, trace_id);
+    return matches(model, number, options, traces) ||
+           matches(model, sp_model_local_root(model, number), options, traces);
 }
 
 static int answer_holders(const sp_model *model, const sp_spans_options *options)
 {
-    uint8_t trace_id[16];
+    trace_ids traces;
     if (options->sort)
         return sp_tool_wrong("spans: --holders has the longest waits first; leave out --sort");
-    if (!options->trace && !options->name.count && !options->roots)
+    if (!options->trace.count && !options->name.count && !options->roots)
         return sp_spans_holders(model, NULL, options);
-    int status = options->trace ? sp_parse_id("trace", options->trace, trace_id, sizeof trace_id)
-                                : SP_TOOL_DONE;
+    int status = parse_traces(options, &traces);
     if (status != SP_TOOL_DONE)
         return status;
     bool *chosen = calloc(model->span_index.count + (size_t)1, sizeof *chosen);
     if (!chosen)
         return sp_tool_no_memory();
     for (uint32_t i = 0; i < model->span_index.count; i++)
-        chosen[i] = chooses(model, i, options, trace_id);
+        chosen[i] = chooses(model, i, options, &traces);
     status = sp_spans_holders(model, chosen, options);
     free(chosen);
     return status;
@@ -275,8 +298,8 @@ static int run(int argc, char **argv)
 static const sp_option options[] = {
     {"--sort", "KEY", SP_OPTION_TEXT, AT(sort), "duration, start, cpu, wall or samples (duration)"},
     {"--limit", "N", SP_OPTION_NUMBER, AT(limit), "at most N lines (20; --json all); 0: all"},
-    {"--trace", "ID", SP_OPTION_TEXT, AT(trace),
-     "one trace, as a tree with bars that show when each span ran"},
+    {"--trace", "ID", SP_OPTION_LIST, AT(trace),
+     "one trace, as a tree with bars that show when each span ran; or the spans of several"},
     {"--name", "NAME", SP_OPTION_LIST, AT(name),
      "spans of exactly this name; may be given several times"},
     {"--group-by", "name", SP_OPTION_TEXT, AT(group_by),

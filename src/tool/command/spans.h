@@ -13,7 +13,7 @@
 
 typedef struct sp_spans_options {
     const char *sort;
-    const char *trace;
+    sp_text_list trace;   /* the union of several */
     sp_text_list name;    /* the union of several */
     const char *where;    /* a query */
     const char *group_by; /* "name", or NULL */

@@ -177,6 +177,14 @@ class Spans(ToolTest):
     def test_several_names_are_their_union(self):
         self.assertEqual(self.order("--name", "query", "--name", "GET /cart", "--name", "none of these"), ["GET /cart", "query"])
 
+    def test_several_traces_are_a_list_of_their_spans(self):
+        self.write("t.jsonl", json_lines(traces(), traces([span("12" * 16, "34" * 8, "other", 0, 999)])))
+        names = lambda *more: [s["name"] for s in self.answer_json("spans", "t.jsonl", "--json", *more)["spans"]]
+        self.assertEqual(names("--trace", CART_TRACE, "--trace", "12" * 16), ["other", "GET /cart"])
+        self.assertEqual(self.answer("spans", "t.jsonl", "--trace", CART_TRACE, "--trace", "12" * 16).splitlines()[0].split()[0], "duration")
+        self.refuse(1, "spans", "t.jsonl", "--trace", "56" * 16, "--trace", "78" * 16, says=("56" * 16, "or the others"))
+        self.refuse(2, "spans", "t.jsonl", "--trace", CART_TRACE, "--trace", "12", says="trace id")
+
     def test_trace_is_a_tree_with_own_and_total(self):
         self.assertEqual(self.answer("spans", "shop", "--trace", REPORT_TRACE), TREE)
 
