@@ -8,8 +8,9 @@
 #include "tool/text/messages.h"
 
 /* What of a span's CPU time is no sign: a share of its duration, and on each thread a tick too many
- * at both ends. */
-enum { EXTRA_PERCENT = 10, EXTRA_TICKS = 2 };
+ * at both ends. A timer ticks with the kernel's tick, which may be of 10 ms, however short the
+ * period is: its samples then are of several periods. */
+enum { EXTRA_PERCENT = 10, EXTRA_TICKS = 2, KERNEL_TICK_NS = 10000000 };
 
 /* A thread that worked for a span. Texts of the model: equal ones are one pointer. */
 typedef struct worker {
@@ -91,8 +92,9 @@ static void add_workers(search *search)
 
 static bool overruns(const sp_model_span *span, const sp_model_type *type)
 {
-    double of_a_thread = (double)(span->end_ns - span->start_ns) * (100 + EXTRA_PERCENT) / 100 +
-                         (double)EXTRA_TICKS * (double)type->period;
+    double tick = type->period > KERNEL_TICK_NS ? (double)type->period : (double)KERNEL_TICK_NS;
+    double of_a_thread =
+        (double)(span->end_ns - span->start_ns) * (100 + EXTRA_PERCENT) / 100 + EXTRA_TICKS * tick;
     return span->threads && (double)span->total_value > span->threads * of_a_thread;
 }
 

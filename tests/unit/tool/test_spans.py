@@ -242,11 +242,11 @@ class Spans(ToolTest):
         self.assertIn("service", lines[0])
         self.assertTrue(lines[1].endswith("billing   other"))
 
-    def overrun(self, *samples, spans=None):
-        """Write spans (of 50 ms, unless given) and samples as (span id, thread, ticks of 10 ms)."""
+    def overrun(self, *samples, spans=None, period=10_000_000):
+        """Write spans (of 50 ms, unless given) and samples as (span id, thread, ticks of 10 ms, or of PERIOD ns)."""
         self.write("o.traces.jsonl", json_lines(traces(spans or [span(REPORT_TRACE, REPORT, "first", 0, 50), span(CART_TRACE, CART, "second", 60, 50)])))
         d = Dictionary()
-        made = request(d, profile(d, [(("main",), CART_TRACE if own == CART else REPORT_TRACE, own, ticks) for own, _, ticks in samples], 10_000_000,
+        made = request(d, profile(d, [(("main",), CART_TRACE if own == CART else REPORT_TRACE, own, ticks) for own, _, ticks in samples], period,
                                   ("samples", "count", "cpu", "nanoseconds"), {}))
         for written, (_, thread, _) in zip(made["resourceProfiles"][0]["scopeProfiles"][0]["profiles"][0]["samples"], samples):
             if thread:
@@ -270,6 +270,8 @@ class Spans(ToolTest):
         self.assertEqual(self.overrun((REPORT, 7, 7))["first"], (1, False))  # a tick too many at both ends
         self.assertEqual(self.overrun((REPORT, 7, 8))["first"], (1, True))
         self.assertEqual(self.overrun((REPORT, None, 20))["first"], (0, False))  # profiles for the network name no threads
+        short = [span(REPORT_TRACE, REPORT, "first", 0, 1), span(CART_TRACE, CART, "second", 5, 1)]  # at 1,000 Hz, with a kernel's tick of 4 ms
+        self.assertEqual(self.overrun((REPORT, 7, 8), (CART, 7, 24), spans=short, period=1_000_000), {"first": (1, False), "second": (1, True)})
         chain = [span(REPORT_TRACE, REPORT, "first", 0, 50), span(REPORT_TRACE, QUERY, "child", 5, 500, REPORT)]
         self.assertEqual(self.overrun((REPORT, 7, 5), (QUERY, 8, 12), (QUERY, 8, 13), spans=chain), {"first": (2, True), "child": (1, False)})
 
@@ -279,6 +281,8 @@ class Spans(ToolTest):
 
     def test_files_without_spans(self):
         self.refuse(2, "spans", "shop.profiles.jsonl", says="no spans")
+        self.write("shop.traces.jsonl", b"")  # the only span never ended
+        self.refuse(2, "spans", "shop", says="if it is empty, no span has ended yet")
 
     def test_spans_delivered_twice_count_once(self):
         self.write("twice.jsonl", json_lines(traces(), traces()))
