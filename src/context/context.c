@@ -27,6 +27,7 @@
 #include "context/self.h"
 #include "context/switch_recorder.h"
 #include "context/watchers.h"
+#include "core/log.h"
 
 _Atomic uint32_t sp_switch_watchers;
 
@@ -321,6 +322,23 @@ static inline spanprof_scope attach(sp_thread *thread, sp_scope_entry *entry, ui
     return make_scope(thread, depth, serial);
 }
 
+/* The thread goes on under a span that it has ended: a scope was not detached. Said once: a program
+ * that does it does it with each request. */
+static void note_ended_below(sp_thread *thread, uint64_t span)
+{
+    bool is_below =
+        thread->owned.ended_span_id == sp_load_relaxed(&thread->published.record.span_id);
+    thread->owned.ended_span_id = 0;
+    if (!is_below || span == 0)
+        return;
+    if (atomic_fetch_add(&sp_thread_counts.misuse_ended_parent, 1) == 0)
+        sp_log_warn("context",
+                    "a context is attached on a thread whose active span has ended on it: was its "
+                    "scope detached? Each spanprof_span_attach or spanprof_context_attach needs a "
+                    "spanprof_scope_detach, else what comes next counts for the wrong request. "
+                    "(misuse_ended_parent counts them; said once)");
+}
+
 /* A function of its own: the usual attach then calls nothing, so it saves no registers. */
 static __attribute__((noinline)) spanprof_scope attach_slowly(uint64_t trace_high,
                                                               uint64_t trace_low, uint64_t span,
@@ -330,6 +348,8 @@ static __attribute__((noinline)) spanprof_scope attach_slowly(uint64_t trace_hig
     spanprof_scope scope = {0};
     sp_scope_entry *entry = prepare();
     sp_thread *thread = sp_self_get();
+    if (thread && thread->owned.ended_span_id)
+        note_ended_below(thread, span);
     if (entry)
         scope =
             attach(thread, entry, trace_high, trace_low, span, local_root, flags, carrier, true);
@@ -343,7 +363,7 @@ spanprof_scope sp_context_attach_words(uint64_t trace_high, uint64_t trace_low, 
 {
     sp_thread *thread = sp_self_get();
     sp_scope_entry *entry = thread ? entry_at(thread, thread->owned.depth) : NULL;
-    if (SP_UNLIKELY(!entry) || needs_slow_path(thread))
+    if (SP_UNLIKELY(!entry) || needs_slow_path(thread) || SP_UNLIKELY(thread->owned.ended_span_id))
         return attach_slowly(trace_high, trace_low, span, local_root, flags, carrier);
     return attach(thread, entry, trace_high, trace_low, span, local_root, flags, carrier, false);
 }

@@ -131,7 +131,10 @@ typedef struct sp_thread_owned {
      * (src/unwind/fiber_stack_sig.h). */
     _Atomic uint32_t on_fiber;
     _Atomic uint64_t fiber_low, fiber_high;
-    uint64_t ended_span_id; /* the thread ended this span while it was active on it; 0: none */
+    /* The thread ended this span while it was active on it, and has attached nothing since; 0:
+     * none.
+     */
+    uint64_t ended_span_id;
 } sp_thread_owned;
 
 /* The handler's on this thread. While `armed` is 0 and `hazard` NULL, no tick runs and others may

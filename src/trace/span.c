@@ -252,10 +252,12 @@ static __attribute__((noinline)) void note_ended_parent(const char *name)
 static inline const spanprof_context *active_parent(const char *name)
 {
     const spanprof_context *parent = sp_context_current_borrow();
-    const sp_thread *thread = sp_self_get();
+    sp_thread *thread = sp_self_get();
     if (SP_UNLIKELY(thread && thread->owned.ended_span_id) &&
-        thread->owned.ended_span_id == word_of(parent, SPAN_ID))
+        thread->owned.ended_span_id == word_of(parent, SPAN_ID)) {
+        thread->owned.ended_span_id = 0; /* its attach is not counted once more */
         note_ended_parent(name);
+    }
     return parent;
 }
 

@@ -87,6 +87,35 @@ static void add_same(char *out, size_t size, const sp_model *model, const sp_mod
         snprintf(out, size, "take all %u spans of its name with --name, ", same);
 }
 
+/* Samples of the selected type that are under no span, of all. */
+static void count_unlinked(const sp_selection *selection, uint64_t *unlinked, uint64_t *all)
+{
+    const sp_model *model = selection->model;
+    *unlinked = *all = 0;
+    for (uint32_t i = 0; i < model->sample_index.count; i++) {
+        const sp_model_sample *sample = &model->samples[i];
+        if (sample->type != selection->type)
+            continue;
+        *all += sample->count;
+        *unlinked += sample->link ? 0 : sample->count;
+    }
+}
+
+/* A span that was long enough for a sample: it waited, unless its work was under no span. */
+static void say_waited(char *out, size_t size, const sp_selection *selection)
+{
+    uint64_t unlinked, all;
+    count_unlinked(selection, &unlinked, &all);
+    const char *where = where_it_waited(selection->model);
+    if (unlinked == 0)
+        snprintf(out, size, "of CPU time, because it waited: %s", where);
+    else
+        snprintf(out, size,
+                 "of CPU time: it waited (%s), or was not active on the thread that worked "
+                 "(spanprof_span_attach): %llu of %llu samples are under no span",
+                 where, (unsigned long long)unlinked, (unsigned long long)all);
+}
+
 void sp_advice_none(char out[SP_ADVICE_LENGTH], const sp_selection *selection, uint32_t number)
 {
     const sp_model *model = selection->model;
@@ -98,8 +127,7 @@ void sp_advice_none(char out[SP_ADVICE_LENGTH], const sp_selection *selection, u
     if (selection->off_cpu)
         snprintf(out, SP_ADVICE_LENGTH, "off CPU: where it was seen, it ran; ask for --type wall");
     else if (is_cpu(selection) && period && duration >= PERIODS_FOR_A_SAMPLE * period)
-        snprintf(out, SP_ADVICE_LENGTH, "of CPU time, because it waited: %s",
-                 where_it_waited(model));
+        say_waited(out, SP_ADVICE_LENGTH, selection);
     else if (is_cpu(selection))
         snprintf(out, SP_ADVICE_LENGTH,
                  "of CPU time: it was too short for the sampling rate, or waited (%s); %sask for "

@@ -419,6 +419,37 @@ static uint64_t count_below_matches(const sp_selection *selection, const sp_sele
     return other.count;
 }
 
+/* MARKED is of spans; it becomes one of those local roots that are not among them. */
+static bool *roots_of(const sp_model *model, bool *marked)
+{
+    bool *roots = calloc(model->span_index.count + (size_t)1, sizeof *roots);
+    for (uint32_t i = 0; roots && i < model->span_index.count; i++) {
+        uint32_t root = marked[i] ? sp_model_local_root(model, i) : i;
+        if (marked[i] && !marked[root])
+            roots[root] = true;
+    }
+    free(marked);
+    return roots;
+}
+
+/* Whether the profiles link to local roots only, and have samples of those of the matching spans:
+ * then the spans' own may be among them. */
+static bool scope_hides_matches(const sp_selection *selection, const sp_select_options *options)
+{
+    sp_selection other = *selection;
+    bool *marked = NULL;
+    other.links = NULL;
+    other.count = 0;
+    if (!sp_model_links_only_roots(selection->model, selection->type))
+        return false;
+    if (match_spans(&other, options, &marked) != SP_TOOL_DONE)
+        free(marked);
+    else if ((marked = roots_of(selection->model, marked)) && mark_links(&other, marked, true))
+        add_up(&other);
+    sp_selection_deinit(&other);
+    return other.count > 0;
+}
+
 static int no_match_of_where(const sp_selection *selection, const sp_select_options *options)
 {
     const char *option = !options->where       ? "--name"
@@ -434,7 +465,7 @@ static int no_match_of_where(const sp_selection *selection, const sp_select_opti
     if (selection->match_count == 0)
         return sp_tool_no("no span matches %s%s; `spanprof spans` lists the spans", option,
                           selection->asked_traces ? " in this trace" : "");
-    if (sp_model_links_only_roots(selection->model, selection->type))
+    if (scope_hides_matches(selection, options))
         return sp_tool_no("%u spans match %s, and the file's link scope cannot answer: its "
                           "samples are linked to local roots only; record with "
                           "SPANPROF_LINK_SCOPE=innermost, or select root spans",
@@ -446,11 +477,13 @@ static int no_match_of_where(const sp_selection *selection, const sp_select_opti
             "%llu: leave out --self",
             selection->match_count, option, (unsigned long long)below);
     bool has_wall = sp_model_wall_type(selection->model, true) != SP_MODEL_NONE;
-    return sp_tool_no("%u spans match %s, and have no samples: they waited (%s), or were too short "
-                      "for the sampling rate",
-                      selection->match_count, option,
-                      has_wall ? "ask for --type wall"
-                               : "record wall time with SPANPROF_PROFILES=cpu,wall");
+    bool is_one = selection->match_count == 1;
+    return sp_tool_no(
+        "%u span%s match%s %s, and no sample fell under %s: waiting (%s), too short for "
+        "the sampling rate, or not active on the thread that worked",
+        selection->match_count, is_one ? "" : "s", is_one ? "es" : "", option,
+        is_one ? "it" : "them",
+        has_wall ? "ask for --type wall" : "record wall time with SPANPROF_PROFILES=cpu,wall");
 }
 
 static int no_match_of_ids(const sp_selection *selection, const sp_select_options *options)
@@ -471,6 +504,9 @@ static int no_match_of_ids(const sp_selection *selection, const sp_select_option
 
 static int no_match(const sp_selection *selection, const sp_select_options *options)
 {
+    int runs = sp_model_check_runs(selection->model);
+    if (runs != SP_TOOL_DONE)
+        return runs;
     if (selection->grown)
         return sp_tool_no("nothing of that kind grew since then");
     if (selection->by_where)

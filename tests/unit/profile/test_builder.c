@@ -132,6 +132,7 @@ static int tear_down(void **state)
     sp_intern_deinit(&window.stacks);
     sp_intern_deinit(&window.cpu.keys);
     sp_intern_deinit(&window.wall.keys);
+    sp_intern_deinit(&window.holders);
     sp_intern_deinit(&window.calls[SP_CALL_LOCK].keys);
     free(here);
     return 0;

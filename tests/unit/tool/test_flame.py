@@ -512,9 +512,26 @@ class Advice(ToolTest):
         self.assertIn("; record longer or with a higher SPANPROF_CPU_HZ\n", self.answer(*self.write_spans(15), columns=500))
 
     def test_span_without_samples_that_waited_is_told_so(self):
-        error = self.refuse(1, *self.write_spans(0), says=("(GET /, 200 ms)", "because it waited", "SPANPROF_PROFILES=cpu,wall"))
+        question = self.write_spans(0)
+        self.refuse(1, *question, says=("(GET /, 200 ms)", "it waited (record wall time", "or was not active on the thread that worked",
+                                        "1 of 1 samples are under no span"))
+        self.write("p.jsonl", json_lines(profiles([(("main",), CART_TRACE, CART, 1)])))
+        error = self.refuse(1, *question, says=("(GET /, 200 ms)", "because it waited", "SPANPROF_PROFILES=cpu,wall"))
         self.assertNotIn("HZ", error)
+        self.write("p.jsonl", json_lines(profiles(SAMPLES[-1:])))
         self.refuse(1, "flame", "t.jsonl", "p.jsonl", "--span", CART, says=("too short", "or waited", "SPANPROF_CPU_HZ"))
+
+    def test_spans_of_a_name_without_samples_are_no_matter_of_scope(self):
+        """Also where all that has samples are local roots."""
+        self.write_spans(5, count=2)
+        error = self.refuse(1, "flame", "t.jsonl", "p.jsonl", "--name", "short", says=("1 span matches --name", "no sample fell under it"))
+        self.assertNotIn("scope", error)
+
+    def test_files_of_two_runs_are_told_so(self):
+        self.write_spans(0)
+        self.write("p.jsonl", json_lines(profiles([(("main",), "ab" * 16, "cd" * 8, 5)])))
+        for question in (("--name", "GET /"), ("--span", f"{1:016x}")):
+            self.refuse(1, "flame", "t.jsonl", "p.jsonl", *question, says="traces and profiles are of two runs")
 
     def test_types_that_the_files_lack_are_told_how_to_record(self):
         self.write_shop()

@@ -715,6 +715,27 @@ static void loop_without_detach_is_counted_and_said_once(void **state)
         spanprof_scope_detach(&forgotten[i]);
 }
 
+/* A worker that gets its jobs by context: no span has a parent that the thread knows of. */
+static void worker_that_forgets_to_detach_is_counted(void **state)
+{
+    (void)state;
+    uint64_t before = ended_parents();
+    spanprof_context none = {0};
+    spanprof_span_options root = SPANPROF_SPAN_OPTIONS_INIT;
+    root.parent = &none;
+    spanprof_scope forgotten[3];
+    for (int i = 0; i < 3; i++) {
+        spanprof_span span = spanprof_span_start(NULL, "job", &root);
+        spanprof_context context = spanprof_span_context(span);
+        forgotten[i] = spanprof_context_attach(&context);
+        spanprof_span_end(span);
+        sp_span_data_release(take_one());
+    }
+    assert_int_equal(ended_parents() - before, 2);
+    for (int i = 3; i-- > 0;)
+        spanprof_scope_detach(&forgotten[i]);
+}
+
 static void end_before_detach_is_no_misuse(void **state)
 {
     (void)state;
@@ -768,6 +789,7 @@ int main(void)
         traced(block_ends_its_span_on_every_way_out),
         traced(end_before_detach_is_no_misuse),
         traced(loop_without_detach_is_counted_and_said_once),
+        traced(worker_that_forgets_to_detach_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
