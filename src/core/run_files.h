@@ -11,6 +11,9 @@
 
 enum { SP_RUN_FILE_SIGNALS = 2, SP_RUN_FILE_FORMATS = 2, SP_RUN_FILE_ENDING = 32 };
 
+/* Earlier runs that are kept: PREFIX.1 to PREFIX.3. */
+enum { SP_RUNS_KEPT = 3 };
+
 typedef struct sp_run_file {
     uint8_t signal; /* 0: traces, 1: profiles */
     uint8_t format; /* 0: jsonl, 1: binpb */

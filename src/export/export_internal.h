@@ -233,7 +233,6 @@ bool sp_file_begin_part(sp_file *file, int *fd);
 void sp_file_forget_new(const sp_file *file);
 
 /* file_runs.c: what earlier runs have left at the same prefix. */
-enum { SP_FILE_RUNS_KEPT = 3 }; /* PREFIX.1 to PREFIX.3 */
 
 /* Rename the files of the run before, of either format, to PREFIX.1, and those of older runs to the
  * next number. 0, or errno: EWOULDBLOCK when another process writes to one of them. After a failure

@@ -105,7 +105,7 @@ typedef struct sp_export_counters {
 } sp_export_counters;
 
 /* The prefix of the files of one process among several, into OUT: PREFIX.PID, or PREFIX.pidPID
- * where PREFIX.PID is the name of an earlier run (SP_FILE_RUNS_KEPT): in a container a PID may be
+ * where PREFIX.PID is the name of an earlier run (SP_RUNS_KEPT): in a container a PID may be
  * as small as that. Cut to SIZE. */
 void sp_file_own_prefix(char *out, size_t size, const char *prefix, long pid);
 

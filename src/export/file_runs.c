@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The files of earlier runs with the same prefix. PREFIX.traces.jsonl and its siblings are those of
  * run 0, which is the current or the last one; PREFIX.1.traces.jsonl and its siblings are those of
- * the run before, and so on up to SP_FILE_RUNS_KEPT.
+ * the run before, and so on up to SP_RUNS_KEPT.
  *
  * 1. A start never writes into a file that has content: it moves run 0 to 1 first, 1 to 2 before
  * that, up to the first free number.
@@ -201,7 +201,7 @@ static int make_free(const char *prefix, unsigned number, bool *removed);
  */
 static int age_run(const file_run *run, bool *removed)
 {
-    if (run->number == SP_FILE_RUNS_KEPT) {
+    if (run->number == SP_RUNS_KEPT) {
         *removed = true;
         return remove_run(run);
     }
@@ -226,7 +226,7 @@ static void say_kept(const char *prefix, bool removed)
         sp_log_warn("export",
                     "%s: the run before is kept as %s.1, and %s.%d, the oldest, is removed: move "
                     "away what you want to keep longer",
-                    prefix, prefix, prefix, SP_FILE_RUNS_KEPT);
+                    prefix, prefix, prefix, SP_RUNS_KEPT);
     else
         sp_log_info("export", "%s: the run before is kept as %s.1", prefix, prefix);
 }
@@ -272,7 +272,7 @@ static bool init_files(sp_file files[2], const sp_export_config *config,
 
 void sp_file_own_prefix(char *out, size_t size, const char *prefix, long pid)
 {
-    snprintf(out, size, "%s.%s%ld", prefix, pid <= SP_FILE_RUNS_KEPT ? "pid" : "", pid);
+    snprintf(out, size, "%s.%s%ld", prefix, pid <= SP_RUNS_KEPT ? "pid" : "", pid);
 }
 
 /* As a forked child has it. False when memory is short. */

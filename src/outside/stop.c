@@ -40,6 +40,7 @@ static sp_outside_result say_errno(sp_outside_process *process, pid_t tid, const
                                          : "");
 }
 
+#if defined(__x86_64__)
 /* Whether a signal waits for the thread, or for one of its process, that it does not block. */
 static bool has_signal(pid_t pid, pid_t tid)
 {
@@ -64,7 +65,6 @@ static bool has_signal(pid_t pid, pid_t tid)
 static void restart_call(pid_t pid, const sp_outside_stopped *stopped,
                          struct user_regs_struct *registers)
 {
-#if defined(__x86_64__)
     enum { CALL_BYTES = 2 };
     struct iovec area = {registers, sizeof *registers};
     if (stopped->signal || (int64_t)registers->orig_rax < 0 || (int64_t)registers->rax != -EINTR ||
@@ -73,10 +73,15 @@ static void restart_call(pid_t pid, const sp_outside_stopped *stopped,
     registers->rax = registers->orig_rax;
     registers->rip -= CALL_BYTES;
     ptrace(PTRACE_SETREGSET, stopped->tid, (void *)NT_PRSTATUS, &area);
-#else
-    (void)pid, (void)stopped, (void)registers; /* what the first argument was is not told there */
-#endif
 }
+#else
+/* What the call's first argument was is not told there. */
+static void restart_call(pid_t pid, const sp_outside_stopped *stopped,
+                         struct user_regs_struct *registers)
+{
+    (void)pid, (void)stopped, (void)registers;
+}
+#endif
 
 static bool read_registers(pid_t pid, sp_outside_stopped *out)
 {

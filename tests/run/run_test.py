@@ -107,6 +107,10 @@ def test_ends():
         check(result.code == code, f"{what}: exit {code}: {result.code} {result.stderr}")
         checked_spins(result, what, ["run_work"])
         result.end()
+    killed = Run("-o", "p", "--", "/bin/sh", "-c", "kill -9 $$")
+    told = [line for line in killed.stderr.splitlines() if line.startswith("spanprof: ")]
+    check(killed.code in (-9, 137) and len(told) == 1 and "killed before it could write" in told[0], f"a killed program: {killed.code} {told}")
+    killed.end()
     threads = run("--", WORK, "threads")
     check(sum("thread_main" in stack["frames"] for stack in threads.stacks()) > 0, "threads without a context are linked")
     threads.end()

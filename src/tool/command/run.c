@@ -118,14 +118,15 @@ static void show(const sp_command *command, char *const *words, int count)
     command->run(count, arguments);
 }
 
-static bool has_profiles(const char *prefix)
+/* SIGNAL: traces, or profiles. */
+static bool has_any(const char *prefix, const char *signal)
 {
     static const char *const formats[] = {"jsonl", "binpb"};
     char path[PATH_MAX + 32];
     struct stat status;
     bool found = false;
     for (size_t i = 0; i < SP_ARRAY_LENGTH(formats); i++) {
-        snprintf(path, sizeof path, "%s.profiles.%s", prefix, formats[i]);
+        snprintf(path, sizeof path, "%s.%s.%s", prefix, signal, formats[i]);
         found |= stat(path, &status) == 0 && status.st_size > 0;
     }
     return found;
@@ -138,9 +139,13 @@ void sp_run_show_answer(const char *name, const char *what)
     char *flame[] = {"flame", prefix, "--min-percent", "5"};
     dup2(STDERR_FILENO, STDOUT_FILENO);
     fprintf(stderr, "\n");
+    if (!has_any(name, "traces") && !has_any(name, "profiles")) {
+        sp_tool_note("run: nothing was recorded: the program was killed before it could write");
+        return;
+    }
     show(&sp_command_spans, spans, SP_ARRAY_LENGTH(spans));
     fprintf(stderr, "\n");
-    if (has_profiles(name))
+    if (has_any(name, "profiles"))
         show(&sp_command_flame, flame, SP_ARRAY_LENGTH(flame));
     else
         sp_tool_note("no samples: the run took too little CPU time; --hz 1000 samples more often, "

@@ -117,8 +117,10 @@ static int fill(wait_table *table, const bool *chosen)
     uint32_t delay = type_of(model, "delay_innermost", "delay");
     uint32_t contentions = type_of(model, "contentions_innermost", "contentions");
     if (delay == SP_MODEL_NONE)
-        return sp_tool_no("spans: --holders: the files have no waits for locks; record them with "
-                          "SPANPROF_PROFILES=lock");
+        return sp_tool_no(
+            "spans: --holders: the files have no waits for locks: no thread waited, or "
+            "they were not recorded (SPANPROF_PROFILES=lock, with "
+            "libspanprof-preload.so in LD_PRELOAD)");
     for (uint32_t i = 0; i < model->sample_index.count; i++) {
         const sp_model_sample *sample = &model->samples[i];
         if ((sample->type != delay && sample->type != contentions) ||

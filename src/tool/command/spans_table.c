@@ -13,6 +13,7 @@ enum { WHOLE_NAME = 1 << 16 };
 /* Which columns there are. Some give way where a terminal is narrow, and --json still has them. */
 typedef struct table_layout {
     sp_wall_columns wall;
+    bool is_measured; /* the files have samples; else value, own time and samples are not known */
     bool value, own, status, samples, trace_id;
     unsigned service, name; /* widths; service 0: no such column */
 } table_layout;
@@ -74,10 +75,12 @@ static unsigned service_columns(const sp_model *model, const uint32_t *list, siz
 /* The columns that tell lines apart, however wide the terminal. */
 static table_layout useful_columns(const sp_model *model, const uint32_t *list, size_t count)
 {
+    bool is_measured = sp_measured_type(model)->samples > 0;
     return (table_layout){.wall = sp_wall_columns_find(model),
-                          .value = differs(model, list, count, same_value),
-                          .own = differs(model, list, count, same_own),
-                          .samples = differs(model, list, count, same_samples),
+                          .is_measured = is_measured,
+                          .value = is_measured && differs(model, list, count, same_value),
+                          .own = is_measured && differs(model, list, count, same_own),
+                          .samples = is_measured && differs(model, list, count, same_samples),
                           .status = differs(model, list, count, same_status),
                           .trace_id = differs(model, list, count, same_trace),
                           .service = service_columns(model, list, count)};
@@ -180,9 +183,10 @@ static void add_same(sp_buffer *out, const sp_model *model, const sp_model_span 
     size_t before = out->length;
     sp_buffer_add_string(out, "the same in all lines: ");
     size_t start = out->length;
-    add_same_value(out, useful->value, type->name, first->total_value, type->unit);
-    add_same_value(out, useful->own, "own", first->own_value, type->unit);
-    if (!useful->samples)
+    bool is_known = useful->is_measured;
+    add_same_value(out, useful->value || !is_known, type->name, first->total_value, type->unit);
+    add_same_value(out, useful->own || !is_known, "own", first->own_value, type->unit);
+    if (!useful->samples && is_known)
         sp_buffer_printf(out, "samples %llu, ", (unsigned long long)first->total_count);
     if (!useful->status)
         sp_buffer_printf(out, "status %s, ", sp_span_status_text(first));
@@ -210,6 +214,10 @@ void sp_spans_table(sp_buffer *out, const sp_model *model, const uint32_t *list,
         add_line(out, model, &model->spans[list[i]], &layout, terminal);
     if (count > 1)
         add_same(out, model, &model->spans[list[0]], &useful, terminal);
+    if (!useful.is_measured)
+        sp_buffer_add_string(out, "CPU time is not known, for the files have no samples of it: a "
+                                  "run that is too short has none, and one that is killed loses "
+                                  "those of its last window\n");
     sp_spans_overrun_key(out, model, list, count);
     sp_wall_columns_key(out, layout.wall, terminal);
 }

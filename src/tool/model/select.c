@@ -504,7 +504,8 @@ static int no_match_of_ids(const sp_selection *selection, const sp_select_option
 
 static int no_match(const sp_selection *selection, const sp_select_options *options)
 {
-    int runs = sp_model_check_runs(selection->model);
+    bool has_spans = selection->by_where || sp_selection_only_span(selection) != SP_MODEL_NONE;
+    int runs = has_spans ? sp_model_check_runs(selection->model) : SP_TOOL_DONE;
     if (runs != SP_TOOL_DONE)
         return runs;
     if (selection->grown)

@@ -14,6 +14,7 @@
 #include "core/run_files.h"
 #include "proto/profiles.pb-c.h"
 #include "proto/trace.pb-c.h"
+#include "tool/read/other_processes.h"
 #include "tool/read/switches.h"
 #include "tool/text/messages.h"
 #include "tool/text/progress.h"
@@ -164,15 +165,31 @@ static void note_empty(sp_input *input, const char *path, bool may_be_empty)
         add_empty(input, path);
 }
 
+/* Files of other processes beside those of PREFIX, ": …"; "": there are none. */
+static const char *other_processes(char out[1200], const char *prefix)
+{
+    size_t count = sp_other_processes(prefix);
+    *out = 0;
+    if (count > 0)
+        snprintf(out, 1200,
+                 "files of %zu other process%s lie beside it, %.300s.PID.*: name "
+                 "%.300s.* to read all",
+                 count, count == 1 ? "" : "es", prefix, prefix);
+    return out;
+}
+
 /* In one line, however many they are. */
 static int tell_empty(const sp_input *input)
 {
-    static const char reason[] = "nothing was recorded, or the program still runs";
-    char more[64] = "";
+    static const char reason[] = "nothing was recorded, the program still runs, or it was killed "
+                                 "within its first window";
+    char more[64] = "", others[1200];
     if (input->empty_count > 1)
         snprintf(more, sizeof more, " (and %zu more)", input->empty_count - 1);
+    other_processes(others, input->empty);
     if (input->count == 0)
-        return sp_tool_wrong("%s: is empty%s: %s", input->empty, more, reason);
+        return sp_tool_wrong("%s: is empty%s: %s%s%s", input->empty, more, reason,
+                             *others ? "; " : "", others);
     sp_tool_note("%s: is empty%s: %s; the other files are read", input->empty, more, reason);
     return SP_TOOL_DONE;
 }
@@ -248,6 +265,14 @@ static int read_files(sp_input *input, const char *prefix, const sp_run_files *f
     return status;
 }
 
+/* The answer would be taken for that of the whole server. */
+static void tell_other_processes(const char *prefix)
+{
+    char others[1200];
+    if (*other_processes(others, prefix))
+        sp_tool_note("%s: %s", prefix, others);
+}
+
 /* The files that PREFIX stands for; *FOUND tells whether there are any. */
 static int read_run(sp_input *input, const char *prefix, bool *found)
 {
@@ -258,8 +283,12 @@ static int read_run(sp_input *input, const char *prefix, bool *found)
     *found = files.count > 0;
     int status = read_files(input, prefix, &files);
     sp_run_files_deinit(&files);
-    if (status == SP_TOOL_DONE && *found && input->count == before)
+    if (status != SP_TOOL_DONE || !*found)
+        return status;
+    if (input->count == before)
         add_empty(input, prefix);
+    else
+        tell_other_processes(prefix);
     return status;
 }
 

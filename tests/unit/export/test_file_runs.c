@@ -13,10 +13,11 @@
 
 #include <cmocka.h>
 
+#include "core/run_files.h"
 #include "export/export_internal.h"
 #include "unit/export/crash_calls.h"
 
-enum { RUNS = SP_FILE_RUNS_KEPT + 1, ABSENT = -1, EMPTY = -2 };
+enum { RUNS = SP_RUNS_KEPT + 1, ABSENT = -1, EMPTY = -2 };
 
 static const char *const endings[] = {"traces.jsonl", "profiles.jsonl"};
 
@@ -90,7 +91,7 @@ static void crash_between_any_two_calls_loses_nothing(void **state)
         assert_int_equal(sp_file_runs_keep(prefix), 0);
         check_moved();
     }
-    assert_true(call > 2 * 2 * SP_FILE_RUNS_KEPT);
+    assert_true(call > 2 * 2 * SP_RUNS_KEPT);
 }
 
 /* A short program has written no profile. */
@@ -140,7 +141,7 @@ static void next_run_says_what_becomes_of_the_one_before(void **state)
     (void)state;
     char kept[256], removed[256];
     snprintf(kept, sizeof kept, "%s: the run before is kept as %s.1", prefix, prefix);
-    snprintf(removed, sizeof removed, "%s.%d, the oldest, is removed", prefix, SP_FILE_RUNS_KEPT);
+    snprintf(removed, sizeof removed, "%s.%d, the oldest, is removed", prefix, SP_RUNS_KEPT);
     sp_log_configure(SPANPROF_LOG_INFO, log_line, NULL);
     write_runs();
     for (int run = 1; run < RUNS; run++)

@@ -102,6 +102,20 @@ class Containers(ToolTest):
         self.write("shop.profiles.jsonl", b"")
         self.assertEqual(len(self.answer_json("spans", "shop", "--json")["spans"]), 5)
 
+    def test_files_of_a_server_s_children_beside_the_prefix_are_told(self):
+        """shop.1 is an earlier run of shop, shop.4711 a child of this one."""
+        self.write_shop()
+        for name in ("shop.1.traces.jsonl", "shop.4711.traces.jsonl", "shop.4711.profiles.jsonl", "shop.4712.traces.jsonl", "other.4711.traces.jsonl"):
+            self.write(name, b"")
+        for command, *rest in (("spans",), ("flame",), ("spans", "--json")):
+            result = self.run_tool(command, "shop", *rest)
+            self.assertEqual(result.returncode, 0)
+            self.assertEqual(result.stderr.decode(), "spanprof: shop: files of 2 other processes lie beside it, shop.PID.*: name shop.* to read "
+                                                     "all\n")
+        self.write("shop.traces.jsonl", b"")
+        self.write("shop.profiles.jsonl", b"")
+        self.refuse(2, "spans", self.folder / "shop", says=("2 other processes", "is empty", "killed within its first window"))
+
     def test_prefix_that_stands_for_two_runs_is_refused(self):
         self.write_shop()
         self.write("shop.traces.binpb", framed(traces()))
