@@ -232,6 +232,11 @@ bool sp_file_begin_part(sp_file *file, int *fd);
 /* Remove what a process that was ended in sp_file_begin_part may have left. FILE is locked. */
 void sp_file_forget_new(const sp_file *file);
 
+/* file_claim.c: until the end no other process takes files in the directory of PREFIX. Returns what
+ * the end takes. */
+int sp_file_claim_begin(const char *prefix);
+void sp_file_claim_end(int claim);
+
 /* file_runs.c: what earlier runs have left at the same prefix. */
 
 /* Rename the files of the run before, of either format, to PREFIX.1, and those of older runs to the

@@ -6,7 +6,7 @@
  * 1. A start never writes into a file that has content: it moves run 0 to 1 first, 1 to 2 before
  * that, up to the first free number.
  * 2. Each process holds a lock (flock) on the files that it writes. A start that finds one of them
- * locked leaves the prefix alone.
+ * locked leaves the prefix alone. Starts come one after the other (file_claim.c).
  * 3. A run is moved by links: first each file gets its new name beside the old one, then the old
  * names go. A crash in between leaves a run with names of two numbers, which the next start
  * recognizes by the equal inodes and completes. A file system without links gets renames, where a
@@ -297,7 +297,8 @@ static bool use_own_prefix(sp_export_config *config, int error)
     return true;
 }
 
-bool sp_file_runs_open(sp_file files[2], sp_export_config *config, sp_export_counters *counters)
+/* With the directory claimed. */
+static bool open_claimed(sp_file files[2], sp_export_config *config, sp_export_counters *counters)
 {
     int error = sp_file_runs_keep(config->file_prefix);
     if (!error && !init_files(files, config, counters))
@@ -313,4 +314,12 @@ bool sp_file_runs_open(sp_file files[2], sp_export_config *config, sp_export_cou
         sp_log_warn("export", "%s: %s: what this run has for these files is dropped",
                     config->file_prefix, strerror(error));
     return init_files(files, config, counters);
+}
+
+bool sp_file_runs_open(sp_file files[2], sp_export_config *config, sp_export_counters *counters)
+{
+    int claim = sp_file_claim_begin(config->file_prefix);
+    bool ok = open_claimed(files, config, counters);
+    sp_file_claim_end(claim);
+    return ok;
 }
