@@ -23,6 +23,7 @@ DECLARATIONS = {
     ("README.md", 4): ("extern spanprof_span span; extern const char *const items[]; extern uint32_t item_count;", INSIDE),
     ("README.md", 5): ("#include <exception>\nextern std::exception &exception; void render();\n"
                        "struct thread_pool { template <class F> void run(F work) { work(); } }; extern thread_pool pool;", INSIDE),
+    ("docs/limits.md", 1): ("#include <signal.h>\nvoid serve_next_request(void);", OUTSIDE),
     ("docs/fork.md", 1): ("void serve_requests(void);", INSIDE),
     ("docs/design/carriers.md", 1): ("#include <ucontext.h>\n#include <spanprof/fiber.h>\nextern spanprof_fiber to; extern ucontext_t here, there;",
                                      INSIDE),
