@@ -4,7 +4,8 @@
  * file that the other has locked, and both would give the prefix up. So the directory is locked
  * (flock) from the first look to the last file of the run.
  *
- * Another program may hold a lock on the directory for long. Then the start goes on without. */
+ * Another program may hold a lock on the directory for long (`flock . ./server`). Then the start
+ * goes on without. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,7 +20,7 @@
 #include "export/export_internal.h"
 
 enum { LOOK_AGAIN_NS = 2000000 };
-static const uint64_t longest_wait_ns = UINT64_C(2000000000);
+static const uint64_t longest_wait_ns = UINT64_C(500000000);
 
 /* Of the files that begin with PREFIX. -1 when it cannot be opened. */
 static int open_directory(const char *prefix)

@@ -126,6 +126,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
+    locks_asked = 0;
     munmap(shared, sizeof *shared);
     return remove_folder(directory);
 }
@@ -144,10 +145,29 @@ static void one_of_two_starts_gets_the_prefix(void **state)
     assert_int_equal(first_has_prefix + shared->second_has_prefix, 1);
 }
 
+/* As below `flock . ./server`. */
+static void lock_of_another_program_does_not_stop_a_start(void **state)
+{
+    (void)state;
+    sp_file files[2] = {{.fd = -1}, {.fd = -1}};
+    sp_export_config config;
+    int held = open(directory, O_RDONLY | O_DIRECTORY);
+    assert_true(held >= 0);
+    assert_int_equal(syscall(SYS_flock, held, LOCK_EX), 0);
+    atomic_store(&shared->second, DONE); /* nobody holds this start */
+    sp_log_configure(SPANPROF_LOG_INFO, log_line, NULL);
+    assert_true(start(files, &config));
+    assert_int_equal(log_count("holds a lock on the directory: not waited for"), 1);
+    end(files, &config);
+    close(held);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_of_two_starts_gets_the_prefix, setup, teardown),
+        cmocka_unit_test_setup_teardown(lock_of_another_program_does_not_stop_a_start, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
