@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A reader outside the process: what a live process says of itself (OTEP 4719), and which span a
  * thread of it works for (OTEP 4947), whoever wrote that. The thread is stopped by ptrace while it
- * is looked at, for some tens of microseconds, because its record is whole only then
- * (docs/design/outside-readers.md). Nothing is written to the process; a system call that the stop
- * ended with EINTR begins anew.
+ * is looked at, for some tens of microseconds and until both have got a core, because its record is
+ * whole only then (docs/design/outside-readers.md). Nothing is written to the process; a system
+ * call that the stop ended with EINTR begins anew.
  *
  * Needs the right to trace the process: the same user and kernel.yama.ptrace_scope 0, being its
  * parent, or CAP_SYS_PTRACE. Threads: one at a time.  Signals: not safe. */

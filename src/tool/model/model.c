@@ -95,7 +95,8 @@ int sp_model_check_runs(const sp_model *model)
     if (model->span_index.count == 0 || links == 0 || with_span > 0)
         return SP_TOOL_DONE;
     return sp_tool_no("none of the %u spans that samples belong to is in these files: traces and "
-                      "profiles are of two runs; give files that were written together",
+                      "profiles are of two runs, or of a program that was attached to, whose spans "
+                      "are in its own traces; give files that belong together",
                       links);
 }
 
