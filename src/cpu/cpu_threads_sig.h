@@ -41,9 +41,11 @@ typedef struct sp_cpu_thread {
 
 extern sp_cpu_thread sp_cpu_threads[SP_THREADS_MAX];
 
+/* By the state's place: its slot is written when the state is made, and a handler that is told of a
+ * state has no other order with that than the kernel's. */
 SP_SIGSAFE static inline sp_cpu_thread *sp_cpu_thread_of(const sp_thread *thread)
 {
-    return &sp_cpu_threads[thread->slot];
+    return &sp_cpu_threads[thread - sp_thread_states];
 }
 
 #endif
