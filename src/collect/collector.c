@@ -254,6 +254,8 @@ static void run(void *owner)
             drain_once(collector);
         follow_switches(collector);
         look_for_threads(collector);
+        if (!is_edge && collector->destination_count)
+            sp_collector_name_ahead(collector);
         if (is_edge || sp_clock_monotonic_ns() >= collector->window_ends_ns)
             close_window(collector);
         if (orders.flush)
@@ -293,6 +295,8 @@ sp_collector *sp_collector_create(const sp_collector_config *config, spanprof_er
     uint64_t now = sp_clock_monotonic_ns();
     collector->drained_at_ns = now;
     collector->window_ends_ns = sp_deadline_after(now, config->window_ms * SP_NS_PER_MS);
+    collector->names_wait_ms = SP_NAME_AHEAD_MS;
+    collector->names_due_ns = now + SP_NAME_AHEAD_MS * SP_NS_PER_MS;
     collector->last_edge_ns = collector->windows[0].start_time_ns = sp_clock_realtime_ns();
     collector->destination_count =
         sp_exporter_profile_destinations(config->exporter, collector->destinations);

@@ -15,7 +15,7 @@
 #include "core/worker.h"
 #include "symbol/symbolizer.h"
 
-enum { SP_DRAIN_MS = 40, SP_DESTINATIONS_MAX = 4 };
+enum { SP_DRAIN_MS = 40, SP_NAME_AHEAD_MS = 250, SP_DESTINATIONS_MAX = 4 };
 
 struct sp_collector {
     sp_collector_config config;
@@ -45,6 +45,11 @@ struct sp_collector {
     sp_window_misuse misuse;      /* as last reported */
     bool said_no_ticks, said_replaced, said_repaired, said_ring_full, said_corrupt;
     bool exiting; /* the application's threads have all ended */
+    /* Of the first window: whether it is over, else how many locations have names, and when the
+     * next get theirs. */
+    bool first_is_over;
+    uint32_t named_ahead;
+    uint64_t names_due_ns, names_wait_ms; /* monotonic; from one time to the next */
     sp_symbolizer *symbolizer;
     sp_profile_destination destinations[SP_DESTINATIONS_MAX];
     size_t destination_count;
@@ -64,6 +69,9 @@ void sp_collector_drain_meanwhile(void *collector);
 
 /* Put every address's name into the symbolizer's cache, so that building does not wait. */
 void sp_collector_name(sp_collector *collector, const sp_window *window);
+/* While the first window fills: a short program would wait at its end until the files of all its
+ * libraries are read. Later windows have few new addresses. */
+void sp_collector_name_ahead(sp_collector *collector);
 /* Build, encode and submit WINDOW for destination INDEX. */
 void sp_collector_export(sp_collector *collector, const sp_window *window, size_t index,
                          const sp_profile_destination *destination);

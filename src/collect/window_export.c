@@ -18,12 +18,12 @@ static int compare_locations(const void *a, const void *b)
 
 /* Ordered, so that each part of the debug information is read once, however little of it may be
  * kept. When memory is short building finds the names. */
-static void name_each(sp_collector *collector, const sp_window *window)
+static void name_each(sp_collector *collector, const sp_window *window, uint32_t first)
 {
-    uint32_t count = window->locations.count;
+    uint32_t count = window->locations.count - first;
     const sp_window_location **locations = malloc(count * sizeof *locations);
     for (uint32_t n = 0; n < count && locations; n++)
-        locations[n] = sp_intern_key(&window->locations, n);
+        locations[n] = sp_intern_key(&window->locations, first + n);
     if (locations && count)
         qsort(locations, count, sizeof *locations, compare_locations);
     for (uint32_t n = 0; n < count && locations && !sp_collector_is_abandoned(collector); n++) {
@@ -39,14 +39,29 @@ static void name_each(sp_collector *collector, const sp_window *window)
 void sp_collector_name(sp_collector *collector, const sp_window *window)
 {
     bool better = false;
-    name_each(collector, window);
+    name_each(collector, window, 0);
     while (!sp_collector_is_abandoned(collector) &&
            sp_symbolizer_wait(collector->symbolizer, SP_DRAIN_MS / 2)) {
         better = true;
         sp_collector_drain_if_due(collector);
     }
     if (better)
-        name_each(collector, window);
+        name_each(collector, window, 0);
+    collector->first_is_over = true;
+}
+
+void sp_collector_name_ahead(sp_collector *collector)
+{
+    const sp_window *window = &collector->windows[collector->open];
+    if (collector->first_is_over || sp_clock_monotonic_ns() < collector->names_due_ns)
+        return;
+    uint32_t count = window->locations.count;
+    if (collector->named_ahead < count)
+        name_each(collector, window, collector->named_ahead);
+    sp_symbolizer_close_files(collector->symbolizer);
+    collector->named_ahead = count;
+    collector->names_wait_ms *= 4;
+    collector->names_due_ns = sp_clock_monotonic_ns() + collector->names_wait_ms * SP_NS_PER_MS;
 }
 
 static void submit(sp_collector *collector, size_t index, sp_buffer *body, uint64_t samples)

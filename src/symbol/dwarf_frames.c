@@ -430,3 +430,96 @@ uint32_t sp_dwarf_frames(sp_dwarf_index *index, uint64_t address,
     question q = {.address = address, .frames = frames};
     return guarded(answer, index, &q) ? q.count : 0;
 }
+
+/* ---- steps ---- */
+
+/* Of the function [start, end); further ones than `capacity` replace the highest. */
+typedef struct step_list {
+    uint64_t address, start, end;
+    uint64_t *steps;
+    uint32_t count, capacity;
+} step_list;
+
+/* Kept in order; a step that is there already is not added again. */
+static void add_step(step_list *list, uint64_t step)
+{
+    uint32_t at = list->count;
+    if (step < list->start || step > list->end)
+        return;
+    while (at > 0 && list->steps[at - 1] > step)
+        at--;
+    if ((at > 0 && list->steps[at - 1] == step) || at == list->capacity)
+        return;
+    uint32_t kept = list->count < list->capacity ? list->count++ : list->capacity - 1;
+    memmove(&list->steps[at + 1], &list->steps[at], (kept - at) * sizeof *list->steps);
+    list->steps[at] = step;
+}
+
+/* The first line of LINES that starts at ADDRESS or above: libdw has them in order. */
+static size_t find_line(Dwarf_Lines *lines, size_t count, uint64_t address)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        Dwarf_Addr start = 0;
+        dwarf_lineaddr(dwarf_onesrcline(lines, middle), &start);
+        if (start < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void add_lines(step_list *list, unit *u)
+{
+    Dwarf_Lines *lines;
+    size_t count;
+    Dwarf_Addr start;
+    if (dwarf_getsrclines(&u->skeleton, &lines, &count) != 0)
+        return;
+    for (size_t i = find_line(lines, count, list->start);
+         i < count && dwarf_lineaddr(dwarf_onesrcline(lines, i), &start) == 0 && start < list->end;
+         i++)
+        add_step(list, start);
+}
+
+static void add_inlined(step_list *list, Dwarf_Die *parent, int depth)
+{
+    Dwarf_Die child;
+    if (depth > TREE_DEPTH || dwarf_child(parent, &child) != 0)
+        return;
+    do {
+        int tag = dwarf_tag(&child);
+        Dwarf_Addr base, start, end;
+        if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_lexical_block)
+            continue;
+        for (ptrdiff_t offset = 0; tag == DW_TAG_inlined_subroutine &&
+                                   (offset = dwarf_ranges(&child, offset, &base, &start, &end)) > 0;
+             add_step(list, end))
+            add_step(list, start);
+        add_inlined(list, &child, depth + 1);
+    } while (dwarf_siblingof(&child, &child) == 0);
+}
+
+static void list_steps(sp_dwarf_index *index, void *argument)
+{
+    step_list *list = argument;
+    const address_range *range = find_range(&index->ranges, list->address);
+    unit *u = range ? &index->units[range->owner] : NULL;
+    const address_range *function = u && u->read ? find_range(&u->ranges, list->address) : NULL;
+    if (!function)
+        return;
+    list->start = function->start;
+    list->end = function->end;
+    add_step(list, list->start);
+    add_step(list, list->end);
+    add_lines(list, u);
+    add_inlined(list, &u->functions[function->owner], 0);
+}
+
+uint32_t sp_dwarf_steps(sp_dwarf_index *index, uint64_t address, uint64_t *steps, uint32_t capacity)
+{
+    step_list list = {.address = address, .steps = steps, .capacity = capacity};
+    return capacity && guarded(list_steps, index, &list) ? list.count : 0;
+}

@@ -38,4 +38,10 @@ size_t sp_dwarf_index_bytes(const sp_dwarf_index *index);
 uint32_t sp_dwarf_frames(sp_dwarf_index *index, uint64_t address,
                          sp_dwarf_frame frames[SP_DWARF_DEPTH]);
 
+/* Where frames may change in the function around ADDRESS: starts of its lines, starts and ends of
+ * what is inlined, and its own end, ascending; how many, up to CAPACITY: the lowest then. Between
+ * two neighbours all addresses have the same frames. 0: nothing is known. */
+uint32_t sp_dwarf_steps(sp_dwarf_index *index, uint64_t address, uint64_t *steps,
+                        uint32_t capacity);
+
 #endif

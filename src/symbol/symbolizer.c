@@ -19,6 +19,7 @@
 #include "symbol/heap_trim.h"
 #include "symbol/module_names.h"
 #include "symbol/name_cache.h"
+#include "symbol/name_rows.h"
 #include "symbol/outside_names.h"
 #include "core/reach.h"
 
@@ -27,6 +28,7 @@ enum {
     REST_ROUNDS = 6,
     REOPEN_SHARE = 50, /* a file may be opened anew for 1/50 of the time, in CPU time of a core, */
     TRIM_SHARE = 1000, /* and memory be given back to the system for 1/1000 */
+    STEPS_MAX = 1024,  /* of one function */
     MODULES_MIN = 256, /* up to so many are remembered, asked for or not */
     LARGEST_INDEX = 128 * 1024 * 1024, /* bytes of one module's debug information, read */
 };
@@ -36,12 +38,14 @@ typedef struct known_module {
     uint32_t idle;    /* rounds since a new address was last asked for */
     uint32_t unasked; /* rounds since any was */
     sp_module_names *names;
+    sp_name_rows rows; /* of functions that addresses were asked for of; `cache` has their frames */
 } known_module;
 
 struct sp_symbolizer {
     sp_name_cache cache;
     size_t names_limit;  /* of the cache, in bytes */
     size_t index_limit;  /* of one module's `dwarf`, in bytes */
+    uint64_t long_ns;    /* files that took so long to open are not to be opened for each address */
     sp_intern modules;   /* keys as in look_up; number n has known[n] */
     known_module *known; /* module_capacity */
     size_t module_capacity;
@@ -56,6 +60,14 @@ struct sp_symbolizer {
     uint64_t trimmed_ns, trim_cost_ns;
 };
 
+#define LONG_OPENING_NS (5 * SP_NS_PER_MS)
+
+static void forget_module(known_module *known)
+{
+    sp_module_names_destroy(known->names);
+    sp_name_rows_deinit(&known->rows);
+}
+
 sp_symbolizer *sp_symbolizer_create(void)
 {
     sp_symbolizer *symbolizer = calloc(1, sizeof *symbolizer);
@@ -65,6 +77,7 @@ sp_symbolizer *sp_symbolizer_create(void)
     symbolizer->text = (sp_buffer)SP_BUFFER_INIT(LONGEST_NAME);
     symbolizer->rested_ns = sp_clock_monotonic_ns();
     sp_symbolizer_set_limits(symbolizer, SP_NAME_CACHE_BYTES, LARGEST_INDEX);
+    symbolizer->long_ns = LONG_OPENING_NS;
     symbolizer->module_limit = MODULES_MIN;
     return symbolizer;
 }
@@ -109,7 +122,7 @@ static void forget_modules(sp_symbolizer *symbolizer)
                               ? sp_intern_put(&kept, key->key, key->length, NULL)
                               : SP_INTERN_FAILED;
         if (number == SP_INTERN_FAILED)
-            sp_module_names_destroy(known.names);
+            forget_module(&known);
         else
             symbolizer->known[number] = known; /* number <= i */
     }
@@ -118,14 +131,27 @@ static void forget_modules(sp_symbolizer *symbolizer)
     symbolizer->module_limit = kept.count > MODULES_MIN / 2 ? kept.count * 2 : MODULES_MIN;
 }
 
+static void close_module(sp_symbolizer *symbolizer, known_module *known)
+{
+    sp_module_names_close(known->names);
+    symbolizer->trim_is_due = true;
+}
+
 static void rest_module(sp_symbolizer *symbolizer, known_module *known, uint64_t round_ns)
 {
     known->unasked++;
     if (!known->names->is_open ||
         (++known->idle < REST_ROUNDS && known->names->cost_ns * REOPEN_SHARE > round_ns))
         return;
-    sp_module_names_close(known->names);
-    symbolizer->trim_is_due = true;
+    close_module(symbolizer, known);
+}
+
+void sp_symbolizer_close_files(sp_symbolizer *symbolizer)
+{
+    for (uint32_t i = 0; i < symbolizer->modules.count && i < symbolizer->module_capacity; i++)
+        if (symbolizer->known[i].names && symbolizer->known[i].names->is_open)
+            close_module(symbolizer, &symbolizer->known[i]);
+    trim(symbolizer, sp_clock_monotonic_ns());
 }
 
 void sp_symbolizer_rest(sp_symbolizer *symbolizer)
@@ -155,12 +181,17 @@ void sp_symbolizer_set_limits(sp_symbolizer *symbolizer, size_t names_bytes, siz
     symbolizer->index_limit = index_bytes;
 }
 
+void sp_symbolizer_set_long_opening(sp_symbolizer *symbolizer, uint64_t opening_ns)
+{
+    symbolizer->long_ns = opening_ns;
+}
+
 void sp_symbolizer_destroy(sp_symbolizer *symbolizer)
 {
     if (!symbolizer)
         return;
     for (uint32_t i = 0; i < symbolizer->modules.count && i < symbolizer->module_capacity; i++)
-        sp_module_names_destroy(symbolizer->known[i].names);
+        forget_module(&symbolizer->known[i]);
     sp_name_cache_deinit(&symbolizer->cache);
     sp_intern_deinit(&symbolizer->modules);
     sp_buffer_deinit(&symbolizer->key);
@@ -236,8 +267,10 @@ static known_module *find_module(sp_symbolizer *symbolizer, const sp_module *mod
     if (!known)
         return NULL;
     known->unasked = 0;
-    if (sp_module_names_has_answer(known->names, module, symbolizer->debuginfod))
+    if (sp_module_names_has_answer(known->names, module, symbolizer->debuginfod)) {
         known->id = ++symbolizer->last_id; /* what was named before leaves the cache with time */
+        sp_name_rows_deinit(&known->rows);
+    }
     return known;
 }
 
@@ -343,6 +376,29 @@ static sp_frame_list make_frames(sp_symbolizer *symbolizer, const sp_module_name
     return (sp_frame_list){frames, frames ? count : 0};
 }
 
+/* Name the whole function around ADDRESS, so that its other addresses do not open the files again.
+ * What has no name is called by its address: that is not the same for a row. */
+static void name_function(sp_symbolizer *symbolizer, known_module *known, uint64_t address)
+{
+    uint64_t steps[STEPS_MAX];
+    uint32_t count = sp_dwarf_steps(known->names->dwarf, address, steps, STEPS_MAX);
+    for (uint32_t i = 0; i + 1 < count; i++) {
+        sp_frame_list list = make_frames(symbolizer, known->names, steps[i]);
+        if (!list.count || list.frames[list.count - 1].unresolved ||
+            !sp_name_cache_put(&symbolizer->cache, known->id, steps[i], list))
+            return;
+    }
+    sp_name_rows_add(&known->rows, steps, count);
+}
+
+static sp_frame_list find_named(sp_symbolizer *symbolizer, const known_module *known,
+                                uint64_t address)
+{
+    sp_frame_list list = sp_name_cache_find(&symbolizer->cache, known->id, address);
+    const sp_name_row *row = list.count ? NULL : sp_name_rows_find(&known->rows, address);
+    return row ? sp_name_cache_find(&symbolizer->cache, known->id, row->start) : list;
+}
+
 /* The frames of an address that was not asked for before. */
 static sp_frame_list name_address(sp_symbolizer *symbolizer, known_module *known,
                                   const sp_module *module, uint64_t address)
@@ -351,10 +407,10 @@ static sp_frame_list name_address(sp_symbolizer *symbolizer, known_module *known
     sp_module_names_open(known->names, module, symbolizer->debuginfod,
                          &symbolizer->options.meanwhile);
     sp_frame_list list = make_frames(symbolizer, known->names, address);
-    if (sp_dwarf_index_bytes(known->names->dwarf) > symbolizer->index_limit) {
-        sp_module_names_close(known->names);
-        symbolizer->trim_is_due = true;
-    }
+    if (known->names->dwarf && known->names->cost_ns >= symbolizer->long_ns)
+        name_function(symbolizer, known, address);
+    if (sp_dwarf_index_bytes(known->names->dwarf) > symbolizer->index_limit)
+        close_module(symbolizer, known);
     return list;
 }
 
@@ -376,7 +432,7 @@ uint32_t sp_symbolizer_frames(sp_symbolizer *symbolizer, const sp_module *module
     known_module *known = find_module(symbolizer, module);
     if (!known)
         return 0;
-    sp_frame_list list = sp_name_cache_find(&symbolizer->cache, known->id, address);
+    sp_frame_list list = find_named(symbolizer, known, address);
     if (!list.count) {
         list = name_address(symbolizer, known, module, address);
         if (!list.count || !sp_name_cache_put(&symbolizer->cache, known->id, address, list))

@@ -63,10 +63,17 @@ bool sp_symbolizer_wait(sp_symbolizer *symbolizer, uint32_t ms);
  * MiB; what was not asked for lately goes first); a new address opens the files again. */
 void sp_symbolizer_rest(sp_symbolizer *symbolizer);
 
+/* Closes all files at once, and gives their memory back to the system. What was named stays named,
+ * and what was handed out stays valid. */
+void sp_symbolizer_close_files(sp_symbolizer *symbolizer);
+
 /* What the names take of memory. */
 size_t sp_symbolizer_bytes(const sp_symbolizer *symbolizer);
 /* Other bounds: of the names, 16 MiB unless told otherwise, and of what was read of one module's
  * debug information before its files are closed in the middle of a window, 128 MiB. For tests. */
 void sp_symbolizer_set_limits(sp_symbolizer *symbolizer, size_t names_bytes, size_t index_bytes);
+/* Name a whole function at once where opening its files took OPENING_NS of CPU time; 5 ms unless
+ * told otherwise. For tests. */
+void sp_symbolizer_set_long_opening(sp_symbolizer *symbolizer, uint64_t opening_ns);
 
 #endif

@@ -870,9 +870,8 @@ static void compare(comparison *sum, uint64_t address, const answer *said, const
     }
 }
 
-static void symbolizer_agrees_with_addr2line(void **state)
+static void assert_agrees_with_addr2line(void)
 {
-    (void)state;
     sp_module *module = test_module_of(recorded_pc, NULL);
     uint64_t begin = (uint64_t)set_up - module->bias,
              step = ((uint64_t)etext - (uint64_t)set_up) / ASKED | 1;
@@ -906,6 +905,63 @@ static void symbolizer_agrees_with_addr2line(void **state)
 #endif
     assert_true(sum.other_file < ASKED / 20);
     assert_int_equal(sum.different, 0);
+    free(module);
+}
+
+static void symbolizer_agrees_with_addr2line(void **state)
+{
+    (void)state;
+    sp_symbolizer_set_long_opening(symbolizer, UINT64_MAX);
+    assert_agrees_with_addr2line();
+}
+
+static void symbolizer_functions_named_at_once_agree_with_addr2line(void **state)
+{
+    (void)state;
+    sp_symbolizer_set_long_opening(symbolizer, 0);
+    assert_agrees_with_addr2line();
+}
+
+/* Each byte of some functions: what a row says is what the address alone would say. */
+static void symbolizer_row_has_the_frames_of_each_of_its_addresses(void **state)
+{
+    (void)state;
+    sp_module *module = test_module_of(recorded_pc, NULL);
+    sp_symbolizer *each = sp_symbolizer_create();
+    uint64_t begin = (uint64_t)set_up - module->bias;
+    sp_symbolizer_set_long_opening(symbolizer, 0);
+    sp_symbolizer_set_long_opening(each, UINT64_MAX);
+    for (uint64_t address = begin; address < begin + 5000; address++) {
+        const sp_frame *rows, *own;
+        uint32_t count = sp_symbolizer_frames(symbolizer, module, address, &rows);
+        assert_int_equal(count, sp_symbolizer_frames(each, module, address, &own));
+        for (uint32_t i = 0; i < count; i++) {
+            assert_string_equal(rows[i].name, own[i].name);
+            assert_string_equal(rows[i].file, own[i].file);
+            assert_int_equal(rows[i].line, own[i].line);
+            assert_int_equal(rows[i].column, own[i].column);
+            assert_int_equal(rows[i].start_line, own[i].start_line);
+        }
+    }
+    sp_symbolizer_destroy(each);
+    free(module);
+}
+
+/* Another address of a function that was named does not open the file again. */
+static void symbolizer_named_function_leaves_the_file_closed(void **state)
+{
+    (void)state;
+    const sp_frame *frames;
+    sp_module *module = test_module_of(recorded_pc, NULL);
+    int before = mappings_of_program(module->path);
+    sp_symbolizer_set_long_opening(symbolizer, 0);
+    sp_symbolizer_frames(symbolizer, module, recorded_pc - module->bias, &frames);
+    assert_true(mappings_of_program(module->path) > before);
+    for (int round = 0; round < 6; round++)
+        sp_symbolizer_rest(symbolizer);
+    assert_int_equal(mappings_of_program(module->path), before);
+    assert_true(sp_symbolizer_frames(symbolizer, module, recorded_pc - 1 - module->bias, &frames));
+    assert_int_equal(mappings_of_program(module->path), before);
     free(module);
 }
 
@@ -953,6 +1009,7 @@ int main(int argc, char **argv)
         CASE(symbolizer_module_not_needed_is_closed_and_opened_again),
         CASE(symbolizer_round_is_long_enough_to_open_again_file_is_closed),
         CASE(symbolizer_round_is_short_file_stays_open),
+        CASE(symbolizer_named_function_leaves_the_file_closed),
         CASE(symbolizer_libc_function_has_its_public_name),
         CASE(symbolizer_vdso_is_read_from_memory),
         CASE(symbolizer_no_module_gives_unknown_name),
@@ -979,6 +1036,8 @@ int main(int argc, char **argv)
         CASE(symbolizer_file_without_build_id_replaced_gives_no_wrong_name),
         CASE(symbolizer_copies_of_a_library_share_their_names),
         CASE(symbolizer_agrees_with_addr2line),
+        CASE(symbolizer_functions_named_at_once_agree_with_addr2line),
+        CASE(symbolizer_row_has_the_frames_of_each_of_its_addresses),
         CASE(symbolizer_never_asks_a_server),
     };
     const char *inherited = getenv("SPANPROF_TEST_LISTENER");
