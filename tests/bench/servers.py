@@ -1,23 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What spans and samples cost nginx and PostgreSQL: throughput with the module and without, in turns.
+"""What spans and samples cost servers: throughput with them and without, in turns.
 
   servers.py nginx [--page tiny|gzip] [--rounds N] [--seconds S] [BUILD]
   servers.py postgres [--protocol simple|prepared] [--rounds N] [--seconds S] [BUILD]
+  servers.py nginx|postgres|redis|sqlite --profiles alloc,heap,lock [--rounds N] [--seconds S] [BUILD]
 
-All servers run all the time: one without the module, one whose spans are all sampled, one with 10 % of them. A round asks each
+All servers run all the time: one without the module, one whose spans are all sampled, one with 10 % of them. With --profiles the
+module is in none; in one of two, the libraries of `spanprof run` are loaded and sample what is asked for. A round asks each
 for S seconds, in random order; the difference of a server is the mean, over rounds, of its throughput against the one without in the same
 round, with the 95 % interval of that mean (normal). The server has one core, with all of its threads, and the client another, so that a
 percent less throughput is a percent more CPU time a request. That is shown, too: it is less disturbed by what else runs on the machine. Ticks at
-99 Hz; spans and profiles go to files.
+99 Hz; spans and profiles go to files. SQLite has no server: its shell lives all the time and is asked for a script of 200,000 rows
+in memory.
 BUILD: build/release."""
-import argparse, collections, glob, math, os, random, re, signal, statistics, subprocess, sys, tempfile, time
+import argparse, collections, glob, math, os, random, re, shutil, signal, statistics, subprocess, sys, tempfile, time
 
 TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path.insert(0, os.path.join(TREE, "tests", "truth", "servers"))
 import nginx_server, postgres_server
 
-KINDS = {"off": None, "all": "1", "10 %": "0.1"}  # the share of traces that is sampled
+SHARES = {"off": None, "all": "1", "10 %": "0.1"}  # of traces that are sampled
 NGINX = """
         %s
         root html;
@@ -26,9 +29,28 @@ NGINX = """
 """
 
 
-def environment(prefix, ratio):
-    return dict(os.environ, SPANPROF_EXPORTER="file", SPANPROF_FILE=prefix, OTEL_TRACES_SAMPLER="parentbased_traceidratio",
-                OTEL_TRACES_SAMPLER_ARG=ratio or "0", SPANPROF_FILE_FORMAT="proto")
+SQL = """
+CREATE TABLE orders(id INTEGER PRIMARY KEY, customer INTEGER, item TEXT, price REAL);
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
+  INSERT INTO orders SELECT i, i * 7919 % 5000, 'item ' || i % 1000, i % 97 FROM n;
+CREATE INDEX by_customer ON orders(customer);
+SELECT count(*) FROM (SELECT item, sum(price) FROM orders GROUP BY item ORDER BY 2);
+SELECT count(*) FROM orders a JOIN orders b ON a.customer = b.customer WHERE a.id < 20000;
+DROP TABLE orders;
+SELECT 'done';
+"""
+
+
+def kinds(arguments):
+    """How a server runs: name to (with the module, what is added to its environment)."""
+    files = {"SPANPROF_EXPORTER": "file", "SPANPROF_FILE_FORMAT": "proto"}
+    if arguments.profiles:
+        libraries = [arguments.build + "/src/run/libspanprof-run.so", arguments.build + "/src/preload/libspanprof-preload.so"]
+        preload = {"LD_PRELOAD": ":".join(map(os.path.abspath, libraries)), "SPANPROF_PROFILES": arguments.profiles,
+                   "LD_LIBRARY_PATH": os.path.abspath(arguments.build + "/src")}
+        return {"off": (False, {}), arguments.profiles: (False, {**files, **preload})}
+    return {kind: (kind != "off", {**files, "OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": share or "0"})
+            for kind, share in SHARES.items()}
 
 
 def pin(pid, core):
@@ -49,15 +71,14 @@ def forget_files(directory):
 
 
 class Nginx:
-    def __init__(self, kind, arguments, directory):
+    def __init__(self, on, added, arguments, directory):
         module = arguments.build + "/examples/nginx/ngx_http_spanprof_module/ngx_http_spanprof_module.so"
         os.makedirs(directory + "/html/gzip")
         open(directory + "/html/index.html", "w").write("hello\n")
         words = random.Random(1).choices("lamp shade order total customer street page report month price".split(), k=2000)
         open(directory + "/html/gzip/index.html", "w").write(" ".join(words))
-        on = kind != "off"
         self.server = nginx_server.Server(directory, [module] if on else [], NGINX % ("spanprof on;" if on else ""),
-                                          environment=environment(directory + "/bench", KINDS[kind])).__enter__()
+                                          environment={**os.environ, **added}).__enter__()
         self.path = "/" if arguments.page == "tiny" else "/gzip/"
         self.pids = self.server.workers()
         while not self.pids:  # the master listens before it has one
@@ -87,10 +108,10 @@ class Nginx:
 class Postgres:
     """Clients stay connected and are stopped between their turns: what a connection costs is told elsewhere (docs/tracers/postgresql.md)."""
 
-    def __init__(self, kind, arguments, directory):
+    def __init__(self, on, added, arguments, directory):
         extension = arguments.build + "/examples/postgres/spanprof_postgres/spanprof_postgres.so"
         self.server = postgres_server.Server(directory, [extension, arguments.build + "/src/libspanprof.so.0"], "shared_buffers = 256MB\n",
-                                             environment(directory + "/bench", KINDS[kind]), preload=kind != "off").__enter__()
+                                             preload=on, added=added).__enter__()
         pin(self.server.process.pid, 0)
         self.server.client("pgbench", "-i", "-q", "-s", "10").communicate()
         self.client = self.server.client("pgbench", "-n", "-S", "-M", arguments.protocol, "-c", "4", "-j", "1", "-T", "1000000", "-l",
@@ -121,6 +142,56 @@ class Postgres:
         self.server.__exit__(None, None, None)
 
 
+class Redis:
+    def __init__(self, on, added, arguments, directory):
+        kept = nginx_server.kept_port()
+        self.port = str(kept.getsockname()[1])
+        self.server = subprocess.Popen([shutil.which("redis-server") or sys.exit("redis-server is not installed"), "--port", self.port,
+                                        "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"], cwd=directory,
+                                       env={**os.environ, **added}, stdout=subprocess.DEVNULL)
+        self.seconds, self.count = 0, 20000
+        nginx_server.wait_for(lambda: not subprocess.run(["redis-cli", "-p", self.port, "ping"], stdout=subprocess.DEVNULL,
+                                                         stderr=subprocess.DEVNULL).returncode, "redis-server does not answer")
+
+    def ask(self, seconds):
+        pin(self.server.pid, 0)
+        before = cpu_ns(self.server.pid)
+        said = subprocess.run(["taskset", "-c", "1", "redis-benchmark", "-p", self.port, "-t", "lpush", "-r", "1000", "-d", "64", "-n",
+                               str(self.count), "-c", "16", "--csv"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        used, requests = cpu_ns(self.server.pid) - before, self.count
+        rate, *_, p99, _ = (float(f.strip('"')) for f in said.splitlines()[-1].split(",")[1:])
+        self.count = max(1000, int(rate * seconds))
+        subprocess.run(["redis-cli", "-p", self.port, "flushall"], stdout=subprocess.DEVNULL, check=True)
+        return rate, used / requests / 1000, p99
+
+    def end(self):
+        self.server.terminate()
+        self.server.wait()
+
+
+class Sqlite:
+    def __init__(self, on, added, arguments, directory):
+        self.shell = subprocess.Popen(["taskset", "-c", "0", shutil.which("sqlite3") or sys.exit("sqlite3 is not installed"), ":memory:"],
+                                      env={**os.environ, **added}, cwd=directory, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def ask(self, seconds):
+        before, begin = cpu_ns(self.shell.pid), time.monotonic()
+        self.shell.stdin.write(SQL)
+        self.shell.stdin.flush()
+        while self.shell.stdout.readline() != "done\n":
+            if self.shell.poll() is not None:
+                sys.exit("FAILED: sqlite3 ended")
+        passed = time.monotonic() - begin
+        return 1 / passed, (cpu_ns(self.shell.pid) - before) / 1000, passed * 1000
+
+    def end(self):
+        self.shell.stdin.close()
+        self.shell.wait()
+
+
+SERVERS = {"nginx": Nginx, "postgres": Postgres, "redis": Redis, "sqlite": Sqlite}
+
+
 def difference(mine, others):
     """Mean of the rounds' differences in percent, with its 95 % interval."""
     differences = [100 * (a / b - 1) for a, b in zip(mine, others)]
@@ -130,36 +201,41 @@ def difference(mine, others):
 
 def show(figures):
     print(f"{len(figures['off'])} rounds; medians, and the mean differences to `off` with their 95 % intervals")
-    print("| spans sampled | throughput, 1/s | difference | CPU time a request, us | difference | p99, ms |\n|---|---|---|---|---|---|")
+    print("| | throughput, 1/s | difference | CPU time a request, us | difference | p99, ms |\n|---|---|---|---|---|---|")
     off = list(zip(*figures["off"]))
-    for kind in KINDS:
+    for kind in figures:
         rate, cpu, p99 = zip(*figures[kind])
         both = [difference(mine, others) if kind != "off" else "" for mine, others in ((rate, off[0]), (cpu, off[1]))]
-        print(f"| {kind} | {statistics.median(rate):,.0f} | {both[0]} | {statistics.median(cpu):.2f} | {both[1]} | {statistics.median(p99):.2f} |")
+        print(f"| {kind} | {statistics.median(rate):,.5g} | {both[0]} | {statistics.median(cpu):.2f} | {both[1]} | {statistics.median(p99):.2f} |")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("server", choices=("nginx", "postgres"))
+    parser.add_argument("server", choices=SERVERS)
     parser.add_argument("build", nargs="?", default=os.path.join(TREE, "build", "release"))
     parser.add_argument("--page", choices=("tiny", "gzip"), default="gzip")
     parser.add_argument("--protocol", choices=("simple", "prepared"), default="simple")
+    parser.add_argument("--profiles", help="load the libraries of `spanprof run`, in place of the module: list of cpu, wall, alloc, heap, lock")
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--seconds", type=int, default=2)
     arguments = parser.parse_args()
-    figures = collections.defaultdict(list)
+    if arguments.server in ("redis", "sqlite") and not arguments.profiles:
+        parser.error(f"{arguments.server} has no module of ours: give --profiles")
+    ways, figures = kinds(arguments), collections.defaultdict(list)
     with tempfile.TemporaryDirectory() as directory:
         os.chmod(directory, 0o755)
         servers = {}
-        for i, kind in enumerate(KINDS):
+        for i, (kind, (module, added)) in enumerate(ways.items()):
             os.mkdir(f"{directory}/{i}")
-            servers[kind] = (Nginx if arguments.server == "nginx" else Postgres)(kind, arguments, f"{directory}/{i}")
+            servers[kind] = SERVERS[arguments.server](module, {**added, "SPANPROF_FILE": f"{directory}/{i}/bench"}, arguments,
+                                                      f"{directory}/{i}")
         try:
             for warm in [True] + arguments.rounds * [False]:
                 found = {}
-                for kind in random.sample(list(KINDS), len(KINDS)):
+                for kind in random.sample(list(ways), len(ways)):
                     found[kind] = servers[kind].ask(arguments.seconds)
-                    forget_files(servers[kind].server.directory)
+                for i in range(len(ways)):
+                    forget_files(f"{directory}/{i}")
                 if not warm and all(found.values()):
                     for kind, figure in found.items():
                         figures[kind].append(figure)

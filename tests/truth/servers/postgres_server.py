@@ -44,11 +44,12 @@ def program(name):
 
 class Server:
     """`with Server(directory, [library, …], settings, environment) as postgres`: runs. Libraries are copied to where it can read them, as
-    DIRECTORY/NAME; the first is preloaded."""
+    DIRECTORY/NAME; the first is preloaded. ADDED is what the server's environment has, and not that of its clients."""
 
-    def __init__(self, directory, libraries, settings="", environment=None, preload=True):
+    def __init__(self, directory, libraries, settings="", environment=None, preload=True, added=None):
         self.directory, self.data = directory, directory + "/data"
         self.environment = dict(environment or os.environ, LD_LIBRARY_PATH=directory, LC_ALL="C")
+        self.added = [f"{name}={value}" for name, value in (added or {}).items()]
         self.user, self.prefix = None, []
         for library in libraries:
             shutil.copy(library, directory)
@@ -74,7 +75,7 @@ class Server:
 
     def __enter__(self):
         self.log_file = open(self.directory + "/log", "w")
-        self.process = subprocess.Popen(self.prefix + [program("postgres"), "-D", self.data], env=self.environment, cwd=self.directory,
+        self.process = subprocess.Popen(self.prefix + ["env", *self.added, program("postgres"), "-D", self.data], env=self.environment, cwd=self.directory,
                                         stdout=self.log_file, stderr=subprocess.STDOUT)
         wait_for(lambda: self.process.poll() is not None or "ready to accept connections" in self.log(), "postgres does not start")
         if self.process.poll() is not None:
