@@ -156,6 +156,18 @@ ProtobufCBinaryData sp_otlp_id(const uint8_t *id, size_t count)
     return (ProtobufCBinaryData){0};
 }
 
+void sp_otlp_put_tree(sp_wire *wire, unsigned field, const ProtobufCMessage *message)
+{
+    size_t bytes = message ? protobuf_c_message_get_packed_size(message) : 0;
+    uint8_t *end = message ? sp_wire_room(wire, bytes + SP_WIRE_FIELD_MAX) : NULL;
+    if (!message)
+        wire->failed = true;
+    if (!end)
+        return;
+    protobuf_c_message_pack(message, end - bytes);
+    sp_wire_set(wire, sp_wire_head(end - bytes, field, end));
+}
+
 static bool append_protobuf(sp_buffer *out, const ProtobufCMessage *message)
 {
     size_t bytes = protobuf_c_message_get_packed_size(message);
@@ -170,7 +182,6 @@ static bool append_protobuf(sp_buffer *out, const ProtobufCMessage *message)
 
 bool sp_otlp_append(sp_buffer *out, sp_otlp_format format, const ProtobufCMessage *message)
 {
-    if (format == SP_OTLP_PROTOBUF)
-        return append_protobuf(out, message);
-    return sp_otlp_json_write(out, message);
+    return format == SP_OTLP_PROTOBUF ? append_protobuf(out, message)
+                                      : sp_otlp_json_write(out, message);
 }

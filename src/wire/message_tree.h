@@ -9,6 +9,7 @@
 #include "proto/common.pb-c.h"
 #include "proto/resource.pb-c.h"
 #include "wire/otlp.h"
+#include "wire/wire_buffer.h"
 
 /* The semantic conventions that our attribute names follow. */
 #define SP_OTLP_SCHEMA_URL "https://opentelemetry.io/schemas/1.44.0"
@@ -36,5 +37,7 @@ Sp__Common__InstrumentationScope *sp_otlp_scope(sp_arena *arena,
 ProtobufCBinaryData sp_otlp_id(const uint8_t *id, size_t count);
 /* Append MESSAGE to OUT, wholly or not at all. */
 bool sp_otlp_append(sp_buffer *out, sp_otlp_format format, const ProtobufCMessage *message);
+/* MESSAGE as FIELD; NULL: memory was short, and WIRE has failed. */
+void sp_otlp_put_tree(sp_wire *wire, unsigned field, const ProtobufCMessage *message);
 
 #endif

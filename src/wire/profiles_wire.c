@@ -61,27 +61,6 @@ static uint8_t *put_list(uint8_t *p, unsigned field, const sp_profile_data *data
     return sp_wire_indices(p, field, data->indices + list.offset, list.count);
 }
 
-/* MESSAGE of protobuf-c as FIELD. */
-static void put_tree(encoder *e, unsigned field, const ProtobufCMessage *message)
-{
-    size_t bytes = message ? protobuf_c_message_get_packed_size(message) : 0;
-    uint8_t *end = message ? sp_wire_room(&e->wire, bytes + SP_WIRE_FIELD_MAX) : NULL;
-    if (!message)
-        e->wire.failed = true;
-    if (!end)
-        return;
-    protobuf_c_message_pack(message, end - bytes);
-    sp_wire_set(&e->wire, sp_wire_head(end - bytes, field, end));
-}
-
-static void put_text(encoder *e, unsigned field, const char *text)
-{
-    size_t length = strlen(text);
-    uint8_t *p = sp_wire_room(&e->wire, length + SP_WIRE_FIELD_MAX);
-    if (p)
-        sp_wire_set(&e->wire, sp_wire_bytes(p, field, text, length));
-}
-
 /* ---- dictionary, one entry each ---- */
 
 static void put_mapping(encoder *e, const sp_profile_mapping *from)
@@ -170,7 +149,7 @@ static void put_attribute(encoder *e, uint32_t number)
         sp_wire_set(&e->wire, sp_wire_index(p, ATTRIBUTE_UNIT, from->unit_strindex));
         Sp__Common__AnyValue value = SP__COMMON__ANY_VALUE__INIT;
         bool is_set = sp_otlp_profile_value(&e->arena, &value, from);
-        put_tree(e, ATTRIBUTE_VALUE, is_set ? &value.base : NULL);
+        sp_otlp_put_tree(&e->wire, ATTRIBUTE_VALUE, is_set ? &value.base : NULL);
         p = sp_wire_room(&e->wire, SP_WIRE_FIELD_MAX);
     }
     if (p)
@@ -187,7 +166,7 @@ static void put_dictionary(encoder *e)
     for (uint32_t i = data->attribute_count; i-- > 0;)
         put_attribute(e, i);
     for (uint32_t i = data->string_count; i-- > 0;)
-        put_text(e, DICTIONARY_STRINGS, data->strings[i]);
+        sp_wire_text(&e->wire, DICTIONARY_STRINGS, data->strings[i]);
     for (uint32_t i = data->link_count; i-- > 0;)
         put_link(e, &data->links[i]);
     for (uint32_t i = data->function_count; i-- > 0;)
@@ -270,17 +249,17 @@ static void put_scope_profiles(encoder *e)
     for (uint32_t i = e->data->profile_count; i-- > 0;)
         put_profile(e, &e->data->profiles[i]);
     Sp__Common__InstrumentationScope *scope = sp_otlp_scope(&e->arena, &sp_otlp_profiles_scope);
-    put_tree(e, SCOPE_PROFILES_SCOPE, scope ? &scope->base : NULL);
+    sp_otlp_put_tree(&e->wire, SCOPE_PROFILES_SCOPE, scope ? &scope->base : NULL);
     sp_wire_close(&e->wire, RESOURCE_PROFILES_SCOPES, written);
 }
 
 static void put_resource_profiles(encoder *e, const sp_resource *from)
 {
     size_t written = sp_wire_written(&e->wire);
-    put_text(e, RESOURCE_PROFILES_SCHEMA_URL, SP_OTLP_SCHEMA_URL);
+    sp_wire_text(&e->wire, RESOURCE_PROFILES_SCHEMA_URL, SP_OTLP_SCHEMA_URL);
     put_scope_profiles(e);
     Sp__Resource__Resource *resource = sp_otlp_resource(&e->arena, from);
-    put_tree(e, RESOURCE_PROFILES_RESOURCE, resource ? &resource->base : NULL);
+    sp_otlp_put_tree(&e->wire, RESOURCE_PROFILES_RESOURCE, resource ? &resource->base : NULL);
     sp_wire_close(&e->wire, REQUEST_RESOURCE_PROFILES, written);
 }
 

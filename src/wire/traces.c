@@ -1,52 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finished spans to one ResourceSpans, with a ScopeSpans for each instrumentation scope in the
- * order of first appearance. */
-#include "wire/message_tree.h"
+/* Finished spans to trees of protobuf-c, of which JSON is written. */
+#include "wire/traces.h"
 
-#include "proto/trace_service.pb-c.h"
-
-/* Spans of one scope. Scopes are few (one for each instrumented library), so they are searched one
- * by one, the last one first. */
-typedef struct span_group {
-    const sp_instrumentation_scope *scope;
-    uint32_t count;
-} span_group;
-
-/* groups[0 .. group_count) are in use; number_of[i] is the group of span i. */
-typedef struct span_grouping {
-    span_group *groups;
-    uint32_t group_count;
-    uint32_t *number_of;
-} span_grouping;
-
-static uint32_t group_find(span_grouping *grouping, const sp_instrumentation_scope *scope,
-                           uint32_t last)
-{
-    if (last < grouping->group_count && grouping->groups[last].scope == scope)
-        return last;
-    for (uint32_t i = 0; i < grouping->group_count; i++) {
-        if (grouping->groups[i].scope == scope)
-            return i;
-    }
-    grouping->groups[grouping->group_count].scope = scope;
-    return grouping->group_count++;
-}
-
-static bool group_spans(sp_arena *arena, span_grouping *grouping, sp_span_data *const *spans,
-                        size_t count)
-{
-    grouping->groups = sp_arena_array(arena, count, sizeof *grouping->groups);
-    grouping->number_of = sp_arena_array(arena, count, sizeof *grouping->number_of);
-    if (!grouping->groups || !grouping->number_of)
-        return false;
-    uint32_t last = 0;
-    for (size_t i = 0; i < count; i++) {
-        last = group_find(grouping, spans[i]->scope, last);
-        grouping->number_of[i] = last;
-        grouping->groups[last].count++;
-    }
-    return true;
-}
+#include "wire/json.h"
 
 static Sp__Trace__Span__Event **build_events(sp_arena *arena, const sp_span_data *span)
 {
@@ -125,7 +81,8 @@ static bool build_span(sp_arena *arena, Sp__Trace__Span *out, const sp_span_data
     return out->attributes && out->events && out->links && build_status(arena, out, span);
 }
 
-static bool build_scope_spans(sp_arena *arena, Sp__Trace__ScopeSpans *out, const span_group *group)
+static bool build_scope_spans(sp_arena *arena, Sp__Trace__ScopeSpans *out,
+                              const sp_span_group *group)
 {
     if (group->scope) {
         out->scope = sp_otlp_scope(arena, group->scope);
@@ -140,9 +97,9 @@ static bool build_scope_spans(sp_arena *arena, Sp__Trace__ScopeSpans *out, const
 static bool build_resource_spans(sp_arena *arena, Sp__Trace__ResourceSpans *out,
                                  sp_span_data *const *spans, size_t count)
 {
-    span_grouping grouping = {0};
+    sp_span_grouping grouping = {0};
     Sp__Trace__Span **messages = sp_otlp_list(arena, &sp__trace__span__descriptor, count);
-    if (!messages || !group_spans(arena, &grouping, spans, count))
+    if (!messages || !sp_otlp_group_spans(arena, &grouping, spans, count))
         return false;
     out->scope_spans =
         sp_otlp_list(arena, &sp__trace__scope_spans__descriptor, grouping.group_count);
@@ -163,8 +120,8 @@ static bool build_resource_spans(sp_arena *arena, Sp__Trace__ResourceSpans *out,
 }
 
 /* Without spans the request is empty: receivers only discard an envelope around nothing. */
-static bool build_request(sp_arena *arena, Sp__Collector__ExportTraceServiceRequest *out,
-                          const sp_resource *resource, sp_span_data *const *spans, size_t count)
+bool sp_otlp_traces_tree(sp_arena *arena, Sp__Collector__ExportTraceServiceRequest *out,
+                         const sp_resource *resource, sp_span_data *const *spans, size_t count)
 {
     if (count == 0)
         return true;
@@ -178,17 +135,24 @@ static bool build_request(sp_arena *arena, Sp__Collector__ExportTraceServiceRequ
     return only->resource && build_resource_spans(arena, only, spans, count);
 }
 
-bool sp_otlp_encode_traces(sp_buffer *out, sp_otlp_format format, const sp_resource *resource,
-                           sp_span_data *const *spans, size_t count)
+static bool write_json(sp_buffer *out, const sp_resource *resource, sp_span_data *const *spans,
+                       size_t count)
 {
     sp_arena arena = {0};
     Sp__Collector__ExportTraceServiceRequest request =
         SP__COLLECTOR__EXPORT_TRACE_SERVICE_REQUEST__INIT;
-    bool done = build_request(&arena, &request, resource, spans, count);
+    bool done = sp_otlp_traces_tree(&arena, &request, resource, spans, count);
     if (done)
-        done = sp_otlp_append(out, format, &request.base);
+        done = sp_otlp_json_write(out, &request.base);
     else
         out->failed = true;
     sp_arena_deinit(&arena);
     return done;
+}
+
+bool sp_otlp_encode_traces(sp_buffer *out, sp_otlp_format format, const sp_resource *resource,
+                           sp_span_data *const *spans, size_t count)
+{
+    return format == SP_OTLP_PROTOBUF ? sp_otlp_write_traces(out, resource, spans, count)
+                                      : write_json(out, resource, spans, count);
 }

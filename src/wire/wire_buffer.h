@@ -25,6 +25,7 @@ typedef enum sp_wire_type {
     SP_WIRE_VARINT = 0,
     SP_WIRE_FIXED64 = 1,
     SP_WIRE_BYTES = 2,
+    SP_WIRE_FIXED32 = 5,
 } sp_wire_type;
 
 /* A varint, with the tag of a field in front. */
@@ -125,6 +126,15 @@ static inline uint8_t *sp_wire_bytes(uint8_t *p, unsigned field, const void *dat
     p -= length;
     memcpy(p, data, length);
     return sp_wire_head(p, field, end);
+}
+
+/* TEXT as FIELD; also an empty one. */
+static inline void sp_wire_text(sp_wire *wire, unsigned field, const char *text)
+{
+    size_t length = strlen(text);
+    uint8_t *p = sp_wire_room(wire, length + SP_WIRE_FIELD_MAX);
+    if (p)
+        sp_wire_set(wire, sp_wire_bytes(p, field, text, length));
 }
 
 /* The head of a message all of whose content was written since WRITTEN. */

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "golden/golden_data.h"
+#include "wire/traces.h"
 #include "wire/unpack.h"
-#include "proto/trace_service.pb-c.h"
 
 typedef Sp__Collector__ExportTraceServiceRequest request_message;
 
@@ -288,6 +288,186 @@ static void traces_request_is_appended_behind_what_was_there(void **state)
     sp_buffer_deinit(&alone);
 }
 
+/* ---- bytes, compared with those of protobuf-c ---- */
+
+enum { ANY_SPANS = 40, ANY_LIST = 5 };
+
+typedef struct any_spans {
+    uint64_t state;
+    spanprof_attribute attributes[64];
+    sp_span_event events[ANY_LIST];
+    sp_span_link links[ANY_LIST];
+    sp_instrumentation_scope scopes[3];
+    sp_span_data data[ANY_SPANS];
+    sp_span_data *spans[ANY_SPANS];
+} any_spans;
+
+static const char *const any_texts[] = {"", "GET /cart", "a longer text than the others are"};
+static const char *const any_strings[] = {"", "x", "longer"};
+static const int64_t any_ints[] = {0, -1, INT64_MAX};
+static const double any_doubles[] = {0, -0.5, 1e300};
+static const bool any_bools[] = {false, true, true};
+
+/* xorshift64 */
+static uint64_t any_bits(any_spans *any)
+{
+    any->state ^= any->state << 13;
+    any->state ^= any->state >> 7;
+    any->state ^= any->state << 17;
+    return any->state;
+}
+
+static uint32_t any_below(any_spans *any, uint32_t limit)
+{
+    return (uint32_t)(any_bits(any) % limit);
+}
+
+/* Of any length in bits, 0 among them. */
+static uint64_t any_number(any_spans *any)
+{
+    unsigned bits = any_below(any, 65);
+    return bits ? any_bits(any) >> (64 - bits) : 0;
+}
+
+static const char *any_text(any_spans *any)
+{
+    return any_texts[any_below(any, 3)];
+}
+
+static spanprof_attribute any_attribute(any_spans *any)
+{
+    spanprof_attribute made = {.key = any_text(any), .type = any_below(any, 8)};
+    made.count = any_below(any, 4);
+    switch (made.type) {
+    case SPANPROF_ATTRIBUTE_STRING:
+        made.value.string_value = any_text(any);
+        break;
+    case SPANPROF_ATTRIBUTE_INT:
+        made.value.int_value = (int64_t)any_number(any);
+        break;
+    case SPANPROF_ATTRIBUTE_DOUBLE:
+        made.value.double_value = any_doubles[any_below(any, 3)];
+        break;
+    case SPANPROF_ATTRIBUTE_BOOL:
+        made.value.bool_value = any_below(any, 2);
+        break;
+    case SPANPROF_ATTRIBUTE_STRING_ARRAY:
+        made.value.string_array = any_strings;
+        break;
+    case SPANPROF_ATTRIBUTE_INT_ARRAY:
+        made.value.int_array = any_ints;
+        break;
+    case SPANPROF_ATTRIBUTE_DOUBLE_ARRAY:
+        made.value.double_array = any_doubles;
+        break;
+    default:
+        made.type = SPANPROF_ATTRIBUTE_BOOL_ARRAY;
+        made.value.bool_array = any_bools;
+    }
+    if (made.count > 3)
+        made.count = 3;
+    return made;
+}
+
+static void any_id(any_spans *any, uint8_t *id, size_t count)
+{
+    memset(id, any_below(any, 3) ? (int)any_below(any, 256) : 0, count);
+}
+
+static const spanprof_attribute *any_attributes(any_spans *any, uint32_t *count)
+{
+    *count = any_below(any, 9);
+    return any->attributes + any_below(any, 50);
+}
+
+static void make_any_span(any_spans *any, sp_span_data *span)
+{
+    *span = (sp_span_data){.flags = (uint32_t)any_number(any),
+                           .kind = (uint8_t)any_below(any, 5),
+                           .status = (uint8_t)any_below(any, 3),
+                           .link_count = any_below(any, ANY_LIST),
+                           .event_count = any_below(any, ANY_LIST),
+                           .dropped_attributes_count = (uint32_t)any_number(any),
+                           .dropped_links_count = (uint32_t)any_number(any),
+                           .dropped_events_count = (uint32_t)any_number(any),
+                           .start_time_ns = any_number(any),
+                           .end_time_ns = any_number(any),
+                           .name = any_text(any),
+                           .trace_state = any_text(any),
+                           .status_message = any_text(any),
+                           .links = any->links,
+                           .events = any->events};
+    span->scope = any_below(any, 4) ? &any->scopes[any_below(any, 3)] : NULL;
+    span->attributes = any_attributes(any, &span->attribute_count);
+    any_id(any, span->trace_id, sizeof span->trace_id);
+    any_id(any, span->span_id, sizeof span->span_id);
+    any_id(any, span->parent_span_id, sizeof span->parent_span_id);
+}
+
+static void make_any_list_entry(any_spans *any, uint32_t i)
+{
+    sp_span_event *event = &any->events[i];
+    sp_span_link *link = &any->links[i];
+    *event = (sp_span_event){.time_ns = any_number(any),
+                             .name = any_text(any),
+                             .dropped_attributes_count = (uint32_t)any_number(any)};
+    event->attributes = any_attributes(any, &event->attribute_count);
+    *link = (sp_span_link){.flags = (uint32_t)any_number(any),
+                           .trace_state = any_text(any),
+                           .dropped_attributes_count = (uint32_t)any_number(any)};
+    link->attributes = any_attributes(any, &link->attribute_count);
+    any_id(any, link->trace_id, sizeof link->trace_id);
+    any_id(any, link->span_id, sizeof link->span_id);
+}
+
+static void make_any_spans(any_spans *any, uint64_t seed)
+{
+    any->state = seed;
+    for (uint32_t i = 0; i < 64; i++)
+        any->attributes[i] = any_attribute(any);
+    for (uint32_t i = 0; i < ANY_LIST; i++)
+        make_any_list_entry(any, i);
+    for (uint32_t i = 0; i < 3; i++) {
+        sp_instrumentation_scope *scope = &any->scopes[i];
+        *scope = (sp_instrumentation_scope){
+            .name = any_text(any), .version = any_text(any), .schema_url = any_text(any)};
+        scope->attributes = any_attributes(any, &scope->attribute_count);
+    }
+    for (uint32_t i = 0; i < ANY_SPANS; i++) {
+        make_any_span(any, &any->data[i]);
+        any->spans[i] = &any->data[i];
+    }
+}
+
+static void assert_as_protobuf_c_writes_it(sp_span_data *const *spans, size_t count)
+{
+    sp_arena arena = {0};
+    request_message request = SP__COLLECTOR__EXPORT_TRACE_SERVICE_REQUEST__INIT;
+    sp_buffer wanted = SP_BUFFER_INIT(1 << 22), got = SP_BUFFER_INIT(1 << 22);
+    assert_true(sp_otlp_traces_tree(&arena, &request, &golden_resource, spans, count));
+    assert_true(sp_otlp_append(&wanted, SP_OTLP_PROTOBUF, &request.base));
+    assert_true(sp_otlp_encode_traces(&got, SP_OTLP_PROTOBUF, &golden_resource, spans, count));
+    assert_int_equal(got.length, wanted.length);
+    if (got.length)
+        assert_memory_equal(got.data, wanted.data, wanted.length);
+    sp_buffer_deinit(&wanted);
+    sp_buffer_deinit(&got);
+    sp_arena_deinit(&arena);
+}
+
+static void traces_bytes_are_those_of_protobuf_c(void **state)
+{
+    (void)state;
+    any_spans *any = calloc(1, sizeof *any);
+    assert_non_null(any);
+    assert_as_protobuf_c_writes_it(golden_spans, 3);
+    for (uint64_t seed = 1; seed <= 500; seed++) {
+        make_any_spans(any, seed);
+        assert_as_protobuf_c_writes_it(any->spans, any_below(any, ANY_SPANS + 1));
+    }
+    free(any);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +485,7 @@ int main(void)
         cmocka_unit_test(traces_no_spans_give_the_empty_request),
         cmocka_unit_test(traces_buffer_too_small_appends_nothing),
         cmocka_unit_test(traces_request_is_appended_behind_what_was_there),
+        cmocka_unit_test(traces_bytes_are_those_of_protobuf_c),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
