@@ -32,13 +32,14 @@ void sp_filter_mark(const void *pointer)
 
 /* --- counting --------------------------------------------------------------------------------- */
 
-/* Whether a block of BYTES goes by without a sample. */
+/* What a thread may allocate before it looks again whether the SDK runs meanwhile: for ever. */
+#define IDLE_BYTES (UINT64_MAX / 2)
+
+/* Whether a block of BYTES goes by without a sample. A thread compares its run with the current one
+ * also when there is none, so that there is one way for both, without a jump. */
 static inline bool passes(size_t bytes)
 {
-    uint32_t run = sp_load_relaxed(&preload.run);
-    if (SP_LIKELY(run == 0))
-        return true;
-    if (SP_UNLIKELY(bytes >= self.left || self.run != run))
+    if (SP_UNLIKELY(bytes >= self.left || self.run != sp_load_relaxed(&preload.run)))
         return false;
     self.left -= bytes;
     return true;
@@ -48,8 +49,12 @@ static __attribute__((noinline)) void *report(void *pointer, size_t bytes,
                                               const void *return_address)
 {
     sp_alloc_seen *seen = sp_load_acquire(&preload.seen);
-    if (pointer && seen)
+    if (sp_load_relaxed(&preload.run) == 0) {
+        self.run = 0;
+        self.left = IDLE_BYTES;
+    } else if (pointer && seen) {
         seen(&self, pointer, bytes, return_address);
+    }
     return pointer;
 }
 
