@@ -125,7 +125,7 @@ static void keep_time(sp_window_times *times, sp_window_sample *value,
 }
 
 /* SP_INTERN_FAILED when memory is short. */
-static uint32_t put_holder_stack(sp_window *window, const sp_fold_holder *holder)
+static uint32_t put_holder_stack(sp_window *window, const sp_aggregate_holder *holder)
 {
     const sp_aggregate_sample sample = {
         .record = holder->stack, .generation = holder->generation, .changed = holder->changed};
@@ -133,7 +133,7 @@ static uint32_t put_holder_stack(sp_window *window, const sp_fold_holder *holder
 }
 
 /* SP_INTERN_FAILED when memory is short. */
-static uint32_t put_holder(sp_window *window, const sp_fold_holder *from)
+static uint32_t put_holder(sp_window *window, const sp_aggregate_holder *from)
 {
     uint32_t link = sp_aggregate_put_link(window, &from->link);
     uint32_t stack = from->stack ? put_holder_stack(window, from) : 0;

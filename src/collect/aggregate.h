@@ -4,34 +4,7 @@
 #ifndef SP_COLLECT_AGGREGATE_H
 #define SP_COLLECT_AGGREGATE_H
 
-#include "collect/join.h"
-#include "profile/window.h"
-
-/* Who held a lock. generation and changed are as those of sp_aggregate_sample. */
-typedef struct sp_fold_holder {
-    sp_window_link link;           /* its span; all zero: none, or not known */
-    const sp_sample_record *stack; /* where it gave the lock back; NULL: not known */
-    const sp_generation *generation;
-    const sp_modules *changed;
-} sp_fold_holder;
-
-/* One sample to aggregate. generation may be NULL (its module list is gone): then addresses stay
- * raw. weight and count are what it adds to its kind's sp_window_sample, counted to what is told of
- * links and stacks. time_ns, Unix, is kept where it is not 0. */
-typedef struct sp_aggregate_sample {
-    const sp_sample_record *record;
-    const sp_generation *generation;
-    const sp_modules *changed; /* set when the generation is not the newest one any more */
-    const sp_window_thread *thread;
-    sp_join_result result;
-    sp_window_link link;
-    sp_wait wait;
-    const sp_fold_holder *holder; /* of the lock that was waited for; NULL: not known */
-    const uint8_t *attributes;    /* attribute_bytes of them, as attribute_filter.h left them */
-    uint32_t attribute_bytes;
-    uint64_t weight, count, counted;
-    uint64_t time_ns;
-} sp_aggregate_sample;
+#include "collect/aggregate_sample.h"
 
 /* Add SAMPLE to SAMPLES of WINDOW, its cpu, wall or calls, to the one with the same identity where
  * there is one. There are never more than MAX_SAMPLES: where another one would be too many, light
@@ -57,10 +30,6 @@ bool sp_aggregate_put(sp_window *window, sp_window_samples *samples, const sp_wi
                       const sp_aggregate_sums *sums, uint32_t max_samples);
 /* The number of LINK in WINDOW, or SP_INTERN_FAILED. Link 0 is "none" in every window. */
 uint32_t sp_aggregate_put_link(sp_window *window, const sp_window_link *link);
-
-/* What SAMPLE's stack is counted as: how its walk ended, TRUNCATED where that was good and frames
- * are missing in its middle, or UNLOADED. */
-sp_walk_end sp_aggregate_stack_end(const sp_aggregate_sample *sample);
 
 /* Empty WINDOW for the next round; modules are released. */
 void sp_window_clear(sp_window *window);

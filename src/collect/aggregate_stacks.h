@@ -3,7 +3,7 @@
 #ifndef SP_COLLECT_AGGREGATE_STACKS_H
 #define SP_COLLECT_AGGREGATE_STACKS_H
 
-#include "collect/aggregate.h"
+#include "collect/aggregate_sample.h"
 
 /* The number in window.stacks of SAMPLE's stack; SP_INTERN_FAILED when memory is short. */
 uint32_t sp_aggregate_put_stack(sp_window *window, const sp_aggregate_sample *sample);
@@ -11,5 +11,9 @@ uint32_t sp_aggregate_put_stack(sp_window *window, const sp_aggregate_sample *sa
 /* Forget what was recorded, keep some memory. */
 void sp_window_recorded_clear(sp_window_recorded *recorded);
 void sp_window_recorded_deinit(sp_window_recorded *recorded);
+
+/* What SAMPLE's stack is counted as: how its walk ended, TRUNCATED where that was good and frames
+ * are missing in its middle, or UNLOADED. */
+sp_walk_end sp_aggregate_stack_end(const sp_aggregate_sample *sample);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "alloc/block_samples.h"
 #include "call/call.h"
+#include "collect/aggregate_stacks.h"
 #include "core/clock.h"
 #include "unwind/stack_bounds.h"
 
@@ -258,9 +259,9 @@ static void keep_call(visit_drain *to, const sp_call_record *call,
 }
 
 /* Whether CALL tells who held the lock. */
-static bool holder_of(const visit_drain *to, const sp_call_record *call, sp_fold_holder *out)
+static bool holder_of(const visit_drain *to, const sp_call_record *call, sp_aggregate_holder *out)
 {
-    *out = (sp_fold_holder){.stack = sp_call_holder_stack(call)};
+    *out = (sp_aggregate_holder){.stack = sp_call_holder_stack(call)};
     memcpy(out->link.trace_id, call->holder.trace_id, sizeof out->link.trace_id);
     memcpy(out->link.span_id, &call->holder.span_id, sizeof out->link.span_id);
     if (out->stack) {
@@ -273,7 +274,7 @@ static bool holder_of(const visit_drain *to, const sp_call_record *call, sp_fold
 static void drain_call(visit_drain *to, const sp_call_record *call)
 {
     uint8_t attributes[SP_ATTRIBUTE_BYTES_MAX];
-    sp_fold_holder holder;
+    sp_aggregate_holder holder;
     sp_window_thread thread = calling_thread(to->drain, call->tid);
     sp_aggregate_sample sample =
         join_record(to, sp_call_sample(call), sp_call_interval(call), attributes);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/aggregate_stacks.h"
 #include "core/clock.h"
 #include "core/reach.h"
 

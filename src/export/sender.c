@@ -12,7 +12,7 @@
 
 #include "core/log.h"
 #include "export/export_internal.h"
-#include "trace/provider.h"
+#include "trace/random_id.h"
 
 #define USER_AGENT "spanprof-OTLP-Exporter-C/0.1.0"
 

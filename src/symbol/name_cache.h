@@ -7,7 +7,7 @@
 
 #include "core/arena.h"
 #include "core/intern.h"
-#include "symbol/symbolizer.h"
+#include "symbol/frame.h"
 
 /* The default bound: about 40,000 addresses with their inlined functions. */
 #define SP_NAME_CACHE_BYTES ((size_t)16 * 1024 * 1024)

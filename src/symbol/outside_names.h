@@ -4,8 +4,10 @@
 #ifndef SP_SYMBOL_OUTSIDE_NAMES_H
 #define SP_SYMBOL_OUTSIDE_NAMES_H
 
+#include <sys/types.h>
+
 #include "symbol/demangle.h"
-#include "symbol/symbolizer.h"
+#include "symbol/frame.h"
 
 typedef struct sp_outside_names sp_outside_names;
 

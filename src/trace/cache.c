@@ -10,6 +10,7 @@
 #include "core/cancel.h"
 #include "core/clock.h"
 #include "core/lock.h"
+#include "trace/random_id.h"
 #include "trace/trace_internal.h"
 
 _Thread_local sp_span_cache *sp_cache_mine;

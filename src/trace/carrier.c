@@ -18,7 +18,7 @@
 #include "core/compiler.h"
 #include "core/intern.h"
 #include "core/lock.h"
-#include "trace/provider.h"
+#include "trace/random_id.h"
 
 /* word = generation << 24 | uses: 0 for a slot without an entry, or with one that is being written;
  * 1 for an entry, and one more for each pin. 40 bits of generation last for centuries of a slot

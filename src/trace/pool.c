@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "core/lock.h"
+#include "trace/random_id.h"
 #include "trace/trace_internal.h"
 
 /* While a slot is free its context holds nothing, so the first slot of a batch on the pool's list

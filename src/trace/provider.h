@@ -87,8 +87,4 @@ size_t sp_tracer_queued(void);
 /* Give DATA back, from any thread. NULL does nothing. */
 void sp_span_data_release(sp_span_data *data);
 
-/* BYTES random bytes, never all zero, from this thread's generator (seeded by getrandom). Any
- * thread. */
-void sp_random_id(uint8_t *out, size_t bytes);
-
 #endif

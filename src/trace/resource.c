@@ -10,7 +10,7 @@
 #include "core/log.h"
 #include "core/utf8.h"
 #include "trace/detect.h"
-#include "trace/provider.h"
+#include "trace/random_id.h"
 
 /* --- a resource under construction ------------------------------------------------------------ */
 

@@ -6,7 +6,8 @@
 #define SP_UNWIND_CFI_H
 
 #include "unwind/cfi_reader.h"
-#include "unwind/unwind_table.h"
+#include "unwind/cfi_section.h"
+#include "unwind/unwind_rule.h"
 
 /* A function's entry (FDE). begin < end, offsets from the module's start. The other fields are
  * positions in the section. */

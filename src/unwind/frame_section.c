@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "unwind/file_bytes.h"
+#include "unwind/loader_snapshot.h"
 #include "unwind/module_file.h"
 
 #define SECTIONS_MAX 65536 /* a loadable file has some dozens */

@@ -5,7 +5,7 @@
 #ifndef SP_UNWIND_FRAME_SECTION_H
 #define SP_UNWIND_FRAME_SECTION_H
 
-#include "unwind/loader_snapshot.h"
+#include "unwind/module_image.h"
 
 /* Where .eh_frame is, in the file and in ELF virtual addresses. */
 typedef struct sp_frame_section {

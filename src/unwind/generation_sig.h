@@ -16,6 +16,7 @@
 
 #include "unwind/module.h"
 #include "unwind/table_shelf.h"
+#include "unwind/unwind_table.h"
 
 #define SP_RULE_CACHE_BITS    14
 #define SP_RULE_CACHE_ENTRIES (1u << SP_RULE_CACHE_BITS) /* 128 KiB */

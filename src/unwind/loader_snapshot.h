@@ -6,30 +6,13 @@
 #define SP_UNWIND_LOADER_SNAPSHOT_H
 
 #include "unwind/module.h"
-#include "unwind/unwind_table.h"
+#include "unwind/module_image.h"
 
 /* How often libraries came and went since the process began. */
 typedef struct sp_loader_counters {
     uint64_t adds;
     uint64_t subs;
 } sp_loader_counters;
-
-/* One module. `known` is set when it is the very module that an earlier generation has; then names,
- * headers and section are not. */
-typedef struct sp_module_image {
-    uint64_t start, end, bias, file_offset;
-    sp_module *known;
-    const char *loader_name; /* "": the main program; "[vdso]"; in the snapshot's bytes */
-    char *path;              /* of the file, see sp_module_file_find; owned */
-    sp_module_origin origin;
-    const uint8_t *headers; /* its program headers; in the snapshot's bytes */
-    size_t headers_bytes;
-    sp_cfi_section section;   /* length 0: no frame information; data in the snapshot's bytes */
-    uint8_t *section_copy;    /* owned: what section.data is where the file's headers named it */
-    uint64_t build_id_offset; /* of the build id in the file */
-    uint32_t build_id_length;
-    uint8_t build_id[SP_BUILD_ID_MAX];
-} sp_module_image;
 
 typedef struct sp_loader_snapshot {
     sp_loader_counters counters;

@@ -7,7 +7,7 @@
 
 #include <limits.h>
 
-#include "unwind/loader_snapshot.h"
+#include "unwind/module_image.h"
 
 /* How a module without a build id recognizes its file later. A module that has one needs nothing of
  * this. */

@@ -6,7 +6,25 @@
 
 #include <link.h>
 
-#include "unwind/loader_snapshot.h"
+#include "unwind/cfi_section.h"
+#include "unwind/module.h"
+
+/* One module. `known` is set when it is the very module that an earlier generation has; then names,
+ * headers and section are not. */
+typedef struct sp_module_image {
+    uint64_t start, end, bias, file_offset;
+    sp_module *known;
+    const char *loader_name; /* "": the main program; "[vdso]"; in the snapshot's bytes */
+    char *path;              /* of the file, see sp_module_file_find; owned */
+    sp_module_origin origin;
+    const uint8_t *headers; /* its program headers; in the snapshot's bytes */
+    size_t headers_bytes;
+    sp_cfi_section section;   /* length 0: no frame information; data in the snapshot's bytes */
+    uint8_t *section_copy;    /* owned: what section.data is where the file's headers named it */
+    uint64_t build_id_offset; /* of the build id in the file */
+    uint32_t build_id_length;
+    uint8_t build_id[SP_BUILD_ID_MAX];
+} sp_module_image;
 
 /* Set IMAGE's start, end, bias and file_offset. start >= end: it has no segments. */
 void sp_image_find_range(const struct dl_phdr_info *info, sp_module_image *image);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unwind/table_shelf.h"
+#include "unwind/unwind_table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "core/compiler.h"
+#include "unwind/cfi_section.h"
 #include "unwind/rule_pool.h"
 
 #define SP_UNWIND_PAGE_SHIFT 9
@@ -36,18 +37,6 @@ typedef struct sp_unwind_table {
     uint32_t function_count;
     size_t bytes; /* of the block that holds all this */
 } sp_unwind_table;
-
-/* A copy of frame information, as the loader mapped it at run time. */
-typedef struct sp_cfi_section {
-    const uint8_t *data; /* .eh_frame, or more: it ends where a terminator or fde_limit says */
-    size_t length;
-    uint64_t address;        /* where data[0] was */
-    uint64_t header_address; /* of .eh_frame_hdr, which some encodings are relative to */
-    uint64_t module_start;   /* functions outside [module_start, module_end) are ignored */
-    uint64_t module_end;
-    uint64_t fde_limit; /* number of functions that the header promises; 0: not known */
-    bool is_exact;      /* data is .eh_frame and nothing else: a terminator inside ends nothing */
-} sp_cfi_section;
 
 /* NULL when there is nothing usable in SECTION, or memory is short. Any bytes are fine: what cannot
  * be read is left out, memory stays proportional to SECTION's length. The result is one block that

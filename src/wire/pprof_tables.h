@@ -6,7 +6,7 @@
 
 #include "core/arena.h"
 #include "core/intern.h"
-#include "wire/pprof.h"
+#include "wire/pprof_source.h"
 
 /* Strings are numbers of pprof's string table: the dictionary's, then `strings`, then `comments`.
  */

@@ -12,6 +12,7 @@
 8. Each variable that src/ names in full is in docs/settings.md, and each that stands there is known to src/sdk/variables.c.
 9. No line of src/ and include/ is wider than 100 columns, except rows of tables in comments.
 10. No file but src/core/worker.c creates a thread or initializes a condition, unless docs/design/worker.md names it with its reason.
+11. No two sources of src/, each with its header, include each other, also not by way of others, unless CONTRIBUTING.md names them with the reason.
 
 Each rule first proves on a small tree of its own that it would see a violation.
 """
@@ -26,6 +27,7 @@ FUNCTION_LINES = 60
 COLUMNS = 100
 VARIABLES = "src/sdk/variables.c"
 OTHERWISE = "Threads that live otherwise"
+EACH_OTHER = "Files that include each other"
 PAGES = ("README.md", "CONTRIBUTING.md", "docs", "examples")
 
 
@@ -188,7 +190,40 @@ def threads(tree):
         yield f'docs/design/worker.md: "{OTHERWISE}" names {path}, which creates no thread and no condition'
 
 
-RULES = (include_order, one_name, links, named_files, short_functions, way, index, settings, narrow, threads)
+def included_sources(tree):
+    """Source without its ending: the sources that it or its header includes. Headers without a source are no knots."""
+    sources = {path[len("src/"):-2] for path in files(tree, "src", ends=".c")}
+    found = {source: set() for source in sources}
+    for path in files(tree, "src", ends=(".c", ".h")):
+        unit = path[len("src/"):-2]
+        if unit in sources:
+            found[unit] |= {name[:-2] for name in re.findall(r'#\s*include\s*"([^"]+)"', read(tree, path)) if name[:-2] in sources - {unit}}
+    return found
+
+
+def reached(knots, start):
+    seen, left = set(), [start]
+    while left:
+        for following in knots[left.pop()] - seen:
+            seen.add(following)
+            left.append(following)
+    return seen
+
+
+def circles(tree):
+    knots = included_sources(tree)
+    reach = {knot: reached(knots, knot) for knot in knots}
+    rings = {frozenset(other for other in reach[knot] if knot in reach[other]) for knot in knots if knot in reach[knot]}
+    text = read(tree, "CONTRIBUTING.md") if os.path.exists(os.path.join(tree, "CONTRIBUTING.md")) else ""
+    section = text.partition(f"## {EACH_OTHER}\n")[2].partition("\n## ")[0]
+    named = {frozenset(re.findall(r"`([a-z_/0-9]+)`", row.split("|")[1])) for row in section.split("\n") if row.startswith("| `")}
+    for ring in sorted(sorted(ring) for ring in rings - named):
+        yield f"src/: {', '.join(ring)} include each other: put what they share into a header of its own, or give the reason in CONTRIBUTING.md"
+    for ring in sorted(sorted(ring) for ring in named - rings):
+        yield f"CONTRIBUTING.md: {', '.join(ring)} do not include each other"
+
+
+RULES = (include_order, one_name, links, named_files, short_functions, way, index, settings, narrow, threads, circles)
 WAY = "| a | `src/core/a.c` | `made` |\n"
 
 # For each rule: files that keep it, files that break it, and what is said of them.
@@ -218,6 +253,11 @@ SELF_CHECK = (
     (threads, {"src/core/a.c": "sp_condition_waits(c)"}, {"src/core/a.c": "sp_condition_init(c)"}, "src/core/a.c: creates"),
     (threads, {"src/core/a.c": "#define X PTHREAD_COND_INITIALIZERS"}, {"src/core/a.c": "= PTHREAD_COND_INITIALIZER;"}, "src/core/a.c: creates"),
     (threads, {"docs/design/worker.md": ""}, {"docs/design/worker.md": f"\n## {OTHERWISE}\n`src/core/a.c`", "src/core/a.c": ""}, "which creates no"),
+    (circles, {"src/core/a.c": '#include "core/b.h"', "src/core/b.c": "", "src/core/b.h": '#include "core/c.h"', "src/core/c.h": '#include "core/a.h"'},
+     {"src/core/a.c": '#include "core/b.h"', "src/core/b.c": "", "src/core/b.h": '#include "core/a.h"'}, "core/a, core/b include each other"),
+    (circles, {"CONTRIBUTING.md": f"## {EACH_OTHER}\n| `core/a`, `core/b` | b |\n", "src/core/a.c": '#include "core/b.h"',
+               "src/core/b.c": '#include "core/a.h"'},
+     {"CONTRIBUTING.md": f"## {EACH_OTHER}\n| `core/a`, `core/b` | b |\n", "src/core/a.c": "", "src/core/b.c": ""}, "do not include"),
     (narrow, {"src/core/a.c": " * | " + "-" * 100 + " |\n"}, {"src/core/a.c": "x" * 101}, "101 columns"),
 )
 

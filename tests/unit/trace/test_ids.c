@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "trace/cache.h"
+#include "trace/random_id.h"
 
 /* What the generator's authors' own program prints for this state (xoshiro256plusplus.c, Blackman
  * and Vigna). */

@@ -2,6 +2,7 @@
 /* W3C traceparent: a table of edge cases, the round trip, and every single-byte mutation of a valid
  * header. */
 #include "unit/trace/support.h"
+#include "trace/random_id.h"
 
 #include <stdlib.h>
 

@@ -10,6 +10,7 @@
 
 #include "core/hex.h"
 #include "trace/trace_internal.h"
+#include "trace/random_id.h"
 
 static int wakes;
 

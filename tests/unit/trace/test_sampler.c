@@ -12,6 +12,7 @@
 #include <spanprof/sampler.h>
 #include "core/log.h"
 #include "trace/sampling.h"
+#include "trace/random_id.h"
 
 static int warnings;
 static char last_warning[512];
