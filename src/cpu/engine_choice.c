@@ -2,7 +2,6 @@
 #include "cpu/engine_choice.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 
 #include "core/clock.h"
 #include "core/cycles_sig.h"
+#include "core/kernel_setting.h"
 #include "core/log.h"
 #include "cpu/handler_install.h"
 
@@ -105,26 +105,15 @@ sp_engine_probe sp_engine_probe_source(const sp_cpu_source *source, int signal,
     return result;
 }
 
-/* kernel.perf_event_paranoid; 99 when it cannot be read. */
-static int paranoid_level(void)
-{
-    char text[16] = "";
-    int fd = open("/proc/sys/kernel/perf_event_paranoid", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 99;
-    ssize_t length = read(fd, text, sizeof text - 1);
-    close(fd);
-    return length > 0 ? atoi(text) : 99;
-}
-
 static void append_why_not_perf(sp_engine_choice *choice, int error)
 {
-    int level = paranoid_level();
+    enum { NOT_KNOWN = 99 };
+    long level = sp_kernel_setting("kernel/perf_event_paranoid", NOT_KNOWN);
     if (error == 0)
         append(choice, "a perf event could be opened, and no tick of it arrived");
-    else if (error == EACCES && level > 1 && level != 99)
+    else if (error == EACCES && level > 1 && level != NOT_KNOWN)
         append(choice,
-               "perf_event_open: %s; kernel.perf_event_paranoid is %d: 1 or less, or CAP_PERFMON, "
+               "perf_event_open: %s; kernel.perf_event_paranoid is %ld: 1 or less, or CAP_PERFMON, "
                "would allow it",
                strerror(error), level);
     else if (error == EPERM)
