@@ -2,11 +2,14 @@
 #include "attach/attach.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <spanprof/spanprof.h>
 
@@ -91,13 +94,36 @@ static bool open_ticks(session *s)
 
 /* ---- what is written ---- */
 
+static bool say_unwritable(session *s, int error)
+{
+    snprintf(s->out->problem, sizeof s->out->problem,
+             "its files cannot be written: %s: name a prefix with -o that can be written to, not "
+             "%.200s",
+             strerror(error), s->options->prefix);
+    return false;
+}
+
+/* Before the exporter starts, which would warn of each file. Files that are there already may be
+ * writable in a folder that is not. */
+static bool check_prefix(session *s)
+{
+    char path[PATH_MAX];
+    const char *prefix = s->options->prefix, *slash = strrchr(prefix, '/');
+    snprintf(path, sizeof path, "%.*s.", slash ? (int)(slash - prefix) + 1 : 0, prefix);
+    if (faccessat(AT_FDCWD, path, W_OK | X_OK, AT_EACCESS) == 0)
+        return true;
+    int error = errno;
+    snprintf(path, sizeof path, "%s.traces.jsonl", prefix);
+    return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 || say_unwritable(s, error);
+}
+
 static bool start_exporter(session *s)
 {
     sp_export_config config = {.file_enabled = true,
                                .file_prefix = (char *)(uintptr_t)s->options->prefix,
                                .file_format = SP_OTLP_JSON,
                                .traces_enabled = true};
-    char path[4096];
+    char path[PATH_MAX];
     struct stat status;
     spanprof_error error;
     if (!sp_attach_resource_init(&s->resource, &s->target, s->observer.outside,
@@ -107,8 +133,7 @@ static bool start_exporter(session *s)
     if (!s->exporter)
         return fail(s, error.message);
     snprintf(path, sizeof path, "%s.traces.jsonl", s->options->prefix);
-    return stat(path, &status) == 0 ||
-           fail(s, "its files cannot be written: name a prefix with -o that can be written to");
+    return stat(path, &status) == 0 || say_unwritable(s, errno);
 }
 
 /* The process is one span, for as long as it is sampled; TRACEPARENT names its parent. */
@@ -220,7 +245,7 @@ static void finish(session *s)
 
 static bool start(session *s)
 {
-    if (!sp_attach_target_open(&s->target, s->options->pid, s->out->problem))
+    if (!sp_attach_target_open(&s->target, s->options->pid, s->out->problem) || !check_prefix(s))
         return false;
     if (!sp_attach_observer_init(&s->observer, &s->target))
         return fail(s, "the process ended while it was looked at, or memory is short");

@@ -15,10 +15,14 @@
 
 #include "core/clock.h"
 #include "core/compiler.h"
+#include "core/kernel_setting.h"
 #include "outside/memory.h"
 
 /* PF_KTHREAD among the flags of /proc/PID/stat. */
 #define KERNEL_THREAD UINT64_C(0x00200000)
+
+/* From this kernel.yama.ptrace_scope on nothing permits it, and no one can set it back. */
+enum { YAMA_FORBIDS = 3 };
 
 bool sp_attach_read_proc(pid_t pid, const char *name, char *out, size_t size)
 {
@@ -108,17 +112,6 @@ static bool check_kind(pid_t pid, char problem[SP_ATTACH_PROBLEM])
 
 /* ---- whether we may ---- */
 
-static long yama_scope(void)
-{
-    char text[16] = "";
-    int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return 0;
-    ssize_t length = read(fd, text, sizeof text - 1);
-    close(fd);
-    return length > 0 ? strtol(text, NULL, 10) : 0;
-}
-
 static bool is_other_users(pid_t pid)
 {
     char status[4096];
@@ -127,19 +120,26 @@ static bool is_other_users(pid_t pid)
     return line && (uid_t)strtoul(line + 5, NULL, 10) != geteuid();
 }
 
-static bool say_denied(pid_t pid, char problem[SP_ATTACH_PROBLEM])
+bool sp_attach_say_denied(pid_t pid, bool is_another_users, long yama_scope,
+                          char problem[SP_ATTACH_PROBLEM])
 {
-    if (is_other_users(pid))
+    if (yama_scope >= YAMA_FORBIDS)
+        return refuse(problem,
+                      "reading the memory of process %d is not permitted: "
+                      "kernel.yama.ptrace_scope is %ld, which forbids it to all, root too, until "
+                      "the next boot: run the program with `spanprof run -- PROGRAM`",
+                      (int)pid, yama_scope);
+    if (is_another_users)
         return refuse(problem,
                       "process %d belongs to another user, and reading its memory needs "
                       "CAP_SYS_PTRACE: run this as that user, or with sudo",
                       (int)pid);
-    if (yama_scope() > 0)
+    if (yama_scope > 0)
         return refuse(problem,
                       "reading the memory of process %d is not permitted: "
                       "kernel.yama.ptrace_scope is %ld, which asks for CAP_SYS_PTRACE: run this "
                       "with sudo, or set it to 0 (sysctl)",
-                      (int)pid, yama_scope());
+                      (int)pid, yama_scope);
     return refuse(problem,
                   "reading the memory of process %d is not permitted: it has more rights than this "
                   "command, is not dumpable, or a seccomp filter or container forbids it: run this "
@@ -162,7 +162,8 @@ static bool check_rights(pid_t pid, char problem[SP_ATTACH_PROBLEM])
         return true;
     if (errno == ESRCH || errno == ENOENT || (!is_mapped && errno == 0))
         return refuse(problem, "process %d ended while it was looked at", (int)pid);
-    return say_denied(pid, problem);
+    return sp_attach_say_denied(pid, is_other_users(pid),
+                                sp_kernel_setting("kernel/yama/ptrace_scope", 0), problem);
 }
 
 /* ---- what it is ---- */

@@ -25,6 +25,11 @@ bool sp_attach_target_open(sp_attach_target *target, const char *text,
                            char problem[SP_ATTACH_PROBLEM]);
 void sp_attach_target_close(sp_attach_target *target);
 
+/* Why the memory of PID cannot be read, into PROBLEM: whose it is, and what YAMA_SCOPE
+ * (kernel.yama.ptrace_scope) asks for. Returns false. */
+bool sp_attach_say_denied(pid_t pid, bool is_another_users, long yama_scope,
+                          char problem[SP_ATTACH_PROBLEM]);
+
 bool sp_attach_target_has_ended(const sp_attach_target *target);
 /* The CPU time that it has used, 0 once it has ended. */
 uint64_t sp_attach_target_cpu_ns(const sp_attach_target *target);

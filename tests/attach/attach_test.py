@@ -291,7 +291,7 @@ def test_refusals():
     cases += [((kernel,), "thread of the kernel")] if kernel else []
     for (pid, *words), expected in cases:
         attach = Attach(pid, *words).end()
-        check(attach.code == 2 and expected in attach.stderr and attach.stderr.splitlines()[-1].startswith("spanprof: run: ") and attach.files == [],
+        check(attach.code == 2 and expected in attach.stderr and attach.stderr.startswith("spanprof: run: ") and attach.stderr.count("\n") == 1 and attach.files == [],
               f"{pid} {' '.join(words)}: exit 2, a sentence, no file: {attach.code} {attach.stderr.strip()} {attach.files}")
         attach.remove()
     child.wait()
