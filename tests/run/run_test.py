@@ -94,6 +94,7 @@ def test_program():
 def test_answer():
     result = Run("--hz", "1000", "--", WORK, "spin", prefix="spanprof")
     check(result.stdout == "", "standard output is the program's")
+    check("run before" not in result.stderr, "nothing is said of a run before")
     check("run_work_spin" in result.stderr and "spanprof flame spanprof --format html" in result.stderr, "the answer is on standard error")
     result.end()
     result = Run("-o", "p", "true")
@@ -205,6 +206,8 @@ def test_elsewhere():
     result = run("--", WORK, "spin")
     again = subprocess.run([SPANPROF, "run", "-o", result.prefix, "--quiet", "--", WORK, "spin"], check=False)
     kept = sorted(os.path.basename(path) for path in glob.glob(result.prefix + ".*"))
+    told = subprocess.run([SPANPROF, "run", "-o", result.prefix, "--", WORK, "spin"], stderr=subprocess.PIPE, text=True, check=False).stderr
+    check(told.endswith(f"\nspanprof: the files of the run before are kept as {result.prefix}.1.*\n"), f"that is the last line: {told}")
     check(again.returncode == 0 and kept == ["p.1.profiles.jsonl", "p.1.traces.jsonl", "p.profiles.jsonl", "p.traces.jsonl"],
           f"the run before is kept: {kept}")
     result.end()

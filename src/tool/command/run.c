@@ -104,6 +104,7 @@ static int prepare_files(sp_run *run)
     prefix = prefix ? prefix : getenv("SPANPROF_FILE");
     run->name = prefix && *prefix ? prefix : "spanprof";
     int status = make_prefix(run, run->name);
+    run->earlier = sp_run_earlier_find(run->prefix);
     return status == SP_TOOL_DONE ? make_folder(run) : status;
 }
 
@@ -173,6 +174,8 @@ static void end_files(const sp_run *run)
         sp_tool_note("run: nothing was recorded: no program of this run loaded the library");
     else if (!run->options->quiet)
         show_answer(run, left.processes);
+    if (!run->options->quiet)
+        sp_run_earlier_say(&run->earlier, run->name);
 }
 
 /* ---- the end ---- */

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "tool/text/options.h"
 
@@ -15,6 +16,18 @@ typedef struct sp_run_options {
     uint64_t hz;
     bool wall, quiet;
 } sp_run_options;
+
+/* In run_earlier.c: one of the files that an earlier run has left. */
+typedef struct sp_run_earlier {
+    const char *ending; /* behind the prefix; NULL: there is none */
+    dev_t device;
+    ino_t inode;
+} sp_run_earlier;
+
+/* Before the run. */
+sp_run_earlier sp_run_earlier_find(const char *prefix);
+/* After it: say where that file is now, when it has been moved. */
+void sp_run_earlier_say(const sp_run_earlier *earlier, const char *prefix);
 
 /* One run. */
 typedef struct sp_run {
@@ -25,6 +38,7 @@ typedef struct sp_run {
     char prefix[PATH_MAX];  /* the same, absolute */
     char folder[PATH_MAX];  /* that the processes write to, but the first; "": there is none */
     char preload[PATH_MAX]; /* LD_PRELOAD */
+    sp_run_earlier earlier;
 } sp_run;
 
 /* Whether FILE, which execvp would take for a program of that name, can be run under the library,

@@ -63,7 +63,8 @@ static void say_started(void *user, const char *what)
         sp_tool_note("%s", what);
 }
 
-static void show(const sp_run_options *options, const char *prefix, const sp_attach_outcome *out)
+static void show(const sp_run_options *options, const char *prefix, const sp_attach_outcome *out,
+                 const sp_run_earlier *earlier)
 {
     if (out->has_ended)
         sp_tool_note("process %s has ended", options->attach);
@@ -72,6 +73,7 @@ static void show(const sp_run_options *options, const char *prefix, const sp_att
                      (unsigned long long)out->stops,
                      (unsigned long long)(out->stop_ns / out->stops / 1000));
     sp_run_show_answer(prefix, "what was sampled is");
+    sp_run_earlier_say(earlier, prefix);
 }
 
 int sp_run_attach(const sp_run_options *options, const sp_operands *rest)
@@ -92,9 +94,10 @@ int sp_run_attach(const sp_run_options *options, const sp_operands *rest)
     int status = check(options, rest, &attach.duration_ns);
     if (status != SP_TOOL_DONE)
         return status;
+    sp_run_earlier earlier = sp_run_earlier_find(attach.prefix);
     if (!sp_attach(&attach, &out))
         return sp_tool_wrong("run: --attach %s: %s", options->attach, out.problem);
     if (!options->quiet)
-        show(options, attach.prefix, &out);
+        show(options, attach.prefix, &out, &earlier);
     return SP_TOOL_DONE;
 }
