@@ -28,6 +28,9 @@
  */
 enum { WAITING, RUNNING, ENDING, ENDED };
 
+/* What the parent gets of it. */
+enum { EXIT_CODE_BITS = 0xff };
+
 /* A forked child that lives as long as this is profiled; most call exec before. */
 static const struct timespec child_waits = {.tv_nsec = 20 * 1000 * 1000};
 static const struct timespec end_takes = {.tv_sec = 5};
@@ -36,6 +39,7 @@ static struct {
     _Atomic uint32_t state;
     _Atomic pid_t process; /* in which the keeper's thread is; 0: in none */
     _Atomic int signal;    /* by which the process is to end when all is written; 0: by none */
+    _Atomic int code;      /* with which it exits, plus 1; 0: it has none, or it is not known */
 } keeper;
 
 /* Wait while the state is VALUE, for TIME at most; NULL: without a limit. */
@@ -62,7 +66,7 @@ static void begin_after_a_while(void)
 
 static void end(void)
 {
-    sp_process_span_end();
+    sp_process_span_end(atomic_load(&keeper.code) - 1);
     change(ENDING, ENDED);
     int number = atomic_exchange(&keeper.signal, 0);
     if (number)
@@ -104,7 +108,20 @@ static void start_in_child(void)
     atomic_store(&keeper.process, 0);
     atomic_store(&keeper.state, WAITING);
     atomic_store(&keeper.signal, 0);
+    atomic_store(&keeper.code, 0);
     start_thread();
+}
+
+static void exit_with(int code, void *unused)
+{
+    (void)unused;
+    sp_keeper_exit(code);
+}
+
+void sp_keeper_take_exit_code(void)
+{
+    if (atomic_load(&keeper.process) == getpid())
+        on_exit(exit_with, NULL);
 }
 
 void sp_keeper_start(void)
@@ -140,6 +157,13 @@ void sp_keeper_end(void)
         wait_for_the_end();
     }
     errno = error;
+}
+
+void sp_keeper_exit(int code)
+{
+    if (atomic_load(&keeper.process) == getpid())
+        atomic_store(&keeper.code, (code & EXIT_CODE_BITS) + 1);
+    sp_keeper_end();
 }
 
 bool sp_keeper_end_by(int number)

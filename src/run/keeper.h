@@ -10,10 +10,15 @@
 
 /* Once, before main: begin, and see to forked children. */
 void sp_keeper_start(void);
+/* From main on the code that the process exits with is known. Where it is not called, the span ends
+ * without. */
+void sp_keeper_take_exit_code(void);
 /* This process ends, or becomes another program: its span ends, and what there is has been written
  * when it returns, 5 seconds later at most. In a child of vfork, which has its parent's memory,
  * nothing happens. errno is kept. */
 void sp_keeper_end(void);
+/* The same for a process that exits with CODE, which its span tells. */
+void sp_keeper_exit(int code);
 /* The same for a process that is to end by signal NUMBER: returns at once, and the process ends by
  * it when all is written. False when there is nothing to wait for, or NUMBER has come before. */
 bool sp_keeper_end_by(int number);

@@ -108,8 +108,19 @@ bool sp_process_span_begin(void)
     return true;
 }
 
-void sp_process_span_end(void)
+static void set_exit_code(int code)
 {
+    char text[32];
+    snprintf(text, sizeof text, "exit code %d", code);
+    spanprof_span_set_int(span, "process.exit.code", code);
+    if (code != 0)
+        spanprof_span_set_status(span, SPANPROF_SPAN_STATUS_ERROR, text);
+}
+
+void sp_process_span_end(int code)
+{
+    if (code >= 0)
+        set_exit_code(code);
     spanprof_span_end(span);
     spanprof_stop(STOP_NS);
     spanprof_context_set_default(NULL);

@@ -12,7 +12,8 @@
 bool sp_process_span_begin(void);
 /* The same in a process whose other threads may be reading the environment: it is left as it is. */
 bool sp_process_span_begin_late(void);
-/* End both. What there is has been written or sent when it returns. */
-void sp_process_span_end(void);
+/* End both. CODE is the exit code of the process; negative: it has none, or it is not known. What
+ * there is has been written or sent when it returns. */
+void sp_process_span_end(int code);
 
 #endif

@@ -50,6 +50,11 @@ static void prepare(void)
 {
     if (!next.fexecve)
         find_next();
+}
+
+static void prepare_exec(void)
+{
+    prepare();
     sp_keeper_end();
 }
 
@@ -63,6 +68,7 @@ static int resume_after_failed_exec(int result)
 EXPORTED _Noreturn void _exit(int code)
 {
     prepare();
+    sp_keeper_exit(code);
     next.exit(code);
     for (;;)
         syscall(SYS_exit_group, code);
@@ -75,31 +81,31 @@ EXPORTED _Noreturn void _Exit(int code)
 
 EXPORTED int execv(const char *path, words arguments)
 {
-    prepare();
+    prepare_exec();
     return resume_after_failed_exec(next.execv(path, arguments));
 }
 
 EXPORTED int execve(const char *path, words arguments, words environment)
 {
-    prepare();
+    prepare_exec();
     return resume_after_failed_exec(next.execve(path, arguments, environment));
 }
 
 EXPORTED int execvp(const char *file, words arguments)
 {
-    prepare();
+    prepare_exec();
     return resume_after_failed_exec(next.execvp(file, arguments));
 }
 
 EXPORTED int execvpe(const char *file, words arguments, words environment)
 {
-    prepare();
+    prepare_exec();
     return resume_after_failed_exec(next.execvpe(file, arguments, environment));
 }
 
 EXPORTED int fexecve(int fd, words arguments, words environment)
 {
-    prepare();
+    prepare_exec();
     return resume_after_failed_exec(next.fexecve(fd, arguments, environment));
 }
 

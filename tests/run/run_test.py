@@ -102,6 +102,25 @@ def test_answer():
     result.end()
 
 
+def exit_code(span):
+    """What SPAN says of its end: its attribute, and whether its status is error."""
+    codes = [int(attribute["value"]["intValue"]) for attribute in span["attributes"] if attribute["key"] == "process.exit.code"]
+    return (codes[0] if codes else None, span.get("status", {}).get("code") == 2)
+
+
+def test_exit_codes():
+    """Of the ways of an end that tell one."""
+    for script, expected in (("import os; os._exit(3)", (3, True)), ("import sys; sys.exit(-1)", (255, True)), ("pass", (0, False)),
+                             ("import os; os.execv('/bin/true', ['true'])", (None, False))):
+        result = run("--", sys.executable, "-c", script)
+        spans = [span for span in result.spans if "python" in span["name"]]
+        check([exit_code(span) for span in spans] == [expected], f"{script}: {result.spans}")
+        result.end()
+    result = run("--", WORK, "fork")
+    check(sorted(exit_code(span) for span in result.spans) == [(0, False), (7, True)], f"of parent and child: {result.spans}")
+    result.end()
+
+
 def test_ends():
     for what, code in (("threads", 0), ("_exit", 5), ("quick_exit", 6), ("vfork", 0)):
         result = run("--", WORK, what)
@@ -254,7 +273,7 @@ def test_refusals():
     result.end()
 
 
-for test in (test_program, test_answer, test_ends, test_children, test_exec, test_signals, test_after_the_end, test_profiles, test_elsewhere, test_refusals):
+for test in (test_program, test_answer, test_ends, test_exit_codes, test_children, test_exec, test_signals, test_after_the_end, test_profiles, test_elsewhere, test_refusals):
     began = time.monotonic()
     test()
     print(f"{test.__name__}: {time.monotonic() - began:.1f} s")

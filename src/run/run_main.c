@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The exit code of a process is told to handlers of on_exit only. Those run before the SDK's own
+ * handler, which ends the recording, when they are registered behind the loader's, and that is
+ * registered after all constructors: so main is the first place for it. */
+#include <dlfcn.h>
+#include <stddef.h>
+
+#include "run/keeper.h"
+
+typedef int (*main_function)(int, char **, char **);
+typedef void (*hook)(void);
+typedef int (*start_main)(main_function, int, char **, hook, hook, hook, void *);
+
+static main_function program_main;
+
+static int main_of_program(int count, char **words, char **environment)
+{
+    sp_keeper_take_exit_code();
+    return program_main(count, words, environment);
+}
+
+/* What every program calls first, in the C library. */
+__attribute__((visibility("default"))) int __libc_start_main(main_function program, int count,
+                                                             char **words, hook init, hook fini,
+                                                             hook loader_fini, void *stack_end)
+{
+    start_main next;
+    *(void **)&next = dlsym(RTLD_NEXT, "__libc_start_main");
+    program_main = program;
+    return next(main_of_program, count, words, init, fini, loader_fini, stack_end);
+}
