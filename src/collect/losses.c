@@ -2,6 +2,7 @@
 /* Warnings about losses and missing ticks that a user can do something about, once each. */
 #include "collect/collector_run.h"
 #include "core/clock.h"
+#include "core/counted.h"
 #include "core/log.h"
 #include "cpu/cpu_engine.h"
 #include "trace/provider.h"
@@ -22,9 +23,9 @@ void sp_collector_check_engine(sp_collector *collector, const sp_window *window)
     if (repaired && !collector->said_repaired) {
         collector->said_repaired = true;
         sp_log_warn("engine",
-                    "the perf events of %u threads had been closed by the application, and were "
+                    "the perf events of %s had been closed by the application, and were "
                     "opened again",
-                    repaired);
+                    SP_COUNTED(repaired, "thread"));
     }
 }
 
@@ -46,10 +47,9 @@ void sp_collector_warn_of_losses(sp_collector *collector)
     sp_tracer_counters spans;
     sp_tracer_counters_get(&spans);
     if (spans.dropped_queue_full > collector->spans_lost)
-        sp_log_warn(
-            "tracer",
-            "%llu spans dropped, the queue is full: a larger OTEL_BSP_MAX_QUEUE_SIZE keeps bursts",
-            (unsigned long long)(spans.dropped_queue_full - collector->spans_lost));
+        sp_log_warn("tracer",
+                    "%s dropped, the queue is full: a larger OTEL_BSP_MAX_QUEUE_SIZE keeps bursts",
+                    SP_COUNTED(spans.dropped_queue_full - collector->spans_lost, "span"));
     collector->spans_lost = spans.dropped_queue_full;
     uint64_t unseen = sp_load_relaxed(&totals->unattributed_ns);
     if (sp_load_relaxed(&totals->dropped_ring_full) && !collector->said_ring_full) {

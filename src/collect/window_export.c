@@ -5,6 +5,7 @@
 #include "collect/collector_run.h"
 #include "collect/requests.h"
 #include "core/clock.h"
+#include "core/counted.h"
 #include "core/log.h"
 #include "profile/builder.h"
 
@@ -110,7 +111,8 @@ static void count_dropped(const window_export *e, uint32_t dropped)
         sp_exporter_note_lost(e->collector->config.exporter);
         sp_worker_leave(&e->collector->worker);
     }
-    sp_log_warn("collector", "%u samples of a window were dropped: memory is short", dropped);
+    sp_log_warn("collector", "memory is short: %s of a window dropped",
+                SP_COUNTED(dropped, "sample"));
 }
 
 /* Of the calls that threads made; a snapshot of live blocks is made anew by the next window. */

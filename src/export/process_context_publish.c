@@ -18,6 +18,7 @@
 #include "context/sample_keys.h"
 #include "core/atomic.h"
 #include "core/clock.h"
+#include "core/counted.h"
 #include "core/lock.h"
 #include "core/log.h"
 #include "wire/process_context_message.h"
@@ -152,9 +153,8 @@ static uint8_t *encode(const sp_resource *resource, const char *const *keys, uin
         return NULL;
     }
     if (left_out > 0)
-        sp_log_warn("export",
-                    "process context: %u attributes are left out: it may have %d bytes only",
-                    left_out, SP_PROCESS_CONTEXT_BYTES);
+        sp_log_warn("export", "process context: %s left out: it may have %d bytes only",
+                    SP_COUNTED(left_out, "attribute"), SP_PROCESS_CONTEXT_BYTES);
     *bytes = payload.length;
     return payload.data;
 }

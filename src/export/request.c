@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "core/counted.h"
 #include "core/log.h"
 #include "export/export_internal.h"
 
@@ -28,7 +29,6 @@ void sp_allowance_give(sp_allowance *allowance, size_t bytes)
 
 void sp_requests_say_abandoned(uint64_t count, const char *destination, const char *why)
 {
-    sp_log_warn("export",
-                "stopping with %llu request%s for %s not delivered%s: dropped and counted",
-                (unsigned long long)count, count == 1 ? "" : "s", destination, why);
+    sp_log_warn("export", "stopping with %s for %s not delivered%s: dropped and counted",
+                SP_COUNTED(count, "request"), destination, why);
 }

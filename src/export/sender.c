@@ -10,6 +10,7 @@
 #include <sys/auxv.h>
 #include <sys/socket.h>
 
+#include "core/counted.h"
 #include "core/log.h"
 #include "export/export_internal.h"
 #include "trace/random_id.h"
@@ -217,8 +218,8 @@ void sp_sender_use_spool(sp_sender *sender, sp_spool *spool)
     sp_count(&sender->counters->spooled, count);
     sp_count(&sender->counters->taken_over, count);
     if (count)
-        sp_log_info("export", "sending %llu requests for %s that an ended process has left",
-                    (unsigned long long)count, sender->shown_url);
+        sp_log_info("export", "sending %s for %s that an ended process has left",
+                    SP_COUNTED(count, "request"), sender->shown_url);
 }
 
 /* REQUEST, which has a file, is delivered or dropped. */
@@ -265,12 +266,12 @@ bool sp_sender_is_past(const sp_sender *sender, uint64_t sequence, uint64_t dead
 static void say(sp_sender *sender, spanprof_log_level level, const char *text, uint64_t kept_back)
 {
     char more[64] = "";
-    unsigned long long items = sender->first->items;
     if (kept_back)
         snprintf(more, sizeof more, " (and %llu more since this was last said)",
                  (unsigned long long)kept_back);
-    sp_log(level, "export", "sending %llu %s%s to %s: %s%s", items, item_names[sender->signal],
-           items == 1 ? "" : "s", sender->shown_url, text, more);
+    sp_log(level, "export", "sending %s to %s: %s%s",
+           SP_COUNTED(sender->first->items, item_names[sender->signal]), sender->shown_url, text,
+           more);
 }
 
 /* A warning now and then, the rest for those who debug. Returns whether it was a warning. */
@@ -537,11 +538,9 @@ static void leave_first(sp_sender *sender)
 static void say_left(const sp_sender *sender, uint64_t count)
 {
     if (count)
-        sp_log_warn(
-            "export",
-            "stopping with %llu request%s for %s not delivered: kept in %s, sent by the next start",
-            (unsigned long long)count, count == 1 ? "" : "s", sender->shown_url,
-            sender->spool->folder);
+        sp_log_warn("export",
+                    "stopping with %s for %s not delivered: kept in %s, sent by the next start",
+                    SP_COUNTED(count, "request"), sender->shown_url, sender->spool->folder);
 }
 
 /* Drop and count all that is left and not in the spool. */

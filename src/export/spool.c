@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/append.h"
+#include "core/counted.h"
 #include "core/log.h"
 #include "export/export_internal.h"
 
@@ -325,9 +326,9 @@ static void say_foreign(const sp_spool *spool, const char *directory)
 {
     if (spool->foreign)
         sp_log_warn("export",
-                    "SPANPROF_SPOOL=%s: %llu requests there are in another format than "
+                    "SPANPROF_SPOOL=%s: %s there in another format than "
                     "OTEL_EXPORTER_OTLP_PROTOCOL's: left there",
-                    directory, (unsigned long long)spool->foreign);
+                    directory, SP_COUNTED(spool->foreign, "request"));
 }
 
 bool sp_spool_open(sp_spool *spool, const char *directory, const char *service, size_t maximum)

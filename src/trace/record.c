@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/clock.h"
+#include "core/counted.h"
 #include "core/hex.h"
 #include "core/log.h"
 #include "core/utf8.h"
@@ -328,10 +329,10 @@ void sp_record_warn_of_drops(const sp_span_record *record)
     sp_utf8_show(name, sizeof name, data->name, strlen(data->name));
     sp_log_warn("tracer",
                 "span \"%s\" had more than it may keep (limits OTEL_SPAN_…, OTEL_EVENT_…, "
-                "OTEL_LINK_…; 16 MiB a value; memory): dropped %" PRIu32 " attributes, %" PRIu32
-                " events, %" PRIu32 " links, or attributes of these; as did %" PRIu64
-                " spans since this was last said",
-                name, data->dropped_attributes_count, data->dropped_events_count,
-                data->dropped_links_count,
-                atomic_exchange_explicit(&unsaid, 0, memory_order_relaxed));
+                "OTEL_LINK_…; 16 MiB a value; memory): dropped %s, %s, %s, or "
+                "attributes of these; as did %s since this was last said",
+                name, SP_COUNTED(data->dropped_attributes_count, "attribute"),
+                SP_COUNTED(data->dropped_events_count, "event"),
+                SP_COUNTED(data->dropped_links_count, "link"),
+                SP_COUNTED(atomic_exchange_explicit(&unsaid, 0, memory_order_relaxed), "span"));
 }

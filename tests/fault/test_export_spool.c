@@ -284,7 +284,7 @@ static void json_is_left_by_an_exporter_of_protobuf(void **state)
     f->config.http[SP_PROFILES].protocol = SP_PROTOCOL_HTTP_PROTOBUF;
     send_what_is_left(f);
     assert_int_equal(f->counted.taken_over, 0);
-    assert_int_equal(log_count("1 requests there are in another format"), 1);
+    assert_int_equal(log_count("1 request there in another format"), 1);
     assert_int_equal(for_each_kept(NULL), 1);
 }
 

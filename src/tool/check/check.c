@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/counted.h"
 #include "tool/text/escape.h"
 #include "tool/text/messages.h"
 #include "tool/text/output.h"
@@ -103,13 +104,11 @@ static int write_result(sp_checker *checker)
         sp_buffer_printf(&checker->out, "… and %llu more\n",
                          (unsigned long long)(lines - MAX_LINES));
     if (checker->violations)
-        sp_buffer_printf(&checker->out, "%llu violation%s\n",
-                         (unsigned long long)checker->violations,
-                         checker->violations == 1 ? "" : "s");
+        sp_buffer_printf(&checker->out, "%s\n", SP_COUNTED(checker->violations, "violation"));
     else
-        sp_buffer_printf(&checker->out,
-                         "ok: %zu requests of traces with %u spans, %zu of profiles\n",
-                         sp_input_count(checker->input, SP_SIGNAL_TRACES), checker->span_ids.count,
+        sp_buffer_printf(&checker->out, "ok: %s of traces with %s, %zu of profiles\n",
+                         SP_COUNTED(sp_input_count(checker->input, SP_SIGNAL_TRACES), "request"),
+                         SP_COUNTED(checker->span_ids.count, "span"),
                          sp_input_count(checker->input, SP_SIGNAL_PROFILES));
     int status = sp_output_write(&checker->out, NULL);
     return status != SP_TOOL_DONE ? status : checker->violations ? SP_TOOL_NO : SP_TOOL_DONE;

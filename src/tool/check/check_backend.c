@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/counted.h"
 #include "core/hex.h"
 #include "tool/check/check.h"
 #include "tool/model/model.h"
@@ -19,8 +20,8 @@ static void check_size(sp_checker *checker, size_t maximum)
     size_t bytes = protobuf_c_message_get_packed_size(checker->document->message);
     sp_place place = sp_place_of("request");
     if (bytes > maximum)
-        sp_check_violation(checker, "backend-size", &place, "takes %zu bytes; %zu are accepted",
-                           bytes, maximum);
+        sp_check_violation(checker, "backend-size", &place, "takes %s; %zu are accepted",
+                           SP_COUNTED(bytes, "byte"), maximum);
 }
 
 static void check_service(sp_checker *checker, const Sp__Resource__Resource *resource,

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "core/counted.h"
 #include "tool/draw/diff.h"
 #include "tool/text/messages.h"
 
@@ -24,10 +25,9 @@ static int compare(const sp_selection *slow, const sp_selection *rest, const cha
 {
     char least[SP_DURATION_LENGTH], slow_name[128], rest_name[128];
     sp_format_duration(least, slow->slow.least_ns);
-    snprintf(slow_name, sizeof slow_name, "%u slow span%s, from %s", slow->match_count,
-             slow->match_count == 1 ? "" : "s", least);
-    snprintf(rest_name, sizeof rest_name, "the rest, %u span%s", rest->match_count,
-             rest->match_count == 1 ? "" : "s");
+    snprintf(slow_name, sizeof slow_name, "%s, from %s", SP_COUNTED(slow->match_count, "slow span"),
+             least);
+    snprintf(rest_name, sizeof rest_name, "the rest, %s", SP_COUNTED(rest->match_count, "span"));
     sp_comparison comparison = {0};
     int status = sp_compare(&comparison, rest, slow, SP_BY_SPANS);
     const sp_diff_answer answer = {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/counted.h"
 #include "tool/draw/flame.h"
 #include "tool/model/selected.h"
 #include "tool/text/messages.h"
@@ -86,9 +87,10 @@ static void note_links(const sp_selection *selection)
         if (sp_selection_has(selection, &model->samples[i]) && model->samples[i].link)
             linked += model->samples[i].count;
     if (linked)
-        sp_tool_note("collapsed stacks have no place for spans: %llu samples go without theirs; "
-                     "--to pprof keeps them",
-                     (unsigned long long)linked);
+        sp_tool_note(
+            "collapsed stacks have no place for spans: they are left out of %s; --to pprof "
+            "keeps them",
+            SP_COUNTED(linked, "sample"));
 }
 
 static int write_folded(sp_buffer *out, const sp_selection *selection)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/compiler.h"
+#include "core/counted.h"
 #include "tool/command/commands.h"
 #include "tool/text/messages.h"
 
@@ -159,17 +160,15 @@ void sp_run_show_answer(const char *name, const char *what)
 
 static void show_answer(const sp_run *run, size_t processes)
 {
-    char what[48];
-    snprintf(what, sizeof what, "%zu process%s", processes, processes == 1 ? "" : "es");
-    sp_run_show_answer(run->name, what);
+    sp_run_show_answer(run->name, SP_COUNTED(processes, "process"));
 }
 
 static void end_files(const sp_run *run)
 {
     sp_run_files_left left = sp_run_gather(run->folder, run->prefix);
     if (left.running)
-        sp_tool_note("run: %zu files in %s are still written by processes that run on",
-                     left.running, run->folder);
+        sp_tool_note("run: %s in %s still written by processes that run on",
+                     SP_COUNTED(left.running, "file"), run->folder);
     if (left.processes == 0)
         sp_tool_note("run: nothing was recorded: no program of this run loaded the library");
     else if (!run->options->quiet)

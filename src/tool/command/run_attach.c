@@ -9,6 +9,7 @@
 #include "attach/attach.h"
 #include "core/clock.h"
 #include "core/compiler.h"
+#include "core/counted.h"
 #include "tool/command/run.h"
 #include "tool/text/messages.h"
 
@@ -69,8 +70,8 @@ static void show(const sp_run_options *options, const char *prefix, const sp_att
     if (out->has_ended)
         sp_tool_note("process %s has ended", options->attach);
     if (out->stops > 0)
-        sp_tool_note("a thread stood still %llu times, for %llu µs on average",
-                     (unsigned long long)out->stops,
+        sp_tool_note("a thread stood still %s, for %llu µs on average",
+                     SP_COUNTED(out->stops, "time"),
                      (unsigned long long)(out->stop_ns / out->stops / 1000));
     sp_run_show_answer(prefix, "what was sampled is");
     sp_run_earlier_say(earlier, prefix);

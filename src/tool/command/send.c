@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/counted.h"
 #include "core/log.h"
 #include "export/export_internal.h"
 #include "export/post.h"
@@ -68,9 +69,10 @@ static uint64_t count_items(const sp_document *document)
 static int stop_at(const sending *to, const sp_document *document)
 {
     char name[SP_DOCUMENT_NAME_LENGTH];
-    return sp_tool_no("send: %s was not delivered: the reason stands above. %zu of %zu requests "
-                      "were delivered before it",
-                      sp_document_name(name, document), to->sent, to->input->count);
+    return sp_tool_no("send: %s was not delivered: the reason stands above. Delivered before "
+                      "it: %zu of %s",
+                      sp_document_name(name, document), to->sent,
+                      SP_COUNTED(to->input->count, "request"));
 }
 
 static int send_document(sending *to, const sp_document *document)
@@ -106,10 +108,10 @@ static int say_sent(const sending *to)
     const sp_export_counters *counters = sp_post_counters(to->post);
     sp_buffer out = SP_BUFFER_INIT(1 << 12);
     unsigned long long rejected = sp_load_relaxed(&counters->rejected);
-    sp_buffer_printf(&out, "%zu requests delivered: %llu spans, %llu samples, %llu bytes\n",
-                     to->sent, (unsigned long long)sp_load_relaxed(&counters->spans),
-                     (unsigned long long)sp_load_relaxed(&counters->samples),
-                     (unsigned long long)sp_load_relaxed(&counters->bytes));
+    sp_buffer_printf(&out, "%s delivered: %s, %s, %s\n", SP_COUNTED(to->sent, "request"),
+                     SP_COUNTED(sp_load_relaxed(&counters->spans), "span"),
+                     SP_COUNTED(sp_load_relaxed(&counters->samples), "sample"),
+                     SP_COUNTED(sp_load_relaxed(&counters->bytes), "byte"));
     int status = sp_output_write(&out, NULL);
     return status != SP_TOOL_DONE || rejected == 0
                ? status
@@ -145,9 +147,8 @@ static int lead_to_roots(const sp_input *input)
         if (input->documents[i].signal == SP_SIGNAL_PROFILES)
             unknown += sp_links_to_roots(&input->documents[i], &model);
     if (unknown)
-        sp_tool_note("send: %zu links lead to spans that the files do not have, and stay as they "
-                     "are",
-                     unknown);
+        sp_tool_note("send: %s to spans that the files do not have: kept as they are",
+                     SP_COUNTED(unknown, "link"));
     sp_model_deinit(&model);
     return status;
 }

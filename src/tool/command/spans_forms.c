@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/compiler.h"
+#include "core/counted.h"
 #include "core/hex.h"
 #include "tool/command/spans.h"
 #include "tool/text/escape.h"
@@ -74,7 +75,7 @@ void sp_spans_more(sp_buffer *out, size_t shown, size_t count, const char *what,
     if (shown < count)
         sp_buffer_printf(out, "%s %zu more %s%s (--limit 0 shows all)\n",
                          terminal->utf8 ? "…" : "...", count - shown, what,
-                         count - shown == 1 ? "" : "s");
+                         sp_plural(count - shown, what));
 }
 
 bool sp_spans_take_room(unsigned *used, unsigned width, const sp_terminal *terminal)
@@ -242,7 +243,7 @@ void sp_spans_tree(sp_buffer *out, const sp_model *model, const uint32_t *list, 
     writer.used += sp_waterfall_width(&writer.waterfall);
     char trace_id[33];
     sp_hex_encode(trace_id, model->spans[list[0]].id.trace_id, 16);
-    sp_buffer_printf(out, "trace %s, %zu span%s", trace_id, count, count == 1 ? "" : "s");
+    sp_buffer_printf(out, "trace %s, %s", trace_id, SP_COUNTED(count, "span"));
     if (*model->spans[list[0]].service) {
         sp_buffer_add_string(out, ", ");
         sp_spans_add_cell(out, model->spans[list[0]].service, 40, false, terminal);

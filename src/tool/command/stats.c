@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/counted.h"
 #include "tool/command/commands.h"
 #include "tool/command/stats_misuse.h"
 #include "tool/command/stats_producers.h"
@@ -290,8 +291,8 @@ static void add_type(sp_buffer *out, const sp_model *model, uint32_t number,
     sp_sum_add(&whole, stats->boundary);
     sp_buffer_add_char(out, '\n');
     add_type_name(out, model, number);
-    sp_buffer_printf(out, ": %" PRIu64 " profile%s, %" PRIu64 " samples", type->profiles,
-                     type->profiles == 1 ? "" : "s", type->samples);
+    sp_buffer_printf(out, ": %s, %s", SP_COUNTED(type->profiles, "profile"),
+                     SP_COUNTED(type->samples, "sample"));
     add_period(out, type);
     if (*stats->engine) {
         sp_buffer_add_string(out, ", engine ");
@@ -328,10 +329,10 @@ static void add_type(sp_buffer *out, const sp_model *model, uint32_t number,
 static int write_text(const stats *stats)
 {
     sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
-    sp_buffer_printf(&out,
-                     "%u spans, %zu profiles, %u links (%u of them to a span in these files)\n",
-                     stats->model->span_index.count, stats->model->profile_count, stats->links,
-                     stats->links_with_span);
+    sp_buffer_printf(&out, "%s, %s, %s (%u to a span in these files)\n",
+                     SP_COUNTED(stats->model->span_index.count, "span"),
+                     SP_COUNTED(stats->model->profile_count, "profile"),
+                     SP_COUNTED(stats->links, "link"), stats->links_with_span);
     sp_producers_text(&out, stats->producers);
     for (uint32_t i = 0; i < stats->model->type_count; i++)
         add_type(&out, stats->model, i, &stats->types[i]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tool/command/stats_producers.h"
 
+#include "core/counted.h"
 #include "tool/command/stats_wall.h"
 #include "tool/text/escape.h"
 
@@ -45,8 +46,7 @@ static void add_line(sp_buffer *out, const json_t *producer)
         sp_buffer_add_string(out, ", instance ");
         sp_escape_terminal(out, instance);
     }
-    sp_buffer_printf(out, ": %" JSON_INTEGER_FORMAT " profile%s\n", profiles,
-                     profiles == 1 ? "" : "s");
+    sp_buffer_printf(out, ": %s\n", SP_COUNTED((uint64_t)profiles, "profile"));
 }
 
 void sp_producers_text(sp_buffer *out, const json_t *producers)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/buffer.h"
+#include "core/counted.h"
 #include "tool/read/switches.h"
 #include "tool/text/messages.h"
 #include "tool/text/output.h"
@@ -72,11 +73,12 @@ static json_t *make_json(const char *path, const sp_switches *switches, bool is_
 
 static int print_line(const char *path, const sp_switches *switches)
 {
-    printf("%s: switches of process %" PRIu64 ": %zu threads, %" PRIu64 " switches of %u contexts, "
-           "%" PRIu64 " starts and ends of spans, %" PRIu64 " lost, %.2f %% of the time known%s\n",
-           path, switches->pid, switches->thread_count, switches->switches,
-           switches->contexts.count, switches->events, switches->lost, 100 * known_share(switches),
-           switches->is_cut ? "; the last block is cut" : "");
+    printf("%s: switches of process %" PRIu64 ": %s, %s of %s, %" PRIu64
+           " starts and ends of spans, %" PRIu64 " lost, %.2f %% of the time known%s\n",
+           path, switches->pid, SP_COUNTED(switches->thread_count, "thread"),
+           SP_COUNTED(switches->switches, "switch"),
+           SP_COUNTED(switches->contexts.count, "context"), switches->events, switches->lost,
+           100 * known_share(switches), switches->is_cut ? "; the last block is cut" : "");
     return SP_TOOL_DONE;
 }
 

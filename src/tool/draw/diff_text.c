@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/counted.h"
 #include "tool/draw/diff.h"
 #include "tool/text/escape.h"
 
@@ -40,10 +41,10 @@ static void write_side(writer *to, char letter, const sp_diff_side *side,
     const sp_model_type *type = &side->selection->model->types[side->selection->type];
     char value[SP_VALUE_LENGTH], line[512];
     sp_format_value(value, side->selection->value, type->unit);
-    snprintf(line, sizeof line, "%c: %.200s: %s %s in %llu samples, %llu request%s", letter,
-             side->name, sp_selection_name(side->selection), value,
-             (unsigned long long)side->selection->count, (unsigned long long)functions->requests,
-             functions->requests == 1 ? "" : "s");
+    snprintf(line, sizeof line, "%c: %.200s: %s %s in %s, %s", letter, side->name,
+             sp_selection_name(side->selection), value,
+             SP_COUNTED(side->selection->count, "sample"),
+             SP_COUNTED(functions->requests, "request"));
     sp_buffer escaped = SP_BUFFER_INIT(1 << 16);
     if (sp_escape_terminal(&escaped, line))
         sp_text_wrap(to->out, (const char *)escaped.data, to->terminal->columns);
@@ -134,8 +135,9 @@ bool sp_diff_text(sp_buffer *out, const sp_diff_answer *answer, const sp_termina
     write_moves(&to, false, "shrank");
     if (comparison->moves == 0)
         write_unsure(&to);
-    sp_buffer_printf(out, "\n%zu function%s moved, of %zu questions asked at once%s\n",
-                     comparison->moves, comparison->moves == 1 ? "" : "s", comparison->asked,
+    sp_buffer_printf(out, "\n%s moved, of %s asked at once%s\n",
+                     SP_COUNTED(comparison->moves, "function"),
+                     SP_COUNTED(comparison->asked, "question"),
                      comparison->moves > answer->limit ? "; --limit shows more" : "");
     return !out->failed;
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/counted.h"
 #include "core/hex.h"
 #include "tool/draw/flame.h"
 #include "tool/model/advice.h"
@@ -33,9 +34,8 @@ static void fill_span(sp_flame_legend *legend, const sp_selection *selection, bo
                         span_id, trace_id, span->service, *span->service ? ", " : "", duration,
                         status_text(span->message));
     if (selection->span_count > 1 && used > 0 && (size_t)used < sizeof legend->details)
-        snprintf(legend->details + used, sizeof legend->details - (size_t)used,
-                 ", with %u descendant%s", selection->span_count - 1,
-                 selection->span_count == 2 ? "" : "s");
+        snprintf(legend->details + used, sizeof legend->details - (size_t)used, ", with %s",
+                 SP_COUNTED(selection->span_count - 1, "descendant"));
 }
 
 static void fill_several(sp_flame_legend *legend, const sp_selection *selection)
@@ -46,18 +46,17 @@ static void fill_several(sp_flame_legend *legend, const sp_selection *selection)
         snprintf(name, sizeof name, "%.300s: ", selection->name);
     sp_format_duration(least, selection->slow.least_ns);
     if (selection->slow.all)
-        snprintf(legend->subject, sizeof legend->subject, "%sthe slowest %u of %u span%s, from %s",
-                 name, count, selection->slow.all, selection->slow.all == 1 ? "" : "s", least);
+        snprintf(legend->subject, sizeof legend->subject, "%sthe slowest %u of %s, from %s", name,
+                 count, SP_COUNTED(selection->slow.all, "span"), least);
     else if (selection->by_where)
-        snprintf(legend->subject, sizeof legend->subject, "%s%u span%s%s", name, count,
-                 count == 1 ? "" : "s",
+        snprintf(legend->subject, sizeof legend->subject, "%s%s%s", name, SP_COUNTED(count, "span"),
                  selection->name ? ""
                  : count == 1    ? " that matches"
                                  : " that match");
     else
-        snprintf(legend->subject, sizeof legend->subject, "%u spans", selection->asked_spans);
-    snprintf(legend->details, sizeof legend->details, "with %u descendant%s", below,
-             below == 1 ? "" : "s");
+        snprintf(legend->subject, sizeof legend->subject, "%s",
+                 SP_COUNTED(selection->asked_spans, "span"));
+    snprintf(legend->details, sizeof legend->details, "with %s", SP_COUNTED(below, "descendant"));
 }
 
 static void fill_trace(sp_flame_legend *legend, const sp_selection *selection)
@@ -67,7 +66,8 @@ static void fill_trace(sp_flame_legend *legend, const sp_selection *selection)
     if (selection->asked_traces == 1)
         snprintf(legend->subject, sizeof legend->subject, "trace %s", id);
     else
-        snprintf(legend->subject, sizeof legend->subject, "%u traces", selection->asked_traces);
+        snprintf(legend->subject, sizeof legend->subject, "%s",
+                 SP_COUNTED(selection->asked_traces, "trace"));
 }
 
 static void fill_subject(sp_flame_legend *legend, const sp_selection *selection, bool self)
@@ -95,8 +95,8 @@ static void fill_confidence(sp_flame_legend *legend, const sp_selection *selecti
         return;
     sp_advice_more(advice, selection);
     snprintf(legend->confidence, sizeof legend->confidence,
-             "only %llu sample%s: too few samples to trust shares; %s",
-             (unsigned long long)selection->count, selection->count == 1 ? "" : "s", advice);
+             "only %s: too few samples to trust shares; %s", SP_COUNTED(selection->count, "sample"),
+             advice);
 }
 
 static const char *amount_label(const sp_selection *selection)
@@ -118,9 +118,9 @@ void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection
     fill_subject(legend, selection, self);
     sp_format_value(value, selection->value, type->unit);
     sp_format_duration(error, error_ns);
-    snprintf(legend->amount, sizeof legend->amount, "%.60s: %s%s%s in %llu sample%s",
-             amount_label(selection), value, error_ns ? " ± " : "", error_ns ? error : "",
-             (unsigned long long)selection->count, selection->count == 1 ? "" : "s");
+    snprintf(legend->amount, sizeof legend->amount, "%.60s: %s%s%s in %s", amount_label(selection),
+             value, error_ns ? " ± " : "", error_ns ? error : "",
+             SP_COUNTED(selection->count, "sample"));
     if (type->tells_where)
         sp_where_format(legend->where, selection->where_ns);
     fill_confidence(legend, selection);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/compiler.h"
+#include "core/counted.h"
 #include "tool/text/output.h"
 
 /* A span that was on a core for so many periods would have a sample: of 1,000 such spans 7 have
@@ -112,8 +113,9 @@ static void say_waited(char *out, size_t size, const sp_selection *selection)
     else
         snprintf(out, size,
                  "of CPU time: it waited (%s), or was not active on the thread that worked "
-                 "(spanprof_span_attach): %llu of %llu samples are under no span",
-                 where, (unsigned long long)unlinked, (unsigned long long)all);
+                 "(spanprof_span_attach): of %s, %llu %s under no span",
+                 where, SP_COUNTED(all, "sample"), (unsigned long long)unlinked,
+                 unlinked == 1 ? "is" : "are");
 }
 
 void sp_advice_none(char out[SP_ADVICE_LENGTH], const sp_selection *selection, uint32_t number)

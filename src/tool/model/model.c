@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tool/model/model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,10 +95,13 @@ int sp_model_check_runs(const sp_model *model)
     sp_model_count_links(model, &links, &with_span);
     if (model->span_index.count == 0 || links == 0 || with_span > 0)
         return SP_TOOL_DONE;
-    return sp_tool_no("none of the %u spans that samples belong to is in these files: traces and "
+    char none[96] = "the only span that samples belong to is not";
+    if (links > 1)
+        snprintf(none, sizeof none, "none of the %u spans that samples belong to is", links);
+    return sp_tool_no("%s in these files: traces and "
                       "profiles are of two runs, or of a program that was attached to, whose spans "
                       "are in its own traces; give files that belong together",
-                      links);
+                      none);
 }
 
 void sp_model_deinit(sp_model *model)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/counted.h"
 #include "core/hex.h"
 #include "tool/model/advice.h"
 #include "tool/model/query.h"
@@ -450,40 +451,50 @@ static bool scope_hides_matches(const sp_selection *selection, const sp_select_o
     return other.count > 0;
 }
 
+/* "1 span matches", "2 spans match". */
+static const char *count_matches(char out[2 * SP_COUNTED_LENGTH], uint32_t count)
+{
+    snprintf(out, (size_t)2 * SP_COUNTED_LENGTH, "%s %s", SP_COUNTED(count, "span"),
+             count == 1 ? "matches" : "match");
+    return out;
+}
+
 static int no_match_of_where(const sp_selection *selection, const sp_select_options *options)
 {
     const char *option = !options->where       ? "--name"
                          : options->name.count ? "--where and --name"
                                                : "--where";
+    char matches[2 * SP_COUNTED_LENGTH];
+    uint32_t count = selection->match_count;
     if (selection->model->span_index.count == 0)
         return sp_tool_no("the files hold no spans, which %s asks for; give the .traces file too; "
                           "if it is empty, no span has ended yet",
                           option);
-    if (selection->match_count == 0 && options->rest)
-        return sp_tool_no("all %u spans that match are slow ones: there is no rest to compare with",
-                          selection->slow.all);
-    if (selection->match_count == 0)
+    if (count == 0 && options->rest)
+        return sp_tool_no("%s, and %s slow: there is no rest to compare with",
+                          count_matches(matches, selection->slow.all),
+                          selection->slow.all == 1 ? "it is" : "all are");
+    if (count == 0)
         return sp_tool_no("no span matches %s%s; `spanprof spans` lists the spans", option,
                           selection->asked_traces ? " in this trace" : "");
     if (scope_hides_matches(selection, options))
-        return sp_tool_no("%u spans match %s, and the file's link scope cannot answer: its "
+        return sp_tool_no("%s %s, and the file's link scope cannot answer: its "
                           "samples are linked to local roots only; record with "
                           "SPANPROF_LINK_SCOPE=innermost, or select root spans",
-                          selection->match_count, option);
+                          count_matches(matches, count), option);
+    bool is_one = count == 1;
     uint64_t below = options->self ? count_below_matches(selection, options) : 0;
     if (below)
         return sp_tool_no(
-            "%u spans match %s, and have no samples of their own; their descendants have "
-            "%llu: leave out --self",
-            selection->match_count, option, (unsigned long long)below);
+            "%s %s, and %s no samples of %s own; descendants have %llu: leave out --self",
+            count_matches(matches, count), option, is_one ? "has" : "have",
+            is_one ? "its" : "their", (unsigned long long)below);
     bool has_wall = sp_model_wall_type(selection->model, true) != SP_MODEL_NONE;
-    bool is_one = selection->match_count == 1;
-    return sp_tool_no(
-        "%u span%s match%s %s, and no sample fell under %s: waiting (%s), too short for "
-        "the sampling rate, or not active on the thread that worked",
-        selection->match_count, is_one ? "" : "s", is_one ? "es" : "", option,
-        is_one ? "it" : "them",
-        has_wall ? "ask for --type wall" : "record wall time with SPANPROF_PROFILES=cpu,wall");
+    return sp_tool_no("%s %s, and no sample fell under %s: waiting (%s), too short for "
+                      "the sampling rate, or not active on the thread that worked",
+                      count_matches(matches, count), option, is_one ? "it" : "them",
+                      has_wall ? "ask for --type wall"
+                               : "record wall time with SPANPROF_PROFILES=cpu,wall");
 }
 
 static int no_match_of_ids(const sp_selection *selection, const sp_select_options *options)

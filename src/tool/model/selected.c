@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/counted.h"
 #include "tool/model/merge.h"
 #include "tool/text/messages.h"
 #include "wire/gzip.h"
@@ -185,7 +186,8 @@ static void note_times(const Sp__Profiles__ProfilesData *data)
             count += profile->samples[k]->n_timestamps_unix_nano != 0;
     }
     if (count)
-        sp_tool_note("pprof has no place for times: %zu samples go without theirs", count);
+        sp_tool_note("pprof has no place for times: they are left out of %s",
+                     SP_COUNTED(count, "sample"));
 }
 
 int sp_selected_pprof(sp_buffer *out, const sp_selection *selections, size_t count)

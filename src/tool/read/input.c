@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "core/buffer.h"
+#include "core/counted.h"
 #include "core/run_files.h"
 #include "proto/profiles.pb-c.h"
 #include "proto/trace.pb-c.h"
@@ -101,9 +102,9 @@ static int read_all(gzFile file, const char *path, uint64_t bytes, sp_buffer *ou
         int code = Z_OK;
         const char *reason = gzerror(file, &code);
         if (code == Z_BUF_ERROR)
-            return sp_tool_wrong("%s: the gzip data is cut: it ends after %zu unzipped bytes; "
-                                 "copy or record the file again",
-                                 path, out->length);
+            return sp_tool_wrong("%s: the gzip data is cut: it ends after %s of the unzipped "
+                                 "content; copy or record the file again",
+                                 path, SP_COUNTED(out->length, "byte"));
         if (code == Z_ERRNO)
             return sp_tool_wrong("%s: reading: %s", path, strerror(errno));
         if (code != Z_OK && code != Z_STREAM_END)

@@ -169,12 +169,13 @@ static bool read_lines(reader *reader, const char *text, size_t length)
 
 static void say_rest(const reader *reader)
 {
+    size_t more = reader->mistakes - NAMED_MISTAKES;
     if (reader->mistakes > NAMED_MISTAKES)
-        sp_tool_note("%s: %zu more lines are no stack with a number", reader->path,
-                     reader->mistakes - NAMED_MISTAKES);
+        sp_tool_note("%s: %zu more %s no stack with a number", reader->path, more,
+                     more == 1 ? "line is" : "lines are");
     if (reader->fractions)
-        sp_tool_note("%s: %zu numbers have a fraction: the sum of each stack is rounded",
-                     reader->path, reader->fractions);
+        sp_tool_note("%s: %zu %s a fraction: the sum of each stack is rounded", reader->path,
+                     reader->fractions, reader->fractions == 1 ? "number has" : "numbers have");
 }
 
 /* The sums as samples. Doubles hold integers up to 2^53 exactly. */

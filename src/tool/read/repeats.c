@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/buffer.h"
+#include "core/counted.h"
 #include "core/intern.h"
 #include "proto/profiles.pb-c.h"
 #include "tool/read/zero_link.h"
@@ -101,9 +102,9 @@ static void clean_document(repeats *repeats, const sp_document *document)
 
 static void say_repeated(const repeats *repeats)
 {
-    sp_tool_note("%s%s: %llu profile%s in the input more than once, by profile_id: counted once",
+    sp_tool_note("%s%s: %s %s in the input more than once, by profile_id: counted once",
                  repeats->path, repeats->in_others ? " and other files" : "",
-                 (unsigned long long)repeats->in_all, repeats->in_all == 1 ? " is" : "s are");
+                 SP_COUNTED(repeats->in_all, "profile"), repeats->in_all == 1 ? "is" : "are");
 }
 
 int sp_input_drop_repeats(sp_input *input)

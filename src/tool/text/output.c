@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/compiler.h"
+#include "core/counted.h"
 #include "tool/text/messages.h"
 #include "tool/text/progress.h"
 
@@ -61,7 +62,8 @@ static int write_to(int fd, const sp_buffer *out, const char *name)
 {
     if (out->length == 0 || write_all(fd, out->data, out->length))
         return SP_TOOL_DONE;
-    return sp_tool_wrong("writing %zu bytes to %s: %s", out->length, name, strerror(errno));
+    return sp_tool_wrong("writing %s to %s: %s", SP_COUNTED(out->length, "byte"), name,
+                         strerror(errno));
 }
 
 static int write_file(const sp_buffer *out, const char *path)
@@ -120,7 +122,8 @@ static void format_scaled(char *out, size_t size, double value, const scale *sca
         i++;
     value /= scales[i].factor;
     int digits = scales[i].factor == 1 ? 0 : value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
-    snprintf(out, size, "%.*f %s", digits, value, scales[i].unit);
+    bool is_one = scales[i].factor == 1 && value == 1 && strcmp(scales[i].unit, "bytes") == 0;
+    snprintf(out, size, "%.*f %s", digits, value, is_one ? "byte" : scales[i].unit);
 }
 
 void sp_format_duration(char out[SP_DURATION_LENGTH], uint64_t ns)

@@ -540,7 +540,7 @@ static void other_format_is_left_and_said(void **state)
         free_list(sp_spool_list(&spool, SP_TRACES));
         sp_spool_close(&spool);
     }
-    assert_int_equal(log_count("1 requests there are in another format"), 2);
+    assert_int_equal(log_count("1 request there in another format"), 2);
     assert_int_equal(log_length, 2);
     sp_spool spool = new_spool();
     spool.formats[SP_TRACES] = SP_OTLP_JSON;

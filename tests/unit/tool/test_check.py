@@ -239,14 +239,14 @@ class Rules(CheckTest):
         self.write_shop()
         for options in ([], ["--backend", "pyroscope"], ["--backend", "collector"]):
             text = self.answer("check", "shop", *options)
-            self.assertEqual(text, "ok: 1 requests of traces with 5 spans, 1 of profiles\n")
+            self.assertEqual(text, "ok: 1 request of traces with 5 spans, 1 of profiles\n")
 
     def test_cpu_and_wall_time_in_one_request_pass_also_for_backends(self):
         self.write("t.jsonl", json_lines(traces()))
         self.write("p.jsonl", json_lines(both_profiles()))
         for options in ([], ["--backend", "pyroscope"], ["--backend", "collector"]):
             text = self.answer("check", "t.jsonl", "p.jsonl", *options)
-            self.assertEqual(text, "ok: 1 requests of traces with 5 spans, 1 of profiles\n")
+            self.assertEqual(text, "ok: 1 request of traces with 5 spans, 1 of profiles\n")
 
     def test_link_zero_may_be_spelled_out(self):
         good = profiles()

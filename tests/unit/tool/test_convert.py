@@ -261,7 +261,7 @@ class Pprof(ToolTest):
         made = profile(d, SAMPLES, 10 * MS, ("samples", "count", "cpu", "nanoseconds"), {})
         made["samples"][0]["timestampsUnixNano"] = [str(START)] * int(made["samples"][0].pop("values")[0])
         self.write("p.jsonl", json_lines(request(d, made)))
-        self.same(self.convert("p.jsonl", says="no place for times: 1 samples"), "p.jsonl")
+        self.same(self.convert("p.jsonl", says="no place for times: they are left out of 1 sample"), "p.jsonl")
 
     def test_flame_writes_what_was_selected(self):
         self.write_shop()

@@ -247,7 +247,7 @@ class Selections(ToolTest):
         self.assertEqual(both, self.folded("shop", "--where", '{ name = "GET /report" || name = "GET /cart" }'))
         self.assertEqual(both, self.folded("shop", "--name", "GET /report", "--name", "GET /cart", "--name", "none"))
         self.refuse(1, "flame", "shop", "--name", "GET", says=("no span matches --name", "spanprof spans"))
-        self.refuse(1, "flame", "shop", "--name", "GET /report", "--self", says=("no samples of their own", "leave out --self"))
+        self.refuse(1, "flame", "shop", "--name", "GET /report", "--self", says=("1 span matches --name, and has no samples of its own", "leave out --self"))
         self.refuse(1, "flame", "shop.profiles.jsonl", "--name", "GET /report", says=("the files hold no spans", ".traces file"))
         self.refuse(2, "flame", "shop", "--name", "a", "--span", CART, says="--name")
 
@@ -514,7 +514,7 @@ class Advice(ToolTest):
     def test_span_without_samples_that_waited_is_told_so(self):
         question = self.write_spans(0)
         self.refuse(1, *question, says=("(GET /, 200 ms)", "it waited (record wall time", "or was not active on the thread that worked",
-                                        "1 of 1 samples are under no span"))
+                                        "of 1 sample, 1 is under no span"))
         self.write("p.jsonl", json_lines(profiles([(("main",), CART_TRACE, CART, 1)])))
         error = self.refuse(1, *question, says=("(GET /, 200 ms)", "because it waited", "SPANPROF_PROFILES=cpu,wall"))
         self.assertNotIn("HZ", error)

@@ -28,7 +28,7 @@ static void progress_fits_its_line_and_is_harmless(void **state)
     sp_progress_text(line, "reading", "shop.jsonl", 1, 2, 12);
     assert_string_equal(line, "reading sho~");
     sp_progress_text(line, "reading", "a\033[2J\n", 1, 0, 80);
-    assert_string_equal(line, "reading a\\x1b[2J\\x0a: 1 bytes");
+    assert_string_equal(line, "reading a\\x1b[2J\\x0a: 1 byte");
 }
 
 int main(void)

@@ -27,7 +27,7 @@ when: 250 ms from left to right; █ is the share of CPU time, ░ the rest
 """
 
 STATS = """\
-5 spans, 1 profiles, 4 links (4 of them to a span in these files)
+5 spans, 1 profile, 4 links (4 to a span in these files)
 
 cpu: 1 profile, 30 samples, one each 10.0 ms, engine timer (asked for)
   linked               29   96.67 %
@@ -404,7 +404,7 @@ class Switches(ToolTest):
 
     def test_text(self):
         self.write("s", self.golden)
-        self.assertIn("s: switches of process 4242: 1 threads, 8 switches of 3 contexts", self.answer("stats", "s"))
+        self.assertIn("s: switches of process 4242: 1 thread, 8 switches of 3 contexts", self.answer("stats", "s"))
 
     def test_good_blocks_before_a_bad_one_are_told(self):
         self.write("good", self.golden)
