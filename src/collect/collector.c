@@ -101,6 +101,7 @@ static void settle_calls(sp_collector *collector, sp_window *window)
         return;
     sp_drain_settle_calls(&collector->drain, window, collector->config.max_samples);
     window->alloc_bytes = collector->config.alloc_bytes;
+    window->lock_ns = collector->config.lock_ns;
     window->value_types = sp_value_types();
     sp_worker_leave(&collector->worker);
 }

@@ -28,7 +28,7 @@ typedef struct sp_collector_config {
     bool without_cpu;    /* ticks are only a part of wall time */
     bool without_ticks;  /* CPU time is not sampled, nor is wall time */
     bool with_alloc, with_heap;
-    uint64_t alloc_bytes;
+    uint64_t alloc_bytes, lock_ns; /* between two samples, on average */
     const char *sample_attributes; /* which samples have (attribute_filter.h); copied; NULL: none */
     double cpu_budget;     /* share of the application's CPU time that ticks may take; 0: any */
     sp_modules *modules;   /* the collector's from now on */

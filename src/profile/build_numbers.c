@@ -137,12 +137,18 @@ uint32_t sp_build_wall_attributes(sp_build *b)
     return sp_dictionary_attributes(&b->dictionary, list.indices, list.count);
 }
 
+static bool is_wait(uint32_t kind)
+{
+    return kind == SP_CALL_LOCK || kind == SP_CALL_CONDITION || kind == SP_CALL_SEMAPHORE;
+}
+
 uint32_t sp_build_call_attributes(sp_build *b, uint32_t kind)
 {
     const sp_window *w = b->window;
     const number_attribute numbers[] = {
         {"spanprof.dropped.calls", "", w->dropped_calls, true},
         {"spanprof.dropped.live_blocks", "", kind == SP_CALL_HEAP ? w->dropped_live : 0, true},
+        {"spanprof.lock_ns", "ns", is_wait(kind) ? w->lock_ns : 0, true},
     };
     attribute_list list = {.count = 0};
     add_samples(b, &list, &w->calls[kind]);

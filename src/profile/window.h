@@ -230,6 +230,7 @@ typedef struct sp_window {
     uint64_t steal_ns;
     sp_window_samples calls[SP_CALL_KINDS]; /* by kind */
     uint64_t alloc_bytes;                   /* a block of each so many bytes is sampled */
+    uint64_t lock_ns;                       /* the same of a wait for a lock; 0: not known */
     const sp_value_type *value_types;       /* by number; borrowed */
 
     /* What the window says of itself. */

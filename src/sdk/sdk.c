@@ -225,6 +225,7 @@ static spanprof_status start_collector(sp_modules *modules, bool visits, spanpro
         .with_alloc = sdk.config.alloc,
         .with_heap = sdk.config.heap,
         .alloc_bytes = sdk.config.allocations.period_bytes,
+        .lock_ns = sdk.config.lock_period_ns,
         .sample_attributes = sdk.config.sample_attributes,
         .cpu_budget = sdk.config.cpu_budget,
         .modules = modules,

@@ -21,6 +21,7 @@
 
 #define PREFIX                   "spanprof."
 #define DROPPED_PREFIX           "spanprof.dropped."
+#define LOCK_NS_KEY              "spanprof.lock_ns"
 #define UNATTRIBUTED_THREADS_KEY "spanprof.unattributed_ns.threads" /* an array of maps */
 #define STACKS_PREFIX            "spanprof.stacks."
 #define BY_POINTER               "by_frame_pointer"        /* beside the ends, which are a whole */
@@ -30,6 +31,7 @@
 typedef struct type_stats {
     bool told; /* some profile has the counts; else linked and none come from the samples */
     uint64_t linked, none, unknown, boundary, unattributed_ns;
+    uint64_t lock_ns; /* of waiting between two samples, on average; 0: not told */
     json_t *dropped;  /* by reason */
     char engine[128]; /* of all profiles that say; each text once */
     char engine_reason[256];
@@ -75,6 +77,8 @@ static void add_number(type_stats *type, const char *key, int64_t number)
         sp_stats_add(type->stacks, key + strlen(STACKS_PREFIX), number);
     if (strcmp(key, FOLDED_KEY) == 0)
         sp_stats_add(type->stacks, "folded", number);
+    if (strcmp(key, LOCK_NS_KEY) == 0 && number > 0)
+        type->lock_ns = (uint64_t)number;
     sp_wall_stats_attribute(&type->wall, key, number);
     for (size_t i = 0; i < SP_ARRAY_LENGTH(all); i++) {
         if (strcmp(all[i].key, key) != 0)
@@ -268,12 +272,18 @@ static void add_type_name(sp_buffer *out, const sp_model *model, uint32_t type)
     sp_escape_terminal(out, model->types[type].unit);
 }
 
-/* What a sample stands for: one event of the type, or one of so much of something else. */
-static void add_period(sp_buffer *out, const sp_model_type *type)
+/* What a sample stands for: one event of the type, or one of so much of something else. A period of
+ * one event says that the values are whole sums, and not how they were sampled. */
+static void add_period(sp_buffer *out, const sp_model_type *type, uint64_t lock_ns)
 {
     char period[SP_VALUE_LENGTH];
     bool is_event = *type->period_unit == 0;
-    if (type->period <= 0 || (is_event && type->period == 1))
+    bool is_whole = type->period == 1 && (is_event || strcmp(type->period_unit, "count") == 0);
+    if (lock_ns) {
+        sp_format_duration(period, lock_ns);
+        sp_buffer_printf(out, ", one in %s of waiting", period);
+    }
+    if (type->period <= 0 || is_whole)
         return;
     sp_format_value(period, (uint64_t)type->period, is_event ? type->unit : type->period_unit);
     sp_buffer_add_string(out, is_event ? ", one each " : ", one in ");
@@ -293,7 +303,7 @@ static void add_type(sp_buffer *out, const sp_model *model, uint32_t number,
     add_type_name(out, model, number);
     sp_buffer_printf(out, ": %s, %s", SP_COUNTED(type->profiles, "profile"),
                      SP_COUNTED(type->samples, "sample"));
-    add_period(out, type);
+    add_period(out, type, stats->lock_ns);
     if (*stats->engine) {
         sp_buffer_add_string(out, ", engine ");
         sp_escape_terminal(out, stats->engine);

@@ -472,6 +472,7 @@ static void build_lock_waits(bool for_a_file)
 {
     put_lock_wait(10, 30, 1000);
     put_lock_wait(11, 0, 200);
+    window.lock_ns = 5000;
     sp_build_options options = {.link_scope = SPANPROF_LINK_SCOPE_INNERMOST,
                                 .without_cpu = true,
                                 .wait_attributes = for_a_file};
@@ -489,6 +490,7 @@ static void builder_locks_are_contentions_and_delay_with_their_holder(void **sta
     assert_lock_type(&data.profiles[1], "delay", "nanoseconds");
     assert_int_equal(data.profiles[0].samples[0].value, 3);
     const sp_profile *delay = &data.profiles[1];
+    assert_int_equal(find_attribute(delay->attributes, "spanprof.lock_ns")->value.int_value, 5000);
     assert_int_equal(delay->sample_count, 2);
     assert_link(&delay->samples[0], 1, 10);
     assert_int_equal(delay->samples[0].value, 1000);

@@ -53,7 +53,7 @@ HOLDERS = f"""\
 """
 
 
-def lock_profiles():
+def lock_profiles(attributes=None):
     """A convoy that one span makes, a wait for a span that is not in the files, and one of which nothing is known."""
     stack, d = ("main", "serve", "look_up"), Dictionary()
     in_cpp = stack + ("std::unique_lock<std::mutex>::lock()", "__gthread_mutex_lock(pthread_mutex_t*)")
@@ -62,7 +62,7 @@ def lock_profiles():
               (REPORT_TRACE, RENDER, "main;other;rebuild_index;std::mutex::unlock();__gthread_mutex_unlock")),
              (in_cpp, CART_TRACE, CART, 2, 1, (REPORT_TRACE, "00000000000000ff")), (stack, "", "", 1, 2, ("", "not an id", "retry_lock"))]
     made = lambda kind, unit, values: profile(d, [(*wait[:3], value, "", "", wait[5]) for wait, value in zip(waits, values)], 1,
-                                              (kind, unit, "contentions", "count"), {})
+                                              (kind, unit, "contentions", "count"), attributes or {})
     return request(d, made("contentions", "count", [wait[4] for wait in waits]),
                    made("delay", "nanoseconds", [wait[3] * MS for wait in waits]))
 
@@ -100,6 +100,14 @@ class Holders(ToolTest):
     def test_what_makes_no_sense_is_refused(self):
         self.refuse(2, "spans", *self.files, "--sort", "cpu", says="leave out --sort")
         self.refuse(1, "spans", "shop", "--holders", says="SPANPROF_PROFILES=lock")
+
+    def test_stats_say_how_waits_were_sampled(self):
+        text = self.answer("stats", "locks.profiles.jsonl")
+        self.assertIn("\ndelay: 1 profile, 4 samples\n", text)
+        self.write("told.jsonl", json_lines(lock_profiles({"spanprof.lock_ns": 100_000})))
+        text = self.answer("stats", "told.jsonl")
+        for kind, samples in (("contentions", 8), ("delay", 4)):
+            self.assertIn(f"\n{kind}: 1 profile, {samples} samples, one in 100 us of waiting\n", text)
 
     def test_flame_json_names_the_holder(self):
         stacks = self.answer_json("flame", "shop", "locks.profiles.jsonl", "--type", "lock", "--format", "json")["stacks"]
