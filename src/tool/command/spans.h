@@ -11,6 +11,9 @@
 #define SP_SPANS_NO_LIMIT      UINT64_MAX
 #define SP_SPANS_DEFAULT_LIMIT 20
 
+/* The columns of a name that is not cut, as in a pipe. */
+enum { SP_SPANS_WHOLE_NAME = 1 << 16 };
+
 typedef struct sp_spans_options {
     const char *sort;
     sp_text_list trace;   /* the union of several */
@@ -56,6 +59,8 @@ const sp_model_type *sp_measured_type(const sp_model *model);
 /* TEXT, escaped, in at most COLUMNS columns, then filled up to them with spaces when FILL. */
 void sp_spans_add_cell(sp_buffer *out, const char *text, unsigned columns, bool fill,
                        const sp_terminal *terminal);
+/* How many columns the whole of TEXT takes there. */
+unsigned sp_spans_cell_columns(const char *text);
 
 /* Whether a column of WIDTH has room beside a name; *USED takes it in then. */
 bool sp_spans_take_room(unsigned *used, unsigned width, const sp_terminal *terminal);

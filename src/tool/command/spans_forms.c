@@ -58,6 +58,15 @@ void sp_spans_add_cell(sp_buffer *out, const char *text, unsigned columns, bool 
     sp_buffer_deinit(&escaped);
 }
 
+unsigned sp_spans_cell_columns(const char *text)
+{
+    sp_buffer escaped = SP_BUFFER_INIT(1 << 20);
+    sp_escape_terminal(&escaped, text);
+    unsigned columns = sp_text_columns(escaped.data ? (const char *)escaped.data : "");
+    sp_buffer_deinit(&escaped);
+    return columns;
+}
+
 void sp_spans_overrun_key(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count)
 {
     size_t i = 0;

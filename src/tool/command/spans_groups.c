@@ -4,44 +4,74 @@
 
 #include "tool/command/spans.h"
 
-enum { NAME_LEAST = 12, NUMBERS = 95 };
+enum { FRONT = 19, DURATIONS = 39, NAME_ROOM = 20 };
 
-static void add_head(sp_buffer *out, const char *type, const sp_terminal *terminal)
+/* What has room beside the names. */
+typedef struct groups_layout {
+    bool narrow; /* of the quantiles only p50 and p99 */
+    unsigned name;
+} groups_layout;
+
+static groups_layout fit(const sp_terminal *terminal)
 {
-    static const char line[] = "%8s %9s %9s %8s  ";
-    sp_buffer_printf(out, "%s%8s  %7s  %-37s  %.*s\n", terminal->color ? "\033[2m" : "", "", "",
-                     "duration", sp_spans_type_length(type), type);
+    unsigned used = FRONT + 2 * DURATIONS;
+    groups_layout layout = {.name = SP_SPANS_WHOLE_NAME};
+    if (!terminal->has_width)
+        return layout;
+    layout.narrow = used + NAME_ROOM > terminal->columns;
+    used = layout.narrow ? FRONT + DURATIONS + 1 : used;
+    layout.name = sp_spans_rest_of_line(terminal, used);
+    return layout;
+}
+
+static void add_columns(sp_buffer *out, bool narrow, const char *p50, const char *p95,
+                        const char *p99, const char *max)
+{
+    if (narrow)
+        sp_buffer_printf(out, "%8s %9s  ", p50, p99);
+    else
+        sp_buffer_printf(out, "%8s %9s %9s %8s  ", p50, p95, p99, max);
+}
+
+static void add_head(sp_buffer *out, const char *type, bool narrow, const sp_terminal *terminal)
+{
+    int length = sp_spans_type_length(type);
+    length = narrow && length > DURATIONS / 2 - 1 ? DURATIONS / 2 - 1 : length;
+    sp_buffer_printf(out, "%s%8s  %7s  %-*s  %.*s\n", terminal->color ? "\033[2m" : "", "", "",
+                     narrow ? DURATIONS / 2 - 1 : DURATIONS - 2, "duration", length, type);
     sp_buffer_printf(out, "%8s  %7s  ", "spans", "errors");
     for (int i = 0; i < 2; i++)
-        sp_buffer_printf(out, line, "p50", "p95", "p99", "max");
+        add_columns(out, narrow, "p50", "p95", "p99", "max");
     sp_buffer_printf(out, "name%s\n", terminal->color ? "\033[0m" : "");
 }
 
-static void add_quantiles(sp_buffer *out, const sp_quantiles *of, const char *unit)
+static void add_quantiles(sp_buffer *out, bool narrow, const sp_quantiles *of, const char *unit)
 {
     char p50[SP_VALUE_LENGTH], p95[SP_VALUE_LENGTH], p99[SP_VALUE_LENGTH], max[SP_VALUE_LENGTH];
     sp_format_value(p50, of->p50, unit);
     sp_format_value(p95, of->p95, unit);
     sp_format_value(p99, of->p99, unit);
     sp_format_value(max, of->max, unit);
-    sp_buffer_printf(out, "%8s %9s %9s %8s  ", p50, p95, p99, max);
+    add_columns(out, narrow, p50, p95, p99, max);
 }
 
 void sp_spans_groups(sp_buffer *out, const sp_model *model, const sp_groups *groups, size_t shown,
                      const sp_terminal *terminal)
 {
     const sp_model_type *type = sp_measured_type(model);
-    unsigned width = terminal->columns > NUMBERS + NAME_LEAST ? terminal->columns - NUMBERS : 0;
-    add_head(out, type->name, terminal);
+    groups_layout layout = fit(terminal);
+    add_head(out, type->name, layout.narrow, terminal);
     for (size_t i = 0; i < shown; i++) {
         const sp_group *group = &groups->items[sp_spans_line(terminal, i, shown)];
         sp_buffer_printf(out, "%8llu  %7llu  ", (unsigned long long)group->count,
                          (unsigned long long)group->errors);
-        add_quantiles(out, &group->duration, "nanoseconds");
-        add_quantiles(out, &group->value, type->unit);
-        sp_spans_add_cell(out, group->name, width > NAME_LEAST ? width : 40, false, terminal);
+        add_quantiles(out, layout.narrow, &group->duration, "nanoseconds");
+        add_quantiles(out, layout.narrow, &group->value, type->unit);
+        sp_spans_add_cell(out, group->name, layout.name, false, terminal);
         sp_buffer_add_char(out, '\n');
     }
+    if (layout.narrow)
+        sp_buffer_add_string(out, "p95 and max are shown in a pipe, or on a wider terminal\n");
 }
 
 static json_t *quantiles_json(const sp_quantiles *of)

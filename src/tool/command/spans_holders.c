@@ -12,7 +12,11 @@
 #include "tool/model/sum.h"
 #include "tool/text/messages.h"
 
-enum { TEXT_COLUMNS = 24 };
+/* The columns of text. On a terminal they share what the others leave, and never get less than
+ * LEAST. */
+enum { WAITER, FUNCTION, HOLDER, HOLDER_FUNCTION, TEXTS, LEAST = 12, OTHERS = 60 };
+
+static const char *const heads[TEXTS] = {"span", "in", "lock held by", "in"};
 
 typedef struct wait_line {
     uint32_t waiter, function, holder; /* link, string or SP_MODEL_NONE, link */
@@ -166,14 +170,50 @@ static const char *holder_function_name(const wait_table *table, const wait_line
                : sp_intern_key(&table->holder_functions, line->holder_function);
 }
 
-static void add_span(sp_buffer *out, const sp_model *model, uint32_t link,
-                     const sp_terminal *terminal)
+static const char *text_of(const wait_table *table, const wait_line *line, int column)
+{
+    switch (column) {
+    case WAITER:
+        return name_of(table->model, line->waiter);
+    case FUNCTION:
+        return function_name(table->model, line);
+    case HOLDER:
+        return name_of(table->model, line->holder);
+    default:
+        return holder_function_name(table, line);
+    }
+}
+
+static unsigned widest(const wait_table *table, size_t shown, int column)
+{
+    unsigned columns = (unsigned)strlen(heads[column]);
+    for (size_t i = 0; i < shown; i++) {
+        unsigned own = sp_spans_cell_columns(text_of(table, &table->lines[i], column));
+        columns = own > columns ? own : columns;
+    }
+    return columns;
+}
+
+/* In a pipe nothing is cut. */
+static void fit_columns(unsigned widths[TEXTS], const wait_table *table, size_t shown,
+                        const sp_terminal *terminal)
+{
+    unsigned most = SP_SPANS_WHOLE_NAME;
+    if (terminal->has_width)
+        most = terminal->columns > OTHERS + TEXTS * LEAST ? (terminal->columns - OTHERS) / TEXTS
+                                                          : LEAST;
+    for (int i = 0; i < TEXTS; i++) {
+        unsigned whole = widest(table, shown, i);
+        widths[i] = whole < most ? whole : most;
+    }
+}
+
+static void add_span_id(sp_buffer *out, const sp_model *model, uint32_t link)
 {
     char span_id[17] = "";
     if (link)
         sp_hex_encode(span_id, ((const sp_model_link *)sp_intern_key(&model->links, link))->span_id,
                       8);
-    sp_spans_add_cell(out, name_of(model, link), TEXT_COLUMNS, true, terminal);
     sp_buffer_printf(out, "  %-16s  ", span_id);
 }
 
@@ -185,17 +225,18 @@ static void trim_line(sp_buffer *out)
 }
 
 static void add_line(sp_buffer *out, const wait_table *table, const wait_line *line,
-                     const sp_terminal *terminal)
+                     const unsigned widths[TEXTS], const sp_terminal *terminal)
 {
-    const sp_model *model = table->model;
     char waited[SP_DURATION_LENGTH];
     sp_format_duration(waited, line->delay_ns);
     sp_buffer_printf(out, "%8s  %8llu  ", waited, (unsigned long long)line->contentions);
-    add_span(out, model, line->waiter, terminal);
-    sp_spans_add_cell(out, function_name(model, line), TEXT_COLUMNS, true, terminal);
-    sp_buffer_add_string(out, "  ");
-    add_span(out, model, line->holder, terminal);
-    sp_spans_add_cell(out, holder_function_name(table, line), TEXT_COLUMNS, true, terminal);
+    for (int i = 0; i < TEXTS; i++) {
+        sp_spans_add_cell(out, text_of(table, line, i), widths[i], true, terminal);
+        if (i == FUNCTION)
+            sp_buffer_add_string(out, "  ");
+        else if (i != HOLDER_FUNCTION)
+            add_span_id(out, table->model, i == WAITER ? line->waiter : line->holder);
+    }
     trim_line(out);
 }
 
@@ -203,11 +244,14 @@ static int write_text(const wait_table *table, size_t shown)
 {
     sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
     sp_terminal terminal = sp_terminal_get(false);
+    unsigned widths[TEXTS];
+    fit_columns(widths, table, shown, &terminal);
     sp_buffer_printf(&out, "%8s  %8s  %-*s  %-16s  %-*s  %-*s  %-16s  %s\n", "waited", "times",
-                     TEXT_COLUMNS, "span", "span id", TEXT_COLUMNS, "in", TEXT_COLUMNS,
-                     "for a lock held by", "span id", "in");
+                     (int)widths[WAITER], heads[WAITER], "span id", (int)widths[FUNCTION],
+                     heads[FUNCTION], (int)widths[HOLDER], heads[HOLDER], "span id",
+                     heads[HOLDER_FUNCTION]);
     for (size_t i = 0; i < shown; i++)
-        add_line(&out, table, &table->lines[sp_spans_line(&terminal, i, shown)], &terminal);
+        add_line(&out, table, &table->lines[sp_spans_line(&terminal, i, shown)], widths, &terminal);
     sp_spans_more(&out, shown, table->index.count, "line", &terminal);
     return sp_output_write(&out, NULL);
 }

@@ -7,9 +7,6 @@
 #include "tool/command/spans.h"
 #include "tool/text/escape.h"
 
-/* In a pipe names are whole. */
-enum { WHOLE_NAME = 1 << 16 };
-
 /* Which columns there are. Some give way where a terminal is narrow, and --json still has them. */
 typedef struct table_layout {
     sp_wall_columns wall;
@@ -66,7 +63,7 @@ static unsigned service_columns(const sp_model *model, const uint32_t *list, siz
     if (count == 1 || !differs(model, list, count, same_service))
         return 0;
     for (size_t i = 0; i < count; i++) {
-        unsigned own = sp_text_columns(model->spans[list[i]].service);
+        unsigned own = sp_spans_cell_columns(model->spans[list[i]].service);
         columns = own > columns ? own : columns;
     }
     return columns > 20 ? 20 : columns;
@@ -98,7 +95,7 @@ static table_layout fit_columns(table_layout layout, const sp_terminal *terminal
         layout.samples = layout.samples && sp_spans_take_room(&used, SAMPLES, terminal);
         layout.trace_id = layout.trace_id && sp_spans_take_room(&used, TRACE, terminal);
     }
-    layout.name = terminal->has_width ? sp_spans_rest_of_line(terminal, used) : WHOLE_NAME;
+    layout.name = terminal->has_width ? sp_spans_rest_of_line(terminal, used) : SP_SPANS_WHOLE_NAME;
     return layout;
 }
 

@@ -46,10 +46,10 @@ cpu: 1 profile, 30 samples, one each 10.0 ms, engine timer (asked for)
 
 
 HOLDERS = f"""\
-  waited     times  span                      span id           in                        for a lock held by        span id           in
- 40.0 ms         5  GET /cart                 {CART}  look_up                   render                    {RENDER}  rebuild_index
- 2.00 ms         1  GET /cart                 {CART}  look_up                   (not in the files)        00000000000000ff
- 1.00 ms         2  -                                           look_up                   -                                           retry_lock
+  waited     times  span       span id           in       lock held by        span id           in
+ 40.0 ms         5  GET /cart  {CART}  look_up  render              {RENDER}  rebuild_index
+ 2.00 ms         1  GET /cart  {CART}  look_up  (not in the files)  00000000000000ff
+ 1.00 ms         2  -                            look_up  -                                     retry_lock
 """
 
 
@@ -82,6 +82,14 @@ class Holders(ToolTest):
 
     def test_table_has_the_longest_first(self):
         self.assertEqual(self.answer("spans", *self.files), HOLDERS)
+
+    def test_only_a_terminal_cuts_names(self):
+        name = "GET /" + "a" * 60
+        self.write("long.jsonl", json_lines(traces([span(CART_TRACE, CART, name, 1, 2)])))
+        files = ("long.jsonl", "locks.profiles.jsonl", "--holders")
+        self.assertIn(f"  {name}  {CART}  look_up  ", self.answer("spans", *files))
+        lines = self.on_terminal("spans", *files, columns=160)
+        self.assertTrue(all(len(line) <= 160 for line in lines) and any("GET /aa" in line for line in lines), lines)
 
     def test_json_has_ids_and_null_for_what_is_not_known(self):
         answer = self.answer_json("spans", *self.files, "--json")
@@ -463,6 +471,19 @@ class Groups(ToolTest):
                          [("GET /cart", 3, 2 * MS)])
         self.assertIn("… 1 more name (--limit 0 shows all)\n", self.answer("spans", "t", "--group-by", "name", "--limit", "1"))
         self.refuse(1, "spans", "t", "--group-by", "name", "--where", "false", says="no span matches")
+
+    def test_a_terminal_of_80_columns_has_all_that_fits_there(self):
+        name = "GET /" + "a" * 100
+        self.write("long", json_lines(traces([span(f"{1:032x}", f"{1:016x}", name, 1, 2)])))
+        self.assertIn(name + "\n", self.answer("spans", "long", "--by-name"))
+        for columns in (80, 120):
+            lines = self.on_terminal("spans", "long", "--by-name", columns=columns)
+            self.assertTrue(all(len(line) <= columns for line in lines), lines)
+            self.assertIn(" GET /aaa", lines[2])
+        self.assertIn("max", lines[1])
+        lines = self.on_terminal("spans", "long", "--by-name", columns=80)
+        self.assertEqual(lines[1].split(), "spans errors p50 p99 p50 p99 name".split())
+        self.assertIn("p95 and max", lines[-1])
 
     def test_by_name_is_the_same_in_short(self):
         self.assertEqual(self.answer("spans", "t", "--by-name"), self.answer("spans", "t", "--group-by", "name"))
