@@ -7,11 +7,14 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/compiler.h"
 #include "core/utf8.h"
 #include "export/export_internal.h"
 
 static const char plain_scheme[] = "http://";
-static const char *const signal_paths[] = {"v1/traces", "v1development/profiles"};
+static const char *const paths[] = {[SP_ENDPOINT_OF_TRACES] = "v1/traces",
+                                    [SP_ENDPOINT_OF_PROFILES] = "v1development/profiles",
+                                    [SP_ENDPOINT_OF_STABLE_PROFILES] = "v1/profiles"};
 static const char *const services[] = {
     "opentelemetry.proto.collector.trace.v1.TraceService/Export",
     "opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"};
@@ -91,7 +94,7 @@ sp_endpoint_kind sp_endpoint_check(const char *text, const char **why)
     return SP_ENDPOINT_BAD;
 }
 
-char *sp_endpoint_from_base(const char *base, const char *scheme, sp_telemetry_signal signal)
+static char *join(const char *base, const char *scheme, const char *added)
 {
     const char *path = path_of(base);
     const char *rest = path + strcspn(path, "?#");
@@ -100,9 +103,43 @@ char *sp_endpoint_from_base(const char *base, const char *scheme, sp_telemetry_s
     const char *query = *rest == '?' ? rest : "";
     char *url = NULL;
     if (asprintf(&url, "%s%.*s%s%s%.*s", missing(scheme, base), (int)length, base, slash ? "" : "/",
-                 signal_paths[signal], (int)strcspn(query, "#"), query) < 0)
+                 added, (int)strcspn(query, "#"), query) < 0)
         return NULL;
     return url;
+}
+
+char *sp_endpoint_from_base(const char *base, const char *scheme, sp_telemetry_signal signal)
+{
+    return join(base, scheme, paths[signal]);
+}
+
+char *sp_endpoint_stable_profiles(const char *base)
+{
+    return join(base, plain_scheme, paths[SP_ENDPOINT_OF_STABLE_PROFILES]);
+}
+
+/* Where PATH begins at the end of the LENGTH characters of TEXT; NULL: they do not end in it. */
+static char *find_at_end(char *text, size_t length, const char *path)
+{
+    size_t own = strlen(path);
+    char *begin = length > own ? text + length - own : NULL;
+    return begin && begin[-1] == '/' && memcmp(begin, path, own) == 0 ? begin : NULL;
+}
+
+sp_endpoint_path sp_endpoint_cut_path(char *url)
+{
+    char *path = url + (path_of(url) - url), *rest = path + strcspn(path, "?#");
+    size_t length = (size_t)(rest - path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(paths); i++) {
+        char *begin = find_at_end(path, length, paths[i]);
+        if (!begin)
+            continue;
+        memmove(begin, rest, strlen(rest) + 1);
+        return (sp_endpoint_path)i;
+    }
+    return SP_ENDPOINT_OF_BOTH;
 }
 
 char *sp_endpoint_verbatim(const char *url, const char *scheme)

@@ -216,12 +216,29 @@ static void use_endpoint_option(otlp_settings *settings, const spanprof_options 
             usable_endpoint("options.endpoint", options->endpoint, settings->scheme);
 }
 
+/* The specification adds the paths to a base, also to one that has a path already: it is a mistake,
+ * most likely. */
+static void warn_of_path(const otlp_settings *general, const spanprof_options *options)
+{
+    if (!general->endpoint || general->protocol == SP_PROTOCOL_GRPC)
+        return;
+    char *base = strdup(general->endpoint), *shown = sp_endpoint_shown(general->endpoint);
+    if (base && shown && sp_endpoint_cut_path(base) != SP_ENDPOINT_OF_BOTH)
+        sp_log_warn("config",
+                    "%s=%s is a base, to which the path of each signal is added: leave the path "
+                    "out, or give each signal its own (OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, …)",
+                    options->endpoint ? "options.endpoint" : "OTEL_EXPORTER_OTLP_ENDPOINT", shown);
+    free(base);
+    free(shown);
+}
+
 static bool read_http(sp_export_config *config, const spanprof_options *options, bool spans)
 {
     static const char *const infixes[] = {"TRACES_", "PROFILES_"};
     otlp_settings general = settings_from_options(options);
     read_settings(&general, "", options);
     use_endpoint_option(&general, options);
+    warn_of_path(&general, options);
     for (int signal = 0; signal < 2; signal++) {
         if (signal == SP_TRACES && !spans)
             continue;

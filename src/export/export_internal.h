@@ -67,12 +67,24 @@ typedef enum sp_endpoint_kind {
     SP_ENDPOINT_GOOD,
 } sp_endpoint_kind;
 
+/* What a URL that a user wrote for both signals ends in. */
+typedef enum sp_endpoint_path {
+    SP_ENDPOINT_OF_TRACES = SP_TRACES,
+    SP_ENDPOINT_OF_PROFILES = SP_PROFILES,
+    SP_ENDPOINT_OF_STABLE_PROFILES, /* /v1/profiles, as OTLP will have it one day */
+    SP_ENDPOINT_OF_BOTH,            /* no path of a signal: it is a base */
+} sp_endpoint_path;
+
 /* What TEXT is. Unless it is good, *WHY is a static phrase that ends a sentence beginning with
  * TEXT. */
 sp_endpoint_kind sp_endpoint_check(const char *text, const char **why);
 /* The URL of SIGNAL below the base URL BASE, which is good or bare; in front of a bare one goes
  * SCHEME ("http://"). These return memory for free(), or NULL when there is none. */
 char *sp_endpoint_from_base(const char *base, const char *scheme, sp_telemetry_signal signal);
+/* The same with the path of SP_ENDPOINT_OF_STABLE_PROFILES. */
+char *sp_endpoint_stable_profiles(const char *base);
+/* Make URL (good or bare) a base: cut the path of a signal off its end, and tell which it was. */
+sp_endpoint_path sp_endpoint_cut_path(char *url);
 /* URL (good or bare) as it is, but with SCHEME where it has none, and "/" where it has no path. */
 char *sp_endpoint_verbatim(const char *url, const char *scheme);
 /* The URL of SIGNAL's gRPC service on the host of URL (good or bare), whose path and query do not

@@ -63,6 +63,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
         check_same_host(whole, sp_endpoint_from_base(text, "http://", SP_PROFILES));
         check_same_host(whole, sp_endpoint_grpc(text, "http://", SP_TRACES));
         check_same_host(whole, sp_endpoint_verbatim(text, "http://"));
+        char *base = strdup(text);
+        sp_endpoint_cut_path(base);
+        check_same_host(whole, sp_endpoint_verbatim(base, "http://"));
+        check_same_host(whole, sp_endpoint_stable_profiles(base));
+        free(base);
         free(whole);
     }
     check_shown(text, kind == SP_ENDPOINT_GOOD);

@@ -21,7 +21,8 @@ typedef struct send_options {
 /* What went where. */
 typedef struct sending {
     const sp_input *input;
-    char *endpoint; /* of --to; NULL: the variables say it */
+    char *endpoint;        /* of --to, a base; NULL: the variables say it */
+    sp_endpoint_path path; /* that --to had */
     sp_export_config config;
     sp_post *post;
     size_t sent;
@@ -115,8 +116,8 @@ static int say_sent(const sending *to)
     int status = sp_output_write(&out, NULL);
     return status != SP_TOOL_DONE || rejected == 0
                ? status
-               : sp_tool_no("send: the receiver did not take %llu spans or profiles: its words "
-                            "stand above",
+               : sp_tool_no("send: the receiver did not take %llu of the spans or profiles: its "
+                            "words stand above",
                             rejected);
 }
 
@@ -164,11 +165,13 @@ static int change_links(const sp_input *input, const char *scope)
 
 /* ---- the call ---- */
 
-/* What --to names, with a scheme, into OUT, for free(). */
-static int read_endpoint(const char *to, char **out)
+/* What --to names, with a scheme, into OUT, for free(). The path of one signal says where that one
+ * goes, and the other has its own in the same place: *PATH. */
+static int read_endpoint(const char *to, char **out, sp_endpoint_path *path)
 {
     const char *why;
     *out = NULL;
+    *path = SP_ENDPOINT_OF_BOTH;
     if (!to)
         return SP_TOOL_DONE;
     sp_endpoint_kind kind = sp_endpoint_check(to, &why);
@@ -179,14 +182,27 @@ static int read_endpoint(const char *to, char **out)
         status = sp_tool_no_memory();
     else if (kind == SP_ENDPOINT_BAD)
         status = sp_tool_wrong("send: --to %s %s: say --to http://HOST:4318", shown, why);
+    if (*out)
+        *path = sp_endpoint_cut_path(*out);
     free(shown);
     return status;
+}
+
+/* Profiles go to the path that --to has; gRPC has no such paths. */
+static bool use_path(sending *to)
+{
+    sp_http_target *target = &to->config.http[SP_PROFILES];
+    if (to->path != SP_ENDPOINT_OF_STABLE_PROFILES || target->protocol == SP_PROTOCOL_GRPC)
+        return true;
+    free(target->url);
+    target->url = sp_endpoint_stable_profiles(to->endpoint);
+    return target->url != NULL;
 }
 
 /* The SDK's variables, and over them the options. */
 static int configure(sending *to, const send_options *options)
 {
-    int status = read_endpoint(options->to, &to->endpoint);
+    int status = read_endpoint(options->to, &to->endpoint, &to->path);
     if (status != SP_TOOL_DONE)
         return status;
     const spanprof_options wanted = {.struct_size = sizeof wanted,
@@ -195,7 +211,7 @@ static int configure(sending *to, const send_options *options)
                                      .headers = options->headers,
                                      .protocol = options->protocol};
     sp_log_configure(SPANPROF_LOG_WARN, NULL, NULL);
-    if (!sp_export_config_init(&to->config, &wanted))
+    if (!sp_export_config_init(&to->config, &wanted) || !use_path(to))
         return sp_tool_no_memory();
     if (!to->config.http[SP_TRACES].enabled && !to->config.http[SP_PROFILES].enabled)
         return sp_tool_wrong("send: there is nowhere to send to: say --to http://HOST:4318, or set "
@@ -234,7 +250,8 @@ static int run(int argc, char **argv)
 #define AT(member) offsetof(send_options, member)
 static const sp_option options[] = {
     {"--to", "URL", SP_OPTION_TEXT, AT(to),
-     "the receiver, http://HOST:4318 (OTEL_EXPORTER_OTLP_ENDPOINT, http://localhost:4318)"},
+     "the receiver, http://HOST:4318, also with the path of traces or profiles "
+     "(OTEL_EXPORTER_OTLP_ENDPOINT, http://localhost:4318)"},
     {"--header", "K=V,...", SP_OPTION_TEXT, AT(headers),
      "headers, percent-encoded (OTEL_EXPORTER_OTLP_HEADERS)"},
     {"--protocol", "NAME", SP_OPTION_TEXT, AT(protocol),

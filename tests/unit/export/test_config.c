@@ -69,6 +69,7 @@ static void endpoint_is_resolved_by_the_specification(void **state)
         {"https://c/base?key=1", NULL, "https://c/base/v1/traces?key=1", false},
         {"http://c?key=1#part", NULL, "http://c/v1/traces?key=1", false},
         {"HTTP://[::1]:4318", NULL, "HTTP://[::1]:4318/v1/traces", false},
+        {"http://c/v1/traces/", NULL, "http://c/v1/traces/v1/traces", true},
         {"http://c:4318", "http://t:1/my/path", "http://t:1/my/path", false},
         {"http://c:4318", "http://t:1/my/path/", "http://t:1/my/path/", false},
         {"http://c:4318", "http://t:1", "http://t:1/", false},

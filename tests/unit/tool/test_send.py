@@ -72,6 +72,19 @@ class Delivered(SendTest):
         self.assertEqual(json.loads((self.folder / "got.json").read_bytes()), traces())
         self.assertTrue(all(headers["Content-Encoding"] == "gzip" for _, headers, _ in receiver.requests))
 
+    def test_a_url_with_the_path_of_a_signal(self):
+        self.write_shop()
+        development = "/v1development/profiles"
+        for path, expected in (("/v1/traces", ["/v1/traces", development]), ("/v1/traces/", ["/v1/traces", development]),
+                               (development, ["/v1/traces", development]), ("/v1/profiles", ["/v1/traces", "/v1/profiles"]),
+                               ("/otlp/v1/profiles//?a=b", ["/otlp/v1/traces?a=b", "/otlp/v1/profiles?a=b"]),
+                               ("/otlp/", ["/otlp/v1/traces", "/otlp" + development]),
+                               ("/my-v1/traces", ["/my-v1/traces/v1/traces", "/my-v1/traces" + development])):
+            receiver = self.receiver()
+            result = self.send("shop", "--to", receiver.host + path)
+            self.assertEqual((result.returncode, result.stderr), (0, ""), path)
+            self.assertEqual(receiver.paths(), expected, path)
+
     def test_as_json(self):
         self.write_shop()
         receiver = self.receiver()
