@@ -39,20 +39,40 @@ static int find_format(const char *name, int *format)
     return SP_TOOL_DONE;
 }
 
-/* What the name of the file asks for, when --format does not. */
+/* Where the extension of the file OUT begins, or "". A name that begins with its only dot has none.
+ */
+static const char *extension_of(const char *out)
+{
+    const char *slash = strrchr(out, '/'), *name = slash ? slash + 1 : out;
+    const char *dot = *name ? strrchr(name + 1, '.') : NULL;
+    return dot ? dot : "";
+}
+
+/* What the name of the file asks for, when --format does not. NULL: it ends in what is no format.
+ */
 static const char *format_of_file(const char *out)
 {
     static const struct {
         const char *end, *format;
-    } ends[] = {{".folded", "folded"}, {".html", "html"},       {".htm", "html"},
-                {".json", "json"},     {".svg", "svg"},         {".pb.gz", "pprof"},
-                {".pprof", "pprof"},   {".pftrace", "perfetto"}};
+    } ends[] = {{".folded", "folded"}, {".html", "html"},        {".htm", "html"},
+                {".json", "json"},     {".svg", "svg"},          {".pb.gz", "pprof"},
+                {".pprof", "pprof"},   {".pftrace", "perfetto"}, {".txt", "text"}};
     for (size_t i = 0; out && i < SP_ARRAY_LENGTH(ends); i++) {
         size_t length = strlen(out), end = strlen(ends[i].end);
         if (length > end && strcmp(out + length - end, ends[i].end) == 0)
             return ends[i].format;
     }
-    return "text";
+    return out && *extension_of(out) ? NULL : "text";
+}
+
+static int choose_format(const sp_flame_options *options, int *format)
+{
+    const char *name = options->format ? options->format : format_of_file(options->out);
+    if (!name)
+        return sp_tool_wrong("flame: -o %s: %s is no format: end the name in .html, .svg, .json, "
+                             ".folded, .pb.gz, .pftrace or .txt, or say which with --format",
+                             options->out, extension_of(options->out));
+    return find_format(name, format);
 }
 
 /* Of CPU time wall time, and the other way round, so that the page can switch; SP_MODEL_NONE: the
@@ -185,8 +205,7 @@ static int answer(const sp_operands *files, sp_flame_options *options)
 {
     int format = FORMAT_TEXT;
     sp_since since = {0};
-    const char *name = options->format ? options->format : format_of_file(options->out);
-    int status = find_format(name, &format);
+    int status = choose_format(options, &format);
     if (status == SP_TOOL_DONE)
         status = take_model_options(options, format);
     if (status == SP_TOOL_DONE && takes_table(options, format))
@@ -252,9 +271,8 @@ static const sp_option options[] = {
     {"--format", "FORMAT", SP_OPTION_TEXT, AT(format),
      "text, folded, svg, html, json, table, pprof, perfetto (by the end of OUT, else text)"},
     {"-o", "OUT", SP_OPTION_TEXT, AT(out),
-     "write to this file (standard output); .html, .svg, .json, .folded, .pb.gz, .pftrace choose "
-     "the "
-     "format"},
+     "write to this file (standard output); .html, .svg, .json, .folded, .pb.gz, .pftrace, .txt "
+     "choose the format"},
     {"--min-percent", "P", SP_OPTION_PERCENT, AT(min_percent),
      "leave out frames below this share (text 1, html 0)"},
     {"--names", "STYLE", SP_OPTION_TEXT, AT(names),

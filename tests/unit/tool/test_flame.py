@@ -258,6 +258,14 @@ class Selections(ToolTest):
         self.answer("flame", "shop", "-o", "x.json", "--format", "folded")
         self.assertEqual((self.folder / "x.json").read_text(), ALL_STACKS)
 
+    def test_end_of_the_file_that_is_no_format_is_refused(self):
+        (self.folder / "dot.d").mkdir()
+        self.assertEqual(self.answer("flame", "shop", "-o", "dot.d/x"), "")
+        for name in ("x.pdf", "dot.d/x.png", "x.json.gz", "x."):
+            self.refuse(2, "flame", "shop", "-o", name, says=(name, ".html, .svg, .json", "--format"))
+            self.assertFalse((self.folder / name).exists())
+        self.answer("flame", "shop", "-o", "x.pdf", "--format", "folded")
+
     def test_profiles_alone_answer_for_the_span_itself(self):
         self.assertEqual(self.folded("shop.profiles.jsonl", "--span", RENDER), ["main;serve;report;append_row 200000000"])
 
