@@ -166,28 +166,15 @@ static void note_empty(sp_input *input, const char *path, bool may_be_empty)
         add_empty(input, path);
 }
 
-/* Files of other processes beside those of PREFIX, ": …"; "": there are none. */
-static const char *other_processes(char out[1200], const char *prefix)
-{
-    size_t count = sp_other_processes(prefix);
-    *out = 0;
-    if (count > 0)
-        snprintf(out, 1200,
-                 "files of %zu other process%s lie beside it, %.300s.PID.*: name "
-                 "%.300s.* to read all",
-                 count, count == 1 ? "" : "es", prefix, prefix);
-    return out;
-}
-
 /* In one line, however many they are. */
 static int tell_empty(const sp_input *input)
 {
     static const char reason[] = "nothing was recorded, the program still runs, or it was killed "
                                  "within its first window";
-    char more[64] = "", others[1200];
+    char more[64] = "", others[SP_OTHER_PROCESSES_TEXT];
     if (input->empty_count > 1)
         snprintf(more, sizeof more, " (and %zu more)", input->empty_count - 1);
-    other_processes(others, input->empty);
+    sp_other_processes(others, input->empty);
     if (input->count == 0)
         return sp_tool_wrong("%s: is empty%s: %s%s%s", input->empty, more, reason,
                              *others ? "; " : "", others);
@@ -269,8 +256,8 @@ static int read_files(sp_input *input, const char *prefix, const sp_run_files *f
 /* The answer would be taken for that of the whole server. */
 static void tell_other_processes(const char *prefix)
 {
-    char others[1200];
-    if (*other_processes(others, prefix))
+    char others[SP_OTHER_PROCESSES_TEXT];
+    if (*sp_other_processes(others, prefix))
         sp_tool_note("%s: %s", prefix, others);
 }
 
@@ -293,6 +280,22 @@ static int read_run(sp_input *input, const char *prefix, bool *found)
     return status;
 }
 
+/* Nothing, or a program. */
+static bool holds_no_requests(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) != 0 || (S_ISREG(status.st_mode) && (status.st_mode & 0111));
+}
+
+/* PATH is no prefix that has files of its own. */
+static int read_other(sp_input *input, const char *path)
+{
+    char others[SP_OTHER_PROCESSES_TEXT];
+    if (holds_no_requests(path) && *sp_other_processes(others, path))
+        return sp_tool_wrong("%s: this prefix has no files of its own; %s", path, others);
+    return read_file(input, path, false);
+}
+
 int sp_input_read(sp_input *input, const sp_operands *files)
 {
     *input = (sp_input){0};
@@ -304,7 +307,7 @@ int sp_input_read(sp_input *input, const sp_operands *files)
         if (strcmp(files->items[i], "-") != 0)
             status = read_run(input, files->items[i], &found);
         if (status == SP_TOOL_DONE && !found)
-            status = read_file(input, files->items[i], false);
+            status = read_other(input, files->items[i]);
         if (status != SP_TOOL_DONE)
             return status;
     }

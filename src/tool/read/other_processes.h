@@ -6,8 +6,11 @@
 
 #include <stddef.h>
 
-/* How many processes have files PREFIX.PID.traces.*; those of earlier runs, PREFIX.1 to PREFIX.3,
- * are none. */
-size_t sp_other_processes(const char *prefix);
+enum { SP_OTHER_PROCESSES_TEXT = 1200 };
+
+/* "files of 2 other processes lie beside it, …", and what to name to read them, into OUT: of files
+ * PREFIX.PID.traces.*; those of earlier runs, PREFIX.1 to PREFIX.3, are none. "": there are none.
+ * Returns OUT. */
+const char *sp_other_processes(char out[SP_OTHER_PROCESSES_TEXT], const char *prefix);
 
 #endif

@@ -110,11 +110,20 @@ class Containers(ToolTest):
         for command, *rest in (("spans",), ("flame",), ("spans", "--json")):
             result = self.run_tool(command, "shop", *rest)
             self.assertEqual(result.returncode, 0)
-            self.assertEqual(result.stderr.decode(), "spanprof: shop: files of 2 other processes lie beside it, shop.PID.*: name shop.* to read "
-                                                     "all\n")
+            self.assertEqual(result.stderr.decode(), "spanprof: shop: files of 2 other processes lie beside it, shop.PID.*: name "
+                                                     "shop.*.jsonl to read all\n")
         self.write("shop.traces.jsonl", b"")
         self.write("shop.profiles.jsonl", b"")
         self.refuse(2, "spans", self.folder / "shop", says=("2 other processes", "is empty", "killed within its first window"))
+
+    def test_prefix_that_only_children_have_is_told_their_files(self):
+        self.write("server.4711.traces.jsonl", json_lines(traces()))
+        self.refuse(2, "spans", "server", says=("server: this prefix has no files", "1 other process lie", "name server.*.jsonl to read all"))
+        self.write("server", b"\x7fELF")
+        (self.folder / "server").chmod(0o755)
+        self.refuse(2, "spans", "server", says="this prefix has no files of its own")
+        self.write("pod.pid2.traces.binpb", b"")
+        self.refuse(2, "spans", self.folder / "pod", says=("1 other process", "pod.*.binpb"))
 
     def test_prefix_that_stands_for_two_runs_is_refused(self):
         self.write_shop()
