@@ -56,7 +56,9 @@ static void fill_several(sp_flame_legend *legend, const sp_selection *selection)
     else
         snprintf(legend->subject, sizeof legend->subject, "%s",
                  SP_COUNTED(selection->asked_spans, "span"));
-    snprintf(legend->details, sizeof legend->details, "with %s", SP_COUNTED(below, "descendant"));
+    if (below)
+        snprintf(legend->details, sizeof legend->details, "with %s",
+                 SP_COUNTED(below, "descendant"));
 }
 
 static void fill_trace(sp_flame_legend *legend, const sp_selection *selection)

@@ -142,23 +142,26 @@ void sp_advice_none(char out[SP_ADVICE_LENGTH], const sp_selection *selection, u
 
 void sp_advice_record(char out[SP_ADVICE_LENGTH], const char *word)
 {
+    static const char by_wall[] = ", or with `spanprof run --wall`";
+    static const char by_preload[] = " and libspanprof-preload.so in LD_PRELOAD, or with `spanprof "
+                                     "run --profiles`; a run in which none happened has none";
     static const struct {
-        const char *word, *profile, *run;
+        const char *word, *profile, *how;
     } rows[] = {{"cpu", "cpu", ""},
-                {"wall", "wall", ", or with `spanprof run --wall`"},
-                {"offcpu", "wall", ", or with `spanprof run --wall`"},
-                {"alloc", "alloc", ""},
-                {"inuse", "heap", ""},
-                {"lock", "lock", ""},
-                {"delay", "lock", ""},
-                {"contentions", "lock", ""},
-                {"condition", "lock", ""},
-                {"semaphore", "lock", ""}};
+                {"wall", "wall", by_wall},
+                {"offcpu", "wall", by_wall},
+                {"alloc", "alloc", by_preload},
+                {"inuse", "heap", by_preload},
+                {"lock", "lock", by_preload},
+                {"delay", "lock", by_preload},
+                {"contentions", "lock", by_preload},
+                {"condition", "lock", by_preload},
+                {"semaphore", "lock", by_preload}};
     *out = 0;
     for (size_t i = 0; i < SP_ARRAY_LENGTH(rows); i++)
         if (strcmp(rows[i].word, word) == 0)
             snprintf(out, SP_ADVICE_LENGTH, "; record it with SPANPROF_PROFILES=%s%s%s",
-                     i ? "cpu," : "", rows[i].profile, rows[i].run);
+                     i ? "cpu," : "", rows[i].profile, rows[i].how);
 }
 
 /* N visits found what they found by chance: that number is off by its root. One that found nothing

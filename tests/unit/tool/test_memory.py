@@ -143,7 +143,7 @@ class Flame(MemoryTest):
         self.refuse(1, "flame", "young.jsonl", "--outlived", says="past its request")
 
     def test_files_without_allocations_say_so(self):
-        self.refuse(1, "flame", "t.jsonl", "live.jsonl", "--type", "alloc", says=("no profile of type alloc", "inuse_space (bytes)"))
+        self.refuse(1, "flame", "t.jsonl", "live.jsonl", "--type", "alloc", says=("no profile of type alloc", "inuse_space (bytes)", "SPANPROF_PROFILES=cpu,alloc and libspanprof-preload.so in LD_PRELOAD"))
 
 
 class Others(MemoryTest):

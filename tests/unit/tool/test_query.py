@@ -224,6 +224,7 @@ class Flame(QueryTest):
 
     def test_text_says_how_many_match(self):
         self.assertIn("2 spans that match\nwith 3 descendants\n", self.answer("flame", "shop", "--where", "kind = server"))
+        self.assertIn("1 span that matches\ncpu: ", self.answer("flame", "shop", "--where", 'name = "GET /cart"'))
 
     def test_what_cannot_be_answered(self):
         self.refuse(1, "flame", "shop", "--where", 'name = "nothing"', says="no span matches --where")
