@@ -112,16 +112,31 @@ static int write_answer(const sp_diff_answer *answer, const diff_options *option
     return sp_output_write(&out, options->out);
 }
 
+/* What is asked for, or what the name of the file asks for. */
+static int find_format(const diff_options *options, int *format)
+{
+    static const char *const formats[] = {"text", "json", NULL};
+    const char *end = sp_output_extension(options->out);
+    bool is_json = strcmp(end, ".json") == 0;
+    if (options->format)
+        return find_word("--format", options->format, formats, format);
+    if (*end && !is_json && strcmp(end, ".txt") != 0)
+        return sp_tool_wrong("diff: -o %s: %s is no format: end the name in .json or .txt, or say "
+                             "which with --format",
+                             options->out, end);
+    *format = is_json;
+    return SP_TOOL_DONE;
+}
+
 static int answer(const side *a, const side *b, const sp_operands *files,
                   const diff_options *options)
 {
-    static const char *const formats[] = {"text", "json", NULL};
     int by = 0, format = 0;
     double limit = 0;
     sp_comparison comparison = {0};
     int status = find_word("--by", options->by, sp_compare_by_names, &by);
     if (status == SP_TOOL_DONE)
-        status = find_word("--format", options->format, formats, &format);
+        status = find_format(options, &format);
     if (status == SP_TOOL_DONE && options->fail_above)
         status = parse_limit(options->fail_above, &limit);
     if (status == SP_TOOL_DONE)
@@ -161,7 +176,7 @@ static int diff(sp_operands *files, const diff_options *options)
 
 static int run(int argc, char **argv)
 {
-    diff_options options = {.by = "samples", .format = "text", .limit = 20};
+    diff_options options = {.by = "samples", .limit = 20};
     sp_operands files;
     int status = sp_options_parse(&sp_command_diff, argc, argv, &options, &files);
     if (status == SP_OPTIONS_GO_ON)
@@ -179,8 +194,9 @@ static const sp_option options[] = {
     {"--fail-above", "PCT", SP_OPTION_TEXT, AT(fail_above),
      "exit 1 when a function grew by more than PCT of the whole, for sure"},
     {"--limit", "N", SP_OPTION_NUMBER, AT(limit), "at most N functions (20)"},
-    {"--format", "FORMAT", SP_OPTION_TEXT, AT(format), "text, json (text)"},
-    {"-o", "OUT", SP_OPTION_TEXT, AT(out), "write to this file (standard output)"},
+    {"--format", "FORMAT", SP_OPTION_TEXT, AT(format), "text, json (by the end of OUT, else text)"},
+    {"-o", "OUT", SP_OPTION_TEXT, AT(out),
+     "write to this file (standard output); .json and .txt choose the format"},
     {"--where-a", "Q", SP_OPTION_TEXT, AT(where_a), "of A only spans that match, as for flame"},
     {"--where-b", "Q", SP_OPTION_TEXT, AT(where_b), "of B only spans that match"},
 };

@@ -39,15 +39,6 @@ static int find_format(const char *name, int *format)
     return SP_TOOL_DONE;
 }
 
-/* Where the extension of the file OUT begins, or "". A name that begins with its only dot has none.
- */
-static const char *extension_of(const char *out)
-{
-    const char *slash = strrchr(out, '/'), *name = slash ? slash + 1 : out;
-    const char *dot = *name ? strrchr(name + 1, '.') : NULL;
-    return dot ? dot : "";
-}
-
 /* What the name of the file asks for, when --format does not. NULL: it ends in what is no format.
  */
 static const char *format_of_file(const char *out)
@@ -62,7 +53,7 @@ static const char *format_of_file(const char *out)
         if (length > end && strcmp(out + length - end, ends[i].end) == 0)
             return ends[i].format;
     }
-    return out && *extension_of(out) ? NULL : "text";
+    return *sp_output_extension(out) ? NULL : "text";
 }
 
 static int choose_format(const sp_flame_options *options, int *format)
@@ -71,7 +62,7 @@ static int choose_format(const sp_flame_options *options, int *format)
     if (!name)
         return sp_tool_wrong("flame: -o %s: %s is no format: end the name in .html, .svg, .json, "
                              ".folded, .pb.gz, .pftrace or .txt, or say which with --format",
-                             options->out, extension_of(options->out));
+                             options->out, sp_output_extension(options->out));
     return find_format(name, format);
 }
 

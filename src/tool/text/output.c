@@ -109,6 +109,14 @@ int sp_output_write_json(json_t *json, const char *path)
     return sp_output_write(&out, path);
 }
 
+const char *sp_output_extension(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    const char *name = slash ? slash + 1 : path;
+    const char *dot = name && *name ? strrchr(name + 1, '.') : NULL;
+    return dot ? dot : "";
+}
+
 typedef struct scale {
     double factor;
     const char *unit;

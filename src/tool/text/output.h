@@ -30,6 +30,10 @@ int sp_output_write(sp_buffer *out, const char *path);
 /* The same for one JSON object and a newline. Takes JSON, which may be NULL (memory was short). */
 int sp_output_write_json(json_t *json, const char *path);
 
+/* Where the extension of the file PATH begins, or "". A name that begins with its only dot has
+ * none, and NULL, standard output, has none. */
+const char *sp_output_extension(const char *path);
+
 /* NS for people: three digits and a unit ("1.23 ms"). */
 #define SP_DURATION_LENGTH 32
 void sp_format_duration(char out[SP_DURATION_LENGTH], uint64_t ns);

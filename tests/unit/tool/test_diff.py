@@ -70,6 +70,14 @@ class Found(DiffTest):
         self.assertIn("within chance\n", text)
         self.assertIn("0 functions moved", text)
 
+    def test_end_of_the_file_chooses_the_format(self):
+        self.program("a", 1)
+        for name, start in (("d.json", "{"), ("d.txt", "A: a: cpu"), ("d", "A: a: cpu")):
+            self.assertEqual(self.answer("diff", "a", "a", "-o", name), "")
+            self.assertTrue((self.folder / name).read_text().startswith(start), name)
+        self.refuse(2, "diff", "a", "a", "-o", "d.html", says=("d.html", ".json or .txt", "--format"))
+        self.answer("diff", "a", "a", "-o", "d.html", "--format", "text")
+
     def test_a_function_that_only_one_side_has(self):
         a, b = self.program("a", 1), self.program("b", 2, brand_new=20)
         self.assertEqual(self.moved(a, b)[0], "brand_new")
