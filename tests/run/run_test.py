@@ -131,6 +131,11 @@ def test_ends():
     told = [line for line in killed.stderr.splitlines() if line.startswith("spanprof: ")]
     check(killed.code in (-9, 137) and len(told) == 1 and "killed before it could write" in told[0], f"a killed program: {killed.code} {told}")
     killed.end()
+    for form, ending, part in ("", "jsonl", '{"resource'), ("proto", "binpb", "\\177abc"):
+        torn = run("--", "/bin/sh", "-c", f"""{WORK} spin; for f in "$SPANPROF_RUN"/*.{ending} p.traces.{ending}; do
+                   printf '{part}' >>"$f"; done; kill -9 $$""", environment={"SPANPROF_FILE_FORMAT": form})
+        check(torn.stderr == "" and len(torn.stacks()) > 0, f"parts of requests that killed processes leave, {ending}: {torn.stderr}")
+        torn.end()
     threads = run("--", WORK, "threads")
     check(sum("thread_main" in stack["frames"] for stack in threads.stacks()) > 0, "threads without a context are linked")
     threads.end()

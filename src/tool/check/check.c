@@ -145,6 +145,7 @@ static int answer(const sp_operands *files, const check_options *options)
         check_documents(&checker);
         status = checker.failed ? sp_tool_no_memory() : write_result(&checker);
     }
+    status = sp_input_status(&input, status);
     sp_intern_deinit(&checker.span_ids);
     sp_intern_deinit(&checker.keys);
     free(checker.spans);

@@ -88,7 +88,7 @@ static int answer(const sp_operands *files, const convert_options *options)
     sp_input input;
     status = sp_input_read_once(&input, files);
     if (status == SP_TOOL_DONE)
-        status = convert(&input, options, target);
+        status = sp_input_status(&input, convert(&input, options, target));
     sp_input_deinit(&input);
     return status;
 }

@@ -169,6 +169,7 @@ static int diff(sp_operands *files, const diff_options *options)
         status = read_side(&b, files->items[1], options->type, options->where_b);
     if (status == SP_TOOL_DONE)
         status = answer(&a, &b, files, options);
+    status = sp_input_status(&a.input, sp_input_status(&b.input, status));
     forget_side(&a);
     forget_side(&b);
     return status;

@@ -221,6 +221,7 @@ static int answer(const sp_operands *files, sp_flame_options *options)
         status = sp_select(&selection, &model, &options->select);
     if (status == SP_TOOL_DONE)
         status = write_answer(&selection, options, format);
+    status = sp_input_status(&input, status);
     sp_selection_deinit(&selection);
     sp_model_deinit(&model);
     sp_input_deinit(&input);

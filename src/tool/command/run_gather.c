@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tool/command/run.h"
+#include "tool/read/wire.h"
 #include "tool/text/messages.h"
 
 static const char *const kinds[] = {".traces.", ".profiles."};
@@ -28,7 +29,6 @@ static bool ending_of(const char *name, char out[32])
     return false;
 }
 
-/* A process that was killed while it wrote leaves half a line: no reader takes it. */
 static off_t whole_lines(int fd, off_t size)
 {
     char last;
@@ -37,13 +37,50 @@ static off_t whole_lines(int fd, off_t size)
     return size;
 }
 
-/* Returns 0, or errno. */
-static int append(int from, off_t size, const char *path)
+/* Each message is behind its length as a varint. */
+static off_t whole_messages(int fd, off_t size)
 {
-    int to = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    uint8_t head[10];
+    for (off_t at = 0;;) {
+        ssize_t got = pread(fd, head, sizeof head, at);
+        uint64_t length = 0, left = (uint64_t)(size - at);
+        size_t used = 0;
+        if (got <= 0 || !sp_wire_varint(head, (size_t)got, &used, &length) || used > left ||
+            length > left - used)
+            return at;
+        at += (off_t)(used + length);
+    }
+}
+
+/* How many bytes of FD are whole requests: a process that was killed while it wrote leaves a part
+ * of one at the end, and readers refuse a file that has such a part in the middle. */
+static off_t whole_bytes(int fd, const char *ending)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return 0;
+    bool lines = strcmp(strrchr(ending, '.'), ".jsonl") == 0;
+    return lines ? whole_lines(fd, status.st_size) : whole_messages(fd, status.st_size);
+}
+
+/* Where the next request belongs in TO. What comes before it has to be whole; a process that still
+ * writes holds the lock, and its last write may be under way. */
+static off_t end_of_requests(int to, const char *ending)
+{
+    off_t end = lseek(to, 0, SEEK_END);
+    bool is_free = flock(to, LOCK_EX | LOCK_NB) == 0;
+    off_t whole = is_free ? whole_bytes(to, ending) : end;
+    return whole < end && ftruncate(to, whole) == 0 ? whole : end;
+}
+
+/* Returns 0, or errno. */
+static int append(int from, const char *ending, const char *path)
+{
+    int to = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     char block[1 << 16];
     int error = to < 0 ? errno : 0;
-    off_t before = to < 0 ? 0 : lseek(to, 0, SEEK_END);
+    off_t size = whole_bytes(from, ending);
+    off_t before = to < 0 || size == 0 ? 0 : end_of_requests(to, ending);
     for (off_t at = 0; at < size && !error;) {
         size_t most = size - at < (off_t)sizeof block ? (size_t)(size - at) : sizeof block;
         ssize_t length = pread(from, block, most, at);
@@ -55,7 +92,8 @@ static int append(int from, off_t size, const char *path)
         else
             at += written;
     }
-    if (to >= 0 && error && ftruncate(to, before) != 0) /* half a request makes all unreadable */
+    if (to >= 0 && size > 0 && error &&
+        ftruncate(to, before) != 0) /* half a request makes all unreadable */
         error = errno;
     if (to >= 0 && close(to) != 0 && !error)
         error = errno;
@@ -66,17 +104,14 @@ static int append(int from, off_t size, const char *path)
 static int move_behind(const char *path, const char *ending, const char *prefix)
 {
     char target[PATH_MAX];
-    struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return errno;
-    int error = flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &status) == 0 ? 0 : errno;
+    int error = flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
     if (!error && snprintf(target, sizeof target, "%s%s", prefix, ending) >= (int)sizeof target)
         error = ENAMETOOLONG;
-    if (!error) {
-        bool lines = strcmp(strrchr(ending, '.'), ".jsonl") == 0;
-        error = append(fd, lines ? whole_lines(fd, status.st_size) : status.st_size, target);
-    }
+    if (!error)
+        error = append(fd, ending, target);
     if (!error)
         unlink(path);
     close(fd);

@@ -229,7 +229,7 @@ static int answer(const sp_operands *files, const send_options *options)
     if (status == SP_TOOL_DONE)
         status = configure(&to, options);
     if (status == SP_TOOL_DONE)
-        status = send_all(&to);
+        status = sp_input_status(&input, send_all(&to));
     sp_export_config_deinit(&to.config);
     free(to.endpoint);
     sp_input_deinit(&input);

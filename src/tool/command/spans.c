@@ -276,6 +276,7 @@ static int answer(const sp_operands *files, const sp_spans_options *options)
         status = options->holders ? answer_holders(&model, options) : answer_from(&model, options);
     if (status == SP_TOOL_DONE)
         status = sp_model_check_runs(&model);
+    status = sp_input_status(&input, status);
     sp_model_deinit(&model);
     sp_input_deinit(&input);
     return status;

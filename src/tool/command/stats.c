@@ -407,6 +407,7 @@ static int run(int argc, char **argv)
             status = answer_from(&model, options.json);
         if (status == SP_TOOL_DONE)
             status = sp_model_check_runs(&model);
+        status = sp_input_status(&input, status);
         sp_model_deinit(&model);
         sp_input_deinit(&input);
     }

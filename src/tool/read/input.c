@@ -69,6 +69,19 @@ int sp_input_add(sp_input *input, const char *path, sp_signal signal, size_t byt
     return SP_TOOL_DONE;
 }
 
+void sp_input_note_torn(sp_input *input, const char *path, const char *where, size_t length)
+{
+    input->is_torn = true;
+    sp_tool_note("%s: %s is cut: the file ends at byte %zu, because the program was killed, still "
+                 "runs, or the copy is not whole; what is before it was read",
+                 path, where, length);
+}
+
+int sp_input_status(const sp_input *input, int status)
+{
+    return input->is_torn ? SP_TOOL_WRONG : status;
+}
+
 void sp_input_deinit(sp_input *input)
 {
     free(input->documents);

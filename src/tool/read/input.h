@@ -33,6 +33,7 @@ typedef struct sp_input {
     size_t capacity;
     const char *empty; /* the first file, or prefix of files, that holds nothing; NULL: none */
     size_t empty_count;
+    bool is_torn;    /* a file ends inside a request: those before it were read */
     sp_arena memory; /* paths and requests */
 } sp_input;
 
@@ -40,6 +41,10 @@ typedef struct sp_input {
  * having said why, also when all are empty; INPUT is to be freed by sp_input_deinit in any case. */
 int sp_input_read(sp_input *input, const sp_operands *files);
 void sp_input_deinit(sp_input *input);
+
+/* The exit code of a command whose answer from INPUT ended with STATUS: SP_TOOL_WRONG also when a
+ * file was torn, because the answer is not that of a whole recording. */
+int sp_input_status(const sp_input *input, int status);
 
 /* How many documents of SIGNAL there are. */
 size_t sp_input_count(const sp_input *input, sp_signal signal);
@@ -66,6 +71,10 @@ int sp_input_read_collapsed(sp_input *input, const char *path, const uint8_t *da
 int sp_input_read_pprof(sp_input *input, const char *path, const uint8_t *data, size_t length);
 int sp_input_read_json(sp_input *input, const char *path, const uint8_t *data, size_t length);
 int sp_input_read_protobuf(sp_input *input, const char *path, const uint8_t *data, size_t length);
+
+/* The file PATH ends at byte LENGTH, inside its last request; WHERE names that: "line 3". What is
+ * before it was read. A program that is killed while it writes leaves such a file. Says so. */
+void sp_input_note_torn(sp_input *input, const char *path, const char *where, size_t length);
 
 /* The first position from POSITION on that is neither white space nor a byte order mark. */
 size_t sp_input_skip_space(const uint8_t *data, size_t length, size_t position);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OTLP/JSON files. Objects are told apart by their braces, not by newlines, so that a bare request
  * may be spread over lines. */
+#include <stdio.h>
 #include <string.h>
 
 #include "tool/read/input.h"
@@ -106,10 +107,26 @@ static int read_object(sp_input *input, const char *path, const char *text, size
     return sp_input_add(input, path, signal, end - start, message);
 }
 
+/* The object at START does not end. */
+static int end_at_cut(sp_input *input, const char *path, const char *text, size_t start,
+                      size_t length, bool is_first)
+{
+    char where[32];
+    bool is_last_line = !memchr(text + start, '\n', length - start);
+    if (is_first || !is_last_line)
+        return sp_tool_wrong("%s: line %zu: the JSON object that begins here is cut: the file "
+                             "ends at byte %zu; copy or record the file again",
+                             path, sp_json_line(text, start), length);
+    snprintf(where, sizeof where, "line %zu", sp_json_line(text, start));
+    sp_input_note_torn(input, path, where, length);
+    return SP_TOOL_DONE;
+}
+
 int sp_input_read_json(sp_input *input, const char *path, const uint8_t *data, size_t length)
 {
     const char *text = (const char *)data;
-    for (size_t position = 0;;) {
+    size_t first = sp_input_skip_space(data, length, 0);
+    for (size_t position = first;;) {
         position = sp_input_skip_space(data, length, position);
         if (position >= length)
             return SP_TOOL_DONE;
@@ -119,9 +136,7 @@ int sp_input_read_json(sp_input *input, const char *path, const uint8_t *data, s
         object_kind kind = {0};
         size_t end = object_end(text, position, length, &kind);
         if (!end)
-            return sp_tool_wrong("%s: line %zu: the JSON object that begins here is cut: the file "
-                                 "ends at byte %zu; copy or record the file again",
-                                 path, sp_json_line(text, position), length);
+            return end_at_cut(input, path, text, position, length, position == first);
         sp_progress_step("decoding", path, position, length);
         int status = read_object(input, path, text, position, end, kind);
         if (status != SP_TOOL_DONE)

@@ -2,6 +2,8 @@
 /* Protobuf files. Nothing in the bytes says what they are, so each possible reading is tried on
  * them without unpacking (wire.h): framed or bare, traces or profiles. Spans and profiles differ in
  * the wire types of their first fields, so at most one reading fits whatever has content. */
+#include <stdio.h>
+
 #include "tool/read/input.h"
 #include "tool/read/wire.h"
 #include "tool/read/wire_read.h"
@@ -15,6 +17,8 @@
 typedef struct reading {
     bool framed;
     sp_signal signal;
+    size_t whole_bytes; /* framed: of the messages before the one that is cut or bad */
+    uint64_t whole_fields;
     sp_wire_report report;
 } reading;
 
@@ -43,11 +47,13 @@ static sp_wire_report cut_at(sp_wire_report total, size_t position)
 }
 
 /* All frames together as one report. */
-static sp_wire_report look_framed(sp_signal signal, const uint8_t *data, size_t length)
+static sp_wire_report look_framed(reading *as, const uint8_t *data, size_t length)
 {
     sp_wire_report total = {0};
     for (size_t position = 0; position < length;) {
         uint64_t size;
+        as->whole_bytes = position;
+        as->whole_fields = total.fields;
         if (!sp_wire_varint(data, length, &position, &size) || size > SIZE_MAX / 2) {
             total.result = position >= length ? SP_WIRE_CUT : SP_WIRE_BAD;
             total.position = position;
@@ -56,11 +62,11 @@ static sp_wire_report look_framed(sp_signal signal, const uint8_t *data, size_t 
         if (position >= length && size)
             return cut_at(total, length);
         sp_wire_report one =
-            sp_wire_look(sp_signal_descriptor(signal), data, position, position + size, length);
+            sp_wire_look(sp_signal_descriptor(as->signal), data, position, position + size, length);
         total.fields += one.fields;
         total.unknown += one.unknown;
         total.memory_bytes += one.memory_bytes;
-        if (size && !has_shape(&one, signal))
+        if (size && !has_shape(&one, as->signal))
             one.result = SP_WIRE_BAD;
         if (one.result != SP_WIRE_FINE) {
             total.result = one.result;
@@ -92,8 +98,8 @@ static reading best_reading(const uint8_t *data, size_t length)
     for (int framed = 1; framed >= 0; framed--) {
         for (int signal = 0; signal < 2; signal++) {
             reading next = {.framed = framed, .signal = (sp_signal)signal};
-            next.report = framed ? look_framed(next.signal, data, length)
-                                 : look_bare(next.signal, data, length);
+            next.report =
+                framed ? look_framed(&next, data, length) : look_bare(next.signal, data, length);
             if (is_better(&next.report, &best.report))
                 best = next;
         }
@@ -125,6 +131,20 @@ static int read_framed(sp_input *input, const char *path, sp_signal signal, cons
     return status;
 }
 
+/* The messages before the last one, which is cut. */
+static int read_torn(sp_input *input, const char *path, const reading *as, const uint8_t *data,
+                     size_t length)
+{
+    char where[48];
+    size_t before = input->count;
+    int status = read_framed(input, path, as->signal, data, as->whole_bytes);
+    if (status != SP_TOOL_DONE)
+        return status;
+    snprintf(where, sizeof where, "request %zu", input->count - before + 1);
+    sp_input_note_torn(input, path, where, length);
+    return SP_TOOL_DONE;
+}
+
 /* What no reading as OTLP fits. */
 static int read_other(sp_input *input, const char *path, const uint8_t *data, size_t length)
 {
@@ -147,7 +167,8 @@ int sp_input_read_protobuf(sp_input *input, const char *path, const uint8_t *dat
     reading best = best_reading(data, length);
     if (best.report.result == SP_WIRE_BAD)
         return read_other(input, path, data, length);
-    if (best.report.result == SP_WIRE_CUT)
+    bool is_torn = best.report.result == SP_WIRE_CUT && best.framed && best.whole_fields > 0;
+    if (best.report.result == SP_WIRE_CUT && !is_torn)
         return sp_tool_wrong("%s: is cut, or not recognized: as OTLP protobuf it goes on behind "
                              "byte %zu, where the file ends; copy or record the file again",
                              path, best.report.position);
@@ -160,6 +181,8 @@ int sp_input_read_protobuf(sp_input *input, const char *path, const uint8_t *dat
             "ends: the second dictionary would be taken for more of the first; give each "
             "request a file of its own",
             path);
+    if (is_torn)
+        return read_torn(input, path, &best, data, length);
     if (best.framed)
         return read_framed(input, path, best.signal, data, length);
     return add_message(input, path, best.signal, data, length);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are cut or changed anywhere: an answer, a no, or a sentence, never a crash. SPANPROF_TEST_CUT_STEP=N looks at every Nth cut only."""
+"""Files that are cut or changed anywhere: an answer, a no, or a sentence, never a crash. A file that is cut in its last request is answered from the
+others. SPANPROF_TEST_CUT_STEP=N looks at every Nth cut only."""
 import gzip
 import random
 
@@ -28,6 +29,22 @@ class EveryCut(ToolTest):
             self.write("cut", data[:length])
             codes.add(self.survive("check", "cut"))
         self.assertIn(2, codes)
+
+    def cut_last(self, write, step):
+        """Two requests, the second one cut everywhere: the first one is read, with one sentence and the exit code 2."""
+        first, second = write(self.REQUEST), write(self.REQUEST).rstrip(b"\n")
+        answer = self.answer("check", self.write("whole", first)).replace("whole", "cut")
+        for length in range(1, len(second), step * STEP):
+            self.write("cut", first + second[:length])
+            result = self.run_tool("check", "cut")
+            self.assertEqual((result.returncode, result.stdout.decode()), (2, answer), length)
+            self.assertRegex(result.stderr.decode(), r"\Aspanprof: cut: (line|request) 2 is cut: [^\n]+\n\Z")
+
+    def test_last_line_of_several(self):
+        self.cut_last(json_lines, step=16)
+
+    def test_last_message_of_several(self):
+        self.cut_last(framed, step=4)
 
     def test_protobuf(self):
         self.cut_everywhere(framed(self.REQUEST))

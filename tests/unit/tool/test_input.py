@@ -403,14 +403,52 @@ class BadInput(ToolTest):
         self.refuse_all("tail.jsonl", ("line 2", "JSON object has to begin"))
 
     def test_cut_json_tells_where(self):
-        data = json_lines(traces(), profiles())
+        data = json_lines(profiles())
         self.write("cut.jsonl", data[:-40])
-        self.refuse_all("cut.jsonl", ("line 2", "cut", str(len(data) - 40)))
+        self.refuse_all("cut.jsonl", ("line 1", "cut", str(len(data) - 40)))
 
     def test_cut_protobuf_tells_where(self):
         for name, data in (("framed", framed(profiles())), ("bare", protobuf(profiles()))):
             self.write(name, data[:-7])
             self.refuse_all(name, (name, "cut", f"byte {len(data) - 7}"))
+
+    def torn(self, *command):
+        """The answer of COMMAND from a file whose end is missing, and the sentence about it."""
+        result = self.run_tool(*command)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertRegex(result.stderr.decode(), r"\Aspanprof: [^\n]+\n\Z")
+        return result.stdout.decode(), result.stderr.decode()
+
+    def test_torn_end_of_lines_or_messages_leaves_what_is_before_it(self):
+        for write, where in ((json_lines, "line 2"), (framed, "request 2")):
+            with self.subTest(where):
+                whole, tail = write(profiles(SAMPLES[:2])), write(profiles())
+                self.write("whole", whole)
+                self.write("torn", whole + tail[:-20])
+                self.write("torn.gz", gzip.compress(whole + tail[:-20]))
+                for command in (["stats", "--json"], ["flame", "--format", "json"], ["convert", "--to", "otlp-json", "-o", "-"]):
+                    for name in "torn", "torn.gz":
+                        answer, error = self.torn(command[0], name, *command[1:])
+                        self.assertEqual(answer.replace(name, "whole"), self.answer(command[0], "whole", *command[1:]))
+                        for part in name, where, f"byte {len(whole + tail) - 20}":
+                            self.assertIn(part, error)
+                self.assertIn("1 of profiles", self.torn("check", "torn")[0])
+
+    def test_torn_spans_are_answered_and_compared(self):
+        self.write("torn.traces.jsonl", json_lines(traces()) + b'{"resourceSpans":[')
+        self.write("torn.profiles.jsonl", json_lines(profiles()))
+        self.write_shop()
+        self.assertEqual(self.torn("spans", "torn")[0], self.answer("spans", "shop"))
+        self.assertIn("line 2", self.torn("diff", "torn", "shop")[1])
+        self.assertIn("line 2", self.torn("diff", "shop", "torn")[1])
+
+    def test_torn_line_in_the_middle_is_refused(self):
+        line = json_lines(profiles())
+        self.write("middle.jsonl", line + line[:-40] + b"\n" + line)
+        self.refuse_all("middle.jsonl", ("line 2", "cut"))
+        frame = framed(profiles())
+        self.write("middle.binpb", frame + frame[:-40] + frame)
+        self.refuse_all("middle.binpb", "middle.binpb")
 
     def test_cut_gzip_tells_where(self):
         data = gzip.compress(json_lines(traces(), profiles()))
