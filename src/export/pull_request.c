@@ -63,7 +63,29 @@ static piece next_line(piece *rest)
     return line;
 }
 
-/* ---- Host ---- */
+/* ---- headers ---- */
+
+static bool is_of_a_name(char c)
+{
+    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') ||
+           (c && strchr("!#$%&'*+-.^_`|~", c));
+}
+
+/* Of each line up to the empty one. A name with a blank behind it, or a line that continues the one
+ * before it, are headers to one program and none to another. */
+static bool headers_have_names(piece rest)
+{
+    for (piece line; (line = next_line(&rest)).length;) {
+        bool has_colon = memchr(line.text, ':', line.length);
+        piece name = cut(&line, ':');
+        for (size_t i = 0; i < name.length; i++)
+            if (!is_of_a_name(name.text[i]))
+                return false;
+        if (!has_colon || name.length == 0)
+            return false;
+    }
+    return true;
+}
 
 static piece without_blanks(piece text)
 {
@@ -162,6 +184,8 @@ sp_pull_request sp_pull_request_parse(const char *head, size_t length, bool is_l
                    (line.text[7] == '0' || line.text[7] == '1');
     if (!is_http || memchr(head, 0, length))
         return refuse(400, "this is no request of HTTP/1.0 or HTTP/1.1");
+    if (!headers_have_names(rest))
+        return refuse(400, "a header is a name, a colon right behind it, and a value");
     if (!is_text(method, "GET"))
         return refuse(405, "only GET is answered");
     if (is_loopback && !hosts_are_own(rest))

@@ -2,10 +2,12 @@
 /* The thread has its own table of descriptors (own_descriptors.c), so that the host neither closes
  * its sockets nor hands them on to programs and children. Hence nothing can wake it there, and it
  * looks up twenty times a second whether it shall end. No wait is longer, and none is for a client:
- * sockets do not block. */
+ * sockets do not block.
+ *
+ * Several connections may be open before their requests are whole, so one that says nothing holds
+ * up no other. Requests are answered one after the other, because the box has one order. */
 #include "export/pull_server.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -17,72 +19,28 @@
 #include "context/thread.h"
 #include "core/atomic.h"
 #include "core/clock.h"
-#include "core/env.h"
 #include "core/log.h"
 #include "core/worker.h"
 #include "export/export_internal.h"
 
-enum { LOOK_UP_MS = 50, WAITING_CLIENTS = 8, HEAD_OF_ANSWER = 512 };
+enum { LOOK_UP_MS = 50, CLIENTS = 8, WAITING_CLIENTS = 8, HEAD_OF_ANSWER = 512 };
+
+/* A connection. */
+typedef struct pull_client {
+    _Atomic int fd;       /* -1: the place is free */
+    uint64_t deadline_ns; /* of its request */
+    size_t length;        /* of what has come of the request's head */
+    char head[SP_PULL_HEAD_BYTES + 1];
+} pull_client;
 
 struct sp_pull_server {
     sp_worker worker;
     sp_pull_config config;
     int listener;
     uint16_t port;
-    bool has_table;     /* of descriptors, its own */
-    _Atomic int client; /* -1: none */
+    bool has_table; /* of descriptors, its own */
+    pull_client clients[CLIENTS];
 };
-
-/* ---- the address ---- */
-
-static bool read_port(const char *text, in_port_t *out)
-{
-    uint64_t port;
-    if (!sp_parse_u64(text, &port) || port > UINT16_MAX)
-        return false;
-    *out = htons((uint16_t)port);
-    return true;
-}
-
-static bool read_v4(sp_pull_address *out, const char *host, const char *port)
-{
-    struct sockaddr_in *address = &out->of.v4;
-    const char *number = !*host || strcmp(host, "localhost") == 0 ? "127.0.0.1" : host;
-    address->sin_family = AF_INET;
-    out->length = sizeof *address;
-    if (inet_pton(AF_INET, number, &address->sin_addr) != 1)
-        return false;
-    out->is_loopback = ntohl(address->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-    return read_port(port, &address->sin_port);
-}
-
-static bool read_v6(sp_pull_address *out, const char *host, const char *port)
-{
-    struct sockaddr_in6 *address = &out->of.v6;
-    address->sin6_family = AF_INET6;
-    out->length = sizeof *address;
-    if (inet_pton(AF_INET6, host, &address->sin6_addr) != 1)
-        return false;
-    out->is_loopback = IN6_IS_ADDR_LOOPBACK(&address->sin6_addr);
-    return read_port(port, &address->sin6_port);
-}
-
-bool sp_pull_address_parse(sp_pull_address *out, const char *text)
-{
-    char host[sizeof out->text];
-    const char *colon = strrchr(text, ':');
-    size_t length = colon ? (size_t)(colon - text) : 0;
-    *out = (sp_pull_address){0};
-    if (!colon || strlen(text) >= sizeof out->text)
-        return false;
-    snprintf(out->text, sizeof out->text, "%s", text);
-    snprintf(host, sizeof host, "%.*s", (int)length, text);
-    if (length > 2 && host[0] == '[' && host[length - 1] == ']') {
-        host[length - 1] = 0;
-        return read_v6(out, host + 1, colon + 1);
-    }
-    return read_v4(out, host, colon + 1);
-}
 
 /* ---- waiting ---- */
 
@@ -135,8 +93,9 @@ static void send_answer(sp_pull_server *server, int client, int status, const ch
     int head_length = snprintf(head, sizeof head,
                                "HTTP/1.0 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
                                "X-Content-Type-Options: nosniff\r\nCache-Control: no-store\r\n"
-                               "Connection: close\r\n\r\n",
-                               status, status == 200 ? "OK" : "Refused", type, length);
+                               "%sConnection: close\r\n\r\n",
+                               status, status == 200 ? "OK" : "Refused", type, length,
+                               status == 405 ? "Allow: GET\r\n" : "");
     if (send_all(server, client, head, (size_t)head_length))
         send_all(server, client, body, length);
 }
@@ -146,25 +105,6 @@ static void send_sentence(sp_pull_server *server, int client, int status, const 
     char text[HEAD_OF_ANSWER];
     int length = snprintf(text, sizeof text, "spanprof: %s\n", sentence);
     send_answer(server, client, status, "text/plain; charset=utf-8", text, (size_t)length);
-}
-
-/* The head of the request into HEAD, with a NUL; 0 when it does not come, or is too long. */
-static size_t receive_head(sp_pull_server *server, int client, char head[SP_PULL_HEAD_BYTES + 1])
-{
-    uint64_t deadline_ns = deadline_in_ms(server->config.request_ms);
-    size_t length = 0;
-    while (length < SP_PULL_HEAD_BYTES && wait_for(server, client, POLLIN, deadline_ns)) {
-        ssize_t got = recv(client, head + length, SP_PULL_HEAD_BYTES - length, 0);
-        if (got < 0 && (errno == EAGAIN || errno == EINTR))
-            continue;
-        if (got <= 0)
-            return 0;
-        length += (size_t)got;
-        head[length] = 0;
-        if (sp_pull_head_is_whole(head, length))
-            return length;
-    }
-    return 0;
 }
 
 /* An end of the client's data is all that is seen of a close. A client that has only shut its
@@ -228,15 +168,8 @@ static void say_not_recorded(sp_pull_server *server, int client, sp_pull_kind ki
     send_sentence(server, client, 404, sentence);
 }
 
-static void serve(sp_pull_server *server, int client)
+static void answer(sp_pull_server *server, int client, const char *head, size_t length)
 {
-    char head[SP_PULL_HEAD_BYTES + 1];
-    size_t length = receive_head(server, client, head);
-    if (length == 0) {
-        if (!shall_end(server))
-            send_sentence(server, client, 400, "no whole request came in time, within 4096 bytes");
-        return;
-    }
     sp_pull_request request =
         sp_pull_request_parse(head, length, server->config.address.is_loopback);
     if (request.status != 200)
@@ -256,6 +189,99 @@ static void close_client(int client)
     for (int i = 0; i < 128 && recv(client, rest, sizeof rest, 0) > 0; i++)
         ;
     close(client);
+}
+
+/* ---- the clients ---- */
+
+typedef enum head_state { HEAD_IN_PARTS, HEAD_WHOLE, HEAD_BAD } head_state;
+
+/* What CLIENT has sent so far. HEAD_BAD: it is too long, or its end will not come. */
+static head_state receive_head(pull_client *client)
+{
+    int fd = sp_load_relaxed(&client->fd);
+    while (client->length < SP_PULL_HEAD_BYTES) {
+        ssize_t got =
+            recv(fd, client->head + client->length, SP_PULL_HEAD_BYTES - client->length, 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 && errno == EAGAIN)
+            return sp_clock_monotonic_ns() < client->deadline_ns ? HEAD_IN_PARTS : HEAD_BAD;
+        if (got <= 0)
+            return HEAD_BAD;
+        client->length += (size_t)got;
+        client->head[client->length] = 0;
+        if (sp_pull_head_is_whole(client->head, client->length))
+            return HEAD_WHOLE;
+    }
+    return HEAD_BAD;
+}
+
+static void forget_client(pull_client *client)
+{
+    int fd = sp_load_relaxed(&client->fd);
+    sp_store_relaxed(&client->fd, -1);
+    close_client(fd);
+}
+
+static void give_up_client(sp_pull_server *server, pull_client *client)
+{
+    send_sentence(server, sp_load_relaxed(&client->fd), 400,
+                  "no whole request came in time, within 4096 bytes");
+    forget_client(client);
+}
+
+static void serve(sp_pull_server *server, pull_client *client)
+{
+    head_state state = receive_head(client);
+    if (state == HEAD_BAD) {
+        give_up_client(server, client);
+    } else if (state == HEAD_WHOLE) {
+        answer(server, sp_load_relaxed(&client->fd), client->head, client->length);
+        forget_client(client);
+    }
+}
+
+/* A free place. When there is none, the one that has waited longest for its request is given up. */
+static pull_client *make_place(sp_pull_server *server)
+{
+    pull_client *oldest = &server->clients[0];
+    for (int i = 0; i < CLIENTS; i++) {
+        pull_client *client = &server->clients[i];
+        if (sp_load_relaxed(&client->fd) < 0)
+            return client;
+        if (client->deadline_ns < oldest->deadline_ns)
+            oldest = client;
+    }
+    give_up_client(server, oldest);
+    return oldest;
+}
+
+static void take_client(sp_pull_server *server)
+{
+    int fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) {
+        poll(NULL, 0, LOOK_UP_MS); /* it may fail again and again, for lack of memory */
+        return;
+    }
+    pull_client *client = make_place(server);
+    client->length = 0;
+    client->deadline_ns = deadline_in_ms(server->config.request_ms);
+    sp_store_relaxed(&client->fd, fd);
+}
+
+/* One round: wait for what comes next, and answer what has come. */
+static void serve_all(sp_pull_server *server)
+{
+    struct pollfd fds[CLIENTS + 1] = {{.fd = server->listener, .events = POLLIN}};
+    for (int i = 0; i < CLIENTS; i++)
+        fds[i + 1] =
+            (struct pollfd){.fd = sp_load_relaxed(&server->clients[i].fd), .events = POLLIN};
+    poll(fds, CLIENTS + 1, LOOK_UP_MS);
+    for (int i = 0; i < CLIENTS && !shall_end(server); i++)
+        if (fds[i + 1].fd >= 0)
+            serve(server, &server->clients[i]);
+    if (fds[0].revents && !shall_end(server))
+        take_client(server);
 }
 
 /* ---- the thread ---- */
@@ -312,19 +338,11 @@ static void run(void *owner)
     server->has_table = sp_descriptors_unshare();
     server->listener = try_listen(server);
     tell(server);
-    while (server->listener >= 0 && !shall_end(server)) {
-        if (!wait_for(server, server->listener, POLLIN, UINT64_MAX))
-            continue;
-        int client = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (client < 0) {
-            poll(NULL, 0, LOOK_UP_MS); /* it may fail again and again, for lack of memory */
-            continue;
-        }
-        sp_store_relaxed(&server->client, client);
-        serve(server, client);
-        sp_store_relaxed(&server->client, -1);
-        close_client(client);
-    }
+    while (server->listener >= 0 && !shall_end(server))
+        serve_all(server);
+    for (int i = 0; i < CLIENTS; i++)
+        if (sp_load_relaxed(&server->clients[i].fd) >= 0)
+            forget_client(&server->clients[i]);
     if (server->listener >= 0)
         close(server->listener);
 }
@@ -353,7 +371,8 @@ sp_pull_server *sp_pull_server_start(const sp_pull_config *config)
         return give_up(NULL, strerror(ENOMEM));
     server->config = *config;
     server->listener = -1;
-    sp_store_relaxed(&server->client, -1);
+    for (int i = 0; i < CLIENTS; i++)
+        sp_store_relaxed(&server->clients[i].fd, -1);
     sp_worker_init(&server->worker, SP_LOCK_PULL_SERVER);
     int error = sp_worker_start(&server->worker, &role, server);
     if (error)
@@ -374,9 +393,11 @@ void sp_pull_server_after_fork(const sp_pull_server *server)
     if (!server || server->has_table)
         return;
     close(server->listener);
-    int client = sp_load_relaxed(&server->client);
-    if (client >= 0)
-        close(client);
+    for (int i = 0; i < CLIENTS; i++) {
+        int client = sp_load_relaxed(&server->clients[i].fd);
+        if (client >= 0)
+            close(client);
+    }
 }
 
 void sp_pull_server_stop(sp_pull_server *server, uint64_t deadline_ns)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread that answers those who pull profiles (docs/design/pull.md): HTTP/1.0 on one address,
- * one connection at a time. It knows the collector only by the box (pull_box.h). */
+ * one request at a time. It knows the collector only by the box (pull_box.h). */
 #ifndef SP_EXPORT_PULL_SERVER_H
 #define SP_EXPORT_PULL_SERVER_H
 

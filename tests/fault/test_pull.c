@@ -52,7 +52,7 @@ static struct {
 
 static void note(spanprof_log_level level, const char *message, void *user)
 {
-    (void)level, (void)user;
+    (void)user;
     pthread_mutex_lock(&said.lock);
     if (said.length + strlen(message) + 2 < sizeof said.text)
         said.length += (size_t)sprintf(said.text + said.length, "%s\n", message);
@@ -273,6 +273,8 @@ static void pull_answers_garbage_with_a_sentence(void **state)
         {"\x16\x03\x01\x02\n\n", "HTTP/1.0 400 ", "spanprof: "},
         {too_long, "HTTP/1.0 400 ", "4096 bytes"},
         {"PUT /debug/pprof/heap HTTP/1.1\r\n\r\nbody", "HTTP/1.0 405 ", "only GET"},
+        {"HEAD /debug/pprof/heap HTTP/1.1\r\n\r\n", "HTTP/1.0 405 ", "\r\nAllow: GET\r\n"},
+        {"GET /debug/pprof/heap HTTP/1.1\r\nHost : ::1\r\n\r\n", "HTTP/1.0 400 ", "right behind"},
         {"GET /etc/passwd HTTP/1.1\r\n\r\n", "HTTP/1.0 404 ", "/debug/pprof/"},
         {"GET /debug/pprof/heap HTTP/1.1\r\nHost: evil.example\r\n\r\n", "HTTP/1.0 403 ", "Host"},
         {"GET /debug/pprof/mutex HTTP/1.1\r\n\r\n", "HTTP/1.0 404 ", "lock in SPANPROF_PROFILES"},
@@ -289,6 +291,42 @@ static void pull_gives_up_a_client_that_sends_half_a_request(void **state)
     restart(f, SOON_MS, LATE_MS);
     assert_answer(ask(f->port, "GET /debug"), "HTTP/1.0 400 ", "no whole request");
     assert_serves(f);
+}
+
+static bool is_open(int fd)
+{
+    char one;
+    return recv(fd, &one, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+/* Its time for the request is longer than the test waits for the others. */
+static void pull_serves_others_while_a_client_says_nothing(void **state)
+{
+    const fixture *f = *state;
+    int silent = connect_to(f->port), half = ask(f->port, "GET /debug/pprof/heap HTTP/1.1\r\n");
+    assert_serves(f);
+    assert_true(is_open(silent) && is_open(half));
+    send(half, "\r\n", 2, MSG_NOSIGNAL);
+    wait_for_wakes(2);
+    sp_pull_order order = end_wanted_window(f, true);
+    give(&order, "snapshot");
+    assert_answer(half, "HTTP/1.0 200 ", "");
+    assert_true(is_open(silent));
+    close(silent);
+}
+
+static void pull_gives_up_the_oldest_of_many_that_say_nothing(void **state)
+{
+    const fixture *f = *state;
+    enum { MANY = 20 };
+    int silent[MANY];
+    for (int i = 0; i < MANY; i++)
+        silent[i] = connect_to(f->port);
+    assert_serves(f);
+    assert_answer(silent[0], "HTTP/1.0 400 ", "no whole request");
+    assert_true(is_open(silent[MANY - 1]));
+    for (int i = 1; i < MANY; i++)
+        close(silent[i]);
 }
 
 static void pull_gives_up_a_client_that_does_not_read(void **state)
@@ -574,6 +612,8 @@ int main(void)
         SERVES(pull_gives_all_windows_of_the_seconds),
         SERVES(pull_answers_garbage_with_a_sentence),
         SERVES(pull_gives_up_a_client_that_sends_half_a_request),
+        SERVES(pull_serves_others_while_a_client_says_nothing),
+        SERVES(pull_gives_up_the_oldest_of_many_that_say_nothing),
         SERVES(pull_gives_up_a_client_that_does_not_read),
         SERVES(pull_forgets_a_client_that_goes_away),
         SERVES(pull_says_when_the_window_does_not_end),

@@ -73,6 +73,11 @@ static void pull_request_refuses_all_else(void **state)
         {"GET /debug/pprof/profile?seconds=99999999999999999999 HTTP/1.1\r\n\r\n", 400},
         {"GET /debug/pprof/profile?seconds= HTTP/1.1\r\n\r\n", 400},
         {"GET /debug/pprof/profile?seconds=1.5 HTTP/1.1\r\n\r\n", 400},
+        {"GET /debug/pprof/heap HTTP/1.1\r\nHost : 127.0.0.1\r\n\r\n", 400},
+        {"GET /debug/pprof/heap HTTP/1.1\r\nHost\t: 127.0.0.1\r\n\r\n", 400},
+        {"GET /debug/pprof/heap HTTP/1.1\r\nA: b\r\n Host: 127.0.0.1\r\n\r\n", 400},
+        {"GET /debug/pprof/heap HTTP/1.1\r\nHost\r\n\r\n", 400},
+        {"GET /debug/pprof/heap HTTP/1.1\r\n: 127.0.0.1\r\n\r\n", 400},
     };
     for (size_t i = 0; i < SP_ARRAY_LENGTH(cases); i++) {
         sp_pull_request request = ask(cases[i].head);
@@ -82,6 +87,8 @@ static void pull_request_refuses_all_else(void **state)
     }
     static const char with_nul[] = "GET /debug/pprof/heap HTTP/1.1\r\nX: \0\r\n\r\n";
     assert_int_equal(sp_pull_request_parse(with_nul, sizeof with_nul - 1, true).status, 400);
+    static const char blank[] = "GET /debug/pprof/heap HTTP/1.1\r\nHost : evil.example\r\n\r\n";
+    assert_int_equal(sp_pull_request_parse(blank, sizeof blank - 1, false).status, 400);
 }
 
 /* A page of the web may have its own name lead to 127.0.0.1. */
