@@ -318,14 +318,26 @@ static void say_listening(const sp_pull_server *server)
     sp_log_info("pull", "profiles can be pulled from port %u, below /debug/pprof/", server->port);
 }
 
+static void say_not_listening(const sp_pull_server *server, int error)
+{
+    const char *address = server->config.address.text;
+    if (server->config.is_inherited && error == EADDRINUSE)
+        sp_log_info("pull",
+                    "SPANPROF_PULL=%s: a process that this one comes from has the port: no "
+                    "profile can be pulled from this one",
+                    address);
+    else
+        sp_log_warn("pull",
+                    "SPANPROF_PULL=%s: %s: no profile can be pulled, and all else goes on; give "
+                    "another port, or end what has this one",
+                    address, strerror(error));
+}
+
 /* The last thing before the thread goes on: the caller of start reads what is written here. */
 static void tell(sp_pull_server *server)
 {
     if (server->listener < 0)
-        sp_log_warn("pull",
-                    "SPANPROF_PULL=%s: %s: no profile can be pulled, and all else goes on; give "
-                    "another port, or end what has this one",
-                    server->config.address.text, strerror(errno));
+        say_not_listening(server, errno);
     else
         say_listening(server);
     sp_worker_publish_ready(&server->worker, server->listener >= 0);

@@ -31,9 +31,10 @@ typedef struct sp_pull_config {
     uint32_t kinds;      /* bit k: profiles of kind k are recorded */
     uint32_t request_ms; /* the most that a client may take for its request; and for the answer */
     uint32_t window_ms;  /* the most that the collector may take after the last second */
+    bool is_inherited;   /* a process that this one comes from may well have the port */
 } sp_pull_config;
 
-/* NULL, having warned, when the address cannot be listened on, or memory or threads are short. */
+/* NULL, having said why, when the address cannot be listened on, or memory or threads are short. */
 sp_pull_server *sp_pull_server_start(const sp_pull_config *config);
 /* The port that it listens on. */
 uint16_t sp_pull_server_port(const sp_pull_server *server);

@@ -17,7 +17,7 @@ enum { STARTS_MAX = 1000 };
 
 static spanprof_span span;
 
-/* Make the file NAME in FOLDER. Returns 0, EEXIST, or why it cannot be made. */
+/* Make the file NAME in FOLDER, with our PID in it. Returns 0, EEXIST, or why it cannot be made. */
 static int claim(const char *folder, const char *name)
 {
     char path[PATH_MAX];
@@ -26,8 +26,9 @@ static int claim(const char *folder, const char *name)
     int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
     if (fd < 0)
         return errno;
+    int error = dprintf(fd, "%d\n", (int)getpid()) > 0 ? 0 : errno;
     close(fd);
-    return 0;
+    return error;
 }
 
 /* FOLDER/PID, and FOLDER/PID.2 and so on after an exec, into OUT. Returns 0 or an errno. */

@@ -30,6 +30,7 @@
 #include "export/process_context_publish.h"
 #include "sdk/config.h"
 #include "sdk/fill_stats.h"
+#include "sdk/run_first.h"
 #include "sdk/switch_file.h"
 #include "sdk/synthetic.h"
 #include "sdk/variables.h"
@@ -48,6 +49,7 @@ static struct {
     bool forked;        /* the SDK ran in the parent, and has not been started here since */
     bool is_child;      /* of a process in which the SDK ran: for good */
     bool stops_at_exit; /* atexit, once a process */
+    bool pull_is_above; /* a parent listened at SPANPROF_PULL when it forked */
     bool synthetic;     /* the next start takes no real ticks (tests) */
     sp_config config;
     sp_resource *resource;
@@ -124,6 +126,7 @@ static void fork_child(void)
     sp_pull_after_fork();
     sdk.forked |= sdk.running;
     sdk.is_child |= sdk.forked;
+    sdk.pull_is_above |= sdk.pull != NULL;
     sdk.running = false;
     sdk.collector = NULL;
     sdk.pull = NULL;
@@ -362,6 +365,7 @@ static void start_pull(void)
 {
     if (!sdk.config.pull.address.length)
         return;
+    sdk.config.pull.is_inherited = sdk.pull_is_above || sp_run_has_another_first();
     if (sdk.collector)
         sdk.pull = sp_pull_server_start(&sdk.config.pull);
     else

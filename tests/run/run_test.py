@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -242,6 +243,24 @@ def test_elsewhere():
             check('"run_work"' in file.read(), "the library by hand")
 
 
+def test_pull():
+    """All processes inherit the address; the first one gets it, and only that one warns when it does not."""
+    with socket.socket() as kept:
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        kept.bind(("127.0.0.1", 0))
+        for level in "warn", "info":
+            result = run("--", "/bin/sh", "-c", f"{WORK} spin; {WORK} fork; true", environment={
+                "SPANPROF_PULL": f"127.0.0.1:{kept.getsockname()[1]}", "SPANPROF_LOG": level})
+            told = [result.stderr.count(words) for words in ("pulled from port", "that this one comes from has the port", "in use")]
+            fine = told[0] == 1 and told[1] >= 3 and told[2] == 0 if level == "info" else told == [0, 0, 0]
+            check(fine, f"the first process is pulled from, {level}: {told} {result.stderr}")
+            result.end()
+        kept.listen()
+        result = run("--", "/bin/sh", "-c", f"{WORK} spin; {WORK} spin; true", environment={"SPANPROF_PULL": f"127.0.0.1:{kept.getsockname()[1]}"})
+        check(result.stderr.count("Address already in use") == 1 == result.stderr.count("SPANPROF_PULL"), f"a port that is taken: {result.stderr}")
+        result.end()
+
+
 def changed_rights(folder):
     """A program that changes its rights when this user runs it."""
     if os.geteuid() != 0:
@@ -278,7 +297,7 @@ def test_refusals():
     result.end()
 
 
-for test in (test_program, test_answer, test_ends, test_exit_codes, test_children, test_exec, test_signals, test_after_the_end, test_profiles, test_elsewhere, test_refusals):
+for test in (test_program, test_answer, test_ends, test_exit_codes, test_children, test_exec, test_signals, test_after_the_end, test_profiles, test_elsewhere, test_pull, test_refusals):
     began = time.monotonic()
     test()
     print(f"{test.__name__}: {time.monotonic() - began:.1f} s")
