@@ -1,7 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes the corpus of the fuzz targets anew: where libFuzzer begins. Inputs that once broke something are in the same folders
-under names that begin with `was-`; they are left alone. Needs gcc and objcopy for the ELF file and its frame information."""
+under names that begin with `was-`, and some are made by hand (BY_HAND): they are left alone. Needs gcc, clang and objcopy for what compilers make.
+
+usage: make_corpus.py           writes the corpus
+       make_corpus.py --check   the corpus in the tree is what this script makes: exits 1 with a line for each file that is not
+
+What a compiler makes (COMPILED) differs from one version to the next: of these inputs --check looks at the names only.
+"""
 import base64
 import gzip
 import json
@@ -92,6 +98,11 @@ TEXTS = {
 }
 
 
+BY_HAND = {"input/labels.pprof"}
+COMPILED = {"elf/symtab.so", "elf/dynsym.so", "gnu_debugdata/image", "gnu_debugdata/stripped", "gnu_debugdata/xz", "unwind/compiled",
+            "dwarf/gcc5", "dwarf/gcc4", "dwarf/gxx5", "dwarf/clang5", "dwarf/clangxx4"}
+
+
 def varint(number):
     out = bytearray()
     while number > 127:
@@ -147,7 +158,7 @@ def files():
     wire = {"traces.pb": traces, "profiles.pb": profiles}
     text = {"traces.json": json_traces, "profiles.json": json_profiles, "shop.json": shop, "cycle.json": cycle}
     both = {"framed.pb": varint(len(traces)) + traces + varint(len(traces)) + traces,
-            "two.jsonl": shop + b"\n" + json_profiles, "collapsed": b"main;work;leaf 12\n",
+            "two.jsonl": shop + b"\n" + json_profiles, "collapsed": b"main;work;leaf 12\n", "no_newline.folded": b"root;b 12",
             "wall.pb": otlp.protobuf(otlp.both_profiles())}
     return wire, text, {**wire, **text, **both}
 
@@ -325,37 +336,61 @@ def spools():
             "torn": request(0)[:-1], "longer": request(0) + b"x", "head": request(0)[:20], "empty": b"\0"}
 
 
-def write(target, inputs):
-    folder = HERE / "corpus" / target
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.iterdir():
-        if not old.name.startswith("was-"):
-            old.unlink()
-    for name, content in inputs.items():
-        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+def propagation():
+    """Headers, one a line: t is a traceparent, s a tracestate, b a baggage."""
+    parent = f"t00-{TRACE}-{SPAN}-01\n"
+    members = lambda count: ",".join(f"k{i}=1" for i in range(count))
+    long = ",".join(f"k{i}={'v' * 40 * i}" for i in range(1, 7))
+    return {"plain": parent + "srojo=00f067aa0ba902b7,congo@eu=t61rcWkgMzE\nbuserId=alice,serverNode=DF%2028;ttl=10;x",
+            "blanks": parent + "sfoo=1 \t, \tbar=2\ns\nsbaz=  3\nb a = 1 ; p , b=%C3%A9%ff%4", "baggage-only": "sfoo=1\nba=1,a=2,bad,c=3",
+            "two-traceparents": 2 * parent + "sfoo=1\nba=1", "thirty-three": parent + "s" + members(33), "many-keys": parent + "b" + members(190),
+            "long-members": parent + "s" + long}
 
 
-def main():
-    for target, inputs in TEXTS.items():
-        write(target, inputs)
-    write("answer", answers())
+def corpus(compiled):
+    """The inputs of each target. COMPILED: those that a compiler makes, too; else empty ones."""
     wire, text, every = files()
-    write("wire", wire)
-    write("json", text)
-    write("switches", switches())
-    write("input", every)
-    images, compiled = elf()
-    write("elf", images)
-    write("gnu_debugdata", debugdata(images))
-    write("jitdump", jitdump())
-    write("unwind", frames(compiled))
-    write("frame_section", section_headers())
-    write("dwarf", {"gcc5": dwarf("gcc", "c", INLINED), "gcc4": dwarf("gcc", "c", INLINED, "-gdwarf-4"),
-                    "gxx5": dwarf("g++", "c++", NAMESPACES), "clang5": dwarf("clang-14", "c", INLINED),
-                    "clangxx4": dwarf("clang++-14", "c++", NAMESPACES, "-gdwarf-4")})
-    write("walk", walks())
-    write("frame_depth", depths())
-    write("spool", spools())
+    images, frame_bytes = elf() if compiled else ({"symtab.so": b"", "dynsym.so": b""}, b"")
+    programs = {"gcc5": ("gcc", "c", INLINED), "gcc4": ("gcc", "c", INLINED, "-gdwarf-4"), "gxx5": ("g++", "c++", NAMESPACES),
+                "clang5": ("clang-14", "c", INLINED), "clangxx4": ("clang++-14", "c++", NAMESPACES, "-gdwarf-4")}
+    return {**TEXTS, "propagation": propagation(), "answer": answers(), "wire": wire, "json": text, "switches": switches(), "input": every,
+            "elf": images, "gnu_debugdata": debugdata(images), "jitdump": jitdump(), "unwind": frames(frame_bytes),
+            "frame_section": section_headers(), "dwarf": {name: dwarf(*program) if compiled else b"" for name, program in programs.items()},
+            "walk": walks(), "frame_depth": depths(), "spool": spools()}
 
 
-main()
+def made(compiled):
+    """The same by path below the corpus, as bytes."""
+    return {f"{target}/{name}": content if isinstance(content, bytes) else content.encode()
+            for target, inputs in corpus(compiled).items() for name, content in inputs.items()}
+
+
+def in_tree():
+    paths = (path for path in (HERE / "corpus").glob("*/*") if not path.name.startswith("was-"))
+    return {str(path.relative_to(HERE / "corpus")): path for path in paths if str(path.relative_to(HERE / "corpus")) not in BY_HAND}
+
+
+def write():
+    inputs = made(True)
+    for name, path in in_tree().items():
+        if name not in inputs:
+            path.unlink()
+    for name, content in inputs.items():
+        path = HERE / "corpus" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def check():
+    inputs, tree = made(False), in_tree()
+    wrong = [f"{name}: the script does not make it" for name in sorted(set(tree) - set(inputs))]
+    wrong += [f"{name}: is not in the tree" for name in sorted(set(inputs) - set(tree))]
+    wrong += [f"{name}: differs from what the script makes" for name in sorted(set(inputs) & set(tree) - COMPILED)
+              if tree[name].read_bytes() != inputs[name]]
+    wrong += [f"{name}: is not in the tree" for name in sorted(BY_HAND) if not (HERE / "corpus" / name).exists()]
+    print("\n".join(wrong) or f"{len(inputs)} files are those of the script")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(check() if sys.argv[1:] == ["--check"] else write())
