@@ -192,6 +192,10 @@ enum { SP_GRPC_RESOURCE_EXHAUSTED = 8, SP_GRPC_UNIMPLEMENTED = 12 };
 
 /* How the call whose transfer on EASY has ended went. False when no status came. */
 bool sp_grpc_status_of(CURL *easy, sp_grpc_status *out);
+/* Whether the answer of a call is gRPC's. */
+bool sp_grpc_is_answer(CURL *easy);
+/* Whether such an answer ended before the status, which is the last thing in each. */
+bool sp_grpc_broke_off(CURL *easy);
 const char *sp_grpc_status_name(uint32_t code);
 /* The wait that a RetryInfo in DETAILS, the value of grpc-status-details-bin, asks for. False when
  * there is none. */

@@ -3,6 +3,7 @@
  * is gRPC's PROTOCOL-HTTP2.md; which status may be tried again is OTLP's specification. */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/base64.h"
 #include "core/env.h"
@@ -142,6 +143,19 @@ bool sp_grpc_retry_info(const char *details, uint64_t *wait_ns)
                  read_status(bytes, count, wait_ns);
     free(bytes);
     return found;
+}
+
+bool sp_grpc_is_answer(CURL *easy)
+{
+    static const char own[] = "application/grpc";
+    char *type = NULL;
+    curl_easy_getinfo(easy, CURLINFO_CONTENT_TYPE, &type);
+    return type && strncasecmp(type, own, sizeof own - 1) == 0;
+}
+
+bool sp_grpc_broke_off(CURL *easy)
+{
+    return sp_grpc_is_answer(easy) && !header_of(easy, "grpc-status");
 }
 
 bool sp_grpc_status_of(CURL *easy, sp_grpc_status *out)

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/utf8.h"
 #include "export/export_internal.h"
@@ -33,8 +32,7 @@ sp_answer sp_outcome_answer(sp_sender *sender)
     answer.content_type = type;
     /* A message of gRPC is protobuf, unless the answer is none of gRPC: a proxy may send one of
      * HTTP. */
-    if (sender->target->protocol == SP_PROTOCOL_GRPC && type &&
-        strncasecmp(type, "application/grpc", strlen("application/grpc")) == 0)
+    if (sender->target->protocol == SP_PROTOCOL_GRPC && sp_grpc_is_answer(sender->easy))
         answer.content_type =
             sp_grpc_unframe(&answer, &sender->message) ? "application/x-protobuf" : NULL;
     return answer;
@@ -110,11 +108,22 @@ static bool judge_call(sp_sender *sender, CURLcode code, sp_outcome *out)
     return true;
 }
 
-/* A whole answer with a 2xx. */
-static void judge_success(const sp_sender *sender, sp_outcome *out)
+/* The receiver began to answer, and may or may not have taken the request. A receiver that is about
+ * to close its connection says so (GOAWAY) and ends the calls that are under way. libcurl 7.88 ends
+ * such a transfer without an error, before the rest of the answer has come. */
+static void judge_broken_call(sp_outcome *out)
+{
+    out->kind = SP_TRY_AGAIN;
+    describe(out, "HTTP %ld without a gRPC status: the connection ended in the answer", out->code);
+}
+
+/* An answer with a 2xx, whole as far as libcurl knows. */
+static void judge_success(sp_sender *sender, sp_outcome *out)
 {
     if (!out->answered)
         describe(out, "HTTP %ld, which is no answer", out->code);
+    else if (sender->target->protocol == SP_PROTOCOL_GRPC && sp_grpc_broke_off(sender->easy))
+        judge_broken_call(out);
     else if (sender->target->protocol == SP_PROTOCOL_GRPC)
         describe(out, "HTTP %ld without a gRPC status: no gRPC receiver is there", out->code);
     else

@@ -5,6 +5,8 @@ speaks HTTP/2 by hand and breaks the rules.
 
 usage: grpc_test.py SENDS
 """
+import base64
+import socket
 import sys
 import threading
 import unittest
@@ -13,9 +15,11 @@ import grpc
 import h2.config
 import h2.connection
 import h2.events
+import hyperframe.frame
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as trace_pb2
 
 import receivers
+import side_by_side
 from receivers import Raw, Server, fails, fine, status_with_retry_info
 from shop import kept_port
 
@@ -150,9 +154,10 @@ def by_hand(first):
 
 
 class HttpTwo(unittest.TestCase):
-    def told(self, first, spans, **wanted):
+    def told(self, first, spans, environment=None, count=1, **wanted):
         with Raw(by_hand(first)) as server:
-            told = send(server.port, OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT="http://127.0.0.1:9", SPANPROF_PROFILES="none")
+            told = send(server.port, count, OTEL_EXPORTER_OTLP_PROFILES_ENDPOINT="http://127.0.0.1:9", SPANPROF_PROFILES="none",
+                        **(environment or {}))
         self.assertEqual(told["spans"], spans, told)
         for name, value in wanted.items():
             self.assertEqual(told[name], value, told)
@@ -175,6 +180,26 @@ class HttpTwo(unittest.TestCase):
             return False
         self.told(first, 1)
 
+    def goaway_in_the_answer(self, http, stream, connection, error, last):
+        """The headers of the answer and a part of its message, then GOAWAY: h2 would end the connection with it."""
+        http.send_headers(stream, GRPC)
+        http.send_data(stream, bytes(2))
+        frame = hyperframe.frame.GoAwayFrame(last_stream_id=last, error_code=error)
+        connection.sendall(http.data_to_send() + frame.serialize())
+
+    def test_goaway_in_the_answer_that_still_comes_is_a_success(self):
+        def first(http, stream, connection):
+            self.goaway_in_the_answer(http, stream, connection, 0, stream)
+            http.send_data(stream, bytes(3))
+            http.send_headers(stream, [("grpc-status", "0")], end_stream=True)
+        self.told(first, 2, count=2, unreachable=0, refused=0)  # libcurl 7.88 takes GOAWAY for the answer's end
+
+    def test_goaway_in_the_answer_that_ends_with_it_is_tried_again(self):
+        def first(http, stream, connection):
+            self.goaway_in_the_answer(http, stream, connection, 2, 0)  # INTERNAL_ERROR
+            return False
+        self.told(first, 1, unreachable=0)
+
     def test_connection_closed_in_the_answer_is_tried_again(self):
         def first(http, stream, connection):
             http.send_headers(stream, GRPC)
@@ -182,11 +207,48 @@ class HttpTwo(unittest.TestCase):
             return False
         self.told(first, 1)
 
-    def test_answer_without_a_status_is_no_success(self):
+    def test_hangs_before_and_after_its_headers_and_is_given_up(self):
+        for begins in False, True:
+            def first(http, stream, connection):
+                if begins:
+                    http.send_headers(stream, GRPC)
+                    connection.sendall(http.data_to_send())
+                while connection.recv(65536):
+                    pass
+                return False
+            with self.subTest(begins):
+                log = self.told(first, 0, {"OTEL_EXPORTER_OTLP_TIMEOUT": "1000"}, unreachable=1)
+                self.assertEqual(log.count("sending 1 span"), 1, log)
+
+    def test_answer_byte_by_byte_is_an_answer(self):
+        def first(http, stream, connection):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            http.send_headers(stream, GRPC)
+            http.send_data(stream, bytes(5))
+            http.send_headers(stream, [("grpc-status", "0")], end_stream=True)
+            for byte in http.data_to_send():
+                connection.sendall(bytes([byte]))
+        self.assertEqual(self.told(first, 1), "")
+
+    def test_answer_of_another_content_type_is_no_success(self):
+        def first(http, stream, _):
+            http.send_headers(stream, [(":status", "200"), ("content-type", "text/html")])
+            http.send_data(stream, b"<html>Welcome</html>", end_stream=True)
+        self.told(first, 0, refused=1)
+
+    def test_trailers_only_with_retry_info_is_tried_again(self):
+        details = base64.b64encode(status_with_retry_info(8, 0.1)).rstrip(b"=").decode()
+
+        def first(http, stream, _):
+            http.send_headers(stream, [*GRPC, ("grpc-status", "8"), ("grpc-message", "quota"), ("grpc-status-details-bin", details)],
+                              end_stream=True)
+        self.told(first, 1, unreachable=0)
+
+    def test_answer_without_a_status_is_tried_again(self):
         def first(http, stream, _):
             http.send_headers(stream, GRPC)
             http.send_data(stream, bytes(5), end_stream=True)
-        self.assertIn("without a gRPC status", self.told(first, 0, refused=1))
+        self.assertIn("without a gRPC status", self.told(first, 1, {"SPANPROF_LOG": "info"}, refused=0))
 
     def test_status_that_is_no_number_is_none(self):
         def first(http, stream, _):
@@ -208,4 +270,4 @@ class HttpTwo(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    sys.exit(side_by_side.run() != 0)
