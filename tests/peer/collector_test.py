@@ -251,6 +251,32 @@ class GrpcMutualTls(Delivery, unittest.TestCase):
         super().setUpClass()
 
 
+class EveryWay(unittest.TestCase):
+    """One span, and what was sampled under it, by each protocol, with gzip and without, plain and by TLS."""
+
+    def test_all_arrive(self):
+        doors = {"http/protobuf": (("http", "HTTP"), ("https", "HTTPS")), "http/json": (("http", "HTTP"), ("https", "HTTPS")),
+                 "grpc": (("http", "GRPC"), ("https", "GRPCS"))}
+        ways = [(protocol, compression, *door) for protocol, both in doors.items() for compression in ("gzip", "none") for door in both]
+        keys = {"OTEL_EXPORTER_OTLP_CERTIFICATE": "ca.pem", "OTEL_EXPORTER_OTLP_CLIENT_KEY": "client.key",
+                "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE": "client.pem"}
+        with tempfile.TemporaryDirectory(prefix="spanprof-peer-") as name:
+            folder = pathlib.Path(name)
+            with Collector(folder) as collector:
+                for protocol, compression, scheme, port in ways:
+                    told = send(SENDS, f"{scheme}://127.0.0.1:{collector.ports[port]}", 1, OTEL_EXPORTER_OTLP_PROTOCOL=protocol,
+                                OTEL_EXPORTER_OTLP_COMPRESSION=compression, **{key: str(Collector.keys / file) for key, file in keys.items()})
+                    way = protocol, compression, scheme
+                    self.assertEqual((told["spans"], told["refused"], told["unreachable"], told["log"]), (1, 0, 0, ""), way)
+                collector.stop()
+                self.assertEqual(collector.errors(), [])
+            got = decode(collector.files)
+        self.assertEqual([span["name"] for span in got["spans"]], ["request"] * len(ways))
+        links = set().union(*map(links_of, got["profiles"]))
+        self.assertGreater(len(links), 0)
+        self.assertLessEqual(links, set(by_id(got["spans"])))
+
+
 PYTHON_WORK = """
 import time
 def inner(n):

@@ -68,15 +68,16 @@ def fails(code, message="", details=None):
 
 
 class Server:
-    """`with` runs it; traces and profiles are its services."""
+    """`with` runs it; traces and profiles are its services. CREDENTIALS are grpcio's, for TLS."""
 
-    def __init__(self, traces=(fine,), profiles=(fine,), port=0):
+    def __init__(self, traces=(fine,), profiles=(fine,), port=0, credentials=None):
         self.traces = Service(traces, trace_pb2.ExportTraceServiceResponse)
         self.profiles = Service(profiles, profiles_pb2.ExportProfilesServiceResponse)
         self.server = grpc.server(concurrent.futures.ThreadPoolExecutor(4))
         trace_grpc.add_TraceServiceServicer_to_server(self.traces, self.server)
         profiles_grpc.add_ProfilesServiceServicer_to_server(self.profiles, self.server)
-        self.port = self.server.add_insecure_port(f"127.0.0.1:{port}")
+        address = f"127.0.0.1:{port}"
+        self.port = self.server.add_secure_port(address, credentials) if credentials else self.server.add_insecure_port(address)
 
     def __enter__(self):
         self.server.start()
