@@ -16,6 +16,7 @@
 #include "core/log.h"
 #include "export/export_internal.h"
 #include "failing_memory.h"
+#include "fault/grpc_receiver.h"
 #include "remove_folder.h"
 
 /* Which one fails is for ASan to see; TSan, under which each run takes three times as long, looks
@@ -103,6 +104,7 @@ typedef struct way {
     sp_otlp_protocol protocol;
     bool to_network, to_file, has_spool, has_receiver, is_refused;
     sp_otlp_format file_format;
+    const grpc_answer *grpc; /* of a receiver of gRPC; NULL: there is none */
 } way;
 
 static void configure(fixture *f, const way *w, char *prefix)
@@ -120,6 +122,13 @@ static void configure(fixture *f, const way *w, char *prefix)
     f->config.file_format = w->file_format;
     f->config.file_maximum_bytes = 16; /* each request begins a file */
     f->config.spool = w->has_spool ? directory : NULL;
+}
+
+/* Requests go to RECEIVER instead of the fixture's. */
+static void send_to(fixture *f, const grpc_receiver *receiver)
+{
+    for (int i = 0; i < 2; i++)
+        snprintf(f->url[i], sizeof f->url[i], "http://127.0.0.1:%u/", grpc_receiver_port(receiver));
 }
 
 /* False when there was no memory for it, which was said. */
@@ -196,8 +205,13 @@ static void fail_each(void **initial)
             fixture_setup(&state);
         else
             fixture_setup_absent(&state);
+        grpc_receiver *receiver = w->grpc ? grpc_receiver_start(w->grpc) : NULL;
+        if (receiver)
+            send_to(state, receiver);
         reached = run_without(state, w, number);
         fixture_teardown(&state);
+        if (receiver)
+            grpc_receiver_stop(receiver);
         assert_int_equal(remove_folder(directory), 0);
     }
     assert_true(number > 10);
@@ -207,6 +221,13 @@ static void fail_each(void **initial)
 /* A case is a way out: fail_each finds it in the state that cmocka hands over. */
 #define CASE(name, ...) ((struct CMUnitTest){#name, fail_each, NULL, NULL, &(way){__VA_ARGS__}})
 
+static const grpc_answer fine = {"0", NULL, NULL};
+static const grpc_answer refusing = {"3", "bad%20index%20%C3%A9", NULL};
+/* RESOURCE_EXHAUSTED with a RetryInfo of two seconds. */
+static const grpc_answer busy = {"8", "quota",
+                                 "CAgaMAoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5m"
+                                 "bxIECgIIAg"};
+
 int main(void)
 {
     alarm(540);
@@ -215,6 +236,12 @@ int main(void)
         CASE(http_json, .protocol = SP_PROTOCOL_HTTP_JSON, .to_network = true,
              .has_receiver = true),
         CASE(http_that_refuses, .to_network = true, .has_receiver = true, .is_refused = true),
+        CASE(grpc, .protocol = SP_PROTOCOL_GRPC, .to_network = true, .has_receiver = true,
+             .grpc = &fine),
+        CASE(grpc_that_refuses, .protocol = SP_PROTOCOL_GRPC, .to_network = true,
+             .has_receiver = true, .is_refused = true, .grpc = &refusing),
+        CASE(grpc_that_names_a_wait, .protocol = SP_PROTOCOL_GRPC, .to_network = true,
+             .has_receiver = true, .is_refused = true, .grpc = &busy),
         CASE(grpc_without_a_receiver, .protocol = SP_PROTOCOL_GRPC, .to_network = true),
         CASE(grpc_with_a_spool, .protocol = SP_PROTOCOL_GRPC, .to_network = true,
              .has_spool = true),

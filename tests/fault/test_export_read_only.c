@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A disk that cannot be written, from the start on or later: the spool goes without it, and says
- * so. That the counts add up is checked by each fixture_stop. */
+/* A disk that cannot be written, from the start on or later, or that is full: the spool goes
+ * without it, and says so. That the counts add up is checked by each fixture_stop. */
 #include "fault/export_fixture.h"
 
 #include <errno.h>
@@ -109,15 +109,20 @@ static void disk_becomes_read_only_what_comes_waits_in_memory(void **state)
 
 /* As root, whom no mode of a directory stops: a disk of this thread's, which the exporter's
  * inherits. */
+static void mount_disk(unsigned long flags, const char *options)
+{
+    if (unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+        mount("tmpfs", directory, "tmpfs", flags, options) == 0)
+        return;
+    print_message("SKIPPED: no disk can be mounted here\n");
+    skip();
+}
+
 static void disk_is_read_only_requests_are_sent_without_a_spool(void **state)
 {
     fixture *f = *state;
     static const char *const texts[] = {"sent"};
-    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        mount("tmpfs", directory, "tmpfs", MS_RDONLY, NULL) != 0) {
-        print_message("SKIPPED: no disk can be mounted here\n");
-        skip();
-    }
+    mount_disk(MS_RDONLY, NULL);
     server_listen(f->server);
     fixture_start(f);
     assert_int_equal(log_awaited("Read-only file system: going on without a spool", 1), 1);
@@ -129,6 +134,33 @@ static void disk_is_read_only_requests_are_sent_without_a_spool(void **state)
     assert_int_equal(umount(directory), 0);
 }
 
+/* What the disk has no room for waits in memory; all arrives in its order. */
+static void disk_is_full_requests_wait_in_memory(void **state)
+{
+    fixture *f = *state;
+    enum { REQUESTS = 6, BODY_BYTES = 5000 }; /* two pages each */
+    char bodies[REQUESTS][BODY_BYTES + 1];
+    const char *texts[REQUESTS];
+    mount_disk(0, "size=16k");
+    hold_time(f);
+    fixture_start(f);
+    for (int i = 0; i < REQUESTS; i++) {
+        memset(bodies[i], 'a' + i, BODY_BYTES);
+        bodies[i][BODY_BYTES] = 0;
+        texts[i] = bodies[i];
+        submit(f, bodies[i]);
+    }
+    assert_int_equal(log_awaited("No space left on device: it waits in memory", 1), 1);
+    assert_true(spooled(f) > 0);
+    server_listen(f->server);
+    skip_time(f);
+    assert_int_equal(flush(f), SPANPROF_OK);
+    fixture_stop(f, PATIENCE_NS);
+    assert_int_equal(f->counted.requests, REQUESTS);
+    assert_arrived(f, texts, REQUESTS);
+    assert_int_equal(umount(directory), 0);
+}
+
 #define CASE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -137,6 +169,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(disk_becomes_read_only_what_comes_waits_in_memory),
         CASE(disk_is_read_only_requests_are_sent_without_a_spool),
+        CASE(disk_is_full_requests_wait_in_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
