@@ -52,8 +52,8 @@ class Page(html.parser.HTMLParser):
 
 
 class FlamePage(ToolTest):
-    def page_of(self, *arguments):
-        self.answer("flame", *arguments, "--format", "html", "-o", "page.html")
+    def page_of(self, *arguments, command="flame"):
+        self.answer(command, *arguments, "--format", "html", "-o", "page.html")
         return (self.folder / "page.html").read_text(encoding="utf-8")
 
     def load(self, anchor="", script=""):
@@ -288,6 +288,42 @@ class FlamePage(ToolTest):
         self.assertIn("query_rows: ", noted["selected"])
         self.assertGreater(noted["coloured"], 1000)
         self.assertLess(noted["whole"], 400)
+
+    def test_diff_is_red_and_blue_and_shows_the_widths_of_both_sides(self):
+        def record(name, **functions):
+            self.write(f"{name}.jsonl", json_lines(profiles([(("main", function), "", "", count) for function, count in functions.items()])))
+            return f"{name}.jsonl"
+        self.page_of(record("before", parse=100, old=60, rare=1), record("after", parse=104, index=60), command="diff")
+        noted = self.load(script=self.NOTE + """
+            noted.title = document.title;
+            noted.legend = ['subject', 'details', 'amount', 'where', 'key'].map(text);
+            noted.b = frames('chart');
+            noted.hover = ['index', 'parse'].map((name) => document.querySelector(`#chart g[name=${name}] title`).textContent);
+            noted.choice = document.getElementById('colors').value;
+            noted.button = text('switch');
+            document.getElementById('switch').click();
+            noted.a = frames('chart');
+            noted.rare = document.querySelector('#chart g[name=rare] title').textContent;
+            noted.subject = text('subject');
+            choose('function');
+            noted.function = frames('chart');
+            finish();""").first
+        self.assertEqual(noted["title"], "From before.jsonl (A) to after.jsonl (B) – flamegraph")
+        self.assertEqual(noted["legend"][1:3], ["A: before.jsonl: cpu 1.61 s in 161 samples, 0 requests",
+                                                "B: after.jsonl: cpu 1.64 s in 164 samples, 0 requests"])
+        self.assertIn("2 of 5 frames changed beyond chance", noted["legend"][3])
+        self.assertEqual(noted["legend"][4], "−20 or more−5−1within chance+1+5+20 or more")
+        white = "rgb(255,255,255)"
+        self.assertEqual([name for name, _ in noted["b"]][1:], ["main", "parse", "index"])
+        self.assertEqual(dict(noted["b"]), {noted["b"][0][0]: white, "main": white, "parse": white, "index": "rgb(238,82,74)"})
+        self.assertEqual([name for name, _ in noted["a"]][1:], ["main", "parse", "old", "rare"])
+        self.assertEqual((dict(noted["a"])["old"], dict(noted["a"])["rare"]), ("rgb(84,140,236)", white))
+        self.assertRegex(noted["hover"][0], r"\Aindex: 600 ms \(A nothing, B 36\.6 % \(95 %: \d+\.\d–\d+\.\d\), change \+36\.6 \(for sure \+\d+\.\d to \+\d+\.\d\), own")
+        self.assertRegex(noted["hover"][1], r"\Aparse: 1\.04 s \(A 62\.1 % \(95 %: .*, change \+1\.3 \(for sure −\d+\.\d to \+")
+        self.assertIn("too few samples to compare", noted["rare"])
+        self.assertEqual((noted["choice"], noted["button"], noted["subject"]),
+                         ("change", "Show widths of A", "From before.jsonl (A) to after.jsonl (B): widths of A"))
+        self.assertTrue(dict(noted["function"])["old"].startswith("hsl"))
 
     def test_page_needs_nothing_from_outside(self):
         self.write_shop()

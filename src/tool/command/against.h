@@ -5,8 +5,8 @@
 #include "tool/model/select.h"
 
 /* Compare SLOW, selected by OPTIONS with a percentile, with the other spans that match, and write
- * that to OUT as text or JSON. An exit code. */
+ * that to OUT in FORMAT, one of `spanprof diff`. An exit code. */
 int sp_flame_against(const sp_selection *slow, const sp_select_options *options, const char *out,
-                     bool json);
+                     const char *format);
 
 #endif

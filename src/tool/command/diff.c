@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tool/command/commands.h"
-#include "tool/draw/diff.h"
+#include "tool/command/diff_answer.h"
 #include "tool/read/repeats.h"
 #include "tool/text/messages.h"
 
@@ -102,41 +102,19 @@ static int judge(const sp_comparison *comparison, double limit)
 
 /* ---- the answer ---- */
 
-static int write_answer(const sp_diff_answer *answer, const diff_options *options, bool json)
-{
-    if (json)
-        return sp_output_write_json(sp_diff_json(answer), options->out);
-    sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
-    sp_terminal terminal = sp_terminal_get(options->out != NULL);
-    sp_diff_text(&out, answer, &terminal);
-    return sp_output_write(&out, options->out);
-}
-
-/* What is asked for, or what the name of the file asks for. */
-static int find_format(const diff_options *options, int *format)
-{
-    static const char *const formats[] = {"text", "json", NULL};
-    const char *end = sp_output_extension(options->out);
-    bool is_json = strcmp(end, ".json") == 0;
-    if (options->format)
-        return find_word("--format", options->format, formats, format);
-    if (*end && !is_json && strcmp(end, ".txt") != 0)
-        return sp_tool_wrong("diff: -o %s: %s is no format: end the name in .json or .txt, or say "
-                             "which with --format",
-                             options->out, end);
-    *format = is_json;
-    return SP_TOOL_DONE;
-}
-
 static int answer(const side *a, const side *b, const sp_operands *files,
                   const diff_options *options)
 {
-    int by = 0, format = 0;
+    const char *format = "text";
+    int by = 0;
     double limit = 0;
     sp_comparison comparison = {0};
     int status = find_word("--by", options->by, sp_compare_by_names, &by);
     if (status == SP_TOOL_DONE)
-        status = find_format(options, &format);
+        status = sp_output_format_find("diff", options->format, options->out,
+                                       ".html, .svg, .json or .txt", &format);
+    if (status == SP_TOOL_DONE)
+        status = sp_diff_format_find("diff", format);
     if (status == SP_TOOL_DONE && options->fail_above)
         status = parse_limit(options->fail_above, &limit);
     if (status == SP_TOOL_DONE)
@@ -148,7 +126,7 @@ static int answer(const side *a, const side *b, const sp_operands *files,
                                  .comparison = &comparison,
                                  .limit = options->limit};
     if (status == SP_TOOL_DONE)
-        status = write_answer(&made, options, format == 1);
+        status = sp_diff_answer_write(&made, format, options->out);
     if (status == SP_TOOL_DONE && options->fail_above)
         status = judge(&comparison, limit);
     sp_comparison_deinit(&comparison);
@@ -194,10 +172,11 @@ static const sp_option options[] = {
     {"--type", "TYPE", SP_OPTION_TEXT, AT(type), "as for flame (cpu, else wall)"},
     {"--fail-above", "PCT", SP_OPTION_TEXT, AT(fail_above),
      "exit 1 when a function grew by more than PCT of the whole, for sure"},
-    {"--limit", "N", SP_OPTION_NUMBER, AT(limit), "at most N functions (20)"},
-    {"--format", "FORMAT", SP_OPTION_TEXT, AT(format), "text, json (by the end of OUT, else text)"},
+    {"--limit", "N", SP_OPTION_NUMBER, AT(limit), "at most N functions in text and json (20)"},
+    {"--format", "FORMAT", SP_OPTION_TEXT, AT(format),
+     "text, json, svg, html (by the end of OUT, else text)"},
     {"-o", "OUT", SP_OPTION_TEXT, AT(out),
-     "write to this file (standard output); .json and .txt choose the format"},
+     "write to this file (standard output); .json, .svg, .html and .txt choose the format"},
     {"--where-a", "Q", SP_OPTION_TEXT, AT(where_a), "of A only spans that match, as for flame"},
     {"--where-b", "Q", SP_OPTION_TEXT, AT(where_b), "of B only spans that match"},
 };
@@ -212,6 +191,8 @@ const sp_command sp_command_diff = {
         "count together: they are no\nindependent witnesses.",
     .examples = "# two recordings; exit code 1 when a function takes 5 % more\n"
                 "spanprof diff before after --fail-above 5%\n"
+                "# the flamegraph of after: red grew, blue shrank\n"
+                "spanprof diff before after -o diff.html\n"
                 "# slow requests against quick ones of one recording\n"
                 "spanprof diff shop --where-a 'duration < 20ms' --where-b 'duration > 50ms'",
     .options = options,

@@ -5,6 +5,7 @@
 
 #include "tool/command/against.h"
 #include "tool/command/commands.h"
+#include "tool/command/diff_answer.h"
 #include "tool/model/selected.h"
 #include "tool/read/repeats.h"
 #include "tool/text/messages.h"
@@ -33,37 +34,7 @@ static int find_format(const char *name, int *format)
         return sp_tool_wrong("flame: --format %s is unknown; there are text, folded, svg, html, "
                              "json, table, pprof, perfetto",
                              name);
-    if (*format == FORMAT_HTML && !sp_flame_page_head)
-        return sp_tool_wrong("flame: --format html: this spanprof was built without the page, for "
-                             "npm was missing; build it with npm, or use another format");
-    return SP_TOOL_DONE;
-}
-
-/* What the name of the file asks for, when --format does not. NULL: it ends in what is no format.
- */
-static const char *format_of_file(const char *out)
-{
-    static const struct {
-        const char *end, *format;
-    } ends[] = {{".folded", "folded"}, {".html", "html"},        {".htm", "html"},
-                {".json", "json"},     {".svg", "svg"},          {".pb.gz", "pprof"},
-                {".pprof", "pprof"},   {".pftrace", "perfetto"}, {".txt", "text"}};
-    for (size_t i = 0; out && i < SP_ARRAY_LENGTH(ends); i++) {
-        size_t length = strlen(out), end = strlen(ends[i].end);
-        if (length > end && strcmp(out + length - end, ends[i].end) == 0)
-            return ends[i].format;
-    }
-    return *sp_output_extension(out) ? NULL : "text";
-}
-
-static int choose_format(const sp_flame_options *options, int *format)
-{
-    const char *name = options->format ? options->format : format_of_file(options->out);
-    if (!name)
-        return sp_tool_wrong("flame: -o %s: %s is no format: end the name in .html, .svg, .json, "
-                             ".folded, .pb.gz, .pftrace or .txt, or say which with --format",
-                             options->out, sp_output_extension(options->out));
-    return find_format(name, format);
+    return *format == FORMAT_HTML ? sp_flame_html_check("flame") : SP_TOOL_DONE;
 }
 
 /* Of CPU time wall time, and the other way round, so that the page can switch; SP_MODEL_NONE: the
@@ -92,9 +63,19 @@ static int write_page(sp_buffer *out, const sp_selection *selection, const sp_fl
     if (has_other)
         has_other = sp_selection_sum(&switched);
     bool done = !has_other || sp_flame_tree_build(&other, &switched, options);
-    done = done && sp_flame_html(out, tree, has_other ? &other : NULL, options);
+    if (done) {
+        const sp_flame_graph graph = sp_flame_graph_of(tree, options);
+        const sp_flame_graph second = has_other ? sp_flame_graph_of(&other, options) : graph;
+        done = sp_flame_html(out, &graph, has_other ? &second : NULL, options);
+    }
     sp_flame_tree_deinit(&other);
     return done ? SP_TOOL_DONE : sp_tool_no_memory();
+}
+
+static bool write_svg(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_options *options)
+{
+    const sp_flame_graph graph = sp_flame_graph_of(tree, options);
+    return sp_flame_svg(out, &graph, NULL, options->min_percent);
 }
 
 static int write_tree(sp_buffer *out, const sp_selection *selection,
@@ -106,7 +87,7 @@ static int write_tree(sp_buffer *out, const sp_selection *selection,
         status = sp_tool_no_memory();
     else if (format == FORMAT_HTML)
         status = write_page(out, selection, &tree, options);
-    else if (!(format == FORMAT_SVG ? sp_flame_svg(out, &tree, options)
+    else if (!(format == FORMAT_SVG ? write_svg(out, &tree, options)
                                     : sp_flame_text(out, &tree, options, terminal)))
         status = sp_tool_no_memory();
     sp_flame_tree_deinit(&tree);
@@ -116,7 +97,7 @@ static int write_tree(sp_buffer *out, const sp_selection *selection,
 static int write_answer(const sp_selection *selection, const sp_flame_options *options, int format)
 {
     if (options->against)
-        return sp_flame_against(selection, &options->select, options->out, format == FORMAT_JSON);
+        return sp_flame_against(selection, &options->select, options->out, format_names[format]);
     if (format == FORMAT_JSON)
         return sp_output_write_json(sp_flame_json(selection), options->out);
     sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
@@ -187,16 +168,19 @@ static int check_against(const sp_flame_options *options, int format)
 {
     if (!options->select.percentile)
         return sp_tool_wrong("flame: --against needs --percentile: which spans are slow?");
-    if (format != FORMAT_TEXT && format != FORMAT_JSON)
-        return sp_tool_wrong("flame: --against has the formats text and json");
-    return SP_TOOL_DONE;
+    return sp_diff_format_find("flame --against", format_names[format]);
 }
 
 static int answer(const sp_operands *files, sp_flame_options *options)
 {
     int format = FORMAT_TEXT;
     sp_since since = {0};
-    int status = choose_format(options, &format);
+    const char *name = NULL;
+    int status =
+        sp_output_format_find("flame", options->format, options->out,
+                              ".html, .svg, .json, .folded, .pb.gz, .pftrace or .txt", &name);
+    if (status == SP_TOOL_DONE)
+        status = find_format(name, &format);
     if (status == SP_TOOL_DONE)
         status = take_model_options(options, format);
     if (status == SP_TOOL_DONE && takes_table(options, format))
@@ -277,7 +261,8 @@ static const sp_option options[] = {
     {"--percentile", "pNN", SP_OPTION_TEXT, AT(select.percentile),
      "of the spans that match only the slow ones: p99 is the slowest hundredth"},
     {"--against", NULL, SP_OPTION_FLAG, AT(against),
-     "with --percentile: what takes longer in the slow ones than in the rest (text, json)"},
+     "with --percentile: what takes longer in the slow ones than in the rest (text, json, svg, "
+     "html)"},
     {"--by-thread", NULL, SP_OPTION_FLAG, AT(model.by_thread),
      "a frame for each thread, by its name, below the root"},
     {"--group-by", "span", SP_OPTION_TEXT, AT(group_by),

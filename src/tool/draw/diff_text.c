@@ -12,7 +12,7 @@ enum { NUMBERS_COLUMNS = 58, UNSURE_ROWS = 5 };
 const char *const sp_compare_by_names[] = {"samples", "spans", "time", NULL};
 
 /* Whose hundredths the table has. */
-static const char *const wholes[] = {
+const char *const sp_compare_wholes[] = {
     "in % of all samples of its side",
     "of a request, in % of what one takes in A",
     "of a second, in % of what one has in A",
@@ -35,16 +35,34 @@ static void write_fitting(writer *to, const char *text, unsigned columns)
     sp_buffer_add_char(to->out, '\n');
 }
 
-static void write_side(writer *to, char letter, const sp_diff_side *side,
+void sp_diff_side_line(char out[SP_DIFF_LINE_LENGTH], char letter, const sp_diff_side *side,
                        const sp_functions *functions)
 {
     const sp_model_type *type = &side->selection->model->types[side->selection->type];
-    char value[SP_VALUE_LENGTH], line[512];
+    char value[SP_VALUE_LENGTH];
     sp_format_value(value, side->selection->value, type->unit);
-    snprintf(line, sizeof line, "%c: %.200s: %s %s in %s, %s", letter, side->name,
+    snprintf(out, SP_DIFF_LINE_LENGTH, "%c: %.200s: %s %s in %s, %s", letter, side->name,
              sp_selection_name(side->selection), value,
              SP_COUNTED(side->selection->count, "sample"),
              SP_COUNTED(functions->requests, "request"));
+}
+
+void sp_diff_whole_line(char out[SP_DIFF_LINE_LENGTH], const sp_comparison *comparison)
+{
+    const sp_change *whole = &comparison->whole;
+    *out = 0;
+    if (comparison->by != SP_BY_SAMPLES && whole->is_asked)
+        snprintf(out, SP_DIFF_LINE_LENGTH,
+                 "%s takes %.1f %% of what it takes in A (%.1f to %.1f %%)",
+                 comparison->by == SP_BY_SPANS ? "a request of B" : "a second of B", whole->b,
+                 100 + whole->low, 100 + whole->high);
+}
+
+static void write_side(writer *to, char letter, const sp_diff_side *side,
+                       const sp_functions *functions)
+{
+    char line[SP_DIFF_LINE_LENGTH];
+    sp_diff_side_line(line, letter, side, functions);
     sp_buffer escaped = SP_BUFFER_INIT(1 << 16);
     if (sp_escape_terminal(&escaped, line))
         sp_text_wrap(to->out, (const char *)escaped.data, to->terminal->columns);
@@ -113,12 +131,10 @@ static void write_unsure(writer *to)
 
 static void write_whole(writer *to)
 {
-    const sp_change *whole = &to->answer->comparison->whole;
-    if (to->answer->comparison->by == SP_BY_SAMPLES || !whole->is_asked)
-        return;
-    sp_buffer_printf(to->out, "%s takes %.1f %% of what it takes in A (%.1f to %.1f %%)\n",
-                     to->answer->comparison->by == SP_BY_SPANS ? "a request of B" : "a second of B",
-                     whole->b, 100 + whole->low, 100 + whole->high);
+    char line[SP_DIFF_LINE_LENGTH];
+    sp_diff_whole_line(line, to->answer->comparison);
+    if (*line)
+        sp_buffer_printf(to->out, "%s\n", line);
 }
 
 bool sp_diff_text(sp_buffer *out, const sp_diff_answer *answer, const sp_terminal *terminal)
@@ -128,7 +144,8 @@ bool sp_diff_text(sp_buffer *out, const sp_diff_answer *answer, const sp_termina
     write_side(&to, 'A', &answer->a, &comparison->a);
     write_side(&to, 'B', &answer->b, &comparison->b);
     write_whole(&to);
-    sp_buffer_printf(out, "\n%s; the interval holds 95 of 100 times\n\n", wholes[comparison->by]);
+    sp_buffer_printf(out, "\n%s; the interval holds 95 of 100 times\n\n",
+                     sp_compare_wholes[comparison->by]);
     sp_buffer_printf(out, "%8s%16s%8s%8s%8s   %s\n", "change", "interval", "A", "B", "self",
                      "function");
     write_moves(&to, true, "grew");

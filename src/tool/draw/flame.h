@@ -67,22 +67,38 @@ uint32_t sp_flame_frame(const sp_model *model, const uint32_t *frames, size_t co
 /* What stands over a flamegraph: lines that say whose it is, how much it is, and how far to trust
  * it. */
 typedef struct sp_flame_legend {
-    char subject[512];           /* whose: "GET /report", "trace …", "all samples" */
-    char details[512];           /* ids, service, duration, status; may be empty */
-    char amount[256];            /* "cpu: 1.23 s in 124 samples …" */
-    char where[SP_WHERE_LENGTH]; /* of wall time: the classes it went to; may be empty */
-    char confidence[640];        /* empty when there are enough samples */
+    char subject[512];    /* whose: "GET /report", "trace …", "all samples" */
+    char details[512];    /* ids, service, duration, status; may be empty */
+    char amount[512];     /* "cpu: 1.23 s in 124 samples …" */
+    char where[512];      /* of wall time: the classes it went to; may be empty */
+    char confidence[640]; /* empty when there are enough samples */
 } sp_flame_legend;
 
 void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection, bool self);
 
+/* What a picture draws. */
+typedef struct sp_flame_graph {
+    const sp_flame_tree *tree;
+    sp_flame_legend legend;
+    /* By node: how it differs between two sides, which is its colour then; or NULL. */
+    const sp_change *changes;
+    const char *label; /* what the graph is called beside the other one; NULL: its type */
+} sp_flame_graph;
+
+/* The graph of a selection. */
+sp_flame_graph sp_flame_graph_of(const sp_flame_tree *tree, const sp_flame_options *options);
+
 /* The forms append to OUT. */
 bool sp_flame_text(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_options *options,
                    const sp_terminal *terminal);
-bool sp_flame_svg(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_options *options);
+/* OTHER: a second graph below the first, or NULL. */
+bool sp_flame_svg(sp_buffer *out, const sp_flame_graph *graph, const sp_flame_graph *other,
+                  double min_percent);
 /* OTHER: a second graph to which the page can switch, or NULL. */
-bool sp_flame_html(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_tree *other,
+bool sp_flame_html(sp_buffer *out, const sp_flame_graph *graph, const sp_flame_graph *other,
                    const sp_flame_options *options);
+/* SP_TOOL_WRONG, having said so for COMMAND, when the page was not built. */
+int sp_flame_html_check(const char *command);
 /* The legend of the text forms. */
 void sp_flame_text_legend(sp_buffer *out, const sp_selection *selection,
                           const sp_flame_options *options, const sp_terminal *terminal);
@@ -93,6 +109,9 @@ bool sp_flame_folded(sp_buffer *out, const sp_selection *selection, bool reverse
 /* A trace for Perfetto. */
 bool sp_flame_perfetto(sp_buffer *out, const sp_selection *selection);
 json_t *sp_flame_json(const sp_selection *selection);
+
+/* How strong the colour of a change is, from 0 to 1; 0: white. */
+double sp_flame_change_strength(const sp_change *change);
 
 /* The page, made by web/embed.mjs; NULL when built without it (page_none.c). Its data goes between
  * HEAD and TAIL, in a script element. */

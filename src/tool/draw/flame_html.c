@@ -2,10 +2,12 @@
 /* The data of the html page: one JSON object in a script element, and the page around it. The page
  * puts names into the document as text only, and the JSON holds no character that could end the
  * element. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "tool/draw/flame.h"
 #include "tool/text/escape.h"
+#include "tool/text/messages.h"
 
 /* Frames narrower than this share of the whole are not drawn by any screen; the page says that they
  * were left out. */
@@ -14,9 +16,10 @@
 typedef struct page_writer {
     sp_buffer json;
     const sp_flame_tree *tree;
+    const sp_change *changes; /* by node, or NULL */
     uint64_t minimum;
     uint64_t left_out;
-    bool *is_named; /* by string: the page has a frame of this name */
+    bool *is_named; /* by string of the tree's model: the page has a frame of this name */
 } page_writer;
 
 static int add_json(const char *data, size_t length, void *buffer)
@@ -53,8 +56,35 @@ static void write_where(page_writer *writer, const sp_flame_node *node)
     sp_buffer_printf(&writer->json, ",\"w\":\"%s\"", sp_where_names[most]);
 }
 
-/* {"n": name, "v": value, "s": self, "l": low, "h": high, "w": class, "c": [children]}; at most
- * SP_FLAME_MAX_DEPTH deep. */
+/* Of hundredths; null where it is not known. */
+static void write_number(page_writer *writer, double value, const char *separator)
+{
+    if (isfinite(value))
+        sp_buffer_printf(&writer->json, "%s%.2f", separator, value);
+    else
+        sp_buffer_printf(&writer->json, "%snull", separator);
+}
+
+/* [A, its interval, B, its interval, change, its interval for all at once, strength of the colour].
+ */
+static void write_change(page_writer *writer, const sp_flame_node *node)
+{
+    if (!writer->changes)
+        return;
+    const sp_change *change = &writer->changes[node - writer->tree->nodes];
+    const double numbers[] = {change->a,         change->a_low,
+                              change->a_high,    change->b,
+                              change->b_low,     change->b_high,
+                              change->change,    change->sure_low,
+                              change->sure_high, sp_flame_change_strength(change)};
+    sp_buffer_add_string(&writer->json, ",\"d\":");
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(numbers); i++)
+        write_number(writer, numbers[i], i ? "," : "[");
+    sp_buffer_add_char(&writer->json, ']');
+}
+
+/* {"n": name, "v": value, "s": self, "l": low, "h": high, "w": class, "d": change, "c":
+ * [children]}; at most SP_FLAME_MAX_DEPTH deep. */
 static void write_node(page_writer *writer, const sp_flame_node *node, const char *name)
 {
     const sp_flame_tree *tree = writer->tree;
@@ -65,6 +95,7 @@ static void write_node(page_writer *writer, const sp_flame_node *node, const cha
                      (unsigned long long)node->self);
     write_interval(writer, node);
     write_where(writer, node);
+    write_change(writer, node);
     if (node->depth && node->name != SP_MODEL_NONE)
         writer->is_named[node->name] = true;
     sp_buffer_add_string(&writer->json, ",\"c\":[");
@@ -88,36 +119,40 @@ static void write_member(page_writer *writer, const char *key, const char *text)
 }
 
 /* The members that one graph has: of CPU time, or of wall time. */
-static void write_graph(page_writer *writer, const sp_flame_tree *tree,
+static void write_graph(page_writer *writer, const sp_flame_graph *graph,
                         const sp_flame_options *options)
 {
+    const sp_flame_tree *tree = graph->tree;
+    const sp_flame_legend *legend = &graph->legend;
     const sp_model_type *type = &tree->selection->model->types[tree->selection->type];
     double percent =
         options->min_percent > MIN_SHARE_PERCENT ? options->min_percent : MIN_SHARE_PERCENT;
-    sp_flame_legend legend;
     writer->tree = tree;
+    writer->changes = graph->changes;
     writer->left_out = 0;
     writer->minimum = (uint64_t)((double)tree->nodes[0].value * percent / 100);
-    sp_flame_legend_fill(&legend, tree->selection, options->select.self);
-    write_member(writer, "subject", legend.subject);
-    write_member(writer, "details", legend.details);
-    write_member(writer, "amount", legend.amount);
-    write_member(writer, "where", legend.where);
-    write_member(writer, "confidence", legend.confidence);
+    write_member(writer, "subject", legend->subject);
+    write_member(writer, "details", legend->details);
+    write_member(writer, "amount", legend->amount);
+    write_member(writer, "where", legend->where);
+    write_member(writer, "confidence", legend->confidence);
+    if (graph->label)
+        write_member(writer, "label", graph->label);
     write_member(writer, "type", sp_selection_name(tree->selection));
     write_member(writer, "unit", type->unit);
     sp_buffer_printf(&writer->json, "\"count\":%llu,\"reverse\":%s,\"tree\":",
                      (unsigned long long)tree->selection->count,
                      options->reverse ? "true" : "false");
-    write_node(writer, &tree->nodes[0], legend.subject);
+    write_node(writer, &tree->nodes[0], legend->subject);
     sp_buffer_printf(&writer->json, ",\"left_out\":%llu,\"cut_at\":%d",
                      (unsigned long long)writer->left_out,
                      tree->cut_frames ? SP_FLAME_MAX_DEPTH : 0);
 }
 
 /* [name, file, first line, last line, module] of each function whose place is known. */
-static void write_places(page_writer *writer, const sp_model *model)
+static void write_places(page_writer *writer)
 {
+    const sp_model *model = writer->tree->selection->model;
     const char *separator = "";
     sp_buffer_add_string(&writer->json, ",\"places\":[");
     for (uint32_t i = 0; i < model->strings.count; i++) {
@@ -137,8 +172,9 @@ static void write_places(page_writer *writer, const sp_model *model)
 }
 
 /* [name in the graph, short, folded, full] of each function that styles call differently. */
-static void write_names(page_writer *writer, const sp_model *model)
+static void write_names(page_writer *writer)
 {
+    const sp_model *model = writer->tree->selection->model;
     static const char *const words[SP_NAMES_STYLES] = {[SP_DEMANGLE_SHORT] = "short",
                                                        [SP_DEMANGLE_FOLDED] = "folded",
                                                        [SP_DEMANGLE_FULL] = "full"};
@@ -160,36 +196,54 @@ static void write_names(page_writer *writer, const sp_model *model)
     sp_buffer_add_char(&writer->json, ']');
 }
 
-static void write_page_data(page_writer *writer, const sp_flame_tree *tree,
-                            const sp_flame_tree *other, const sp_flame_options *options)
+/* One graph, with places and names of its own: two may be of two models. False when memory is
+ * short. */
+static bool write_whole_graph(page_writer *writer, const sp_flame_graph *graph,
+                              const sp_flame_options *options)
 {
-    sp_buffer_add_char(&writer->json, '{');
-    write_graph(writer, tree, options);
-    if (other) {
-        sp_buffer_add_string(&writer->json, ",\"other\":{");
-        write_graph(writer, other, options);
-        sp_buffer_add_char(&writer->json, '}');
-    }
-    write_places(writer, tree->selection->model);
-    write_names(writer, tree->selection->model);
-    sp_buffer_add_char(&writer->json, '}');
+    writer->is_named =
+        calloc(graph->tree->selection->model->strings.count + (size_t)1, sizeof *writer->is_named);
+    if (!writer->is_named)
+        return false;
+    write_graph(writer, graph, options);
+    write_places(writer);
+    write_names(writer);
+    free(writer->is_named);
+    return true;
 }
 
-bool sp_flame_html(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_tree *other,
+static bool write_page_data(page_writer *writer, const sp_flame_graph *graph,
+                            const sp_flame_graph *other, const sp_flame_options *options)
+{
+    sp_buffer_add_char(&writer->json, '{');
+    bool done = write_whole_graph(writer, graph, options);
+    if (other) {
+        sp_buffer_add_string(&writer->json, ",\"other\":{");
+        done = done && write_whole_graph(writer, other, options);
+        sp_buffer_add_char(&writer->json, '}');
+    }
+    sp_buffer_add_char(&writer->json, '}');
+    return done && !writer->json.failed;
+}
+
+bool sp_flame_html(sp_buffer *out, const sp_flame_graph *graph, const sp_flame_graph *other,
                    const sp_flame_options *options)
 {
-    const sp_model *model = tree->selection->model;
     page_writer writer = {.json = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES)};
-    writer.is_named = calloc(model->strings.count + (size_t)1, sizeof *writer.is_named);
-    if (!writer.is_named)
-        return false;
-    write_page_data(&writer, tree, other, options);
+    bool done = write_page_data(&writer, graph, other, options);
     sp_buffer_add_string(out, sp_flame_page_head);
-    if (!writer.json.failed)
+    if (done)
         sp_escape_script_json(out, (const char *)writer.json.data, writer.json.length);
     sp_buffer_add_string(out, sp_flame_page_tail);
-    bool done = !writer.json.failed && !out->failed;
     sp_buffer_deinit(&writer.json);
-    free(writer.is_named);
-    return done;
+    return done && !out->failed;
+}
+
+int sp_flame_html_check(const char *command)
+{
+    if (sp_flame_page_head)
+        return SP_TOOL_DONE;
+    return sp_tool_wrong("%s: --format html: this spanprof was built without the page, for npm was "
+                         "missing; build it with npm, or use another format",
+                         command);
 }

@@ -127,3 +127,10 @@ void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection
         sp_where_format(legend->where, selection->where_ns);
     fill_confidence(legend, selection);
 }
+
+sp_flame_graph sp_flame_graph_of(const sp_flame_tree *tree, const sp_flame_options *options)
+{
+    sp_flame_graph graph = {.tree = tree};
+    sp_flame_legend_fill(&graph.legend, tree->selection, options->select.self);
+    return graph;
+}

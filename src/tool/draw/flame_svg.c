@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The flamegraph as a picture for documents: no script, nothing to load, the root on top. */
+#include <math.h>
 #include <stdio.h>
 
+#include "core/compiler.h"
 #include "tool/draw/flame.h"
 #include "tool/text/escape.h"
 
@@ -15,11 +17,11 @@ static const double least_width = 0.3;
 typedef struct svg_writer {
     sp_buffer *out;
     const sp_flame_tree *tree;
+    const sp_change *changes; /* by node, or NULL */
     const char *unit;
     double scale; /* from values to widths */
     double least;
     double top;
-    uint32_t deepest;
 } svg_writer;
 
 /* XML has no U+FFFE and no U+FFFF. */
@@ -56,20 +58,81 @@ static void write_color(sp_buffer *out, const char *name, uint32_t depth)
                          62 + (hash >> 16) % 12);
 }
 
-static void write_title(svg_writer *writer, const sp_flame_node *node, const char *name)
+/* ---- changes ---- */
+
+/* Differences of a twentieth of a percent can be told apart from none, and of 5 % from those of
+ * 20 %. */
+double sp_flame_change_strength(const sp_change *change)
+{
+    double strength = fmin(1, sqrt(fabs(change->change) / 20));
+    return sp_change_is_sure(change) ? fmax(strength, 0.15) : 0;
+}
+
+/* Red for more, blue for less. */
+static void write_change_color(sp_buffer *out, bool is_more, double strength)
+{
+    static const double more[] = {238, 82, 74}, less[] = {84, 140, 236};
+    const double *full = is_more ? more : less;
+    sp_buffer_add_string(out, "rgb(");
+    for (int i = 0; i < 3; i++)
+        sp_buffer_printf(out, "%.0f%s", 255 + (full[i] - 255) * strength, i < 2 ? "," : ")");
+}
+
+/* ", A 5.0 % (3.1–7.9)" */
+static void write_side(sp_buffer *out, char side, double value, double low, double high)
+{
+    sp_buffer_printf(out, "%c ", side);
+    if (isfinite(low))
+        sp_buffer_printf(out, "%.1f %% (%.1f–%.1f)", value, low, high);
+    else
+        sp_buffer_printf(out, value > 0 ? "?" : "nothing");
+}
+
+static void write_change(sp_buffer *out, const sp_change *change)
+{
+    write_side(out, 'A', change->a, change->a_low, change->a_high);
+    sp_buffer_add_string(out, ", ");
+    write_side(out, 'B', change->b, change->b_low, change->b_high);
+    if (change->is_asked)
+        sp_buffer_printf(out, ", change %+.1f (%+.1f to %+.1f)", change->change, change->sure_low,
+                         change->sure_high);
+}
+
+/* ---- frames ---- */
+
+static void write_share(svg_writer *writer, const sp_flame_node *node)
 {
     double low, high, whole = (double)writer->tree->nodes[0].value;
+    if (writer->changes)
+        write_change(writer->out, &writer->changes[node - writer->tree->nodes]);
+    else if (sp_flame_interval(writer->tree, node, &low, &high))
+        sp_buffer_printf(writer->out, "%.1f %%, 95 %%: %.0f–%.0f %%",
+                         100 * (double)node->value / whole, low, high);
+    else
+        sp_buffer_add_char(writer->out, '?');
+}
+
+static void write_title(svg_writer *writer, const sp_flame_node *node, const char *name)
+{
     char value[SP_VALUE_LENGTH];
     sp_format_value(value, node->value, writer->unit);
     sp_buffer_add_string(writer->out, "<title>");
     write_text(writer->out, name, 10000);
     sp_buffer_printf(writer->out, ": %s (", value);
-    if (sp_flame_interval(writer->tree, node, &low, &high))
-        sp_buffer_printf(writer->out, "%.1f %%, 95 %%: %.0f–%.0f %%",
-                         100 * (double)node->value / whole, low, high);
-    else
-        sp_buffer_add_char(writer->out, '?');
+    write_share(writer, node);
     sp_buffer_add_string(writer->out, ")</title>");
+}
+
+/* White frames need an edge. */
+static void write_fill(svg_writer *writer, const sp_flame_node *node, const char *name)
+{
+    if (!writer->changes) {
+        write_color(writer->out, name, node->depth);
+        return;
+    }
+    const sp_change *change = &writer->changes[node - writer->tree->nodes];
+    write_change_color(writer->out, change->change > 0, sp_flame_change_strength(change));
+    sp_buffer_add_string(writer->out, "\" stroke=\"#c3cbd4");
 }
 
 static void write_frame(svg_writer *writer, const sp_flame_node *node, const char *name, double x)
@@ -81,7 +144,7 @@ static void write_frame(svg_writer *writer, const sp_flame_node *node, const cha
     write_title(writer, node, name);
     sp_buffer_printf(out, "<rect x=\"%.1f\" y=\"%.0f\" width=\"%.1f\" height=\"%d\" fill=\"", x, y,
                      width, ROW - 1);
-    write_color(out, name, node->depth);
+    write_fill(writer, node, name);
     sp_buffer_add_string(out, "\"/>");
     if (columns >= 3) {
         sp_buffer_printf(out, "<text x=\"%.1f\" y=\"%.0f\">", x + 2, y + ROW - 5);
@@ -133,23 +196,63 @@ static double write_legend(sp_buffer *out, const sp_flame_legend *legend)
     return write_line(out, legend->confidence, " fill=\"#8a4b00\"", y);
 }
 
-bool sp_flame_svg(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_options *options)
+/* What the colours of changes mean: seven squares with their words. */
+static double write_key(sp_buffer *out, double y)
 {
-    const sp_selection *selection = tree->selection;
-    const sp_flame_node *root = &tree->nodes[0];
+    static const double steps[] = {-20, -5, -1, 0, 1, 5, 20};
+    double x = MARGIN;
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(steps); i++) {
+        const sp_change step = {
+            .change = steps[i], .sure_low = steps[i], .sure_high = steps[i], .is_asked = true};
+        sp_buffer_printf(out, "<rect x=\"%.0f\" y=\"%.0f\" width=\"11\" height=\"11\" fill=\"", x,
+                         y - 9);
+        write_change_color(out, steps[i] > 0, sp_flame_change_strength(&step));
+        sp_buffer_printf(out, "\" stroke=\"#c3cbd4\"/><text x=\"%.0f\" y=\"%.0f\">", x + 16, y);
+        if (steps[i] != 0)
+            sp_buffer_printf(out, "%+.0f</text>\n", steps[i]);
+        else
+            sp_buffer_add_string(out, "within chance</text>\n");
+        x += steps[i] != 0 ? 60 : 130;
+    }
+    return y + TEXT_ROW;
+}
+
+/* GRAPH from TOP on; returns where the next one begins. */
+static double write_graph(sp_buffer *out, const sp_flame_graph *graph, double top,
+                          double min_percent)
+{
+    const sp_selection *selection = graph->tree->selection;
+    const sp_flame_node *root = &graph->tree->nodes[0];
     double inner = WIDTH - 2 * MARGIN;
-    svg_writer writer = {.out = out, .tree = tree, .deepest = deepest_of(tree)};
-    sp_flame_legend legend;
+    svg_writer writer = {.out = out, .tree = graph->tree, .changes = graph->changes, .top = top};
     writer.unit = selection->model->types[selection->type].unit;
     writer.scale = root->value ? inner / (double)root->value : 0;
-    writer.least = inner * options->min_percent / 100;
+    writer.least = inner * min_percent / 100;
     writer.least = writer.least > least_width ? writer.least : least_width;
-    sp_flame_legend_fill(&legend, selection, options->select.self);
+    write_frames(&writer, root, graph->legend.subject, MARGIN);
+    return top + ROW * (deepest_of(graph->tree) + 1.0) + MARGIN;
+}
+
+static double write_graphs(sp_buffer *out, const sp_flame_graph *graph, const sp_flame_graph *other,
+                           double min_percent)
+{
+    double y = write_legend(out, &graph->legend);
+    if (graph->changes)
+        y = write_key(out, y);
+    if (other)
+        y = write_line(out, graph->label, " font-weight=\"bold\"", y) - TEXT_ROW / 2;
+    y = write_graph(out, graph, y, min_percent);
+    if (!other)
+        return y;
+    y = write_line(out, other->label, " font-weight=\"bold\"", y + TEXT_ROW);
+    return write_graph(out, other, y - TEXT_ROW / 2, min_percent);
+}
+
+bool sp_flame_svg(sp_buffer *out, const sp_flame_graph *graph, const sp_flame_graph *other,
+                  double min_percent)
+{
     sp_buffer frames = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
-    writer.top = write_legend(&frames, &legend);
-    writer.out = &frames;
-    write_frames(&writer, root, legend.subject, MARGIN);
-    double height = writer.top + ROW * (writer.deepest + 1.0) + MARGIN;
+    double height = write_graphs(&frames, graph, other, min_percent);
     sp_buffer_printf(out,
                      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg "
                      "xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "

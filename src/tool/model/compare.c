@@ -96,42 +96,59 @@ static double events_of(const sp_functions *side, const sp_function_sum *sum)
     return sum->value / event_of(side);
 }
 
-bool sp_share_interval(const sp_functions *side, const sp_function_sum *sum, double *low,
-                       double *high)
+/* Of what SIDE has of SUM, in hundredths of WHOLE. False when it has too few events to tell. */
+static bool interval_of(const sp_functions *side, const sp_function_sum *sum, sp_compare_by by,
+                        double whole, double *low, double *high)
 {
     if (side->all.value <= 0 || events_of(side, sum) < SP_SHARE_EVENTS_LEAST - 1e-6)
         return false;
     /* Requests differ; the samples of few of them are drawn as one by one. */
     bool by_request = side->clusters >= SP_CLUSTERS_LEAST;
-    double sureness = by_request ? sureness_of(side, sum, SP_BY_SAMPLES) : 1;
-    sp_rate rate = rate_of(side, sum, SP_BY_SAMPLES, sureness);
+    double sureness = by_request ? sureness_of(side, sum, by) : 1;
+    sp_rate rate = rate_of(side, sum, by, sureness);
     sp_rate_interval(&rate, level, low, high);
-    *low *= 100;
-    *high *= 100;
+    *low *= 100 / whole;
+    *high *= 100 / whole;
     return true;
 }
 
-typedef struct question {
+bool sp_share_interval(const sp_functions *side, const sp_function_sum *sum, double *low,
+                       double *high)
+{
+    return interval_of(side, sum, SP_BY_SAMPLES, 1, low, high);
+}
+
+typedef struct sp_question {
     sp_rate a, b;
     sp_change *change;
-} question;
-
-typedef struct questions {
-    question *items;
-    size_t count, capacity;
-} questions;
+} sp_question;
 
 static const sp_function_sum nothing;
 
-static bool ask(questions *list, sp_comparison *comparison, sp_change *change,
-                const sp_function_sum *in_a, const sp_function_sum *in_b)
+static double whole_of(const sp_comparison *comparison)
+{
+    return comparison->a.all.value / exposure_of(&comparison->a, comparison->by);
+}
+
+static void fill_intervals(const sp_comparison *comparison, sp_change *change,
+                           const sp_function_sum *in_a, const sp_function_sum *in_b)
+{
+    double whole = whole_of(comparison);
+    change->a_low = change->a_high = change->b_low = change->b_high = NAN;
+    interval_of(&comparison->a, in_a, comparison->by, whole, &change->a_low, &change->a_high);
+    interval_of(&comparison->b, in_b, comparison->by, whole, &change->b_low, &change->b_high);
+}
+
+bool sp_ask(sp_questions *list, const sp_comparison *comparison, sp_change *change,
+            const sp_function_sum *in_a, const sp_function_sum *in_b)
 {
     const sp_functions *a = &comparison->a, *b = &comparison->b;
     sp_compare_by by = comparison->by;
-    double whole = a->all.value / exposure_of(a, by);
+    double whole = whole_of(comparison);
     *change = (sp_change){.a = 100 * in_a->value / exposure_of(a, by) / whole,
                           .b = 100 * in_b->value / exposure_of(b, by) / whole,
                           .p = 1};
+    fill_intervals(comparison, change, in_a, in_b);
     change->change = change->b - change->a;
     change->low = change->sure_low = -INFINITY;
     change->high = change->sure_high = INFINITY;
@@ -144,17 +161,17 @@ static bool ask(questions *list, sp_comparison *comparison, sp_change *change,
      * not see that it has. */
     double sureness = fmin(sureness_of(a, in_a, by), sureness_of(b, in_b, by));
     list->items[list->count++] =
-        (question){rate_of(a, in_a, by, sureness), rate_of(b, in_b, by, sureness), change};
+        (sp_question){rate_of(a, in_a, by, sureness), rate_of(b, in_b, by, sureness), change};
     return true;
 }
 
 /* All questions at once: what is sure has to hold for each of them. */
-static bool answer_all(questions *list, const sp_comparison *comparison)
+bool sp_answer_all(sp_questions *list, const sp_comparison *comparison)
 {
-    double whole = comparison->a.all.value / exposure_of(&comparison->a, comparison->by);
+    double whole = whole_of(comparison);
     double *p = malloc((list->count + 1) * sizeof *p);
     for (size_t i = 0; p && i < list->count; i++) {
-        question *asked = &list->items[i];
+        sp_question *asked = &list->items[i];
         sp_rate_change one = sp_rate_compare(&asked->a, &asked->b, level);
         sp_rate_change sure =
             sp_rate_compare(&asked->a, &asked->b, 1 - (1 - level) / (double)list->count);
@@ -173,13 +190,6 @@ static bool answer_all(questions *list, const sp_comparison *comparison)
 
 /* ---- functions of both sides ---- */
 
-/* The number of A's string STRING in TO, or SP_INTERN_FAILED. */
-static uint32_t same_in(const sp_model *to, const sp_model *from, uint32_t string)
-{
-    const sp_intern_entry *entry = &from->strings.entries[string];
-    return sp_intern_find(&to->strings, entry->key, entry->length);
-}
-
 static sp_function_change *add_item(sp_comparison *comparison, const char *name)
 {
     sp_function_change *item = &comparison->items[comparison->count++];
@@ -187,7 +197,8 @@ static sp_function_change *add_item(sp_comparison *comparison, const char *name)
     return item;
 }
 
-static bool ask_function(questions *list, sp_comparison *comparison, uint32_t in_a, uint32_t in_b)
+static bool ask_function(sp_questions *list, sp_comparison *comparison, uint32_t in_a,
+                         uint32_t in_b)
 {
     const sp_functions *a = &comparison->a, *b = &comparison->b;
     const sp_model *named = in_a == SP_INTERN_FAILED ? b->model : a->model;
@@ -197,22 +208,23 @@ static bool ask_function(questions *list, sp_comparison *comparison, uint32_t in
     const sp_function_sum *total_b = in_b == SP_INTERN_FAILED ? &nothing : &b->total[in_b];
     const sp_function_sum *self_a = in_a == SP_INTERN_FAILED ? &nothing : &a->self[in_a];
     const sp_function_sum *self_b = in_b == SP_INTERN_FAILED ? &nothing : &b->self[in_b];
-    return ask(list, comparison, &item->total, total_a, total_b) &&
-           ask(list, comparison, &item->self, self_a, self_b);
+    return sp_ask(list, comparison, &item->total, total_a, total_b) &&
+           sp_ask(list, comparison, &item->self, self_a, self_b);
 }
 
-static bool ask_functions(questions *list, sp_comparison *comparison)
+static bool ask_functions(sp_questions *list, sp_comparison *comparison)
 {
     const sp_functions *a = &comparison->a, *b = &comparison->b;
     bool done = true;
     for (uint32_t i = 0; done && i < a->model->strings.count; i++) {
-        uint32_t other = same_in(b->model, a->model, i);
+        uint32_t other = sp_model_same_string(b->model, a->model, i);
         bool is_in_b = other != SP_INTERN_FAILED && b->total[other].value > 0;
         if (a->total[i].value > 0 || is_in_b)
             done = ask_function(list, comparison, i, is_in_b ? other : SP_INTERN_FAILED);
     }
     for (uint32_t i = 0; done && i < b->model->strings.count; i++)
-        if (b->total[i].value > 0 && same_in(a->model, b->model, i) == SP_INTERN_FAILED)
+        if (b->total[i].value > 0 &&
+            sp_model_same_string(a->model, b->model, i) == SP_INTERN_FAILED)
             done = ask_function(list, comparison, SP_INTERN_FAILED, i);
     return done;
 }
@@ -245,13 +257,14 @@ static void sort_items(sp_comparison *comparison)
 
 static bool compare_all(sp_comparison *comparison)
 {
-    questions list = {0};
+    sp_questions list = {0};
     size_t most = (size_t)comparison->a.model->strings.count + comparison->b.model->strings.count;
     comparison->items = malloc((most + 1) * sizeof *comparison->items);
     bool done = comparison->items != NULL;
     if (done && comparison->by != SP_BY_SAMPLES)
-        done = ask(&list, comparison, &comparison->whole, &comparison->a.all, &comparison->b.all);
-    done = done && ask_functions(&list, comparison) && answer_all(&list, comparison);
+        done =
+            sp_ask(&list, comparison, &comparison->whole, &comparison->a.all, &comparison->b.all);
+    done = done && ask_functions(&list, comparison) && sp_answer_all(&list, comparison);
     comparison->asked = list.count;
     free(list.items);
     if (done)

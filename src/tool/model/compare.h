@@ -16,6 +16,8 @@ typedef enum sp_compare_by {
 /* From A to B, all in hundredths of A's whole: of shares these are percentage points. */
 typedef struct sp_change {
     double a, b;
+    double a_low, a_high; /* the interval of 95 % of each; NAN where it has too few events */
+    double b_low, b_high;
     double change;    /* b - a */
     double low, high; /* its interval of 95 % */
     double sure_low;  /* one that holds for all functions at once */
@@ -27,6 +29,12 @@ typedef struct sp_change {
 static inline bool sp_change_is_move(const sp_change *change)
 {
     return change->is_asked && change->p <= 0.05;
+}
+
+/* Whether the interval that holds for all questions at once leaves zero out. */
+static inline bool sp_change_is_sure(const sp_change *change)
+{
+    return change->is_asked && (change->sure_low > 0 || change->sure_high < 0);
 }
 
 typedef struct sp_function_change {
@@ -57,5 +65,18 @@ bool sp_share_interval(const sp_functions *side, const sp_function_sum *sum, dou
 int sp_compare(sp_comparison *comparison, const sp_selection *a, const sp_selection *b,
                sp_compare_by by);
 void sp_comparison_deinit(sp_comparison *comparison);
+
+/* Questions that are asked at once. Zero-initialised there are none; `items` is for free(). */
+typedef struct sp_questions {
+    struct sp_question *items;
+    size_t count, capacity;
+} sp_questions;
+
+/* Ask how what has the sum IN_A in A differs from what has IN_B in B; of COMPARISON only `by` and
+ * the sums over all of both sides are read. CHANGE, which outlives LIST, is complete after
+ * sp_answer_all. False when memory is short. */
+bool sp_ask(sp_questions *list, const sp_comparison *comparison, sp_change *change,
+            const sp_function_sum *in_a, const sp_function_sum *in_b);
+bool sp_answer_all(sp_questions *list, const sp_comparison *comparison);
 
 #endif

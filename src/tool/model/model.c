@@ -149,6 +149,12 @@ const char *sp_model_text(const sp_model *model, uint32_t string)
     return sp_intern_key(&model->strings, string);
 }
 
+uint32_t sp_model_same_string(const sp_model *to, const sp_model *from, uint32_t string)
+{
+    const sp_intern_entry *entry = &from->strings.entries[string];
+    return sp_intern_find(&to->strings, entry->key, entry->length);
+}
+
 uint32_t sp_model_span_of_link(const sp_model *model, const sp_model_link *link)
 {
     return sp_intern_find(&model->span_index, link, sizeof *link);

@@ -225,6 +225,9 @@ uint32_t sp_model_string(sp_model *model, const char *text);
 /* Its text. */
 const char *sp_model_text(const sp_model *model, uint32_t string);
 
+/* The number of FROM's string STRING in TO, or SP_INTERN_FAILED. */
+uint32_t sp_model_same_string(const sp_model *to, const sp_model *from, uint32_t string);
+
 /* A frame called STRING is at LINE of FILE, in MODULE; "" and 0: not told. False when memory is
  * short. */
 bool sp_model_note_place(sp_model *model, uint32_t string, const char *file, const char *module,

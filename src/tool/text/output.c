@@ -109,12 +109,39 @@ int sp_output_write_json(json_t *json, const char *path)
     return sp_output_write(&out, path);
 }
 
-const char *sp_output_extension(const char *path)
+/* Where the extension of the file PATH begins, or "". A name that begins with its only dot has
+ * none, and NULL, standard output, has none. */
+static const char *extension_of(const char *path)
 {
     const char *slash = path ? strrchr(path, '/') : NULL;
     const char *name = slash ? slash + 1 : path;
     const char *dot = name && *name ? strrchr(name + 1, '.') : NULL;
     return dot ? dot : "";
+}
+
+static const char *format_of_file(const char *path)
+{
+    static const struct {
+        const char *end, *format;
+    } ends[] = {{".folded", "folded"}, {".html", "html"},        {".htm", "html"},
+                {".json", "json"},     {".svg", "svg"},          {".pb.gz", "pprof"},
+                {".pprof", "pprof"},   {".pftrace", "perfetto"}, {".txt", "text"}};
+    for (size_t i = 0; path && i < SP_ARRAY_LENGTH(ends); i++) {
+        size_t length = strlen(path), end = strlen(ends[i].end);
+        if (length > end && strcmp(path + length - end, ends[i].end) == 0)
+            return ends[i].format;
+    }
+    return *extension_of(path) ? NULL : "text";
+}
+
+int sp_output_format_find(const char *command, const char *asked, const char *path,
+                          const char *ends, const char **format)
+{
+    *format = asked ? asked : format_of_file(path);
+    return *format ? SP_TOOL_DONE
+                   : sp_tool_wrong("%s: -o %s: %s is no format: end the name in %s, or say which "
+                                   "with --format",
+                                   command, path, extension_of(path), ends);
 }
 
 typedef struct scale {

@@ -30,9 +30,11 @@ int sp_output_write(sp_buffer *out, const char *path);
 /* The same for one JSON object and a newline. Takes JSON, which may be NULL (memory was short). */
 int sp_output_write_json(json_t *json, const char *path);
 
-/* Where the extension of the file PATH begins, or "". A name that begins with its only dot has
- * none, and NULL, standard output, has none. */
-const char *sp_output_extension(const char *path);
+/* *FORMAT becomes the format that was ASKED for, or (NULL) that which the end of the file PATH (may
+ * be NULL) names; "text" where it has none. SP_TOOL_WRONG, having said in the name of COMMAND that
+ * the end is none of ENDS. */
+int sp_output_format_find(const char *command, const char *asked, const char *path,
+                          const char *ends, const char **format);
 
 /* NS for people: three digits and a unit ("1.23 ms"). */
 #define SP_DURATION_LENGTH 32

@@ -7,7 +7,9 @@
   let total = data.tree.v;
 
   // ---- places ----
-  const places = new Map(graphs.places.map(([name, file, first, last, module]) => [name, { file, first, last, module }]));
+  // The other graph may be of other files, where a function may be elsewhere: this one's files win.
+  const lists = [graphs.other, graphs].filter(Boolean);
+  const places = new Map(lists.flatMap((list) => list.places).map(([name, file, first, last, module]) => [name, { file, first, last, module }]));
   const moduleOf = (name) => (places.get(name) || {}).module || '';
   function placeOf(name) {
     const { file, first, last, module } = places.get(name) || {};
@@ -18,7 +20,7 @@
   // ---- names ----
   // A frame is known by its name in the style that the page was made with, whatever it is called on the screen.
   const styles = ['short', 'folded', 'full'];
-  const names = new Map(graphs.names.map(([name, ...others]) => [name, others]));
+  const names = new Map(lists.flatMap((list) => list.names).map(([name, ...others]) => [name, others]));
   let style = graphs.style;
   const nameOf = (name) => (names.has(name) ? names.get(name)[styles.indexOf(style)] : name);
 
@@ -37,15 +39,34 @@
   const share = (value) => (total ? (100 * value / total).toFixed(1) : '0.0') + ' %';
   // Without an interval there are too few samples to tell the share.
   const shareOf = (node) => (node.f ? share(node.v) : node.l === undefined ? '?' : share(node.v) + ', 95 %: ' + node.l.toFixed(0) + '–' + node.h.toFixed(0) + ' %');
+  // ---- changes: of a graph that compares A and B ----
+  const changeOf = (node) => {
+    if (!node.d) return null;
+    const [a, aLow, aHigh, b, bLow, bHigh, change, low, high, strength] = node.d;
+    return { a: [a, aLow, aHigh], b: [b, bLow, bHigh], change, low, high, strength };
+  };
+  const sideOf = (name, [value, low, high]) => name + ' ' + (low !== null ? value.toFixed(1) + ' % (95 %: ' + low.toFixed(1) + '–' + high.toFixed(1) + ')' : value > 0 ? '?' : 'nothing');
+  const signed = (value) => (value < 0 ? '−' : '+') + Math.abs(value).toFixed(1);
+  function describeChange(node) {
+    const { a, b, change, low, high } = changeOf(node);
+    return sideOf('A', a) + ', ' + sideOf('B', b) + (low === null ? ', too few samples to compare' : ', change ' + signed(change) + ' (for sure ' + signed(low) + ' to ' + signed(high) + ')');
+  }
+  function changeColor(isMore, strength) {
+    const full = isMore ? [238, 82, 74] : [84, 140, 236];
+    return 'rgb(' + full.map((part) => Math.round(255 + (part - 255) * strength)).join(',') + ')';
+  }
+  const strengthOf = (points) => Math.min(1, Math.sqrt(Math.abs(points) / 20));
+
   const describe = (node) => {
     const own = node.data.s ? ', own ' + amount(node.data.s) + ' (' + share(node.data.s) + ')' : '';
     const place = node.depth ? placeOf(node.data.n) : '';
-    return nameOf(node.data.n) + ': ' + amount(node.data.v) + ' (' + shareOf(node.data) + own + ')' + (place ? ' – ' + place : '');
+    return nameOf(node.data.n) + ': ' + amount(node.data.v) + ' (' + (node.data.d ? describeChange(node.data) : shareOf(node.data)) + own + ')' + (place ? ' – ' + place : '');
   };
 
   // ---- legend ----
   function fillLegend() {
     for (const key of ['subject', 'details', 'amount']) element(key).textContent = data[key];
+    if (data.label) element('subject').textContent += ': ' + data.label;
     for (const key of ['where', 'confidence']) {
       element(key).textContent = data[key];
       element(key).hidden = !data[key];
@@ -56,7 +77,8 @@
   // ---- chart ----
   // The colour of a name is the same in every graph.
   const waits = { cpu: '#f0a35e', runnable: '#d98cb3', lock: '#e3c84b', disk: '#7fa6e8', network: '#6cc5c1', sleep: '#b9c0c9', other: '#a9d18e' };
-  let colors = 'function';
+  const comparesSides = Boolean(graphs.tree.d);
+  let colors = comparesSides ? 'change' : 'function';
   function hashOf(text) {
     let hash = 2166136261;
     for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
@@ -69,13 +91,27 @@
   const moduleColor = (module) => (module ? 'hsl(' + hashOf(module) % 360 + ' 55% 72%)' : '#d5dae0');
   function color(node) {
     if (node.highlight) return '#7b5cd6';
+    if (colors === 'change') {
+      const found = changeOf(node.data);
+      return found ? changeColor(found.change > 0, found.strength) : '#eceff2';
+    }
     if (node.depth === 0 && !node.data.f) return '#c9d3de';
     if (colors === 'module') return moduleColor(moduleOf(node.data.n));
     if (colors === 'wait') return waits[node.data.w] || '#d5dae0';
     return functionColor(node.data.n);
   }
   // What the colours mean, where they mean something.
+  function fillChangeKey() {
+    element('key').hidden = false;
+    element('key').replaceChildren(...[-20, -5, -1, 0, 1, 5, 20].map((points) => {
+      const item = document.createElement('span');
+      item.appendChild(document.createElement('i')).style.background = changeColor(points > 0, strengthOf(points));
+      item.append(points ? (points < 0 ? '−' : '+') + Math.abs(points) + (Math.abs(points) === 20 ? ' or more' : '') : 'within chance');
+      return item;
+    }));
+  }
   function fillKey() {
+    if (colors === 'change') return fillChangeKey();
     const seen = new Set();
     const look = (node) => { seen.add(colors === 'wait' ? node.w : moduleOf(node.n)); node.c.forEach(look); };
     if (colors !== 'function') data.tree.c.forEach(look);
@@ -241,7 +277,11 @@
   function nameSwitch() {
     const next = data === graphs ? graphs.other : graphs;
     element('switch').hidden = !next;
-    if (next) element('switch').textContent = 'Show ' + (titles[next.type] || next.type);
+    if (next) element('switch').textContent = 'Show ' + (next.label || titles[next.type] || next.type);
+  }
+  if (comparesSides) {
+    document.body.classList.add('compares');
+    element('colors').prepend(new Option('Colour: change', 'change', true, true));
   }
   show();
   nameSwitch();

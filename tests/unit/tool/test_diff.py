@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`spanprof diff`: what has grown is found and named, and equal programs show nothing."""
 import random
+import re
+import xml.etree.ElementTree
 
 from otlp import *
 
@@ -198,13 +200,105 @@ class FailAbove(DiffTest):
         self.assertEqual(result.returncode, 1)
 
 
+class Picture(DiffTest):
+    SVG = "{http://www.w3.org/2000/svg}"
+    WHITE = "rgb(255,255,255)"
+
+    def frames(self, *arguments):
+        """[title, colour] of each frame: of the graph of B, then of that of A."""
+        picture = xml.etree.ElementTree.fromstring(self.answer("diff", *arguments, "--format", "svg"))
+        self.texts = [text.text for text in picture.iter(self.SVG + "text")]
+        return [(group.find(self.SVG + "title").text, group.find(self.SVG + "rect").get("fill")) for group in picture.iter(self.SVG + "g")]
+
+    def colours(self, frames, name):
+        return [colour for title, colour in frames if title.startswith(name + ":")]
+
+    def is_red(self, colour):
+        red, _, blue = map(int, re.findall(r"\d+", colour))
+        return red > blue
+
+    def test_what_grew_is_red_and_what_shrank_is_blue(self):
+        a, b = self.program("a", 1, old=20), self.program("b", 2, index=60, new=20)
+        frames = self.frames(a, b)
+        for name in ("index", "new"):
+            self.assertTrue(all(map(self.is_red, self.colours(frames, name))), frames)
+        for name in ("parse", "old"):
+            self.assertFalse(any(map(self.is_red, self.colours(frames, name))), frames)
+        self.assertEqual(self.colours(frames, "serve"), [self.WHITE] * 2)
+        self.assertEqual([len(self.colours(frames, name)) for name in ("index", "new", "old")], [2, 1, 1])
+        self.assertRegex(next(title for title, _ in frames if title.startswith("new:")),
+                         r"\Anew: [\d.]+ s \(A nothing, B \d+\.\d % \(\d+\.\d–\d+\.\d\), change \+\d+\.\d \(\+\d+\.\d to \+\d+\.\d\)\)\Z")
+        self.assertEqual(self.texts[0], "From a (A) to b (B)")
+        for text in ("widths of A", "widths of B", "within chance", "+20"):
+            self.assertIn(text, self.texts)
+        self.assertRegex("\n".join(self.texts), r"\n[4-9] of \d+ frames changed beyond chance; changes are in % of all samples of its side\n")
+
+    def test_chance_is_white(self):
+        coloured = 0
+        for seed in range(30 // PART):
+            frames = self.frames(self.program("a", f"{seed}a"), self.program("b", f"{seed}b"))
+            coloured += any(colour != self.WHITE for _, colour in frames)
+        self.assertLessEqual(coloured, 3)
+
+    def test_path_counts_not_only_the_name(self):
+        """The same function moves from one caller to another: it is the same as ever, and its two frames are not."""
+        def record(name, caller):
+            d = Dictionary()
+            made = profile(d, [(("main", caller, "copy"), "", "", 200), (("main", "other"), "", "", 200)], PERIOD, CPU, COUNTS)
+            self.write(f"{name}.jsonl", json_lines(request(d, made)))
+            return f"{name}.jsonl"
+        a, b = record("a", "load"), record("b", "save")
+        self.assertNotIn("copy", self.moved(a, b))
+        in_b, in_a = self.colours(self.frames(a, b), "copy")
+        self.assertTrue(self.is_red(in_b) and not self.is_red(in_a))
+
+    def test_by_spans_all_may_grow(self):
+        a, b = self.program("a", 1, events=20), self.program("b", 2, events=30)
+        self.assertTrue(self.is_red(self.colours(self.frames(a, b, "--by", "spans"), "main")[0]))
+        self.assertRegex("\n".join(self.texts), r"\na request of B takes 150\.0 % of what it takes in A \(.*\); .* frames changed beyond chance")
+        self.record("a", [{"parse": 10}] * 30, unlinked=[("idle", 1000)])
+        self.record("b", [{"parse": 10}] * 30)
+        self.assertEqual(self.colours(self.frames("a", "b", "--by", "spans"), "idle"), [])
+
+    def test_file_names_choose_the_format(self):
+        a, b = self.program("a", 1), self.program("b", 2, index=40)
+        for name, start in (("x.svg", "<?xml"), ("x.json", '{"by"'), ("x.txt", "A: a"), ("x.html", "<!DOCTYPE html>")):
+            result = self.run_tool("diff", a, b, "-o", name)
+            if b"without the page" in result.stderr:
+                continue
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertTrue((self.folder / name).read_text(encoding="utf-8").startswith(start))
+
+    def test_slow_spans_against_the_rest(self):
+        spans, samples = [], []
+        for number in range(100):
+            trace, own = ids(number)
+            slow = number >= 90
+            spans.append(span(trace, own, "GET /", 10 * number, 50 if slow else 5, kind=2))
+            samples += [(("main", "index" if slow else "parse"), trace, own, 40)]
+        d = Dictionary()
+        self.write("s.traces.jsonl", json_lines(traces(spans)))
+        self.write("s.profiles.jsonl", json_lines(request(d, profile(d, samples, PERIOD, CPU, COUNTS))))
+        picture = self.answer("flame", "s", "--name", "GET /", "--percentile", "p90", "--against", "--format", "svg")
+        self.assertIn("From the rest, 90 spans (A) to 10 slow spans, from 50.0 ms (B)", picture)
+        self.refuse(2, "flame", "s", "--name", "GET /", "--percentile", "p90", "--against", "--format", "folded", says="text, json, svg, html")
+
+    def test_names_do_no_harm(self):
+        name = "</svg><script>alert(1)</script>\x1b[2J&\ufffe\u202e\"'"
+        self.record("a", [{"parse": 10}] * 20)
+        self.record("b", [{name: 10}] * 20)
+        picture = xml.etree.ElementTree.fromstring(self.answer("diff", "a", "b", "--format", "svg"))
+        self.assertEqual({element.tag for element in picture.iter()}, {self.SVG + tag for tag in ("svg", "g", "title", "rect", "text")})
+
+
 class Wrong(DiffTest):
     def test_calls(self):
         self.program("a", 1, requests=2)
         self.refuse(2, "diff", "a", says="two files")
         self.refuse(2, "diff", "a", "a", "a", says="two files")
         self.refuse(2, "diff", "a", "a", "--by", "weight", says=("weight", "help diff"))
-        self.refuse(2, "diff", "a", "a", "--format", "svg", says=("svg", "help diff"))
+        self.refuse(2, "diff", "a", "a", "--format", "pprof", says=("pprof", "text, json, svg, html"))
+        self.refuse(2, "diff", "a", "a", "-o", "x.folded", says="folded")
         for word in ("much", "5%%", "-1", "", "nan"):
             self.refuse(2, "diff", "a", "a", "--fail-above", word, says="--fail-above")
         self.refuse(2, "diff", "a", "nothing", says="nothing")
