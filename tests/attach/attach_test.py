@@ -4,7 +4,6 @@
 STATIC, which no library can be loaded into) or do (SPANS), and ones that nobody here wrote. A process is sampled until it has used some CPU time, not for
 some time, so that a busy machine changes nothing."""
 import glob
-import json
 import os
 import shutil
 import signal
@@ -13,15 +12,11 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from recorded import check, failures, plain_environment, spans_of, stacks_of
+
 SPANPROF, PLAIN, STATIC, SPANS, REFUSING = sys.argv[1:]
 WORK_S = 0.15
-failures = []
-
-
-def check(ok, text):
-    print(("ok: " if ok else "FAILED: ") + text)
-    if not ok:
-        failures.append(text)
 
 
 def wait_until(condition, what):
@@ -74,10 +69,9 @@ class Attach:
     def __init__(self, pid, *words, hz="1000", user=None, program=SPANPROF, refused=None):
         self.folder = tempfile.mkdtemp(prefix="spanprof-attach-")
         os.chmod(self.folder, 0o777)
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPANPROF_", "OTEL_", "TRACE"))}
         become = {"user": user, "group": user, "extra_groups": []} if user else {}
         without = [REFUSING, refused] if refused else []
-        self.process = subprocess.Popen([*without, program, "run", "--attach", str(pid), "-o", "p", "--hz", hz, *words], cwd=self.folder, env=environment, text=True,
+        self.process = subprocess.Popen([*without, program, "run", "--attach", str(pid), "-o", "p", "--hz", hz, *words], cwd=self.folder, env=plain_environment(), text=True,
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **become)
         self.stderr = ""
 
@@ -96,17 +90,10 @@ class Attach:
         return self
 
     def spans(self):
-        found = []
-        with open(os.path.join(self.folder, "p.traces.jsonl"), encoding="utf-8") as file:
-            for line in file:
-                for resource in json.loads(line)["resourceSpans"]:
-                    for scope in resource["scopeSpans"]:
-                        found += scope["spans"]
-        return found
+        return spans_of(os.path.join(self.folder, "p"))
 
     def stacks(self, *words):
-        answer = subprocess.run([SPANPROF, "flame", "p", "--format", "json", *words], cwd=self.folder, stdout=subprocess.PIPE, text=True, check=False)
-        return json.loads(answer.stdout)["stacks"] if answer.returncode == 0 else []
+        return stacks_of(SPANPROF, os.path.join(self.folder, "p"), *words)
 
     def remove(self):
         shutil.rmtree(self.folder)

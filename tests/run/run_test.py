@@ -14,15 +14,11 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from recorded import check, failures, plain_environment, spans_of, stacks_of
+
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 SPANPROF, WORK, STATIC, OWN, LIBRARY = sys.argv[1:]
-failures = []
-
-
-def check(ok, text):
-    print(("ok: " if ok else "FAILED: ") + text)
-    if not ok:
-        failures.append(text)
 
 
 class Run:
@@ -31,9 +27,7 @@ class Run:
     def __init__(self, *words, prefix="p", environment=None, act=None):
         self.folder = tempfile.mkdtemp(prefix="spanprof-run-")
         self.prefix = os.path.join(self.folder, prefix)
-        values = {name: value for name, value in os.environ.items() if not name.startswith(("SPANPROF_", "OTEL_", "TRACE"))}
-        values.update(environment or {})
-        process = subprocess.Popen([SPANPROF, "run", *words], cwd=self.folder, env=values, text=True, start_new_session=True,
+        process = subprocess.Popen([SPANPROF, "run", *words], cwd=self.folder, env=plain_environment(**environment or {}), text=True, start_new_session=True,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         first = ""
         if act:
@@ -43,24 +37,11 @@ class Run:
         self.stdout = first + self.stdout
         self.code = process.returncode
         self.files = sorted(os.path.basename(path) for path in glob.glob(os.path.join(self.folder, "*")))
-        self.spans = self.read_spans()
+        self.spans = spans_of(self.prefix)
         self.by_name = {span["name"]: span for span in self.spans}
 
-    def read_spans(self):
-        found = []
-        if os.path.exists(self.prefix + ".traces.jsonl"):
-            with open(self.prefix + ".traces.jsonl", encoding="utf-8") as file:
-                for line in file:
-                    for resource in json.loads(line)["resourceSpans"]:
-                        for scope in resource["scopeSpans"]:
-                            found += scope["spans"]
-        return found
-
     def stacks(self, *words):
-        """Of `spanprof flame`; none when nothing matches."""
-        answer = subprocess.run([SPANPROF, "flame", self.prefix, "--format", "json", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                text=True, check=False)
-        return json.loads(answer.stdout)["stacks"] if answer.returncode == 0 else []
+        return stacks_of(SPANPROF, self.prefix, *words)
 
     def names(self):
         return sorted(span["name"] for span in self.spans)

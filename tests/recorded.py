@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of `spanprof run` and of `spanprof run --attach` share: an environment that asks for nothing, what a recording holds, and checks that go on
+after a failure."""
+import json
+import os
+import subprocess
+
+failures = []
+
+
+def check(ok, text):
+    print(("ok: " if ok else "FAILED: ") + text)
+    if not ok:
+        failures.append(text)
+
+
+def plain_environment(**more):
+    """This process's environment without what the SDK and the command read, and with MORE."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("SPANPROF_", "OTEL_", "TRACE"))} | more
+
+
+def spans_of(prefix):
+    """The spans in PREFIX.traces.jsonl, in their order; none when there is no such file."""
+    path = prefix + ".traces.jsonl"
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as file:
+        scopes = [scope for line in file for resource in json.loads(line)["resourceSpans"] for scope in resource["scopeSpans"]]
+    return [span for scope in scopes for span in scope["spans"]]
+
+
+def stacks_of(tool, prefix, *words):
+    """Of `spanprof flame`; none when nothing matches."""
+    answer = subprocess.run([tool, "flame", prefix, "--format", "json", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    return json.loads(answer.stdout)["stacks"] if answer.returncode == 0 else []
