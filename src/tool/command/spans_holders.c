@@ -99,7 +99,7 @@ static wait_line *line_of(wait_table *table, const sp_model_sample *sample)
 
 static uint32_t span_of(const sp_model *model, uint32_t link)
 {
-    return link ? sp_model_span_of_link(model, sp_intern_key(&model->links, link)) : SP_MODEL_NONE;
+    return link ? sp_model_link_span(model, link) : SP_MODEL_NONE;
 }
 
 static bool is_chosen(const sp_model *model, const bool *chosen, const sp_model_sample *sample)

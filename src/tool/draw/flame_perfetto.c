@@ -117,8 +117,7 @@ static void explain_stack(writer *w, uint32_t number)
 
 static const sp_model_span *span_of(const sp_model *model, uint32_t link)
 {
-    uint32_t span =
-        link ? sp_model_span_of_link(model, sp_intern_key(&model->links, link)) : SP_MODEL_NONE;
+    uint32_t span = link ? sp_model_link_span(model, link) : SP_MODEL_NONE;
     return span == SP_MODEL_NONE ? NULL : &model->spans[span];
 }
 

@@ -8,7 +8,7 @@ static uint32_t cluster_of(const sp_model *model, const sp_model_sample *sample)
 {
     if (sample->link == 0)
         return SP_MODEL_NONE;
-    uint32_t span = sp_model_span_of_link(model, sp_intern_key(&model->links, sample->link));
+    uint32_t span = sp_model_link_span(model, sample->link);
     return span == SP_MODEL_NONE ? model->span_index.count + sample->link
                                  : sp_model_local_root(model, span);
 }

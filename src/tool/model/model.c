@@ -85,8 +85,7 @@ void sp_model_count_links(const sp_model *model, uint32_t *links, uint32_t *with
     *links = model->links.count - 1;
     *with_span = 0;
     for (uint32_t i = 1; i < model->links.count; i++)
-        *with_span +=
-            sp_model_span_of_link(model, sp_intern_key(&model->links, i)) != SP_MODEL_NONE;
+        *with_span += sp_model_link_span(model, i) != SP_MODEL_NONE;
 }
 
 int sp_model_check_runs(const sp_model *model)
@@ -110,7 +109,7 @@ void sp_model_deinit(sp_model *model)
     sp_intern_deinit(&model->stacks);
     sp_intern_deinit(&model->links);
     sp_intern_deinit(&model->span_index);
-    sp_intern_deinit(&model->sample_index);
+    sp_sample_index_deinit(&model->sample_index);
     free(model->places);
     free(model->other_names);
     sp_names_deinit(&model->names);
@@ -118,6 +117,7 @@ void sp_model_deinit(sp_model *model)
     sp_intern_deinit(&model->own_ids);
     free(model->own_id_spans);
     free(model->span_order);
+    free(model->link_spans);
     free(model->samples);
     free(model->types);
     free(model->profiles);
@@ -197,7 +197,7 @@ bool sp_model_links_only_roots(const sp_model *model, uint32_t type)
         const sp_model_sample *sample = &model->samples[i];
         if (sample->type != type || sample->link == 0)
             continue;
-        uint32_t span = sp_model_span_of_link(model, sp_intern_key(&model->links, sample->link));
+        uint32_t span = sp_model_link_span(model, sample->link);
         if (span != SP_MODEL_NONE && !sp_model_is_local_root(model, span))
             return false;
     }

@@ -14,6 +14,7 @@
 #include "proto/profiles.pb-c.h"
 #include "proto/trace.pb-c.h"
 #include "tool/model/names.h"
+#include "tool/model/sample_index.h"
 #include "tool/model/where.h"
 #include "tool/read/input.h"
 
@@ -146,8 +147,9 @@ typedef struct sp_model {
     sp_intern own_ids;      /* span ids without trace ids; made when a link has no trace id */
     uint32_t *own_id_spans; /* by number of own id: the span, or SP_MODEL_NONE: several */
     uint32_t *span_order;   /* parents before children, span_index.count long */
+    uint32_t *link_spans;   /* by number of link; made once all links are there */
 
-    sp_intern sample_index; /* the first eight members of a sample */
+    sp_sample_index sample_index;
     sp_model_sample *samples;
     size_t sample_capacity;
 
@@ -240,6 +242,11 @@ sp_model_names sp_model_names_of(const sp_model *model, uint32_t string);
 
 /* The number of the span, or SP_MODEL_NONE. */
 uint32_t sp_model_span_of_link(const sp_model *model, const sp_model_link *link);
+/* The same by the number of the link, once the model is built: without a search. */
+static inline uint32_t sp_model_link_span(const sp_model *model, uint32_t link)
+{
+    return model->link_spans[link];
+}
 /* Give LINK, which has a span id only, the trace id of the span of that id. Nothing happens when
  * there is none or several. All spans are there. False when memory is short. */
 bool sp_model_complete_link(sp_model *model, sp_model_link *link);

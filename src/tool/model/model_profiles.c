@@ -26,6 +26,13 @@ typedef struct wait_attribute {
     int64_t thread_id;
 } wait_attribute;
 
+/* The frames of a location, once they are known: COUNT of them in `known_frames`, from FIRST on. A
+ * dictionary has each location in many stacks. */
+typedef struct location_frames {
+    uint32_t first, count;
+    bool is_known;
+} location_frames;
+
 /* One message while it is read. Numbers already found, plus 1; 0: not yet. */
 typedef struct profile_reader {
     sp_model *model;
@@ -36,6 +43,9 @@ typedef struct profile_reader {
     wait_attribute *waits;    /* by entry of the attribute table */
     uint32_t *frames;         /* of the stack that is being built */
     size_t frame_count, frame_capacity;
+    location_frames *locations; /* by entry of the location table */
+    uint32_t *known_frames;
+    size_t known_count, known_capacity;
     const char *service, *instance; /* of the resource that is being read */
     const Sp__Resource__Resource *resource;
     bool is_base;           /* an earlier snapshot, which the last one is compared with */
@@ -189,6 +199,37 @@ static bool push_line(profile_reader *reader, const Sp__Profiles__Location *loca
            note_place(reader, file ? file : "", module ? base_of(module) : "", line->line);
 }
 
+static bool push_lines(profile_reader *reader, const Sp__Profiles__Location *location)
+{
+    if (location->n_lines == 0)
+        return push_address(reader, location);
+    for (size_t i = 0; i < location->n_lines; i++)
+        if (!push_line(reader, location, location->lines[i]))
+            return false;
+    return true;
+}
+
+/* The frames from number FIRST on are those of OUT's location. */
+static bool keep_frames(profile_reader *reader, size_t first, location_frames *out)
+{
+    size_t count = reader->frame_count - first;
+    if (!SP_REACH(reader->known_frames, reader->known_count + count, reader->known_capacity, 1024))
+        return fail_memory(reader);
+    *out = (location_frames){(uint32_t)reader->known_count, (uint32_t)count, true};
+    memcpy(reader->known_frames + reader->known_count, reader->frames + first,
+           count * sizeof *reader->frames);
+    reader->known_count += count;
+    return true;
+}
+
+static bool push_known(profile_reader *reader, const location_frames *known)
+{
+    for (uint32_t i = 0; i < known->count; i++)
+        if (!push_string(reader, reader->known_frames[known->first + i]))
+            return false;
+    return true;
+}
+
 static bool push_location(profile_reader *reader, int32_t index)
 {
     static const Sp__Profiles__Location none = SP__PROFILES__LOCATION__INIT;
@@ -197,13 +238,11 @@ static bool push_location(profile_reader *reader, int32_t index)
         return push_address(reader, &none);
     if (index < 0 || (size_t)index >= d->n_location_table)
         return fail_index(reader, "location_table", index, d->n_location_table);
-    const Sp__Profiles__Location *location = d->location_table[index];
-    if (location->n_lines == 0)
-        return push_address(reader, location);
-    for (size_t i = 0; i < location->n_lines; i++)
-        if (!push_line(reader, location, location->lines[i]))
-            return false;
-    return true;
+    location_frames *known = &reader->locations[index];
+    if (known->is_known)
+        return push_known(reader, known);
+    size_t first = reader->frame_count;
+    return push_lines(reader, d->location_table[index]) && keep_frames(reader, first, known);
 }
 
 /* The model's number of stack INDEX of the dictionary in *OUT. */
@@ -522,11 +561,8 @@ static uint64_t count_events(const type_rule *rule, const Sp__Profiles__Sample *
 static bool add_sample(profile_reader *reader, const sp_model_sample *sample, uint32_t *out)
 {
     sp_model *model = reader->model;
-    uint32_t key[9] = {sample->type,  sample->stack,      sample->link,
-                       sample->where, sample->descriptor, sample->outlived,
-                       sample->age,   sample->holder,     sample->holder_stack};
     bool is_new;
-    uint32_t number = sp_intern_put(&model->sample_index, key, sizeof key, &is_new);
+    uint32_t number = sp_sample_index_put(&model->sample_index, model->samples, sample, &is_new);
     if (number == SP_INTERN_FAILED ||
         !SP_REACH(model->samples, number, model->sample_capacity, 1024))
         return fail_memory(reader);
@@ -546,30 +582,55 @@ static bool add_to_base(profile_reader *reader, const sp_model_sample *sample)
     return sp_model_add_to_base(reader->model, sample) || fail_memory(reader);
 }
 
+static bool make_sample(profile_reader *reader, const Sp__Profiles__Sample *message,
+                        const type_rule *rule, uint32_t type, sp_model_sample *sample)
+{
+    uint64_t sum = 0;
+    *sample = (sp_model_sample){.type = type,
+                                .descriptor = SP_MODEL_NONE,
+                                .age = SP_MODEL_NONE,
+                                .holder_stack = SP_MODEL_NONE};
+    if (!find_stack(reader, message->stack_index, &sample->stack) ||
+        !find_link(reader, message->link_index, &sample->link) ||
+        !find_wait(reader, message, sample) ||
+        (reader->model->options.by_thread && !part_by_thread(reader, message, sample)) ||
+        !sum_values(reader, rule, message, &sum, &sample->value))
+        return false;
+    sample->count = count_events(rule, message, sum, sample->value);
+    return true;
+}
+
+/* Samples are made some at a time, and looked up then: the index is far larger than a cache, and
+ * its lines come while the others are made. */
+enum { BATCH_SAMPLES = 16 };
+
+static bool make_batch(profile_reader *reader, const Sp__Profiles__Profile *profile,
+                       const type_rule *rule, uint32_t type, size_t first, sp_model_sample *batch)
+{
+    size_t left = profile->n_samples - first, count = left < BATCH_SAMPLES ? left : BATCH_SAMPLES;
+    for (size_t i = 0; i < count; i++) {
+        reader->sample = first + i;
+        if (!make_sample(reader, profile->samples[first + i], rule, type, &batch[i]))
+            return false;
+        sp_sample_index_prefetch(&reader->model->sample_index, &batch[i]);
+    }
+    return true;
+}
+
 static bool add_samples(profile_reader *reader, const Sp__Profiles__Profile *profile,
                         const type_rule *rule, uint32_t type)
 {
+    sp_model_sample batch[BATCH_SAMPLES];
     uint32_t *numbers =
         sp_arena_array(&reader->model->memory, profile->n_samples + 1, sizeof *numbers);
     if (!numbers)
         return fail_memory(reader);
     for (size_t i = 0; i < profile->n_samples; i++) {
-        const Sp__Profiles__Sample *message = profile->samples[i];
-        sp_model_sample sample = {.type = type,
-                                  .descriptor = SP_MODEL_NONE,
-                                  .age = SP_MODEL_NONE,
-                                  .holder_stack = SP_MODEL_NONE};
-        uint64_t sum = 0;
-        reader->sample = i;
-        if (!find_stack(reader, message->stack_index, &sample.stack) ||
-            !find_link(reader, message->link_index, &sample.link) ||
-            !find_wait(reader, message, &sample) ||
-            (reader->model->options.by_thread && !part_by_thread(reader, message, &sample)) ||
-            !sum_values(reader, rule, message, &sum, &sample.value))
+        const sp_model_sample *sample = &batch[i % BATCH_SAMPLES];
+        if (i % BATCH_SAMPLES == 0 && !make_batch(reader, profile, rule, type, i, batch))
             return false;
-        sample.count = count_events(rule, message, sum, sample.value);
-        if (!(reader->is_base ? add_to_base(reader, &sample)
-                              : add_sample(reader, &sample, &numbers[i])))
+        if (!(reader->is_base ? add_to_base(reader, sample)
+                              : add_sample(reader, sample, &numbers[i])))
             return false;
     }
     if (!reader->is_base)
@@ -647,7 +708,9 @@ int sp_model_add_profiles(sp_model *model, const sp_document *document)
     reader.link_numbers = calloc(reader.dictionary->n_link_table + 1, sizeof(uint32_t));
     reader.waits = calloc(reader.dictionary->n_attribute_table + 1, sizeof *reader.waits);
     reader.function_names = calloc(reader.dictionary->n_function_table + 1, sizeof(uint32_t));
-    if (!reader.stack_numbers || !reader.link_numbers || !reader.waits || !reader.function_names)
+    reader.locations = calloc(reader.dictionary->n_location_table + 1, sizeof *reader.locations);
+    if (!reader.stack_numbers || !reader.link_numbers || !reader.waits || !reader.function_names ||
+        !reader.locations)
         fail_memory(&reader);
     else
         read_wait_attributes(&reader);
@@ -657,6 +720,8 @@ int sp_model_add_profiles(sp_model *model, const sp_document *document)
     free(reader.link_numbers);
     free(reader.waits);
     free(reader.function_names);
+    free(reader.locations);
+    free(reader.known_frames);
     free(reader.frames);
     return reader.status;
 }

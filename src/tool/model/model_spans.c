@@ -190,12 +190,20 @@ uint32_t sp_model_local_root(const sp_model *model, uint32_t span)
     return model->spans[span].local_root;
 }
 
+static bool find_link_spans(sp_model *model)
+{
+    model->link_spans = malloc((model->links.count + (size_t)1) * sizeof *model->link_spans);
+    for (uint32_t i = 0; model->link_spans && i < model->links.count; i++)
+        model->link_spans[i] = sp_model_span_of_link(model, sp_intern_key(&model->links, i));
+    return model->link_spans != NULL;
+}
+
 int sp_model_link_spans(sp_model *model)
 {
     size_t count = model->span_index.count;
     uint32_t *by_start = malloc((count + 1) * sizeof *by_start);
     model->span_order = malloc((count + 1) * sizeof *model->span_order);
-    bool done = by_start && model->span_order;
+    bool done = by_start && model->span_order && find_link_spans(model);
     if (done) {
         find_parents(model);
         done = cut_cycles(model);
@@ -217,7 +225,7 @@ static void count_own(sp_model *model)
         const sp_model_sample *sample = &model->samples[i];
         if ((sample->type != type && sample->type != wall) || sample->link == 0)
             continue;
-        uint32_t span = sp_model_span_of_link(model, sp_intern_key(&model->links, sample->link));
+        uint32_t span = sp_model_link_span(model, sample->link);
         if (span == SP_MODEL_NONE)
             continue;
         if (sample->type == type) {

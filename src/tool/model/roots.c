@@ -30,7 +30,7 @@ static const char *span_name(const sp_model *model, uint32_t link)
 {
     if (link == 0)
         return "[no span]";
-    uint32_t span = sp_model_span_of_link(model, sp_intern_key(&model->links, link));
+    uint32_t span = sp_model_link_span(model, link);
     return span == SP_MODEL_NONE ? "[unknown span]" : model->spans[span].name;
 }
 

@@ -313,10 +313,11 @@ static bool is_asked_without_span(const sp_selection *selection, const sp_model_
     return false;
 }
 
-static bool link_matches(const sp_selection *selection, const bool *marked,
-                         const sp_model_link *link)
+static bool link_matches(const sp_selection *selection, const bool *marked, uint32_t number)
 {
-    uint32_t span = sp_model_span_of_link(selection->model, link);
+    const sp_model *model = selection->model;
+    const sp_model_link *link = sp_intern_key(&model->links, number);
+    uint32_t span = sp_model_link_span(model, number);
     if (!selection->by_where && !selection->asked_spans)
         return sp_selection_takes_trace(selection, link->trace_id);
     if (span != SP_MODEL_NONE)
@@ -335,7 +336,7 @@ static bool mark_links(sp_selection *selection, bool *marked, bool self)
     if (marked && selection->links) {
         mark_spans(selection, marked, self);
         for (uint32_t i = 1; i < model->links.count; i++)
-            selection->links[i] = link_matches(selection, marked, sp_intern_key(&model->links, i));
+            selection->links[i] = link_matches(selection, marked, i);
     }
     free(marked);
     return marked && selection->links;

@@ -5,13 +5,9 @@
 
 #include "tool/text/messages.h"
 
-void sp_sum_add(uint64_t *sum, uint64_t value)
+void sp_sum_fill(uint64_t *sum)
 {
     static bool said; /* there is one thread */
-    if (value <= (uint64_t)INT64_MAX - *sum) {
-        *sum += value;
-        return;
-    }
     *sum = INT64_MAX;
     if (!said)
         sp_tool_note("a sum is more than %lld, and is given as that: shares of it are wrong",

@@ -6,8 +6,17 @@
 
 #include <stdint.h>
 
+/* *SUM becomes INT64_MAX, which is said once. */
+void sp_sum_fill(uint64_t *sum);
+
 /* Add VALUE to *SUM, which is at most INT64_MAX and stays there: JSON answers hold signed numbers.
- * That is said once. */
-void sp_sum_add(uint64_t *sum, uint64_t value);
+ */
+static inline void sp_sum_add(uint64_t *sum, uint64_t value)
+{
+    if (value <= (uint64_t)INT64_MAX - *sum)
+        *sum += value;
+    else
+        sp_sum_fill(sum);
+}
 
 #endif

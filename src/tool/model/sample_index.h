@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which sample of the model has the same key as another one: an index over the samples themselves,
+ * which are the largest table of a recording. */
+#ifndef SP_TOOL_MODEL_SAMPLE_INDEX_H
+#define SP_TOOL_MODEL_SAMPLE_INDEX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/intern.h"
+
+struct sp_model_sample;
+
+/* Zero-initialised it is empty. */
+typedef struct sp_sample_index {
+    uint32_t count; /* samples, which are numbered from 0 */
+    uint32_t slot_count;
+    sp_intern_slot *slots;
+} sp_sample_index;
+
+/* The number of the one of SAMPLES that has the key of SAMPLE, or else count, which grows by one:
+ * the caller puts SAMPLE there (*IS_NEW). SP_INTERN_FAILED when memory is short. */
+uint32_t sp_sample_index_put(sp_sample_index *index, const struct sp_model_sample *samples,
+                             const struct sp_model_sample *sample, bool *is_new);
+/* SAMPLE will be put soon. */
+void sp_sample_index_prefetch(const sp_sample_index *index, const struct sp_model_sample *sample);
+void sp_sample_index_deinit(sp_sample_index *index);
+
+#endif
