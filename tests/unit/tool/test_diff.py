@@ -77,8 +77,9 @@ class Found(DiffTest):
         for name, start in (("d.json", "{"), ("d.txt", "A: a: cpu"), ("d", "A: a: cpu")):
             self.assertEqual(self.answer("diff", "a", "a", "-o", name), "")
             self.assertTrue((self.folder / name).read_text().startswith(start), name)
-        self.refuse(2, "diff", "a", "a", "-o", "d.html", says=("d.html", ".json or .txt", "--format"))
-        self.answer("diff", "a", "a", "-o", "d.html", "--format", "text")
+        self.refuse(2, "diff", "a", "a", "-o", "d.pdf", says=("d.pdf", ".html, .svg, .json or .txt", "--format"))
+        self.refuse(2, "diff", "a", "a", "-o", "d.folded", says=("folded", "text, json, svg, html"))
+        self.answer("diff", "a", "a", "-o", "d.pdf", "--format", "text")
 
     def test_a_function_that_only_one_side_has(self):
         a, b = self.program("a", 1), self.program("b", 2, brand_new=20)
