@@ -108,6 +108,20 @@ char *sp_arena_printf(sp_arena *arena, const char *format, ...)
     return text;
 }
 
+/* TO's current block stays the first. */
+void sp_arena_join(sp_arena *to, sp_arena *from)
+{
+    sp_arena_block **end = to->blocks ? &to->blocks->next : &to->blocks;
+    sp_arena_block *rest = *end;
+    *end = from->blocks;
+    while (*end)
+        end = &(*end)->next;
+    *end = rest;
+    to->used_bytes += from->used_bytes;
+    to->failed = to->failed || from->failed;
+    *from = (sp_arena){0};
+}
+
 void sp_arena_reset(sp_arena *arena)
 {
     sp_arena_block *block = arena->blocks;

@@ -29,6 +29,8 @@ void *sp_arena_memdup(sp_arena *arena, const void *data, size_t bytes);
 char *sp_arena_printf(sp_arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* All that FROM has becomes TO's, at its place; FROM is empty then. */
+void sp_arena_join(sp_arena *to, sp_arena *from);
 /* Give back everything but the first block, which is kept for the next round. */
 void sp_arena_reset(sp_arena *arena);
 void sp_arena_deinit(sp_arena *arena);

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes a recording of any size, the same on each run, for the benchmarks of the command: a service with requests of ten spans each
-and stacks that link to them. Usage: large_recording.py PREFIX [--spans N] [--samples N]
-Writes PREFIX.traces.binpb and PREFIX.profiles.binpb, each message behind its length. Make JSON of it by
-spanprof convert PREFIX.traces.binpb -o PREFIX.traces.jsonl --to otlp-json, the same for profiles."""
+and stacks that link to them. Usage: large_recording.py PREFIX [--spans N] [--samples N] [--json]
+Writes PREFIX.traces.binpb and PREFIX.profiles.binpb, each message behind its length; with --json the same as PREFIX.traces.jsonl and
+PREFIX.profiles.jsonl, a message a line, as the SDK writes them."""
 
 import argparse
+import json
 import random
 
 NAMES = [b"GET /cart", b"GET /report", b"POST /checkout", b"query", b"render", b"compress", b"authorize", b"lookup", b"send", b"log"]
@@ -61,6 +62,34 @@ def span(index):
             block(9, block(1, b"http.response.status_code") + block(2, number(3, 500 if index % 97 == 0 else 200))))
 
 
+def resource_json():
+    return {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}},
+                           {"key": "service.instance.id", "value": {"stringValue": "627cc493-f310-47de-96bd-71410b7dec09"}}]}
+
+
+def span_json(index):
+    trace_id, span_id = ids_of_span(index)
+    place = index % SPANS_A_REQUEST
+    start = START_NS + index // SPANS_A_REQUEST * 1_000_000 + place * 1000
+    length = 40_000_000 - place * 4000 + index * 7919 % 1_000_000
+    name = NAMES[place] if place else NAMES[index // SPANS_A_REQUEST % 3]
+    parent = {"parentSpanId": ids_of_span(index - place)[1].hex()} if place else {}
+    return {"traceId": trace_id.hex(), "spanId": span_id.hex(), **parent, "name": name.decode(), "kind": 1 if place else 2,
+            "startTimeUnixNano": str(start), "endTimeUnixNano": str(start + length),
+            "attributes": [{"key": "http.request.method", "value": {"stringValue": "GET"}},
+                           {"key": "user.id", "value": {"stringValue": f"user-{index % 977}"}},
+                           {"key": "http.response.status_code", "value": {"intValue": "500" if index % 97 == 0 else "200"}}]}
+
+
+def write_traces_json(path, spans):
+    with open(path, "w", encoding="utf-8") as file:
+        for first in range(0, spans, SPANS_A_MESSAGE):
+            made = [span_json(i) for i in range(first, min(first + SPANS_A_MESSAGE, spans))]
+            scope = {"scope": {"name": "shop"}, "spans": made}
+            json.dump({"resourceSpans": [{"resource": resource_json(), "scopeSpans": [scope]}]}, file, separators=(",", ":"))
+            file.write("\n")
+
+
 def write_traces(path, spans):
     with open(path, "wb") as file:
         for first in range(0, spans, SPANS_A_MESSAGE):
@@ -73,15 +102,48 @@ def packed(field, values):
     return block(field, b"".join(map(varint, values)))
 
 
+STRINGS = [b"", b"cpu", b"nanoseconds", b"samples", b"count"] + [b"shop_function_number_%d" % i for i in range(FUNCTIONS)]
+
+
+def location_lists():
+    """Of all stacks but the first."""
+    rng = random.Random(7)
+    return [[rng.randrange(1, FUNCTIONS + 1) for _ in range(rng.randrange(5, 35))] for _ in range(STACKS)]
+
+
 def dictionary_tables():
     """All but the links: the strings, functions, locations and stacks of one program."""
-    strings = [b"", b"cpu", b"nanoseconds", b"samples", b"count"] + [b"shop_function_number_%d" % i for i in range(FUNCTIONS)]
-    rng = random.Random(7)
-    stacks = [b""] + [packed(1, [rng.randrange(1, FUNCTIONS + 1) for _ in range(rng.randrange(5, 35))]) for _ in range(STACKS)]
+    strings, stacks = STRINGS, [b""] + [packed(1, places) for places in location_lists()]
     return (block(1, b"") + block(2, b"") + b"".join(block(2, number(2, 4096 * i + 64) + block(3, number(1, i)))
                                                      for i in range(1, FUNCTIONS + 1)) +
             block(3, b"") + b"".join(block(3, number(1, 4 + i)) for i in range(1, FUNCTIONS + 1)) +
             b"".join(block(5, text) for text in strings) + block(6, b"") + b"".join(block(7, stack) for stack in stacks))
+
+
+def dictionary_tables_json():
+    return {"mappingTable": [{}], "functionTable": [{}] + [{"nameStrindex": 4 + i} for i in range(1, FUNCTIONS + 1)],
+            "locationTable": [{}] + [{"address": str(4096 * i + 64), "lines": [{"functionIndex": i}]} for i in range(1, FUNCTIONS + 1)],
+            "stringTable": [text.decode() for text in STRINGS], "attributeTable": [{}],
+            "stackTable": [{}] + [{"locationIndices": places} for places in location_lists()]}
+
+
+def write_profiles_json(path, spans, samples):
+    tables = dictionary_tables_json()
+    rng = random.Random(11)
+    with open(path, "w", encoding="utf-8") as file:
+        for window, first in enumerate(range(0, samples, SAMPLES_A_WINDOW)):
+            count = min(SAMPLES_A_WINDOW, samples - first)
+            low, near = spans * first // samples, max(1, spans * count // samples)
+            start = START_NS + window * 1_000_000_000
+            links = [dict(zip(("traceId", "spanId"), (own.hex() for own in ids_of_span(low + i)))) for i in range(near)]
+            made = [{"stackIndex": rng.randrange(1, STACKS + 1), "linkIndex": rng.randrange(1, near + 1), "values": ["10000000"],
+                     "timestampsUnixNano": [str(start + i * 100_000)]} for i in range(count)]
+            profile = {"sampleType": {"typeStrindex": 1, "unitStrindex": 2}, "samples": made, "timeUnixNano": str(start),
+                       "durationNano": "1000000000", "periodType": {"typeStrindex": 1, "unitStrindex": 2}, "period": "10000000",
+                       "profileId": f"{window + 1:032x}"}
+            json.dump({"resourceProfiles": [{"resource": resource_json(), "scopeProfiles": [{"profiles": [profile]}]}],
+                       "dictionary": {**tables, "linkTable": [{}] + links}}, file, separators=(",", ":"))
+            file.write("\n")
 
 
 def write_profiles(path, spans, samples):
@@ -110,7 +172,12 @@ def main():
     parser.add_argument("prefix")
     parser.add_argument("--spans", type=int, default=100_000)
     parser.add_argument("--samples", type=int, default=500_000)
+    parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
+    if arguments.json:
+        write_traces_json(arguments.prefix + ".traces.jsonl", arguments.spans)
+        write_profiles_json(arguments.prefix + ".profiles.jsonl", arguments.spans, arguments.samples)
+        return
     write_traces(arguments.prefix + ".traces.binpb", arguments.spans)
     write_profiles(arguments.prefix + ".profiles.binpb", arguments.spans, arguments.samples)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The `spanprof` command: one file a subcommand. Every command reads its files (read/), most of
  * them into a model (model/), and writes its answer in one go (text/output.h). Threads: the tool
- * has one. */
+ * has one, and while it reads large files others beside it (read/parallel.h). */
 #ifndef SP_TOOL_COMMAND_COMMANDS_H
 #define SP_TOOL_COMMAND_COMMANDS_H
 

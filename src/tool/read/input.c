@@ -159,6 +159,9 @@ static int load(const char *path, sp_buffer *out)
         return sp_tool_no_memory();
     }
     gzbuffer(file, 128 * 1024);
+    /* A file that is not zipped needs as much as it is long, at once. */
+    if (bytes <= MAX_FILE_BYTES && gzdirect(file))
+        sp_buffer_reserve(out, bytes + STEP_BYTES);
     status = read_all(file, path, bytes, out);
     gzclose_r(file);
     return status;

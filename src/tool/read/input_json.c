@@ -2,11 +2,13 @@
 /* OTLP/JSON files. Objects are told apart by their braces, not by newlines, so that a bare request
  * may be spread over lines. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tool/read/input.h"
 #include "tool/read/json_locate.h"
 #include "tool/read/json_read.h"
+#include "tool/read/parallel.h"
 #include "tool/text/messages.h"
 #include "tool/text/progress.h"
 
@@ -82,65 +84,210 @@ static size_t object_end(const char *text, size_t start, size_t length, object_k
     return 0;
 }
 
-static int read_object(sp_input *input, const char *path, const char *text, size_t start,
-                       size_t end, object_kind kind)
-{
-    if (kind.other)
-        return sp_tool_wrong("%s: line %zu: holds logs or metrics; traces or profiles are needed",
-                             path, sp_json_line(text, start));
-    if (!kind.traces && !kind.profiles && end - start > 2)
-        return sp_tool_wrong("%s: line %zu: is JSON, but no OTLP request of traces or profiles "
-                             "(no resourceSpans, resourceProfiles or dictionary)",
-                             path, sp_json_line(text, start));
-    if (kind.traces && kind.profiles)
-        return sp_tool_wrong("%s: line %zu: one object holds traces and profiles; a request has "
-                             "one of them",
-                             path, sp_json_line(text, start));
-    sp_signal signal = kind.profiles ? SP_SIGNAL_PROFILES : SP_SIGNAL_TRACES;
+/* ---- objects, some at a time ---- */
+
+/* How many objects are read at a time, on all cores, and how many bytes of them are enough. */
+enum { BATCH_OBJECTS = 256, BATCH_BYTES = 64 * 1024 * 1024 };
+
+/* An object of the file, and once it is read its message, or what is wrong. */
+typedef struct object {
+    size_t start, end;
+    bool is_guess; /* the object is its line, if that is valid JSON: then no one looked for its end
+                    */
+    bool is_wrong; /* that was no object */
+    object_kind kind;
+    ProtobufCMessage *message;
     sp_json_error error;
-    ProtobufCMessage *message = sp_otlp_json_read(&input->memory, sp_signal_descriptor(signal),
-                                                  text + start, end - start, &error);
-    if (!message)
-        return sp_tool_wrong("%s: line %zu, byte %zu: %s", path,
-                             sp_json_line(text, start + error.position), start + error.position,
-                             error.text);
-    return sp_input_add(input, path, signal, end - start, message);
+} object;
+
+typedef struct batch {
+    const char *path;
+    const char *text;
+    size_t length;
+    object *items; /* BATCH_OBJECTS of them */
+    size_t count;
+    bool guesses;                      /* as long as no guess was wrong */
+    sp_arena memory[SP_PARALLEL_MOST]; /* by thread */
+} batch;
+
+static sp_signal signal_of(const object *of)
+{
+    return of->kind.profiles ? SP_SIGNAL_PROFILES : SP_SIGNAL_TRACES;
 }
 
-/* The object at START does not end. */
-static int end_at_cut(sp_input *input, const char *path, const char *text, size_t start,
-                      size_t length, bool is_first)
+/* What shows before OF is read: it is no request, or none of ours. */
+static int check_kind(const batch *all, const object *of)
+{
+    const object_kind *kind = &of->kind;
+    if (kind->other)
+        return sp_tool_wrong("%s: line %zu: holds logs or metrics; traces or profiles are needed",
+                             all->path, sp_json_line(all->text, of->start));
+    if (!kind->traces && !kind->profiles && of->end - of->start > 2)
+        return sp_tool_wrong("%s: line %zu: is JSON, but no OTLP request of traces or profiles "
+                             "(no resourceSpans, resourceProfiles or dictionary)",
+                             all->path, sp_json_line(all->text, of->start));
+    if (kind->traces && kind->profiles)
+        return sp_tool_wrong("%s: line %zu: one object holds traces and profiles; a request has "
+                             "one of them",
+                             all->path, sp_json_line(all->text, of->start));
+    return SP_TOOL_DONE;
+}
+
+static void note_keys(object_kind *kind, const sp_json_tree *tree)
+{
+    sp_json_walk walk = sp_json_members(sp_json_tree_root(tree));
+    sp_json_text key;
+    sp_json_value value;
+    while (sp_json_next_member(&walk, &key, &value))
+        note_key(kind, key.data, key.length);
+}
+
+static void read_guess(const batch *all, object *own, sp_arena *memory)
+{
+    const char *why, *text = all->text + own->start;
+    size_t length = own->end - own->start;
+    sp_json_tree *tree = sp_json_tree_parse(text, length, &why);
+    own->is_wrong = !tree;
+    if (!tree)
+        return;
+    note_keys(&own->kind, tree);
+    own->message = sp_otlp_json_read_tree(memory, sp_signal_descriptor(signal_of(own)), tree, text,
+                                          length, &own->error);
+    sp_json_tree_free(tree);
+}
+
+static void read_object(void *state, size_t thread, size_t number)
+{
+    batch *all = state;
+    object *own = &all->items[number];
+    sp_arena *memory = &all->memory[thread];
+    if (thread == 0)
+        sp_progress_step("decoding", all->path, own->start, all->length);
+    if (own->is_guess)
+        read_guess(all, own, memory);
+    else
+        own->message =
+            sp_otlp_json_read(memory, sp_signal_descriptor(signal_of(own)), all->text + own->start,
+                              own->end - own->start, &own->error);
+}
+
+static int take_object(sp_input *input, const batch *all, const object *of)
+{
+    int status = check_kind(all, of);
+    if (status != SP_TOOL_DONE)
+        return status;
+    if (!of->message)
+        return sp_tool_wrong("%s: line %zu, byte %zu: %s", all->path,
+                             sp_json_line(all->text, of->start + of->error.position),
+                             of->start + of->error.position, of->error.text);
+    return sp_input_add(input, all->path, signal_of(of), of->end - of->start, of->message);
+}
+
+/* The objects are read in any order, and taken in as they lie in the file. The first guess that was
+ * wrong makes those after it worth nothing: *POSITION goes back to it. */
+static int read_batch(sp_input *input, batch *all, size_t *position)
+{
+    int status = SP_TOOL_DONE;
+    size_t bytes = all->count ? all->items[all->count - 1].end - all->items[0].start : 0;
+    size_t parts = bytes / SP_PARALLEL_PART_BYTES + 1;
+    size_t threads = sp_parallel_threads(parts < all->count ? parts : all->count);
+    sp_parallel_run(threads, all->count, read_object, all);
+    for (size_t i = 0; i < all->count && status == SP_TOOL_DONE; i++) {
+        if (all->items[i].is_wrong) {
+            all->guesses = false;
+            *position = all->items[i].start;
+            break;
+        }
+        status = take_object(input, all, &all->items[i]);
+    }
+    return status;
+}
+
+/* The end of the line at START, without space; 0: no object can end there. */
+static size_t line_end(const batch *all, size_t start)
+{
+    const char *end = memchr(all->text + start, '\n', all->length - start);
+    size_t position = end ? (size_t)(end - all->text) : all->length;
+    while (position > start && strchr(" \t\r", all->text[position - 1]))
+        position--;
+    return position > start + 1 && all->text[position - 1] == '}' ? position : 0;
+}
+
+static object find_object(const batch *all, size_t start)
+{
+    object found = {.start = start};
+    if (all->text[start] != '{')
+        return found;
+    if (all->guesses)
+        found.end = line_end(all, start);
+    found.is_guess = found.end != 0;
+    if (!found.is_guess)
+        found.end = object_end(all->text, start, all->length, &found.kind);
+    return found;
+}
+
+/* The next objects from *POSITION on, and *POSITION behind them. *IS_BROKEN: what follows them is
+ * no object. */
+static void fill_batch(batch *all, size_t *position, bool *is_broken)
+{
+    size_t first = *position;
+    all->count = 0;
+    while (all->count < BATCH_OBJECTS && *position - first < BATCH_BYTES) {
+        *position = sp_input_skip_space((const uint8_t *)all->text, all->length, *position);
+        if (*position >= all->length)
+            return;
+        object next = find_object(all, *position);
+        *is_broken = next.end == 0;
+        if (*is_broken)
+            return;
+        all->items[all->count++] = next;
+        *position = next.end;
+    }
+}
+
+/* What is at POSITION is no whole object. Of a last line, behind others, a program that was killed
+ * has written a part. */
+static int say_broken(sp_input *input, const batch *all, size_t position)
 {
     char where[32];
-    bool is_last_line = !memchr(text + start, '\n', length - start);
+    bool is_first = position == sp_input_skip_space((const uint8_t *)all->text, all->length, 0);
+    bool is_last_line = !memchr(all->text + position, '\n', all->length - position);
+    if (all->text[position] != '{')
+        return sp_tool_wrong("%s: line %zu, byte %zu: a JSON object has to begin here", all->path,
+                             sp_json_line(all->text, position), position);
     if (is_first || !is_last_line)
-        return sp_tool_wrong("%s: line %zu: the JSON object that begins here is cut: the file "
-                             "ends at byte %zu; copy or record the file again",
-                             path, sp_json_line(text, start), length);
-    snprintf(where, sizeof where, "line %zu", sp_json_line(text, start));
-    sp_input_note_torn(input, path, where, length);
+        return sp_tool_wrong("%s: line %zu: the JSON object that begins here is cut: the file ends "
+                             "at byte %zu; copy or record the file again",
+                             all->path, sp_json_line(all->text, position), all->length);
+    snprintf(where, sizeof where, "line %zu", sp_json_line(all->text, position));
+    sp_input_note_torn(input, all->path, where, all->length);
     return SP_TOOL_DONE;
+}
+
+static int read_batches(sp_input *input, batch *all)
+{
+    int status = SP_TOOL_DONE;
+    bool is_broken = false;
+    for (size_t position = 0; status == SP_TOOL_DONE && position < all->length && !is_broken;) {
+        bool guessed = all->guesses;
+        fill_batch(all, &position, &is_broken);
+        status = read_batch(input, all, &position);
+        is_broken = is_broken && guessed == all->guesses;
+        if (status == SP_TOOL_DONE && is_broken)
+            status = say_broken(input, all, position);
+    }
+    return status;
 }
 
 int sp_input_read_json(sp_input *input, const char *path, const uint8_t *data, size_t length)
 {
-    const char *text = (const char *)data;
-    size_t first = sp_input_skip_space(data, length, 0);
-    for (size_t position = first;;) {
-        position = sp_input_skip_space(data, length, position);
-        if (position >= length)
-            return SP_TOOL_DONE;
-        if (text[position] != '{')
-            return sp_tool_wrong("%s: line %zu, byte %zu: a JSON object has to begin here", path,
-                                 sp_json_line(text, position), position);
-        object_kind kind = {0};
-        size_t end = object_end(text, position, length, &kind);
-        if (!end)
-            return end_at_cut(input, path, text, position, length, position == first);
-        sp_progress_step("decoding", path, position, length);
-        int status = read_object(input, path, text, position, end, kind);
-        if (status != SP_TOOL_DONE)
-            return status;
-        position = end;
-    }
+    batch all = {.path = path, .text = (const char *)data, .length = length, .guesses = true};
+    all.items = malloc(BATCH_OBJECTS * sizeof *all.items);
+    int status = all.items ? SP_TOOL_DONE : sp_tool_no_memory();
+    if (status == SP_TOOL_DONE)
+        status = read_batches(input, &all);
+    for (size_t i = 0; i < SP_PARALLEL_MOST; i++)
+        sp_arena_join(&input->memory, &all.memory[i]);
+    free(all.items);
+    return status;
 }

@@ -3,8 +3,11 @@
  * them without unpacking (wire.h): framed or bare, traces or profiles. Spans and profiles differ in
  * the wire types of their first fields, so at most one reading fits whatever has content. */
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "core/reach.h"
 #include "tool/read/input.h"
+#include "tool/read/parallel.h"
 #include "tool/read/wire.h"
 #include "tool/read/wire_read.h"
 #include "tool/text/messages.h"
@@ -14,12 +17,13 @@
  * hundred in memory). */
 #define MAX_MEMORY_BYTES ((uint64_t)8 << 30)
 
+/* Of a framed one that is cut: where the message that is cut begins, and what was before it. */
 typedef struct reading {
     bool framed;
     sp_signal signal;
-    size_t whole_bytes; /* framed: of the messages before the one that is cut or bad */
-    uint64_t whole_fields;
     sp_wire_report report;
+    size_t whole_bytes;
+    uint64_t whole_fields;
 } reading;
 
 /* The signal has at most two top-level fields; others, or none, mean that the bytes are something
@@ -46,14 +50,98 @@ static sp_wire_report cut_at(sp_wire_report total, size_t position)
     return total;
 }
 
-/* All frames together as one report. */
-static sp_wire_report look_framed(reading *as, const uint8_t *data, size_t length)
+static void add_report(sp_wire_report *total, const sp_wire_report *one)
+{
+    total->fields += one->fields;
+    total->unknown += one->unknown;
+    total->memory_bytes += one->memory_bytes;
+    if (one->result == SP_WIRE_FINE)
+        return;
+    total->result = one->result;
+    total->position = one->position;
+    total->problem = one->problem;
+}
+
+/* ---- parts of a framed file ---- */
+
+/* A message of a part, once it is read. */
+typedef struct part_message {
+    size_t bytes;
+    ProtobufCMessage *message;
+} part_message;
+
+/* Frames that follow each other: those that begin from START on, and before END. */
+typedef struct part {
+    size_t start, end;
+    sp_wire_report report;
+    size_t whole_end;      /* where the last message that was looked at begins */
+    uint64_t whole_fields; /* of those before it */
+    part_message *messages;
+    size_t count, capacity;
+    bool failed; /* memory is short */
+} part;
+
+typedef struct parts {
+    const uint8_t *data;
+    size_t length;
+    const char *path;
+    sp_signal signal;
+    part *items;
+    size_t count, capacity;
+    size_t threads;
+    sp_arena memory[SP_PARALLEL_MOST]; /* by thread */
+} parts;
+
+static bool add_part(parts *list, size_t start)
+{
+    if (!SP_REACH(list->items, list->count, list->capacity, 64))
+        return false;
+    list->items[list->count++] = (part){.start = start, .end = list->length};
+    return true;
+}
+
+/* Parts of about SP_PARALLEL_PART_BYTES. What is no frame ends the last part: whoever looks at it
+ * says so. */
+static bool list_parts(parts *list)
+{
+    size_t position = 0;
+    uint64_t size;
+    if (!add_part(list, 0))
+        return false;
+    while (sp_wire_varint(list->data, list->length, &position, &size) &&
+           size < list->length - position) {
+        position += size;
+        part *last = &list->items[list->count - 1];
+        if (position - last->start < SP_PARALLEL_PART_BYTES)
+            continue;
+        last->end = position;
+        if (!add_part(list, position))
+            return false;
+    }
+    list->threads = sp_parallel_threads(list->count);
+    return true;
+}
+
+static void forget_parts(parts *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->items[i].messages);
+    for (size_t i = 0; i < SP_PARALLEL_MOST; i++)
+        sp_arena_deinit(&list->memory[i]);
+    free(list->items);
+}
+
+/* The frames of OWN as one report. The last one may go on behind the part's end, up to the file's.
+ */
+static sp_wire_report look_frames(const parts *list, part *own)
 {
     sp_wire_report total = {0};
-    for (size_t position = 0; position < length;) {
+    const uint8_t *data = list->data;
+    size_t length = list->length;
+    for (size_t position = own->start; position < own->end && total.result == SP_WIRE_FINE;) {
         uint64_t size;
-        as->whole_bytes = position;
-        as->whole_fields = total.fields;
+        own->whole_end = position;
+        own->whole_fields = total.fields;
         if (!sp_wire_varint(data, length, &position, &size) || size > SIZE_MAX / 2) {
             total.result = position >= length ? SP_WIRE_CUT : SP_WIRE_BAD;
             total.position = position;
@@ -61,22 +149,39 @@ static sp_wire_report look_framed(reading *as, const uint8_t *data, size_t lengt
         }
         if (position >= length && size)
             return cut_at(total, length);
-        sp_wire_report one =
-            sp_wire_look(sp_signal_descriptor(as->signal), data, position, position + size, length);
-        total.fields += one.fields;
-        total.unknown += one.unknown;
-        total.memory_bytes += one.memory_bytes;
-        if (size && !has_shape(&one, as->signal))
+        sp_wire_report one = sp_wire_look(sp_signal_descriptor(list->signal), data, position,
+                                          position + size, length);
+        if (size && !has_shape(&one, list->signal))
             one.result = SP_WIRE_BAD;
-        if (one.result != SP_WIRE_FINE) {
-            total.result = one.result;
-            total.position = one.position;
-            total.problem = one.problem;
-            return total;
-        }
+        add_report(&total, &one);
         position += size;
     }
-    if (total.fields == 0)
+    return total;
+}
+
+static void look_part(void *state, size_t thread, size_t number)
+{
+    const parts *list = state;
+    part *own = &list->items[number];
+    (void)thread;
+    own->report = look_frames(list, own);
+}
+
+/* All frames together as one report. Bytes that are something else mostly show that in their first
+ * part. */
+static sp_wire_report look_framed(parts *list, reading *as)
+{
+    sp_wire_report total = {0};
+    list->signal = as->signal;
+    look_part(list, 0, 0);
+    if (list->items[0].report.result == SP_WIRE_FINE && list->count > 1)
+        sp_parallel_run(list->threads, list->count, look_part, list);
+    for (size_t i = 0; i < list->count && total.result == SP_WIRE_FINE; i++) {
+        as->whole_bytes = list->items[i].whole_end;
+        as->whole_fields = total.fields + list->items[i].whole_fields;
+        add_report(&total, &list->items[i].report);
+    }
+    if (total.result == SP_WIRE_FINE && total.fields == 0)
         total.result = SP_WIRE_BAD; /* nothing but zeros */
     return total;
 }
@@ -92,14 +197,14 @@ static bool is_better(const sp_wire_report *a, const sp_wire_report *b)
     return a->fields > b->fields;
 }
 
-static reading best_reading(const uint8_t *data, size_t length)
+static reading best_reading(parts *list)
 {
     reading best = {.report.result = SP_WIRE_BAD, .report.unknown = UINT64_MAX};
     for (int framed = 1; framed >= 0; framed--) {
         for (int signal = 0; signal < 2; signal++) {
             reading next = {.framed = framed, .signal = (sp_signal)signal};
-            next.report =
-                framed ? look_framed(&next, data, length) : look_bare(next.signal, data, length);
+            next.report = framed ? look_framed(list, &next)
+                                 : look_bare(next.signal, list->data, list->length);
             if (is_better(&next.report, &best.report))
                 best = next;
         }
@@ -117,31 +222,64 @@ static int add_message(sp_input *input, const char *path, sp_signal signal, cons
     return sp_input_add(input, path, signal, length, message);
 }
 
-static int read_framed(sp_input *input, const char *path, sp_signal signal, const uint8_t *data,
+static bool read_frame(part *own, sp_arena *memory, sp_signal signal, const uint8_t *data,
                        size_t length)
 {
-    int status = SP_TOOL_DONE;
-    for (size_t position = 0; status == SP_TOOL_DONE && position < length;) {
+    if (!SP_REACH(own->messages, own->count, own->capacity, 16))
+        return false;
+    ProtobufCMessage *message = sp_wire_read(memory, sp_signal_descriptor(signal), data, length);
+    own->messages[own->count++] = (part_message){.bytes = length, .message = message};
+    return message != NULL;
+}
+
+static void read_part(void *state, size_t thread, size_t number)
+{
+    parts *list = state;
+    part *own = &list->items[number];
+    if (thread == 0)
+        sp_progress_step("decoding", list->path, own->start, list->length);
+    for (size_t position = own->start; !own->failed && position < own->end;) {
         uint64_t size = 0;
-        sp_wire_varint(data, length, &position, &size);
-        sp_progress_step("decoding", path, position, length);
-        status = add_message(input, path, signal, data + position, size);
+        sp_wire_varint(list->data, list->length, &position, &size);
+        own->failed = !read_frame(own, &list->memory[thread], list->signal, list->data + position,
+                                  (size_t)size);
         position += size;
     }
+}
+
+static int take_part_in(sp_input *input, const parts *list, const part *own)
+{
+    int status = own->failed ? sp_tool_no_memory() : SP_TOOL_DONE;
+    for (size_t i = 0; i < own->count && status == SP_TOOL_DONE; i++)
+        status = sp_input_add(input, list->path, list->signal, own->messages[i].bytes,
+                              own->messages[i].message);
     return status;
 }
 
-/* The messages before the last one, which is cut. */
-static int read_torn(sp_input *input, const char *path, const reading *as, const uint8_t *data,
-                     size_t length)
+/* The parts are read in any order, and taken in as they lie in the file. */
+static int read_framed(sp_input *input, parts *list, sp_signal signal)
+{
+    int status = SP_TOOL_DONE;
+    list->signal = signal;
+    sp_parallel_run(list->threads, list->count, read_part, list);
+    for (size_t i = 0; i < list->count && status == SP_TOOL_DONE; i++)
+        status = take_part_in(input, list, &list->items[i]);
+    for (size_t i = 0; i < list->threads; i++)
+        sp_arena_join(&input->memory, &list->memory[i]);
+    return status;
+}
+
+/* The messages before the last one, which is cut: it is in the last part. */
+static int read_torn(sp_input *input, parts *list, const reading *as)
 {
     char where[48];
     size_t before = input->count;
-    int status = read_framed(input, path, as->signal, data, as->whole_bytes);
+    list->items[list->count - 1].end = as->whole_bytes;
+    int status = read_framed(input, list, as->signal);
     if (status != SP_TOOL_DONE)
         return status;
     snprintf(where, sizeof where, "request %zu", input->count - before + 1);
-    sp_input_note_torn(input, path, where, length);
+    sp_input_note_torn(input, list->path, where, list->length);
     return SP_TOOL_DONE;
 }
 
@@ -162,11 +300,12 @@ static int read_other(sp_input *input, const char *path, const uint8_t *data, si
     }
 }
 
-int sp_input_read_protobuf(sp_input *input, const char *path, const uint8_t *data, size_t length)
+static int read_best(sp_input *input, parts *list)
 {
-    reading best = best_reading(data, length);
+    const char *path = list->path;
+    reading best = best_reading(list);
     if (best.report.result == SP_WIRE_BAD)
-        return read_other(input, path, data, length);
+        return read_other(input, path, list->data, list->length);
     bool is_torn = best.report.result == SP_WIRE_CUT && best.framed && best.whole_fields > 0;
     if (best.report.result == SP_WIRE_CUT && !is_torn)
         return sp_tool_wrong("%s: is cut, or not recognized: as OTLP protobuf it goes on behind "
@@ -182,8 +321,16 @@ int sp_input_read_protobuf(sp_input *input, const char *path, const uint8_t *dat
             "request a file of its own",
             path);
     if (is_torn)
-        return read_torn(input, path, &best, data, length);
+        return read_torn(input, list, &best);
     if (best.framed)
-        return read_framed(input, path, best.signal, data, length);
-    return add_message(input, path, best.signal, data, length);
+        return read_framed(input, list, best.signal);
+    return add_message(input, path, best.signal, list->data, list->length);
+}
+
+int sp_input_read_protobuf(sp_input *input, const char *path, const uint8_t *data, size_t length)
+{
+    parts list = {.data = data, .length = length, .path = path};
+    int status = list_parts(&list) ? read_best(input, &list) : sp_tool_no_memory();
+    forget_parts(&list);
+    return status;
 }

@@ -502,6 +502,15 @@ static ProtobufCMessage *read_without_huge(json_reader *reader,
     return message;
 }
 
+ProtobufCMessage *sp_otlp_json_read_tree(sp_arena *memory, const ProtobufCMessageDescriptor *type,
+                                         const sp_json_tree *tree, const char *text, size_t length,
+                                         sp_json_error *error)
+{
+    json_reader reader = {.memory = memory, .text = text, .length = length, .error = error};
+    memset(error, 0, sizeof *error);
+    return read_message(&reader, type, sp_json_tree_root(tree), 0);
+}
+
 ProtobufCMessage *sp_otlp_json_read(sp_arena *memory, const ProtobufCMessageDescriptor *type,
                                     const char *text, size_t length, sp_json_error *error)
 {

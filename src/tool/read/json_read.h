@@ -10,6 +10,7 @@
 #include <protobuf-c/protobuf-c.h>
 
 #include "core/arena.h"
+#include "tool/read/json_tree.h"
 
 typedef struct sp_json_error {
     size_t line;     /* counted from 1 */
@@ -21,5 +22,9 @@ typedef struct sp_json_error {
  * with the reason in *ERROR (NULL: not wanted). Threads: one for each MEMORY. */
 ProtobufCMessage *sp_otlp_json_read(sp_arena *memory, const ProtobufCMessageDescriptor *type,
                                     const char *text, size_t length, sp_json_error *error);
+/* The same where TEXT is parsed already, as TREE. */
+ProtobufCMessage *sp_otlp_json_read_tree(sp_arena *memory, const ProtobufCMessageDescriptor *type,
+                                         const sp_json_tree *tree, const char *text, size_t length,
+                                         sp_json_error *error);
 
 #endif

@@ -28,7 +28,7 @@ static bool stop(look_state *state, sp_wire_result result, size_t position, cons
     return false;
 }
 
-bool sp_wire_varint(const uint8_t *data, size_t length, size_t *position, uint64_t *out)
+bool sp_wire_varint_long(const uint8_t *data, size_t length, size_t *position, uint64_t *out)
 {
     *out = 0;
     for (unsigned shift = 0; shift < 70; shift += 7) {
@@ -141,8 +141,7 @@ static bool look_field(look_state *state, const ProtobufCMessageDescriptor *type
     uint64_t number = tag >> 3;
     if (number == 0 || number > 536870911)
         return stop(state, SP_WIRE_BAD, start, "a field number that cannot be");
-    const ProtobufCFieldDescriptor *field =
-        protobuf_c_message_descriptor_get_field(type, (unsigned)number);
+    const ProtobufCFieldDescriptor *field = sp_wire_field(type, (uint32_t)number);
     if (field && !fits(field, tag & 7))
         return stop(state, SP_WIRE_BAD, start, "a field of another type");
     *(field ? &state->report.fields : &state->report.unknown) += 1;

@@ -35,6 +35,25 @@ sp_wire_report sp_wire_look(const ProtobufCMessageDescriptor *type, const uint8_
 
 /* The varint at DATA[*POSITION], and *POSITION behind it. False when it is cut (*POSITION is LENGTH
  * then) or longer than 10 bytes. */
-bool sp_wire_varint(const uint8_t *data, size_t length, size_t *position, uint64_t *out);
+bool sp_wire_varint_long(const uint8_t *data, size_t length, size_t *position, uint64_t *out);
+
+/* Most varints are of one byte. */
+static inline bool sp_wire_varint(const uint8_t *data, size_t length, size_t *position,
+                                  uint64_t *out)
+{
+    if (*position >= length || data[*position] >= 128)
+        return sp_wire_varint_long(data, length, position, out);
+    *out = data[(*position)++];
+    return true;
+}
+
+/* Most types of ours number their fields from 1 without a gap. NULL: TYPE does not have it. */
+static inline const ProtobufCFieldDescriptor *sp_wire_field(const ProtobufCMessageDescriptor *type,
+                                                            uint32_t number)
+{
+    if (number - 1 < type->n_fields && type->fields[number - 1].id == number)
+        return &type->fields[number - 1];
+    return protobuf_c_message_descriptor_get_field(type, number);
+}
 
 #endif

@@ -40,15 +40,6 @@ static uint64_t little_endian(const uint8_t *data, unsigned count)
     return value;
 }
 
-static const ProtobufCFieldDescriptor *field_of(const ProtobufCMessageDescriptor *type,
-                                                uint32_t number)
-{
-    /* Most types of ours number their fields from 1 without a gap. */
-    if (number - 1 < type->n_fields && type->fields[number - 1].id == number)
-        return &type->fields[number - 1];
-    return protobuf_c_message_descriptor_get_field(type, number);
-}
-
 static bool take_value(wire_field *out, const uint8_t *data, size_t length, size_t *position)
 {
     size_t start = *position, fixed = out->wire_type == WIRE_64 ? 8 : 4;
@@ -78,7 +69,7 @@ static bool next_field(const ProtobufCMessageDescriptor *type, const uint8_t *da
         return false;
     out->number = (uint32_t)(tag >> 3);
     out->wire_type = tag & 7;
-    out->field = field_of(type, out->number);
+    out->field = sp_wire_field(type, out->number);
     return take_value(out, data, length, position);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the command says on standard error, and its exit codes: 0 done; 1 the answer is no (nothing
  * matched, a check failed, the file cannot tell); 2 the call or the input is wrong. For 1 and 2 one
- * line says what, where, and what to do. Threads: the tool has one. */
+ * line says what, where, and what to do. Threads: the main one; others report through results. */
 #ifndef SP_TOOL_TEXT_MESSAGES_H
 #define SP_TOOL_TEXT_MESSAGES_H
 

@@ -97,6 +97,28 @@ static void arena_text_is_copied(void **state)
     sp_arena_deinit(&arena);
 }
 
+static void arena_join_takes_all_and_keeps_on(void **state)
+{
+    (void)state;
+    sp_arena to = {0}, from = {0};
+    char *own = sp_arena_strdup(&to, "own");
+    char *taken = sp_arena_strdup(&from, "taken");
+    char *large = sp_arena_alloc(&from, 40 << 20);
+    large[(40 << 20) - 1] = 'x';
+    size_t bytes = to.used_bytes + from.used_bytes;
+    sp_arena_join(&to, &from);
+    assert_int_equal(to.used_bytes, bytes);
+    assert_null(from.blocks);
+    assert_int_equal(from.used_bytes, 0);
+    assert_ptr_equal(sp_arena_strdup(&to, "next"), own + 16); /* in the block that it had */
+    assert_string_equal(taken, "taken");
+    assert_int_equal(large[(40 << 20) - 1], 'x');
+    sp_arena_join(&from, &to);
+    assert_string_equal(own, "own");
+    sp_arena_deinit(&to);
+    sp_arena_deinit(&from);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -106,6 +128,7 @@ int main(void)
         cmocka_unit_test(arena_larger_than_a_block_fits),
         cmocka_unit_test(arena_impossible_size_fails_and_says_so_until_reset),
         cmocka_unit_test(arena_text_is_copied),
+        cmocka_unit_test(arena_join_takes_all_and_keeps_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

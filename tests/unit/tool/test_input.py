@@ -497,6 +497,50 @@ class BadInput(ToolTest):
         self.refuse(2, "flame", "bad.jsonl")
 
 
+class ManyParts(ToolTest):
+    """Files that are long enough to be read by several threads: what is said is the same."""
+
+    def requests(self):
+        long = attribute("text", "x" * 3000)
+        return [traces([span(f"{i + 1:032x}", f"{i + 1:016x}", f"name {i}", i, 5, attributes=[long])]) for i in range(400)]
+
+    def names(self, name):
+        return [item["name"] for item in self.answer_json("spans", name, "--json", "--limit", "0")["spans"]]
+
+    def test_all_containers_have_all_spans(self):
+        made = self.requests()
+        expected = sorted(f"name {i}" for i in range(400))
+        files = {"lines.jsonl": json_lines(*made), "framed.binpb": framed(*made), "one_line.json": b"".join(json.dumps(each).encode() for each in made),
+                 "pretty.json": b"".join(json.dumps(each, indent=1).encode() for each in made[:100])
+                                + b"".join(json.dumps(each).encode() + b" \r\n" for each in made[100:])}
+        for name, data in files.items():
+            self.write(name, data)
+            self.assertEqual(sorted(self.names(name)), expected, name)
+
+    def test_the_first_mistake_of_several_is_named(self):
+        made = self.requests()
+        for number in (150, 300):
+            made[number]["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["spanId"] = "not hex"
+        self.write("bad.jsonl", json_lines(*made) + b"rubbish")
+        self.refuse(2, "spans", "bad.jsonl", says=("line 151,", "spans[0].spanId"))
+        good = json_lines(*self.requests())
+        self.write("tail.jsonl", good + b"rubbish")
+        self.refuse(2, "spans", "tail.jsonl", says=("line 401", "JSON object has to begin"))
+        self.write("cut.jsonl", good[:-40])
+        self.refuse(2, "spans", "cut.jsonl", says=("line 400", "cut", str(len(good) - 40)))
+        self.write("logs.jsonl", good + b'{"resourceLogs": []}\n' + good)
+        self.refuse(2, "spans", "logs.jsonl", says=("line 401", "logs or metrics"))
+
+    def test_cut_and_damaged_protobuf(self):
+        data = framed(*self.requests())
+        self.write("cut.binpb", data[:-7])
+        self.refuse(2, "spans", "cut.binpb", says=("cut", f"byte {len(data) - 7}"))
+        damaged = bytearray(data)
+        damaged[len(data) // 2:len(data) // 2 + 8000] = b"\xff" * 8000
+        self.write("damaged.binpb", bytes(damaged))
+        self.refuse(2, "spans", "damaged.binpb", says="not recognized")
+
+
 class Progress(ToolTest):
     """A tool that reads from a FIFO as slowly as the test writes."""
 
