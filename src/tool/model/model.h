@@ -79,19 +79,6 @@ typedef enum sp_outlived {
 #define SP_HOLDER_SPAN_KEY   "spanprof.holder.span_id"
 #define SP_HOLDER_STACK_KEY  "spanprof.holder.stack"
 
-/* Samples whose first nine members are equal are one. */
-typedef struct sp_model_sample {
-    uint32_t type, stack, link;
-    uint32_t where;        /* sp_where; SP_WHERE_CPU unless the type is wall time */
-    uint32_t descriptor;   /* string: the kind of descriptor that was waited on, or SP_MODEL_NONE */
-    uint32_t outlived;     /* sp_outlived, of live blocks */
-    uint32_t age;          /* string: how old they are at least, or SP_MODEL_NONE */
-    uint32_t holder;       /* link: the span that held the lock that was waited for; 0: not told */
-    uint32_t holder_stack; /* string: its functions "root;…;leaf", or SP_MODEL_NONE */
-    uint64_t value;        /* in the type's unit */
-    uint64_t count;        /* of events, where they are known; else 1 for each sample message */
-} sp_model_sample;
-
 typedef struct sp_model_profile {
     uint32_t type;
     const char *service, *instance; /* of `strings`: equal texts are one pointer; "": not told */

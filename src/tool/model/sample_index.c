@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/model/model.h"
-
 /* What two samples have to share to be one: all members before their value. */
 #define KEY_BYTES (9 * sizeof(uint32_t))
 _Static_assert(offsetof(sp_model_sample, holder_stack) + sizeof(uint32_t) == KEY_BYTES,
