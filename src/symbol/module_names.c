@@ -88,6 +88,7 @@ void sp_module_names_open(sp_module_names *names, const sp_module *module,
     sp_elf_symbols_init(&names->symbols, names->object.loaded, names->object.debug);
     sp_elf_symbols_init(&names->more, NULL, names->object.debugdata.elf);
     names->cost_ns = sp_clock_own_cpu_ns() - before_ns;
+    names->ahead_ns = 0;
     ask_server(names, module, debuginfod);
 }
 

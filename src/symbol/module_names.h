@@ -19,6 +19,7 @@ typedef struct sp_module_names {
     bool waits;          /* and the answer has not been seen */
     const char *fetched; /* what the server gave: the path of a debug file; NULL */
     uint64_t cost_ns;    /* CPU time that opening took */
+    uint64_t ahead_ns;   /* spent since then on names of addresses that nobody asked for */
     sp_file_mark marked; /* the file, as first opened */
     sp_elf_object object;
     sp_elf_symbols symbols;

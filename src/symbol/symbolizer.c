@@ -376,19 +376,38 @@ static sp_frame_list make_frames(sp_symbolizer *symbolizer, const sp_module_name
     return (sp_frame_list){frames, frames ? count : 0};
 }
 
-/* Name the whole function around ADDRESS, so that its other addresses do not open the files again.
- * What has no name is called by its address: that is not the same for a row. */
-static void name_function(sp_symbolizer *symbolizer, known_module *known, uint64_t address)
+/* How many of COUNT steps, from the first on, got names: until there is no more time, or what has
+ * no name is met. That is called by its address, which is not the same for all of a row. */
+static uint32_t name_rows(sp_symbolizer *symbolizer, const known_module *known,
+                          const uint64_t *steps, uint32_t count, uint64_t most_ns)
 {
-    uint64_t steps[STEPS_MAX];
-    uint32_t count = sp_dwarf_steps(known->names->dwarf, address, steps, STEPS_MAX);
+    uint64_t begin_ns = sp_clock_own_cpu_ns();
     for (uint32_t i = 0; i + 1 < count; i++) {
+        if (sp_clock_own_cpu_ns() - begin_ns > most_ns)
+            return i;
         sp_frame_list list = make_frames(symbolizer, known->names, steps[i]);
         if (!list.count || list.frames[list.count - 1].unresolved ||
             !sp_name_cache_put(&symbolizer->cache, known->id, steps[i], list))
-            return;
+            return i;
     }
-    sp_name_rows_add(&known->rows, steps, count);
+    return count ? count - 1 : 0;
+}
+
+/* Name the whole function around ADDRESS, so that its other addresses do not open the files again.
+ * It takes no more time than opening them did, for all functions together. */
+static void name_function(sp_symbolizer *symbolizer, known_module *known, uint64_t address)
+{
+    sp_module_names *names = known->names;
+    uint64_t steps[STEPS_MAX], begin_ns = sp_clock_own_cpu_ns();
+    bool is_bounded = symbolizer->long_ns > 0;
+    if (!names->dwarf || names->cost_ns < symbolizer->long_ns ||
+        (is_bounded && names->ahead_ns >= names->cost_ns))
+        return;
+    uint32_t count = sp_dwarf_steps(names->dwarf, address, steps, STEPS_MAX);
+    uint64_t most_ns = is_bounded ? names->cost_ns - names->ahead_ns : UINT64_MAX;
+    uint32_t named = name_rows(symbolizer, known, steps, count, most_ns);
+    sp_name_rows_add(&known->rows, steps, named + 1);
+    names->ahead_ns += sp_clock_own_cpu_ns() - begin_ns;
 }
 
 static sp_frame_list find_named(sp_symbolizer *symbolizer, const known_module *known,
@@ -407,8 +426,7 @@ static sp_frame_list name_address(sp_symbolizer *symbolizer, known_module *known
     sp_module_names_open(known->names, module, symbolizer->debuginfod,
                          &symbolizer->options.meanwhile);
     sp_frame_list list = make_frames(symbolizer, known->names, address);
-    if (known->names->dwarf && known->names->cost_ns >= symbolizer->long_ns)
-        name_function(symbolizer, known, address);
+    name_function(symbolizer, known, address);
     if (sp_dwarf_index_bytes(known->names->dwarf) > symbolizer->index_limit)
         close_module(symbolizer, known);
     return list;

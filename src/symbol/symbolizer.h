@@ -62,7 +62,7 @@ size_t sp_symbolizer_bytes(const sp_symbolizer *symbolizer);
  * debug information before its files are closed in the middle of a window, 128 MiB. For tests. */
 void sp_symbolizer_set_limits(sp_symbolizer *symbolizer, size_t names_bytes, size_t index_bytes);
 /* Name a whole function at once where opening its files took OPENING_NS of CPU time; 5 ms unless
- * told otherwise. For tests. */
+ * told otherwise; 0: each function, however long that takes. For tests. */
 void sp_symbolizer_set_long_opening(sp_symbolizer *symbolizer, uint64_t opening_ns);
 
 #endif
