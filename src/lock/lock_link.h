@@ -58,7 +58,8 @@ static inline sp_sample_record *sp_lock_giver_stack(const sp_lock_giver *giver)
 typedef struct sp_lock_waiter {
     _Alignas(SP_CACHE_LINE) _Atomic uint32_t state;
     _Atomic(const void *) lock;
-    _Atomic uint64_t due_ns;
+    _Atomic uint64_t due_ns;          /* the next moment that is sampled */
+    uint64_t period_ns, accounted_ns; /* from one to the next; what those so far stand for */
     sp_lock_giver giver;
 } sp_lock_waiter;
 
@@ -82,7 +83,7 @@ typedef void sp_lock_ends(sp_sampling_thread *thread, const sp_contention *wait,
 /* The calling thread is about to give LOCK back, which others wait for. OWNER is as above. */
 typedef void sp_lock_gives(const void *lock, const int *owner, const void *return_address);
 
-enum { SP_LOCK_PRELOAD_VERSION = 3 };
+enum { SP_LOCK_PRELOAD_VERSION = 4 };
 
 typedef struct sp_lock_preload {
     uint32_t version;

@@ -48,7 +48,8 @@ static void begins(sp_sampling_thread *thread, sp_contention *wait, const void *
         wait->begin_ns = sp_clock_monotonic_ns();
         if (lock)
             wait->place = sp_lock_waiters_enter(sp_load_acquire(&locks.waiters), lock,
-                                                due_ns_of(thread, wait->begin_ns));
+                                                due_ns_of(thread, wait->begin_ns),
+                                                sp_max_u64(sp_load_relaxed(&locks.period_ns), 1));
     }
     errno = error;
 }

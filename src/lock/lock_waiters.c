@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A place goes through these states:
  *
- *   FREE ─enter─► ENTERED ─► WAITING ─give─► FILLING ─► FILLED ─leave─► FREE
+ *                                          ┌──give───┐
+ *                                          ▼         │
+ *   FREE ─enter─► ENTERED ─► WAITING ─give─► FILLING ─► FILLED ─close─► CLOSED ─leave─► FREE
  *                               │               │
  *                               └──close──► FREE└──close──► LEFT ─(the giver)─► FREE
  *
- * Each arrow out of WAITING and FILLING is a compare-and-swap, so one side moves a place at a time.
- * A waiter meets FILLING only when its wait ended otherwise: its time was up, or a lock for readers
- * was given back by several threads. It does not wait then, but leaves the place to the giver. */
+ * Each arrow out of WAITING, FILLING and FILLED is a compare-and-swap, so one side moves a place at
+ * a time. A waiter meets FILLING only when its wait ended otherwise: its time was up, or a lock for
+ * readers was given back by several threads. It does not wait then, but leaves the place to the
+ * giver. */
 #include "lock/lock_waiters.h"
 
 #include <stddef.h>
 
 #include "call/call.h"
+#include "call/call_sampling.h"
 #include "core/atomic.h"
 #include "core/clock.h"
 #include "lock/lock_holder.h"
@@ -23,7 +27,8 @@ typedef enum place_state {
     WAITING,
     FILLING, /* by the thread that gives the lock back */
     FILLED,
-    LEFT, /* by its waiter, while it was filled */
+    CLOSED, /* by its waiter, which reads it */
+    LEFT,   /* by its waiter, while it was filled */
 } place_state;
 
 static bool move(sp_lock_waiter *place, uint32_t from, uint32_t to)
@@ -31,7 +36,8 @@ static bool move(sp_lock_waiter *place, uint32_t from, uint32_t to)
     return atomic_compare_exchange_strong(&place->state, &from, to);
 }
 
-uint32_t sp_lock_waiters_enter(sp_lock_waiters *table, const void *lock, uint64_t due_ns)
+uint32_t sp_lock_waiters_enter(sp_lock_waiters *table, const void *lock, uint64_t due_ns,
+                               uint64_t period_ns)
 {
     uint32_t set = sp_lock_set(lock);
     for (uint32_t way = 0; way < SP_LOCK_WAYS; way++) {
@@ -40,6 +46,8 @@ uint32_t sp_lock_waiters_enter(sp_lock_waiters *table, const void *lock, uint64_
             continue;
         sp_store_relaxed(&place->lock, lock);
         sp_store_relaxed(&place->due_ns, due_ns);
+        place->period_ns = period_ns;
+        place->accounted_ns = 0;
         sp_store_release(&place->state, WAITING); /* pairs with is_due */
         sp_count(&table->waiting[set], 1);
         return set * SP_LOCK_WAYS + way + 1;
@@ -57,7 +65,7 @@ const sp_lock_giver *sp_lock_waiters_close(sp_lock_waiters *table, uint32_t numb
     sp_lock_waiter *place = place_of(table, number);
     sp_count(&table->waiting[(number - 1) / SP_LOCK_WAYS], UINT32_MAX);
     /* A giver may take a place by mistake, and put it back. */
-    while (sp_load_acquire(&place->state) != FILLED)
+    while (!move(place, FILLED, CLOSED))
         if (move(place, WAITING, FREE) || move(place, FILLING, LEFT))
             return NULL;
     return &place->giver;
@@ -70,9 +78,9 @@ void sp_lock_waiters_leave(sp_lock_waiters *table, uint32_t number)
 
 /* --- who gives the lock back ------------------------------------------------------------------ */
 
-static bool is_due(const sp_lock_waiter *place, const void *lock, uint64_t now_ns)
+static bool is_due(const sp_lock_waiter *place, uint32_t state, const void *lock, uint64_t now_ns)
 {
-    return sp_load_acquire(&place->state) == WAITING && sp_load_relaxed(&place->lock) == lock &&
+    return (state == WAITING || state == FILLED) && sp_load_relaxed(&place->lock) == lock &&
            sp_load_relaxed(&place->due_ns) <= now_ns;
 }
 
@@ -83,15 +91,30 @@ static void put_back(sp_lock_waiter *place, uint32_t state)
         sp_store_release(&place->state, FREE);
 }
 
-/* Between the look at it and its taking, the place may have become another wait's. */
-static bool take_place(sp_lock_waiter *place, const void *lock, uint64_t now_ns)
+/* The state that the place had, WAITING or FILLED; FREE: it is not taken. Between the look at it
+ * and its taking, the place may have become another wait's. */
+static uint32_t take_place(sp_lock_waiter *place, const void *lock, uint64_t now_ns)
 {
-    if (!is_due(place, lock, now_ns) || !move(place, WAITING, FILLING))
-        return false;
-    if (sp_load_relaxed(&place->lock) == lock && sp_load_relaxed(&place->due_ns) <= now_ns)
-        return true;
-    put_back(place, WAITING);
-    return false;
+    uint32_t state = sp_load_acquire(&place->state);
+    if (!is_due(place, state, lock, now_ns) || !move(place, state, FILLING))
+        return FREE;
+    if (is_due(place, state, lock, now_ns))
+        return state;
+    put_back(place, state);
+    return FREE;
+}
+
+/* The moments of PLACE's wait that are sampled and are over now, the first of which was due, are
+ * the calling thread's. Each moment of the whole wait is as likely the one that counts as any
+ * other: so this thread takes the place of an earlier one with the share that it has of all so far.
+ */
+static bool is_chosen(sp_lock_waiter *place, uint64_t now_ns)
+{
+    uint64_t random = now_ns ^ (uint64_t)(uintptr_t)place;
+    uint64_t own_ns = now_ns - sp_load_relaxed(&place->due_ns) + place->period_ns;
+    place->accounted_ns += own_ns;
+    sp_store_relaxed(&place->due_ns, now_ns + sp_sampling_draw(&random, place->period_ns));
+    return sp_random_next(&random) % place->accounted_ns < own_ns;
 }
 
 static void copy_giver(sp_lock_giver *to, const sp_lock_giver *from)
@@ -109,15 +132,19 @@ void sp_lock_waiters_give(sp_lock_waiters *table, const void *lock, const void *
     sp_lock_giver giver;
     bool is_made = false;
     for (uint32_t way = 0; way < SP_LOCK_WAYS; way++) {
-        if (!take_place(&places[way], lock, now_ns))
+        sp_lock_waiter *place = &places[way];
+        if (take_place(place, lock, now_ns) == FREE)
             continue;
-        if (!is_made) {
-            sp_lock_holder_here(&giver.span);
-            sp_call_stack_here(sp_lock_giver_stack(&giver), SP_CALL_HOLDER_DEPTH, return_address);
+        if (is_chosen(place, now_ns)) {
+            if (!is_made) {
+                sp_lock_holder_here(&giver.span);
+                sp_call_stack_here(sp_lock_giver_stack(&giver), SP_CALL_HOLDER_DEPTH,
+                                   return_address);
+            }
+            is_made = true;
+            copy_giver(&place->giver, &giver);
         }
-        is_made = true;
-        copy_giver(&places[way].giver, &giver);
-        put_back(&places[way], FILLED);
+        put_back(place, FILLED);
     }
 }
 

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who waits for which lock. A thread that waits takes a place here, and says from which moment on
- * its wait is a sample. The thread that gives the lock back after that moment leaves its span and
- * its stack in that place. See docs/design/lock-contention.md.
+ * its wait is a sample. A thread that gives the lock back after that moment leaves its span and its
+ * stack in that place. Where several hold the lock during one wait, each is the one that is named
+ * with the share of the wait that it has. See docs/design/lock-contention.md.
  *
- * | operation     | the waiter | who gives the lock back | setup |
- * | enter, leave  |    yes     |                         |       |
- * | give          |            |           yes           |       |
- * | fork_child    |            |                         |  yes  |
+ * | operation           | the waiter | who gives the lock back | setup |
+ * | enter, close, leave |    yes     |                         |       |
+ * | give                |            |           yes           |       |
+ * | fork_child          |            |                         |  yes  |
  * Signals: safe; nothing blocks or allocates. */
 #ifndef SP_LOCK_LOCK_WAITERS_H
 #define SP_LOCK_LOCK_WAITERS_H
 
 #include "lock/lock_link.h"
 
-/* Take a place in TABLE for a wait for LOCK that is a sample from the monotonic DUE_NS on. Returns
- * its number plus one, 0 when there is none. */
-uint32_t sp_lock_waiters_enter(sp_lock_waiters *table, const void *lock, uint64_t due_ns);
+/* Take a place in TABLE for a wait for LOCK that is a sample from the monotonic DUE_NS on. Moments
+ * that are sampled are PERIOD_NS (> 0) apart on average. Returns its number plus one, 0 when there
+ * is none. */
+uint32_t sp_lock_waiters_enter(sp_lock_waiters *table, const void *lock, uint64_t due_ns,
+                               uint64_t period_ns);
 /* The wait is over. What was left in PLACE, which stays the caller's until leave; NULL when nothing
  * was left, then there is nothing to leave. PLACE is not 0. */
 const sp_lock_giver *sp_lock_waiters_close(sp_lock_waiters *table, uint32_t place);

@@ -109,6 +109,14 @@ bool sp_process_span_begin(void)
     return true;
 }
 
+void sp_process_take_files(void)
+{
+    char own[PATH_MAX];
+    const char *files;
+    if (choose_files(&files, own) && files)
+        setenv("SPANPROF_FILE", files, 1);
+}
+
 static void set_exit_code(int code)
 {
     char text[32];

@@ -16,4 +16,8 @@ bool sp_process_span_begin_late(void);
  * there is has been written or sent when it returns. */
 void sp_process_span_end(int code);
 
+/* For a program that uses spanprof itself: SPANPROF_FILE becomes its files in a run of `spanprof
+ * run`. Before main, when no other thread reads the environment. */
+void sp_process_take_files(void);
+
 #endif

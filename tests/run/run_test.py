@@ -202,6 +202,19 @@ def test_profiles():
     result.end()
 
 
+def test_programs_that_use_spanprof():
+    """Their files are those of the run, whether they are its first process or not."""
+    result = Run("-o", "p", "--hz", "1000", "--", OWN)
+    check(result.files == ["p.profiles.jsonl", "p.traces.jsonl"] and "1 process in the files p.*" in result.stderr, f"alone: {result.files} {result.stderr}")
+    check(result.spans and "nothing was recorded" not in result.stderr, f"alone: {result.names()} {result.stderr}")
+    own = result.names()
+    result.end()
+    result = run("--", "/bin/sh", "-c", f"{OWN}; {WORK} spin; {OWN}; true")
+    check(result.files == ["p.profiles.jsonl", "p.traces.jsonl"] and result.stderr == "", f"as children: {result.files} {result.stderr}")
+    check(result.names() == sorted(2 * own + ["run_work", "sh"]), f"as children: {result.names()}")
+    result.end()
+
+
 def test_elsewhere():
     result = Run("--quiet", "--", WORK, "spin", environment={"SPANPROF_EXPORTER": "none"})
     check(result.code == 0 and result.files == [], f"SPANPROF_EXPORTER=none writes nothing: {result.files} {result.stderr}")
@@ -278,7 +291,7 @@ def test_refusals():
     result.end()
 
 
-for test in (test_program, test_answer, test_ends, test_exit_codes, test_children, test_exec, test_signals, test_after_the_end, test_profiles, test_elsewhere, test_pull, test_refusals):
+for test in (test_program, test_answer, test_ends, test_exit_codes, test_children, test_exec, test_signals, test_after_the_end, test_profiles, test_programs_that_use_spanprof, test_elsewhere, test_pull, test_refusals):
     began = time.monotonic()
     test()
     print(f"{test.__name__}: {time.monotonic() - began:.1f} s")

@@ -8,6 +8,7 @@
 #include "export/export_internal.h"
 #include "export/post.h"
 #include "tool/command/commands.h"
+#include "tool/model/holders.h"
 #include "tool/model/root_links.h"
 #include "tool/read/repeats.h"
 #include "tool/text/messages.h"
@@ -226,6 +227,8 @@ static int answer(const sp_operands *files, const send_options *options)
     int status = sp_input_read_once(&input, files);
     if (status == SP_TOOL_DONE)
         status = change_links(&input, options->link_scope);
+    if (status == SP_TOOL_DONE && !sp_holders_forget(&input))
+        status = SP_TOOL_WRONG;
     if (status == SP_TOOL_DONE)
         status = configure(&to, options);
     if (status == SP_TOOL_DONE)

@@ -232,31 +232,54 @@ static int answer_from(const sp_model *model, const sp_spans_options *options)
     return status;
 }
 
-/* A wait is asked for by the span that waited, or by the request that this belongs to. */
+/* A wait is asked for by the span that waited, or by the request that this belongs to. MARKS are
+ * the spans that --where selects; NULL: it was not given. */
 static bool chooses(const sp_model *model, uint32_t number, const sp_spans_options *options,
-                    const trace_ids *traces)
+                    const trace_ids *traces, const bool *marks)
 {
-    return matches(model, number, options, traces) ||
-           matches(model, sp_model_local_root(model, number), options, traces);
+    uint32_t root = sp_model_local_root(model, number);
+    return (matches(model, number, options, traces) && (!marks || marks[number])) ||
+           (matches(model, root, options, traces) && (!marks || marks[root]));
+}
+
+static int check_holders(const sp_spans_options *options)
+{
+    if (options->sort)
+        return sp_tool_wrong("spans: --holders has the longest waits first; leave out --sort");
+    if (options->group_by)
+        return sp_tool_wrong("spans: --holders has a line for each span that waited; leave out "
+                             "--group-by, or --by-name");
+    return SP_TOOL_DONE;
+}
+
+static int answer_chosen_holders(const sp_model *model, const sp_spans_options *options,
+                                 const trace_ids *traces, const bool *marks)
+{
+    bool *chosen = calloc(model->span_index.count + (size_t)1, sizeof *chosen);
+    if (!chosen)
+        return sp_tool_no_memory();
+    for (uint32_t i = 0; i < model->span_index.count; i++)
+        chosen[i] = chooses(model, i, options, traces, marks);
+    int status = sp_spans_holders(model, chosen, options);
+    free(chosen);
+    return status;
 }
 
 static int answer_holders(const sp_model *model, const sp_spans_options *options)
 {
     trace_ids traces;
-    if (options->sort)
-        return sp_tool_wrong("spans: --holders has the longest waits first; leave out --sort");
-    if (!options->trace.count && !options->name.count && !options->roots)
+    bool *marks = NULL;
+    int status = check_holders(options);
+    if (status == SP_TOOL_DONE && !options->trace.count && !options->name.count &&
+        !options->where && !options->roots)
         return sp_spans_holders(model, NULL, options);
-    int status = parse_traces(options, &traces);
-    if (status != SP_TOOL_DONE)
-        return status;
-    bool *chosen = calloc(model->span_index.count + (size_t)1, sizeof *chosen);
-    if (!chosen)
-        return sp_tool_no_memory();
-    for (uint32_t i = 0; i < model->span_index.count; i++)
-        chosen[i] = chooses(model, i, options, &traces);
-    status = sp_spans_holders(model, chosen, options);
-    free(chosen);
+    if (status == SP_TOOL_DONE)
+        status = parse_traces(options, &traces);
+    if (status == SP_TOOL_DONE && options->where)
+        status = sp_select_spans(model, options->where, &marks);
+    if (status == SP_TOOL_DONE)
+        status = answer_chosen_holders(model, options, &traces, marks);
+    free(marks);
     return status;
 }
 

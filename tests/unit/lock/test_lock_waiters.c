@@ -13,7 +13,7 @@
 #include "core/clock.h"
 #include "lock/lock_waiters.h"
 
-enum { LOCKS = 4, ROUNDS = 20000, LEFT_LEAST = 100 };
+enum { LOCKS = 4, ROUNDS = 20000, LEFT_LEAST = 100, PERIOD_NS = 1000 };
 
 static sp_lock_waiters table;
 static char locks[LOCKS]; /* addresses only */
@@ -24,6 +24,11 @@ static spanprof_context context_of(uint8_t byte)
     memset(context.trace_id, byte, sizeof context.trace_id);
     memset(context.span_id, byte, sizeof context.span_id);
     return context;
+}
+
+static uint32_t enter(const void *lock, uint64_t due_ns)
+{
+    return sp_lock_waiters_enter(&table, lock, due_ns, PERIOD_NS);
 }
 
 /* Every byte of what a giver under context_of left is the same. */
@@ -58,14 +63,46 @@ static uint8_t close_place(uint32_t place)
 static void all_that_wait_are_told(void **state)
 {
     (void)state;
-    uint32_t first = sp_lock_waiters_enter(&table, &locks[0], 0);
-    uint32_t second = sp_lock_waiters_enter(&table, &locks[0], 0);
+    uint32_t first = enter(&locks[0], 0);
+    uint32_t second = enter(&locks[0], 0);
     assert_int_not_equal(first, 0);
     assert_int_not_equal(first, second);
     give_under(0x11, &locks[0]);
-    give_under(0x22, &locks[0]); /* the first one counts */
     assert_int_equal(close_place(first), 0x11);
     assert_int_equal(close_place(second), 0x11);
+}
+
+/* Of the clock of the next give; 0: it goes by itself. */
+static uint64_t held_ns;
+
+uint64_t __real_sp_clock_monotonic_ns(void);
+uint64_t __wrap_sp_clock_monotonic_ns(void);
+
+uint64_t __wrap_sp_clock_monotonic_ns(void)
+{
+    return held_ns ? held_ns : __real_sp_clock_monotonic_ns();
+}
+
+/* Three threads hold the lock one after the other while one waits: for 100, 300 and 600 us. */
+static void each_holder_is_named_for_its_share(void **state)
+{
+    (void)state;
+    uint32_t named[4] = {0};
+    for (uint32_t wait = 0; wait < ROUNDS; wait++) {
+        uint64_t begin_ns = 1000000000 + UINT64_C(7919) * wait;
+        uint32_t place = enter(&locks[0], begin_ns + wait % PERIOD_NS);
+        const uint64_t over_ns[] = {100000, 400000, 1000000};
+        for (uint8_t holder = 1; holder <= 3; holder++) {
+            held_ns = begin_ns + over_ns[holder - 1];
+            give_under(holder, &locks[0]);
+        }
+        named[close_place(place)]++;
+    }
+    held_ns = 0;
+    assert_int_equal(named[0], 0);
+    assert_in_range(named[1], ROUNDS * 9 / 100, ROUNDS * 11 / 100);
+    assert_in_range(named[2], ROUNDS * 28 / 100, ROUNDS * 32 / 100);
+    assert_in_range(named[3], ROUNDS * 58 / 100, ROUNDS * 62 / 100);
 }
 
 static void nobody_waits_any_more(void **state)
@@ -78,7 +115,7 @@ static void nobody_waits_any_more(void **state)
 static void another_lock_tells_nothing(void **state)
 {
     (void)state;
-    uint32_t place = sp_lock_waiters_enter(&table, &locks[0], 0);
+    uint32_t place = enter(&locks[0], 0);
     assert_int_equal(table.waiting[sp_lock_set(&locks[0])], 1);
     for (int i = 1; i < LOCKS; i++)
         give_under(0x11, &locks[i]);
@@ -89,10 +126,10 @@ static void another_lock_tells_nothing(void **state)
 static void a_wait_that_is_not_due_is_not_told(void **state)
 {
     (void)state;
-    uint32_t place = sp_lock_waiters_enter(&table, &locks[0], UINT64_MAX);
+    uint32_t place = enter(&locks[0], UINT64_MAX);
     give_under(0x11, &locks[0]);
     assert_int_equal(close_place(place), 0);
-    place = sp_lock_waiters_enter(&table, &locks[0], sp_clock_monotonic_ns());
+    place = enter(&locks[0], sp_clock_monotonic_ns());
     give_under(0x11, &locks[0]);
     assert_int_equal(close_place(place), 0x11);
 }
@@ -100,7 +137,7 @@ static void a_wait_that_is_not_due_is_not_told(void **state)
 static void a_giver_without_a_span_leaves_its_stack_alone(void **state)
 {
     (void)state;
-    uint32_t place = sp_lock_waiters_enter(&table, &locks[0], 0);
+    uint32_t place = enter(&locks[0], 0);
     sp_lock_waiters_give(&table, &locks[0], NULL);
     const sp_lock_giver *giver = sp_lock_waiters_close(&table, place);
     assert_non_null(giver);
@@ -113,9 +150,9 @@ static void one_too_many_has_no_place(void **state)
     (void)state;
     uint32_t places[SP_LOCK_WAYS];
     for (int i = 0; i < SP_LOCK_WAYS; i++)
-        places[i] = sp_lock_waiters_enter(&table, &locks[0], UINT64_MAX);
+        places[i] = enter(&locks[0], UINT64_MAX);
     assert_int_not_equal(places[SP_LOCK_WAYS - 1], 0);
-    assert_int_equal(sp_lock_waiters_enter(&table, &locks[0], 0), 0);
+    assert_int_equal(enter(&locks[0], 0), 0);
     for (int i = 0; i < SP_LOCK_WAYS; i++)
         assert_int_equal(close_place(places[i]), 0);
 }
@@ -124,10 +161,10 @@ static void a_child_has_no_waiters(void **state)
 {
     (void)state;
     for (int i = 0; i < SP_LOCK_WAYS; i++)
-        sp_lock_waiters_enter(&table, &locks[0], 0);
+        enter(&locks[0], 0);
     sp_lock_waiters_fork_child(&table);
     nobody_waits_any_more(state);
-    uint32_t place = sp_lock_waiters_enter(&table, &locks[0], 0);
+    uint32_t place = enter(&locks[0], 0);
     assert_int_not_equal(place, 0);
     assert_int_equal(close_place(place), 0);
 }
@@ -148,7 +185,7 @@ static void *wait_again_and_again(void *left)
 {
     uint32_t *counts = left;
     for (uint32_t i = 0; i < ROUNDS || counts[0] < LEFT_LEAST; i++) {
-        uint32_t place = sp_lock_waiters_enter(&table, &locks[i % LOCKS], 0);
+        uint32_t place = enter(&locks[i % LOCKS], 0);
         for (volatile uint32_t turn = 0; turn < i % 400;)
             turn = turn + 1;
         uint8_t byte = place ? close_place(place) : 0;
@@ -178,6 +215,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_that_wait_are_told),
+        cmocka_unit_test(each_holder_is_named_for_its_share),
         cmocka_unit_test(another_lock_tells_nothing),
         cmocka_unit_test(a_wait_that_is_not_due_is_not_told),
         cmocka_unit_test(a_giver_without_a_span_leaves_its_stack_alone),

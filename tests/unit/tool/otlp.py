@@ -172,6 +172,20 @@ def wall_profiles(samples=WALL_SAMPLES, period=20 * MS, kind=WALL, attributes=WA
     return profiles(samples, period=period, kind=kind, attributes=attributes)
 
 
+def lock_profiles(attributes=None):
+    """A convoy that one span makes, a wait for a span that is not in the files, and one of which nothing is known."""
+    stack, d = ("main", "serve", "look_up"), Dictionary()
+    in_cpp = stack + ("std::unique_lock<std::mutex>::lock()", "__gthread_mutex_lock(pthread_mutex_t*)")
+    waits = [(stack, CART_TRACE, CART, 30, 4, (REPORT_TRACE, RENDER, "main;rebuild_index")),
+             (("main", "retry", "look_up"), CART_TRACE, CART, 10, 1,
+              (REPORT_TRACE, RENDER, "main;other;rebuild_index;std::mutex::unlock();__gthread_mutex_unlock")),
+             (in_cpp, CART_TRACE, CART, 2, 1, (REPORT_TRACE, "00000000000000ff")), (stack, "", "", 1, 2, ("", "not an id", "retry_lock"))]
+    made = lambda kind, unit, values: profile(d, [(*wait[:3], value, "", "", wait[5]) for wait, value in zip(waits, values)], 1,
+                                              (kind, unit, "contentions", "count"), attributes or {})
+    return request(d, made("contentions", "count", [wait[4] for wait in waits]),
+                   made("delay", "nanoseconds", [wait[3] * MS for wait in waits]))
+
+
 def both_profiles(cpu=SAMPLES, wall=WALL_SAMPLES):
     """A request as the SDK writes it: CPU time and wall time beside each other, with one dictionary."""
     d = Dictionary()

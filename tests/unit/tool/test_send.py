@@ -111,6 +111,22 @@ class Delivered(SendTest):
         self.assertEqual(receiver.paths(), ["/v1/traces", "/v1/traces", "/v1development/profiles"])
 
 
+class Holders(SendTest):
+    def test_who_held_a_lock_stays_in_the_files(self):
+        self.write_shop()
+        self.write("locks.profiles.jsonl", json_lines(lock_profiles()))
+        receiver = self.receiver()
+        for protocol in ("http/json", "http/protobuf"):
+            result = self.send("shop", "locks.profiles.jsonl", "--to", receiver.host, "--protocol", protocol)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            got = self.write("got", receiver.requests[-1][2])
+            self.assertNotIn(b"spanprof.holder", receiver.requests[-1][2])
+            self.assertNotIn(b"rebuild_index", receiver.requests[-1][2])
+            self.answer("check", got)
+            self.assertEqual(self.answer_json("flame", got, "--type", "delay", "--format", "json")["total"],
+                             self.answer_json("flame", "locks.profiles.jsonl", "--type", "delay", "--format", "json")["total"])
+
+
 class Links(SendTest):
     def links(self, receiver):
         answer = self.write("got", receiver.requests[-1][2])

@@ -53,20 +53,6 @@ HOLDERS = f"""\
 """
 
 
-def lock_profiles(attributes=None):
-    """A convoy that one span makes, a wait for a span that is not in the files, and one of which nothing is known."""
-    stack, d = ("main", "serve", "look_up"), Dictionary()
-    in_cpp = stack + ("std::unique_lock<std::mutex>::lock()", "__gthread_mutex_lock(pthread_mutex_t*)")
-    waits = [(stack, CART_TRACE, CART, 30, 4, (REPORT_TRACE, RENDER, "main;rebuild_index")),
-             (("main", "retry", "look_up"), CART_TRACE, CART, 10, 1,
-              (REPORT_TRACE, RENDER, "main;other;rebuild_index;std::mutex::unlock();__gthread_mutex_unlock")),
-             (in_cpp, CART_TRACE, CART, 2, 1, (REPORT_TRACE, "00000000000000ff")), (stack, "", "", 1, 2, ("", "not an id", "retry_lock"))]
-    made = lambda kind, unit, values: profile(d, [(*wait[:3], value, "", "", wait[5]) for wait, value in zip(waits, values)], 1,
-                                              (kind, unit, "contentions", "count"), attributes or {})
-    return request(d, made("contentions", "count", [wait[4] for wait in waits]),
-                   made("delay", "nanoseconds", [wait[3] * MS for wait in waits]))
-
-
 class Holders(ToolTest):
     """`spanprof spans --holders`"""
 
@@ -82,6 +68,13 @@ class Holders(ToolTest):
 
     def test_table_has_the_longest_first(self):
         self.assertEqual(self.answer("spans", *self.files), HOLDERS)
+
+    def test_a_query_chooses_who_waited(self):
+        self.assertEqual(self.answer_json("spans", *self.files, "--json", "--where", 'name = "GET /cart"')["waits"],
+                         [wait for wait in self.answer_json("spans", *self.files, "--json")["waits"] if (wait["waiter"] or {}).get("name") == "GET /cart"])
+        self.refuse(1, "spans", *self.files, "--where", "duration > 100h", says=("no span that matches",))
+        self.refuse(2, "spans", *self.files, "--where", "duration >", says=("--where",))
+        self.refuse(2, "spans", *self.files, "--by-name", says=("--by-name",))
 
     def test_only_a_terminal_cuts_names(self):
         name = "GET /" + "a" * 60

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tool/model/holders.h"
+
+#include <string.h>
+
+#include "proto/profiles.pb-c.h"
+#include "tool/model/merge.h"
+
+static const char prefix[] = "spanprof.holder.";
+
+static bool is_of_holder(const Sp__Profiles__ProfilesDictionary *dictionary, int32_t attribute)
+{
+    if (attribute < 0 || (size_t)attribute >= dictionary->n_attribute_table)
+        return false;
+    int32_t key = dictionary->attribute_table[attribute]->key_strindex;
+    return key > 0 && (size_t)key < dictionary->n_string_table &&
+           strncmp(dictionary->string_table[key], prefix, sizeof prefix - 1) == 0;
+}
+
+/* Whether SAMPLE had some. */
+static bool forget_in_sample(const Sp__Profiles__ProfilesDictionary *dictionary,
+                             Sp__Profiles__Sample *sample)
+{
+    size_t kept = 0, before = sample->n_attribute_indices;
+    for (size_t i = 0; i < before; i++)
+        if (!is_of_holder(dictionary, sample->attribute_indices[i]))
+            sample->attribute_indices[kept++] = sample->attribute_indices[i];
+    sample->n_attribute_indices = kept;
+    return kept < before;
+}
+
+static bool forget_in_scope(const Sp__Profiles__ProfilesDictionary *dictionary,
+                            const Sp__Profiles__ScopeProfiles *scope)
+{
+    bool had_some = false;
+    for (size_t i = 0; i < scope->n_profiles; i++)
+        for (size_t j = 0; j < scope->profiles[i]->n_samples; j++)
+            had_some |= forget_in_sample(dictionary, scope->profiles[i]->samples[j]);
+    return had_some;
+}
+
+static bool forget_in_document(const sp_document *document)
+{
+    const Sp__Profiles__ProfilesData *data =
+        (const Sp__Profiles__ProfilesData *)(const void *)document->message;
+    bool had_some = false;
+    if (!data->dictionary)
+        return false;
+    for (size_t i = 0; i < data->n_resource_profiles; i++)
+        for (size_t j = 0; j < data->resource_profiles[i]->n_scope_profiles; j++)
+            had_some |=
+                forget_in_scope(data->dictionary, data->resource_profiles[i]->scope_profiles[j]);
+    return had_some;
+}
+
+/* Its dictionary anew, without what nothing refers to any more. */
+static bool make_anew(sp_input *input, sp_document *document)
+{
+    sp_input alone = {.documents = document, .count = 1};
+    document->message = sp_merge(&input->memory, &alone, SP_SIGNAL_PROFILES);
+    return document->message != NULL;
+}
+
+bool sp_holders_forget(sp_input *input)
+{
+    for (size_t i = 0; i < input->count; i++) {
+        sp_document *document = &input->documents[i];
+        if (document->signal == SP_SIGNAL_PROFILES && forget_in_document(document) &&
+            !make_anew(input, document))
+            return false;
+    }
+    return true;
+}
