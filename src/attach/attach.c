@@ -14,6 +14,7 @@
 #include <spanprof/spanprof.h>
 
 #include "attach/observer.h"
+#include "call/call_sampling.h"
 #include "attach/target_resource.h"
 #include "core/clock.h"
 #include "core/compiler.h"
@@ -31,8 +32,9 @@ typedef struct session {
     sp_exporter *exporter;
     sp_attach_samples *samples;
     spanprof_span span;
-    uint64_t window_ends_ns, visited_ns; /* monotonic */
-    uint64_t cpu_ns;                     /* of the process, when the open window began */
+    uint64_t window_ends_ns, visited_ns, visit_due_ns; /* monotonic */
+    uint64_t random;
+    uint64_t cpu_ns; /* of the process, when the open window began */
 } session;
 
 static volatile sig_atomic_t is_told_to_end;
@@ -207,13 +209,36 @@ static void tell(const session *s)
         s->options->started(s->options->user, text);
 }
 
+/* The next visit comes after half to one and a half periods, at random: not in step with what the
+ * threads do. */
+static void plan_visit(session *s, uint64_t now_ns)
+{
+    s->visited_ns = now_ns;
+    s->visit_due_ns = UINT64_MAX;
+    if (!s->options->wall_hz)
+        return;
+    uint64_t period_ns = SP_NS_PER_S / s->options->wall_hz;
+    s->visit_due_ns = now_ns + period_ns / 2 + sp_random_next(&s->random) % period_ns;
+}
+
+/* A visit has its own time. After a tick, which woke us, the thread is on its core: visits that
+ * came with ticks would find no thread waiting that computes, too. */
 static void visit_if_due(session *s)
 {
     uint64_t now_ns = sp_clock_monotonic_ns();
-    if (!s->options->wall_hz || now_ns - s->visited_ns < SP_NS_PER_S / s->options->wall_hz)
+    if (now_ns < s->visit_due_ns)
         return;
     sp_attach_observer_visit(&s->observer, now_ns - s->visited_ns);
-    s->visited_ns = now_ns;
+    plan_visit(s, now_ns);
+}
+
+/* Until something is to be done at ENDS_NS, or for a visit; rounded up. */
+static int wait_ms(const session *s, uint64_t ends_ns)
+{
+    uint64_t now_ns = sp_clock_monotonic_ns();
+    uint64_t first_ns = ends_ns < s->visit_due_ns ? ends_ns : s->visit_due_ns;
+    uint64_t left_ms = first_ns > now_ns ? (first_ns - now_ns) / SP_NS_PER_MS + 1 : 0;
+    return (int)sp_min_u64(WAIT_MS, left_ms);
 }
 
 static void sample_until_end(session *s)
@@ -222,12 +247,11 @@ static void sample_until_end(session *s)
     if (s->options->duration_ns)
         ends_ns = sp_deadline_after(sp_clock_monotonic_ns(), s->options->duration_ns);
     while (!is_told_to_end && !s->out->has_ended && sp_clock_monotonic_ns() < ends_ns) {
-        uint64_t left_ms = (ends_ns - sp_clock_monotonic_ns()) / SP_NS_PER_MS + 1;
-        sp_attach_ticks_wait(s->ticks, s->target.pidfd, (int)sp_min_u64(WAIT_MS, left_ms));
+        sp_attach_ticks_wait(s->ticks, s->target.pidfd, wait_ms(s, ends_ns));
         s->out->has_ended = sp_attach_target_has_ended(&s->target);
+        visit_if_due(s);
         read_ticks(s);
         sp_attach_observer_refresh(&s->observer);
-        visit_if_due(s);
         if (sp_clock_monotonic_ns() >= s->window_ends_ns)
             end_window(s);
     }
@@ -251,7 +275,8 @@ static bool start(session *s)
         return fail(s, "the process ended while it was looked at, or memory is short");
     if (!open_ticks(s) || !start_exporter(s) || !start_span(s) || !start_samples(s))
         return false;
-    s->visited_ns = sp_clock_monotonic_ns();
+    s->random = sp_random_seed();
+    plan_visit(s, sp_clock_monotonic_ns());
     s->window_ends_ns = s->visited_ns + WINDOW_S * SP_NS_PER_S;
     s->cpu_ns = sp_attach_target_cpu_ns(&s->target);
     return true;

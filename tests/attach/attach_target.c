@@ -132,6 +132,23 @@ __attribute__((noinline)) static void *call_all_the_time(void *unused)
     return unused;
 }
 
+/* Works for 10 ms of CPU time, sleeps for 30 ms, and so on. */
+__attribute__((noinline)) static void *work_and_sleep(void *unused)
+{
+    const struct timespec pause = {.tv_nsec = 30000000};
+    while (!atomic_load(&is_over)) {
+        struct timespec begin, now;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+        do {
+            spin_a_while(1000);
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+        } while ((now.tv_sec - begin.tv_sec) * 1000000000L + now.tv_nsec - begin.tv_nsec <
+                 10000000);
+        nanosleep(&pause, NULL);
+    }
+    return unused;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -144,6 +161,8 @@ int main(int argc, char **argv)
 #endif
     if (strcmp(what, "calls") == 0)
         in_thread = call_all_the_time;
+    if (strcmp(what, "sleep") == 0)
+        in_thread = work_and_sleep;
     bool is_late = strcmp(what, "late") == 0;
     if (!is_late && pthread_create(&thread, NULL, in_thread, NULL) != 0)
         return 1;
@@ -152,7 +171,7 @@ int main(int argc, char **argv)
     if (is_late &&
         (!fgets(line, sizeof line, stdin) || pthread_create(&thread, NULL, in_thread, NULL) != 0))
         return 1;
-    if (strcmp(what, "wait") == 0)
+    if (strcmp(what, "wait") == 0 || strcmp(what, "sleep") == 0)
         wait_for_input();
 #ifdef WITH_SPANS
     else if (strcmp(what, "spans") == 0)

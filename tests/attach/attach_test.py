@@ -194,6 +194,27 @@ def test_calls():
     attach.remove()
 
 
+def runs_of(pid, tid):
+    """Seconds that a thread was on a core, and that it waited for one."""
+    with open(f"/proc/{pid}/task/{tid}/schedstat", encoding="ascii") as file:
+        return [int(word) / 1e9 for word in file.read().split()[:2]]
+
+
+def test_sleeps():
+    """Ticks come while a thread works. Visits must not come with them, or a thread that works and sleeps by turns never sleeps."""
+    target = Target(PLAIN, "sleep")
+    tid = max(int(tid) for tid in os.listdir(f"/proc/{target.pid}/task"))
+    attach = Attach(target.pid, "--wall", hz="99").starts()
+    began, before = time.monotonic(), runs_of(target.pid, tid)
+    time.sleep(3)
+    slept = time.monotonic() - began - sum(runs_of(target.pid, tid)) + sum(before)
+    attach.end(signal.SIGINT)
+    seen = sum(stack["value"] for stack in attach.stacks("--type", "wall") if "work_and_sleep" in stack["frames"] and "spin_a_while" not in stack["frames"]) / 1e9
+    check(seen > slept / 2, f"a thread that works, too, is seen sleeping: {seen:.2f} of {slept:.2f} s")
+    target.end()
+    attach.remove()
+
+
 def test_wall():
     target = Target(SPANS, "wait")
     attach = Attach(target.pid, "--wall").starts()
@@ -299,7 +320,7 @@ def test_refusals():
     check(target.end() == (7, "end\n", ""), "a process that was refused notices nothing")
 
 
-for test in (test_threads, test_without_perf, test_late_thread, test_spans, test_calls, test_wall, test_ends, test_others, test_refusals):
+for test in (test_threads, test_without_perf, test_late_thread, test_spans, test_calls, test_sleeps, test_wall, test_ends, test_others, test_refusals):
     began = time.monotonic()
     test()
     print(f"{test.__name__}: {time.monotonic() - began:.1f} s")
