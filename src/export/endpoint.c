@@ -179,3 +179,22 @@ char *sp_endpoint_shown(const char *text)
     sp_utf8_show(out, strlen(out) + 1, out, strlen(out));
     return out;
 }
+
+static bool has_port(const char *url, const char *port)
+{
+    const char *host = strstr(url, "://");
+    const char *end = host ? strchr(host + 3, '/') : NULL;
+    size_t length = strlen(port), own = host && !end ? strlen(host + 3) : 0;
+    if (end)
+        own = (size_t)(end - host - 3);
+    return own > length && memcmp(host + 3 + own - length, port, length) == 0;
+}
+
+const char *sp_endpoint_port_advice(const char *url, bool is_grpc)
+{
+    if (!is_grpc && has_port(url, ":4317"))
+        return ": 4317 is mostly the port for gRPC, and 4318 that for HTTP";
+    if (is_grpc && has_port(url, ":4318"))
+        return ": 4318 is mostly the port for HTTP, and 4317 that for gRPC";
+    return "";
+}

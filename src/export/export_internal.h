@@ -93,6 +93,9 @@ char *sp_endpoint_grpc(const char *url, const char *scheme, sp_telemetry_signal 
 /* TEXT, a URL or what was meant to be one, as it may be shown in a log: without user, password and
  * query. For free(), or NULL. */
 char *sp_endpoint_shown(const char *text);
+/* What to add to an error of URL, which is whole, where its port is mostly that of the other
+ * protocol; else "". */
+const char *sp_endpoint_port_advice(const char *url, bool is_grpc);
 
 /* headers.c. Any thread. */
 

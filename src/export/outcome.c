@@ -51,6 +51,10 @@ static void judge_failure(sp_sender *sender, CURLcode code, sp_outcome *out)
     else
         describe_unmasked(sender, out,
                           sender->error_text[0] ? sender->error_text : curl_easy_strerror(code));
+    size_t length = strlen(out->text);
+    snprintf(
+        out->text + length, sizeof out->text - length, "%s",
+        sp_endpoint_port_advice(sender->target->url, sender->target->protocol == SP_PROTOCOL_GRPC));
 }
 
 static void judge_redirect(sp_sender *sender, sp_outcome *out)

@@ -8,6 +8,7 @@
 
 #include "export/exporter.h"
 #include "unit/export/captured_log.h"
+#include "export/export_internal.h"
 
 static sp_export_config config;
 
@@ -508,9 +509,28 @@ static void destinations_have_the_shape_that_each_wants(void **state)
 
 #define CASE(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
+static void endpoint_of_the_other_protocol_s_port_has_advice(void **state)
+{
+    (void)state;
+    assert_string_equal(sp_endpoint_port_advice("http://host:4317/v1/traces", false),
+                        ": 4317 is mostly the port for gRPC, and 4318 that for HTTP");
+    assert_string_equal(sp_endpoint_port_advice("https://[::1]:4318/a.B/Export", true),
+                        ": 4318 is mostly the port for HTTP, and 4317 that for gRPC");
+    static const char *const fine[] = {"http://host:4318/v1/traces",
+                                       "http://host:14317/",
+                                       "http://host/v1/traces:4317",
+                                       "http://:4317",
+                                       "nothing",
+                                       ""};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(fine); i++)
+        assert_string_equal(sp_endpoint_port_advice(fine[i], false), "");
+    assert_string_equal(sp_endpoint_port_advice("http://host:4317", true), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CASE(endpoint_of_the_other_protocol_s_port_has_advice),
         CASE(nothing_set_has_the_defaults),
         CASE(endpoint_is_resolved_by_the_specification),
         CASE(endpoint_without_scheme_warning_says_what_to_write_and_what_is_used),
