@@ -2,6 +2,7 @@
 /* `spanprof spans --holders`: which span waited for a lock that which span held. A line is a
  * waiter, the function in which it waited, a holder, and the function in which it gave the lock
  * back. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,12 +23,14 @@ typedef struct wait_line {
     uint32_t waiter, function, holder; /* link, string or SP_MODEL_NONE, link */
     uint32_t holder_function;          /* of the table's; SP_MODEL_NONE: not told */
     uint64_t delay_ns, contentions;
+    const char *waiter_name, *holder_name; /* once all lines are there: with the request's */
 } wait_line;
 
 typedef struct wait_table {
     const sp_model *model;
     sp_intern index;            /* the first four members of a line */
     sp_intern holder_functions; /* names, with their NUL */
+    sp_intern span_names;       /* the same */
     wait_line *lines;
     size_t capacity;
 } wait_table;
@@ -150,11 +153,36 @@ static int by_delay(const void *a, const void *b)
 
 /* ---- their forms ---- */
 
-/* A span whose message is not in the files has ids only. */
-static const char *name_of(const sp_model *model, uint32_t link)
+/* The local root of SPAN when that is another one; else SP_MODEL_NONE. */
+static uint32_t request_of(const sp_model *model, uint32_t span)
 {
-    uint32_t span = span_of(model, link);
-    return !link ? "-" : span == SP_MODEL_NONE ? "(not in the files)" : model->spans[span].name;
+    uint32_t root = span == SP_MODEL_NONE ? SP_MODEL_NONE : sp_model_local_root(model, span);
+    return root == span ? SP_MODEL_NONE : root;
+}
+
+/* "request: span" where these are two; a span whose message is not in the files has ids only. */
+static const char *name_of(wait_table *table, uint32_t link)
+{
+    const sp_model *model = table->model;
+    uint32_t span = span_of(model, link), root = request_of(model, span);
+    const char *name = span == SP_MODEL_NONE ? "(not in the files)" : model->spans[span].name;
+    char *both = NULL;
+    if (!link)
+        return "-";
+    if (root == SP_MODEL_NONE || asprintf(&both, "%s: %s", model->spans[root].name, name) < 0)
+        return name;
+    uint32_t number = sp_intern_put(&table->span_names, both, strlen(both) + 1, NULL);
+    free(both);
+    return number == SP_INTERN_FAILED ? name : sp_intern_key(&table->span_names, number);
+}
+
+static void name_spans(wait_table *table)
+{
+    for (uint32_t i = 0; i < table->index.count; i++) {
+        wait_line *line = &table->lines[i];
+        line->waiter_name = name_of(table, line->waiter);
+        line->holder_name = name_of(table, line->holder);
+    }
 }
 
 static const char *function_name(const sp_model *model, const wait_line *line)
@@ -174,11 +202,11 @@ static const char *text_of(const wait_table *table, const wait_line *line, int c
 {
     switch (column) {
     case WAITER:
-        return name_of(table->model, line->waiter);
+        return line->waiter_name;
     case FUNCTION:
         return function_name(table->model, line);
     case HOLDER:
-        return name_of(table->model, line->holder);
+        return line->holder_name;
     default:
         return holder_function_name(table, line);
     }
@@ -263,11 +291,12 @@ static json_t *span_json(const sp_model *model, uint32_t link)
     if (!link)
         return json_null();
     const sp_model_link *ids = sp_intern_key(&model->links, link);
-    uint32_t span = span_of(model, link);
+    uint32_t span = span_of(model, link), root = request_of(model, span);
     sp_hex_encode(trace_id, ids->trace_id, 16);
     sp_hex_encode(span_id, ids->span_id, 8);
-    return json_pack("{s:s, s:s, s:s}", "trace_id", trace_id, "span_id", span_id, "name",
-                     span == SP_MODEL_NONE ? "" : model->spans[span].name);
+    const char *name = span == SP_MODEL_NONE ? "" : model->spans[span].name;
+    return json_pack("{s:s, s:s, s:s, s:s}", "trace_id", trace_id, "span_id", span_id, "name", name,
+                     "request", root == SP_MODEL_NONE ? name : model->spans[root].name);
 }
 
 static int write_json(const wait_table *table, size_t shown)
@@ -295,10 +324,12 @@ int sp_spans_holders(const sp_model *model, const bool *chosen, const sp_spans_o
     size_t shown = sp_spans_shown(options, count);
     if (status == SP_TOOL_DONE) {
         qsort(table.lines, count, sizeof *table.lines, by_delay);
+        name_spans(&table);
         status = options->json ? write_json(&table, shown) : write_text(&table, shown);
     }
     sp_intern_deinit(&table.index);
     sp_intern_deinit(&table.holder_functions);
+    sp_intern_deinit(&table.span_names);
     free(table.lines);
     return status;
 }

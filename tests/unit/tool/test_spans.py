@@ -46,10 +46,10 @@ cpu: 1 profile, 30 samples, one each 10.0 ms, engine timer (asked for)
 
 
 HOLDERS = f"""\
-  waited     times  span       span id           in       lock held by        span id           in
- 40.0 ms         5  GET /cart  {CART}  look_up  render              {RENDER}  rebuild_index
- 2.00 ms         1  GET /cart  {CART}  look_up  (not in the files)  00000000000000ff
- 1.00 ms         2  -                            look_up  -                                     retry_lock
+  waited     times  span       span id           in       lock held by         span id           in
+ 40.0 ms         5  GET /cart  {CART}  look_up  GET /report: render  {RENDER}  rebuild_index
+ 2.00 ms         1  GET /cart  {CART}  look_up  (not in the files)   00000000000000ff
+ 1.00 ms         2  -                            look_up  -                                      retry_lock
 """
 
 
@@ -88,8 +88,8 @@ class Holders(ToolTest):
         answer = self.answer_json("spans", *self.files, "--json")
         self.assertEqual(answer["count"], 3)
         self.assertEqual(answer["waits"][0], {
-            "waiter": {"trace_id": CART_TRACE, "span_id": CART, "name": "GET /cart"}, "function": "look_up",
-            "holder": {"trace_id": REPORT_TRACE, "span_id": RENDER, "name": "render"},
+            "waiter": {"trace_id": CART_TRACE, "span_id": CART, "name": "GET /cart", "request": "GET /cart"}, "function": "look_up",
+            "holder": {"trace_id": REPORT_TRACE, "span_id": RENDER, "name": "render", "request": "GET /report"},
             "holder_function": "rebuild_index", "delay_ns": 40 * MS, "contentions": 5})
         self.assertEqual([answer["waits"][2][key] for key in ("waiter", "holder")], [None, None])
 
