@@ -91,13 +91,17 @@ def check_convoy(spanprof, prefix, counts):
     check("look_up " in flame, "spanprof flame --type lock shows the convoy's function")
     of = [wait for wait in counts if "look_up" in wait.frames]
     check({wait.span for wait in of} == {"GET /search"}, "the convoy's waits are linked to their requests")
-    check({wait.holder for wait in of} == {"POST /rebuild"}, f"and name who held the lock: { {wait.holder for wait in of} }")
+    # Who waits behind others waits for them, too, for the microseconds that they need.
+    check({wait.holder for wait in of} <= {"POST /rebuild", "GET /search"}, f"and name who held the lock: { {wait.holder for wait in of} }")
+    by_rebuild = sum(wait.value for wait in of if wait.holder == "POST /rebuild")
+    check(by_rebuild > sum(wait.value for wait in of) / 2, f"mostly the convoy's maker: {by_rebuild}")
     check(sum(wait.value for wait in of) >= CONVOY, f"at least {CONVOY} of them")
     table = subprocess.run([spanprof, "spans", prefix, "--holders", "--name", "GET /search", "--json"], stdout=subprocess.PIPE, text=True,
                            check=True).stdout
     lines = [(wait["waiter"]["name"], wait["function"], wait["holder"]["name"], wait["holder_function"])
              for wait in json.loads(table)["waits"]]
-    check(set(lines) == {("GET /search", "look_up", "POST /rebuild", "rebuild_index")}, f"spanprof spans --holders names both: {lines[:3]}")
+    known = {("GET /search", "look_up", "POST /rebuild", "rebuild_index"), ("GET /search", "look_up", "GET /search", "look_up")}
+    check(set(lines) <= known and sum(line[2] == "POST /rebuild" for line in lines) > len(lines) / 2, f"spanprof spans --holders names both: {lines[:5]}")
 
 
 def check_no_contention(spanprof, prefix, counts, spans):
