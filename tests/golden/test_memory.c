@@ -62,7 +62,7 @@ static size_t fail_each_allocation(bool traces, int format)
 static void memory_short_encoding_fails_and_appends_nothing(void **state)
 {
     (void)state;
-    assert_in_range(fail_each_allocation(true, SP_OTLP_PROTOBUF), 2, 100);
+    assert_in_range(fail_each_allocation(true, SP_OTLP_PROTOBUF), 3, 100);
     assert_in_range(fail_each_allocation(true, SP_OTLP_JSON), 4, 100);
     assert_in_range(fail_each_allocation(false, SP_OTLP_PROTOBUF), 2, 100);
     assert_in_range(fail_each_allocation(false, SP_OTLP_JSON), 2, 100);

@@ -20,7 +20,7 @@ FAILURES = []
 
 GIVES = {"3": "give_rwlock", "4": "give_rwlock", "5": "give_rwlock", "6": "give_mtx"}  # the others give a mutex
 
-Wait = collections.namedtuple("Wait", "work frames span holder holder_stack value")
+Wait = collections.namedtuple("Wait", "work frames span holder holder_stack value ids holder_ids")
 
 
 def check(ok, text):
@@ -42,7 +42,7 @@ def waits(path, kind, spans):
             of = dictionary.attributes(sample)
             holder = of.get("spanprof.holder.trace_id", ""), of.get("spanprof.holder.span_id", "")
             found.append(Wait(work, frames, name_of(spans, dictionary.link(sample)), name_of(spans, holder),
-                              of.get("spanprof.holder.stack", ""), int(sample["values"][0])))
+                              of.get("spanprof.holder.stack", ""), int(sample["values"][0]), dictionary.link(sample), holder))
     return found
 
 
@@ -84,24 +84,44 @@ def check_stacks(counts):
     check(all(WORK.match(frame) for frame in first), f"stacks begin with the caller: {first}")
 
 
-def check_convoy(spanprof, prefix, counts):
+def share_of_wait(turns, waiter, holder):
+    """At most this share of WAITER's wait is HOLDER's, by the requests' own record: from when the one before it gave the lock back, which
+    includes the time in which the next one awakes."""
+    begin = turns[holder - 1]["giving_ns"] if holder else turns[waiter]["asked_ns"]
+    whole = turns[waiter - 1]["giving_ns"] - turns[waiter]["asked_ns"]
+    return min(1, (turns[holder]["gave_ns"] - begin) / max(1, whole))
+
+
+def check_convoy_holders(of, spans):
+    """A wait names one of those that had the lock meanwhile, each with the share that it has of the wait."""
+    order = sorted((int(span.attributes["got_ns"]), ids) for ids, span in spans.items() if "got_ns" in span.attributes)
+    place = {ids: index for index, (_, ids) in enumerate(order)}
+    turns = [{key: int(value) for key, value in spans[ids].attributes.items() if key.endswith("_ns")} for _, ids in order]
+    check([spans[ids].name for _, ids in order] == ["POST /rebuild"] + ["GET /search"] * CONVOY, "the convoy's maker had the lock first")
+    chance = 1
+    for wait in of:
+        waiter, holder = place[wait.ids], place.get(wait.holder_ids)
+        check(holder is not None and holder < waiter, f"place {waiter} in the queue waited for place {holder}")
+        chance *= share_of_wait(turns, waiter, holder or 0)
+    check(chance > 1e-9, f"and each as likely as its share of the wait: {chance}")
+
+
+def check_convoy(spanprof, prefix, counts, spans):
     """By one command, and by the holder that each of its samples names."""
     flame = subprocess.run([spanprof, "flame", prefix, "--type", "lock", "--format", "folded"], stdout=subprocess.PIPE, text=True,
                            check=True).stdout
     check("look_up " in flame, "spanprof flame --type lock shows the convoy's function")
     of = [wait for wait in counts if "look_up" in wait.frames]
     check({wait.span for wait in of} == {"GET /search"}, "the convoy's waits are linked to their requests")
-    # Who waits behind others waits for them, too, for the microseconds that they need.
-    check({wait.holder for wait in of} <= {"POST /rebuild", "GET /search"}, f"and name who held the lock: { {wait.holder for wait in of} }")
-    by_rebuild = sum(wait.value for wait in of if wait.holder == "POST /rebuild")
-    check(by_rebuild > sum(wait.value for wait in of) / 2, f"mostly the convoy's maker: {by_rebuild}")
-    check(sum(wait.value for wait in of) >= CONVOY, f"at least {CONVOY} of them")
+    check_convoy_holders(of, spans)
+    check(sum(wait.value for wait in of) == CONVOY, f"{CONVOY} of them")
     table = subprocess.run([spanprof, "spans", prefix, "--holders", "--name", "GET /search", "--json"], stdout=subprocess.PIPE, text=True,
                            check=True).stdout
-    lines = [(wait["waiter"]["name"], wait["function"], wait["holder"]["name"], wait["holder_function"])
-             for wait in json.loads(table)["waits"]]
-    known = {("GET /search", "look_up", "POST /rebuild", "rebuild_index"), ("GET /search", "look_up", "GET /search", "look_up")}
-    check(set(lines) <= known and sum(line[2] == "POST /rebuild" for line in lines) > len(lines) / 2, f"spanprof spans --holders names both: {lines[:5]}")
+    lines = sorted((wait["waiter"]["span_id"], wait["function"], wait["holder"]["span_id"], wait["holder_function"])
+                   for wait in json.loads(table)["waits"])
+    gives = {"POST /rebuild": "rebuild_index", "GET /search": "look_up"}
+    expected = sorted((wait.ids[1], "look_up", wait.holder_ids[1], gives[wait.holder]) for wait in of)
+    check(lines == expected, f"spanprof spans --holders names both: {lines[:3]}, {expected[:3]}")
 
 
 def check_no_contention(spanprof, prefix, counts, spans):
@@ -148,7 +168,7 @@ def main():
         check_pairs(counts)
         check_free(counts)
         check_stacks(counts)
-        check_convoy(arguments.spanprof, prefix, counts)
+        check_convoy(arguments.spanprof, prefix, counts, spans)
         check_no_contention(arguments.spanprof, prefix, counts, spans)
         check_types(arguments.spanprof, prefix)
     return 1 if FAILURES else 0

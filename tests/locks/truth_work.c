@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <threads.h>
+#include <time.h>
 
 #include <spanprof/spanprof.h>
 
@@ -146,40 +147,74 @@ static void hold_for_each(void)
 
 static _Atomic int convoy_tids[CONVOY];
 
-NOINLINE static void look_up(void)
+/* When a request asked for the lock, had it, and gave it back: what it took lies between the last
+ * two. */
+typedef struct turn {
+    int64_t asked_ns, got_ns, giving_ns, gave_ns;
+} turn;
+
+static void record(spanprof_span span, const turn *turn)
 {
+    spanprof_span_set_int(span, "asked_ns", turn->asked_ns);
+    spanprof_span_set_int(span, "got_ns", turn->got_ns);
+    spanprof_span_set_int(span, "giving_ns", turn->giving_ns);
+    spanprof_span_set_int(span, "gave_ns", turn->gave_ns);
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+NOINLINE static void look_up(turn *turn)
+{
+    turn->asked_ns = now_ns();
     pthread_mutex_lock(&index_lock);
+    turn->got_ns = turn->giving_ns = now_ns();
     pthread_mutex_unlock(&index_lock);
-    STAY();
+    turn->gave_ns = now_ns();
 }
 
 static void *request(void *argument)
 {
-    SPANPROF_SPAN("GET /search") {
-        convoy_tids[(intptr_t)argument] = own_tid();
-        look_up();
-    }
+    spanprof_span span = spanprof_span_start(NULL, "GET /search", NULL);
+    spanprof_scope scope = spanprof_span_attach(span);
+    turn turn;
+    convoy_tids[(intptr_t)argument] = own_tid();
+    look_up(&turn);
+    record(span, &turn);
+    spanprof_scope_detach(&scope);
+    spanprof_span_end(span);
     return NULL;
 }
 
 /* One request holds what all others want. */
-NOINLINE static void rebuild_index(pthread_t *threads)
+NOINLINE static void rebuild_index(pthread_t *threads, turn *turn)
 {
+    turn->asked_ns = now_ns();
     pthread_mutex_lock(&index_lock);
+    turn->got_ns = now_ns();
     for (intptr_t i = 0; i < CONVOY; i++)
         pthread_create(&threads[i], NULL, request, (void *)i); // NOLINT
     for (int i = 0; i < CONVOY; i++)
         wait_until_blocked(&convoy_tids[i]);
+    turn->giving_ns = now_ns();
     pthread_mutex_unlock(&index_lock);
-    STAY();
+    turn->gave_ns = now_ns();
 }
 
 static void run_convoy(void)
 {
     pthread_t threads[CONVOY];
-    SPANPROF_SPAN("POST /rebuild") {
-        rebuild_index(threads);
-    }
+    turn turn;
+    spanprof_span span = spanprof_span_start(NULL, "POST /rebuild", NULL);
+    spanprof_scope scope = spanprof_span_attach(span);
+    rebuild_index(threads, &turn);
+    record(span, &turn);
+    spanprof_scope_detach(&scope);
+    spanprof_span_end(span);
     for (int i = 0; i < CONVOY; i++)
         pthread_join(threads[i], NULL);
 }
