@@ -24,9 +24,10 @@
  *      │                                                                         │ ▲
  *      └──────────────────────────── end ────────────────────────────────────────┼─┘
  *      ▲                                                                         │
- *      └───────────────────────── the exec has failed ───────────────────────────┘
+ *      ├───────────────────────── the exec has failed ───────────────────────────┤
+ *      └──────── return, a new thread ──────── LEFT ◄──── leave, no thread ──────┘
  */
-enum { WAITING, RUNNING, ENDING, ENDED };
+enum { WAITING, RUNNING, ENDING, ENDED, LEFT };
 
 /* What the parent gets of it. */
 enum { EXIT_CODE_BITS = 0xff };
@@ -40,6 +41,7 @@ static struct {
     _Atomic pid_t process; /* in which the keeper's thread is; 0: in none */
     _Atomic int signal;    /* by which the process is to end when all is written; 0: by none */
     _Atomic int code;      /* with which it exits, plus 1; 0: it has none, or it is not known */
+    pthread_t thread;
 } keeper;
 
 /* Wait while the state is VALUE, for TIME at most; NULL: without a limit. */
@@ -83,23 +85,21 @@ static void *keep(void *unused)
             begin_after_a_while();
         else if (state == ENDING)
             end();
+        else if (state == LEFT)
+            return NULL;
         else
             wait_while(state, NULL);
     }
-    return NULL;
 }
 
 /* With all signals blocked: they are the program's. */
 static void start_thread(void)
 {
-    pthread_t thread;
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&thread, NULL, keep, NULL) == 0) {
-        pthread_detach(thread);
+    if (pthread_create(&keeper.thread, NULL, keep, NULL) == 0)
         atomic_store(&keeper.process, getpid());
-    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -181,5 +181,25 @@ void sp_keeper_resume(void)
     int error = errno;
     if (atomic_load(&keeper.process) == getpid())
         change(ENDED, WAITING);
+    errno = error;
+}
+
+bool sp_keeper_leave(void)
+{
+    if (atomic_load(&keeper.process) != getpid())
+        return false;
+    sp_keeper_end();
+    if (!change(ENDED, LEFT))
+        return false;
+    pthread_join(keeper.thread, NULL);
+    atomic_store(&keeper.process, 0);
+    return true;
+}
+
+void sp_keeper_return(void)
+{
+    int error = errno;
+    atomic_store(&keeper.state, WAITING);
+    start_thread();
     errno = error;
 }

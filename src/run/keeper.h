@@ -2,7 +2,8 @@
 /* The keeper: a thread that begins and ends the process's span. It makes an end possible where
  * ordinary code must not run: in a signal handler, in _exit, before an exec.
  *
- * Threads: any.  Signals: safe, but for a start.  Fork: a child gets a keeper of its own. */
+ * Threads: any.  Signals: safe, but for a start, leave
+ * and return.  Fork: a child gets a keeper of its own. */
 #ifndef SP_RUN_KEEPER_H
 #define SP_RUN_KEEPER_H
 
@@ -24,5 +25,12 @@ void sp_keeper_exit(int code);
 bool sp_keeper_end_by(int number);
 /* The exec has failed: begin anew, soon. errno is kept. */
 void sp_keeper_resume(void);
+
+/* End the span, and the SDK's and the keeper's threads, so that the process has the program's
+ * threads alone; return must follow. False: it has no threads of ours, or they did not end in time.
+ * One thread at a time; not in signal handlers. */
+bool sp_keeper_leave(void);
+/* Begin anew, soon, with a new span. errno is kept. */
+void sp_keeper_return(void);
 
 #endif

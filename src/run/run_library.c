@@ -2,13 +2,34 @@
 /* libspanprof-run.so: loaded by `spanprof run`, or by LD_PRELOAD, into a program that knows nothing
  * of spanprof. It starts the SDK before main, with all settings from the environment. The whole
  * process is one span. docs/design/run.md has the design. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "run/keeper.h"
 #include "run/process_span.h"
 #include "run/run_exits.h"
 #include "run/uses_spanprof.h"
 
-__attribute__((constructor)) static void begin(void)
+/* Chromium, and what is built on it, forks its processes from "zygotes", which end when they find
+ * that they have more than one thread. */
+static bool must_have_one_thread(int count, char **words)
 {
+    for (int i = 1; i < count; i++)
+        if (strcmp(words[i], "--type=zygote") == 0)
+            return true;
+    return false;
+}
+
+/* The C library gives constructors what main gets. */
+__attribute__((constructor)) static void begin(int count, char **words)
+{
+    if (must_have_one_thread(count, words)) {
+        fprintf(stderr, "spanprof: %s --type=zygote is not profiled: it must have one thread\n",
+                program_invocation_short_name);
+        return;
+    }
     if (sp_program_uses_spanprof()) {
         sp_process_take_files();
         return;

@@ -155,6 +155,27 @@ def test_exec():
     result.end()
 
 
+def test_one_thread():
+    """What the kernel and the C library allow one thread only works as without us."""
+    cases = [(("unshare", "-U", "sh", "-c", "echo entered; exit 3"), ["sh", "unshare"])]
+    if os.geteuid() == 0:
+        cases.append((("setpriv", "--inh-caps=-all", "--bounding-set=-all", "--reuid", "65534", "--clear-groups", "sh", "-c", "echo entered; exit 3"), ["setpriv"]))
+    for words, names in cases:
+        plain = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        if (plain.returncode, plain.stdout) != (3, "entered\n"):
+            print(f"skipped here: {' '.join(words[:2])} does not work without us either: {plain.stdout.strip()}")
+            continue
+        for _ in range(3):
+            result = run("--", *words)
+            check(result.code == 3 and result.stdout == "entered\n", f"{words[0]} {words[1]}: {result.code} {result.stdout} {result.stderr.strip()[:200]}")
+            check(set(result.names()) >= set(names), f"with a span of each program: {result.names()}")
+            result.end()
+    count = "import os; print(len(os.listdir('/proc/self/task')))"
+    result = run("--", sys.executable, "-c", count, "--type=zygote")
+    check(result.stdout == "1\n" and "--type=zygote is not profiled: it must have one thread" in result.stderr, f"a zygote has one thread: {result.stdout} {result.stderr}")
+    result.end()
+
+
 def test_signals():
     result = run("--", WORK, "handlers")
     check(result.code == 0, f"a program sees the default handlers: {result.code} differ")
@@ -291,7 +312,7 @@ def test_refusals():
     result.end()
 
 
-for test in (test_program, test_answer, test_ends, test_exit_codes, test_children, test_exec, test_signals, test_after_the_end, test_profiles, test_programs_that_use_spanprof, test_elsewhere, test_pull, test_refusals):
+for test in (test_program, test_answer, test_ends, test_exit_codes, test_children, test_exec, test_one_thread, test_signals, test_after_the_end, test_profiles, test_programs_that_use_spanprof, test_elsewhere, test_pull, test_refusals):
     began = time.monotonic()
     test()
     print(f"{test.__name__}: {time.monotonic() - began:.1f} s")

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls that need a process of one thread. For them the recording ends, with all threads of ours,
+ * and behind them a new one begins.
+ *
+ * - Into a user namespace, by which sandboxes and rootless containers begin: the kernel allows it
+ *   to one thread only. The recording ends when the call has failed.
+ * - capset is the calling thread's alone. A change of user would then succeed in it and fail in our
+ *   threads, and the C library ends a process where that happens. Threads that start behind the
+ *   call have its capabilities. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "run/keeper.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+
+enum { NEED_ONE_THREAD = CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM };
+
+enum { TRIES = 100 }; /* of a millisecond each */
+
+/* One link for each thread, and two that every folder has. */
+static bool has_one_thread(void)
+{
+    struct stat tasks;
+    return stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink <= 3;
+}
+
+/* End all threads of ours. The kernel counts a thread for a moment after it was joined. */
+static bool leave(void)
+{
+    static const struct timespec millisecond = {.tv_nsec = 1000 * 1000};
+    if (!sp_keeper_leave())
+        return false;
+    for (int i = 0; i < TRIES && !has_one_thread(); i++)
+        nanosleep(&millisecond, NULL);
+    return true;
+}
+
+EXPORTED int unshare(int flags)
+{
+    int (*next)(int);
+    *(void **)&next = dlsym(RTLD_NEXT, "unshare");
+    int result = next(flags);
+    if (result == 0 || errno != EINVAL || !(flags & NEED_ONE_THREAD) || !leave())
+        return result;
+    result = next(flags);
+    sp_keeper_return();
+    return result;
+}
+
+/* TYPE may be 0, so which namespace it is is not known. */
+EXPORTED int setns(int fd, int type)
+{
+    int (*next)(int, int);
+    *(void **)&next = dlsym(RTLD_NEXT, "setns");
+    int result = next(fd, type);
+    if (result == 0 || errno != EINVAL || !leave())
+        return result;
+    result = next(fd, type);
+    sp_keeper_return();
+    return result;
+}
+
+EXPORTED int capset(cap_user_header_t header, const cap_user_data_t data)
+{
+    int (*next)(cap_user_header_t, const cap_user_data_t);
+    *(void **)&next = dlsym(RTLD_NEXT, "capset");
+    bool has_left = leave();
+    int result = next(header, data);
+    if (has_left)
+        sp_keeper_return();
+    return result;
+}
