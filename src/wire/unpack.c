@@ -93,7 +93,8 @@ static bool nesting_is_fine(const ProtobufCMessageDescriptor *type, wire_reader 
 ProtobufCMessage *sp_otlp_unpack(const ProtobufCMessageDescriptor *type, const void *data,
                                  size_t length)
 {
-    wire_reader reader = {.next = data, .end = (const uint8_t *)data + length};
+    const uint8_t *begin = length ? data : (const uint8_t *)""; /* nothing may lie at NULL */
+    wire_reader reader = {.next = begin, .end = begin + length};
     if (!nesting_is_fine(type, reader, 0))
         return NULL;
     return protobuf_c_message_unpack(type, NULL, length, data);
