@@ -149,10 +149,14 @@ static void wait_for_the_end(void)
     }
 }
 
+/* Where there is nothing to end, errno is not even read: a child of clone(CLONE_VM) may have no
+ * thread-local storage. */
 void sp_keeper_end(void)
 {
+    if (atomic_load(&keeper.process) != getpid())
+        return;
     int error = errno;
-    if (atomic_load(&keeper.process) == getpid() && !change(WAITING, ENDED)) {
+    if (!change(WAITING, ENDED)) {
         change(RUNNING, ENDING);
         wait_for_the_end();
     }

@@ -52,6 +52,11 @@ static void prepare(void)
         find_next();
 }
 
+void sp_run_prepare_exits(void)
+{
+    prepare();
+}
+
 static void prepare_exec(void)
 {
     prepare();
@@ -210,8 +215,7 @@ static bool asks_for_default(const struct sigaction *action)
 
 EXPORTED int sigaction(int number, const struct sigaction *action, struct sigaction *before)
 {
-    if (!next.fexecve)
-        find_next();
+    prepare();
     bool is_default = handles_signals && is_ours(number) && action && asks_for_default(action);
     int result = next.sigaction(number, is_default ? &our_action : action, before);
     if (result == 0 && before && before->sa_handler == end_and_raise)
@@ -235,7 +239,6 @@ EXPORTED sighandler_t signal(int number, sighandler_t handler)
 void sp_run_handle_signals(void)
 {
     static const int numbers[] = {SIGHUP, SIGINT, SIGPIPE, SIGTERM};
-    find_next();
     handles_signals = true;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         struct sigaction before;

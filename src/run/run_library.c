@@ -25,6 +25,7 @@ static bool must_have_one_thread(int count, char **words)
 /* The C library gives constructors what main gets. */
 __attribute__((constructor)) static void begin(int count, char **words)
 {
+    sp_run_prepare_exits();
     if (must_have_one_thread(count, words)) {
         fprintf(stderr, "spanprof: %s --type=zygote is not profiled: it must have one thread\n",
                 program_invocation_short_name);

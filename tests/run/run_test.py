@@ -104,7 +104,7 @@ def test_exit_codes():
 
 
 def test_ends():
-    for what, code in (("threads", 0), ("_exit", 5), ("quick_exit", 6), ("vfork", 0)):
+    for what, code in (("threads", 0), ("_exit", 5), ("quick_exit", 6), ("vfork", 0), ("without_storage", 7)):
         result = run("--", WORK, what)
         check(result.code == code, f"{what}: exit {code}: {result.code} {result.stderr}")
         checked_spins(result, what, ["run_work"])

@@ -2,6 +2,7 @@
 /* A program that knows nothing of spanprof, for run_test.py: run_work WHAT [ARGUMENT]. */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -182,6 +183,24 @@ static int allocate(void)
     return 0;
 }
 
+static int exit_now(void *unused)
+{
+    (void)unused;
+    _exit(7);
+}
+
+/* As sandboxes do it: the child has this process's memory, and zeros for thread-local storage. */
+static int exit_without_storage(void)
+{
+    enum { ROOM = 65536 };
+    static char stack[ROOM] __attribute__((aligned(16))),
+        storage[ROOM] __attribute__((aligned(16)));
+    int status = 0, flags = CLONE_VM | CLONE_VFORK | CLONE_SETTLS | SIGCHLD;
+    pid_t child = clone(exit_now, stack + ROOM, flags, NULL, NULL, storage + ROOM / 2);
+    run_work_spin();
+    return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -205,6 +224,8 @@ int main(int argc, char **argv)
         return exec_nothing();
     if (strcmp(what, "_exit") == 0)
         run_work_spin(), _exit(5);
+    if (strcmp(what, "without_storage") == 0)
+        return exit_without_storage();
     if (strcmp(what, "quick_exit") == 0)
         run_work_spin(), quick_exit(6);
     if (strcmp(what, "signal") == 0)
