@@ -85,47 +85,68 @@ static int find_comparison(const sp_model *model, const char *name, comparison *
     return SP_TOOL_DONE;
 }
 
-/* The ids of the traces that were asked for. */
-typedef struct trace_ids {
-    uint8_t items[SP_TEXT_LIST_MAX][16];
-    size_t count;
-} trace_ids;
+/* What a question names: --where and ids. */
+typedef struct chosen_spans {
+    sp_asked asked;
+    bool *by_where; /* by number of span; NULL: --where was not given */
+    bool *by_id;    /* --span's, with their descendants; NULL: it was not given */
+} chosen_spans;
 
-static int parse_traces(const sp_spans_options *options, trace_ids *out)
+static int mark_asked(chosen_spans *chosen, const sp_model *model)
 {
-    int status = SP_TOOL_DONE;
-    for (out->count = 0; status == SP_TOOL_DONE && out->count < options->trace.count; out->count++)
-        status = sp_parse_id("trace", options->trace.items[out->count], out->items[out->count],
-                             sizeof out->items[0]);
+    int status = sp_asked_find(&chosen->asked, model);
+    if (status != SP_TOOL_DONE)
+        return status;
+    chosen->by_id = calloc(model->span_index.count + (size_t)1, sizeof *chosen->by_id);
+    if (!chosen->by_id)
+        return sp_tool_no_memory();
+    sp_asked_mark(&chosen->asked, chosen->by_id);
+    sp_asked_mark_descendants(model, chosen->by_id);
+    return SP_TOOL_DONE;
+}
+
+/* CHOSEN is to be freed by chosen_deinit in any case. */
+static int choose(chosen_spans *chosen, const sp_model *model, const sp_spans_options *options)
+{
+    *chosen = (chosen_spans){.by_id = NULL};
+    int status = sp_asked_parse(&chosen->asked, &options->span, &options->trace);
+    if (status == SP_TOOL_DONE && options->where)
+        status = sp_select_spans(model, options->where, &chosen->by_where);
+    if (status == SP_TOOL_DONE && options->span.count)
+        status = mark_asked(chosen, model);
     return status;
 }
 
-static bool has_trace(const trace_ids *traces, const uint8_t *id)
+static void chosen_deinit(chosen_spans *chosen)
 {
-    for (size_t i = 0; i < traces->count; i++)
-        if (memcmp(traces->items[i], id, sizeof traces->items[i]) == 0)
-            return true;
-    return traces->count == 0;
+    free(chosen->by_where);
+    free(chosen->by_id);
 }
 
 static bool matches(const sp_model *model, uint32_t number, const sp_spans_options *options,
-                    const trace_ids *traces)
+                    const chosen_spans *chosen)
 {
     const sp_model_span *span = &model->spans[number];
-    if (!has_trace(traces, span->id.trace_id))
+    if (!sp_asked_takes_trace(&chosen->asked, span->id.trace_id) ||
+        (chosen->by_where && !chosen->by_where[number]) ||
+        (chosen->by_id && !chosen->by_id[number]))
         return false;
     if (!sp_text_list_takes(&options->name, span->name))
         return false;
     return !options->roots || sp_model_is_local_root(model, number);
 }
 
-static int no_match(const sp_spans_options *options)
+/* Conditions beside ids may be what nothing fits. */
+static bool has_conditions(const sp_spans_options *options)
 {
-    if (options->trace.count && !options->name.count && !options->where && !options->roots)
-        return sp_tool_no("no span of trace %s%s in the files; `spanprof spans` without --trace "
-                          "lists the spans",
-                          options->trace.items[0],
-                          options->trace.count > 1 ? " or the others" : "");
+    return options->name.count || options->where || options->roots;
+}
+
+static int no_match(const sp_model *model, const sp_spans_options *options,
+                    const chosen_spans *chosen)
+{
+    if ((chosen->asked.span_count || chosen->asked.trace_count) && !has_conditions(options))
+        return sp_asked_absent(&chosen->asked, model);
     return sp_tool_no(
         "no span matches; leave out conditions, or `spanprof spans` without them lists "
         "all");
@@ -177,8 +198,8 @@ static void reverse(uint32_t *list, size_t count)
 static int write_list(const sp_model *model, uint32_t *list, size_t count,
                       const sp_spans_options *options, comparison compare)
 {
-    bool tree = options->trace.count == 1 && !options->json && !options->name.count &&
-                !options->where && !options->roots && !options->sort &&
+    bool is_one = options->span.count == 1 || (!options->span.count && options->trace.count == 1);
+    bool tree = is_one && !options->json && !has_conditions(options) && !options->sort &&
                 options->limit == SP_SPANS_NO_LIMIT;
     if (!tree) {
         sorted_spans = model->spans;
@@ -199,31 +220,19 @@ static int write_list(const sp_model *model, uint32_t *list, size_t count,
     return sp_output_write(&out, NULL);
 }
 
-static int answer_from(const sp_model *model, const sp_spans_options *options)
+static int list_spans(const sp_model *model, const sp_spans_options *options,
+                      const chosen_spans *chosen, comparison compare)
 {
-    trace_ids traces;
-    comparison compare;
-    int status = check_group(options);
-    if (status == SP_TOOL_DONE)
-        status = find_comparison(model, options->sort ? options->sort : "duration", &compare);
-    if (status == SP_TOOL_DONE)
-        status = parse_traces(options, &traces);
-    bool *marks = NULL;
-    if (status == SP_TOOL_DONE && options->where)
-        status = sp_select_spans(model, options->where, &marks);
-    if (status != SP_TOOL_DONE)
-        return status;
-    uint32_t *list = malloc((model->span_index.count + 1) * sizeof *list);
+    uint32_t *list = malloc((model->span_index.count + (size_t)1) * sizeof *list);
     size_t count = 0;
-    for (uint32_t i = 0; list && i < model->span_index.count; i++)
-        if (matches(model, model->span_order[i], options, &traces) &&
-            (!marks || marks[model->span_order[i]]))
-            list[count++] = model->span_order[i];
-    free(marks);
+    int status;
     if (!list)
         return sp_tool_no_memory();
+    for (uint32_t i = 0; i < model->span_index.count; i++)
+        if (matches(model, model->span_order[i], options, chosen))
+            list[count++] = model->span_order[i];
     if (!count)
-        status = no_match(options);
+        status = no_match(model, options, chosen);
     else if (options->group_by)
         status = write_groups(model, list, count, options);
     else
@@ -232,14 +241,27 @@ static int answer_from(const sp_model *model, const sp_spans_options *options)
     return status;
 }
 
-/* A wait is asked for by the span that waited, or by the request that this belongs to. MARKS are
- * the spans that --where selects; NULL: it was not given. */
-static bool chooses(const sp_model *model, uint32_t number, const sp_spans_options *options,
-                    const trace_ids *traces, const bool *marks)
+static int answer_from(const sp_model *model, const sp_spans_options *options)
 {
-    uint32_t root = sp_model_local_root(model, number);
-    return (matches(model, number, options, traces) && (!marks || marks[number])) ||
-           (matches(model, root, options, traces) && (!marks || marks[root]));
+    chosen_spans chosen = {.by_id = NULL};
+    comparison compare;
+    int status = check_group(options);
+    if (status == SP_TOOL_DONE)
+        status = find_comparison(model, options->sort ? options->sort : "duration", &compare);
+    if (status == SP_TOOL_DONE)
+        status = choose(&chosen, model, options);
+    if (status == SP_TOOL_DONE)
+        status = list_spans(model, options, &chosen, compare);
+    chosen_deinit(&chosen);
+    return status;
+}
+
+/* A wait is asked for by the span that waited, or by the request that this belongs to. */
+static bool chooses(const sp_model *model, uint32_t number, const sp_spans_options *options,
+                    const chosen_spans *chosen)
+{
+    return matches(model, number, options, chosen) ||
+           matches(model, sp_model_local_root(model, number), options, chosen);
 }
 
 static int check_holders(const sp_spans_options *options)
@@ -253,33 +275,30 @@ static int check_holders(const sp_spans_options *options)
 }
 
 static int answer_chosen_holders(const sp_model *model, const sp_spans_options *options,
-                                 const trace_ids *traces, const bool *marks)
+                                 const chosen_spans *chosen)
 {
-    bool *chosen = calloc(model->span_index.count + (size_t)1, sizeof *chosen);
-    if (!chosen)
+    bool *marks = calloc(model->span_index.count + (size_t)1, sizeof *marks);
+    if (!marks)
         return sp_tool_no_memory();
     for (uint32_t i = 0; i < model->span_index.count; i++)
-        chosen[i] = chooses(model, i, options, traces, marks);
-    int status = sp_spans_holders(model, chosen, options);
-    free(chosen);
+        marks[i] = chooses(model, i, options, chosen);
+    int status = sp_spans_holders(model, marks, options);
+    free(marks);
     return status;
 }
 
 static int answer_holders(const sp_model *model, const sp_spans_options *options)
 {
-    trace_ids traces;
-    bool *marks = NULL;
+    chosen_spans chosen = {.by_id = NULL};
     int status = check_holders(options);
-    if (status == SP_TOOL_DONE && !options->trace.count && !options->name.count &&
-        !options->where && !options->roots)
+    if (status == SP_TOOL_DONE && !options->span.count && !options->trace.count &&
+        !has_conditions(options))
         return sp_spans_holders(model, NULL, options);
     if (status == SP_TOOL_DONE)
-        status = parse_traces(options, &traces);
-    if (status == SP_TOOL_DONE && options->where)
-        status = sp_select_spans(model, options->where, &marks);
+        status = choose(&chosen, model, options);
     if (status == SP_TOOL_DONE)
-        status = answer_chosen_holders(model, options, &traces, marks);
-    free(marks);
+        status = answer_chosen_holders(model, options, &chosen);
+    chosen_deinit(&chosen);
     return status;
 }
 
@@ -322,6 +341,8 @@ static int run(int argc, char **argv)
 static const sp_option options[] = {
     {"--sort", "KEY", SP_OPTION_TEXT, AT(sort), "duration, start, cpu, wall or samples (duration)"},
     {"--limit", "N", SP_OPTION_NUMBER, AT(limit), "at most N lines (20; --json all); 0: all"},
+    {"--span", "ID", SP_OPTION_LIST, AT(span),
+     "this span and its descendants, as a tree; or those of several"},
     {"--trace", "ID", SP_OPTION_LIST, AT(trace),
      "one trace, as a tree with bars that show when each span ran; or the spans of several"},
     {"--name", "NAME", SP_OPTION_LIST, AT(name),

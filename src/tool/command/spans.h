@@ -16,6 +16,7 @@ enum { SP_SPANS_WHOLE_NAME = 1 << 16 };
 
 typedef struct sp_spans_options {
     const char *sort;
+    sp_text_list span;    /* the union of several, each with its descendants */
     sp_text_list trace;   /* the union of several */
     sp_text_list name;    /* the union of several */
     const char *where;    /* a query */
@@ -46,7 +47,8 @@ static inline size_t sp_spans_line(const sp_terminal *terminal, size_t at, size_
 /* In spans_table.c: a line for each span, in columns. */
 void sp_spans_table(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count,
                     const sp_terminal *terminal);
-/* The spans of LIST (all those of one trace, parents before children) as a tree. */
+/* The spans of LIST as a tree: all those of one trace, or a span and all its descendants; parents
+ * stand before children. */
 void sp_spans_tree(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count,
                    const sp_terminal *terminal);
 /* In spans_holders.c: which span waited for a lock that which span held, of the waits of those that

@@ -123,6 +123,7 @@ typedef struct tree_writer {
     bool own;      /* what links to the span itself */
     bool counts;   /* samples beside the times; they give way to wall time */
     unsigned used; /* columns in front of the name */
+    uint32_t top;  /* of the tree that is being written */
 } tree_writer;
 
 enum { TREE_MAX_DEPTH = 60, TREE_OTHERS = 38, TREE_OWN = 10, TREE_COUNT = 7 };
@@ -194,8 +195,7 @@ static void add_branches(tree_writer *writer, uint32_t span)
     bool utf8 = writer->terminal->utf8;
     const char *parts[TREE_MAX_DEPTH];
     size_t count = 0;
-    for (uint32_t at = span; spans[at].parent != SP_MODEL_NONE && count < TREE_MAX_DEPTH;
-         at = spans[at].parent) {
+    for (uint32_t at = span; at != writer->top && count < TREE_MAX_DEPTH; at = spans[at].parent) {
         bool last = spans[at].next_sibling == SP_MODEL_NONE;
         if (at == span)
             parts[count++] = last ? (utf8 ? "└─ " : "`- ") : (utf8 ? "├─ " : "|- ");
@@ -228,6 +228,7 @@ static void add_tree(tree_writer *writer, uint32_t top)
 {
     const sp_model_span *spans = writer->model->spans;
     uint32_t at = top;
+    writer->top = top;
     for (;;) {
         add_tree_line(writer, at);
         if (spans[at].first_child != SP_MODEL_NONE) {
@@ -259,7 +260,7 @@ void sp_spans_tree(sp_buffer *out, const sp_model *model, const uint32_t *list, 
     }
     add_tree_head(&writer);
     for (size_t i = 0; i < count; i++)
-        if (model->spans[list[i]].parent == SP_MODEL_NONE)
+        if (i == 0 || model->spans[list[i]].parent == SP_MODEL_NONE)
             add_tree(&writer, list[i]);
     sp_spans_overrun_key(out, model, list, count);
     sp_waterfall_key(out, &writer.waterfall, terminal);

@@ -55,7 +55,7 @@ static void fill_several(sp_flame_legend *legend, const sp_selection *selection)
                                  : " that match");
     else
         snprintf(legend->subject, sizeof legend->subject, "%s",
-                 SP_COUNTED(selection->asked_spans, "span"));
+                 SP_COUNTED(selection->asked.span_count, "span"));
     if (below)
         snprintf(legend->details, sizeof legend->details, "with %s",
                  SP_COUNTED(below, "descendant"));
@@ -64,12 +64,12 @@ static void fill_several(sp_flame_legend *legend, const sp_selection *selection)
 static void fill_trace(sp_flame_legend *legend, const sp_selection *selection)
 {
     char id[33];
-    sp_hex_encode(id, selection->traces[0], 16);
-    if (selection->asked_traces == 1)
+    sp_hex_encode(id, selection->asked.traces[0], 16);
+    if (selection->asked.trace_count == 1)
         snprintf(legend->subject, sizeof legend->subject, "trace %s", id);
     else
         snprintf(legend->subject, sizeof legend->subject, "%s",
-                 SP_COUNTED(selection->asked_traces, "trace"));
+                 SP_COUNTED(selection->asked.trace_count, "trace"));
 }
 
 static void fill_subject(sp_flame_legend *legend, const sp_selection *selection, bool self)
@@ -77,13 +77,13 @@ static void fill_subject(sp_flame_legend *legend, const sp_selection *selection,
     char id[33];
     if (sp_selection_only_span(selection) != SP_MODEL_NONE) {
         fill_span(legend, selection, self);
-    } else if (selection->asked_spans == 1) {
-        sp_hex_encode(id, selection->spans[0].id, 8);
+    } else if (selection->asked.span_count == 1) {
+        sp_hex_encode(id, selection->asked.spans[0].id, 8);
         snprintf(legend->subject, sizeof legend->subject, "span %s", id);
         snprintf(legend->details, sizeof legend->details, "the files do not have the span itself");
-    } else if (selection->by_where || selection->asked_spans) {
+    } else if (selection->by_where || selection->asked.span_count) {
         fill_several(legend, selection);
-    } else if (selection->asked_traces) {
+    } else if (selection->asked.trace_count) {
         fill_trace(legend, selection);
     } else {
         snprintf(legend->subject, sizeof legend->subject, "all samples");

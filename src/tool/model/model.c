@@ -55,7 +55,8 @@ int sp_model_build_since(sp_model *model, const sp_input *input, const sp_since 
 int sp_model_build_as(sp_model *model, const sp_input *input, const sp_since *since,
                       const sp_model_options *options)
 {
-    *model = (sp_model){.since = *since, .options = *options, .root_frames = options->by_thread};
+    *model = (sp_model){
+        .input = input, .since = *since, .options = *options, .root_frames = options->by_thread};
     sp_model_link none = {0};
     if (sp_model_string(model, "") != 0)
         return sp_tool_no_memory();
@@ -86,6 +87,17 @@ void sp_model_count_links(const sp_model *model, uint32_t *links, uint32_t *with
     *with_span = 0;
     for (uint32_t i = 1; i < model->links.count; i++)
         *with_span += sp_model_link_span(model, i) != SP_MODEL_NONE;
+}
+
+const char *sp_model_service(const sp_model *model)
+{
+    for (uint32_t i = 0; i < model->span_index.count; i++)
+        if (*model->spans[i].service)
+            return model->spans[i].service;
+    for (size_t i = 0; i < model->profile_count; i++)
+        if (*model->profiles[i].service)
+            return model->profiles[i].service;
+    return "";
 }
 
 int sp_model_check_runs(const sp_model *model)

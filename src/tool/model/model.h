@@ -120,6 +120,7 @@ typedef struct sp_model_options {
 #define SP_MODEL_NO_STACK "[no stack]"
 
 typedef struct sp_model {
+    const sp_input *input; /* all that it is made of */
     sp_arena memory;
     sp_intern strings, stacks, links;
 
@@ -242,6 +243,8 @@ void sp_model_count_links(const sp_model *model, uint32_t *links, uint32_t *with
 /* Files of two runs: there are spans and links, and not one link leads to a span. SP_TOOL_NO having
  * said so, else SP_TOOL_DONE. */
 int sp_model_check_runs(const sp_model *model);
+/* The service of the first span or profile that tells one, else "". */
+const char *sp_model_service(const sp_model *model);
 
 /* Whether SPAN is the top of its trace's part that lies in its own process, as far as the files
  * know. */

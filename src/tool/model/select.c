@@ -13,22 +13,6 @@
 #include "tool/text/messages.h"
 #include "tool/text/output.h"
 
-int sp_parse_id(const char *what, const char *text, uint8_t *out, size_t count)
-{
-    const char *digits = strncmp(text, "0x", 2) == 0 ? text + 2 : text;
-    uint8_t longer[16];
-    if (count == 8 && strlen(digits) == 32 && sp_hex_decode(longer, digits, 16, true))
-        return sp_tool_wrong("%s is a trace id, not a span id: ask with --trace %s", text, text);
-    if (strlen(digits) != 2 * count || !sp_hex_decode(out, digits, count, true))
-        return sp_tool_wrong("%s is no %s id: %zu hex digits are needed, as `spanprof spans` shows "
-                             "them",
-                             text, what, 2 * count);
-    for (size_t i = 0; i < count; i++)
-        if (out[i])
-            return SP_TOOL_DONE;
-    return sp_tool_wrong("%s is no %s id: it is all zero", text, what);
-}
-
 /* ---- type ---- */
 
 /* Types that files may have; any other word has to be the name of a type in these. */
@@ -185,68 +169,6 @@ const char *sp_selection_name(const sp_selection *selection)
 
 /* ---- spans ---- */
 
-bool sp_selection_takes_trace(const sp_selection *selection, const uint8_t trace_id[16])
-{
-    for (uint32_t i = 0; i < selection->asked_traces; i++)
-        if (memcmp(selection->traces[i], trace_id, 16) == 0)
-            return true;
-    return selection->asked_traces == 0;
-}
-
-/* The span that was asked for as TEXT. An id may be in two traces, by chance; then the trace has to
- * be named. */
-static int find_span(const sp_selection *selection, sp_asked_span *asked, const char *text)
-{
-    const sp_model *model = selection->model;
-    for (uint32_t i = 0; i < model->span_index.count; i++) {
-        const sp_model_link *id = &model->spans[i].id;
-        if (memcmp(id->span_id, asked->id, sizeof id->span_id) != 0 ||
-            !sp_selection_takes_trace(selection, id->trace_id))
-            continue;
-        if (asked->span != SP_MODEL_NONE)
-            return sp_tool_no("span id %s is in more than one trace; say which with --trace", text);
-        asked->span = i;
-    }
-    return SP_TOOL_DONE;
-}
-
-/* The same of a span that the files do not have: only the links of its samples name its trace. */
-static int find_trace(const sp_selection *selection, const sp_asked_span *asked, const char *text)
-{
-    const sp_model *model = selection->model;
-    const sp_model_link *first = NULL;
-    for (uint32_t i = 1; i < model->links.count; i++) {
-        const sp_model_link *link = sp_intern_key(&model->links, i);
-        if (memcmp(link->span_id, asked->id, sizeof link->span_id) != 0 ||
-            !sp_selection_takes_trace(selection, link->trace_id))
-            continue;
-        if (first) {
-            char one[33], other[33];
-            sp_hex_encode(one, first->trace_id, 16);
-            sp_hex_encode(other, link->trace_id, 16);
-            return sp_tool_no("span id %s is in more than one trace, of which the files have the "
-                              "samples only; say which with --trace: %s, %s",
-                              text, one, other);
-        }
-        first = link;
-    }
-    if (!first && selection->asked_spans > 1)
-        sp_tool_note("no span %s in the files: the answer is that of the others", text);
-    return SP_TOOL_DONE;
-}
-
-static int find_spans(sp_selection *selection, const sp_text_list *texts)
-{
-    int status = SP_TOOL_DONE;
-    for (uint32_t i = 0; status == SP_TOOL_DONE && i < selection->asked_spans; i++) {
-        sp_asked_span *asked = &selection->spans[i];
-        status = find_span(selection, asked, texts->items[i]);
-        if (status == SP_TOOL_DONE && asked->span == SP_MODEL_NONE)
-            status = find_trace(selection, asked, texts->items[i]);
-    }
-    return status;
-}
-
 int sp_select_spans(const sp_model *model, const char *text, bool **marks)
 {
     sp_query query;
@@ -285,30 +207,24 @@ static int match_spans(sp_selection *selection, const sp_select_options *options
 static void mark_spans(sp_selection *selection, bool *marked, bool self)
 {
     const sp_model *model = selection->model;
-    for (uint32_t i = 0; i < selection->asked_spans; i++)
-        if (selection->spans[i].span != SP_MODEL_NONE)
-            marked[selection->spans[i].span] = true;
+    sp_asked_mark(&selection->asked, marked);
     selection->span_count = 0;
     for (uint32_t i = 0; i < model->span_index.count; i++) {
         marked[i] = marked[i] && sp_selection_takes_trace(selection, model->spans[i].id.trace_id);
         selection->span_count += marked[i];
     }
     selection->match_count = selection->span_count;
-    for (uint32_t i = 0; !self && i < model->span_index.count; i++) {
-        uint32_t span = model->span_order[i], parent = model->spans[span].parent;
-        if (parent == SP_MODEL_NONE || marked[span] || !marked[parent])
-            continue;
-        marked[span] = true;
-        selection->span_count++;
-    }
+    if (!self)
+        selection->span_count += sp_asked_mark_descendants(model, marked);
 }
 
 /* A span that the files do not have: its samples may still be there. */
 static bool is_asked_without_span(const sp_selection *selection, const sp_model_link *link)
 {
-    for (uint32_t i = 0; i < selection->asked_spans; i++)
-        if (selection->spans[i].span == SP_MODEL_NONE &&
-            memcmp(link->span_id, selection->spans[i].id, 8) == 0)
+    const sp_asked *asked = &selection->asked;
+    for (uint32_t i = 0; i < asked->span_count; i++)
+        if (asked->spans[i].span == SP_MODEL_NONE &&
+            memcmp(link->span_id, asked->spans[i].id, 8) == 0)
             return true;
     return false;
 }
@@ -318,7 +234,7 @@ static bool link_matches(const sp_selection *selection, const bool *marked, uint
     const sp_model *model = selection->model;
     const sp_model_link *link = sp_intern_key(&model->links, number);
     uint32_t span = sp_model_link_span(model, number);
-    if (!selection->by_where && !selection->asked_spans)
+    if (!selection->by_where && !selection->asked.span_count)
         return sp_selection_takes_trace(selection, link->trace_id);
     if (span != SP_MODEL_NONE)
         return marked[span];
@@ -362,9 +278,9 @@ static void add_up(sp_selection *selection)
 static uint64_t count_below(const sp_selection *selection, uint32_t span)
 {
     sp_selection other = *selection;
-    other.spans[0].span = span;
-    other.asked_spans = 1;
-    other.asked_traces = 0;
+    other.asked.spans[0].span = span;
+    other.asked.span_count = 1;
+    other.asked.trace_count = 0;
     other.links = NULL;
     other.count = 0;
     if (mark_links(&other, NULL, false))
@@ -477,7 +393,7 @@ static int no_match_of_where(const sp_selection *selection, const sp_select_opti
                           selection->slow.all == 1 ? "it is" : "all are");
     if (count == 0)
         return sp_tool_no("no span matches %s%s; `spanprof spans` lists the spans", option,
-                          selection->asked_traces ? " in this trace" : "");
+                          selection->asked.trace_count ? " in this trace" : "");
     if (scope_hides_matches(selection, options))
         return sp_tool_no("%s %s, and the file's link scope cannot answer: its "
                           "samples are linked to local roots only; record with "
@@ -498,20 +414,21 @@ static int no_match_of_where(const sp_selection *selection, const sp_select_opti
                                : "record wall time with SPANPROF_PROFILES=cpu,wall");
 }
 
-static int no_match_of_ids(const sp_selection *selection, const sp_select_options *options)
+/* The files may have their spans. */
+static int no_samples_of_traces(const sp_selection *selection)
 {
-    const char *what = selection->asked_spans ? "span" : "trace";
-    const sp_text_list *list = selection->asked_spans ? &options->span : &options->trace;
-    const char *in_trace = selection->asked_spans ? options->trace.items[0] : NULL;
-    if (list->count > 1)
-        return sp_tool_no("none of these %zu %ss has samples in the files; `spanprof spans` lists "
-                          "the %ss",
-                          list->count, what, what);
-    if (!selection->asked_spans)
-        return sp_tool_no("no samples of trace %s in the files; `spanprof spans` lists the traces",
-                          list->items[0]);
-    return sp_tool_no("no span %s%s%s in the files; `spanprof spans` lists them", list->items[0],
-                      in_trace ? " of trace " : "", in_trace ? in_trace : "");
+    const sp_model *model = selection->model;
+    uint32_t count = 0;
+    char id[33];
+    for (uint32_t i = 0; i < model->span_index.count; i++)
+        count += sp_selection_takes_trace(selection, model->spans[i].id.trace_id);
+    if (!count)
+        return sp_asked_absent(&selection->asked, model);
+    sp_hex_encode(id, selection->asked.traces[0], 16);
+    return sp_tool_no("no samples of trace %s%s: the files have %s of it, and no sample fell under "
+                      "%s; `spanprof spans --trace ID` shows when they ran",
+                      id, selection->asked.trace_count == 1 ? "" : " and the others",
+                      SP_COUNTED(count, "span"), count == 1 ? "it" : "them");
 }
 
 static int no_match(const sp_selection *selection, const sp_select_options *options)
@@ -526,8 +443,10 @@ static int no_match(const sp_selection *selection, const sp_select_options *opti
         return no_match_of_where(selection, options);
     if (sp_selection_only_span(selection) != SP_MODEL_NONE)
         return no_samples_of_span(selection, options);
-    if (selection->asked_spans || selection->asked_traces)
-        return no_match_of_ids(selection, options);
+    if (selection->asked.span_count)
+        return sp_asked_absent(&selection->asked, selection->model);
+    if (selection->asked.trace_count)
+        return no_samples_of_traces(selection);
     if (selection->outlived)
         return sp_tool_no("no block that was sampled is held past its request");
     const char *name = sp_selection_name(selection);
@@ -549,15 +468,9 @@ static int parse_ids(sp_selection *selection, const sp_select_options *options)
     if (options->span.count && by_where)
         return sp_tool_wrong("--span and --%s both say which spans; give one of them",
                              options->where ? "where" : "name");
-    for (size_t i = 0; status == SP_TOOL_DONE && i < options->span.count; i++) {
-        sp_asked_span *asked = &selection->spans[selection->asked_spans++];
-        asked->span = SP_MODEL_NONE;
-        status = sp_parse_id("span", options->span.items[i], asked->id, 8);
-    }
-    for (size_t i = 0; status == SP_TOOL_DONE && i < options->trace.count; i++)
-        status = sp_parse_id("trace", options->trace.items[i],
-                             selection->traces[selection->asked_traces++], 16);
-    return status;
+    return status == SP_TOOL_DONE
+               ? sp_asked_parse(&selection->asked, &options->span, &options->trace)
+               : status;
 }
 
 int sp_select(sp_selection *selection, const sp_model *model, const sp_select_options *options)
@@ -567,7 +480,7 @@ int sp_select(sp_selection *selection, const sp_model *model, const sp_select_op
     if (status == SP_TOOL_DONE)
         status = select_type(selection, options);
     if (status == SP_TOOL_DONE)
-        status = find_spans(selection, &options->span);
+        status = sp_asked_find(&selection->asked, model);
     bool *marked = NULL;
     if (status == SP_TOOL_DONE && selection->by_where)
         status = match_spans(selection, options, &marked);
@@ -575,7 +488,7 @@ int sp_select(sp_selection *selection, const sp_model *model, const sp_select_op
         free(marked);
         return status;
     }
-    if ((selection->asked_spans || selection->asked_traces || selection->by_where) &&
+    if ((selection->asked.span_count || selection->asked.trace_count || selection->by_where) &&
         !mark_links(selection, marked, options->self))
         return sp_tool_no_memory();
     add_up(selection);

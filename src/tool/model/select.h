@@ -4,7 +4,7 @@
 #ifndef SP_TOOL_MODEL_SELECT_H
 #define SP_TOOL_MODEL_SELECT_H
 
-#include "tool/model/model.h"
+#include "tool/model/asked.h"
 #include "tool/model/slow.h"
 #include "tool/text/options.h"
 
@@ -23,22 +23,13 @@ typedef struct sp_select_options {
     bool self;         /* only the spans' own samples, without their descendants' */
 } sp_select_options;
 
-/* A span that was asked for by id. */
-typedef struct sp_asked_span {
-    uint8_t id[8];
-    uint32_t span; /* SP_MODEL_NONE: the files have at most its samples */
-} sp_asked_span;
-
 typedef struct sp_selection {
     const sp_model *model;
     uint32_t type;
     bool off_cpu;  /* of wall time only what waited */
     bool outlived; /* of live blocks only those whose request has ended */
     bool grown;    /* of live blocks only what is more than in an earlier snapshot */
-    sp_asked_span spans[SP_TEXT_LIST_MAX];
-    uint32_t asked_spans; /* how many these are */
-    uint8_t traces[SP_TEXT_LIST_MAX][16];
-    uint32_t asked_traces;
+    sp_asked asked;
     bool by_where;                     /* or by name */
     const char *name;                  /* of all spans that match, or NULL */
     sp_slow slow;                      /* when its percent is not 0 */
@@ -69,12 +60,15 @@ static inline bool sp_selection_has(const sp_selection *selection, const sp_mode
 }
 
 /* Whether TRACE_ID is one of the traces that were asked for, or none was. */
-bool sp_selection_takes_trace(const sp_selection *selection, const uint8_t trace_id[16]);
-/* The number of the one span that was asked for by id, or SP_MODEL_NONE: none, several, or one that
- * the files do not have. */
+static inline bool sp_selection_takes_trace(const sp_selection *selection,
+                                            const uint8_t trace_id[16])
+{
+    return sp_asked_takes_trace(&selection->asked, trace_id);
+}
+/* As sp_asked_only_span. */
 static inline uint32_t sp_selection_only_span(const sp_selection *selection)
 {
-    return selection->asked_spans == 1 ? selection->spans[0].span : SP_MODEL_NONE;
+    return sp_asked_only_span(&selection->asked);
 }
 
 /* For each span whether the query TEXT selects it, in *MARKS: an array for free(), by number of
@@ -87,9 +81,5 @@ const char *sp_selection_name(const sp_selection *selection);
 /* The types of MODEL for a message: "cpu, alloc_space (bytes)". Returns OUT. */
 #define SP_TYPES_LENGTH 256
 const char *sp_types_list(char out[SP_TYPES_LENGTH], const sp_model *model);
-
-/* TEXT as an id of COUNT bytes, also with 0x before it, as some tracers print theirs; SP_TOOL_WRONG
- * when it is none (WHAT: "span" or "trace"). */
-int sp_parse_id(const char *what, const char *text, uint8_t *out, size_t count);
 
 #endif

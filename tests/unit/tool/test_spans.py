@@ -98,6 +98,10 @@ class Holders(ToolTest):
         self.assertEqual(self.waits("--name", "GET /cart", "--limit", "1"), ["render"])
         self.refuse(1, "spans", *self.files, "--name", "render", says="no span that matches waited")
 
+    def test_a_span_chooses_its_waits_and_those_of_its_request(self):
+        self.assertEqual(self.waits("--span", CART), ["render", ""])
+        self.refuse(1, "spans", *self.files, "--span", RENDER, says="no span that matches waited")
+
     def test_what_makes_no_sense_is_refused(self):
         self.refuse(2, "spans", *self.files, "--sort", "cpu", says="leave out --sort")
         self.refuse(1, "spans", "shop", "--holders", says="SPANPROF_PROFILES=lock")
@@ -192,8 +196,51 @@ class Spans(ToolTest):
         names = lambda *more: [s["name"] for s in self.answer_json("spans", "t.jsonl", "--json", *more)["spans"]]
         self.assertEqual(names("--trace", CART_TRACE, "--trace", "12" * 16), ["other", "GET /cart"])
         self.assertEqual(self.answer("spans", "t.jsonl", "--trace", CART_TRACE, "--trace", "12" * 16).splitlines()[0].split()[0], "duration")
-        self.refuse(1, "spans", "t.jsonl", "--trace", "56" * 16, "--trace", "78" * 16, says=("56" * 16, "or the others"))
+        self.refuse(1, "spans", "t.jsonl", "--trace", "56" * 16, "--trace", "78" * 16, says="none of these 2 traces is in this file")
         self.refuse(2, "spans", "t.jsonl", "--trace", CART_TRACE, "--trace", "12", says="trace id")
+
+    def test_a_span_is_a_tree_with_its_descendants(self):
+        self.assertEqual(self.answer("spans", "shop", "--span", RENDER, columns=90), f"""\
+trace {REPORT_TRACE}, 2 spans, shop
+
+duration       cpu  smpls       own  smpls  span id           name
+  190 ms    220 ms     22    200 ms     20  {RENDER}  render
+ 5.00 ms   20.0 ms      2   20.0 ms      2  {COMPRESS}  └─ compress
+""")
+        self.assertEqual(self.answer("spans", "shop", "--span", REPORT), TREE)
+        self.assertEqual(self.answer("spans", "shop", "--span", "0x" + REPORT.upper(), "--trace", REPORT_TRACE), TREE)
+
+    def test_several_spans_and_conditions_are_a_list(self):
+        self.assertEqual(self.order("--span", RENDER, "--span", CART), ["render", "GET /cart", "compress"])
+        self.assertEqual(self.order("--span", REPORT, "--name", "query"), ["query"])
+        self.assertEqual(self.order("--span", REPORT, "--where", "duration < 50ms"), ["query", "compress"])
+        self.assertEqual(self.order("--span", CART), ["GET /cart"])
+        self.refuse(1, "spans", "shop", "--span", REPORT, "--name", "GET /cart", says="no span matches")
+
+    def test_a_trace_id_is_no_span_id(self):
+        self.refuse(2, "spans", "shop", "--span", REPORT_TRACE, says=f"ask with --trace {REPORT_TRACE}")
+        self.refuse(2, "spans", "shop", "--span", "12", says="span id")
+        self.write("t.jsonl", json_lines(traces(), traces([span("12" * 16, RENDER, "same id", 0, 9)])))
+        self.refuse(1, "spans", "t.jsonl", "--span", RENDER, says="more than one trace")
+        self.assertIn("same id", self.answer("spans", "t.jsonl", "--span", RENDER, "--trace", "12" * 16))
+
+    def test_an_id_of_an_earlier_run_is_told_of_the_files(self):
+        gone = "ab" * 8
+        for command in ("spans", "flame"):
+            error = self.refuse(1, command, "shop", "--span", gone, says=(
+                f"span {gone} is not in any of these 2 files, recorded by shop at 2023-11-1", "PREFIX.1", "another prefix"))
+            self.assertRegex(error, r" at 2023-11-1\d \d\d:\d\d:\d\d [^;]+; ")
+        self.refuse(1, "flame", "shop", "--trace", gone * 2, says=f"trace {gone * 2} is not in any of these 2 files")
+        self.refuse(1, "spans", "shop.traces.jsonl", "--trace", gone * 2, says=f"trace {gone * 2} is not in this file")
+        several = self.run_tool("spans", "shop", "--span", gone, "--span", CART, "--json")
+        self.assertEqual((several.returncode, [s["name"] for s in json.loads(several.stdout)["spans"]]), (0, ["GET /cart"]))
+        self.assertIn(f"no span {gone} in the files", several.stderr.decode())
+
+    def test_a_trace_without_samples_is_not_called_absent(self):
+        self.write("t.jsonl", json_lines(traces([span(CART_TRACE, CART, "idle", 0, 9)]), ))
+        self.write("p.jsonl", json_lines(profiles(SAMPLES[:3])))
+        self.write("r.jsonl", json_lines(traces()))
+        self.refuse(1, "flame", "t.jsonl", "r.jsonl", "p.jsonl", "--trace", CART_TRACE, says=("no samples of trace", "1 span of it"))
 
     def test_trace_is_a_tree_with_own_and_total(self):
         self.assertEqual(self.answer("spans", "shop", "--trace", REPORT_TRACE), TREE)
