@@ -124,6 +124,7 @@ static int write_answer(const sp_selection *selection, const sp_flame_options *o
 static int check_format(const sp_flame_options *options, int format)
 {
     bool is_pprof = format == FORMAT_PPROF;
+    bool is_text = format == FORMAT_TEXT && !options->against;
     bool has_stacks = is_pprof || format == FORMAT_JSON || format == FORMAT_PERFETTO;
     bool is_list = has_stacks || format == FORMAT_FOLDED;
     if (is_pprof && options->names)
@@ -135,6 +136,9 @@ static int check_format(const sp_flame_options *options, int format)
     if (options->reverse && (has_stacks || format == FORMAT_TABLE || options->against))
         return sp_tool_wrong("flame: --reverse turns graphs and folded stacks; %s is the same "
                              "without it",
+                             options->against ? "--against" : format_names[format]);
+    if (options->limit != SP_FLAME_NO_LIMIT && !is_text)
+        return sp_tool_wrong("flame: --limit is for the tree in text; leave it out of %s",
                              options->against ? "--against" : format_names[format]);
     if (options->min_percent > 0 && is_list)
         return sp_tool_wrong("flame: --min-percent leaves frames out of pictures; %s has all "
@@ -185,6 +189,7 @@ static int answer(const sp_operands *files, sp_flame_options *options)
         status = take_model_options(options, format);
     if (status == SP_TOOL_DONE && takes_table(options, format))
         format = FORMAT_TABLE;
+    options->folds_recursion = format == FORMAT_TEXT;
     if (status == SP_TOOL_DONE)
         status = check_format(options, format);
     if (status == SP_TOOL_DONE && options->against)
@@ -214,7 +219,7 @@ static int answer(const sp_operands *files, sp_flame_options *options)
 
 static int run(int argc, char **argv)
 {
-    sp_flame_options options = {.min_percent = -1};
+    sp_flame_options options = {.min_percent = -1, .limit = SP_FLAME_NO_LIMIT};
     sp_operands files;
     int status = sp_options_parse(&sp_command_flame, argc, argv, &options, &files);
     if (status == SP_OPTIONS_GO_ON)
@@ -251,6 +256,8 @@ static const sp_option options[] = {
      "choose the format"},
     {"--min-percent", "P", SP_OPTION_PERCENT, AT(min_percent),
      "leave out frames below this share (text 1, html 0)"},
+    {"--limit", "N", SP_OPTION_NUMBER, AT(limit),
+     "text: at most the N largest frames (100); 0: all"},
     {"--names", "STYLE", SP_OPTION_TEXT, AT(names),
      "of C++ and Rust: short, folded (template arguments as …), full (with parameters) (folded); "
      "pprof keeps the profile's"},

@@ -138,7 +138,7 @@ void sp_run_show_answer(const char *name, const char *what)
 {
     char *prefix = (char *)(uintptr_t)name;
     char *spans[] = {"spans", prefix, "--limit", "20"};
-    char *flame[] = {"flame", prefix, "--min-percent", "5"};
+    char *flame[] = {"flame", prefix, "--min-percent", "5", "--limit", "40"};
     dup2(STDERR_FILENO, STDOUT_FILENO);
     fprintf(stderr, "\n");
     if (!has_any(name, "traces") && !has_any(name, "profiles")) {

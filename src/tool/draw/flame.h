@@ -10,6 +10,10 @@
  * them, and what draws trees recurses. */
 #define SP_FLAME_MAX_DEPTH 1000
 
+/* Frames that the text shows, unless told; nobody reads more. */
+#define SP_FLAME_NO_LIMIT      UINT64_MAX
+#define SP_FLAME_DEFAULT_LIMIT 100
+
 typedef struct sp_flame_options {
     sp_select_options select;
     const char *format;
@@ -17,6 +21,8 @@ typedef struct sp_flame_options {
     double min_percent;
     bool reverse;
     bool against;
+    bool folds_recursion; /* a function that calls itself again and again is one frame */
+    uint64_t limit;       /* lines of text; 0: all; SP_FLAME_NO_LIMIT: not asked */
     sp_model_options model;
     const char *names;    /* a style: names.h; NULL: folded */
     const char *group_by; /* "span", or NULL */
@@ -25,8 +31,9 @@ typedef struct sp_flame_options {
 /* A frame with the path to it. Node 0 is the root: all samples. Children stand with the largest
  * value first. */
 typedef struct sp_flame_node {
-    uint32_t name;  /* string of the model; SP_MODEL_NONE: no stack; not of the root */
-    uint32_t depth; /* of the root: 0 */
+    uint32_t name;   /* string of the model; SP_MODEL_NONE: no stack; not of the root */
+    uint32_t depth;  /* of the root: 0 */
+    uint32_t folded; /* how many calls of itself by itself are at most in this frame */
     uint32_t first_child, next_sibling, parent;
     uint64_t value; /* with what it calls */
     uint64_t self;

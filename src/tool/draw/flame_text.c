@@ -2,8 +2,10 @@
 /* The flamegraph as text: a tree, the largest first. A frame that is all of its caller stands below
  * it without indentation, so that only branches cost width. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/counted.h"
 #include "tool/draw/flame.h"
 #include "tool/model/sum.h"
 #include "tool/text/escape.h"
@@ -24,6 +26,9 @@ typedef struct text_writer {
     const sp_terminal *terminal;
     text_style style;
     uint64_t minimum; /* smaller values are summed up */
+    bool *is_shown;   /* by node */
+    uint32_t cut;     /* frames that are not shown for the limit's sake alone */
+    bool folded;      /* a shown frame holds calls of a function by itself */
     char indent[3 * 4 * SP_FLAME_MAX_DEPTH + 1];
 } text_writer;
 
@@ -154,14 +159,20 @@ static void write_node(text_writer *writer, const sp_flame_node *node, const cha
     write_total(writer, node);
     write_self(writer, node);
     write_bar(writer, percent(writer, node->value));
-    write_name(writer, branch, sp_flame_node_name(writer->tree, node),
+    sp_buffer name = SP_BUFFER_INIT(1 << 20);
+    sp_buffer_add_string(&name, sp_flame_node_name(writer->tree, node));
+    if (node->folded)
+        sp_buffer_printf(&name, " (recursion, %u deep)", node->folded + 1);
+    sp_buffer_add_char(&name, 0);
+    write_name(writer, branch, name.data ? (const char *)name.data : "",
                hot ? writer->style.bold : "");
+    sp_buffer_deinit(&name);
 }
 
 static void write_rest(text_writer *writer, uint64_t value, unsigned count, const char *branch)
 {
     char text[64];
-    snprintf(text, sizeof text, "(%u smaller)", count);
+    snprintf(text, sizeof text, "(%u %s)", count, writer->cut ? "more" : "smaller");
     unsigned gap = has_intervals(writer) ? 8 + INTERVAL_COLUMNS : 8;
     sp_buffer_printf(writer->out, "%5.1f%%  %*s", percent(writer, value), (int)gap, "");
     write_bar(writer, percent(writer, value));
@@ -178,8 +189,7 @@ static void write_chain(text_writer *writer, const sp_flame_node *node, const ch
     write_node(writer, node, branch);
     strcat(writer->indent, continuation);
     const sp_flame_node *nodes = writer->tree->nodes;
-    while (node->first_child != SP_MODEL_NONE &&
-           nodes[node->first_child].value >= writer->minimum &&
+    while (node->first_child != SP_MODEL_NONE && writer->is_shown[node->first_child] &&
            nodes[node->first_child].next_sibling == SP_MODEL_NONE) {
         node = &nodes[node->first_child];
         write_node(writer, node, "");
@@ -196,7 +206,7 @@ static void write_children(text_writer *writer, const sp_flame_node *node)
     uint64_t rest = 0;
     unsigned rest_count = 0, shown = 0;
     for (uint32_t i = node->first_child; i != SP_MODEL_NONE; i = nodes[i].next_sibling) {
-        if (nodes[i].value < writer->minimum || nodes[i].value == 0) {
+        if (!writer->is_shown[i]) {
             sp_sum_add(&rest, nodes[i].value);
             rest_count++;
         } else {
@@ -204,8 +214,10 @@ static void write_children(text_writer *writer, const sp_flame_node *node)
         }
     }
     uint32_t child = node->first_child;
-    for (unsigned i = 0; i < shown; i++, child = nodes[child].next_sibling) {
-        bool last = i + 1 == shown && rest_count == 0;
+    for (unsigned i = 0; i < shown; child = nodes[child].next_sibling) {
+        if (!writer->is_shown[child])
+            continue;
+        bool last = ++i == shown && rest_count == 0;
         write_chain(writer, &nodes[child], last ? style->corner : style->tee,
                     last ? "   " : style->pipe);
     }
@@ -243,6 +255,80 @@ void sp_flame_text_legend(sp_buffer *out, const sp_selection *selection,
     write_line(out, &style, columns, style.warm, legend.confidence);
 }
 
+/* ---- which frames ---- */
+
+/* qsort takes no argument of its own. */
+static const sp_flame_node *sorted_nodes;
+
+/* A frame comes after all that lead to it. */
+static int compare_importance(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    const sp_flame_node *left = &sorted_nodes[x], *right = &sorted_nodes[y];
+    if (left->value != right->value)
+        return left->value > right->value ? -1 : 1;
+    if (left->depth != right->depth)
+        return left->depth < right->depth ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+/* Of those that are large enough the LIMIT largest, of equal ones those nearest to the root. */
+static bool choose_frames(text_writer *writer, uint64_t limit)
+{
+    const sp_flame_tree *tree = writer->tree;
+    uint32_t *order = malloc(tree->count * sizeof *order), count = 0;
+    writer->is_shown = calloc(tree->count, sizeof *writer->is_shown);
+    for (uint32_t i = 1; order && i < tree->count; i++)
+        if (tree->nodes[i].value >= writer->minimum && tree->nodes[i].value)
+            order[count++] = i;
+    sorted_nodes = tree->nodes;
+    if (order)
+        qsort(order, count, sizeof *order, compare_importance);
+    uint32_t shown = limit && limit < count ? (uint32_t)limit : count;
+    for (uint32_t i = 0; order && writer->is_shown && i < shown; i++) {
+        const sp_flame_node *node = &tree->nodes[order[i]];
+        writer->is_shown[order[i]] = true;
+        writer->folded |= node->folded > 0;
+    }
+    writer->cut = count - shown;
+    free(order);
+    return order && writer->is_shown;
+}
+
+static void write_head(text_writer *writer, const sp_flame_options *options)
+{
+    sp_buffer_printf(writer->out, "\n%s total  %sself              %s%s\n", writer->style.dim,
+                     has_intervals(writer) ? "   95 %    " : "  ",
+                     options->reverse ? "leaf, and who called it" : "function",
+                     writer->style.reset);
+}
+
+static void write_frames(text_writer *writer)
+{
+    const sp_flame_node *root = &writer->tree->nodes[0];
+    if (root->first_child != SP_MODEL_NONE && writer->is_shown[root->first_child] &&
+        writer->tree->nodes[root->first_child].next_sibling == SP_MODEL_NONE)
+        write_chain(writer, &writer->tree->nodes[root->first_child], "", "");
+    else
+        write_children(writer, root);
+}
+
+/* What is not drawn, and how to see it. */
+static void write_left_out(text_writer *writer)
+{
+    const char *ellipsis = writer->style.ellipsis;
+    if (writer->cut)
+        sp_buffer_printf(writer->out,
+                         "%s %s: flame --limit 0 shows all, and -o OUT.html draws them\n", ellipsis,
+                         SP_COUNTED(writer->cut, "more frame"));
+    if (writer->folded)
+        sp_buffer_add_string(writer->out, "recursion: calls of a function by itself are one line; "
+                                          "-o OUT.html draws each\n");
+    if (writer->tree->cut_frames)
+        sp_buffer_printf(writer->out, "\nstacks deeper than %d frames are cut\n",
+                         SP_FLAME_MAX_DEPTH);
+}
+
 bool sp_flame_text(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_options *options,
                    const sp_terminal *terminal)
 {
@@ -250,17 +336,14 @@ bool sp_flame_text(sp_buffer *out, const sp_flame_tree *tree, const sp_flame_opt
     writer = (text_writer){.out = out, .tree = tree, .terminal = terminal};
     writer.style = choose_style(terminal);
     writer.minimum = (uint64_t)((double)tree->nodes[0].value * options->min_percent / 100);
-    sp_flame_text_legend(out, tree->selection, options, terminal);
-    sp_buffer_printf(out, "\n%s total  %sself              %s%s\n", writer.style.dim,
-                     has_intervals(&writer) ? "   95 %    " : "  ",
-                     options->reverse ? "leaf, and who called it" : "function", writer.style.reset);
-    const sp_flame_node *root = &tree->nodes[0];
-    if (root->first_child != SP_MODEL_NONE &&
-        tree->nodes[root->first_child].next_sibling == SP_MODEL_NONE)
-        write_chain(&writer, &tree->nodes[root->first_child], "", "");
-    else
-        write_children(&writer, root);
-    if (tree->cut_frames)
-        sp_buffer_printf(out, "\nstacks deeper than %d frames are cut\n", SP_FLAME_MAX_DEPTH);
-    return !out->failed;
+    bool done = choose_frames(&writer, options->limit == SP_FLAME_NO_LIMIT ? SP_FLAME_DEFAULT_LIMIT
+                                                                           : options->limit);
+    if (done) {
+        sp_flame_text_legend(out, tree->selection, options, terminal);
+        write_head(&writer, options);
+        write_frames(&writer);
+        write_left_out(&writer);
+    }
+    free(writer.is_shown);
+    return done && !out->failed;
 }

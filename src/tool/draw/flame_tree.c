@@ -19,6 +19,7 @@ typedef struct tree_builder {
     size_t capacity;
     uint32_t *end_of_stack; /* its node; 0: not yet known */
     bool reverse;
+    bool *folds; /* by string: calls of this function by itself are one frame; NULL: of none */
 } tree_builder;
 
 static bool reserve_node(tree_builder *builder)
@@ -74,6 +75,37 @@ static stack_frames frames_of(const sp_model *model, uint32_t stack)
     return found;
 }
 
+static bool folds_name(const tree_builder *builder, uint32_t name)
+{
+    return builder->folds && name != SP_MODEL_NONE && builder->folds[name];
+}
+
+/* Which functions call themselves, so often in a row that one line is better: a few frames of one
+ * name may be different functions. */
+static bool find_recursion(tree_builder *builder)
+{
+    enum { ROW_LEAST = 4 };
+    const sp_model *model = builder->tree->selection->model;
+    builder->folds = calloc(model->strings.count + (size_t)1, sizeof *builder->folds);
+    for (uint32_t i = 0; builder->folds && i < model->stacks.count; i++) {
+        const uint32_t *frames = model->stacks.entries[i].key;
+        size_t count = model->stacks.entries[i].length / sizeof *frames, row = 1;
+        for (size_t k = 1; k < count; k++) {
+            row = frames[k] == frames[k - 1] ? row + 1 : 1;
+            if (row >= ROW_LEAST)
+                builder->folds[frames[k]] = true;
+        }
+    }
+    return builder->folds != NULL;
+}
+
+/* NODE has taken in so many frames of one stack. */
+static void note_folded(tree_builder *builder, uint32_t node, uint32_t count)
+{
+    sp_flame_node *noted = &builder->tree->nodes[node];
+    noted->folded = count > noted->folded ? count : noted->folded;
+}
+
 /* The node in which STACK ends, which is looked up once; 0 when memory is short. */
 static uint32_t find_end(tree_builder *builder, uint32_t stack, const stack_frames *of)
 {
@@ -81,12 +113,21 @@ static uint32_t find_end(tree_builder *builder, uint32_t stack, const stack_fram
     uint32_t node = builder->end_of_stack[stack];
     if (node)
         return node;
+    uint32_t folded = 0;
     for (size_t i = 0; i < of->kept; i++) {
         uint32_t name = sp_flame_frame(model, of->frames, of->count, i, builder->reverse);
+        if (i > model->root_frames && name == builder->tree->nodes[node].name &&
+            folds_name(builder, name)) {
+            folded++;
+            continue;
+        }
+        note_folded(builder, node, folded);
+        folded = 0;
         node = child_of(builder, node, name);
         if (node == 0)
             return 0;
     }
+    note_folded(builder, node, folded);
     builder->end_of_stack[stack] = node;
     return node;
 }
@@ -105,11 +146,11 @@ static bool add_sample(tree_builder *builder, uint32_t number)
     stack_frames of = frames_of(model, sample->stack);
     uint32_t end = find_end(builder, sample->stack, &of);
     /* Of a reversed stack the leaf comes first, below the frames that are put on top. */
-    size_t leaf_depth = of.kept;
-    if (builder->reverse && leaf_depth > model->root_frames + (size_t)1)
-        leaf_depth = model->root_frames + (size_t)1;
     if (end == 0)
         return false;
+    size_t leaf_depth = tree->nodes[end].depth;
+    if (builder->reverse && leaf_depth > model->root_frames + (size_t)1)
+        leaf_depth = model->root_frames + (size_t)1;
     tree->cut_frames += (uint32_t)(of.count - of.kept);
     tree->ends[number] = end;
     for (uint32_t node = end; node != 0; node = tree->nodes[node].parent) {
@@ -164,7 +205,8 @@ bool sp_flame_tree_build(sp_flame_tree *tree, const sp_selection *selection,
     tree_builder builder = {.tree = tree, .reverse = options->reverse};
     builder.end_of_stack = calloc(model->stacks.count + (size_t)1, sizeof *builder.end_of_stack);
     tree->ends = malloc((model->sample_index.count + (size_t)1) * sizeof *tree->ends);
-    bool done = builder.end_of_stack && tree->ends && reserve_node(&builder);
+    bool done = builder.end_of_stack && tree->ends && reserve_node(&builder) &&
+                (!options->folds_recursion || find_recursion(&builder));
     if (done)
         tree->nodes[tree->count++] = (sp_flame_node){
             .first_child = SP_MODEL_NONE, .next_sibling = SP_MODEL_NONE, .parent = SP_MODEL_NONE};
@@ -173,6 +215,7 @@ bool sp_flame_tree_build(sp_flame_tree *tree, const sp_selection *selection,
             done = add_sample(&builder, i);
     sp_intern_deinit(&builder.keys);
     free(builder.end_of_stack);
+    free(builder.folds);
     return done && sort_children(tree) && sp_flame_shares(tree, options->min_percent);
 }
 

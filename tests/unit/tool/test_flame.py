@@ -96,6 +96,44 @@ class Forms(ToolTest):
             self.assertGreater(len(lines), 60)
             self.assertLessEqual(max(map(len, lines)), columns)
 
+    def test_a_function_that_calls_itself_is_one_line(self):
+        fib = [(("main",) + ("fib",) * k + ("add",) * (k % 2), "", "", 5) for k in range(1, 61)]
+        self.write("fib.jsonl", json_lines(profiles(fib)))
+        lines = self.answer("flame", "fib.jsonl", locale="C").splitlines()
+        self.assertEqual([line[27:].strip(" #`-") for line in lines[-4:-1]], ["main", "fib (recursion, 60 deep)", "add"])
+        self.assertEqual(lines[-1], "recursion: calls of a function by itself are one line; -o OUT.html draws each")
+        self.assertEqual([line.split()[2] for line in lines[-3:-1]], ["50.0%", "50.0%"])
+        self.assertEqual(self.answer("flame", "fib.jsonl", "--format", "folded").count("\n"), 60)
+        reversed_lines = self.answer("flame", "fib.jsonl", "--reverse", locale="C").splitlines()
+        self.assertLess(len(reversed_lines), 15)
+        self.assertTrue(any(line.endswith("fib (recursion, 60 deep)") for line in reversed_lines), reversed_lines)
+
+    def test_a_few_frames_of_one_name_are_not_called_recursion(self):
+        self.write("few.jsonl", json_lines(profiles([(("main", "on_request", "on_request", "on_request", "serve"), "", "", 5)])))
+        text = self.answer("flame", "few.jsonl")
+        self.assertEqual((text.count(" on_request\n"), "recursion" in text), (3, False))
+
+    def test_a_thread_is_no_call_of_a_function_of_its_name(self):
+        self.write("t.jsonl", json_lines(profiles([(("main",) * 5, REPORT_TRACE, REPORT, 5)])))
+        self.write("s.jsonl", json_lines(traces([span(REPORT_TRACE, REPORT, "main", 0, 50)])))
+        lines = self.answer("flame", "t.jsonl", "s.jsonl", "--group-by", "span", locale="C").splitlines()
+        self.assertEqual([line.split()[-1] for line in lines if line.startswith("100.0%")], ["main", "deep)"])
+
+    def test_a_tree_of_many_frames_is_limited(self):
+        deep = [(tuple(f"f{i}" for i in range(400)), "", "", 30), (("f0", "small"), "", "", 1), (("f0", "f1", "other"), "", "", 3)]
+        self.write("deep.jsonl", json_lines(profiles(deep)))
+        lines = self.answer("flame", "deep.jsonl").splitlines()
+        self.assertEqual(len([line for line in lines if re.search(r" f\d+\Z", line)]), 100)
+        self.assertTrue(lines[-1].startswith("… 302 more frames: flame --limit 0 shows all"), lines[-1])
+        self.assertRegex(lines[-2], r"\(\d more\)\Z")
+        ten = self.answer("flame", "deep.jsonl", "--limit", "10").splitlines()
+        self.assertEqual(len([line for line in ten if re.search(r" f\d+\Z", line)]), 10)
+        whole = self.answer("flame", "deep.jsonl", "--limit", "0")
+        self.assertIn("f399\n", whole)
+        self.assertIn("small\n", whole)
+        self.assertNotIn("more frame", whole)
+        self.refuse(2, "flame", "deep.jsonl", "--limit", "5", "--format", "folded", says=("--limit", "folded"))
+
     def test_folded_is_in_nanoseconds_and_sorted(self):
         self.assertEqual(self.answer("flame", "shop", "--format", "folded"), ALL_STACKS)
 
@@ -236,7 +274,7 @@ class Selections(ToolTest):
         result = self.run_tool("flame", "shop", "--span", "12" * 8, "--span", CART, "--format", "folded")
         self.assertEqual((result.returncode, result.stdout), (0, b"main;serve;cart 40000000\n"))
         self.assertRegex(result.stderr, rb"\Aspanprof: no span (12){8} in the files[^\n]*\n\Z")
-        self.refuse(1, "flame", "shop", "--trace", "12" * 16, "--trace", "34" * 16, says="none of these 2 traces")
+        self.refuse(1, "flame", "shop", "--trace", "12" * 16, "--trace", "34" * 16, says="none of these 2 traces is in any of these 2 files")
 
     def test_name_selects_spans_by_name(self):
         self.assertEqual(self.folded("shop", "--name", "GET /cart"), ["main;serve;cart 40000000"])
