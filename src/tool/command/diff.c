@@ -102,8 +102,15 @@ static int judge(const sp_comparison *comparison, double limit)
 
 /* ---- the answer ---- */
 
-static int answer(const side *a, const side *b, const sp_operands *files,
-                  const diff_options *options)
+/* What SIDE is called: its file, and the query that chose its spans. Lives as long as SIDE. */
+static const char *side_name(side *of, const char *file, const char *where)
+{
+    const char *both =
+        where ? sp_arena_printf(&of->input.memory, "%s where %s", file, where) : NULL;
+    return both ? both : file;
+}
+
+static int answer(side *a, side *b, const sp_operands *files, const diff_options *options)
 {
     const char *format = "text";
     int by = 0;
@@ -121,10 +128,11 @@ static int answer(const side *a, const side *b, const sp_operands *files,
         status = check_sides(a, b);
     if (status == SP_TOOL_DONE)
         status = sp_compare(&comparison, &a->selection, &b->selection, (sp_compare_by)by);
-    const sp_diff_answer made = {.a = {files->items[0], &a->selection},
-                                 .b = {files->items[1], &b->selection},
-                                 .comparison = &comparison,
-                                 .limit = options->limit};
+    const sp_diff_answer made = {
+        .a = {side_name(a, files->items[0], options->where_a), &a->selection},
+        .b = {side_name(b, files->items[1], options->where_b), &b->selection},
+        .comparison = &comparison,
+        .limit = options->limit};
     if (status == SP_TOOL_DONE)
         status = sp_diff_answer_write(&made, format, options->out);
     if (status == SP_TOOL_DONE && options->fail_above)

@@ -51,11 +51,17 @@ void sp_diff_whole_line(char out[SP_DIFF_LINE_LENGTH], const sp_comparison *comp
 {
     const sp_change *whole = &comparison->whole;
     *out = 0;
-    if (comparison->by != SP_BY_SAMPLES && whole->is_asked)
-        snprintf(out, SP_DIFF_LINE_LENGTH,
-                 "%s takes %.1f %% of what it takes in A (%.1f to %.1f %%)",
-                 comparison->by == SP_BY_SPANS ? "a request of B" : "a second of B", whole->b,
+    const char *what = comparison->by == SP_BY_SPANS ? "a request of B" : "a second of B";
+    if (comparison->by == SP_BY_SAMPLES || !whole->is_asked)
+        return;
+    int used = snprintf(out, SP_DIFF_LINE_LENGTH, "%s takes %.1f %% of what it takes in A ", what,
+                        whole->b);
+    if (isfinite(whole->low))
+        snprintf(out + used, SP_DIFF_LINE_LENGTH - (size_t)used, "(%.1f to %.1f %%)",
                  100 + whole->low, 100 + whole->high);
+    else
+        snprintf(out + used, SP_DIFF_LINE_LENGTH - (size_t)used,
+                 "(? %%: too few samples; record for longer)");
 }
 
 static void write_side(writer *to, char letter, const sp_diff_side *side,
@@ -70,10 +76,10 @@ static void write_side(writer *to, char letter, const sp_diff_side *side,
     sp_buffer_add_char(to->out, '\n');
 }
 
-/* "+1.2", or nothing when it is not known. */
+/* "+1.2", or "?" when too few samples tell it. */
 static void write_number(writer *to, double value, const char *form)
 {
-    char text[32] = "";
+    char text[32] = "?";
     if (isfinite(value))
         snprintf(text, sizeof text, form, value);
     sp_buffer_printf(to->out, "%8s", text);

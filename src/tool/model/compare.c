@@ -118,17 +118,43 @@ bool sp_share_interval(const sp_functions *side, const sp_function_sum *sum, dou
     return interval_of(side, sum, SP_BY_SAMPLES, 1, low, high);
 }
 
+static double whole_of(const sp_comparison *comparison)
+{
+    return comparison->a.all.value / exposure_of(&comparison->a, comparison->by);
+}
+
 typedef struct sp_question {
     sp_rate a, b;
     sp_change *change;
 } sp_question;
 
-static const sp_function_sum nothing;
-
-static double whole_of(const sp_comparison *comparison)
+/* Whether there are as many independent events as an interval needs. Few requests that differ much
+ * tell less than their samples seem to. */
+static bool tells_interval(const sp_question *asked)
 {
-    return comparison->a.all.value / exposure_of(&comparison->a, comparison->by);
+    return asked->a.events + asked->b.events >= EVENTS_LEAST;
 }
+
+/* No change takes away more than the whole of A, and a share does not grow by more than all. */
+static double possible(double hundredths, sp_compare_by by)
+{
+    return fmax(-100, by == SP_BY_SAMPLES ? fmin(100, hundredths) : hundredths);
+}
+
+static void fill_change(sp_question *asked, const sp_comparison *comparison, double sure_level)
+{
+    sp_rate_change one = sp_rate_compare(&asked->a, &asked->b, level);
+    sp_rate_change sure = sp_rate_compare(&asked->a, &asked->b, sure_level);
+    sp_change *change = asked->change;
+    double scale = 100 / whole_of(comparison);
+    change->p = one.p;
+    change->low = possible(scale * one.low, comparison->by);
+    change->high = possible(scale * one.high, comparison->by);
+    change->sure_low = possible(scale * sure.low, comparison->by);
+    change->sure_high = possible(scale * sure.high, comparison->by);
+}
+
+static const sp_function_sum nothing;
 
 static void fill_intervals(const sp_comparison *comparison, sp_change *change,
                            const sp_function_sum *in_a, const sp_function_sum *in_b)
@@ -165,25 +191,28 @@ bool sp_ask(sp_questions *list, const sp_comparison *comparison, sp_change *chan
     return true;
 }
 
+/* P is for all questions at once. What is no move, and has too few events, has no interval. */
+static void end_question(sp_question *asked, double p)
+{
+    sp_change *change = asked->change;
+    change->p = p;
+    if (sp_change_is_move(change) || tells_interval(asked))
+        return;
+    change->low = change->sure_low = -INFINITY;
+    change->high = change->sure_high = INFINITY;
+}
+
 /* All questions at once: what is sure has to hold for each of them. */
 bool sp_answer_all(sp_questions *list, const sp_comparison *comparison)
 {
-    double whole = whole_of(comparison);
     double *p = malloc((list->count + 1) * sizeof *p);
     for (size_t i = 0; p && i < list->count; i++) {
-        sp_question *asked = &list->items[i];
-        sp_rate_change one = sp_rate_compare(&asked->a, &asked->b, level);
-        sp_rate_change sure =
-            sp_rate_compare(&asked->a, &asked->b, 1 - (1 - level) / (double)list->count);
-        asked->change->low = 100 * one.low / whole;
-        asked->change->high = 100 * one.high / whole;
-        asked->change->sure_low = 100 * sure.low / whole;
-        asked->change->sure_high = 100 * sure.high / whole;
-        p[i] = one.p;
+        fill_change(&list->items[i], comparison, 1 - (1 - level) / (double)list->count);
+        p[i] = list->items[i].change->p;
     }
     bool done = p && sp_adjust_probabilities(p, list->count);
     for (size_t i = 0; done && i < list->count; i++)
-        list->items[i].change->p = p[i];
+        end_question(&list->items[i], p[i]);
     free(p);
     return done;
 }

@@ -19,7 +19,7 @@ typedef struct sp_change {
     double a_low, a_high; /* the interval of 95 % of each; NAN where it has too few events */
     double b_low, b_high;
     double change;    /* b - a */
-    double low, high; /* its interval of 95 % */
+    double low, high; /* its interval of 95 %; infinite where too few events tell it */
     double sure_low;  /* one that holds for all functions at once */
     double sure_high;
     double p;      /* how often chance alone makes so large a change, for all functions at once */

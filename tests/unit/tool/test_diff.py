@@ -101,6 +101,38 @@ class Found(DiffTest):
         self.assertEqual(self.moved(a, b, "--by", "spans"), [])
         self.assertIn("idle", self.moved(a, b))
 
+    def test_few_requests_give_no_interval_that_cannot_be(self):
+        a = self.record("a", [{"parse": 4}, {"parse": 1}])
+        b = self.record("b", [{"parse": 1, "index": 2}, {"index": 1}])
+        text = self.answer("diff", a, b, "--by", "spans")
+        self.assertIn("a request of B takes 80.0 % of what it takes in A (? %: too few samples", text)
+        self.assertRegex(text, r"\n +-80\.0 +\? +\? +100\.0 +20\.0 .* parse\n")
+        answer = self.answer_json("diff", a, b, "--by", "spans", "--format", "json")
+        self.assertIsNone(answer["whole"]["low"])
+
+    def test_no_interval_leaves_what_is_possible(self):
+        a = self.record("a", [{"parse": 9, "rare": 1}] * 3 + [{"parse": 60}])
+        b = self.record("b", [{"parse": 3}] * 3 + [{"index": 4}])
+        for by in ("samples", "spans", "time"):
+            answer = self.answer_json("diff", a, b, "--by", by, "--format", "json")
+            changes = [each[kind] for each in answer["functions"] for kind in ("total", "self")] + [answer["whole"] or {}]
+            for change in changes:
+                for low in filter(None, (change.get("low"), change.get("sure_low"))):
+                    self.assertGreaterEqual(low, -100, (by, change))
+                for high in filter(None, (change.get("high"), change.get("sure_high"))):
+                    self.assertTrue(by != "samples" or high <= 100, change)
+
+    def test_sides_of_one_recording_are_named_by_their_queries(self):
+        a = self.program("a", 1)
+        queries = ("--where-a", 'name = "GET /"', "--where-b", "duration > 1ms")
+        text = self.answer("diff", a, *queries)
+        self.assertIn('A: a where name = "GET /": cpu', text)
+        self.assertIn("B: a where duration > 1ms: cpu", text)
+        sides = self.answer_json("diff", a, *queries, "--format", "json")
+        self.assertEqual([sides[side]["name"] for side in "ab"], ['a where name = "GET /"', "a where duration > 1ms"])
+        self.assertIn("From a where name = &quot;GET /&quot; (A) to a where duration &gt; 1ms (B)",
+                      self.answer("diff", a, *queries, "--format", "svg"))
+
     def test_by_time(self):
         a = self.record("a", [{"parse": 10}] * 100, duration_s=10)
         b = self.record("b", [{"parse": 10}] * 100, duration_s=5)
