@@ -218,7 +218,7 @@ class FlamePage(ToolTest):
             document.getElementById('switch').click();
             noted.again = text('amount');
             finish();""").first
-        self.assertEqual(noted["title"], "GET /report – flamegraph")
+        self.assertEqual(noted["title"], "GET /report – shop – flamegraph")
         self.assertEqual(len({fill for name, fill in noted["module"] if name != "GET /report"}), 1)
         self.assertEqual(noted["moduleKey"], "shop")
         self.assertIn("does not tell", noted["cpuKey"])
@@ -308,7 +308,7 @@ class FlamePage(ToolTest):
             choose('function');
             noted.function = frames('chart');
             finish();""").first
-        self.assertEqual(noted["title"], "From before.jsonl (A) to after.jsonl (B) – flamegraph")
+        self.assertEqual(noted["title"], "From before.jsonl (A) to after.jsonl (B) – shop – flamegraph")
         self.assertEqual(noted["legend"][1:3], ["A: before.jsonl: cpu 1.61 s in 161 samples, 0 requests",
                                                 "B: after.jsonl: cpu 1.64 s in 164 samples, 0 requests"])
         self.assertIn("2 of 5 frames changed beyond chance", noted["legend"][3])

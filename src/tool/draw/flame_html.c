@@ -4,6 +4,7 @@
  * element. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tool/draw/flame.h"
 #include "tool/text/escape.h"
@@ -226,12 +227,36 @@ static bool write_page_data(page_writer *writer, const sp_flame_graph *graph,
     return done && !writer->json.failed;
 }
 
+static void add_title_part(sp_buffer *out, const char *text)
+{
+    sp_buffer visible = SP_BUFFER_INIT(1 << 16);
+    if (sp_escape_terminal(&visible, text) && visible.data)
+        sp_escape_html(out, (const char *)visible.data);
+    sp_buffer_add_string(out, " – ");
+    sp_buffer_deinit(&visible);
+}
+
+/* The page up to its data, with what it shows as the title, as the browser's tab and its history
+ * have it: "GET /report – shop – flamegraph". */
+static void write_page_head(sp_buffer *out, const sp_flame_graph *graph)
+{
+    static const char mark[] = "<title>";
+    const char *head = sp_flame_page_head, *title = strstr(head, mark) + strlen(mark);
+    const char *service = sp_model_service(graph->tree->selection->model);
+    sp_buffer_add(out, head, (size_t)(title - head));
+    add_title_part(out, graph->legend.subject);
+    if (*service)
+        add_title_part(out, service);
+    sp_buffer_add_string(out, "flamegraph");
+    sp_buffer_add_string(out, strstr(title, "</title>"));
+}
+
 bool sp_flame_html(sp_buffer *out, const sp_flame_graph *graph, const sp_flame_graph *other,
                    const sp_flame_options *options)
 {
     page_writer writer = {.json = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES)};
     bool done = write_page_data(&writer, graph, other, options);
-    sp_buffer_add_string(out, sp_flame_page_head);
+    write_page_head(out, graph);
     if (done)
         sp_escape_script_json(out, (const char *)writer.json.data, writer.json.length);
     sp_buffer_add_string(out, sp_flame_page_tail);
