@@ -28,17 +28,18 @@ void sp_wall_columns_head(sp_buffer *out, sp_wall_columns columns)
 
 static const char *color_of(int where)
 {
-    static const char *const colors[SP_WHERE_COUNT] = {
-        "\033[31m", "\033[35m", "\033[33m", "\033[34m", "\033[36m", "\033[2m", ""};
+    static const char *const colors[SP_WHERE_COUNT] = {"\033[31m", "\033[35m", "\033[33m",
+                                                       "\033[32m", "\033[92m", "\033[34m",
+                                                       "\033[36m", "\033[2m",  ""};
     return colors[where];
 }
 
 static void add_letter(sp_buffer *out, int where, const sp_terminal *terminal)
 {
     if (terminal->color)
-        sp_buffer_printf(out, "%s%c\033[0m", color_of(where), *sp_where_names[where]);
+        sp_buffer_printf(out, "%s%c\033[0m", color_of(where), sp_where_letters[where]);
     else
-        sp_buffer_add_char(out, *sp_where_names[where]);
+        sp_buffer_add_char(out, sp_where_letters[where]);
 }
 
 /* Letter I is the class in whose part the middle of the I-th tenth lies, so that there are always
@@ -76,7 +77,7 @@ void sp_wall_columns_key(sp_buffer *out, sp_wall_columns columns, const sp_termi
 {
     if (!columns.bar)
         return;
-    sp_buffer_add_string(out, "went to, in tenths of wall:");
+    sp_buffer_add_string(out, "tenths of wall:");
     for (int i = 0; i < SP_WHERE_COUNT; i++) {
         sp_buffer_add_char(out, ' ');
         add_letter(out, i, terminal);

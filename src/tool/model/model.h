@@ -201,6 +201,9 @@ bool sp_model_add_to_base(sp_model *model, const sp_model_sample *sample);
 int sp_model_subtract_base(sp_model *model);
 /* Whether a type of this name is one of snapshots. */
 bool sp_is_snapshot_name(const char *name);
+/* What a wait for a lock was in truth, when its STACK says so: SP_WHERE_CONDITION,
+ * SP_WHERE_SEMAPHORE, else SP_WHERE_LOCK. In lock_kind.c. */
+sp_where sp_model_lock_kind(const sp_model *model, uint32_t stack);
 /* Once all spans are there: the forest. */
 int sp_model_link_spans(sp_model *model);
 /* Once all samples are there: the sums in the spans. */
@@ -240,11 +243,11 @@ static inline uint32_t sp_model_link_span(const sp_model *model, uint32_t link)
 bool sp_model_complete_link(sp_model *model, sp_model_link *link);
 /* How many links there are, and how many lead to a span that the files have. */
 void sp_model_count_links(const sp_model *model, uint32_t *links, uint32_t *with_span);
+/* The service of the first span or profile that tells one, else "". */
+const char *sp_model_service(const sp_model *model);
 /* Files of two runs: there are spans and links, and not one link leads to a span. SP_TOOL_NO having
  * said so, else SP_TOOL_DONE. */
 int sp_model_check_runs(const sp_model *model);
-/* The service of the first span or profile that tells one, else "". */
-const char *sp_model_service(const sp_model *model);
 
 /* Whether SPAN is the top of its trace's part that lies in its own process, as far as the files
  * know. */

@@ -412,6 +412,8 @@ static bool find_wait(profile_reader *reader, const Sp__Profiles__Sample *messag
         holder_trace = attribute->holder_trace ? attribute->holder_trace : holder_trace;
         holder_span = attribute->holder_span ? attribute->holder_span : holder_span;
     }
+    if (sample->where == SP_WHERE_LOCK)
+        sample->where = sp_model_lock_kind(reader->model, sample->stack);
     type->tells_where = type->tells_where || sample->where != SP_WHERE_CPU;
     type->tells_age = type->tells_age || sample->age != SP_MODEL_NONE;
     return !type->is_contention || find_holder(reader, holder_trace, holder_span, &sample->holder);
