@@ -183,14 +183,14 @@ static void note_empty(sp_input *input, const char *path, bool may_be_empty)
 }
 
 /* In one line, however many they are. */
-static int tell_empty(const sp_input *input)
+static int tell_empty(const sp_input *input, const sp_operands *files)
 {
     static const char reason[] = "nothing was recorded, the program still runs, or it was killed "
                                  "within its first window";
     char more[64] = "", others[SP_OTHER_PROCESSES_TEXT];
     if (input->empty_count > 1)
         snprintf(more, sizeof more, " (and %zu more)", input->empty_count - 1);
-    sp_other_processes(others, input->empty);
+    sp_other_processes(others, input->empty, files, 0);
     if (input->count == 0)
         return sp_tool_wrong("%s: is empty%s: %s%s%s", input->empty, more, reason,
                              *others ? "; " : "", others);
@@ -270,29 +270,29 @@ static int read_files(sp_input *input, const char *prefix, const sp_run_files *f
 }
 
 /* The answer would be taken for that of the whole server. */
-static void tell_other_processes(const char *prefix)
+static void tell_other_processes(const char *prefix, const sp_operands *files, uint64_t begin_ns)
 {
     char others[SP_OTHER_PROCESSES_TEXT];
-    if (*sp_other_processes(others, prefix))
+    if (*sp_other_processes(others, prefix, files, begin_ns))
         sp_tool_note("%s: %s", prefix, others);
 }
 
 /* The files that PREFIX stands for; *FOUND tells whether there are any. */
-static int read_run(sp_input *input, const char *prefix, bool *found)
+static int read_run(sp_input *input, const sp_operands *files, const char *prefix, bool *found)
 {
-    sp_run_files files;
+    sp_run_files own;
     size_t before = input->count;
-    if (!sp_run_files_find(&files, prefix))
+    if (!sp_run_files_find(&own, prefix))
         return sp_tool_no_memory();
-    *found = files.count > 0;
-    int status = read_files(input, prefix, &files);
-    sp_run_files_deinit(&files);
+    *found = own.count > 0;
+    int status = read_files(input, prefix, &own);
+    sp_run_files_deinit(&own);
     if (status != SP_TOOL_DONE || !*found)
         return status;
     if (input->count == before)
         add_empty(input, prefix);
     else
-        tell_other_processes(prefix);
+        tell_other_processes(prefix, files, sp_input_begin_ns(input, before));
     return status;
 }
 
@@ -304,10 +304,10 @@ static bool holds_no_requests(const char *path)
 }
 
 /* PATH is no prefix that has files of its own. */
-static int read_other(sp_input *input, const char *path)
+static int read_other(sp_input *input, const sp_operands *files, const char *path)
 {
     char others[SP_OTHER_PROCESSES_TEXT];
-    if (holds_no_requests(path) && *sp_other_processes(others, path))
+    if (holds_no_requests(path) && *sp_other_processes(others, path, files, 0))
         return sp_tool_wrong("%s: this prefix has no files of its own; %s", path, others);
     return read_file(input, path, false);
 }
@@ -321,12 +321,12 @@ int sp_input_read(sp_input *input, const sp_operands *files)
         bool found = false;
         int status = SP_TOOL_DONE;
         if (strcmp(files->items[i], "-") != 0)
-            status = read_run(input, files->items[i], &found);
+            status = read_run(input, files, files->items[i], &found);
         if (status == SP_TOOL_DONE && !found)
-            status = read_other(input, files->items[i]);
+            status = read_other(input, files, files->items[i]);
         if (status != SP_TOOL_DONE)
             return status;
     }
     sp_progress_end();
-    return input->empty_count ? tell_empty(input) : SP_TOOL_DONE;
+    return input->empty_count ? tell_empty(input, files) : SP_TOOL_DONE;
 }

@@ -49,6 +49,11 @@ int sp_input_status(const sp_input *input, int status);
 /* How many documents of SIGNAL there are. */
 size_t sp_input_count(const sp_input *input, sp_signal signal);
 
+/* When the run of the documents from number FIRST on began, in nanoseconds since 1970: the first
+ * start of a span or of a profile, or when one of their files was made, whatever is earlier. The
+ * SDK makes its files when it starts; a copy is made later. 0: it is not known. */
+uint64_t sp_input_begin_ns(const sp_input *input, size_t first);
+
 /* "FILE", or "FILE:3" when the file has several requests. Returns OUT. */
 #define SP_DOCUMENT_NAME_LENGTH 320
 const char *sp_document_name(char out[SP_DOCUMENT_NAME_LENGTH], const sp_document *document);

@@ -110,20 +110,53 @@ class Containers(ToolTest):
         for command, *rest in (("spans",), ("flame",), ("spans", "--json")):
             result = self.run_tool(command, "shop", *rest)
             self.assertEqual(result.returncode, 0)
-            self.assertEqual(result.stderr.decode(), "spanprof: shop: files of 2 other processes lie beside it, shop.PID.*: name "
-                                                     "shop.*.jsonl to read all\n")
+            self.assertEqual(result.stderr.decode(), "spanprof: shop: files of 2 other processes lie beside it, shop.PID.*: add "
+                                                     "shop.4711 shop.4712 to read all\n")
         self.write("shop.traces.jsonl", b"")
         self.write("shop.profiles.jsonl", b"")
         self.refuse(2, "spans", self.folder / "shop", says=("2 other processes", "is empty", "killed within its first window"))
 
+    def test_a_pattern_names_many_children_and_no_earlier_run(self):
+        self.write_shop()
+        for pid in ("1", "2", "3", *map(str, range(4710, 4718))):
+            self.write(f"shop.{pid}.profiles.jsonl", b"")
+        result = self.run_tool("spans", "shop")
+        self.assertIn("files of 8 other processes lie beside it, shop.PID.*: add shop.[0-9][0-9]*.jsonl to read all\n",
+                      result.stderr.decode())
+        self.write("shop.pid1.profiles.jsonl", b"")
+        self.assertIn("add shop.4710 shop.4711 shop.4712 shop.4713 shop.4714 shop.4715 and so on to read all\n",
+                      self.run_tool("spans", "shop").stderr.decode())
+
+    def test_children_of_an_earlier_run_are_told_apart(self):
+        """The recording begins in 2023."""
+        self.write_shop()
+        for pid, year in ((4711, 2022), (4712, 2022), (4713, 2024)):
+            for signal in ("traces", "profiles"):
+                os.utime(self.folder / self.write(f"shop.{pid}.{signal}.jsonl", json_lines(traces())), (0, (year - 1970) * 31_557_600))
+        result = self.run_tool("spans", "shop")
+        self.assertEqual(result.stderr.decode(), "spanprof: shop: files of 1 other process lie beside it, shop.PID.*: add "
+                                                 "shop.4713 to read all; those of 2 more ended before this run began\n")
+        for signal in ("traces", "profiles"):
+            (self.folder / f"shop.4713.{signal}.jsonl").unlink()
+        self.answer("spans", "shop")
+        self.refuse(2, "spans", self.folder / "shop.9", says="no such file")
+
+    def test_children_that_are_named_are_not_told_again(self):
+        self.write_shop()
+        for pid in (4711, 4712, 47):
+            self.write(f"shop.{pid}.traces.jsonl", json_lines(traces([span("12" * 16, f"{pid:016x}", "child", 0, 5)])))
+        result = self.run_tool("spans", "shop", "shop.4711", "shop.47.traces.jsonl")
+        self.assertIn(": add shop.4712 to read all\n", result.stderr.decode())
+        self.answer("spans", "shop", "shop.4711", "shop.47.traces.jsonl", "shop.4712")
+
     def test_prefix_that_only_children_have_is_told_their_files(self):
         self.write("server.4711.traces.jsonl", json_lines(traces()))
-        self.refuse(2, "spans", "server", says=("server: this prefix has no files", "1 other process lie", "name server.*.jsonl to read all"))
+        self.refuse(2, "spans", "server", says=("server: this prefix has no files", "1 other process lie", "add server.4711 to read all"))
         self.write("server", b"\x7fELF")
         (self.folder / "server").chmod(0o755)
         self.refuse(2, "spans", "server", says="this prefix has no files of its own")
         self.write("pod.pid2.traces.binpb", b"")
-        self.refuse(2, "spans", self.folder / "pod", says=("1 other process", "pod.*.binpb"))
+        self.refuse(2, "spans", self.folder / "pod", says=("1 other process", "add", "pod.pid2 to read all"))
 
     def test_prefix_that_stands_for_two_runs_is_refused(self):
         self.write_shop()
