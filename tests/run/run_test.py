@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """run_test.py SPANPROF WORK STATIC OWN LIBRARY: `spanprof run` on programs that know nothing of it (WORK, and STATIC, which no library can be loaded into), on one that
 uses spanprof itself (OWN), and LIBRARY loaded by hand."""
+import fcntl
 import glob
 import json
 import os
@@ -258,6 +259,21 @@ def test_elsewhere():
             check('"run_work"' in file.read(), "the library by hand")
 
 
+def test_a_prefix_that_another_program_writes():
+    """The answer is of this run, and the other program's files stay as they are."""
+    with tempfile.TemporaryDirectory(prefix="spanprof-run-") as folder:
+        path = os.path.join(folder, "p.traces.jsonl")
+        with open(path, "w", encoding="utf-8") as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            done = subprocess.Popen([SPANPROF, "run", "-o", "p", "--hz", "1000", "--", WORK, "spin"], cwd=folder, stdin=subprocess.DEVNULL,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=plain_environment())
+            said = done.communicate(timeout=300)[1]
+        own = f"p.{done.pid}"
+        check(f"another program writes p.* now: this run writes {own}.*" in said, f"it is told: {said}")
+        check(done.returncode == 0 and said.count("another p") == 1 and "run_work_spin" in said, f"and the run is shown: {said}")
+        check(f"1 process in the files {own}.*" in said and os.path.getsize(path) == 0, f"under its own name: {sorted(os.listdir(folder))}")
+
+
 def test_pull():
     """All processes inherit the address; the first one gets it, and only that one warns when it does not."""
     with socket.socket() as kept:
@@ -312,7 +328,8 @@ def test_refusals():
     result.end()
 
 
-for test in (test_program, test_answer, test_ends, test_exit_codes, test_children, test_exec, test_one_thread, test_signals, test_after_the_end, test_profiles, test_programs_that_use_spanprof, test_elsewhere, test_pull, test_refusals):
+for test in (test_program, test_answer, test_ends, test_exit_codes, test_children, test_exec, test_one_thread, test_signals, test_after_the_end, test_profiles, test_programs_that_use_spanprof, test_elsewhere,
+             test_a_prefix_that_another_program_writes, test_pull, test_refusals):
     began = time.monotonic()
     test()
     print(f"{test.__name__}: {time.monotonic() - began:.1f} s")

@@ -103,7 +103,7 @@ static int prepare_files(sp_run *run)
     if (!run->writes_files)
         return SP_TOOL_DONE;
     prefix = prefix ? prefix : getenv("SPANPROF_FILE");
-    run->name = prefix && *prefix ? prefix : "spanprof";
+    run->name = sp_run_free_prefix(run->own_name, prefix && *prefix ? prefix : "spanprof");
     int status = make_prefix(run, run->name);
     run->earlier = sp_run_earlier_find(run->prefix);
     return status == SP_TOOL_DONE ? make_folder(run) : status;

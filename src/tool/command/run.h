@@ -32,9 +32,10 @@ void sp_run_earlier_say(const sp_run_earlier *earlier, const char *prefix);
 /* One run. */
 typedef struct sp_run {
     const sp_run_options *options;
-    char **program;         /* its name and its arguments, as execvp takes them */
-    bool writes_files;      /* else it sends, as the environment asks for */
-    const char *name;       /* of the files, as the user gave it */
+    char **program;    /* its name and its arguments, as execvp takes them */
+    bool writes_files; /* else it sends, as the environment asks for */
+    const char *name;  /* of the files, as the user gave it, or own_name */
+    char own_name[PATH_MAX];
     char prefix[PATH_MAX];  /* the same, absolute */
     char folder[PATH_MAX];  /* that the processes write to, but the first; "": there is none */
     char preload[PATH_MAX]; /* LD_PRELOAD */
@@ -61,6 +62,10 @@ int sp_run_attach(const sp_run_options *options, const sp_operands *rest);
 /* The table of spans and the flamegraph of the files of PREFIX, on standard error, and then the
  * names of the files. */
 void sp_run_show_answer(const char *prefix, const char *what);
+
+/* PREFIX, or where another program writes its files now, OWN with the PID behind it, having said
+ * so. Before the run. */
+const char *sp_run_free_prefix(char own[PATH_MAX], const char *prefix);
 
 /* What the processes of a run have left in its folder. */
 typedef struct sp_run_files_left {

@@ -95,6 +95,8 @@ int sp_run_attach(const sp_run_options *options, const sp_operands *rest)
     int status = check(options, rest, &attach.duration_ns);
     if (status != SP_TOOL_DONE)
         return status;
+    char own[PATH_MAX];
+    attach.prefix = sp_run_free_prefix(own, attach.prefix);
     sp_run_earlier earlier = sp_run_earlier_find(attach.prefix);
     if (!sp_attach(&attach, &out))
         return sp_tool_wrong("run: --attach %s: %s", options->attach, out.problem);
