@@ -261,8 +261,9 @@ typedef struct spanprof_stats {
     uint64_t live_blocks;
     uint64_t dropped_calls;
     uint64_t dropped_live_blocks;
-    /* A span that got its parent from the thread, where the thread had ended that parent: a scope
-     * was not detached. The first is named in a warning. Since the process began. */
+    /* A span that got its parent from the thread, where the thread had ended that parent; or a
+     * thread that went on for a second under a span that it had ended: a scope was not detached.
+     * The first is named in a warning. Since the process began. */
     uint64_t misuse_ended_parent;
 } spanprof_stats;
 

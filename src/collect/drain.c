@@ -437,11 +437,20 @@ static bool is_gone(sp_thread *thread)
            !sp_clock_thread_cpu_ns(thread->registered.tid, &ignored);
 }
 
+static void look_for_forgotten(sp_drain_slot *slot, sp_thread *thread, uint64_t now_ns)
+{
+    if (!sp_forgotten_look(&slot->forgotten, thread, now_ns))
+        return;
+    sp_drain_refresh_name(slot);
+    sp_forgotten_note(slot->thread.name, (int)slot->thread.tid);
+}
+
 void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint32_t max_samples)
 {
     sp_join_default_refresh(&drain->fallback);
     drain_wall(drain, window, modules, max_samples); /* first: slots are freed below */
     drain_calls(drain, window, modules, max_samples);
+    uint64_t now_ns = sp_clock_monotonic_ns();
     for (uint32_t n = 0; n < sp_thread_slots(); n++) {
         sp_thread *thread = sp_thread_by_slot(n);
         if (sp_load_acquire(&thread->registered.life) == SP_THREAD_FREE)
@@ -452,6 +461,7 @@ void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint3
         bool gone =
             is_gone(thread); /* asked before the ring is read: then what is read is all there is */
         sp_stack_learn(thread);
+        look_for_forgotten(slot, thread, now_ns);
         if (sp_ring_exists(&thread->tick.ring)) {
             drain_ring(drain, slot, &thread->tick.ring, window, modules, max_samples);
             take_corrupt(drain, &thread->tick.ring);

@@ -6,6 +6,7 @@
 
 #include "collect/attribute_filter.h"
 #include "collect/aggregate.h"
+#include "collect/forgotten.h"
 #include "cpu/cpu_engine.h"
 #include "collect/live_blocks.h"
 #include "trace/live_spans.h"
@@ -19,6 +20,7 @@ typedef struct sp_drain_slot {
         *attributes; /* of the join's interval, those that are asked for; NULL: it never had any */
     uint32_t attribute_bytes;
     sp_window_thread thread;
+    sp_forgotten forgotten;
     bool name_is_fresh;                                                  /* read in this window */
     uint64_t ticks, weights, dropped, small_stack, cycles, costed_ticks; /* as last seen */
     uint64_t cpu_ns, weights_settled; /* at the last sp_drain_unattributed */

@@ -326,9 +326,9 @@ static inline spanprof_scope attach(sp_thread *thread, sp_scope_entry *entry, ui
  * that does it does it with each request. */
 static void note_ended_below(sp_thread *thread, uint64_t span)
 {
-    bool is_below =
-        thread->owned.ended_span_id == sp_load_relaxed(&thread->published.record.span_id);
-    thread->owned.ended_span_id = 0;
+    bool is_below = sp_load_relaxed(&thread->owned.ended_span_id) ==
+                    sp_load_relaxed(&thread->published.record.span_id);
+    sp_store_relaxed(&thread->owned.ended_span_id, 0);
     if (!is_below || span == 0)
         return;
     if (atomic_fetch_add(&sp_thread_counts.misuse_ended_parent, 1) == 0)
@@ -348,7 +348,7 @@ static __attribute__((noinline)) spanprof_scope attach_slowly(uint64_t trace_hig
     spanprof_scope scope = {0};
     sp_scope_entry *entry = prepare();
     sp_thread *thread = sp_self_get();
-    if (thread && thread->owned.ended_span_id)
+    if (thread && sp_load_relaxed(&thread->owned.ended_span_id))
         note_ended_below(thread, span);
     if (entry)
         scope =
@@ -363,7 +363,8 @@ spanprof_scope sp_context_attach_words(uint64_t trace_high, uint64_t trace_low, 
 {
     sp_thread *thread = sp_self_get();
     sp_scope_entry *entry = thread ? entry_at(thread, thread->owned.depth) : NULL;
-    if (SP_UNLIKELY(!entry) || needs_slow_path(thread) || SP_UNLIKELY(thread->owned.ended_span_id))
+    if (SP_UNLIKELY(!entry) || needs_slow_path(thread) ||
+        SP_UNLIKELY(sp_load_relaxed(&thread->owned.ended_span_id)))
         return attach_slowly(trace_high, trace_low, span, local_root, flags, carrier);
     return attach(thread, entry, trace_high, trace_low, span, local_root, flags, carrier, false);
 }

@@ -208,7 +208,7 @@ static sp_thread *create_locked(pid_t tid)
     sp_store_relaxed(&thread->published.record.span_id, 0);
     sp_store_relaxed(&thread->published.local_root_span_id, 0);
     sp_store_relaxed(&thread->published.remote, 0);
-    thread->owned.ended_span_id = 0;
+    sp_store_relaxed(&thread->owned.ended_span_id, 0);
     thread->owned.attributes_of = thread->owned.no_attributes_of = 0;
     sp_store_relaxed(&thread->published.switch_number,
                      (sp_load_relaxed(&thread->published.switch_number) | 1) + 1);

@@ -132,9 +132,9 @@ typedef struct sp_thread_owned {
     _Atomic uint32_t on_fiber;
     _Atomic uint64_t fiber_low, fiber_high;
     /* The thread ended this span while it was active on it, and has attached nothing since; 0:
-     * none.
+     * none, or the collector has counted it (src/collect/forgotten.c).
      */
-    uint64_t ended_span_id;
+    _Atomic uint64_t ended_span_id;
 } sp_thread_owned;
 
 /* The handler's on this thread. While `armed` is 0 and `hazard` NULL, no tick runs and others may

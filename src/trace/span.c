@@ -253,9 +253,9 @@ static inline const spanprof_context *active_parent(const char *name)
 {
     const spanprof_context *parent = sp_context_current_borrow();
     sp_thread *thread = sp_self_get();
-    if (SP_UNLIKELY(thread && thread->owned.ended_span_id) &&
-        thread->owned.ended_span_id == word_of(parent, SPAN_ID)) {
-        thread->owned.ended_span_id = 0; /* its attach is not counted once more */
+    uint64_t ended = thread ? sp_load_relaxed(&thread->owned.ended_span_id) : 0;
+    if (SP_UNLIKELY(ended) && ended == word_of(parent, SPAN_ID)) {
+        sp_store_relaxed(&thread->owned.ended_span_id, 0); /* its attach is not counted once more */
         note_ended_parent(name);
     }
     return parent;
@@ -299,7 +299,7 @@ static inline void note_end(uint64_t span_id)
 {
     sp_thread *thread = sp_self_get();
     if (thread && sp_load_relaxed(&thread->published.record.span_id) == span_id)
-        thread->owned.ended_span_id = span_id;
+        sp_store_relaxed(&thread->owned.ended_span_id, span_id);
 }
 
 static void end_light(spanprof_span span)

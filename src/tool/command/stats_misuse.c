@@ -21,7 +21,8 @@ static const char *meaning_of(const char *kind)
     static const struct {
         const char *kind, *meaning;
     } all[] = {
-        {"ended_parent", "spans were started below one that had ended: its scope was not detached"},
+        {"ended_parent",
+         "times a thread went on under a span that had ended: its scope was not detached"},
         {"dead_span", "calls had a span that had ended, or none: ended twice, or set too late"},
         {"dead_scope", "scopes were detached twice, or never attached"},
         {"foreign_scope", "scopes were detached on another thread than the one that attached"},

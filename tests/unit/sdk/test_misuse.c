@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -132,6 +133,46 @@ static void mistakes_are_in_the_profile_of_their_window_only(void **state)
     assert_null(strstr(second, "spanprof.misuse."));
 }
 
+static pthread_mutex_t jobs = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t next_job = PTHREAD_COND_INITIALIZER;
+static bool jobs_are_over;
+
+/* A worker of a pool: after its job it waits for the next one, which never comes. */
+static void *work_and_forget(void *unused)
+{
+    forget_to_detach(1);
+    pthread_mutex_lock(&jobs);
+    while (!jobs_are_over)
+        pthread_cond_wait(&next_job, &jobs);
+    pthread_mutex_unlock(&jobs);
+    return unused;
+}
+
+static uint64_t ended_parents(void)
+{
+    spanprof_stats stats = SPANPROF_STATS_INIT;
+    spanprof_stats_get(&stats);
+    return stats.misuse_ended_parent;
+}
+
+static void worker_that_waits_under_its_last_span_is_found(void **state)
+{
+    (void)state;
+    pthread_t worker;
+    start();
+    uint64_t before = ended_parents();
+    assert_int_equal(pthread_create(&worker, NULL, work_and_forget, NULL), 0);
+    for (int i = 0; i < 12000 && ended_parents() == before; i++) /* a minute at least */
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
+    assert_int_equal(ended_parents(), before + 1);
+    pthread_mutex_lock(&jobs);
+    jobs_are_over = true;
+    pthread_cond_signal(&next_job);
+    pthread_mutex_unlock(&jobs);
+    pthread_join(worker, NULL);
+    assert_int_equal(spanprof_stop(60 * SECOND), SPANPROF_OK);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -150,8 +191,8 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(mistakes_are_in_the_profile_of_their_window_only, set_up,
-                                        tear_down),
+        cmocka_unit_test(mistakes_are_in_the_profile_of_their_window_only),
+        cmocka_unit_test(worker_that_waits_under_its_last_span_is_found),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -404,7 +404,7 @@ class Stats(ToolTest):
         self.assertEqual(self.answer_json("stats", "p.jsonl", "--json")["misuse"], {"ended_parent": 7, "dead_span": 2, "of\x1btomorrow": 1})
         self.assertTrue(self.answer("stats", "p.jsonl").endswith("""
 calls that make no sense (docs/numbers.md)
-             7  ended_parent: spans were started below one that had ended: its scope was not detached
+             7  ended_parent: times a thread went on under a span that had ended: its scope was not detached
              2  dead_span: calls had a span that had ended, or none: ended twice, or set too late
              1  of\\x1btomorrow
 """))

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/forgotten.h"
+
+#include "core/atomic.h"
+#include "core/log.h"
+
+/* The span that THREAD has ended and still bears; 0: none, or a switch is under way, or another
+ * thread has detached a scope, which THREAD carries out at its next switch. */
+static uint64_t borne_span(sp_thread *thread, uint64_t *number)
+{
+    *number = sp_load_acquire(&thread->published.switch_number);
+    uint64_t ended = sp_load_relaxed(&thread->owned.ended_span_id);
+    bool is_borne = ended == sp_load_relaxed(&thread->published.record.span_id);
+    bool is_posted =
+        sp_load_relaxed(&thread->owned.posts) != sp_load_relaxed(&thread->owned.posts_seen);
+    return *number % 2 == 0 && is_borne && !is_posted ? ended : 0;
+}
+
+bool sp_forgotten_look(sp_forgotten *seen, sp_thread *thread, uint64_t now_ns)
+{
+    uint64_t number, span = borne_span(thread, &number);
+    if (!span || !seen->since_ns || seen->switch_number != number) {
+        *seen = (sp_forgotten){.switch_number = number, .since_ns = span ? now_ns : 0};
+        return false;
+    }
+    if (now_ns - seen->since_ns < SP_FORGOTTEN_AFTER_NS)
+        return false;
+    seen->since_ns = 0;
+    /* From now on the thread itself does not count it once more. */
+    return atomic_compare_exchange_strong_explicit(&thread->owned.ended_span_id, &span, 0,
+                                                   memory_order_relaxed, memory_order_relaxed);
+}
+
+void sp_forgotten_note(const char *name, int tid)
+{
+    if (atomic_fetch_add(&sp_thread_counts.misuse_ended_parent, 1) == 0)
+        sp_log_warn("context",
+                    "thread %s (%d) has gone on for a second under a span that it had ended: was "
+                    "its scope detached? Each spanprof_span_attach or spanprof_context_attach "
+                    "needs a spanprof_scope_detach, else what comes next counts for the wrong "
+                    "request. (misuse_ended_parent counts them; said once)",
+                    *name ? name : "without a name", tid);
+}
