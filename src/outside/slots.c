@@ -257,14 +257,15 @@ static bool is_mapped(const search *search, const sp_elf_file *file)
 {
     enum { FIRST_BYTES = 4096 };
     const sp_outside_mapping *begin = &search->begin;
-    char in_memory[FIRST_BYTES], in_file[FIRST_BYTES];
+    char in_memory[FIRST_BYTES];
     if (file->mark.device == makedev(begin->major, begin->minor) &&
         file->mark.inode == begin->inode)
         return true;
-    ssize_t count = pread(file->fd, in_file, sizeof in_file, 0);
-    return count > 0 &&
-           sp_outside_copy(search->process->pid, in_memory, begin->low, (size_t)count) &&
-           memcmp(in_memory, in_file, (size_t)count) == 0;
+    size_t size = 0;
+    const char *in_file = elf_rawfile(file->elf, &size);
+    size_t count = size < sizeof in_memory ? size : sizeof in_memory;
+    return in_file && sp_outside_copy(search->process->pid, in_memory, begin->low, count) &&
+           memcmp(in_memory, in_file, count) == 0;
 }
 
 /* The file at PATH below /proc/PID, if it is the one that is mapped. */

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libdw would look for the shared file by itself when it first needs it, and take one of any build
- * id. Here it is looked for at once, while the descriptor tells where the debug file is, and has to
- * be the right one. */
+ * id. Here it is looked for at once, and has to be the right one. */
 #include "symbol/dwarf_alt.h"
 
 #include <elfutils/libdwelf.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/hex.h"
 
@@ -30,35 +29,33 @@ static void set_path(char *path, const char *directory, int length, const char *
 }
 
 /* The directory of the debug file itself, behind symbolic links: names are relative to that. */
-static void set_relative(alt_search *search, int fd)
+static void set_relative(alt_search *search, const char *path)
 {
-    char link[64], target[PATH_MAX];
+    char target[PATH_MAX];
     if (search->name[0] == '/') {
         (void)snprintf(search->paths[1], PATH_MAX, "%s", search->name);
         return;
     }
-    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t length = readlink(link, target, sizeof target - 1);
-    const char *slash = length > 0 ? memrchr(target, '/', (size_t)length) : NULL;
+    const char *slash = path && realpath(path, target) ? strrchr(target, '/') : NULL;
     if (slash)
         set_path(search->paths[1], target, (int)(slash - target), search->name);
 }
 
-static void set_places(alt_search *search, int fd, const char *debug_directory)
+static void set_places(alt_search *search, const char *path, const char *debug_directory)
 {
     char hex[2 * ID_MAX + 1], name[2 * ID_MAX + 32];
     const char *slash = strrchr(search->name, '/');
     sp_hex_encode(hex, search->id, search->id_length);
     (void)snprintf(name, sizeof name, ".build-id/%.2s/%s.debug", hex, hex + 2);
     set_path(search->paths[0], debug_directory, INT_MAX, name);
-    set_relative(search, fd);
+    set_relative(search, path);
     char below[PATH_MAX];
     (void)snprintf(below, sizeof below, "%s/.dwz", debug_directory);
     set_path(search->paths[2], below, INT_MAX, slash ? slash + 1 : search->name);
 }
 
-bool sp_dwarf_alt_open(sp_dwarf_alt *alt, Dwarf *dwarf, int fd, const char *debug_directory,
-                       char *problem, size_t bytes)
+bool sp_dwarf_alt_open(sp_dwarf_alt *alt, Dwarf *dwarf, const char *path,
+                       const char *debug_directory, char *problem, size_t bytes)
 {
     alt_search search = {0};
     *alt = (sp_dwarf_alt){0};
@@ -66,7 +63,7 @@ bool sp_dwarf_alt_open(sp_dwarf_alt *alt, Dwarf *dwarf, int fd, const char *debu
     if (length < 2 || length > ID_MAX)
         return true;
     search.id_length = (size_t)length;
-    set_places(&search, fd, debug_directory);
+    set_places(&search, path, debug_directory);
     bool found_others = false;
     for (int i = 0; i < PLACES && !alt->dwarf; i++) {
         sp_elf_file file =

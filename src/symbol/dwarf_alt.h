@@ -15,12 +15,12 @@ typedef struct sp_dwarf_alt {
     sp_file_mark mark; /* of the file, which is mapped */
 } sp_dwarf_alt;
 
-/* Find the file that DWARF, of the file open as FD, shares with others, and give it to DWARF.
+/* Find the file that DWARF, of the file PATH, shares with others, and give it to DWARF.
  * DEBUG_DIRECTORY has .build-id/ and .dwz/. False: it is needed, and a file at its place is another
  * one, so that DWARF would give wrong names; PROBLEM (BYTES long) says which. True with none: none
  * is needed, or there is no file at all, and DWARF gives what it has without. */
-bool sp_dwarf_alt_open(sp_dwarf_alt *alt, Dwarf *dwarf, int fd, const char *debug_directory,
-                       char *problem, size_t bytes);
+bool sp_dwarf_alt_open(sp_dwarf_alt *alt, Dwarf *dwarf, const char *path,
+                       const char *debug_directory, char *problem, size_t bytes);
 /* After dwarf_end of the one that it was given to. */
 void sp_dwarf_alt_close(sp_dwarf_alt *alt);
 

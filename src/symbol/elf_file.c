@@ -26,17 +26,29 @@ static int open_regular(const char *path, uint64_t *size)
     return -1;
 }
 
+/* The file is mapped as a whole; where it cannot be, it is read. Then FD is not needed any more. */
+static Elf *map(int fd)
+{
+    elf_version(EV_CURRENT);
+    Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+    if (elf && elf_cntl(elf, ELF_C_FDREAD) == 0)
+        return elf;
+    elf_end(elf);
+    return NULL;
+}
+
 sp_elf_file sp_elf_file_open(const char *path)
 {
     uint64_t size;
-    sp_elf_file file = {.fd = open_regular(path, &size)};
-    if (file.fd < 0) {
+    sp_elf_file file = SP_ELF_FILE_NONE;
+    int fd = open_regular(path, &size);
+    if (fd < 0) {
         file.error = errno;
         return file;
     }
-    sp_file_mark_init(&file.mark, path, file.fd);
-    elf_version(EV_CURRENT);
-    file.elf = elf_begin(file.fd, ELF_C_READ_MMAP, NULL);
+    sp_file_mark_init(&file.mark, path, fd);
+    file.elf = map(fd);
+    close(fd);
     const char *problem = sp_elf_problem(file.elf, size);
     if (problem)
         sp_elf_file_close(&file);
@@ -47,19 +59,13 @@ sp_elf_file sp_elf_file_open(const char *path)
 void sp_elf_file_close(sp_elf_file *file)
 {
     elf_end(file->elf);
-    if (file->fd >= 0)
-        close(file->fd);
     sp_file_mark_deinit(&file->mark);
     *file = SP_ELF_FILE_NONE;
 }
 
-Elf *sp_elf_file_keep(sp_elf_file *file, sp_file_mark *mark)
+Elf *sp_elf_file_keep(const sp_elf_file *file, sp_file_mark *mark)
 {
     *mark = file->mark;
-    if (file->elf)
-        elf_cntl(file->elf, ELF_C_FDDONE);
-    if (file->fd >= 0)
-        close(file->fd);
     return file->elf;
 }
 

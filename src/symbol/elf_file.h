@@ -12,24 +12,25 @@
 /* Above this sum of sp_elf_inflated_bytes a file's debug information is left alone. */
 #define SP_ELF_LARGEST_INFLATED ((uint64_t)100 * 1024 * 1024)
 
-/* fd is -1 and elf NULL when it could not be opened. */
+/* elf is NULL when it could not be opened, or not be used. No descriptor stays open: a host that
+ * closes all that it does not know would give its number to a file of its own, which would then be
+ * closed here. */
 typedef struct sp_elf_file {
-    int fd;
     Elf *elf;
     int error;           /* errno of open; 0 when it could be opened */
     const char *problem; /* in a few words, when it was opened but cannot be used */
     sp_file_mark mark;   /* what it was when it was opened */
 } sp_elf_file;
 
-#define SP_ELF_FILE_NONE ((sp_elf_file){.fd = -1})
+#define SP_ELF_FILE_NONE ((sp_elf_file){0})
 
 /* Map the file at PATH. Only a regular file is opened. */
 sp_elf_file sp_elf_file_open(const char *path);
 /* Leaves none. */
 void sp_elf_file_close(sp_elf_file *file);
-/* Give up FILE's descriptor but not its mapping, so that a process does not lose a descriptor for
- * each library. The caller ends the Elf, which is NULL for none, and deinits *MARK. */
-Elf *sp_elf_file_keep(sp_elf_file *file, sp_file_mark *mark);
+/* Take the Elf, NULL for none, and its mark out of FILE. The caller ends the one and deinits the
+ * other. */
+Elf *sp_elf_file_keep(const sp_elf_file *file, sp_file_mark *mark);
 
 /* The section NAME, with its header in *HEADER; NULL when there is none. */
 Elf_Scn *sp_elf_find_section(Elf *elf, const char *name, GElf_Shdr *header);

@@ -13,6 +13,7 @@
 #include <elf.h>
 #include <elfutils/libdwelf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <limits.h>
 #include <link.h>
@@ -108,7 +109,7 @@ static sp_elf_file open_loaded(const search *s)
 {
     const sp_module *module = s->module;
     sp_elf_file file =
-        module->path[0] ? sp_elf_file_open(module->path) : (sp_elf_file){.fd = -1, .error = ENOENT};
+        module->path[0] ? sp_elf_file_open(module->path) : (sp_elf_file){.error = ENOENT};
     if (file.elf && is_loaded_file(&file, module))
         return file;
     sp_elf_file running = open_running_executable(module);
@@ -159,8 +160,8 @@ static void open_dwarf(sp_elf_object *object, const sp_elf_file *file, const sea
     object->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
     if (!object->dwarf) {
         (void)snprintf(problem, sizeof problem, "%s", dwarf_errmsg(-1));
-    } else if (!sp_dwarf_alt_open(&object->alt, object->dwarf, file->fd, debug_directory, problem,
-                                  sizeof problem)) {
+    } else if (!sp_dwarf_alt_open(&object->alt, object->dwarf, file->mark.path, debug_directory,
+                                  problem, sizeof problem)) {
         dwarf_end(object->dwarf);
         object->dwarf = NULL;
     }
@@ -169,16 +170,34 @@ static void open_dwarf(sp_elf_object *object, const sp_elf_file *file, const sea
                "reading the debug information of %s: %s: using the symbol table", path, problem);
 }
 
-/* Whether FD's file has the checksum of .gnu_debuglink, a CRC-32 as gzip has it. Debug files have
+/* Of MARK's file, from AT on. It is opened for each piece, because a descriptor must not stay open
+ * for long (elf_file.h). Returns the bytes read; -1: it cannot be read, or is another one by now.
+ */
+static ssize_t read_piece(const sp_file_mark *mark, off_t at, uint8_t piece[CHECKSUM_PIECE_BYTES])
+{
+    int fd = mark->path ? open(mark->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+    ssize_t length = -1;
+    sp_file_mark now;
+    if (fd < 0)
+        return -1;
+    sp_file_mark_init(&now, mark->path, fd);
+    if (sp_file_mark_is_equal(mark, &now))
+        length = pread(fd, piece, CHECKSUM_PIECE_BYTES, at);
+    close(fd);
+    sp_file_mark_deinit(&now);
+    return length;
+}
+
+/* Whether MARK's file has the checksum of .gnu_debuglink, a CRC-32 as gzip has it. Debug files have
  * gigabytes, so there is a meanwhile after each piece. Read, not mapped: a file that shrinks would
  * end the process. */
-static bool has_checksum(const search *s, int fd, uint32_t expected)
+static bool has_checksum(const search *s, const sp_file_mark *mark, uint32_t expected)
 {
     uint8_t *piece = malloc(CHECKSUM_PIECE_BYTES);
     uLong sum = crc32(0, NULL, 0);
     ssize_t length = piece ? 1 : -1;
     for (off_t at = 0; length > 0; at += length) {
-        length = pread(fd, piece, CHECKSUM_PIECE_BYTES, at);
+        length = read_piece(mark, at, piece);
         if (length > 0)
             sum = crc32(sum, piece, (uInt)length);
         sp_meanwhile_do(s->meanwhile);
@@ -233,7 +252,7 @@ static sp_elf_file open_debug_by_link(const search *s, Elf *loaded)
             continue;
         file = open_debug(s, path);
         if (file.elf && !(module->build_id_length ? has_build_id_of(file.elf, module)
-                                                  : has_checksum(s, file.fd, crc)))
+                                                  : has_checksum(s, &file.mark, crc)))
             sp_elf_file_close(&file);
     }
     return file;

@@ -402,26 +402,42 @@ static void symbolizer_debug_file_of_wrong_checksum_is_not_used(void **state)
     free(module);
 }
 
-static void count_call(void *user)
+/* The number that the next descriptor would get. */
+static int lowest_descriptor(void)
 {
-    ++*(unsigned *)user;
+    int fd = dup(STDIN_FILENO);
+    close(fd);
+    return fd;
 }
 
-/* The file is checked in pieces, in between which its owner drains rings. */
+typedef struct pieces {
+    unsigned calls, with_descriptor;
+    int lowest;
+} pieces;
+
+static void count_call(void *user)
+{
+    pieces *seen = user;
+    seen->calls++;
+    seen->with_descriptor += lowest_descriptor() != seen->lowest;
+}
+
+/* The file is checked in pieces, in between which its owner drains rings. No descriptor stays open
+ * meanwhile: a host may close it, and open a file of its own under the number. */
 static void symbolizer_large_debug_file_is_checked_in_pieces(void **state)
 {
     (void)state;
-    unsigned calls = 0;
+    pieces seen = {.lowest = lowest_descriptor()};
     test_run("mkdir -p .debug && objcopy --only-keep-debug %s .debug/large.dbg && "
              "truncate -s +10M .debug/large.dbg && "
              "objcopy --strip-all --add-gnu-debuglink=.debug/large.dbg %s large",
              quoted_path, quoted_path);
-    sp_symbolizer_configure(symbolizer,
-                            &(sp_symbolizer_options){.meanwhile = {count_call, &calls}});
+    sp_symbolizer_configure(symbolizer, &(sp_symbolizer_options){.meanwhile = {count_call, &seen}});
     sp_module *module = test_module_of(recorded_pc, test_path("large"));
     module->build_id_length = 0;
     assert_string_equal(outermost_frame(module)->name, "outer_function");
-    assert_true(calls >= 10);
+    assert_true(seen.calls >= 10);
+    assert_int_equal(seen.with_descriptor, 0);
     free(module);
 }
 
