@@ -48,7 +48,7 @@ enum { ATTRIBUTE_KEY = 1, ATTRIBUTE_VALUE };
 enum { VALUE_STRING = 1, VALUE_BOOL, VALUE_INT, VALUE_DOUBLE, VALUE_ARRAY };
 enum { ARRAY_VALUES = 1 };
 
-enum { USUAL_SPAN_BYTES = 256 };
+enum { USUAL_SPAN_BYTES = 256, ID_HEAD_BYTES = 2 };
 
 /* TEXT, where there is some. */
 static void put_string(encoder *e, unsigned field, const char *text)
@@ -61,6 +61,17 @@ static void put_string(encoder *e, unsigned field, const char *text)
 static uint8_t *put_id(uint8_t *p, unsigned field, const uint8_t *id, size_t count)
 {
     return sp_otlp_id(id, count).len ? sp_wire_bytes(p, field, id, count) : p;
+}
+
+/* Trace and span id, of a span or of a link. */
+static void put_ids(encoder *e, unsigned trace_field, const uint8_t trace_id[16],
+                    unsigned span_field, const uint8_t span_id[8])
+{
+    uint8_t *p = sp_wire_room(&e->wire, 16 + 8 + 2 * ID_HEAD_BYTES);
+    if (!p)
+        return;
+    p = put_id(p, span_field, span_id, 8);
+    sp_wire_set(&e->wire, put_id(p, trace_field, trace_id, 16));
 }
 
 /* Tags of fields from 16 to 2047 have two bytes. */
@@ -190,11 +201,7 @@ static void put_link(encoder *e, const sp_span_link *from)
     sp_wire_set(&e->wire, sp_wire_u64(p, LINK_DROPPED_ATTRIBUTES, from->dropped_attributes_count));
     put_attributes(e, LINK_ATTRIBUTES, from->attributes, from->attribute_count);
     put_string(e, LINK_TRACE_STATE, from->trace_state);
-    p = sp_wire_room(&e->wire, sizeof from->trace_id + sizeof from->span_id + 4);
-    if (!p)
-        return;
-    p = put_id(p, LINK_SPAN_ID, from->span_id, sizeof from->span_id);
-    sp_wire_set(&e->wire, put_id(p, LINK_TRACE_ID, from->trace_id, sizeof from->trace_id));
+    put_ids(e, LINK_TRACE_ID, from->trace_id, LINK_SPAN_ID, from->span_id);
     sp_wire_close(&e->wire, SPAN_LINKS, written);
 }
 
@@ -232,16 +239,12 @@ static void put_lists(encoder *e, const sp_span_data *from)
 /* Ids and trace state. */
 static void put_identity(encoder *e, const sp_span_data *from)
 {
-    uint8_t *p = sp_wire_room(&e->wire, sizeof from->parent_span_id + 2);
+    uint8_t *p = sp_wire_room(&e->wire, sizeof from->parent_span_id + ID_HEAD_BYTES);
     if (p)
         sp_wire_set(&e->wire, put_id(p, SPAN_PARENT_SPAN_ID, from->parent_span_id,
                                      sizeof from->parent_span_id));
     put_string(e, SPAN_TRACE_STATE, from->trace_state);
-    p = sp_wire_room(&e->wire, sizeof from->trace_id + sizeof from->span_id + 4);
-    if (!p)
-        return;
-    p = put_id(p, SPAN_SPAN_ID, from->span_id, sizeof from->span_id);
-    sp_wire_set(&e->wire, put_id(p, SPAN_TRACE_ID, from->trace_id, sizeof from->trace_id));
+    put_ids(e, SPAN_TRACE_ID, from->trace_id, SPAN_SPAN_ID, from->span_id);
 }
 
 static void put_span(encoder *e, const sp_span_data *from)
