@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/compiler.h"
+#include "core/mappings.h"
 #include "core/reach.h"
 #include "outside/memory.h"
 #include "unwind/file_bytes.h"
@@ -30,7 +31,7 @@ typedef struct taking {
 /* One module while it is looked at. */
 typedef struct module {
     pid_t pid;
-    const sp_outside_mapping *mapping; /* the first of the file */
+    const sp_mapping *mapping; /* the first of the file */
     ElfW(Phdr) headers[HEADERS_MAX];
     struct dl_phdr_info info;
     sp_module_image image;
@@ -42,7 +43,7 @@ typedef struct module {
 static bool read_headers(module *m)
 {
     ElfW(Ehdr) header;
-    uint64_t low = m->mapping->low;
+    uint64_t low = m->mapping->start;
     if (!sp_outside_copy(m->pid, &header, low, sizeof header) ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
         header.e_phentsize != sizeof m->headers[0] || header.e_phnum > HEADERS_MAX ||
@@ -124,7 +125,7 @@ static bool is_mapped_file(const module *m, const char *path, struct stat *statu
         return false;
     ssize_t count = fstat(fd, status) == 0 ? pread(fd, in_file, sizeof in_file, 0) : -1;
     close(fd);
-    return count > 0 && sp_outside_copy(m->pid, in_memory, m->mapping->low, (size_t)count) &&
+    return count > 0 && sp_outside_copy(m->pid, in_memory, m->mapping->start, (size_t)count) &&
            memcmp(in_memory, in_file, (size_t)count) == 0;
 }
 
@@ -192,7 +193,7 @@ static bool complete(const taking *t, module *m)
     return true;
 }
 
-static bool take_mapping(const sp_outside_mapping *mapping, void *user)
+static bool take_mapping(const sp_mapping *mapping, void *user)
 {
     taking *t = user;
     module m = {.pid = t->pid, .mapping = mapping};
@@ -223,7 +224,7 @@ bool sp_attach_images_take(sp_loader_snapshot *out, pid_t pid, const sp_generati
 {
     *out = (sp_loader_snapshot){0};
     taking t = {.out = out, .pid = pid, .known = known, .is_elsewhere = is_elsewhere(pid)};
-    if (sp_outside_mappings(pid, take_mapping, &t) && !t.failed)
+    if (sp_mappings_of_process(pid, take_mapping, &t) && !t.failed)
         return true;
     sp_loader_snapshot_deinit(out);
     return false;

@@ -16,6 +16,7 @@
 #include "core/clock.h"
 #include "core/compiler.h"
 #include "core/kernel_setting.h"
+#include "core/mappings.h"
 #include "outside/memory.h"
 
 /* PF_KTHREAD among the flags of /proc/PID/stat. */
@@ -147,9 +148,9 @@ bool sp_attach_say_denied(pid_t pid, bool is_another_users, long yama_scope,
                   (int)pid);
 }
 
-static bool try_first(const sp_outside_mapping *mapping, void *user)
+static bool try_first(const sp_mapping *mapping, void *user)
 {
-    *(uint64_t *)user = mapping->low;
+    *(uint64_t *)user = mapping->start;
     return false;
 }
 
@@ -157,7 +158,7 @@ static bool check_rights(pid_t pid, char problem[SP_ATTACH_PROBLEM])
 {
     uint64_t address = 0, word;
     errno = 0;
-    bool is_mapped = sp_outside_mappings(pid, try_first, &address) && address;
+    bool is_mapped = sp_mappings_of_process(pid, try_first, &address) && address;
     if (is_mapped && sp_outside_word(pid, address, &word))
         return true;
     if (errno == ESRCH || errno == ENOENT || (!is_mapped && errno == 0))

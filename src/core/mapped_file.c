@@ -4,11 +4,10 @@
  * be part of a file's name, so the file system decides. */
 #include "core/mapped_file.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
+
+#include "core/mappings.h"
 
 static const char *map_path = "/proc/self/maps";
 
@@ -49,34 +48,26 @@ static void take_path(sp_mapped_file *mapped, const char *text)
         mapped->is_deleted = remove_deleted_mark(mapped->path);
 }
 
-/* Take LINE if it maps a file in [START, END). */
-static bool take_line(char *line, uint64_t start, uint64_t end, sp_mapped_file *out)
+typedef struct search {
+    uint64_t start, end;
+    sp_mapped_file *out;
+    bool is_found;
+} search;
+
+static bool take_mapping(const sp_mapping *mapping, void *user)
 {
-    uint64_t low, high, inode;
-    unsigned major_number, minor_number;
-    int path = 0;
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*x %x:%x %" SCNu64 " %n", &low, &high,
-               &major_number, &minor_number, &inode, &path) < 5)
-        return false;
-    if (!path || line[path] != '/' || high <= start || low >= end)
-        return false;
-    line[strcspn(line, "\n")] = 0;
-    *out = (sp_mapped_file){.device = makedev(major_number, minor_number), .inode = (ino_t)inode};
-    take_path(out, line + path);
-    return true;
+    search *search = user;
+    search->is_found =
+        mapping->path[0] == '/' && mapping->end > search->start && mapping->start < search->end;
+    if (!search->is_found)
+        return true;
+    *search->out = (sp_mapped_file){.device = mapping->device, .inode = (ino_t)mapping->inode};
+    take_path(search->out, mapping->path);
+    return false;
 }
 
 bool sp_mapped_file_find(uint64_t start, uint64_t end, sp_mapped_file *out)
 {
-    FILE *map = fopen(map_path, "re");
-    if (!map)
-        return false;
-    char *line = NULL;
-    size_t capacity = 0;
-    bool found = false;
-    while (!found && getline(&line, &capacity, map) > 0)
-        found = take_line(line, start, end, out);
-    free(line);
-    (void)fclose(map);
-    return found;
+    search search = {.start = start, .end = end, .out = out};
+    return sp_mappings_of_file(map_path, take_mapping, &search) && search.is_found;
 }

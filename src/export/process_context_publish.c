@@ -6,7 +6,6 @@
 #include "export/process_context_publish.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,6 +20,7 @@
 #include "core/counted.h"
 #include "core/lock.h"
 #include "core/log.h"
+#include "core/mappings.h"
 #include "wire/process_context_message.h"
 
 /* Headers of 2022 do not know them. */
@@ -112,7 +112,7 @@ static void write_header(uint8_t *payload, size_t bytes)
     context.payload = payload;
 }
 
-static bool is_context(const char *name)
+bool sp_process_context_is_name(const char *name)
 {
     static const char *const names[] = {"[anon_shmem:" SP_PROCESS_CONTEXT_NAME,
                                         "[anon:" SP_PROCESS_CONTEXT_NAME,
@@ -123,22 +123,18 @@ static bool is_context(const char *name)
     return false;
 }
 
+static bool look_at(const sp_mapping *mapping, void *is_found)
+{
+    *(bool *)is_found = sp_process_context_is_name(mapping->path);
+    return !*(bool *)is_found;
+}
+
 /* Another SDK, or another copy of this one. */
 static bool is_published_by_another(void)
 {
-    FILE *maps = fopen("/proc/self/maps", "re");
-    char *line = NULL;
-    size_t capacity = 0;
-    bool found = false;
-    while (maps && !found && getline(&line, &capacity, maps) > 0) {
-        int name = 0;
-        (void)sscanf(line, "%*s %*s %*s %*s %*s %n", &name);
-        found = name > 0 && is_context(line + name);
-    }
-    free(line);
-    if (maps)
-        (void)fclose(maps);
-    return found;
+    bool is_found = false;
+    (void)sp_mappings_of_process(0, look_at, &is_found);
+    return is_found;
 }
 
 /* The payload, to be freed, or NULL. */

@@ -27,6 +27,9 @@ _Static_assert(sizeof(sp_process_context_header) == 32 &&
         'O', 'T', 'E', 'L', '_', 'C', 'T', 'X'                                                     \
     }
 
+/* Whether the mapping called NAME is that of a process context. */
+bool sp_process_context_is_name(const char *name);
+
 /* Publish RESOURCE and the names of the KEY_COUNT attributes that thread records may have; all are
  * copied. Again: what is new takes the place of what was. Where another SDK of this process has
  * published one already, that one stays. */

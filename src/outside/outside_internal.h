@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "core/mappings.h"
 #include "outside/memory.h"
 #include "outside/outside.h"
 #include "proto/process_context.pb-c.h"
@@ -26,8 +27,6 @@ sp_outside_result sp_outside_say(sp_outside_process *process, sp_outside_result 
 
 /* process_context_read.c: find and read it. Where there is none, OK too: the address stays 0. */
 sp_outside_result sp_outside_read_process_context(sp_outside_process *process);
-/* Whether a mapping's name is that of a process context. */
-bool sp_outside_names_context(const char *name);
 
 /* slots.c: where threads have the pointer. */
 sp_outside_result sp_outside_find_slots(sp_outside_process *process);

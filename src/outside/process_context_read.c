@@ -12,27 +12,16 @@
 
 enum { ATTEMPTS = 100, PAUSE_NS = 100000 };
 
-bool sp_outside_names_context(const char *name)
-{
-    static const char *const names[] = {"[anon_shmem:" SP_PROCESS_CONTEXT_NAME,
-                                        "[anon:" SP_PROCESS_CONTEXT_NAME,
-                                        "/memfd:" SP_PROCESS_CONTEXT_NAME};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strncmp(name, names[i], strlen(names[i])) == 0)
-            return true;
-    return false;
-}
-
-static bool look_at(const sp_outside_mapping *mapping, void *user)
+static bool look_at(const sp_mapping *mapping, void *user)
 {
     static const char signature[] = SP_PROCESS_CONTEXT_SIGNATURE;
     sp_outside_process *process = user;
     sp_process_context_header header;
-    if (!mapping->is_executable && sp_outside_names_context(mapping->path) &&
-        sp_outside_copy(process->pid, &header, mapping->low, sizeof header) &&
+    if (!sp_mapping_is_executable(mapping) && sp_process_context_is_name(mapping->path) &&
+        sp_outside_copy(process->pid, &header, mapping->start, sizeof header) &&
         memcmp(header.signature, signature, sizeof signature) == 0 &&
         header.version == SP_PROCESS_CONTEXT_VERSION)
-        process->header = mapping->low;
+        process->header = mapping->start;
     return process->header == 0;
 }
 
@@ -88,7 +77,7 @@ sp_outside_result sp_outside_read_process_context(sp_outside_process *process)
     uint64_t stamp;
     size_t bytes;
     process->header = 0;
-    if (!sp_outside_mappings(process->pid, look_at, process))
+    if (!sp_mappings_of_process(process->pid, look_at, process))
         return sp_outside_say(process, errno == ENOENT ? SP_OUTSIDE_GONE : SP_OUTSIDE_DENIED,
                               "the mappings of process %d cannot be read: %s", (int)process->pid,
                               strerror(errno));

@@ -19,9 +19,9 @@
 #include <errno.h>
 #include <gelf.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "outside/outside_internal.h"
@@ -246,8 +246,9 @@ static bool is_program(Elf *elf)
 /* A search through the mappings: the last one that began a file, until its code is found. */
 typedef struct search {
     sp_outside_process *process;
-    char executable[4096];
-    sp_outside_mapping begin;
+    char executable[PATH_MAX];
+    sp_mapping begin;
+    char path[PATH_MAX]; /* of `begin`; "": it was examined */
 } search;
 
 /* Whether FILE is what the process has mapped. On overlay file systems the numbers in the map are
@@ -256,15 +257,14 @@ typedef struct search {
 static bool is_mapped(const search *search, const sp_elf_file *file)
 {
     enum { FIRST_BYTES = 4096 };
-    const sp_outside_mapping *begin = &search->begin;
+    const sp_mapping *begin = &search->begin;
     char in_memory[FIRST_BYTES];
-    if (file->mark.device == makedev(begin->major, begin->minor) &&
-        file->mark.inode == begin->inode)
+    if (file->mark.device == begin->device && file->mark.inode == begin->inode)
         return true;
     size_t size = 0;
     const char *in_file = elf_rawfile(file->elf, &size);
     size_t count = size < sizeof in_memory ? size : sizeof in_memory;
-    return in_file && sp_outside_copy(search->process->pid, in_memory, begin->low, count) &&
+    return in_file && sp_outside_copy(search->process->pid, in_memory, begin->start, count) &&
            memcmp(in_memory, in_file, count) == 0;
 }
 
@@ -283,42 +283,45 @@ static sp_elf_file open_mapped(const search *search, const char *folder, const c
  * only for the privileged. */
 static sp_elf_file open_file(const search *search)
 {
-    const sp_outside_mapping *begin = &search->begin;
+    const sp_mapping *begin = &search->begin;
     char range[40];
     sp_elf_file file = SP_ELF_FILE_NONE;
-    if (strcmp(begin->path, search->executable) == 0)
+    if (strcmp(search->path, search->executable) == 0)
         file = open_mapped(search, "exe", "");
     if (!file.elf)
-        file = open_mapped(search, "root", begin->path);
+        file = open_mapped(search, "root", search->path);
     if (file.elf)
         return file;
-    snprintf(range, sizeof range, "%" PRIx64 "-%" PRIx64, begin->low, begin->high);
+    snprintf(range, sizeof range, "%" PRIx64 "-%" PRIx64, begin->start, begin->end);
     return open_mapped(search, "map_files/", range);
 }
 
 static void examine(search *search)
 {
     sp_elf_file file = open_file(search);
-    image image = {.process = search->process, .path = search->begin.path, .elf = file.elf};
+    image image = {.process = search->process, .path = search->path, .elf = file.elf};
     if (file.elf) {
         image.is_program = is_program(file.elf);
-        examine_elf(&image, search->begin.low);
+        examine_elf(&image, search->begin.start);
     }
     sp_elf_file_close(&file);
 }
 
-static bool take_mapping(const sp_outside_mapping *mapping, void *user)
+static bool take_mapping(const sp_mapping *mapping, void *user)
 {
     search *search = user;
     if (mapping->path[0] != '/')
         return true;
-    if (mapping->offset == 0)
+    if (mapping->offset == 0) {
         search->begin = *mapping;
-    if (mapping->is_executable && search->begin.inode == mapping->inode &&
-        strcmp(search->begin.path, mapping->path) == 0) {
+        search->begin.path = search->path;
+        (void)snprintf(search->path, sizeof search->path, "%s", mapping->path);
+    }
+    if (sp_mapping_is_executable(mapping) && search->begin.inode == mapping->inode &&
+        strcmp(search->path, mapping->path) == 0) {
         search->process->is_musl |= strstr(mapping->path, "/ld-musl-") != NULL;
         examine(search);
-        search->begin.path[0] = 0;
+        search->path[0] = 0;
     }
     return true;
 }
@@ -335,7 +338,7 @@ sp_outside_result sp_outside_find_slots(sp_outside_process *process)
                               strerror(errno));
     elf_version(EV_CURRENT);
     process->slot_count = 0;
-    if (!sp_outside_mappings(process->pid, take_mapping, &search))
+    if (!sp_mappings_of_process(process->pid, take_mapping, &search))
         return sp_outside_say(process, SP_OUTSIDE_DENIED,
                               "the mappings of process %d cannot be read: %s", (int)process->pid,
                               strerror(errno));

@@ -20,6 +20,7 @@
 #include "core/clock.h"
 #include "core/compiler.h"
 #include "core/log.h"
+#include "core/mappings.h"
 #include "symbol/jitdump.h"
 #include "symbol/perf_map.h"
 
@@ -28,7 +29,7 @@ enum {
     READ_BYTES = 2 * SP_JITDUMP_RECORD_MAX,
     ROUND_BYTES = 32 * 1024 * 1024, /* of one file in one go: rings are to be drained in between */
     MARK_BYTES = 64,
-    SCAN_SHARE = 1000, /* /proc/self/maps is read for 1/1000 of the time */
+    SCAN_SHARE = 1000, /* the map of the process is read for 1/1000 of the time */
 };
 
 /* One file and how far it has been read. mark: the last bytes before `done`, by which a file that
@@ -203,29 +204,25 @@ static void add_dump(sp_jit_names *names, const char *path)
             (grown_file){.path = copy, .owner = names->map_file.owner};
 }
 
-/* A line of /proc/PID/maps ends in the path that is mapped. Compilers map their dump for nothing
- * but that. */
+/* Compilers map their dump for nothing but that its path is in the map. */
+static bool take_mapping(const sp_mapping *mapping, void *user)
+{
+    char wanted[32];
+    sp_jit_names *names = user;
+    size_t length = strlen(mapping->path);
+    size_t count = (size_t)snprintf(wanted, sizeof wanted, "/jit-%d.dump", (int)names->process);
+    if (mapping->path[0] == '/' && length >= count &&
+        strcmp(mapping->path + length - count, wanted) == 0)
+        add_dump(names, mapping->path);
+    return true;
+}
+
 static void scan_maps(sp_jit_names *names)
 {
-    char line[PATH_MAX + 128], wanted[32], file[32];
     uint64_t cpu_before = sp_clock_own_cpu_ns();
     if (sp_clock_monotonic_ns() - names->scanned_ns < SCAN_SHARE * names->scan_cost_ns)
         return;
-    if (names->process == getpid())
-        snprintf(file, sizeof file, "/proc/self/maps");
-    else
-        snprintf(file, sizeof file, "/proc/%d/maps", (int)names->process);
-    FILE *maps = fopen(file, "re");
-    size_t count = (size_t)snprintf(wanted, sizeof wanted, "/jit-%d.dump", (int)names->process);
-    while (maps && fgets(line, sizeof line, maps)) {
-        size_t length = strcspn(line, "\n");
-        const char *path = strchr(line, '/');
-        line[length] = 0;
-        if (path && length >= count && strcmp(line + length - count, wanted) == 0)
-            add_dump(names, path);
-    }
-    if (maps)
-        fclose(maps);
+    (void)sp_mappings_of_process(names->process, take_mapping, names);
     names->scanned_ns = sp_clock_monotonic_ns();
     names->scan_cost_ns = sp_clock_own_cpu_ns() - cpu_before;
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unwind/stack_bounds.h"
 
-#include <inttypes.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "core/mappings.h"
 
 sp_stack_bounds sp_stack_bounds_of_self(void)
 {
@@ -24,47 +23,33 @@ sp_stack_bounds sp_stack_bounds_of_self(void)
     return bounds;
 }
 
-typedef bool is_wanted(const char *line, const sp_stack_bounds *mapping, uint64_t sp);
+/* The first mapping that holds SP, or, where SP is 0, in which the process began. */
+typedef struct search {
+    uint64_t sp;
+    sp_stack_bounds *out;
+    bool is_found;
+} search;
 
-static bool holds(const char *line, const sp_stack_bounds *mapping, uint64_t sp)
+/* The kernel calls the mapping in which the process began "[stack]"; it is never a neighbour's. */
+static bool take_mapping(const sp_mapping *mapping, void *user)
 {
-    (void)line;
-    return sp >= mapping->low && sp < mapping->high;
+    search *search = user;
+    search->is_found = search->sp ? search->sp >= mapping->start && search->sp < mapping->end
+                                  : strcmp(mapping->path, "[stack]") == 0;
+    if (search->is_found)
+        *search->out = (sp_stack_bounds){.low = mapping->start, .high = mapping->end};
+    return !search->is_found;
 }
 
-/* The kernel names the mapping in which the process began so; it is never a neighbour's. */
-static bool is_main_stack(const char *line, const sp_stack_bounds *mapping, uint64_t sp)
+static bool find_mapping(uint64_t sp, sp_stack_bounds *out)
 {
-    (void)mapping;
-    (void)sp;
-    return strstr(line, "[stack]") != NULL;
-}
-
-/* The first mapping that IS_WANTED, in *OUT. */
-static bool find_mapping(is_wanted *is_wanted, uint64_t sp, sp_stack_bounds *out)
-{
-    FILE *maps = fopen("/proc/self/maps", "re");
-    if (!maps)
-        return false;
-    char *line = NULL;
-    size_t capacity = 0;
-    bool found = false;
-    while (!found && getline(&line, &capacity, maps) > 0) {
-        char *rest;
-        out->low = strtoull(line, &rest, 16);
-        if (*rest != '-')
-            continue;
-        out->high = strtoull(rest + 1, NULL, 16);
-        found = is_wanted(line, out, sp);
-    }
-    free(line);
-    (void)fclose(maps);
-    return found;
+    search search = {.sp = sp, .out = out};
+    return sp_mappings_of_process(0, take_mapping, &search) && search.is_found;
 }
 
 bool sp_stack_bounds_of_address(uint64_t sp, sp_stack_bounds *out)
 {
-    return find_mapping(holds, sp, out);
+    return sp > 0 && find_mapping(sp, out);
 }
 
 void sp_stack_learn_own(sp_thread *thread)
@@ -93,7 +78,7 @@ void sp_stack_learn(sp_thread *thread)
     sp_stack_bounds found;
     if (sp_load_relaxed(&thread->tick.stack_high) || sp == 0)
         return;
-    bool known = thread->registered.tid == getpid() ? find_mapping(is_main_stack, sp, &found)
+    bool known = thread->registered.tid == getpid() ? find_mapping(0, &found)
                                                     : find_made_stack(sp, tp, &found);
     if (!known)
         return;

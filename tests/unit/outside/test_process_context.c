@@ -101,12 +101,12 @@ static void a_key_that_is_added_appears_under_a_later_timestamp(void **state)
 static void names_of_all_three_kinds_are_known(void **state)
 {
     (void)state;
-    assert_true(sp_outside_names_context("[anon_shmem:OTEL_CTX]"));
-    assert_true(sp_outside_names_context("[anon:OTEL_CTX]"));
-    assert_true(sp_outside_names_context("/memfd:OTEL_CTX (deleted)"));
-    assert_true(sp_outside_names_context("/memfd:OTEL_CTX"));
-    assert_false(sp_outside_names_context("[anon:OTEL_CT]"));
-    assert_false(sp_outside_names_context("/tmp/OTEL_CTX"));
+    assert_true(sp_process_context_is_name("[anon_shmem:OTEL_CTX]"));
+    assert_true(sp_process_context_is_name("[anon:OTEL_CTX]"));
+    assert_true(sp_process_context_is_name("/memfd:OTEL_CTX (deleted)"));
+    assert_true(sp_process_context_is_name("/memfd:OTEL_CTX"));
+    assert_false(sp_process_context_is_name("[anon:OTEL_CT]"));
+    assert_false(sp_process_context_is_name("/tmp/OTEL_CTX"));
 }
 
 /* --- updates under readers -------------------------------------------------------------------- */
@@ -249,11 +249,11 @@ static bool refuse(int number, int error, int argument, uint32_t value)
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-static bool find_name(const sp_outside_mapping *mapping, void *user)
+static bool find_name(const sp_mapping *mapping, void *user)
 {
-    if (!sp_outside_names_context(mapping->path))
+    if (!sp_process_context_is_name(mapping->path))
         return true;
-    assert_false(mapping->is_executable);
+    assert_false(sp_mapping_is_executable(mapping));
     (void)snprintf(user, 64, "%.63s", mapping->path);
     return false;
 }
@@ -264,7 +264,7 @@ static int publish_and_name(const char *expected)
     sp_resource resource = resource_of("who=me");
     sp_process_context_publish(&resource, NULL, 0);
     assert_published("who", "me");
-    assert_true(sp_outside_mappings(getpid(), find_name, name));
+    assert_true(sp_mappings_of_process(getpid(), find_name, name));
     if (strcmp(name, expected) != 0) {
         print_message("the mapping is called %s, not %s\n", name, expected);
         return 1;
