@@ -28,29 +28,15 @@
 #include "context/switch_recorder.h"
 #include "context/watchers.h"
 #include "core/log.h"
+#include "core/word.h"
 
 _Atomic uint32_t sp_switch_watchers;
 
 static const spanprof_context no_context;
 
-/* A context is moved in words, each in a register. Left to itself the compiler joins two to a
- * vector, and a vector of words that were just written one by one is slow to read: it waits until
- * they have reached the cache (8 ns). */
+/* A context is moved in words, each in a register (core/word.h). */
 enum { WORDS = 6, TRACE_HIGH = 0, TRACE_LOW = 1, SPAN = 2, LOCAL_ROOT = 3, FLAGS = 4, CARRIER = 5 };
 _Static_assert(offsetof(spanprof_context, reserved1) == 8 * WORDS, "all of a context that is used");
-
-static inline uint64_t load_word(const spanprof_context *context, int number)
-{
-    uint64_t word;
-    memcpy(&word, (const uint8_t *)context + 8 * number, sizeof word);
-    __asm__("" : "+r"(word));
-    return word;
-}
-
-static inline void store_word(spanprof_context *context, int number, uint64_t word)
-{
-    memcpy((uint8_t *)context + 8 * number, &word, sizeof word);
-}
 
 /* Attributes that a switch publishes: SIZE bytes that lie in the record already, or WORDS. */
 typedef struct attributes {
@@ -88,9 +74,9 @@ static inline void publish(sp_thread *thread, uint64_t trace_high, uint64_t trac
 static inline void publish_words(sp_thread *thread, const spanprof_context *context,
                                  const attributes with)
 {
-    publish(thread, load_word(context, TRACE_HIGH), load_word(context, TRACE_LOW),
-            load_word(context, SPAN), load_word(context, LOCAL_ROOT), load_word(context, FLAGS),
-            with);
+    publish(thread, sp_word_load_alone(context, TRACE_HIGH), sp_word_load_alone(context, TRACE_LOW),
+            sp_word_load_alone(context, SPAN), sp_word_load_alone(context, LOCAL_ROOT),
+            sp_word_load_alone(context, FLAGS), with);
 }
 
 static _Atomic(sp_attribute_source *) attribute_source;
@@ -137,8 +123,8 @@ static inline bool may_have_attributes(const sp_thread *thread, uint64_t carrier
 static inline void publish_context(sp_thread *thread, const spanprof_context *context,
                                    bool with_care)
 {
-    if (with_care && may_have_attributes(thread, load_word(context, CARRIER)))
-        publish_attributes(thread, context, load_word(context, CARRIER));
+    if (with_care && may_have_attributes(thread, sp_word_load_alone(context, CARRIER)))
+        publish_attributes(thread, context, sp_word_load_alone(context, CARRIER));
     else
         publish_words(thread, context, no_attributes);
 }
@@ -269,7 +255,7 @@ static __attribute__((noinline)) spanprof_scope
 attach_without_span(sp_thread *thread, sp_scope_entry *entry, uint32_t depth, uint64_t carrier)
 {
     entry->context = no_context;
-    store_word(&entry->context, CARRIER, carrier);
+    sp_word_store(&entry->context, CARRIER, carrier);
     sp_fence_signal();
     thread->owned.depth = depth + 1;
     publish_words(thread, &no_context, no_attributes);
@@ -307,12 +293,12 @@ static inline spanprof_scope attach(sp_thread *thread, sp_scope_entry *entry, ui
     sp_store_relaxed(&entry->serial, serial);
     if (SP_UNLIKELY(span == 0 || (trace_high | trace_low) == 0))
         return attach_without_span(thread, entry, depth, carrier);
-    store_word(&entry->context, TRACE_HIGH, trace_high);
-    store_word(&entry->context, TRACE_LOW, trace_low);
-    store_word(&entry->context, SPAN, span);
-    store_word(&entry->context, LOCAL_ROOT, local_root);
-    store_word(&entry->context, FLAGS, flags);
-    store_word(&entry->context, CARRIER, carrier);
+    sp_word_store(&entry->context, TRACE_HIGH, trace_high);
+    sp_word_store(&entry->context, TRACE_LOW, trace_low);
+    sp_word_store(&entry->context, SPAN, span);
+    sp_word_store(&entry->context, LOCAL_ROOT, local_root);
+    sp_word_store(&entry->context, FLAGS, flags);
+    sp_word_store(&entry->context, CARRIER, carrier);
     sp_fence_signal();
     thread->owned.depth = depth + 1; /* now that the scope is whole */
     if (with_care && may_have_attributes(thread, carrier))
@@ -372,9 +358,10 @@ spanprof_scope sp_context_attach_words(uint64_t trace_high, uint64_t trace_low, 
 spanprof_scope spanprof_context_attach(const spanprof_context *context)
 {
     const spanprof_context *from = context ? context : &no_context;
-    return sp_context_attach_words(load_word(from, TRACE_HIGH), load_word(from, TRACE_LOW),
-                                   load_word(from, SPAN), load_word(from, LOCAL_ROOT),
-                                   load_word(from, FLAGS), load_word(from, CARRIER));
+    return sp_context_attach_words(
+        sp_word_load_alone(from, TRACE_HIGH), sp_word_load_alone(from, TRACE_LOW),
+        sp_word_load_alone(from, SPAN), sp_word_load_alone(from, LOCAL_ROOT),
+        sp_word_load_alone(from, FLAGS), sp_word_load_alone(from, CARRIER));
 }
 
 void sp_context_forget_scopes(sp_scope_chain *chain)

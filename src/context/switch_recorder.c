@@ -22,6 +22,7 @@
 #include "context/watchers.h"
 #include "core/clock.h"
 #include "core/compiler.h"
+#include "core/word.h"
 
 /* Rings are made at a thread's first switch and stay with its slot. A large one holds 10 ms at 3
  * million switches a second. From LARGE_RINGS on threads get small ones, so that many thousands of
@@ -272,24 +273,17 @@ void sp_switch_recorder_abandon(sp_thread *thread)
 
 /* --- switches --------------------------------------------------------------------------------- */
 
-static inline uint64_t word_at(const void *bytes)
-{
-    uint64_t word;
-    memcpy(&word, bytes, sizeof word);
-    __asm__("" : "+r"(word));
-    return word;
-}
-
 /* The bytes trace_flags and remote are the lowest of their word. */
 static inline known_context read_context(const sp_switch_ring *ring,
                                          const spanprof_context *context)
 {
+    uint64_t flags = sp_word_load_alone(&context->trace_flags, 0) & 0xffff;
     return (known_context){
-        .trace_high = word_at(context->trace_id),
-        .trace_low = word_at(context->trace_id + 8),
-        .span = word_at(context->span_id),
-        .local_root = word_at(context->local_root_span_id),
-        .flags = (word_at(&context->trace_flags) & 0xffff) | (uint64_t)ring->epoch << EPOCH_SHIFT,
+        .trace_high = sp_word_load_alone(context->trace_id, 0),
+        .trace_low = sp_word_load_alone(context->trace_id, 1),
+        .span = sp_word_load_alone(context->span_id, 0),
+        .local_root = sp_word_load_alone(context->local_root_span_id, 0),
+        .flags = flags | (uint64_t)ring->epoch << EPOCH_SHIFT,
     };
 }
 
@@ -430,9 +424,10 @@ void sp_switch_recorder_span_start(const spanprof_context *context, const spanpr
 {
     if (SP_LIKELY(!sp_switch_is_watched_by(SP_WATCH_RECORDER)))
         return;
-    const uint64_t data[] = {word_at(context->trace_id), word_at(context->trace_id + 8),
-                             word_at(context->span_id), parent ? word_at(parent->span_id) : 0,
-                             local_root};
+    const uint64_t data[] = {sp_word_load_alone(context->trace_id, 0),
+                             sp_word_load_alone(context->trace_id, 1),
+                             sp_word_load_alone(context->span_id, 0),
+                             parent ? sp_word_load_alone(parent->span_id, 0) : 0, local_root};
     put_event(SP_SWITCH_SPAN_START, context->trace_flags, data, SP_ARRAY_LENGTH(data));
 }
 
@@ -440,8 +435,9 @@ void sp_switch_recorder_span_end(const spanprof_context *context)
 {
     if (SP_LIKELY(!sp_switch_is_watched_by(SP_WATCH_RECORDER)))
         return;
-    const uint64_t data[] = {word_at(context->trace_id), word_at(context->trace_id + 8),
-                             word_at(context->span_id)};
+    const uint64_t data[] = {sp_word_load_alone(context->trace_id, 0),
+                             sp_word_load_alone(context->trace_id, 1),
+                             sp_word_load_alone(context->span_id, 0)};
     put_event(SP_SWITCH_SPAN_END, context->trace_flags, data, SP_ARRAY_LENGTH(data));
 }
 

@@ -6,18 +6,12 @@
 
 #include "core/arena.h"
 #include "core/reach.h"
+#include "core/word.h"
 
 static uint64_t mix(uint64_t a, uint64_t b)
 {
     __uint128_t product = (__uint128_t)a * b;
     return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-static uint64_t word_at(const unsigned char *p)
-{
-    uint64_t word;
-    memcpy(&word, p, 8);
-    return word;
 }
 
 /* Fewer than eight bytes as a word, without a loop: what is read twice is the same. */
@@ -44,8 +38,8 @@ static uint64_t hash_blocks(uint64_t hash, const unsigned char *p, size_t blocks
 {
     uint64_t other = hash ^ factors[2];
     for (; blocks > 0; p += 32, blocks--) {
-        hash = mix(hash ^ word_at(p), factors[0] ^ word_at(p + 8));
-        other = mix(other ^ word_at(p + 16), factors[3] ^ word_at(p + 24));
+        hash = mix(hash ^ sp_word_load(p, 0), factors[0] ^ sp_word_load(p, 1));
+        other = mix(other ^ sp_word_load(p, 2), factors[3] ^ sp_word_load(p, 3));
     }
     return hash ^ other;
 }
@@ -62,8 +56,8 @@ static inline uint64_t hash_of(const void *data, size_t length)
         length &= 31;
     }
     for (; length >= 16; p += 16, length -= 16)
-        hash = mix(hash ^ word_at(p), factors[0] ^ word_at(p + 8));
-    last[0] = length >= 8 ? word_at(p) : short_word(p, length);
+        hash = mix(hash ^ sp_word_load(p, 0), factors[0] ^ sp_word_load(p, 1));
+    last[0] = length >= 8 ? sp_word_load(p, 0) : short_word(p, length);
     last[1] = length >= 8 ? short_word(p + 8, length - 8) : 0;
     return mix(hash ^ last[0], factors[1] ^ last[1]);
 }
@@ -84,9 +78,9 @@ static inline bool is_equal(const unsigned char *a, const unsigned char *b, size
 {
     if (length < 8 || length > 40)
         return length == 0 || memcmp(a, b, length) == 0;
-    uint64_t difference = word_at(a + length - 8) ^ word_at(b + length - 8);
+    uint64_t difference = sp_word_load(a + length - 8, 0) ^ sp_word_load(b + length - 8, 0);
     for (size_t i = 0; i + 8 < length; i += 8)
-        difference |= word_at(a + i) ^ word_at(b + i);
+        difference |= sp_word_load(a + i, 0) ^ sp_word_load(b + i, 0);
     return difference == 0;
 }
 

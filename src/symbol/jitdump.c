@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/compiler.h"
+#include "core/word.h"
 
 enum {
     MAGIC = 0x4a695444, /* "JiTD" */
@@ -26,13 +27,6 @@ enum { CODE_LOAD, CODE_MOVE, CODE_DEBUG_INFO, CODE_CLOSE, CODE_UNWINDING_INFO };
 static uint32_t read_u32(const uint8_t *at)
 {
     uint32_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
-
-static uint64_t read_u64(const uint8_t *at)
-{
-    uint64_t value;
     memcpy(&value, at, sizeof value);
     return value;
 }
@@ -61,7 +55,7 @@ static void read_load(sp_jitdump *dump, const uint8_t *record, size_t length)
 {
     if (length < LOAD_BYTES)
         return;
-    uint64_t start = read_u64(record + 32), size = read_u64(record + 40);
+    uint64_t start = sp_word_load(record + 32, 0), size = sp_word_load(record + 40, 0);
     const char *name = (const char *)record + LOAD_BYTES;
     size_t searched = length - LOAD_BYTES < NAME_SEARCHED ? length - LOAD_BYTES : NAME_SEARCHED;
     const char *end = memchr(name, 0, searched);
@@ -75,8 +69,8 @@ static void read_load(sp_jitdump *dump, const uint8_t *record, size_t length)
 static void read_move(sp_jitdump *dump, const uint8_t *record, size_t length)
 {
     if (length >= MOVE_BYTES)
-        sp_code_table_move(&dump->table, read_u64(record + 32), read_u64(record + 40),
-                           read_u64(record + 48));
+        sp_code_table_move(&dump->table, sp_word_load(record + 32, 0), sp_word_load(record + 40, 0),
+                           sp_word_load(record + 48, 0));
 }
 
 /* u64 code_addr, nr_entry; then for each u64 addr; u32 line, discriminator; the file's name with
@@ -85,7 +79,7 @@ static void read_lines(sp_jitdump *dump, const uint8_t *record, size_t length)
 {
     if (length < LINES_BYTES)
         return;
-    uint64_t code = read_u64(record + 16), count = read_u64(record + 24);
+    uint64_t code = sp_word_load(record + 16, 0), count = sp_word_load(record + 24, 0);
     const char *file = "";
     size_t at = LINES_BYTES;
     dump->lines_of = code;
@@ -93,7 +87,7 @@ static void read_lines(sp_jitdump *dump, const uint8_t *record, size_t length)
     for (uint64_t i = 0; i < count && length - at > LINE_BYTES; i++) {
         const char *name = (const char *)record + at + LINE_BYTES;
         const char *end = memchr(name, 0, length - at - LINE_BYTES);
-        uint64_t address = read_u64(record + at);
+        uint64_t address = sp_word_load(record + at, 0);
         if (!end)
             return;
         if (name[0] != '\377' || name[1] != 0)

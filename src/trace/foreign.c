@@ -5,29 +5,23 @@
 
 #include "context/switch_recorder.h"
 #include "core/hex.h"
+#include "core/word.h"
 #include "trace/starts.h"
 #include "trace/trace_internal.h"
 
 _Static_assert(sizeof(uint64_t) == sizeof((spanprof_context){0}.span_id), "a span id is a word");
 
-static uint64_t word_of(const uint8_t id[8])
-{
-    uint64_t word;
-    memcpy(&word, id, sizeof word);
-    return word;
-}
-
 /* A parent that is not known here is treated as one in another process is: the span is the first
  * that is known, and links to it are found. */
 static uint64_t local_root(const spanprof_context *context, const spanprof_context *parent)
 {
-    uint64_t root = word_of(context->local_root_span_id);
+    uint64_t root = sp_word_load(context->local_root_span_id, 0);
     if (!root && parent && sp_context_is_valid(parent) && !parent->remote) {
-        root = word_of(parent->local_root_span_id);
+        root = sp_word_load(parent->local_root_span_id, 0);
         if (!root)
             root = sp_starts_local_root(parent);
     }
-    return root ? root : word_of(context->span_id);
+    return root ? root : sp_word_load(context->span_id, 0);
 }
 
 static void mark(spanprof_start_attributes *out, const spanprof_context *context)
@@ -69,7 +63,7 @@ void spanprof_processor_on_start(const spanprof_context *context, const spanprof
     uint64_t root = local_root(context, parent);
     count(sp_starts_add(context, root));
     sp_switch_recorder_span_start(context, parent, root);
-    bool is_root = root == word_of(context->span_id);
+    bool is_root = root == sp_word_load(context->span_id, 0);
     if (out && out->struct_size >= sizeof *out &&
         (session->config.mark_all || (session->config.mark_roots && is_root)))
         mark(out, context);

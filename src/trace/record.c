@@ -9,6 +9,7 @@
 #include "core/hex.h"
 #include "core/log.h"
 #include "core/utf8.h"
+#include "core/word.h"
 #include "trace/carrier.h"
 
 /* Room of the first arrays: most spans with events or links have one, which then fits into the
@@ -163,9 +164,7 @@ static bool add_first_id(sp_span_record *record, const char *key, const uint8_t 
     sp_block *block = first ? sp_block_make(&record->memory, DIGITS + 1, 1) : NULL;
     if (!block)
         return false;
-    uint64_t word;
-    memcpy(&word, id, sizeof word);
-    sp_hex_encode16(block->bytes, word);
+    sp_hex_encode16(block->bytes, sp_word_load(id, 0));
     block->bytes[DIGITS] = 0;
     first->key = key;
     first->type = SPANPROF_ATTRIBUTE_STRING;

@@ -16,6 +16,7 @@
 #include "core/cancel.h"
 #include "core/clock.h"
 #include "core/lock.h"
+#include "core/word.h"
 #include "trace/record.h"
 
 struct sp_registered {
@@ -141,10 +142,8 @@ static spanprof_context copy_parent(const spanprof_context *parent)
 static void fill_context(spanprof_context *out, sp_span_record *record)
 {
     memset(out, 0, sizeof *out);
-    for (int i = 0; i < SP_CONTEXT_WORDS; i++) {
-        uint64_t word = sp_load_relaxed(&record->head.context[i]);
-        memcpy((uint8_t *)out + 8 * i, &word, sizeof word);
-    }
+    for (size_t i = 0; i < SP_CONTEXT_WORDS; i++)
+        sp_word_store(out, i, sp_load_relaxed(&record->head.context[i]));
 }
 
 static void fill_view(spanprof_span_view *view, sp_span_data *data)

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "core/log.h"
+#include "core/word.h"
 #include "trace/propagators.h"
 #include "trace/struct_read.h"
 
@@ -112,9 +113,7 @@ static void warn_of_unconfirmed_ids(void)
 /* The second half of a trace id, as it lies in memory. */
 static uint64_t second_half(const uint8_t trace_id[16])
 {
-    uint64_t half;
-    memcpy(&half, trace_id + 8, sizeof half);
-    return half;
+    return sp_word_load(trace_id, 1);
 }
 
 static spanprof_sampling_decision decide_by_ratio(const sp_sampling_rule *rule,

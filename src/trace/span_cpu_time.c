@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trace/span_cpu_time.h"
 
-#include <string.h>
+#include "core/word.h"
 
 typedef struct cpu_time_ids {
     uint64_t root, span, parent;
@@ -10,10 +10,9 @@ typedef struct cpu_time_ids {
 static cpu_time_ids ids_of(const sp_span_record *record)
 {
     enum { LOCAL_ROOT = offsetof(spanprof_context, local_root_span_id) / 8 };
-    cpu_time_ids ids = {.root = sp_load_relaxed(&record->head.context[LOCAL_ROOT])};
-    memcpy(&ids.span, record->data.span_id, sizeof ids.span);
-    memcpy(&ids.parent, record->data.parent_span_id, sizeof ids.parent);
-    return ids;
+    return (cpu_time_ids){.root = sp_load_relaxed(&record->head.context[LOCAL_ROOT]),
+                          .span = sp_word_load(record->data.span_id, 0),
+                          .parent = sp_word_load(record->data.parent_span_id, 0)};
 }
 
 static const char key[] = "spanprof.cpu_time_ns";

@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "core/compiler.h"
 #include "core/lock.h"
+#include "core/word.h"
 
 /* By then a window of 10 seconds has been joined. */
 #define KEPT_NS (15 * SP_NS_PER_S)
@@ -60,7 +61,7 @@ static key make_key(const spanprof_context *context)
 {
     key key;
     memcpy(key.trace_id, context->trace_id, sizeof key.trace_id);
-    memcpy(&key.span_id, context->span_id, sizeof key.span_id);
+    key.span_id = sp_word_load(context->span_id, 0);
     uint64_t mixed = key.trace_id[0] ^ key.trace_id[1];
     mixed = (mixed ^ mixed >> 32) * UINT64_C(0x9e3779b97f4a7c15) + key.span_id;
     mixed = (mixed ^ mixed >> 32) * UINT64_C(0x9e3779b97f4a7c15);
@@ -134,7 +135,7 @@ static void remove_entry(shard *shard, uint16_t number)
     entry *entry = entry_of(shard, number);
     spanprof_context context = {0};
     memcpy(context.trace_id, entry->trace_id, sizeof context.trace_id);
-    memcpy(context.span_id, &entry->span_id, sizeof context.span_id);
+    sp_word_store(context.span_id, 0, entry->span_id);
     uint16_t *at = &shard->buckets[make_key(&context).bucket];
     while (*at != number)
         at = &entry_of(shard, *at)->next;

@@ -10,6 +10,7 @@
 
 #include "core/compiler.h"
 #include "core/hex.h"
+#include "core/word.h"
 #include "trace/propagators.h"
 
 enum {
@@ -24,13 +25,6 @@ enum {
 static inline bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
-}
-
-static inline uint64_t word_at(const uint8_t *bytes)
-{
-    uint64_t word;
-    memcpy(&word, bytes, sizeof word);
-    return word;
 }
 
 static inline bool has_dashes(const char *text)
@@ -68,9 +62,9 @@ bool sp_traceparent_read(spanprof_context *out, const char *text, size_t length)
     if (!good || !sp_hex_decode(&flags, text + FLAGS_AT, 1, false) ||
         (trace_high | trace_low) == 0 || span == 0)
         return false;
-    memcpy(out->trace_id, &trace_high, sizeof trace_high);
-    memcpy(out->trace_id + 8, &trace_low, sizeof trace_low);
-    memcpy(out->span_id, &span, sizeof span);
+    sp_word_store(out->trace_id, 0, trace_high);
+    sp_word_store(out->trace_id, 1, trace_low);
+    sp_word_store(out->span_id, 0, span);
     out->trace_flags = flags & KNOWN_FLAGS;
     out->remote = 1;
     return true;
@@ -83,8 +77,9 @@ size_t spanprof_context_inject(const spanprof_context *context, char traceparent
     traceparent[0] = 0;
     if (!context)
         return 0;
-    uint64_t trace_high = word_at(context->trace_id), trace_low = word_at(context->trace_id + 8);
-    uint64_t span = word_at(context->span_id);
+    uint64_t trace_high = sp_word_load(context->trace_id, 0),
+             trace_low = sp_word_load(context->trace_id, 1);
+    uint64_t span = sp_word_load(context->span_id, 0);
     if ((trace_high | trace_low) == 0 || span == 0)
         return 0;
     memcpy(traceparent, "00-", 3);
