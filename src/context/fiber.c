@@ -6,9 +6,9 @@
  * scopes into the thread would need a lock for that, and takes longer from the second scope on.)
  *
  * A fiber is run by one thread at most: `runner` goes from NULL to the thread by compare-exchange,
- * and back by a release when the thread has taken another chain. Fibers lie in one reserved range
- * that is never unmapped: a stale handle or scope finds a generation or a serial that is not its
- * own.
+ * and back by a release when the thread has taken another chain. Fibers lie in a table
+ * of slots (core/slot_table.h): a stale handle or scope finds a generation or a serial that is not
+ * its own.
  *
  * | operation                            | who runs it | other threads | lock |
  * | switch                               |     yes     |               | none |
@@ -17,32 +17,47 @@
  */
 #include <spanprof/fiber.h>
 
-#include <sys/mman.h>
-
 #include "context/self.h"
 #include "core/at_fork.h"
 #include "core/lock.h"
+#include "core/slot_table.h"
 
-enum { FIBERS_MAX = 1 << 18, GROW_BYTES = 1 << 18 };
+enum { FIBERS_MAX = 1 << 18 };
 
 typedef struct sp_fiber {
     _Alignas(SP_CACHE_LINE) sp_scope_chain chain;
     _Atomic(sp_thread *) runner; /* NULL: suspended; &nobody: there is no such fiber now */
     _Atomic uint32_t generation; /* odd: of the handle that is valid; even: there is none */
-    uint32_t next;               /* slot + 1, in one of the lists */
+    uint32_t next;               /* number of the next free or doomed one */
     uint64_t stack_low, stack_high;
 } sp_fiber;
 
+static sp_slot_init init_fiber;
+
 static struct {
-    sp_lock lock;     /* guards all but `used`; innermost */
-    sp_fiber *fibers; /* reserved for FIBERS_MAX, the first mapped_bytes can be used */
-    size_t mapped_bytes;
-    _Atomic uint32_t used;
-    uint32_t free_list;
+    sp_lock lock; /* guards the table and the list; innermost */
+    sp_slot_table fibers;
     uint32_t doomed_list; /* destroyed while a thread ran them: free when it has left */
-} table = {.lock = SP_LOCK_AT(SP_LOCK_FIBERS)};
+} table = {.lock = SP_LOCK_AT(SP_LOCK_FIBERS),
+           .fibers = SP_SLOT_TABLE(sp_fiber, next, FIBERS_MAX, init_fiber)};
 
 static sp_thread nobody;
+
+/* NUMBER is of a slot that was taken once. */
+static sp_fiber *fiber_of(uint32_t number)
+{
+    return (sp_fiber *)table.fibers.memory + (uint32_t)(number - 1);
+}
+
+static sp_fiber *find_fiber(uint32_t number)
+{
+    return sp_slot_is_used(&table.fibers, number) ? fiber_of(number) : NULL;
+}
+
+static uint32_t number_of(const sp_fiber *fiber)
+{
+    return (uint32_t)(fiber - (const sp_fiber *)table.fibers.memory) + 1;
+}
 
 static void fork_prepare(void)
 {
@@ -58,8 +73,8 @@ static void fork_parent(void)
  * which it had the chain of one or of neither. */
 static void fork_child(void)
 {
-    for (uint32_t slot = 0; slot < sp_load_relaxed(&table.used); slot++) {
-        sp_fiber *fiber = &table.fibers[slot];
+    for (uint32_t number = 1; number <= sp_slots_used(&table.fibers); number++) {
+        sp_fiber *fiber = fiber_of(number);
         sp_thread *runner = sp_load_relaxed(&fiber->runner);
         if (!runner || runner == &nobody || runner == sp_self)
             continue;
@@ -72,52 +87,12 @@ static void fork_child(void)
 
 SP_AT_FORK(SP_LOCK_FIBERS, fork_prepare, fork_parent, fork_child);
 
-static bool reserve_locked(void)
+static void init_fiber(void *slot, uint32_t number)
 {
-    if (table.fibers)
-        return true;
-    void *memory = mmap(NULL, sizeof(sp_fiber) * FIBERS_MAX, PROT_NONE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED)
-        return false;
-    table.fibers = memory;
-    return true;
-}
-
-static sp_fiber *add_locked(void)
-{
-    uint32_t slot = sp_load_relaxed(&table.used);
-    if (!reserve_locked() || slot == FIBERS_MAX)
-        return NULL;
-    if ((slot + 1) * sizeof(sp_fiber) > table.mapped_bytes) {
-        if (mprotect((uint8_t *)table.fibers + table.mapped_bytes, GROW_BYTES,
-                     PROT_READ | PROT_WRITE) != 0)
-            return NULL;
-        table.mapped_bytes += GROW_BYTES;
-    }
-    sp_fiber *fiber = &table.fibers[slot];
-    fiber->chain.owner = SP_THREADS_MAX + slot + 1;
+    sp_fiber *fiber = slot;
+    fiber->chain.owner = SP_THREADS_MAX + number;
     sp_store_relaxed(&fiber->chain.chunks[0], fiber->chain.first);
     sp_store_relaxed(&fiber->runner, &nobody);
-    sp_store_release(&table.used, slot + 1); /* pairs with fiber_at */
-    return fiber;
-}
-
-_Static_assert(sizeof(sp_fiber) * FIBERS_MAX % GROW_BYTES == 0, "the range grows to its end");
-
-static uint32_t number_of(const sp_fiber *fiber)
-{
-    return (uint32_t)(fiber - table.fibers) + 1;
-}
-
-static sp_fiber *fiber_at(uint32_t slot)
-{
-    return slot < sp_load_acquire(&table.used) ? &table.fibers[slot] : NULL;
-}
-
-static bool is_alive(sp_fiber *fiber, uint32_t generation)
-{
-    return generation & 1 && atomic_load(&fiber->generation) == generation;
 }
 
 /* From here on nothing refers to the fiber, unless a thread runs it. */
@@ -127,8 +102,7 @@ static bool free_locked(sp_fiber *fiber)
     if (!atomic_compare_exchange_strong(&fiber->runner, &suspended, &nobody))
         return false;
     sp_context_forget_scopes(&fiber->chain);
-    fiber->next = table.free_list;
-    table.free_list = number_of(fiber);
+    sp_slot_give(&table.fibers, fiber);
     return true;
 }
 
@@ -137,7 +111,7 @@ static void free_doomed_locked(void)
     uint32_t list = table.doomed_list;
     table.doomed_list = 0;
     while (list) {
-        sp_fiber *fiber = &table.fibers[list - 1];
+        sp_fiber *fiber = fiber_of(list);
         list = fiber->next;
         if (!free_locked(fiber)) {
             fiber->next = table.doomed_list;
@@ -149,11 +123,7 @@ static void free_doomed_locked(void)
 static sp_fiber *take_locked(void)
 {
     free_doomed_locked();
-    if (!table.free_list)
-        return add_locked();
-    sp_fiber *fiber = &table.fibers[table.free_list - 1];
-    table.free_list = fiber->next;
-    return fiber;
+    return sp_slot_take(&table.fibers);
 }
 
 spanprof_fiber spanprof_fiber_create(void *stack, size_t stack_bytes)
@@ -165,8 +135,7 @@ spanprof_fiber spanprof_fiber_create(void *stack, size_t stack_bytes)
         fiber->stack_low = (uint64_t)(uintptr_t)stack;
         fiber->stack_high = fiber->stack_low + (stack ? stack_bytes : 0);
         handle.slot = number_of(fiber);
-        handle.generation = sp_load_relaxed(&fiber->generation) + 1;
-        sp_store_relaxed(&fiber->generation, handle.generation);
+        handle.generation = sp_slot_open(&fiber->generation);
         sp_store_release(&fiber->runner, NULL); /* pairs with enter */
     }
     sp_lock_give(&table.lock);
@@ -181,12 +150,11 @@ void spanprof_fiber_destroy(spanprof_fiber handle)
         return;
     sp_lock_take(&table.lock);
     free_doomed_locked();
-    sp_fiber *fiber = fiber_at(handle.slot - 1);
+    sp_fiber *fiber = find_fiber(handle.slot);
     bool is_free = false;
-    if (fiber && is_alive(fiber, handle.generation)) {
-        /* Who enters meanwhile finds the fiber taken, or another generation: both sides are
-         * sequentially consistent. */
-        atomic_store(&fiber->generation, handle.generation + 1);
+    if (fiber && sp_slot_fits(&fiber->generation, handle.generation)) {
+        /* Who enters meanwhile finds the fiber taken, or another generation. */
+        sp_slot_close(&fiber->generation);
         is_free = free_locked(fiber);
         if (!is_free) {
             fiber->next = table.doomed_list;
@@ -231,11 +199,11 @@ static void run_chain(sp_thread *thread, sp_fiber *to, sp_scope_chain *chain)
 static spanprof_status enter(sp_thread *thread, sp_fiber *fiber, uint32_t generation)
 {
     sp_thread *suspended = NULL;
-    if (!is_alive(fiber, generation))
+    if (!sp_slot_fits(&fiber->generation, generation))
         return SPANPROF_ERROR_NOT_FOUND;
     if (!atomic_compare_exchange_strong(&fiber->runner, &suspended, thread))
         return suspended == &nobody ? SPANPROF_ERROR_NOT_FOUND : SPANPROF_ERROR_OTHER_THREAD;
-    if (is_alive(fiber, generation))
+    if (sp_slot_fits(&fiber->generation, generation))
         return SPANPROF_OK;
     sp_store_release(&fiber->runner, NULL);
     return SPANPROF_ERROR_NOT_FOUND;
@@ -252,7 +220,8 @@ static __attribute__((noinline)) spanprof_status abandon_chain(sp_thread *thread
 static bool runs(const sp_thread *thread, spanprof_fiber handle)
 {
     sp_fiber *fiber = thread->owned.fiber;
-    return fiber && number_of(fiber) == handle.slot && is_alive(fiber, handle.generation);
+    return fiber && number_of(fiber) == handle.slot &&
+           sp_slot_fits(&fiber->generation, handle.generation);
 }
 
 spanprof_status spanprof_fiber_switch(spanprof_fiber handle)
@@ -267,7 +236,7 @@ spanprof_status spanprof_fiber_switch(spanprof_fiber handle)
     }
     if (SP_UNLIKELY(runs(thread, handle)))
         return SPANPROF_OK;
-    sp_fiber *fiber = fiber_at(handle.slot - 1);
+    sp_fiber *fiber = find_fiber(handle.slot);
     spanprof_status status =
         fiber ? enter(thread, fiber, handle.generation) : SPANPROF_ERROR_NOT_FOUND;
     if (SP_UNLIKELY(status != SPANPROF_OK))
@@ -303,13 +272,13 @@ bool sp_fiber_abandon(sp_thread *thread)
 
 sp_scope_chain *sp_fiber_chain(uint32_t slot)
 {
-    sp_fiber *fiber = fiber_at(slot);
+    sp_fiber *fiber = find_fiber(slot + 1);
     return fiber ? &fiber->chain : NULL;
 }
 
 sp_thread *sp_fiber_runner(uint32_t slot)
 {
-    sp_fiber *fiber = fiber_at(slot);
+    sp_fiber *fiber = find_fiber(slot + 1);
     sp_thread *runner = fiber ? atomic_load(&fiber->runner) : NULL;
     return runner == &nobody ? NULL : runner;
 }

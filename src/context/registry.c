@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,12 +26,16 @@
 #include "core/cancel.h"
 #include "core/clock.h"
 #include "core/lock.h"
+#include "core/slot_table.h"
+
+static sp_slot_init init_state;
 
 /* The SDK has a collector and an exporter; more when one was given up on at a stop. */
 enum { BUCKETS = 1024, INTERNAL_MAX = 16, REAP_LEAST = 32 };
 
 sp_thread_counters sp_thread_counts;
 sp_thread *sp_thread_states;
+_Atomic uintptr_t sp_thread_states_bytes;
 _Thread_local sp_thread *sp_self;
 /* What readers outside the process look for (OTEP 4947). Another SDK may have put its record there:
  * then it stays. */
@@ -40,10 +43,9 @@ SPANPROF_API _Thread_local void *otel_thread_ctx_v1;
 
 static struct {
     sp_lock lock;
-    _Atomic uint32_t used;
-    uint32_t free_list; /* slot + 1 */
-    uint32_t exited;    /* threads, since exited slots were last reaped */
-    bool collected;     /* a collector frees the slots of exited threads */
+    sp_slot_table slots;
+    uint32_t exited; /* threads, since exited slots were last reaped */
+    bool collected;  /* a collector frees the slots of exited threads */
     uint32_t scan;
     nlink_t
         scanned_links; /* of /proc/self/task, before the last scan; one thread scans at a time */
@@ -53,7 +55,8 @@ static struct {
     bool have_key;
     _Atomic(sp_thread_hook) registered;
     _Atomic(sp_thread_hook) exiting;
-} registry = {.lock = SP_LOCK_AT(SP_LOCK_REGISTRY)};
+} registry = {.lock = SP_LOCK_AT(SP_LOCK_REGISTRY),
+              .slots = SP_SLOT_TABLE(sp_thread, registered.next_free, SP_THREADS_MAX, init_state)};
 
 void *sp_context_slot_own(void)
 {
@@ -68,12 +71,12 @@ void sp_threads_set_hook(sp_thread_hook registered, sp_thread_hook exiting)
 
 sp_thread *sp_thread_by_slot(uint32_t slot)
 {
-    return slot < sp_load_acquire(&registry.used) ? &sp_thread_states[slot] : NULL;
+    return sp_slot_is_used(&registry.slots, slot + 1) ? &sp_thread_states[slot] : NULL;
 }
 
 uint32_t sp_thread_slots(void)
 {
-    return sp_load_acquire(&registry.used);
+    return sp_slots_used(&registry.slots);
 }
 
 static sp_thread **bucket_of(pid_t tid)
@@ -101,26 +104,30 @@ static void forget_tid_locked(sp_thread *thread)
 
 static void run_exit(void *state);
 
-/* Reserve the states and the key whose destructor tells that a thread ends. Untouched states cost
- * address space only. */
-static bool init_locked(void)
+/* From now on a destructor tells that a thread ends. */
+static void begin_states(sp_thread *first)
 {
-    if (sp_thread_states)
-        return true;
-    void *memory = mmap(NULL, sizeof(sp_thread) * SP_THREADS_MAX, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED)
-        return false;
     registry.have_key = pthread_key_create(&registry.exit_key, run_exit) == 0;
-    sp_thread_states = memory;
-    return true;
+    sp_thread_states = first;
+}
+
+static void init_state(void *slot, uint32_t number)
+{
+    sp_thread *thread = slot;
+    if (number == 1)
+        begin_states(thread);
+    thread->slot = number - 1;
+    thread->signature = SP_THREAD_SIGNATURE;
+    thread->own_scopes.owner = number;
+    sp_store_relaxed(&thread->own_scopes.chunks[0], thread->own_scopes.first);
+    sp_context_take_chain(thread, &thread->own_scopes);
+    sp_store_release(&sp_thread_states_bytes, number * sizeof(sp_thread));
 }
 
 static void free_locked(sp_thread *thread)
 {
     sp_store_release(&thread->registered.life, SP_THREAD_FREE);
-    thread->registered.next_free = registry.free_list;
-    registry.free_list = thread->slot + 1;
+    sp_slot_give(&registry.slots, thread);
 }
 
 void sp_threads_set_collected(bool collected)
@@ -135,10 +142,11 @@ void sp_threads_set_collected(bool collected)
 static void reap_exited_locked(void)
 {
     uint64_t ignored;
-    if (registry.collected || registry.exited < REAP_LEAST || registry.exited < registry.used / 2)
+    if (registry.collected || registry.exited < REAP_LEAST ||
+        registry.exited < sp_thread_slots() / 2)
         return;
     registry.exited = 0;
-    for (uint32_t slot = 0; slot < sp_load_relaxed(&registry.used); slot++) {
+    for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
         sp_thread *thread = &sp_thread_states[slot];
         if (sp_load_relaxed(&thread->registered.life) == SP_THREAD_EXITED &&
             !sp_clock_thread_cpu_ns(thread->registered.tid, &ignored))
@@ -148,24 +156,9 @@ static void reap_exited_locked(void)
 
 static sp_thread *take_slot_locked(void)
 {
-    if (!registry.free_list)
+    if (!registry.slots.free_list)
         reap_exited_locked();
-    if (registry.free_list) {
-        sp_thread *thread = &sp_thread_states[registry.free_list - 1];
-        registry.free_list = thread->registered.next_free;
-        return thread;
-    }
-    uint32_t slot = sp_load_relaxed(&registry.used);
-    if (slot == SP_THREADS_MAX)
-        return NULL;
-    sp_thread *thread = &sp_thread_states[slot];
-    thread->slot = slot;
-    thread->signature = SP_THREAD_SIGNATURE;
-    thread->own_scopes.owner = slot + 1;
-    sp_store_relaxed(&thread->own_scopes.chunks[0], thread->own_scopes.first);
-    sp_context_take_chain(thread, &thread->own_scopes);
-    sp_store_release(&registry.used, slot + 1);
-    return thread;
+    return sp_slot_take(&registry.slots);
 }
 
 void sp_thread_reset_ticks(sp_thread *thread)
@@ -193,12 +186,12 @@ static void forget_scopes(sp_thread *thread)
 /* A slot starts anew with no context, under a switch number that it never had. */
 static sp_thread *create_locked(pid_t tid)
 {
-    sp_thread *thread = init_locked() ? take_slot_locked() : NULL;
+    sp_thread *thread = take_slot_locked();
     if (!thread)
         return NULL;
     sp_cpu_time_abandon(thread); /* while the slot still names the thread that it was about */
     sp_switch_recorder_abandon(thread);
-    thread->registered.generation++;
+    sp_slot_open(&thread->registered.generation);
     thread->registered.tid = tid;
     forget_scopes(thread);
     sp_store_relaxed(&thread->owned.posts_seen, sp_load_relaxed(&thread->owned.posts));
@@ -489,7 +482,7 @@ static void fork_parent(void)
 static void fork_child(void)
 {
     memset(registry.buckets, 0, sizeof registry.buckets);
-    registry.free_list = 0;
+    registry.slots.free_list = 0;
     registry.exited = 0;
     registry.collected = false;
     for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
@@ -504,8 +497,7 @@ static void fork_child(void)
             *bucket_of(thread->registered.tid) = thread;
         } else {
             sp_store_relaxed(&thread->registered.life, SP_THREAD_FREE);
-            thread->registered.next_free = registry.free_list;
-            registry.free_list = slot + 1;
+            sp_slot_give(&registry.slots, thread);
         }
     }
     sp_lock_give(&registry.lock);

@@ -3,9 +3,9 @@
  * is found by attach and detach through a thread-local pointer, by a tick through the pointer that
  * the timer's signal carries, by the collector through its slot.
  *
- * States live in one reserved range of memory that is never unmapped, so a late signal or a stale
- * scope reads at worst the state of a thread that came later, and notices: serials and switch
- * numbers of a slot only ever grow, over all its threads.
+ * States live in a table of slots (core/slot_table.h), which is never unmapped, so a late signal or
+ * a stale scope reads at worst the state of a thread that came later, and notices: serials and
+ * switch numbers of a slot only ever grow, over all its threads.
  *
  * | operation                                | owner thread | handler on it | collector | other threads |
  * | attach, detach (publishes)               |     yes      |               |           |               |
@@ -171,17 +171,18 @@ typedef struct sp_thread_tick {
 } sp_thread_tick;
 
 /* The registry's, changed under its lock; what is atomic may be read without.
- * Invariants: life goes from FREE to LIVE to EXITED to FREE. generation grows by one with each
- * thread that the slot serves. A state that is not FREE is in the bucket of its tid, and one that
- * is FREE and was used is in the list of free slots. */
+ * Invariants: life goes from FREE to LIVE to EXITED to FREE. generation is another one with each
+ * thread that the slot serves, and stays after its end. A state that is not FREE is in the bucket
+ * of its tid, and one that is FREE and was used is in the list of free slots (core/slot_table.h).
+ */
 typedef struct sp_thread_registered {
     _Alignas(SP_CACHE_LINE) _Atomic uint32_t life; /* sp_thread_life */
-    _Atomic uint32_t generation;                   /* of the slot: how many threads it has served */
+    _Atomic uint32_t generation;                   /* of the slot: sp_slot_open */
     _Atomic pid_t tid;
     _Atomic uint32_t internal; /* one of ours: never sampled */
     uint32_t adopted;          /* the thread itself knows the state (a destructor will run) */
     _Atomic uint32_t scan;     /* number of the last scan that saw it */
-    uint32_t next_free;        /* slot + 1 */
+    uint32_t next_free;        /* number of the next free slot */
     sp_thread *next_in_bucket; /* of the table by tid */
 } sp_thread_registered;
 
@@ -249,14 +250,14 @@ void sp_thread_self_internal(void);
 sp_thread *sp_thread_by_slot(uint32_t slot);
 /* How many slots have ever been used: the bound for a loop over sp_thread_by_slot. */
 uint32_t sp_thread_slots(void);
-/* The range of all states, NULL until the first is made; and whether POINTER is one: what a signal
- * carries may be anything. */
+/* All states, NULL until the first is made; how many bytes those take that were ever used; and
+ * whether POINTER is one of these: what a signal carries may be anything. */
 extern sp_thread *sp_thread_states;
+extern _Atomic uintptr_t sp_thread_states_bytes;
 SP_SIGSAFE static inline bool sp_thread_is_state(const void *pointer)
 {
     uintptr_t offset = (uintptr_t)pointer - (uintptr_t)sp_thread_states;
-    return sp_thread_states && offset < sizeof(sp_thread) * SP_THREADS_MAX &&
-           offset % sizeof(sp_thread) == 0;
+    return offset < sp_load_relaxed(&sp_thread_states_bytes) && offset % sizeof(sp_thread) == 0;
 }
 
 /* Compare with /proc/self/task (collector): make states for threads that have none, mark those gone

@@ -13,6 +13,7 @@
 #endif
 
 sp_thread *sp_thread_states;
+_Atomic uintptr_t sp_thread_states_bytes;
 _Atomic(void *) *sp_perf_owners;
 
 static void tick(int signal)
