@@ -18,6 +18,7 @@
 #include "core/compiler.h"
 #include "core/intern.h"
 #include "core/lock.h"
+#include "core/slot_table.h"
 #include "trace/random_id.h"
 
 /* word = generation << 24 | uses: 0 for a slot without an entry, or with one that is being written;
@@ -48,25 +49,29 @@ typedef struct carrier_slot {
     _Alignas(SP_CACHE_LINE) _Atomic uint64_t word;
     entry *entry; /* written while the slot is unused */
     uint64_t hash;
-    uint32_t older,
-        newer; /* in its ring, by when they were put last; `older` also links free slots */
+    uint32_t older, newer; /* in its ring, by when they were put last */
+    uint32_t next;         /* number of the next free slot */
 } carrier_slot;
 
-/* Slots 1 to carved have been used. An entry is in one of two rings: that of ages, or, when it was
- * found pinned when its turn had come, the parked ones. slots[AGES].newer is the oldest,
- * slots[AGES].older the newest. */
+static sp_slot_init init_slot;
+
+/* An entry is in one of two rings: that of ages, or, when it was found pinned when its turn had
+ * come, the parked ones. slots[AGES].newer is the oldest, slots[AGES].older the newest. */
+static carrier_slot slots[RINGS_END];
+/* By hash, the slot that was put last, or 0: equal texts are found if nothing came between. */
+static uint32_t newest_of[SP_CARRIER_SLOTS];
+
+/* Apart from the arrays, which are zero: an initializer would put all of them into the library. */
 static struct {
-    sp_lock lock; /* guards all of this but the words; an innermost lock */
-    uint32_t carved;
-    uint32_t free;
+    sp_lock lock;             /* guards all of this and the arrays, but the words; innermost */
+    sp_slot_table slot_table; /* of slots[1] to slots[SP_CARRIER_SLOTS] */
     uint64_t first_generation;
     uint64_t entries, bytes;
     uint64_t evicted;
     _Atomic uint64_t dropped; /* no lock */
-    /* By hash, the slot that was put last, or 0: equal texts are found if nothing came between. */
-    uint32_t newest_of[SP_CARRIER_SLOTS];
-    carrier_slot slots[RINGS_END];
-} table = {.lock = SP_LOCK_AT(SP_LOCK_CARRIERS)};
+} table = {.lock = SP_LOCK_AT(SP_LOCK_CARRIERS),
+           .slot_table =
+               SP_SLOT_TABLE_IN(&slots[1], carrier_slot, next, SP_CARRIER_SLOTS, init_slot)};
 
 const sp_carried sp_carried_nothing = {.trace_state = "", .baggage = ""};
 
@@ -74,7 +79,7 @@ const sp_carried sp_carried_nothing = {.trace_state = "", .baggage = ""};
 
 static spanprof_carrier make_handle(uint32_t index)
 {
-    uint64_t generation = GENERATION_OF(sp_load_relaxed(&table.slots[index].word));
+    uint64_t generation = GENERATION_OF(sp_load_relaxed(&slots[index].word));
     return (spanprof_carrier){.slot = index | (uint32_t)(generation >> 32) << INDEX_BITS,
                               .generation = (uint32_t)generation};
 }
@@ -87,7 +92,7 @@ static uint64_t generation_of(spanprof_carrier carrier)
 static carrier_slot *slot_of(spanprof_carrier carrier)
 {
     uint32_t index = carrier.slot & ((1u << INDEX_BITS) - 1);
-    return index > 0 && index <= SP_CARRIER_SLOTS ? &table.slots[index] : NULL;
+    return index > 0 && index <= SP_CARRIER_SLOTS ? &slots[index] : NULL;
 }
 
 const sp_carried *sp_carrier_pin(spanprof_carrier carrier)
@@ -129,26 +134,26 @@ void sp_carrier_unpin(spanprof_carrier carrier)
 
 static void unlink_locked(uint32_t index)
 {
-    carrier_slot *slot = &table.slots[index];
-    table.slots[slot->older].newer = slot->newer;
-    table.slots[slot->newer].older = slot->older;
+    carrier_slot *slot = &slots[index];
+    slots[slot->older].newer = slot->newer;
+    slots[slot->newer].older = slot->older;
 }
 
 /* Put INDEX next to OLDER, on its newer side. */
 static void link_locked(uint32_t index, uint32_t older)
 {
-    uint32_t newer = table.slots[older].newer;
-    table.slots[index].older = older;
-    table.slots[index].newer = newer;
-    table.slots[older].newer = index;
-    table.slots[newer].older = index;
+    uint32_t newer = slots[older].newer;
+    slots[index].older = older;
+    slots[index].newer = newer;
+    slots[older].newer = index;
+    slots[newer].older = index;
 }
 
 /* To the newer end of RING. */
 static void move_locked(uint32_t index, uint32_t ring)
 {
     unlink_locked(index);
-    link_locked(index, table.slots[ring].older);
+    link_locked(index, slots[ring].older);
 }
 
 /* --- making room ------------------------------------------------------------------------------ */
@@ -179,8 +184,8 @@ static void open_slot(carrier_slot *slot)
 /* Take the entry out of slot INDEX, which close_slot has closed, and put it on *GONE. */
 static void empty_locked(uint32_t index, entry **gone)
 {
-    carrier_slot *slot = &table.slots[index];
-    uint32_t *newest = &table.newest_of[slot->hash % SP_CARRIER_SLOTS];
+    carrier_slot *slot = &slots[index];
+    uint32_t *newest = &newest_of[slot->hash % SP_CARRIER_SLOTS];
     if (*newest == index)
         *newest = 0;
     unlink_locked(index);
@@ -188,16 +193,15 @@ static void empty_locked(uint32_t index, entry **gone)
     table.bytes -= bytes_of(&slot->entry->carried);
     slot->entry->next = *gone;
     *gone = slot->entry;
-    slot->older = table.free;
-    table.free = index;
+    sp_slot_give(&table.slot_table, slot);
 }
 
 /* Parked entries whose pins are gone are the oldest from now on. */
 static void unpark_locked(void)
 {
-    for (int looks = 0; looks < LOOKS && table.slots[PARKED].newer != PARKED; looks++) {
-        uint32_t index = table.slots[PARKED].newer;
-        if (USES_OF(sp_load_relaxed(&table.slots[index].word)) > UNPINNED) {
+    for (int looks = 0; looks < LOOKS && slots[PARKED].newer != PARKED; looks++) {
+        uint32_t index = slots[PARKED].newer;
+        if (USES_OF(sp_load_relaxed(&slots[index].word)) > UNPINNED) {
             move_locked(index, PARKED);
         } else {
             unlink_locked(index);
@@ -212,8 +216,8 @@ static bool evict_locked(entry **gone)
 {
     unpark_locked();
     uint32_t oldest;
-    while ((oldest = table.slots[AGES].newer) != AGES) {
-        if (close_slot(&table.slots[oldest])) {
+    while ((oldest = slots[AGES].newer) != AGES) {
+        if (close_slot(&slots[oldest])) {
             empty_locked(oldest, gone);
             table.evicted++;
             return true;
@@ -223,25 +227,20 @@ static bool evict_locked(entry **gone)
     return false;
 }
 
-static bool has_slot_locked(void)
+static void init_slot(void *slot, uint32_t index)
 {
-    return table.free || table.carved < SP_CARRIER_SLOTS;
+    (void)index;
+    sp_store_relaxed(&((carrier_slot *)slot)->word, table.first_generation << USE_BITS | UNUSED);
 }
 
 /* An unused slot, and room for BYTES more; 0 when there is none. */
 static uint32_t take_slot_locked(size_t bytes, entry **gone)
 {
-    while (!has_slot_locked() || table.bytes + bytes > SP_CARRIER_BYTES_MAX)
+    while (!sp_slots_left(&table.slot_table) || table.bytes + bytes > SP_CARRIER_BYTES_MAX)
         if (!evict_locked(gone))
             return 0;
-    uint32_t index = table.free;
-    if (index) {
-        table.free = table.slots[index].older;
-        return index;
-    }
-    index = ++table.carved;
-    sp_store_relaxed(&table.slots[index].word, table.first_generation << USE_BITS | UNUSED);
-    return index;
+    const carrier_slot *slot = sp_slot_take(&table.slot_table);
+    return slot ? (uint32_t)(slot - slots) : 0;
 }
 
 /* --- putting ---------------------------------------------------------------------------------- */
@@ -268,9 +267,8 @@ static bool is_equal(const sp_carried *a, const sp_carried *b)
 
 static uint32_t find_locked(uint64_t hash, const sp_carried *carried)
 {
-    uint32_t index = table.newest_of[hash % SP_CARRIER_SLOTS];
-    if (!index || table.slots[index].hash != hash ||
-        !is_equal(&table.slots[index].entry->carried, carried))
+    uint32_t index = newest_of[hash % SP_CARRIER_SLOTS];
+    if (!index || slots[index].hash != hash || !is_equal(&slots[index].entry->carried, carried))
         return 0;
     move_locked(index, AGES); /* as good as new */
     return index;
@@ -281,11 +279,11 @@ static uint32_t insert_locked(entry *fresh, uint64_t hash, entry **gone)
     uint32_t index = take_slot_locked(bytes_of(&fresh->carried), gone);
     if (!index)
         return 0;
-    carrier_slot *slot = &table.slots[index];
+    carrier_slot *slot = &slots[index];
     slot->entry = fresh;
     slot->hash = hash;
-    table.newest_of[hash % SP_CARRIER_SLOTS] = index;
-    link_locked(index, table.slots[AGES].older);
+    newest_of[hash % SP_CARRIER_SLOTS] = index;
+    link_locked(index, slots[AGES].older);
     table.entries++;
     table.bytes += bytes_of(&fresh->carried);
     open_slot(slot);
@@ -332,10 +330,10 @@ static void fork_parent(void)
 
 static void fork_child(void)
 {
-    for (uint32_t index = 1; index <= table.carved; index++) {
-        uint64_t word = sp_load_relaxed(&table.slots[index].word);
+    for (uint32_t index = 1; index <= sp_slots_used(&table.slot_table); index++) {
+        uint64_t word = sp_load_relaxed(&slots[index].word);
         if (USES_OF(word) != UNUSED)
-            sp_store_relaxed(&table.slots[index].word, (word & ~USES_MAX) | UNPINNED);
+            sp_store_relaxed(&slots[index].word, (word & ~USES_MAX) | UNPINNED);
     }
     sp_lock_give(&table.lock);
 }
@@ -349,7 +347,7 @@ static void set_up(void)
     uint64_t random;
     sp_random_id((uint8_t *)&random, sizeof random);
     table.first_generation = random % GENERATIONS;
-    table.slots[PARKED].older = table.slots[PARKED].newer = PARKED;
+    slots[PARKED].older = slots[PARKED].newer = PARKED;
 }
 
 void sp_carrier_count_dropped(void)
