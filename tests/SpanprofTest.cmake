@@ -14,6 +14,7 @@ endfunction()
 # A test that asks a clock, a counter of the kernel, or the sampler "how much": by verdict.py, which knows broken from unsure, and alone on
 # the machine, unless it bears others BESIDE it. PLANT: the judge has to find this fault in what it reads. EXPECT_BROKEN: the command brings
 # a fault of its own.
+# scripts/test runs four tests at once. This one counts as two (PROCESSORS): it wants a core, while many exact ones mostly wait.
 function(sp_measuring_test name)
   cmake_parse_arguments(ARG "BESIDE;EXPECT_BROKEN" "PLANT" "LABELS;ENVIRONMENT;COMMAND" ${ARGN})
   set(expect)
@@ -28,7 +29,7 @@ function(sp_measuring_test name)
   endif()
   add_test(NAME ${name} COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/verdict.py ${expect} ${program} ${ARG_COMMAND})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS};measure" ENVIRONMENT "${ARG_ENVIRONMENT}" SKIP_RETURN_CODE 77
-                       TIMEOUT 1800)
+                       TIMEOUT 1800 PROCESSORS 2)
   if(NOT ARG_BESIDE)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
   endif()

@@ -21,7 +21,7 @@ function(add_hazard_test name target engine)
   endif()
   add_test(NAME ${name} COMMAND Python3::Interpreter ${CMAKE_SOURCE_DIR}/tests/verdict.py $<TARGET_FILE:${target}>)
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${timeout} LABELS "${labels}"
-                       ENVIRONMENT "${environment}")
+                       PROCESSORS 2 ENVIRONMENT "${environment}")
   if(ARG_SERIAL)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
   endif()
