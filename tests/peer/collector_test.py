@@ -90,6 +90,7 @@ class Delivery:
         cls.got = decode(collector.files)
         cls.spans = by_id(cls.got["spans"])
         cls.own_files = [cls.folder / "shop.traces.jsonl", cls.folder / "shop.profiles.jsonl"]
+        cls.own = decode(cls.own_files)
 
     def test_nobody_complained(self):
         self.assertEqual((self.errors, self.complaints), ([], []))
@@ -132,7 +133,7 @@ class Delivery:
 
     def test_spans_are_those_of_the_file(self):
         self.assertEqual(len(self.got["spans"]), len(self.spans), "a span was delivered twice")
-        self.assertEqual(self.spans, by_id(decode(self.own_files)["spans"]))
+        self.assertEqual(self.spans, by_id(self.own["spans"]))
 
 
 class Defaults(Delivery, unittest.TestCase):
@@ -154,7 +155,7 @@ class PlainInnermost(Delivery, unittest.TestCase):
         def without_id(profiles):
             """Each way out builds profiles of its own, so that they have ids of their own."""
             return [{**profile, "profile_id": ""} for profile in sorted(profiles, key=lambda item: item["time_unix_nano"])]
-        self.assertEqual(without_id(self.got["profiles"]), without_id(decode(self.own_files)["profiles"]))
+        self.assertEqual(without_id(self.got["profiles"]), without_id(self.own["profiles"]))
 
     def answers(self, *command):
         """Of the command, from what the Collector wrote and from our own files."""
@@ -191,7 +192,7 @@ class PlainInnermost(Delivery, unittest.TestCase):
             send_to(collector.ports)
             collector.stop()
             self.assertEqual(collector.errors(), [])
-        self.assertEqual(decode(collector.files), decode(self.own_files))
+        self.assertEqual(decode(collector.files), self.own)
 
     def post_lines(self, ports):
         for path, file in zip(("/v1/traces", "/v1development/profiles"), self.own_files):
