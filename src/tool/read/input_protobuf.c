@@ -136,8 +136,10 @@ static void forget_parts(parts *list)
 static sp_wire_report look_frames(const parts *list, part *own)
 {
     sp_wire_report total = {0};
+    const ProtobufCMessageDescriptor *type = sp_signal_descriptor(list->signal);
     const uint8_t *data = list->data;
     size_t length = list->length;
+    const sp_wire_report empty = sp_wire_look(type, data, 0, 0, length);
     for (size_t position = own->start; position < own->end && total.result == SP_WIRE_FINE;) {
         uint64_t size;
         own->whole_end = position;
@@ -147,11 +149,14 @@ static sp_wire_report look_frames(const parts *list, part *own)
             total.position = position;
             return total;
         }
-        if (position >= length && size)
+        if (size == 0) { /* of which a file of zeros has as many as bytes */
+            total.memory_bytes += empty.memory_bytes;
+            continue;
+        }
+        if (position >= length)
             return cut_at(total, length);
-        sp_wire_report one = sp_wire_look(sp_signal_descriptor(list->signal), data, position,
-                                          position + size, length);
-        if (size && !has_shape(&one, list->signal))
+        sp_wire_report one = sp_wire_look(type, data, position, position + size, length);
+        if (!has_shape(&one, list->signal))
             one.result = SP_WIRE_BAD;
         add_report(&total, &one);
         position += size;

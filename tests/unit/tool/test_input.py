@@ -215,6 +215,11 @@ class Containers(ToolTest):
         self.write("new.jsonl", json_lines(request))
         self.assertEqual(len(self.answer("flame", "new.jsonl", "--format", "folded").splitlines()), 5)
 
+    def test_empty_messages_in_a_file_are_passed_over(self):
+        self.write("whole.binpb", framed(profiles()))
+        self.write("holes.binpb", bytes(3) + framed(profiles()) + bytes(2))
+        self.assertEqual(self.answer("flame", "holes.binpb", "--format", "json"), self.answer("flame", "whole.binpb", "--format", "json"))
+
     def test_a_byte_order_mark_is_passed_over(self):
         mark = b"\xef\xbb\xbf"
         self.write("all.jsonl", mark + json_lines(traces()) + mark + b"\n" + mark + json_lines(profiles()))
