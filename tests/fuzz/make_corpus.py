@@ -131,6 +131,7 @@ def answers():
             "grpc-frame": b"\0" + len(partial).to_bytes(4, "big") + partial, "grpc-message": b"caf%C3%A9 100%25",
             "grpc-gzip": b"\1" + len(gzip.compress(partial, mtime=0)).to_bytes(4, "big") + gzip.compress(partial, mtime=0),
             "grpc-details": base64.b64encode(field(1, 8) + field(3, field(1, b"x/google.rpc.RetryInfo") + field(2, field(1, field(1, 2))))),
+            "grpc-details-empty": base64.b64encode(field(1, 8) + field(3, field(1, b"x/google.rpc.RetryInfo") + field(6, field(6, field(1, 2))))),
             "text": b"404 page not found\n", "html": b"<html>\r\n<b>502</b> \xff\x01"}
 
 
