@@ -208,6 +208,8 @@ static int answer(const sp_operands *files, sp_flame_options *options)
         status = sp_model_build_as(&model, &input, &since, &options->model);
     if (status == SP_TOOL_DONE)
         status = sp_select(&selection, &model, &options->select);
+    if (status == SP_TOOL_DONE && selection.by_where)
+        sp_model_note_unended(&model);
     if (status == SP_TOOL_DONE)
         status = write_answer(&selection, options, format);
     status = sp_input_status(&input, status);

@@ -134,8 +134,9 @@ static bool has_any(const char *prefix, const char *signal)
     return found;
 }
 
-void sp_run_show_answer(const char *name, const char *what)
+void sp_run_show_answer(const sp_run_answer *answer)
 {
+    const char *name = answer->prefix;
     char *prefix = (char *)(uintptr_t)name;
     char *spans[] = {"spans", prefix, "--limit", "20"};
     char *flame[] = {"flame", prefix, "--min-percent", "5", "--limit", "40"};
@@ -150,17 +151,23 @@ void sp_run_show_answer(const char *name, const char *what)
     if (has_any(name, "profiles"))
         show(&sp_command_flame, flame, SP_ARRAY_LENGTH(flame));
     else
-        sp_tool_note("no samples: the run took too little CPU time; --hz 1000 samples more often, "
-                     "--wall shows what it waited for");
+        sp_tool_note("no samples: %s", answer->no_samples);
     fprintf(stderr, "\n");
     sp_tool_note("%s in the files %s.*; `spanprof flame %s --format html -o flame.html` "
-                 "draws them, and --span ID one process",
-                 what, prefix, prefix);
+                 "draws them, and --span ID one process%s",
+                 answer->what, prefix, prefix, answer->wall ? "; --type wall shows the waits" : "");
 }
 
 static void show_answer(const sp_run *run, size_t processes)
 {
-    sp_run_show_answer(run->name, SP_COUNTED(processes, "process"));
+    sp_run_answer answer = {
+        .prefix = run->name,
+        .what = SP_COUNTED(processes, "process"),
+        .no_samples = "the run took too little CPU time; --hz 1000 samples more often, --wall "
+                      "shows what it waited for",
+        .wall = run->options->wall,
+    };
+    sp_run_show_answer(&answer);
 }
 
 static void end_files(const sp_run *run)

@@ -17,6 +17,14 @@ typedef struct sp_run_options {
     bool wall, quiet;
 } sp_run_options;
 
+/* What is shown when a run has ended. */
+typedef struct sp_run_answer {
+    const char *prefix;     /* of its files */
+    const char *what;       /* is in them */
+    const char *no_samples; /* what to do when there are none */
+    bool wall;              /* waits were recorded, too */
+} sp_run_answer;
+
 /* In run_earlier.c: one of the files that an earlier run has left. */
 typedef struct sp_run_earlier {
     const char *ending; /* behind the prefix; NULL: there is none */
@@ -61,7 +69,7 @@ int sp_run_attach(const sp_run_options *options, const sp_operands *rest);
 
 /* The table of spans and the flamegraph of the files of PREFIX, on standard error, and then the
  * names of the files. */
-void sp_run_show_answer(const char *prefix, const char *what);
+void sp_run_show_answer(const sp_run_answer *answer);
 
 /* PREFIX, or where another program writes its files now, OWN with the PID behind it, having said
  * so. Before the run. */

@@ -73,7 +73,15 @@ static void show(const sp_run_options *options, const char *prefix, const sp_att
         sp_tool_note("a thread stood still %s, for %llu µs on average",
                      SP_COUNTED(out->stops, "time"),
                      (unsigned long long)(out->stop_ns / out->stops / 1000));
-    sp_run_show_answer(prefix, "what was sampled is");
+    sp_run_answer answer = {
+        .prefix = prefix,
+        .what = "what was sampled is",
+        .no_samples = "the process took too little CPU time meanwhile; --hz 1000 samples more "
+                      "often, --wall shows what it waits for; processes that it has started are "
+                      "not sampled: attach to one of them",
+        .wall = options->wall,
+    };
+    sp_run_show_answer(&answer);
     sp_run_earlier_say(earlier, prefix);
 }
 

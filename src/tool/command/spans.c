@@ -318,6 +318,10 @@ static int answer(const sp_operands *files, const sp_spans_options *options)
         status = options->holders ? answer_holders(&model, options) : answer_from(&model, options);
     if (status == SP_TOOL_DONE)
         status = sp_model_check_runs(&model);
+    if (status == SP_TOOL_DONE) {
+        sp_model_note_unended(&model);
+        sp_model_note_unknown(&model);
+    }
     status = sp_input_status(&input, status);
     sp_model_deinit(&model);
     sp_input_deinit(&input);
@@ -376,7 +380,7 @@ const sp_command sp_command_spans = {
         "span's duration.\n"
         "--holders: a line says that the first span waited so long, so often, in that function, "
         "for locks that the\nlast span held, and gave back in the last function; - where the "
-        "holder is not certain.",
+        "holder is not certain, or was\nleft out on the way, as `send` does.",
     .examples = "# the requests that took longest\n"
                 "spanprof spans shop --roots\n"
                 "# each kind of request\n"

@@ -74,8 +74,8 @@ void sp_spans_overrun_key(sp_buffer *out, const sp_model *model, const uint32_t 
         i++;
     if (i < count)
         sp_buffer_add_string(out, "[!] more CPU time than the span lasted, on all its threads: "
-                                  "work went on below it after its end; its scope may not have "
-                                  "been detached\n");
+                                  "work went on below it after its end; was it ended too early, "
+                                  "or its scope not detached?\n");
 }
 
 void sp_spans_more(sp_buffer *out, size_t shown, size_t count, const char *what,

@@ -78,6 +78,8 @@ int sp_model_build_as(sp_model *model, const sp_input *input, const sp_since *si
     if (status == SP_TOOL_DONE)
         status = sp_model_count_spans(model);
     sp_progress_end();
+    if (status == SP_TOOL_DONE)
+        sp_model_note_sampled_twice(model);
     return status == SP_TOOL_DONE && options->by_span ? sp_model_add_span_roots(model) : status;
 }
 

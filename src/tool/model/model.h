@@ -248,6 +248,12 @@ const char *sp_model_service(const sp_model *model);
 /* Files of two runs: there are spans and links, and not one link leads to a span. SP_TOOL_NO having
  * said so, else SP_TOOL_DONE. */
 int sp_model_check_runs(const sp_model *model);
+/* A remark when samples belong to spans that the files do not have, as one that never ended. */
+void sp_model_note_unended(const sp_model *model);
+/* A remark when the context of many samples was not certain. */
+void sp_model_note_unknown(const sp_model *model);
+/* A remark when two files tell the same time of one process. */
+void sp_model_note_sampled_twice(const sp_model *model);
 
 /* Whether SPAN is the top of its trace's part that lies in its own process, as far as the files
  * know. */

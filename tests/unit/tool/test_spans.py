@@ -318,8 +318,8 @@ duration       cpu  smpls       own  smpls  span id           name
             text = self.answer(*arguments)
             self.assertRegex(text, r"first  \[!\]\n")
             self.assertNotIn("second  [!]", text)
-            self.assertEqual(text.count("\n[!] more CPU time than the span lasted, on all its threads: work went on below it after its end; its scope may not have "
-                                        "been detached\n"), 1)
+            self.assertEqual(text.count("\n[!] more CPU time than the span lasted, on all its threads: work went on below it after its end; was it ended too early, "
+                                        "or its scope not detached?\n"), 1)
         self.assertNotIn("[!]", self.answer("spans", "o", "--trace", CART_TRACE))
 
     def test_a_span_whose_threads_can_have_used_its_cpu_time_is_not_marked(self):
@@ -536,6 +536,60 @@ class Groups(ToolTest):
         self.refuse(2, "spans", "t", "--group-by", "service", says=("service", "there is name"))
         self.refuse(2, "spans", "t", "--group-by", "name", "--sort", "start", says="--sort")
 
+
+
+class Missing(ToolTest):
+    """Samples of spans that the files do not have."""
+
+    def test_a_span_that_never_ended_is_told(self):
+        every = traces()["resourceSpans"][0]["scopeSpans"][0]["spans"]
+        self.write("m.traces.jsonl", json_lines(traces([one for one in every if one["spanId"] not in (RENDER, CART)])))
+        self.write("m.profiles.jsonl", json_lines(profiles()))
+        says = f"spanprof: 2 spans with 240 ms of cpu are not in these files, most of it of span {RENDER} of trace {REPORT_TRACE}: never ended, " \
+               "of a trace that is not sampled, or in the file of another process\n"
+        for arguments in (["spans", "m"], ["spans", "m", "--json"], ["flame", "m", "--name", "query"], ["flame", "m", "--where", 'name = "query"']):
+            result = self.run_tool(*arguments)
+            self.assertEqual((result.returncode, result.stderr.decode()), (0, says))
+        self.assertEqual(self.run_tool("flame", "m").stderr, b"")  # nothing is missing there
+
+    def test_what_a_recording_cuts_off_at_its_end_is_not(self):
+        self.write("m.traces.jsonl", json_lines(traces([span(REPORT_TRACE, REPORT, "whole", 0, 5000)])))
+        d = Dictionary()
+        samples = [(("main",), REPORT_TRACE, REPORT, 490), (("main",), CART_TRACE, CART, 9)]
+        self.write("m.profiles.jsonl", json_lines(request(d, profile(d, samples, 10_000_000, ("samples", "count", "cpu", "nanoseconds"), {}))))
+        self.answer("spans", "m")
+
+
+    def test_many_samples_whose_span_is_not_certain_are_told(self):
+        for unknown, says in ((15, "spanprof: 33 % of the samples of cpu have no span because it was not certain, so spans may have taken more than they have here; "
+                                   "`spanprof stats` tells which mistakes were seen\n"), (3, ""), (4, "")):
+            self.write("m.traces.jsonl", json_lines(traces()))
+            self.write("m.profiles.jsonl", json_lines(profiles(attributes={**COUNTS, "spanprof.samples.unknown": unknown})))
+            self.assertEqual(self.run_tool("spans", "m").stderr.decode(), says)
+
+
+class TwoSamplers(ToolTest):
+    """One process that is sampled twice at the same time."""
+
+    def told(self, *files):
+        """Write files of (name, instance, first second, seconds) and return what is said of them."""
+        for name, instance, first_s, seconds in files:
+            made = profiles()
+            made["resourceProfiles"][0]["resource"]["attributes"].append(attribute("service.instance.id", instance))
+            written = made["resourceProfiles"][0]["scopeProfiles"][0]["profiles"][0]
+            written.update(timeUnixNano=str(START + first_s * 1_000_000_000), durationNano=str(seconds * 1_000_000_000), profileId=f"{len(name):032x}")
+            self.write(name, json_lines(made))
+        result = self.run_tool("flame", *[name for name, *_ in files])
+        self.assertEqual(result.returncode, 0)
+        return result.stderr.decode()
+
+    def test_it_is_told(self):
+        self.assertRegex(self.told(("a.jsonl", "i", 0, 10), ("at.jsonl", "i", 3, 2)), r"\Aspanprof: a.jsonl and at.jsonl sampled one process at the same time, [^\n]*\n\Z")
+
+    def test_what_is_not_is_not(self):
+        self.assertEqual(self.told(("a.jsonl", "i", 0, 10), ("at.jsonl", "j", 3, 2)), "")  # two processes
+        self.assertEqual(self.told(("a.jsonl", "i", 0, 10), ("at.jsonl", "i", 10, 10)), "")  # one after the other
+        self.assertEqual(self.told(("a.jsonl", "i", 0, 10), ("at.jsonl", "i", 0, 10)), "")  # parts of one window
 
 
 class TwoRuns(ToolTest):

@@ -288,8 +288,8 @@ class Spans(WallTest):
         self.assertEqual(self.answer("spans", "t.jsonl", "both.jsonl", "--limit", "1", columns=150), TABLE_150)
 
     def test_lines_keep_to_the_width(self):
-        self.write("long.jsonl", json_lines(traces([span(REPORT_TRACE, REPORT, "n" * 300, 0, 250),
-                                                    span(REPORT_TRACE, QUERY, "n" * 300, 1, 40, REPORT)])))
+        self.write("long.jsonl", json_lines(traces([span(REPORT_TRACE, REPORT, "n" * 300, 0, 250), span(CART_TRACE, CART, "n" * 300, 0, 250),
+                                                    *(span(REPORT_TRACE, one, "n" * 300, 1, 40, REPORT) for one in (QUERY, RENDER, COMPRESS))])))
         for columns in (80, 97, 100, 131, 200):
             for more in ([], ["--trace", REPORT_TRACE]):
                 lines = self.answer("spans", "long.jsonl", "both.jsonl", *more, columns=columns).splitlines()
