@@ -22,8 +22,7 @@ DECLARATIONS = {
     ("README.md", 3): ("struct job { spanprof_context context; }; void render(struct job *); void queue_add(struct job *);", OUTSIDE),
     ("README.md", 4): ("struct job { spanprof_span span; }; void render(struct job *); void queue_add(struct job *);", OUTSIDE),
     ("README.md", 5): ("extern spanprof_span span; extern const char *const items[]; extern uint32_t item_count;", INSIDE),
-    ("README.md", 6): ("#include <exception>\nextern std::exception &exception; void render();\n"
-                       "struct thread_pool { template <class F> void run(F work) { work(); } }; extern thread_pool pool;", INSIDE),
+    ("README.md", 6): ("#include <exception>\n#include <thread>\nextern std::exception &exception; void render();", INSIDE),
     ("README.md", 7): ("#include <functional>\n#include <memory>\n#include <thread>\nvoid render();", INSIDE),
     ("docs/limits.md", 1): ("#include <signal.h>\nvoid serve_next_request(void);", OUTSIDE),
     ("docs/fork.md", 1): ("void serve_requests(void);", INSIDE),
