@@ -37,8 +37,9 @@ enum { TRACE_ID = 0, SPAN_ID = 2, LOCAL_ROOT = 3, FLAGS = 4, CARRIER = 5 };
 
 static inline bool is_valid(const spanprof_context *context)
 {
-    return (sp_word_load(context, TRACE_ID) | sp_word_load(context, TRACE_ID + 1)) != 0 &&
-           sp_word_load(context, SPAN_ID) != 0;
+    return (sp_word_load_alone(context, TRACE_ID) | sp_word_load_alone(context, TRACE_ID + 1)) !=
+               0 &&
+           sp_word_load_alone(context, SPAN_ID) != 0;
 }
 
 /* The word FLAGS of a local context with FLAGS: a constant where FLAGS is one. */
@@ -119,16 +120,16 @@ static inline void derive_context(start_request *start)
     uint64_t *out = start->context;
     bool has_parent = is_valid(parent);
     const uint64_t random = flags_word(SPANPROF_TRACE_FLAG_RANDOM);
-    out[TRACE_ID] = has_parent ? sp_word_load(parent, TRACE_ID) : sp_cache_id(start->cache);
+    out[TRACE_ID] = has_parent ? sp_word_load_alone(parent, TRACE_ID) : sp_cache_id(start->cache);
     out[TRACE_ID + 1] =
-        has_parent ? sp_word_load(parent, TRACE_ID + 1) : sp_cache_random(start->cache);
-    out[FLAGS] = has_parent ? sp_word_load(parent, FLAGS) & random : random;
-    out[CARRIER] = sp_word_load(parent, CARRIER);
+        has_parent ? sp_word_load_alone(parent, TRACE_ID + 1) : sp_cache_random(start->cache);
+    out[FLAGS] = has_parent ? sp_word_load_alone(parent, FLAGS) & random : random;
+    out[CARRIER] = sp_word_load_alone(parent, CARRIER);
     if (SP_UNLIKELY(out[CARRIER] != 0 && !has_parent))
         out[CARRIER] = sp_span_carrier_of_root(parent->carrier);
     decide(start, has_parent ? sp_sampling_parent_of(parent) : SP_PARENT_NONE);
     out[SPAN_ID] = sp_cache_id(start->cache);
-    uint64_t root = has_parent && !parent->remote ? sp_word_load(parent, LOCAL_ROOT) : 0;
+    uint64_t root = has_parent && !parent->remote ? sp_word_load_alone(parent, LOCAL_ROOT) : 0;
     if (SP_UNLIKELY(!root && has_parent))
         root = sp_starts_local_root(parent);
     out[LOCAL_ROOT] = root ? root : out[SPAN_ID];
@@ -247,7 +248,7 @@ static inline const spanprof_context *active_parent(const char *name)
     const spanprof_context *parent = sp_context_current_borrow();
     sp_thread *thread = sp_self_get();
     uint64_t ended = thread ? sp_load_relaxed(&thread->owned.ended_span_id) : 0;
-    if (SP_UNLIKELY(ended) && ended == sp_word_load(parent, SPAN_ID)) {
+    if (SP_UNLIKELY(ended) && ended == sp_word_load_alone(parent, SPAN_ID)) {
         sp_store_relaxed(&thread->owned.ended_span_id, 0); /* its attach is not counted once more */
         note_ended_parent(name);
     }
