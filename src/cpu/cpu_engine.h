@@ -47,9 +47,6 @@ typedef struct sp_handler_state {
     uint64_t look_unit_ns; /* interval of a timer until the first look */
     _Atomic uint32_t
         probe; /* bumped by a signal that carries its address: our handler is reached */
-    /* The host's handlers by signal number. They get the signals that our ticks did not send. A run
-     * may use another signal than the run before, and our handler may stay installed for both. */
-    struct sigaction previous[NSIG];
 } sp_handler_state;
 
 extern sp_handler_state sp_handler;

@@ -6,11 +6,21 @@
 #include <unistd.h>
 
 #include "core/log.h"
+#include "core/word.h"
 #include "cpu/cpu_engine.h"
+#include "cpu/host_action_sig.h"
+#include "cpu/host_sigaction.h"
 
 /* By signal number: ours is still installed, perhaps below another that passes on to it. Where it
  * is not, no signal may be sent to ask for it, because the host's handler would get it. */
 static bool in_chain[NSIG];
+
+/* Past what answers the program's own calls. */
+static sp_sigaction *system_sigaction = sigaction;
+
+/* The process whose handlers the host's actions stand for. A child of vfork has our memory, and
+ * handlers of its own. */
+static _Atomic pid_t process;
 
 static bool is_ours(const struct sigaction *action)
 {
@@ -23,10 +33,64 @@ static bool is_handler(const struct sigaction *action)
            (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
 }
 
+/* ---- the host's action ---- */
+
+static void keep_host_action(int signal, const struct sigaction *action)
+{
+    sp_host_action kept = {.handler = (uintptr_t)action->sa_handler,
+                           .mask = sp_word_load(&action->sa_mask, 0),
+                           .flags = (uint32_t)action->sa_flags};
+    sp_host_action_set(signal, &kept);
+}
+
+static struct sigaction host_action(int signal)
+{
+    sp_host_action kept = sp_host_action_get(signal);
+    struct sigaction action = {.sa_flags = (int)kept.flags};
+    action.sa_handler = (void (*)(int))kept.handler;
+    sp_word_store(&action.sa_mask, 0, kept.mask);
+    return action;
+}
+
+static bool host_handles(int signal)
+{
+    sp_host_action action = sp_host_action_get(signal);
+    return sp_host_action_handles(&action);
+}
+
+void sp_host_sigaction_begin(sp_sigaction *system)
+{
+    system_sigaction = system;
+}
+
+/* ACTION and BEFORE may be one. */
+static void exchange(int signal, const struct sigaction *action, struct sigaction *before)
+{
+    struct sigaction old = host_action(signal);
+    if (action)
+        keep_host_action(signal, action);
+    if (before)
+        *before = old;
+}
+
+int sp_host_sigaction(int signal, const struct sigaction *action, struct sigaction *before)
+{
+    struct sigaction current;
+    if (system_sigaction(signal, NULL, &current) != 0 || !is_ours(&current))
+        return system_sigaction(signal, action, before);
+    bool is_child = sp_load_relaxed(&process) != getpid();
+    if (is_child && action && system_sigaction(signal, action, NULL) != 0)
+        return -1;
+    exchange(signal, is_child ? NULL : action, before);
+    return 0;
+}
+
+/* ---- ours ---- */
+
 bool sp_handler_is_on_top(int signal)
 {
     struct sigaction current;
-    return sigaction(signal, NULL, &current) == 0 && is_ours(&current);
+    return system_sigaction(signal, NULL, &current) == 0 && is_ours(&current);
 }
 
 bool sp_handler_is_reached(int signal)
@@ -60,27 +124,27 @@ bool sp_handler_install(int signal)
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     sigfillset(
         &action.sa_mask); /* no other handler runs on top of a tick: its own stack may be small */
-    if (sigaction(signal, NULL, &current) != 0)
+    if (system_sigaction(signal, NULL, &current) != 0)
         return false;
+    sp_store_relaxed(&process, getpid());
     if (is_ours(&current) ||
         (in_chain[signal] && is_handler(&current) && sp_handler_is_reached(signal)))
         return true;
-    sp_handler.previous[signal] = current;
+    keep_host_action(signal, &current);
     if (is_handler(&current))
         sp_log_info(
             "engine",
             "signal %d has a handler already: what our ticks did not send is passed on to it",
             signal);
     in_chain[signal] = true;
-    return sigaction(signal, &action, NULL) == 0;
+    return system_sigaction(signal, &action, NULL) == 0;
 }
 
 void sp_handler_restore(int signal)
 {
-    struct sigaction current;
-    const struct sigaction *previous = &sp_handler.previous[signal];
-    if (!is_handler(previous) || sigaction(signal, NULL, &current) != 0 || !is_ours(&current))
+    struct sigaction host = host_action(signal);
+    if (!host_handles(signal) || !sp_handler_is_on_top(signal))
         return;
-    sigaction(signal, previous, NULL);
+    system_sigaction(signal, &host, NULL);
     in_chain[signal] = false;
 }

@@ -27,6 +27,7 @@
 #include "core/cycles_sig.h"
 #include "core/syscall_sig.h"
 #include "cpu/cpu_threads_sig.h"
+#include "cpu/host_action_sig.h"
 #include "cpu/perf_owners_sig.h"
 #include "unwind/fiber_stack_sig.h"
 #include "unwind/sample_stack_sig.h"
@@ -226,20 +227,6 @@ SP_SIGSAFE void sp_tick(sp_thread *thread, uint32_t periods, const void *ucontex
     sp_generation_leave(&thread->tick.hazard);
 }
 
-/* A signal that no ticker of ours sent goes to the host's handler, as if ours were not there. When
- * the host has none (default or ignore) nothing is done: the default action of SIGPROF would end
- * the process. */
-SP_SIGSAFE static void forward(int signal, siginfo_t *info, void *ucontext)
-{
-    const struct sigaction *previous = &sp_handler.previous[signal];
-    if (previous->sa_flags & SA_SIGINFO) {
-        if (previous->sa_sigaction)
-            previous->sa_sigaction(signal, info, ucontext);
-    } else if (previous->sa_handler != SIG_DFL && previous->sa_handler != SIG_IGN) {
-        previous->sa_handler(signal);
-    }
-}
-
 /* While a signal was pending here, the descriptor's number may have been reused for the event of
  * another thread. The kernel is asked once; after that the thread pointer is compared. */
 SP_SIGSAFE static bool is_calling_thread(sp_thread *thread)
@@ -323,7 +310,7 @@ SP_SIGSAFE void sp_handle_tick(int signal, siginfo_t *info, void *ucontext)
 {
     void *owner = owner_of(info);
     if (!owner)
-        forward(signal, info, ucontext);
+        sp_host_action_run(signal, info, ucontext);
     else if (owner == (void *)&sp_handler.probe)
         sp_count_owned(&sp_handler.probe, 1);
     else if (info->si_code == SI_TIMER)

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cpu/host_sigaction.h"
 #include "run/keeper.h"
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -55,6 +56,7 @@ static void prepare(void)
 void sp_run_prepare_exits(void)
 {
     prepare();
+    sp_host_sigaction_begin(next.sigaction);
 }
 
 static void prepare_exec(void)
@@ -169,9 +171,10 @@ EXPORTED int execle(const char *path, const char *first, ...)
 
 /* ---- signals ---- */
 
-/* The program must not see our handler: interpreters install theirs only where they find the
- * default, and give back what they found. So sigaction and signal say SIG_DFL for it, and who asks
- * for SIG_DFL gets it. */
+/* The program must not see our handlers: interpreters install theirs only where they find the
+ * default, and give back what they found. So sigaction and signal say SIG_DFL for ours of this
+ * file, and who asks for SIG_DFL gets it. At the signal of a tick the SDK answers
+ * (cpu/host_sigaction.h). */
 
 static bool is_ours(int number)
 {
@@ -216,24 +219,54 @@ static bool asks_for_default(const struct sigaction *action)
 EXPORTED int sigaction(int number, const struct sigaction *action, struct sigaction *before)
 {
     prepare();
-    bool is_default = handles_signals && is_ours(number) && action && asks_for_default(action);
+    if (handles_signals && !is_ours(number))
+        return sp_host_sigaction(number, action, before);
+    bool is_default = handles_signals && action && asks_for_default(action);
     int result = next.sigaction(number, is_default ? &our_action : action, before);
     if (result == 0 && before && before->sa_handler == end_and_raise)
         *before = (struct sigaction){.sa_handler = SIG_DFL};
     return result;
 }
 
-/* As BSD and the C library have it: calls that the signal interrupts go on. */
-EXPORTED sighandler_t signal(int number, sighandler_t handler)
+static sighandler_t set_handler(int number, sighandler_t handler, struct sigaction action)
 {
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, before;
+    struct sigaction before;
+    action.sa_handler = handler;
     if (handler == SIG_ERR) {
         errno = EINVAL;
         return SIG_ERR;
     }
-    sigemptyset(&action.sa_mask);
-    sigaddset(&action.sa_mask, number);
     return sigaction(number, &action, &before) == 0 ? before.sa_handler : SIG_ERR;
+}
+
+/* As BSD and the C library have it: calls that the signal interrupts go on. */
+EXPORTED sighandler_t signal(int number, sighandler_t handler)
+{
+    struct sigaction action = {.sa_flags = SA_RESTART};
+    sigaddset(&action.sa_mask, number);
+    return set_handler(number, handler, action);
+}
+
+EXPORTED sighandler_t bsd_signal(int number, sighandler_t handler)
+{
+    return signal(number, handler);
+}
+
+EXPORTED sighandler_t ssignal(int number, sighandler_t handler)
+{
+    return signal(number, handler);
+}
+
+/* What signal is in a program that asks for strict POSIX or ISO C. */
+EXPORTED sighandler_t __sysv_signal(int number, sighandler_t handler)
+{
+    static const struct sigaction once = {.sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
+    return set_handler(number, handler, once);
+}
+
+EXPORTED sighandler_t sysv_signal(int number, sighandler_t handler)
+{
+    return __sysv_signal(number, handler);
 }
 
 void sp_run_handle_signals(void)

@@ -181,6 +181,10 @@ def test_signals():
     result = run("--", WORK, "handlers")
     check(result.code == 0, f"a program sees the default handlers: {result.code} differ")
     result.end()
+    result = run("--", WORK, "profiling_signal")
+    check(result.code == 0, f"a program that handles SIGPROF, or sets its default, is not disturbed by ticks: {result.code}")
+    checked_spins(result, "profiling_signal", ["run_work"])
+    result.end()
     for name in ("signal", "handler", "malloc"):
         for text, send in (("to spanprof", lambda process: process.send_signal(signal.SIGTERM)),
                            ("of a terminal", lambda process: os.killpg(process.pid, signal.SIGINT if name != "handler" else signal.SIGTERM))):

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +146,49 @@ static int look_at_handlers(void)
     return wrong;
 }
 
+static volatile sig_atomic_t profiling_signals, wrong_masks;
+
+static void on_profiling_signal(int number)
+{
+    sigset_t blocked;
+    sigprocmask(SIG_BLOCK, NULL, &blocked);
+    wrong_masks += !sigismember(&blocked, number) || sigismember(&blocked, SIGUSR1);
+    profiling_signals++;
+}
+
+/* Whether the handler gets what this thread sends itself. The kernel keeps one pending signal of a
+ * number: what is sent while a tick is pending is lost. */
+static bool reaches_handler(int number)
+{
+    sig_atomic_t before = profiling_signals;
+    for (int i = 0; i < 100 && profiling_signals == before; i++)
+        raise(number);
+    return profiling_signals == before + 1;
+}
+
+/* Asks for each way to handle NUMBER, while ticks send it. How many answers are wrong: ticks must
+ * not reach the handlers, and the program's own signals must. */
+static int handle_the_signal_of_ticks(int number)
+{
+    struct sigaction before, own = {.sa_handler = on_profiling_signal};
+    int wrong = sigaction(number, &own, &before) != 0 || before.sa_handler != SIG_DFL;
+    run_work_spin();
+    wrong += profiling_signals != 0;
+    wrong += !reaches_handler(number) || wrong_masks != 0;
+    pid_t child = vfork(); /* has this memory, and handlers of its own */
+    if (child == 0)
+        _exit(signal(number, SIG_IGN) == on_profiling_signal ? 9 : 1);
+    wrong += wait_for(child) != 9 || signal(number, SIG_IGN) != on_profiling_signal;
+    run_work_spin();
+    raise(number);
+    wrong += sysv_signal(number, on_profiling_signal) != SIG_IGN;
+    wrong += !reaches_handler(number);
+    raise(number); /* the handler was for once */
+    wrong += profiling_signals != 2 || signal(number, SIG_DFL) != SIG_DFL;
+    run_work_spin();
+    return wrong;
+}
+
 /* The allocator's lock is held most of the time. */
 static int allocate_for_ever(void)
 {
@@ -234,6 +278,8 @@ int main(int argc, char **argv)
         return wait_for_signal(on_signal);
     if (strcmp(what, "handlers") == 0)
         return look_at_handlers();
+    if (strcmp(what, "profiling_signal") == 0)
+        return handle_the_signal_of_ticks(SIGPROF);
     if (strcmp(what, "malloc") == 0)
         return allocate_for_ever();
     if (strcmp(what, "allocate") == 0)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # test_symbols.sh COMPILER INCLUDE LIBRARY: the shared LIBRARY shows what the headers in INCLUDE mark SPANPROF_API, and the
-# thread record that outside readers look for by name; nothing else, and nothing less.
+# thread record that outside readers look for by name, and what libspanprof-run.so uses; nothing else, and nothing less.
 set -euo pipefail
 export LC_ALL=C
 compiler=$1 include=$2 library=$3
@@ -13,7 +13,7 @@ declared() {
         "$compiler" -E -P -I"$include" "$header"
     done | tr '\n' ' ' | tr ';{}' '\n\n\n' |
         sed -nE 's/.*__attribute__ ?\(\(visibility\("default"\)\)\)[^(]*[ *]([A-Za-z_][A-Za-z0-9_]*) ?\(.*/\1/p'
-    echo otel_thread_ctx_v1
+    printf '%s\n' otel_thread_ctx_v1 sp_host_sigaction sp_host_sigaction_begin
 }
 
 visible() {

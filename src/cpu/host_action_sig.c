@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cpu/host_action_sig.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "core/atomic.h"
+#include "core/syscall_sig.h"
+
+/* A reader is disturbed only when so many actions are set while it reads one. */
+enum { SLOTS = 8 };
+
+typedef struct action_slot {
+    _Atomic uintptr_t handler;
+    _Atomic uint64_t mask, flags;
+} action_slot;
+
+/* Slots are taken in a circle. Invariant: `current` is a number that was taken, and its slot was
+ * written whole before. */
+typedef struct action_slots {
+    _Atomic uint32_t taken, current;
+    action_slot slots[SLOTS];
+} action_slots;
+
+static action_slots actions[NSIG];
+
+SP_SIGSAFE void sp_host_action_set(int signal, const sp_host_action *action)
+{
+    action_slots *all = &actions[signal];
+    uint32_t number = atomic_fetch_add(&all->taken, 1) + 1;
+    action_slot *slot = &all->slots[number % SLOTS];
+    sp_store_relaxed(&slot->handler, action->handler);
+    sp_store_relaxed(&slot->mask, action->mask);
+    sp_store_relaxed(&slot->flags, action->flags);
+    sp_store_release(&all->current, number); /* pairs with the load in sp_host_action_get */
+}
+
+SP_SIGSAFE sp_host_action sp_host_action_get(int signal)
+{
+    action_slots *all = &actions[signal];
+    for (;;) {
+        uint32_t number = sp_load_acquire(&all->current);
+        const action_slot *slot = &all->slots[number % SLOTS];
+        sp_host_action action = {.handler = sp_load_acquire(&slot->handler),
+                                 .mask = sp_load_acquire(&slot->mask),
+                                 .flags = sp_load_acquire(&slot->flags)};
+        if (sp_load_relaxed(&all->taken) - number < SLOTS)
+            return action;
+    }
+}
+
+/* Signals that are blocked while the host's handler runs. WORD: the first of a sigset_t, which the
+ * kernel's has alone. */
+SP_SIGSAFE static void set_mask(int signal, const sp_host_action *action, const void *ucontext)
+{
+    enum { KERNEL_SET_BYTES = 8 };
+    uint64_t mask;
+    memcpy(&mask, &((const ucontext_t *)ucontext)->uc_sigmask, sizeof mask);
+    mask |= action->mask;
+    if (!(action->flags & SA_NODEFER))
+        mask |= (uint64_t)1 << (signal - 1);
+    sp_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)(uintptr_t)&mask, 0, KERNEL_SET_BYTES, 0, 0);
+}
+
+SP_SIGSAFE void sp_host_action_run(int signal, siginfo_t *info, void *ucontext)
+{
+    static const sp_host_action standard;
+    sp_host_action action = sp_host_action_get(signal);
+    if (!sp_host_action_handles(&action))
+        return;
+    if (action.flags & SA_RESETHAND)
+        sp_host_action_set(signal, &standard);
+    set_mask(signal, &action, ucontext);
+    if (action.flags & SA_SIGINFO)
+        ((void (*)(int, siginfo_t *, void *))action.handler)(signal, info, ucontext);
+    else
+        ((void (*)(int))action.handler)(signal);
+}

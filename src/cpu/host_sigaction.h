@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sigaction for a program that does not know of our handler (libspanprof-run.so): what it asks for
+ * at the signal of our ticks lies below ours, and it sees what it asked for. So a program that
+ * handles SIGPROF itself, or sets all signals to their defaults, is neither disturbed by ticks nor
+ * ended by one.
+ *
+ * Not part of the API: libspanprof.so shows these two to libspanprof-run.so of the same build.
+ *
+ * Threads: any.  Signals: safe; so are children of fork and vfork. */
+#ifndef SP_CPU_HOST_SIGACTION_H
+#define SP_CPU_HOST_SIGACTION_H
+
+#include <signal.h>
+
+typedef int sp_sigaction(int signal, const struct sigaction *action, struct sigaction *before);
+
+/* Before main: the program's calls come to sp_host_sigaction from now on, and SYSTEM is sigaction
+ * as it is without. */
+__attribute__((visibility("default"))) void sp_host_sigaction_begin(sp_sigaction *system);
+/* As sigaction; see above. SA_RESTART of the program's action is not kept: ours has it. */
+__attribute__((visibility("default"))) int
+sp_host_sigaction(int signal, const struct sigaction *action, struct sigaction *before);
+
+#endif
