@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A PostgreSQL of a test's own: on a socket in its directory, which goes with it. As root it runs as `postgres` or `nobody`, with the right to
 have perf events."""
-import os, pwd, re, shutil, subprocess, sys, time
+import os, pathlib, pwd, re, shutil, subprocess, sys, time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from kept import kept
 
 PATIENCE_SECONDS = 300  # for what takes milliseconds on an idle machine
 
@@ -61,11 +64,21 @@ class Server:
             rights = ["--inh-caps", "+perfmon", "--ambient-caps", "+perfmon"]
             if subprocess.run(self.prefix + rights + ["true"], stderr=subprocess.DEVNULL).returncode == 0:
                 self.prefix += rights
-        self._command("initdb", "--no-sync", "--auth=trust", "--username=postgres", "--pgdata", self.data)
+        subprocess.run(["cp", "-a", self._new_data(), self.data], check=True)
         with open(self.data + "/postgresql.conf", "a") as conf:
             conf.write(SETTINGS % {"directory": directory} + settings)
             if preload:
                 conf.write(f"shared_preload_libraries = '{directory}/{os.path.basename(libraries[0])}'\n")
+
+    def _new_data(self):
+        """The folder of a database's files before its first start. initdb takes longer than most tests, so they are kept."""
+        options = ["--no-sync", "--auth=trust", "--username=postgres"]
+
+        def make(folder):
+            self._command("initdb", *options, "--pgdata", self.data)
+            shutil.move(self.data, folder / "data")
+        version = subprocess.run([program("initdb"), "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        return kept("postgres-data", [], make, version, str(self.user), *options) / "data"
 
     def _command(self, name, *arguments):
         done = subprocess.run(self.prefix + [program(name), *arguments], env=self.environment, stdout=subprocess.PIPE,
