@@ -2,15 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The html page of `spanprof flame`, in headless Chromium: it draws the frames, finds and zooms, and names do no harm.
 
-Chromium prints the document as it is once all timers ran (--dump-dom), and that is read here."""
+The document is read as it is once all timers ran."""
 import html.parser
 import re
-import shutil
 import sys
 
+from browser import CHROMIUM, Browser
 from otlp import *
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FOUND_COLOUR = "#7b5cd6"
 HOSTILE = """</script><img src=x onerror="document.title='harm'"><b>&amp;\u2028'"`${document.title='harm'}"""
 
@@ -52,6 +51,10 @@ class Page(html.parser.HTMLParser):
 
 
 class FlamePage(ToolTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = cls.enterClassContext(Browser())
+
     def page_of(self, *arguments, command="flame"):
         self.answer(command, *arguments, "--format", "html", "-o", "page.html")
         return (self.folder / "page.html").read_text(encoding="utf-8")
@@ -61,14 +64,7 @@ class FlamePage(ToolTest):
         if script:
             page = (self.folder / "page.html").read_text(encoding="utf-8")
             self.write("page.html", page.replace("</body>", f"<script>{script}</script></body>").encode())
-        environment = dict(os.environ, HOME=str(self.folder), XDG_CONFIG_HOME=str(self.folder), XDG_CACHE_HOME=str(self.folder))
-        command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
-                   "--host-resolver-rules=MAP * ~NOTFOUND", "--no-first-run", f"--user-data-dir={self.folder}/browser",
-                   "--window-size=1400,900", "--virtual-time-budget=5000", "--dump-dom",
-                   (self.folder / "page.html").as_uri() + anchor]
-        result = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600, check=False)
-        self.assertEqual(result.returncode, 0, result.stderr.decode()[-2000:])
-        return Page(result.stdout.decode())
+        return Page(self.browser.document((self.folder / "page.html").as_uri() + anchor))
 
     def test_frames_and_legend_are_drawn(self):
         self.write_shop()
