@@ -102,7 +102,8 @@ static bool is_to_be_reset(scripted_server *server)
 /* Read one request; false when the connection ended. */
 static bool read_request(connection *c, server_request *out)
 {
-    uint8_t *data = calloc(1, HEAD_MAX_BYTES + BODY_MAX_BYTES + 1);
+    /* Room for the head, and for the body once its length is known: a sanitizer marks all of it. */
+    uint8_t *data = calloc(1, HEAD_MAX_BYTES + 1);
     size_t length = 0;
     char *end;
     while (!(end = strstr((char *)data, "\r\n\r\n")))
@@ -115,6 +116,10 @@ static bool read_request(connection *c, server_request *out)
     const char *field = strcasestr((char *)data, "\r\nContent-Length:");
     size_t head = (size_t)(end + 4 - (char *)data);
     size_t body = field && field < end ? strtoul(field + 17, NULL, 10) : 0;
+    if (body > BODY_MAX_BYTES)
+        goto gone;
+    if (head + body > HEAD_MAX_BYTES)
+        data = realloc(data, head + body + 1);
     while (length < head + body)
         if (!read_some(c, data, head + body, &length))
             goto gone;
