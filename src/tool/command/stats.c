@@ -8,6 +8,7 @@
 
 #include "core/counted.h"
 #include "tool/command/commands.h"
+#include "tool/command/stats_explain.h"
 #include "tool/command/stats_misuse.h"
 #include "tool/command/stats_producers.h"
 #include "tool/command/stats_switches.h"
@@ -47,6 +48,7 @@ typedef struct stats {
     json_t *misuse;          /* of all types: each window tells it once */
     uint64_t linked_samples; /* over all types, as the messages tell */
     uint32_t links, links_with_span;
+    sp_stats_explain explain;
 } stats;
 
 static const char *key_of(const Sp__Profiles__ProfilesDictionary *dictionary,
@@ -213,17 +215,19 @@ static int write_json(const stats *stats)
         NULL);
 }
 
-static void add_share(sp_buffer *out, const char *name, uint64_t part, uint64_t whole)
+static void add_share(sp_buffer *out, const char *name, uint64_t part, uint64_t whole,
+                      sp_stats_explain *explain)
 {
     sp_buffer_printf(out, "  %-12s %10" PRIu64, name, part);
     if (whole)
         sp_buffer_printf(out, "  %6.2f %%", 100.0 * (double)part / (double)whole);
     sp_buffer_add_char(out, '\n');
+    sp_stats_explain_line(explain, out, "links", name);
 }
 
 /* Where ticks did not reach: a thread that always sleeps when the kernel looks, or blocks the
  * signal. */
-static void print_unattributed_threads(sp_buffer *out, json_t *threads)
+static void print_unattributed_threads(sp_buffer *out, json_t *threads, sp_stats_explain *explain)
 {
     const char *name;
     json_t *ns;
@@ -234,11 +238,12 @@ static void print_unattributed_threads(sp_buffer *out, json_t *threads)
         sp_buffer_printf(out, "    %10s  thread ", unattributed);
         sp_escape_terminal(out, name);
         sp_buffer_add_char(out, '\n');
+        sp_stats_explain_line(explain, out, "unattributed", name);
     }
 }
 
 /* Which stacks are whole, and why the others are not. */
-static void add_stacks(sp_buffer *out, json_t *stacks)
+static void add_stacks(sp_buffer *out, json_t *stacks, sp_stats_explain *explain)
 {
     const char *end;
     json_t *count;
@@ -251,6 +256,7 @@ static void add_stacks(sp_buffer *out, json_t *stacks)
             sp_stats_add_to(&whole, json_integer_value(count));
     }
     sp_buffer_add_string(out, "  stacks\n");
+    sp_stats_explain_line(explain, out, "stacks", "");
     json_object_foreach(stacks, end, count)
     {
         sp_buffer_printf(out, "    %10" JSON_INTEGER_FORMAT "  %6.2f %%  ",
@@ -258,6 +264,7 @@ static void add_stacks(sp_buffer *out, json_t *stacks)
                          whole > 0 ? 100.0 * (double)json_integer_value(count) / (double)whole : 0);
         sp_escape_terminal(out, end);
         sp_buffer_add_char(out, '\n');
+        sp_stats_explain_line(explain, out, "stacks", end);
     }
 }
 
@@ -290,15 +297,10 @@ static void add_period(sp_buffer *out, const sp_model_type *type, uint64_t lock_
     sp_escape_terminal(out, period);
 }
 
-static void add_type(sp_buffer *out, const sp_model *model, uint32_t number,
-                     const type_stats *stats)
+static void add_type_head(sp_buffer *out, const sp_model *model, uint32_t number,
+                          const type_stats *stats)
 {
     const sp_model_type *type = &model->types[number];
-    char unattributed[SP_DURATION_LENGTH];
-    uint64_t whole = stats->linked;
-    sp_sum_add(&whole, stats->none);
-    sp_sum_add(&whole, stats->unknown);
-    sp_sum_add(&whole, stats->boundary);
     sp_buffer_add_char(out, '\n');
     add_type_name(out, model, number);
     sp_buffer_printf(out, ": %s, %s", SP_COUNTED(type->profiles, "profile"),
@@ -314,39 +316,71 @@ static void add_type(sp_buffer *out, const sp_model *model, uint32_t number,
         sp_buffer_add_char(out, ')');
     }
     sp_buffer_add_char(out, '\n');
-    add_share(out, "linked", stats->linked, whole);
-    add_share(out, "none", stats->none, whole);
-    add_share(out, "unknown", stats->unknown, whole);
-    add_share(out, "boundary", stats->boundary, whole);
-    if (type->is_wall) {
-        sp_wall_stats_text(out, &stats->wall, type);
-    } else if (strcmp(type->unit, "nanoseconds") == 0) {
-        sp_format_duration(unattributed, stats->unattributed_ns);
-        sp_buffer_printf(out, "  %-12s %10s\n", "unattributed", unattributed);
-        print_unattributed_threads(out, stats->unattributed_threads);
-    }
-    add_stacks(out, stats->stacks);
+}
+
+static void add_groups(sp_buffer *out, const type_stats *stats, sp_stats_explain *explain)
+{
+    uint64_t whole = stats->linked;
+    sp_sum_add(&whole, stats->none);
+    sp_sum_add(&whole, stats->unknown);
+    sp_sum_add(&whole, stats->boundary);
+    add_share(out, "linked", stats->linked, whole, explain);
+    add_share(out, "none", stats->none, whole, explain);
+    add_share(out, "unknown", stats->unknown, whole, explain);
+    add_share(out, "boundary", stats->boundary, whole, explain);
+}
+
+static void add_unattributed_time(sp_buffer *out, const type_stats *stats,
+                                  sp_stats_explain *explain)
+{
+    char unattributed[SP_DURATION_LENGTH];
+    sp_format_duration(unattributed, stats->unattributed_ns);
+    sp_buffer_printf(out, "  %-12s %10s\n", "unattributed", unattributed);
+    sp_stats_explain_line(explain, out, "unattributed", "");
+    print_unattributed_threads(out, stats->unattributed_threads, explain);
+}
+
+static void add_drops(sp_buffer *out, json_t *dropped, sp_stats_explain *explain)
+{
     const char *reason;
     json_t *count;
-    json_object_foreach(stats->dropped, reason, count)
+    json_object_foreach(dropped, reason, count)
     {
         sp_buffer_add_string(out, "  dropped: ");
         sp_escape_terminal(out, reason);
         sp_buffer_printf(out, " %" JSON_INTEGER_FORMAT "\n", json_integer_value(count));
+        sp_stats_explain_line(explain, out, "dropped", reason);
     }
 }
 
-static int write_text(const stats *stats)
+static void add_type(sp_buffer *out, const sp_model *model, uint32_t number,
+                     const type_stats *stats, sp_stats_explain *explain)
+{
+    const sp_model_type *type = &model->types[number];
+    add_type_head(out, model, number, stats);
+    sp_stats_explain_line(explain, out, "type", type->name);
+    add_groups(out, stats, explain);
+    if (type->is_wall)
+        sp_wall_stats_text(out, &stats->wall, type, explain);
+    else if (strcmp(type->unit, "nanoseconds") == 0)
+        add_unattributed_time(out, stats, explain);
+    add_stacks(out, stats->stacks, explain);
+    add_drops(out, stats->dropped, explain);
+}
+
+static int write_text(stats *stats)
 {
     sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
+    sp_stats_explain *explain = &stats->explain;
     sp_buffer_printf(&out, "%s, %s, %s (%u to a span in these files)\n",
                      SP_COUNTED(stats->model->span_index.count, "span"),
                      SP_COUNTED(stats->model->profile_count, "profile"),
                      SP_COUNTED(stats->links, "link"), stats->links_with_span);
-    sp_producers_text(&out, stats->producers);
+    sp_stats_explain_line(explain, &out, "head", "");
+    sp_producers_text(&out, stats->producers, explain);
     for (uint32_t i = 0; i < stats->model->type_count; i++)
-        add_type(&out, stats->model, i, &stats->types[i]);
-    sp_misuse_stats_text(&out, stats->misuse);
+        add_type(&out, stats->model, i, &stats->types[i], explain);
+    sp_misuse_stats_text(&out, stats->misuse, explain);
     return sp_output_write(&out, NULL);
 }
 
@@ -358,9 +392,17 @@ static void deinit_type(type_stats *type)
     sp_wall_stats_deinit(&type->wall);
 }
 
-static int answer_from(const sp_model *model, bool as_json)
+typedef struct stats_options {
+    bool json;
+    bool explain;
+} stats_options;
+
+static int answer_from(const sp_model *model, const stats_options *options)
 {
-    stats stats = {.model = model, .producers = sp_producers_json(model), .misuse = json_object()};
+    stats stats = {.model = model,
+                   .producers = sp_producers_json(model),
+                   .misuse = json_object(),
+                   .explain = {.is_on = options->explain}};
     stats.types = calloc(model->type_count + 1, sizeof *stats.types);
     if (!stats.types || !stats.producers || !stats.misuse) {
         free(stats.types);
@@ -377,7 +419,7 @@ static int answer_from(const sp_model *model, bool as_json)
     for (size_t i = 0; i < model->profile_count; i++)
         add_profile(&stats, &model->profiles[i]);
     count_samples(&stats);
-    int status = as_json ? write_json(&stats) : write_text(&stats);
+    int status = options->json ? write_json(&stats) : write_text(&stats);
     for (size_t i = 0; i < model->type_count; i++)
         deinit_type(&stats.types[i]);
     free(stats.types);
@@ -386,17 +428,24 @@ static int answer_from(const sp_model *model, bool as_json)
     return status;
 }
 
-typedef struct stats_options {
-    bool json;
-} stats_options;
+static int check_options(const stats_options *options)
+{
+    if (options->json && options->explain)
+        return sp_tool_wrong("stats: --explain is for people and --json for programs; leave out "
+                             "one of them");
+    return SP_OPTIONS_GO_ON;
+}
 
 static int run(int argc, char **argv)
 {
     stats_options options = {0};
     sp_operands files;
     int status = sp_options_parse(&sp_command_stats, argc, argv, &options, &files);
+    if (status == SP_OPTIONS_GO_ON)
+        status = check_options(&options);
     if (status == SP_OPTIONS_GO_ON && sp_stats_switches_recognize(&files)) {
-        status = sp_stats_switches(&files, options.json);
+        sp_stats_explain explain = {.is_on = options.explain};
+        status = sp_stats_switches(&files, options.json, &explain);
     } else if (status == SP_OPTIONS_GO_ON) {
         sp_input input;
         sp_model model = {0};
@@ -404,7 +453,7 @@ static int run(int argc, char **argv)
         if (status == SP_TOOL_DONE)
             status = sp_model_build(&model, &input);
         if (status == SP_TOOL_DONE)
-            status = answer_from(&model, options.json);
+            status = answer_from(&model, &options);
         if (status == SP_TOOL_DONE)
             status = sp_model_check_runs(&model);
         status = sp_input_status(&input, status);
@@ -417,11 +466,13 @@ static int run(int argc, char **argv)
 
 static const sp_option options[] = {
     {"--json", NULL, SP_OPTION_FLAG, offsetof(stats_options, json), "one JSON object"},
+    {"--explain", NULL, SP_OPTION_FLAG, offsetof(stats_options, explain),
+     "below each line what it means, and what to do when it is high"},
 };
 
 const sp_command sp_command_stats = {
     .name = "stats",
-    .arguments = "FILE… [--json]",
+    .arguments = "FILE… [--json | --explain]",
     .summary =
         "Samples by linked, none, unknown, boundary; unattributed and drops, by profile type.",
     .details =
@@ -429,7 +480,9 @@ const sp_command sp_command_stats = {
         "last one;\ndiscarded: it ran meanwhile), the time by what was waited for, and "
         "by kind of descriptor.",
     .examples = "# how much of the samples is known\n"
-                "spanprof stats shop",
+                "spanprof stats shop\n"
+                "# what each line means\n"
+                "spanprof stats shop --explain",
     .options = options,
     .option_count = SP_ARRAY_LENGTH(options),
     .run = run,

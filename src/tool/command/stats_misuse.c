@@ -34,16 +34,19 @@ static const char *meaning_of(const char *kind)
     return "";
 }
 
-void sp_misuse_stats_text(sp_buffer *out, json_t *misuse)
+void sp_misuse_stats_text(sp_buffer *out, json_t *misuse, sp_stats_explain *explain)
 {
     const char *kind;
     json_t *count;
-    if (json_object_size(misuse))
-        sp_buffer_add_string(out, "\ncalls that make no sense (docs/numbers.md)\n");
+    if (!json_object_size(misuse))
+        return;
+    sp_buffer_add_string(out, "\ncalls that make no sense (docs/numbers.md)\n");
+    sp_stats_explain_line(explain, out, "misuse", "");
     json_object_foreach(misuse, kind, count)
     {
         sp_buffer_printf(out, "  %12" JSON_INTEGER_FORMAT "  ", json_integer_value(count));
         sp_escape_terminal(out, kind);
         sp_buffer_printf(out, "%s%s\n", *meaning_of(kind) ? ": " : "", meaning_of(kind));
+        sp_stats_explain_line(explain, out, "misuse", kind);
     }
 }

@@ -49,12 +49,13 @@ static void add_line(sp_buffer *out, const json_t *producer)
     sp_buffer_printf(out, ": %s\n", SP_COUNTED((uint64_t)profiles, "profile"));
 }
 
-void sp_producers_text(sp_buffer *out, const json_t *producers)
+void sp_producers_text(sp_buffer *out, const json_t *producers, sp_stats_explain *explain)
 {
     size_t count = json_array_size(producers);
     if (count < 2)
         return;
     sp_buffer_printf(out, "%zu producers, whose numbers are added up below:\n", count);
+    sp_stats_explain_line(explain, out, "producers", "");
     for (size_t i = 0; i < count && i < MAX_LINES; i++)
         add_line(out, json_array_get(producers, i));
     if (count > MAX_LINES)

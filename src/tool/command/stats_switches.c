@@ -71,15 +71,19 @@ static json_t *make_json(const char *path, const sp_switches *switches, bool is_
                      "cut", switches->is_cut, "damaged", is_damaged);
 }
 
-static int print_line(const char *path, const sp_switches *switches)
+static int print_line(const char *path, const sp_switches *switches, sp_stats_explain *explain)
 {
-    printf("%s: switches of process %" PRIu64 ": %s, %s of %s, %" PRIu64
-           " starts and ends of spans, %" PRIu64 " lost, %.2f %% of the time known%s\n",
-           path, switches->pid, SP_COUNTED(switches->thread_count, "thread"),
-           SP_COUNTED(switches->switches, "switch"),
-           SP_COUNTED(switches->contexts.count, "context"), switches->events, switches->lost,
-           100 * known_share(switches), switches->is_cut ? "; the last block is cut" : "");
-    return SP_TOOL_DONE;
+    sp_buffer out = SP_BUFFER_INIT(SP_OUTPUT_MAX_BYTES);
+    sp_buffer_printf(&out,
+                     "%s: switches of process %" PRIu64 ": %s, %s of %s, %" PRIu64
+                     " starts and ends of spans, %" PRIu64 " lost, %.2f %% of the time known%s\n",
+                     path, switches->pid, SP_COUNTED(switches->thread_count, "thread"),
+                     SP_COUNTED(switches->switches, "switch"),
+                     SP_COUNTED(switches->contexts.count, "context"), switches->events,
+                     switches->lost, 100 * known_share(switches),
+                     switches->is_cut ? "; the last block is cut" : "");
+    sp_stats_explain_line(explain, &out, "switches", "");
+    return sp_output_write(&out, NULL);
 }
 
 /* All of DATA; or all whole blocks before one that is damaged, and then only those, for what is in
@@ -100,7 +104,7 @@ static int read_whole_blocks(const char *path, const sp_buffer *data, sp_switche
                  : SP_TOOL_DONE;
 }
 
-static int tell(const char *path, bool as_json)
+static int tell(const char *path, bool as_json, sp_stats_explain *explain)
 {
     sp_buffer data = SP_BUFFER_INIT(MAX_FILE_BYTES);
     sp_switches switches = {0};
@@ -110,16 +114,16 @@ static int tell(const char *path, bool as_json)
         status = read_whole_blocks(path, &data, &switches, &is_damaged);
     if (status == SP_TOOL_DONE)
         status = as_json ? sp_output_write_json(make_json(path, &switches, is_damaged), NULL)
-                         : print_line(path, &switches);
+                         : print_line(path, &switches, explain);
     sp_switches_deinit(&switches);
     sp_buffer_deinit(&data);
     return status;
 }
 
-int sp_stats_switches(const sp_operands *files, bool as_json)
+int sp_stats_switches(const sp_operands *files, bool as_json, sp_stats_explain *explain)
 {
     int status = SP_TOOL_DONE;
     for (size_t i = 0; i < files->count && status == SP_TOOL_DONE; i++)
-        status = tell(files->items[i], as_json);
+        status = tell(files->items[i], as_json, explain);
     return status;
 }

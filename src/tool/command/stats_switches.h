@@ -5,11 +5,12 @@
 
 #include <stdbool.h>
 
+#include "tool/command/stats_explain.h"
 #include "tool/text/options.h"
 
 /* Whether the first of FILES is one. */
 bool sp_stats_switches_recognize(const sp_operands *files);
 /* Tell of each of FILES. An exit code of the tool. */
-int sp_stats_switches(const sp_operands *files, bool as_json);
+int sp_stats_switches(const sp_operands *files, bool as_json, sp_stats_explain *explain);
 
 #endif

@@ -75,7 +75,7 @@ static void add_time(sp_buffer *out, uint64_t part, uint64_t whole, const char *
     add_line(out, time, part, whole, name);
 }
 
-static void add_visits(sp_buffer *out, json_t *visits)
+static void add_visits(sp_buffer *out, json_t *visits, sp_stats_explain *explain)
 {
     uint64_t whole = (uint64_t)json_integer_value(json_object_get(visits, VISITS));
     const char *name;
@@ -83,31 +83,55 @@ static void add_visits(sp_buffer *out, json_t *visits)
     if (!json_object_size(visits))
         return;
     sp_buffer_printf(out, "  %-12s %10" PRIu64 "\n", VISITS, whole);
+    sp_stats_explain_line(explain, out, "visits", VISITS);
     json_object_foreach(visits, name, count)
     {
         char number[32];
+        if (strcmp(name, VISITS) == 0)
+            continue;
         snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(count));
-        if (strcmp(name, VISITS) != 0)
-            add_line(out, number, (uint64_t)json_integer_value(count), whole, name);
+        add_line(out, number, (uint64_t)json_integer_value(count), whole, name);
+        sp_stats_explain_line(explain, out, "visits", name);
     }
 }
 
-void sp_wall_stats_text(sp_buffer *out, const sp_wall_stats *stats, const sp_model_type *type)
+static void add_classes(sp_buffer *out, const sp_wall_stats *stats, uint64_t whole,
+                        sp_stats_explain *explain)
 {
-    uint64_t whole = sp_where_sum(stats->where_ns);
+    sp_buffer_add_string(out, "  time\n");
+    sp_stats_explain_line(explain, out, "time", "");
+    for (int i = 0; i < SP_WHERE_COUNT; i++) {
+        add_time(out, stats->where_ns[i], whole, sp_where_names[i]);
+        sp_stats_explain_line(explain, out, "time", sp_where_names[i]);
+    }
+}
+
+static void add_descriptors(sp_buffer *out, json_t *descriptors, uint64_t whole,
+                            sp_stats_explain *explain)
+{
     const char *kind;
     json_t *ns;
-    add_visits(out, stats->visits);
-    if (type->tells_where)
-        sp_buffer_add_string(out, "  time\n");
-    for (int i = 0; type->tells_where && i < SP_WHERE_COUNT; i++)
-        add_time(out, stats->where_ns[i], whole, sp_where_names[i]);
-    if (stats->steal_ns)
-        add_time(out, stats->steal_ns, whole, "of it taken by the host (steal)");
-    if (json_object_size(stats->descriptors))
-        sp_buffer_add_string(out, "  waited on\n");
-    json_object_foreach(stats->descriptors, kind, ns)
+    if (!json_object_size(descriptors))
+        return;
+    sp_buffer_add_string(out, "  waited on\n");
+    sp_stats_explain_line(explain, out, "descriptors", "");
+    json_object_foreach(descriptors, kind, ns)
     {
         add_time(out, (uint64_t)json_integer_value(ns), whole, kind);
+        sp_stats_explain_line(explain, out, "descriptors", kind);
     }
+}
+
+void sp_wall_stats_text(sp_buffer *out, const sp_wall_stats *stats, const sp_model_type *type,
+                        sp_stats_explain *explain)
+{
+    uint64_t whole = sp_where_sum(stats->where_ns);
+    add_visits(out, stats->visits, explain);
+    if (type->tells_where)
+        add_classes(out, stats, whole, explain);
+    if (stats->steal_ns) {
+        add_time(out, stats->steal_ns, whole, "of it taken by the host (steal)");
+        sp_stats_explain_line(explain, out, "time", "steal");
+    }
+    add_descriptors(out, stats->descriptors, whole, explain);
 }

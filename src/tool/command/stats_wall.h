@@ -5,6 +5,7 @@
 #define SP_TOOL_COMMAND_STATS_WALL_H
 
 #include "core/buffer.h"
+#include "tool/command/stats_explain.h"
 #include "tool/model/model.h"
 
 typedef struct sp_wall_stats {
@@ -28,6 +29,7 @@ void sp_wall_stats_sample(sp_wall_stats *stats, const sp_model *model,
                           const sp_model_sample *sample);
 
 json_t *sp_wall_stats_json(const sp_wall_stats *stats, const sp_model_type *type);
-void sp_wall_stats_text(sp_buffer *out, const sp_wall_stats *stats, const sp_model_type *type);
+void sp_wall_stats_text(sp_buffer *out, const sp_wall_stats *stats, const sp_model_type *type,
+                        sp_stats_explain *explain);
 
 #endif

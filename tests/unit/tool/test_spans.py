@@ -446,6 +446,51 @@ calls that make no sense (docs/numbers.md)
         self.assertNotIn("producer", self.answer("stats", "p.jsonl"))
 
 
+class StatsExplained(ToolTest):
+    """`spanprof stats --explain`: below each line a text that says what it means."""
+
+    SOURCE = pathlib.Path(__file__).parents[3] / "src" / "profile" / "build_numbers.c"
+
+    def explain(self, *files):
+        """The lines of the answer, and those of them that no text follows: each text is there once."""
+        lines = self.answer("stats", *files, "--explain").splitlines()
+        self.assertEqual([line for line in lines if not line.startswith("    # ")], self.answer("stats", *files).splitlines())
+        self.assertLessEqual(max(len(line) for line in lines if line.startswith("    # ")), 80)
+        following = dict(zip(lines, lines[1:] + [""]))
+        return "\n".join(lines), {line for line, after in following.items() if line and line[:5] != "    #" and after[:6] != "    # "}
+
+    def test_each_count_that_the_recorder_writes_is_explained(self):
+        keys = re.findall(r'"(spanprof\.(?:samples|wall|stacks|dropped|misuse|unattributed_ns|steal_ns)[a-z_.]*)"', self.SOURCE.read_text())
+        self.assertGreater(len(keys), 25)
+        counts = {key: 5 for key in keys} | {"spanprof.engine": "timer", "spanprof.steal_ns": 7, "spanprof.samples.folded": 3,
+                                             "spanprof.unattributed_ns.threads": [{"thread.name": "w", "thread.id": 7, "unattributed_ns": 9}]}
+        self.write("cpu.jsonl", json_lines(profiles(attributes=counts), profiles(service="billing", attributes={})))
+        self.write("wall.jsonl", json_lines(wall_profiles(attributes=counts)))
+        for name in ("cpu.jsonl", "wall.jsonl"):
+            text, bare = self.explain(name)
+            # Only lines of one text: a producer's, and the second kind of descriptor.
+            self.assertEqual({line for line in bare if not re.search(r": \d+ profiles?$|  (file|device)$", line)}, set(), text)
+            self.assertNotIn("does not know", text)
+
+    def test_a_text_is_told_once(self):
+        self.write("both.jsonl", json_lines(both_profiles()))
+        text = self.explain("both.jsonl")[0]
+        self.assertEqual(text.count("Samples that belong to a span"), 1)
+
+    def test_a_word_of_a_later_version_is_told_to_be_one(self):
+        self.write("p.jsonl", json_lines(profiles(attributes={"spanprof.dropped.moon": 1})))
+        self.assertIn("  dropped: moon 1\n    # A loss that this version of the command does not know.", self.explain("p.jsonl")[0])
+
+    def test_a_file_of_the_time_recorder_is_explained(self):
+        text = (pathlib.Path(__file__).parents[2] / "golden" / "switches.hex").read_text()
+        self.write("s", bytes.fromhex(re.sub(r"#.*", "", text)))
+        self.assertIn("\n    # A file of the time recorder", self.explain("s")[0])
+
+    def test_json_has_no_room_for_it(self):
+        self.write_shop()
+        self.refuse(2, "stats", "shop", "--json", "--explain", says="leave out one of them")
+
+
 class Switches(ToolTest):
     """`spanprof stats` of the time recorder's file."""
 
