@@ -58,6 +58,12 @@ json_t *sp_spans_json(const sp_model *model, const uint32_t *list, size_t count)
 
 /* What the numbers measure: a type of the files, or CPU time when they have no profiles. */
 const sp_model_type *sp_measured_type(const sp_model *model);
+/* VALUE, for which a span of TYPE has COUNT samples. Without samples it is not measured to be zero:
+ * "<10.1 ms", less than one sample stands for; "-" when the files have no samples at all. */
+void sp_spans_format_value(char out[SP_VALUE_LENGTH], const sp_model_type *type, uint64_t value,
+                           uint64_t count);
+/* Below the table in OUT: what "<10.1 ms" says, when it is there. */
+void sp_spans_unseen_key(sp_buffer *out, const sp_model *model);
 /* TEXT, escaped, in at most COLUMNS columns, then filled up to them with spaces when FILL. */
 void sp_spans_add_cell(sp_buffer *out, const char *text, unsigned columns, bool fill,
                        const sp_terminal *terminal);
@@ -87,8 +93,9 @@ json_t *sp_spans_groups_json(const sp_model *model, const sp_groups *groups, siz
 
 /* In spans_wall.c: the columns of wall time. */
 typedef struct sp_wall_columns {
-    bool total; /* not when the measured type is wall time itself */
-    bool bar;   /* the classes that it went to, where the files tell them */
+    const sp_model_type *type; /* NULL: there are none */
+    bool total;                /* not when the measured type is wall time itself */
+    bool bar;                  /* the classes that it went to, where the files tell them */
 } sp_wall_columns;
 
 sp_wall_columns sp_wall_columns_find(const sp_model *model);

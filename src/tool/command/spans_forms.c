@@ -35,9 +35,32 @@ static const char *kind_text(const sp_model_span *span)
 
 const sp_model_type *sp_measured_type(const sp_model *model)
 {
-    static const sp_model_type none = {.name = "cpu", .unit = "nanoseconds"};
+    static const sp_model_type none = {.name = "cpu", .unit = "nanoseconds", .period_unit = ""};
     uint32_t type = sp_model_time_type(model);
     return type == SP_MODEL_NONE ? &none : &model->types[type];
+}
+
+void sp_spans_format_value(char out[SP_VALUE_LENGTH], const sp_model_type *type, uint64_t value,
+                           uint64_t count)
+{
+    uint64_t period_ns = sp_model_period_ns(type);
+    *out = '<';
+    if (count == 0 && type->samples && period_ns)
+        sp_format_duration(out + 1, period_ns);
+    else if (type->samples == 0)
+        strcpy(out, "-");
+    else
+        sp_format_value(out, value, type->unit);
+}
+
+void sp_spans_unseen_key(sp_buffer *out, const sp_model *model)
+{
+    char bound[SP_VALUE_LENGTH];
+    sp_spans_format_value(bound, sp_measured_type(model), 0, 0);
+    if (*bound != '<' || !out->data || !memmem(out->data, out->length, bound, strlen(bound)))
+        return;
+    sp_buffer_printf(out, "%s: no sample, so probably less than the time that one stands for\n",
+                     bound);
 }
 
 static const char *ellipsis(const sp_terminal *terminal)
@@ -175,8 +198,8 @@ static void add_tree_cells(tree_writer *writer, const sp_model_span *span)
     sp_buffer *out = writer->out;
     char duration[SP_DURATION_LENGTH], own[SP_VALUE_LENGTH], total[SP_VALUE_LENGTH], span_id[17];
     sp_format_duration(duration, span->end_ns - span->start_ns);
-    sp_format_value(own, span->own_value, writer->type->unit);
-    sp_format_value(total, span->total_value, writer->type->unit);
+    sp_spans_format_value(own, writer->type, span->own_value, span->own_count);
+    sp_spans_format_value(total, writer->type, span->total_value, span->total_count);
     sp_hex_encode(span_id, span->id.span_id, 8);
     sp_buffer_printf(out, "%8s  ", duration);
     add_amount(writer, total, span->total_count);
@@ -262,6 +285,7 @@ void sp_spans_tree(sp_buffer *out, const sp_model *model, const uint32_t *list, 
     for (size_t i = 0; i < count; i++)
         if (i == 0 || model->spans[list[i]].parent == SP_MODEL_NONE)
             add_tree(&writer, list[i]);
+    sp_spans_unseen_key(out, model);
     sp_spans_overrun_key(out, model, list, count);
     sp_waterfall_key(out, &writer.waterfall, terminal);
     sp_wall_columns_key(out, writer.wall, terminal);
@@ -296,6 +320,6 @@ json_t *sp_spans_json(const sp_model *model, const uint32_t *list, size_t count)
     json_t *spans = json_array();
     for (size_t i = 0; i < count; i++)
         json_array_append_new(spans, span_json(model, &model->spans[list[i]]));
-    return json_pack("{s:s, s:s, s:I, s:o}", "type", type->name, "unit", type->unit, "count",
-                     (json_int_t)count, "spans", spans);
+    return json_pack("{s:s, s:s, s:I, s:I, s:o}", "type", type->name, "unit", type->unit, "period",
+                     (json_int_t)type->period, "count", (json_int_t)count, "spans", spans);
 }

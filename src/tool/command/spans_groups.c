@@ -45,13 +45,26 @@ static void add_head(sp_buffer *out, const char *type, bool narrow, const sp_ter
     sp_buffer_printf(out, "name%s\n", terminal->color ? "\033[0m" : "");
 }
 
-static void add_quantiles(sp_buffer *out, bool narrow, const sp_quantiles *of, const char *unit)
+static void add_durations(sp_buffer *out, bool narrow, const sp_quantiles *of)
+{
+    char p50[SP_DURATION_LENGTH], p95[SP_DURATION_LENGTH], p99[SP_DURATION_LENGTH];
+    char max[SP_DURATION_LENGTH];
+    sp_format_duration(p50, of->p50);
+    sp_format_duration(p95, of->p95);
+    sp_format_duration(p99, of->p99);
+    sp_format_duration(max, of->max);
+    add_columns(out, narrow, p50, p95, p99, max);
+}
+
+/* Each is the value of one span, which has no sample where it is 0. */
+static void add_values(sp_buffer *out, bool narrow, const sp_quantiles *of,
+                       const sp_model_type *type)
 {
     char p50[SP_VALUE_LENGTH], p95[SP_VALUE_LENGTH], p99[SP_VALUE_LENGTH], max[SP_VALUE_LENGTH];
-    sp_format_value(p50, of->p50, unit);
-    sp_format_value(p95, of->p95, unit);
-    sp_format_value(p99, of->p99, unit);
-    sp_format_value(max, of->max, unit);
+    sp_spans_format_value(p50, type, of->p50, of->p50);
+    sp_spans_format_value(p95, type, of->p95, of->p95);
+    sp_spans_format_value(p99, type, of->p99, of->p99);
+    sp_spans_format_value(max, type, of->max, of->max);
     add_columns(out, narrow, p50, p95, p99, max);
 }
 
@@ -65,11 +78,12 @@ void sp_spans_groups(sp_buffer *out, const sp_model *model, const sp_groups *gro
         const sp_group *group = &groups->items[sp_spans_line(terminal, i, shown)];
         sp_buffer_printf(out, "%8llu  %7llu  ", (unsigned long long)group->count,
                          (unsigned long long)group->errors);
-        add_quantiles(out, layout.narrow, &group->duration, "nanoseconds");
-        add_quantiles(out, layout.narrow, &group->value, type->unit);
+        add_durations(out, layout.narrow, &group->duration);
+        add_values(out, layout.narrow, &group->value, type);
         sp_spans_add_cell(out, group->name, layout.name, false, terminal);
         sp_buffer_add_char(out, '\n');
     }
+    sp_spans_unseen_key(out, model);
     if (layout.narrow)
         sp_buffer_add_string(out, "p95 and max are shown in a pipe, or on a wider terminal\n");
 }
@@ -94,6 +108,6 @@ json_t *sp_spans_groups_json(const sp_model *model, const sp_groups *groups, siz
                                               quantiles_json(&group->duration), "value",
                                               quantiles_json(&group->value)));
     }
-    return json_pack("{s:s, s:s, s:I, s:o}", "type", type->name, "unit", type->unit, "count",
-                     (json_int_t)shown, "groups", list);
+    return json_pack("{s:s, s:s, s:I, s:I, s:o}", "type", type->name, "unit", type->unit, "period",
+                     (json_int_t)type->period, "count", (json_int_t)shown, "groups", list);
 }

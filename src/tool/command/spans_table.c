@@ -121,12 +121,13 @@ static void add_head(sp_buffer *out, const sp_model *model, const table_layout *
     sp_buffer_printf(out, "name%s\n", terminal->color ? "\033[0m" : "");
 }
 
-static void add_value(sp_buffer *out, bool is_there, uint64_t value, const char *unit)
+static void add_sampled(sp_buffer *out, bool is_there, const sp_model_type *type, uint64_t value,
+                        uint64_t count)
 {
     char text[SP_VALUE_LENGTH];
     if (!is_there)
         return;
-    sp_format_value(text, value, unit);
+    sp_spans_format_value(text, type, value, count);
     sp_buffer_printf(out, "%8s  ", text);
 }
 
@@ -140,11 +141,12 @@ static void add_trace_id(sp_buffer *out, const sp_model_span *span, const char *
 static void add_line(sp_buffer *out, const sp_model *model, const sp_model_span *span,
                      const table_layout *layout, const sp_terminal *terminal)
 {
-    const char *unit = sp_measured_type(model)->unit;
-    char span_id[17];
-    add_value(out, true, span->end_ns - span->start_ns, "nanoseconds");
-    add_value(out, layout->value, span->total_value, unit);
-    add_value(out, layout->own, span->own_value, unit);
+    const sp_model_type *type = sp_measured_type(model);
+    char span_id[17], duration[SP_DURATION_LENGTH];
+    sp_format_duration(duration, span->end_ns - span->start_ns);
+    sp_buffer_printf(out, "%8s  ", duration);
+    add_sampled(out, layout->value, type, span->total_value, span->total_count);
+    add_sampled(out, layout->own, type, span->own_value, span->own_count);
     sp_wall_columns_cells(out, layout->wall, span, terminal);
     if (layout->samples)
         sp_buffer_printf(out, "%7llu  ", (unsigned long long)span->total_count);
@@ -162,13 +164,13 @@ static void add_line(sp_buffer *out, const sp_model *model, const sp_model_span 
     sp_buffer_add_string(out, span->overruns ? SP_SPANS_OVERRUN_MARK "\n" : "\n");
 }
 
-static void add_same_value(sp_buffer *out, bool is_there, const char *name, uint64_t value,
-                           const char *unit)
+static void add_same_value(sp_buffer *out, bool is_there, const char *name,
+                           const sp_model_type *type, uint64_t value, uint64_t count)
 {
     char text[SP_VALUE_LENGTH];
     if (is_there)
         return;
-    sp_format_value(text, value, unit);
+    sp_spans_format_value(text, type, value, count);
     sp_buffer_printf(out, "%.*s %s, ", sp_spans_type_length(name), name, text);
 }
 
@@ -181,8 +183,9 @@ static void add_same(sp_buffer *out, const sp_model *model, const sp_model_span 
     sp_buffer_add_string(out, "the same in all lines: ");
     size_t start = out->length;
     bool is_known = useful->is_measured;
-    add_same_value(out, useful->value || !is_known, type->name, first->total_value, type->unit);
-    add_same_value(out, useful->own || !is_known, "own", first->own_value, type->unit);
+    add_same_value(out, useful->value || !is_known, type->name, type, first->total_value,
+                   first->total_count);
+    add_same_value(out, useful->own || !is_known, "own", type, first->own_value, first->own_count);
     if (!useful->samples && is_known)
         sp_buffer_printf(out, "samples %llu, ", (unsigned long long)first->total_count);
     if (!useful->status)
@@ -211,7 +214,9 @@ void sp_spans_table(sp_buffer *out, const sp_model *model, const uint32_t *list,
         add_line(out, model, &model->spans[list[i]], &layout, terminal);
     if (count > 1)
         add_same(out, model, &model->spans[list[0]], &useful, terminal);
-    if (!useful.is_measured)
+    if (useful.is_measured)
+        sp_spans_unseen_key(out, model);
+    else
         sp_buffer_add_string(out, "CPU time is not known, for the files have no samples of it: a "
                                   "run that is too short has none, and one that is killed loses "
                                   "those of its last window\n");

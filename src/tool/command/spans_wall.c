@@ -9,7 +9,8 @@ sp_wall_columns sp_wall_columns_find(const sp_model *model)
     uint32_t wall = sp_model_wall_type(model, true);
     if (wall == SP_MODEL_NONE)
         return (sp_wall_columns){0};
-    return (sp_wall_columns){.total = wall != sp_model_time_type(model),
+    return (sp_wall_columns){.type = &model->types[wall],
+                             .total = wall != sp_model_time_type(model),
                              .bar = model->types[wall].tells_where};
 }
 
@@ -63,8 +64,9 @@ void sp_wall_columns_cells(sp_buffer *out, sp_wall_columns columns, const sp_mod
                            const sp_terminal *terminal)
 {
     if (columns.total) {
-        char wall[SP_DURATION_LENGTH];
-        sp_format_duration(wall, sp_where_sum(span->wall_ns));
+        char wall[SP_VALUE_LENGTH];
+        uint64_t sum = sp_where_sum(span->wall_ns);
+        sp_spans_format_value(wall, columns.type, sum, sum);
         sp_buffer_printf(out, "%*s  ", TOTAL_COLUMNS, wall);
     }
     if (columns.bar) {

@@ -34,9 +34,7 @@ static uint64_t duration_of(const sp_model_span *span)
 
 static uint64_t period_ns(const sp_selection *selection)
 {
-    const sp_model_type *type = &selection->model->types[selection->type];
-    bool is_time = strcmp(type->unit, "nanoseconds") == 0 && !*type->period_unit;
-    return is_time && type->period > 1 ? (uint64_t)type->period : 0;
+    return sp_model_period_ns(&selection->model->types[selection->type]);
 }
 
 static uint32_t count_of_name(const sp_model *model, const char *name)

@@ -292,6 +292,12 @@ uint32_t sp_model_main_type(const sp_model *model)
     return any_type(model, false);
 }
 
+uint64_t sp_model_period_ns(const sp_model_type *type)
+{
+    bool is_time = strcmp(type->unit, "nanoseconds") == 0 && !*type->period_unit;
+    return is_time && type->period > 1 ? (uint64_t)type->period : 0;
+}
+
 uint32_t sp_model_time_type(const sp_model *model)
 {
     return any_type(model, true);

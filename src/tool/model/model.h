@@ -278,6 +278,9 @@ uint32_t sp_model_wall_type(const sp_model *model, bool innermost);
 /* The type that tells time by innermost span, as well as the files can: of CPU time, else of wall
  * time, else the first with samples. With no types: SP_MODEL_NONE. */
 uint32_t sp_model_time_type(const sp_model *model);
+/* Nanoseconds that a sample of TYPE stands for. 0: not told, or the values are sums of what was
+ * seen. */
+uint64_t sp_model_period_ns(const sp_model_type *type);
 /* What a command works on that is not asked for spans: "cpu", else "wall", else the first with
  * samples. */
 uint32_t sp_model_main_type(const sp_model *model);

@@ -8,10 +8,11 @@ from otlp import *
 
 TABLE = f"""\
 duration       cpu       own  samples  status  trace id                          span id           name
-  250 ms    250 ms      0 ns       25  unset   {REPORT_TRACE}  {REPORT}  GET /report
+  250 ms    250 ms  <10.0 ms       25  unset   {REPORT_TRACE}  {REPORT}  GET /report
   190 ms    220 ms    200 ms       22  unset   {REPORT_TRACE}  {RENDER}  render
  60.0 ms   40.0 ms   40.0 ms        4  error   {CART_TRACE}  {CART}  GET /cart
 the same in all lines: service shop
+<10.0 ms: no sample, so probably less than the time that one stands for
 … 2 more spans (--limit 0 shows all)
 """
 
@@ -19,10 +20,11 @@ TREE = f"""\
 trace {REPORT_TRACE}, 4 spans, shop
 
 duration       cpu  smpls       own  smpls  span id           when              name
-  250 ms    250 ms     25      0 ns      0  {REPORT}  ████████████████  GET /report
+  250 ms    250 ms     25  <10.0 ms      0  {REPORT}  ████████████████  GET /report
  40.0 ms   30.0 ms      3   30.0 ms      3  {QUERY}  ██░               ├─ query
   190 ms    220 ms     22    200 ms     20  {RENDER}     ████████████   └─ render
  5.00 ms   20.0 ms      2   20.0 ms      2  {COMPRESS}                 █     └─ compress
+<10.0 ms: no sample, so probably less than the time that one stands for
 when: 250 ms from left to right; █ is the share of CPU time, ░ the rest
 """
 
@@ -446,6 +448,29 @@ calls that make no sense (docs/numbers.md)
         self.assertNotIn("producer", self.answer("stats", "p.jsonl"))
 
 
+class Unseen(ToolTest):
+    """Spans that no sample fell into: their time is not 0, it is not known."""
+
+    def test_a_span_without_sample_has_a_bound(self):
+        self.write("t.jsonl", json_lines(traces()))
+        self.write("p.jsonl", json_lines(profiles([(("main",), REPORT_TRACE, RENDER, 2)], period=100_000_000)))
+        line = next(l for l in self.answer("spans", "t.jsonl", "p.jsonl").splitlines() if l.endswith("query"))
+        self.assertRegex(line, r" 40\.0 ms   <100 ms   <100 ms        0 ")
+        self.assertIn("\n<100 ms: no sample, ", self.answer("spans", "t.jsonl", "p.jsonl", "--trace", REPORT_TRACE))
+        self.assertRegex(self.answer("spans", "t.jsonl", "p.jsonl", "--by-name"), r"(?m)  <100 ms +<100 ms +<100 ms +<100 ms  query$")
+        self.assertIn("cpu <100 ms, own <100 ms, samples 0,", self.answer("spans", "t.jsonl", "p.jsonl", "--name", "query", "--name", "compress"))
+
+    def test_json_has_the_period(self):
+        self.write_shop()
+        for more in ([], ["--by-name"]):
+            self.assertEqual(self.answer_json("spans", "shop", "--json", *more)["period"], 10_000_000)
+
+    def test_files_without_samples_have_no_cpu_time(self):
+        self.write("t.jsonl", json_lines(traces()))
+        self.assertRegex(self.answer("spans", "t.jsonl", "--trace", REPORT_TRACE), r"  250 ms +- +0 +- +0 ")
+        self.assertNotIn(" 0 ns", self.answer("spans", "t.jsonl", "--by-name"))
+
+
 class StatsExplained(ToolTest):
     """`spanprof stats --explain`: below each line a text that says what it means."""
 
@@ -538,9 +563,9 @@ class Groups(ToolTest):
         lines = self.answer("spans", "t", "--group-by", "name", columns=140).splitlines()
         self.assertEqual(lines[0].split(), ["duration", "cpu"])
         self.assertEqual(lines[1].split(), "spans errors p50 p95 p99 max p50 p95 p99 max name".split())
-        self.assertEqual(lines[2].split(), "1 0 10.0 s 10.0 s 10.0 s 10.0 s 0 ns 0 ns 0 ns 0 ns a\\x1b[1mb".split())
+        self.assertEqual(lines[2].split(), "1 0 10.0 s 10.0 s 10.0 s 10.0 s <10.0 ms <10.0 ms <10.0 ms <10.0 ms a\\x1b[1mb".split())
         self.assertEqual(lines[3].split(), "100 10 50.0 ms 95.0 ms 99.0 ms 100 ms 10.0 ms 30.0 ms 30.0 ms 30.0 ms GET /cart".split())
-        self.assertEqual(len(lines), 4)
+        self.assertEqual(lines[4], "<10.0 ms: no sample, so probably less than the time that one stands for")
 
     def test_json(self):
         answer = self.answer_json("spans", "t", "--group-by", "name", "--json")
@@ -575,7 +600,7 @@ class Groups(ToolTest):
         self.refuse(2, "spans", "t", "--by-name", "--sort", "start", says="--sort")
 
     def test_the_largest_is_last_on_a_terminal(self):
-        self.assertEqual([line.split()[-1] for line in self.on_terminal("spans", "t", "--by-name", columns=140)[2:]], ["/cart", "a\\x1b[1mb"])
+        self.assertEqual([line.split()[-1] for line in self.on_terminal("spans", "t", "--by-name", columns=140)[2:4]], ["/cart", "a\\x1b[1mb"])
 
     def test_wrong_calls(self):
         self.refuse(2, "spans", "t", "--group-by", "service", says=("service", "there is name"))

@@ -68,7 +68,8 @@ tenths of wall: cpu runnable lock Condition Semaphore disk network sleep other
 
 TABLE_150 = f"""\
 duration       cpu       own      wall  went to     samples  status  trace id                          span id           name
-  250 ms    250 ms      0 ns    300 ms  cccccccrln       25  unset   {REPORT_TRACE}  {REPORT}  GET /report
+  250 ms    250 ms  <10.0 ms    300 ms  cccccccrln       25  unset   {REPORT_TRACE}  {REPORT}  GET /report
+<10.0 ms: no sample, so probably less than the time that one stands for
 tenths of wall: cpu runnable lock Condition Semaphore disk network sleep other
 … 4 more spans (--limit 0 shows all)
 """
@@ -77,10 +78,11 @@ TREE = f"""\
 trace {REPORT_TRACE}, 4 spans, shop
 
 duration       cpu      wall  went to          own  span id           name
-  250 ms    250 ms    300 ms  cccccccrln      0 ns  {REPORT}  GET /report
+  250 ms    250 ms    300 ms  cccccccrln  <10.0 ms  {REPORT}  GET /report
  40.0 ms   30.0 ms   40.0 ms  dddddnnnnn   30.0 ms  {QUERY}  ├─ query
   190 ms    220 ms    240 ms  cccccccccr    200 ms  {RENDER}  └─ render
  5.00 ms   20.0 ms   20.0 ms  cccccccccc   20.0 ms  {COMPRESS}     └─ compress
+<10.0 ms: no sample, so probably less than the time that one stands for
 tenths of wall: cpu runnable lock Condition Semaphore disk network sleep other
 """
 
@@ -340,7 +342,7 @@ class Spans(WallTest):
     def test_spans_without_wall_samples_have_a_blank_bar(self):
         self.write("cart.jsonl", json_lines(profiles(), wall_profiles(WALL_SAMPLES[6:8])))
         line = next(l for l in self.answer("spans", "t.jsonl", "cart.jsonl").splitlines() if l.endswith("query"))
-        self.assertRegex(line, r" 40\.0 ms   30\.0 ms   30\.0 ms      0 ns {12,}3 ")
+        self.assertRegex(line, r" 40\.0 ms   30\.0 ms   30\.0 ms  <20\.0 ms {12,}3 ")
 
 
 class WaitKinds(ToolTest):
