@@ -277,6 +277,36 @@ static void tell_other_processes(const char *prefix, const sp_operands *files, u
         sp_tool_note("%s: %s", prefix, others);
 }
 
+/* A pattern of the shell, as app*.jsonl, takes the files of earlier runs, too. Said once. */
+static void tell_earlier_runs(sp_input *input, const char *prefix, const sp_operands *files,
+                              uint64_t begin_ns)
+{
+    char earlier[SP_OTHER_PROCESSES_TEXT];
+    if (input->told_earlier || !*sp_earlier_processes(earlier, prefix, files, begin_ns))
+        return;
+    input->told_earlier = true;
+    sp_tool_note("the answer mixes runs: %s ended before this run of %s began; leave these out, or "
+                 "name %s alone to see which files are of its run",
+                 earlier, prefix, prefix);
+}
+
+/* PATH may be a file of a run; what came from it begins at document BEFORE. */
+static void tell_earlier_files(sp_input *input, const char *path, const sp_operands *files,
+                               size_t before)
+{
+    size_t length = sp_prefix_length(path);
+    char *prefix = length ? sp_arena_printf(&input->memory, "%.*s", (int)length, path) : NULL;
+    if (prefix && input->count > before)
+        tell_earlier_runs(input, prefix, files, sp_input_begin_ns(input, before));
+}
+
+static void tell_run(sp_input *input, const char *prefix, const sp_operands *files,
+                     uint64_t begin_ns)
+{
+    tell_other_processes(prefix, files, begin_ns);
+    tell_earlier_runs(input, prefix, files, begin_ns);
+}
+
 /* The files that PREFIX stands for; *FOUND tells whether there are any. */
 static int read_run(sp_input *input, const sp_operands *files, const char *prefix, bool *found)
 {
@@ -292,7 +322,7 @@ static int read_run(sp_input *input, const sp_operands *files, const char *prefi
     if (input->count == before)
         add_empty(input, prefix);
     else
-        tell_other_processes(prefix, files, sp_input_begin_ns(input, before));
+        tell_run(input, prefix, files, sp_input_begin_ns(input, before));
     return status;
 }
 
@@ -309,7 +339,11 @@ static int read_other(sp_input *input, const sp_operands *files, const char *pat
     char others[SP_OTHER_PROCESSES_TEXT];
     if (holds_no_requests(path) && *sp_other_processes(others, path, files, 0))
         return sp_tool_wrong("%s: this prefix has no files of its own; %s", path, others);
-    return read_file(input, path, false);
+    size_t before = input->count;
+    int status = read_file(input, path, false);
+    if (status == SP_TOOL_DONE)
+        tell_earlier_files(input, path, files, before);
+    return status;
 }
 
 int sp_input_read(sp_input *input, const sp_operands *files)

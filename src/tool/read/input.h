@@ -33,8 +33,9 @@ typedef struct sp_input {
     size_t capacity;
     const char *empty; /* the first file, or prefix of files, that holds nothing; NULL: none */
     size_t empty_count;
-    bool is_torn;    /* a file ends inside a request: those before it were read */
-    sp_arena memory; /* paths and requests */
+    bool told_earlier; /* that runs are mixed */
+    bool is_torn;      /* a file ends inside a request: those before it were read */
+    sp_arena memory;   /* paths and requests */
 } sp_input;
 
 /* Read all FILES. An empty one among others is worth a remark. SP_TOOL_DONE, or SP_TOOL_WRONG

@@ -131,15 +131,18 @@ static void drop_named(others *others, const sp_operands *files, const char *pre
     others->count = kept;
 }
 
+static bool has_ended(const other *other, uint64_t begin_ns)
+{
+    return begin_ns && other->last_ns && other->last_ns < begin_ns;
+}
+
 /* Leave out those that had ended when this run began. Returns how many they are. */
 static size_t drop_earlier(others *others, uint64_t begin_ns)
 {
     size_t kept = 0, before = others->count;
-    for (size_t i = 0; i < before; i++) {
-        uint64_t last_ns = others->items[i].last_ns;
-        if (!begin_ns || !last_ns || last_ns >= begin_ns)
+    for (size_t i = 0; i < before; i++)
+        if (!has_ended(&others->items[i], begin_ns))
             others->items[kept++] = others->items[i];
-    }
     others->count = kept;
     return before - kept;
 }
@@ -194,4 +197,42 @@ const char *sp_other_processes(char out[SP_OTHER_PROCESSES_TEXT], const char *pr
         tell(out, &others, prefix, earlier);
     free(others.items);
     return out;
+}
+
+static size_t add_earlier(char *out, size_t used, const char *prefix, const char *pid)
+{
+    size_t room = SP_OTHER_PROCESSES_TEXT - used;
+    int length = used > SP_OTHER_PROCESSES_TEXT / 2
+                     ? 0
+                     : snprintf(out + used, room, "%s%.300s.%s", used ? ", " : "", prefix, pid);
+    return used + (size_t)length;
+}
+
+const char *sp_earlier_processes(char out[SP_OTHER_PROCESSES_TEXT], const char *prefix,
+                                 const sp_operands *files, uint64_t begin_ns)
+{
+    others others = {.count = 0};
+    size_t used = 0;
+    *out = 0;
+    for (int run = 1; run <= SP_RUNS_KEPT; run++) {
+        char number[PID_TEXT];
+        snprintf(number, sizeof number, "%d", run);
+        if (is_named(files, prefix, number))
+            used = add_earlier(out, used, prefix, number);
+    }
+    find(&others, prefix);
+    for (size_t i = 0; i < others.count; i++)
+        if (is_named(files, prefix, others.items[i].pid) && has_ended(&others.items[i], begin_ns))
+            used = add_earlier(out, used, prefix, others.items[i].pid);
+    free(others.items);
+    return out;
+}
+
+size_t sp_prefix_length(const char *path)
+{
+    const char *name = strrchr(path, '/');
+    for (const char *dot = name ? name : path; (dot = strchr(dot, '.')) != NULL; dot++)
+        if (format_of(dot))
+            return (size_t)(dot - path);
+    return 0;
 }

@@ -19,5 +19,11 @@ enum { SP_OTHER_PROCESSES_TEXT = 4096 };
  * run of PREFIX began; 0: it is not known. "": there are none of this run. Returns OUT. */
 const char *sp_other_processes(char out[SP_OTHER_PROCESSES_TEXT], const char *prefix,
                                const sp_operands *files, uint64_t begin_ns);
+/* Which of FILES are of runs of PREFIX before the one that began at BEGIN_NS, as text into OUT:
+ * "app.1, app.4711". "": none, or it is not known. Returns OUT. */
+const char *sp_earlier_processes(char out[SP_OTHER_PROCESSES_TEXT], const char *prefix,
+                                 const sp_operands *files, uint64_t begin_ns);
+/* How many bytes of PATH are its prefix, when it has the name of a file of ours; else 0. */
+size_t sp_prefix_length(const char *path);
 
 #endif

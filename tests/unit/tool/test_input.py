@@ -197,6 +197,23 @@ class Containers(ToolTest):
         self.write("run.traces.binpb", framed(traces()))
         self.refuse(2, "stats", "run", says=("run.traces.0001.jsonl", "run.traces.binpb", "two runs"))
 
+    def test_files_of_two_runs_named_by_a_pattern_are_told(self):
+        """As by app*.jsonl. The recording begins in 2023."""
+        self.write_shop()
+        names = ["shop.traces.jsonl", "shop.profiles.jsonl"]
+        for pid, year in (("1", 2021), ("4711", 2022), ("4713", 2024)):
+            for signal in ("traces", "profiles"):
+                names.append(self.write(f"shop.{pid}.{signal}.jsonl", json_lines(globals()[signal](service=pid))))
+                os.utime(self.folder / names[-1], (0, (year - 1970) * 31_557_600))
+        said = ("spanprof: the answer mixes runs: shop.1, shop.4711 ended before this run of shop began; leave these out, or name "
+                "shop alone to see which files are of its run\n")
+        for arguments in (sorted(map(str, names)), [*sorted(map(str, names[2:])), "shop"]):
+            for command in ("spans", "flame", "stats"):
+                result = self.run_tool(command, *arguments)
+                self.assertEqual((result.returncode, result.stderr.decode()), (0, said))
+        self.answer("spans", *names[:2], *map(str, names[-2:]))
+        self.answer("spans", "shop.1")
+
     def test_prefix_of_an_earlier_run(self):
         for name in ("traces", "profiles"):
             self.write(f"shop.{name}.jsonl", json_lines(globals()[name]()))
