@@ -10,7 +10,8 @@
 #include "core/compiler.h"
 #include "core/log.h"
 
-#define PREFIX "SPANPROF_"
+#define PREFIX      "SPANPROF_"
+#define OTEL_PREFIX "OTEL_"
 
 /* Behind the prefix; all that docs/settings.md has, and what is named there as not built. */
 static const char *const known[] = {
@@ -51,6 +52,43 @@ static const char *const known[] = {
     "WINDOW_MS",
 };
 
+/* Those of OpenTelemetry that the SDK reads, or says of that it does not. */
+#define OF_SIGNALS(name)                                                                           \
+    "EXPORTER_OTLP_" name, "EXPORTER_OTLP_TRACES_" name, "EXPORTER_OTLP_PROFILES_" name
+static const char *const known_otel[] = {
+    "ATTRIBUTE_COUNT_LIMIT",
+    "ATTRIBUTE_VALUE_LENGTH_LIMIT",
+    "BSP_EXPORT_TIMEOUT",
+    "BSP_MAX_EXPORT_BATCH_SIZE",
+    "BSP_MAX_QUEUE_SIZE",
+    "BSP_SCHEDULE_DELAY",
+    "CONFIG_FILE",
+    "ENTITIES",
+    "EVENT_ATTRIBUTE_COUNT_LIMIT",
+    OF_SIGNALS("CERTIFICATE"),
+    OF_SIGNALS("CLIENT_CERTIFICATE"),
+    OF_SIGNALS("CLIENT_KEY"),
+    OF_SIGNALS("COMPRESSION"),
+    OF_SIGNALS("ENDPOINT"),
+    OF_SIGNALS("HEADERS"),
+    OF_SIGNALS("INSECURE"),
+    OF_SIGNALS("PROTOCOL"),
+    OF_SIGNALS("TIMEOUT"),
+    "LINK_ATTRIBUTE_COUNT_LIMIT",
+    "LOG_LEVEL",
+    "PROPAGATORS",
+    "RESOURCE_ATTRIBUTES",
+    "SDK_DISABLED",
+    "SERVICE_NAME",
+    "SPAN_ATTRIBUTE_COUNT_LIMIT",
+    "SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT",
+    "SPAN_EVENT_COUNT_LIMIT",
+    "SPAN_LINK_COUNT_LIMIT",
+    "TRACES_EXPORTER",
+    "TRACES_SAMPLER",
+    "TRACES_SAMPLER_ARG",
+};
+
 enum { NAME_BYTES = 64 };
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -78,49 +116,86 @@ static uint32_t distance(const char *a, size_t a_length, const char *b)
     return row[b_length];
 }
 
-/* NULL: none is near. */
-static const char *nearest(const char *name, size_t length)
+/* The one of NAMES that differs from NAME in less than FAR_OFF letters. NULL: none does. */
+static const char *nearest(const char *name, size_t length, const char *const *names, size_t count,
+                           uint32_t far_off)
 {
     const char *found = NULL;
-    uint32_t least_so_far = (uint32_t)length / 3 + 2;
-    for (size_t i = 0; i < SP_ARRAY_LENGTH(known); i++) {
-        uint32_t far = distance(name, length, known[i]);
-        if (far < least_so_far) {
-            least_so_far = far;
-            found = known[i];
+    for (size_t i = 0; i < count; i++) {
+        uint32_t far = distance(name, length, names[i]);
+        if (far < far_off) {
+            far_off = far;
+            found = names[i];
         }
     }
     return found;
 }
 
-static bool is_known(const char *name, size_t length)
+/* The first of NAMES that is NAME, or ends in it as a word: CPU_HZ for HZ. */
+static const char *longer(const char *name, size_t length, const char *const *names, size_t count)
 {
-    for (size_t i = 0; i < SP_ARRAY_LENGTH(known); i++)
-        if (strlen(known[i]) == length && memcmp(known[i], name, length) == 0)
+    for (size_t i = 0; length && i < count; i++) {
+        size_t all = strlen(names[i]);
+        if (all >= length && memcmp(names[i] + all - length, name, length) == 0 &&
+            (all == length || names[i][all - length - 1] == '_'))
+            return names[i];
+    }
+    return NULL;
+}
+
+static bool is_one_of(const char *name, size_t length, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0)
             return true;
-    return strncmp(name, "TEST_", strlen("TEST_")) == 0;
+    return false;
 }
 
 /* NAME behind the prefix; its value is not shown. */
 static void check(const char *name)
 {
-    size_t length = strcspn(name, "=");
-    if (length >= NAME_BYTES || is_known(name, length))
+    size_t length = strcspn(name, "="), count = SP_ARRAY_LENGTH(known);
+    if (length >= NAME_BYTES || strncmp(name, "TEST_", strlen("TEST_")) == 0 ||
+        is_one_of(name, length, known, count))
         return;
-    const char *meant = nearest(name, length);
+    const char *prefix = PREFIX;
+    const char *meant = nearest(name, length, known, count, (uint32_t)length / 3 + 2);
+    if (!meant)
+        meant = longer(name, length, known, count);
+    if (!meant) {
+        meant = longer(name, length, known_otel, SP_ARRAY_LENGTH(known_otel));
+        prefix = OTEL_PREFIX;
+    }
     if (meant)
-        sp_log_warn("config", PREFIX "%.*s is no variable of spanprof: " PREFIX "%s is",
-                    (int)length, name, meant);
+        sp_log_warn("config", PREFIX "%.*s is no variable of spanprof: %s%s is", (int)length, name,
+                    prefix, meant);
     else
         sp_log_warn("config", PREFIX "%.*s is no variable of spanprof: it does nothing",
                     (int)length, name);
 }
 
+/* The same, where a name that is far from all of ours is another program's: OTEL_BLRP_…, of logs,
+ * is near OTEL_BSP_…. */
+static void check_otel(const char *name)
+{
+    size_t length = strcspn(name, "="), count = SP_ARRAY_LENGTH(known_otel);
+    if (length >= NAME_BYTES || strncmp(name, "BLRP_", strlen("BLRP_")) == 0 ||
+        is_one_of(name, length, known_otel, count))
+        return;
+    const char *meant = nearest(name, length, known_otel, count, 3);
+    if (meant)
+        sp_log_warn("config", OTEL_PREFIX "%.*s is no variable of spanprof: " OTEL_PREFIX "%s is",
+                    (int)length, name, meant);
+}
+
 void sp_variables_check(void)
 {
     static bool checked;
-    for (char **variable = environ; !checked && variable && *variable; variable++)
+    for (char **variable = environ; !checked && variable && *variable; variable++) {
         if (strncmp(*variable, PREFIX, strlen(PREFIX)) == 0)
             check(*variable + strlen(PREFIX));
+        else if (strncmp(*variable, OTEL_PREFIX, strlen(OTEL_PREFIX)) == 0)
+            check_otel(*variable + strlen(OTEL_PREFIX));
+    }
     checked = true;
 }
