@@ -109,7 +109,7 @@ static int mark_asked(chosen_spans *chosen, const sp_model *model)
 static int choose(chosen_spans *chosen, const sp_model *model, const sp_spans_options *options)
 {
     *chosen = (chosen_spans){.by_id = NULL};
-    int status = sp_asked_parse(&chosen->asked, &options->span, &options->trace);
+    int status = sp_asked_parse(&chosen->asked, model, &options->span, &options->trace);
     if (status == SP_TOOL_DONE && options->where)
         status = sp_select_spans(model, options->where, &chosen->by_where);
     if (status == SP_TOOL_DONE && options->span.count)
@@ -346,7 +346,8 @@ static const sp_option options[] = {
     {"--sort", "KEY", SP_OPTION_TEXT, AT(sort), "duration, start, cpu, wall or samples (duration)"},
     {"--limit", "N", SP_OPTION_NUMBER, AT(limit), "at most N lines (20; --json all); 0: all"},
     {"--span", "ID", SP_OPTION_LIST, AT(span),
-     "this span and its descendants, as a tree; or those of several"},
+     "this span and its descendants, as a tree; or those of several; the first 4 digits of an id "
+     "will do where they are enough"},
     {"--trace", "ID", SP_OPTION_LIST, AT(trace),
      "one trace, as a tree with bars that show when each span ran; or the spans of several"},
     {"--name", "NAME", SP_OPTION_LIST, AT(name),

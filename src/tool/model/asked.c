@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #include "core/counted.h"
@@ -11,33 +12,111 @@
 
 /* ---- ids ---- */
 
-int sp_parse_id(const char *what, const char *text, uint8_t *out, size_t count)
+/* The first digits of an id, as a person types them. */
+enum { SHORT_LEAST = 4, CANDIDATES_MOST = 8 };
+
+/* Different ids that begin with some digits. */
+typedef struct candidates {
+    const char *digits;
+    size_t count, bytes; /* of an id: 8 of a span, 16 of a trace */
+    const uint8_t *items[CANDIDATES_MOST];
+    const char *names[CANDIDATES_MOST]; /* of a span that has it; NULL: the files have none */
+} candidates;
+
+static void take_candidate(candidates *list, const sp_model_link *id, const char *name)
+{
+    const uint8_t *bytes = list->bytes == 8 ? id->span_id : id->trace_id;
+    char text[33] = "";
+    sp_hex_encode(text, bytes, list->bytes);
+    if (strncasecmp(text, list->digits, strlen(list->digits)) != 0)
+        return;
+    for (size_t i = 0; i < list->count && i < CANDIDATES_MOST; i++)
+        if (memcmp(list->items[i], bytes, list->bytes) == 0)
+            return;
+    if (list->count < CANDIDATES_MOST) {
+        list->items[list->count] = bytes;
+        list->names[list->count] = name;
+    }
+    list->count++;
+}
+
+static int refuse_ambiguous(const candidates *list, const char *what, const char *text)
+{
+    char ids[CANDIDATES_MOST * 80] = "";
+    size_t used = 0, shown = list->count < CANDIDATES_MOST ? list->count : CANDIDATES_MOST;
+    for (size_t i = 0; i < shown; i++) {
+        const char *name = list->names[i] ? list->names[i] : "";
+        char id[33];
+        sp_hex_encode(id, list->items[i], list->bytes);
+        used += (size_t)snprintf(ids + used, sizeof ids - used, "%s%s%s%.30s%s", i ? ", " : "", id,
+                                 *name ? " (" : "", name, *name ? ")" : "");
+    }
+    return sp_tool_no("%s is the beginning of several %s ids: %s%s; give more digits", text, what,
+                      ids, list->count > shown ? ", …" : "");
+}
+
+/* The only id of MODEL that begins with DIGITS. */
+static int find_short(const char *what, const char *text, const char *digits, uint8_t *out,
+                      size_t bytes, const sp_model *model)
+{
+    candidates list = {.digits = digits, .bytes = bytes};
+    for (uint32_t i = 0; i < model->span_index.count; i++)
+        take_candidate(&list, &model->spans[i].id, model->spans[i].name);
+    for (uint32_t i = 1; i < model->links.count; i++)
+        take_candidate(&list, sp_intern_key(&model->links, i), NULL);
+    if (list.count == 0 && bytes == 16 && strlen(digits) == 16)
+        return sp_tool_wrong("%s is no trace id of these files, and as long as a span id: ask with "
+                             "--span %s",
+                             text, text);
+    if (list.count == 0)
+        return sp_tool_no("no %s id in the files begins with %s; `spanprof spans` lists them", what,
+                          text);
+    if (list.count > 1)
+        return refuse_ambiguous(&list, what, text);
+    memcpy(out, list.items[0], bytes);
+    return SP_TOOL_DONE;
+}
+
+static bool is_short(const char *digits, size_t bytes)
+{
+    size_t length = strlen(digits);
+    return length >= SHORT_LEAST && length < 2 * bytes &&
+           strspn(digits, "0123456789abcdefABCDEF") == length;
+}
+
+/* TEXT as an id of COUNT bytes, also with 0x before it, as some tracers print theirs. */
+static int parse_id(const char *what, const char *text, uint8_t *out, size_t count,
+                    const sp_model *model)
 {
     const char *digits = strncmp(text, "0x", 2) == 0 ? text + 2 : text;
     uint8_t longer[16];
     if (count == 8 && strlen(digits) == 32 && sp_hex_decode(longer, digits, 16, true))
         return sp_tool_wrong("%s is a trace id, not a span id: ask with --trace %s", text, text);
+    if (is_short(digits, count))
+        return find_short(what, text, digits, out, count, model);
     if (strlen(digits) != 2 * count || !sp_hex_decode(out, digits, count, true))
-        return sp_tool_wrong("%s is no %s id: %zu hex digits are needed, as `spanprof spans` shows "
-                             "them",
-                             text, what, 2 * count);
+        return sp_tool_wrong("%s is no %s id: its %zu hex digits are needed, as `spanprof spans` "
+                             "shows them, or the first of them, %d at least",
+                             text, what, 2 * count, SHORT_LEAST);
     for (size_t i = 0; i < count; i++)
         if (out[i])
             return SP_TOOL_DONE;
     return sp_tool_wrong("%s is no %s id: it is all zero", text, what);
 }
 
-int sp_asked_parse(sp_asked *asked, const sp_text_list *spans, const sp_text_list *traces)
+int sp_asked_parse(sp_asked *asked, const sp_model *model, const sp_text_list *spans,
+                   const sp_text_list *traces)
 {
     int status = SP_TOOL_DONE;
     *asked = (sp_asked){.span_count = 0};
     for (size_t i = 0; status == SP_TOOL_DONE && i < spans->count; i++) {
         sp_asked_span *span = &asked->spans[asked->span_count++];
         span->span = SP_MODEL_NONE;
-        status = sp_parse_id("span", spans->items[i], span->id, sizeof span->id);
+        status = parse_id("span", spans->items[i], span->id, sizeof span->id, model);
     }
     for (size_t i = 0; status == SP_TOOL_DONE && i < traces->count; i++)
-        status = sp_parse_id("trace", traces->items[i], asked->traces[asked->trace_count++], 16);
+        status =
+            parse_id("trace", traces->items[i], asked->traces[asked->trace_count++], 16, model);
     return status;
 }
 

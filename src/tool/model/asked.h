@@ -19,13 +19,11 @@ typedef struct sp_asked {
     uint32_t trace_count;
 } sp_asked;
 
-/* TEXT as an id of COUNT bytes, also with 0x before it, as some tracers print theirs; SP_TOOL_WRONG
- * when it is none (WHAT: "span" or "trace"). */
-int sp_parse_id(const char *what, const char *text, uint8_t *out, size_t count);
-
-/* The ids of SPANS and TRACES; no span is looked for yet. SP_TOOL_WRONG for a text that is no id.
- */
-int sp_asked_parse(sp_asked *asked, const sp_text_list *spans, const sp_text_list *traces);
+/* The ids of SPANS and TRACES, in full or the first digits of one that MODEL has; no span is looked
+ * for yet. Having said so: SP_TOOL_WRONG for a text that is no id, SP_TOOL_NO for digits that begin
+ * none, or several. */
+int sp_asked_parse(sp_asked *asked, const sp_model *model, const sp_text_list *spans,
+                   const sp_text_list *traces);
 /* Look for the spans in MODEL. SP_TOOL_NO, having said so, when an id is in several traces. */
 int sp_asked_find(sp_asked *asked, const sp_model *model);
 

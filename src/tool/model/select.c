@@ -468,9 +468,9 @@ static int parse_ids(sp_selection *selection, const sp_select_options *options)
     if (options->span.count && by_where)
         return sp_tool_wrong("--span and --%s both say which spans; give one of them",
                              options->where ? "where" : "name");
-    return status == SP_TOOL_DONE
-               ? sp_asked_parse(&selection->asked, &options->span, &options->trace)
-               : status;
+    return status == SP_TOOL_DONE ? sp_asked_parse(&selection->asked, selection->model,
+                                                   &options->span, &options->trace)
+                                  : status;
 }
 
 int sp_select(sp_selection *selection, const sp_model *model, const sp_select_options *options)

@@ -609,10 +609,11 @@ class Refusals(ToolTest):
         self.refuse(1, "flame", "shop", "--trace", "12" * 16, says="12" * 16)
 
     def test_ids_that_are_none(self):
-        for bad in ("xyz", "00f067aa0ba902b", "00f067aa0ba902b7a", "00f067aa0ba902bg", "0" * 16, "0x", "0x0xf067aa0ba902b7", "0x67aa0ba902b7ab", "0x" + "0" * 16, "", REPORT_TRACE):
+        for bad in ("xyz", "00f067aa0ba902b7a", "00f067aa0ba902bg", "0" * 16, "0x", "0x0xf067aa0ba902b7", "0x" + "0" * 16, "", REPORT_TRACE):
             self.refuse(2, "flame", "shop", "--span", bad, says="span id")
         self.refuse(2, "flame", "shop", "--span", REPORT_TRACE, says=("is a trace id", f"--trace {REPORT_TRACE}"))
-        self.refuse(2, "flame", "shop", "--trace", REPORT, says="trace id")
+        self.refuse(2, "flame", "shop", "--trace", REPORT, says=("no trace id", f"--span {REPORT}"))
+        self.refuse(1, "flame", "shop", "--span", "0x67aa0ba902b7ab", says="no span id in the files begins with 0x67aa0ba902b7ab")
         self.refuse(2, "flame", "shop", *["--span", REPORT] * 65, says="--span is given more than 64 times")
 
     def test_link_scope_root_cannot_answer_for_inner_spans(self):

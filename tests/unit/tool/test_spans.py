@@ -226,6 +226,18 @@ duration       cpu  smpls       own  smpls  span id           name
         self.refuse(1, "spans", "t.jsonl", "--span", RENDER, says="more than one trace")
         self.assertIn("same id", self.answer("spans", "t.jsonl", "--span", RENDER, "--trace", "12" * 16))
 
+    def test_the_first_digits_of_an_id_are_enough(self):
+        self.assertEqual(self.order("--span", "b7ad"), ["GET /cart"])
+        self.assertEqual(self.order("--span", "0xB7AD6"), ["GET /cart"])
+        self.assertEqual(self.order("--trace", "0af76"), ["GET /cart"])
+        for command in (["spans"], ["flame", "--format", "folded"]):
+            self.assertEqual(self.answer(*command, "shop", "--span", "00f06"), self.answer(*command, "shop", "--span", REPORT))
+            self.assertEqual(self.answer(*command, "shop", "--trace", "4bf9"), self.answer(*command, "shop", "--trace", REPORT_TRACE))
+        self.refuse(1, "spans", "shop", "--span", "0000", says=("several span ids", f"{RENDER} (render)", f"{QUERY} (query)", "more digits"))
+        self.refuse(1, "flame", "shop", "--trace", "abcd", says="no trace id in the files begins with abcd")
+        self.refuse(2, "spans", "shop", "--span", "b7a", says=("no span id", "4 at least"))
+        self.refuse(2, "spans", "shop", "--span", "b7ag", says="no span id")
+
     def test_an_id_of_an_earlier_run_is_told_of_the_files(self):
         gone = "ab" * 8
         for command in ("spans", "flame"):
