@@ -119,17 +119,24 @@ static sp_elf_file open_loaded(const search *s)
     return running;
 }
 
-/* The vdso is an ELF image in memory, section headers and all; no file holds it. */
+/* The vdso is an ELF image in memory, section headers and all; no file holds it. That of another
+ * process lies elsewhere, and is the same image where its build id says so. */
 static Elf *open_vdso(const sp_module *module)
 {
     unsigned long base = getauxval(AT_SYSINFO_EHDR);
-    if (!base || base < module->start || base >= module->end)
+    bool is_own = base >= module->start && base < module->end;
+    if (!base || (!is_own && !module->build_id_length))
         return NULL;
     const ElfW(Ehdr) *header = (const void *)base; /* a pointer that the kernel gives as a number */
     size_t size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
     if (size > 16 * 4096u)
         return NULL;
-    return elf_memory((char *)base, size);
+    Elf *elf = elf_memory((char *)base, size);
+    if (elf && !is_own && !has_build_id_of(elf, module)) {
+        elf_end(elf);
+        return NULL;
+    }
+    return elf;
 }
 
 static bool has_section(Elf *elf, const char *name)

@@ -122,7 +122,7 @@ class FlamePage(ToolTest):
         self.page_of("shop", "--span", REPORT)
         page = self.load("#search=Append_")
         self.assertEqual([frame["name"] for frame in page.frames if frame["fill"] == FOUND_COLOUR], ["append_row"])
-        self.assertEqual(page.texts["status"], "1 frames match, 200 ms (80.0 %)")
+        self.assertEqual(page.texts["status"], "1 frame matches, 200 ms (80.0 %)")
 
     def test_search_takes_any_text_literally(self):
         self.write_shop()

@@ -145,7 +145,7 @@
       .setDetailsHandler(say)
       .setSearchMatch((node, term) => node.depth > 0 && nameOf(node.data.n).toLowerCase().includes(term.toLowerCase()))
       .setSearchHandler((results, sum) => {
-        found = results.length + ' frames match, ' + amount(sum) + ' (' + share(sum) + ')';
+        found = results.length + (results.length === 1 ? ' frame matches, ' : ' frames match, ') + amount(sum) + ' (' + share(sum) + ')';
         say('');
       });
     if (onClick) made.onClick(onClick);

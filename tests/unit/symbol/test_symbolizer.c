@@ -307,6 +307,35 @@ static void symbolizer_vdso_is_read_from_memory(void **state)
     free(module);
 }
 
+/* As of a process that is attached to. */
+static void symbolizer_vdso_of_another_process_has_names_when_it_is_the_same(void **state)
+{
+    (void)state;
+    uint64_t base = getauxval(AT_SYSINFO_EHDR), elsewhere = UINT64_C(1) << 30;
+    void *vdso = base ? dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    void *address = vdso ? dlvsym(vdso, "__vdso_clock_gettime", "LINUX_2.6") : NULL;
+    if (!address) {
+        print_message("skipped: this kernel maps no vdso with the symbol\n");
+        skip();
+    }
+    sp_module *module = test_module_of(base, NULL);
+    assert_non_null(module);
+    assert_true(module->build_id_length > 0);
+    uint64_t pc = (uint64_t)address - module->bias;
+    module->start += elsewhere;
+    module->end += elsewhere;
+    module->bias += elsewhere;
+    for (int is_other = 0; is_other < 2; is_other++) {
+        sp_symbolizer *fresh = sp_symbolizer_create();
+        const sp_frame *frames;
+        module->build_id[0] ^= (uint8_t)is_other;
+        sp_symbolizer_frames(fresh, module, pc, &frames);
+        assert_int_equal(strstr(frames[0].name, "clock_gettime") != NULL, !is_other);
+        sp_symbolizer_destroy(fresh);
+    }
+    free(module);
+}
+
 static void symbolizer_no_module_gives_unknown_name(void **state)
 {
     (void)state;
@@ -1028,6 +1057,7 @@ int main(int argc, char **argv)
         CASE(symbolizer_named_function_leaves_the_file_closed),
         CASE(symbolizer_libc_function_has_its_public_name),
         CASE(symbolizer_vdso_is_read_from_memory),
+        CASE(symbolizer_vdso_of_another_process_has_names_when_it_is_the_same),
         CASE(symbolizer_no_module_gives_unknown_name),
         CASE(symbolizer_stripped_file_gives_module_and_address),
         CASE(symbolizer_function_with_a_dollar_has_its_name),
