@@ -9,6 +9,7 @@
 
 #include "core/compiler.h"
 #include "core/log.h"
+#include "core/spelling.h"
 
 #define PREFIX      "SPANPROF_"
 #define OTEL_PREFIX "OTEL_"
@@ -89,46 +90,14 @@ static const char *const known_otel[] = {
     "TRACES_SAMPLER_ARG",
 };
 
-enum { NAME_BYTES = 64 };
-
-static uint32_t least(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
-/* How many letters are to be added, removed or changed (Levenshtein). Both are shorter than
- * NAME_BYTES. */
-static uint32_t distance(const char *a, size_t a_length, const char *b)
-{
-    uint32_t row[NAME_BYTES + 1];
-    size_t b_length = strlen(b);
-    for (uint32_t j = 0; j <= b_length; j++)
-        row[j] = j;
-    for (uint32_t i = 1; i <= a_length; i++) {
-        uint32_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= b_length; j++) {
-            uint32_t changed = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = least(changed, least(row[j], row[j - 1]) + 1);
-        }
-    }
-    return row[b_length];
-}
-
 /* The one of NAMES that differs from NAME in less than FAR_OFF letters. NULL: none does. */
 static const char *nearest(const char *name, size_t length, const char *const *names, size_t count,
                            uint32_t far_off)
 {
-    const char *found = NULL;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t far = distance(name, length, names[i]);
-        if (far < far_off) {
-            far_off = far;
-            found = names[i];
-        }
-    }
-    return found;
+    sp_spelling spelling = {.text = name, .length = length, .far_off = far_off};
+    for (size_t i = 0; i < count; i++)
+        sp_spelling_try(&spelling, names[i]);
+    return spelling.found;
 }
 
 /* The first of NAMES that is NAME, or ends in it as a word: CPU_HZ for HZ. */
@@ -155,11 +124,11 @@ static bool is_one_of(const char *name, size_t length, const char *const *names,
 static void check(const char *name)
 {
     size_t length = strcspn(name, "="), count = SP_ARRAY_LENGTH(known);
-    if (length >= NAME_BYTES || strncmp(name, "TEST_", strlen("TEST_")) == 0 ||
+    if (length >= SP_SPELLING_LONGEST || strncmp(name, "TEST_", strlen("TEST_")) == 0 ||
         is_one_of(name, length, known, count))
         return;
     const char *prefix = PREFIX;
-    const char *meant = nearest(name, length, known, count, (uint32_t)length / 3 + 2);
+    const char *meant = nearest(name, length, known, count, sp_spelling_far(length));
     if (!meant)
         meant = longer(name, length, known, count);
     if (!meant) {
@@ -179,7 +148,7 @@ static void check(const char *name)
 static void check_otel(const char *name)
 {
     size_t length = strcspn(name, "="), count = SP_ARRAY_LENGTH(known_otel);
-    if (length >= NAME_BYTES || strncmp(name, "BLRP_", strlen("BLRP_")) == 0 ||
+    if (length >= SP_SPELLING_LONGEST || strncmp(name, "BLRP_", strlen("BLRP_")) == 0 ||
         is_one_of(name, length, known_otel, count))
         return;
     const char *meant = nearest(name, length, known_otel, count, 3);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <spanprof/version.h>
+#include "core/spelling.h"
 #include "tool/command/commands.h"
 #include "tool/text/messages.h"
 
@@ -15,7 +16,12 @@ static int say_unknown(const char *name)
     for (size_t i = 0; i < SP_ARRAY_LENGTH(later); i++)
         if (strcmp(later[i], name) == 0)
             return sp_tool_wrong("%s is not built yet; `spanprof help` lists what is", name);
-    return sp_tool_wrong("unknown command %s; `spanprof help` lists the commands", name);
+    sp_spelling spelling = {
+        .text = name, .length = strlen(name), .far_off = sp_spelling_far(strlen(name))};
+    for (size_t i = 0; i < sp_command_count; i++)
+        sp_spelling_try(&spelling, sp_commands[i]->name);
+    return sp_tool_wrong("unknown command %s%s%s; `spanprof help` lists the commands", name,
+                         spelling.found ? ", was it " : "", spelling.found ? spelling.found : "");
 }
 
 static int print_help(void)

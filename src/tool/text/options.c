@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/env.h"
+#include "core/spelling.h"
 #include "tool/text/messages.h"
 
 static void print_examples(const char *examples)
@@ -109,6 +110,24 @@ static int set_value(const sp_command *command, const sp_option *option, const c
     return SP_OPTIONS_GO_ON;
 }
 
+/* The option that TEXT, which is none, probably means. NULL: none is near. */
+static const char *meant_option(const sp_command *command, const char *text)
+{
+    sp_spelling spelling = {.text = text, .length = strcspn(text, "=")};
+    spelling.far_off = sp_spelling_far(spelling.length > 2 ? spelling.length - 2 : 0); /* dashes */
+    for (size_t i = 0; i < command->option_count; i++)
+        sp_spelling_try(&spelling, command->options[i].name);
+    return spelling.found;
+}
+
+static int refuse_option(const sp_command *command, const char *text)
+{
+    const char *meant = meant_option(command, text);
+    return sp_tool_wrong("%s: unknown option %s%s%s; `spanprof help %s` lists the options",
+                         command->name, text, meant ? ", was it " : "", meant ? meant : "",
+                         command->name);
+}
+
 /* Take argv[*I], an option, and its argument. */
 static int take_option(const sp_command *command, int argc, char **argv, int *i, void *values)
 {
@@ -119,8 +138,7 @@ static int take_option(const sp_command *command, int argc, char **argv, int *i,
     const char *value;
     const sp_option *option = find_option(command, argv[*i], &value);
     if (!option)
-        return sp_tool_wrong("%s: unknown option %s; `spanprof help %s` lists the options",
-                             command->name, argv[*i], command->name);
+        return refuse_option(command, argv[*i]);
     if (option->kind != SP_OPTION_LATER && option->argument && !value) {
         if (*i + 1 >= argc)
             return sp_tool_wrong("%s: %s needs an argument: %s", command->name, option->name,

@@ -46,6 +46,13 @@ class Calls(ToolTest):
         for bad in ("-1", "101", "abc", "", "nan", "0x10", "1e1"):
             self.refuse(2, "flame", "x", "--min-percent=" + bad, says="0 to 100")
 
+    def test_a_misspelled_word_is_told_what_was_meant(self):
+        self.refuse(2, "spans", "x", "--tarce", "12", says="unknown option --tarce, was it --trace; ")
+        self.refuse(2, "flame", "x", "--nmae=y", says=", was it --name; ")
+        self.refuse(2, "flam", "x", says="unknown command flam, was it flame; ")
+        for nothing in (["spans", "x", "--unlike-any"], ["juggle", "x"]):
+            self.assertNotIn("was it", self.refuse(2, *nothing, says="unknown"))
+
     def test_no_file(self):
         for command in ("spans", "flame", "stats", "check"):
             self.refuse(2, command, says="no file")
