@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tool/command/commands.h"
 #include "tool/model/select.h"
@@ -302,14 +303,25 @@ static int answer_holders(const sp_model *model, const sp_spans_options *options
     return status;
 }
 
+/* A prefix stands for both files of a run, so none is missing. */
+static int no_spans(const sp_operands *files)
+{
+    const char *first = files->items[0];
+    if (strcmp(first, "-") != 0 && access(first, F_OK) != 0)
+        return sp_tool_wrong("%s: its files hold no span that has ended: each needs "
+                             "spanprof_span_end; `spanprof flame %s` shows the samples",
+                             first, first);
+    return sp_tool_wrong("the files hold no spans; give the .traces file too; if it is empty, no "
+                         "span has ended yet");
+}
+
 static int answer(const sp_operands *files, const sp_spans_options *options)
 {
     sp_input input;
     sp_model model = {0};
     int status = sp_input_read_once(&input, files);
     if (status == SP_TOOL_DONE && sp_input_count(&input, SP_SIGNAL_TRACES) == 0)
-        status = sp_tool_wrong("the files hold no spans; give the .traces file too; if it is "
-                               "empty, no span has ended yet");
+        status = no_spans(files);
     if (status == SP_TOOL_DONE)
         status = sp_model_build(&model, &input);
     if (status == SP_TOOL_DONE)

@@ -329,9 +329,11 @@ static sp_query_node *parse_word(parser *parser)
         return fail(parser, position,
                     *text ? "a name, a value or ( has to stand here"
                           : "the query ends where a name or a value is needed");
-    return fail(parser, position, "%.*s is unknown; an attribute is written span.%.*s or .%.*s",
-                (int)(length < 40 ? length : 40), text, (int)(length < 40 ? length : 40), text,
-                (int)(length < 40 ? length : 40), text);
+    int shown = (int)(length < 40 ? length : 40);
+    return fail(parser, position,
+                "%.*s is unknown; a text stands in quotes, \"%.*s\", and an attribute is written "
+                "span.%.*s or .%.*s",
+                shown, text, shown, text, shown, text, shown, text);
 }
 
 /* ---- operators ---- */

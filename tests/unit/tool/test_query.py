@@ -113,7 +113,7 @@ RIGHT = [
 
 # A wrong query with ^ in front of where the mistake is, and a part of what is said.
 WRONG = [
-    ("^", "empty"), ("   ^", "empty"), ("^nam = \"x\"", "nam is unknown"), ("name = ^x", "x is unknown"), ("name =^= \"x\"", "has to stand here"),
+    ("^", "empty"), ("   ^", "empty"), ("^nam = \"x\"", "nam is unknown"), ("name = ^x", "x is unknown; a text stands in quotes, \"x\", "), ("name =^= \"x\"", "has to stand here"),
     ("^name", "text is no condition"), ("^duration", "a duration is no condition"), ("^status", "a status is no condition"),
     ("^kind", "kind"), ("^5", "a number"), ("^\"x\"", "text"), ("^nil", "nil"), ("^100ms", "a duration"),
     ("duration > ^5", "needs a unit"), ("duration > ^\"5\"", "cannot be compared"), ("duration = ^error", "a status"),

@@ -353,7 +353,7 @@ duration       cpu  smpls       own  smpls  span id           name
     def test_files_without_spans(self):
         self.refuse(2, "spans", "shop.profiles.jsonl", says="no spans")
         self.write("shop.traces.jsonl", b"")  # the only span never ended
-        self.refuse(2, "spans", "shop", says="if it is empty, no span has ended yet")
+        self.refuse(2, "spans", "shop", says="hold no span that has ended")
 
     def test_spans_delivered_twice_count_once(self):
         self.write("twice.jsonl", json_lines(traces(), traces()))
@@ -458,6 +458,15 @@ calls that make no sense (docs/numbers.md)
     def test_one_producer_is_not_named(self):
         self.write("p.jsonl", json_lines(profiles(), profiles()))
         self.assertNotIn("producer", self.answer("stats", "p.jsonl"))
+
+
+class NoSpans(ToolTest):
+    def test_a_prefix_whose_spans_never_ended_is_not_told_to_give_a_file(self):
+        self.write("shop.profiles.jsonl", json_lines(profiles()))
+        self.write("shop.traces.jsonl", b"")
+        error = self.refuse(2, "spans", "shop", says=("no span that has ended", "spanprof_span_end", "`spanprof flame shop`"))
+        self.assertNotIn(".traces file", error)
+        self.refuse(2, "spans", "shop.profiles.jsonl", says="give the .traces file too")
 
 
 class Unseen(ToolTest):
