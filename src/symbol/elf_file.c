@@ -89,6 +89,20 @@ Elf_Scn *sp_elf_find_section(Elf *elf, const char *name, GElf_Shdr *header)
     return NULL;
 }
 
+bool sp_elf_has_data_at(Elf *elf, uint64_t address)
+{
+    size_t count;
+    if (elf_getphdrnum(elf, &count) != 0)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        GElf_Phdr segment;
+        if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_LOAD &&
+            (segment.p_flags & PF_W) && address - segment.p_vaddr < segment.p_memsz)
+            return true;
+    }
+    return false;
+}
+
 uint64_t sp_elf_inflated_bytes(Elf *elf)
 {
     uint64_t sum = 0;

@@ -35,6 +35,9 @@ Elf *sp_elf_file_keep(const sp_elf_file *file, sp_file_mark *mark);
 /* The section NAME, with its header in *HEADER; NULL when there is none. */
 Elf_Scn *sp_elf_find_section(Elf *elf, const char *name, GElf_Shdr *header);
 
+/* Whether ADDRESS is in what ELF's segments for data that is written take of memory. */
+bool sp_elf_has_data_at(Elf *elf, uint64_t address);
+
 /* What libdw would inflate: the sizes that compressed sections claim, added up. */
 uint64_t sp_elf_inflated_bytes(Elf *elf);
 

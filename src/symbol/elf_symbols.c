@@ -10,22 +10,30 @@ enum { NESTED_SYMBOLS = 16 };
 
 enum { RANK_UNSIZED = 1 << 6 }; /* the bit of rank_of that says so */
 
-/* Sections that hold code, by number. */
-typedef struct code_section {
-    uint64_t start, end; /* equal: not one of code */
-} code_section;
+/* Sections that hold symbols of a kind, by number. */
+typedef struct symbol_section {
+    uint64_t start, end; /* equal: not one of these */
+} symbol_section;
 
-static code_section *read_sections(Elf *elf, size_t *count)
+static bool has_kind(const GElf_Shdr *section, sp_elf_symbol_kind kind)
+{
+    static const uint64_t flags = SHF_ALLOC | SHF_WRITE;
+    if (kind == SP_ELF_FUNCTIONS)
+        return (section->sh_flags & SHF_EXECINSTR) != 0;
+    return (section->sh_flags & (flags | SHF_TLS)) == flags;
+}
+
+static symbol_section *read_sections(Elf *elf, sp_elf_symbol_kind kind, size_t *count)
 {
     if (elf_getshdrnum(elf, count) != 0)
         return NULL;
-    code_section *sections = calloc(*count ? *count : 1, sizeof *sections);
+    symbol_section *sections = calloc(*count ? *count : 1, sizeof *sections);
     for (Elf_Scn *section = NULL; sections && (section = elf_nextscn(elf, section));) {
         GElf_Shdr header;
         size_t number = elf_ndxscn(section);
-        if (number < *count && gelf_getshdr(section, &header) &&
-            (header.sh_flags & SHF_EXECINSTR) && header.sh_size <= UINT64_MAX - header.sh_addr)
-            sections[number] = (code_section){header.sh_addr, header.sh_addr + header.sh_size};
+        if (number < *count && gelf_getshdr(section, &header) && has_kind(&header, kind) &&
+            header.sh_size <= UINT64_MAX - header.sh_addr)
+            sections[number] = (symbol_section){header.sh_addr, header.sh_addr + header.sh_size};
     }
     return sections;
 }
@@ -52,6 +60,17 @@ static bool is_function(const GElf_Sym *symbol, const char *name)
     if (!name || !name[0])
         return false;
     return type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && name[0] != '$');
+}
+
+/* Labels in data, as the linker's "__bss_start", have no size and are no variables. */
+static bool is_variable(const GElf_Sym *symbol, const char *name)
+{
+    return name && name[0] && symbol->st_size && GELF_ST_TYPE(symbol->st_info) == STT_OBJECT;
+}
+
+static bool is_of_kind(const GElf_Sym *symbol, const char *name, sp_elf_symbol_kind kind)
+{
+    return kind == SP_ELF_FUNCTIONS ? is_function(symbol, name) : is_variable(symbol, name);
 }
 
 static int compare_symbols(const void *a, const void *b)
@@ -84,25 +103,26 @@ static void settle(sp_elf_symbols *symbols)
 
 /* The table in SECTION. In a dynamic one, what lies behind a symbol without size may be any
  * function that is not exported, so that it covers its own address only. */
-static void read_table(sp_elf_symbols *symbols, Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
+static void read_table(sp_elf_symbols *symbols, sp_elf_symbol_kind kind, Elf *elf, Elf_Scn *section,
+                       const GElf_Shdr *header)
 {
     size_t section_count;
     Elf_Data *data = elf_getdata(section, NULL);
     size_t count = data && header->sh_entsize ? data->d_size / header->sh_entsize : 0;
-    code_section *sections = count ? read_sections(elf, &section_count) : NULL;
+    symbol_section *sections = count ? read_sections(elf, kind, &section_count) : NULL;
     symbols->list = sections ? malloc(count * sizeof *symbols->list) : NULL;
     for (size_t i = 1; i < count && symbols->list; i++) {
         GElf_Sym symbol;
         if (!gelf_getsym(data, (int)i, &symbol) || symbol.st_shndx >= section_count)
             continue;
         const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
-        code_section code = sections[symbol.st_shndx];
-        if (!is_function(&symbol, name) || symbol.st_value < code.start ||
-            symbol.st_value >= code.end)
+        symbol_section within = sections[symbol.st_shndx];
+        if (!is_of_kind(&symbol, name, kind) || symbol.st_value < within.start ||
+            symbol.st_value >= within.end)
             continue;
-        uint64_t size = sp_min_u64(symbol.st_size, code.end - symbol.st_value);
+        uint64_t size = sp_min_u64(symbol.st_size, within.end - symbol.st_value);
         if (!size)
-            size = header->sh_type == SHT_DYNSYM ? 1 : code.end - symbol.st_value;
+            size = header->sh_type == SHT_DYNSYM ? 1 : within.end - symbol.st_value;
         symbols->list[symbols->count++] =
             (sp_elf_symbol){symbol.st_value, symbol.st_value + size, name, rank_of(&symbol, name)};
     }
@@ -110,24 +130,25 @@ static void read_table(sp_elf_symbols *symbols, Elf *elf, Elf_Scn *section, cons
     settle(symbols);
 }
 
-static void read_table_of_type(sp_elf_symbols *symbols, Elf *elf, uint32_t type)
+static void read_table_of_type(sp_elf_symbols *symbols, sp_elf_symbol_kind kind, Elf *elf,
+                               uint32_t type)
 {
     for (Elf_Scn *section = NULL;
          elf && !symbols->count && (section = elf_nextscn(elf, section));) {
         GElf_Shdr header;
         if (gelf_getshdr(section, &header) && header.sh_type == type) {
             free(symbols->list);
-            read_table(symbols, elf, section, &header);
+            read_table(symbols, kind, elf, section, &header);
         }
     }
 }
 
-void sp_elf_symbols_init(sp_elf_symbols *symbols, Elf *loaded, Elf *debug)
+void sp_elf_symbols_init(sp_elf_symbols *symbols, sp_elf_symbol_kind kind, Elf *loaded, Elf *debug)
 {
     *symbols = (sp_elf_symbols){0};
-    read_table_of_type(symbols, loaded, SHT_SYMTAB);
-    read_table_of_type(symbols, debug, SHT_SYMTAB);
-    read_table_of_type(symbols, loaded, SHT_DYNSYM);
+    read_table_of_type(symbols, kind, loaded, SHT_SYMTAB);
+    read_table_of_type(symbols, kind, debug, SHT_SYMTAB);
+    read_table_of_type(symbols, kind, loaded, SHT_DYNSYM);
 }
 
 void sp_elf_symbols_deinit(sp_elf_symbols *symbols)

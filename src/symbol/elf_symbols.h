@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that an ELF symbol table names, by address.  Collector thread only. */
+/* The functions, or the variables, that an ELF symbol table names, by address.  Collector thread
+ * only. */
 #ifndef SP_SYMBOL_ELF_SYMBOLS_H
 #define SP_SYMBOL_ELF_SYMBOLS_H
 
@@ -20,10 +21,13 @@ typedef struct sp_elf_symbols {
     size_t count;
 } sp_elf_symbols;
 
-/* Read the best table that LOADED or DEBUG has (either may be NULL): .symtab of either, else
- * .dynsym. Borrows both until deinit. Leaves an empty table when there is none, or memory is short.
- */
-void sp_elf_symbols_init(sp_elf_symbols *symbols, Elf *loaded, Elf *debug);
+/* Variables: those that have a size and can be written, and are the same for all threads. */
+typedef enum sp_elf_symbol_kind { SP_ELF_FUNCTIONS, SP_ELF_VARIABLES } sp_elf_symbol_kind;
+
+/* Read the symbols of KIND from the best table that LOADED or DEBUG has (either may be NULL):
+ * .symtab of either, else .dynsym. Borrows both until deinit. Leaves an empty table when there is
+ * none, or memory is short. */
+void sp_elf_symbols_init(sp_elf_symbols *symbols, sp_elf_symbol_kind kind, Elf *loaded, Elf *debug);
 void sp_elf_symbols_deinit(sp_elf_symbols *symbols);
 
 /* The symbol that covers ADDRESS, the nearest where several do; or NULL. */

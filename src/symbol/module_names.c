@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
+#include "symbol/elf_file.h"
 
 sp_module_names *sp_module_names_create(const char *path)
 {
@@ -33,9 +34,10 @@ void sp_module_names_close(sp_module_names *names)
     sp_dwarf_index_destroy(names->dwarf);
     sp_elf_symbols_deinit(&names->symbols);
     sp_elf_symbols_deinit(&names->more);
+    sp_elf_symbols_deinit(&names->variables);
     sp_elf_object_close(&names->object);
     names->dwarf = NULL;
-    names->is_open = false;
+    names->is_open = names->has_variables = false;
 }
 
 /* Where the module has no build id the file at its path is believed, but only the one that was
@@ -85,8 +87,9 @@ void sp_module_names_open(sp_module_names *names, const sp_module *module,
     uint64_t before_ns = sp_clock_own_cpu_ns();
     open_object(names, module, meanwhile);
     names->dwarf = sp_dwarf_index_create(names->object.dwarf);
-    sp_elf_symbols_init(&names->symbols, names->object.loaded, names->object.debug);
-    sp_elf_symbols_init(&names->more, NULL, names->object.debugdata.elf);
+    sp_elf_symbols_init(&names->symbols, SP_ELF_FUNCTIONS, names->object.loaded,
+                        names->object.debug);
+    sp_elf_symbols_init(&names->more, SP_ELF_FUNCTIONS, NULL, names->object.debugdata.elf);
     names->cost_ns = sp_clock_own_cpu_ns() - before_ns;
     names->ahead_ns = 0;
     ask_server(names, module, debuginfod);
@@ -111,4 +114,19 @@ const sp_elf_symbol *sp_module_names_symbol(const sp_module_names *names, uint64
 {
     const sp_elf_symbol *symbol = sp_elf_symbols_find(&names->symbols, address);
     return symbol ? symbol : sp_elf_symbols_find(&names->more, address);
+}
+
+/* Few modules have locks that threads wait for: their variables are read when one is asked for. */
+const sp_elf_symbol *sp_module_names_variable(sp_module_names *names, uint64_t address)
+{
+    if (!names->has_variables)
+        sp_elf_symbols_init(&names->variables, SP_ELF_VARIABLES, names->object.loaded,
+                            names->object.debug);
+    names->has_variables = true;
+    return sp_elf_symbols_find(&names->variables, address);
+}
+
+bool sp_module_names_has_data_at(const sp_module_names *names, uint64_t address)
+{
+    return !names->object.loaded || sp_elf_has_data_at(names->object.loaded, address);
 }

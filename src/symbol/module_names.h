@@ -15,6 +15,7 @@ typedef struct sp_module_names {
     bool has_warned;     /* of its files: once is enough */
     bool is_marked;      /* `marked` is set */
     bool has_nothing;    /* no file was found when it was last opened */
+    bool has_variables;  /* `variables` was read since it was opened */
     bool asked;          /* a debuginfod server, */
     bool waits;          /* and the answer has not been seen */
     const char *fetched; /* what the server gave: the path of a debug file; NULL */
@@ -23,7 +24,8 @@ typedef struct sp_module_names {
     sp_file_mark marked; /* the file, as first opened */
     sp_elf_object object;
     sp_elf_symbols symbols;
-    sp_elf_symbols more;   /* what symbols lacks: of .gnu_debugdata */
+    sp_elf_symbols more; /* what symbols lacks: of .gnu_debugdata */
+    sp_elf_symbols variables;
     sp_dwarf_index *dwarf; /* NULL: none */
     const char *base;      /* last part of the path */
     char path[];
@@ -47,5 +49,9 @@ bool sp_module_names_has_answer(sp_module_names *names, const sp_module *module,
 
 /* The ELF symbol at ADDRESS; NULL: none. */
 const sp_elf_symbol *sp_module_names_symbol(const sp_module_names *names, uint64_t address);
+/* The same of a variable. NAMES is open. */
+const sp_elf_symbol *sp_module_names_variable(sp_module_names *names, uint64_t address);
+/* Whether ADDRESS is in data of the module, as far as that is known. NAMES is open. */
+bool sp_module_names_has_data_at(const sp_module_names *names, uint64_t address);
 
 #endif

@@ -25,6 +25,7 @@
 
 enum {
     LONGEST_NAME = 16 * 1024,
+    OFFSET_LENGTH = 24, /* "+0x" and a number */
     REST_ROUNDS = 6,
     REOPEN_SHARE = 50, /* a file may be opened anew for 1/50 of the time, in CPU time of a core, */
     TRIM_SHARE = 1000, /* and memory be given back to the system for 1/1000 */
@@ -61,6 +62,10 @@ struct sp_symbolizer {
 };
 
 #define LONG_OPENING_NS (5 * SP_NS_PER_MS)
+
+/* The cache has variables at their address with this bit, which no address of a program has: what
+ * is asked for as code gets a name of code, also where it lies in data. */
+#define VARIABLE (UINT64_C(1) << 63)
 
 static void forget_module(known_module *known)
 {
@@ -295,15 +300,22 @@ static void name_frame(sp_symbolizer *symbolizer, sp_frame *frame, const char *s
         frame->system_name = keep(symbolizer, NULL);
 }
 
+/* OFFSET bytes behind what is called NAME, of which LIMIT bytes are kept. */
+static const char *keep_offset(sp_symbolizer *symbolizer, const char *name, size_t limit,
+                               uint64_t offset)
+{
+    size_t length = sp_utf8_fit(name, strlen(name), limit);
+    sp_buffer_clear(&symbolizer->text);
+    sp_buffer_printf(&symbolizer->text, "%.*s+0x%llx", (int)length, name,
+                     (unsigned long long)offset);
+    return keep_scratch(symbolizer);
+}
+
 /* BASE is a file's name, which has no more than NAME_MAX bytes. */
 static void name_unresolved(sp_symbolizer *symbolizer, sp_frame *frame, const char *base,
                             uint64_t address)
 {
-    size_t length = sp_utf8_fit(base, strlen(base), NAME_MAX);
-    sp_buffer_clear(&symbolizer->text);
-    sp_buffer_printf(&symbolizer->text, "%.*s+0x%llx", (int)length, base,
-                     (unsigned long long)address);
-    frame->name = keep_scratch(symbolizer);
+    frame->name = keep_offset(symbolizer, base, NAME_MAX, address);
     frame->system_name = keep(symbolizer, NULL);
     frame->unresolved = true;
 }
@@ -458,6 +470,76 @@ uint32_t sp_symbolizer_frames(sp_symbolizer *symbolizer, const sp_module *module
     }
     *frames = list.frames;
     return list.count;
+}
+
+/* ---- variables ---- */
+
+/* NAME without what GCC appends to a static variable of a function, ".17": each of one name gets a
+ * number, which says nothing to people and may be another one in the next build. */
+static const char *keep_without_number(sp_symbolizer *symbolizer, const char *name)
+{
+    size_t length = strlen(name), end = length;
+    while (end > 1 && name[end - 1] >= '0' && name[end - 1] <= '9')
+        end--;
+    if (end == length || end < 2 || name[end - 1] != '.')
+        return name;
+    sp_buffer_clear(&symbolizer->text);
+    sp_buffer_add(&symbolizer->text, name, end - 1);
+    return keep_scratch(symbolizer);
+}
+
+static void name_by_variable(sp_symbolizer *symbolizer, sp_frame *frame, const char *symbol)
+{
+    name_frame(symbolizer, frame, symbol, NULL);
+    if (frame->name && symbolizer->options.style != SP_DEMANGLE_NONE)
+        frame->name = keep_without_number(symbolizer, frame->name);
+}
+
+static void name_variable(sp_symbolizer *symbolizer, sp_frame *frame, sp_module_names *names,
+                          uint64_t address)
+{
+    const sp_elf_symbol *symbol = sp_module_names_variable(names, address);
+    if (symbol)
+        name_by_variable(symbolizer, frame, symbol->name);
+    else if (sp_module_names_has_data_at(names, address))
+        name_unresolved(symbolizer, frame, names->base, address);
+    else
+        frame->name = frame->system_name = keep(symbolizer, NULL);
+    if (symbol && symbol->start < address && frame->name)
+        frame->name = keep_offset(symbolizer, frame->name, LONGEST_NAME - OFFSET_LENGTH,
+                                  address - symbol->start);
+}
+
+/* As a list of one frame, which the cache keeps as it keeps those of code. */
+static sp_frame_list make_variable(sp_symbolizer *symbolizer, known_module *known,
+                                   const sp_module *module, uint64_t address)
+{
+    known->idle = 0;
+    sp_module_names_open(known->names, module, symbolizer->debuginfod,
+                         &symbolizer->options.meanwhile);
+    sp_frame *frame = sp_name_cache_frames(&symbolizer->cache, 1);
+    if (!frame)
+        return (sp_frame_list){0};
+    frame->file = keep(symbolizer, NULL);
+    name_variable(symbolizer, frame, known->names, address);
+    bool is_whole = frame->name && frame->system_name && frame->file;
+    return is_whole ? (sp_frame_list){frame, 1} : (sp_frame_list){0};
+}
+
+const char *sp_symbolizer_variable(sp_symbolizer *symbolizer, const sp_module *module,
+                                   uint64_t address)
+{
+    known_module *known = find_module(symbolizer, module);
+    if (!known)
+        return NULL;
+    sp_frame_list list = sp_name_cache_find(&symbolizer->cache, known->id, address | VARIABLE);
+    if (!list.count) {
+        list = make_variable(symbolizer, known, module, address);
+        if (!list.count ||
+            !sp_name_cache_put(&symbolizer->cache, known->id, address | VARIABLE, list))
+            return NULL;
+    }
+    return list.frames[0].name;
 }
 
 bool sp_symbolizer_wait(sp_symbolizer *symbolizer, uint32_t ms)

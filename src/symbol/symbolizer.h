@@ -41,6 +41,12 @@ void sp_symbolizer_configure(sp_symbolizer *symbolizer, const sp_symbolizer_opti
 uint32_t sp_symbolizer_frames(sp_symbolizer *symbolizer, const sp_module *module, uint64_t address,
                               const sp_frame **frames);
 
+/* What the variable at ELF virtual ADDRESS of MODULE is called, valid as frames are: "cache_mutex",
+ * "shop::inventory+0x28" inside of one, or "module+0xaddr" where no symbol covers it; "" where the
+ * module's file says that it has no data there. NULL only as frames are 0. */
+const char *sp_symbolizer_variable(sp_symbolizer *symbolizer, const sp_module *module,
+                                   uint64_t address);
+
 /* Wait MS milliseconds at most for debug files that a server was asked for; what was named then may
  * have better names, so ask again. False, at once, when there is nothing to wait for, or when
  * waiting took two seconds without an answer. */

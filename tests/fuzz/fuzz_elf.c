@@ -5,6 +5,7 @@
 #include "fuzz/fuzz.h"
 
 #include "symbol/elf_check.h"
+#include "symbol/elf_file.h"
 #include "symbol/elf_symbols.h"
 
 static void check_symbols(const sp_elf_symbols *symbols)
@@ -20,6 +21,14 @@ static void check_symbols(const sp_elf_symbols *symbols)
     sp_elf_symbols_find(symbols, UINT64_MAX);
 }
 
+static void check_kind(Elf *elf, sp_elf_symbol_kind kind)
+{
+    sp_elf_symbols symbols;
+    sp_elf_symbols_init(&symbols, kind, elf, NULL);
+    check_symbols(&symbols);
+    sp_elf_symbols_deinit(&symbols);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
     elf_version(EV_CURRENT);
@@ -30,10 +39,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     const char *problem = sp_elf_problem(elf, length);
     FUZZ_CHECK(problem || (elf && elf_kind(elf) == ELF_K_ELF));
     if (elf && elf_kind(elf) == ELF_K_ELF) {
-        sp_elf_symbols symbols;
-        sp_elf_symbols_init(&symbols, elf, NULL);
-        check_symbols(&symbols);
-        sp_elf_symbols_deinit(&symbols);
+        check_kind(elf, SP_ELF_FUNCTIONS);
+        check_kind(elf, SP_ELF_VARIABLES);
+        sp_elf_has_data_at(elf, UINT64_MAX);
     }
     elf_end(elf);
     free(image);

@@ -17,7 +17,7 @@ static void open_and_read(const uint8_t *xz, size_t length)
     FUZZ_CHECK((problem == NULL) == (debugdata.image != NULL));
     if (!problem) {
         sp_elf_symbols symbols;
-        sp_elf_symbols_init(&symbols, NULL, debugdata.elf);
+        sp_elf_symbols_init(&symbols, SP_ELF_FUNCTIONS, NULL, debugdata.elf);
         for (size_t i = 0; i < symbols.count; i++) {
             FUZZ_CHECK(strlen(symbols.list[i].name) > 0);
             FUZZ_CHECK(sp_elf_symbols_find(&symbols, symbols.list[i].start));

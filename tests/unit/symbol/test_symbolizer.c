@@ -75,6 +75,15 @@ __asm__(".pushsection .text.dollar, \"ax\", %progbits\n"
         "dollar_addresses: .quad 1b, 2b\n"
         ".popsection\n");
 
+/* ---- variables ---- */
+
+static struct shop {
+    char name[40];
+    int stock;
+} shop_inventory = {.stock = 3};
+static int plain_variable = 1;
+static const int constant_table[4] = {1, 2, 3, 4}; /* nobody locks what cannot be written */
+
 /* ---- a fixture ---- */
 
 static char self_path[PATH_MAX], quoted_path[PATH_MAX + 3]; /* quoted: for a shell */
@@ -352,6 +361,68 @@ static void symbolizer_stripped_file_gives_module_and_address(void **state)
     sp_module *module = test_module_of(recorded_pc, test_path("stripped"));
     assert_unresolved(module, "stripped");
     assert_int_equal(test_logged_count, 0); /* nothing is wrong with it */
+    free(module);
+}
+
+static void assert_variable(const sp_module *module, const void *at, const char *expected)
+{
+    uint64_t address = (uint64_t)(uintptr_t)at - module->bias;
+    for (int i = 0; i < 2; i++) { /* the second answer is a remembered one */
+        const char *name = sp_symbolizer_variable(symbolizer, module, address);
+        assert_non_null(name);
+        assert_string_equal(name, expected);
+    }
+}
+
+static const void *next_variable(void)
+{
+    static int counted = 1;
+    return &counted;
+}
+
+static void symbolizer_variable_has_its_name_and_a_member_its_offset(void **state)
+{
+    (void)state;
+    sp_module *module = test_module_of(recorded_pc, NULL);
+    assert_variable(module, &plain_variable, "plain_variable");
+    assert_variable(module, &shop_inventory, "shop_inventory");
+    assert_variable(module, &shop_inventory.stock, "shop_inventory+0x28");
+    assert_variable(module, next_variable(), "counted"); /* "counted.0" in the table */
+    free(module);
+}
+
+/* What is at the address of a variable is not asked for as code, and keeps its names apart. */
+static void symbolizer_variable_and_code_of_one_address_are_apart(void **state)
+{
+    (void)state;
+    sp_module *module = test_module_of(recorded_pc, NULL);
+    uint64_t address = (uint64_t)(uintptr_t)&plain_variable - module->bias;
+    const sp_frame *frames;
+    assert_int_equal(sp_symbolizer_frames(symbolizer, module, address, &frames), 1);
+    assert_true(frames[0].unresolved);
+    assert_variable(module, &plain_variable, "plain_variable");
+    free(module);
+}
+
+static void symbolizer_what_is_no_variable_has_no_name_of_one(void **state)
+{
+    (void)state;
+    sp_module *module = test_module_of(recorded_pc, NULL);
+    assert_variable(module, constant_table, "");
+    assert_variable(module, (const void *)(module->bias + 0x7fffffff), "");
+    assert_string_equal(sp_symbolizer_variable(symbolizer, module, recorded_pc - module->bias), "");
+    free(module);
+}
+
+static void symbolizer_variable_of_a_stripped_file_is_module_and_address(void **state)
+{
+    (void)state;
+    char expected[PATH_MAX];
+    test_run("strip -o %s %s", test_path("bare"), quoted_path);
+    sp_module *module = test_module_of(recorded_pc, test_path("bare"));
+    snprintf(expected, sizeof expected, "bare+0x%llx",
+             (unsigned long long)((uint64_t)(uintptr_t)&shop_inventory.stock - module->bias));
+    assert_variable(module, &shop_inventory.stock, expected);
     free(module);
 }
 
@@ -1060,6 +1131,10 @@ int main(int argc, char **argv)
         CASE(symbolizer_vdso_of_another_process_has_names_when_it_is_the_same),
         CASE(symbolizer_no_module_gives_unknown_name),
         CASE(symbolizer_stripped_file_gives_module_and_address),
+        CASE(symbolizer_variable_has_its_name_and_a_member_its_offset),
+        CASE(symbolizer_variable_and_code_of_one_address_are_apart),
+        CASE(symbolizer_what_is_no_variable_has_no_name_of_one),
+        CASE(symbolizer_variable_of_a_stripped_file_is_module_and_address),
         CASE(symbolizer_function_with_a_dollar_has_its_name),
         CASE(symbolizer_file_without_debug_information_gives_symbols),
         CASE(symbolizer_debug_file_is_found_by_build_id),
