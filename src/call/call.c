@@ -228,6 +228,7 @@ static void write_record(call_ring *ring, sp_call_record *record, sp_thread *thr
                                .tid = own_tid(thread),
                                .value = call->value,
                                .count = call->count,
+                               .lock = (uintptr_t)call->lock,
                                .holder = call->holder};
     sp_interval_record *interval = sp_call_interval(record);
     bool is_certain = fill_context(interval, thread);

@@ -31,6 +31,7 @@ typedef struct sp_call {
     uint32_t live_slot;
     uint64_t live_id;
     uint64_t value, count;
+    const void *lock; /* that was waited for; NULL: none */
     sp_call_holder holder;
     const sp_sample_record *holder_stack; /* NULL: not known */
     const void

@@ -132,14 +132,29 @@ static uint32_t put_holder_stack(sp_window *window, const sp_aggregate_holder *h
     return sp_aggregate_put_stack(window, &sample);
 }
 
-/* SP_INTERN_FAILED when memory is short. */
-static uint32_t put_holder(sp_window *window, const sp_aggregate_holder *from)
+/* The lock of SAMPLE as a member of sp_window_holder. There is a bound, as each lock makes samples
+ * of its own: a wait for one lock too many does not tell it. */
+static uint32_t put_lock(sp_window *window, const sp_aggregate_sample *sample)
 {
+    uint64_t address = sample->holder->lock;
+    uint32_t number = address ? sp_aggregate_put_lock(window, sample, address) : 0;
+    if (address && number == SP_INTERN_FAILED)
+        window->dropped_locks += sample->counted;
+    return address && number != SP_INTERN_FAILED ? number + 1 : 0;
+}
+
+/* SP_INTERN_FAILED when memory is short. */
+static uint32_t put_holder(sp_window *window, const sp_aggregate_sample *sample)
+{
+    const sp_aggregate_holder *from = sample->holder;
     uint32_t link = sp_aggregate_put_link(window, &from->link);
     uint32_t stack = from->stack ? put_holder_stack(window, from) : 0;
     if (link == SP_INTERN_FAILED || stack == SP_INTERN_FAILED)
         return SP_INTERN_FAILED;
-    const sp_window_holder holder = {.link = link, .stack = from->stack ? stack + 1 : 0};
+    const sp_window_holder holder = {
+        .link = link, .stack = from->stack ? stack + 1 : 0, .lock = put_lock(window, sample)};
+    if (!holder.link && !holder.stack && !holder.lock)
+        return sp_window_wait(sample->wait);
     uint32_t number = sp_intern_put(&window->holders, &holder, sizeof holder, NULL);
     return number == SP_INTERN_FAILED ? number : SP_WINDOW_HOLDER | number;
 }
@@ -151,7 +166,7 @@ bool sp_aggregate_identify(sp_window *window, const sp_aggregate_sample *sample,
         .link = sp_aggregate_put_link(window, &sample->link),
         .thread = put_again(&window->threads, &window->last_thread, sample->thread,
                             sizeof *sample->thread),
-        .wait = sample->holder ? put_holder(window, sample->holder) : sp_window_wait(sample->wait),
+        .wait = sample->holder ? put_holder(window, sample) : sp_window_wait(sample->wait),
         .attributes = put_attributes(window, sample),
     };
     return key->stack != SP_INTERN_FAILED && key->link != SP_INTERN_FAILED &&
@@ -203,15 +218,21 @@ static void clear_samples(sp_window_samples *samples)
     };
 }
 
-void sp_window_clear(sp_window *window)
+static void clear_locations(sp_intern *locations)
 {
-    for (uint32_t n = 0; n < window->locations.count; n++) {
-        const sp_window_location *location = sp_intern_key(&window->locations, n);
+    for (uint32_t n = 0; n < locations->count; n++) {
+        const sp_window_location *location = sp_intern_key(locations, n);
         if (location->module)
             sp_module_release(location->module);
     }
+    sp_intern_clear(locations);
+}
+
+void sp_window_clear(sp_window *window)
+{
+    clear_locations(&window->locations);
+    clear_locations(&window->locks);
     sp_window_recorded_clear(&window->recorded);
-    sp_intern_clear(&window->locations);
     sp_intern_clear(&window->links);
     sp_intern_clear(&window->threads);
     sp_intern_clear(&window->stacks);
@@ -227,7 +248,7 @@ void sp_window_clear(sp_window *window)
     window->wall_on_core_ns = 0;
     memset(window->wall_parts, 0, sizeof window->wall_parts);
     window->steal_ns = 0;
-    window->dropped_calls = window->dropped_live = 0;
+    window->dropped_calls = window->dropped_live = window->dropped_locks = 0;
     window->misuse = (sp_window_misuse){0};
     window->dropped_visits = window->wall_unmoved = window->wall_discarded = 0;
     window->fp_by_call = window->fp_by_return = window->fp_not_found = 0;
@@ -250,6 +271,7 @@ void sp_window_deinit(sp_window *window)
     sp_intern_deinit(&window->stacks);
     sp_intern_deinit(&window->attribute_sets);
     sp_intern_deinit(&window->holders);
+    sp_intern_deinit(&window->locks);
     deinit_samples(&window->cpu);
     deinit_samples(&window->wall);
     for (int kind = 0; kind < SP_CALL_KINDS; kind++)

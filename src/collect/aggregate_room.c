@@ -11,13 +11,14 @@ enum { FRAMES_MAX = 8 };
 /* What a shortened sample keeps, step by step. Frames are dropped of more samples than links: that
  * makes enough of them equal more often. */
 typedef struct room_step {
-    uint32_t frames; /* from the leaf on */
+    uint32_t frames; /* from the leaf on; UINT32_MAX: all */
     bool link;
     bool rest;    /* thread, wait and attributes */
     bool of_half; /* of the lighter half of the samples; else of a quarter and a bit */
 } room_step;
 
-static const room_step steps[] = {{FRAMES_MAX, true, true, true},
+static const room_step steps[] = {{UINT32_MAX, true, true, true}, /* but no lock */
+                                  {FRAMES_MAX, true, true, true},
                                   {1, true, true, true},
                                   {1, false, true, false},
                                   {0, false, false, false}};
@@ -62,11 +63,26 @@ static uint32_t shorten_wait(uint32_t wait)
     return wait == SP_WAIT_CPU ? SP_WAIT_CPU : sp_window_wait(other);
 }
 
+/* WAIT without the lock that it was for. */
+static uint32_t forget_lock(sp_window *window, uint32_t wait)
+{
+    if (!sp_window_lock_of(window, wait))
+        return wait;
+    sp_window_holder holder =
+        *(const sp_window_holder *)sp_intern_key(&window->holders, sp_window_holder_number(wait));
+    holder.lock = 0;
+    if (!holder.link && !holder.stack)
+        return 0;
+    uint32_t number = sp_intern_put(&window->holders, &holder, sizeof holder, NULL);
+    return number == SP_INTERN_FAILED ? number : SP_WINDOW_HOLDER | number;
+}
+
 /* False when memory is short. */
 static bool shorten(sp_window *window, const room_step *to, sp_window_key *key)
 {
     static const sp_window_thread no_thread;
     key->stack = shorten_stack(window, key->stack, to->frames);
+    key->wait = forget_lock(window, key->wait);
     if (!to->link)
         key->link = 0;
     if (!to->rest) {
@@ -74,12 +90,15 @@ static bool shorten(sp_window *window, const room_step *to, sp_window_key *key)
         key->wait = shorten_wait(key->wait);
         key->attributes = 0;
     }
-    return key->stack != SP_INTERN_FAILED && key->thread != SP_INTERN_FAILED;
+    return key->stack != SP_INTERN_FAILED && key->thread != SP_INTERN_FAILED &&
+           key->wait != SP_INTERN_FAILED;
 }
 
-void sp_aggregate_recount(const sp_window *window, sp_window_samples *samples,
-                          const sp_window_key *from, const sp_window_key *to, uint64_t counted)
+void sp_aggregate_recount(sp_window *window, sp_window_samples *samples, const sp_window_key *from,
+                          const sp_window_key *to, uint64_t counted)
 {
+    if (from->wait != to->wait && sp_window_lock_of(window, from->wait))
+        window->dropped_locks += counted;
     if (from->stack == to->stack && from->link == to->link)
         return;
     uint32_t before = stack_end(window, from->stack), now = stack_end(window, to->stack);
@@ -196,7 +215,8 @@ static bool free_a_quarter(sp_window *window, sp_window_samples *samples)
 {
     sp_window_samples shortened;
     uint32_t count = samples->keys.count, wanted = count - 1 - count / 4;
-    for (const room_step *step = steps;; step++) {
+    const room_step *first = window->locks.count ? steps : steps + 1;
+    for (const room_step *step = first;; step++) {
         if (!copy_shortened(window, samples, step, &shortened))
             return false;
         if (shortened.keys.count <= wanted || step == last_step)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Room in a full window: at SPANPROF_MAX_SAMPLES distinct samples the light ones are made shorter
- * until enough of them are equal. First frames go, from the root end on, then links. What is heavy
- * keeps both, also when it came last. Collector thread only. */
+ * until enough of them are equal. First the name of the lock that was waited for goes, then frames,
+ * from the root end on, then links. What is heavy keeps all, also when it came last. Collector
+ * thread only. */
 #ifndef SP_COLLECT_AGGREGATE_ROOM_H
 #define SP_COLLECT_AGGREGATE_ROOM_H
 
@@ -15,7 +16,7 @@ bool sp_aggregate_make_room(sp_window *window, sp_window_samples *samples, uint3
 
 /* What COUNTED (periods, or visits) of SAMPLES were counted as under FROM they are now under TO,
  * its shortened form. */
-void sp_aggregate_recount(const sp_window *window, sp_window_samples *samples,
-                          const sp_window_key *from, const sp_window_key *to, uint64_t counted);
+void sp_aggregate_recount(sp_window *window, sp_window_samples *samples, const sp_window_key *from,
+                          const sp_window_key *to, uint64_t counted);
 
 #endif

@@ -6,12 +6,14 @@
 #include "collect/join.h"
 #include "profile/window.h"
 
-/* Who held a lock. generation and changed are as those of sp_aggregate_sample. */
+/* The lock that was waited for, and who held it. generation and changed, of `stack`, are as those
+ * of sp_aggregate_sample. */
 typedef struct sp_aggregate_holder {
     sp_window_link link;           /* its span; all zero: none, or not known */
     const sp_sample_record *stack; /* where it gave the lock back; NULL: not known */
     const sp_generation *generation;
     const sp_modules *changed;
+    uint64_t lock; /* its address; 0: not told */
 } sp_aggregate_holder;
 
 /* One sample to aggregate. generation may be NULL (its module list is gone): then addresses stay
@@ -25,7 +27,7 @@ typedef struct sp_aggregate_sample {
     sp_join_result result;
     sp_window_link link;
     sp_wait wait;
-    const sp_aggregate_holder *holder; /* of the lock that was waited for; NULL: not known */
+    const sp_aggregate_holder *holder; /* of a wait for a lock; NULL: nothing of it is known */
     const uint8_t *attributes; /* attribute_bytes of them, as attribute_filter.h left them */
     uint32_t attribute_bytes;
     uint64_t weight, count, counted;

@@ -21,18 +21,26 @@ enum { STACK_MAX = 1 + SP_VISIT_DEPTH_MAX };
 /* What a window remembers is bounded: beyond, it starts to remember anew. */
 enum { RECORDED_BYTES_MAX = 4 * 1024 * 1024, PCS_FIRST = 256, PCS_MAX = 16384 };
 
+static sp_window_location locate(const sp_generation *generation, uint64_t address)
+{
+    const sp_module *module = generation ? sp_generation_find(generation, address) : NULL;
+    return (sp_window_location){.module = (sp_module *)(uintptr_t)module,
+                                .address = module ? address - module->bias : address};
+}
+
+static uint32_t put_in(sp_intern *locations, const sp_window_location *location)
+{
+    bool is_new;
+    uint32_t number = sp_intern_put(locations, location, sizeof *location, &is_new);
+    if (is_new && location->module)
+        sp_module_acquire(location->module);
+    return number;
+}
+
 static uint32_t put_location(sp_window *window, const sp_generation *generation, uint64_t pc)
 {
-    const sp_module *module = generation ? sp_generation_find(generation, pc) : NULL;
-    sp_window_location location = {
-        .module = (sp_module *)(uintptr_t)module,
-        .address = module ? pc - module->bias : pc,
-    };
-    bool is_new;
-    uint32_t number = sp_intern_put(&window->locations, &location, sizeof location, &is_new);
-    if (is_new && location.module)
-        sp_module_acquire(location.module);
-    return number;
+    const sp_window_location location = locate(generation, pc);
+    return put_in(&window->locations, &location);
 }
 
 /* ---- addresses ---- */
@@ -108,13 +116,14 @@ static bool is_of_newest_generation(const sp_aggregate_sample *sample)
     return sample->generation && !sample->changed;
 }
 
-/* Whether PC is in a library that is no longer there, or may have been away. When the sample was
- * taken another may have been in its place: neither the name nor the rule by which the walk went on
- * is certain. */
-static bool is_unloaded(const sp_aggregate_sample *sample, uint64_t pc)
+/* Whether ADDRESS is in a library that is no longer there, or may have been away. When the sample
+ * was taken another may have been in its place: neither the name nor the rule by which a walk went
+ * on is certain. */
+static bool is_unloaded(const sp_aggregate_sample *sample, uint64_t address)
 {
-    const sp_module *module =
-        sample->changed && sample->generation ? sp_generation_find(sample->generation, pc) : NULL;
+    const sp_module *module = sample->changed && sample->generation
+                                  ? sp_generation_find(sample->generation, address)
+                                  : NULL;
     return module && !sp_modules_has_stayed(sample->changed, sample->generation, module);
 }
 
@@ -209,6 +218,18 @@ uint32_t sp_aggregate_put_stack(sp_window *window, const sp_aggregate_sample *sa
     if (is_new || recorded->numbers[known] == SP_INTERN_FAILED)
         recorded->numbers[known] = make_stack(window, sample);
     return recorded->numbers[known];
+}
+
+/* ---- locks ---- */
+
+uint32_t sp_aggregate_put_lock(sp_window *window, const sp_aggregate_sample *sample,
+                               uint64_t address)
+{
+    bool is_known = sample->generation && !is_unloaded(sample, address);
+    const sp_window_location lock = locate(is_known ? sample->generation : NULL, address);
+    return window->locks.count < SP_WINDOW_LOCKS_MAX
+               ? put_in(&window->locks, &lock)
+               : sp_intern_find(&window->locks, &lock, sizeof lock);
 }
 
 void sp_window_recorded_clear(sp_window_recorded *recorded)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks as aggregation keeps them, found by their addresses. Collector thread only. */
+/* Stacks and locks as aggregation keeps them, found by their addresses. Collector thread only. */
 #ifndef SP_COLLECT_AGGREGATE_STACKS_H
 #define SP_COLLECT_AGGREGATE_STACKS_H
 
@@ -7,6 +7,11 @@
 
 /* The number in window.stacks of SAMPLE's stack; SP_INTERN_FAILED when memory is short. */
 uint32_t sp_aggregate_put_stack(sp_window *window, const sp_aggregate_sample *sample);
+
+/* The number in window.locks of the lock at ADDRESS that SAMPLE waited for. SP_INTERN_FAILED: there
+ * are SP_WINDOW_LOCKS_MAX others, or memory is short. */
+uint32_t sp_aggregate_put_lock(sp_window *window, const sp_aggregate_sample *sample,
+                               uint64_t address);
 
 /* Forget what was recorded, keep some memory. */
 void sp_window_recorded_clear(sp_window_recorded *recorded);

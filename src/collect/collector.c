@@ -286,6 +286,14 @@ static sp_collector *fail(sp_collector *collector, spanprof_error *error, int th
     return NULL;
 }
 
+static bool tells_waits(const sp_collector *collector)
+{
+    bool tells = false;
+    for (size_t i = 0; i < collector->destination_count; i++)
+        tells |= collector->destinations[i].wait_attributes;
+    return tells;
+}
+
 sp_collector *sp_collector_create(const sp_collector_config *config, spanprof_error *error)
 {
     sp_collector *collector = calloc(1, sizeof *collector);
@@ -311,6 +319,7 @@ sp_collector *sp_collector_create(const sp_collector_config *config, spanprof_er
     collector->drain.without_ticks = config->without_ticks;
     collector->drain.with_alloc = config->with_alloc;
     collector->drain.with_heap = config->with_heap;
+    collector->drain.with_locks = tells_waits(collector);
     sp_drain_begin(&collector->drain);
     collector->symbolizer = sp_symbolizer_create();
     if (!collector->symbolizer)

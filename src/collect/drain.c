@@ -258,17 +258,18 @@ static void keep_call(visit_drain *to, const sp_call_record *call,
     sp_count_owned(&to->drain->totals.calls_dropped, 1);
 }
 
-/* Whether CALL tells who held the lock. */
+/* Whether CALL tells the lock that was waited for, or who held it. */
 static bool holder_of(const visit_drain *to, const sp_call_record *call, sp_aggregate_holder *out)
 {
-    *out = (sp_aggregate_holder){.stack = sp_call_holder_stack(call)};
+    *out = (sp_aggregate_holder){.stack = sp_call_holder_stack(call),
+                                 .lock = to->drain->with_locks ? call->lock : 0};
     memcpy(out->link.trace_id, call->holder.trace_id, sizeof out->link.trace_id);
     memcpy(out->link.span_id, &call->holder.span_id, sizeof out->link.span_id);
     if (out->stack) {
         out->generation = sp_modules_generation(to->modules, out->stack->generation);
         out->changed = changed_since(to, out->stack);
     }
-    return out->stack || call->holder.span_id != 0;
+    return out->stack || out->lock || call->holder.span_id != 0;
 }
 
 static void drain_call(visit_drain *to, const sp_call_record *call)

@@ -51,6 +51,7 @@ typedef struct sp_drain {
     sp_wall_state wall;                 /* as last seen */
     bool without_ticks;                 /* no CPU time is accounted for */
     bool with_alloc, with_heap;
+    bool with_locks;     /* waits tell their lock: a destination has attributes of waits */
     bool calls_are_many; /* the last drain found a ring a quarter full: the next should be soon */
     sp_live_blocks live;
     sp_live_spans live_spans;

@@ -37,17 +37,33 @@ static void name_each(sp_collector *collector, const sp_window *window, uint32_t
     free(locations);
 }
 
+static void name_locks(sp_collector *collector, const sp_window *window)
+{
+    for (uint32_t n = 0; n < window->locks.count && !sp_collector_is_abandoned(collector); n++) {
+        const sp_window_location *lock = sp_intern_key(&window->locks, n);
+        if (lock->module)
+            sp_symbolizer_variable(collector->symbolizer, lock->module, lock->address);
+        sp_collector_drain_if_due(collector);
+    }
+}
+
+static void name_all(sp_collector *collector, const sp_window *window)
+{
+    name_each(collector, window, 0);
+    name_locks(collector, window);
+}
+
 void sp_collector_name(sp_collector *collector, const sp_window *window)
 {
     bool better = false;
-    name_each(collector, window, 0);
+    name_all(collector, window);
     while (!sp_collector_is_abandoned(collector) &&
            sp_symbolizer_wait(collector->symbolizer, SP_DRAIN_MS / 2)) {
         better = true;
         sp_collector_drain_if_due(collector);
     }
     if (better)
-        name_each(collector, window, 0);
+        name_all(collector, window);
     collector->first_is_over = true;
 }
 
@@ -59,6 +75,7 @@ void sp_collector_name_ahead(sp_collector *collector)
     uint32_t count = window->locations.count;
     if (collector->named_ahead < count)
         name_each(collector, window, collector->named_ahead);
+    name_locks(collector, window);
     sp_symbolizer_close_files(collector->symbolizer);
     collector->named_ahead = count;
     collector->names_wait_ms *= 4;

@@ -152,7 +152,8 @@ typedef struct sp_call_record {
     int64_t tid;
     uint64_t value;        /* bytes, or what the type's unit says */
     uint64_t count;        /* of calls */
-    sp_call_holder holder; /* of the lock that was waited for */
+    uint64_t lock;         /* address of what was waited for; 0: nothing, or not known */
+    sp_call_holder holder; /* of that lock */
     uint64_t has_holder_stack;
 } sp_call_record;
 

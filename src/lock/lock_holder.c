@@ -77,6 +77,7 @@ void sp_lock_holder_find(sp_contention *wait, const int *owner)
     found.begin_ns = wait->begin_ns;
     found.kind = wait->kind;
     found.place = wait->place;
+    found.lock = wait->lock;
     *wait = found;
 }
 

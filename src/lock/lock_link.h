@@ -20,15 +20,16 @@ typedef enum sp_contention_kind {
     SP_CONTENTION_SEMAPHORE,
 } sp_contention_kind;
 
-/* A wait, from its begin to its end. The library sets the kind, the SDK all else. */
+/* A wait, from its begin to its end. The library sets the kind and the lock, the SDK all else. */
 typedef struct sp_contention {
     uint64_t begin_ns; /* 0: it is not counted */
     /* The span under which another thread held the lock when the wait began; ids as in memory, all
      * zero for none. */
     uint64_t holder_trace_id[2];
     uint64_t holder_span_id;
-    uint32_t kind;  /* sp_contention_kind */
-    uint32_t place; /* among the waiters, plus one; 0: none */
+    uint32_t kind;    /* sp_contention_kind */
+    uint32_t place;   /* among the waiters, plus one; 0: none */
+    const void *lock; /* what is waited for: a lock, a condition or a semaphore */
 } sp_contention;
 
 /* --- waiters ---------------------------------------------------------------------------------- */
@@ -71,11 +72,10 @@ typedef struct sp_lock_waiters {
 
 /* --- the functions ---------------------------------------------------------------------------- */
 
-/* The calling thread is about to wait for LOCK, which is taken, or for a semaphore or a condition:
- * then LOCK is NULL. *OWNER: the thread id of who holds it, which may change at any moment, 0 for
+/* The calling thread is about to wait for WAIT's lock, which is taken, or for its condition or
+ * semaphore. *OWNER: the thread id of who holds the lock, which may change at any moment, 0 for
  * nobody; OWNER is NULL where that is not known. */
-typedef void sp_lock_begins(sp_sampling_thread *thread, sp_contention *wait, const void *lock,
-                            const int *owner);
+typedef void sp_lock_begins(sp_sampling_thread *thread, sp_contention *wait, const int *owner);
 /* The function that waited has returned; WAIT was begun. HAS_WAITED: it is to be counted.
  * RETURN_ADDRESS is the interposed function's. */
 typedef void sp_lock_ends(sp_sampling_thread *thread, const sp_contention *wait, int has_waited,
@@ -83,7 +83,7 @@ typedef void sp_lock_ends(sp_sampling_thread *thread, const sp_contention *wait,
 /* The calling thread is about to give LOCK back, which others wait for. OWNER is as above. */
 typedef void sp_lock_gives(const void *lock, const int *owner, const void *return_address);
 
-enum { SP_LOCK_PRELOAD_VERSION = 4 };
+enum { SP_LOCK_PRELOAD_VERSION = 5 };
 
 typedef struct sp_lock_preload {
     uint32_t version;

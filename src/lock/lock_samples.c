@@ -39,15 +39,14 @@ static uint64_t due_ns_of(sp_sampling_thread *thread, uint64_t begin_ns)
 }
 
 /* A wait of the SDK for its own lock, on a thread of the application, is not the application's. */
-static void begins(sp_sampling_thread *thread, sp_contention *wait, const void *lock,
-                   const int *owner)
+static void begins(sp_sampling_thread *thread, sp_contention *wait, const int *owner)
 {
     int error = errno;
     if (!sp_lock_is_waiting() && sp_calls_are_taken()) {
         sp_lock_holder_find(wait, owner);
         wait->begin_ns = sp_clock_monotonic_ns();
-        if (lock)
-            wait->place = sp_lock_waiters_enter(sp_load_acquire(&locks.waiters), lock,
+        if (wait->kind == SP_CONTENTION_LOCK)
+            wait->place = sp_lock_waiters_enter(sp_load_acquire(&locks.waiters), wait->lock,
                                                 due_ns_of(thread, wait->begin_ns),
                                                 sp_max_u64(sp_load_relaxed(&locks.period_ns), 1));
     }
@@ -78,6 +77,7 @@ static void take(const sp_contention *wait, const sp_lock_giver *giver, sp_sampl
     sp_call call = {.kind = call_kind_of(wait),
                     .value = weight.size,
                     .count = weight.count,
+                    .lock = wait->lock,
                     .holder = {.trace_id = {wait->holder_trace_id[0], wait->holder_trace_id[1]},
                                .span_id = wait->holder_span_id},
                     .return_address = return_address};

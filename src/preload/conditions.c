@@ -13,10 +13,10 @@
 /* --- conditions ------------------------------------------------------------------------------- */
 
 /* The mutex is given back as by an unlock. RESULT is named in HAS_WAITED. */
-#define WAIT(kind, mutex, waiting, has_waited)                                                     \
+#define WAIT(kind, condition, mutex, waiting, has_waited)                                          \
     if (sp_##kind##_has_waiters(mutex))                                                            \
         sp_wait_give(mutex, sp_##kind##_owner(mutex), RETURN_ADDRESS);                             \
-    const sp_contention wait = sp_wait_begin(SP_CONTENTION_CONDITION, NULL, NULL, true);           \
+    const sp_contention wait = sp_wait_begin(SP_CONTENTION_CONDITION, condition, NULL, true);      \
     int result = waiting;                                                                          \
     return sp_wait_end(&wait, has_waited, result, RETURN_ADDRESS)
 
@@ -24,7 +24,8 @@ PUBLIC int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
 {
     if (!sp_wait_is_sampled())
         return sp_next_locks.pthread_cond_wait(condition, mutex);
-    WAIT(mutex, mutex, sp_next_locks.pthread_cond_wait(condition, mutex), sp_has_waited(result));
+    WAIT(mutex, condition, mutex, sp_next_locks.pthread_cond_wait(condition, mutex),
+         sp_has_waited(result));
 }
 
 PUBLIC int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
@@ -32,7 +33,7 @@ PUBLIC int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mu
 {
     if (!sp_wait_is_sampled())
         return sp_next_locks.pthread_cond_timedwait(condition, mutex, until);
-    WAIT(mutex, mutex, sp_next_locks.pthread_cond_timedwait(condition, mutex, until),
+    WAIT(mutex, condition, mutex, sp_next_locks.pthread_cond_timedwait(condition, mutex, until),
          sp_has_waited(result));
 }
 
@@ -41,7 +42,8 @@ PUBLIC int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mu
 {
     if (!sp_wait_is_sampled())
         return sp_next_locks.pthread_cond_clockwait(condition, mutex, clock, until);
-    WAIT(mutex, mutex, sp_next_locks.pthread_cond_clockwait(condition, mutex, clock, until),
+    WAIT(mutex, condition, mutex,
+         sp_next_locks.pthread_cond_clockwait(condition, mutex, clock, until),
          sp_has_waited(result));
 }
 
@@ -54,7 +56,8 @@ PUBLIC int cnd_wait(cnd_t *condition, mtx_t *mutex)
 {
     if (!sp_wait_is_sampled())
         return sp_next_locks.cnd_wait(condition, mutex);
-    WAIT(mtx, mutex, sp_next_locks.cnd_wait(condition, mutex), has_waited_in_c11(result));
+    WAIT(mtx, condition, mutex, sp_next_locks.cnd_wait(condition, mutex),
+         has_waited_in_c11(result));
 }
 
 PUBLIC int cnd_timedwait(cnd_t *restrict condition, mtx_t *restrict mutex,
@@ -62,7 +65,7 @@ PUBLIC int cnd_timedwait(cnd_t *restrict condition, mtx_t *restrict mutex,
 {
     if (!sp_wait_is_sampled())
         return sp_next_locks.cnd_timedwait(condition, mutex, until);
-    WAIT(mtx, mutex, sp_next_locks.cnd_timedwait(condition, mutex, until),
+    WAIT(mtx, condition, mutex, sp_next_locks.cnd_timedwait(condition, mutex, until),
          has_waited_in_c11(result));
 }
 
@@ -89,7 +92,7 @@ static int semaphore_has_waited(int result)
     if (tried == 0)                                                                                \
         return 0;                                                                                  \
     const sp_contention wait =                                                                     \
-        sp_wait_begin(SP_CONTENTION_SEMAPHORE, NULL, NULL, tried == EAGAIN);                       \
+        sp_wait_begin(SP_CONTENTION_SEMAPHORE, semaphore, NULL, tried == EAGAIN);                  \
     int result = waiting;                                                                          \
     return sp_wait_end(&wait, semaphore_has_waited(result), result, RETURN_ADDRESS)
 

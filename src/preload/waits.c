@@ -17,10 +17,10 @@ PUBLIC sp_lock_preload *spanprof_preload_locks(uint32_t version)
 sp_contention sp_wait_begin(sp_contention_kind kind, const void *lock, const int *owner,
                             int is_taken)
 {
-    sp_contention wait = {.kind = kind};
+    sp_contention wait = {.kind = kind, .lock = lock};
     sp_lock_begins *begins = sp_load_acquire(&sp_preload_waits.begins);
     if (is_taken && begins)
-        begins(&self, &wait, lock, owner);
+        begins(&self, &wait, owner);
     return wait;
 }
 

@@ -23,7 +23,7 @@ static inline int sp_wait_is_sampled(void)
     return SP_UNLIKELY(sp_load_relaxed(&sp_preload_waits.run) != 0);
 }
 
-/* LOCK and OWNER as sp_lock_begins has them. The wait is not counted unless IS_TAKEN. */
+/* A wait for LOCK; OWNER as sp_lock_begins has it. The wait is not counted unless IS_TAKEN. */
 HIDDEN sp_contention sp_wait_begin(sp_contention_kind kind, const void *lock, const int *owner,
                                    int is_taken);
 /* Passes RESULT on, and keeps errno. The wait is not counted unless HAS_WAITED. */

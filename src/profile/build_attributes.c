@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The attributes of a sample: its thread, what it waited for, and what its context gave it. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "context/sample_keys.h"
@@ -7,7 +9,7 @@
 #include "profile/build.h"
 #include "profile/stack_text.h"
 
-enum { CONTEXT_ATTRIBUTES_MAX = 8, SAMPLE_ATTRIBUTES_MAX = 2 + 3 + CONTEXT_ATTRIBUTES_MAX };
+enum { CONTEXT_ATTRIBUTES_MAX = 8, SAMPLE_ATTRIBUTES_MAX = 2 + 5 + CONTEXT_ATTRIBUTES_MAX };
 
 static uint32_t add_thread(sp_build *b, uint32_t number, uint32_t *attributes)
 {
@@ -60,6 +62,26 @@ static uint32_t add_holder_stack(sp_build *b, uint32_t stack, uint32_t *attribut
     return is_told ? 1 : 0;
 }
 
+static uint32_t add_lock_name(sp_build *b, const sp_window_location *lock, uint32_t *attributes)
+{
+    const char *name = sp_symbolizer_variable(b->symbolizer, lock->module, lock->address);
+    b->dictionary.failed |= !name;
+    if (!name || !*name)
+        return 0;
+    attributes[0] = sp_dictionary_string_attribute(&b->dictionary, "spanprof.lock.name", name);
+    return 1;
+}
+
+static uint32_t add_lock(sp_build *b, uint32_t number, uint32_t *attributes)
+{
+    const sp_window_location *lock = sp_intern_key(&b->window->locks, number);
+    uint64_t address = lock->address + (lock->module ? lock->module->bias : 0);
+    char text[24];
+    snprintf(text, sizeof text, "0x%" PRIx64, address);
+    attributes[0] = sp_dictionary_string_attribute(&b->dictionary, "spanprof.lock.address", text);
+    return 1 + (lock->module ? add_lock_name(b, lock, attributes + 1) : 0);
+}
+
 static uint32_t add_holder(sp_build *b, uint32_t number, uint32_t *attributes)
 {
     const sp_window_holder *holder = sp_intern_key(&b->window->holders, number);
@@ -68,6 +90,8 @@ static uint32_t add_holder(sp_build *b, uint32_t number, uint32_t *attributes)
         count = add_holder_span(b, sp_intern_key(&b->window->links, holder->link), attributes);
     if (holder->stack)
         count += add_holder_stack(b, holder->stack - 1, attributes + count);
+    if (holder->lock)
+        count += add_lock(b, holder->lock - 1, attributes + count);
     return count;
 }
 

@@ -149,6 +149,7 @@ uint32_t sp_build_call_attributes(sp_build *b, uint32_t kind)
         {"spanprof.dropped.calls", "", w->dropped_calls, true},
         {"spanprof.dropped.live_blocks", "", kind == SP_CALL_HEAP ? w->dropped_live : 0, true},
         {"spanprof.lock_ns", "ns", is_wait(kind) ? w->lock_ns : 0, true},
+        {"spanprof.dropped.locks", "", is_wait(kind) ? w->dropped_locks : 0, true},
     };
     attribute_list list = {.count = 0};
     add_samples(b, &list, &w->calls[kind]);

@@ -123,7 +123,8 @@ static inline uint32_t sp_window_live(sp_live_age age, sp_live_end end)
     return SP_WINDOW_LIVE | (uint32_t)age | (uint32_t)end << 8;
 }
 
-/* What the sample of a wait for a lock says in place of a wait: a number of window.holders. */
+/* What the sample of a wait for a lock, a condition or a semaphore says in place of a wait: a
+ * number of window.holders. */
 #define SP_WINDOW_HOLDER UINT32_C(0x40000000)
 
 static inline uint32_t sp_window_holder_number(uint32_t wait)
@@ -131,10 +132,11 @@ static inline uint32_t sp_window_holder_number(uint32_t wait)
     return wait & ~SP_WINDOW_HOLDER;
 }
 
-/* Who held a lock. Key of `window.holders`. */
+/* Which lock was waited for, and which span held it. Key of `window.holders`. */
 typedef struct sp_window_holder {
     uint32_t link;  /* of window.links: its span; 0: none, or not known */
     uint32_t stack; /* of window.stacks, plus one: where it gave the lock back; 0: not known */
+    uint32_t lock;  /* of window.locks, plus one; 0: not told */
 } sp_window_holder;
 
 enum { SP_WINDOW_ENDS = SP_WALK_FOLDED };
@@ -172,7 +174,7 @@ typedef struct sp_window_unattributed {
     uint64_t unattributed_ns;
 } sp_window_unattributed;
 
-enum { SP_WINDOW_SETS_MAX = 2000 };
+enum { SP_WINDOW_SETS_MAX = 2000, SP_WINDOW_LOCKS_MAX = 2000 };
 
 #define SP_WINDOW_GAP (UINT32_MAX - 1) /* no location has this number */
 
@@ -221,6 +223,7 @@ typedef struct sp_window {
     sp_intern stacks;                /* uint32_t locations…, sp_walk_end */
     sp_intern attribute_sets;        /* entries of key number, length, bytes */
     sp_intern holders;               /* sp_window_holder */
+    sp_intern locks;                 /* sp_window_location */
     uint32_t last_link, last_thread; /* of the last sample */
     sp_window_recorded recorded;
     sp_window_samples cpu, wall; /* wall: what threads waited */
@@ -244,6 +247,7 @@ typedef struct sp_window {
     uint64_t dropped_attributes;  /* samples whose set of attributes was one too many */
     uint64_t dropped_visits;      /* for which the wall engine's ring, or memory, had no room */
     uint64_t dropped_calls;       /* for which the rings, or memory, had no room */
+    uint64_t dropped_locks;       /* waits whose lock was one too many to be told */
     uint64_t dropped_live;        /* blocks for which the table of live blocks had no place */
     sp_window_misuse misuse;
     uint64_t wall_unmoved, wall_discarded;
@@ -254,6 +258,15 @@ typedef struct sp_window {
  * beside each second of CPU time. The parts refer to WINDOW, so it stays where it is until it is
  * cleared. */
 void sp_window_complete_wall(sp_window *window, double steal);
+
+/* The lock that WAIT, of a sample's key, was for, as in sp_window_holder. */
+static inline uint32_t sp_window_lock_of(const sp_window *window, uint32_t wait)
+{
+    if ((wait & SP_WINDOW_LIVE) || !(wait & SP_WINDOW_HOLDER))
+        return 0;
+    const sp_window_holder *holder = sp_intern_key(&window->holders, sp_window_holder_number(wait));
+    return holder->lock;
+}
 
 /* How many samples WINDOW has, of all kinds. */
 static inline uint32_t sp_window_sample_total(const sp_window *window)

@@ -3,18 +3,23 @@
 
 #include <string.h>
 
+#include "core/compiler.h"
 #include "proto/profiles.pb-c.h"
 #include "tool/model/merge.h"
 
-static const char prefix[] = "spanprof.holder.";
+static const char *const prefixes[] = {"spanprof.holder.", "spanprof.lock."};
 
 static bool is_of_holder(const Sp__Profiles__ProfilesDictionary *dictionary, int32_t attribute)
 {
     if (attribute < 0 || (size_t)attribute >= dictionary->n_attribute_table)
         return false;
     int32_t key = dictionary->attribute_table[attribute]->key_strindex;
-    return key > 0 && (size_t)key < dictionary->n_string_table &&
-           strncmp(dictionary->string_table[key], prefix, sizeof prefix - 1) == 0;
+    if (key <= 0 || (size_t)key >= dictionary->n_string_table)
+        return false;
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(prefixes); i++)
+        if (strncmp(dictionary->string_table[key], prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
 }
 
 /* Whether SAMPLE had some. */

@@ -133,6 +133,7 @@ static int tear_down(void **state)
     sp_intern_deinit(&window.cpu.keys);
     sp_intern_deinit(&window.wall.keys);
     sp_intern_deinit(&window.holders);
+    sp_intern_deinit(&window.locks);
     sp_intern_deinit(&window.calls[SP_CALL_LOCK].keys);
     free(here);
     return 0;
@@ -424,13 +425,37 @@ static void builder_wall_without_cpu_profile_for_both_scopes(void **state)
 
 static sp_window_sample lock_waits[4];
 
-/* The span HOLDER, which gave the lock back in handler_function. */
+static struct shop {
+    char name[40];
+    char lock;
+} shop_locks = {.lock = 1};
+
+static uint32_t put_lock(sp_module *module, uint64_t address)
+{
+    sp_window_location lock = {.module = module, .address = address - (module ? module->bias : 0)};
+    return sp_intern_put(&window.locks, &lock, sizeof lock, NULL) + 1;
+}
+
+static uint32_t put_wait(const sp_window_holder *key)
+{
+    return SP_WINDOW_HOLDER | sp_intern_put(&window.holders, key, sizeof *key, NULL);
+}
+
+/* The span HOLDER, which gave a lock of the program back in handler_function. */
 static uint32_t put_holder(uint8_t holder)
 {
     uint32_t frames[] = {put_code(handler_function), put_code(worker_function)};
     const sp_window_holder key = {.link = put_link(2, holder, 0),
-                                  .stack = put_stack(SP_WALK_COMPLETE, 2, frames) + 1};
-    return SP_WINDOW_HOLDER | sp_intern_put(&window.holders, &key, sizeof key, NULL);
+                                  .stack = put_stack(SP_WALK_COMPLETE, 2, frames) + 1,
+                                  .lock = put_lock(here, (uint64_t)&shop_locks.lock)};
+    return put_wait(&key);
+}
+
+/* A lock on the heap, of whose holder nothing is known. */
+static uint32_t put_heap_lock(void)
+{
+    const sp_window_holder key = {.lock = put_lock(NULL, 0x7f0000000010)};
+    return put_wait(&key);
 }
 
 /* A wait of a span of its own for a lock that HOLDER had. */
@@ -441,7 +466,7 @@ static void put_lock_wait(uint8_t span, uint8_t holder, uint64_t wait_ns)
         .stack = put_stack(SP_WALK_COMPLETE, 1, (uint32_t[]){put_code(worker_function)}),
         .link = put_link(1, span, span),
         .thread = put_thread(7, "main"),
-        .wait = holder ? put_holder(holder) : 0,
+        .wait = holder ? put_holder(holder) : put_heap_lock(),
     };
     uint32_t number = sp_intern_put(&samples->keys, &key, sizeof key, NULL);
     samples->values = lock_waits;
@@ -466,6 +491,16 @@ static void assert_holder(const sp_profile_sample *sample, const char *trace, co
     assert_string_equal(
         find_attribute(sample->attributes, "spanprof.holder.stack")->value.string_value,
         "worker_function;handler_function");
+}
+
+static void assert_lock(const sp_profile_sample *sample, uint64_t address, const char *name)
+{
+    char text[24];
+    const sp_profile_attribute *named = find_attribute(sample->attributes, "spanprof.lock.name");
+    snprintf(text, sizeof text, "0x%" PRIx64, address);
+    assert_string_equal(
+        find_attribute(sample->attributes, "spanprof.lock.address")->value.string_value, text);
+    assert_string_equal(named ? named->value.string_value : "", name);
 }
 
 static void build_lock_waits(bool for_a_file)
@@ -496,10 +531,12 @@ static void builder_locks_are_contentions_and_delay_with_their_holder(void **sta
     assert_int_equal(delay->samples[0].value, 1000);
     assert_holder(&delay->samples[0], "02020202020202020202020202020202", "1e1e1e1e1e1e1e1e");
     assert_null(find_attribute(delay->samples[1].attributes, "spanprof.holder.span_id"));
+    assert_lock(&delay->samples[0], (uint64_t)&shop_locks.lock, "shop_locks+0x28");
+    assert_lock(&delay->samples[1], 0x7f0000000010, "");
 }
 
-/* Each holder would make a series of its own there. */
-static void builder_holders_are_not_for_the_network(void **state)
+/* Each holder, and each lock, would make a series of its own there. */
+static void builder_holders_and_locks_are_not_for_the_network(void **state)
 {
     (void)state;
     build_lock_waits(false);
@@ -507,6 +544,8 @@ static void builder_holders_are_not_for_the_network(void **state)
         sp_index_list attributes = data.profiles[1].samples[i].attributes;
         assert_null(find_attribute(attributes, "spanprof.holder.span_id"));
         assert_null(find_attribute(attributes, "spanprof.holder.stack"));
+        assert_null(find_attribute(attributes, "spanprof.lock.name"));
+        assert_null(find_attribute(attributes, "spanprof.lock.address"));
     }
 }
 
@@ -1022,7 +1061,7 @@ int main(void)
         CASE(builder_wall_is_ticks_of_spans_and_waits),
         CASE(builder_wall_of_all_threads_has_all_ticks),
         CASE(builder_locks_are_contentions_and_delay_with_their_holder),
-        CASE(builder_holders_are_not_for_the_network),
+        CASE(builder_holders_and_locks_are_not_for_the_network),
         CASE(builder_wall_has_what_was_stolen),
         CASE(builder_wall_without_cpu_profile_for_both_scopes),
         CASE(builder_times_are_timestamps_of_the_merged_sample),
