@@ -41,4 +41,4 @@ wait_shop
 grep -q 'remember_visit' "$work/leak" || { cat "$work/leak"; fail "the leak does not show"; }
 "$spanprof" spans "$work/shop" --holders >"$work/convoy"
 cat "$work/convoy"
-grep -q 'GET /search .* look_up .* GET /rebuild .* rebuild_index' "$work/convoy" || fail "the convoy does not show"
+grep -q 'GET /search .* look_up  *index_lock .* GET /rebuild .* rebuild_index' "$work/convoy" || fail "the convoy does not show"

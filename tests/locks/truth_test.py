@@ -18,9 +18,10 @@ ROUNDS, CONVOY = 40, 5
 WORK = re.compile(r"^truth_work_(\w+)$")
 FAILURES = []
 
+LOCKS = {"3": "rwlock", "4": "rwlock", "5": "rwlock", "6": "mtx", "condition": "condition", "semaphore": "work"}  # the others wait for the mutex
 GIVES = {"3": "give_rwlock", "4": "give_rwlock", "5": "give_rwlock", "6": "give_mtx"}  # the others give a mutex
 
-Wait = collections.namedtuple("Wait", "work frames span holder holder_stack value ids holder_ids")
+Wait = collections.namedtuple("Wait", "work frames span holder holder_stack value ids holder_ids lock")
 
 
 def check(ok, text):
@@ -42,7 +43,8 @@ def waits(path, kind, spans):
             of = dictionary.attributes(sample)
             holder = of.get("spanprof.holder.trace_id", ""), of.get("spanprof.holder.span_id", "")
             found.append(Wait(work, frames, name_of(spans, dictionary.link(sample)), name_of(spans, holder),
-                              of.get("spanprof.holder.stack", ""), int(sample["values"][0]), dictionary.link(sample), holder))
+                              of.get("spanprof.holder.stack", ""), int(sample["values"][0]), dictionary.link(sample), holder,
+                              of.get("spanprof.lock.name", "")))
     return found
 
 
@@ -64,6 +66,7 @@ def check_pairs(counts):
         stacks = {tuple(wait.holder_stack.split(";")[-3:]) for wait in of}
         where = ("hold_for_each", "hold", GIVES.get(work, "give_mutex"))
         check(stacks == {where}, f"which gave the lock back in {where}: {stacks}")
+        check({wait.lock for wait in of} == {LOCKS.get(work, "mutex")}, f"and the lock has its name: { {wait.lock for wait in of} }")
         check(sum(wait.value for wait in of) == ROUNDS, f"work {work} waited {ROUNDS} times: {sum(wait.value for wait in of)}")
 
 
@@ -113,14 +116,15 @@ def check_convoy(spanprof, prefix, counts, spans):
     check("look_up " in flame, "spanprof flame --type lock shows the convoy's function")
     of = [wait for wait in counts if "look_up" in wait.frames]
     check({wait.span for wait in of} == {"GET /search"}, "the convoy's waits are linked to their requests")
+    check({wait.lock for wait in of} == {"index_lock"}, "and to the lock that they waited for")
     check_convoy_holders(of, spans)
     check(sum(wait.value for wait in of) == CONVOY, f"{CONVOY} of them")
     table = subprocess.run([spanprof, "spans", prefix, "--holders", "--name", "GET /search", "--json"], stdout=subprocess.PIPE, text=True,
                            check=True).stdout
-    lines = sorted((wait["waiter"]["span_id"], wait["function"], wait["holder"]["span_id"], wait["holder_function"])
+    lines = sorted((wait["waiter"]["span_id"], wait["function"], wait["lock"], wait["holder"]["span_id"], wait["holder_function"])
                    for wait in json.loads(table)["waits"])
     gives = {"POST /rebuild": "rebuild_index", "GET /search": "look_up"}
-    expected = sorted((wait.ids[1], "look_up", wait.holder_ids[1], gives[wait.holder]) for wait in of)
+    expected = sorted((wait.ids[1], "look_up", "index_lock", wait.holder_ids[1], gives[wait.holder]) for wait in of)
     check(lines == expected, f"spanprof spans --holders names both: {lines[:3]}, {expected[:3]}")
 
 
@@ -129,6 +133,7 @@ def check_no_contention(spanprof, prefix, counts, spans):
     for kind in ("condition", "semaphore"):
         of = [wait for wait in waits(prefix + ".profiles.jsonl", kind + "_waits", spans) if wait.work == kind]
         check({wait.span for wait in of} == {"work " + kind}, f"a wait for a {kind} is linked: {of[:2]}")
+        check({wait.lock for wait in of} == {LOCKS[kind]}, f"and the {kind} has its name")
         check(not any(wait.work == kind and kind == "semaphore" for wait in counts), f"and no contention: {kind}")
         flame = subprocess.run([spanprof, "flame", prefix, "--type", kind, "--format", "folded"], stdout=subprocess.PIPE, text=True,
                                check=True).stdout

@@ -392,8 +392,9 @@ const sp_command sp_command_spans = {
         "the "
         "span's duration.\n"
         "--holders: a line says that the first span waited so long, so often, in that function, "
-        "for locks that the\nlast span held, and gave back in the last function; - where the "
-        "holder is not certain, or was\nleft out on the way, as `send` does.",
+        "for that lock, which the\nlast span held, and gave back in the last function; - where "
+        "the holder is not certain, or was\nleft out on the way, as `send` does. A lock on the "
+        "heap has an address and no name.",
     .examples = "# the requests that took longest\n"
                 "spanprof spans shop --roots\n"
                 "# each kind of request\n"

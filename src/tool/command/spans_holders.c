@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `spanprof spans --holders`: which span waited for a lock that which span held. A line is a
- * waiter, the function in which it waited, a holder, and the function in which it gave the lock
- * back. */
+/* `spanprof spans --holders`: which span waited for which lock, and which span held it. A line is a
+ * waiter, the function in which it waited, the lock, a holder, and the function in which it gave
+ * the lock back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,22 +15,26 @@
 
 /* The columns of text. On a terminal they share what the others leave, and never get less than
  * LEAST. */
-enum { WAITER, FUNCTION, HOLDER, HOLDER_FUNCTION, TEXTS, LEAST = 12, OTHERS = 60 };
+enum { WAITER, FUNCTION, LOCK, HOLDER, HOLDER_FUNCTION, TEXTS, LEAST = 12, OTHERS = 62 };
 
-static const char *const heads[TEXTS] = {"span", "in", "lock held by", "in"};
+static const char *const heads[TEXTS] = {"span", "in", "lock", "lock held by", "in"};
 
 typedef struct wait_line {
     uint32_t waiter, function, holder; /* link, string or SP_MODEL_NONE, link */
     uint32_t holder_function;          /* of the table's; SP_MODEL_NONE: not told */
+    uint32_t lock;                     /* of the model's; SP_MODEL_NONE: not told */
     uint64_t delay_ns, contentions;
-    const char *waiter_name, *holder_name; /* once all lines are there: with the request's */
+    const char *waiter_name, *holder_name; /* once all lines are there: with the request's, */
+    const char *lock_name;                 /* and with the address, where the name is not enough */
 } wait_line;
 
 typedef struct wait_table {
     const sp_model *model;
-    sp_intern index;            /* the first four members of a line */
+    sp_intern index;            /* the first five members of a line */
     sp_intern holder_functions; /* names, with their NUL */
     sp_intern span_names;       /* the same */
+    sp_intern lock_names;       /* the same */
+    bool tells_lock;            /* some line does */
     wait_line *lines;
     size_t capacity;
 } wait_table;
@@ -87,16 +91,20 @@ static uint32_t holder_function_of(wait_table *table, const sp_model_sample *sam
 static wait_line *line_of(wait_table *table, const sp_model_sample *sample)
 {
     bool is_new;
-    uint32_t key[4] = {sample->link, function_of(table->model, sample->stack), sample->holder,
-                       holder_function_of(table, sample)};
+    uint32_t key[5] = {sample->link, function_of(table->model, sample->stack), sample->holder,
+                       holder_function_of(table, sample), sample->lock};
     uint32_t number = sp_intern_put(&table->index, key, sizeof key, &is_new);
     bool is_short = key[3] == SP_INTERN_FAILED && sample->holder_stack != SP_MODEL_NONE;
     if (is_short || number == SP_INTERN_FAILED ||
         !SP_REACH(table->lines, number, table->capacity, 64))
         return NULL;
     if (is_new)
-        table->lines[number] = (wait_line){
-            .waiter = key[0], .function = key[1], .holder = key[2], .holder_function = key[3]};
+        table->lines[number] = (wait_line){.waiter = key[0],
+                                           .function = key[1],
+                                           .holder = key[2],
+                                           .holder_function = key[3],
+                                           .lock = key[4]};
+    table->tells_lock |= is_new && sample->lock != SP_MODEL_NONE;
     return &table->lines[number];
 }
 
@@ -148,7 +156,7 @@ static int by_delay(const void *a, const void *b)
     const wait_line *x = a, *y = b;
     if (x->delay_ns != y->delay_ns)
         return x->delay_ns > y->delay_ns ? -1 : 1;
-    return memcmp(x, y, 4 * sizeof x->waiter);
+    return memcmp(x, y, 5 * sizeof x->waiter);
 }
 
 /* ---- their forms ---- */
@@ -176,13 +184,43 @@ static const char *name_of(wait_table *table, uint32_t link)
     return number == SP_INTERN_FAILED ? name : sp_intern_key(&table->span_names, number);
 }
 
-static void name_spans(wait_table *table)
+/* By string: how many locks are called so; free it. NULL when memory is short. */
+static uint32_t *count_lock_names(const sp_model *model)
 {
+    uint32_t *counts = calloc(model->strings.count + 1, sizeof *counts);
+    for (uint32_t i = 0; i < model->locks.count && counts; i++) {
+        const sp_model_lock *lock = sp_intern_key(&model->locks, i);
+        if (lock->name != SP_MODEL_NONE)
+            counts[lock->name]++;
+    }
+    return counts;
+}
+
+/* Its name, with its address where other locks are called the same, or its address alone. */
+static const char *lock_name_of(wait_table *table, const wait_line *line, const uint32_t *counts)
+{
+    sp_model_lock lock = sp_model_lock_of(table->model, line->lock);
+    const char *name = sp_model_text_or_none(table->model, lock.name);
+    const char *address = sp_model_text_or_none(table->model, lock.address);
+    char *both = NULL;
+    if (!*name || !*address || !counts || counts[lock.name] < 2 ||
+        asprintf(&both, "%s (%s)", name, address) < 0)
+        return *name ? name : address;
+    uint32_t number = sp_intern_put(&table->lock_names, both, strlen(both) + 1, NULL);
+    free(both);
+    return number == SP_INTERN_FAILED ? name : sp_intern_key(&table->lock_names, number);
+}
+
+static void name_lines(wait_table *table)
+{
+    uint32_t *counts = count_lock_names(table->model);
     for (uint32_t i = 0; i < table->index.count; i++) {
         wait_line *line = &table->lines[i];
         line->waiter_name = name_of(table, line->waiter);
         line->holder_name = name_of(table, line->holder);
+        line->lock_name = lock_name_of(table, line, counts);
     }
+    free(counts);
 }
 
 static const char *function_name(const sp_model *model, const wait_line *line)
@@ -205,6 +243,8 @@ static const char *text_of(const wait_table *table, const wait_line *line, int c
         return line->waiter_name;
     case FUNCTION:
         return function_name(table->model, line);
+    case LOCK:
+        return line->lock_name;
     case HOLDER:
         return line->holder_name;
     default:
@@ -226,9 +266,9 @@ static unsigned widest(const wait_table *table, size_t shown, int column)
 static void fit_columns(unsigned widths[TEXTS], const wait_table *table, size_t shown,
                         const sp_terminal *terminal)
 {
-    unsigned most = SP_SPANS_WHOLE_NAME;
+    unsigned most = SP_SPANS_WHOLE_NAME, texts = table->tells_lock ? TEXTS : TEXTS - 1;
     if (terminal->has_width)
-        most = terminal->columns > OTHERS + TEXTS * LEAST ? (terminal->columns - OTHERS) / TEXTS
+        most = terminal->columns > OTHERS + texts * LEAST ? (terminal->columns - OTHERS) / texts
                                                           : LEAST;
     for (int i = 0; i < TEXTS; i++) {
         unsigned whole = widest(table, shown, i);
@@ -259,8 +299,10 @@ static void add_line(sp_buffer *out, const wait_table *table, const wait_line *l
     sp_format_duration(waited, line->delay_ns);
     sp_buffer_printf(out, "%8s  %8llu  ", waited, (unsigned long long)line->contentions);
     for (int i = 0; i < TEXTS; i++) {
+        if (i == LOCK && !table->tells_lock)
+            continue;
         sp_spans_add_cell(out, text_of(table, line, i), widths[i], true, terminal);
-        if (i == FUNCTION)
+        if (i == FUNCTION || i == LOCK)
             sp_buffer_add_string(out, "  ");
         else if (i != HOLDER_FUNCTION)
             add_span_id(out, table->model, i == WAITER ? line->waiter : line->holder);
@@ -274,9 +316,11 @@ static int write_text(const wait_table *table, size_t shown)
     sp_terminal terminal = sp_terminal_get(false);
     unsigned widths[TEXTS];
     fit_columns(widths, table, shown, &terminal);
-    sp_buffer_printf(&out, "%8s  %8s  %-*s  %-16s  %-*s  %-*s  %-16s  %s\n", "waited", "times",
-                     (int)widths[WAITER], heads[WAITER], "span id", (int)widths[FUNCTION],
-                     heads[FUNCTION], (int)widths[HOLDER], heads[HOLDER], "span id",
+    sp_buffer_printf(&out, "%8s  %8s  %-*s  %-16s  %-*s  ", "waited", "times", (int)widths[WAITER],
+                     heads[WAITER], "span id", (int)widths[FUNCTION], heads[FUNCTION]);
+    if (table->tells_lock)
+        sp_buffer_printf(&out, "%-*s  ", (int)widths[LOCK], heads[LOCK]);
+    sp_buffer_printf(&out, "%-*s  %-16s  %s\n", (int)widths[HOLDER], heads[HOLDER], "span id",
                      heads[HOLDER_FUNCTION]);
     for (size_t i = 0; i < shown; i++)
         add_line(&out, table, &table->lines[sp_spans_line(&terminal, i, shown)], widths, &terminal);
@@ -299,19 +343,23 @@ static json_t *span_json(const sp_model *model, uint32_t link)
                      "request", root == SP_MODEL_NONE ? name : model->spans[root].name);
 }
 
+static json_t *line_json(const wait_table *table, const wait_line *line)
+{
+    const sp_model *model = table->model;
+    sp_model_lock lock = sp_model_lock_of(model, line->lock);
+    return json_pack(
+        "{s:o, s:s, s:s, s:s, s:o, s:s, s:I, s:I}", "waiter", span_json(model, line->waiter),
+        "function", function_name(model, line), "lock", sp_model_text_or_none(model, lock.name),
+        "lock_address", sp_model_text_or_none(model, lock.address), "holder",
+        span_json(model, line->holder), "holder_function", holder_function_name(table, line),
+        "delay_ns", (json_int_t)line->delay_ns, "contentions", (json_int_t)line->contentions);
+}
+
 static int write_json(const wait_table *table, size_t shown)
 {
     json_t *waits = json_array();
-    for (size_t i = 0; i < shown; i++) {
-        const wait_line *line = &table->lines[i];
-        json_array_append_new(waits, json_pack("{s:o, s:s, s:o, s:s, s:I, s:I}", "waiter",
-                                               span_json(table->model, line->waiter), "function",
-                                               function_name(table->model, line), "holder",
-                                               span_json(table->model, line->holder),
-                                               "holder_function", holder_function_name(table, line),
-                                               "delay_ns", (json_int_t)line->delay_ns,
-                                               "contentions", (json_int_t)line->contentions));
-    }
+    for (size_t i = 0; i < shown; i++)
+        json_array_append_new(waits, line_json(table, &table->lines[i]));
     return sp_output_write_json(
         json_pack("{s:I, s:o}", "count", (json_int_t)table->index.count, "waits", waits), NULL);
 }
@@ -324,12 +372,13 @@ int sp_spans_holders(const sp_model *model, const bool *chosen, const sp_spans_o
     size_t shown = sp_spans_shown(options, count);
     if (status == SP_TOOL_DONE) {
         qsort(table.lines, count, sizeof *table.lines, by_delay);
-        name_spans(&table);
+        name_lines(&table);
         status = options->json ? write_json(&table, shown) : write_text(&table, shown);
     }
     sp_intern_deinit(&table.index);
     sp_intern_deinit(&table.holder_functions);
     sp_intern_deinit(&table.span_names);
+    sp_intern_deinit(&table.lock_names);
     free(table.lines);
     return status;
 }

@@ -122,9 +122,16 @@ static void add_holder(json_t *stack, const sp_model *model, const sp_model_samp
     }
     json_object_set_new(stack, "holder_trace_id", json_string(trace_id));
     json_object_set_new(stack, "holder_span_id", json_string(span_id));
-    bool is_told = sample->holder_stack != SP_MODEL_NONE;
     json_object_set_new(stack, "holder_stack",
-                        json_string(is_told ? sp_model_text(model, sample->holder_stack) : ""));
+                        json_string(sp_model_text_or_none(model, sample->holder_stack)));
+}
+
+static void add_lock(json_t *stack, const sp_model *model, const sp_model_sample *sample)
+{
+    sp_model_lock lock = sp_model_lock_of(model, sample->lock);
+    json_object_set_new(stack, "lock", json_string(sp_model_text_or_none(model, lock.name)));
+    json_object_set_new(stack, "lock_address",
+                        json_string(sp_model_text_or_none(model, lock.address)));
 }
 
 static json_t *stack_of(const sp_model *model, const sp_model_sample *sample)
@@ -145,6 +152,8 @@ static json_t *stack_of(const sp_model *model, const sp_model_sample *sample)
         add_age(stack, model, sample);
     if (model->types[sample->type].is_contention)
         add_holder(stack, model, sample);
+    if (model->types[sample->type].tells_lock)
+        add_lock(stack, model, sample);
     return stack;
 }
 

@@ -122,6 +122,7 @@ void sp_model_deinit(sp_model *model)
     sp_intern_deinit(&model->strings);
     sp_intern_deinit(&model->stacks);
     sp_intern_deinit(&model->links);
+    sp_intern_deinit(&model->locks);
     sp_intern_deinit(&model->span_index);
     sp_sample_index_deinit(&model->sample_index);
     free(model->places);
@@ -161,6 +162,17 @@ uint32_t sp_model_string(sp_model *model, const char *text)
 const char *sp_model_text(const sp_model *model, uint32_t string)
 {
     return sp_intern_key(&model->strings, string);
+}
+
+const char *sp_model_text_or_none(const sp_model *model, uint32_t string)
+{
+    return string != SP_MODEL_NONE ? sp_model_text(model, string) : "";
+}
+
+sp_model_lock sp_model_lock_of(const sp_model *model, uint32_t lock)
+{
+    return lock != SP_MODEL_NONE ? *(const sp_model_lock *)sp_intern_key(&model->locks, lock)
+                                 : (sp_model_lock){SP_MODEL_NONE, SP_MODEL_NONE};
 }
 
 uint32_t sp_model_same_string(const sp_model *to, const sp_model *from, uint32_t string)

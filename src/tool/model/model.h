@@ -64,6 +64,8 @@ typedef struct sp_model_type {
     bool is_snapshot;        /* what was allocated at a moment: of each process the last profile */
     bool tells_age;          /* some sample says how old its blocks are */
     bool is_contention;      /* waits for locks: its samples may tell the holder */
+    bool may_tell_lock;      /* these, and waits for conditions and semaphores */
+    bool tells_lock;         /* some sample says which one it waited for */
 } sp_model_type;
 
 /* What has ended of the spans that a live block was allocated for. */
@@ -78,6 +80,14 @@ typedef enum sp_outlived {
 #define SP_HOLDER_TRACE_KEY  "spanprof.holder.trace_id"
 #define SP_HOLDER_SPAN_KEY   "spanprof.holder.span_id"
 #define SP_HOLDER_STACK_KEY  "spanprof.holder.stack"
+#define SP_LOCK_NAME_KEY     "spanprof.lock.name"
+#define SP_LOCK_ADDRESS_KEY  "spanprof.lock.address"
+
+/* Key of `locks`: strings. A name alone is not a lock: programs have several static ones of one
+ * name. */
+typedef struct sp_model_lock {
+    uint32_t name, address; /* SP_MODEL_NONE: not told */
+} sp_model_lock;
 
 typedef struct sp_model_profile {
     uint32_t type;
@@ -122,7 +132,7 @@ typedef struct sp_model_options {
 typedef struct sp_model {
     const sp_input *input; /* all that it is made of */
     sp_arena memory;
-    sp_intern strings, stacks, links;
+    sp_intern strings, stacks, links, locks;
 
     sp_model_place *places; /* by string: see sp_model_place_of */
     size_t place_capacity;
@@ -217,6 +227,10 @@ int sp_model_find_overruns(sp_model *model);
 uint32_t sp_model_string(sp_model *model, const char *text);
 /* Its text. */
 const char *sp_model_text(const sp_model *model, uint32_t string);
+/* The same; "" for SP_MODEL_NONE. */
+const char *sp_model_text_or_none(const sp_model *model, uint32_t string);
+/* LOCK of the model's locks; for SP_MODEL_NONE one of which nothing is told. */
+sp_model_lock sp_model_lock_of(const sp_model *model, uint32_t lock);
 
 /* The number of FROM's string STRING in TO, or SP_INTERN_FAILED. */
 uint32_t sp_model_same_string(const sp_model *to, const sp_model *from, uint32_t string);

@@ -14,12 +14,13 @@
 #include "core/hex.h"
 #include "core/reach.h"
 
-/* What an entry of the attribute table says of a wait, a lock's holder, or a live block; the zero
- * value: nothing. */
+/* What an entry of the attribute table says of a wait, a lock, its holder, or a live block; the
+ * zero value: nothing. */
 typedef struct wait_attribute {
     sp_where where;
     sp_outlived outlived;
     uint32_t descriptor, age, holder_stack; /* strings of the model, plus 1 */
+    uint32_t lock_name, lock_address;       /* the same */
     const char *holder_trace, *holder_span; /* hex; NULL: not told */
     const char *thread;                     /* its name; NULL: not told */
     bool is_thread_id;
@@ -340,6 +341,10 @@ static bool read_attribute(profile_reader *reader, const char *key, const char *
         out->holder_span = text;
     } else if (strcmp(key, SP_HOLDER_STACK_KEY) == 0) {
         return put_text(reader, text, &out->holder_stack);
+    } else if (strcmp(key, SP_LOCK_NAME_KEY) == 0) {
+        return put_text(reader, text, &out->lock_name);
+    } else if (strcmp(key, SP_LOCK_ADDRESS_KEY) == 0) {
+        return put_text(reader, text, &out->lock_address);
     } else if (strcmp(key, "thread.name") == 0) {
         out->thread = text;
     }
@@ -381,7 +386,8 @@ static bool find_holder(profile_reader *reader, const char *trace, const char *s
     return *out != SP_INTERN_FAILED || fail_memory(reader);
 }
 
-static void take_attribute(const wait_attribute *attribute, sp_model_sample *sample)
+static void take_attribute(const wait_attribute *attribute, sp_model_sample *sample,
+                           sp_model_lock *lock)
 {
     if (attribute->where != SP_WHERE_CPU)
         sample->where = attribute->where;
@@ -393,6 +399,19 @@ static void take_attribute(const wait_attribute *attribute, sp_model_sample *sam
         sample->age = attribute->age - 1;
     if (attribute->holder_stack)
         sample->holder_stack = attribute->holder_stack - 1;
+    if (attribute->lock_name)
+        lock->name = attribute->lock_name - 1;
+    if (attribute->lock_address)
+        lock->address = attribute->lock_address - 1;
+}
+
+static bool find_lock(profile_reader *reader, const sp_model_lock *lock, sp_model_sample *sample)
+{
+    if (lock->name == SP_MODEL_NONE && lock->address == SP_MODEL_NONE)
+        return true;
+    sample->lock = sp_intern_put(&reader->model->locks, lock, sizeof *lock, NULL);
+    reader->model->types[sample->type].tells_lock = true;
+    return sample->lock != SP_INTERN_FAILED || fail_memory(reader);
 }
 
 /* What the attributes of MESSAGE say, in SAMPLE. */
@@ -400,7 +419,8 @@ static bool find_wait(profile_reader *reader, const Sp__Profiles__Sample *messag
                       sp_model_sample *sample)
 {
     sp_model_type *type = &reader->model->types[sample->type];
-    bool tells = type->is_wall || type->is_snapshot || type->is_contention;
+    bool tells = type->is_wall || type->is_snapshot || type->may_tell_lock;
+    sp_model_lock lock = {SP_MODEL_NONE, SP_MODEL_NONE};
     const char *holder_trace = NULL, *holder_span = NULL;
     for (size_t i = 0; tells && i < message->n_attribute_indices; i++) {
         int32_t index = message->attribute_indices[i];
@@ -408,7 +428,7 @@ static bool find_wait(profile_reader *reader, const Sp__Profiles__Sample *messag
             return fail_index(reader, "attribute_table", index,
                               reader->dictionary->n_attribute_table);
         const wait_attribute *attribute = &reader->waits[index];
-        take_attribute(attribute, sample);
+        take_attribute(attribute, sample, &lock);
         holder_trace = attribute->holder_trace ? attribute->holder_trace : holder_trace;
         holder_span = attribute->holder_span ? attribute->holder_span : holder_span;
     }
@@ -416,7 +436,9 @@ static bool find_wait(profile_reader *reader, const Sp__Profiles__Sample *messag
         sample->where = sp_model_lock_kind(reader->model, sample->stack);
     type->tells_where = type->tells_where || sample->where != SP_WHERE_CPU;
     type->tells_age = type->tells_age || sample->age != SP_MODEL_NONE;
-    return !type->is_contention || find_holder(reader, holder_trace, holder_span, &sample->holder);
+    return find_lock(reader, &lock, sample) &&
+           (!type->is_contention ||
+            find_holder(reader, holder_trace, holder_span, &sample->holder));
 }
 
 /* ---- threads ---- */
@@ -444,15 +466,31 @@ static bool part_by_thread(profile_reader *reader, const Sp__Profiles__Sample *m
 
 /* ---- types and values ---- */
 
-/* Waits for locks, by root or by innermost span. */
+/* Whether NAME is one of COUNT, by root or by innermost span. */
+static bool is_one_of(const char *name, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(names[i]);
+        const char *rest = strncmp(name, names[i], length) == 0 ? name + length : "-";
+        if (!*rest || strcmp(rest, "_innermost") == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Waits for locks. */
 static bool is_contention_name(const char *name)
 {
-    static const char *const names[] = {"delay", "contentions", "delay_innermost",
-                                        "contentions_innermost"};
-    for (size_t i = 0; i < SP_ARRAY_LENGTH(names); i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
+    static const char *const names[] = {"delay", "contentions"};
+    return is_one_of(name, names, SP_ARRAY_LENGTH(names));
+}
+
+/* Waits for what is not held by a thread. */
+static bool is_wait_name(const char *name)
+{
+    static const char *const names[] = {"condition_delay", "condition_waits", "semaphore_delay",
+                                        "semaphore_waits"};
+    return is_one_of(name, names, SP_ARRAY_LENGTH(names));
 }
 
 /* How a profile's values become the type's unit. */
@@ -518,6 +556,7 @@ static bool find_type(profile_reader *reader, const type_rule *rule, int64_t per
         .period_unit = sp_model_text(model, period_unit),
         .is_snapshot = sp_is_snapshot_name(name_text),
         .is_contention = is_contention_name(name_text),
+        .may_tell_lock = is_contention_name(name_text) || is_wait_name(name_text),
         .is_wall = strcmp(unit_text, "nanoseconds") == 0 &&
                    (strcmp(name_text, "wall") == 0 || strcmp(name_text, "wall_innermost") == 0)};
     return true;
@@ -591,7 +630,8 @@ static bool make_sample(profile_reader *reader, const Sp__Profiles__Sample *mess
     *sample = (sp_model_sample){.type = type,
                                 .descriptor = SP_MODEL_NONE,
                                 .age = SP_MODEL_NONE,
-                                .holder_stack = SP_MODEL_NONE};
+                                .holder_stack = SP_MODEL_NONE,
+                                .lock = SP_MODEL_NONE};
     if (!find_stack(reader, message->stack_index, &sample->stack) ||
         !find_link(reader, message->link_index, &sample->link) ||
         !find_wait(reader, message, sample) ||

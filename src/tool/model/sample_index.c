@@ -5,8 +5,8 @@
 #include <string.h>
 
 /* What two samples have to share to be one: all members before their value. */
-#define KEY_BYTES (9 * sizeof(uint32_t))
-_Static_assert(offsetof(sp_model_sample, holder_stack) + sizeof(uint32_t) == KEY_BYTES,
+#define KEY_BYTES (10 * sizeof(uint32_t))
+_Static_assert(offsetof(sp_model_sample, lock) + sizeof(uint32_t) == KEY_BYTES,
                "the key is not the beginning of a sample");
 
 static uint64_t hash_of(const sp_model_sample *sample)

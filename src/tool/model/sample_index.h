@@ -9,7 +9,7 @@
 
 #include "core/intern.h"
 
-/* Samples whose first nine members are equal are one. */
+/* Samples whose first ten members are equal are one. */
 typedef struct sp_model_sample {
     uint32_t type, stack, link;
     uint32_t where;        /* sp_where; SP_WHERE_CPU unless the type is wall time */
@@ -18,6 +18,8 @@ typedef struct sp_model_sample {
     uint32_t age;          /* string: how old they are at least, or SP_MODEL_NONE */
     uint32_t holder;       /* link: the span that held the lock that was waited for; 0: not told */
     uint32_t holder_stack; /* string: its functions "root;…;leaf", or SP_MODEL_NONE */
+    uint32_t lock;         /* that was waited for, or its condition or semaphore: a number of the
+                              model's locks; SP_MODEL_NONE: not told */
     uint64_t value;        /* in the type's unit */
     uint64_t count;        /* of events, where they are known; else 1 for each sample message */
 } sp_model_sample;

@@ -138,9 +138,10 @@ WALL_COUNTS = {"spanprof.samples.linked": 18, "spanprof.samples.none": 51, "span
                "spanprof.wall.discarded": 2, "spanprof.stacks.complete": 70}
 
 
-def sample(d, names, trace, own, value, wait="", descriptor="", holder=("", "", "")):
+def sample(d, names, trace, own, value, wait="", descriptor="", holder=("", "", ""), lock=("", "")):
     words = [("spanprof.wait", wait), ("spanprof.wait.descriptor", descriptor), ("spanprof.holder.trace_id", holder[0]),
-             ("spanprof.holder.span_id", holder[1]), ("spanprof.holder.stack", holder[2] if len(holder) > 2 else "")]
+             ("spanprof.holder.span_id", holder[1]), ("spanprof.holder.stack", holder[2] if len(holder) > 2 else ""),
+             ("spanprof.lock.name", lock[0]), ("spanprof.lock.address", lock[1])]
     made = {"stackIndex": d.stack(*names), "linkIndex": d.link(trace, own), "values": [str(value)],
             "attributeIndices": [d.attribute(key, word) for key, word in words if word]}
     return {key: item for key, item in made.items() if item != []}
@@ -172,7 +173,7 @@ def wall_profiles(samples=WALL_SAMPLES, period=20 * MS, kind=WALL, attributes=WA
     return profiles(samples, period=period, kind=kind, attributes=attributes)
 
 
-def lock_profiles(attributes=None):
+def lock_profiles(attributes=None, locks=(("", ""),) * 4):
     """A convoy that one span makes, a wait for a span that is not in the files, and one of which nothing is known."""
     stack, d = ("main", "serve", "look_up"), Dictionary()
     in_cpp = stack + ("std::unique_lock<std::mutex>::lock()", "__gthread_mutex_lock(pthread_mutex_t*)")
@@ -180,7 +181,7 @@ def lock_profiles(attributes=None):
              (("main", "retry", "look_up"), CART_TRACE, CART, 10, 1,
               (REPORT_TRACE, RENDER, "main;other;rebuild_index;std::mutex::unlock();__gthread_mutex_unlock")),
              (in_cpp, CART_TRACE, CART, 2, 1, (REPORT_TRACE, "00000000000000ff")), (stack, "", "", 1, 2, ("", "not an id", "retry_lock"))]
-    made = lambda kind, unit, values: profile(d, [(*wait[:3], value, "", "", wait[5]) for wait, value in zip(waits, values)], 1,
+    made = lambda kind, unit, values: profile(d, [(*wait[:3], value, "", "", wait[5], lock) for wait, lock, value in zip(waits, locks, values)], 1,
                                               (kind, unit, "contentions", "count"), attributes or {})
     return request(d, made("contentions", "count", [wait[4] for wait in waits]),
                    made("delay", "nanoseconds", [wait[3] * MS for wait in waits]))

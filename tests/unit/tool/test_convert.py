@@ -175,11 +175,12 @@ class Pprof(ToolTest):
         self.write("p.jsonl", json_lines(profiles(), profiles([(("main", "elsewhere"), CART_TRACE, CART, 5)], service="billing")))
         self.same(self.convert("p.jsonl"), "p.jsonl")
 
-    def test_waits_and_holders_come_back(self):
+    def test_waits_holders_and_locks_come_back(self):
         self.write("p.jsonl", json_lines(both_profiles()))
         for kind in ("wall", "offcpu"):
             self.same(self.convert("p.jsonl", more=("--type", kind)), "p.jsonl", kind=kind)
-        locks = [(("main", "work"), CART_TRACE, CART, 40 * MS, "", "", (REPORT_TRACE, REPORT, "main;hold")), (("main", "work"), "", "", 5)]
+        locks = [(("main", "work"), CART_TRACE, CART, 40 * MS, "", "", (REPORT_TRACE, REPORT, "main;hold"),
+                  ("cache_mutex", "0x4010")), (("main", "work"), "", "", 5)]
         self.write("l.jsonl", json_lines(profiles(locks, period=1, kind=("delay", "nanoseconds", "contentions", "count"))))
         self.same(self.convert("l.jsonl"), "l.jsonl", kind="lock")
 

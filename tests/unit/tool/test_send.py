@@ -114,13 +114,15 @@ class Delivered(SendTest):
 class Holders(SendTest):
     def test_who_held_a_lock_stays_in_the_files(self):
         self.write_shop()
-        self.write("locks.profiles.jsonl", json_lines(lock_profiles()))
+        self.write("locks.profiles.jsonl", json_lines(lock_profiles(locks=(("cache_mutex", "0x4010"),) * 4)))
         receiver = self.receiver()
         for protocol in ("http/json", "http/protobuf"):
             result = self.send("shop", "locks.profiles.jsonl", "--to", receiver.host, "--protocol", protocol)
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             got = self.write("got", receiver.requests[-1][2])
             self.assertNotIn(b"spanprof.holder", receiver.requests[-1][2])
+            self.assertNotIn(b"spanprof.lock.", receiver.requests[-1][2])
+            self.assertNotIn(b"cache_mutex", receiver.requests[-1][2])
             self.assertNotIn(b"rebuild_index", receiver.requests[-1][2])
             self.answer("check", got)
             self.assertEqual(self.answer_json("flame", got, "--type", "delay", "--format", "json")["total"],

@@ -55,6 +55,51 @@ HOLDERS = f"""\
 """
 
 
+# Two variables of one name, and one on the heap.
+LOCKS = (("lock", "0x4010"), ("lock", "0x4010"), ("", "0x7f0000000010"), ("lock", "0x5010"))
+LOCK_LINES = f"""\
+  waited     times  span       span id           in       lock            lock held by         span id           in
+ 40.0 ms         5  GET /cart  {CART}  look_up  lock (0x4010)   GET /report: render  {RENDER}  rebuild_index
+ 2.00 ms         1  GET /cart  {CART}  look_up  0x7f0000000010  (not in the files)   00000000000000ff
+ 1.00 ms         2  -                            look_up  lock (0x5010)   -                                      retry_lock
+"""
+
+
+class Locks(ToolTest):
+    """Which lock it was, in `spanprof spans --holders` and in flame's JSON."""
+
+    def setUp(self):
+        super().setUp()
+        self.write_shop()
+
+    def holders(self, locks, *arguments):
+        self.write("locks.profiles.jsonl", json_lines(lock_profiles(locks=locks)))
+        return self.answer("spans", "shop", "locks.profiles.jsonl", "--holders", *arguments)
+
+    def test_a_column_has_the_lock_with_its_address_where_the_name_is_not_enough(self):
+        self.assertEqual(self.holders(LOCKS), LOCK_LINES)
+
+    def test_a_name_that_one_lock_has_stands_alone(self):
+        self.assertIn("look_up  cache_mutex+0x28  GET /report", self.holders((("cache_mutex+0x28", "0x4010"),) * 4))
+
+    def test_two_locks_of_one_function_are_two_lines(self):
+        apart = json.loads(self.holders((LOCKS[0], LOCKS[3], *LOCKS[2:]), "--json"))
+        self.assertEqual([(wait["lock"], wait["lock_address"], wait["delay_ns"]) for wait in apart["waits"]],
+                         [("lock", "0x4010", 30 * MS), ("lock", "0x5010", 10 * MS), ("", "0x7f0000000010", 2 * MS), ("lock", "0x5010", 1 * MS)])
+
+    def test_flame_json_has_the_lock_of_each_wait(self):
+        self.holders(LOCKS)
+        for kind in ("delay", "contentions"):
+            stacks = self.answer_json("flame", "locks.profiles.jsonl", "--type", kind, "--format", "json")["stacks"]
+            self.assertEqual({(stack["lock"], stack["lock_address"]) for stack in stacks}, set(LOCKS))
+
+    def test_flame_json_has_what_waits_for_conditions_were_for(self):
+        waits = [(("main", "take"), CART_TRACE, CART, 5, "", "", ("", ""), ("pool_ready", "0x4010"))]
+        self.write("c.jsonl", json_lines(profiles(waits, period=1, kind=("condition_delay", "nanoseconds", "waits", "count"))))
+        stacks = self.answer_json("flame", "c.jsonl", "--type", "condition", "--format", "json")["stacks"]
+        self.assertEqual([(stack["lock"], stack["lock_address"]) for stack in stacks], [("pool_ready", "0x4010")])
+
+
 class Holders(ToolTest):
     """`spanprof spans --holders`"""
 
@@ -90,7 +135,7 @@ class Holders(ToolTest):
         answer = self.answer_json("spans", *self.files, "--json")
         self.assertEqual(answer["count"], 3)
         self.assertEqual(answer["waits"][0], {
-            "waiter": {"trace_id": CART_TRACE, "span_id": CART, "name": "GET /cart", "request": "GET /cart"}, "function": "look_up",
+            "waiter": {"trace_id": CART_TRACE, "span_id": CART, "name": "GET /cart", "request": "GET /cart"}, "function": "look_up", "lock": "", "lock_address": "",
             "holder": {"trace_id": REPORT_TRACE, "span_id": RENDER, "name": "render", "request": "GET /report"},
             "holder_function": "rebuild_index", "delay_ns": 40 * MS, "contentions": 5})
         self.assertEqual([answer["waits"][2][key] for key in ("waiter", "holder")], [None, None])
