@@ -11,6 +11,7 @@
 #include "tool/command/commands.h"
 #include "tool/command/spans.h"
 #include "tool/model/sum.h"
+#include "tool/model/waited.h"
 #include "tool/text/messages.h"
 
 /* The columns of text. On a terminal they share what the others leave, and never get less than
@@ -41,38 +42,14 @@ typedef struct wait_table {
 
 /* ---- the lines ---- */
 
-/* C++'s locks are functions of its library around those of the C library, inlined into who takes
- * them. */
-static bool is_of_a_lock(const char *name)
-{
-    return strncmp(name, "std::", strlen("std::")) == 0 ||
-           strncmp(name, "__gthr", strlen("__gthr")) == 0;
-}
-
 /* The innermost function that is none of a lock, or else the innermost of all. */
 static uint32_t function_of(const sp_model *model, uint32_t stack)
 {
     const uint32_t *frames = sp_intern_key(&model->stacks, stack);
     size_t count = model->stacks.entries[stack].length / sizeof *frames, at = 0;
-    while (at < count && is_of_a_lock(sp_model_text(model, frames[at])))
+    while (at < count && sp_waited_is_of_a_lock(sp_model_text(model, frames[at])))
         at++;
     return count == 0 ? SP_MODEL_NONE : frames[at < count ? at : 0];
-}
-
-/* The same, of STACK, "root;…;leaf", which is changed. */
-static const char *function_of_text(char *stack)
-{
-    const char *leaf = NULL;
-    for (;;) {
-        char *last = strrchr(stack, ';');
-        const char *name = last ? last + 1 : stack;
-        leaf = leaf ? leaf : name;
-        if (!is_of_a_lock(name))
-            return name;
-        if (!last)
-            return leaf;
-        *last = 0;
-    }
 }
 
 /* SP_INTERN_FAILED when memory is short. */
@@ -81,7 +58,7 @@ static uint32_t holder_function_of(wait_table *table, const sp_model_sample *sam
     if (sample->holder_stack == SP_MODEL_NONE)
         return SP_MODEL_NONE;
     char *stack = strdup(sp_model_text(table->model, sample->holder_stack));
-    const char *name = stack ? function_of_text(stack) : "";
+    const char *name = stack ? sp_waited_function(stack) : "";
     uint32_t number = stack ? sp_intern_put(&table->holder_functions, name, strlen(name) + 1, NULL)
                             : SP_INTERN_FAILED;
     free(stack);

@@ -77,7 +77,7 @@ typedef struct sp_flame_legend {
     char subject[512];    /* whose: "GET /report", "trace …", "all samples" */
     char details[512];    /* ids, service, duration, status; may be empty */
     char amount[512];     /* "cpu: 1.23 s in 124 samples …" */
-    char where[512];      /* of wall time: the classes it went to; may be empty */
+    char where[512];      /* of wall time the classes it went to, of waits the lock; may be empty */
     char confidence[640]; /* empty when there are enough samples */
 } sp_flame_legend;
 

@@ -6,6 +6,7 @@
 #include "core/hex.h"
 #include "tool/draw/flame.h"
 #include "tool/model/advice.h"
+#include "tool/model/waited.h"
 
 static const char *status_text(const Sp__Trace__Span *span)
 {
@@ -125,6 +126,8 @@ void sp_flame_legend_fill(sp_flame_legend *legend, const sp_selection *selection
              SP_COUNTED(selection->count, "sample"));
     if (type->tells_where)
         sp_where_format(legend->where, selection->where_ns);
+    else
+        sp_waited_format(legend->where, selection);
     fill_confidence(legend, selection);
 }
 

@@ -93,11 +93,22 @@ class Locks(ToolTest):
             stacks = self.answer_json("flame", "locks.profiles.jsonl", "--type", kind, "--format", "json")["stacks"]
             self.assertEqual({(stack["lock"], stack["lock_address"]) for stack in stacks}, set(LOCKS))
 
+    def test_flame_says_what_was_waited_for_most(self):
+        for locks, name in ((LOCKS, "lock"), ((("", ""),) * 4, "a lock")):
+            self.holders(locks)
+            for kind, amount in (("delay", "40.0 ms of 43.0 ms"), ("contentions", "5 of 8 times")):
+                text = self.answer("flame", "shop", "locks.profiles.jsonl", "--type", kind)
+                self.assertIn(f"\nwaited for {name}, held by render in rebuild_index ({amount})\n", text)
+        self.holders(LOCKS)
+        self.assertIn("waited for lock, held by a span that the files do not have in rebuild_index (",
+                      self.answer("flame", "locks.profiles.jsonl", "--type", "lock"))
+
     def test_flame_json_has_what_waits_for_conditions_were_for(self):
         waits = [(("main", "take"), CART_TRACE, CART, 5, "", "", ("", ""), ("pool_ready", "0x4010"))]
         self.write("c.jsonl", json_lines(profiles(waits, period=1, kind=("condition_delay", "nanoseconds", "waits", "count"))))
         stacks = self.answer_json("flame", "c.jsonl", "--type", "condition", "--format", "json")["stacks"]
         self.assertEqual([(stack["lock"], stack["lock_address"]) for stack in stacks], [("pool_ready", "0x4010")])
+        self.assertIn("\nwaited for pool_ready (5 ns of 5 ns)\n", self.answer("flame", "c.jsonl", "--type", "condition"))
 
 
 class Holders(ToolTest):

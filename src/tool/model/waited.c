@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tool/model/waited.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/buffer.h"
+#include "core/reach.h"
+#include "core/utf8.h"
+#include "tool/model/sum.h"
+#include "tool/text/output.h"
+
+enum { NAME_BYTES = 120 };
+
+bool sp_waited_is_of_a_lock(const char *name)
+{
+    return strncmp(name, "std::", strlen("std::")) == 0 ||
+           strncmp(name, "__gthr", strlen("__gthr")) == 0;
+}
+
+const char *sp_waited_function(char *stack)
+{
+    const char *leaf = NULL;
+    for (;;) {
+        char *last = strrchr(stack, ';');
+        const char *name = last ? last + 1 : stack;
+        leaf = leaf ? leaf : name;
+        if (!sp_waited_is_of_a_lock(name))
+            return name;
+        if (!last)
+            return leaf;
+        *last = 0;
+    }
+}
+
+/* Samples that waited for the same in words; number n of `texts` has values[n]. */
+typedef struct waited_table {
+    sp_intern texts;
+    uint64_t *values;
+    size_t capacity;
+} waited_table;
+
+static void add_name(sp_buffer *out, const char *name)
+{
+    size_t length = strlen(name), fits = sp_utf8_fit(name, length, NAME_BYTES);
+    sp_buffer_add(out, name, fits);
+    if (fits < length)
+        sp_buffer_add_string(out, SP_UTF8_CUT);
+}
+
+static void add_lock(sp_buffer *out, const sp_model *model, const sp_model_sample *sample)
+{
+    sp_model_lock lock = sp_model_lock_of(model, sample->lock);
+    uint32_t told = lock.name != SP_MODEL_NONE ? lock.name : lock.address;
+    sp_buffer_add_string(out, "waited for ");
+    add_name(out, told != SP_MODEL_NONE ? sp_model_text(model, told) : "a lock");
+}
+
+static void add_holder_span(sp_buffer *out, const sp_model *model, uint32_t link)
+{
+    uint32_t span = sp_model_link_span(model, link);
+    sp_buffer_add_string(out, " by ");
+    add_name(out,
+             span == SP_MODEL_NONE ? "a span that the files do not have" : model->spans[span].name);
+}
+
+static void add_holder_function(sp_buffer *out, const char *holder_stack)
+{
+    char *stack = strdup(holder_stack);
+    sp_buffer_add_string(out, " in ");
+    add_name(out, stack ? sp_waited_function(stack) : "");
+    free(stack);
+}
+
+/* "": nothing is told. */
+static void describe(sp_buffer *out, const sp_model *model, const sp_model_sample *sample)
+{
+    bool has_stack = sample->holder_stack != SP_MODEL_NONE;
+    sp_buffer_clear(out);
+    if (sample->lock != SP_MODEL_NONE || sample->holder || has_stack)
+        add_lock(out, model, sample);
+    if (sample->holder || has_stack)
+        sp_buffer_add_string(out, ", held");
+    if (sample->holder)
+        add_holder_span(out, model, sample->holder);
+    if (has_stack)
+        add_holder_function(out, sp_model_text(model, sample->holder_stack));
+}
+
+static bool add_sample(waited_table *table, const sp_buffer *text, uint64_t value)
+{
+    bool is_new;
+    uint32_t number = sp_intern_put(&table->texts, text->data, text->length, &is_new);
+    if (number == SP_INTERN_FAILED || !SP_REACH(table->values, number, table->capacity, 64))
+        return false;
+    if (is_new)
+        table->values[number] = 0;
+    sp_sum_add(&table->values[number], value);
+    return true;
+}
+
+/* False when memory is short. */
+static bool fill(waited_table *table, const sp_selection *selection)
+{
+    const sp_model *model = selection->model;
+    sp_buffer text = SP_BUFFER_INIT(1 << 12);
+    bool done = true;
+    for (uint32_t i = 0; i < model->sample_index.count && done; i++) {
+        const sp_model_sample *sample = &model->samples[i];
+        if (!sp_selection_has(selection, sample))
+            continue;
+        describe(&text, model, sample);
+        done = !text.failed && (!text.length || add_sample(table, &text, sample->value));
+    }
+    sp_buffer_deinit(&text);
+    return done;
+}
+
+/* Of equal ones the first. */
+static uint32_t largest(const waited_table *table)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < table->texts.count; i++)
+        if (table->values[i] > table->values[best])
+            best = i;
+    return best;
+}
+
+/* TEXT is what was waited for with VALUE of WHOLE. */
+static void format(char out[SP_WAITED_LENGTH], const char *text, uint64_t value, uint64_t whole,
+                   const char *unit)
+{
+    char value_text[SP_VALUE_LENGTH], whole_text[SP_VALUE_LENGTH];
+    if (strcmp(unit, "count") == 0) {
+        snprintf(out, SP_WAITED_LENGTH, "%s (%" PRIu64 " of %" PRIu64 " times)", text, value,
+                 whole);
+        return;
+    }
+    sp_format_value(value_text, value, unit);
+    sp_format_value(whole_text, whole, unit);
+    snprintf(out, SP_WAITED_LENGTH, "%s (%s of %s)", text, value_text, whole_text);
+}
+
+void sp_waited_format(char out[SP_WAITED_LENGTH], const sp_selection *selection)
+{
+    const sp_model_type *type = &selection->model->types[selection->type];
+    waited_table table = {0};
+    *out = 0;
+    if (type->may_tell_lock && fill(&table, selection) && table.texts.count) {
+        uint32_t best = largest(&table);
+        format(out, sp_intern_key(&table.texts, best), table.values[best], selection->value,
+               type->unit);
+    }
+    sp_intern_deinit(&table.texts);
+    free(table.values);
+}
