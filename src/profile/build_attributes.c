@@ -79,7 +79,7 @@ static uint32_t add_lock(sp_build *b, uint32_t number, uint32_t *attributes)
     char text[24];
     snprintf(text, sizeof text, "0x%" PRIx64, address);
     attributes[0] = sp_dictionary_string_attribute(&b->dictionary, "spanprof.lock.address", text);
-    return 1 + (lock->module ? add_lock_name(b, lock, attributes + 1) : 0);
+    return 1 + add_lock_name(b, lock, attributes + 1);
 }
 
 static uint32_t add_holder(sp_build *b, uint32_t number, uint32_t *attributes)

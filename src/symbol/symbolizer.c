@@ -16,6 +16,7 @@
 #include "core/clock.h"
 #include "core/intern.h"
 #include "core/utf8.h"
+#include "symbol/heap_range.h"
 #include "symbol/heap_trim.h"
 #include "symbol/module_names.h"
 #include "symbol/name_cache.h"
@@ -56,8 +57,9 @@ struct sp_symbolizer {
     sp_outside_names *outside; /* NULL until one is asked for */
     sp_symbolizer_options options;
     sp_buffer key, text; /* scratch */
-    uint64_t rested_ns;  /* monotonic: when the last round ended */
-    bool trim_is_due;    /* something was closed since the last trim */
+    sp_heap_range heap;
+    uint64_t rested_ns; /* monotonic: when the last round ended */
+    bool trim_is_due;   /* something was closed since the last trim */
     uint64_t trimmed_ns, trim_cost_ns;
 };
 
@@ -172,6 +174,7 @@ void sp_symbolizer_rest(sp_symbolizer *symbolizer)
         symbolizer->trim_is_due = true;
     if (symbolizer->outside)
         sp_outside_names_rest(symbolizer->outside);
+    symbolizer->heap.is_sought = false;
     trim(symbolizer, now_ns);
 }
 
@@ -526,9 +529,19 @@ static sp_frame_list make_variable(sp_symbolizer *symbolizer, known_module *know
     return is_whole ? (sp_frame_list){frame, 1} : (sp_frame_list){0};
 }
 
+static const char *name_outside(sp_symbolizer *symbolizer, uint64_t address)
+{
+    uint64_t offset;
+    return sp_heap_range_has(&symbolizer->heap, address, &offset)
+               ? keep_offset(symbolizer, "[heap]", NAME_MAX, offset)
+               : keep(symbolizer, NULL);
+}
+
 const char *sp_symbolizer_variable(sp_symbolizer *symbolizer, const sp_module *module,
                                    uint64_t address)
 {
+    if (!module)
+        return name_outside(symbolizer, address);
     known_module *known = find_module(symbolizer, module);
     if (!known)
         return NULL;

@@ -13,7 +13,7 @@ import truth  # pylint: disable=wrong-import-position
 
 NAMES = {"global": "names_global", "static": "names_static", "member": "shop::inventory+0x28", "rwlock": "names_rwlock", "mtx": "names_mtx",
          "condition": "names_condition", "semaphore": "names_semaphore", "before": "names_global", "local": "names_local"}
-NAMELESS = ("heap", "stack")
+NAMELESS = ("stack", "mapped")
 PLUGINS = {"known plugin": "first_plugin_mutex", "first plugin": "first_plugin_mutex", "second plugin": "second_plugin_mutex"}
 FAILURES = []
 
@@ -26,7 +26,7 @@ def check(ok, text):
 
 
 def run(preload, workload, plugins, prefix):
-    """Where the program lies, and the addresses that it printed for each span's name."""
+    """Where the program and its heap lie, and the addresses that it printed for each span's name."""
     environment = dict(os.environ, SPANPROF_EXPORTER="file", SPANPROF_FILE=prefix, SPANPROF_PROFILES="lock", SPANPROF_LOCK_NS="1",
                        LD_PRELOAD=preload)
     process = subprocess.run([workload, *plugins], env=environment, stdout=subprocess.PIPE, text=True, check=False)
@@ -35,8 +35,8 @@ def run(preload, workload, plugins, prefix):
     for line in process.stdout.splitlines():
         name, address = line.rsplit(" ", 1)
         printed.setdefault(name, set()).add(address)
-    bias = int(printed.pop("bias", {"0"}).pop(), 16)
-    return bias, printed
+    places = [int(printed.pop(word, {"0"}).pop(), 16) for word in ("bias", "heap begins")]
+    return places, printed
 
 
 def told(prefix):
@@ -54,15 +54,18 @@ def told(prefix):
     return found
 
 
-def expected_name(name, workload, bias, address):
+def expected_name(name, workload, places, address):
+    bias, heap = places
     if name in NAMELESS:
         return ""
+    if name == "heap":
+        return f"[heap]+0x{int(address, 16) - heap:x}"
     if "stripped" in workload:
         return f"{os.path.basename(workload)}+0x{int(address, 16) - bias:x}"
     return NAMES[name]
 
 
-def check_run(workload, bias, printed, found):
+def check_run(workload, places, printed, found):
     """Every wait is there; none has a wrong name."""
     program = os.path.basename(workload)
     check(set(found) >= set(printed), f"{program}: every wait is there: {set(printed) - set(found)}")
@@ -74,7 +77,7 @@ def check_run(workload, bias, printed, found):
             check({lock for _, lock in locks} <= {PLUGINS[name]} | least, f"{program}: {name}: the right name, or none: {locks}")
         else:
             names = {lock for _, lock in locks}
-            wanted = {expected_name(name, workload, bias, address) for address in addresses}
+            wanted = {expected_name(name, workload, places, address) for address in addresses}
             check(names == wanted, f"{program}: {name}: it is called {wanted}: {names}")
 
 
@@ -83,7 +86,7 @@ def check_command(spanprof, prefix, workload):
     text = subprocess.run([spanprof, "spans", prefix, "--holders", "--json", "--limit", "0"], stdout=subprocess.PIPE, text=True, check=True).stdout
     locks = {(wait["waiter"]["name"], wait["lock"]) for wait in json.loads(text)["waits"] if wait["waiter"]}
     if "stripped" not in workload:
-        check({("member", NAMES["member"]), ("global", "names_global"), ("heap", "")} <= locks, f"spans --holders names the lock: {locks}")
+        check({("member", NAMES["member"]), ("global", "names_global"), ("mapped", "")} <= locks, f"spans --holders names the lock: {locks}")
 
 
 def main():
@@ -92,8 +95,8 @@ def main():
     for workload in workloads:
         with tempfile.TemporaryDirectory(prefix="spanprof-locks-") as folder:
             prefix = os.path.join(folder, "p")
-            bias, printed = run(preload, workload, (first, second), prefix)
-            check_run(workload, bias, printed, told(prefix))
+            places, printed = run(preload, workload, (first, second), prefix)
+            check_run(workload, places, printed, told(prefix))
             check_command(spanprof, prefix, workload)
     return 1 if FAILURES else 0
 

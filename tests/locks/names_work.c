@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* names_work FIRST_PLUGIN SECOND_PLUGIN: waits, each certain and under a span of its own, for locks
  * that lie in different places. Prints for each span the address of what it waited for, and first
- * where the program lies. */
+ * where the program and its heap lie. */
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <threads.h>
 
 #include <spanprof/spanprof.h>
@@ -188,6 +190,15 @@ static void wait_in_plugins_that_go(char *const paths[2])
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
+/* Memory of which a name does not tell anything. */
+static pthread_mutex_t *map_mutex(void)
+{
+    pthread_mutex_t *mutex =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    pthread_mutex_init(mutex, NULL);
+    return mutex;
+}
+
 static void wait_for_each(void)
 {
     static pthread_mutex_t names_local = PTHREAD_MUTEX_INITIALIZER;
@@ -201,6 +212,7 @@ static void wait_for_each(void)
     contend_mutex("member", &names_shop.mutex);
     contend_mutex("heap", on_heap);
     contend_mutex("stack", &on_stack);
+    contend_mutex("mapped", map_mutex());
     contend("rwlock", &names_rwlock, take_rwlock, give_rwlock);
     contend("mtx", &names_mtx, take_mtx, give_mtx);
     signal_condition();
@@ -216,6 +228,17 @@ static int print_bias(struct dl_phdr_info *info, size_t size, void *user)
     return 1; /* the first is the program */
 }
 
+static void print_heap(void)
+{
+    char line[512];
+    FILE *maps = fopen("/proc/self/maps", "re");
+    while (maps && fgets(line, sizeof line, maps))
+        if (strstr(line, "[heap]"))
+            printf("heap begins 0x%s\n", strtok(line, "-"));
+    if (maps)
+        fclose(maps);
+}
+
 int main(int argc, char **argv)
 {
     spanprof_error error;
@@ -224,6 +247,7 @@ int main(int argc, char **argv)
         return 1;
     }
     dl_iterate_phdr(print_bias, NULL);
+    print_heap();
     wait_for_each();
     wait_in_known_plugin(argv[1]);
     wait_in_plugins_that_go(argv + 1);

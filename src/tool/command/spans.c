@@ -393,8 +393,8 @@ const sp_command sp_command_spans = {
         "span's duration.\n"
         "--holders: a line says that the first span waited so long, so often, in that function, "
         "for that lock, which the\nlast span held, and gave back in the last function; - where "
-        "the holder is not certain, or was\nleft out on the way, as `send` does. A lock on the "
-        "heap has an address and no name.",
+        "the holder is not certain, or was\nleft out on the way, as `send` does. A lock "
+        "without a name has its address.",
     .examples = "# the requests that took longest\n"
                 "spanprof spans shop --roots\n"
                 "# each kind of request\n"

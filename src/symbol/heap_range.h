@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the heap of this process is that grows behind the program's data ("[heap]" in
+ * /proc/self/maps). It begins at one address as long as the process lives. What an allocator maps
+ * elsewhere is not in it.  Collector thread only. */
+#ifndef SP_SYMBOL_HEAP_RANGE_H
+#define SP_SYMBOL_HEAP_RANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Zero-initialised it is not known yet. */
+typedef struct sp_heap_range {
+    uint64_t start;
+    bool is_sought; /* and not looked for again until that is false */
+} sp_heap_range;
+
+/* Whether ADDRESS is in it now, and how far behind its begin. */
+bool sp_heap_range_has(sp_heap_range *range, uint64_t address, uint64_t *offset);
+
+#endif
