@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/buffer.h"
+#include "core/compiler.h"
 #include "core/reach.h"
 #include "core/utf8.h"
 #include "tool/model/sum.h"
@@ -16,8 +17,11 @@ enum { NAME_BYTES = 120 };
 
 bool sp_waited_is_of_a_lock(const char *name)
 {
-    return strncmp(name, "std::", strlen("std::")) == 0 ||
-           strncmp(name, "__gthr", strlen("__gthr")) == 0;
+    static const char *const prefixes[] = {"std::", "__gthr", "__glibcxx_rwlock"};
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(prefixes); i++)
+        if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
 }
 
 const char *sp_waited_function(char *stack)

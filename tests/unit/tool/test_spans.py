@@ -93,6 +93,13 @@ class Locks(ToolTest):
             stacks = self.answer_json("flame", "locks.profiles.jsonl", "--type", kind, "--format", "json")["stacks"]
             self.assertEqual({(stack["lock"], stack["lock_address"]) for stack in stacks}, set(LOCKS))
 
+    def test_the_functions_of_a_lock_are_not_who_waited_or_held(self):
+        around = ("std::__shared_mutex_pthread::lock_shared()", "__glibcxx_rwlock_rdlock(pthread_rwlock_t*)")
+        waits = [(("main", "look_up", *around), CART_TRACE, CART, 5, "", "", (REPORT_TRACE, RENDER, "main;rebuild;__glibcxx_rwlock_unlock"), ("prices", "0x4010"))]
+        self.write("r.jsonl", json_lines(profiles(waits, period=1, kind=("delay", "nanoseconds", "contentions", "count"))))
+        wait = self.answer_json("spans", "shop", "r.jsonl", "--holders", "--json")["waits"][0]
+        self.assertEqual((wait["function"], wait["holder_function"]), ("look_up", "rebuild"))
+
     def test_flame_says_what_was_waited_for_most(self):
         for locks, name in ((LOCKS, "lock"), ((("", ""),) * 4, "a lock")):
             self.holders(locks)
