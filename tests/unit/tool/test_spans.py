@@ -82,6 +82,12 @@ class Locks(ToolTest):
     def test_a_name_that_one_lock_has_stands_alone(self):
         self.assertIn("look_up  cache_mutex+0x28  GET /report", self.holders((("cache_mutex+0x28", "0x4010"),) * 4))
 
+    def test_a_terminal_cuts_the_lock_as_it_does_names(self):
+        self.holders((("shop::" + "a" * 60, "0x4010"),) * 4)
+        for columns in (140, 220):
+            lines = self.on_terminal("spans", "shop", "locks.profiles.jsonl", "--holders", columns=columns)
+            self.assertTrue(all(len(line) <= columns for line in lines) and any("shop::aaaaa" in line for line in lines), lines)
+
     def test_two_locks_of_one_function_are_two_lines(self):
         apart = json.loads(self.holders((LOCKS[0], LOCKS[3], *LOCKS[2:]), "--json"))
         self.assertEqual([(wait["lock"], wait["lock_address"], wait["delay_ns"]) for wait in apart["waits"]],
