@@ -10,11 +10,11 @@
 
 /* Zero-initialised it is not known yet. */
 typedef struct sp_heap_range {
-    uint64_t start;
-    bool is_sought; /* and not looked for again until that is false */
+    uint64_t start, end; /* equal: it was not found */
+    bool is_sought;      /* and is not looked for again until that is false */
 } sp_heap_range;
 
-/* Whether ADDRESS is in it now, and how far behind its begin. */
+/* Whether ADDRESS is in it, and how far behind its begin. */
 bool sp_heap_range_has(sp_heap_range *range, uint64_t address, uint64_t *offset);
 
 #endif
