@@ -128,6 +128,9 @@ static const explanation explanations[] = {
      "Sampled calls that had no room. Raise SPANPROF_ALLOC_BYTES, so that fewer are sampled."},
     {"dropped", "live_blocks",
      "Sampled blocks that are not followed until they are freed. Raise SPANPROF_HEAP_SAMPLES."},
+    {"dropped", "locks",
+     "Waits that do not tell their lock: the window had too many locks, or was full. Their time "
+     "counts all the same. Shorten SPANPROF_WINDOW_MS."},
     {"dropped", NULL, "A loss that this version of the command does not know."},
     {"misuse", "",
      "Calls of the SDK that are wrong. They change nothing and are counted. Good: none."},
