@@ -63,7 +63,10 @@ void sp_collector_warn_of_losses(sp_collector *collector)
         unseen < 20 * sp_engine_period_ns() || unseen < SP_NS_PER_S / 2)
         return;
     collector->said_no_ticks = true;
-    sp_log_warn("engine",
-                "the threads used %llu ms of CPU time and no tick arrived: is the signal blocked?",
-                (unsigned long long)(unseen / SP_NS_PER_MS));
+    sp_log_warn(
+        "engine",
+        "the threads used %llu ms of CPU time and no tick arrived, so there are no samples: "
+        "they probably block the signal of ticks; unblock it in them, or choose another "
+        "one with SPANPROF_SIGNAL",
+        (unsigned long long)(unseen / SP_NS_PER_MS));
 }

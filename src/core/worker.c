@@ -8,6 +8,7 @@
 #include "core/clock.h"
 #include "core/compiler.h"
 #include "core/lock.h"
+#include "core/signal_mask_sig.h"
 
 void sp_condition_init(pthread_cond_t *condition)
 {
@@ -18,23 +19,22 @@ void sp_condition_init(pthread_cond_t *condition)
     pthread_condattr_destroy(&attributes);
 }
 
-static void fill(sigset_t *set, sp_worker_signals signals)
+static uint64_t blocked_signals(sp_worker_signals signals)
 {
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
-    sigfillset(set);
-    for (size_t i = 0; i < SP_ARRAY_LENGTH(faults) && signals == SP_WORKER_KEEPS_FAULTS; i++)
-        sigdelset(set, faults[i]);
+    static const uint64_t faults = SP_SIGNAL_BIT(SIGSEGV) | SP_SIGNAL_BIT(SIGBUS) |
+                                   SP_SIGNAL_BIT(SIGFPE) | SP_SIGNAL_BIT(SIGILL) |
+                                   SP_SIGNAL_BIT(SIGTRAP) | SP_SIGNAL_BIT(SIGSYS) |
+                                   SP_SIGNAL_BIT(SIGABRT);
+    return signals == SP_WORKER_KEEPS_FAULTS ? SP_SIGNALS_ALL & ~faults : SP_SIGNALS_ALL;
 }
 
 /* The thread inherits the mask. So do those that it starts, as libraries do that it calls. */
 int sp_worker_thread_create(pthread_t *thread, sp_worker_signals signals, void *(*run)(void *),
                             void *argument)
 {
-    sigset_t blocked, before;
-    fill(&blocked, signals);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    uint64_t before = sp_signal_mask_set(blocked_signals(signals));
     int error = pthread_create(thread, NULL, run, argument);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    sp_signal_mask_set(before);
     return error;
 }
 

@@ -22,6 +22,8 @@ static sp_sigaction *system_sigaction = sigaction;
  * handlers of its own. */
 static _Atomic pid_t process;
 
+static _Atomic int tick_signal; /* 0: none */
+
 static bool is_ours(const struct sigaction *action)
 {
     return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == sp_handle_tick;
@@ -85,6 +87,12 @@ int sp_host_sigaction(int signal, const struct sigaction *action, struct sigacti
     return 0;
 }
 
+int sp_host_tick_signal(void)
+{
+    int signal = sp_load_relaxed(&tick_signal);
+    return signal && !host_handles(signal) ? signal : 0;
+}
+
 /* ---- ours ---- */
 
 bool sp_handler_is_on_top(int signal)
@@ -127,6 +135,7 @@ bool sp_handler_install(int signal)
     if (system_sigaction(signal, NULL, &current) != 0)
         return false;
     sp_store_relaxed(&process, getpid());
+    sp_store_relaxed(&tick_signal, signal);
     if (is_ours(&current) ||
         (in_chain[signal] && is_handler(&current) && sp_handler_is_reached(signal)))
         return true;
@@ -143,6 +152,7 @@ bool sp_handler_install(int signal)
 void sp_handler_restore(int signal)
 {
     struct sigaction host = host_action(signal);
+    sp_store_relaxed(&tick_signal, 0);
     if (!host_handles(signal) || !sp_handler_is_on_top(signal))
         return;
     system_sigaction(signal, &host, NULL);

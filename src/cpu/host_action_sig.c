@@ -6,7 +6,7 @@
 #include <ucontext.h>
 
 #include "core/atomic.h"
-#include "core/syscall_sig.h"
+#include "core/signal_mask_sig.h"
 
 /* A reader is disturbed only when so many actions are set while it reads one. */
 enum { SLOTS = 8 };
@@ -50,17 +50,13 @@ SP_SIGSAFE sp_host_action sp_host_action_get(int signal)
     }
 }
 
-/* Signals that are blocked while the host's handler runs. WORD: the first of a sigset_t, which the
- * kernel's has alone. */
-SP_SIGSAFE static void set_mask(int signal, const sp_host_action *action, const void *ucontext)
+/* Signals that are blocked while the host's handler runs, as they would be without ours. */
+SP_SIGSAFE static uint64_t mask_of(int signal, const sp_host_action *action, const void *ucontext)
 {
-    enum { KERNEL_SET_BYTES = 8 };
-    uint64_t mask;
-    memcpy(&mask, &((const ucontext_t *)ucontext)->uc_sigmask, sizeof mask);
-    mask |= action->mask;
-    if (!(action->flags & SA_NODEFER))
-        mask |= (uint64_t)1 << (signal - 1);
-    sp_syscall6(SYS_rt_sigprocmask, SIG_SETMASK, (long)(uintptr_t)&mask, 0, KERNEL_SET_BYTES, 0, 0);
+    uint64_t interrupted; /* the kernel has no more than the first word of a sigset_t */
+    memcpy(&interrupted, &((const ucontext_t *)ucontext)->uc_sigmask, sizeof interrupted);
+    uint64_t own = action->flags & SA_NODEFER ? 0 : SP_SIGNAL_BIT(signal);
+    return interrupted | action->mask | own;
 }
 
 SP_SIGSAFE void sp_host_action_run(int signal, siginfo_t *info, void *ucontext)
@@ -71,7 +67,7 @@ SP_SIGSAFE void sp_host_action_run(int signal, siginfo_t *info, void *ucontext)
         return;
     if (action.flags & SA_RESETHAND)
         sp_host_action_set(signal, &standard);
-    set_mask(signal, &action, ucontext);
+    sp_signal_mask_set(mask_of(signal, &action, ucontext));
     if (action.flags & SA_SIGINFO)
         ((void (*)(int, siginfo_t *, void *))action.handler)(signal, info, ucontext);
     else

@@ -4,7 +4,7 @@
  * handles SIGPROF itself, or sets all signals to their defaults, is neither disturbed by ticks nor
  * ended by one.
  *
- * Not part of the API: libspanprof.so shows these two to libspanprof-run.so of the same build.
+ * Not part of the API: libspanprof.so shows these to libspanprof-run.so of the same build.
  *
  * Threads: any.  Signals: safe; so are children of fork and vfork. */
 #ifndef SP_CPU_HOST_SIGACTION_H
@@ -20,5 +20,8 @@ __attribute__((visibility("default"))) void sp_host_sigaction_begin(sp_sigaction
 /* As sigaction; see above. SA_RESTART of the program's action is not kept: ours has it. */
 __attribute__((visibility("default"))) int
 sp_host_sigaction(int signal, const struct sigaction *action, struct sigaction *before);
+/* The signal of our ticks, which a thread that blocks all signals should not block; 0: nothing
+ * ticks, or the program handles that signal itself. */
+__attribute__((visibility("default"))) int sp_host_tick_signal(void);
 
 #endif

@@ -15,8 +15,9 @@
 
 #include <spanprof/sdk.h>
 #include "core/atomic.h"
+#include "core/signal_mask_sig.h"
 #include "run/process_span.h"
-#include "run/run_exits.h"
+#include "run/run_signals.h"
 
 /*
  *             the time is over                end                    done
@@ -95,12 +96,10 @@ static void *keep(void *unused)
 /* With all signals blocked: they are the program's. */
 static void start_thread(void)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    uint64_t before = sp_signal_mask_set(SP_SIGNALS_ALL);
     if (pthread_create(&keeper.thread, NULL, keep, NULL) == 0)
         atomic_store(&keeper.process, getpid());
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    sp_signal_mask_set(before);
 }
 
 static void start_in_child(void)

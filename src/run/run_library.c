@@ -10,6 +10,7 @@
 #include "run/keeper.h"
 #include "run/process_span.h"
 #include "run/run_exits.h"
+#include "run/run_signals.h"
 #include "run/uses_spanprof.h"
 
 /* Chromium, and what is built on it, forks its processes from "zygotes", which end when they find
@@ -26,6 +27,7 @@ static bool must_have_one_thread(int count, char **words)
 __attribute__((constructor)) static void begin(int count, char **words)
 {
     sp_run_prepare_exits();
+    sp_run_prepare_signals();
     if (must_have_one_thread(count, words)) {
         fprintf(stderr, "spanprof: %s --type=zygote is not profiled: it must have one thread\n",
                 program_invocation_short_name);

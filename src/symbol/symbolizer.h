@@ -43,7 +43,7 @@ uint32_t sp_symbolizer_frames(sp_symbolizer *symbolizer, const sp_module *module
 
 /* What the variable at ELF virtual ADDRESS of MODULE is called, valid as frames are: "cache_mutex",
  * "shop::inventory+0x28" inside of one, or "module+0xaddr" where no symbol covers it; "" where the
- * module's file says that it has no data there. MODULE NULL: runtime ADDRESS lies in no module; it
+ * module's file says that it has no data there. Where runtime ADDRESS lies in no module (NULL) it
  * is
  * "[heap]+0xoffset", or "". NULL only as frames are 0. */
 const char *sp_symbolizer_variable(sp_symbolizer *symbolizer, const sp_module *module,

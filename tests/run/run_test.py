@@ -185,6 +185,10 @@ def test_signals():
     check(result.code == 0, f"a program that handles SIGPROF, or sets its default, is not disturbed by ticks: {result.code}")
     checked_spins(result, "profiling_signal", ["run_work"])
     result.end()
+    result = run("--", WORK, "blocking_threads")
+    check(result.code == 0, f"a program that blocks all signals sees what it asked for: {result.code}")
+    checked_spins(result, "blocking_threads", ["run_work"])
+    result.end()
     for name in ("signal", "handler", "malloc"):
         for text, send in (("to spanprof", lambda process: process.send_signal(signal.SIGTERM)),
                            ("of a terminal", lambda process: os.killpg(process.pid, signal.SIGINT if name != "handler" else signal.SIGTERM))):

@@ -46,6 +46,19 @@ static int work_in_threads(void)
     return 0;
 }
 
+/* As servers do whose signals one thread waits for. */
+static int work_in_threads_that_block_all_signals(void)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0 || sigismember(&before, SIGUSR1))
+        return 1;
+    work_in_threads();
+    if (sigprocmask(SIG_SETMASK, NULL, &before) != 0 || !sigismember(&before, SIGUSR1))
+        return 1;
+    return sigprocmask(-1, &before, NULL) == -1 && errno == EINVAL ? 0 : 1;
+}
+
 /* The child's exit code. */
 static int wait_for(pid_t child)
 {
@@ -166,6 +179,17 @@ static bool reaches_handler(int number)
     return profiling_signals == before + 1;
 }
 
+/* By a set of NUMBER alone. */
+static bool cannot_block(int number)
+{
+    sigset_t one, blocked;
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    bool done = sigprocmask(SIG_BLOCK, &one, NULL) == 0 &&
+                sigprocmask(SIG_BLOCK, NULL, &blocked) == 0 && sigismember(&blocked, number);
+    return sigprocmask(SIG_UNBLOCK, &one, NULL) != 0 || !done;
+}
+
 /* Asks for each way to handle NUMBER, while ticks send it. How many answers are wrong: ticks must
  * not reach the handlers, and the program's own signals must. */
 static int handle_the_signal_of_ticks(int number)
@@ -186,7 +210,7 @@ static int handle_the_signal_of_ticks(int number)
     raise(number); /* the handler was for once */
     wrong += profiling_signals != 2 || signal(number, SIG_DFL) != SIG_DFL;
     run_work_spin();
-    return wrong;
+    return wrong + cannot_block(number);
 }
 
 /* The allocator's lock is held most of the time. */
@@ -252,6 +276,8 @@ int main(int argc, char **argv)
         return run_work_spin(), 0;
     if (strcmp(what, "threads") == 0)
         return work_in_threads();
+    if (strcmp(what, "blocking_threads") == 0)
+        return work_in_threads_that_block_all_signals();
     if (strcmp(what, "fork") == 0)
         return fork_and_work();
     if (strcmp(what, "short_fork") == 0)

@@ -218,8 +218,9 @@ void sp_spans_table(sp_buffer *out, const sp_model *model, const uint32_t *list,
         sp_spans_unseen_key(out, model);
     else
         sp_buffer_add_string(out, "CPU time is not known, for the files have no samples of it: a "
-                                  "run that is too short has none, and one that is killed loses "
-                                  "those of its last window\n");
+                                  "run that is too short has none, one that is killed loses "
+                                  "those of its last window, and threads that block SIGPROF "
+                                  "have none\n");
     sp_spans_overrun_key(out, model, list, count);
     sp_wall_columns_key(out, layout.wall, terminal);
 }

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Signals of a program that knows nothing of our handlers: those by which people and supervisors
+ * end it, and the one of the ticks. It sees what it would see without us. All is safe in signal
+ * handlers, and in children of fork and vfork. */
+#include "run/run_signals.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "cpu/host_sigaction.h"
+#include "run/keeper.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+
+static struct {
+    int (*sigaction)(int, const struct sigaction *, struct sigaction *);
+    int (*pthread_sigmask)(int, const sigset_t *, sigset_t *);
+} next;
+
+static bool handles_signals; /* set before main */
+
+/* Before main, and in another library's constructor when that comes first. */
+static void prepare(void)
+{
+    if (next.pthread_sigmask)
+        return;
+    *(void **)&next.sigaction = dlsym(RTLD_NEXT, "sigaction");
+    *(void **)&next.pthread_sigmask = dlsym(RTLD_NEXT, "pthread_sigmask"); /* then both are there */
+}
+
+void sp_run_prepare_signals(void)
+{
+    prepare();
+    sp_host_sigaction_begin(next.sigaction);
+}
+
+/* The program must not see our handlers: interpreters install theirs only where they find the
+ * default, and give back what they found. So sigaction and signal say SIG_DFL for ours of this
+ * file, and who asks for SIG_DFL gets it. At the signal of a tick the SDK answers
+ * (cpu/host_sigaction.h). */
+
+static bool is_ours(int number)
+{
+    return number == SIGHUP || number == SIGINT || number == SIGPIPE || number == SIGTERM;
+}
+
+static void set_default(int number)
+{
+    struct sigaction standard = {.sa_handler = SIG_DFL};
+    next.sigaction(number, &standard, NULL);
+}
+
+void sp_run_end_by(int number)
+{
+    set_default(number);
+    kill(getpid(), number);
+}
+
+/* The thread may hold any lock, which the SDK may need for its end: so the thread goes on, and the
+ * keeper ends the process. A second signal does it at once, and so does SIGPIPE, behind which the
+ * program would go on with a failed write: there the thread is in a system call of its own. */
+static void end_and_raise(int number)
+{
+    int error = errno;
+    if (number == SIGPIPE)
+        sp_keeper_end();
+    if (number == SIGPIPE || !sp_keeper_end_by(number)) {
+        set_default(number);
+        raise(number); /* comes when this returns */
+    }
+    errno = error;
+}
+
+static const struct sigaction our_action = {.sa_handler = end_and_raise,
+                                            .sa_flags = SA_ONSTACK | SA_RESTART};
+
+static bool asks_for_default(const struct sigaction *action)
+{
+    return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL;
+}
+
+EXPORTED int sigaction(int number, const struct sigaction *action, struct sigaction *before)
+{
+    prepare();
+    if (handles_signals && !is_ours(number))
+        return sp_host_sigaction(number, action, before);
+    bool is_default = handles_signals && action && asks_for_default(action);
+    int result = next.sigaction(number, is_default ? &our_action : action, before);
+    if (result == 0 && before && before->sa_handler == end_and_raise)
+        *before = (struct sigaction){.sa_handler = SIG_DFL};
+    return result;
+}
+
+static sighandler_t set_handler(int number, sighandler_t handler, struct sigaction action)
+{
+    struct sigaction before;
+    action.sa_handler = handler;
+    if (handler == SIG_ERR) {
+        errno = EINVAL;
+        return SIG_ERR;
+    }
+    return sigaction(number, &action, &before) == 0 ? before.sa_handler : SIG_ERR;
+}
+
+/* As BSD and the C library have it: calls that the signal interrupts go on. */
+EXPORTED sighandler_t signal(int number, sighandler_t handler)
+{
+    struct sigaction action = {.sa_flags = SA_RESTART};
+    sigaddset(&action.sa_mask, number);
+    return set_handler(number, handler, action);
+}
+
+EXPORTED sighandler_t bsd_signal(int number, sighandler_t handler)
+{
+    return signal(number, handler);
+}
+
+EXPORTED sighandler_t ssignal(int number, sighandler_t handler)
+{
+    return signal(number, handler);
+}
+
+/* What signal is in a program that asks for strict POSIX or ISO C. */
+EXPORTED sighandler_t __sysv_signal(int number, sighandler_t handler)
+{
+    static const struct sigaction once = {.sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
+    return set_handler(number, handler, once);
+}
+
+EXPORTED sighandler_t sysv_signal(int number, sighandler_t handler)
+{
+    return __sysv_signal(number, handler);
+}
+
+void sp_run_handle_signals(void)
+{
+    static const int numbers[] = {SIGHUP, SIGINT, SIGPIPE, SIGTERM};
+    handles_signals = true;
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        struct sigaction before;
+        if (next.sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+            next.sigaction(numbers[i], &our_action, NULL);
+    }
+}
+
+/* ---- masks ---- */
+
+/* Servers block all signals in the threads that work, so that one thread gets them. A tick is
+ * always its own thread's, and such a thread would have no samples. */
+static bool has_most_signals(const sigset_t *set)
+{
+    enum { STANDARD = 31 }; /* the first ones; the others are real-time signals */
+    int count = 0;
+    for (int number = 1; number <= STANDARD; number++)
+        count += sigismember(set, number) == 1;
+    return count > STANDARD / 2;
+}
+
+/* Who blocks few signals means just these. */
+EXPORTED int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
+{
+    sigset_t without_ticks;
+    prepare();
+    int number = handles_signals && set && how != SIG_UNBLOCK ? sp_host_tick_signal() : 0;
+    if (number && has_most_signals(set)) {
+        without_ticks = *set;
+        sigdelset(&without_ticks, number);
+        set = &without_ticks;
+    }
+    return next.pthread_sigmask(how, set, before);
+}
+
+EXPORTED int sigprocmask(int how, const sigset_t *set, sigset_t *before)
+{
+    int error = pthread_sigmask(how, set, before);
+    if (error)
+        errno = error;
+    return error ? -1 : 0;
+}
