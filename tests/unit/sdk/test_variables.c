@@ -77,8 +77,7 @@ static void names_of_opentelemetry_are_told_when_a_letter_or_two_differ(void **s
         static const char *const expected[] = {
             "OTEL_SERVICE_NAM is no variable of spanprof: OTEL_SERVICE_NAME is\n",
             "OTEL_EXPORTER_OTLP_ENDPONT is no variable of spanprof: OTEL_EXPORTER_OTLP_ENDPOINT is",
-            "OTEL_EXPORTER_OTLP_TRACE_HEADERS is no variable of spanprof: "
-            "OTEL_EXPORTER_OTLP_TRACES_",
+            "OTEL_EXPORTER_OTLP_TRACE_HEADERS is no variable of spanprof: OTEL_EXPORTER_OTLP_",
             "SPANPROF_HZ is no variable of spanprof: SPANPROF_CPU_HZ is\n",
             "SPANPROF_SERVICE_NAME is no variable of spanprof: OTEL_SERVICE_NAME is\n",
             "SPANPROF_ENDPOINT is no variable of spanprof: OTEL_EXPORTER_OTLP_ENDPOINT is\n"};
