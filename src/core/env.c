@@ -5,13 +5,41 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "core/buffer.h"
 #include "core/log.h"
 
+static char **kept; /* NAME=value; the last is NULL. NULL: nothing was kept */
+
+void sp_env_keep(void)
+{
+    size_t count = 0;
+    while (environ[count])
+        count++;
+    char **copy = calloc(count + 1, sizeof *copy);
+    for (size_t i = 0; copy && i < count; i++) {
+        copy[i] = strdup(environ[i]);
+        if (!copy[i])
+            return; /* memory is short: a later fork has what the environment has then */
+    }
+    kept = copy;
+}
+
+static const char *kept_value(const char *name)
+{
+    size_t length = strlen(name);
+    for (char **at = kept; at && *at; at++)
+        if (strncmp(*at, name, length) == 0 && (*at)[length] == '=')
+            return *at + length + 1;
+    return NULL;
+}
+
 const char *sp_env(const char *name)
 {
     const char *value = secure_getenv(name);
+    if (!value)
+        value = kept_value(name);
     return value && *value ? value : NULL;
 }
 

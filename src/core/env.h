@@ -10,7 +10,11 @@
 #include <stdint.h>
 
 /* The value of NAME, or NULL when unset or empty. Borrowed from the environment. */
-const char *sp_env(const char *name);
+__attribute__((visibility("default"))) const char *sp_env(const char *name);
+/* What the environment has now is found later, too, where the program has taken it out: servers
+ * empty the environment of their forked workers. For libspanprof-run.so, to which libspanprof.so
+ * shows these two; once, before main. */
+__attribute__((visibility("default"))) void sp_env_keep(void);
 /* A decimal number in [MINIMUM, MAXIMUM], else FALLBACK (with a warning when NAME was set). */
 uint32_t sp_env_u32(const char *name, uint32_t minimum, uint32_t maximum, uint32_t fallback);
 /* Only "true" (any case) is true; anything but true and false warns. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <spanprof/spanprof.h>
+#include "core/env.h"
 
 enum { STARTS_MAX = 1000 };
 
@@ -51,12 +52,12 @@ static int claim_own(const char *folder, char out[PATH_MAX])
  * would collect what this process writes. */
 static bool choose_files(const char **files, char own[PATH_MAX])
 {
-    const char *folder = secure_getenv("SPANPROF_RUN");
+    const char *folder = sp_env("SPANPROF_RUN");
     *files = NULL;
-    if (!folder || !*folder)
+    if (!folder)
         return true;
     int error = claim(folder, "first");
-    *files = error ? own : secure_getenv("SPANPROF_FILE");
+    *files = error ? own : sp_env("SPANPROF_FILE");
     if (error == EEXIST)
         error = claim_own(folder, own);
     if (error && error != ENOENT)
@@ -74,7 +75,7 @@ static void start_span(void)
     options.attributes = &pid;
     options.attribute_count = 1;
     options.parent = &parent; /* all zero when there is none: a new trace */
-    spanprof_context_extract(&parent, secure_getenv("TRACEPARENT"), secure_getenv("TRACESTATE"));
+    spanprof_context_extract(&parent, sp_env("TRACEPARENT"), sp_env("TRACESTATE"));
     span = spanprof_span_start(spanprof_tracer_get("spanprof run", SPANPROF_VERSION),
                                program_invocation_short_name, &options);
     spanprof_context context = spanprof_span_context(span);
@@ -106,6 +107,7 @@ bool sp_process_span_begin(void)
     spanprof_context context = spanprof_span_context(span);
     if (spanprof_context_inject(&context, traceparent) > 0)
         setenv("TRACEPARENT", traceparent, 1);
+    sp_env_keep();
     return true;
 }
 

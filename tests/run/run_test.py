@@ -125,12 +125,13 @@ def test_ends():
 
 
 def test_children():
-    result = run("--", WORK, "fork")
-    checked_spins(result, "fork", ["run_work", "run_work"])
-    parents = {span["parentSpanId"] for span in result.spans if span.get("parentSpanId")}
-    check(len(parents) == 1 and parents <= {span["spanId"] for span in result.spans}, "the forked child's span is under its parent's")
-    check(result.files == ["p.profiles.jsonl", "p.traces.jsonl"], f"one pair of files: {result.files}")
-    result.end()
+    for way in ("fork", "fork_without_environment"):
+        result = run("--", WORK, way)
+        checked_spins(result, way, ["run_work", "run_work"])
+        parents = {span["parentSpanId"] for span in result.spans if span.get("parentSpanId")}
+        check(len(parents) == 1 and parents <= {span["spanId"] for span in result.spans}, f"{way}: the child's span is under its parent's")
+        check(result.files == ["p.profiles.jsonl", "p.traces.jsonl"], f"{way}: one pair of files: {result.files}")
+        result.end()
     result = run("--", WORK, "short_fork")
     check(result.names() == ["run_work"] and result.code == 0, "a child that ends at once is no span")
     result.end()
@@ -238,6 +239,10 @@ def test_programs_that_use_spanprof():
     check(result.files == ["p.profiles.jsonl", "p.traces.jsonl"] and "1 process in the files p.*" in result.stderr, f"alone: {result.files} {result.stderr}")
     check(result.spans and "nothing was recorded" not in result.stderr, f"alone: {result.names()} {result.stderr}")
     own = result.names()
+    result.end()
+    result = Run("-o", "p", "--hz", "1000", "--", OWN, "fork")
+    check(result.files == ["p.profiles.jsonl", "p.traces.jsonl"] and "3 processes in the files p.*" in result.stderr, f"forking: {result.files} {result.stderr}")
+    check(result.names() == sorted(3 * own), f"forking: {result.names()} {result.stderr}")
     result.end()
     result = run("--", "/bin/sh", "-c", f"{OWN}; {WORK} spin; {OWN}; true")
     check(result.files == ["p.profiles.jsonl", "p.traces.jsonl"] and result.stderr == "", f"as children: {result.files} {result.stderr}")

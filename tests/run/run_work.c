@@ -78,6 +78,13 @@ static int fork_and_work(void)
     return wait_for(child) == 7 ? 0 : 1;
 }
 
+/* As a server's worker may have it. */
+static int fork_and_work_without_environment(void)
+{
+    clearenv();
+    return fork_and_work();
+}
+
 static int fork_for_a_moment(void)
 {
     pid_t child = fork();
@@ -280,6 +287,8 @@ int main(int argc, char **argv)
         return work_in_threads_that_block_all_signals();
     if (strcmp(what, "fork") == 0)
         return fork_and_work();
+    if (strcmp(what, "fork_without_environment") == 0)
+        return fork_and_work_without_environment();
     if (strcmp(what, "short_fork") == 0)
         return fork_for_a_moment();
     if (strcmp(what, "vfork") == 0)

@@ -106,6 +106,7 @@ static int prepare_files(sp_run *run)
     run->name = sp_run_free_prefix(run->own_name, prefix && *prefix ? prefix : "spanprof");
     int status = make_prefix(run, run->name);
     run->earlier = sp_run_earlier_find(run->prefix);
+    clock_gettime(CLOCK_REALTIME_COARSE, &run->started); /* the clock that files have */
     return status == SP_TOOL_DONE ? make_folder(run) : status;
 }
 
@@ -158,13 +159,31 @@ void sp_run_show_answer(const sp_run_answer *answer)
                  answer->what, prefix, prefix, answer->wall ? "; --type wall shows the waits" : "");
 }
 
+/* Its processes, with those that they waited for. */
+static bool used_a_second(void)
+{
+    struct rusage used;
+    return getrusage(RUSAGE_CHILDREN, &used) == 0 &&
+           used.ru_utime.tv_sec + used.ru_stime.tv_sec >= 1;
+}
+
+static const char *why_no_samples(void)
+{
+    return used_a_second()
+               ? "none of the processes that used CPU time was recorded: one that has become "
+                 "another user cannot write to the run's folder (start `spanprof run` as that "
+                 "user), a static one loads no library, and one that is killed loses its last "
+                 "window"
+               : "the run took too little CPU time; --hz 1000 samples more often, --wall shows "
+                 "what it waited for";
+}
+
 static void show_answer(const sp_run *run, size_t processes)
 {
     sp_run_answer answer = {
         .prefix = run->name,
         .what = SP_COUNTED(processes, "process"),
-        .no_samples = "the run took too little CPU time; --hz 1000 samples more often, --wall "
-                      "shows what it waited for",
+        .no_samples = why_no_samples(),
         .wall = run->options->wall,
     };
     sp_run_show_answer(&answer);
@@ -172,7 +191,7 @@ static void show_answer(const sp_run *run, size_t processes)
 
 static void end_files(const sp_run *run)
 {
-    sp_run_files_left left = sp_run_gather(run->folder, run->prefix);
+    sp_run_files_left left = sp_run_gather(run);
     if (left.running)
         sp_tool_note("run: %s in %s still written by processes that run on",
                      SP_COUNTED(left.running, "file"), run->folder);

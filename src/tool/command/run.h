@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "tool/text/options.h"
 
@@ -48,6 +49,7 @@ typedef struct sp_run {
     char folder[PATH_MAX];  /* that the processes write to, but the first; "": there is none */
     char preload[PATH_MAX]; /* LD_PRELOAD */
     sp_run_earlier earlier;
+    struct timespec started;
 } sp_run;
 
 /* Whether FILE, which execvp would take for a program of that name, can be run under the library,
@@ -81,7 +83,9 @@ typedef struct sp_run_files_left {
     size_t running;   /* of them still writing: their files stay in the folder */
 } sp_run_files_left;
 
-/* Move what lies in FOLDER behind the files of PREFIX, and remove FOLDER when it is empty then. */
-sp_run_files_left sp_run_gather(const char *folder, const char *prefix);
+/* Move what the processes of RUN have written behind the files of its prefix: what lies in its
+ * folder, which is removed when it is empty then, and the files of forked children of a first
+ * process that uses spanprof itself, PREFIX.PID. */
+sp_run_files_left sp_run_gather(const sp_run *run);
 
 #endif

@@ -141,17 +141,68 @@ static void take(sp_run_files_left *left, const char *folder, const char *name, 
         sp_tool_note("run: %s: %s: it stays where it is", path, strerror(error));
 }
 
-sp_run_files_left sp_run_gather(const char *folder, const char *prefix)
+static void gather_folder(sp_run_files_left *left, const sp_run *run)
 {
-    sp_run_files_left left = {0};
     struct dirent **names;
-    int count = scandir(folder, &names, is_listed, alphasort);
+    int count = scandir(run->folder, &names, is_listed, alphasort);
     for (int i = 0; i < count; i++) {
-        take(&left, folder, names[i]->d_name, prefix);
+        take(left, run->folder, names[i]->d_name, run->prefix);
         free(names[i]);
     }
     if (count >= 0)
         free(names);
-    rmdir(folder);
+    rmdir(run->folder);
+}
+
+/* ---- forked children of the first process ---- */
+
+/* NAME is BASE.PID.traces.jsonl or the like. */
+static bool is_of_a_child(const char *name, const char *base)
+{
+    size_t length = strlen(base);
+    if (strncmp(name, base, length) != 0 || name[length] != '.')
+        return false;
+    const char *number = name + length + 1;
+    size_t digits = strspn(number, "0123456789.");
+    char ending[32];
+    return digits > 1 && number[digits - 1] == '.' && ending_of(number + digits - 1, ending);
+}
+
+/* Files of earlier runs may have such names, too. */
+static bool is_of_this_run(const sp_run *run, const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+           (status.st_mtim.tv_sec > run->started.tv_sec ||
+            (status.st_mtim.tv_sec == run->started.tv_sec &&
+             status.st_mtim.tv_nsec >= run->started.tv_nsec));
+}
+
+static void gather_children(sp_run_files_left *left, const sp_run *run)
+{
+    char folder[PATH_MAX], path[PATH_MAX];
+    const char *base = strrchr(run->prefix, '/') + 1; /* the prefix is absolute */
+    snprintf(folder, sizeof folder, "%.*s", (int)(base - run->prefix), run->prefix);
+    struct dirent **names;
+    int count = scandir(folder, &names, is_listed, alphasort);
+    for (int i = 0; i < count; i++) {
+        const char *name = names[i]->d_name;
+        if (is_of_a_child(name, base) &&
+            snprintf(path, sizeof path, "%s%s", folder, name) < (int)sizeof path &&
+            is_of_this_run(run, path)) {
+            left->processes += strstr(name, kinds[0]) != NULL;
+            take(left, folder, name, run->prefix);
+        }
+        free(names[i]);
+    }
+    if (count >= 0)
+        free(names);
+}
+
+sp_run_files_left sp_run_gather(const sp_run *run)
+{
+    sp_run_files_left left = {0};
+    gather_folder(&left, run);
+    gather_children(&left, run);
     return left;
 }
