@@ -17,8 +17,30 @@
 #include <time.h>
 
 #include "run/keeper.h"
+#include "run/one_thread.h"
 
 #define EXPORTED __attribute__((visibility("default")))
+
+static struct {
+    int (*unshare)(int);
+    int (*setns)(int, int);
+    int (*capset)(cap_user_header_t, const cap_user_data_t);
+} next;
+
+/* Before main, and in another library's constructor when that comes first. */
+static void prepare(void)
+{
+    if (next.capset)
+        return;
+    *(void **)&next.unshare = dlsym(RTLD_NEXT, "unshare");
+    *(void **)&next.setns = dlsym(RTLD_NEXT, "setns");
+    *(void **)&next.capset = dlsym(RTLD_NEXT, "capset"); /* the last: then all are there */
+}
+
+void sp_run_prepare_one_thread(void)
+{
+    prepare();
+}
 
 enum { NEED_ONE_THREAD = CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM };
 
@@ -44,12 +66,11 @@ static bool leave(void)
 
 EXPORTED int unshare(int flags)
 {
-    int (*next)(int);
-    *(void **)&next = dlsym(RTLD_NEXT, "unshare");
-    int result = next(flags);
+    prepare();
+    int result = next.unshare(flags);
     if (result == 0 || errno != EINVAL || !(flags & NEED_ONE_THREAD) || !leave())
         return result;
-    result = next(flags);
+    result = next.unshare(flags);
     sp_keeper_return();
     return result;
 }
@@ -57,22 +78,20 @@ EXPORTED int unshare(int flags)
 /* TYPE may be 0, so which namespace it is is not known. */
 EXPORTED int setns(int fd, int type)
 {
-    int (*next)(int, int);
-    *(void **)&next = dlsym(RTLD_NEXT, "setns");
-    int result = next(fd, type);
+    prepare();
+    int result = next.setns(fd, type);
     if (result == 0 || errno != EINVAL || !leave())
         return result;
-    result = next(fd, type);
+    result = next.setns(fd, type);
     sp_keeper_return();
     return result;
 }
 
 EXPORTED int capset(cap_user_header_t header, const cap_user_data_t data)
 {
-    int (*next)(cap_user_header_t, const cap_user_data_t);
-    *(void **)&next = dlsym(RTLD_NEXT, "capset");
+    prepare();
     bool has_left = leave();
-    int result = next(header, data);
+    int result = next.capset(header, data);
     if (has_left)
         sp_keeper_return();
     return result;

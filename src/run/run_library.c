@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "run/keeper.h"
+#include "run/one_thread.h"
 #include "run/process_span.h"
 #include "run/run_exits.h"
 #include "run/run_signals.h"
@@ -28,6 +29,7 @@ __attribute__((constructor)) static void begin(int count, char **words)
 {
     sp_run_prepare_exits();
     sp_run_prepare_signals();
+    sp_run_prepare_one_thread();
     if (must_have_one_thread(count, words)) {
         fprintf(stderr, "spanprof: %s --type=zygote is not profiled: it must have one thread\n",
                 program_invocation_short_name);

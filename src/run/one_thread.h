@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SP_RUN_ONE_THREAD_H
+#define SP_RUN_ONE_THREAD_H
+
+/* Find the C library's own functions, as sp_run_prepare_exits does. Before main. */
+void sp_run_prepare_one_thread(void);
+
+#endif
