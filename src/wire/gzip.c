@@ -32,7 +32,7 @@ bool sp_gzip_body(sp_gzip *gzip, sp_buffer *body)
         return false;
     }
     out.length = bound - stream->avail_out;
-    /* What waits in the queue should not hold room for what it was before. */
+    /* A request that waits in the queue should not keep the memory of its unpacked size. */
     uint8_t *smaller = realloc(out.data, out.length + 1);
     if (smaller) {
         out.data = smaller;

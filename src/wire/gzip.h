@@ -15,8 +15,8 @@ typedef struct sp_gzip {
 
 /* Replace BODY by its gzip form. False, and BODY as it was, when memory is short. */
 bool sp_gzip_body(sp_gzip *gzip, sp_buffer *body);
-/* Append what LENGTH bytes of gzip at DATA are when unpacked to OUT. False when they are no gzip,
- * or OUT's maximum is reached. Any thread. */
+/* Unpack the LENGTH bytes of gzip at DATA and append the result to OUT. False when they are no
+ * gzip, or OUT's maximum is reached. Any thread. */
 bool sp_gunzip(sp_buffer *out, const void *data, size_t length);
 void sp_gzip_deinit(sp_gzip *gzip);
 

@@ -24,8 +24,8 @@ void *sp_otlp_list(sp_arena *arena, const ProtobufCMessageDescriptor *type, size
 /* COUNT attributes; keys and strings are borrowed. NULL when memory is short. */
 Sp__Common__KeyValue **sp_otlp_attributes(sp_arena *arena, const spanprof_attribute *attributes,
                                           size_t count);
-/* VALUE becomes that of ATTRIBUTE; strings are borrowed. False when memory is short, which only an
- * array needs. */
+/* Set VALUE to the value of ATTRIBUTE; strings are borrowed. False when memory is short; only
+ * arrays need memory. */
 bool sp_otlp_value_set(sp_arena *arena, Sp__Common__AnyValue *value,
                        const spanprof_attribute *attribute);
 Sp__Resource__Resource *sp_otlp_resource(sp_arena *arena, const sp_resource *resource);

@@ -15,9 +15,9 @@ typedef enum sp_otlp_format {
     SP_OTLP_JSON = 1, /* OTLP/JSON, one line without newline (wire/json.h says how values look) */
 } sp_otlp_format;
 
-/* Append the request for COUNT finished spans to OUT. Without spans that is the empty request (no
- * bytes, or {}), which nobody should send. False, and nothing appended, when memory is short or
- * OUT's maximum is reached; OUT is `failed` then. */
+/* Append the request for COUNT finished spans to OUT. Without spans it is the empty request (no
+ * bytes, or {}), which the caller should not send. False, and nothing appended, when memory is
+ * short or OUT's maximum is reached; OUT is `failed` then. */
 bool sp_otlp_encode_traces(sp_buffer *out, sp_otlp_format format, const sp_resource *resource,
                            sp_span_data *const *spans, size_t count);
 /* The same for profiles, all in one ResourceProfiles and one ScopeProfiles. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes of pprof, from the end to the start (wire_buffer.h). Ids of mappings and functions are
- * their numbers in the dictionary, in which 0 means none, too; those of locations are one more,
- * because a stack may lead to the zero location. In a sequence they follow the ids before. */
+/* The bytes of pprof, from the end to the start (wire_buffer.h). The ids of mappings and functions
+ * are their numbers in the dictionary, where 0 means none, as in pprof. The ids of locations are
+ * one more than their numbers, because a stack may have the location number 0. In a sequence, ids
+ * continue after those of the sources before. */
 #include "wire/pprof.h"
 
 #include <string.h>
@@ -90,7 +91,7 @@ static uint8_t *put_type(const encoder *e, uint8_t *p, unsigned field, const sp_
     return sp_wire_head(p, field, end);
 }
 
-/* ---- what stands behind the strings ---- */
+/* ---- the fields after the strings ---- */
 
 static void put_comments(encoder *e)
 {
@@ -152,7 +153,7 @@ static void put_function(encoder *e, size_t number)
     sp_wire_set(&e->wire, sp_wire_head(p, PROFILE_FUNCTIONS, end));
 }
 
-/* A line without a function is none for Go's reader, which refuses the whole file for it. */
+/* A line without a function is left out: Go's reader refuses the whole file for one. */
 static uint8_t *put_line(const encoder *e, uint8_t *p, const Sp__Profiles__Line *from)
 {
     uint8_t *end = p;
@@ -215,7 +216,7 @@ static void put_mapping(encoder *e, size_t number, uint32_t build_id)
     sp_wire_set(&e->wire, sp_wire_head(p, PROFILE_MAPPINGS, end));
 }
 
-/* What the resource says that the program is, or "". */
+/* The program's path from the resource, or "". */
 static const char *program_of(const sp_pprof_source *source)
 {
     const Sp__Resource__Resource *resource = source->part_count ? source->parts[0].resource : NULL;
@@ -240,7 +241,8 @@ static size_t main_mapping(const encoder *e)
     return 0;
 }
 
-/* pprof has the program's mapping first, and so it is written last. */
+/* The program's mapping has to come first in pprof. Bytes are written from the end to the start, so
+ * it is written last. */
 static void put_mappings(encoder *e, const uint32_t *build_ids)
 {
     size_t first = main_mapping(e);
@@ -323,7 +325,8 @@ static void put_types(encoder *e)
         sp_wire_set(&e->wire, p);
 }
 
-/* Build ids are strings, and the strings stand behind what refers to them. */
+/* Find the build ids of all mappings before anything is written: they are strings, and the string
+ * table is written before the mappings. */
 static uint32_t *find_build_ids(encoder *e)
 {
     size_t count = e->dictionary->n_mapping_table;
@@ -333,8 +336,9 @@ static uint32_t *find_build_ids(encoder *e)
     return e->tables.failed ? NULL : ids;
 }
 
-/* The first source with a profile says when the sequence began, and a later one how long it is in
- * all: of a field that is there twice the last one counts. */
+/* Set the times of E's source as a part of a sequence. Only the first source with a profile writes
+ * the start. Each later one writes the duration of the whole so far: of a field that comes twice
+ * readers take the last. */
 static void take_turn(encoder *e)
 {
     sp_pprof_tables *tables = &e->tables;
@@ -344,7 +348,7 @@ static void take_turn(encoder *e)
     tables->time_ns = 0;
 }
 
-/* The most ids that a table of E has taken, and all its strings, are used now. */
+/* Count as used all strings of E, and as many ids as its largest table has taken. */
 static void end_turn(const encoder *e, sp_pprof_sequence *sequence)
 {
     const Sp__Profiles__ProfilesDictionary *d = e->dictionary;

@@ -36,7 +36,8 @@ static const char *value_text(sp_pprof_tables *tables, const Sp__Common__AnyValu
 
 /* ---- labels ---- */
 
-/* Readers show numbers as amounts, with a unit, and the number of a thread is none. */
+/* Readers show a number as an amount with a unit. A thread's id is no amount, so it becomes a text.
+ */
 static bool is_name(const char *key)
 {
     return strcmp(key, "thread.id") == 0;

@@ -7,8 +7,8 @@
 #include "proto/process_context.pb-c.h"
 #include "wire/message_tree.h"
 
-/* A field's key and length take so much at most, for both fields of the message and for a list in a
- * value in an attribute. */
+/* The most bytes that keys and lengths take: of both fields of the message, and of a list inside an
+ * attribute's value. */
 enum { FRAMES = 64 };
 
 static bool is_identity(const char *key)
@@ -24,8 +24,8 @@ static bool is_identity(const char *key)
     return false;
 }
 
-/* Bytes that MESSAGE takes as an element of a repeated field, of which lengths up to the cap have
- * three bytes. */
+/* Bytes that MESSAGE takes as an element of a repeated field: a length up to the maximum has three
+ * bytes. */
 static size_t element_bytes(const ProtobufCMessage *message)
 {
     return protobuf_c_message_get_packed_size(message) + 1 + 3;
@@ -40,7 +40,8 @@ static bool fits(size_t *used_bytes, const ProtobufCMessage *message)
     return true;
 }
 
-/* Keep what fits beside USED_BYTES, in its order; identity was given its room before. */
+/* Keep the attributes that fit beside USED_BYTES, in their order. Those that identify the service
+ * get their room first. Returns how many are left out. */
 static uint32_t cut_resource(sp_arena *arena, Sp__Resource__Resource *resource, size_t used_bytes)
 {
     size_t count = resource->n_attributes, kept = 0;

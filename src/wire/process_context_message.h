@@ -18,10 +18,10 @@
 enum { SP_PROCESS_CONTEXT_BYTES = 65536, SP_THREADLOCAL_KEYS = 256 };
 
 /* Append the payload for RESOURCE and the names of the KEY_COUNT (at most SP_THREADLOCAL_KEYS)
- * attributes of thread records, in the order of their indices. What makes it longer than
- * SP_PROCESS_CONTEXT_BYTES is left out, attribute by attribute, and counted in *LEFT_OUT: what says
- * which service this is stays to the last; of the names the last go, for an index must not change
- * its meaning. False, and nothing appended, when memory is short. */
+ * attributes of thread records, in the order of their indices. Attributes that would make it longer
+ * than SP_PROCESS_CONTEXT_BYTES are left out, and counted in *LEFT_OUT. Those that identify the
+ * service are left out last. Of the names the last ones are left out, because an index must not
+ * change its meaning. False, and nothing appended, when memory is short. */
 bool sp_otlp_encode_process_context(sp_buffer *out, const sp_resource *resource,
                                     const char *const *keys, uint32_t key_count,
                                     uint32_t *left_out);

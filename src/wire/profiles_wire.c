@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Profile data straight to protobuf's bytes. They are those that protobuf-c makes of the trees of
- * profiles.c, without the trees: a window has ten thousands of samples. What a request has few of
- * (resource, scope, values of attributes) is a tree here, too. */
+ * profiles.c, without the trees, because a window has tens of thousands of samples. Parts of which
+ * a request has few (resource, scope, values of attributes) are trees here, too. */
 #include "core/compiler.h"
 #include "wire/profiles.h"
 

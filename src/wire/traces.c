@@ -45,7 +45,7 @@ static Sp__Trace__Span__Link **build_links(sp_arena *arena, const sp_span_data *
     return links;
 }
 
-/* A missing Status means unset, so that is what an unset one becomes. */
+/* A missing Status means unset, so an unset status is left out. */
 static bool build_status(sp_arena *arena, Sp__Trace__Span *out, const sp_span_data *span)
 {
     if (span->status == SPANPROF_SPAN_STATUS_UNSET)

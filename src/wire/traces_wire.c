@@ -205,7 +205,7 @@ static void put_link(encoder *e, const sp_span_link *from)
     sp_wire_close(&e->wire, SPAN_LINKS, written);
 }
 
-/* A missing Status means unset, so that is what an unset one becomes. */
+/* A missing Status means unset, so an unset status is left out. */
 static void put_status(encoder *e, const sp_span_data *from)
 {
     size_t written = sp_wire_written(&e->wire);

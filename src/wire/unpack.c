@@ -44,7 +44,7 @@ static const ProtobufCMessageDescriptor *message_type(const ProtobufCMessageDesc
 static bool nesting_is_fine(const ProtobufCMessageDescriptor *type, wire_reader reader,
                             unsigned depth);
 
-/* The value behind a tag of WIRE_BYTES: looked into when the field is a message. */
+/* Check the value after a tag of WIRE_BYTES, and its content when the field is a message. */
 static bool check_bytes(const ProtobufCMessageDescriptor *type, wire_reader *reader,
                         uint64_t number, unsigned depth)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading protobuf bytes that somebody else made. protobuf-c's own unpack calls itself once for
- * each level of nesting and knows no limit, so a message of a few hundred kilobytes of AnyValue in
+/* Reading protobuf bytes that are not trusted. protobuf-c's own unpack calls itself once for each
+ * level of nesting and knows no limit, so a message of a few hundred kilobytes of AnyValue in
  * AnyValue overflows the stack. Use this instead. Threads: any. */
 #ifndef SP_WIRE_UNPACK_H
 #define SP_WIRE_UNPACK_H

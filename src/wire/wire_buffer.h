@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protobuf's wire format, written from the end to the start: the length of a message stands in
- * front of it, and so it is known when it is written. Nothing is measured first, and nothing is
- * moved. Fields are written in falling order of their numbers, and the entries of a list from the
- * last to the first; fields that are zero are left out, as proto3 has it.
+/* Protobuf's wire format, written from the end to the start: the length of a message comes before
+ * its content, so it is known when it is written. Nothing is measured first, and nothing is moved.
+ * Fields are written in falling order of their numbers, and the entries of a list from the last to
+ * the first. Fields that are zero are left out, as proto3 has it.
  *
- * sp_wire_room makes room for some bytes; the functions that take and return the place P in front
- * of which they write use it up without another look.  Threads: one at a time. */
+ * sp_wire_room makes room for some bytes. The functions that take and return the place P write in
+ * front of it, and do not check the room again.  Threads: one at a time. */
 #ifndef SP_WIRE_WIRE_BUFFER_H
 #define SP_WIRE_WIRE_BUFFER_H
 
@@ -46,13 +46,13 @@ static inline uint8_t *sp_wire_room(sp_wire *wire, size_t bytes)
     return wire->data + wire->at;
 }
 
-/* All in front of which P is has been written. */
+/* Everything from P on has been written. */
 static inline void sp_wire_set(sp_wire *wire, const uint8_t *p)
 {
     wire->at = (size_t)(p - wire->data);
 }
 
-/* How many bytes were written. It holds its meaning when more room is made. */
+/* How many bytes were written. Unlike a place, this number stays right when more room is made. */
 static inline size_t sp_wire_written(const sp_wire *wire)
 {
     return wire->capacity - wire->at;
