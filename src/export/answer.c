@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a receiver answered. All of it is somebody else's bytes: it is decoded with limits, and
- * shown on one line of printable UTF-8. */
+/* What a receiver answered. None of it is trusted: it is decoded with limits, and shown on one line
+ * of printable UTF-8. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,8 +116,8 @@ static void read_partial(int64_t rejected, const char *words, const sp_secrets *
     show_line(out, words, strlen(words), secrets);
 }
 
-/* {"partialSuccess": {"rejectedSpans": "1", "errorMessage": "…"}}, where the number may also be
- * one. */
+/* {"partialSuccess": {"rejectedSpans": "1", "errorMessage": "…"}}; rejectedSpans may also be a
+ * number. */
 static bool read_json_partial(const sp_answer *answer, const sp_secrets *secrets,
                               sp_telemetry_signal signal, uint64_t *rejected,
                               char words[SP_ANSWER_WORDS])

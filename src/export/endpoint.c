@@ -41,14 +41,14 @@ static const char *why_not(CURLUcode code)
     }
 }
 
-/* What of SCHEME has to stand in front of TEXT to make it a URL. */
+/* SCHEME, or "" when TEXT has a scheme already. */
 static const char *missing(const char *scheme, const char *text)
 {
     return strstr(text, "://") ? "" : scheme;
 }
 
-/* What can be told from the characters of TEXT alone, or NULL. libcurl takes "http:///path" for the
- * host "path", and a port of no digits for the usual one: "mailto:x" and "/path" are not meant so.
+/* A fault that the characters of TEXT alone show, or NULL. libcurl takes "http:///path" for the
+ * host "path", and a port of no digits for the default one. "/path" and "mailto:" do not mean that.
  */
 static const char *fault_of_text(const char *text)
 {
@@ -85,7 +85,7 @@ sp_endpoint_kind sp_endpoint_check(const char *text, const char **why)
     if (*why)
         return SP_ENDPOINT_BAD;
     *why = "has no scheme: write http:// or https:// in front of it";
-    if (!sp_network_load()) /* said, and the exporter will not start: no word about the text */
+    if (!sp_network_load()) /* a warning was logged, and the exporter will not start */
         return SP_ENDPOINT_GOOD;
     CURLUcode code = parse(text);
     if (code == CURLUE_OK)

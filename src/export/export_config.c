@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The export configuration. For each setting of OTLP: the option, else the signal's own variable
  * (OTEL_EXPORTER_OTLP_TRACES_…), else the general one (OTEL_EXPORTER_OTLP_…), else the default. A
- * value that cannot be used is as good as not set, after one warning; but in place of an endpoint
- * that cannot be used there is none. Values of header variables are never shown. */
+ * value that cannot be used counts as not set, after one warning. Nothing replaces an endpoint that
+ * cannot be used: nothing is sent then. Values of header variables are never shown. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ enum { DEFAULT_TIMEOUT_MS = 10000, DEFAULT_BATCH_TIMEOUT_MS = 30000, NAME_MAX_BY
 /* What variables say about one signal, or about both. Strings are borrowed from the environment and
  * the options. */
 typedef struct otlp_settings {
-    const char *endpoint; /* NULL: none that can be sent to, which was said */
+    const char *endpoint; /* NULL: none that can be used; a warning said so */
     const char *scheme;   /* for an endpoint that has none */
     bool verbatim;        /* endpoint is a signal's own */
     sp_otlp_protocol protocol;
@@ -138,8 +138,8 @@ static void read_protocol(otlp_settings *out, const char *infix, const spanprof_
         out->insecure = sp_env_bool(name);
 }
 
-/* Put what the variables with INFIX say over what is in OUT; those that OPTIONS overrule are not
- * even looked at. */
+/* Overwrite OUT with the values of the variables with INFIX. A variable that an option overrides is
+ * not read. */
 static void read_settings(otlp_settings *out, const char *infix, const spanprof_options *options)
 {
     char name[NAME_MAX_BYTES];
@@ -207,7 +207,7 @@ static otlp_settings settings_from_options(const spanprof_options *options)
     return settings;
 }
 
-/* Only when the variables have said which protocol it is for. */
+/* To be called after the variables were read: they name the protocol, which decides the scheme. */
 static void use_endpoint_option(otlp_settings *settings, const spanprof_options *options)
 {
     settings->scheme = scheme_of(settings);
@@ -216,8 +216,8 @@ static void use_endpoint_option(otlp_settings *settings, const spanprof_options 
             usable_endpoint("options.endpoint", options->endpoint, settings->scheme);
 }
 
-/* The specification adds the paths to a base, also to one that has a path already: it is a mistake,
- * most likely. */
+/* Warn when the general endpoint has the path of a signal. The specification adds each signal's
+ * path to it all the same, so this is most likely a mistake. */
 static void warn_of_path(const otlp_settings *general, const spanprof_options *options)
 {
     if (!general->endpoint || general->protocol == SP_PROTOCOL_GRPC)
@@ -254,8 +254,8 @@ static bool read_http(sp_export_config *config, const spanprof_options *options,
 
 typedef enum destination_word { WORD_OTLP, WORD_FILE, WORD_NONE } destination_word;
 
-/* Data must not go to a host that the user did not name: of a list without a destination that is
- * built nothing is left. Returns a set of 1 << destination_word without NONE. */
+/* Returns a set of 1 << destination_word, without NONE. It is empty when the list names no
+ * destination that is built: data must not go to a host that the user did not name. */
 static uint32_t read_destinations(const spanprof_options *options)
 {
     static const char *const words[] = {"otlp", "file", "none"};
@@ -282,7 +282,7 @@ static bool read_traces_exporter(void)
     return !text || (sp_parse_word_list("OTEL_TRACES_EXPORTER", text, words, 2, 1) & 1);
 }
 
-/* OPTION, else VARIABLE; 0, also for what is out of range: no limit. */
+/* OPTION, else VARIABLE. Returns 0, no limit, when neither is set or the value is out of range. */
 static uint32_t read_limit(uint32_t option, const char *option_name, const char *variable_name,
                            uint32_t lowest, uint32_t highest)
 {

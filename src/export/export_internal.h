@@ -50,10 +50,10 @@ typedef struct sp_text_range {
     const char *begin, *end;
 } sp_text_range;
 
-/* repeat.c: a message that may be said again at most once a minute. */
+/* repeat.c: a message that is logged at most once a minute. */
 typedef struct sp_repeat {
     uint64_t said_ns;   /* 0: never */
-    uint64_t kept_back; /* times that it was not said since */
+    uint64_t kept_back; /* times that it was left out since */
 } sp_repeat;
 
 /* Whether to say it now. */
@@ -93,7 +93,7 @@ char *sp_endpoint_grpc(const char *url, const char *scheme, sp_telemetry_signal 
 /* TEXT, a URL or what was meant to be one, as it may be shown in a log: without user, password and
  * query. For free(), or NULL. */
 char *sp_endpoint_shown(const char *text);
-/* What to add to an error of URL, which is whole, where its port is mostly that of the other
+/* A hint to append to an error of URL, which is whole, when its port is usually that of the other
  * protocol; else "". */
 const char *sp_endpoint_port_advice(const char *url, bool is_grpc);
 
@@ -179,9 +179,9 @@ size_t sp_json_string(char *out, sp_text_range value);
 /* Put the prefix of a gRPC message in front of BODY, which is compressed where GZIP says so. False,
  * and BODY as it was, when memory is short. */
 bool sp_grpc_frame(sp_buffer *body, bool gzip);
-/* Make ANSWER the message in it. One that is compressed, as receivers do with answers to what came
- * compressed, is unpacked into ROOM, as far as its maximum goes. False when it is not one message,
- * or nothing. */
+/* Replace the body of ANSWER by the message in it. A compressed message is unpacked into ROOM, as
+ * far as its maximum goes: receivers compress answers to compressed requests. False when there is
+ * not exactly one message. */
 bool sp_grpc_unframe(sp_answer *answer, sp_buffer *room);
 
 typedef struct sp_grpc_status {
@@ -193,7 +193,7 @@ typedef struct sp_grpc_status {
 
 enum { SP_GRPC_RESOURCE_EXHAUSTED = 8, SP_GRPC_UNIMPLEMENTED = 12 };
 
-/* How the call whose transfer on EASY has ended went. False when no status came. */
+/* The status of the call whose transfer on EASY has ended. False when no status came. */
 bool sp_grpc_status_of(CURL *easy, sp_grpc_status *out);
 /* Whether the answer of a call is gRPC's. */
 bool sp_grpc_is_answer(CURL *easy);
@@ -251,8 +251,8 @@ bool sp_file_begin_part(sp_file *file, int *fd);
 /* Remove what a process that was ended in sp_file_begin_part may have left. FILE is locked. */
 void sp_file_forget_new(const sp_file *file);
 
-/* file_claim.c: until the end no other process takes files in the directory of PREFIX. Returns what
- * the end takes. */
+/* file_claim.c: between begin and end no other process takes files in the directory of PREFIX.
+ * Begin returns what end takes. */
 int sp_file_claim_begin(const char *prefix);
 void sp_file_claim_end(int claim);
 
@@ -263,7 +263,7 @@ void sp_file_claim_end(int claim);
  * the run before is still whole. */
 int sp_file_runs_keep(const char *prefix);
 /* Lock FD, which PATH was opened as, until it is closed. 0, or EWOULDBLOCK when another process has
- * it. What is no regular file has no lock, and a file system without locks has to do without. */
+ * it. Also 0, without a lock, for what is no regular file and on a file system without locks. */
 int sp_file_runs_lock(int fd, const char *path);
 /* Keep the run before, and make the files of this one. Where that is impossible this run gets the
  * prefix of sp_file_own_prefix in CONFIG, and one warning says so. False when memory is short;
@@ -336,7 +336,7 @@ typedef struct sp_sender {
 
     bool stopping; /* sp_sender_hurry was called: */
     uint64_t stop_deadline_ns;
-    bool absent;  /* the last transfer found nobody */
+    bool absent;  /* the last transfer found no receiver */
     bool failing; /* a failure to deliver was said, and nothing delivered since */
     sp_repeat unreachable, refused, partial, unkept, unremoved, lost, late;
     bool said_not_taken, said_odd_answer;
@@ -355,7 +355,7 @@ typedef struct sp_outcome {
     sp_outcome_kind kind;
     bool asked;       /* the receiver named the wait itself: */
     uint64_t wait_ns; /* of SP_TRY_AGAIN */
-    bool absent;      /* nobody is there, as far as this transfer could tell */
+    bool absent;      /* no receiver is there, as far as this transfer could tell */
     bool answered;    /* by HTTP, with */
     long code;
     bool not_taken;             /* the receiver has no service for this signal */
@@ -384,17 +384,16 @@ void sp_sender_finish(sp_sender *sender, CURLcode code, uint64_t now_ns);
 /* Go on with what the spool has of this signal, and keep there what comes. Before the first
  * request. */
 void sp_sender_use_spool(sp_sender *sender, sp_spool *spool);
-/* Whether every request up to SEQUENCE is delivered, dropped, or kept in the spool because nobody
- * takes it now, or by DEADLINE_NS. */
+/* Whether every request up to SEQUENCE is delivered, dropped, or kept in the spool because the
+ * receiver does not take it now, or by DEADLINE_NS. */
 bool sp_sender_is_past(const sp_sender *sender, uint64_t sequence, uint64_t deadline_ns);
 /* Whether what is left cannot be sent by DEADLINE_NS, because the next attempt is due later. */
 bool sp_sender_is_late(const sp_sender *sender, uint64_t deadline_ns);
-/* Say that a flush does not wait for that. */
+/* Log that a flush does not wait for a late next attempt. */
 void sp_sender_say_late(sp_sender *sender, uint64_t now_ns);
-/* The exporter stops by DEADLINE_NS: what is left gets a last chance now. Once nobody is found
- * there, or the next attempt would come too late, all of it is dropped, or left in the spool:
- * waiting for what cannot come would hold up the end of the program. Further calls change nothing.
- */
+/* The exporter stops by DEADLINE_NS: what is left is tried a last time now. When no receiver is
+ * found, or the next attempt would come too late, all of it is dropped, or stays in the spool:
+ * waiting for it would hold up the end of the program. Further calls change nothing. */
 void sp_sender_hurry(sp_sender *sender, uint64_t deadline_ns);
 /* Drop and count all that is left; the spool keeps what it has. */
 void sp_sender_abandon(sp_sender *sender);
@@ -418,8 +417,8 @@ typedef struct sp_log_relay {
 
 /* Setup. 0, or errno. */
 int sp_log_relay_start(sp_log_relay *relay);
-/* Delivers what waits, as far as the deadline allows (sp_log_settle). A thread whose line the
- * host's function does not give back is left to it. */
+/* Delivers what waits, as far as the deadline allows (sp_log_settle). When the host's log function
+ * does not return, its thread is abandoned. */
 void sp_log_relay_stop(sp_log_relay *relay, uint64_t deadline_ns);
 
 struct sp_exporter {
@@ -437,8 +436,8 @@ struct sp_exporter {
     uint64_t drops_told; /* by the last flush */
     uint64_t stop_deadline_ns;
 
-    /* The thread's own, for their descriptors are in its table; others may take and give the
-     * allowances. */
+    /* The thread's own, because their descriptors are in its table; other threads may take and give
+     * the allowances. */
     CURLM *multi; /* NULL: nothing goes to the network */
     sp_spool spool;
     sp_sender senders[2];
@@ -450,7 +449,7 @@ struct sp_exporter {
     uint64_t next_until_ns; /* the latest deadline of those */
     uint64_t flush_ticket;  /* under way, or the last */
     bool is_flushing;
-    uint64_t flush_until_ns; /* nobody waits longer for it */
+    uint64_t flush_until_ns; /* the latest deadline of its callers */
     uint64_t flush_spans;    /* that it still has to take */
     uint64_t flush_goal; /* one more than the sequence that it waits for; 0: not known while there
                             are flush_spans */
@@ -473,7 +472,7 @@ void sp_export_loop(void *owner);
 uint64_t sp_batch_step(sp_exporter *exporter, uint64_t now_ns);
 /* Whether a step now would take spans, before its time is over. */
 bool sp_batch_is_ready(const sp_exporter *exporter);
-/* Release spans that nobody will send any more; they count as one dropped request. */
+/* Release spans that will not be sent any more; they count as one dropped request. */
 void sp_batch_abandon(sp_exporter *exporter);
 /* Bring BODY (borrowed) with ITEMS to the file of SIGNAL, and count. */
 void sp_batch_to_file(sp_exporter *exporter, sp_telemetry_signal signal, const sp_buffer *body,

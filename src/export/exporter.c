@@ -56,7 +56,8 @@ static bool open_network(sp_exporter *exporter)
     return true;
 }
 
-/* Without a spool what cannot be sent is dropped, as ever: no reason to fail. */
+/* A spool that cannot be opened is no reason to fail: without it, requests that cannot be sent are
+ * dropped. */
 static void open_spool(sp_exporter *exporter)
 {
     const sp_export_config *config = &exporter->config;
@@ -113,8 +114,8 @@ static bool init(sp_exporter *exporter, const sp_export_config *config)
     return exporter->batch != NULL;
 }
 
-/* Until the thread has opened its files, for a file that cannot be made is told before the start
- * returns. */
+/* Wait until the thread has opened its files: the start reports a file that cannot be made before
+ * it returns. */
 static bool wait_for_start(sp_exporter *exporter)
 {
     bool started = sp_worker_wait_until_ready(&exporter->worker);
@@ -289,7 +290,8 @@ static uint64_t drops_of(const sp_exporter *exporter)
            sp_load_relaxed(&counters->dropped_spool) + sp_load_relaxed(&counters->lost_before);
 }
 
-/* With the lock held: what a flush that is complete says. */
+/* With the lock held: the status of a complete flush, ERROR_EXPORT when something was dropped since
+ * the last one. */
 static spanprof_status tell_drops(sp_exporter *exporter)
 {
     uint64_t drops = drops_of(exporter);
@@ -310,8 +312,8 @@ spanprof_status sp_exporter_flush(sp_exporter *exporter, uint64_t deadline_ns)
     return status;
 }
 
-/* The thread ends by DEADLINE_NS by itself, and soon after when that is over already, unless a
- * system call does not return. With the lock held afterwards. */
+/* Wait for the end of the thread. It ends by DEADLINE_NS, or soon after when that has passed,
+ * unless a system call does not return. With the lock held afterwards. */
 static bool end_worker(sp_exporter *exporter, uint64_t deadline_ns)
 {
     sp_lock_take(&exporter->worker.lock);
@@ -329,7 +331,7 @@ static void count_abandoned(sp_exporter *exporter)
     sp_log_error("export", "stopping: a disk does not answer: what was not written is lost");
 }
 
-/* Have the thread end. False: it was abandoned, and EXPORTER is its own. */
+/* End the thread. False: it was abandoned, and owns EXPORTER from now on. */
 static bool end_thread(sp_exporter *exporter, uint64_t deadline_ns, sp_export_counters *counters,
                        spanprof_status *status)
 {

@@ -59,8 +59,8 @@ typedef struct sp_export_config {
     sp_otlp_format file_format;
     uint32_t file_maximum_bytes; /* of one file; 0: no limit */
     uint32_t file_maximum_parts; /* that are kept of one signal; 0: all */
-    bool traces_enabled; /* somebody takes spans; OTEL_TRACES_EXPORTER=none stops those of OTLP
-                            only, not files */
+    bool traces_enabled; /* some destination takes spans; OTEL_TRACES_EXPORTER=none stops those of
+                            OTLP only, not files */
     uint32_t
         batch_spans; /* OTEL_BSP_MAX_EXPORT_BATCH_SIZE (512), at most the tracer's queue; 0: 512 */
     uint32_t batch_delay_ms; /* OTEL_BSP_SCHEDULE_DELAY (5,000); below 10 it is 10 */
@@ -90,11 +90,11 @@ typedef struct sp_export_counters {
     _Atomic uint64_t dropped_refused; /* by the receiver (4xx, partial success counts as delivered)
                                          or the disk */
     _Atomic uint64_t dropped_unreachable; /* given up after retries or at stop */
-    _Atomic uint64_t dropped_spool;       /* whose file in the spool is gone or not whole */
-    _Atomic uint64_t lost_before;         /* windows of which some samples became no request */
-    _Atomic uint64_t spooled;    /* that wait in the spool now, or were left there at the stop */
-    _Atomic uint64_t taken_over; /* that were in the spool at the start */
-    _Atomic uint64_t spans;      /* delivered, once a destination */
+    _Atomic uint64_t dropped_spool; /* requests whose file in the spool is gone or not whole */
+    _Atomic uint64_t lost_before;   /* windows of which some samples became no request */
+    _Atomic uint64_t spooled;       /* that wait in the spool now, or were left there at the stop */
+    _Atomic uint64_t taken_over;    /* that were in the spool at the start */
+    _Atomic uint64_t spans;         /* delivered, once a destination */
     _Atomic uint64_t samples;
     _Atomic uint64_t requests;
     _Atomic uint64_t bytes;    /* as sent, after compression */
@@ -119,8 +119,8 @@ sp_exporter *sp_exporter_create(const sp_export_config *config, const sp_resourc
                                 spanprof_error *error);
 
 /* Whether libcurl has been loaded, which the first exporter that sends to the network does. TLS
- * libraries then have their own handlers for the process's exit, so whoever flushes at exit
- * registers for it after that. */
+ * libraries register their own handlers for the process's exit then. A handler that flushes at exit
+ * has to be registered after them, so that it runs before. */
 bool sp_exporter_network_is_loaded(void);
 
 /* The destinations of profiles, each with the shape it wants. */

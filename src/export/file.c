@@ -37,7 +37,8 @@ void sp_file_is_hosts(const sp_file *file)
     atomic_store(&hosts_files[file->signal].fd, file->fd);
 }
 
-/* A host that closes what it does not know has files of its own under these numbers. */
+/* Device and inode are compared, because a host that closes descriptors it does not know may have
+ * opened its own files under these numbers. */
 void sp_files_after_fork(void)
 {
     for (size_t i = 0; i < SP_ARRAY_LENGTH(hosts_files); i++) {
@@ -66,7 +67,7 @@ static int open_file(sp_file *file)
     if (file->fd < 0)
         return errno;
     int error = sp_file_runs_lock(file->fd, file->path);
-    /* A run that began and ended since the start has looked. */
+    /* Another run may have begun and ended after this start looked for files. */
     if (!error && fstat(file->fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
         error = EWOULDBLOCK;
     if (error)
@@ -129,7 +130,7 @@ static size_t varint(uint8_t out[10], uint64_t value)
 }
 
 /* Take the first BYTES of a record back. Where that is impossible (a pipe), nothing more is
- * written, for it would be misread. */
+ * written, because readers would misread it. */
 static void undo(sp_file *file, uint64_t bytes)
 {
     struct stat status;
@@ -175,7 +176,7 @@ static void count_end(sp_file *file, int error, uint64_t done, uint64_t items)
     sp_count(&counters->dropped_refused, 1);
 }
 
-/* AS, with a copy of BODY, or NULL when there is no room. */
+/* A copy of request AS with a copy of BODY; NULL when the queue is full or memory is short. */
 static sp_request *copy(sp_file *file, const sp_buffer *body, const sp_request *as)
 {
     if (!sp_allowance_take(&file->allowance, body->length))
@@ -203,7 +204,7 @@ static void keep(sp_file *file, const sp_buffer *body, const sp_request *as)
     undo(file, as->written_bytes);
 }
 
-/* The file gives way to a new one where a record of BYTES has no room in it. */
+/* Begin a new file when a record of BYTES has no room in this one. */
 static void make_room(sp_file *file, uint64_t bytes)
 {
     struct stat status;
@@ -220,7 +221,7 @@ static void make_room(sp_file *file, uint64_t bytes)
         sp_file_is_hosts(file);
 }
 
-/* Of BODY's record in FILE. */
+/* The size of BODY's record in FILE. */
 static uint64_t record_bytes(const sp_file *file, const sp_buffer *body)
 {
     uint8_t prefix[10];

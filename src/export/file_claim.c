@@ -22,7 +22,7 @@
 enum { LOOK_AGAIN_NS = 2000000 };
 static const uint64_t longest_wait_ns = UINT64_C(500000000);
 
-/* Of the files that begin with PREFIX. -1 when it cannot be opened. */
+/* Open the directory of the files that begin with PREFIX. -1 when it cannot be opened. */
 static int open_directory(const char *prefix)
 {
     char path[PATH_MAX];

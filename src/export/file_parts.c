@@ -8,7 +8,7 @@
  * is made, and locked, under another name, the full one gets its number beside its name, and the
  * new one takes that name. A crash in between leaves the full file with both names. A file system
  * without links gets renames, where a crash may leave the full file with its number alone.
- * 3. When there is no new file to be had, the full one is written on. */
+ * 3. When no new file can be made, writing goes on in the full one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,8 +26,8 @@ typedef struct file_name {
     char text[PATH_MAX];
 } file_name;
 
-/* FILE's path with the ending of part number PART. A name that is too long for the kernel is empty,
- * as which no file is found. */
+/* FILE's path with the ending of part number PART. A name that is too long for the kernel becomes
+ * "", which finds no file. */
 static const char *part_of(file_name *name, const sp_file *file, uint32_t part)
 {
     char ending[SP_RUN_FILE_ENDING];

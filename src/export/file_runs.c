@@ -42,8 +42,8 @@ typedef struct file_name {
     char text[PATH_MAX];
 } file_name;
 
-/* PREFIX, of run NUMBER, and ENDING. A name that is too long for the kernel is empty, as which no
- * file is found. */
+/* PREFIX, of run NUMBER, and ENDING. A name that is too long for the kernel becomes "", which finds
+ * no file. */
 static const char *put_name(file_name *name, const char *prefix, unsigned number,
                             const char *ending)
 {
@@ -275,7 +275,7 @@ void sp_file_own_prefix(char *out, size_t size, const char *prefix, long pid)
     snprintf(out, size, "%s.%s%ld", prefix, pid <= SP_RUNS_KEPT ? "pid" : "", pid);
 }
 
-/* As a forked child has it. False when memory is short. */
+/* Give this run the prefix that a forked child has. False when memory is short. */
 static bool use_own_prefix(sp_export_config *config, int error)
 {
     size_t size = strlen(config->file_prefix) + sizeof ".pid-9223372036854775808";

@@ -15,7 +15,8 @@
  */
 enum { PREFIX_BYTES = 5 };
 
-/* Of the status in a header: more than any server takes for all of its headers. */
+/* Longer details of a status are not read: no server takes that much for all headers of a message.
+ */
 enum { DETAILS_MAX_BYTES = 65536 };
 
 bool sp_grpc_frame(sp_buffer *body, bool gzip)

@@ -50,7 +50,7 @@ static bool decode(char *out, sp_text_range range)
         }
         *out++ = (char)byte;
         if (byte == 0)
-            return false; /* would hide the rest */
+            return false; /* a NUL would end the value early */
     }
     *out = 0;
     return true;
@@ -155,7 +155,7 @@ bool sp_headers_set_version(struct curl_slist *list, sp_telemetry_signal signal)
 
 bool sp_headers_parse(struct curl_slist **list, const char *text, const char *name)
 {
-    if (!sp_network_load()) /* said, and the exporter will not start */
+    if (!sp_network_load()) /* a warning was logged, and the exporter will not start */
         return false;
     for (unsigned position = 1; *text; position++) {
         size_t length = strcspn(text, ",");

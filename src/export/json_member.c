@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One member of a JSON text, for the answers of receivers: three texts and a number are all that we
- * want of them, and no JSON library is to come into the host's process for these. Nothing is kept,
- * nothing nests in our stack: a value is passed over by counting brackets. */
+/* One member of a JSON text, for the answers of receivers. Three texts and a number are all that we
+ * read of them, so no JSON library is loaded into the host's process. Nothing is stored, and no
+ * function calls itself: a value is skipped by counting brackets. */
 #include <string.h>
 
 #include "core/hex.h"
@@ -63,8 +63,8 @@ static bool is_character(sp_text_range text, char wanted)
     return text.begin < text.end && *text.begin == wanted;
 }
 
-/* TEXT begins with a key: whether it is NAME. *VALUE is what belongs to it, and TEXT goes on behind
- * that. False when it is no member. */
+/* Read the member that TEXT begins with: *IS_IT says whether its key is NAME, *VALUE is its value,
+ * and TEXT moves behind it. False when it is no member. */
 static bool read_member(sp_text_range *text, const char *name, bool *is_it, sp_text_range *value)
 {
     size_t length = strlen(name);

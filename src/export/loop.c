@@ -44,7 +44,8 @@ static bool flush_waits(const sp_exporter *exporter)
     return exporter->next_ticket != exporter->flush_ticket;
 }
 
-/* A flush waits for its turn, lest it be put off for ever by others; only the stop does not. */
+/* Begin the flush that waits, when none is under way: later flushes must not put off an earlier one
+ * for ever. Only the stop does not wait. */
 static void begin_flush(sp_exporter *exporter)
 {
     bool stop_is_new = exporter->ending && !exporter->stopping;
@@ -85,9 +86,10 @@ static void follow_orders(sp_exporter *exporter)
     }
 }
 
-/* Whoever is done begins with the next request at once: a round may have a batch to encode, and if
- * only every second or third of them sent one then requests would pile up while the receiver waits
- * for them. Returns when a sender wants to be looked at. */
+/* Step the senders until no transfer ends any more, so that a sender that is done begins its next
+ * request in the same round. A round may have a batch to encode: with one request in every second
+ * or third round, requests would pile up although the receiver is idle. Returns when to step a
+ * sender again. */
 static uint64_t step_transfers(sp_exporter *exporter, uint64_t now_ns)
 {
     uint64_t wake_ns;
@@ -100,7 +102,7 @@ static uint64_t step_transfers(sp_exporter *exporter, uint64_t now_ns)
     return wake_ns;
 }
 
-/* Returns when a file wants to be looked at. */
+/* Returns when to step a file again. */
 static uint64_t step_files(sp_exporter *exporter, uint64_t now_ns)
 {
     uint64_t wake_ns = UINT64_MAX;
@@ -117,7 +119,7 @@ static bool is_past(const sp_exporter *exporter, int signal)
            sp_file_is_past(&exporter->files[signal], sequence);
 }
 
-/* Whether nothing but the receiver's wish to be asked later holds up the flush under way. */
+/* Whether the flush under way waits only because the receiver asked for a later attempt. */
 static bool is_late(const sp_exporter *exporter, int signal)
 {
     return !exporter->stopping && exporter->config.http[signal].enabled &&
@@ -223,5 +225,5 @@ void sp_export_loop(void *owner)
     sp_worker_publish_ready(&exporter->worker, started);
     if (started)
         run(exporter);
-    sp_export_close(exporter); /* by nobody else: in another table the numbers are other files' */
+    sp_export_close(exporter); /* only here: in another table the numbers are other files */
 }

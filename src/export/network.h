@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libcurl, loaded when something is to be sent and not before. It brings forty libraries with it
- * (TLS, Kerberos, LDAP, …), which cost a process 9 MB of file pages, 1.3 MB of relocated ones,
- * and 1.7 MB of unwind tables of ours: a process that writes files or samples only for itself has
+ * (TLS, Kerberos, LDAP, …), which cost a process 9 MB of file pages, 1.3 MB of relocated ones, and
+ * 1.7 MB of unwind tables of ours. A process that writes files, or samples only for itself, has
  * none of that.
  *
- * Including this instead of <curl/curl.h> makes the calls below go through a table that the loader
- * fills, so calls look as ever. A call before sp_network_load said yes is a null pointer's. */
+ * With this header instead of <curl/curl.h> the calls below go through a table that the loader
+ * fills, so they look the same. A call before sp_network_load returned true calls a null pointer.
+ */
 #ifndef SP_EXPORT_NETWORK_H
 #define SP_EXPORT_NETWORK_H
 
@@ -49,8 +50,8 @@ typedef struct sp_network {
 
 extern sp_network sp_network_table;
 
-/* Load libcurl and set it up, once; whether it is there, on every call. Any thread. It is never
- * unloaded: TLS libraries register handlers for the process's exit. */
+/* Load libcurl and set it up, once. Returns whether it is there, also when called again. Any
+ * thread. It is never unloaded: TLS libraries register handlers for the process's exit. */
 bool sp_network_load(void);
 /* Whether that has been done. */
 bool sp_network_is_loaded(void);

@@ -30,8 +30,8 @@ sp_answer sp_outcome_answer(sp_sender *sender)
     char *type = NULL;
     curl_easy_getinfo(sender->easy, CURLINFO_CONTENT_TYPE, &type);
     answer.content_type = type;
-    /* A message of gRPC is protobuf, unless the answer is none of gRPC: a proxy may send one of
-     * HTTP. */
+    /* A gRPC answer holds a protobuf message. Another answer is plain HTTP, as a proxy may send it.
+     */
     if (sender->target->protocol == SP_PROTOCOL_GRPC && sp_grpc_is_answer(sender->easy))
         answer.content_type =
             sp_grpc_unframe(&answer, &sender->message) ? "application/x-protobuf" : NULL;

@@ -18,11 +18,11 @@
 
 enum { UNSHARE = 1 << 1 }; /* CLOSE_RANGE_UNSHARE, which older headers do not have */
 
-/* There in a process under ThreadSanitizer, which believes that a number is one file in all
- * threads, and would report races. */
+/* Defined in a process under ThreadSanitizer, which assumes that a descriptor number means one file
+ * in all threads, and would report races. */
 extern void __tsan_init(void) __attribute__((weak));
 
-/* Nothing of ours may get a number that others write to unasked. */
+/* No descriptor of ours may be 0, 1 or 2: libraries write to these numbers. */
 static void fill_standard(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC); /* 0, because all are closed */

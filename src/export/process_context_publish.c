@@ -107,7 +107,7 @@ static void write_header(uint8_t *payload, size_t bytes)
     header->payload = (uint64_t)(uintptr_t)payload;
     sp_fence_full();
     sp_store_relaxed(&header->published_at_ns, now_ns > before_ns ? now_ns : before_ns + 1);
-    name_mapping(header); /* where the kernel knows no names the call tells all the same */
+    name_mapping(header); /* profilers listen for the call, also where the kernel names nothing */
     free(context.payload);
     context.payload = payload;
 }
@@ -155,7 +155,8 @@ static uint8_t *encode(const sp_resource *resource, const char *const *keys, uin
     return payload.data;
 }
 
-/* The mapping to write to; NULL when there is none to be. */
+/* Whether there is a mapping to write to; makes it when there is none yet. Also false when another
+ * SDK publishes one. */
 static bool has_mapping_locked(void)
 {
     if (context.header)
@@ -194,7 +195,7 @@ void sp_process_context_publish(const sp_resource *resource, const char *const *
     sp_lock_give(&context.lock);
 }
 
-/* Who comes later under the lock finds no fewer keys, so none is ever taken back. */
+/* A later caller under the lock finds at least as many keys, so no key is ever withdrawn. */
 static void publish_known_keys_locked(void)
 {
     const char *keys[SP_SAMPLE_KEYS_MAX];

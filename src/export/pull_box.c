@@ -3,7 +3,7 @@
 
 #include "core/lock.h"
 
-/* Of the order. */
+/* The stage of the order. */
 typedef enum stage {
     IDLE,
     BEGINNING,  /* the window that is open is not wanted: it began before */

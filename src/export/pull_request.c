@@ -45,7 +45,8 @@ static bool is_text(piece text, const char *wanted)
     return text.length == strlen(wanted) && memcmp(text.text, wanted, text.length) == 0;
 }
 
-/* What is in front of C in *REST, which moves behind it; all of it when there is none. */
+/* Cut *REST at the first C: returns what comes before it, and *REST becomes what comes after it.
+ * Without a C all of *REST is returned. */
 static piece cut(piece *rest, char c)
 {
     const char *end = memchr(rest->text, c, rest->length);
@@ -71,8 +72,9 @@ static bool is_of_a_name(char c)
            (c && strchr("!#$%&'*+-.^_`|~", c));
 }
 
-/* Of each line up to the empty one. A name with a blank behind it, or a line that continues the one
- * before it, are headers to one program and none to another. */
+/* Whether each line up to the empty one begins with a header's name and a colon. A name with a
+ * blank after it, or a line that continues the line before, is a header to one program and not to
+ * another. */
 static bool headers_have_names(piece rest)
 {
     for (piece line; (line = next_line(&rest)).length;) {

@@ -180,8 +180,8 @@ static void answer(sp_pull_server *server, int client, const char *head, size_t 
         answer_profile(server, client, &request);
 }
 
-/* What the client has sent and nobody has read would make the close a reset, which takes the answer
- * away from it. */
+/* Read what the client has sent before the close: unread data would make the close a reset, and the
+ * client would lose the answer. */
 static void close_client(int client)
 {
     char rest[512];

@@ -41,8 +41,9 @@ uint16_t sp_pull_server_port(const sp_pull_server *server);
 /* In a forked child, which never touches SERVER otherwise: where the thread has no table of
  * descriptors of its own, the child got copies of its sockets. */
 void sp_pull_server_after_fork(const sp_pull_server *server);
-/* End it, whoever is connected. A thread that does not end until the monotonic DEADLINE_NS (it
- * looks up twenty times a second) ends by itself, and touches nothing that others use. */
+/* End it, also while clients are connected. A thread that does not end until the monotonic
+ * DEADLINE_NS (it checks twenty times a second) ends by itself, and touches nothing that others
+ * use. */
 void sp_pull_server_stop(sp_pull_server *server, uint64_t deadline_ns);
 
 #endif

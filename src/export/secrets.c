@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What no message may show: the values of headers, user, password and query of the URL, user and
- * password of proxies. A receiver may send them back, as they are or in another dress: in base64
+/* Text that no message may show: the values of headers, user, password and query of the URL, user
+ * and password of proxies. A receiver may send them back as they are or in another form: in base64
  * (which libcurl makes of user and password), percent-encoded, as a string of JSON or HTML, or with
- * its bytes taken for characters of Latin-1. So a text is compared before anything is cut off it or
- * replaced in it, byte of the secret by byte. */
+ * their bytes taken for characters of Latin-1. So a text is compared with each secret byte by byte,
+ * before anything is cut off it or replaced in it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +13,8 @@
 #include "export/export_internal.h"
 
 enum {
-    SHORTEST = 3,        /* shorter ones are no secrets, and would tear texts to pieces */
-    BASE64_SHORTEST = 6, /* bytes: what is in no doubt in base64 is shorter than that in text */
+    SHORTEST = 3,        /* shorter ones are no secrets, and are in many ordinary words */
+    BASE64_SHORTEST = 6, /* bytes: of a shorter one too few base64 digits depend on it alone */
     PART_BYTES = 8,      /* of a text that is cut by the receiver */
     SECRET_MAX_BYTES = 65536
 };
@@ -52,7 +52,7 @@ static bool add_base64_at(sp_secrets *secrets, const char *text, size_t length, 
     return done;
 }
 
-/* In base64 a text has three faces, which depend on how many bytes are in front of it. */
+/* In base64 a text has three forms, which depend on how many bytes come before it. */
 static bool add_in_all_forms(sp_secrets *secrets, const char *text, size_t length)
 {
     bool done = add(secrets, text, length);
@@ -61,7 +61,7 @@ static bool add_in_all_forms(sp_secrets *secrets, const char *text, size_t lengt
     return done;
 }
 
-/* Also what is behind the first word alone: "Bearer abc" may come back as "abc". */
+/* Add VALUE, and also what follows its first word alone: "Bearer abc" may come back as "abc". */
 static bool add_value(sp_secrets *secrets, const char *value)
 {
     const char *rest = strchr(value, ' ');

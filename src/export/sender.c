@@ -33,7 +33,7 @@ static size_t receive(char *data, size_t size, size_t count, void *user)
     return size * count;
 }
 
-/* The host's children must not keep connections open that they know nothing of. */
+/* Close-on-exec: programs that the host starts must not keep our connections open. */
 static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_sockaddr *address)
 {
     (void)user;
@@ -119,8 +119,8 @@ static void set_up(sp_sender *sender)
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, sender);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
 #if LIBCURL_VERSION_NUM >= 0x075700
-    /* A name server that does not answer cannot be cancelled: the stop leaves libcurl's resolver
-     * thread behind, not waits. */
+    /* A name lookup cannot be cancelled: at the stop libcurl's resolver thread is left running,
+     * because waiting for a name server that does not answer would take long. */
     curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 #endif
     set_version(easy, sender->target);
@@ -179,7 +179,8 @@ static void compress_body(sp_sender *sender, sp_request *request)
     request->charged_bytes = smaller;
 }
 
-/* From now on REQUEST outlives the process. Behind others it waits without its body. */
+/* Put REQUEST into the spool, so that it outlives the process. When other requests come before it,
+ * its body is freed until its turn. */
 static void keep(sp_sender *sender, sp_request *request)
 {
     if (!sp_spool_put(sender->spool, request, sender->signal)) {
@@ -274,7 +275,8 @@ static void say(sp_sender *sender, spanprof_log_level level, const char *text, u
            more);
 }
 
-/* A warning now and then, the rest for those who debug. Returns whether it was a warning. */
+/* A warning at most once a minute; other times a debug message. Returns whether it was a warning.
+ */
 static bool log_rarely(sp_sender *sender, sp_repeat *repeat, uint64_t now_ns, const char *text)
 {
     uint64_t kept_back = repeat->kept_back;
@@ -403,7 +405,7 @@ static void unreachable(sp_sender *sender, const sp_outcome *out, uint64_t now_n
     describe_next(sender, now_ns, again, next);
     snprintf(text, sizeof text, "%s; %s", out->text, next);
     if (again && out->answered) {
-        say(sender, SPANPROF_LOG_INFO, text, 0); /* it is alive and has asked for patience */
+        say(sender, SPANPROF_LOG_INFO, text, 0); /* it is there and has asked for a later attempt */
     } else {
         sender->failing |= log_rarely(sender, &sender->unreachable, now_ns, text);
     }
@@ -493,8 +495,8 @@ static sp_spool_found read_first(sp_sender *sender)
     return found;
 }
 
-/* Until the first request has its body, as it is sent. False when there is none, or memory is
- * short. */
+/* Bring the first request's body into the form in which it is sent. False when there is no request,
+ * or memory is short. */
 static bool make_ready(sp_sender *sender)
 {
     if (read_first(sender) != SP_SPOOL_WHOLE)
@@ -601,7 +603,7 @@ void sp_sender_hurry(sp_sender *sender, uint64_t deadline_ns)
         return;
     sender->stopping = true;
     sender->stop_deadline_ns = deadline_ns;
-    if (sender->absent || sender->postponed) /* one more try, unless it has asked for patience */
+    if (sender->absent || sender->postponed) /* one more try, unless it has asked to wait */
         sender->resume_ns = sender->asked_ns;
     sender->postponed = false;
 }

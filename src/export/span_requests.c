@@ -128,8 +128,8 @@ static size_t take_and_export(sp_exporter *exporter)
     return count;
 }
 
-/* How many spans are worth a request. Those that come one by one go one by one; while the receiver
- * keeps one of them waiting, or is to be asked again, the next ones come together. */
+/* How many spans make a request. With spans_at_once each span is a request of its own; but while
+ * the receiver has not taken one of them, the next ones are collected. */
 static size_t worth_a_request(const sp_exporter *exporter)
 {
     bool at_once = exporter->config.spans_at_once && !exporter->senders[SP_TRACES].first;
@@ -141,8 +141,8 @@ bool sp_batch_is_ready(const sp_exporter *exporter)
     return sp_tracer_queued() >= worth_a_request(exporter);
 }
 
-/* When nothing else wakes us. Spans that come one by one wake us with the first only, so who waits
- * for the next ones looks again soon. */
+/* When to look again if nothing wakes the thread. Of spans that come one by one only the first
+ * wakes it, so while they are collected it looks again soon. */
 static uint64_t look_again_ns(const sp_exporter *exporter, uint64_t now_ns)
 {
     if (exporter->config.spans_at_once && sp_tracer_queued() > 0)

@@ -22,7 +22,7 @@ enum { NAME_DIGITS = 20, SERVICE_SHOWN = 64, DEFAULT_BYTES = 256 * 1024 * 1024 }
 static const char *const suffixes[] = {"traces", "profiles"};
 static const char magic[8] = "SPSPOOL1";
 
-/* What stands in front of a body; numbers as this machine has them. */
+/* What comes before a body in its file; numbers are in this machine's byte order. */
 typedef struct file_head {
     char magic[8];
     uint32_t crc; /* of all that follows */
