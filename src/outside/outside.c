@@ -63,8 +63,9 @@ const sp_outside_slot *sp_outside_slots(const sp_outside_process *process, uint3
     return process->slots;
 }
 
-/* Index, length, value, one behind the other; a last one that is not whole is none. Of those with
- * the same index the last counts, so it takes the place of the first. */
+/* Each attribute is an index, a length and a value, one after the other. One that is cut at the end
+ * is dropped. Of several with the same index the last counts, so it takes the place of the first.
+ */
 static void split_attributes(sp_outside_context *out, size_t bytes)
 {
     const char *at = out->attribute_bytes, *end = at + bytes;

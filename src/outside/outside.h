@@ -44,7 +44,7 @@ typedef struct sp_outside_context {
     char attribute_bytes[SP_OUTSIDE_ATTRIBUTE_BYTES];
 } sp_outside_context;
 
-/* By what a module says where the thread-local pointer of a thread lies. */
+/* How a module gives the place of a thread's thread-local pointer. */
 typedef enum sp_outside_model {
     SP_OUTSIDE_LOCAL_EXEC,   /* the executable has it, at an offset that its program headers tell */
     SP_OUTSIDE_INITIAL_EXEC, /* TPOFF: the loader wrote the offset */
@@ -57,7 +57,7 @@ typedef struct sp_outside_slot {
     sp_outside_model model;
     uint64_t module; /* its number in a thread's vector; 0: the offset is from the thread pointer */
     int64_t offset;
-    char path[128]; /* of the module that tells; the end of it when it is longer */
+    char path[128]; /* of the module that gives it; the end of it when it is longer */
 } sp_outside_slot;
 
 /* Begin to read process PID: *OUT, to be closed, or NULL. Process context and slots are looked for;
@@ -89,8 +89,8 @@ sp_outside_result sp_outside_thread_look(sp_outside_process *process, pid_t tid,
  * meanwhile: the caller makes sure of that. FAILED: the thread's control block is not found. */
 sp_outside_result sp_outside_thread_peek(sp_outside_process *process, pid_t tid,
                                          sp_outside_context *out);
-/* What the last call that did not succeed lacked: one sentence without an end. Borrowed until the
- * next call. */
+/* Why the last failed call failed: one sentence without a full stop. Borrowed until the next call.
+ */
 const char *sp_outside_problem(const sp_outside_process *process);
 
 /* The process context: when it was published, in ns of CLOCK_BOOTTIME; 0: there is none. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process context changes under its readers. Whoever copies header and payload between two
- * looks at the same timestamp, which is not zero, has what was published at that time. */
+/* The process may change its context while it is read. A reader reads the timestamp, then copies
+ * header and payload, then reads the timestamp again. When both are equal and not zero, the copy is
+ * what was published at that time. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,8 +71,8 @@ static void forget(sp_outside_process *process)
     process->published_at_ns = 0;
 }
 
-/* Everything that was read under another timestamp stays as it is, so that what was borrowed lives
- * as long as it is true. */
+/* When the timestamp is still the same, the context that was read before is kept: what callers have
+ * borrowed from it stays valid. */
 sp_outside_result sp_outside_read_process_context(sp_outside_process *process)
 {
     uint64_t stamp;

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where a thread's otel_thread_ctx_v1 lies, found out from outside (OTEP 4947).
  *
- * Every module that has the symbol in its dynamic symbol table, its own or to be bound to
- * another's, has relocations for it, unless it is the executable and the linker knew the offset.
- * What the loader made of such a relocation lies in the module's memory, so it is read there:
- * nothing has to be guessed of the loader's own books.
+ * Every module that has the symbol in its dynamic symbol table, defined or undefined, has
+ * relocations for it, unless it is the executable and the linker knew the offset. The loader writes
+ * the result of such a relocation into the module's memory, where it is read. So nothing has to be
+ * known of the loader's own data.
  *
- *   TPOFF     one word:  the offset from the thread pointer
- *   DTPMOD    two words: the number of the module that has the variable, and the offset in that
- * module's block TLSDESC   two words: a function, and its argument: the offset from the thread
- * pointer, or the address of two words as of DTPMOD none      the executable's own: its block lies
- * at the thread pointer, by the rules of the architecture
+ * - TPOFF, one word: the offset from the thread pointer.
+ * - DTPMOD, two words: the number of the module that has the variable, and the offset in that
+ *   module's block.
+ * - TLSDESC, two words: a function, and its argument: the offset from the thread pointer, or the
+ *   address of two words as of DTPMOD.
+ * - No relocation, the executable's own variable: its block lies at the thread pointer, by the
+ *   rules of the architecture.
  *
  * A block that is not at a fixed distance from the thread pointer is found through the thread's
- * vector of blocks (dtv), whose address lies beside the thread pointer, differently in each C
- * library. A thread that has never used the variable has no such block. */
+ * vector of blocks (dtv). The address of the vector lies beside the thread pointer, differently in
+ * each C library. A thread that has never used the variable has no such block. */
 #include <elf.h>
 #include <errno.h>
 #include <gelf.h>
@@ -29,7 +31,7 @@
 
 #define SYMBOL "otel_thread_ctx_v1"
 
-/* More modules than these no process has. */
+/* No process has more modules than this. */
 enum { MODULES_MAX = 65536 };
 
 #if defined(__x86_64__)
@@ -87,8 +89,9 @@ static bool is_module_and_offset(const uint64_t pair[2])
     return pair[0] > 0 && pair[0] < MODULES_MAX && pair[1] < UINT64_C(1) << 31;
 }
 
-/* An offset from the thread pointer is too near to zero, on either side, to be the address of
- * anything. */
+/* The second word of a descriptor is an address when two words can be read there. Otherwise it is
+ * the offset from the thread pointer: an offset is too near to zero, on either side, to be an
+ * address. */
 static void take_descriptor(image *image, uint64_t address)
 {
     uint64_t words[2], pair[2];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stopping a thread for a look. It is traced only as long as that: a thread that stays traced stops
- * at each of its signals, until its tracer comes. One that is on its way when the thread stops is
- * given to it; a stop that somebody else wants stays one. */
+/* Stopping a thread for a look. It is traced only for that time: a traced thread stops at each of
+ * its signals until its tracer lets it go on. A signal that arrives while the thread stops is
+ * delivered when it goes on. A group stop that something else requested stays in force. */
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +14,8 @@
 
 #include "outside/outside_internal.h"
 
-/* The kernel says "not permitted" of one that has ended and was not waited for, too. */
+/* Whether the thread has ended. For one that has ended and was not waited for the kernel may say
+ * "not permitted", too. */
 static bool has_ended(pid_t pid, pid_t tid)
 {
     char path[64], text[256];
@@ -41,7 +42,7 @@ static sp_outside_result say_errno(sp_outside_process *process, pid_t tid, const
 }
 
 #if defined(__x86_64__)
-/* Whether a signal waits for the thread, or for one of its process, that it does not block. */
+/* Whether a signal that the thread does not block is pending, for it or for its process. */
 static bool has_signal(pid_t pid, pid_t tid)
 {
     char path[64], text[4096];
@@ -60,8 +61,8 @@ static bool has_signal(pid_t pid, pid_t tid)
 }
 
 /* Some system calls (epoll_wait, receiving with a timeout …) end with EINTR when their thread is
- * stopped, though no signal came: the program would notice. Then the call begins anew, as the
- * kernel does it with those that it begins anew by itself. */
+ * stopped although no signal came, which the program would notice. Such a call is started again, in
+ * the way in which the kernel restarts other calls. */
 static void restart_call(pid_t pid, const sp_outside_stopped *stopped,
                          struct user_regs_struct *registers)
 {
@@ -75,7 +76,8 @@ static void restart_call(pid_t pid, const sp_outside_stopped *stopped,
     ptrace(PTRACE_SETREGSET, stopped->tid, (void *)NT_PRSTATUS, &area);
 }
 #else
-/* What the call's first argument was is not told there. */
+/* Not possible here: the result of a call takes the register of its first argument, which is lost.
+ */
 static void restart_call(pid_t pid, const sp_outside_stopped *stopped,
                          struct user_regs_struct *registers)
 {

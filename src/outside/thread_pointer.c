@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Without a stop the kernel does not tell thread pointers, but it tells where a thread's list of
- * robust mutexes begins, and with glibc that is in the thread's control block, which begins at the
- * thread pointer. On x86-64 the block has its own address in two places, by which its begin is
- * known without a doubt. Elsewhere, and with other C libraries, nothing of the kind is there. */
+/* Without a stop the kernel does not give thread pointers, but it gives the address of a thread's
+ * list of robust mutexes. With glibc that list is in the thread's control block, which begins at
+ * the thread pointer. On x86-64 the block has its own address in two places, which identify its
+ * begin without a doubt. On other architectures, and with other C libraries, there is no such mark.
+ */
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,7 +22,7 @@ uint64_t sp_outside_thread_pointer(pid_t pid, pid_t tid)
     uint64_t low = list - BLOCK_WORDS * sizeof words[0];
     size_t first = 0;
     if (!sp_outside_copy(pid, words, low, sizeof words)) {
-        /* The page in front of the block is another mapping's, or nobody's. */
+        /* The page in front of the block is of another mapping, or not mapped. */
         first = (4096 - low % 4096) / sizeof words[0];
         if (first >= BLOCK_WORDS ||
             !sp_outside_copy(pid, words + first, low + first * sizeof words[0],
