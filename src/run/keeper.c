@@ -30,10 +30,10 @@
  */
 enum { WAITING, RUNNING, ENDING, ENDED, LEFT };
 
-/* What the parent gets of it. */
+/* The bits of an exit code that the parent process gets. */
 enum { EXIT_CODE_BITS = 0xff };
 
-/* A forked child that lives as long as this is profiled; most call exec before. */
+/* A forked child that lives this long is profiled. Most children call exec earlier. */
 static const struct timespec child_waits = {.tv_nsec = 20 * 1000 * 1000};
 static const struct timespec end_takes = {.tv_sec = 5};
 
@@ -59,7 +59,7 @@ static bool change(uint32_t from, uint32_t to)
     return changed;
 }
 
-/* A forked child, or an exec that has failed. */
+/* Begin in a forked child, or after an exec that failed, unless the state changes in that time. */
 static void begin_after_a_while(void)
 {
     wait_while(WAITING, &child_waits);
@@ -175,7 +175,7 @@ bool sp_keeper_end_by(int number)
         atomic_exchange(&keeper.signal, number) != 0)
         return false;
     change(RUNNING, ENDING);
-    /* When it had ended already nobody looks any more. */
+    /* If the keeper had ended before it could see the signal, the signal is taken back. */
     return atomic_load(&keeper.state) != ENDED || atomic_exchange(&keeper.signal, 0) == 0;
 }
 

@@ -2,8 +2,8 @@
 /* The keeper: a thread that begins and ends the process's span. It makes an end possible where
  * ordinary code must not run: in a signal handler, in _exit, before an exec.
  *
- * Threads: any.  Signals: safe, but for a start, leave
- * and return.  Fork: a child gets a keeper of its own. */
+ * Threads: any.  Signals: safe, except for start, leave and return.  Fork: a child gets a keeper of
+ * its own. */
 #ifndef SP_RUN_KEEPER_H
 #define SP_RUN_KEEPER_H
 
@@ -11,8 +11,8 @@
 
 /* Once, before main: begin, and see to forked children. */
 void sp_keeper_start(void);
-/* From main on the code that the process exits with is known. Where it is not called, the span ends
- * without. */
+/* From main on the process's exit code can be learned. If this is not called, the span ends without
+ * one. */
 void sp_keeper_take_exit_code(void);
 /* This process ends, or becomes another program: its span ends, and what there is has been written
  * when it returns, 5 seconds later at most. In a child of vfork, which has its parent's memory,

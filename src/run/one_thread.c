@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that need a process of one thread. For them the recording ends, with all threads of ours,
- * and behind them a new one begins.
+/* Calls that need a process with one thread. The recording and all our threads end before the call,
+ * and a new recording begins after it.
  *
- * - Into a user namespace, by which sandboxes and rootless containers begin: the kernel allows it
- *   to one thread only. The recording ends when the call has failed.
- * - capset is the calling thread's alone. A change of user would then succeed in it and fail in our
- *   threads, and the C library ends a process where that happens. Threads that start behind the
+ * - Entering a user namespace (unshare, setns), with which sandboxes and rootless containers begin:
+ *   the kernel allows it to a process with one thread only. The call is tried first; the recording
+ *   ends only when the call fails for that reason.
+ * - capset changes the calling thread only. A later change of user would succeed in that thread and
+ *   fail in ours, and the C library ends a process where that happens. Threads that start after the
  *   call have its capabilities. */
 #include <dlfcn.h>
 #include <errno.h>
@@ -75,7 +76,7 @@ EXPORTED int unshare(int flags)
     return result;
 }
 
-/* TYPE may be 0, so which namespace it is is not known. */
+/* Which namespace it is may not be known, because TYPE may be 0: so each EINVAL is tried again. */
 EXPORTED int setns(int fd, int type)
 {
     prepare();

@@ -46,10 +46,10 @@ static int claim_own(const char *folder, char out[PATH_MAX])
     return error;
 }
 
-/* The file prefix of this process in a run of `spanprof run`, whose folder SPANPROF_RUN is, into
- * *FILES: the run's own for the first process, one in the folder for all others; NULL: no such run,
- * and the environment says it. False: the run is over, or its folder cannot be written to: nobody
- * would collect what this process writes. */
+/* Choose the file prefix of this process in a run of `spanprof run`, whose folder is SPANPROF_RUN.
+ * *FILES is the run's own prefix in the first process, and OWN, a prefix in the folder, in all
+ * others. *FILES is NULL when there is no such run: then the environment decides. False: the run is
+ * over, or its folder cannot be written to, so this process's files would not be collected. */
 static bool choose_files(const char **files, char own[PATH_MAX])
 {
     const char *folder = sp_env("SPANPROF_RUN");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exit code of a process is told to handlers of on_exit only. Those run before the SDK's own
- * handler, which ends the recording, when they are registered behind the loader's, and that is
- * registered after all constructors: so main is the first place for it. */
+/* Only handlers of on_exit get the exit code of a process. Ours has to run before the SDK's exit
+ * handler, which ends the recording. The loader's exit handler calls the SDK's, and is registered
+ * after all constructors. Handlers run in reverse order, so main is the first place where ours can
+ * be registered. */
 #include <dlfcn.h>
 #include <stddef.h>
 

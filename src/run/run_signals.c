@@ -39,9 +39,9 @@ void sp_run_prepare_signals(void)
 }
 
 /* The program must not see our handlers: interpreters install theirs only where they find the
- * default, and give back what they found. So sigaction and signal say SIG_DFL for ours of this
- * file, and who asks for SIG_DFL gets it. At the signal of a tick the SDK answers
- * (cpu/host_sigaction.h). */
+ * default, and put back what they found. So sigaction and signal return SIG_DFL for the handlers of
+ * this file, and install ours again when the program sets SIG_DFL. The SDK answers for the signal
+ * of the ticks (cpu/host_sigaction.h). */
 
 static bool is_ours(int number)
 {
@@ -60,9 +60,10 @@ void sp_run_end_by(int number)
     kill(getpid(), number);
 }
 
-/* The thread may hold any lock, which the SDK may need for its end: so the thread goes on, and the
- * keeper ends the process. A second signal does it at once, and so does SIGPIPE, behind which the
- * program would go on with a failed write: there the thread is in a system call of its own. */
+/* The interrupted thread may hold a lock that the SDK needs to end the recording. So the thread
+ * goes on, and the keeper ends the process. A second signal ends it at once. So does SIGPIPE,
+ * because the program would otherwise go on after a failed write. Waiting for the span's end is
+ * safe there: the thread is in a system call of its own. */
 static void end_and_raise(int number)
 {
     int error = errno;
@@ -149,8 +150,9 @@ void sp_run_handle_signals(void)
 
 /* ---- masks ---- */
 
-/* Servers block all signals in the threads that work, so that one thread gets them. A tick is
- * always its own thread's, and such a thread would have no samples. */
+/* Servers block all signals in their worker threads, so that one thread gets them. But the signal
+ * of a tick goes to the thread that used the CPU time: a thread that blocks it would have no
+ * samples. */
 static bool has_most_signals(const sigset_t *set)
 {
     enum { STANDARD = 31 }; /* the first ones; the others are real-time signals */
@@ -160,7 +162,8 @@ static bool has_most_signals(const sigset_t *set)
     return count > STANDARD / 2;
 }
 
-/* Who blocks few signals means just these. */
+/* A call that blocks most signals leaves the signal of the ticks open. A call that blocks few is
+ * meant literally. */
 EXPORTED int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
 {
     sigset_t without_ticks;

@@ -26,7 +26,8 @@ static bool needs_spanprof(const struct link_map *object)
     return false;
 }
 
-/* The vdso's table is not changed by the loader: it may lie where nobody may write. */
+/* The vdso is left out: the loader does not relocate its table, which may be in read-only memory.
+ */
 static bool is_file(const struct link_map *object)
 {
     return object->l_name && strncmp(object->l_name, "linux-vdso", 10) != 0;
