@@ -252,8 +252,8 @@ static sp_span_limits read_limits(const spanprof_options *options)
     };
 }
 
-/* Who may pull is who reaches the address. So one that cannot be used is not replaced by another.
- */
+/* An address that cannot be used is not replaced by another: everyone that reaches the address may
+ * pull. */
 static void read_pull(sp_config *config)
 {
     const char *text = sp_env("SPANPROF_PULL");
@@ -311,8 +311,8 @@ static bool add_propagator(uint32_t *set, const char *name, size_t length)
     return false;
 }
 
-/* OpenTelemetry: duplicates count once, an empty list is unset. What is not known or not built is
- * left out; when nothing else was asked for, it is as if nothing had been said. */
+/* As OpenTelemetry has it, duplicates count once, and an empty list is unset. Entries that are
+ * unknown or not built are left out; when no other entry is left, the default holds. */
 uint32_t sp_config_propagators(const spanprof_options *options)
 {
     static const char *const words[] = {"none", "tracecontext", "baggage", "tracecontext,baggage"};

@@ -10,7 +10,8 @@
 
 enum { LEAVES = 3, WORDS = 2 * LEAVES };
 
-/* Those that ask the parent first come behind, each as the root of its parentbased. */
+/* The second half are the parent-based ones: entry n + LEAVES has the sampler of entry n for root
+ * spans. */
 static const char *const words[WORDS] = {"always_on",
                                          "always_off",
                                          "traceidratio",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A run of `spanprof run` has many processes with one environment. What only one of them can have
- * is the first one's. */
+/* A run of `spanprof run` has many processes with one environment. A resource that only one of them
+ * can have belongs to the first process. */
 #ifndef SP_SDK_RUN_FIRST_H
 #define SP_SDK_RUN_FIRST_H
 

@@ -61,8 +61,8 @@ static struct {
          .life = SP_LOCK_AT(SP_LOCK_SDK_LIFE),
          .parts = SP_LOCK_AT(SP_LOCK_SDK_PARTS)};
 
-/* This thread, which holds sdk.busy, has a processor flush or shut down: the application's code,
- * which may exit. */
+/* This thread holds sdk.busy and is calling a processor's flush or shutdown: the application's
+ * code, which may call exit. */
 static _Thread_local bool is_telling;
 
 void sp_sdk_use_synthetic_ticks(void)
@@ -274,7 +274,7 @@ static void start_calls(sp_modules *modules)
         sp_lock_samples_start(sdk.config.lock_period_ns);
 }
 
-/* No call is sampled any more. Whether none is under way. */
+/* End the sampling of calls. Returns whether no call is under way. */
 static bool stop_calls(void)
 {
     sp_alloc_stop();
@@ -320,8 +320,8 @@ static void drop_resource(void)
     sdk.resource = NULL;
 }
 
-/* The collector and the exporter are taken out of sight before they end; then their last counts are
- * kept. */
+/* The collector and the exporter are hidden from other threads before they end. Their last counts
+ * are kept afterwards. */
 static spanprof_status end_collector(uint64_t deadline_ns, bool modules_in_use)
 {
     sp_collector *collector = sdk.collector;
@@ -373,8 +373,8 @@ static void start_pull(void)
                     sdk.config.pull.address.text);
 }
 
-/* Before the collector ends. The thread looks up twenty times a second, and so long is given to it
- * in any case: a start that follows wants the same port. */
+/* Before the collector ends. The server's thread checks twenty times a second whether to end, and
+ * gets the time for that in any case: the next start needs the same port. */
 static void stop_pull(uint64_t deadline_ns)
 {
     uint64_t least_ns = sp_clock_monotonic_ns() + PULL_STOP_NS;
@@ -405,7 +405,7 @@ static spanprof_status end_parts(uint64_t deadline_ns)
     if (collected == SPANPROF_OK && !left)
         drop_resource();
     sdk.resource =
-        NULL; /* else one of their threads may still be reading it: left to it for good */
+        NULL; /* if not freed, one of their threads may still read it: then it is never freed */
     sp_config_deinit(&sdk.config);
     return first_error(status, collected);
 }
@@ -452,8 +452,9 @@ typedef struct own_paths {
     char file[PATH_MAX], switches[PATH_MAX];
 } own_paths;
 
-/* A forked child that finds its parent's file prefix in the environment would begin the parent's
- * files anew, at each of its starts. */
+/* Paths of its own for a forked child. With its parent's paths, from the environment, it would move
+ * the parent's profiles away and empty the parent's recording of switches, once the parent has
+ * ended. */
 static void use_own_files(spanprof_options *options, own_paths *paths)
 {
     const char *prefix = sp_env("SPANPROF_FILE"), *switches = sp_env("SPANPROF_SWITCHES");
@@ -558,7 +559,7 @@ spanprof_status spanprof_flush(uint64_t timeout_ns)
     spanprof_status status = SPANPROF_ERROR_NOT_STARTED;
     if (sdk.running) {
         is_telling = true;
-        status = sp_registered_flush(deadline); /* first, for what it ends goes along */
+        status = sp_registered_flush(deadline); /* first: the spans that it ends are sent, too */
         is_telling = false;
         status = first_error(status, flush_parts(deadline));
     }
@@ -613,7 +614,7 @@ static spanprof_status stop_locked(uint64_t deadline_ns)
         return SPANPROF_ERROR_NOT_STARTED;
     is_telling = true;
     spanprof_status status =
-        sp_registered_close(deadline_ns); /* first, for what they end goes along */
+        sp_registered_close(deadline_ns); /* first: the spans that they end are sent, too */
     is_telling = false;
     status = first_error(status, end_parts(deadline_ns));
     sp_lock_take(&sdk.life);
@@ -636,8 +637,8 @@ spanprof_status spanprof_stop(uint64_t timeout_ns)
     return status;
 }
 
-/* Also from inside a callback, which then never returns. One that flush or stop called left
- * sdk.busy with this thread, and the parts as they were before: what is left of the work is done
+/* May be called from inside a callback, which then never returns. If flush or stop called that
+ * callback, this thread still holds sdk.busy, and the parts still run: the rest of the work is done
  * here. */
 static void stop_at_exit(void)
 {

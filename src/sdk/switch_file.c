@@ -47,7 +47,7 @@ static switch_file *current; /* setup's, and the flush's under the SDK's lock */
 static _Atomic uint64_t recorded, lost_in_rings, lost_on_disk; /* switches */
 
 /* From start until the run is freed, which an abandoned thread does late or never. The rings and
- * the counters are that run's for as long: no other may begin. */
+ * the counters belong to that run until then, so no other may begin. */
 static _Atomic bool has_run;
 /* That run's, for a forked child to close; -1: none. */
 static _Atomic int open_fd = -1;
@@ -158,7 +158,7 @@ typedef struct moment {
     uint64_t monotonic_ns, realtime_ns;
 } moment;
 
-/* Both clocks at one time: of some tries the one that took least. */
+/* Read both clocks at one moment: of several tries the shortest one counts. */
 static moment read_moment(void)
 {
     moment best = {0};
@@ -201,8 +201,8 @@ static void write_complete(switch_file *file, const moment *now, uint64_t lost_r
     file->completed_at_ns = now->monotonic_ns;
 }
 
-/* Take what is in all rings. The clock is read first: what threads did before lies in their rings
- * when they are not in the middle of it. */
+/* Take the records of all rings. The clock is read first: then all that threads recorded before
+ * that time is in their rings, unless a thread is inside a record. */
 static double look_at_all(switch_file *file, bool complete)
 {
     double fullest = 0;
@@ -265,8 +265,8 @@ static const sp_worker_role role = {.name = "spanprof-switch", .run = run, .dest
 
 /* --- start, flush, stop ----------------------------------------------------------------------- */
 
-/* The file is FD's alone from here on, and empty; EWOULDBLOCK when another recorder has it. A file
- * system without locks has to do without. What is no regular file has no content to lose. */
+/* Lock and empty the file. EWOULDBLOCK when another recorder has it. On a file system without locks
+ * it is not locked. What is no regular file has no content to lose. */
 static int take_for_own(int fd)
 {
     struct stat status;
@@ -289,7 +289,7 @@ static int open_file(switch_file *file)
     return take_for_own(file->fd);
 }
 
-/* By the thread that starts, which waits for nobody's reader. */
+/* Called by the thread that starts the SDK, so it does not wait for the reader of a FIFO. */
 static int write_header(switch_file *file)
 {
     moment now = read_moment();

@@ -120,7 +120,7 @@ static bool is_one_of(const char *name, size_t length, const char *const *names,
     return false;
 }
 
-/* NAME behind the prefix; its value is not shown. */
+/* NAME is what follows the prefix; the variable's value is not shown. */
 static void check(const char *name)
 {
     size_t length = strcspn(name, "="), count = SP_ARRAY_LENGTH(known);
