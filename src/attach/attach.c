@@ -221,8 +221,8 @@ static void plan_visit(session *s, uint64_t now_ns)
     s->visit_due_ns = now_ns + period_ns / 2 + sp_random_next(&s->random) % period_ns;
 }
 
-/* A visit has its own time. After a tick, which woke us, the thread is on its core: visits that
- * came with ticks would find no thread waiting that computes, too. */
+/* Visits have their own schedule. A tick wakes us while its thread is on a core: visits at ticks
+ * would hardly ever find a thread waiting that also computes. */
 static void visit_if_due(session *s)
 {
     uint64_t now_ns = sp_clock_monotonic_ns();

@@ -159,8 +159,8 @@ static void put_dump(sp_attach_observer *observer, const sp_attach_tick *tick, b
     sp_attach_samples_add(observer->samples, &sample, false);
 }
 
-/* Span and stack of one moment, soon after the tick. A thread that worked at the tick, and by now
- * waits, has gone on: then the stack of the tick is taken, and its span is not known. */
+/* Span and stack of one moment, soon after the tick. A thread that computed at the tick and waits
+ * by now has moved on: then the stack of the tick is used, and its span is unknown. */
 static void put_look(sp_attach_observer *observer, const sp_attach_tick *tick)
 {
     sp_outside_context context;

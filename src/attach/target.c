@@ -22,7 +22,8 @@
 /* PF_KTHREAD among the flags of /proc/PID/stat. */
 #define KERNEL_THREAD UINT64_C(0x00200000)
 
-/* From this kernel.yama.ptrace_scope on nothing permits it, and no one can set it back. */
+/* From this kernel.yama.ptrace_scope on no process may trace another, and the setting cannot be
+ * lowered again. */
 enum { YAMA_FORBIDS = 3 };
 
 bool sp_attach_read_proc(pid_t pid, const char *name, char *out, size_t size)

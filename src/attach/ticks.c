@@ -146,7 +146,8 @@ static bool add_new_threads(sp_attach_ticks *ticks, const sp_attach_thread_list 
     return true;
 }
 
-/* A thread that an unknown one began meanwhile inherits nothing: so until no list has a new one. */
+/* A thread that is not known yet may begin another one, which inherits no event. So the threads are
+ * listed until a list has no new one. */
 static bool add_threads(sp_attach_ticks *ticks)
 {
     sp_attach_thread_list known = {0}, now = {0};

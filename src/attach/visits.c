@@ -68,7 +68,8 @@ static bool try_once(visit *v, pid_t tid)
     return true;
 }
 
-/* The stack, and the span where the process has any, may be a mixture of two moments. */
+/* Drop the stack, and the span where the process publishes any: they may be of two different
+ * moments. */
 static void cut(visit *v)
 {
     v->walk.count = v->walk.leaf_count = 0;
