@@ -12,7 +12,8 @@
 
 /* --- conditions ------------------------------------------------------------------------------- */
 
-/* The mutex is given back as by an unlock. RESULT is named in HAS_WAITED. */
+/* The wait gives the mutex back, as an unlock does. HAS_WAITED is an expression that may use
+ * RESULT. */
 #define WAIT(kind, condition, mutex, waiting, has_waited)                                          \
     if (sp_##kind##_has_waiters(mutex))                                                            \
         sp_wait_give(mutex, sp_##kind##_owner(mutex), RETURN_ADDRESS);                             \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The functions that take a lock and give it back, in front of the C library's. While nothing is
- * sampled: a load and a branch, then the next function is entered by a jump. Else the lock is tried
- * first: when it is free, the call is over. What a try answers instead of "taken" is not passed on:
- * the call that waits finds out by itself, and so does what it always did. Who gives a lock back
- * that others wait for tells them of itself first. */
+ * sampled, a call is a load, a branch, and a jump to the next function. Else the lock is tried
+ * first: when it is free, the call is over. Any other answer of the try is ignored: the call that
+ * waits is made, and returns what it would return without us. A thread that gives back a lock for
+ * which others wait first leaves its span and stack for them. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ static inline __attribute__((always_inline)) int try_mutex(pthread_mutex_t *mute
         return 0;                                                                                  \
     WAIT_FOR_MUTEX(mutex, tried, waiting, RETURN_ADDRESS)
 
-/* Apart, so that taking a free mutex saves no registers. */
+/* A function of its own, so that taking a free mutex saves no registers. */
 static __attribute__((noinline)) int wait_for_mutex(pthread_mutex_t *mutex, int tried,
                                                     const void *return_address)
 {

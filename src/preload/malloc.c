@@ -32,7 +32,8 @@ void sp_filter_mark(const void *pointer)
 
 /* --- counting --------------------------------------------------------------------------------- */
 
-/* What a thread may allocate before it looks again whether the SDK runs meanwhile: for ever. */
+/* How much a thread may allocate before it checks whether the SDK runs: no limit. A change of the
+ * run is noticed at once (passes). */
 #define IDLE_BYTES (UINT64_MAX / 2)
 
 /* Whether a block of BYTES goes by without a sample. A thread compares its run with the current one
@@ -122,7 +123,7 @@ PUBLIC void *pvalloc(size_t bytes)
 
 /* --- free ------------------------------------------------------------------------------------- */
 
-/* Before the next allocator has the block back: then another thread may have it. */
+/* Tell the SDK before the next allocator frees the block: another thread may get it right after. */
 static __attribute__((noinline)) void free_slowly(void *pointer)
 {
     sp_alloc_freed *freed = sp_load_acquire(&preload.freed);

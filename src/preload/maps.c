@@ -36,7 +36,8 @@ __attribute__((constructor(101))) static void find_all(void)
 /* Larger ranges are address space that was reserved, or a mistake of the caller. */
 #define FORGET_BYTES_MAX ((size_t)1 << 36)
 
-/* Before others can have the pages. A filter byte is looked at for each. */
+/* Called before the pages are unmapped, because another thread may map them right after. It looks
+ * at a filter byte for each page. */
 static void forget(char *at, size_t bytes)
 {
     size_t end = bytes < FORGET_BYTES_MAX ? bytes : FORGET_BYTES_MAX;

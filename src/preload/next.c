@@ -76,8 +76,8 @@ static void *find(const char *name, void *otherwise)
     return found ? found : otherwise;
 }
 
-/* All at once, and as one: a thread that comes meanwhile finds them as well. False: this thread is
- * just finding them. */
+/* Find all functions, and store them together, so that another thread finds either all or none.
+ * False when this thread is inside this search already. */
 static bool resolve(void)
 {
     if (resolving)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* To find a function takes the loader's lock. Later than the initialization that could be a
- * deadlock: a thread that waits for a mutex in dlopen holds the loader's lock, and the mutex may be
- * that of a thread that looks for its first function. */
+/* All functions are found when the library is initialized, because dlsym takes the loader's lock.
+ * Later this could deadlock: a thread in dlopen holds the loader's lock and waits for a mutex, and
+ * the thread that has the mutex calls dlsym for its first function. */
 #include "preload/next_locks.h"
 
 #include <dlfcn.h>
@@ -15,8 +15,8 @@ static int is_missing(void)
     return ENOSYS;
 }
 
-/* glibc has two kinds of condition on x86-64, and may give the functions of the old one, which is
- * smaller, to who names no version. */
+/* On x86-64 glibc has two versions of the condition functions. Without a version dlsym may return
+ * the old ones, whose condition is smaller. */
 static void *find_condition(const char *name)
 {
     return strncmp(name, "pthread_cond_", strlen("pthread_cond_")) == 0

@@ -15,13 +15,13 @@
  * have them compiled in. */
 enum { SP_KIND_ROBUST = 16, SP_WORD_OWNER = 0x3fffffff, SP_WORD_OWNER_DIED = 0x40000000 };
 
-/* The thread id of who holds it; 0: nobody. */
+/* The id of the thread that holds MUTEX; 0: none does. */
 static inline const int *sp_mutex_owner(const pthread_mutex_t *mutex)
 {
     return &mutex->__data.__owner;
 }
 
-/* The same, of who holds it for writing. */
+/* The same, of the thread that holds LOCK for writing. */
 static inline const int *sp_rwlock_writer(const pthread_rwlock_t *lock)
 {
     return &lock->__data.__cur_writer;
@@ -52,8 +52,8 @@ static inline int sp_mutex_is_taken_again(const pthread_mutex_t *mutex)
     return mutex->__data.__count > 1;
 }
 
-/* Of a free mutex the word is 0, of one that a thread has and nobody waits for, 1; robust ones, and
- * those with priority inheritance, have the owner's number there. */
+/* The word of a free mutex is 0, and 1 when a thread has it and no thread waits. A robust mutex,
+ * and one with priority inheritance, has the owner's id there. */
 static inline int sp_mutex_may_have_waiters(const pthread_mutex_t *mutex)
 {
     return (unsigned)sp_mutex_word(mutex) > 1;

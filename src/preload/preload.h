@@ -9,7 +9,8 @@
 
 #include "alloc/preload_link.h"
 
-/* Whoever frees POINTER, in the bootstrap room, looks twice. */
+/* Mark POINTER, a block of the bootstrap room, in the filter, so that a free of it takes the slow
+ * way. */
 void sp_filter_mark(const void *pointer);
 
 /* Blocks that are no malloc's (maps.c). Whether they are counted. */
