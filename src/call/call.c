@@ -32,7 +32,7 @@ static struct {
     call_ring rings[SP_CALL_RINGS];
 } calls;
 
-/* Who makes the rings. */
+/* Held by the thread that makes the rings. */
 static sp_lock prepare_lock = SP_LOCK_AT(SP_LOCK_CALL_RINGS);
 
 sp_ring *sp_call_ring(uint32_t number)
@@ -128,8 +128,8 @@ static bool fill_foreign(sp_interval_record *interval, sp_thread *thread, uint64
     return result != SP_FOREIGN_UNKNOWN;
 }
 
-/* Returns whether it is certain. A thread without a state has never attached a context of ours;
- * where another tracer shows its contexts, it may have one of that tracer's. */
+/* Returns whether the context is certain. A thread without a state has never attached a context of
+ * ours, but where another tracer publishes its contexts the thread may have one of these. */
 static bool fill_context(sp_interval_record *interval, sp_thread *thread)
 {
     if (!thread) {
@@ -146,8 +146,8 @@ static bool fill_context(sp_interval_record *interval, sp_thread *thread)
     return sp_foreign_is_hidden(thread) || fill_foreign(interval, thread, number);
 }
 
-/* The interposed function's frame, and those that it called, go. A walk that did not come so far
- * knows the caller only. */
+/* Remove the frames of this library and of the interposed function. After a walk that did not reach
+ * the caller's frame, the caller is the only frame. */
 static void drop_own_frames(sp_walk *walk, const void *return_address)
 {
     uint64_t caller = (uint64_t)(uintptr_t)return_address - 1;

@@ -29,8 +29,8 @@ static const char *find_checker(void)
 }
 
 /* Whether the program's calls of SYMBOL enter the library that has GETTER. In a program at a fixed
- * address that takes the address of the function, this is that of an entry of its own, which is no
- * definition and leads to the first one. */
+ * address that takes the function's address, dlsym returns an entry in the program itself. That
+ * entry is undefined there, and leads to the first definition. */
 static bool is_first(const char *symbol, getter_function *getter)
 {
     Dl_info called, library;
