@@ -88,7 +88,8 @@ bool sp_live_put(sp_live_table *table, const void *pointer, sp_live_entry *out)
     return false;
 }
 
-/* The entry of POINTER becomes KEY, unless a clear has it. Returns its number, 0: none. */
+/* Change the key of POINTER's entry to KEY. Returns the entry's number; 0 when there is none, or a
+ * clear has taken it. */
 static uint32_t change_key(sp_live_table *table, const void *pointer, uint64_t key)
 {
     uint64_t address = address_of(pointer);
@@ -102,7 +103,7 @@ static uint32_t change_key(sp_live_table *table, const void *pointer, uint64_t k
     return 0;
 }
 
-/* The entry in SLOT, whose key is held by nobody but the caller, is over. */
+/* Free the entry in SLOT, which the caller holds. */
 static void free_place(sp_live_table *table, uint32_t slot, uint64_t address)
 {
     filter_add(table, address, -1);
@@ -139,7 +140,7 @@ bool sp_live_has(const sp_live_table *table, sp_live_entry entry)
     return entry.slot < size_of(table) && sp_load_acquire(&table->ids[entry.slot]) == entry.id;
 }
 
-/* A held one is its holder's. */
+/* An entry that is held stays: the thread that holds it settles it. */
 void sp_live_clear(sp_live_table *table)
 {
     for (uint32_t slot = 0; slot < size_of(table); slot++) {

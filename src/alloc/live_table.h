@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of sampled blocks that are still allocated, by address. It says which block, the
- * collector knows all else of it by place and id.
+/* The table of sampled blocks that are still allocated, by address. It only identifies a block: the
+ * collector keeps all other facts, by place and id.
  *
- * | operation                    | who                                                                          |
- * | put                          | the thread that was just given the block, before anybody else knows of it    |
+ * | operation                    | caller                                                                       |
+ * | put                          | the thread that was just given the block, before any other thread has it     |
  * | remove, hold, settle         | the thread that frees or reallocates it, before the allocator does           |
  * | has                          | the collector                                                                |
- * | init, clear                  | setup; a clear may meet put, remove and the rest                             |
+ * | init, clear                  | setup; a clear may run beside put, remove and the others                     |
  *
  * No locks. An address has one entry at most, because its block has one owner at a time: an entry
  * is removed before the block is given back. An entry lies in one of 16 places next to each other,
- * so that nothing has to be moved and a search ends. Signals: all but init are safe. */
+ * so that no entry is ever moved and a search ends. Signals: all but init are safe. */
 #ifndef SP_ALLOC_LIVE_TABLE_H
 #define SP_ALLOC_LIVE_TABLE_H
 

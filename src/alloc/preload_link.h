@@ -24,16 +24,16 @@ static inline uint32_t sp_filter_index(const void *pointer)
     return (uint32_t)(address >> 4 ^ address >> 20) & (SP_FILTER_SIZE - 1);
 }
 
-/* BYTES at POINTER were allocated by THREAD, the calling one, and its `left` does not reach, or is
- * of another run. RETURN_ADDRESS is the interposed function's. */
+/* BYTES at POINTER were allocated by the calling thread, which is THREAD. Its `left` does not cover
+ * BYTES, or is of another run. RETURN_ADDRESS is the interposed function's. */
 typedef void sp_alloc_seen(sp_sampling_thread *thread, void *pointer, size_t bytes,
                            const void *return_address);
 /* POINTER is about to be freed. */
 typedef void sp_alloc_freed(void *pointer);
-/* POINTER is about to be reallocated: it may come back as another's before that is over. Returns
- * what settle wants; 0: it was not sampled. */
+/* POINTER is about to be reallocated. Another thread may get the same address before the
+ * reallocation returns. Returns the argument of settle; 0: the block was not sampled. */
 typedef uint32_t sp_alloc_hold(void *pointer);
-/* It was, or it was not and is still the same. */
+/* The reallocation is over. IS_FREED: the old block is gone; else the block is unchanged. */
 typedef void sp_alloc_settle(uint32_t held, bool is_freed);
 
 enum { SP_PRELOAD_VERSION = 2 };
