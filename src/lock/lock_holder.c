@@ -45,7 +45,8 @@ static bool has_span(sp_thread *thread)
            !sp_load_relaxed(&thread->published.remote) && (flags & SPANPROF_TRACE_FLAG_SAMPLED);
 }
 
-/* A detach by another thread that is pending makes a context unknown. */
+/* The switch number of THREAD. While a detach by another thread is pending, the context is not
+ * certain. */
 static uint64_t count_of(sp_thread *thread, bool *is_certain)
 {
     bool posted =

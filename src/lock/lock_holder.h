@@ -13,7 +13,7 @@ void sp_lock_holder_find(sp_contention *wait, const int *owner);
 
 /* The span that is active on the calling thread; zeros where there is none that is certain. */
 void sp_lock_holder_here(sp_call_holder *out);
-/* Whether the calling thread is *OWNER; an OWNER that is NULL or nobody may be any thread. */
+/* Whether the calling thread may be the owner: *OWNER is its id or 0, or OWNER is NULL. */
 bool sp_lock_holder_may_be_here(const int *owner);
 
 #endif

@@ -44,7 +44,8 @@ static inline uint32_t sp_lock_set(const void *lock)
 
 _Static_assert(SP_LOCK_SETS == 1 << (64 - 59), "a hash of so many bits");
 
-/* Who gave a lock back: its span, as in sp_call_holder, and its stack, an sp_sample_record. */
+/* The thread that gave a lock back: its span, as in sp_call_holder, and its stack, an
+ * sp_sample_record. */
 typedef struct sp_lock_giver {
     sp_call_holder span;
     uint64_t stack[sizeof(sp_sample_record) / sizeof(uint64_t) + SP_CALL_HOLDER_DEPTH];
@@ -73,8 +74,8 @@ typedef struct sp_lock_waiters {
 /* --- the functions ---------------------------------------------------------------------------- */
 
 /* The calling thread is about to wait for WAIT's lock, which is taken, or for its condition or
- * semaphore. *OWNER: the thread id of who holds the lock, which may change at any moment, 0 for
- * nobody; OWNER is NULL where that is not known. */
+ * semaphore. *OWNER: the id of the thread that holds the lock, which may change at any moment; 0:
+ * none. OWNER is NULL where that is not known. */
 typedef void sp_lock_begins(sp_sampling_thread *thread, sp_contention *wait, const int *owner);
 /* The function that waited has returned; WAIT was begun. HAS_WAITED: it is to be counted.
  * RETURN_ADDRESS is the interposed function's. */

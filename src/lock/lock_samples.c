@@ -69,8 +69,8 @@ static uint32_t call_kind_of(const sp_contention *wait)
     return kinds[wait->kind];
 }
 
-/* Of the holder counts what it said itself, in GIVER, before what was seen of it when the wait
- * began. */
+/* What the holder left in GIVER when it gave the lock back counts before what was read of it when
+ * the wait began. */
 static void take(const sp_contention *wait, const sp_lock_giver *giver, sp_sampling_weight weight,
                  const void *return_address)
 {

@@ -84,7 +84,7 @@ static bool is_due(const sp_lock_waiter *place, uint32_t state, const void *lock
            sp_load_relaxed(&place->due_ns) <= now_ns;
 }
 
-/* The waiter may have gone meanwhile: then nobody looks at the place any more. */
+/* When the waiter has left meanwhile (LEFT), the place is free. */
 static void put_back(sp_lock_waiter *place, uint32_t state)
 {
     if (!move(place, FILLING, state))
@@ -104,10 +104,10 @@ static uint32_t take_place(sp_lock_waiter *place, const void *lock, uint64_t now
     return FREE;
 }
 
-/* The moments of PLACE's wait that are sampled and are over now, the first of which was due, are
- * the calling thread's. Each moment of the whole wait is as likely the one that counts as any
- * other: so this thread takes the place of an earlier one with the share that it has of all so far.
- */
+/* The moments of PLACE's wait that are sampled and have passed since the first one was due belong
+ * to the calling thread. One moment of the whole wait is chosen at random, each with the same
+ * probability, and its thread is named. So this thread replaces an earlier one with the probability
+ * of its share of all moments so far. */
 static bool is_chosen(sp_lock_waiter *place, uint64_t now_ns)
 {
     uint64_t random = now_ns ^ (uint64_t)(uintptr_t)place;
