@@ -36,7 +36,7 @@ typedef struct spanprof_context {
     uint8_t span_id[8];            /* network byte order */
     uint8_t local_root_span_id[8]; /* this trace's first span in this process; zero: remote */
     uint8_t trace_flags;           /* SPANPROF_TRACE_FLAG_… */
-    uint8_t remote;       /* 1: came from another process, no span of ours stands behind it */
+    uint8_t remote;       /* 1: came from another process, and belongs to no span of this one */
     uint8_t reserved0[6]; /* zero */
     spanprof_carrier carrier;
     uint8_t reserved1[16]; /* zero */
@@ -52,7 +52,7 @@ typedef struct spanprof_scope {
 
 /* Make CONTEXT, which is copied, the active context of this thread. NULL, or one that is not valid,
  * means: no span; what the latter carries is active all the same. Returns the scope to detach. When
- * no memory could be had for this thread's state, the zero scope; the failure is counted, and the
+ * there is no memory for this thread's state, returns the zero scope: the failure is counted, the
  * active context stays what it was, and samples are unknown until this thread's next attach or
  * detach. Does not allocate after the first call on a thread, except when scopes nest deeper than
  * ever before (32, 64, 128, …). Since 0.1. */
@@ -71,11 +71,11 @@ SPANPROF_API spanprof_status spanprof_scope_detach(spanprof_scope *scope);
  * nothing is attached.  Since 0.1. */
 SPANPROF_API spanprof_context spanprof_context_current(void);
 
-/* What samples belong to that are taken of a thread without a context: CONTEXT, which is copied, on
- * all threads of this process. For a program that is one piece of work as a whole: a batch job, a
- * compiler. NULL, or a context that is not valid: such samples have no link, as at first. Samples
- * under an attached context, or under another tracer's, keep theirs; with a context that is
- * unsampled or remote they have no link. It is no parent of new spans, and
+/* Set the context for samples of threads that have no context of their own: CONTEXT, which is
+ * copied, for all threads of this process. For a program that is one piece of work as a whole: a
+ * batch job, a compiler. NULL, or a context that is not valid: such samples have no link, as at
+ * first. Samples under an attached context, or under another tracer's, keep theirs; with a context
+ * that is unsampled or remote they have no link. It is no parent of new spans, and
  * spanprof_context_current does not return it. It holds for what was sampled up to half a second
  * before the call, too: set it once, after spanprof_start. A forked child has it as well.
  * Since 0.1. */
@@ -90,13 +90,13 @@ SPANPROF_API void spanprof_context_set_default(const spanprof_context *context);
  * Set them once a request: on the context that is attached, or on what a span is started under, for
  * a span takes them from its parent's context, and its children from it. A scope that is attached
  * already keeps what it has. The context names an entry of a bounded table, as with baggage
- * (propagation.h): one that is stored while 16,384 others come by has none any more, and never
- * another's. Bounds: 8 attributes and 612 bytes in all a context, each 2 bytes more than its value;
- * 256 keys a process, of 255 bytes; a longer VALUE is cut behind 255 bytes, between characters
- * (cut_attributes in spanprof_stats). Bytes that are not UTF-8 become U+FFFD. Returns
- * ERROR_INVALID_ARGUMENT for a key that is empty, too long, not UTF-8, or the SDK's own (thread.id,
- * thread.name, spanprof.…), and when the context has no room; ERROR_NO_MEMORY, also when the
- * process has its 256 keys. CONTEXT is then as it was, and what had no room is counted
+ * (propagation.h): a context that is stored while 16,384 other entries are made loses its
+ * attributes, and never gets those of another. Bounds: 8 attributes and 612 bytes in all a context,
+ * each 2 bytes more than its value; 256 keys a process, of 255 bytes; a longer VALUE is cut behind
+ * 255 bytes, between characters (cut_attributes in spanprof_stats). Bytes that are not UTF-8 become
+ * U+FFFD. Returns ERROR_INVALID_ARGUMENT for a key that is empty, too long, not UTF-8, or the SDK's
+ * own (thread.id, thread.name, spanprof.…), and when the context has no room; ERROR_NO_MEMORY, also
+ * when the process has its 256 keys. CONTEXT is then as it was, and what had no room is counted
  * (dropped_attributes).
  * Since 0.1. */
 SPANPROF_API spanprof_status spanprof_context_set_attribute(spanprof_context *context,

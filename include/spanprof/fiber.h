@@ -4,20 +4,20 @@
  *
  * A fiber has scopes of its own, as a thread has. What is attached in it stays with it while it is
  * suspended, and is active again where it goes on, on whichever thread. The library cannot see a
- * change of stacks, so whoever makes one tells it, right before:
+ * change of stacks, so the code that makes one calls spanprof_fiber_switch right before:
  *
  *     spanprof_fiber fiber = spanprof_fiber_create(stack, stack_bytes);
  *     ...
- *     spanprof_fiber_switch(fiber);                   from the thread's own stack, or from another
- * fiber swapcontext(&scheduler, &context);
+ *     spanprof_fiber_switch(fiber);                   from the thread's own stack or another fiber
+ *     swapcontext(&scheduler, &context);
  *     ...
  *     spanprof_fiber_switch((spanprof_fiber){0});     in the fiber: back to the thread's own stack
  *     swapcontext(&context, &scheduler);
  *
  * Between the two calls the context is the new one and the stack still the old. Samples that fall
  * there are unknown, never wrong, for a tick compares its stack pointer with the fiber's stack. In
- * the other order (stack first) this holds as well, but for the way from a thread's own stack into
- * a fiber that is not the one that it ran last.
+ * the other order (stack first) this holds as well, except for a change from a thread's own stack
+ * into a fiber other than the one that it ran last.
  *
  * A fiber is a handle: zero means the thread's own stack. A switch and what it costs:
  * docs/benchmarks/carriers.md. Threads: any; a fiber may be created, switched to and destroyed by
@@ -57,8 +57,8 @@ SPANPROF_API spanprof_fiber spanprof_fiber_create(void *stack, size_t stack_byte
  * state and can have none (counted in failed_attaches).  Since 0.1. */
 SPANPROF_API spanprof_status spanprof_fiber_switch(spanprof_fiber to);
 
-/* The fiber that the calling thread runs: zero on its own stack, and when nothing is known. To go
- * back to whoever resumed a fiber: what this returned before.  Since 0.1. */
+/* The fiber that the calling thread runs: zero on its own stack, and when nothing is known. Keep it
+ * before a switch to a fiber: the fiber can switch back to it.  Since 0.1. */
 SPANPROF_API spanprof_fiber spanprof_fiber_current(void);
 
 /* FIBER's scopes end, and the handle is dead. Zero and dead handles: a no-op, the latter counted in

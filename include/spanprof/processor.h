@@ -81,17 +81,17 @@ typedef struct spanprof_span_view {
  * on_start and on_end are called on the thread that starts or ends the span, inside that call, in
  * the order of registration: they must not block. They are called for every span that records
  * (spanprof_span_is_recording), sampled or not; only sampled ones are exported. While there is a
- * processor spans record also where nobody exports them. Several threads may be in one callback at
+ * processor, spans record even if they are not exported. Several threads may be in one callback at
  * once.
  *
- * What a callback may do: everything, for spanprof holds no lock over it. Of the spans that it
- * *starts* no processor is told, neither the start nor the end, so that nothing calls itself for
- * ever; they are recorded and exported as any. Of spans that it *ends* processors are told from
- * inside spanprof_span_end, so a lock that its on_end takes must not be held over that call.
- * spanprof_start, _flush and _stop return ERROR_IN_CALLBACK. It returns as functions do: no C++
- * exception, longjmp or pthread_exit leaves it. Its thread is not cancelled meanwhile; errno is
- * kept. A child that it forks returns from on_start and on_end only; no further callback follows
- * there, the view is valid until then, and the span is the parent's: the child's
+ * What a callback may do: everything, for spanprof holds no lock over it. For spans that it
+ * *starts* no processor is called, neither at the start nor at the end, so that no callback leads
+ * to itself for ever; these spans are recorded and exported as any other. For spans that it *ends*
+ * processors are called from inside spanprof_span_end, so a lock that its on_end takes must not be
+ * held over that call. spanprof_start, _flush and _stop return ERROR_IN_CALLBACK. It returns as
+ * functions do: no C++ exception, longjmp or pthread_exit leaves it. Its thread is not cancelled
+ * meanwhile; errno is kept. A child that it forks returns from on_start and on_end only; no further
+ * callback follows there, the view is valid until then, and the span is the parent's: the child's
  * spanprof_span_start returns a dead handle, its spanprof_span_end ends nothing. It may call exit,
  * which flushes as any exit does: the span that is ending there is not sent, and processors are
  * shut down as if the callback had returned, so it must hold no lock that a shutdown takes. After

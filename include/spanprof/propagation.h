@@ -3,13 +3,13 @@
  * through any map of headers.
  *
  * Baggage is name-value pairs of the application's own that travel with a context, to all services
- * that the request reaches. Whoever reads the headers reads the baggage: no secrets. It is no part
- * of the spans.
+ * that the request reaches. Every program that reads the headers can read the baggage, so put no
+ * secrets into it. It is no part of the spans.
  *
  * Contexts stay plain data: what they carry lies in a table of bounded size, and a context names
  * its entry. A context that is stored carries its tracestate and baggage for as long as the table
  * has room, that is for the next 16,384 different ones or 16 MiB of them; while a span with that
- * context lives, its entry stays. Behind that it carries nothing, and never what belongs to another
+ * context lives, its entry stays. After that it carries nothing, and never what belongs to another
  * context.
  *
  * CONTEXT NULL means the active context of the calling thread, in every call here. Strings are

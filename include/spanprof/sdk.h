@@ -47,10 +47,10 @@ typedef enum spanprof_profile_kind {
 
 /* Receives the SDK's messages: LEVEL, a line without newline (borrowed for the call), and the
  * user's pointer. May be called by any thread of the SDK and by threads inside start, flush and
- * stop; never from a signal handler, and never by a thread that does the application's work: what
- * such a thread has to say waits for one of these. Must not call spanprof. While it does not return
- * lines wait, and are dropped and counted when there are too many; start, flush and stop wait for
- * it, 1 second at most. */
+ * stop; never from a signal handler, and never by a thread that does the application's work: the
+ * messages of such a thread wait for one of these. Must not call spanprof. While it does not
+ * return, lines wait, and are dropped and counted when there are too many; start, flush and stop
+ * wait for it, 1 second at most. */
 typedef void (*spanprof_log_function)(spanprof_log_level level, const char *line, void *user);
 
 /* Zero means default, for every field: the environment variable named beside it, else the value in
@@ -227,10 +227,10 @@ typedef struct spanprof_stats {
     uint64_t foreign_spans_started;
     uint64_t foreign_spans_ended;
     uint64_t evicted_foreign_spans; /* forgotten while they lived, or for want of memory */
-    /* Exact CPU time (SPANPROF_CPU_TIME): what was spent under sampled contexts of this process
-     * whose local root does not live (any more), also while a descendant of it lives, which with
-     * "all" has it in its own attribute; and spans that have no such attribute, for memory was
-     * short. */
+    /* Exact CPU time (SPANPROF_CPU_TIME). First, what was spent under sampled contexts of this
+     * process whose local root is not alive. It is counted here also while a descendant of the root
+     * is alive; with "all" the descendant has it in its own attribute, too. Second, spans that have
+     * no such attribute, because memory was short. */
     uint64_t cpu_time_unattributed_ns;
     uint64_t dropped_cpu_times;
     /* The time recorder (SPANPROF_SWITCHES), of this run or the last: switches that the file has,
@@ -261,9 +261,9 @@ typedef struct spanprof_stats {
     uint64_t live_blocks;
     uint64_t dropped_calls;
     uint64_t dropped_live_blocks;
-    /* A span that got its parent from the thread, where the thread had ended that parent; or a
-     * thread that went on for a second under a span that it had ended: a scope was not detached.
-     * The first is named in a warning. Since the process began. */
+    /* A scope was not detached: a span got its parent from the context of its thread, which had
+     * ended that parent; or a thread went on for a second under a span that it had ended. The first
+     * is named in a warning. Since the process began. */
     uint64_t misuse_ended_parent;
 } spanprof_stats;
 
@@ -279,7 +279,7 @@ typedef struct spanprof_stats {
  * 0.1. */
 SPANPROF_API spanprof_status spanprof_start(const spanprof_options *options, spanprof_error *error);
 
-/* Make ready now what takes a start most of its time: the tables by which stacks of the program and
+/* Prepare now what takes most of the time of a start: the tables by which stacks of the program and
  * its libraries are unwound. For a process that forks others which start the SDK, such as a
  * server's master, and does not run it itself: they inherit the tables, and share the memory.
  * Starts nothing. The next start, here or in a child, takes what is there; libraries that have been

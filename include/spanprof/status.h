@@ -10,7 +10,7 @@
 /* What the SPANPROF_…_INIT of a struct TYPE with struct_size stands for: that, and zeros. In C++ an
  * expression, for before C++20 there are no designated initializers. */
 #ifdef __cplusplus
-extern "C++" { /* also where somebody includes this between extern "C" braces */
+extern "C++" { /* also when this is included between extern "C" braces */
 template <class Type> inline Type spanprof_init()
 {
     Type zeros = Type();

@@ -185,7 +185,7 @@ SPANPROF_API void spanprof_span_add_link(spanprof_span span, const spanprof_link
  * a class), MESSAGE, and STACKTRACE become exception.type, exception.message, exception.stacktrace;
  * those that are NULL or empty are left out. OPTIONS is as for spanprof_span_add_event; its
  * attributes win over those three. The span's status stays what it is: an error that was handled is
- * none of the span's.
+ * no error of the span.
  * Source: OpenTelemetry specification, trace/api.md, "Record Exception"; semantic conventions,
  * exceptions/exceptions-spans.  Since 0.1. */
 SPANPROF_API void spanprof_span_record_error(spanprof_span span, const char *type,
@@ -196,9 +196,9 @@ SPANPROF_API void spanprof_span_record_error(spanprof_span span, const char *typ
  * 0.1. */
 SPANPROF_API void spanprof_span_update_name(spanprof_span span, const char *name);
 
-/* Whether what the span is told is kept: false for an unsampled span, for all spans when nobody
- * exports them, and for an ended or zero handle, which is no misuse here. So that nobody collects
- * attributes that nobody reads.  Since 0.1. */
+/* Whether SPAN keeps what it is given: false for an unsampled span, for all spans when they are not
+ * exported, and for an ended or zero handle, which is no misuse here. Ask before you collect
+ * attributes that would not be kept.  Since 0.1. */
 SPANPROF_API bool spanprof_span_is_recording(spanprof_span span);
 
 /* Set the status. OK is final; UNSET is ignored; DESCRIPTION (NULL: none) is kept with ERROR only.
