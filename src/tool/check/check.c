@@ -11,7 +11,7 @@
 #include "tool/text/messages.h"
 #include "tool/text/output.h"
 
-/* A broken writer breaks the same rule a million times; nobody reads so many lines. */
+/* A broken writer may break one rule a million times: more lines than this help no reader. */
 enum { MAX_LINES = 1000 };
 
 sp_place sp_place_of(const char *format, ...)

@@ -134,7 +134,7 @@ void sp_check_attributes(sp_checker *checker, sp_tables *tables, Sp__Common__Key
             sp_check_violation(checker, "attribute-unique", &own,
                                "has the key %.100s, which stands in the list already", key);
     }
-    /* behind the keys, for a nested list uses the same scratch table */
+    /* after the keys, because a nested list uses the same scratch table */
     for (size_t i = 0; i < count; i++) {
         sp_place own = sp_place_of("%s.attributes[%zu]", place->text, i);
         check_value(checker, tables, list[i]->value, &own);

@@ -96,7 +96,7 @@ static void check_link_time(sp_checker *checker, const Sp__Profiles__Profile *pr
                          "is linked to a span that does not overlap the profile's time");
 }
 
-/* What is allocated at a moment may be of spans that ended long ago. */
+/* Whether PROFILE is a snapshot: its blocks may belong to spans that ended long ago. */
 static bool is_snapshot(const sp_tables *tables, const Sp__Profiles__Profile *profile)
 {
     const Sp__Profiles__ProfilesDictionary *d = tables->dictionary;
@@ -187,7 +187,8 @@ static void check_resource(sp_tables *tables, const Sp__Profiles__ResourceProfil
     }
 }
 
-/* Spans may still run when the program ends, so a link without span is only worth a word. */
+/* Spans may still run when the program ends, so a link to a span that is not there is only a
+ * warning. */
 static void check_links(sp_tables *tables)
 {
     if (tables->checker->span_ids.count == 0)

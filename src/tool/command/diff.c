@@ -69,8 +69,8 @@ static int check_sides(const side *a, const side *b)
 
 /* ---- --fail-above ---- */
 
-/* Of those that grew by more than LIMIT for sure, the one that does most of it itself: its callers
- * grew with it. */
+/* The function to name when the limit is exceeded: of those that surely grew by more than LIMIT,
+ * the one with the largest growth of its own value. Its callers grew with it. */
 static const sp_function_change *find_culprit(const sp_comparison *comparison, double limit)
 {
     const sp_function_change *found = NULL;

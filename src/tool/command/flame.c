@@ -37,8 +37,8 @@ static int find_format(const char *name, int *format)
     return *format == FORMAT_HTML ? sp_flame_html_check("flame") : SP_TOOL_DONE;
 }
 
-/* Of CPU time wall time, and the other way round, so that the page can switch; SP_MODEL_NONE: the
- * files have one of them only, or the question is about another. */
+/* The type to which the page can switch: wall time for CPU time, and CPU time for wall time.
+ * SP_MODEL_NONE: the files have one of them only, or the question is about another type. */
 static uint32_t find_other_type(const sp_selection *selection, const sp_flame_options *options)
 {
     const sp_model *model = selection->model;
@@ -157,7 +157,7 @@ static int take_model_options(sp_flame_options *options, int format)
     return sp_names_parse(options->names ? options->names : "folded", &options->model.style);
 }
 
-/* --self that asks for no span's own samples asks for the functions' own. */
+/* --self without a selection of spans means the functions' own values, as a table. */
 static bool takes_table(sp_flame_options *options, int format)
 {
     sp_select_options *select = &options->select;

@@ -95,7 +95,8 @@ static int make_folder(sp_run *run)
                          strerror(errno), run->prefix);
 }
 
-/* Where the environment sends elsewhere, files are written when they are asked for. */
+/* When the environment says that the program sends, files are written only if the user asks for
+ * them. */
 static int prepare_files(sp_run *run)
 {
     const char *exporter = getenv("SPANPROF_EXPORTER"), *prefix = run->options->out;

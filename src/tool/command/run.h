@@ -73,8 +73,8 @@ int sp_run_attach(const sp_run_options *options, const sp_operands *rest);
  * names of the files. */
 void sp_run_show_answer(const sp_run_answer *answer);
 
-/* PREFIX, or where another program writes its files now, OWN with the PID behind it, having said
- * so. Before the run. */
+/* PREFIX, or, when another program writes its files now, OWN: PREFIX with the PID after it; a
+ * message says so. Before the run. */
 const char *sp_run_free_prefix(char own[PATH_MAX], const char *prefix);
 
 /* What the processes of a run have left in its folder. */
@@ -83,7 +83,7 @@ typedef struct sp_run_files_left {
     size_t running;   /* of them still writing: their files stay in the folder */
 } sp_run_files_left;
 
-/* Move what the processes of RUN have written behind the files of its prefix: what lies in its
+/* Append what the processes of RUN have written to the files of its prefix: what lies in its
  * folder, which is removed when it is empty then, and the files of forked children of a first
  * process that uses spanprof itself, PREFIX.PID. */
 sp_run_files_left sp_run_gather(const sp_run *run);

@@ -70,7 +70,8 @@ static int find(char out[PATH_MAX], const char *name)
 
 /* ---- what it is ---- */
 
-/* It runs with other rights than its caller's, and the loader takes no library for it then. */
+/* Whether the program runs with other rights than its caller's: then the loader ignores LD_PRELOAD.
+ */
 static bool changes_rights(const char *path)
 {
     struct stat status;

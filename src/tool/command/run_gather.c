@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run has one pair of files. Its first process writes them; each other one writes files of its
- * own, which are put behind the first one's here. Files of both formats may be put one behind the
- * other: they are sequences of requests. */
+/* One run has one pair of files. Its first process writes them; each other process writes its own,
+ * which are appended to the first one's here. Files of both formats can be appended: they are
+ * sequences of requests. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +18,8 @@
 
 static const char *const kinds[] = {".traces.", ".profiles."};
 
-/* What NAME is called behind the prefix, without the number of a part: ".traces.jsonl". False: it
- * is no file of traces or profiles. */
+/* The part of NAME after the prefix, without the number of a part: ".traces.jsonl". False: it is no
+ * file of traces or profiles. */
 static bool ending_of(const char *name, char out[32])
 {
     const char *format = strrchr(name, '.');
@@ -37,7 +37,7 @@ static off_t whole_lines(int fd, off_t size)
     return size;
 }
 
-/* Each message is behind its length as a varint. */
+/* Each message comes after its length, a varint. */
 static off_t whole_messages(int fd, off_t size)
 {
     uint8_t head[10];
@@ -63,8 +63,9 @@ static off_t whole_bytes(int fd, const char *ending)
     return lines ? whole_lines(fd, status.st_size) : whole_messages(fd, status.st_size);
 }
 
-/* Where the next request belongs in TO. What comes before it has to be whole; a process that still
- * writes holds the lock, and its last write may be under way. */
+/* Find the end of the last whole request in TO, where the next one belongs, and cut off what
+ * follows it. While a process still writes TO it holds the lock, and its last write may be under
+ * way: then nothing is cut off. */
 static off_t end_of_requests(int to, const char *ending)
 {
     off_t end = lseek(to, 0, SEEK_END);
@@ -123,7 +124,7 @@ static int is_listed(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* A mark, which says that a process was here, has no ending. */
+/* Files without an ending are marks: a process of the run was here. */
 static void take(sp_run_files_left *left, const char *folder, const char *name, const char *prefix)
 {
     char path[PATH_MAX], ending[32];

@@ -14,8 +14,8 @@
 #include "tool/command/run.h"
 #include "tool/text/messages.h"
 
-/* Who writes a file holds its lock (flock). A FIFO must not be opened: its writer would take us for
- * the reader, and flock says nothing of it. */
+/* A process that writes a file holds its lock (flock). A FIFO must not be opened: its writer would
+ * take us for the reader. It is never locked. */
 static bool is_written(const char *path)
 {
     struct stat status;

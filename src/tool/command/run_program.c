@@ -101,7 +101,7 @@ static void set_environment(const sp_run *run)
     setenv("SPANPROF_RUN", run->folder, 1);
 }
 
-/* In the child. An exec that fails is told by its errno. */
+/* In the child. TOLD gets the errno of an exec that fails. */
 static void become(const sp_run *run, const struct sigaction before[BOTH], int told)
 {
     give_signals(before);

@@ -67,7 +67,7 @@ static uint64_t count_items(const sp_document *document)
 
 /* ---- sending ---- */
 
-/* Which part of the requests was delivered is what a user has to know to go on. */
+/* Say which part of the requests was delivered: the user needs it to go on. */
 static int stop_at(const sending *to, const sp_document *document)
 {
     char name[SP_DOCUMENT_NAME_LENGTH];
@@ -166,8 +166,9 @@ static int change_links(const sp_input *input, const char *scope)
 
 /* ---- the call ---- */
 
-/* What --to names, with a scheme, into OUT, for free(). The path of one signal says where that one
- * goes, and the other has its own in the same place: *PATH. */
+/* The endpoint of --to as a base with a scheme, into OUT, for free(). When it has the path of one
+ * signal, that is cut off, and *PATH is its kind: the other signal has its own path at the same
+ * place. */
 static int read_endpoint(const char *to, char **out, sp_endpoint_path *path)
 {
     const char *why;

@@ -53,7 +53,7 @@ static int by_wall(const void *a, const void *b)
     return by_number(sp_where_sum(span_at(a)->wall_ns), sp_where_sum(span_at(b)->wall_ns), a, b);
 }
 
-/* For files without a CPU profile: what wall time has of it. */
+/* For files without a CPU profile: compare by the CPU class of wall time. */
 static int by_cpu_of_wall(const void *a, const void *b)
 {
     return by_number(span_at(a)->wall_ns[SP_WHERE_CPU], span_at(b)->wall_ns[SP_WHERE_CPU], a, b);
@@ -86,7 +86,7 @@ static int find_comparison(const sp_model *model, const char *name, comparison *
     return SP_TOOL_DONE;
 }
 
-/* What a question names: --where and ids. */
+/* The spans that a question selects by --where and by ids. */
 typedef struct chosen_spans {
     sp_asked asked;
     bool *by_where; /* by number of span; NULL: --where was not given */
@@ -137,7 +137,8 @@ static bool matches(const sp_model *model, uint32_t number, const sp_spans_optio
     return !options->roots || sp_model_is_local_root(model, number);
 }
 
-/* Conditions beside ids may be what nothing fits. */
+/* Whether there are conditions beside ids: then no span may match although the files have the ids.
+ */
 static bool has_conditions(const sp_spans_options *options)
 {
     return options->name.count || options->where || options->roots;
@@ -186,7 +187,8 @@ static int check_group(const sp_spans_options *options)
     return SP_TOOL_DONE;
 }
 
-/* What matters most is then above the prompt of a terminal, and need not be scrolled to. */
+/* Reverse the order: on a terminal the most important line is then next to the prompt, without
+ * scrolling. */
 static void reverse(uint32_t *list, size_t count)
 {
     for (size_t i = 0; i < count / 2; i++) {
@@ -257,7 +259,7 @@ static int answer_from(const sp_model *model, const sp_spans_options *options)
     return status;
 }
 
-/* A wait is asked for by the span that waited, or by the request that this belongs to. */
+/* A wait is selected when the span that waited matches, or the local root of that span. */
 static bool chooses(const sp_model *model, uint32_t number, const sp_spans_options *options,
                     const chosen_spans *chosen)
 {
@@ -303,7 +305,8 @@ static int answer_holders(const sp_model *model, const sp_spans_options *options
     return status;
 }
 
-/* A prefix stands for both files of a run, so none is missing. */
+/* Why there are no spans. When a prefix was given no file is missing: it stands for both files of a
+ * run. */
 static int no_spans(const sp_operands *files)
 {
     const char *first = files->items[0];

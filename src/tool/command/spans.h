@@ -37,7 +37,8 @@ static inline size_t sp_spans_shown(const sp_spans_options *options, size_t coun
     return limit && limit < count ? (size_t)limit : count;
 }
 
-/* Which of SHOWN lines, sorted by what is most, is the AT-th: on a terminal the most is last. */
+/* The index of line AT of SHOWN in a list that has the largest first: on a terminal the largest
+ * comes last. */
 static inline size_t sp_spans_line(const sp_terminal *terminal, size_t at, size_t shown)
 {
     return terminal->is_terminal ? shown - 1 - at : at;
@@ -51,8 +52,8 @@ void sp_spans_table(sp_buffer *out, const sp_model *model, const uint32_t *list,
  * stand before children. */
 void sp_spans_tree(sp_buffer *out, const sp_model *model, const uint32_t *list, size_t count,
                    const sp_terminal *terminal);
-/* In spans_holders.c: which span waited for a lock that which span held, of the waits of those that
- * CHOSEN (by number of span) says, or with NULL of all. Prints the answer. */
+/* In spans_holders.c: prints which span waited for which lock, and which span held it, for the
+ * waits of the spans in CHOSEN (by number of span); NULL: for all. */
 int sp_spans_holders(const sp_model *model, const bool *chosen, const sp_spans_options *options);
 json_t *sp_spans_json(const sp_model *model, const uint32_t *list, size_t count);
 

@@ -47,7 +47,7 @@ static bool same_service(const sp_model_span *x, const sp_model_span *y)
     return strcmp(x->service, y->service) == 0;
 }
 
-/* Whether a column tells lines apart. Of one line it tells all. */
+/* Whether a column has different values in the lines. With one line each column is shown. */
 static bool differs(const sp_model *model, const uint32_t *list, size_t count, equality equal)
 {
     for (size_t i = 1; i < count; i++)

@@ -225,8 +225,8 @@ static void add_share(sp_buffer *out, const char *name, uint64_t part, uint64_t 
     sp_stats_explain_line(explain, out, "links", name);
 }
 
-/* Where ticks did not reach: a thread that always sleeps when the kernel looks, or blocks the
- * signal. */
+/* The threads whose CPU time no tick reached: a thread that is never on a core at the kernel's
+ * timer tick, or that blocks the signal. */
 static void print_unattributed_threads(sp_buffer *out, json_t *threads, sp_stats_explain *explain)
 {
     const char *name;
@@ -279,8 +279,8 @@ static void add_type_name(sp_buffer *out, const sp_model *model, uint32_t type)
     sp_escape_terminal(out, model->types[type].unit);
 }
 
-/* What a sample stands for: one event of the type, or one of so much of something else. A period of
- * one event says that the values are whole sums, and not how they were sampled. */
+/* What a sample stands for: one event of the type, or a period of another measure. A period of one
+ * event means that the values are whole sums; then how they were sampled is not known. */
 static void add_period(sp_buffer *out, const sp_model_type *type, uint64_t lock_ns)
 {
     char period[SP_VALUE_LENGTH];

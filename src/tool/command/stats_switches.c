@@ -86,8 +86,8 @@ static int print_line(const char *path, const sp_switches *switches, sp_stats_ex
     return sp_output_write(&out, NULL);
 }
 
-/* All of DATA; or all whole blocks before one that is damaged, and then only those, for what is in
- * it may be anything. */
+/* Read all of DATA. When a block is damaged, read only the whole blocks before it, because its
+ * content may be anything. */
 static int read_whole_blocks(const char *path, const sp_buffer *data, sp_switches *out,
                              bool *is_damaged)
 {

@@ -85,7 +85,8 @@ static uint32_t *find_twins(const sp_flame_tree *a, const sp_flame_tree *b)
 
 /* ---- the questions ---- */
 
-/* Marks in ONLY_A, by node of A, what B has, too. */
+/* Ask about each frame of B, and about those of A that B does not have. Sets IS_IN_B, by node of A.
+ */
 static bool ask_all(sp_questions *list, sp_diff_trees *trees, const sp_comparison *comparison,
                     const uint32_t *twins, bool *is_in_b)
 {

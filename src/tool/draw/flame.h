@@ -6,11 +6,11 @@
 #include "tool/model/compare.h"
 #include "tool/text/output.h"
 
-/* Frames deeper than this are left out of trees (not of the folded and json forms): nobody reads
- * them, and what draws trees recurses. */
+/* Frames deeper than this are left out of trees (not of the folded and json forms): no picture of
+ * them can be read, and the code that draws trees recurses. */
 #define SP_FLAME_MAX_DEPTH 1000
 
-/* Frames that the text shows, unless told; nobody reads more. */
+/* Frames that the text shows by default: longer texts are not read. */
 #define SP_FLAME_NO_LIMIT      UINT64_MAX
 #define SP_FLAME_DEFAULT_LIMIT 100
 
@@ -58,7 +58,7 @@ bool sp_flame_tree_build(sp_flame_tree *tree, const sp_selection *selection,
 void sp_flame_tree_deinit(sp_flame_tree *tree);
 /* Part of the build: the sums. */
 bool sp_flame_shares(sp_flame_tree *tree, double percent);
-/* Between what hundredths the share of NODE lies 95 of 100 times. False: it has too few samples. */
+/* The interval of 95 % of NODE's share, in hundredths. False: it has too few samples. */
 bool sp_flame_interval(const sp_flame_tree *tree, const sp_flame_node *node, double *low,
                        double *high);
 /* What NODE, which is not the root, is called. */

@@ -10,8 +10,8 @@
 #include "tool/text/escape.h"
 #include "tool/text/messages.h"
 
-/* Frames narrower than this share of the whole are not drawn by any screen; the page says that they
- * were left out. */
+/* Frames narrower than this share of the whole are left out, because no screen draws them; the page
+ * says so. */
 #define MIN_SHARE_PERCENT 0.02
 
 typedef struct page_writer {

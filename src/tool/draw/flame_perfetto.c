@@ -76,7 +76,8 @@ static void explain_string(writer *w, unsigned field, uint64_t id, const char *t
     add_message(&w->interned, field, string);
 }
 
-/* A function is a frame; its name's number is its address, so that no two are one. */
+/* Each function is one frame. The number of its name is also its address, so that Perfetto keeps
+ * the functions apart. */
 static void explain_frame(writer *w, uint32_t name)
 {
     const sp_model *model = w->selection->model;

@@ -60,8 +60,7 @@ static void write_color(sp_buffer *out, const char *name, uint32_t depth)
 
 /* ---- changes ---- */
 
-/* Differences of a twentieth of a percent can be told apart from none, and of 5 % from those of
- * 20 %. */
+/* The colours of changes of 0 and of 0.05 % can be told apart, and those of 5 % and of 20 %. */
 double sp_flame_change_strength(const sp_change *change)
 {
     double strength = fmin(1, sqrt(fabs(change->change) / 20));

@@ -260,7 +260,7 @@ void sp_flame_text_legend(sp_buffer *out, const sp_selection *selection,
 /* qsort takes no argument of its own. */
 static const sp_flame_node *sorted_nodes;
 
-/* A frame comes after all that lead to it. */
+/* By value, then by depth, so that a frame comes after all frames that lead to it. */
 static int compare_importance(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;

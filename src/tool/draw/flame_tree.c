@@ -27,7 +27,7 @@ static bool reserve_node(tree_builder *builder)
     return SP_REACH(builder->tree->nodes, builder->tree->count, builder->capacity, 1024);
 }
 
-/* The node of frame NAME below PARENT; 0, which is nobody's child, when memory is short. */
+/* The node of frame NAME below PARENT; 0, which is never a child, when memory is short. */
 static uint32_t child_of(tree_builder *builder, uint32_t parent, uint32_t name)
 {
     sp_flame_tree *tree = builder->tree;
@@ -80,8 +80,8 @@ static bool folds_name(const tree_builder *builder, uint32_t name)
     return builder->folds && name != SP_MODEL_NONE && builder->folds[name];
 }
 
-/* Which functions call themselves, so often in a row that one line is better: a few frames of one
- * name may be different functions. */
+/* Find the functions that call themselves so often in a row that one frame is better. A few frames
+ * of one name may be different functions. */
 static bool find_recursion(tree_builder *builder)
 {
     enum { ROW_LEAST = 4 };
@@ -99,7 +99,7 @@ static bool find_recursion(tree_builder *builder)
     return builder->folds != NULL;
 }
 
-/* NODE has taken in so many frames of one stack. */
+/* COUNT calls of one stack were folded into NODE. */
 static void note_folded(tree_builder *builder, uint32_t node, uint32_t count)
 {
     sp_flame_node *noted = &builder->tree->nodes[node];

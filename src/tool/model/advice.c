@@ -9,8 +9,8 @@
 #include "core/counted.h"
 #include "tool/text/output.h"
 
-/* A span that was on a core for so many periods would have a sample: of 1,000 such spans 7 have
- * none. */
+/* A span that was on a core for this many periods is expected to have a sample: of 1,000 such spans
+ * only 7 have none. */
 enum { PERIODS_FOR_A_SAMPLE = 5 };
 
 static bool is_cpu(const sp_selection *selection)
@@ -45,7 +45,7 @@ static uint32_t count_of_name(const sp_model *model, const char *name)
     return count;
 }
 
-/* Where it waited: what tells. */
+/* How the user can see where it waited. */
 static const char *where_it_waited(const sp_model *model)
 {
     return sp_model_wall_type(model, true) == SP_MODEL_NONE
@@ -162,8 +162,8 @@ void sp_advice_record(char out[SP_ADVICE_LENGTH], const char *word)
                      i ? "cpu," : "", rows[i].profile, rows[i].how);
 }
 
-/* N visits found what they found by chance: that number is off by its root. One that found nothing
- * may have missed one. */
+/* The standard error of a count of N visits is the square root of N. A count of none may have
+ * missed one. */
 uint64_t sp_wall_error_ns(const sp_selection *selection)
 {
     const sp_model_type *type = &selection->model->types[selection->type];

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples of one request come together, and are no independent witnesses: so what is counted is
- * counted by *cluster*, the samples of one request, or a single event that belongs to none
+/* Samples of one request come together, so they are not independent. So counts are made over
+ * *clusters*: the samples of one request, or a single event that belongs to none
  * (docs/design/diff.md). */
 #ifndef SP_TOOL_MODEL_CLUSTERS_H
 #define SP_TOOL_MODEL_CLUSTERS_H
 
 #include "tool/model/select.h"
 
-/* Fewer requests than this tell nothing of how requests differ: then each event is a cluster. */
+/* With fewer requests than this their differences cannot be estimated: then each event is a
+ * cluster. */
 enum { SP_CLUSTERS_LEAST = 10 };
 
 /* A sample and the request it belongs to; SP_MODEL_NONE: to none. */
@@ -22,7 +23,7 @@ typedef struct sp_clusters {
     uint64_t requests; /* that have samples */
 } sp_clusters;
 
-/* Whose functions are called for each sample, and at the end of each cluster. */
+/* The functions that are called for each sample, and at the end of each cluster. */
 typedef struct sp_cluster_visitor {
     void *state;
     void (*add)(void *state, uint32_t sample, double value);

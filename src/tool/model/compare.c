@@ -9,8 +9,8 @@
 #include "tool/model/statistics.h"
 #include "tool/text/messages.h"
 
-/* Fewer events on both sides together cannot show a change: half of the functions that have them
- * have all on one side by chance. */
+/* Fewer events on both sides together cannot show a change: half of the functions with so few
+ * events have all of them on one side by chance. */
 enum { EVENTS_LEAST = 6 };
 
 static const double level = 0.95;
@@ -31,9 +31,10 @@ static double event_of(const sp_functions *side)
     return side->all.value > 0 ? side->event_squares / side->all.value : 0;
 }
 
-/* A variance that few clusters tell is itself not sure, and more often too small than too large.
- * This is about what Student's distribution allows for, at the small probabilities that many
- * questions need. Few large clusters among many small ones are few. */
+/* A factor for a variance that is estimated from few clusters: such a variance is uncertain itself,
+ * and more often too small than too large. The factor is about what Student's distribution gives at
+ * the small probabilities that many questions need. A few large clusters among many small ones
+ * count as few. */
 static double for_few_clusters(const sp_functions *side, const sp_function_sum *sum)
 {
     double of_function = sum->squares / (sum->value * sum->value);
@@ -66,7 +67,8 @@ static double plain_exposure(const sp_functions *side, sp_compare_by by)
     return exposure_of(side, by) / event_of(side);
 }
 
-/* How much less the events of SIDE tell than events that come alone: 1, or a part of it. */
+/* The share of independent information in the events of SIDE, from 0 to 1. It is 1 when the events
+ * come alone, and less when they come in clusters. */
 static double sureness_of(const sp_functions *side, const sp_function_sum *sum, sp_compare_by by)
 {
     double rate = sum->value / exposure_of(side, by), exposure;
@@ -79,7 +81,7 @@ static double sureness_of(const sp_functions *side, const sp_function_sum *sum, 
     return fmin(1, exposure / plain_exposure(side, by));
 }
 
-/* As so many independent events as would be as sure. */
+/* SUM as the number of independent events that would be equally sure. */
 static sp_rate rate_of(const sp_functions *side, const sp_function_sum *sum, sp_compare_by by,
                        double sureness)
 {
@@ -102,7 +104,8 @@ static bool interval_of(const sp_functions *side, const sp_function_sum *sum, sp
 {
     if (side->all.value <= 0 || events_of(side, sum) < SP_SHARE_EVENTS_LEAST - 1e-6)
         return false;
-    /* Requests differ; the samples of few of them are drawn as one by one. */
+    /* The samples of a few requests are treated as independent events, because so few requests do
+     * not show how requests differ. */
     bool by_request = side->clusters >= SP_CLUSTERS_LEAST;
     double sureness = by_request ? sureness_of(side, sum, by) : 1;
     sp_rate rate = rate_of(side, sum, by, sureness);
@@ -128,8 +131,8 @@ typedef struct sp_question {
     sp_change *change;
 } sp_question;
 
-/* Whether there are as many independent events as an interval needs. Few requests that differ much
- * tell less than their samples seem to. */
+/* Whether there are enough independent events for an interval. A few requests that differ much
+ * count as fewer events than their samples. */
 static bool tells_interval(const sp_question *asked)
 {
     return asked->a.events + asked->b.events >= EVENTS_LEAST;
@@ -183,15 +186,16 @@ bool sp_ask(sp_questions *list, const sp_comparison *comparison, sp_change *chan
         return true;
     if (!SP_REACH(list->items, list->count, list->capacity, 256))
         return false;
-    /* In equal programs events come in equal clusters. A side that has none of them by chance does
-     * not see that it has. */
+    /* Both sides get the smaller of the two values. Equal programs have equal clusters, but a side
+     * that has few of them by chance does not show it. */
     double sureness = fmin(sureness_of(a, in_a, by), sureness_of(b, in_b, by));
     list->items[list->count++] =
         (sp_question){rate_of(a, in_a, by, sureness), rate_of(b, in_b, by, sureness), change};
     return true;
 }
 
-/* P is for all questions at once. What is no move, and has too few events, has no interval. */
+/* P is adjusted for all questions at once. A change that is no move, and has too few events, has no
+ * interval. */
 static void end_question(sp_question *asked, double p)
 {
     sp_change *change = asked->change;
@@ -202,7 +206,7 @@ static void end_question(sp_question *asked, double p)
     change->high = change->sure_high = INFINITY;
 }
 
-/* All questions at once: what is sure has to hold for each of them. */
+/* All questions are answered at once: a sure change has to hold for all of them together. */
 bool sp_answer_all(sp_questions *list, const sp_comparison *comparison)
 {
     double *p = malloc((list->count + 1) * sizeof *p);

@@ -55,8 +55,8 @@ typedef struct sp_comparison {
 /* Fewer events than this say nothing of a share; fewer in all say little of any. */
 enum { SP_SHARE_EVENTS_LEAST = 3, SP_SHARES_EVENTS_LEAST = 20 };
 
-/* Between what hundredths of SIDE, of which only the sums over all functions are asked, the share
- * of SUM lies 95 of 100 times. False when it has too few events to tell. */
+/* The interval of 95 % of SUM's share of SIDE, in hundredths. Of SIDE only the sums over all
+ * functions are read. False when SUM has too few events. */
 bool sp_share_interval(const sp_functions *side, const sp_function_sum *sum, double *low,
                        double *high);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each function has of a selection: in how much of it it is, and in how much it is the leaf.
+/* What each function has of a selection: the value of the stacks that contain it, and the value of
+ * those where it is the leaf.
  *
- * Samples of one request come together, and are no independent witnesses. So for each function
- * there are also the sums over *clusters*: the samples of one request, or a single event that
- * belongs to none. From them follows how far its sum may be off (docs/design/diff.md). */
+ * Samples of one request come together, so they are not independent. So for each function there are
+ * also the sums over *clusters*: the samples of one request, or a single event that belongs to
+ * none. They give the error of its sum (docs/design/diff.md). */
 #ifndef SP_TOOL_MODEL_FUNCTIONS_H
 #define SP_TOOL_MODEL_FUNCTIONS_H
 

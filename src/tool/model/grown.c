@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is allocated more than at an earlier snapshot. A stack under a span has grown by what its
- * blocks in the last snapshot are more than those in the earlier one, whatever their ages; what
- * shrank is left out. */
+/* What has grown since an earlier snapshot. The growth of a stack under a span is the value of its
+ * blocks in the last snapshot less that in the earlier one, whatever their ages. What shrank is
+ * left out. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -58,7 +58,7 @@ static bool forget_in_document(const sp_document *document)
     return had_some;
 }
 
-/* Its dictionary anew, without what nothing refers to any more. */
+/* Make the message of DOCUMENT again, with a dictionary that has only entries that are used. */
 static bool make_anew(sp_input *input, sp_document *document)
 {
     sp_input alone = {.documents = document, .count = 1};

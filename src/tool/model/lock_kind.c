@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel sees a futex in each wait for another thread. What it is in the program is told by the
- * function of the C or C++ library that waits in it. */
+/* The kernel sees a futex in each wait for another thread. The function of the C or C++ library
+ * that waits in it shows what it is in the program. */
 #include <string.h>
 
 #include "core/compiler.h"

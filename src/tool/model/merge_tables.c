@@ -229,9 +229,9 @@ static int32_t map_entry(sp_merger *merger, sp_merge_table kind, void *entry)
     return 0;
 }
 
-/* Whether index 0 means none. It does in a good file. Some writers have a real entry there, and
- * commands show it: then it is kept, behind the zero value. A link is different: for all readers
- * sample without link and link 0 are the same. */
+/* Whether index 0 means none, as in a good file. Some writers have a real entry there, and commands
+ * show it: then it is kept, after the zero value. A link is different: for all readers a sample
+ * without a link and one with link 0 are the same. */
 static bool is_none(const sp_merger *merger, sp_merge_table kind)
 {
     if (merger->source_counts[kind] == 0 || kind == SP_MERGE_LINKS)

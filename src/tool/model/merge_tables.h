@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The merged dictionary while it grows (merge_tables.c), and who fills it (merge.c). Messages are
- * copied, with new indices, into the merger's arena; texts and ids are borrowed from the input.
- * Once `failed`, results are of no use, and calls are harmless. */
+/* The merged dictionary while it grows (merge_tables.c); merge.c fills it. Messages are copied,
+ * with new indices, into the merger's arena; texts and ids are borrowed from the input. Once
+ * `failed`, results are of no use, and calls are harmless. */
 #ifndef SP_TOOL_MODEL_MERGE_TABLES_H
 #define SP_TOOL_MODEL_MERGE_TABLES_H
 

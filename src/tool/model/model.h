@@ -50,8 +50,8 @@ typedef struct sp_model_span {
     uint64_t wall_ns[SP_WHERE_COUNT];
 } sp_model_span;
 
-/* A kind of measurement. CPU samples are counts in OTLP; here they are nanoseconds already: type is
- * "cpu". */
+/* A kind of measurement. OTLP has samples of CPU time as counts; in the model they are in
+ * nanoseconds, and the type is "cpu". */
 typedef struct sp_model_type {
     const char *name;
     const char *unit;

@@ -103,7 +103,7 @@ static bool push_frame(profile_reader *reader, const char *name)
     return push_string(reader, sp_model_string(reader->model, name));
 }
 
-/* The function that is called STRING here is called so in the other styles. */
+/* Note the names in the other styles of the function whose name is STRING. */
 static bool note_names(sp_model *model, uint32_t string, const char *name, const char *symbol,
                        const char *file)
 {
@@ -118,7 +118,7 @@ static bool note_names(sp_model *model, uint32_t string, const char *name, const
     return done;
 }
 
-/* What a function of the profile is called here: as asked for, else as it is there. */
+/* The name of a function of the profile in the style that was asked for, else the recorded one. */
 static uint32_t rename_function(sp_model *model, const char *name, const char *symbol,
                                 const char *file)
 {
@@ -642,8 +642,8 @@ static bool make_sample(profile_reader *reader, const Sp__Profiles__Sample *mess
     return true;
 }
 
-/* Samples are made some at a time, and looked up then: the index is far larger than a cache, and
- * its lines come while the others are made. */
+/* Samples are made in batches, and looked up afterwards. The index is far larger than a cache: its
+ * lines are fetched while the other samples of the batch are made. */
 enum { BATCH_SAMPLES = 16 };
 
 static bool make_batch(profile_reader *reader, const Sp__Profiles__Profile *profile,

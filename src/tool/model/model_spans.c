@@ -110,7 +110,7 @@ static void find_parents(sp_model *model)
     }
 }
 
-/* Walk up from each span; whoever is met again on the same walk closes a cycle and loses its
+/* Walk up from each span. A span that is met twice on one walk closes a cycle, and loses its
  * parent. */
 static bool cut_cycles(sp_model *model)
 {

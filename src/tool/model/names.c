@@ -74,7 +74,8 @@ static bool write_name(const char *recorded, const char *symbol, sp_demangle_sty
 
 /* ---- all functions ---- */
 
-/* Other files may have a function of this name that is another one. */
+/* Whether only one file sees the function with SYMBOL, so that other files may have another
+ * function of this name. */
 static bool is_of_its_file(const char *symbol)
 {
     return !*symbol || strncmp(symbol, "_ZL", 3) == 0 || strncmp(symbol, "_ZNL", 4) == 0 ||
@@ -113,7 +114,7 @@ static bool learn_full(sp_names *names, uint32_t key, const char *recorded, cons
     return true;
 }
 
-/* The function's key is put in, and its full name when the key is new. */
+/* Put in the function's key, and its full name when the key is new. */
 static bool learn_key(sp_names *names, const char *recorded, const char *symbol)
 {
     sp_buffer key = SP_BUFFER_INIT(2 * LONGEST_NAME);
@@ -131,7 +132,7 @@ static const char *base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* FUNCTION, which only its own file sees, is in FILE. */
+/* NAMED, which only its own file sees, is in FILE. */
 static bool learn_file(sp_names *names, sp_named *named, const char *file)
 {
     uint32_t function = (uint32_t)(named - names->named);
@@ -198,8 +199,8 @@ static sp_demangle_style longer(sp_demangle_style style)
     return style == SP_DEMANGLE_FOLDED ? SP_DEMANGLE_SHORT : SP_DEMANGLE_FULL;
 }
 
-/* Functions that are called as another one, where ASKED is asked for, get a longer name; *CHANGED
- * when there was one. */
+/* Give a longer style to functions that have the name of another one, when ASKED is asked for.
+ * *CHANGED: there was such a function. */
 static bool lengthen_equal_names(sp_names *names, sp_demangle_style asked, bool *changed)
 {
     sp_intern shown = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What functions are called where they are shown: C++ and Rust names as short as they may be
- * without two functions being called alike (docs/formats/answers.md). */
+/* The names of functions in answers: C++ and Rust names are as short as possible without two
+ * functions having the same (docs/formats/answers.md). */
 #ifndef SP_TOOL_MODEL_NAMES_H
 #define SP_TOOL_MODEL_NAMES_H
 

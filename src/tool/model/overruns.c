@@ -7,9 +7,9 @@
 #include "tool/model/model.h"
 #include "tool/text/messages.h"
 
-/* What of a span's CPU time is no sign: a share of its duration, and on each thread a tick too many
- * at both ends. A timer ticks with the kernel's tick, which may be of 10 ms, however short the
- * period is: its samples then are of several periods. */
+/* CPU time above the duration that is tolerated: a share of the duration, and on each thread a tick
+ * too many at both ends. A timer fires only at the kernel's timer ticks, which may be 10 ms apart,
+ * however short its period is: each sample then has the weight of several periods. */
 enum { EXTRA_PERCENT = 10, EXTRA_TICKS = 2, KERNEL_TICK_NS = 10000000 };
 
 /* A thread that worked for a span. Texts of the model: equal ones are one pointer. */
@@ -64,8 +64,8 @@ static uint32_t find_span(const search *search, const Sp__Profiles__Sample *samp
     return sp_model_span_of_link(search->model, &id);
 }
 
-/* A thread that works for a span works for those above. Those that have it already have it up to
- * their root. */
+/* A thread that works for a span also works for its ancestors. A span that has the thread already
+ * has ancestors that have it, too. */
 static void add_worker(search *search, uint32_t span, int64_t tid)
 {
     bool is_new = true;

@@ -51,7 +51,7 @@ static bool is_twice(const sp_model_profile *first, const sp_model_profile *next
            !is_same_window(first, next) && begin_of(next) + TOLERANCE_NS < end_of(first);
 }
 
-/* The profiles of moments that last, of processes that have a name. */
+/* The profiles that cover time, of processes that have a name. */
 static size_t take(const sp_model *model, const sp_model_profile **list)
 {
     size_t count = 0;

@@ -86,7 +86,7 @@ static uint32_t type_of_word(const sp_model *model, const char *word, bool inner
     return sp_model_type_of_name(model, word);
 }
 
-/* A name that two types have means one of them; how to ask for the other. */
+/* When two types have the name WORD, say which one is used, and how to ask for the other. */
 static void note_other_unit(const sp_selection *selection, const char *word)
 {
     const sp_model_type *type = &selection->model->types[selection->type];
@@ -337,7 +337,8 @@ static uint64_t count_below_matches(const sp_selection *selection, const sp_sele
     return other.count;
 }
 
-/* MARKED is of spans; it becomes one of those local roots that are not among them. */
+/* Turn MARKED, a mark for each span, into marks of their local roots that are not marked
+ * themselves. */
 static bool *roots_of(const sp_model *model, bool *marked)
 {
     bool *roots = calloc(model->span_index.count + (size_t)1, sizeof *roots);
@@ -350,8 +351,8 @@ static bool *roots_of(const sp_model *model, bool *marked)
     return roots;
 }
 
-/* Whether the profiles link to local roots only, and have samples of those of the matching spans:
- * then the spans' own may be among them. */
+/* Whether the profiles link to local roots only, and have samples of the matching spans' roots:
+ * these may include samples of the matching spans. */
 static bool scope_hides_matches(const sp_selection *selection, const sp_select_options *options)
 {
     sp_selection other = *selection;

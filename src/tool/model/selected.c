@@ -133,8 +133,8 @@ Sp__Profiles__ProfilesData *sp_selected_request(sp_arena *memory, const sp_selec
 
 /* ---- pprof ---- */
 
-/* A span of whose parents one may lie in the same process, but not in the files, has an unknown
- * root. */
+/* Whether the root of SPAN is known. It is not when the topmost span in the files has a parent in
+ * the same process that is not in the files. */
 static bool has_known_root(const sp_model *model, uint32_t span, uint32_t *root)
 {
     static const uint8_t none[8];

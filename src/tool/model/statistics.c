@@ -87,7 +87,8 @@ static double p_of_shares(const sp_rate *a, const sp_rate *b)
     return two_sided(&urn, events_b, lowest, highest);
 }
 
-/* Given their sum, events fall to B's side as its exposure is to A's. */
+/* The exact binomial test: given the sum of events, each falls to B's side with the odds of B's
+ * exposure to A's. */
 static double p_of_rates(const sp_rate *a, const sp_rate *b)
 {
     double events = floor(a->events) + floor(b->events);
@@ -98,8 +99,8 @@ static double p_of_rates(const sp_rate *a, const sp_rate *b)
 
 /* ---- intervals ---- */
 
-/* With a part of an event more on each side, so that few events, or none, have an interval that
- * covers what it should: Agresti and Coull; Agresti and Caffo for the difference of two. */
+/* Add a fraction of an event on each side. Then the interval covers what it should also for few
+ * events or none: Agresti and Coull; Agresti and Caffo for the difference of two. */
 static void adjusted(const sp_rate *rate, double more, double *center, double *variance)
 {
     double exposure = rate->exposure + (rate->is_share ? 2 * more : 0);

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* *SUM becomes INT64_MAX, which is said once. */
+/* Set *SUM to INT64_MAX, with one warning in all. */
 void sp_sum_fill(uint64_t *sum);
 
 /* Add VALUE to *SUM, which is at most INT64_MAX and stays there: JSON answers hold signed numbers.

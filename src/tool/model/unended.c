@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spans that samples belong to and that the files do not have: a program that forgot to end a span
- * shows it here only, and it may be the very one that somebody looks for. */
+/* Spans that samples belong to and that the files do not have. A span that the program forgot to
+ * end shows only here, and it may be the one that the user looks for. */
 #include <stdlib.h>
 
 #include "core/counted.h"
@@ -9,7 +9,7 @@
 #include "tool/text/messages.h"
 #include "tool/text/output.h"
 
-/* Less than one part in so many is what a recording cuts off at its end. */
+/* A smaller share is ignored: the end of each recording cuts off spans that still run. */
 enum { WORTH_A_NOTE = 50 };
 
 typedef struct missing {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples whose context was not certain: the spans of a table have less than they took. */
+/* Samples whose context was not certain: a table of spans shows less time than they used. */
 #include <string.h>
 
 #include "core/compiler.h"
 #include "tool/model/model.h"
 #include "tool/text/messages.h"
 
-/* Fewer than one in so many is what every program has. */
+/* A smaller share is normal in every program. */
 enum { WORTH_A_NOTE = 10, FEW = 5 };
 
 typedef struct certainty {

@@ -182,7 +182,7 @@ static void note_empty(sp_input *input, const char *path, bool may_be_empty)
         add_empty(input, path);
 }
 
-/* In one line, however many they are. */
+/* One message for all empty files. */
 static int tell_empty(const sp_input *input, const sp_operands *files)
 {
     static const char reason[] = "nothing was recorded, the program still runs, or it was killed "
@@ -198,8 +198,7 @@ static int tell_empty(const sp_input *input, const sp_operands *files)
     return SP_TOOL_DONE;
 }
 
-/* MAY_BE_EMPTY: one half of a pair of files, which has nothing to say when the program was short.
- */
+/* MAY_BE_EMPTY: the file is one of a pair, which stays empty when the program was short. */
 static int read_file(sp_input *input, const char *path, bool may_be_empty)
 {
     sp_buffer bytes = SP_BUFFER_INIT(MAX_FILE_BYTES + 2 * STEP_BYTES);
@@ -269,7 +268,8 @@ static int read_files(sp_input *input, const char *prefix, const sp_run_files *f
     return status;
 }
 
-/* The answer would be taken for that of the whole server. */
+/* Name the files of other processes: without them the user would take the answer for that of the
+ * whole server. */
 static void tell_other_processes(const char *prefix, const sp_operands *files, uint64_t begin_ns)
 {
     char others[SP_OTHER_PROCESSES_TEXT];
@@ -277,7 +277,8 @@ static void tell_other_processes(const char *prefix, const sp_operands *files, u
         sp_tool_note("%s: %s", prefix, others);
 }
 
-/* A pattern of the shell, as app*.jsonl, takes the files of earlier runs, too. Said once. */
+/* Warn once that the files are of several runs: a pattern of the shell such as app*.jsonl also
+ * matches the files of earlier runs. */
 static void tell_earlier_runs(sp_input *input, const char *prefix, const sp_operands *files,
                               uint64_t begin_ns)
 {

@@ -92,9 +92,8 @@ enum { BATCH_OBJECTS = 256, BATCH_BYTES = 64 * 1024 * 1024 };
 /* An object of the file, and once it is read its message, or what is wrong. */
 typedef struct object {
     size_t start, end;
-    bool is_guess; /* the object is its line, if that is valid JSON: then no one looked for its end
-                    */
-    bool is_wrong; /* that was no object */
+    bool is_guess; /* until it is parsed, the end of the line counts as the object's */
+    bool is_wrong; /* the guess was wrong */
     object_kind kind;
     ProtobufCMessage *message;
     sp_json_error error;
@@ -115,7 +114,8 @@ static sp_signal signal_of(const object *of)
     return of->kind.profiles ? SP_SIGNAL_PROFILES : SP_SIGNAL_TRACES;
 }
 
-/* What shows before OF is read: it is no request, or none of ours. */
+/* Check OF by its outermost keys, before it is read: whether it is a request, and of a signal that
+ * we read. */
 static int check_kind(const batch *all, const object *of)
 {
     const object_kind *kind = &of->kind;
@@ -183,8 +183,8 @@ static int take_object(sp_input *input, const batch *all, const object *of)
     return sp_input_add(input, all->path, signal_of(of), of->end - of->start, of->message);
 }
 
-/* The objects are read in any order, and taken in as they lie in the file. The first guess that was
- * wrong makes those after it worth nothing: *POSITION goes back to it. */
+/* The objects are read in any order, and added in the order of the file. After the first wrong
+ * guess the objects behind it are dropped, and *POSITION goes back to it. */
 static int read_batch(sp_input *input, batch *all, size_t *position)
 {
     int status = SP_TOOL_DONE;
@@ -245,8 +245,8 @@ static void fill_batch(batch *all, size_t *position, bool *is_broken)
     }
 }
 
-/* What is at POSITION is no whole object. Of a last line, behind others, a program that was killed
- * has written a part. */
+/* Report that the object at POSITION is not whole. When it is the last line, after others, the
+ * program was killed while it wrote, and the lines before are used. */
 static int say_broken(sp_input *input, const batch *all, size_t position)
 {
     char where[32];

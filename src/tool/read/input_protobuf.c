@@ -100,8 +100,8 @@ static bool add_part(parts *list, size_t start)
     return true;
 }
 
-/* Parts of about SP_PARALLEL_PART_BYTES. What is no frame ends the last part: whoever looks at it
- * says so. */
+/* List parts of about SP_PARALLEL_PART_BYTES. Bytes that are no frame end the last part, and are
+ * reported when that part is read. */
 static bool list_parts(parts *list)
 {
     size_t position = 0;
@@ -149,7 +149,7 @@ static sp_wire_report look_frames(const parts *list, part *own)
             total.position = position;
             return total;
         }
-        if (size == 0) { /* of which a file of zeros has as many as bytes */
+        if (size == 0) { /* a file of zeros has one for each byte */
             total.memory_bytes += empty.memory_bytes;
             continue;
         }
@@ -172,8 +172,8 @@ static void look_part(void *state, size_t thread, size_t number)
     own->report = look_frames(list, own);
 }
 
-/* All frames together as one report. Bytes that are something else mostly show that in their first
- * part. */
+/* All frames together as one report. The first part is looked at alone, because bytes of another
+ * format mostly show there already. */
 static sp_wire_report look_framed(parts *list, reading *as)
 {
     sp_wire_report total = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where in a JSON text a value stands. simdjson's values do not know; an error message wants to say
- * it. Threads: any. */
+/* Where in a JSON text a value stands. simdjson's values do not have their position, and error
+ * messages name it. Threads: any. */
 #ifndef SP_TOOL_READ_JSON_LOCATE_H
 #define SP_TOOL_READ_JSON_LOCATE_H
 
@@ -19,8 +19,9 @@ typedef struct sp_json_step {
 size_t sp_json_locate(const char *text, size_t length, const sp_json_step *path, size_t count);
 /* The line, counted from 1, of byte POSITION of TEXT. */
 size_t sp_json_line(const char *text, size_t position);
-/* PATH as "resourceSpans[0].schemaUrl: " in OUT, which has SIZE (at least 16) bytes: cut with "...:
- * " when it is longer, nothing when COUNT is 0. Returns the bytes written without the NUL. */
+/* PATH, followed by a colon and a space, as "resourceSpans[0].schemaUrl: ", in OUT, which has SIZE
+ * (at least 16) bytes. A longer path is cut, and ends in "...". Nothing when COUNT is 0. Returns
+ * the bytes written without the NUL. */
 size_t sp_json_path_print(char *out, size_t size, const sp_json_step *path, size_t count);
 
 #endif

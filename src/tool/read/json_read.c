@@ -453,8 +453,8 @@ static ProtobufCMessage *read_message(json_reader *reader, const ProtobufCMessag
     return message && read_members(reader, message, json, depth) ? message : NULL;
 }
 
-/* Whether jansson, too, refuses the text. Integers above 2^63 - 1, which it would refuse though
- * they are fine, are looked at last. */
+/* Whether jansson refuses the text, too. Integers above 2^63 - 1 are valid, but jansson refuses
+ * them, so they are handled last. */
 static bool find_mistake(const json_reader *reader, json_error_t *mistake)
 {
     static const size_t flags[] = {JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, JSON_ALLOW_NUL};
@@ -467,9 +467,9 @@ static bool find_mistake(const json_reader *reader, json_error_t *mistake)
     return false;
 }
 
-/* simdjson refuses the text for the reason WHY: say so, with jansson's reason and place if it has
- * one. It quotes what it stumbled over. That goes to somebody's terminal, so only plain characters
- * of it do. */
+/* simdjson refuses the text for the reason WHY: report it, with jansson's reason and place if it
+ * has one. jansson quotes the text where it failed. The quote goes to a terminal, so only its plain
+ * characters are shown. */
 static void report_syntax(const json_reader *reader, const char *why)
 {
     sp_json_error *error = reader->error;
@@ -484,8 +484,8 @@ static void report_syntax(const json_reader *reader, const char *why)
     error->position = found && mistake.position > 0 ? (size_t)mistake.position : 0;
 }
 
-/* The same message without its huge numbers. They do not matter below keys that are not read; NULL:
- * there are none, or one matters. */
+/* Read the message without its huge numbers. That is possible when they are only below keys that
+ * are not read. NULL: there are none, or one is in a field. */
 static ProtobufCMessage *read_without_huge(json_reader *reader,
                                            const ProtobufCMessageDescriptor *type)
 {

@@ -29,7 +29,7 @@ typedef struct sp_json_value {
     uint64_t place[2];
 } sp_json_value;
 
-/* Text of a tree, LENGTH bytes of UTF-8, which may hold zeros; one more zero stands behind. */
+/* Text of a tree, LENGTH bytes of UTF-8, which may hold zeros, and one more zero after them. */
 typedef struct sp_json_text {
     const char *data;
     size_t length;

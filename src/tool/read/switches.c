@@ -65,8 +65,8 @@ static bool add_interval(sp_switch_thread *thread, const sp_switch_interval *int
     return true;
 }
 
-/* The interval that is open ends at END_NS, and one with STATE begins. UNKNOWN: it was not what it
- * seemed. */
+/* End the open interval at END_NS, and begin one with STATE. UNKNOWN: the state of the open one was
+ * not certain. */
 static bool turn(reader *r, slot_state *slot, uint64_t end_ns, bool unknown, sp_switch_state state,
                  uint32_t context)
 {
@@ -197,7 +197,8 @@ static const char *read_event(reader *r, slot_state *slot, const uint8_t *record
     return NULL;
 }
 
-/* What COMPLETE tells as lost its slots tell later, if they still can. */
+/* LOST is the total of a COMPLETE block, or the sum of the LOST records so far. Both count the same
+ * losses, so the larger one is right. */
 static void count_lost(reader *r, uint64_t lost)
 {
     if (lost > r->out->lost)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking at protobuf bytes without unpacking them: are they a message of some type, and if not,
- * where do they stop to be one? protobuf-c's own unpack only says no. */
+/* Looking at protobuf bytes without unpacking them: whether they are a message of some type, and if
+ * not, where they stop being one. protobuf-c's own unpack only fails. */
 #ifndef SP_TOOL_READ_WIRE_H
 #define SP_TOOL_READ_WIRE_H
 

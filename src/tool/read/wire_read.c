@@ -227,8 +227,8 @@ static bool excludes(const ProtobufCFieldDescriptor *a, const ProtobufCFieldDesc
            a->quantifier_offset == b->quantifier_offset;
 }
 
-/* A message that comes several times is, by protobuf's rules, their bytes one behind the other. A
- * member of a oneof begins anew after another one. */
+/* By protobuf's rules a message that comes in several parts is the concatenation of their bytes. A
+ * member of a oneof starts anew after another member. */
 static bool join_parts(sp_arena *memory, const ProtobufCMessageDescriptor *type,
                        const uint8_t *data, size_t length, wire_field *at)
 {

@@ -27,8 +27,8 @@ static bool in_ranges(uint32_t c, const code_range *ranges, size_t count)
     return false;
 }
 
-/* Controls, and characters that change the order of others or break the line: a name could forge
- * what stands around it. */
+/* Control characters, and characters that reorder others or break the line: with them a name could
+ * forge the text around it. */
 static bool is_dangerous(uint32_t c)
 {
     static const code_range ranges[] = {{0, 0x1f},        {0x7f, 0x9f},     {0x200e, 0x200f},

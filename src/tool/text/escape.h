@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names come from programs and requests, hence from anybody: they are made harmless where they are
- * shown. */
+/* Names come from programs and requests, so any client may choose them: they are made harmless
+ * where they are shown. */
 #ifndef SP_TOOL_TEXT_ESCAPE_H
 #define SP_TOOL_TEXT_ESCAPE_H
 

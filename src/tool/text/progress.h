@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far long work is, in one line on standard error, when that is a terminal which can erase it:
- * from the second second on, a few times a second.  Threads: one. */
+/* The progress of long work, in one line on standard error, when that is a terminal that can erase
+ * it: after the first second, a few times a second.  Threads: one. */
 #ifndef SP_TOOL_TEXT_PROGRESS_H
 #define SP_TOOL_TEXT_PROGRESS_H
 
