@@ -23,13 +23,13 @@ void *sp_arena_alloc(sp_arena *arena, size_t bytes);
 /* COUNT elements of SIZE bytes; NULL also when their product overflows. */
 void *sp_arena_array(sp_arena *arena, size_t count, size_t size);
 char *sp_arena_strdup(sp_arena *arena, const char *text);
-/* LENGTH bytes of TEXT with a NUL behind. */
+/* LENGTH bytes of TEXT, followed by a NUL. */
 char *sp_arena_strndup(sp_arena *arena, const char *text, size_t length);
 void *sp_arena_memdup(sp_arena *arena, const void *data, size_t bytes);
 char *sp_arena_printf(sp_arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* All that FROM has becomes TO's, at its place; FROM is empty then. */
+/* Move all blocks of FROM to TO. Pointers into them stay valid; FROM is empty afterwards. */
 void sp_arena_join(sp_arena *to, sp_arena *from);
 /* Give back everything but the first block, which is kept for the next round. */
 void sp_arena_reset(sp_arena *arena);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Handlers of fork, registered while the library is loaded: before any thread can hold a lock that
- * they take. Registered with the first use of the lock, they come too late for a fork at that
- * moment: the child would have a lock that is never given back. (pthread_once is no way out: a fork
- * inside it registers them twice, or leaves a child that waits for ever, as the C library has it.)
+ * they take. If they were registered at the first use of the lock, a fork at that moment would come
+ * too early: the child would inherit a lock that is never released. (pthread_once does not help:
+ * after a fork inside it, the child registers them twice or waits for ever, depending on the C
+ * library.)
  *
  * The handlers that prepare a fork take the locks in their order (core/lock.h). pthread_atfork runs
  * them in reverse order of registration, so those of later places are registered first. In the

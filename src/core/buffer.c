@@ -16,7 +16,7 @@ uint8_t *sp_buffer_reserve(sp_buffer *buffer, size_t bytes)
     }
     size_t needed = buffer->length + bytes + 1; /* the NUL */
     if (needed > buffer->capacity) {
-        /* What is made in one go, as requests are, takes no more than it needs. */
+        /* A buffer that is filled by one append, such as a request, takes no more than it needs. */
         size_t capacity = buffer->capacity ? buffer->capacity : needed > 256 ? needed : 256;
         while (capacity < needed)
             capacity *= 2;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A growing byte buffer, born with a maximum. An append that does not fit sets `failed`, which
- * stays, so that a writer may check once at its end; nothing is ever half appended. There is always
- * a NUL behind the last byte once something was added. Threads: one at a time.  Signals: not safe.
- */
+ * stays, so that a writer may check once at its end; nothing is ever half appended. After the first
+ * append there is always a NUL after the last byte. Threads: one at a time. Signals: not safe. */
 #ifndef SP_CORE_BUFFER_H
 #define SP_CORE_BUFFER_H
 
@@ -23,14 +22,14 @@ typedef struct sp_buffer {
         .maximum = (max)                                                                           \
     }
 
-/* Room for BYTES more behind `length`: where to write them, or NULL (and failed). Then add what was
- * written to `length`. */
+/* Make room for BYTES more after `length`. Returns where to write them, or NULL (and sets failed).
+ * The caller then adds the number of bytes that it wrote to `length`. */
 uint8_t *sp_buffer_reserve(sp_buffer *buffer, size_t bytes);
 bool sp_buffer_add(sp_buffer *buffer, const void *data, size_t bytes);
 bool sp_buffer_add_string(sp_buffer *buffer, const char *text);
-/* As much of LENGTH bytes of TEXT as there is room for: what does not fit is cut after a whole
- * character, with SP_UTF8_CUT (utf8.h) behind it. Fails only when memory is short, or there is no
- * room even for the mark. */
+/* Add as much of the LENGTH bytes of TEXT as there is room for. A text that does not fit is cut
+ * after a whole character, and SP_UTF8_CUT (utf8.h) is added. Fails only when memory is short, or
+ * there is no room even for the mark. */
 bool sp_buffer_add_cut(sp_buffer *buffer, const char *text, size_t length);
 bool sp_buffer_add_char(sp_buffer *buffer, char c);
 bool sp_buffer_printf(sp_buffer *buffer, const char *format, ...)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host may cancel its threads (pthread_cancel), also one that is inside a call of ours.
- * Waiting, closing, writing a log line are cancellation points: a thread that ended there would
- * leave our locks locked for ever. Threads: the calling one.  Signals: not safe. */
+/* The host may cancel its threads (pthread_cancel), also while one is inside a call of the SDK.
+ * Waiting, closing a descriptor and writing a log line are cancellation points: a thread that ended
+ * there would leave the SDK's locks locked for ever. Threads: the calling one. Signals: not safe.
+ */
 #ifndef SP_CORE_CANCEL_H
 #define SP_CORE_CANCEL_H
 

@@ -13,7 +13,7 @@
 
 uint64_t sp_clock_monotonic_ns(void);
 uint64_t
-sp_clock_monotonic_coarse_ns(void); /* the same, as of the last jiffy: a quarter of the price */
+sp_clock_monotonic_coarse_ns(void); /* the time of the kernel's last timer tick; costs a quarter */
 uint64_t sp_clock_realtime_ns(void);
 uint64_t sp_clock_process_cpu_ns(void);
 uint64_t sp_clock_own_cpu_ns(void); /* of the calling thread */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the compiler is told, and small helpers that every folder uses. */
+/* Attributes for the compiler, and small helpers that every folder uses. */
 #ifndef SP_CORE_COMPILER_H
 #define SP_CORE_COMPILER_H
 
@@ -25,9 +25,9 @@
 
 #define SP_CACHE_LINE 64
 
-/* Begin to fetch the cache line of ADDRESS, any at all, to write to it. The compiler has an
- * instruction for it only where told that the processor knows it; x86-64 ones that do not ignore
- * it. */
+/* Begin to fetch the cache line of ADDRESS, any at all, to write to it. The compiler emits
+ * prefetchw only when it is told that the processor has it, so it is written in assembly; x86-64
+ * processors without it ignore it. */
 static inline void sp_prefetch_write(const void *address)
 {
 #if defined(__x86_64__)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPU's counter of time: no system call, no lock, a few nanoseconds. Its rate is constant and
- * not told; measure it against a clock. Threads: any.  Signals: safe. */
+/* The CPU's counter of time: no system call, no lock, a few nanoseconds. Its rate is constant but
+ * unknown; measure it against a clock. Threads: any. Signals: safe. */
 #ifndef SP_CORE_CYCLES_SIG_H
 #define SP_CORE_CYCLES_SIG_H
 

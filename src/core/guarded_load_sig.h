@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loads from addresses that may not be mapped, by asking the kernel to copy (process_vm_readv on
- * ourselves): a bad address is an error code, not a fault, and nobody's SIGSEGV handler is touched.
- * A call costs over a microsecond, so a whole block is read at once and kept: stacks are read
- * upwards, and the next load is mostly in the same block. Where a seccomp policy forbids the call,
- * every guarded load fails, and walks end as SP_WALK_BAD_MEMORY. */
+ * ourselves): a bad address is an error code, not a fault, so no SIGSEGV handler has to be
+ * installed. A call costs over a microsecond, so a whole block is read at once and kept: stacks are
+ * read upwards, and the next load is mostly in the same block. Where a seccomp policy forbids the
+ * call, every guarded load fails, and walks end as SP_WALK_BAD_MEMORY. */
 #ifndef SP_CORE_GUARDED_LOAD_SIG_H
 #define SP_CORE_GUARDED_LOAD_SIG_H
 
@@ -15,21 +15,22 @@
 /* Divides the page size, so that a block is mapped as a whole or not at all. */
 #define SP_GUARDED_BLOCK_BYTES 1024u
 
-/* words is a copy of the block at `block`; 1 is no block's address: nothing was read yet. */
+/* words is a copy of the block at the address `block`. 1, which cannot be a block's address, means
+ * that nothing was read yet. */
 typedef struct sp_guarded {
     uint64_t block;
     long pid; /* 0: not asked yet */
     uint64_t words[SP_GUARDED_BLOCK_BYTES / 8];
 } sp_guarded;
 
-/* Field by field, for an initializer would clear the whole block on each tick. */
+/* Set field by field, because an initializer would clear the whole block on each tick. */
 SP_SIGSAFE static inline void sp_guarded_init(sp_guarded *guarded)
 {
     guarded->block = 1;
     guarded->pid = 0;
 }
 
-/* Of the calling process: asked each time anew, for fork changes it. */
+/* The pid of the calling process. It is not cached, because a fork changes it. */
 SP_SIGSAFE static inline long sp_own_pid(void)
 {
     return sp_syscall6(SYS_getpid, 0, 0, 0, 0, 0, 0);

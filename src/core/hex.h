@@ -45,10 +45,10 @@ static inline bool sp_hex_decode(uint8_t *out, const char *text, size_t count, b
     return true;
 }
 
-/* The same for sixteen digits at a time, which is what a header on every request is made of:
- * sixteen lanes instead of sixteen branches. These are the compiler's vectors, so it is one text
- * for SSE2, NEON, and processors without either. Eight bytes are a word as it lies in memory, so
- * that it stays in a register. */
+/* The same for sixteen digits at a time, because each request has a header that consists of such
+ * groups: sixteen lanes instead of sixteen branches. These are the compiler's vectors, so it is one
+ * text for SSE2, NEON, and processors without either. Eight bytes are a word as it lies in memory,
+ * so that it stays in a register. */
 typedef uint8_t sp_hex_lanes __attribute__((vector_size(16)));
 typedef uint16_t sp_hex_pairs __attribute__((vector_size(16)));
 typedef uint64_t sp_hex_words __attribute__((vector_size(16)));

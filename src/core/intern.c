@@ -14,7 +14,8 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Fewer than eight bytes as a word, without a loop: what is read twice is the same. */
+/* Fewer than eight bytes as a word, without a loop. The two loads may overlap; the bytes that both
+ * read are equal. */
 static uint64_t short_word(const unsigned char *p, size_t length)
 {
     if (length >= 4) {
@@ -73,7 +74,7 @@ static uint32_t tag_of(uint64_t hash)
     return (uint32_t)(hash >> 32);
 }
 
-/* Short keys without a call. KEY may be NULL when LENGTH is 0. */
+/* Keys of 8 to 40 bytes are compared without a call. KEY may be NULL when LENGTH is 0. */
 static inline bool is_equal(const unsigned char *a, const unsigned char *b, size_t length)
 {
     if (length < 8 || length > 40)

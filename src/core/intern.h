@@ -50,8 +50,8 @@ size_t sp_intern_bytes(const sp_intern *table);
 void sp_intern_clear(sp_intern *table);
 void sp_intern_deinit(sp_intern *table);
 
-/* A 64-bit hash of LENGTH bytes; not for adversaries who choose keys to collide: they cost time
- * only. */
+/* A 64-bit hash of LENGTH bytes. It does not resist keys that were chosen to collide; such keys
+ * only cost time. */
 uint64_t sp_hash_bytes(const void *data, size_t length);
 
 #endif

@@ -20,8 +20,8 @@
     X(SDK_CALL)        /* one start, flush or stop at a time */                                    \
     X(SDK_LIFE)        /* start, stop and fork against each other */                               \
     X(SDK_PARTS)       /* which exporter the tracer wakes */                                       \
-    X(PULL_SERVER)     /* the worker that answers those who pull profiles */                       \
-    X(PULL)            /* what they ask the collector for */                                       \
+    X(PULL_SERVER)     /* the worker that answers requests for profiles */                         \
+    X(PULL)            /* the pending requests to the collector */                                 \
     X(COLLECTOR)       /* the collector's worker */                                                \
     X(SWITCH_FILE)     /* the recorder's worker */                                                 \
     X(DEBUGINFOD)      /* the worker that fetches debug files */                                   \
@@ -93,8 +93,8 @@ static inline void sp_lock_deinit(sp_lock *lock)
     pthread_mutex_destroy(&lock->mutex);
 }
 
-/* Wait for a lock that another thread may hold. Checked builds take each lock so: a checker learns
- * little from a lock that was tried. */
+/* Wait for a lock that another thread may hold. Checked builds take every lock in this way, because
+ * a lock checker learns little from trylock. */
 void sp_lock_take_slowly(sp_lock *lock);
 int sp_lock_take_slowly_until(sp_lock *lock, const struct timespec *until);
 /* Whether the calling thread is inside one of these two, or of those that wait on a condition: such
@@ -109,7 +109,7 @@ static inline void sp_lock_take(sp_lock *lock)
         sp_lock_take_slowly(lock);
 }
 
-/* True when nobody else held it; does not wait, and so may be called with any lock held. */
+/* True when the lock was free. Does not wait, so it may be called with any lock held. */
 static inline bool sp_lock_try(sp_lock *lock)
 {
     bool taken = pthread_mutex_trylock(&lock->mutex) == 0;

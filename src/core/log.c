@@ -24,7 +24,7 @@ typedef struct log_target {
 
 static struct {
     _Atomic spanprof_log_level
-        level; /* asked by any thread, also while the next start changes it */
+        level; /* any thread may read it, also while the next start changes it */
     sp_lock lock;
     log_target target; /* under the lock: a function is called with its own user */
 } sink = {.level = SPANPROF_LOG_WARN, .lock = SP_LOCK_AT(SP_LOCK_LOG_SINK)};
@@ -70,8 +70,8 @@ bool sp_log_enabled(spanprof_log_level level)
     return level <= loudest && loudest != SPANPROF_LOG_OFF;
 }
 
-/* Standard error may be a pipe that is full, because its reader sleeps. One with room for a line
- * has room for PIPE_BUF bytes, so that the write does not wait. */
+/* Standard error may be a pipe that is full, because its reader sleeps. A pipe that poll reports as
+ * writable has room for PIPE_BUF bytes, so that the write of a line does not block. */
 static bool takes_a_line(int fd)
 {
     struct pollfd writable = {.fd = fd, .events = POLLOUT};
@@ -89,7 +89,7 @@ static void write_to_stderr(spanprof_log_level level, const char *line)
         out[length - 1] = '\n';
     }
     ssize_t written = takes_a_line(STDERR_FILENO) ? write(STDERR_FILENO, out, (size_t)length) : 0;
-    (void)written; /* nobody is left to tell */
+    (void)written; /* a failure to log cannot be logged */
 }
 
 static void deliver(log_target target, spanprof_log_level level, const char *line)
@@ -106,15 +106,16 @@ void sp_log(spanprof_log_level level, const char *module, const char *format, ..
         return;
     SP_UNCANCELLED; /* the caller may hold locks */
     char text[SP_LOG_LINE_BYTES + 4],
-        line[SP_LOG_LINE_BYTES]; /* what is too long is cut when it is shown */
+        line[SP_LOG_LINE_BYTES]; /* sp_utf8_show cuts what is too long */
     int prefix = snprintf(text, sizeof text, "%s: ", module);
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text + prefix, sizeof text - (size_t)prefix, format, arguments);
     va_end(arguments);
-    /* Names of spans, answers of receivers, and what the environment says, are in it. */
+    /* The text may contain names of spans, answers of receivers and values of the environment. */
     sp_utf8_show(line, sizeof line, text, strlen(text));
-    /* Looked up first: a line that is not queued goes to a target from before lines were. */
+    /* Looked up before the push: if the queue is opened in between, the line still goes to the
+     * target that was set before. */
     log_target target = current_target();
     if (!sp_log_queue_push(level, line))
         deliver(target, level, line);

@@ -9,17 +9,17 @@
 #include "core/compiler.h"
 
 /* Choose level and sink; DEFAULT is warn, a NULL function is standard error. Each thread delivers
- * what it says, unless one that takes lines from the queue is there. Other threads may log
+ * its own lines, unless there is a thread that takes lines from the queue. Other threads may log
  * meanwhile: they call a function with its own user. */
 void sp_log_configure(spanprof_log_level level, spanprof_log_function function, void *user);
-/* The same for the SDK in a host: from now on lines go through the queue (log_queue.h), also when
- * it does not run any more. */
+/* The same for the SDK in a host: from now on lines go through the queue (log_queue.h), also after
+ * the SDK has stopped. */
 void sp_log_configure_queued(spanprof_log_level level, spanprof_log_function function, void *user);
 bool sp_log_enabled(spanprof_log_level level);
 void sp_log(spanprof_log_level level, const char *module, const char *format, ...) SP_PRINTF(3, 4);
 
-/* LINE on standard error by the calling thread, unless the host has a log function, or LEVEL is
- * not shown. For a forked child, where no thread of ours is there to say anything. */
+/* LINE on standard error by the calling thread, unless the host has a log function, or LEVEL is not
+ * shown. For a forked child, in which no thread of the SDK runs. */
 void sp_log_say_alone(spanprof_log_level level, const char *line);
 
 /* Deliver LINE now, by the calling thread: to the host's function, or to standard error. For those

@@ -15,16 +15,16 @@ static struct {
     pthread_cond_t changed;
     bool begun;
     uint32_t ticket;    /* of the last thread */
-    bool has_thread;    /* which takes with TICKET */
+    bool has_thread;    /* a thread takes lines, with the ticket `ticket` */
     bool is_delivering; /* that thread */
-    uint32_t left;      /* threads that were still delivering when they were to end, and are */
-    uint64_t dropped;   /* lines, not said yet */
+    uint32_t left;      /* threads that were asked to end while they delivered, and still do */
+    uint64_t dropped;   /* lines, not reported yet */
     uint32_t first, count;
     sp_log_line lines[SP_LOG_QUEUE_LINES];
 } queue;
 
-/* While the library is loaded, and in a forked child: there another thread of the parent may have
- * held the lock, and what waits is the parent's to say. */
+/* Called while the library is loaded, and in a forked child. In the child, another thread of the
+ * parent may have held the lock, and the parent delivers the lines that wait. */
 static void begin_anew(void)
 {
     sp_lock_init(&queue.lock, SP_LOCK_LOG);
@@ -159,7 +159,8 @@ static void wait_for_thread(const struct timespec *until)
             return;
 }
 
-/* Not while the host's function keeps a thread: it would keep this one, too. */
+/* Not while a thread is still inside the host's function: this thread might be blocked there, too.
+ */
 static void deliver_here(void)
 {
     while (!queue.has_thread && !queue.left && !is_empty()) {

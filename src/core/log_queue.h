@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines on their way to the log. The host's function may take a lock that the thread that has
- * something to say holds, or never return; standard error may be a pipe that nobody reads. So no
- * thread that works delivers a line: it is put into a queue, from which one thread of ours takes
- * it. While there is no such thread lines wait, until the next one, or until a call in which the
- * host expects to be told.
+/* The queue of log lines. The host's log function may need a lock that the logging thread holds, or
+ * may never return; standard error may be a full pipe. So the thread that logs does not deliver its
+ * line: it puts the line into a queue, from which one thread of the SDK takes it. While there is no
+ * such thread, lines wait until the next one starts, or until a call that settles the queue.
  *
  * | operation              | thread                                                                 |
  * |------------------------|------------------------------------------------------------------------|
@@ -35,18 +34,18 @@ void sp_log_queue_set_begun(bool begun);
  * itself. */
 bool sp_log_queue_push(spanprof_log_level level, const char *text);
 
-/* A thread will take lines. Returns the ticket that it takes them with. */
+/* A thread begins to take lines. Returns its ticket, which it passes to sp_log_queue_take. */
 uint32_t sp_log_queue_open(void);
 /* The next line into OUT, which has the line that was delivered since the last call, or is zeroed
  * at first. Waits for one; false when the thread with TICKET shall end. */
 bool sp_log_queue_take(uint32_t ticket, sp_log_line *out);
-/* The thread shall end. False when it is delivering a line, for as long as the host's function
- * likes. */
+/* The thread shall end. False when it is delivering a line: it ends only after the host's function
+ * returns. */
 bool sp_log_queue_close(void);
 
-/* Until all lines are delivered, but not long beyond DEADLINE_NS (monotonic): SP_LOG_SETTLE_MIN_MS
- * are always given, and SP_LOG_SETTLE_MAX_MS at most. Without a thread that takes them the calling
- * one delivers them, unless a thread is still kept by the host's function. */
+/* Wait until all lines are delivered, but not long beyond DEADLINE_NS (monotonic): at least
+ * SP_LOG_SETTLE_MIN_MS and at most SP_LOG_SETTLE_MAX_MS. Without a thread that takes them the
+ * calling one delivers them, unless a thread is still kept by the host's function. */
 enum { SP_LOG_SETTLE_MIN_MS = 100, SP_LOG_SETTLE_MAX_MS = 1000 };
 void sp_log_settle(uint64_t deadline_ns);
 

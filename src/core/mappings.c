@@ -77,7 +77,7 @@ static bool parse_line(const char *line, sp_mapping *mapping)
 
 /* ---- lines ---- */
 
-/* Read more behind what is there. False: an error. */
+/* Read more bytes after those that are there. False on an error. */
 static bool fill(line_reader *reader)
 {
     memmove(reader->bytes, reader->bytes + reader->begin, reader->end - reader->begin);
@@ -92,8 +92,8 @@ static bool fill(line_reader *reader)
     return count >= 0;
 }
 
-/* The next line, of one that does not fit only what does, with a NUL for its newline. NULL: there
- * is none without another read. */
+/* The next line, with a NUL for its newline; of a line that does not fit, the part that fits. NULL:
+ * another read is needed first. */
 static const char *take_line(line_reader *reader)
 {
     char *line = reader->bytes + reader->begin;

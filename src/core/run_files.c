@@ -54,7 +54,7 @@ static bool add_unnumbered(sp_run_files *files, const char *prefix)
     return done;
 }
 
-/* Whether ENDING is that of a part, and of which. */
+/* Whether ENDING is that of a part; if so, *FILE says of which. */
 static bool is_part(const char *ending, sp_run_file *file)
 {
     char again[SP_RUN_FILE_ENDING];

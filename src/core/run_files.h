@@ -25,11 +25,11 @@ typedef struct sp_run_files {
     size_t count;
 } sp_run_files;
 
-/* What goes behind the prefix, ".traces.0001.jsonl". Returns OUT. */
+/* The ending after the prefix, such as ".traces.0001.jsonl". Returns OUT. */
 const char *sp_run_file_ending(char out[SP_RUN_FILE_ENDING], sp_run_file file);
 
-/* All that are there, into OUT. Where the folder cannot be listed, those without a number. False
- * when memory is short. */
+/* Put all existing files into OUT. If the folder cannot be listed, OUT has those without a number.
+ * False when memory is short. */
 bool sp_run_files_find(sp_run_files *out, const char *prefix);
 void sp_run_files_deinit(sp_run_files *files);
 

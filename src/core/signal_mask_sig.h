@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calling thread's mask of blocked signals, set past the C library: under `spanprof run` its
- * functions are the program's, and keep the signal of ticks out of the mask. Signal N is bit
- * N - 1.  Threads: any.  Signals: safe. */
+/* The calling thread's mask of blocked signals, set by a system call: under `spanprof run` the C
+ * library's functions are wrapped for the program, and keep the signal of ticks out of the mask.
+ * Signal N is bit N - 1. Threads: any. Signals: safe. */
 #ifndef SP_CORE_SIGNAL_MASK_SIG_H
 #define SP_CORE_SIGNAL_MASK_SIG_H
 
@@ -11,10 +11,11 @@
 #include "core/syscall_sig.h"
 
 #define SP_SIGNAL_BIT(signal) (UINT64_C(1) << ((signal)-1))
-/* But 32 and 33, by which the C library ends threads and changes their user. */
+/* All signals except 32 and 33, which the C library uses to cancel threads and to change their user
+ * ids. */
 #define SP_SIGNALS_ALL (~(SP_SIGNAL_BIT(32) | SP_SIGNAL_BIT(33)))
 
-/* The mask before. */
+/* Set the mask. Returns the previous mask. */
 SP_SIGSAFE static inline uint64_t sp_signal_mask_set(uint64_t mask)
 {
     uint64_t before = 0;

@@ -2,8 +2,8 @@
 /* A table of slots that never move and whose memory is never unmapped, so that a handle of an
  * object that is gone reads at worst the slot of a later one, and notices by the generation.
  *
- * Slots have numbers from 1 on; 0 is none. What is used and what is free is guarded by a lock of
- * the owner. A slot that was given back is the next one that is taken.
+ * Slots have numbers from 1 on; 0 is none. A lock of the owner guards which slots are used and
+ * which are free. The slot that was given back last is taken next.
  *
  * | operation                        | thread               | the owner's lock |
  * | sp_slot_is_used, sp_slots_used   | any; signals: safe   | not needed       |
@@ -82,7 +82,7 @@ static inline bool sp_slot_is_used(const sp_slot_table *table, uint32_t number)
 static inline uint32_t sp_slot_open(_Atomic uint32_t *generation)
 {
     uint32_t last = sp_load_relaxed(generation), next = last + 1 + (last & 1);
-    sp_store_release(generation, next); /* pairs with sp_slot_fits: what the slot has by now */
+    sp_store_release(generation, next); /* pairs with sp_slot_fits: the contents of the slot */
     return next;
 }
 

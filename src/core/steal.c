@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* What a window counts in the next one: eight windows' worth are summed up. */
+/* The weight of a window falls by this factor with each later window: the sums hold about eight
+ * windows. */
 #define KEPT 0.875
 
 typedef unsigned long long ticks;
@@ -24,7 +25,7 @@ static bool read_sums(const char *stat, uint64_t *busy, uint64_t *stolen)
     return true;
 }
 
-/* Both only grow, but for kernels whose idle and steal are known to go back at times. */
+/* Both only grow, except in kernels whose steal time sometimes decreases. */
 static void add_machine(sp_steal *steal, uint64_t busy, uint64_t stolen)
 {
     bool is_first = steal->last_busy == 0;

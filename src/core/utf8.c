@@ -31,8 +31,8 @@ static inline uint64_t load(const char *text, size_t bytes)
     return word;
 }
 
-/* In steps of eight bytes, of which the last overlaps: nearly all names and values are nothing
- * else. */
+/* Reads eight bytes at a time; the last step overlaps the one before it. Fast, because nearly all
+ * names and values are ASCII. */
 static inline bool is_ascii(const char *text, size_t length)
 {
     const uint64_t high_bits = UINT64_C(0x8080808080808080);
@@ -120,7 +120,7 @@ size_t sp_utf8_show(char *out, size_t size, const char *text, size_t length)
         size_t step = sp_utf8_sequence(text + at, length - at);
         bool shown = step && is_shown(code_point(text + at, step));
         size_t count = shown ? step : 1;
-        bool rest_fits = written + (length - at) < size; /* for what is shown is never longer */
+        bool rest_fits = written + (length - at) < size; /* because what is shown is never longer */
         if (!rest_fits && written + count + sizeof "..." > size) {
             memcpy(out + written, "...", 3);
             written += 3;

@@ -20,11 +20,11 @@ size_t sp_utf8_repair(char *out, const char *text, size_t length);
 /* How much of TEXT, which has LENGTH bytes, fits into LIMIT bytes without cutting through a
  * character. Bytes that are not UTF-8 count as characters. */
 size_t sp_utf8_fit(const char *text, size_t length, size_t limit);
-/* What may stand in a log or on a terminal for LENGTH bytes of TEXT, which may come from outside:
- * one line of valid UTF-8, as long as OUT, which has SIZE
- * (>= 4) bytes, has room for it and a NUL. What could end the line, command a terminal or reorder
- * what is read becomes '?', each byte that is no UTF-8, too. What does not fit is cut behind a
- * whole character, with "...". OUT may be TEXT. Returns the bytes written, without the NUL. */
+/* Make LENGTH bytes of TEXT, which may come from outside, safe for a log or a terminal: one line of
+ * valid UTF-8 and a NUL in OUT, which has SIZE (>= 4) bytes. Characters that could end the line,
+ * control a terminal or reorder the text become '?', and so does each byte that is not UTF-8. A
+ * text that does not fit is cut after a whole character, and ends with "...". OUT may be TEXT.
+ * Returns the bytes written, without the NUL. */
 size_t sp_utf8_show(char *out, size_t size, const char *text, size_t length);
 
 #endif

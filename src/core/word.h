@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Eight bytes as one number, in the order in which they lie in memory. Ids are moved so, because a
- * load waits for a store that wrote only a part of what it loads until that has reached the cache
- * (8 ns).  Threads: any.  Signals: safe. Where another thread writes meanwhile, core/atomic.h has
- * the loads. */
+/* Eight bytes as one number, in the order in which they lie in memory. Ids are moved in this way,
+ * because a load that is wider than the store before it waits until that store has reached the
+ * cache (8 ns). Threads: any. Signals: safe. Where another thread writes meanwhile, core/atomic.h
+ * has the loads. */
 #ifndef SP_CORE_WORD_H
 #define SP_CORE_WORD_H
 
@@ -17,8 +17,8 @@ static inline uint64_t sp_word_load(const void *bytes, size_t number)
     return word;
 }
 
-/* The same by a load of its own. Left to itself the compiler joins two neighbours to a vector, and
- * a vector of words that were just written one by one is slow to read. */
+/* The same, by a separate load. Otherwise the compiler joins two neighbouring loads into a vector,
+ * and a vector of words that were just written one by one is slow to read. */
 static inline uint64_t sp_word_load_alone(const void *bytes, size_t number)
 {
     uint64_t word = sp_word_load(bytes, number);

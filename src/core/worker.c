@@ -28,7 +28,8 @@ static uint64_t blocked_signals(sp_worker_signals signals)
     return signals == SP_WORKER_KEEPS_FAULTS ? SP_SIGNALS_ALL & ~faults : SP_SIGNALS_ALL;
 }
 
-/* The thread inherits the mask. So do those that it starts, as libraries do that it calls. */
+/* The thread inherits the mask. Threads that it starts inherit it as well, also those that a
+ * library starts which it calls. */
 int sp_worker_thread_create(pthread_t *thread, sp_worker_signals signals, void *(*run)(void *),
                             void *argument)
 {
@@ -61,8 +62,8 @@ static void *live(void *argument)
     sp_worker *worker = argument;
     const sp_worker_role *role = worker->role;
     void *owner = worker->owner;
-    /* By the thread itself: to name another one the C library opens a file, which a fork would hand
-     * on. */
+    /* The thread names itself: to name another thread the C library opens a file, and a child of a
+     * fork would inherit that descriptor. */
     pthread_setname_np(pthread_self(), role->name);
     role->run(owner);
     sp_lock_take(&worker->lock);

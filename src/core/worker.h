@@ -15,8 +15,8 @@
  * | enter, leave, is_abandoned                  |       |            |         yes         |
  *
  * A flush must have returned before end is called, because the worker may free itself after that.
- * Signals: not safe; the thread blocks all signals.  Fork: the child has no such thread and must
- * not touch the worker. */
+ * Signals: not safe; the thread blocks the signals that its role says. Fork: the child has no such
+ * thread and must not touch the worker. */
 #ifndef SP_CORE_WORKER_H
 #define SP_CORE_WORKER_H
 
@@ -26,7 +26,7 @@
 
 #include "core/lock.h"
 
-/* Which signals a thread of ours blocks: all are the application's. */
+/* Which signals a thread of the SDK blocks, because signals belong to the application. */
 typedef enum sp_worker_signals {
     SP_WORKER_BLOCKS_ALL,
     /* All but those of faults, so that a fault of this thread reaches the application's crash
@@ -72,7 +72,7 @@ typedef struct sp_worker {
 typedef struct sp_worker_orders {
     uint64_t flush_ticket; /* for publish_flushed */
     uint64_t
-        flush_until_ns; /* nobody waits longer for the flush; 0 when only the end asks for it */
+        flush_until_ns; /* no caller waits longer for the flush; 0 when only the end asks for it */
     bool any;           /* something was asked since the last orders; false: the time has come */
     bool flush;         /* a flush was requested since then; the end requests one, too */
     bool woken;         /* sp_worker_wake was called since then */
@@ -110,9 +110,9 @@ void sp_worker_give_up_flush(sp_worker *worker, uint64_t ticket);
 /* With the lock held: something has changed that others wait for. */
 void sp_worker_publish_progress(sp_worker *worker);
 
-/* Before anything that a later run may own: true, with the lock held, when the worker is not
- * abandoned. Then it cannot be abandoned before leave is called. False: touch nothing, and return
- * from run soon. */
+/* Call it before touching anything that a later run may own. Returns true, with the lock held, when
+ * the worker is not abandoned. Then it cannot be abandoned before leave is called. False: touch
+ * nothing, and return from run soon. */
 bool sp_worker_enter(sp_worker *worker);
 void sp_worker_leave(sp_worker *worker);
 /* A hint that ends long work early. It may become true right after false was returned. */
@@ -140,7 +140,7 @@ bool sp_worker_release(sp_worker *worker);
 
 /* --- parts, for threads that live otherwise --------------------------------------------------- */
 
-/* Who uses them is named in docs/design/worker.md. */
+/* docs/design/worker.md lists their users. */
 
 /* A condition whose deadlines are of the monotonic clock. */
 void sp_condition_init(pthread_cond_t *condition);
