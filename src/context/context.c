@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The active context: attach, detach, and how a switch is published.
  *
- * A switch writes the new context into the thread's state with word-sized relaxed stores and bumps
- * the switch number before and after, so it is odd meanwhile: nothing else. No clock, no lock, no
- * allocation, no pointer into a span. Readers are the tick, which runs on this very thread between
- * two of its instructions, and readers of OTEP 4947, which stop the thread; compiler fences are all
- * the order they need. (The wall profiler, which reads from another thread, checks that the thread
- * has not run.)
+ * A switch writes the new context into the thread's state with word-sized relaxed stores. It
+ * increments the switch number before and after, so the number is odd in between. A switch does
+ * nothing else: it reads no clock, takes no lock, allocates nothing and follows no pointer into a
+ * span. Readers are the tick, which runs on this very thread between two of its instructions, and
+ * readers of OTEP 4947, which stop the thread; compiler fences are all the order they need. (The
+ * wall profiler, which reads from another thread, checks that the thread has not run.)
  *
  * Scopes form a stack per thread; the active context is that of its top. A scope detached out of
- * order leaves a dead entry behind, which is skipped when those above it are gone. The alternative,
- * scopes that hold the previous context themselves and a bounded list of dead ids, is wrong once
- * the list overflows, and its scope is 80 bytes instead of 16.
+ * order leaves a dead entry behind, which is skipped when those above it are gone. The alternative
+ * is a scope that holds the previous context itself, with a bounded list of dead ids. It is wrong
+ * once the list overflows, and its scope has 80 bytes instead of 16.
  *
- * The stack of scopes, a chain, is the thread's own or that of the fiber that it runs (fiber.c):
- * then it moves with the fiber.
+ * A stack of scopes is called a chain. A thread uses its own chain, or the chain of the fiber that
+ * it runs (fiber.c), which moves with the fiber.
  *
  * A fork may interrupt a thread between any two of its stores. The child then sees the earlier
  * stores and not the later ones, because the fork has write-protected the pages. So a chain must be
@@ -38,7 +38,8 @@ static const spanprof_context no_context;
 enum { WORDS = 6, TRACE_HIGH = 0, TRACE_LOW = 1, SPAN = 2, LOCAL_ROOT = 3, FLAGS = 4, CARRIER = 5 };
 _Static_assert(offsetof(spanprof_context, reserved1) == 8 * WORDS, "all of a context that is used");
 
-/* Attributes that a switch publishes: SIZE bytes that lie in the record already, or WORDS. */
+/* The attributes that a switch publishes have SIZE bytes. They are in WORDS; if that is NULL, they
+ * are in the record already. */
 typedef struct attributes {
     uint32_t size;
     const uint32_t *words;
@@ -102,8 +103,9 @@ publish_attributes(sp_thread *thread, const spanprof_context *context, uint64_t 
             publish_words(thread, context, no_attributes);
             return;
         }
-        thread->owned.attributes_of = 0; /* first: after a fork or a cancellation in the middle,
-                                            half a copy must not look valid */
+        /* Cleared first: a fork or cancellation during the copy must not leave half-written
+         * attributes that look valid. */
+        thread->owned.attributes_of = 0;
         sp_fence_signal();
     }
     publish_words(thread, context, with);
@@ -119,7 +121,7 @@ static inline bool may_have_attributes(const sp_thread *thread, uint64_t carrier
            sp_switch_is_watched_by(SP_WATCH_ATTRIBUTES);
 }
 
-/* WITH_CARE: contexts may have attributes. The usual switch is compiled without. */
+/* WITH_CARE: the context may have attributes. The fast path is compiled without this test. */
 static inline void publish_context(sp_thread *thread, const spanprof_context *context,
                                    bool with_care)
 {
@@ -168,7 +170,7 @@ static inline bool is_dead(sp_scope_entry *entry)
     return sp_load_relaxed(&entry->serial) == 0;
 }
 
-/* DEPTH scopes are left: take the dead ones off the top. */
+/* DEPTH scopes are left. Remove the dead ones from the top. */
 static inline void pop_dead(sp_thread *thread, uint32_t depth)
 {
     while (depth > 0 && is_dead(entry_at(thread, depth - 1)))
@@ -184,7 +186,8 @@ static inline const spanprof_context *top_context(sp_thread *thread)
 /* The chain of a thread whose running fiber is not known. It never has a scope. */
 static sp_scope_chain lost_chain;
 
-/* Take what other threads have posted off the chain. Rare, so it looks at every scope. */
+/* Carry out the detaches that other threads have posted to the chain. They are rare, so the loop
+ * may look at every scope. */
 static __attribute__((noinline)) void drop_posted(sp_thread *thread)
 {
     sp_scope_chain *chain = thread->owned.chain;
@@ -196,11 +199,11 @@ static __attribute__((noinline)) void drop_posted(sp_thread *thread)
             sp_store_relaxed(&entry->serial, 0);
     }
     pop_dead(thread, thread->owned.depth);
-    sp_fence_signal(); /* for a fork in between they have to be looked at again */
+    sp_fence_signal(); /* after a fork in between, the child must carry out the posts again */
     chain->posts_seen = posts;
 }
 
-/* Other threads have posted detaches of our scopes: carry them out. */
+/* Carry out the detaches of this thread's scopes that other threads have posted, and publish. */
 static __attribute__((noinline)) void take_posts(sp_thread *thread)
 {
     uint64_t posts =
@@ -217,8 +220,8 @@ static inline bool has_posts(sp_thread *thread)
     return sp_load_relaxed(&thread->owned.posts) != sp_load_relaxed(&thread->owned.posts_seen);
 }
 
-/* Whether a switch has more to do than to publish: posts, or somebody watches. One branch for all,
- * as all switches pay for it. */
+/* Whether a switch has more to do than to publish: there are posts or watchers. One branch covers
+ * all, because every switch executes it. */
 static inline bool needs_slow_path(sp_thread *thread)
 {
     uint64_t unseen =
@@ -235,7 +238,8 @@ static inline void handle_pending_detaches(sp_thread *thread)
     take_posts(thread);
 }
 
-/* After a switch. While a detach by another thread is pending it is not known what is active. */
+/* Called after a switch. While a detach by another thread is pending, the active context is
+ * unknown. */
 static inline void notify_watchers(sp_thread *thread)
 {
     const spanprof_context *known = has_posts(thread) ? NULL : top_context(thread);
@@ -250,7 +254,7 @@ static inline spanprof_scope make_scope(const sp_thread *thread, uint32_t depth,
     return (spanprof_scope){.thread = thread->owned.owner, .depth = depth, .serial = serial};
 }
 
-/* ENTRY, of DEPTH, becomes "no span", which may have baggage all the same. */
+/* ENTRY, of DEPTH, gets a context without a span, which may still have baggage. */
 static __attribute__((noinline)) spanprof_scope
 attach_without_span(sp_thread *thread, sp_scope_entry *entry, uint32_t depth, uint64_t carrier)
 {
@@ -262,8 +266,8 @@ attach_without_span(sp_thread *thread, sp_scope_entry *entry, uint32_t depth, ui
     return make_scope(thread, depth, sp_load_relaxed(&entry->serial));
 }
 
-/* What is rare before an attach: the thread's first, posts of others, another chunk. The entry to
- * fill, NULL when memory is short. */
+/* The rare work before an attach: create the thread's state, carry out posts, add a chunk. Returns
+ * the entry to fill; NULL when memory is short. */
 static sp_scope_entry *prepare(void)
 {
     sp_thread *thread = sp_self_get();
@@ -276,8 +280,8 @@ static sp_scope_entry *prepare(void)
     }
     sp_scope_entry *entry = entry_at(thread, thread->owned.depth);
     if (!entry && !(entry = add_chunk(thread, thread->owned.depth))) {
-        /* What is active now should not be: unknown until the next switch, as after a foreign
-         * detach. */
+        /* The active context is wrong, because the attach failed. Report "unknown" until the next
+         * switch, as after a foreign detach. */
         sp_count(&sp_thread_counts.failed_attaches, 1);
         sp_count(&thread->owned.posts, 1);
     }
@@ -300,7 +304,7 @@ static inline spanprof_scope attach(sp_thread *thread, sp_scope_entry *entry, ui
     sp_word_store(&entry->context, FLAGS, flags);
     sp_word_store(&entry->context, CARRIER, carrier);
     sp_fence_signal();
-    thread->owned.depth = depth + 1; /* now that the scope is whole */
+    thread->owned.depth = depth + 1; /* only when the scope is complete */
     if (with_care && may_have_attributes(thread, carrier))
         publish_attributes(thread, &entry->context, carrier);
     else
@@ -308,8 +312,8 @@ static inline spanprof_scope attach(sp_thread *thread, sp_scope_entry *entry, ui
     return make_scope(thread, depth, serial);
 }
 
-/* The thread goes on under a span that it has ended: a scope was not detached. Said once: a program
- * that does it does it with each request. */
+/* The thread continues under a span that it has ended, so a scope was not detached. This is logged
+ * once, because such a program does it with each request. */
 static void note_ended_below(sp_thread *thread, uint64_t span)
 {
     bool is_below = sp_load_relaxed(&thread->owned.ended_span_id) ==
@@ -325,7 +329,7 @@ static void note_ended_below(sp_thread *thread, uint64_t span)
                     "(misuse_ended_parent counts them; said once)");
 }
 
-/* A function of its own: the usual attach then calls nothing, so it saves no registers. */
+/* A separate function, so that the fast path of attach calls nothing and saves no registers. */
 static __attribute__((noinline)) spanprof_scope attach_slowly(uint64_t trace_high,
                                                               uint64_t trace_low, uint64_t span,
                                                               uint64_t local_root, uint64_t flags,
@@ -377,7 +381,8 @@ void sp_context_drop_dead(sp_scope_chain *chain)
         chain->depth--;
 }
 
-/* The chain that THREAD runs, if any, is brought up to date, and in between it runs none. */
+/* Write depth and serial back to the chain that THREAD leaves, if any. Between the two chains the
+ * thread has none. */
 void sp_context_take_chain(sp_thread *thread, sp_scope_chain *to)
 {
     sp_scope_chain *from = thread->owned.chain;
@@ -397,9 +402,10 @@ void sp_context_take_chain(sp_thread *thread, sp_scope_chain *to)
     thread->owned.chain = to;
 }
 
-/* A post comes to the chain first, and then to the thread that runs it: one that is not seen in the
- * chain here is seen in the thread's count later. (For a fiber's the compare-exchange in fiber.c
- * stands in between: the poster sees who runs it, or its post is seen.) */
+/* A poster increments the count of the chain first, then that of the thread that runs the chain. So
+ * a post that this function does not see in the chain is seen in the thread's count later. (For a
+ * fiber's chain, the compare-exchange in fiber.c orders the two: either the poster sees the thread
+ * that runs the fiber, or that thread sees the post.) */
 void sp_context_switch_chain(sp_thread *thread, sp_scope_chain *to)
 {
     if (has_posts(thread) && sp_switch_is_watched_by(SP_WATCH_RECORDER))
@@ -417,7 +423,8 @@ void sp_context_switch_chain(sp_thread *thread, sp_scope_chain *to)
     notify_watchers(thread);
 }
 
-/* What its scopes name leads to the chain, and to the thread that has to look at it now. */
+/* Find the chain that OWNER, the number in its scopes, names; and the thread that runs that chain.
+ */
 static sp_scope_chain *chain_of(uint32_t owner)
 {
     if (owner > SP_THREADS_MAX)
@@ -432,9 +439,9 @@ static sp_thread *runner_of(uint32_t owner)
                                   : sp_thread_by_slot(owner - 1);
 }
 
-/* The scope belongs to another thread, or to a fiber that does not run here: leave it a note. The
- * note names the serial, so it is void when the owner was faster. Sequentially consistent with the
- * fiber's runner (sp_context_switch_chain). */
+/* The scope belongs to another thread, or to a fiber that does not run here: post the detach to it.
+ * The post names the serial, so it has no effect if the owner detached first. Sequentially
+ * consistent with the fiber's runner (sp_context_switch_chain). */
 static __attribute__((noinline)) spanprof_status post_detach(uint32_t owner, uint32_t depth,
                                                              uint64_t serial)
 {
@@ -464,8 +471,8 @@ static inline spanprof_scope take_scope(spanprof_scope *scope)
     return taken;
 }
 
-/* What is rare in a detach: posts of others, a scope out of order or dead. Functions of their own,
- * as attach_slowly. */
+/* The rare cases of a detach: posts of other threads, a scope that is out of order or dead. They
+ * are separate functions for the reason given at attach_slowly. */
 static __attribute__((noinline)) spanprof_status detach_below_top(sp_thread *thread, uint32_t depth,
                                                                   uint64_t serial)
 {
@@ -477,7 +484,8 @@ static __attribute__((noinline)) spanprof_status detach_below_top(sp_thread *thr
     return SPANPROF_OK;
 }
 
-/* Inline for sure, so that the usual detach is compiled without care and jumps nowhere. */
+/* Always inline, so that the fast path of detach is compiled with WITH_CARE false and without a
+ * call. */
 static inline __attribute__((always_inline)) spanprof_status
 detach_own(sp_thread *thread, uint32_t depth, uint64_t serial, bool with_care)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that never called us is found by its number, and the kernel knows no thread pointers. It
- * knows where the thread's list of robust mutexes begins, though, which is in the thread's control
- * block; how far from its pointer, our own thread tells. A thread that a language's runtime made
- * with clone() has no such list, and no pointer of its own either: it has no slot. */
+/* A thread that never called the SDK is known only by its thread id, and the kernel does not report
+ * thread pointers. It does report the address of the thread's list of robust mutexes, which is in
+ * the thread's control block. The distance of that list from the thread pointer is the same for all
+ * threads, so it is measured on the calling thread. A thread that a language's runtime made with
+ * clone() has no such list and no thread pointer of its own, so it has no slot. */
 #include "context/context_slot.h"
 
 #include <link.h>
@@ -67,7 +68,8 @@ static void *tell_distance(void *distance)
     return NULL;
 }
 
-/* Whether the variable is as far from the pointer on another thread: then it is so on all. */
+/* Whether the variable has the same distance from the thread pointer on another thread. Then the
+ * distance is the same on all threads. */
 static bool is_static(void)
 {
     int64_t distance = 0;
@@ -77,8 +79,9 @@ static bool is_static(void)
     return is_asked && pthread_join(thread, NULL) == 0 && distance == own_distance();
 }
 
-/* glibc's vector has pairs, of which the first word is the block; the word in front of number 0
- * counts. Where it does not name the block that the loader names, the C library is another. */
+/* glibc's vector consists of pairs whose first word is the address of the block; two words before
+ * pair 0 is their count. If the vector does not name the block that the loader names, the C library
+ * is not the expected one. */
 static bool is_vector_known(const search *search, uint64_t pointer)
 {
 #if defined(__GLIBC__)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where a thread's otel_thread_ctx_v1 lies (OTEP 4947), known ahead: a tick must not ask, for the
- * first access to a thread-local variable may allocate. Whoever binds to that name has the same
- * variable, so another tracer's record is found there, too. */
+ * first access to a thread-local variable may allocate. All libraries that bind to that name share
+ * one variable, so another tracer's record is found there, too. */
 #ifndef SP_CONTEXT_CONTEXT_SLOT_H
 #define SP_CONTEXT_CONTEXT_SLOT_H
 
@@ -24,8 +24,8 @@ typedef struct sp_context_layout {
 
 extern sp_context_layout sp_context_layout_now;
 
-/* Whether any thread was ever found working under a context that is not ours: the wall profiler has
- * less to look at until then. */
+/* Whether any thread was ever found under a context of another tracer. Until then the wall profiler
+ * skips that check. */
 extern _Atomic uint32_t sp_context_is_shared;
 
 /* From a thread's pointer to the address of its vector (glibc). */
@@ -41,8 +41,8 @@ void *sp_context_slot_own(void);
 void sp_context_layout_learn(void);
 /* SLOT is the calling thread's, whose state THREAD is. */
 void sp_context_slot_set(sp_thread *thread, void *slot);
-/* Find that of thread TID, which a scan found. Where its block is not made yet, a tick finds it.
- * Any thread. */
+/* Find the slot of thread TID, which a scan found. If the thread's block does not exist yet, a tick
+ * finds the slot later. Any thread. */
 void sp_context_slot_find(sp_thread *thread, pid_t tid);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Open addressing with linear probing: an account lies at the place that its id names, or behind it
- * with no free place between. Ids are random, so their low bits are the hash. */
+/* Open addressing with linear probing: an account lies at the place that its id names, or after it
+ * with no free place in between. Ids are random, so their low bits are the hash. */
 #include "context/cpu_accounts.h"
 
 #include <errno.h>
@@ -52,8 +52,8 @@ static bool grow(sp_cpu_accounts *accounts)
     return resize(accounts, accounts->capacity ? 2 * accounts->capacity : FIRST_CAPACITY);
 }
 
-/* To a quarter full, so that neither a few more nor a few less resize it again. Without memory for
- * that it stays large. */
+/* Shrink to a quarter full, so that a few more or fewer accounts do not resize the table again. If
+ * memory is short, the table stays large. */
 static void shrink(sp_cpu_accounts *accounts)
 {
     if (accounts->capacity > FIRST_CAPACITY && accounts->count < accounts->capacity / 8)
@@ -134,8 +134,8 @@ void sp_cpu_accounts_remove(sp_cpu_accounts *accounts, sp_cpu_account *account)
     shrink(accounts);
 }
 
-/* Breadth first: the children of each account go behind what is in the list. One look at each
- * account, for there may be thousands. */
+/* Breadth first: the children of each account go behind what is in the list. Each account is
+ * visited once, because there may be thousands. */
 sp_cpu_sum sp_cpu_accounts_list(sp_cpu_accounts *accounts, sp_cpu_account *top)
 {
     sp_cpu_sum sum = {0};

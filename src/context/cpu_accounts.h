@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The accounts of CPU time of live spans (docs/design/cpu-time.md), for one lock's share of them: a
- * hash table by span id, as large as it has to be, whose accounts form trees. They name each other
- * by ids, for the table moves them.
+ * hash table by span id, as large as it has to be, whose accounts form trees. Accounts name each
+ * other by ids, because the table moves them.
  *
- * Threads: whoever holds the lock.  Signals: not safe. */
+ * Threads: the one that holds the lock. Signals: not safe. */
 #ifndef SP_CONTEXT_CPU_ACCOUNTS_H
 #define SP_CONTEXT_CPU_ACCOUNTS_H
 
@@ -24,8 +24,8 @@ typedef struct sp_cpu_account {
     bool orphan; /* its local root has no account, any more or for lack of memory */
 } sp_cpu_account;
 
-/* Zero is an empty table. capacity is 0 or a power of two, and count at most 3/4 of it. Whoever
- * adds or removes moves accounts. */
+/* Zero is an empty table. capacity is 0 or a power of two, and count at most 3/4 of it. Adding or
+ * removing an account moves others. */
 typedef struct sp_cpu_accounts {
     sp_cpu_account *places;
     uint32_t capacity;

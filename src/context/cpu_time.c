@@ -9,8 +9,8 @@
  *
  * The accounts of a local root and its descendants lie together under one lock, which the context
  * names by its local root id. So an account can be looked up, charged and closed without another
- * lock, and requests that know nothing of each other hardly ever meet. The locks are innermost: no
- * other is taken under one. */
+ * lock, and independent requests rarely contend. The locks are innermost: no other is taken under
+ * one. */
 #include "context/cpu_time.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ static cpu_share shares[SHARES] = {[0 ... SHARES - 1] = {.lock = SP_LOCK_AT(SP_L
 static uint32_t starts; /* setup */
 static _Atomic uint64_t unattributed_ns, dropped;
 
-/* By the highest bits: the table of the accounts takes the lowest. */
+/* Chosen by the highest bits, because the table of accounts uses the lowest. */
 static cpu_share *lock_share(uint64_t root_id)
 {
     cpu_share *share = &shares[root_id >> (64 - SHARES_SHIFT)];
@@ -59,7 +59,8 @@ void sp_cpu_time_start(sp_cpu_time which)
     sp_switch_watch(SP_WATCH_CPU_TIME, which != SP_CPU_TIME_NONE);
 }
 
-/* Intervals stay open. Whoever closes one later sees by `run` that time has passed uncounted. */
+/* Intervals stay open. The thread that closes one later sees by `run` that its time was not
+ * counted. */
 void sp_cpu_time_stop(void)
 {
     sp_switch_watch(SP_WATCH_CPU_TIME, false);
@@ -89,8 +90,8 @@ static uint64_t elapsed_ns(uint64_t mark_ns, uint64_t now_ns)
                             : 0; /* the mark may be another thread's, and later */
 }
 
-/* ACCOUNT is that of INTERVAL, or NULL. What no local root is told of, any more or for lack of
- * memory, is unattributed, whether or not a descendant of it still counts for itself. */
+/* ACCOUNT is that of INTERVAL, or NULL. Time whose local root has no account, because it has ended
+ * or memory was short, is unattributed, also while a descendant of it still has an account. */
 static void charge(sp_cpu_account *account, const sp_cpu_interval *interval, uint64_t spent_ns)
 {
     if (account)
@@ -99,8 +100,9 @@ static void charge(sp_cpu_account *account, const sp_cpu_interval *interval, uin
         sp_count(&unattributed_ns, spent_ns);
 }
 
-/* Returns where it ended: behind NOW_NS when another thread has settled it since that was read. The
- * mark of another run may be by another clock, that of the thread that forked. */
+/* Returns the end of the interval. It is after NOW_NS when another thread has settled the interval
+ * since NOW_NS was read. The mark of another run may be of another clock: that of the thread that
+ * forked. */
 static uint64_t close_interval(sp_cpu_interval *interval, uint64_t now_ns)
 {
     cpu_share *share = lock_share(interval->root_id);
@@ -118,8 +120,8 @@ static uint64_t close_interval(sp_cpu_interval *interval, uint64_t now_ns)
     return now_ns;
 }
 
-/* A span that does not live, any more or for lack of memory, was a descendant of its local root all
- * the same. */
+/* A span without an account, because it has ended or memory was short, is still a descendant of its
+ * local root, so its time goes to the root. */
 static void open_interval(sp_cpu_interval *interval, uint64_t root_id, uint64_t span_id,
                           uint64_t now_ns)
 {
@@ -137,7 +139,7 @@ static void open_interval(sp_cpu_interval *interval, uint64_t root_id, uint64_t 
     unlock_share(share);
 }
 
-/* The ids of CONTEXT, both 0 when no recorded span of ours can stand behind it. */
+/* The ids of CONTEXT; both 0 when it cannot be the context of a recorded span of this process. */
 static void read_ids(const spanprof_context *context, uint64_t *root_id, uint64_t *span_id)
 {
     *root_id = *span_id = 0;
@@ -226,8 +228,8 @@ static void settle(sp_cpu_sum *sum, const sp_cpu_account *top, sp_cpu_account *a
     sum->active--;
 }
 
-/* The same for all threads but SELF. SUM knows how many are at listed accounts and not settled yet:
- * mostly none. */
+/* The same for all threads except SELF. sum->active counts the threads at listed accounts that are
+ * not settled yet; usually there are none. */
 static void settle_others(sp_cpu_sum *sum, const sp_cpu_accounts *accounts,
                           const sp_cpu_account *top, const sp_thread *self)
 {
@@ -246,8 +248,8 @@ static void settle_others(sp_cpu_sum *sum, const sp_cpu_accounts *accounts,
 }
 
 /* Lists TOP and its descendants, and returns what they have up to now, on all threads. The calling
- * thread's clock is read before anything is looked through: that may take long, and is not TOP's
- * time any more. It has to be read where its account is TOP or may be a descendant. */
+ * thread's clock is read before the search, because the search may take long and its time is not
+ * TOP's. The clock is needed only if the thread's account is TOP or may be a descendant of TOP. */
 static uint64_t list_and_settle(sp_cpu_accounts *accounts, sp_cpu_account *top)
 {
     sp_thread *self = sp_self_get();
@@ -262,8 +264,8 @@ static uint64_t list_and_settle(sp_cpu_accounts *accounts, sp_cpu_account *top)
     return sum.total_ns;
 }
 
-/* What TOP has, and whoever named it, is its parent's now. What is below a local root has none any
- * more. */
+/* TOP's time and the threads that name it go to its parent. The descendants of a local root have no
+ * parent afterwards. */
 static void hand_over(sp_cpu_accounts *accounts, sp_cpu_account *top, bool is_root)
 {
     sp_cpu_account *parent = sp_cpu_accounts_find(accounts, top->parent_id);

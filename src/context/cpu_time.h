@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The exact CPU time of spans: what each thread's CPU clock says between its switches, on the
- * accounts of the spans that were active (docs/design/cpu-time.md). While it is off a switch looks
- * at one word.
+ * accounts of the spans that were active (docs/design/cpu-time.md). While it is off, a switch only
+ * reads one word.
  *
  * Ids are the eight bytes of a context, as a word. An account is that of a span that lives: it is
- * opened before anybody can attach the span and closed when it ends. Contexts and threads name
- * accounts by ids, never by pointers.
+ * opened before any thread can attach the span, and closed when the span ends. Contexts and threads
+ * name accounts by ids, never by pointers.
  *
  * | operation        | owner thread | other threads | lock                         |
  * | switch, leave    |     yes      |               | that of the local root's share |
@@ -23,7 +23,7 @@
 
 struct sp_thread;
 
-/* Which spans are told their CPU time: SPANPROF_CPU_TIME. */
+/* Which spans get their CPU time: SPANPROF_CPU_TIME. */
 typedef enum sp_cpu_time {
     SP_CPU_TIME_NONE = 0,
     SP_CPU_TIME_ROOT = 1, /* local roots */
@@ -32,8 +32,8 @@ typedef enum sp_cpu_time {
 
 /* What a thread's CPU time goes to since `mark_ns`, by its CPU clock. While account_id is that of
  * an account, that account's lock guards account_id and mark_ns: another thread that ends the span
- * takes what was spent, and sets both. Else all is the owner's, and the owner changes nothing else
- * while there is an account. */
+ * takes what was spent, and sets both. Else the owner thread alone uses all members. While there is
+ * an account, the owner changes no other member. */
 typedef struct sp_cpu_interval {
     uint64_t root_id; /* of the context that the interval is about; 0: none is open */
     uint64_t span_id;
@@ -56,7 +56,8 @@ void sp_cpu_time_after_fork(void);
 void sp_cpu_time_switch(struct sp_thread *thread, const spanprof_context *context);
 /* THREAD, the calling one, ends. */
 void sp_cpu_time_leave(struct sp_thread *thread);
-/* THREAD has ended without a word: what it spent since its last switch is lost. */
+/* THREAD has ended without a call of sp_cpu_time_leave: its CPU time since its last switch is lost.
+ */
 void sp_cpu_time_abandon(struct sp_thread *thread);
 
 /* A span begins. PARENT_ID is 0 for none. False when memory is short, which is counted. */

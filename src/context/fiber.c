@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fibers: chains of scopes that threads take turns to run (include/spanprof/fiber.h).
  *
- * A switch swaps the thread's pointer to its chain and publishes what is active there; scopes stay
- * where they are, so that another thread can post a detach to them at any time. (To copy a fiber's
- * scopes into the thread would need a lock for that, and takes longer from the second scope on.)
+ * A switch of fibers replaces the thread's pointer to its chain and publishes the active context of
+ * the new chain. Scopes stay where they are, so that another thread can post a detach to them at
+ * any time. (Copying a fiber's scopes into the thread would need a lock against such posts, and
+ * takes longer from the second scope on.)
  *
  * A fiber is run by one thread at most: `runner` goes from NULL to the thread by compare-exchange,
  * and back by a release when the thread has taken another chain. Fibers lie in a table
@@ -13,8 +14,7 @@
  * | operation                            | who runs it | other threads | lock |
  * | switch                               |     yes     |               | none |
  * | post a detach of one of its scopes   |             |      yes      | none |
- * | create, destroy                      |     any     |      any      | the table's |
- */
+ * | create, destroy                      |     any     |      any      | the table's | */
 #include <spanprof/fiber.h>
 
 #include "context/self.h"
@@ -37,7 +37,7 @@ static sp_slot_init init_fiber;
 static struct {
     sp_lock lock; /* guards the table and the list; innermost */
     sp_slot_table fibers;
-    uint32_t doomed_list; /* destroyed while a thread ran them: free when it has left */
+    uint32_t doomed_list; /* destroyed while a thread ran them; freed once it has left */
 } table = {.lock = SP_LOCK_AT(SP_LOCK_FIBERS),
            .fibers = SP_SLOT_TABLE(sp_fiber, next, FIBERS_MAX, init_fiber)};
 
@@ -69,8 +69,9 @@ static void fork_parent(void)
     sp_lock_give(&table.lock);
 }
 
-/* The threads that ran the others are gone. One that was in the middle of a switch ran two, of
- * which it had the chain of one or of neither. */
+/* Only the calling thread's fiber still runs; the threads that ran the others are gone. A thread in
+ * the middle of a switch was the runner of two fibers, and had the chain of one of them or of
+ * neither. */
 static void fork_child(void)
 {
     for (uint32_t number = 1; number <= sp_slots_used(&table.fibers); number++) {
@@ -153,7 +154,7 @@ void spanprof_fiber_destroy(spanprof_fiber handle)
     sp_fiber *fiber = find_fiber(handle.slot);
     bool is_free = false;
     if (fiber && sp_slot_fits(&fiber->generation, handle.generation)) {
-        /* Who enters meanwhile finds the fiber taken, or another generation. */
+        /* A thread that enters at the same time finds the fiber taken, or another generation. */
         sp_slot_close(&fiber->generation);
         is_free = free_locked(fiber);
         if (!is_free) {
@@ -166,8 +167,9 @@ void spanprof_fiber_destroy(spanprof_fiber handle)
         sp_count(&sp_thread_counts.misuse_fiber, 1);
 }
 
-/* Stack first: what is told of it never holds for a range that is none, whenever a tick comes.
- * Where the ticks' doubt begins with it, the context is still the old one. */
+/* The stack is published before the context. At every moment a tick sees no range, or a whole one:
+ * the old or the new. From then on a tick may be marked as unknown, although the context is still
+ * the old one. */
 static void tell_stack(sp_thread *thread, const sp_fiber *to)
 {
     if (to) {
@@ -183,8 +185,8 @@ static void tell_stack(sp_thread *thread, const sp_fiber *to)
     sp_fence_signal();
 }
 
-/* The thread goes on with TO, NULL: on its own stack or with nothing that is known, as CHAIN says.
- */
+/* The thread continues with the fiber TO. NULL: CHAIN is the thread's own, or NULL when it is
+ * unknown what runs. */
 static void run_chain(sp_thread *thread, sp_fiber *to, sp_scope_chain *chain)
 {
     sp_fiber *from = thread->owned.fiber;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another tracer's record (OTEP 4947): which span a thread works for by what that tracer put into
- * the thread's otel_thread_ctx_v1. A tick reads it on its own thread, between two instructions of
- * that tracer, as the rules of that record demand; the wall profiler reads it of threads of which
- * it proves that they did not run.
+/* Another tracer's record (OTEP 4947): the span that a thread works for, as that tracer publishes
+ * it through the thread's otel_thread_ctx_v1. A tick reads the record on its own thread, between
+ * two instructions of that tracer, as the rules of the record demand. The wall profiler reads the
+ * record of another thread, and proves that the thread did not run meanwhile.
  *
- * The slot belongs to the thread and is read as it is. Where it points to is another's memory,
- * which may be given back at any moment that is not ours: it is read by a guarded load. */
+ * The slot is the thread's own memory, so it is read directly. The record is the other tracer's
+ * memory, which it may unmap at any moment, so it is read by a guarded load. */
 #ifndef SP_CONTEXT_FOREIGN_RECORD_SIG_H
 #define SP_CONTEXT_FOREIGN_RECORD_SIG_H
 
@@ -49,8 +49,9 @@ SP_SIGSAFE static inline bool sp_foreign_copy(long pid, sp_foreign_memory *memor
     return sp_guarded_read(pid, memory->trace_id, record, SP_FOREIGN_RECORD_BYTES);
 }
 
-/* The record at RECORD, 0 for none, in *CONTEXT; zero unless ACTIVE. A record that is not valid is
- * none: its owner detaches so, or is just changing it, and nobody can tell which. */
+/* The record at RECORD, 0 for none, in *CONTEXT; zero unless ACTIVE. A record that is not valid
+ * counts as none: its owner has detached, or is changing the record, and a reader cannot
+ * distinguish the two. */
 SP_SIGSAFE static inline sp_foreign_result sp_foreign_read(uint64_t record,
                                                            sp_foreign_context *context)
 {
@@ -95,8 +96,8 @@ SP_SIGSAFE static inline uint64_t sp_foreign_find_slot(uint64_t pointer, long pi
     return block + (uint64_t)layout->offset;
 }
 
-/* A thread that ticks before a scan could find its slot: it was made a moment ago. The own thread's
- * list needs no number to be asked for. */
+/* For a thread that ticks before a scan has found its slot, because it is new. A thread asks for
+ * its own list with thread id 0. */
 SP_SIGSAFE static inline uint64_t sp_foreign_find_pointer(sp_thread *thread)
 {
     const sp_context_layout *layout = &sp_context_layout_now;
@@ -113,8 +114,8 @@ SP_SIGSAFE static inline uint64_t sp_foreign_find_pointer(sp_thread *thread)
     return pointer;
 }
 
-/* What the calling thread's slot holds; 0 also where its thread pointer, which POINTER_OF tells, is
- * not the one that the slot belongs to. */
+/* The contents of the calling thread's slot; 0 also when the thread pointer that POINTER_OF returns
+ * is not the one that the slot belongs to. */
 SP_SIGSAFE static inline uint64_t sp_foreign_own_record(sp_thread *thread,
                                                         uint64_t (*pointer_of)(void))
 {
@@ -133,9 +134,9 @@ SP_SIGSAFE static inline uint64_t sp_foreign_own_record(sp_thread *thread,
     return slot ? *(const volatile uint64_t *)(uintptr_t)slot : 0;
 }
 
-/* The tick's look, at its own thread. A context that is not the last look's is a switch; so is none
- * after one, whatever the reason: a sample with the old number would join the interval of the
- * context that is gone. */
+/* A tick reads the record of its own thread. A context that differs from that of the last tick
+ * counts as a switch, and so does no context after one, for whatever reason: a sample with the old
+ * number would join the interval of the previous context. */
 SP_SIGSAFE static inline sp_foreign_result sp_foreign_look(sp_thread *thread,
                                                            uint64_t (*pointer_of)(void))
 {
@@ -148,7 +149,8 @@ SP_SIGSAFE static inline sp_foreign_result sp_foreign_look(sp_thread *thread,
     return result;
 }
 
-/* A look at another thread: what it says is of one moment only when that thread did not run. */
+/* Read the record of another thread. The result is of one moment only if that thread did not run
+ * meanwhile. */
 SP_SIGSAFE static inline sp_foreign_result sp_foreign_peek(const sp_thread *thread,
                                                            sp_foreign_context *context)
 {
@@ -161,7 +163,7 @@ SP_SIGSAFE static inline sp_foreign_result sp_foreign_peek(const sp_thread *thre
         slot = sp_foreign_find_slot(pointer, pid);
     if (!slot)
         return SP_FOREIGN_NONE;
-    /* Where the kernel refuses such reads, no record is ever seen, and there is likely none. */
+    /* If the kernel refuses such reads, no record was ever seen, so there is probably none. */
     if (!sp_guarded_read(pid, &record, slot, sizeof record))
         return sp_load_relaxed(&sp_context_is_shared) ? SP_FOREIGN_UNKNOWN : SP_FOREIGN_NONE;
     return sp_foreign_read(record, context);

@@ -5,17 +5,17 @@
 
 #include "context/thread.h"
 
-/* The context of THREAD at switch NUMBER, which was read before and is even. It is whole when the
- * thread is the calling one, for then it stands between two instructions of it, or when NUMBER is
- * still the thread's afterwards (pairs with publish() in context/context.c, whose stores come one
- * after the other). WITH_ATTRIBUTES: somebody asks for them; INTERVAL has room for
- * SP_INTERVAL_BYTES_MAX bytes then. */
+/* The context of THREAD at switch NUMBER, which was read before and is even. The copy is consistent
+ * when THREAD is the calling one, because a handler runs between two of its instructions, or when
+ * NUMBER is still the thread's switch number afterwards (pairs with publish() in context/context.c,
+ * which stores in order). WITH_ATTRIBUTES: copy the attributes, too; then INTERVAL has room for
+ * SP_INTERVAL_BYTES_MAX bytes. */
 SP_SIGSAFE static inline void sp_interval_fill(sp_interval_record *interval, sp_thread *thread,
                                                uint64_t number, bool with_attributes)
 {
     uint32_t tail = sp_load_relaxed(&thread->published.record.tail);
     uint32_t bytes = with_attributes ? tail >> 16 : 0;
-    bytes = bytes <= SP_ATTRIBUTE_BYTES_MAX ? bytes : 0; /* of a torn one, which nobody uses */
+    bytes = bytes <= SP_ATTRIBUTE_BYTES_MAX ? bytes : 0; /* a torn copy is discarded later */
     uint32_t words = (bytes + 7) / 8 * 2;
     for (uint32_t i = 0; i < words; i++)
         interval->attributes[i] =
@@ -33,13 +33,12 @@ SP_SIGSAFE static inline void sp_interval_fill(sp_interval_record *interval, sp_
     interval->remote = (uint32_t)sp_load_relaxed(&thread->published.remote);
 }
 
-/* The same for a context that is another tracer's: which span is its local root, it does not say.
- */
+/* The same for another tracer's context, whose record does not say which span is the local root. */
 SP_SIGSAFE static inline void sp_interval_fill_foreign(sp_interval_record *interval,
                                                        const sp_foreign_context *context,
                                                        uint64_t number)
 {
-    interval->attribute_bytes = 0; /* their keys are another's */
+    interval->attribute_bytes = 0; /* the numbers of its keys are the other tracer's */
     interval->reserved = 0;
     interval->header.size = sizeof *interval;
     interval->header.kind = SP_RECORD_INTERVAL;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which threads there are. A state is made by its thread at its first attach, or by the collector
- * when a scan of /proc/self/task finds a thread that has none; such a thread adopts the state when
- * it attaches later.
+/* The registry of threads. A thread makes its state at its first attach, or the collector makes it
+ * when a scan of /proc/self/task finds a thread without one; such a thread adopts the state when it
+ * attaches later.
  *
  * One lock guards life, tid and the table by tid. It is held for a few instructions and never while
- * calling out, and no handler takes it. Order: it is the innermost lock of the SDK, but for those
- * of the accounts of CPU time (cpu_time.c). */
+ * calling out, and no handler takes it. Order: only the locks after SP_LOCK_REGISTRY in core/lock.h
+ * may be taken while it is held. */
 #include "context/thread.h"
 
 #include <dirent.h>
@@ -30,7 +30,8 @@
 
 static sp_slot_init init_state;
 
-/* The SDK has a collector and an exporter; more when one was given up on at a stop. */
+/* The SDK has a few threads of its own: a collector, an exporter, others; more when a stop has
+ * abandoned one. */
 enum { BUCKETS = 1024, INTERNAL_MAX = 16, REAP_LEAST = 32 };
 
 sp_thread_counters sp_thread_counts;
@@ -104,7 +105,7 @@ static void forget_tid_locked(sp_thread *thread)
 
 static void run_exit(void *state);
 
-/* From now on a destructor tells that a thread ends. */
+/* From now on a destructor runs when a thread ends. */
 static void begin_states(sp_thread *first)
 {
     registry.have_key = pthread_key_create(&registry.exit_key, run_exit) == 0;
@@ -137,8 +138,8 @@ void sp_threads_set_collected(bool collected)
     sp_lock_give(&registry.lock);
 }
 
-/* While the SDK does not run nobody drains, and threads that attach come and go all the same.
- * Looked through when as many have ended as half of all slots. */
+/* While the SDK does not run, no collector frees the slots of threads that attached and ended. They
+ * are freed here once as many threads have ended as half of all slots. */
 static void reap_exited_locked(void)
 {
     uint64_t ignored;
@@ -174,7 +175,7 @@ void sp_thread_reset_ticks(sp_thread *thread)
     thread->tick.owed_periods = 0;
 }
 
-/* The thread has ended. What it ran last, if that was a fiber, keeps its scopes. */
+/* The thread has ended. If it ran a fiber last, the fiber keeps its scopes. */
 static void forget_scopes(sp_thread *thread)
 {
     sp_fiber_abandon(thread);
@@ -189,7 +190,7 @@ static sp_thread *create_locked(pid_t tid)
     sp_thread *thread = take_slot_locked();
     if (!thread)
         return NULL;
-    sp_cpu_time_abandon(thread); /* while the slot still names the thread that it was about */
+    sp_cpu_time_abandon(thread); /* while the slot still names its previous thread */
     sp_switch_recorder_abandon(thread);
     sp_slot_open(&thread->registered.generation);
     thread->registered.tid = tid;
@@ -277,8 +278,8 @@ static sp_thread *create_self(bool internal)
     sp_context_slot_set(thread, sp_context_slot_own());
     if (registry.have_key)
         pthread_setspecific(registry.exit_key, thread);
-    /* A scan may have found one of our own threads, and armed it, before it came to say whose it
-     * is. */
+    /* A scan may have found one of the SDK's own threads, and armed it, before that thread was
+     * marked as internal. */
     call_hook(internal ? &registry.exiting : &registry.registered, thread);
     return thread;
 }
@@ -358,8 +359,8 @@ static void scan_tid(pid_t tid, uint32_t scan)
         call_hook(&registry.registered, thread);
 }
 
-/* The listing may pass over a living thread while others come and go, so the clock has the last
- * word. */
+/* The listing may omit a living thread while others start and end, so a thread counts as gone only
+ * when its CPU clock is gone, too. */
 static void mark_gone(uint32_t scan)
 {
     for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
@@ -477,8 +478,8 @@ static void fork_parent(void)
     sp_lock_give(&registry.lock);
 }
 
-/* All other threads are gone, and timers with them. The rings keep their memory; what is in them
- * was the parent's. */
+/* All other threads are gone, and timers with them. The rings keep their memory; their contents
+ * were the parent's. */
 static void fork_child(void)
 {
     memset(registry.buckets, 0, sizeof registry.buckets);

@@ -6,7 +6,7 @@
 
 bool sp_ring_init(sp_ring *ring, uint64_t size)
 {
-    /* Populated at once: a handler must not meet a page that cannot be had. */
+    /* Populated at once: a handler must not touch a page that the kernel cannot provide. */
     void *data =
         mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (data == MAP_FAILED)

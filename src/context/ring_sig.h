@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A ring of records from one producer, the ticks of one thread or the wall profiler, to one
- * consumer, the collector. A full ring drops what is new; nothing is ever overwritten. A record
+ * consumer, the collector. A full ring drops new records; nothing is ever overwritten. A record
  * never wraps: the rest of the ring is skipped when it does not fit before the end.
  *
- * The producer reserves room for the largest record, writes in place, and commits what it used:
- * what it did not commit never was. head is written by the producer (release; pairs with the
- * consumer's acquire: the records below it are whole), tail by the consumer (release; pairs with
- * the producer's acquire: the memory below it may be written again). Both only grow. */
+ * The producer reserves room for the largest record, writes in place, and commits what it used. An
+ * uncommitted record is invisible to the consumer. head is written by the producer (release; pairs
+ * with the consumer's acquire: the records below it are whole), tail by the consumer (release;
+ * pairs with the producer's acquire: the memory below it may be written again). Both only grow. */
 #ifndef SP_CONTEXT_RING_SIG_H
 #define SP_CONTEXT_RING_SIG_H
 
@@ -28,8 +28,8 @@ typedef struct sp_record {
 } sp_record;
 
 /* From switch NUMBER on, this context was active. Ids as in memory (network order bytes). Its
- * attributes stand behind it, as in the record of the thread (thread.h), with zeros up to a
- * multiple of 8 bytes. */
+ * attributes follow, as in the record of the thread (thread.h), with zeros up to a multiple of 8
+ * bytes. */
 typedef struct sp_interval_record {
     sp_record header;
     uint64_t number; /* even */
@@ -53,7 +53,7 @@ typedef struct sp_sample_record {
     uint32_t periods;
     uint32_t generation;       /* of the modules; 0: none */
     uint16_t count;            /* of pcs */
-    uint16_t leaf_count;       /* less than count: frames are missing behind as many pcs */
+    uint16_t leaf_count;       /* less than count: frames are missing after this many pcs */
     uint16_t by_frame_pointer; /* of the callers; the others by tables */
     uint8_t end;               /* sp_walk_end */
     uint8_t unknown;           /* 1: a foreign detach was pending */
@@ -68,9 +68,9 @@ static inline uint64_t sp_sample_time_ns(const sp_sample_record *sample)
 }
 
 /* Markers in pcs: addresses that nothing can have, because they are not canonical. The first two
- * stand in front of the leaf of visits. The lower half of the first is the number of the system
- * call that the thread waits in, UINT32_MAX: in the kernel, but in none. The third stands for the
- * signal trampoline, to which a signal handler returns (walk_sig.h). */
+ * precede the leaf of visits. The lower half of the first is the number of the system call that the
+ * thread waits in, UINT32_MAX: in the kernel, but in none. The third replaces the signal
+ * trampoline, to which a signal handler returns (walk_sig.h). */
 #define SP_PC_SYSTEM_CALL    UINT64_C(0x5379730000000000)
 #define SP_PC_RUNNABLE       UINT64_C(0x52756e0000000000)
 #define SP_PC_SIGNAL_HANDLER UINT64_C(0x5369670000000000)
@@ -90,8 +90,8 @@ typedef struct sp_visit_call {
     uint16_t reserved;
 } sp_visit_call;
 
-/* Visits of a thread that waited (src/wall/wall.h), written by the wall profiler. Behind it, in the
- * same record, lie an sp_interval_record, the context, and an sp_sample_record, the stack, whose
+/* Visits of a thread that waited (src/wall/wall.h), written by the wall profiler. In the same
+ * record follow an sp_interval_record (the context) and an sp_sample_record (the stack), whose
  * periods are 0. */
 typedef struct sp_visit_record {
     sp_record header;
@@ -118,8 +118,8 @@ static inline sp_sample_record *sp_visit_sample(const sp_visit_record *visit)
     return (sp_sample_record *)(void *)((uint8_t *)interval + interval->header.size);
 }
 
-/* What threads do in calls that are sampled: the kinds of sp_call_record, and of profiles. A kind
- * of the application's own values is SP_CALL_VALUES plus the number of its type. */
+/* The kinds of sampled calls: of sp_call_record, and of profiles. A kind of the application's own
+ * values is SP_CALL_VALUES plus the number of its type. */
 typedef enum sp_call_kind {
     SP_CALL_ALLOC = 0, /* blocks that were allocated */
     SP_CALL_HEAP = 1,  /* blocks that are still allocated */
@@ -137,13 +137,13 @@ typedef struct sp_call_holder {
     uint64_t span_id;
 } sp_call_holder;
 
-/* Of that thread's stack so many addresses at most. */
+/* At most so many addresses of that thread's stack are kept. */
 enum { SP_CALL_HOLDER_DEPTH = 128 };
 
-/* A call that was sampled, written by the thread that made it. Behind it, in the same record, lie
- * an sp_interval_record, the context, and an sp_sample_record, the stack; where the holder's stack
- * is known, it is a second sp_sample_record. value and count are estimates: what the sampled call
- * stands for. */
+/* A call that was sampled, written by the thread that made it. In the same record follow an
+ * sp_interval_record (the context), an sp_sample_record (the stack) and, if the holder's stack is
+ * known, a second sp_sample_record with that stack. value and count are estimates: what the sampled
+ * call stands for. */
 typedef struct sp_call_record {
     sp_record header;
     uint32_t kind;      /* sp_call_kind */
@@ -206,8 +206,8 @@ SP_SIGSAFE static inline void *sp_ring_reserve(sp_ring *ring, uint64_t bytes)
         sp_record *skip = (sp_record *)(void *)(sp_load_relaxed(&ring->data) + offset);
         skip->size = (uint32_t)to_end;
         skip->kind = SP_RECORD_SKIP;
-        /* Relaxed is enough: the consumer sees the skip with the commit that follows, or on its
-         * own; both are whole. */
+        /* Release: the consumer may see the skip before the commit that follows, and must find it
+         * complete. */
         sp_store_release(&ring->head, head + to_end);
         offset = 0;
     }
@@ -220,20 +220,20 @@ SP_SIGSAFE static inline void sp_ring_commit(sp_ring *ring, uint64_t bytes)
     sp_store_release(&ring->head, sp_load_relaxed(&ring->head) + bytes);
 }
 
-/* Count what lies below END as corrupt and give it back. */
+/* Count the contents below END as corrupt and discard them. */
 void sp_ring_skip_corrupt(sp_ring *ring, uint64_t end);
 
-/* Whether a record of SIZE at TAIL may be: a pop moves the tail, but not beyond END, and the record
- * does not wrap. */
+/* Whether a record at TAIL can have SIZE: a pop then moves the tail forward, but not beyond END,
+ * and the record does not wrap. */
 static inline bool sp_ring_fits(const sp_ring *ring, uint64_t size, uint64_t tail, uint64_t end)
 {
     return size >= sizeof(sp_record) && size % 8 == 0 && end - tail <= ring->size &&
            size <= end - tail && size <= ring->size - (tail & (ring->size - 1));
 }
 
-/* The consumer's: the oldest record below END (a head read before), or NULL; then give it back. A
- * record whose size cannot be says that the ring is corrupt, and that no record after it can be
- * found: all of it is skipped, or the consumer would read beyond the ring, or for ever. */
+/* The consumer's: the oldest record below END (a head read before), or NULL; then give it back. An
+ * impossible size means that the ring is corrupt and that the next record cannot be found. Then all
+ * of the ring is skipped; else the consumer would read beyond the ring, or never end. */
 static inline const sp_record *sp_ring_peek(sp_ring *ring, uint64_t end)
 {
     uint64_t tail = sp_load_relaxed(&ring->tail);

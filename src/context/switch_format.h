@@ -39,8 +39,9 @@ typedef struct sp_switch_block {
     uint32_t reserved;
 } sp_switch_block;
 
-/* Everything that happened up to monotonic_ns stands before this block, or was lost; but on the
- * slots that are listed behind, of which nothing more is known than before. */
+/* Everything that happened up to monotonic_ns is before this block, or was lost. This does not hold
+ * for the slots that are listed after this struct: for them, the previous such block still counts.
+ */
 typedef struct sp_switch_complete {
     uint64_t monotonic_ns, realtime_ns; /* of one moment */
     uint64_t lost;                      /* records, so far */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recorder's rings. A record is one to six words: what is hot is one word, "at this time the
- * context with this number". Numbers are the thread's own: it remembers the last 127 contexts that
- * it defined, by a hash of their span ids, and whoever reads the records has the same memory. A
- * span of the trace that the thread is at anyway is two words, another context five; so a switch
- * takes 8 to 40 bytes, and a request with spans of its own about 12 on average.
+/* The recorder's rings. A record has one to six words; the frequent one has one word: "at this time
+ * the context with this number". Each thread has its own numbers: it remembers up to 127 contexts
+ * that it defined, by a hash of their span ids, and a reader of the records keeps the same table. A
+ * span of the same trace as the last context takes two words, any other context five. So a switch
+ * takes 8 to 40 bytes, and in a request with spans of its own about 12 on average.
  *
- * What is lost takes definitions with it, so after a loss the thread forgets all of them, as its
- * reader does.
+ * A lost record may be a definition, so after a loss the thread forgets all definitions, and so
+ * does the reader.
  *
- * The clock is read between two stores of `busy`. The writer reads the clock itself, has every
- * running thread of the process pass a barrier (membarrier(2)), and looks: who is not busy has
- * committed everything that it did before. This costs the owner two plain stores, and lets the file
- * say up to when it is complete. */
+ * The clock is read between two stores of `busy`. The writer reads the clock, makes every running
+ * thread of the process execute a barrier (membarrier(2)), and reads `busy`: a thread that is not
+ * busy has committed everything that it did before. This costs the owner two plain stores, and the
+ * file can say up to which time it is complete. */
 #include "context/switch_recorder.h"
 
 #include <string.h>
@@ -29,15 +29,16 @@
  * threads take a bounded share of the memory. */
 enum { LARGE_WORDS = 32 * 1024, SMALL_WORDS = 2 * 1024, LARGE_RINGS = 128 };
 
-/* No context has these numbers: it is not known what is active, and it is not known what the
- * records say of that. */
+/* No context has these numbers. NUMBER_UNKNOWN: the active context is unknown. NUMBER_UNTOLD: it is
+ * unknown what a reader of the records takes for active. */
 enum { NUMBER_UNKNOWN = SP_SWITCH_KNOWN, NUMBER_UNTOLD };
 
-/* What a record may need: a loss to tell of before, and the time before each of both. */
+/* The room for a record: a record of a loss before it, and a record of the time before each of the
+ * two. */
 enum { ROOM_WORDS = 2 * 2 + 2 + SP_SWITCH_WORDS_MAX };
 
-/* A context, and what it was defined in. Each word is loaded and stored by itself, as in context.c:
- * a vector of words that were just written one by one is slow to read. */
+/* A context, and the epoch in which it was defined. Each word is loaded and stored by itself, as in
+ * context.c: a vector of words that were just written one by one is slow to read. */
 typedef struct known_context {
     uint64_t trace_high, trace_low, span, local_root;
     uint64_t flags; /* trace flags, remote << 8, and above them the epoch: it is defined if that is
@@ -80,7 +81,7 @@ static _Atomic uint32_t ring_count;
 static inline void begin_moment(sp_switch_ring *ring)
 {
     sp_store_relaxed(&ring->busy, 1);
-    sp_fence_signal(); /* and no more: the writer's membarrier does the rest */
+    sp_fence_signal(); /* a compiler fence is enough, because the writer calls membarrier */
 }
 
 static inline void end_moment(sp_switch_ring *ring)
@@ -101,8 +102,8 @@ static inline uint64_t make_header(sp_switch_kind kind, uint32_t number, uint32_
            (uint64_t)trace_flags << SP_SWITCH_TRACE_FLAGS_SHIFT;
 }
 
-/* HEADER with the time NOW_NS, behind a record for the time alone where the difference is too
- * large. */
+/* Put HEADER with the time NOW_NS; when the difference is too large, put a record of the time
+ * before it. */
 static inline void put_header(sp_switch_ring *ring, uint64_t *head, uint64_t header,
                               uint64_t now_ns)
 {
@@ -157,7 +158,8 @@ static inline bool open_record(sp_switch_ring *ring, uint64_t *head, uint64_t no
     return true;
 }
 
-/* A loss is forgotten only when it can be read: pairs with the order in sp_switch_ring_is_open. */
+/* `lost` is cleared only after the record of the loss can be read: pairs with the order in
+ * sp_switch_ring_is_open. */
 static inline void close_record(sp_switch_ring *ring, uint64_t head)
 {
     sp_store_release(&ring->head, head);
@@ -190,9 +192,9 @@ static void put_name(sp_switch_ring *ring, uint64_t *head)
     put(ring, head, name[1]);
 }
 
-/* Another thread, or another run, than the one whose records came last. The ring may still be full
- * of what nobody takes any more: then the record to come is lost, as are those behind it, until the
- * writer has looked. */
+/* The thread or the run is not the one whose records came last. The ring may still be full of
+ * records that no writer takes any more. Then the next records are lost until the writer has looked
+ * at the ring. */
 static __attribute__((noinline)) sp_switch_ring *begin_thread(sp_thread *thread)
 {
     sp_switch_ring *ring = sp_load_relaxed(&thread->owned.switches);
@@ -204,7 +206,7 @@ static __attribute__((noinline)) sp_switch_ring *begin_thread(sp_thread *thread)
         sp_store_relaxed(&ring->lost, 0);
         sp_store_relaxed(&ring->lost_ever, 0);
         sp_store_relaxed(&ring->lost_switches, 0);
-        ring->last_ns = 0; /* as whoever reads the run from its beginning */
+        ring->last_ns = 0; /* as a reader of the run starts with */
         sp_store_relaxed(&ring->first, sp_load_relaxed(&ring->head));
         sp_store_release(&ring->run, run); /* pairs with sp_switch_ring_look */
     }
@@ -367,8 +369,8 @@ static __attribute__((noinline)) void count_lost_switch(sp_thread *thread)
         sp_count_owned(&ring->lost_switches, 1);
 }
 
-/* The clock comes first: reading it waits for all that was begun before, and what comes behind it
- * can be done beside the application's own work. */
+/* The clock is read first: reading it waits for all earlier instructions, while the rest of this
+ * function can overlap with the application's own instructions. */
 void sp_switch_recorder_switch(sp_thread *thread, const spanprof_context *context)
 {
     sp_switch_ring *ring = own_ring(thread);

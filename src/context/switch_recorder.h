@@ -3,8 +3,8 @@
  * (docs/formats/switches.md). Each thread writes into a ring of its own; the writer thread of
  * src/sdk/switch_file.c takes what is there to a file.
  *
- * A ring that is full loses what is new: the thread counts it, and says so in the ring before it
- * goes on. What a reader makes of such a gap is "unknown", never the context before it.
+ * A full ring loses new records: the thread counts them, and writes a record of the loss before the
+ * next one. A reader must take such a gap as "unknown", never as the context before it.
  *
  * | operation                            | owner thread | writer | setup |
  * | switch, taint, exit, span start, end |     yes      |        |       |
@@ -26,8 +26,8 @@ struct sp_thread;
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
-/* THREAD, the calling one, has made CONTEXT active; NULL: nobody knows what is, for a detach by
- * another thread is pending. */
+/* THREAD, the calling one, has made CONTEXT active; NULL: the active context is unknown, because a
+ * detach by another thread is pending. */
 void sp_switch_recorder_switch(struct sp_thread *thread, const spanprof_context *context);
 /* Another thread has detached a scope of THREAD, the calling one, at a time that is not known. */
 void sp_switch_recorder_taint(struct sp_thread *thread);
@@ -36,8 +36,8 @@ void sp_switch_recorder_exit(struct sp_thread *thread);
 /* THREAD's slot gets another thread. */
 void sp_switch_recorder_abandon(struct sp_thread *thread);
 
-/* Another tracer has started or ended a span, on the calling thread. PARENT may be NULL. Nothing
- * while nobody records. */
+/* Another tracer has started or ended a span, on the calling thread. PARENT may be NULL. Does
+ * nothing while the recorder is off. */
 void sp_switch_recorder_span_start(const spanprof_context *context, const spanprof_context *parent,
                                    uint64_t local_root);
 void sp_switch_recorder_span_end(const spanprof_context *context);
@@ -65,9 +65,9 @@ size_t sp_switch_ring_look(struct sp_thread *thread, uint32_t run, sp_switch_pie
                            uint64_t *head, double *full);
 /* Give them back. */
 void sp_switch_ring_release(struct sp_thread *thread, uint64_t head);
-/* Whether THREAD may still have to write something of what happened before the caller's last
- * membarrier, or has lost something and not said so, or is told of a detach that it has not seen.
- * To be asked before sp_switch_ring_look. */
+/* Whether THREAD may still have to write a record of something before the caller's last membarrier,
+ * has a loss that is not recorded yet, or has a pending detach that it has not seen. Call it before
+ * sp_switch_ring_look. */
 bool sp_switch_ring_is_open(struct sp_thread *thread, uint32_t run);
 /* What found no room: records, and those of them that were switches; the others are ends of
  * threads, and other tracers' events. */

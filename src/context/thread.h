@@ -61,8 +61,7 @@ typedef struct sp_scope_entry {
 enum { SP_SCOPE_FIRST = 16, SP_SCOPE_CHUNKS = 20 };
 
 /* The scopes of a thread, or of a fiber. While a thread runs the chain, depth and next_serial are
- * in the thread, where attach and detach have them at hand, and what stands here is of the last
- * time that it did not run. */
+ * in the thread, where attach and detach use them, and the values here are out of date. */
 typedef struct sp_scope_chain {
     sp_scope_entry first[SP_SCOPE_FIRST];
     _Atomic(sp_scope_entry *) chunks[SP_SCOPE_CHUNKS]; /* chunk 0 is `first` */
@@ -71,7 +70,7 @@ typedef struct sp_scope_chain {
     uint32_t depth;
     uint64_t next_serial;
     _Atomic uint64_t posts; /* bumped by every foreign detach of its scopes */
-    uint64_t posts_seen;    /* by who ran it */
+    uint64_t posts_seen;    /* by the thread that ran it */
 } sp_scope_chain;
 
 typedef enum sp_thread_life {
@@ -91,14 +90,14 @@ typedef struct sp_foreign_context {
     uint32_t tail; /* valid and flags */
 } sp_foreign_context;
 
-/* "spanprof", as it lies in memory: by this a copy of this library knows another's record, whose
- * spans are not its own. */
+/* "spanprof", as it lies in memory: by it this library recognizes the record of another copy of
+ * itself, whose spans are not its own. */
 #define SP_THREAD_SIGNATURE UINT64_C(0x666f72706e617073)
 
-/* What a switch writes and a tick reads, in one cache line. Written by the owner thread alone, or
- * by who makes the state before the thread runs with it. Invariant: while switch_number is even and
- * the same before and after a read, what was read between belongs together. The number is odd while
- * a switch is under way, and only ever grows. */
+/* What a switch writes and a tick reads, in one cache line. Written by the owner thread alone, or,
+ * before the thread uses the state, by the thread that makes it. Invariant: while switch_number is
+ * even and the same before and after a read, what was read between belongs together. The number is
+ * odd while a switch is under way, and only ever grows. */
 typedef struct sp_thread_published {
     _Alignas(SP_CACHE_LINE) _Atomic uint64_t switch_number;
     _Atomic uint64_t local_root_span_id;
@@ -119,8 +118,8 @@ typedef struct sp_thread_owned {
     _Atomic uint64_t posts_seen; /* by the owner; while it lags, ticks are unknown */
     sp_scope_chain *chain;       /* own_scopes, or that of the fiber that the thread runs */
     struct sp_fiber *fiber;      /* that; NULL: none */
-    /* Carriers as words. Entries of the table never change, so what was once found out of a handle
-     * holds for ever. */
+    /* Carriers as words. Entries of the table never change, so what is known of a handle stays
+     * true. */
     uint64_t attributes_of;    /* whose attributes lie in the record's area, with or without a tail
                                   that says so; 0: none */
     uint64_t no_attributes_of; /* the last one that was found to have none */
@@ -186,8 +185,8 @@ typedef struct sp_thread_registered {
     sp_thread *next_in_bucket; /* of the table by tid */
 } sp_thread_registered;
 
-/* Each part begins a cache line of its own, because another thread writes it. Engines have what
- * they know of a thread in arrays of their own, by slot (src/cpu/cpu_threads_sig.h). */
+/* Each part begins a cache line of its own, because another thread writes it. Engines keep their
+ * own data of a thread in arrays by slot (src/cpu/cpu_threads_sig.h). */
 struct sp_thread {
     _Alignas(SP_CACHE_LINE) uint32_t slot; /* constant */
     uint64_t before_signature[6];
@@ -283,13 +282,13 @@ void sp_thread_free(sp_thread *thread);
  * thread uses the ring of a free slot. */
 bool sp_thread_take_free_ring(sp_thread *thread, sp_ring *out);
 
-/* Fork: the registry sees to it itself, also while the SDK does not run. The child has one state,
- * its own thread's. */
+/* Fork: the registry registers its own fork handlers, which also run while the SDK does not. The
+ * child has one state, its own thread's. */
 
 /* --- context.c -------------------------------------------------------------------------------- */
 
-/* spanprof_context_attach of a context in words as they lie in memory: in registers, for on the way
- * through memory it would take half as long again. FLAGS are trace_flags, remote and reserved0;
+/* spanprof_context_attach of a context in words as they lie in memory: in registers, because
+ * passing it through memory takes half as long again. FLAGS are trace_flags, remote and reserved0;
  * CARRIER is the carrier. */
 spanprof_scope sp_context_attach_words(uint64_t trace_high, uint64_t trace_low, uint64_t span,
                                        uint64_t local_root, uint64_t flags, uint64_t carrier);
@@ -302,14 +301,14 @@ const spanprof_context *sp_context_current_borrow(void);
 typedef uint32_t sp_attribute_source(uint64_t carrier, uint32_t words[SP_ATTRIBUTE_WORDS]);
 /* From now on contexts may have attributes. Any thread; always the same SOURCE. */
 void sp_context_set_attribute_source(sp_attribute_source *source);
-/* Make every scope of CHAIN, which does not run, dead: who still holds one must not reach whom its
- * slot is given to next. */
+/* Make every scope of CHAIN, which does not run, dead: a caller that still holds one must not reach
+ * the next owner of its slot. */
 void sp_context_forget_scopes(sp_scope_chain *chain);
 /* Take the dead scopes off the top of CHAIN, whose thread a fork caught in the middle of a detach.
  */
 void sp_context_drop_dead(sp_scope_chain *chain);
-/* THREAD goes on with the chain TO, and leaves the one it had as it is. NULL: nobody knows what it
- * will run; until it takes another its samples are unknown, and it cannot attach. The calling
+/* THREAD goes on with the chain TO, and leaves the one it had as it is. NULL: it is unknown what it
+ * will run; until it takes another chain, its samples are unknown and it cannot attach. The calling
  * thread, or one that has ended. Publishes nothing. */
 void sp_context_take_chain(sp_thread *thread, sp_scope_chain *to);
 /* The same for the calling thread, and make the context active that is TO's, as a switch. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who wants to know of switches. All of them share one word, so that an attach or a detach pays for
- * one look, however many there are. */
+/* The watchers of switches. All of them share one word, so that an attach or a detach reads one
+ * word, however many there are. */
 #ifndef SP_CONTEXT_WATCHERS_H
 #define SP_CONTEXT_WATCHERS_H
 
