@@ -4,10 +4,9 @@
  *     userId=alice, serverNode=DF%2028;ttl=10;internal
  *     key    value  key        value   properties
  *
- * Baggage is kept as its header has it, only without the blanks that mean nothing, so that handing
- * it on is a copy and what is not ours stays as it was. Keys stay as they are; values are decoded
- * when somebody asks. A member that is not valid is left out alone: the others are still what
- * somebody set. */
+ * Baggage is stored as its header has it, without optional blanks. So injecting it is a copy, and
+ * members that others have set stay unchanged. Keys are not decoded; a value is decoded when it is
+ * read. Only the members that are not valid are left out. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,8 +37,8 @@ static range trim(range r)
     return r;
 }
 
-/* Cut R at its first C: what is before it is returned, R becomes what is behind. Without a C, all
- * is before. */
+/* Split R at its first C: return the part before it, and set R to the part after it. Without a C,
+ * return all of R. */
 static range cut(range *r, char c)
 {
     const char *at = r->length ? memchr(r->begin, c, r->length) : NULL;
@@ -62,7 +61,7 @@ static bool is_value_char(char c)
     return c > ' ' && c <= '~' && c != '"' && c != ',' && c != ';' && c != '\\';
 }
 
-/* Properties mean nothing to us, so they only have to be harmless. */
+/* The SDK does not interpret properties, so it only checks their characters. */
 static bool is_property_char(char c)
 {
     return ((c >= ' ' && c <= '~') || c == '\t') && c != ',';
@@ -76,7 +75,7 @@ static bool all(range r, bool (*is_good)(char))
     return true;
 }
 
-/* A member as anybody may have sent it; false when it is none. */
+/* Parse a member from a received header. False when it is not one. */
 static bool parse(range text, member *out)
 {
     range pair = cut(&text, ';');
@@ -88,7 +87,7 @@ static bool parse(range text, member *out)
            all(out->value, is_value_char) && all(out->properties, is_property_char);
 }
 
-/* The next member of LIST, which is what we keep: valid, and without blanks. */
+/* The next member of LIST, which is in the stored form: valid, and without blanks. */
 static member next_member(range *list)
 {
     range properties = cut(list, ','), value = cut(&properties, ';');
@@ -144,7 +143,8 @@ static void add_others(sp_baggage *baggage, range list, range key)
     }
 }
 
-/* TEXT as a value: everything that may not stand there, and the percent sign, as %XX. */
+/* Encode TEXT as a value: write each character that is not allowed there, and the percent sign, as
+ * %XX. */
 static void encode(sp_buffer *out, const char *text)
 {
     static const char digits[] = "0123456789ABCDEF";
@@ -253,8 +253,8 @@ static size_t decode(char *out, range value)
 /* VALUE decoded, as a string for free(); its length into *LENGTH. NULL when memory is short. */
 static char *decode_text(range value, size_t *length)
 {
-    /* The bytes first lie behind the place of what they become, which is three times as long at
-     * most. */
+    /* The decoded bytes are stored after the room for the repaired text, which is at most three
+     * times as long. */
     char *text = malloc(4 * value.length + 1);
     if (!text)
         return NULL;
@@ -311,7 +311,7 @@ spanprof_status spanprof_baggage_get(const spanprof_context *context, const char
     return status;
 }
 
-/* *STATUS tells whether memory was short. Returns whether to go on. */
+/* *STATUS says whether memory was short. Returns whether to continue. */
 static bool show(const member *m, spanprof_baggage_visitor visit, void *user,
                  spanprof_status *status)
 {

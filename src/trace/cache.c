@@ -23,8 +23,8 @@ static struct {
     _Atomic uint64_t shared_counts[SP_COUNT_COUNTERS];
 } caches = {.lock = SP_LOCK_AT(SP_LOCK_SPAN_CACHES)};
 
-/* Without getrandom (an old kernel, or one too early in its boot) what differs between threads and
- * processes has to do. */
+/* The fallback without getrandom (an old kernel, or one too early in its boot): a seed from values
+ * that differ between threads and processes. */
 static void seed_weakly(uint64_t seed[4])
 {
     uint64_t x = sp_clock_realtime_ns() ^ (uint64_t)getpid() << 32 ^ (uint64_t)(uintptr_t)seed;
@@ -102,8 +102,8 @@ __attribute__((noinline)) sp_span_cache *sp_cache_create(void)
     sp_span_cache *cache = get_cache_and_key(&has_key);
     if (cache) {
         seed(cache);
-        /* Without a key the cache and its slots stay with a thread that is gone: at most two
-         * batches lost a thread. */
+        /* Without a key the cache and its slots are lost when the thread ends: at most two batches
+         * for each thread. */
         if (has_key)
             pthread_setspecific(caches.exit_key, cache);
         sp_cache_mine = cache;
@@ -141,11 +141,11 @@ static void reset(sp_span_cache *cache)
         sp_store_relaxed(&cache->counts[i], 0);
     cache->in_use = cache == sp_cache_mine;
     if (!cache->in_use)
-        sp_store_relaxed(&cache->calling, 0); /* our own may be inside: it forked there */
+        sp_store_relaxed(&cache->calling, 0); /* this thread may have forked there */
 }
 
-/* The other threads of the parent are not here; their caches, whatever state they were caught in,
- * are free now. */
+/* The parent's other threads do not exist in the child, so their caches are free, whatever state
+ * the fork found them in. */
 void sp_cache_after_fork(void)
 {
     sp_lock_init(&caches.lock, SP_LOCK_SPAN_CACHES);
@@ -171,7 +171,7 @@ void sp_random_id(uint8_t *out, size_t bytes)
         size_t count = bytes < sizeof id ? bytes : sizeof id;
         memcpy(out, &id, count);
         if (count == sizeof id ||
-            out[0]) { /* of a shorter rest, the first byte alone keeps it from being zero */
+            out[0]) { /* with fewer than 8 bytes left, the first byte must not be zero */
             out += count;
             bytes -= count;
         }

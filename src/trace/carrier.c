@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of carried texts. docs/design/propagation.md tells why it is made like this.
+/* The table of carried texts. docs/design/propagation.md gives the reasons for this design.
  *
  * The word of a slot holds its generation and how many pins there are. Pinning is one
- * compare-and-swap that fails when the generation is another one; evicting is one that fails when
- * there is a pin, and moves the generation on. So who holds a pin may read the entry without a
- * lock, and who evicts knows that nobody reads it. Everything else (the ages, what is free, where
- * equal texts are found) belongs to the lock, which is held for some tens of instructions: memory
- * is taken before and given back after. */
+ * compare-and-swap, which fails when the generation differs. Evicting is one compare-and-swap,
+ * which fails when there is a pin, and which increments the generation. So a thread that holds a
+ * pin may read the entry without a lock, and a thread that evicts knows that no other thread reads
+ * it. The lock guards everything else (ages, free slots, the index of equal texts). It is held for
+ * some tens of instructions, because memory is allocated before and freed after. */
 #include "trace/carrier.h"
 
 #include <pthread.h>
@@ -30,18 +30,18 @@ enum { USE_BITS = 24, INDEX_BITS = 24, UNUSED = 0, UNPINNED = 1 };
 #define GENERATION_OF(word) ((word) >> USE_BITS)
 #define GENERATIONS         (UINT64_C(1) << (64 - USE_BITS))
 
-/* Rings of slots, by the index of what stands between their ends. */
+/* The rings of slots, by the index of the slot that links their two ends. */
 enum { AGES = 0, PARKED = SP_CARRIER_SLOTS + 1, RINGS_END };
 
-/* How many parked entries are looked at for each entry that has to go: more than one, so that they
- * come back faster than they are parked. */
+/* How many parked entries are checked for each entry that is evicted: more than one, so that
+ * entries are unparked faster than they are parked. */
 enum { LOOKS = 2 };
 
 _Static_assert(SP_CARRIER_SLOTS < 1 << INDEX_BITS, "a handle has room for the index");
 
 typedef struct entry {
-    sp_carried carried; /* points behind */
-    struct entry *next; /* of those that wait to be freed */
+    sp_carried carried; /* points into bytes */
+    struct entry *next; /* in the list of entries to be freed */
     char bytes[];
 } entry;
 
@@ -55,13 +55,15 @@ typedef struct carrier_slot {
 
 static sp_slot_init init_slot;
 
-/* An entry is in one of two rings: that of ages, or, when it was found pinned when its turn had
- * come, the parked ones. slots[AGES].newer is the oldest, slots[AGES].older the newest. */
+/* An entry is in one of two rings: that of ages, or, if it was pinned when it was to be evicted,
+ * that of parked entries. slots[AGES].newer is the oldest, slots[AGES].older the newest. */
 static carrier_slot slots[RINGS_END];
-/* By hash, the slot that was put last, or 0: equal texts are found if nothing came between. */
+/* By hash, the slot that was put last, or 0. Equal texts are found unless a text with the same
+ * index was put in between. */
 static uint32_t newest_of[SP_CARRIER_SLOTS];
 
-/* Apart from the arrays, which are zero: an initializer would put all of them into the library. */
+/* Separate from the arrays, which are zero: an initializer would make them part of the library's
+ * file. */
 static struct {
     sp_lock lock;             /* guards all of this and the arrays, but the words; innermost */
     sp_slot_table slot_table; /* of slots[1] to slots[SP_CARRIER_SLOTS] */
@@ -196,7 +198,7 @@ static void empty_locked(uint32_t index, entry **gone)
     sp_slot_give(&table.slot_table, slot);
 }
 
-/* Parked entries whose pins are gone are the oldest from now on. */
+/* Move parked entries that are no longer pinned to the old end of the ring of ages. */
 static void unpark_locked(void)
 {
     for (int looks = 0; looks < LOOKS && slots[PARKED].newer != PARKED; looks++) {
@@ -210,8 +212,8 @@ static void unpark_locked(void)
     }
 }
 
-/* Evict the oldest entry that is not pinned. Pinned ones on the way are parked, so that nobody
- * passes over them again and again. False when there is none. */
+/* Evict the oldest entry that is not pinned. Pinned entries that it meets are parked, so that later
+ * evictions do not meet them again. False when there is none. */
 static bool evict_locked(entry **gone)
 {
     unpark_locked();
@@ -270,7 +272,7 @@ static uint32_t find_locked(uint64_t hash, const sp_carried *carried)
     uint32_t index = newest_of[hash % SP_CARRIER_SLOTS];
     if (!index || slots[index].hash != hash || !is_equal(&slots[index].entry->carried, carried))
         return 0;
-    move_locked(index, AGES); /* as good as new */
+    move_locked(index, AGES); /* it counts as newly put */
     return index;
 }
 

@@ -2,18 +2,18 @@
 /* What travels with a context and does not fit into it: tracestate, baggage, and the attributes of
  * samples, in a bounded table (docs/design/propagation.md).
  *
- * A context names an entry by {slot, generation}. Entries never change; equal ones are usually one.
- * Nobody ever gives a context back, so an entry lives until its place is needed: the one that was
- * put longest ago goes first. While an entry is pinned it stays; live spans pin theirs. The handle
- * of an entry that is gone finds nothing, never another entry.
+ * A context names an entry by {slot, generation}. Entries never change; equal contents usually
+ * share one entry. Contexts are never released, so an entry lives until its slot is needed: the
+ * entry that was put longest ago is evicted first. While an entry is pinned it stays; live spans
+ * pin theirs. The handle of an entry that is gone finds nothing, never another entry.
  *
  * | operation                  | who                                  | lock          |
  * | sp_carrier_put             | any thread                           | yes, short    |
  * | sp_carrier_pin, _unpin     | any thread                           | none          |
  * | sp_carrier_counters_get    | any thread                           | yes, short    |
  *
- * Fork: the child has all entries, for it has the contexts, and no pins, for it has no spans. The
- * table sees to it itself. */
+ * Fork: the child keeps all entries, because it has the contexts, and no pins, because it has no
+ * spans. The table registers its own fork handlers. */
 #ifndef SP_TRACE_CARRIER_H
 #define SP_TRACE_CARRIER_H
 
@@ -40,14 +40,15 @@ typedef struct sp_carried {
 
 extern const sp_carried sp_carried_nothing;
 
-/* The handle of an entry with this, which is copied. The zero handle when there is nothing, and,
- * counted, when memory is short or all that could make room is pinned. */
+/* Put a copy of CARRIED into the table and return its handle. Returns the zero handle when CARRIED
+ * is empty, and also, which is counted, when memory is short or all entries that could make room
+ * are pinned. */
 spanprof_carrier sp_carrier_put(const sp_carried *carried);
 
 /* The entry of CARRIER, which stays until sp_carrier_unpin; NULL when it is gone, or for the zero
  * handle. */
 const sp_carried *sp_carrier_pin(spanprof_carrier carrier);
-/* The same entry again, for who has it pinned. */
+/* The same entry again, for a caller that has pinned it. */
 const sp_carried *sp_carrier_pinned(spanprof_carrier carrier);
 /* CARRIER was pinned by sp_carrier_pin, which did not return NULL. */
 void sp_carrier_unpin(spanprof_carrier carrier);
@@ -65,7 +66,7 @@ static inline bool sp_carrier_is_zero(spanprof_carrier carrier)
     return carrier.slot == 0;
 }
 
-/* Since the process began, but for entries and bytes, which are those of now. */
+/* Counted since the process began, except entries and bytes, which are the current numbers. */
 typedef struct sp_carrier_counters {
     uint64_t entries;
     uint64_t bytes;

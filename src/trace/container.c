@@ -150,7 +150,7 @@ static bool find_in_root(text_part root, text_part *id)
     return is_found;
 }
 
-/* The host's name in a container is a file of the container's own. */
+/* The runtime mounts the container's own /etc/hostname. */
 bool sp_container_of_mountinfo(char id[SP_CONTAINER_ID_MAX + 1], const char *text)
 {
     text_part rest = {text, strlen(text)}, line, root, mount_point, found;

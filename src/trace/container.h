@@ -4,8 +4,8 @@
  * There is no interface for that question. The id is in the path of the cgroup (/proc/self/cgroup),
  * unless the container has a cgroup namespace, where the path is "/"; and in the paths of the files
  * that the runtime mounts into it (/proc/self/mountinfo). In a Kubernetes pod those files belong to
- * the pod's sandbox, another container, so there the cgroup alone is believed: no id is better than
- * a wrong one. */
+ * the pod's sandbox, another container, so there only the cgroup is used: no id is better than a
+ * wrong one. */
 #ifndef SP_TRACE_CONTAINER_H
 #define SP_TRACE_CONTAINER_H
 

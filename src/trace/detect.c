@@ -76,8 +76,8 @@ static const char *executable_of_link(sp_resource *resource, const char *root)
     return sp_arena_strndup(&resource->memory, path, length);
 }
 
-/* A program that was started through the loader is not /proc/self/exe, which is the loader then. It
- * is where its program headers are. */
+/* If a program was started through the loader, /proc/self/exe is the loader. The program is the
+ * file that its program headers are mapped from. */
 const char *sp_detect_executable(sp_resource *resource, const char *root)
 {
     uint64_t headers = getauxval(AT_PHDR);
@@ -187,8 +187,7 @@ static void offer_host(sp_resource *resource)
     sp_resource_offer(resource, "host.arch", arch_name(host.machine));
 }
 
-/* A file of 32 hex digits; one that says "uninitialized" is a host's that boots for the first time.
- */
+/* The file has 32 hex digits, or "uninitialized" while a host boots for the first time. */
 static bool offer_host_id(sp_resource *resource, const char *root, const char *path)
 {
     char *text = read_file(root, path);
@@ -225,8 +224,8 @@ static bool offer_container(sp_resource *resource, const char *root)
     return has_id || is_pod || exists(root, "/.dockerenv") || exists(root, "/run/.containerenv");
 }
 
-/* The value behind KEY= in os-release(5), which is shell: quotes go, and so does a backslash before
- * what it protects. In place. */
+/* The value behind KEY= in os-release(5), which has shell syntax: quotes are removed, and
+ * backslashes that escape a character. In place. */
 static char *os_release_value(char *line, const char *key)
 {
     size_t length = strlen(key);

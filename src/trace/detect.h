@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a resource can be told without asking anybody: host, process, operating system, container
- * (OpenTelemetry semantic conventions, resource/). Setup only. */
+/* The parts of a resource that are found on the machine itself: host, process, operating system,
+ * container (OpenTelemetry semantic conventions, resource/). Setup only. */
 #ifndef SP_TRACE_DETECT_H
 #define SP_TRACE_DETECT_H
 
 #include "trace/resource.h"
 
-/* The path of the program's file, of what is named below ROOT if that is not ""; NULL when the
- * kernel does not tell, or without memory. */
+/* The path of the program's file, found below ROOT if that is not "". NULL when the kernel does not
+ * say, or memory is short. */
 const char *sp_detect_executable(sp_resource *resource, const char *root);
 
 /* Offer (sp_resource_offer) what is detected, what matters most first:
- * process.{pid,executable.name,executable.path,command,owner, creation.time}, host.{name,arch,id},
+ * process.{pid,executable.name,executable.path,command,owner,creation.time}, host.{name,arch,id},
  * container.id, os.{type,name,version}. The command is the zeroth argument alone: others may be
  * secrets. In a container there is no host.id, for /etc/machine-id is the image's there. Files are
  * looked for below ROOT, "" but in tests. */

@@ -9,8 +9,8 @@ __attribute__((noinline)) void sp_handle_count_misuse(spanprof_span span)
         sp_cache_count(sp_cache_mine, SP_COUNT_MISUSE);
 }
 
-/* Someone holds the lock, for the time of a copy; on a busy machine its thread may have to get the
- * processor first. */
+/* Another thread holds the lock while it copies; on a busy machine that thread may first have to
+ * wait for a core. */
 __attribute__((noinline)) bool sp_handle_lock_contended(sp_slot *slot, uint64_t generation)
 {
     for (unsigned tries = 0;; tries++) {

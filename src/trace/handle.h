@@ -16,7 +16,7 @@ enum { SP_HANDLE_LIGHT = 1 };
 /* Count a call with SPAN, which is dead. The zero handle is what start returns while the SDK does
  * not run, so then it is no misuse. */
 void sp_handle_count_misuse(spanprof_span span);
-/* sp_handle_lock_slot while somebody else holds the lock. */
+/* sp_handle_lock_slot while another thread holds the lock. */
 bool sp_handle_lock_contended(sp_slot *slot, uint64_t generation);
 
 /* The slot that SPAN may mean; its generation has yet to be compared. NULL when it can mean none.
@@ -41,7 +41,7 @@ static inline bool sp_handle_lock_slot(sp_slot *slot, uint64_t generation)
     return expected == (generation | SP_SLOT_LOCKED) && sp_handle_lock_contended(slot, generation);
 }
 
-/* Pairs with the acquire above: what was recorded becomes visible to who locks next. */
+/* Pairs with the acquire above: what was recorded is visible to the thread that locks next. */
 static inline void sp_handle_unlock(sp_slot *slot, uint64_t generation)
 {
     sp_store_release(&slot->word, generation);

@@ -8,9 +8,9 @@
 #include "trace/random_id.h"
 #include "trace/trace_internal.h"
 
-/* While a slot is free its context holds nothing, so the first slot of a batch on the pool's list
- * keeps the batch there. It is stored with release like any context: a late sp_slot_read_context
- * has to notice that the span is gone. */
+/* The context of a free slot is unused, so the first slot of a batch on the pool's list stores the
+ * batch's count and link there. They are stored with release like any context, so that a late
+ * sp_slot_read_context notices that the span has ended. */
 enum { BATCH_COUNT = 0, BATCH_NEXT = 1 };
 
 static size_t chunk_bytes(const sp_pool *pool)
@@ -33,7 +33,8 @@ static bool map_chunk(sp_pool *pool, uint32_t chunk)
 }
 
 /* Generations start at a random number, so that a handle of another copy of the library, or of the
- * parent of a forked child, matches none of ours. That of a free slot, and never zero. */
+ * parent of a forked child, matches none of ours. The result is the generation of a free slot, and
+ * never zero. */
 static uint64_t random_generation(void)
 {
     uint64_t random;
@@ -41,8 +42,8 @@ static uint64_t random_generation(void)
     return (random | 1) << 2;
 }
 
-/* Of the slot with INDEX: far from its neighbours', so that no handle of one fits another. Wraps
- * around. */
+/* The first generation of the slot with INDEX. It is far from those of its neighbours, so that a
+ * handle of one slot does not fit another. Wraps around. */
 static uint64_t first_generation(const sp_pool *pool, uint32_t index)
 {
     return pool->first_generation + (index * UINT64_C(0x9e3779b97f4a7c15) << 2);

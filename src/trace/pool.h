@@ -30,7 +30,7 @@ typedef struct sp_slot {
     _Alignas(SP_CACHE_LINE) _Atomic uint64_t word;
     _Atomic uint64_t context[6];
     uint32_t index; /* from 1 */
-    uint32_t next;  /* index of the next in a list, 0: none; belongs to whoever owns the list */
+    uint32_t next;  /* index of the next in a list, 0: none; belongs to the owner of the list */
 } sp_slot;
 
 enum { SP_SLOT_LOCKED = 1, SP_SLOT_LIVE = 2, SP_SLOT_STEP = 2, SP_SLOT_CONTEXT_BYTES = 48 };
@@ -38,8 +38,8 @@ _Static_assert(sizeof(sp_slot) == SP_CACHE_LINE, "one cache line");
 _Static_assert(offsetof(spanprof_context, reserved1) == SP_SLOT_CONTEXT_BYTES,
                "the head holds all of a context that is used");
 
-/* What a slot keeps of a context. On the way to and from a slot contexts are moved in words, for a
- * word that was just written in bytes, or a vector just written in words, is slow to read. */
+/* What a slot keeps of a context. Contexts are copied to and from a slot in words, because a word
+ * that was just written in bytes, or a vector that was just written in words, is slow to read. */
 enum { SP_CONTEXT_WORDS = SP_SLOT_CONTEXT_BYTES / 8 };
 
 typedef struct sp_slot_list {
@@ -88,8 +88,8 @@ void sp_pool_spill(sp_pool *pool, sp_magazine *magazine);
 /* Give all of MAGAZINE back to the pool: its thread ends. */
 void sp_pool_drain(sp_pool *pool, sp_magazine *magazine);
 void sp_pool_give_alone(sp_pool *pool, sp_slot *slot);
-/* Forget all slots. Nothing of the parent's lock or lists is looked at. With KEEP their memory
- * stays, for good: this thread forked where it goes on to read one. */
+/* Forget all slots. Nothing of the parent's lock or lists is looked at. With KEEP their memory is
+ * never freed, because this thread forked inside a callback and continues to read a slot. */
 void sp_pool_after_fork(sp_pool *pool, bool keep);
 
 /* A free slot, or NULL when there is no memory. */
@@ -103,8 +103,8 @@ static inline sp_slot *sp_pool_take(sp_pool *pool, sp_magazine *magazine)
     return slot;
 }
 
-/* Begin to fetch the first BYTES of the slot that the next take returns: the exporter's thread had
- * it last, and the lines take as long to come from another core as a span takes to make. */
+/* Begin to fetch the first BYTES of the slot that the next take returns: the exporter's thread used
+ * the slot last, and fetching the cache lines from another core takes as long as making a span. */
 static inline void sp_pool_fetch_next(const sp_pool *pool, const sp_magazine *magazine,
                                       size_t bytes)
 {
@@ -128,8 +128,8 @@ static inline void sp_pool_give(sp_pool *pool, sp_magazine *magazine, sp_slot *s
 
 /* Copy the context of SLOT while its generation is GENERATION; false when it is not (any more). It
  * is immutable for the life of the span, so no lock is needed: the words are stored with release
- * after the generation moved, and loaded with acquire, so whoever sees a word of a later span sees
- * its generation as well. */
+ * after the generation moved, and loaded with acquire, so a thread that sees a word of a later span
+ * sees that span's generation as well. */
 static inline bool sp_slot_read_words(sp_slot *slot, uint64_t generation,
                                       uint64_t words[SP_CONTEXT_WORDS])
 {
@@ -151,9 +151,9 @@ static inline bool sp_slot_read_context(sp_slot *slot, uint64_t generation, span
     return true;
 }
 
-/* What was written to SLOT, a free one, is a live span from here on: handles of the generation that
- * is returned fit. The release pairs with the acquire of who finds the slot by a handle that he was
- * not given. */
+/* Make SLOT, a free slot whose contents are written, a live span. Returns its generation: handles
+ * with it are valid from here on. The release pairs with the acquire of a thread that finds the
+ * slot by a guessed or stale handle. */
 static inline uint64_t sp_slot_start(sp_slot *slot)
 {
     uint64_t generation = sp_load_relaxed(&slot->word) + SP_SLOT_STEP;

@@ -51,8 +51,8 @@ spanprof_carrier sp_propagation_without_trace_state(spanprof_carrier carrier)
     return result;
 }
 
-/* Give OUT what was read; the texts are done with. Where there is no room, OUT carries nothing,
- * which is counted. */
+/* Make OUT carry the texts that were read, and free them. If the table has no room, OUT carries
+ * nothing, which is counted. */
 static void carry(spanprof_context *out, sp_trace_state *state, sp_baggage *baggage)
 {
     if (state->text.failed || baggage->text.failed)
@@ -111,7 +111,7 @@ static bool get(const header_source *source, const char *name, uint32_t index,
     return source->get(source->user, name, index, value) && value->data;
 }
 
-/* Two headers are none: nobody can tell which is meant. */
+/* Two traceparent headers count as none, because either may be the right one. */
 static bool read_traceparent(spanprof_context *out, const header_source *source)
 {
     spanprof_header_value value;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The headers by which a context travels between processes: traceparent, tracestate, baggage. Each
- * reader takes what one header says, with its length and without trust; several headers of a name
- * are read one after the other. */
+ * reader takes the value of one header with its length, and checks it; several headers with the
+ * same name are read one after the other. */
 #ifndef SP_TRACE_PROPAGATORS_H
 #define SP_TRACE_PROPAGATORS_H
 
@@ -56,8 +56,8 @@ void sp_baggage_read(sp_baggage *baggage, const char *text, size_t length);
 
 enum { SP_PROPAGATE_TRACE_CONTEXT = 1, SP_PROPAGATE_BAGGAGE = 2 };
 
-/* Which headers spanprof_propagation_extract and _inject deal with: a set of the above, both at
- * first. Setup. */
+/* Which headers spanprof_propagation_extract and _inject use: a set of the above; the default is
+ * both. Setup. */
 void sp_propagation_configure(uint32_t headers);
 
 /* OUT becomes CONTEXT with other texts to carry. ERROR_NO_MEMORY when they found no place: OUT is

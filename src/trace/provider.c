@@ -46,7 +46,8 @@ void sp_tracer_stop(void)
     sp_cpu_time_stop();
 }
 
-/* A forked child, whose parent had a session, and which has started none since nor said so. */
+/* True in a forked child whose parent had a session, until the child starts one or logs that it has
+ * none. */
 static _Atomic bool is_without_sdk;
 
 void sp_tracer_say_absent(void)
@@ -68,7 +69,7 @@ void sp_tracer_after_fork(void)
     sp_cpu_time_after_fork();
     sp_pool_after_fork(&sp_record_pool, inside);
     sp_pool_after_fork(&sp_light_pool, inside);
-    sp_cache_after_fork(); /* behind the pools: it forgets the slots that threads held */
+    sp_cache_after_fork(); /* after the pools: it forgets the slots that threads held */
     sp_batch_after_fork();
     sp_registered_after_fork();
     sp_starts_after_fork();

@@ -60,7 +60,7 @@ typedef struct sp_tracer_counters {
     uint64_t not_exported;   /* sampled, and recorded for processors only: nobody exports */
     uint64_t foreign_started;
     uint64_t foreign_ended;
-    uint64_t foreign_evicted; /* forgotten while they lived */
+    uint64_t foreign_evicted; /* removed from the table while they lived */
     uint64_t misuse_dead_span;
 } sp_tracer_counters;
 
@@ -70,13 +70,13 @@ void sp_tracer_counters_get(sp_tracer_counters *out);
 
 /* Setup only (spanprof_start). CONFIG is copied. ERROR_ALREADY_STARTED, ERROR_NO_MEMORY. */
 spanprof_status sp_tracer_start(const sp_tracer_config *config);
-/* New spans are no-ops from here on; live ones may still end, into nothing. What is queued stays to
- * be taken. */
+/* New spans are no-ops from here on; live ones may still end, and are discarded. What is queued
+ * stays to be taken. */
 void sp_tracer_stop(void);
 /* In a forked child: forget live spans, empty the queue, reseed ids, behave as stopped. Touches no
  * lock of the parent. */
 void sp_tracer_after_fork(void);
-/* A span was to be started where no session is: a forked child says it once. Any thread. */
+/* Called when a span starts without a session. A forked child logs this once. Any thread. */
 void sp_tracer_say_absent(void);
 
 /* Take up to MAXIMUM finished spans, oldest first, into OUT; returns how many. One thread at a time

@@ -16,8 +16,8 @@
  * slot. */
 enum { FIRST_ATTRIBUTES = 4, FIRST_EVENTS = 1, FIRST_LINKS = 1 };
 
-/* In pieces, each a few vector stores: for the whole gcc takes `rep stos`, whose start alone costs
- * more than they do. */
+/* Cleared in pieces, each a few vector stores: for the whole struct gcc emits `rep stos`, whose
+ * startup alone costs more than these stores. */
 static inline void clear(sp_span_data *data)
 {
     enum { PIECE = 64, REST = sizeof *data % PIECE };
@@ -64,7 +64,7 @@ void sp_record_release_memory(sp_span_record *record)
     sp_span_memory_deinit(&record->memory);
 }
 
-/* COUNT of data is that of what was dropped. */
+/* COUNT points to one of the counts of dropped things in record->data. */
 static void count_drop(sp_span_record *record, uint32_t *count)
 {
     (*count)++;
@@ -120,8 +120,8 @@ static void set(sp_span_record *record, const spanprof_attribute *attribute, boo
     }
 }
 
-/* A key that is not UTF-8 is looked for as it is stored, else the same key twice would not be found
- * again. */
+/* A key that is not UTF-8 is repaired before the lookup, because it was stored repaired; else
+ * setting it twice would add it twice. */
 static void set_repaired(sp_span_record *record, const spanprof_attribute *attribute, size_t length)
 {
     spanprof_attribute repaired = *attribute;
@@ -152,8 +152,8 @@ void sp_record_set_borrowed_key(sp_span_record *record, const spanprof_attribute
     set(record, attribute, false);
 }
 
-/* The first attribute of RECORD: KEY, with the digits of ID, of which nothing has to be looked for,
- * measured or checked. */
+/* Make KEY with the digits of ID the first attribute of RECORD. This fast path needs no lookup,
+ * measuring or check. */
 static bool add_first_id(sp_span_record *record, const char *key, const uint8_t id[8])
 {
     enum { DIGITS = 16 };

@@ -8,7 +8,7 @@
  *
  * Strings and arrays are cut from the inline bytes, then from chunks (span_memory.h).
  *
- * Threads: whoever holds the slot's lock, or knows that nobody else knows the span. */
+ * Threads: the one that holds the slot's lock, or the only one that knows the span. */
 #ifndef SP_TRACE_RECORD_H
 #define SP_TRACE_RECORD_H
 
@@ -75,7 +75,7 @@ typedef struct sp_event_request {
 } sp_event_request;
 
 void sp_record_add_event(sp_span_record *record, const sp_event_request *request);
-/* Say, once a minute at most, that this span had more than it may keep. */
+/* Log, at most once a minute, that this span had more than it may keep. */
 void sp_record_warn_of_drops(const sp_span_record *record);
 /* Free what the record took from malloc. */
 void sp_record_release_memory(sp_span_record *record);

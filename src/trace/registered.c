@@ -2,12 +2,11 @@
 /* The span processors that the application added (include/spanprof/processor.h), called on its
  * threads without a lock.
  *
- * So that no callback runs after shutdown, a thread notes in its cache that it is inside
- * (`calling`) before it looks who is to be told; closing first says "nobody", then waits until no
- * thread is inside. Of the two stores and the two loads across, which are all sequentially
- * consistent, at least one side sees the other's. The note also tells a span that starts inside a
- * callback, which no processor is told of: else one that starts spans would call itself for ever.
- */
+ * No callback may run after shutdown. So a thread sets `calling` in its cache before it reads the
+ * list of processors, and closing first empties the list, then waits until no thread is inside. The
+ * two stores and the two loads are sequentially consistent, so at least one side sees the store of
+ * the other. `calling` also marks spans that start inside a callback. They are not reported to
+ * processors; else a processor that starts spans would call itself for ever. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,15 +27,16 @@ _Atomic(sp_registered *) sp_registered_told;
 
 static struct {
     sp_lock lock;         /* guards what follows, and additions */
-    bool open;            /* the SDK runs: who is added is told at once */
+    bool open;            /* the SDK runs: a processor that is added is called from then on */
     sp_registered *first; /* in the order of registration */
     sp_registered
-        *dropped; /* lists that could not be freed, for somebody may still be looking at them */
+        *dropped; /* lists that could not be freed, because a thread may still read them */
 } registered = {.lock = SP_LOCK_AT(SP_LOCK_SPAN_PROCESSORS)};
 
 /* --- adding ----------------------------------------------------------------------------------- */
 
-/* PROCESSOR as this version knows it. False when it says more, or nothing. */
+/* Copy the fields of PROCESSOR that this version knows. False when there are unknown ones that are
+ * not zero, or none. */
 static bool read_processor(spanprof_processor *out, const spanprof_processor *processor)
 {
     const uint8_t *bytes = (const uint8_t *)processor;
@@ -98,7 +98,7 @@ typedef struct visit {
     int saved_errno;
 } visit;
 
-/* Without memory for the thread's cache nobody is told. */
+/* Without memory for the thread's cache no processor is called. */
 static void enter(visit *visit)
 {
     visit->saved_errno = errno;
@@ -130,7 +130,7 @@ static sp_registered *next_told(const visit *visit, const sp_registered *at)
 }
 
 /* What a callback is given of PARENT, which may not be valid: then it is no span, but may have
- * baggage. Copied, for what is active on this thread may change while callbacks run. */
+ * baggage. Copied, because the active context of this thread may change while callbacks run. */
 static spanprof_context copy_parent(const spanprof_context *parent)
 {
     if (sp_context_is_valid(parent))
@@ -138,7 +138,7 @@ static spanprof_context copy_parent(const spanprof_context *parent)
     return (spanprof_context){.carrier = parent->carrier};
 }
 
-/* Of a span that has just started, or ended, whose record nobody else writes. */
+/* The context of a span that has just started, or ended, whose record no other thread writes. */
 static void fill_context(spanprof_context *out, sp_span_record *record)
 {
     memset(out, 0, sizeof *out);
@@ -277,7 +277,7 @@ static void free_list(sp_registered *at)
     }
 }
 
-/* LIST goes with those that are never freed. */
+/* Move LIST to the lists that are never freed. */
 static void drop_list(sp_registered *list)
 {
     if (!list)
@@ -289,7 +289,7 @@ static void drop_list(sp_registered *list)
     registered.dropped = list;
 }
 
-/* The list is nobody's then but the caller's. */
+/* Take the list from the registry. The caller owns it afterwards. */
 static sp_registered *take_list(void)
 {
     sp_lock_take(&registered.lock);

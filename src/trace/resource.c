@@ -20,8 +20,8 @@ static spanprof_attribute *find(const sp_resource *resource, const char *key)
     return number == SP_INTERN_FAILED ? NULL : &resource->attributes[number];
 }
 
-/* The attribute with KEY, new or to be overwritten. Without memory for the key the place behind the
- * last one, which the whole then fails by. */
+/* The attribute with KEY, new or to be overwritten. Without memory for the key, returns the unused
+ * place after the last one, and marks the resource as failed. */
 static spanprof_attribute *put(sp_resource *resource, const char *key)
 {
     uint32_t number = sp_intern_put_string(&resource->keys, key);
@@ -67,8 +67,8 @@ void sp_resource_offer_int(sp_resource *resource, const char *key, int64_t value
 
 /* --- what the user names ---------------------------------------------------------------------- */
 
-/* Decode what lies between BEGIN and END in place, without blanks around it, and put a NUL behind
- * it. Returns why not, or NULL. */
+/* Decode the text from BEGIN to END in place, without surrounding blanks, and end it with a NUL.
+ * Returns what is wrong, or NULL. */
 static const char *decode(char *begin, char *end, char **out)
 {
     while (begin < end && (*begin == ' ' || *begin == '\t'))
@@ -129,7 +129,7 @@ static const char *decode_members(char *text, spanprof_attribute *out, uint32_t 
         char *stop = comma ? comma : member + strlen(member);
         ++*number;
         if (is_blank(member, stop))
-            continue; /* a comma too many does no harm */
+            continue; /* an empty member is allowed */
         const char *problem = decode_member(member, stop, &out[*count]);
         if (problem)
             return problem;
@@ -283,7 +283,7 @@ bool sp_resource_init(sp_resource *resource, const char *service_name, const cha
     put_service_name(resource, service_name);
     put_executable(resource);
     put_unknown_service(resource);
-    put_sdk(resource); /* whatever was named: nobody else can say who we are */
+    put_sdk(resource); /* last of the named attributes: the user cannot override it */
     put_instance_id(resource);
     sp_detect(resource, "");
     bool complete = !resource->memory.failed;

@@ -16,7 +16,7 @@ typedef struct sp_resource {
     uint32_t attribute_count;
 } sp_resource;
 
-/* So many attributes a resource has at most by what is detected; who names more gets them all.
+/* Detection stops at this number of attributes; attributes that the user names are not limited.
  * Pyroscope makes a label of each, takes 30 labels, and adds 4. Longer values than a label may have
  * are not detected either. */
 enum { SP_RESOURCE_ATTRIBUTES = 26, SP_RESOURCE_VALUE_BYTES = 2048 };
@@ -30,7 +30,7 @@ enum { SP_RESOURCE_ATTRIBUTES = 26, SP_RESOURCE_VALUE_BYTES = 2048 };
 bool sp_resource_init(sp_resource *resource, const char *service_name, const char *attributes);
 void sp_resource_deinit(sp_resource *resource);
 /* For detectors: add an attribute, unless the resource has one with KEY (borrowed) or as many as it
- * may. VALUE is copied; NULL, "" and one that is too long are nothing. */
+ * may. VALUE is copied; NULL, "" and a value that is too long are ignored. */
 void sp_resource_offer(sp_resource *resource, const char *key, const char *value);
 void sp_resource_offer_int(sp_resource *resource, const char *key, int64_t value);
 /* In a forked child: it is another instance of the service. */

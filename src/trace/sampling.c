@@ -8,7 +8,7 @@
 #include "trace/propagators.h"
 #include "trace/struct_read.h"
 
-/* Nesting that ends: a sampler that is its own root does not. */
+/* The limit of nesting, because a sampler that is its own root nests without end. */
 enum { DEPTH_MAX = 16 };
 
 /* --- from samplers to rules ------------------------------------------------------------------- */
@@ -73,8 +73,8 @@ static const char *make_rule(sp_sampling_rule *rule, const spanprof_sampler *sam
     return "there is no sampler of its kind";
 }
 
-/* Whether a span's start has to ask: a callback, or a share of traces whose ids somebody else made.
- */
+/* Whether a span's start has to call sp_sampling_ask: for a callback, or for a share of traces
+ * whose ids another process made. */
 static bool has_to_ask(const sp_sampling_rule *rule, sp_sampling_parent parent)
 {
     bool is_share = rule->threshold != SP_SAMPLING_ALWAYS && rule->threshold != SP_SAMPLING_NEVER;
@@ -99,8 +99,8 @@ void sp_sampling_init(sp_sampling *sampling, const spanprof_sampler *sampler)
 
 /* --- at a span's start ------------------------------------------------------------------------ */
 
-/* The specification presumes that ids are random, and wants it said when their maker did not
- * confirm it. */
+/* The specification presumes that ids are random, and demands a warning when the maker of the ids
+ * did not confirm it. */
 static void warn_of_unconfirmed_ids(void)
 {
     static _Atomic bool warned;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of a new span (include/spanprof/sampler.h; docs/design/tracer.md, "Who is sampled").
+/* The decision whether a new span is recorded and sampled (include/spanprof/sampler.h;
+ * docs/design/tracer.md, "Who is sampled").
  *
  * However samplers are nested, what decides depends on the parent only: whether there is one,
  * whether it is remote, whether it is sampled. So a tree of samplers is flattened to five rules
@@ -27,7 +28,7 @@ typedef enum sp_sampling_parent {
 /* Thresholds. A trace is sampled when its 56 random bits are not below the threshold. */
 #define SP_SAMPLING_ALWAYS UINT64_C(0)
 #define SP_SAMPLING_NEVER  (UINT64_C(1) << 56)
-/* No threshold: sp_sampling_ask knows. */
+/* No threshold: sp_sampling_ask decides. */
 #define SP_SAMPLING_ASK UINT64_MAX
 
 typedef struct sp_sampling_rule {

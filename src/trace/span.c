@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Spans: how they start and end, and their contexts (include/spanprof/tracer.h).
  *
- * Starting makes the slot's generation that of a live span, last of all but telling the processors.
- * Ending stores the next one, which releases the slot's lock and kills all handles in one move;
- * then the record belongs to the processors. What a live span is told is in span_write.c. */
+ * A start sets the slot's generation to that of a live span as its last step before the processors
+ * are called. An end stores the next generation, which releases the slot's lock and invalidates all
+ * handles in one store; then the record belongs to the processors. The calls that write to a live
+ * span are in span_write.c. */
 #include <string.h>
 
 #include "context/self.h"
@@ -111,9 +112,9 @@ static inline void decide(start_request *start, sp_sampling_parent which)
 }
 
 /* The context of a new span, in the order of the specification ("SDK span creation"): trace id,
- * sampler, span id. A new trace has the W3C random flag, for our trace ids are. Without a local
- * parent, or with one that names no local root and is of no tracer that told us of its spans, the
- * span is a local root. */
+ * sampler, span id. A new trace has the W3C random flag, because the SDK's trace ids are random.
+ * The span is a local root if it has no local parent, or if its parent names no local root and is
+ * not in the table of another tracer's spans. */
 static inline void derive_context(start_request *start)
 {
     const spanprof_context *parent = start->parent;
@@ -140,7 +141,7 @@ static inline bool is_sampled(uint64_t flags)
     return (flags & flags_word(SPANPROF_TRACE_FLAG_SAMPLED)) != 0;
 }
 
-/* A span that has a context and records nothing: not sampled, or nobody exports spans. */
+/* A span that has a context and records nothing: it is not sampled, or spans are not exported. */
 static spanprof_span start_light(sp_span_cache *cache, uint64_t context[SP_CONTEXT_WORDS])
 {
     sp_slot *slot = sp_pool_take(&sp_light_pool, &cache->lights);
@@ -185,7 +186,7 @@ static void fill_start_time(sp_span_record *record, uint64_t given_ns)
     record->data.start_time_ns = given_ns ? given_ns : now + sp_span_clock_offset(now);
 }
 
-/* Last of all, for a registered processor may write to the span, keep its handle, or end it.
+/* The last step, because a registered processor may write to the span, keep its handle, or end it.
  * Returns the handle, or none in a child that a callback forked. */
 static inline spanprof_span tell_registered(sp_span_record *record, spanprof_span span,
                                             const spanprof_context *parent)
@@ -195,7 +196,8 @@ static inline spanprof_span tell_registered(sp_span_record *record, spanprof_spa
     return span;
 }
 
-/* What a start writes of a record, and a name and an attribute of usual length behind it. */
+/* The bytes that a start writes of a record, with a name and an attribute of usual length after the
+ * head. */
 enum { FETCHED_BYTES = SP_RECORD_HEAD_BYTES + 128 };
 
 static spanprof_span start_record(start_request *start)
@@ -230,8 +232,7 @@ static spanprof_span start_record(start_request *start)
     return tell_registered(record, make_handle(slot, 0), start->parent);
 }
 
-/* Said once: the first shows where to look, and a program that does it does it with each request.
- */
+/* Logged once: the first one shows where to look, and such a program does it with each request. */
 static __attribute__((noinline)) void note_ended_parent(const char *name)
 {
     if (atomic_fetch_add(&sp_thread_counts.misuse_ended_parent, 1) == 0)
@@ -249,7 +250,7 @@ static inline const spanprof_context *active_parent(const char *name)
     sp_thread *thread = sp_self_get();
     uint64_t ended = thread ? sp_load_relaxed(&thread->owned.ended_span_id) : 0;
     if (SP_UNLIKELY(ended) && ended == sp_word_load_alone(parent, SPAN_ID)) {
-        sp_store_relaxed(&thread->owned.ended_span_id, 0); /* its attach is not counted once more */
+        sp_store_relaxed(&thread->owned.ended_span_id, 0); /* not counted again at its attach */
         note_ended_parent(name);
     }
     return parent;
@@ -321,7 +322,7 @@ static uint64_t end_time(const sp_span_record *record, uint64_t now, uint64_t gi
     return sp_max_u64(record->data.start_time_ns, end);
 }
 
-/* Tell the log, and the registered processors, whatever there is to tell. Both run the
+/* Report the end to the log (what was dropped) and to the registered processors. Both run the
  * application's code: false in a child that it forked, where the record is no longer ours. */
 static __attribute__((noinline)) bool tell_of_end(sp_span_record *record)
 {
@@ -341,7 +342,7 @@ static inline __attribute__((always_inline)) void end_span(spanprof_span span, u
     sp_span_record *record = sp_handle_lock(span);
     if (SP_UNLIKELY(!record))
         return;
-    /* All handles are dead, the record is ours alone. */
+    /* All handles are invalid, so only this thread uses the record. */
     sp_handle_unlock(&record->head, span.generation + SP_SLOT_STEP);
     note_end(sp_load_relaxed(&record->head.context[SPAN_ID]));
     sp_span_carrier_end(record, sp_load_relaxed(&record->head.context[CARRIER]));

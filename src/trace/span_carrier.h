@@ -27,8 +27,8 @@ static inline uint64_t sp_span_carrier_of_root(spanprof_carrier given)
     return word;
 }
 
-/* From here to its end the entry stays. A context whose entry is gone already carries nothing any
- * more. */
+/* From here to its end the entry stays. If the entry is gone already, the context carries nothing.
+ */
 static inline void sp_span_carrier_pin(uint64_t *word)
 {
     if (SP_UNLIKELY(*word != 0) && !sp_carrier_pin(sp_span_carrier(*word)))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times of spans cost one clock call each: CLOCK_MONOTONIC, plus the distance to CLOCK_REALTIME,
- * which is measured once a second. Both clocks are slewed alike, so the distance moves only when
- * somebody sets the time; spans started up to a second later still show the time as it was. A
- * span's end is its start plus monotonic time, so it never lies before it. */
+ * which is measured once a second. Both clocks are slewed alike, so the distance changes only when
+ * the time is set; spans started up to a second later still use the old distance. A span's end is
+ * its start plus monotonic time, so it never lies before it. */
 #include "core/clock.h"
 #include "trace/trace_internal.h"
 
@@ -16,8 +16,8 @@ static uint64_t measure(uint64_t due)
     uint64_t after = sp_clock_monotonic_ns();
     uint64_t fresh = realtime - (before + (after - before) / 2);
     sp_store_relaxed(&offset, fresh);
-    /* Behind the offset: who sees the new time to refresh sees an offset too. Pairs with the
-     * acquire below. */
+    /* Stored after the offset: a thread that sees the new refresh_at sees an offset, too. Pairs
+     * with the acquire below. */
     if (sp_load_relaxed(&refresh_at) == due)
         sp_store_release(&refresh_at, after + SP_NS_PER_S);
     return fresh;

@@ -3,7 +3,7 @@
  * attribute spanprof.cpu_time_ns.
  *
  * The attribute is there from the start on, as 0, so that there is memory for it at the end.
- * Threads: whoever knows that nobody else knows the span: it starts, or has ended. */
+ * Threads: the only one that knows the span, because it starts or has ended. */
 #ifndef SP_TRACE_SPAN_CPU_TIME_H
 #define SP_TRACE_SPAN_CPU_TIME_H
 

@@ -5,8 +5,8 @@
  *     cursor <= limit; both point into the object's own bytes while chunks is NULL, else into the
  * newest chunk
  *
- * What is replaced (a value, a grown array) stays where it was. Whoever failed half-way goes back
- * to the mark of where it began, so that what is refused again and again takes nothing. Threads:
+ * The memory of what is replaced (a value, a grown array) is not reused. A function that fails
+ * half-way returns to the mark where it began, so that repeated failures use no memory. Threads:
  * one at a time. */
 #ifndef SP_TRACE_SPAN_MEMORY_H
 #define SP_TRACE_SPAN_MEMORY_H

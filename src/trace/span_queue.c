@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The last of the span processors: the queue between the threads that end spans and the exporter
- * thread that takes them, who is woken when a batch has come together (the batch processor), or by
- * the first span (the simple one): config->wake_spans. Spans that are not sampled were recorded for
- * others, and are not exported.
+ * thread that takes them. The exporter is woken when a batch is complete (the batch processor), or
+ * by the first span (the simple processor): config->wake_spans. Spans that are not sampled were
+ * recorded for registered processors, and are not exported.
  *
  * The queue is one word and the slots' own links. The word holds the newest waiting slot and how
  * many wait in all; pushing is one compare-and-swap, which also enforces the bound. The consumer
  * detaches the whole list at once, notes it in an array of its own, and hands out the oldest first
  * from there; the count falls only as spans are handed out, so it is exact for the bound. (An
- * array, for each step along links to slots that other threads have written waits for memory; those
- * ahead in an array are fetched in time.) There is no A-B-A problem: pushing reads nothing through
- * the old newest, it only links to it. */
+ * array, because each step along the links waits for memory that other threads have written; slots
+ * that are named in an array can be prefetched.) There is no A-B-A problem: pushing reads nothing
+ * through the old newest, it only links to it. */
 #include <stdlib.h>
 
 #include "trace/record.h"
@@ -145,8 +145,8 @@ void sp_span_data_release(sp_span_data *data)
     sp_pool_give(&sp_record_pool, cache ? &cache->records : NULL, &record->head);
 }
 
-/* What the parent had queued is the parent's to send. Its array may have been caught on the move,
- * so it is left behind. */
+/* The parent sends the spans that it had queued. The fork may have interrupted a realloc of the
+ * array, so the child does not free it. */
 void sp_batch_after_fork(void)
 {
     sp_store_relaxed(&queue.word, 0);

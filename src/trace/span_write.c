@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a live span is told (include/spanprof/tracer.h): each call locks the span's record, writes,
- * and lets go. */
+/* The calls that write to a live span (include/spanprof/tracer.h): each locks the span's record,
+ * writes, and unlocks it. */
 #include "core/clock.h"
 #include "trace/handle.h"
 #include "trace/struct_read.h"
@@ -50,7 +50,8 @@ void spanprof_span_set_bool(spanprof_span span, const char *key, bool value)
                                               .value = {.bool_value = value}});
 }
 
-/* A COUNT that no attribute can have is as much too large as the largest one: more than 16 MiB. */
+/* A COUNT above UINT32_MAX becomes UINT32_MAX; both are refused, because such an array has more
+ * than 16 MiB. */
 static uint32_t array_count(size_t count)
 {
     return (uint32_t)sp_min_u64(count, UINT32_MAX);

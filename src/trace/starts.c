@@ -11,7 +11,7 @@
 #include "core/lock.h"
 #include "core/word.h"
 
-/* By then a window of 10 seconds has been joined. */
+/* How long an ended span is kept: after this time a window of 10 seconds has been joined. */
 #define KEPT_NS (15 * SP_NS_PER_S)
 
 /* A span. Entries have numbers from 1 on; 0 is none. */
@@ -166,7 +166,7 @@ static bool ended_long_ago(shard *shard, uint16_t number)
     return number && sp_clock_monotonic_coarse_ns() - entry_of(shard, number)->ended_ns > KEPT_NS;
 }
 
-/* The number of an entry that is nobody's. */
+/* The number of an entry that can be used. */
 static uint16_t make_room(shard *shard, sp_start_added *added)
 {
     uint16_t ended = shard->ended.oldest;

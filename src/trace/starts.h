@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of starts: which spans of another tracer there are, and the local root of each. It is
- * filled by spanprof_processor_on_start and read by who needs the local root of a context that
- * names none: the collector, for the links of samples; a span of ours that starts under such a
- * context; the next start of the other tracer.
+ * filled by spanprof_processor_on_start and read to find the local root of a context that names
+ * none: by the collector, for the links of samples; when a span of this tracer starts under such a
+ * context; at the next start of the other tracer.
  *
- * It is in shards with a lock each, chosen by the ids, of 1,024 spans. Where a shard is full the
- * span that ended first makes room, else the one that started first. So that little memory is
- * touched, spans that ended longer ago than samples need make room before that.
+ * It is in shards with a lock each, chosen by the ids, of 1,024 spans. When a shard is full, the
+ * span that ended first is evicted, or, if all live, the one that started first. To use little
+ * memory, an ended span that samples do not need any more is replaced even before the shard is
+ * full.
  *
  * | operation           | who                                     | lock           |
  * | add, end, find      | any thread                              | one shard's    |
  * | forget              | setup                                   | one at a time  |
- * | after_fork          | the only thread of a forked child       | none, reset    |
- */
+ * | after_fork          | the only thread of a forked child       | none, reset    | */
 #ifndef SP_TRACE_STARTS_H
 #define SP_TRACE_STARTS_H
 

@@ -16,8 +16,8 @@
 bool sp_struct_read_other(void *out, size_t bytes, const void *given, const char *name);
 
 /* Fill *OUT with the part of *GIVEN that both sides know, zeros behind. False, with one warning for
- * the process, when struct_size is 0. More than zeros behind what we know is named in one warning.
- * NAME is the struct's. */
+ * the process, when struct_size is 0. One warning names a struct that has unknown fields that are
+ * not zero. NAME is the struct's. */
 #define SP_STRUCT_READ(out, given, name) sp_struct_read(out, sizeof *(out), given, name)
 
 static inline bool sp_struct_read(void *out, size_t bytes, const void *given, const char *name)

@@ -14,7 +14,7 @@
 /* --- provider.c ------------------------------------------------------------------------------- */
 
 /* What lasts from a start to its stop. Never changed and never freed, so that a span that outlives
- * its session may look at it; a process has as many as it calls spanprof_start. */
+ * its session may read it; each call of spanprof_start makes one. */
 typedef struct sp_session {
     sp_tracer_config config;
     sp_sampling sampling;
@@ -25,13 +25,13 @@ typedef struct sp_session {
 
 /* The session that runs, or NULL. Its release pairs with an acquire by every start of a span. */
 extern __attribute__((visibility("hidden"))) _Atomic(sp_session *) sp_session_current;
-/* How often this process was forked since the library was loaded into its ancestor: who calls the
- * application sees by it whether he came back in a child. */
+/* How often this process was forked since the library was loaded into its ancestor: a caller of the
+ * application's code detects by it that the code returned in a forked child. */
 extern __attribute__((visibility("hidden"))) uint32_t sp_tracer_forks;
 extern sp_pool sp_record_pool; /* of sp_span_record */
 extern sp_pool sp_light_pool;  /* of bare sp_slot: spans that record nothing */
 
-/* Whether sampled spans record: somebody exports them, or wants to be told. */
+/* Whether sampled spans record: they are exported, or a processor is registered. */
 static inline bool sp_session_records(const sp_session *session)
 {
     return session->config.record || sp_registered_any();

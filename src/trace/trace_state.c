@@ -4,8 +4,8 @@
  *
  *     rojo=00f067aa0ba902b7, congo@eu=t61rcWkgMzE
  *
- * One member that is not valid makes the whole list invalid: who writes such a list may have meant
- * anything. Duplicate keys are handed on as they are. */
+ * One member that is not valid makes the whole list invalid, because the meaning of such a list is
+ * uncertain. Duplicate keys are handed on as they are. */
 #include "core/compiler.h"
 #include "trace/propagators.h"
 

@@ -32,7 +32,7 @@ static inline bool has_dashes(const char *text)
     return text[TRACE_ID_AT - 1] == '-' && text[SPAN_ID_AT - 1] == '-' && text[FLAGS_AT - 1] == '-';
 }
 
-/* Version 00 is exactly as long as it is; ff is forbidden; others may go on behind a dash. */
+/* Version 00 has exactly this length; ff is forbidden; others may continue after a dash. */
 static inline bool is_version_good(const char *text, size_t length)
 {
     if (SP_LIKELY(text[0] == '0' && text[1] == '0'))

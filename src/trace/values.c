@@ -5,7 +5,7 @@ const struct sp_empty_block sp_text_empty;
 
 /* --- texts ------------------------------------------------------------------------------------ */
 
-/* Cut M after LIMIT characters; a byte that is no UTF-8 becomes one. */
+/* Cut M after LIMIT characters; a byte that is not UTF-8 counts as one character. */
 static __attribute__((noinline)) void shorten(sp_measured_text *m, uint32_t limit)
 {
     size_t length = 0, stored = 0;

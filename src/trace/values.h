@@ -3,8 +3,9 @@
  * of their length.
  *
  * Strings and arrays lie in blocks that know their size, so that a new value that fits goes where
- * the old one was; one that does not takes a block at least twice as large. Setting one attribute
- * for ever takes a bounded amount. Threads: one at a time for a memory. */
+ * the old one was; one that does not takes a block at least twice as large. So setting one
+ * attribute again and again takes a bounded amount of memory. Threads: one at a time for a memory.
+ */
 #ifndef SP_TRACE_VALUES_H
 #define SP_TRACE_VALUES_H
 
@@ -17,14 +18,14 @@ typedef struct sp_block {
     char bytes[];
 } sp_block;
 
-/* The block of what has no text yet; the first that is longer gets another. */
+/* The block of an empty text; the first text that does not fit gets a block of its own. */
 extern __attribute__((visibility("hidden"))) const struct sp_empty_block {
     uint32_t capacity;
     char bytes[4];
 } sp_text_empty;
 
-/* A block for CAPACITY bytes aligned to ALIGNMENT, 1 or 8; NULL when memory is short. In front of
- * bytes that are aligned to 8 are four that are nobody's. */
+/* A block for CAPACITY bytes aligned to ALIGNMENT, 1 or 8; NULL when memory is short. Four unused
+ * bytes precede a block whose bytes are aligned to 8. */
 static inline sp_block *sp_block_make(sp_span_memory *memory, size_t capacity, size_t alignment)
 {
     size_t front = alignment > sizeof(sp_block) ? alignment - sizeof(sp_block) : 0;
@@ -76,7 +77,7 @@ static inline const char *sp_text_replace(sp_span_memory *memory, const char *ol
 bool sp_value_assign(sp_span_memory *memory, uint32_t length_limit, spanprof_attribute *to,
                      bool is_new, const spanprof_attribute *from);
 
-/* The attributes of something that is told all of them at once. */
+/* The attributes of an event, a link or a scope, which gets all of them at once. */
 typedef struct sp_attribute_list {
     spanprof_attribute *items;
     uint32_t count;
