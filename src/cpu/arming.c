@@ -52,8 +52,8 @@ static bool make_ring(sp_thread *thread)
            sp_ring_init(&thread->tick.ring, sp_run.ring_bytes);
 }
 
-/* No thread can write to the ring of THREAD, which is not armed, and nothing is left to be read. A
- * hazard says that a tick is under way. */
+/* Whether no tick writes to the ring of THREAD, which is not armed, and all of it has been read. A
+ * hazard that is not NULL means that a tick is under way. */
 static bool ring_is_unused(const sp_thread *thread)
 {
     return sp_load_acquire(&thread->tick.hazard) == NULL &&
@@ -73,8 +73,8 @@ void sp_drop_misfit_ring_locked(sp_thread *thread)
     }
 }
 
-/* A timer begins with short intervals, so that the first look tells by their number what the thread
- * has used; then the handler gives it whole periods. */
+/* A timer begins with short intervals, so that their number at the first timer tick of the kernel
+ * shows how much CPU time the thread has used. Then the handler sets whole periods. */
 static bool open_with(const sp_cpu_source *source, sp_thread *thread)
 {
     uint64_t period = sp_engine_period_ns(), moment = 1 + random_below(period);
@@ -106,7 +106,7 @@ static bool open_ticker(sp_thread *thread)
 
 void sp_arm_locked(sp_thread *thread)
 {
-    /* life first: what stands beside it belongs to the thread that it speaks of (pairs with
+    /* life is read first, so that the other members are of the same thread (pairs with
      * create_locked) */
     if (!sp_run.running || sp_run.config.without_ticks || sp_run.held || sp_run.paused ||
         sp_load_acquire(&thread->registered.life) != SP_THREAD_LIVE ||
@@ -150,7 +150,7 @@ void sp_disarm_locked(sp_thread *thread)
     sp_run.armed_threads--;
 }
 
-/* No thread takes a tick any more; signals on their way still find us. */
+/* THREAD takes no tick from now on; a signal that was already sent still reaches our handler. */
 static void suspend_locked(sp_thread *thread)
 {
     sp_ticker *ticker = &sp_cpu_thread_of(thread)->ticker;
@@ -177,8 +177,8 @@ static bool wait_for_ticks(void)
     return false;
 }
 
-/* First all are suspended, then the signals that were on their way get a moment to arrive: the
- * host's handler must not see them. */
+/* First all are suspended. Then pending signals get time to arrive, because they must not reach the
+ * host's handler. */
 bool sp_disarm_all_locked(void)
 {
     uint32_t run = sp_run.number;

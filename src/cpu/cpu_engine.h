@@ -37,14 +37,14 @@ typedef struct sp_handler_state {
     bool with_attributes;
     bool with_times;
     uint32_t max_periods;       /* that one tick may stand for when its context is new */
-    uint32_t blocked_periods;   /* more than these the kernel's looks do not miss: the signal was
-                                   blocked */
-    uint64_t cost_limit_cycles; /* a tick that took longer had lost its core meanwhile; 0: what
-                                   ticks cost is not measured */
+    uint32_t blocked_periods;   /* more periods than timer ticks of the kernel can miss: the signal
+                                   was blocked */
+    uint64_t cost_limit_cycles; /* a tick that took longer has lost its core meanwhile; 0: the cost
+                                   of ticks is not measured */
     bool has_fsgsbase;          /* x86-64: the thread pointer can be read without the kernel */
     uint64_t period_ns;
-    uint64_t jiffy_ns;     /* between two looks of the kernel at CPU timers */
-    uint64_t look_unit_ns; /* interval of a timer until the first look */
+    uint64_t jiffy_ns;     /* between two timer ticks of the kernel */
+    uint64_t look_unit_ns; /* interval of a timer until the kernel's first timer tick */
     _Atomic uint32_t
         probe; /* bumped by a signal that carries its address: our handler is reached */
 } sp_handler_state;
@@ -69,9 +69,10 @@ bool sp_engine_stop(void);
 /* The number of the run that was started last. The collector's calls below name their run and do
  * nothing when it is over: a collector that was abandoned must not change the next run. */
 uint32_t sp_engine_run_number(void);
-/* Let events follow what their threads lose in switches (collector, about once a second). */
+/* Adapt the periods of events to what their threads lose in switches (collector, about once a
+ * second). */
 void sp_engine_follow_switches(uint32_t run);
-/* Make threads tick again whose ticker the host has taken (closed its descriptor); how many
+/* Make threads tick again whose ticker the host has closed (by its descriptor). Returns how many
  * (collector). */
 uint32_t sp_engine_repair(uint32_t run);
 /* Whether our handler is the one that is installed, or RUN is over. */
@@ -85,7 +86,7 @@ void sp_engine_fork_child(void);
 /* A tick of the calling thread without a signal. Synthetic engine only. */
 void sp_engine_tick_here(uint32_t periods);
 
-/* What is to be said of the run. */
+/* The state of the run, for statistics and profiles. */
 typedef struct sp_engine_state {
     uint32_t cpu_hz;
     bool paused;
@@ -104,8 +105,8 @@ uint64_t sp_engine_period_ns(void);
 
 /* --- pausing.c: rate, pause, and the clocks without it ---------------------------------------- */
 
-/* No thread ticks until resume; its CPU time meanwhile is nobody's, not unattributed. Repeated
- * calls do nothing. ERROR_NOT_STARTED. */
+/* No thread ticks until resume; CPU time meanwhile is excluded, so it is not unattributed either.
+ * Repeated calls do nothing. ERROR_NOT_STARTED. */
 spanprof_status sp_engine_pause(void);
 spanprof_status sp_engine_resume(void);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine `perf`: a perf event on each thread's CPU clock (perf_event_open(2),
  * PERF_COUNT_SW_CPU_CLOCK), whose overflow signals that very thread (F_SETOWN_EX, F_SETSIG). A
- * high-resolution timer drives it, so it is exact to microseconds where the CPU timers of POSIX are
- * looked at once a jiffy. It needs the permission to count kernel time, and a descriptor a thread;
- * no ring buffer is mapped, for a signal is all that is wanted.
+ * high-resolution timer drives it, so it is exact to microseconds, while the kernel checks the CPU
+ * timers of POSIX only at its timer ticks. It needs the permission to count kernel time, and a
+ * descriptor for each thread. No ring buffer is mapped, because only the signal is used.
  *
- * Descriptors lie high, out of the way of programs that use select(2), and take at most a quarter
- * of RLIMIT_NOFILE: threads beyond get a timer. A host may close descriptors that it does not know
- * (daemons do) and open its own under their numbers, so before a descriptor is closed or trusted
- * the kernel is asked whether it is still that event. */
+ * Descriptors have high numbers, because programs with select(2) need the low ones. They take at
+ * most a quarter of RLIMIT_NOFILE; further threads get a timer. A host may close descriptors that
+ * it does not know (daemons do) and open its own under their numbers, so before a descriptor is
+ * closed or trusted the kernel is asked whether it is still that event. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What makes threads tick on their CPU time: sibling files with the same functions, cpu_timer.c and
  * cpu_perf.c. A ticker's signal goes to its thread alone and carries its owner: a thread's state,
- * or the probe (engine_choice.c). Threads: whoever holds the engine's lock.  Signals: not safe. */
+ * or the probe (engine_choice.c). Threads: the one that holds the engine's lock. Signals: not safe.
+ */
 #ifndef SP_CPU_CPU_SOURCE_H
 #define SP_CPU_CPU_SOURCE_H
 
@@ -17,15 +18,15 @@ typedef struct sp_cpu_source {
     const char *name;
     bool counts_steal; /* ticks go on while the host of a virtual machine has the core: the clock
                           they follow does */
-    /* Room for what all tickers share; and whether SIGNAL will do, else a static sentence in
-     * *WHY_NOT. */
+    /* Allocate what all tickers share. False when SIGNAL cannot be used; then *WHY_NOT is a static
+     * sentence. */
     bool (*prepare)(int signal, const char **why_not);
     /* Make thread TID tick for OWNER from now on. False, with errno, when that cannot be. */
     bool (*open)(sp_ticker *ticker, pid_t tid, void *owner, const sp_tick_plan *plan);
     /* No signal is sent after it returns; one may still be on its way, and finds its owner. */
     void (*suspend)(sp_ticker *ticker);
-    /* What is on its way now finds no owner, and goes to the host's handler where there is one.
-     * Hushed or not. */
+    /* A signal that is still pending finds no owner, and goes to the host's handler, if there is
+     * one. The ticker may be suspended or not. */
     void (*close)(sp_ticker *ticker);
     /* False when the host has taken the ticker from us (closed its descriptor). */
     bool (*is_open)(const sp_ticker *ticker);

@@ -18,8 +18,8 @@ typedef struct sp_ticker {
     uint64_t event_id; /* the kernel's, by which a descriptor is known to be still ours */
 } sp_ticker;
 
-/* What a thread has done when it was last looked at, and what its event loses in a time slice
- * (switch_loss.h). */
+/* The work of a thread at its last check, and what its event loses in a time slice (switch_loss.h).
+ */
 typedef struct sp_slices {
     uint64_t cpu_ns, count, weights;
 } sp_slices;
@@ -41,8 +41,8 @@ typedef struct sp_cpu_thread {
 
 extern sp_cpu_thread sp_cpu_threads[SP_THREADS_MAX];
 
-/* By the state's place: its slot is written when the state is made, and a handler that is told of a
- * state has no other order with that than the kernel's. */
+/* By the state's address, not by its member `slot`: a handler that gets a state from a signal is
+ * not ordered with the store of `slot`. */
 SP_SIGSAFE static inline sp_cpu_thread *sp_cpu_thread_of(const sp_thread *thread)
 {
     return &sp_cpu_threads[thread - sp_thread_states];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine `timer`: a POSIX timer on each thread's CPU clock, which signals that very thread
- * (SIGEV_THREAD_ID) and carries its owner. The kernel looks at CPU timers once a jiffy; what it
- * missed comes as the overrun, and the weight is 1 + overrun whole periods. It needs no privilege;
- * it counts against RLIMIT_SIGPENDING. */
+ * (SIGEV_THREAD_ID) and carries its owner. The kernel checks CPU timers at its timer ticks. The
+ * expirations in between come as the overrun, so the weight is 1 + overrun whole periods. It needs
+ * no privilege; it counts against RLIMIT_SIGPENDING. */
 #include <signal.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of a run: start, stop, fork, and what is looked after in between. See
- * docs/design/sampling.md. */
+/* The life of a run: start, stop, fork, and the checks in between. See docs/design/sampling.md. */
 #include "cpu/engine.h"
 
 #include <errno.h>
@@ -22,12 +21,12 @@
  * allowed. Other architectures have another meaning for the bit, and do not ask. */
 #define HWCAP2_FSGSBASE 2
 
-/* A thread that shares its core often sleeps when the kernel looks. What passes unseen in between
- * has the size of a jiffy, and falls off exponentially: more than ten jiffies pass once in 22,000
- * looks. */
+/* A thread that shares its core often sleeps at the kernel's timer ticks. The time between two
+ * timer ticks that find it running is about a jiffy (the time between two timer ticks), and longer
+ * times are exponentially rarer: more than ten jiffies occur once in 22,000 timer ticks. */
 enum { LOOKS_AT_ONCE = 2, LOOKS_MISSED = 10 };
 
-/* Into so many parts a jiffy is divided to tell what a thread had used at the first look. */
+/* A jiffy has this many parts, to measure what a thread has used at its first timer tick. */
 enum { LOOK_UNITS = 32 };
 
 sp_engine_run sp_run = {.lock = SP_LOCK_AT(SP_LOCK_CPU_RUN),
@@ -38,7 +37,7 @@ uint64_t sp_engine_period_ns(void)
     return sp_load_relaxed(&sp_run.period_ns);
 }
 
-/* How often the kernel looks at CPU timers. */
+/* The time between two timer ticks of the kernel, at which it checks CPU timers. */
 static uint64_t jiffy_ns(void)
 {
     struct timespec resolution;
@@ -83,8 +82,8 @@ void sp_engine_set_rate(uint32_t cpu_hz)
     sp_handler.blocked_periods = periods_of_looks(LOOKS_MISSED);
 }
 
-/* Before anything of a new run looks: what a slot counted and sampled in an earlier one is not this
- * one's. */
+/* Called before a new run reads anything, because the counts and samples of an earlier run do not
+ * belong to it. */
 static void forget_last_run(sp_thread *thread)
 {
     /* A slot that is free now, or is just being taken by a thread, begins anew by itself. */
@@ -167,7 +166,8 @@ static spanprof_status start(const sp_engine_config *config, spanprof_error *err
     return SPANPROF_OK;
 }
 
-/* A pause gives the lock back in its middle: it must not find another run afterwards. */
+/* A pause releases sp_run.lock for a while. The lock `pausing` prevents that another run starts
+ * meanwhile. */
 spanprof_status sp_engine_start(const sp_engine_config *config, spanprof_error *error)
 {
     sp_lock_take(&sp_run.pausing);
@@ -259,9 +259,9 @@ void sp_engine_state_get(sp_engine_state *out)
 
 /* --- fork ------------------------------------------------------------------------------------- */
 
-/* A tick that is pending makes kernels before 4.20 begin the fork anew, for ever when forking takes
- * longer than a period: the signal is blocked on this thread meanwhile. Its weight comes
- * afterwards, as an overrun. */
+/* A pending tick makes kernels before 4.20 restart the fork, without end when a fork takes longer
+ * than a period. So the signal is blocked on this thread during the fork. The weight of those ticks
+ * comes afterwards, as an overrun. */
 void sp_engine_fork_prepare(void)
 {
     sp_lock_take(&sp_run.lock);

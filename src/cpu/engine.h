@@ -19,7 +19,7 @@ typedef struct sp_engine_run {
     bool running;
     uint32_t number; /* of the run; no two have the same */
     bool held;       /* the collector changes the rate */
-    bool paused;     /* the application wishes no ticks */
+    bool paused;     /* the application has paused ticks */
     bool forking;    /* mask_before_fork is to be put back */
     sigset_t mask_before_fork;
     sp_engine_config config;
@@ -48,12 +48,12 @@ void sp_engine_set_rate(uint32_t cpu_hz);
 
 /* --- arming.c --------------------------------------------------------------------------------- */
 
-/* Make THREAD tick, if the run wants it and nothing forbids it; else nothing. */
+/* Make THREAD tick if the run samples it; else do nothing. */
 void sp_arm_locked(sp_thread *thread);
 void sp_disarm_locked(sp_thread *thread);
-/* THREAD, which is not armed, loses a ring that has another size than the run's, so that arming
- * makes a new one; a ring that is in use stays. Only by the collector, or by start before there is
- * one: none but the collector reads rings, and it frees the slots of ended threads. */
+/* Free the ring of THREAD, which is not armed, if its size is not the run's, so that arming makes a
+ * new one; a ring in use stays. Only the collector may call it, or start before there is one,
+ * because the collector reads rings and frees the slots of ended threads. */
 void sp_drop_misfit_ring_locked(sp_thread *thread);
 /* Disarm all threads. The lock is given back for a while; when another run has started meanwhile,
  * its threads stay armed. Returns whether no tick of this run is under way. */

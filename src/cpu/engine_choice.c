@@ -18,13 +18,13 @@
 
 enum { SIGNALS_TIMED = 64, LONGEST_TICKS_TIMED = 5 };
 
-/* So many entries that a poll spends most of its time on them, and no more than the usual
- * RLIMIT_NOFILE: poll refuses more. */
+/* Enough entries that a poll spends most of its time on them, and fewer than the usual
+ * RLIMIT_NOFILE, because poll refuses more. */
 enum { POLLED_ENTRIES = 1000 };
 
 static struct pollfd polled[POLLED_ENTRIES]; /* under the engine's lock */
 
-/* A jiffy lasts 10 ms at most; the event's timer is exact to microseconds. */
+/* The kernel's timer ticks are at most 10 ms apart; the event's timer is exact to microseconds. */
 #define TIMER_PATIENCE_NS (45 * SP_NS_PER_MS)
 #define PERF_PATIENCE_NS  (5 * SP_NS_PER_MS)
 #define PROBE_PERIOD_NS   UINT64_C(200000)
@@ -64,9 +64,9 @@ static bool tick_ends_call(void)
     return !had_tick && interrupted && sp_load_relaxed(&sp_handler.probe) != 0;
 }
 
-/* The CPU clock is not asked before the time may be over: asking makes the kernel take the core
- * from a thread whose slice is over, and on a busy machine that is before the periodic tick, each
- * time, so that no timer would ever be seen to expire. */
+/* The CPU clock is not read before the time may be over. Reading it makes the kernel deschedule a
+ * thread whose slice is over; on a busy machine this would happen before each timer tick, so no
+ * timer would ever be seen to expire. */
 static sp_engine_probe wait_for_tick(uint64_t patience_ns)
 {
     sp_engine_probe result = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which engine ticks: asked by taking real ticks, for a timer that can be made is not yet one that
- * fires (gVisor, some emulators). */
+/* Chooses the engine. It takes real ticks, because a timer that can be created does not always fire
+ * (gVisor, some emulators). */
 #ifndef SP_CPU_ENGINE_CHOICE_H
 #define SP_CPU_ENGINE_CHOICE_H
 
@@ -30,8 +30,8 @@ typedef struct sp_engine_probe {
 sp_engine_probe sp_engine_probe_source(const sp_cpu_source *source, int signal,
                                        uint64_t patience_ns);
 
-/* Cycles (core/cycles_sig.h) of the longest tick that can be: what takes longer has lost its core.
- * Takes a millisecond. */
+/* Cycles (core/cycles_sig.h) of the longest possible tick: a tick that takes longer has lost its
+ * core. Takes a millisecond. */
 uint64_t sp_engine_longest_tick_cycles(void);
 
 /* Nanoseconds that an empty signal costs the thread that it interrupts: the tick without what the

@@ -11,11 +11,12 @@
 #include "cpu/host_action_sig.h"
 #include "cpu/host_sigaction.h"
 
-/* By signal number: ours is still installed, perhaps below another that passes on to it. Where it
- * is not, no signal may be sent to ask for it, because the host's handler would get it. */
+/* By signal number: our handler is still installed, perhaps below another one that calls it. If it
+ * is not, no signal may be sent to test whether it is reached, because the host's handler would get
+ * it. */
 static bool in_chain[NSIG];
 
-/* Past what answers the program's own calls. */
+/* The real sigaction, not the wrapper for the program's calls. */
 static sp_sigaction *system_sigaction = sigaction;
 
 /* The process whose handlers the host's actions stand for. A child of vfork has our memory, and
@@ -119,9 +120,9 @@ bool sp_handler_is_reached(int signal)
     return failed == 0 && sp_load_relaxed(&sp_handler.probe) != 0;
 }
 
-/* Another handler may have been put over ours since the last stop, and pass on to it what it does
- * not know (a second copy of the SDK does). Then ours is reached already, and putting it on top
- * once more would close a circle. */
+/* Since the last stop, another handler may have been installed over ours, which passes unknown
+ * signals on to ours (as a second copy of the SDK does). Then ours is reached already; installing
+ * it on top again would make the two call each other without end. */
 bool sp_handler_install(int signal)
 {
     struct sigaction action, current;

@@ -89,7 +89,7 @@ SP_SIGSAFE static void add_time(sp_sample_record *sample)
     sample->header.size += (uint32_t)sizeof sample->pcs[0];
 }
 
-/* What a tick found of the context: its number, whether it is another tracer's, or unknown. */
+/* The context as a tick found it: its number, whether it is another tracer's, or unknown. */
 typedef struct tick_context {
     uint64_t number;
     bool unknown;
@@ -156,7 +156,7 @@ SP_SIGSAFE static void record_tick(sp_thread *thread, const tick_context *contex
         thread->tick.last_recorded = context->number;
 }
 
-/* How many of the PERIODS that a tick brings it counts for its context.
+/* How many of a tick's PERIODS count for its context.
  * 1. The context has not changed since the last tick: all of them.
  * 2. It has changed: then the thread was off its core at the kernel's timer ticks, and most of the
  *    periods fell under contexts that no tick has seen. Timer ticks come at random moments, so the
@@ -212,7 +212,8 @@ SP_SIGSAFE static void take_tick(sp_thread *thread, uint32_t periods,
         sp_count_owned(&thread->tick.dropped_small_stack, 1);
     if (start)
         count_cost(thread, sp_cycles() - start);
-    /* Last: whoever sees this tick counted sees what it counted (pairs with take_counters). */
+    /* Stored last: a thread that sees this tick counted sees its other counts, too (pairs with
+     * take_counters). */
     sp_store_release(&thread->tick.ticks, sp_load_relaxed(&thread->tick.ticks) + 1);
 }
 
@@ -220,7 +221,7 @@ SP_SIGSAFE void sp_tick(sp_thread *thread, uint32_t periods, const void *ucontex
 {
     /* The hazard also says that a tick is under way. Its store and the look at armed are
      * sequentially consistent; they pair with the store of armed and the look at the hazard in
-     * arming.c, with a fence between: one of the two sees the other's. */
+     * arming.c, with a fence between: at least one side sees the store of the other. */
     const sp_generation *generation = sp_generation_enter(sp_handler.modules, &thread->tick.hazard);
     if (atomic_load(&thread->tick.armed) && sp_ring_exists(&thread->tick.ring))
         take_tick(thread, periods, generation, ucontext);

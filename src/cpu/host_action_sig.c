@@ -8,7 +8,7 @@
 #include "core/atomic.h"
 #include "core/signal_mask_sig.h"
 
-/* A reader is disturbed only when so many actions are set while it reads one. */
+/* A reader has to retry only when so many actions are set while it reads one. */
 enum { SLOTS = 8 };
 
 typedef struct action_slot {

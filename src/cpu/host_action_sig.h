@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the host does at the signal of our ticks: its handler lies below ours, and gets what our
- * ticks did not send.  Threads: any.  Signals: safe.
+/* The host's action for the signal of our ticks: our handler calls the host's handler for signals
+ * that are not ticks. Threads: any. Signals: safe.
  *
  * A handler may read an action while another thread sets it. So an action is written into a slot
  * that is not the current one, and read again when that slot was taken anew meanwhile. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sigaction for a program that does not know of our handler (libspanprof-run.so): what it asks for
- * at the signal of our ticks lies below ours, and it sees what it asked for. So a program that
- * handles SIGPROF itself, or sets all signals to their defaults, is neither disturbed by ticks nor
- * ended by one.
+/* sigaction for a program that does not know of our handler (libspanprof-run.so): its action for
+ * the signal of our ticks is stored, our handler stays installed, and later calls return the stored
+ * action. So ticks neither disturb nor end a program that handles SIGPROF itself, or that sets all
+ * signals to their defaults.
  *
  * Not part of the API: libspanprof.so shows these to libspanprof-run.so of the same build.
  *

@@ -42,8 +42,9 @@ static int64_t *excluded_ns(const sp_thread *thread)
     return &known->excluded_cpu_ns;
 }
 
-/* CPU time that passes in a pause is taken out of the books: the clock's reading is subtracted at
- * its begin and added at its end. A thread that was made meanwhile has its whole time added. */
+/* CPU time in a pause is excluded: the clock's value is subtracted from excluded_cpu_ns at the
+ * begin of the pause and added at its end. For a thread that was made in the pause, all of its time
+ * is added. */
 static void exclude(sp_thread *thread, int64_t sign)
 {
     uint64_t cpu_ns;
@@ -101,7 +102,7 @@ static uint64_t not_below_zero(int64_t value)
 
 uint64_t sp_engine_process_cpu_ns(void)
 {
-    sp_lock_take(&sp_run.pausing); /* in the middle of a pause the books are not made up yet */
+    sp_lock_take(&sp_run.pausing); /* while a pause begins or ends, the sums are incomplete */
     sp_lock_take(&sp_run.lock);
     int64_t clock = sp_run.paused ? 0 : (int64_t)sp_threads_application_cpu_ns();
     uint64_t cpu_ns = not_below_zero(clock - sp_run.excluded_cpu_ns);

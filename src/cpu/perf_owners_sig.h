@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who a perf event's signal is for. It carries the event's descriptor only (si_fd), so a fixed
- * table tells its owner: NULL for a descriptor that is none of ours (any more: another copy of the
- * SDK, or the host, may use its number). Mapped at the first start, never unmapped. Threads:
- * written under the engine's lock.  Signals: safe to read. */
+/* The owner of a perf event's signal. The signal carries only the event's descriptor (si_fd), so a
+ * fixed table has the owner by descriptor; NULL when the descriptor is not, or no longer, one of
+ * this engine (another copy of the SDK, or the host, may use its number). Mapped at the first
+ * start, never unmapped. Threads: written under the engine's lock. Signals: safe to read. */
 #ifndef SP_CPU_PERF_OWNERS_SIG_H
 #define SP_CPU_PERF_OWNERS_SIG_H
 

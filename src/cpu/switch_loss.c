@@ -7,8 +7,8 @@
 
 #include "core/clock.h"
 
-/* A step of learning wants this many ticks, each of which is one period more or less, and slices to
- * divide by; and moves most of the way. */
+/* A step of learning needs this many ticks, because their number is exact to one period only, and
+ * this many slices. It moves the estimate most of the way to the new value. */
 enum { TICKS_ENOUGH = 30, SLICES_ENOUGH = 30 };
 #define CPU_ENOUGH_NS (5 * SP_NS_PER_MS)
 #define LOSS_FIRST_NS 1500
@@ -64,7 +64,7 @@ uint64_t sp_switch_loss_period(sp_thread *thread, uint64_t period_ns)
         now.cpu_ns - loss->seen_at.cpu_ns < CPU_ENOUGH_NS ||
         !read_slices(thread->registered.tid, &now.count))
         return before_ns;
-    if (loss->seen_at.cpu_ns == 0) { /* the first look: what was before is not known */
+    if (loss->seen_at.cpu_ns == 0) { /* the first check: the values before it are not known */
         loss->slice_ns = LOSS_FIRST_NS;
         loss->seen_at = loss->learned_at = now;
         return before_ns;

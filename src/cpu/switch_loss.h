@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a perf event does not see. Its clock stands still while the kernel switches the thread in
- * and out, and the thread's CPU clock does not: 1 to 5 µs a time slice, which is percents of a
- * thread that works for 100 µs and sleeps. So the event's period is made shorter by that share, and
- * a tick comes once a period of the thread's CPU clock, as it does with a timer.
+/* The CPU time that a perf event does not count. Its clock stops while the kernel switches the
+ * thread in and out, and the thread's CPU clock does not: 1 to 5 µs a time slice, which is percents
+ * of a thread that works for 100 µs and sleeps. So the event's period is made shorter by that
+ * share, and a tick comes once a period of the thread's CPU clock, as it does with a timer.
  *
  * The kernel counts the slices (/proc/self/task/TID/schedstat). What a slice loses depends on the
- * machine and on how long the thread sleeps, so it is learned from each thread's books: CPU time
- * less weights, by slice, at most LOSS_MAX. Nothing else shortens a period: a thread that lost
+ * machine and on how long the thread sleeps, so it is learned for each thread: CPU time less
+ * weights, divided by slices, at most LOSS_MAX. Nothing else shortens a period: a thread that lost
  * ticks because it blocked the signal has few slices to explain them with, and they stay lost, and
- * are unattributed. Threads: under the engine's lock.  Signals: not safe. */
+ * are unattributed. Threads: under the engine's lock. Signals: not safe. */
 #ifndef SP_CPU_SWITCH_LOSS_H
 #define SP_CPU_SWITCH_LOSS_H
 
 #include "cpu/cpu_threads_sig.h"
 
-/* The period of THREAD's event, for ticks to come once in PERIOD_NS of its CPU clock. Looks at what
- * the thread did since the last call that found enough to tell; else returns what it returned then.
- */
+/* The period of THREAD's event, for ticks to come once in PERIOD_NS of its CPU clock. Uses what the
+ * thread did since the last call that had enough data; without enough data it returns the previous
+ * result. */
 uint64_t sp_switch_loss_period(sp_thread *thread, uint64_t period_ns);
 
 #endif
