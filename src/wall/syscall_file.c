@@ -84,8 +84,8 @@ void sp_syscall_file_close(sp_syscall_files *files, sp_syscall_file *file)
     forget(files, file);
 }
 
-/* Any of the files kept, by chance: where threads are visited in turns, the one not used for
- * longest is the next that is wanted. */
+/* Close one of the kept files, chosen at random: when threads are visited in turns, the least
+ * recently used file is the next one that is needed. */
 static void make_room(sp_syscall_files *files)
 {
     files->random = files->random * 6364136223846793005u + 1442695040888963407u;
@@ -100,7 +100,7 @@ int sp_syscall_files_open_other(sp_syscall_files *files, pid_t tid, const char *
     return find_tasks(files) ? openat(files->tasks, path, O_RDONLY | O_CLOEXEC) : -1;
 }
 
-/* FD is the files' now, or closed. */
+/* Keep FD in FILES, or close it. */
 static void keep(sp_syscall_files *files, sp_syscall_file *file, int fd)
 {
     fd = sp_descriptor_move_up(fd, DESCRIPTORS_MAX);
@@ -142,7 +142,7 @@ static sp_syscall_state read_line(int fd, sp_syscall_line *out)
 {
     char text[LINE_BYTES];
     ssize_t length = pread(fd, text, sizeof text - 1, 0);
-    if (length <= 0) /* an empty answer is of a thread that ends just now */
+    if (length <= 0) /* the kernel returns an empty text for a thread that is ending */
         return length == 0 || errno == ESRCH ? SP_SYSCALL_GONE : SP_SYSCALL_FAILED;
     text[length] = 0;
     if (strcmp(text, "running\n") == 0)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc/self/task/TID/syscall (proc_pid_syscall(5)): what the kernel tells of a thread that is
- * blocked, without stopping it: system call, stack pointer, program counter. A thread may always
- * read it of threads of its own process; opening it needs the right to read a file that belongs to
- * the process's user, or to root once the process is not dumpable (prctl(2), PR_SET_DUMPABLE).
+/* /proc/self/task/TID/syscall (proc_pid_syscall(5)): what the kernel shows of a blocked thread,
+ * without stopping it: system call, stack pointer, program counter. A thread may always read it of
+ * threads of its own process; opening it needs the right to read a file that belongs to the
+ * process's user, or to root once the process is not dumpable (prctl(2), PR_SET_DUMPABLE).
  *
- * Files are kept open, for opening costs six times what reading does, but only so many: descriptors
- * are the host's. Threads: one at a time.  Signals: not safe. */
+ * Files are kept open, because opening costs six times as much as reading, but only a limited
+ * number, because the host needs descriptors, too. Threads: one at a time. Signals: not safe. */
 #ifndef SP_WALL_SYSCALL_FILE_H
 #define SP_WALL_SYSCALL_FILE_H
 

@@ -4,21 +4,21 @@
  *   switch number ─ CPU clock, twice ─ state ─ context ─ switch number again
  *   ─ wait ─ stack ─ CPU clock and switch number again
  *
- * The moment that is sampled is that of the first clock. Whoever runs then has another clock in the
- * next, a fifth of a microsecond later; whoever has not waits, and is counted. (The state does not
- * tell as much: a thread that is about to block is "blocked" for some microseconds in which it
- * still runs, and its ticks count them.)
+ * The sampled moment is that of the first read of the clock. If the thread runs then, the second
+ * read, a fifth of a microsecond later, differs. If both are equal the thread waits, and the visit
+ * counts. (The state is less exact: a thread that is about to block is shown as blocked for some
+ * microseconds in which it still runs, and its ticks count these.)
  *
- * Equal clocks at begin and end prove that the thread did not run in between (but for a short run
- * that a hypervisor's accounting swallows: the number at the end makes sure that it is still the
- * same span), so all that was read is of one moment. The state, one line of the kernel's, is of one
- * moment by itself. When the thread has run since, its stack is not certain, and an attempt is made
- * once more; if that fails too, or finds the thread elsewhere, the stack is the system call and a
- * mark. The context needs less: switch numbers only grow, so an even one that is the same
- * afterwards says that the context has been the same all the time; of another tracer's, which has
- * no number, only that the thread did not run says so. It comes right after the
- * state, for what ends a wait often ends a span, too: the longer it took, the more last moments of
- * spans would be unknown. */
+ * Equal clocks at begin and end prove that the thread did not run in between (except for a short
+ * run that a hypervisor does not account; the equal switch number at the end proves that the span
+ * is still the same), so all that was read is of one moment. The state, one line of the kernel's,
+ * is of one moment by itself. When the thread has run since, its stack is not certain, and an
+ * attempt is made once more; if that fails too, or finds the thread elsewhere, the stack is the
+ * system call and a mark. The context needs less: switch numbers only grow, so an even one that is
+ * the same afterwards says that the context has been the same all the time; of another tracer's,
+ * which has no number, only that the thread did not run says so. It comes right after the state,
+ * for what ends a wait often ends a span, too: the longer it took, the more last moments of spans
+ * would be unknown. */
 #include "wall/visit.h"
 
 #include <string.h>
@@ -28,9 +28,9 @@
 #include "core/clock.h"
 #include "unwind/fiber_stack_sig.h"
 
-/* Whether another thread sees this one's relaxed stores in their order (publish() in
- * context/context.c has compiler fences only). Where not, a context is certain only when the thread
- * has not run: to be taken off its core orders everything. */
+/* Whether other threads see the relaxed stores of a thread in order (publish() in context/context.c
+ * has compiler fences only). If not, a context is certain only when the thread has not run, because
+ * descheduling orders all its stores. */
 #if defined(__x86_64__)
 #define STORES_COME_IN_ORDER true
 #else
@@ -47,7 +47,7 @@ typedef struct attempt {
     /* The number is, even, no detach by another thread is pending, nor a switch of fibers' stacks.
      */
     bool has_not_switched;
-    bool is_shared; /* another tracer may tell the context, and its switches have no number */
+    bool is_shared; /* the context may be another tracer's, whose switches have no number */
 } attempt;
 
 static sp_visit_record *record_of(sp_visit *visit)
@@ -84,7 +84,7 @@ static void fill_stack(sp_visit *visit, sp_thread *thread, const attempt *a, sp_
     sample->end = (uint8_t)walk.end;
 }
 
-/* What is known of the stack without looking at it. */
+/* Fill in the part of the stack that is known without a walk. */
 static void fill_leaf(sp_visit *visit, uint64_t leaf, sp_walk_end end)
 {
     sp_sample_record *sample = sp_visit_sample(record_of(visit));
@@ -145,7 +145,7 @@ static bool is_same_context(const sp_interval_record *a, const sp_interval_recor
            a->span_id == b->span_id;
 }
 
-/* One look. VISIT is filled where the thread waits; what of it is certain, *A tells. */
+/* One attempt. VISIT is filled if the thread waits; *A says which parts of it are certain. */
 static sp_visit_result try_once(attempt *a, sp_visit *visit, sp_thread *thread, pid_t tid,
                                 sp_syscall_file *file, sp_visitor *visitor)
 {

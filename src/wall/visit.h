@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A visit: what another thread is doing at this moment, found out from outside, without a signal
- * and without stopping it (docs/design/wall.md). What a visit tells is certain, because the
- * thread's CPU clock and switch number did not move meanwhile; what could not be made certain is
- * marked. Threads: one at a time.  Signals: not safe. */
+ * and without stopping it (docs/design/wall.md). The result of a visit is certain, because the
+ * thread's CPU clock and switch number did not change meanwhile; parts that are not certain are
+ * marked. Threads: one at a time. Signals: not safe. */
 #ifndef SP_WALL_VISIT_H
 #define SP_WALL_VISIT_H
 
@@ -13,7 +13,7 @@
 #include "wall/wait.h"
 
 typedef enum sp_visit_result {
-    SP_VISIT_ON_CPU, /* it works: ticks tell what at */
+    SP_VISIT_ON_CPU, /* it runs: ticks sample it */
     SP_VISIT_WAITS,  /* out->record says where, and for what */
     SP_VISIT_GONE,
     SP_VISIT_FAILED, /* errno says why */
@@ -31,7 +31,7 @@ typedef struct sp_visit {
         is_proven; /* it did not run meanwhile: until its clock moves, what the record says holds */
 } sp_visit;
 
-/* How frame pointers were found that walks needed and nobody told (sp_walk). */
+/* How the frame pointers were found that walks needed and the kernel did not show (sp_walk). */
 typedef struct sp_fp_counts {
     uint64_t by_call, by_return, not_found;
 } sp_fp_counts;

@@ -14,8 +14,8 @@
 #include "core/compiler.h"
 #include "core/guarded_load_sig.h"
 
-/* Of poll and select, that many descriptors are looked at. Of an epoll instance, as many as stand
- * in so much text: about 50. */
+/* Of poll and select, at most POLLED_MAX descriptors are checked. Of an epoll instance, as many as
+ * FDINFO_BYTES of text hold: about 50. */
 enum { POLLED_MAX = 16, WATCHED_MAX = 64, FDINFO_BYTES = 4096, SELECT_BITS = 1024 };
 
 /* --- Names ------------------------------------------------------------------------------------ */
@@ -59,7 +59,7 @@ typedef enum place {
     IN_EPOLL,
 } place;
 
-/* A class of SP_WAIT_CPU: that of the descriptor. */
+/* The class SP_WAIT_CPU means: the class of the descriptor. */
 typedef struct rule {
     uint8_t place;
     sp_wait wait;
@@ -71,7 +71,7 @@ typedef struct rule {
 #define DISK         {NOWHERE, {SP_WAIT_DISK, SP_DESCRIPTOR_NONE}}
 /* These calls work on sockets only. */
 #define NETWORK      {NOWHERE, {SP_WAIT_NETWORK, SP_DESCRIPTOR_SOCKET}}
-/* The kernel does not show outside what it has in flight. */
+/* The kernel does not show the requests in flight. */
 #define IO_URING     {NOWHERE, {SP_WAIT_OTHER, SP_DESCRIPTOR_IO_URING}}
 #define LOCK_ON(at)  {at, {SP_WAIT_LOCK, SP_DESCRIPTOR_NONE}}
 #define DISK_ON(at)  {at, {SP_WAIT_DISK, SP_DESCRIPTOR_NONE}}
@@ -226,8 +226,8 @@ static const rule rules[] = {
 };
 /* clang-format on */
 
-/* What waiting on a descriptor of that kind is; 0 is SP_WAIT_OTHER. A pipe, a terminal or an
- * eventfd is filled by whom nobody knows. */
+/* What waiting on a descriptor of that kind is; 0 is SP_WAIT_OTHER. For a pipe, a terminal or an
+ * eventfd it is unknown who writes to it. */
 static const uint8_t class_by_descriptor[SP_DESCRIPTOR_COUNT] = {
     [SP_DESCRIPTOR_SOCKET] = SP_WAIT_NETWORK, [SP_DESCRIPTOR_FILE] = SP_WAIT_DISK,
     [SP_DESCRIPTOR_DIRECTORY] = SP_WAIT_DISK, [SP_DESCRIPTOR_BLOCK_DEVICE] = SP_WAIT_DISK,
@@ -258,8 +258,8 @@ static bool look_at_mode(int fd, struct statx *out)
 }
 
 /* By the kind of inode; SP_DESCRIPTOR_OTHER for those without one of their own (eventfd, epoll …).
- * The kernel answers from what it knows: fstat would ask a file server for news, and a thread that
- * waits for one that does not answer would make the caller wait, too. */
+ * statx uses only what the kernel has cached: fstat would ask a file server, and if the server does
+ * not answer, the caller would wait like the visited thread. */
 static uint8_t kind_by_mode(int fd)
 {
     struct statx status;
@@ -325,8 +325,8 @@ static void add(descriptors *set, int fd)
 }
 
 /* Which of several descriptors counts: the highest. Beside a socket the others mostly serve to wake
- * an event loop. Files come last, for poll does not wait on them, and splice waits longer for the
- * pipe at the other end. OTHER may be anything yet that only its link tells. */
+ * an event loop. Files come last, because poll does not wait on them, and splice waits longer for
+ * the pipe at the other end. OTHER means that only its link shows the kind. */
 static uint8_t rank_of(uint8_t kind)
 {
     switch (kind) {
@@ -441,16 +441,17 @@ static sp_wait wait_in_select(const uint64_t arguments[6])
 /* --- What an epoll instance watches
  * -------------------------------------------------------------------------------------------------
  *
- * The kernel tells it in /proc/self/fdinfo/N, a line for each descriptor. It makes the whole text
- * for the first byte that is read, and the application's own calls for the instance wait meanwhile:
- * 4 µs for one descriptor, 0.04 ms for 100, 10 ms for 10,000. So the answer is kept for a second,
- * or for 10,000 times what it has cost, if that is longer: a minute and more where it takes 10 ms.
+ * The kernel shows it in /proc/self/fdinfo/N, with a line for each descriptor. It makes the whole
+ * text for the first byte that is read, and the application's own calls for the instance wait
+ * meanwhile: 4 µs for one descriptor, 0.04 ms for 100, 10 ms for 10,000. So the answer is kept for
+ * a second, or for 10,000 times what it has cost, if that is longer: a minute and more where it
+ * takes 10 ms.
  *
  * Stale until then: descriptors that were added or removed since; and the whole answer, where the
  * instance was closed and another has its number. Besides, the lines have the numbers that
- * descriptors had when they were added: one that was closed while a duplicate keeps it watched is
- * looked for under a number that may be another's by now. An instance within an instance is
- * SP_DESCRIPTOR_EPOLL. */
+ * descriptors had when they were added: a descriptor that was closed while a duplicate keeps it
+ * watched is looked up by a number that another file may have by now. An instance within an
+ * instance is SP_DESCRIPTOR_EPOLL. */
 
 enum { KEPT_COUNT = 256, COST_FACTOR = 10000 }; /* KEPT_COUNT is a power of two */
 
@@ -460,7 +461,7 @@ typedef struct kept_wait {
     sp_wait wait;
 } kept_wait;
 
-/* An instance has one place, by its number: one that has the same pushes it out. */
+/* Each instance has one place, by its number; an instance with the same place replaces it. */
 static kept_wait kept[KEPT_COUNT];
 
 /* The watched descriptors of EPOLL, the first page of text of them. False when there is no such

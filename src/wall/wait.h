@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a blocked thread waits for, told from outside by its system call and the arguments
+/* Derives what a blocked thread waits for from its system call and the arguments
  * (/proc/self/task/TID/syscall).
  *
- * The call gives the class, or the descriptor that it waits on does: a read of a socket waits for
- * the network, the same read of a file for a disk. The class says where to look, and is no more
- * than that: a local socket is "network", too, a file may be in memory, and an idle worker that
- * waits on a condition variable waits for a "lock", for all that the kernel sees of it is a futex.
- */
+ * The class follows from the call, or from the descriptor that it waits on: a read of a socket
+ * waits for the network, the same read of a file for a disk. The class is only a hint where to
+ * look: a local socket is "network", too, a file may be in memory, and an idle worker that waits on
+ * a condition variable waits for a "lock", for all that the kernel sees of it is a futex. */
 #ifndef SP_WALL_WAIT_H
 #define SP_WALL_WAIT_H
 
@@ -62,10 +61,10 @@ const char *sp_wait_descriptor_name(sp_wait_descriptor descriptor);
  * CLONE_FILES) gets the answer for the same numbers of the calling thread. What an epoll instance
  * watches is known as of up to a second ago, or longer where it watches many (wait.c).
  *
- * Allocates nothing and asks no file server. Costs nothing that counts for calls that say it all
- * (futex, recv), else 0.2 to 4 µs; where an epoll instance is looked at anew, 4 µs with one
+ * Allocates nothing and asks no file server. The cost is negligible for calls that determine the
+ * class (futex, recv), else 0.2 to 4 µs; when an epoll instance is read again, 4 µs with one
  * descriptor and 30 with a hundred (tests/bench/bench_wait.c). Threads: one at a time (the wall
- * profiler's thread).  Signals: not safe. */
+ * profiler's thread). Signals: not safe. */
 sp_wait sp_wait_of(int64_t system_call, const uint64_t arguments[6]);
 
 /* From now on sp_wait_of is about threads of process PID, whose memory and descriptors this one may

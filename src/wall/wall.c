@@ -113,7 +113,8 @@ static void run(void *unused)
 /* Its rounds take microseconds, so stop waits for its end without a deadline. */
 static const sp_worker_role role = {.name = "spanprof-wall", .run = run};
 
-/* With the lock held: a pause or a change of rate by another thread finds all of it or nothing. */
+/* With the lock held, so that a pause or a change of rate by another thread never sees a
+ * half-started worker. */
 static bool start_thread(void)
 {
     sp_worker_init(&sp_wall.worker, SP_LOCK_WALL_WORKER);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The wall profiler: a thread of the SDK that visits the application's threads (visit.h) and weighs
- * what they wait for. Nobody gets a signal, and no system call of the application ends sooner for
- * it. See docs/design/wall.md.
+ * what they wait for. It sends no signal, so no system call of the application ends early. See
+ * docs/design/wall.md.
  *
  * | operation                     | setup | wall thread | collector | any thread |
  * | start, stop, free             |  yes  |             |           |            |
  * | push to the ring              |       |     yes     |           |            |
  * | pop from the ring             |       |             |    yes    |            |
- * | settle, held_generation       |       |             |    yes    |            |
- * | state_get                     |       |             |           |    yes     |
- * Signals: not safe; the thread blocks them all. */
+ * | settle, held_generation | | | yes | | | state_get | | | | yes | Signals: not safe; the thread
+ * blocks all signals. */
 #ifndef SP_WALL_WALL_H
 #define SP_WALL_WALL_H
 
@@ -32,7 +31,7 @@ typedef struct sp_wall_config {
 bool sp_wall_start(const sp_wall_config *config);
 /* End the thread. What it has seen stays, to be settled; a second call does nothing. */
 void sp_wall_stop(void);
-/* Free what a stopped one has. */
+/* Free the memory of a stopped profiler. */
 void sp_wall_free(void);
 
 /* No visits between pause and resume. */
@@ -59,7 +58,7 @@ typedef struct sp_wall_state {
     bool running;
     uint32_t hz;
     uint64_t visits;     /* of threads that waited, those unmoved included */
-    uint64_t on_core_ns; /* that visits which found their thread on a core stand for */
+    uint64_t on_core_ns; /* weight of the visits that found their thread on a core */
     uint64_t unmoved;    /* of them: the thread's clock had not moved since the last */
     uint64_t discarded;  /* attempts after which the thread had run */
     uint64_t failed;     /* threads that could not be looked at */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where each thread was when it was last visited, and how much its visits there weigh: a record
- * that is kept until the thread goes on, so that a thread which waits for a minute at one place
- * costs one record a window. Threads: one at a time.  Signals: not safe. */
+/* Where each thread was at its last visit, and the weight of its visits there. The record is kept
+ * until the thread runs again, so a thread that waits at one place for a minute costs one record
+ * for each window. Threads: one at a time. Signals: not safe. */
 #ifndef SP_WALL_WALL_PLACES_H
 #define SP_WALL_WALL_PLACES_H
 
 #include "wall/visit.h"
 
-/* Of one slot of the registry. All zero: never visited. What a visit of a thread unmoved needs is
- * in one cache line, for with many threads none of it is in the cache. */
+/* Of one slot of the registry. All zero: never visited. All data for a visit of a thread that has
+ * not moved is in one cache line, because with many threads none of it is in the cache. */
 typedef struct sp_wall_place {
     _Alignas(SP_CACHE_LINE) uint64_t cpu_ns; /* the thread's clock at the last visit */
     uint64_t weight_ns;                      /* of the visits that the record stands for */
@@ -42,8 +42,8 @@ static inline void sp_wall_place_stay(sp_wall_place *place, uint64_t weight_ns)
     place->visits++;
 }
 
-/* The record with all that it stands for; NULL when that is nothing. From now on it stands for
- * nothing. */
+/* Take the record with its weight and visits; NULL when there are none. The place has none
+ * afterwards. */
 const sp_visit_record *sp_wall_place_take(sp_wall_place *place);
 
 void sp_wall_places_deinit(sp_wall_places *places);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the wall profiler looks, and at which threads.
+/* Chooses the moments of rounds, and the threads that each round visits.
  *
  * Time is cut into cells of one period. In each cell there is one round, at a moment that is chosen
  * evenly at random: so every moment has the same chance of being seen, and a visit stands for a
  * period. When there are more threads than a round may visit, each has the same chance to be among
- * those visited, and a visit stands for so much more. Nothing about a thread enters into either
- * choice: that is all that an unbiased sum needs. */
+ * those visited, and a visit stands for so much more. Neither choice depends on a thread's state,
+ * so the sums are unbiased. */
 #include <sys/random.h>
 
 #include <spanprof/context.h>
@@ -13,7 +13,7 @@
 #include "core/clock.h"
 #include "wall/wall_run.h"
 
-/* One part in SHARE of a core is what rounds may take. */
+/* Rounds may use one part in SHARE of a core. */
 enum { SHARE = 33, VISITS_MIN = 16, AHEAD = 12 };
 
 enum { LOOKS_AROUND = 16 };
@@ -36,7 +36,7 @@ static void seed(void)
 
 /* --- a round ---------------------------------------------------------------------------------- */
 
-/* Whether a sample of the thread's now would be linked, to a span that we know of. */
+/* Whether a sample of the thread at this moment would be linked to a span of this tracer. */
 static bool has_own_span(const sp_thread *thread)
 {
     uint32_t tail = sp_load_relaxed(&thread->published.record.tail);
@@ -44,7 +44,8 @@ static bool has_own_span(const sp_thread *thread)
            !sp_load_relaxed(&thread->published.remote);
 }
 
-/* To another tracer's. While none is known to be here, only some rounds look for one. */
+/* The same for a span of another tracer. While none has been found in the process, only some rounds
+ * check. */
 static bool has_foreign_span(const sp_thread *thread)
 {
     sp_foreign_context context;
@@ -149,8 +150,8 @@ static void begin_cells(void)
     sp_wall.cells_begin_ns = sp_clock_monotonic_ns();
 }
 
-/* The next cell's round. Its cells are used up when it is chosen: whatever ends the wait for it
- * early has cells begin anew. */
+/* The next cell's round. Its cells count as used when it is chosen. If the wait for it ends early,
+ * the cells begin again. */
 static void choose_round(sp_wall_round *round)
 {
     uint64_t period_ns = SP_NS_PER_S / sp_wall.config.hz;
@@ -163,7 +164,7 @@ static void choose_round(sp_wall_round *round)
     sp_wall.cell = cell + 1;
 }
 
-/* Returns when the round is, or UINT64_MAX while there is to be none. */
+/* Returns the time of the round; UINT64_MAX while the profiler is paused. */
 static uint64_t plan_round(sp_wall_round *round)
 {
     sp_lock_take(&sp_wall.lock);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the wall profiler share: its state, and what one asks of another. wall.c starts
  * and stops the thread, wall_rounds.c chooses when it looks and at which threads, wall_visits.c
- * looks at one, wall_doubts.c decides about those whose core we took, wall_settle.c hands over to
- * the collector.
+ * looks at one, wall_doubts.c decides about the threads whose core the profiler took, wall_settle.c
+ * hands visits to the collector.
  *
  * sp_wall.lock is held for a visit, not for a round: fork and the collector wait for microseconds.
  * Order: the collector's lock before it, the registry's after. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One thread is looked at: whether it has stayed where it was, else what it waits for. */
+/* Visits one thread: checks whether it is still where it was, else finds what it waits for. */
 #include <errno.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -82,9 +82,9 @@ static void keep_visit(sp_wall_place *place, uint32_t slot, uint64_t weight_ns)
     }
 }
 
-/* A thread that was stopped (SIGSTOP, a debugger) goes on in restart_syscall, and the kernel tells
- * no more which call that is. It is the one that it was in before, under the same switch number at
- * the same place; what the thread waited for in between is a core. */
+/* A thread that was stopped (SIGSTOP, a debugger) continues in restart_syscall, and the kernel does
+ * not show which call that is. It is the thread's last call under the same switch number at the
+ * same place. A visit in between may have found it waiting for a core. */
 static void recall_call(const sp_wall_place *place)
 {
     sp_visit_record *now = (sp_visit_record *)(void *)sp_wall.visit.record;
