@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The entries of an .eh_frame section. Each begins with its length; then comes 0 for a common entry
  * (CIE), else the distance back to the common entry of the function. A length of zero ends the
- * section, or should. */
+ * section, except where a linker leaves one in the middle (skip_terminators). */
 #include "unwind/cfi.h"
 
 #include <stdlib.h>
@@ -30,8 +30,8 @@ static sp_cfi_reader reader_at(const sp_cfi_section *section, size_t position)
                            .address = section->address};
 }
 
-/* Read the head of the entry at POSITION. False at the section's end, and where it is broken:
- * nothing behind can be found. */
+/* Read the head of the entry at POSITION. False at the section's end, and where it is damaged: then
+ * no later entry can be found. */
 static bool read_entry(const sp_cfi_section *section, size_t position, entry *out)
 {
     sp_cfi_reader reader = reader_at(section, position);
@@ -72,7 +72,7 @@ static void read_augmentation(sp_cfi_reader *reader, size_t letters, const sp_cf
         case 'B': /* aarch64: return addresses are signed with the other key */
         case 'G': /* aarch64: the frame's memory is tagged */
             break;
-        default: /* its data's size is not known, so neither is what follows */
+        default: /* the size of its data is unknown, so what follows cannot be read */
             reader->failed = true;
         }
     }
@@ -122,7 +122,7 @@ bool sp_cfi_read_common(const sp_cfi_section *section, size_t position, sp_cfi_c
     return !reader.failed && return_column == SP_DWARF_RA;
 }
 
-/* A function's range and program; false when it is none of the module's. */
+/* Read a function's range and program. False when the function is not in the module. */
 static bool read_function(const sp_cfi_section *section, const entry *head,
                           const sp_cfi_common *common, sp_cfi_function *out)
 {
@@ -156,8 +156,8 @@ static bool add_function(function_list *list, const sp_cfi_function *function)
     return true;
 }
 
-/* Some linkers leave a terminator in the middle. Where the header promises more functions, or the
- * section's length is known, more may follow. */
+/* Some linkers leave a terminator in the middle. More entries may follow when the header promises
+ * more functions, or when the section's length is known. */
 static size_t skip_terminators(const sp_cfi_section *section, size_t position)
 {
     static const uint8_t terminator[4];

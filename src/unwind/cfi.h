@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Call frame information (DWARF 5 section 6.4, with the LSB's changes for .eh_frame): the entries
- * of a section, and the program of one function, run. Threads: one at a time.  Signals: not safe.
- */
+/* Call frame information (DWARF 5 section 6.4, with the LSB's changes for .eh_frame): reads the
+ * entries of a section, and runs the program of one function. Threads: one at a time. Signals: not
+ * safe. */
 #ifndef SP_UNWIND_CFI_H
 #define SP_UNWIND_CFI_H
 
@@ -37,17 +37,17 @@ typedef struct sp_cfi_sink {
     void *user;
 } sp_cfi_sink;
 
-/* All functions of SECTION in the order in which they stand there: *FUNCTIONS (malloc'd; the caller
- * frees it) and their number. Entries that make no sense are left out. 0 and NULL when there is
- * none or memory is short. */
+/* Put all functions of SECTION, in the order of their entries, into *FUNCTIONS (malloc'd; the
+ * caller frees it) and return their number. Entries that make no sense are left out. 0 and NULL
+ * when there is none or memory is short. */
 size_t sp_cfi_functions(const sp_cfi_section *section, sp_cfi_function **functions);
 
 /* The common entry at POSITION; false when it cannot be understood. */
 bool sp_cfi_read_common(const sp_cfi_section *section, size_t position, sp_cfi_common *out);
 
 /* Run FUNCTION's program. SINK gets the first row at `begin` and then one for each place where the
- * rule may change, all below `end`. Returns false when the program makes no sense: what SINK got
- * until then holds, nothing is known behind it. */
+ * rule may change, all below `end`. Returns false when the program makes no sense: the rows that
+ * SINK got until then are valid, nothing is known of later offsets. */
 bool sp_cfi_run(const sp_cfi_section *section, const sp_cfi_common *common,
                 const sp_cfi_function *function, const sp_cfi_sink *sink);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a function's frame program. Its state is one sp_unwind_rule: of the registers only those
- * that it has are followed, and expressions are recognized by their form instead of being kept for
- * an interpreter in the handler. The forms are those that compilers, the linker (PLT) and libc
- * (signal return) write; any other makes the rule unsupported. */
+/* Runs a function's frame program. Its state is one sp_unwind_rule, so only the registers that this
+ * has are followed. Expressions are recognized by their form; keeping them would need an
+ * interpreter in the handler. The forms are those that compilers, the linker (PLT) and libc (signal
+ * return) write; any other makes the rule unsupported. */
 #include "unwind/cfi.h"
 
 #include <string.h>
@@ -68,7 +68,7 @@ typedef struct program {
     const sp_cfi_sink *sink; /* NULL while the common entry's program runs */
 } program;
 
-/* Where RULE keeps the register with number COLUMN; NULL: it does not follow that one. */
+/* The member of RULE for the register with number COLUMN; NULL: it has none. */
 static sp_saved *saved_in(sp_unwind_rule *rule, uint64_t column)
 {
     switch (column) {
@@ -120,7 +120,8 @@ static int64_t factored(const program *p, uint64_t offset)
     return (int64_t)(offset * (uint64_t)p->common->data_alignment);
 }
 
-/* A reader of the expression (a length, then that many bytes) at P, which moves on behind it. */
+/* A reader of the expression (a length, then that many bytes) at P; P moves to the byte after it.
+ */
 static sp_cfi_reader take_expression(program *p)
 {
     uint64_t length = sp_cfi_read_uleb(&p->reader);
@@ -164,7 +165,7 @@ static bool read_plt_rest(sp_cfi_reader *expression, int64_t *threshold)
            memcmp(ops, expected, sizeof ops) == 0;
 }
 
-/* What is added behind a deref: nothing, plus_uconst N, const1u N plus, or litN plus. */
+/* The addend after a deref: nothing, plus_uconst N, const1u N plus, or litN plus. */
 static bool read_addend(sp_cfi_reader *expression, int64_t *addend)
 {
     *addend = 0;
@@ -225,10 +226,11 @@ static void lower(sp_saved *saved, int32_t bytes)
         saved->offset -= bytes;
 }
 
-/* A lazy PLT entry of aarch64 pushes two words, the link register the second, before it jumps to
- * the loader, whose frame information takes the stack pointer behind the push for the CFA: "the
- * return address is at CFA + 8". But the CFA is to be the caller's stack pointer, and what a frame
- * saved lies below it. When the words are popped, the register has the return address again. */
+/* A lazy PLT entry of aarch64 pushes two words, the second of which is the link register, and jumps
+ * to the loader. The loader's frame information uses the stack pointer after the push as the CFA:
+ * "the return address is at CFA + 8". But the CFA has to be the caller's stack pointer, below which
+ * a frame saves its registers. After the words are popped, the link register has the return address
+ * again. */
 static sp_unwind_rule without_pushed_words(sp_unwind_rule rule)
 {
     enum { PUSHED_BYTES = 16 };
@@ -352,7 +354,8 @@ static bool run_rule_instruction(program *p, unsigned instruction)
     switch (instruction) {
     case CFA_NOP:
         return true;
-    case CFA_AARCH64_NEGATE_RA_STATE: /* a walk strips signatures, whether there is one or not */
+    case CFA_AARCH64_NEGATE_RA_STATE: /* ignored: a walk strips the signature of every return
+                                         address */
     case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
         return SP_LINK_REGISTER;
     case CFA_GNU_ARGS_SIZE:

@@ -39,7 +39,7 @@ static uint64_t read_leb(sp_cfi_reader *reader, unsigned *shift)
         *shift += 7;
         if (!(byte & 0x80))
             return value;
-        if (*shift > 140) /* a run of continuation bytes is no number */
+        if (*shift > 140) /* so many continuation bytes are not a number */
             reader->failed = true;
     }
     return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the encodings of DWARF and of the LSB's exception frames out of a bounded run of bytes. A
- * read past the end, or of something that this reader does not know, gives 0 and sets `failed`,
- * which stays: check once, after a group of reads. Threads: one at a time.  Signals: not safe. */
+ * read past the end, or of an unknown encoding, gives 0 and sets `failed`, which stays set. So it
+ * is enough to check it once after a group of reads. Threads: one at a time. Signals: not safe. */
 #ifndef SP_UNWIND_CFI_READER_H
 #define SP_UNWIND_CFI_READER_H
 

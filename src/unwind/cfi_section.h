@@ -16,7 +16,7 @@ typedef struct sp_cfi_section {
     uint64_t module_start;   /* functions outside [module_start, module_end) are ignored */
     uint64_t module_end;
     uint64_t fde_limit; /* number of functions that the header promises; 0: not known */
-    bool is_exact;      /* data is .eh_frame and nothing else: a terminator inside ends nothing */
+    bool is_exact;      /* data is exactly .eh_frame: a terminator inside does not end it */
 } sp_cfi_section;
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading a file of another program's making: by pread, because a mapped file that shrinks raises
- * SIGBUS. Threads: any.  Signals: not safe. */
+/* Reads a file that another program may change. It uses pread, because access to a mapped file that
+ * has shrunk raises SIGBUS. Threads: any. Signals: not safe. */
 #ifndef SP_UNWIND_FILE_BYTES_H
 #define SP_UNWIND_FILE_BYTES_H
 

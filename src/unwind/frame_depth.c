@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The function's instructions are run through in the order in which they stand, with what is known
- * of fp - sp at each. What a jump brings to its target is remembered there, joined with what other
- * ways bring; the function is swept again until nothing changes, for jumps go backwards, too. Where
- * two ways bring different numbers (alloca in a loop), there is none. Behind a jump or return the
- * next instruction has what jumps bring; if none is known, what jumps through a table bring. */
+/* A sweep visits the function's instructions in the order of their addresses, with what is known of
+ * fp - sp at each. At a jump, the known value is recorded for the target (a label), and joined with
+ * the values of other paths to it. Jumps may go backwards, so the function is swept again until
+ * nothing changes. If two paths have different values (alloca in a loop), the value has no upper
+ * bound. The instruction after a jump or a return gets the value of the jumps to it; if none is
+ * known, the value of the jumps through a table. */
 #include "unwind/frame_depth.h"
 
 #include <stdlib.h>
@@ -20,8 +21,8 @@ enum {
 };
 
 typedef enum reach_kind {
-    UNREACHED = 0, /* no way here is known */
-    FRAMELESS,     /* fp is not this function's, or not yet, or not any more */
+    UNREACHED = 0, /* no path to here is known */
+    FRAMELESS,     /* fp is not set up by this function, not yet set up, or restored */
     FRAMED,
 } reach_kind;
 
@@ -48,7 +49,7 @@ struct sp_depth_finder {
     uint64_t code_low, code_high; /* [low, high) is in code */
     uint8_t code[CODE_BYTES];
     label_set inside; /* of the function that is swept */
-    label_set across; /* of the part elsewhere to which it jumps */
+    label_set across; /* of the part of the function at another address that it jumps to */
     sp_function_range part;
 };
 
@@ -59,14 +60,14 @@ typedef struct sweep {
     bool is_exact;
     position now;
     position at_pc;
-    position table; /* what jumps through a table bring */
-    position body;  /* what the first call or jump with a frame has */
+    position table; /* the value of jumps through a table */
+    position body;  /* the value at the first call or jump with a frame */
     position
         probe; /* what sp is to become in a loop that touches each page; UNREACHED: no such loop */
     uint8_t probe_register;
     uint8_t probe_age; /* instructions since */
     bool is_probing;   /* the instruction before compared sp with the register */
-    bool assumes;      /* where no way leads, it is as in body */
+    bool assumes;      /* an instruction without a known path gets the value of body */
 } sweep;
 
 /* --- Code ------------------------------------------------------------------------------------- */
@@ -198,9 +199,9 @@ static void set_stack(position *now, const sp_x86_instruction *instruction)
     }
 }
 
-/* With -fstack-clash-protection, large frames are taken page by page, in a loop until sp is what a
- * register was set to in front of it: lea -N(%rsp), %r11; 1: sub $0x1000, %rsp; orq $0, (%rsp); cmp
- * %r11, %rsp; jne 1b. */
+/* With -fstack-clash-protection, large frames are allocated page by page, in a loop until sp equals
+ * a register that was set before the loop: lea -N(%rsp), %r11; 1: sub $0x1000, %rsp; orq $0,
+ * (%rsp); cmp %r11, %rsp; jne 1b. */
 static void watch_probe(sweep *s, const sp_x86_instruction *instruction)
 {
     if (s->probe.kind != UNREACHED && ++s->probe_age > PROBE_INSTRUCTIONS)
@@ -235,7 +236,7 @@ static bool ends_way(const sp_x86_instruction *instruction)
            instruction->flow == SP_X86_STOP;
 }
 
-/* Behind a jump. */
+/* The value for the instruction after a jump. */
 static position elsewhere(const sweep *s)
 {
     position now = s->table;
@@ -246,8 +247,8 @@ static position elsewhere(const sweep *s)
     return now;
 }
 
-/* INSTRUCTION, which ends at BEHIND, may go elsewhere. WAS_PROBING: it decides whether a loop over
- * pages is done. */
+/* Follow INSTRUCTION, which ends at BEHIND and may continue at another address. WAS_PROBING: it is
+ * the branch at the end of a loop over pages. */
 static void go(sweep *s, const sp_x86_instruction *instruction, uint64_t behind, bool was_probing)
 {
     sp_depth_finder *finder = s->finder;
@@ -297,7 +298,8 @@ static bool run_sweep(sweep *s, position entry)
     return true;
 }
 
-/* Sweeps until nothing changes. False: it does not come to that, or the code is not understood. */
+/* Sweep until nothing changes. False: it still changes after SWEEPS_MAX sweeps, or the code is not
+ * understood. */
 static bool solve(sweep *s, const sp_function_range *function, position entry)
 {
     label_set *labels = &s->finder->inside;
@@ -351,7 +353,7 @@ sp_frame_depth sp_frame_depth_find(sp_depth_finder *finder, sp_outside *outside,
         .below = s.at_pc.below, .slack = s.at_pc.slack, .is_assumed = s.at_pc.is_assumed};
 }
 
-/* Where a jump through memory goes now; 0: nobody knows. */
+/* The current target of a jump through memory; 0: unknown. */
 static uint64_t indirect_target(sp_outside *outside, const sp_x86_instruction *instruction,
                                 uint64_t behind)
 {
@@ -360,8 +362,8 @@ static uint64_t indirect_target(sp_outside *outside, const sp_x86_instruction *i
     return is_read ? target : 0;
 }
 
-/* A table has addresses, and the jump an index; or distances, and in front of the jump one is added
- * to where the table is. */
+/* A table of addresses is used by a jump with an index. A table of distances is used by a jump to a
+ * register, to which the instruction before adds a distance and the address of the table. */
 static bool is_by_table(const sp_x86_instruction *instruction, bool was_sum)
 {
     return instruction->has_index || (was_sum && !instruction->has_slot);

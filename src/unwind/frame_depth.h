@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How far a function's frame pointer is above its stack pointer at one of its instructions: by
- * following what its code does to both, from its first instruction on, along all its branches
- * (x86-64). Threads: the one that OUTSIDE belongs to.  Signals: not safe. */
+/* How far a function's frame pointer is above its stack pointer at one of its instructions: found
+ * by following the effect of its code on both registers, from its first instruction on, along all
+ * branches (x86-64). Threads: the one that OUTSIDE belongs to. Signals: not safe. */
 #ifndef SP_UNWIND_FRAME_DEPTH_H
 #define SP_UNWIND_FRAME_DEPTH_H
 
@@ -9,13 +9,13 @@
 
 #define SP_DEPTH_ANY INT32_MAX
 
-/* fp - sp is in [below, below + slack]. slack 0: it is below. SP_DEPTH_ANY: there is no upper bound
- * that the code tells (alloca). */
+/* fp - sp is in [below, below + slack]. slack 0: it is exactly `below`. slack SP_DEPTH_ANY: the
+ * code determines no upper bound (alloca). */
 typedef struct sp_frame_depth {
     int32_t below;
     int32_t slack;
-    bool is_assumed; /* no way to the instruction was found (exception handlers): it is taken for
-                        the rest of the function's */
+    bool is_assumed; /* no path to the instruction was found (exception handlers), so the value of
+                        the function's body is assumed */
 } sp_frame_depth;
 
 typedef struct sp_depth_finder sp_depth_finder;
@@ -24,9 +24,9 @@ typedef struct sp_depth_finder sp_depth_finder;
 sp_depth_finder *sp_depth_finder_create(void);
 void sp_depth_finder_destroy(sp_depth_finder *finder);
 
-/* At PC, which is FUNCTION's: an instruction is about to run there if IS_EXACT, else one that ended
- * there has called. PARENT: the function of which FUNCTION is a part that jumps lead to; NULL: it
- * is entered at its beginning. */
+/* At PC, which is FUNCTION's: if IS_EXACT, the instruction at PC runs next; else PC follows a call
+ * that is under way. PARENT: FUNCTION is a part of that function, entered by its jumps; NULL:
+ * FUNCTION is entered by calls, at its beginning. */
 sp_frame_depth sp_frame_depth_find(sp_depth_finder *finder, sp_outside *outside,
                                    const sp_function_range *function,
                                    const sp_function_range *parent, uint64_t pc, bool is_exact);

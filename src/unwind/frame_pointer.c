@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the code tells the position, one place on the stack is looked at; where it tells a range (a
- * realigned frame), a few; where it tells nothing (alloca), all from sp up. What is looked for
- * there is a return address, and of which kind, the call in front of it tells:
+/* How a frame pointer is searched. If the code determines its position, one place on the stack is
+ * checked. If the code determines a range (a realigned frame), a few places are. If the code
+ * determines nothing (alloca), all places from sp up are. Each place has to hold a return address.
+ * The call before that address decides its kind:
  *
- *   OURS       a direct call, also through the procedure linkage table, whose target is this
- * function or jumps to it ANYONES    an indirect call: of this function, perhaps UNSURE     a
- * direct call of another function, which jumps to an address that it computes OTHERS     a direct
- * call of another function, which does not jump here NOTHING    no call is in front of it, or it is
- * no code
+ *     OURS     a direct call, or one through a slot in memory, whose target is this function or
+ *              jumps to it, also through the procedure linkage table
+ *     ANYONES  an indirect call: perhaps of this function
+ *     UNSURE   a direct call of another function, which jumps to an address that it computes
+ *     OTHERS   a direct call of another function, which does not jump here
+ *     NOTHING  no call is before it, the call leads to no module, or it is not in code
  *
- * A position that the code tells is believed with any of the first three: it is where a return
- * address has to be, and one is there. Where several positions are possible, there may be others:
- * the dynamic part of a frame is not cleared, so that return addresses of calls that are over lie
- * about in it. The right one leads to a whole stack in which each direct call is of the next
- * function, and each frame as large as its code says. The lowest that does so is believed if it is
- * OURS, if all others that do so are return addresses of that very stack, and if that does not come
- * through this function once more. An indirect call is no proof there: it may be left from a
- * function that stood where this one stands now, and then its stack is whole, too. */
+ * A position that the code determines is accepted with any of the first three: a return address has
+ * to be there, and one is. When several positions are possible, more is needed, because the dynamic
+ * part of a frame is not cleared and may hold return addresses of earlier calls. The right position
+ * leads to a complete stack in which each direct call is of the next function, and each frame has
+ * the size that its code says. The lowest position that does so is accepted if it is OURS, if all
+ * other positions that do so are return addresses of that same stack, and if that stack does not go
+ * through this function again. An indirect call is no proof there: it may be left from an earlier
+ * function at the same place on the stack, and the stack from it is complete, too. */
 #include "unwind/frame_pointer.h"
 
 #if defined(__x86_64__)
@@ -35,7 +37,7 @@ enum {
     SCAN_BYTES = 60 << 10,
     DEPTH_MAX = 256,
     OTHERS_MAX = 24,
-    JUMPS_MAX = 8, /* from function to function, each way through the linkage table counts twice */
+    JUMPS_MAX = 8,   /* from function to function; a path through the linkage table counts twice */
     LEADS_MAX = 100, /* functions and stubs that are looked at */
     STUB_BYTES = 16,
 };
@@ -61,13 +63,13 @@ typedef struct known_range {
 } known_range;
 
 struct sp_fp_finder {
-    uint32_t generation; /* about whose code the following is; 0: none */
+    uint32_t generation; /* of the modules that the caches below are about; 0: none */
     bool is_nested;
     sp_depth_finder *depths;
     place places[PLACES];
     known_verdict verdicts[VERDICTS];
     known_range ranges[RANGES];
-    uint64_t pcs[DEPTH_MAX], sps[DEPTH_MAX]; /* of the stack that a candidate would lead to */
+    uint64_t pcs[DEPTH_MAX], sps[DEPTH_MAX]; /* the stack that a candidate leads to */
 };
 
 /* One question. */
@@ -124,9 +126,9 @@ static bool visit_jump(void *user, uint64_t target)
     return target && leads_here(lead, target);
 }
 
-/* The function whose jumps show where a call of TARGET arrives. An entry of the linkage table only
- * jumps, and all of its entries may be described as one function: then it is that entry alone. Else
- * it is the function that begins at TARGET. */
+/* The code range whose jumps show where a call of TARGET leads. If TARGET is an entry of the
+ * linkage table, which only jumps, the range is that entry alone, because the frame information may
+ * describe all entries as one function. Else it is the function at TARGET. */
 static bool find_jumper(const search *s, uint64_t target, sp_function_range *out)
 {
     uint8_t code[STUB_BYTES];
@@ -143,7 +145,7 @@ static bool find_jumper(const search *s, uint64_t target, sp_function_range *out
     return true;
 }
 
-/* Whether code at TARGET comes to be in the function. */
+/* Whether code at TARGET leads into the function, directly or by jumps. */
 static bool leads_here(lead *lead, uint64_t target)
 {
     const search *s = lead->search;
@@ -161,8 +163,8 @@ static bool leads_here(lead *lead, uint64_t target)
     return is_found;
 }
 
-/* The target of the direct call, or of the call through memory, that ends behind BEFORE's bytes at
- * RETURN_ADDRESS. */
+/* The target of the direct call, or of the call through memory, that ends at RETURN_ADDRESS; BEFORE
+ * has the bytes before that address. */
 static bool find_target(const search *s, const uint8_t *before, uint64_t return_address,
                         bool *is_indirect, uint64_t *target)
 {
@@ -253,8 +255,8 @@ static const sp_function_range *find_range(const search *s, uint64_t address)
     return &known->range;
 }
 
-/* Whether the call in front of RETURN_ADDRESS may be what led to the frame of which ADDRESS is.
- * Parts of functions, and code whose beginning is not known, may be led to by anything. */
+/* Whether the call before RETURN_ADDRESS may have led to the frame of the function at ADDRESS. Any
+ * call may lead to parts of functions, and to code whose beginning is not known. */
 static bool may_link(const search *s, uint64_t address, uint64_t return_address)
 {
     search link = *s;
@@ -266,7 +268,8 @@ static bool may_link(const search *s, uint64_t address, uint64_t return_address)
     return verdict >= UNSURE || (!is_entered && verdict == OTHERS);
 }
 
-/* Whether frame NUMBER of the stack that was followed is as large as its code says, if it does. */
+/* Whether frame NUMBER of the stack that was followed has the size that its code says. True if the
+ * code does not say. */
 static bool has_right_size(const search *s, uint32_t number)
 {
     const sp_fp_finder *finder = s->finder;
@@ -283,8 +286,8 @@ static bool has_right_size(const search *s, uint32_t number)
            (bytes >= below && bytes <= below + (uint64_t)depth.slack);
 }
 
-/* The stack from the caller on if ONE is right, in the finder's pcs and sps. Returns its length, 0
- * if it is not whole or a call in it leads elsewhere. */
+/* Walk the stack from the caller on, assuming that ONE is right, into the finder's pcs and sps.
+ * Returns its length; 0 if it is incomplete, or a call in it leads to another function. */
 static uint32_t follow(const search *s, const candidate *one)
 {
     sp_fp_finder *finder = s->finder;
@@ -327,7 +330,7 @@ static bool is_on_stack(const search *s, uint32_t depth, const candidate *one)
     return false;
 }
 
-/* The lowest of FOUND that leads to a whole stack, if nothing else could be right. */
+/* Choose the lowest of FOUND that leads to a complete stack, if no other one could be right. */
 static bool choose(const search *s, const candidate *found, uint32_t count, candidate *out)
 {
     bool leads[OTHERS_MAX];
@@ -346,8 +349,8 @@ static bool choose(const search *s, const candidate *found, uint32_t count, cand
     return true;
 }
 
-/* Collect what looks like a frame from LOW to HIGH, both multiples of 16 as all frame pointers are.
- * UINT32_MAX: there is too much. */
+/* Collect possible frames from LOW to HIGH, both multiples of 16, as all frame pointers are.
+ * UINT32_MAX: there are too many. */
 static uint32_t collect(const search *s, uint64_t low, uint64_t high, candidate *found)
 {
     uint32_t count = 0;
@@ -397,8 +400,8 @@ typedef struct parent_search {
     sp_function_range *parent;
 } parent_search;
 
-/* A jump out of a part of a function that stands elsewhere leads back into the middle of it; one to
- * a beginning calls. */
+/* A part of a function at another address jumps back into the middle of its function. A jump to the
+ * beginning of a function is a tail call. */
 static bool visit_exit(void *user, uint64_t target)
 {
     const parent_search *p = user;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The frame pointer of a blocked thread, of which only pc and sp are told. Code with frame
- * pointers, without optimization, with dynamic or realigned frames, has rules that count from it.
- * Where no frame further down has saved it, its value follows from how far above sp the code has
- * put it (frame_depth.h), and it is believed only if the return address that has to be there is: it
- * is behind a call, and that call leads to this function, or to nobody knows where, but not
- * elsewhere.
+/* Finds the frame pointer of a blocked thread, of which the kernel reports only pc and sp. The
+ * unwind rules of code with frame pointers, without optimization, or with dynamic or realigned
+ * frames, depend on it. If no frame further down has saved it, its value follows from its distance
+ * to sp, which the code determines (frame_depth.h). The value is accepted only if the stack has a
+ * return address where that frame needs one: an address after a call that leads to this function or
+ * to an unknown target, but not to another function.
  *
- * What was found out about code is kept for as long as the generation is the same.
+ * Results about code are cached as long as the generation is the same.
  * Threads: one at a time.  Signals: not safe. */
 #ifndef SP_UNWIND_FRAME_POINTER_H
 #define SP_UNWIND_FRAME_POINTER_H

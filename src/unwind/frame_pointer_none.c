@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where instructions are not understood: no frame pointer is found. */
+/* For architectures whose instructions are not decoded: no frame pointer is found. */
 #include "unwind/unwind_rule.h"
 
 #if !defined(__x86_64__)

@@ -44,8 +44,8 @@ static bool read_begins(const function_table *table, uint32_t first, uint32_t co
     return true;
 }
 
-/* The first of the BLOCK_ENTRIES entries, or fewer at the end, among which is the last that is not
- * above ADDRESS, and the one behind it. */
+/* Find the first of BLOCK_ENTRIES entries (fewer at the end of the table) that contain the last
+ * entry not above ADDRESS and the entry after it. */
 static bool find_block(const function_table *table, uint64_t address, uint32_t *first)
 {
     uint32_t low = 0, high = table->count; /* the last that is not above is in [low, high) */

@@ -15,8 +15,8 @@ SP_SIGSAFE const sp_generation *sp_generation_enter(const sp_modules *modules,
     }
 }
 
-/* The release pairs with the load in sp_modules_hazard_number: whoever sees the hazard empty sees
- * the ring's new sample. */
+/* The release pairs with the load in sp_modules_hazard_number: a thread that sees the hazard empty
+ * sees the new sample in the ring. */
 SP_SIGSAFE void sp_generation_leave(_Atomic(const sp_generation *) *hazard)
 {
     sp_store_release(hazard, (const sp_generation *)0);

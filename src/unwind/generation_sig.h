@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a handler takes hold of a generation without a lock: a hazard pointer for each thread.
  *
- *   handler                               collector
- *   current -> g                          publish: current = g'
- *   hazard = g                            read all hazards
- *   current still g?  no: again           free g when no hazard shows it (and no ring holds its
- * number)
+ *     handler                         collector
+ *     current -> g                    publish: current = g'
+ *     hazard = g                      read all hazards
+ *     current still g?  no: again     free g when no hazard and no number in a ring refers to it
  *
  * The store of the hazard and the second look at `current` are sequentially consistent, and so are
  * the publication and the collector's look at the hazards. In the single order of those four either
- * the handler sees g' and tries again, or the collector sees g in the hazard. A grace period of
- * time would not do: a thread may be stopped in a tick for as long as anybody likes. */
+ * the handler sees g' and tries again, or the collector sees g in the hazard. Waiting for a fixed
+ * time instead is not enough: a thread may be stopped inside a tick for any length of time. */
 #ifndef SP_UNWIND_GENERATION_SIG_H
 #define SP_UNWIND_GENERATION_SIG_H
 
@@ -38,25 +37,25 @@ struct sp_modules {
     uint32_t next_module_id;
 };
 
-/* Where in the cache the entry for the address BEHIND is: its lowest bits, with the ones above
- * folded in, for functions stand at round addresses. Where the upper bits are known the lowest
- * follow from the place. */
+/* Where in the cache the entry for the address BEHIND is: its lowest bits, XORed with the ones
+ * above, because functions begin at aligned addresses. So the lowest bits of the address follow
+ * from the place and the upper bits. */
 SP_SIGSAFE static inline _Atomic uint64_t *sp_rule_entry(const sp_generation *generation,
                                                          uint64_t behind)
 {
     return &generation->rule_cache[(behind ^ behind >> 8) & (SP_RULE_CACHE_ENTRIES - 1)];
 }
 
-/* Look BEHIND - 1 up in the modules' tables, and remember what is found. */
+/* Look up BEHIND - 1 in the modules' tables, and cache the result. */
 SP_SIGSAFE uint32_t sp_generation_look_up(const sp_generation *generation, uint64_t behind);
 
 /* The packed rule (packed_rule.h) of the instruction that ends at or holds the byte before BEHIND:
- * for a return address that is the call, for a pc it is asked with pc + 1. The number of
- * SP_RULE_NONE where nothing is known; never 0.
+ * BEHIND is a return address, whose call then is looked up, or pc + 1 for an exact pc. The number
+ * of SP_RULE_NONE where nothing is known; never 0.
  *
- * An entry of the cache is one word, read and written as such, so that it is always whole, whoever
- * else writes it: the address without its lowest 14 bits, of which there are 34, and the 30 bits of
- * the packed rule. Above those the result has anything. */
+ * An entry of the cache is one word, which is read and written atomically, so concurrent writers
+ * cannot tear it. It has 34 bits of the address (without the lowest 14) above the 30 bits of the
+ * packed rule. The bits of the result above the packed rule are undefined. */
 SP_SIGSAFE static inline uint32_t sp_generation_rule(const sp_generation *generation,
                                                      uint64_t behind)
 {

@@ -27,7 +27,7 @@ typedef struct round {
     uint64_t vdso;
     size_t image_capacity;
     size_t byte_capacity;
-    size_t images_needed; /* counts on where there is no room */
+    size_t images_needed; /* counted even when there is no room */
     size_t bytes_needed;
     bool is_first_module;
 } copy_round;
@@ -64,8 +64,8 @@ sp_loader_counters sp_loader_counters_read(void)
     return counters;
 }
 
-/* LENGTH bytes of DATA in the snapshot; NULL when they do not fit, which the round's end notices.
- */
+/* LENGTH bytes of DATA in the snapshot; NULL when they do not fit; the end of the round checks
+ * bytes_needed. */
 static void *copy_bytes(copy_round *round, const void *data, uint64_t length)
 {
     size_t at = round->bytes_needed;
@@ -89,7 +89,7 @@ static void find_build_id(const struct dl_phdr_info *info, sp_module_image *imag
     }
 }
 
-/* Only the segment tells where .eh_frame must have ended. */
+/* The end of the segment is the only known limit of .eh_frame. */
 static void copy_section(copy_round *round, const struct dl_phdr_info *info, uint64_t header,
                          sp_module_image *image)
 {
@@ -116,7 +116,7 @@ static void copy_frame_information(copy_round *round, const struct dl_phdr_info 
             copy_section(round, info, info->dlpi_addr + info->dlpi_phdr[i].p_vaddr, image);
 }
 
-/* The program itself comes first, whatever a C library calls it. */
+/* The first module is the program itself, whatever name the C library gives it. */
 static const char *name_of(const copy_round *round, const struct dl_phdr_info *info,
                            const sp_module_image *image)
 {
@@ -211,7 +211,7 @@ bool sp_loader_copy(const sp_module_image *image, uint64_t address, uint64_t byt
     return request.is_done;
 }
 
-/* What has to be read from files comes after the loader's lock is given up. */
+/* Complete the images from their files, after the loader's lock is released. */
 static bool complete_images(sp_loader_snapshot *snapshot)
 {
     for (size_t i = 0; i < snapshot->image_count; i++) {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the dynamic loader has mapped at one moment, copied while its lock is held: nothing can be
- * unmapped meanwhile. Under that lock there is no allocation, for an allocator may want the loader
- * (and has: deadlocks of other profilers). Threads: one at a time.  Signals: not safe. */
+ * unmapped meanwhile. Under that lock nothing is allocated, because an allocator may call the
+ * loader (this has caused deadlocks in other profilers). Threads: one at a time. Signals: not safe.
+ */
 #ifndef SP_UNWIND_LOADER_SNAPSHOT_H
 #define SP_UNWIND_LOADER_SNAPSHOT_H
 
 #include "unwind/module.h"
 #include "unwind/module_image.h"
 
-/* How often libraries came and went since the process began. */
+/* How many libraries were loaded and unloaded since the process began. */
 typedef struct sp_loader_counters {
     uint64_t adds;
     uint64_t subs;
@@ -23,7 +24,7 @@ typedef struct sp_loader_snapshot {
 
 /* The loader's lock (dl_load_write_lock) is one that glibc does not free in a forked child: a fork
  * while another thread held it leaves a child that hangs at its next dlopen or dl_iterate_phdr.
- * Between these two calls no thread of ours holds it. */
+ * Between these two calls no thread is inside the loader on behalf of the SDK. */
 void sp_loader_fork_prepare(void);
 void sp_loader_fork_done(void);
 

@@ -37,7 +37,7 @@ typedef struct sp_module_origin {
 } sp_module_origin;
 
 /* start < end; a runtime address minus bias is an ELF virtual address. Never changes after
- * publication, but for `references`. */
+ * publication, except `references`. */
 typedef struct sp_module {
     uint64_t start; /* lowest mapped address */
     uint64_t end;   /* behind the highest */
@@ -72,8 +72,8 @@ typedef struct sp_generation {
 
 typedef struct sp_modules sp_modules;
 
-/* Compile now what the next sp_modules_create would, here or in a forked child: it takes what was
- * prepared. Called again it looks at what has come and gone. False when memory is short. */
+/* Do the work of the next sp_modules_create in advance. That call, here or in a forked child, takes
+ * the result. Another call of this function updates it. False when memory is short. */
 bool sp_modules_prepare(void);
 
 /* NULL when memory is short. The first generation is published when it returns. */
@@ -87,8 +87,8 @@ void sp_modules_destroy(sp_modules *modules);
  * short the old generation stays, and the next call tries again. */
 bool sp_modules_refresh(sp_modules *modules);
 
-/* The current generation, marked in *HAZARD so that it is not freed until sp_generation_leave.
- * Nests not: one HAZARD, one use. Never NULL: sp_modules_create publishes the first. */
+/* The current generation, marked in *HAZARD so that it is not freed until sp_generation_leave. It
+ * cannot be nested with the same HAZARD. Never NULL: sp_modules_create publishes the first. */
 SP_SIGSAFE const sp_generation *sp_generation_enter(const sp_modules *modules,
                                                     _Atomic(const sp_generation *) *hazard);
 SP_SIGSAFE void sp_generation_leave(_Atomic(const sp_generation *) *hazard);
@@ -99,9 +99,9 @@ SP_SIGSAFE const sp_module *sp_generation_find(const sp_generation *generation, 
 /* The number of the newest generation. Collector only. */
 uint32_t sp_modules_newest_number(const sp_modules *modules);
 
-/* Whether MODULE of GENERATION has been there ever since. A library that came later than the first
- * generation is doubted when any has gone: it may have been away, and another in its place, between
- * two looks at the loader. Collector only. */
+/* Whether MODULE of GENERATION has been loaded without a break since. False for a library that was
+ * loaded after the first generation if any library was unloaded since: it may have been unloaded,
+ * and another one mapped in its place, between two refreshes. Collector only. */
 bool sp_modules_has_stayed(const sp_modules *modules, const sp_generation *generation,
                            const sp_module *module);
 
@@ -110,8 +110,8 @@ bool sp_modules_has_stayed(const sp_modules *modules, const sp_generation *gener
 const sp_generation *sp_modules_generation(const sp_modules *modules, uint32_t number);
 
 /* The number of the generation that HAZARD protects, UINT32_MAX when it protects none: the caller
- * takes the minimum. HAZARD is never followed, for a handler that was stopped in the middle of
- * sp_generation_enter may have left a freed one in it. */
+ * takes the minimum. HAZARD is never dereferenced, because a handler that was stopped in the middle
+ * of sp_generation_enter may have left a pointer to a freed generation in it. */
 uint32_t sp_modules_hazard_number(const sp_modules *modules,
                                   _Atomic(const sp_generation *) *hazard);
 

@@ -47,8 +47,8 @@ static void set_path(sp_module_file *file, const char *path)
     (void)snprintf(file->path, sizeof file->path, "%s", path);
 }
 
-/* The loader's absolute name is kept where it leads to the file, because people know it: the map
- * has links resolved. */
+/* The loader's absolute name is kept if it leads to the file, because users know that name; in the
+ * map, links are resolved. */
 static void take_mapped(const sp_module_image *image, const sp_mapped_file *mapped,
                         sp_module_file *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file of a module, found at the moment when the module is discovered. The loader repeats what
- * the program wrote: a relative path loses its meaning at the next chdir, and a program that was
- * started through the loader has no path at all. Threads: one at a time.  Signals: not safe. */
+/* The file of a module, found at the moment when the module is discovered. The loader keeps the
+ * name that the program used: a relative path becomes wrong at the next chdir, and a program that
+ * was started through the loader has no path. Threads: one at a time. Signals: not safe. */
 #ifndef SP_UNWIND_MODULE_FILE_H
 #define SP_UNWIND_MODULE_FILE_H
 

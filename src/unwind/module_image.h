@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the program headers of a loaded module say, in this process or in another one: nothing of
- * the module's memory is read here but what the caller has. Threads: any.  Signals: not safe. */
+/* Interprets the program headers of a loaded module, in this process or in another one. It reads
+ * only memory that the caller passes. Threads: any. Signals: not safe. */
 #ifndef SP_UNWIND_MODULE_IMAGE_H
 #define SP_UNWIND_MODULE_IMAGE_H
 
@@ -20,7 +20,7 @@ typedef struct sp_module_image {
     const uint8_t *headers; /* its program headers; in the snapshot's bytes */
     size_t headers_bytes;
     sp_cfi_section section;   /* length 0: no frame information; data in the snapshot's bytes */
-    uint8_t *section_copy;    /* owned: what section.data is where the file's headers named it */
+    uint8_t *section_copy;    /* owned: section.data, if the file's section headers named it */
     uint64_t build_id_offset; /* of the build id in the file */
     uint32_t build_id_length;
     uint8_t build_id[SP_BUILD_ID_MAX];

@@ -49,7 +49,7 @@ static sp_module *create_module(sp_modules *modules, const sp_module_image *imag
 
 #define CACHE_BYTES (SP_RULE_CACHE_ENTRIES * sizeof(uint64_t))
 
-/* Of its own pages, for it comes and goes with each generation, and only some of them may ever be
+/* Mapped separately, because it lives as long as its generation, and many of its pages may never be
  * touched. NULL: memory is short. */
 static _Atomic uint64_t *map_cache(void)
 {
@@ -75,8 +75,8 @@ static int compare_modules(const void *left, const void *right)
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
-/* Lookup counts on ranges that do not overlap. The loader makes none that do; a module that breaks
- * this is left out. */
+/* Lookup requires ranges that do not overlap. The loader never makes overlapping ones; a module
+ * that overlaps is left out. */
 static void drop_overlapping(sp_generation *generation)
 {
     uint32_t kept = 0;
@@ -119,7 +119,7 @@ static sp_generation *create_generation(sp_modules *modules, const sp_loader_sna
     return generation;
 }
 
-/* Retire before publishing: whoever finds a number in a ring must find its generation. */
+/* Retire before publishing: a number in a ring must always lead to its generation. */
 static void publish(sp_modules *modules, sp_generation *generation)
 {
     if (modules->newest) {
@@ -166,11 +166,11 @@ bool sp_modules_refresh(sp_modules *modules)
     return make_generation(modules);
 }
 
-/* A signal that comes late looks at `current` before it can know that all is over. So the struct is
- * never given back, only used again; what becomes of that handler is settled by what it sees there,
- * and by `armed` (cpu/handler_sig.c). Setup alone takes from the list: no struct can be taken and
- * put back while one is taken. An abandoned collector puts, too, at any moment. Without a lock,
- * because a child of a fork would find it taken. */
+/* A late signal reads `current` before it can see that the run is over. So the struct is never
+ * freed, only reused; the handler then acts on the value of `current` and on `armed`
+ * (cpu/handler_sig.c). Only setup takes from the list, so no struct can be taken and put back while
+ * another take is under way (no A-B-A problem). An abandoned collector may put at any moment. The
+ * list has no lock, because a forked child could inherit a locked one. */
 static _Atomic(sp_modules *) spare;
 
 static sp_modules *take_spare(void)
@@ -206,13 +206,13 @@ static void free_modules(sp_modules *modules)
     put_spare(modules);
 }
 
-/* Made ahead of the start that will take it. */
+/* Made in advance by sp_modules_prepare, and taken by the next start. */
 static sp_modules *prepared;
 
 static void catch_up(sp_modules *modules)
 {
     sp_modules_refresh(modules);
-    sp_modules_reclaim(modules, UINT32_MAX); /* nobody has seen the older ones */
+    sp_modules_reclaim(modules, UINT32_MAX); /* no handler has seen the older ones */
 }
 
 bool sp_modules_prepare(void)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading another thread's stack. What is copied is one piece of it that begins at or below the
- * frame that is walked and grows upwards, for stacks are walked upwards: first as much as most
- * stacks have in all, then in steps that double. The kernel copies (process_vm_readv on ourselves,
- * or the file of our memory where a policy forbids that), so that memory which is gone is an answer
- * and no fault. */
+/* Reads another thread's stack. It copies one piece of the stack, which begins at or below the
+ * current frame and grows upwards, because walks go upwards: first as much as most stacks have in
+ * all, then in steps that double. The kernel does the copying (process_vm_readv on this process, or
+ * /proc/self/mem if a policy forbids that), so an unmapped address is an error and not a fault. */
 #include "unwind/outside_walk.h"
 
 #include <errno.h>
@@ -18,9 +17,9 @@
 
 enum {
     PAGE_BYTES = 4096,
-    COPY_BYTES = 64 << 10,  /* at the most, then it begins anew further up */
+    COPY_BYTES = 64 << 10,  /* at most; then the copy begins again further up */
     FIRST_BYTES = 4096,     /* 26 frames of usual code take 2 KiB */
-    ELSEWHERE_BYTES = 1024, /* where a walk leaves the stack, it may well be nonsense */
+    ELSEWHERE_BYTES = 1024, /* when a walk leaves the stack, the address is often nonsense */
     PIECES_MAX = COPY_BYTES / PAGE_BYTES + 1,
 };
 
@@ -30,7 +29,7 @@ struct sp_stack_copy {
     uint64_t step_bytes;
     pid_t pid;       /* whose memory is read */
     bool is_other;   /* that is another process, also after a fork */
-    bool is_dump;    /* the stack is as it was: what is not in the copy cannot be had */
+    bool is_dump;    /* the stack is an old copy: what is not in it cannot be read */
     int memory_file; /* /proc/self/mem, where process_vm_readv is refused; -1: it is not */
     _Alignas(8) unsigned char margin[SP_OUTSIDE_MARGIN]; /* zeros */
     uint64_t words[COPY_BYTES / 8];
@@ -45,8 +44,8 @@ static sp_stack_copy *copy_of(sp_outside *outside)
     return (sp_stack_copy *)(void *)outside;
 }
 
-/* Read what can be of [ADDRESS, ADDRESS + BYTES), from its beginning on, by the page: BYTES is at
- * most COPY_BYTES. */
+/* Read as much as possible of [ADDRESS, ADDRESS + BYTES), from its beginning, page by page. BYTES
+ * is at most COPY_BYTES. */
 static uint64_t read_by_call(sp_stack_copy *copy, void *out, uint64_t address, uint64_t bytes)
 {
     struct iovec to = {.iov_base = out, .iov_len = bytes};
@@ -89,7 +88,7 @@ static bool read_memory(sp_outside *outside, void *out, uint64_t address, uint64
     return bytes <= COPY_BYTES && read_some(copy_of(outside), out, address, bytes) == bytes;
 }
 
-/* The copy begins at ADDRESS now, a multiple of 8, with up to BYTES from there. */
+/* Begin the copy at ADDRESS, a multiple of 8, with up to BYTES. */
 static void begin_at(sp_stack_copy *copy, uint64_t address, uint64_t bytes)
 {
     uint64_t count = read_some(copy, copy->words, address, bytes) & ~UINT64_C(7);
@@ -99,7 +98,8 @@ static void begin_at(sp_stack_copy *copy, uint64_t address, uint64_t bytes)
     copy->step_bytes = bytes;
 }
 
-/* More of the stack behind what is there, up to the end of a page. Returns whether there is. */
+/* Copy more of the stack after what is there, up to the end of a page. Returns whether there is
+ * more. */
 static bool grow(sp_stack_copy *copy)
 {
     sp_outside *outside = &copy->outside;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The walk of another thread's stack, of this process or of another one: from its program counter
- * and stack pointer only, which is what /proc/…/syscall tells of a thread that is blocked, or from
- * its registers. It is sp_walk_stack, on a copy.
+ * and stack pointer only, which /proc/…/syscall shows for a blocked thread, or from all its
+ * registers. It runs sp_walk_stack on a copy of the stack.
  *
- * The other thread may wake at any moment, go on, exit, and its stack be unmapped: nothing of it is
- * ever dereferenced, and a walk on what changed meanwhile ends somewhere, with nonsense. The result
- * is worth something only if the caller can prove that the thread did not run from before pc and sp
- * were asked until the walk was over: its CPU clock did not move.
+ * The other thread may wake at any moment, go on, exit, and its stack be unmapped: its memory is
+ * never dereferenced, and a walk on a stack that changes meanwhile ends at some point with a wrong
+ * result. The result is valid only if the caller proves that the thread did not run from before pc
+ * and sp were read until the walk was over: its CPU clock did not move.
  *
- * Takes no lock of the program's and allocates nothing but in create. A stack copy is used by one
- * thread at a time; after a fork the child may use its own of it.  Signals: not safe. */
+ * It takes no lock of the program, and allocates only in create. A stack copy is used by one thread
+ * at a time; after a fork the child may use its own of it. Signals: not safe. */
 #ifndef SP_UNWIND_OUTSIDE_WALK_H
 #define SP_UNWIND_OUTSIDE_WALK_H
 
@@ -26,14 +26,14 @@ sp_stack_copy *sp_stack_copy_create_for(pid_t pid);
 void sp_stack_copy_destroy(sp_stack_copy *copy);
 
 /* Fill in WALK as sp_walk_stack does, from generation, pcs, max_depth and the pc and sp in
- * registers; what else is in there is set here. The thread has to be one of this process. WALK's
+ * registers; the other members are set here. The thread has to be one of this process. WALK's
  * generation has to stay until the function returns. */
 void sp_outside_walk(sp_stack_copy *copy, sp_walk *walk);
 
 /* The same from all registers that WALK has, of a thread that stands still. */
 void sp_outside_walk_registers(sp_stack_copy *copy, sp_walk *walk);
-/* The same of a thread that has gone on since. BYTES at STACK are what its stack was from
- * registers.sp on; what is not among them ends the walk. */
+/* The same for a thread that has run since. BYTES at STACK are what its stack was from registers.sp
+ * on; what is not among them ends the walk. */
 void sp_outside_walk_dump(sp_stack_copy *copy, sp_walk *walk, const void *stack, uint64_t bytes);
 
 #endif

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An unwind rule in 30 bits, so that a cache by pc holds it itself, in one word with what tells the
- * pc (generation_sig.h): a walk waits for one load then, where a number of a rule would make it
- * two, each behind the other.
+/* An unwind rule in 30 bits. A cache by pc holds the rule itself, in one word with the bits that
+ * identify the pc (generation_sig.h). So a walk waits for one load; with the number of a rule it
+ * would wait for two loads, one after the other.
  *
- *   bit  0      1: packed, as follows; 0: number of the rule + 1 in bits 1..17. All 0 is neither.
- *   bit  1      0: stack pointer, 1: frame pointer, plus
- *   bits 3..14  bytes, a multiple of 8, is where the return address is: one mask away, for that is
- * what is waited for bits 15..19 8 times this above it is the CFA, 1..31 bits 20..24 8 times this
- * below the CFA is the frame pointer, 0: it is unchanged bits 25..29 the same for the base register
+ *     bit  0       1: packed, as follows. 0: bits 1 to 17 are the number of the rule + 1. An entry
+ *                  of all zeros is neither.
+ *     bit  1       the register: 0: stack pointer, 1: frame pointer
+ *     bits 3..14   the return address is this many bytes above the register, a multiple of 8. One
+ *                  mask extracts it, because the walk waits for this address.
+ *     bits 15..19  the CFA is 8 times this above the return address, 1..31
+ *     bits 20..24  the frame pointer is saved 8 times this below the CFA; 0: it is unchanged
+ *     bits 25..29  the same for the base register
  *
- * That is what compilers make, but for frames of 32 KiB and more; what does not fit keeps its
- * number. The functions here ignore what stands above bit 29. */
+ * All rules of compilers fit, except those of frames of 32 KiB and more; a rule that does not fit
+ * is stored as its number. The functions here ignore the bits above 29. */
 #ifndef SP_UNWIND_PACKED_RULE_H
 #define SP_UNWIND_PACKED_RULE_H
 

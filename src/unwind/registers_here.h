@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The registers that a walk begins with, of the code that asks for them: a walk from ordinary code
- * and not from a signal. */
+/* The registers of the calling code, for a walk that begins in ordinary code and not in a signal
+ * handler. */
 #ifndef SP_UNWIND_REGISTERS_HERE_H
 #define SP_UNWIND_REGISTERS_HERE_H
 
 #include "unwind/walk_sig.h"
 
-/* All at one pc, into registers that a walk does not ask for. The function that this is expanded in
- * must not return before the walk ends. */
+/* All values are of one pc, and are loaded into registers that a walk does not need. The function
+ * that this is expanded in must not return before the walk ends. */
 static inline __attribute__((always_inline)) sp_registers sp_registers_here(void)
 {
     sp_registers here = {.has_fp = true, .has_base = true};

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All unwind rules of a process, each once: modules have the same few hundred in common, and a
- * 16-bit number names one whatever module it came from. Rules are only ever added, so a number that
- * a published table or cache holds stays good until the pool is destroyed.
+ * 16-bit number names one whatever module it came from. Rules are only ever added, so a number in a
+ * published table or cache stays valid until the pool is destroyed.
  *
  * | operation          | setup | collector | handler |
  * | init, deinit, put  |  yes  |    yes    |         |
- * | read rules, packed |  yes  |    yes    |   yes   |  at numbers from a published generation
- */
+ * | read rules, packed |  yes  |    yes    |   yes   |  at numbers from a published generation */
 #ifndef SP_UNWIND_RULE_POOL_H
 #define SP_UNWIND_RULE_POOL_H
 

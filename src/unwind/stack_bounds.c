@@ -23,7 +23,7 @@ sp_stack_bounds sp_stack_bounds_of_self(void)
     return bounds;
 }
 
-/* The first mapping that holds SP, or, where SP is 0, in which the process began. */
+/* Finds the first mapping that holds SP, or, if SP is 0, the one in which the process began. */
 typedef struct search {
     uint64_t sp;
     sp_stack_bounds *out;
@@ -69,8 +69,9 @@ static bool find_made_stack(uint64_t sp, uint64_t tp, sp_stack_bounds *out)
     return true;
 }
 
-/* What cannot be told stays guarded: the end of the mapping that SP is in proves nothing, for
- * neighbours merge, and a coroutine's stack may lose what is above it. */
+/* If the stack's end is not certain, loads stay guarded. The end of SP's mapping is no proof,
+ * because the kernel merges neighbouring mappings, and the memory above a coroutine's stack may be
+ * unmapped. */
 void sp_stack_learn(sp_thread *thread)
 {
     uint64_t sp = sp_load_relaxed(&thread->tick.seen_sp),

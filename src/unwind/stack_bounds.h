@@ -7,8 +7,8 @@
 #include "context/thread.h"
 #include "unwind/walk_sig.h"
 
-/* The calling thread's stack, also the main thread's; empty when libc cannot tell. A fiber that
- * nobody told of has another: the walk then loads with a guard. */
+/* The calling thread's stack, also the main thread's; empty when libc cannot tell. A fiber that was
+ * not reported has another stack: the walk then uses guarded loads. */
 sp_stack_bounds sp_stack_bounds_of_self(void);
 
 /* The mapping that holds SP, in *OUT. It is a hint: nothing keeps it mapped. False when there is
@@ -18,7 +18,8 @@ bool sp_stack_bounds_of_address(uint64_t sp, sp_stack_bounds *out);
 /* Note the calling thread's stack in THREAD, its state. */
 void sp_stack_learn_own(sp_thread *thread);
 
-/* Find the stack of THREAD, which was found by a scan and has not told it yet (collector). */
+/* Find the stack of THREAD, which was found by a scan and has not noted its stack yet (collector).
+ */
 void sp_stack_learn(sp_thread *thread);
 
 #endif

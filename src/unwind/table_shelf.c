@@ -7,7 +7,7 @@
 
 struct sp_shelved_table {
     sp_shelved_table *next;
-    sp_table_shelf *shelf; /* NULL: it is gone, and the table goes with its last user */
+    sp_table_shelf *shelf; /* NULL: the shelf is gone, and the last user frees the table */
     sp_unwind_table *table;
     uint32_t references;
     uint64_t module_bytes;   /* from the module's start to its end */
@@ -16,7 +16,8 @@ struct sp_shelved_table {
     uint8_t build_id[SP_BUILD_ID_MAX];
 };
 
-/* The build id says it all, unless somebody edited the file afterwards. */
+/* The build id identifies the table. Two sizes are compared as well, in case the file was edited
+ * later. */
 static bool fits(const sp_shelved_table *shelved, const sp_module_image *image)
 {
     return image->build_id_length && shelved->build_id_length == image->build_id_length &&

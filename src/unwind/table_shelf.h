@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unwind tables by build id. Offsets in a table count from its module's start, so that one serves a
- * library wherever it is loaded, and again when it is loaded anew: plugins come and go, and the
- * table of a large one takes a tenth of a second to compile. A module without build id has a table
- * of its own. Tables that no module uses stay, the last ones used, as long as they are small
- * together. Threads: one at a time.  Signals: not safe. */
+/* Unwind tables by build id. Offsets in a table count from its module's start, so that one table
+ * serves a library wherever it is loaded, also when it is loaded again: plugins are loaded and
+ * unloaded, and compiling the table of a large one takes a tenth of a second. A module without
+ * build id has a table of its own. Of the tables that no module uses, the last used ones are kept,
+ * up to SP_SHELF_IDLE_BYTES in all. Threads: one at a time. Signals: not safe. */
 #ifndef SP_UNWIND_TABLE_SHELF_H
 #define SP_UNWIND_TABLE_SHELF_H
 

@@ -16,7 +16,7 @@
 #define SP_DWARF_SP        7  /* rsp */
 #define SP_DWARF_RA        16 /* rip */
 #define SP_DWARF_PC        16
-#define SP_DWARF_GENERAL   16 /* what a CFA may be computed from: the numbers below this one */
+#define SP_DWARF_GENERAL   16 /* a CFA may be computed from the registers below this number */
 #define SP_DWARF_REGISTERS 17
 #define SP_LINK_REGISTER   0 /* a call pushes the return address */
 #elif defined(__aarch64__)
@@ -51,7 +51,7 @@ typedef enum sp_saved_kind {
         2, /* in memory at register + offset, with this frame's value of the register */
     SP_SAVED_IN_REGISTER = 3, /* in another register */
     SP_SAVED_UNDEFINED = 4,   /* nowhere; for the return address: this frame is the outermost */
-    SP_SAVED_UNKNOWN = 5,     /* somewhere that no rule of ours can say */
+    SP_SAVED_UNKNOWN = 5,     /* at a place that no rule can express */
 } sp_saved_kind;
 
 typedef struct sp_saved {

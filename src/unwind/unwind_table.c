@@ -43,7 +43,7 @@ static bool add_row(compiler *c, uint32_t offset, const sp_unwind_rule *rule)
         return false;
     }
     if (c->count &&
-        c->pcs[c->count - 1] == offset) /* the gap that the function before left ends here */
+        c->pcs[c->count - 1] == offset) /* the gap after the previous function ends here */
         c->count--;
     if (c->count && c->rule_of_row[c->count - 1] == number)
         return true;
@@ -54,8 +54,8 @@ static bool add_row(compiler *c, uint32_t offset, const sp_unwind_rule *rule)
 
 static const sp_unwind_rule unsupported = {.cfa_kind = SP_CFA_UNSUPPORTED};
 
-/* A function whose program is broken has one row only: what came out of it before is as doubtful as
- * the rest. */
+/* A function whose program is broken has one row only: its earlier rows are as doubtful as the
+ * rest. */
 static void add_broken_function(compiler *c, const sp_cfi_function *function)
 {
     while (c->count && c->pcs[c->count - 1] >= function->begin)

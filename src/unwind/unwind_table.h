@@ -3,14 +3,13 @@
  *
  * pcs[0 .. row_count) are strictly increasing offsets from the module's start; row i covers
  * [pcs[i], pcs[i+1]) and has the rule with number rule_of_row[i] in the pool. The gaps between
- * functions are rows of SP_RULE_NONE, the last row too. page_rows is what makes lookup a few steps:
- * page_rows[p] is the number of rows below first_page + (p << SP_UNWIND_PAGE_SHIFT).
+ * functions are rows of SP_RULE_NONE, the last row too. page_rows makes a lookup take only a few
+ * steps: page_rows[p] is the number of rows below first_page + (p << SP_UNWIND_PAGE_SHIFT).
  *
  *   page_rows  | 0 | 3 | 3 | 7 |            one entry per 512 bytes of code, and one behind
  *                |    \   \   \________
  *   pcs        | 0x10 0x11 0x14 | 0x424 … |
- *   rule_of_row|    2    3    4 |    2  … |  into the pool
- */
+ *   rule_of_row|    2    3    4 |    2  … |  into the pool */
 #ifndef SP_UNWIND_UNWIND_TABLE_H
 #define SP_UNWIND_UNWIND_TABLE_H
 

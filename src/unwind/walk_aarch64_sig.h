@@ -20,11 +20,11 @@
 #define SP_MACHINE_CODE_BEFORE 16 /* what the functions below may look at, at the most: */
 #define SP_MACHINE_CODE_BYTES  24 /* in front of a pc, and from it on */
 
-/* The caller's stack pointer cannot be told from a frame record. */
+/* A frame record does not determine the caller's stack pointer. */
 #define SP_MACHINE_RECORD_TELLS_SP false
 
-/* Linux leaves its trampoline without frame information, because what it once had told the link
- * register for the pc. */
+/* The trampoline of Linux has no frame information, because an earlier one gave the link register
+ * as the pc. */
 #define SP_MACHINE_SIGNAL_BY_BYTES true
 
 /* What the instructions around a pc without unwind rule say about the frame. */
@@ -93,9 +93,9 @@ SP_SIGSAFE static inline void sp_machine_signal_rule(sp_unwind_rule *rule)
                              .is_signal_frame = 1};
 }
 
-/* A return address without its signature (pointer authentication). xpaclri knows how many bits are
- * the address, which a mask would have to assume, and lies where older processors see a nop: those
- * sign nothing. */
+/* A return address without its signature (pointer authentication). xpaclri knows the number of
+ * address bits, which a mask would have to assume. Older processors execute it as a nop; they do
+ * not sign addresses. */
 SP_SIGSAFE static inline uint64_t sp_machine_strip(uint64_t address)
 {
     register uint64_t link __asm__("x30") = address;

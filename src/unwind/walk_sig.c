@@ -3,12 +3,12 @@
  * address (CFA), which is the caller's stack pointer, then where return address and frame pointer
  * were saved.
  *
- * Every address here may be nonsense: a rule may be applied to a stack that the interrupted code
- * did not make as it says, and a frame pointer may be any number. So loads are direct only between
- * the current stack pointer and the end of the thread's own stack, which is mapped, and guarded
- * everywhere else; each frame must lie above the one before; and without a rule the first step
- * along frame pointers is believed only when a call instruction stands in front of the return
- * address. Whatever does not hold ends the walk with a mark. Nothing is guessed. */
+ * Every address here may be wrong: the interrupted code's stack may not match its rule, and a frame
+ * pointer may have any value. So loads are direct only between the current stack pointer and the
+ * end of the thread's own stack, which is mapped, and guarded everywhere else; each frame must lie
+ * above the one before; and without a rule the first step along frame pointers is accepted only
+ * when a call instruction precedes the return address. If a check fails, the walk ends with a mark.
+ * Nothing is guessed. */
 #include "unwind/walk_sig.h"
 
 #include "context/ring_sig.h"
@@ -23,8 +23,8 @@
 #define LOWEST_CODE  UINT64_C(4096)
 #define HIGHEST_CODE (UINT64_C(1) << 56)
 
-/* A chain of frame pointers that leaps further has left the stack: what was in the register is
- * another stack's frame. */
+/* A larger step along frame pointers leaves the stack: the register pointed to a frame of another
+ * stack. */
 #define FRAME_BYTES_MAX (UINT64_C(256) << 10)
 
 /* What makecontext and its like put above the first frame: arguments, the address to return to,
@@ -34,7 +34,7 @@
 /* Compilers and C libraries let functions begin at a multiple of it. */
 #define FUNCTION_ALIGNMENT 16
 
-/* Handlers that interrupt each other. More are a broken stack that leads back to itself. */
+/* The limit of nested signal handlers. More mean a damaged stack that leads back to itself. */
 #define SIGNAL_FRAMES_MAX 32
 
 typedef struct walker {
@@ -42,8 +42,8 @@ typedef struct walker {
     sp_registers frame; /* of the frame that the walk is at */
     bool pc_is_exact;   /* not a return address */
     bool in_chain;      /* the step before went along frame pointers */
-    bool sp_is_floor;   /* and told only that sp is not lower */
-    bool last_is_none;  /* what was last taken for a frame is none */
+    bool sp_is_floor;   /* which gives only a lower bound of sp */
+    bool last_is_none;  /* the last frame found is not a frame */
     sp_walk_end end;    /* why a step failed */
     uint32_t steps;     /* frames found */
     uint32_t signal_frames;
@@ -94,7 +94,7 @@ SP_SIGSAFE static inline bool load(walker *w, uint64_t address, uint64_t *out)
     return load_guarded(w, address, out);
 }
 
-/* Code, which may be gone. */
+/* Copy code, which may have been unmapped. */
 SP_SIGSAFE static bool copy_code(walker *w, void *out, uint64_t address, uint64_t bytes)
 {
     sp_outside *outside = w->walk->outside;
@@ -139,8 +139,8 @@ SP_SIGSAFE static void find_rule(const walker *w, sp_unwind_rule *rule)
         *rule = generation->rules->rules[sp_packed_number(packed)];
 }
 
-/* Behind a frame without a rule, where sp is not known: the frame pointer is at the frame's record,
- * and the rule says where that is. */
+/* After a frame without a rule, sp is unknown. The frame pointer points to the frame's record, and
+ * the rule gives the distance of that record from the CFA. */
 SP_SIGSAFE static bool find_cfa_by_record(walker *w, const sp_unwind_rule *rule, uint64_t *cfa)
 {
     if (rule->cfa_kind != SP_CFA_REGISTER || rule->fp.kind != SP_SAVED_AT_CFA || !w->frame.has_fp)
@@ -149,7 +149,7 @@ SP_SIGSAFE static bool find_cfa_by_record(walker *w, const sp_unwind_rule *rule,
     return true;
 }
 
-/* From outside, nobody tells the frame pointer. */
+/* In a walk from outside the frame pointer has to be searched. */
 SP_SIGSAFE static bool recover_fp(walker *w)
 {
     sp_outside *outside = w->walk->outside;
@@ -195,9 +195,9 @@ SP_SIGSAFE static inline bool find_saved(walker *w, sp_saved saved, uint64_t cfa
     return load(w, address + (uint64_t)(int64_t)saved.offset, out);
 }
 
-/* The same for a register that this frame may have left alone, whose value here is *VALUE, if it is
- * known. Returns whether the caller's, put there, is. One that cannot be found is only missed if a
- * rule further up wants it. */
+/* The same for a register that this frame may have left unchanged. *VALUE is its value in this
+ * frame, if IS_KNOWN, and becomes the caller's. Returns whether the caller's value is known. An
+ * unknown one matters only if a rule further up needs it. */
 SP_SIGSAFE static inline bool find_kept(walker *w, sp_saved saved, uint64_t cfa, bool is_known,
                                         uint64_t *value)
 {
@@ -207,16 +207,17 @@ SP_SIGSAFE static inline bool find_kept(walker *w, sp_saved saved, uint64_t cfa,
            find_saved(w, saved, cfa, value);
 }
 
-/* Whether the frame that the walk is at is on a fiber's stack, and a caller's with the stack
- * pointer SP would not be: nobody called it. */
+/* Whether the current frame is on a fiber's stack, and a caller with the stack pointer SP would not
+ * be. Then the frame is the fiber's first and has no caller. */
 SP_SIGSAFE static bool is_first_of_fiber(const walker *w, uint64_t sp)
 {
     const sp_stack_bounds *fiber = &w->walk->fiber;
     return w->frame.sp >= fiber->low && w->frame.sp <= fiber->high && sp > fiber->high;
 }
 
-/* Where a fiber's stack was prepared for its first function to return to, which may have no table
- * (__start_context of glibc before its first instruction): there is no room for a caller. */
+/* Whether the walk is at the code that a fiber's first function returns to, at the top of the
+ * fiber's stack, where there is no room for a caller. That code may have no table (__start_context
+ * of glibc before its first instruction). */
 SP_SIGSAFE static bool is_at_top_of_fiber(const walker *w)
 {
     const sp_stack_bounds *fiber = &w->walk->fiber;
@@ -224,8 +225,8 @@ SP_SIGSAFE static bool is_at_top_of_fiber(const walker *w)
            fiber->high - w->frame.sp <= FIBER_TOP_BYTES && !w->pc_is_exact;
 }
 
-/* A handler returns to the frame that was put last. Code that was interrupted in the trampoline
- * itself keeps its address. */
+/* The frame that was stored last is the one that a handler returns to. Code that was interrupted in
+ * the trampoline itself keeps its address. */
 SP_SIGSAFE static void mark_trampoline(walker *w)
 {
     if (!w->pc_is_exact)
@@ -245,10 +246,10 @@ SP_SIGSAFE static bool step_by_rule(walker *w, const sp_unwind_rule *rule)
         return false;
     if (SP_UNLIKELY(is_first_of_fiber(w, cfa)) && !rule->is_signal_frame)
         return fail(w, SP_WALK_COMPLETE);
-    /* Interrupted code may not have a frame, where calls push nothing. */
+    /* Where calls push nothing, interrupted code may have no frame. */
     bool may_stay = w->pc_is_exact && rule->ra.kind == SP_SAVED_IN_REGISTER;
-    /* A signal may have come on an alternate stack: then the frame below it lies anywhere, but it
-     * is not often so in one stack. */
+    /* A signal may have come on an alternate stack: then the interrupted frame may be at any
+     * address, but this happens only a few times in one stack. */
     bool goes_up = cfa > w->frame.sp || (may_stay && cfa == w->frame.sp);
     if (rule->is_signal_frame ? ++w->signal_frames > SIGNAL_FRAMES_MAX : !goes_up)
         return fail(w, SP_WALK_NO_PROGRESS);
@@ -270,7 +271,7 @@ SP_SIGSAFE static bool step_by_rule(walker *w, const sp_unwind_rule *rule)
     return true;
 }
 
-/* Only interrupted code can be elsewhere than behind a call, where the frame is set up. */
+/* Only interrupted code can be at a place where the frame is not set up; after a call it is. */
 SP_SIGSAFE static sp_frame_shape find_shape(walker *w)
 {
     uint8_t code[SP_MACHINE_CODE_BEFORE + SP_MACHINE_CODE_BYTES] = {0};
@@ -317,15 +318,16 @@ SP_SIGSAFE static bool is_trampoline_at(walker *w, uint64_t pc)
     return copy_code(w, code, pc, sizeof code) && sp_machine_is_trampoline(code);
 }
 
-/* The same in a chain of frame pointers, where each look at code would cost a system call. Only
- * where a function may begin is it made: by chance that is one return address of sixteen. */
+/* The same in a chain of frame pointers, where each read of code costs a system call. So the code
+ * is read only at addresses where a function may begin; one return address in sixteen is such an
+ * address by chance. */
 SP_SIGSAFE static bool is_trampoline_in_chain(walker *w, uint64_t pc)
 {
     return pc % FUNCTION_ALIGNMENT == 0 && is_trampoline_at(w, pc);
 }
 
-/* Whether a frame that was found by its frame pointer may return to PC. Only the first step is
- * asked for more than an address. */
+/* Whether a frame that was found by its frame pointer may return to PC. Only the first step must
+ * also follow a call. */
 SP_SIGSAFE static bool may_return_to(walker *w, uint64_t pc)
 {
     if (pc < LOWEST_CODE || pc >= HIGHEST_CODE)
@@ -419,8 +421,8 @@ SP_SIGSAFE static bool is_trampoline(walker *w)
     return w->in_chain ? is_trampoline_in_chain(w, w->frame.pc) : is_trampoline_at(w, w->frame.pc);
 }
 
-/* A rule that is wrong (assembly that pushes and does not say so) takes something else for the
- * return address. Where there is no table and no call in front of it either, it is no frame. */
+/* A wrong rule (of assembly that pushes without describing it) yields another word as the return
+ * address. A word that has no table, and no call before it, is not a frame. */
 SP_SIGSAFE static bool is_no_code(walker *w)
 {
     return !w->pc_is_exact && !w->in_chain && !follows_call(w, w->frame.pc);
@@ -486,14 +488,14 @@ SP_SIGSAFE static inline void put_frame(walker *w, uint64_t pc)
     w->steps++;
 }
 
-/* Where packed rules run: [low, high) is the stack, nothing below floor is read, and what belongs
- * to ADDRESS is at ADDRESS + delta. */
+/* The memory for packed rules: [low, high) is the stack, nothing below floor is read, and the word
+ * of ADDRESS is at ADDRESS + delta. */
 typedef struct extent {
     uint64_t low, high, floor, delta;
 } extent;
 
-/* This handler's own frame where it runs on the same stack, so that all above is mapped, else the
- * interrupted code's stack pointer. */
+/* The floor is this handler's own frame if the handler runs on the same stack, because all memory
+ * above it is mapped; else it is the interrupted code's stack pointer. */
 SP_SIGSAFE static inline extent own_extent(const walker *w)
 {
     sp_stack_bounds bounds = w->walk->bounds;
@@ -513,8 +515,8 @@ SP_SIGSAFE static inline extent outside_extent(const walker *w)
 
 _Static_assert(SP_OUTSIDE_MARGIN >= SP_PACKED_DEPTH_MAX, "what is below the copy is readable");
 
-/* Compiled twice: from outside, with an extent of another thread's, the frame pointer mostly begins
- * unknown. */
+/* Compiled twice, because in a walk from outside (of another thread's stack) the frame pointer is
+ * usually unknown at first. */
 SP_SIGSAFE static inline __attribute__((always_inline)) void
 run_in_extent(walker *w, const extent extent, const bool is_outside)
 {
@@ -568,10 +570,10 @@ run_in_extent(walker *w, const extent extent, const bool is_outside)
     w->pc_is_exact = w->in_chain = false;
 }
 
-/* The way of nearly all frames: packed rules on the thread's own stack, one after the other, in
- * variables that fit into registers and with few branches: a frame takes some 20 cycles, for most
- * of which the next return address is waited for. It stops in front of the first frame that is
- * anything else, also of the outermost one, and leaves it to step(). */
+/* The fast path for nearly all frames: packed rules on one stack, applied one after the other, with
+ * variables that fit into registers and few branches. A frame takes some 20 cycles, most of which
+ * are the load of the next return address. It stops before the first frame of any other kind, also
+ * before the outermost one, which step() handles. */
 SP_SIGSAFE static void run_packed_rules(walker *w)
 {
     if (SP_LIKELY(!w->walk->outside))

@@ -5,16 +5,15 @@
  *
  * Addresses it yields are for lookup: the leaf is the pc itself, a caller is its return address
  * minus one (it lies inside the call instruction), a frame that a signal interrupted is its pc. The
- * trampoline to which a signal handler returns was never called: in front of its address ends
- * another function. So SP_PC_SIGNAL_HANDLER (context/ring_sig.h) stands for it. */
+ * trampoline to which a signal handler returns was never called: the byte before its address
+ * belongs to another function. So SP_PC_SIGNAL_HANDLER (context/ring_sig.h) replaces it. */
 #ifndef SP_UNWIND_WALK_SIG_H
 #define SP_UNWIND_WALK_SIG_H
 
 #include "unwind/module.h"
 
-/* How a walk ended. Only COMPLETE and TRUNCATED are stacks without doubt; with the others, what was
- * found until there is. Whether frames are missing in the middle is told by sp_walk.omitted,
- * beside. */
+/* How a walk ended. COMPLETE and TRUNCATED mean that all frames are certain; with the others, the
+ * frames that were found are. Whether frames are missing in the middle is in sp_walk.omitted. */
 typedef enum sp_walk_end {
     SP_WALK_COMPLETE =
         0, /* reached the outermost frame (its return address is undefined, or zero) */
@@ -24,8 +23,8 @@ typedef enum sp_walk_end {
     SP_WALK_BAD_MEMORY = 3,  /* the stack could not be read where a rule says */
     SP_WALK_NO_PROGRESS = 4, /* the frame does not lie above the one it called */
     SP_WALK_NO_REGISTER = 5, /* the rule needs a register that is not known in this frame */
-    SP_WALK_UNLOADED = 6, /* no walk's: behind the last frame comes a library that went meanwhile,
-                             and another may be in its place */
+    SP_WALK_UNLOADED = 6,    /* not set by a walk: the next frame is in a library that was unloaded
+                                meanwhile, and another may be in its place */
     SP_WALK_WOKE =
         7, /* no walk's: the thread ran while it was visited, so its frames are not certain */
     SP_WALK_FOLDED = 8, /* no walk's: the collector dropped the frames, for its window was full */
@@ -37,9 +36,9 @@ typedef struct sp_registers {
     uint64_t fp;
     uint64_t base; /* unwind/unwind_rule.h says what for */
     uint64_t link; /* the link register, where a machine has one */
-    bool has_fp;   /* false where only pc and sp are told (/proc/…/syscall) */
+    bool has_fp;   /* false where only pc and sp are known (/proc/…/syscall) */
     bool has_base;
-    bool has_link; /* only of interrupted code: what a caller had there, the call has overwritten */
+    bool has_link;    /* only of interrupted code: a call overwrites the caller's value */
     uint64_t context; /* where the kernel put all registers (the ucontext), 0: nowhere. Leaves
                          sometimes need others. */
 } sp_registers;
@@ -57,15 +56,15 @@ typedef struct sp_walk sp_walk;
     16384 /* a recursion without end must not hold the thread up for longer than 0.1 ms or so */
 
 /* Where the walk of another thread's stack reads: outside_walk.h makes one and explains it. Never
- * in a handler. [low, high) of that stack is copied, both multiples of 8: what was at ADDRESS is at
- * ADDRESS + delta now. In front of it are SP_OUTSIDE_MARGIN bytes that may be read and say nothing.
- * The functions change all three. */
+ * in a handler. [low, high) of that stack, both multiples of 8, is copied: the word of ADDRESS is
+ * at ADDRESS + delta. SP_OUTSIDE_MARGIN bytes before the copy may be read, and mean nothing. The
+ * functions change low, high and delta. */
 typedef struct sp_outside sp_outside;
 struct sp_outside {
     uint64_t low, high, delta;
     uint64_t *sps; /* NULL, or room for max_depth: gets the stack pointer of each frame, as pcs its
                       address */
-    /* Have the word at ADDRESS, a multiple of 8, in the copy. False: it cannot be read. */
+    /* Make the copy contain the word at ADDRESS, a multiple of 8. False: it cannot be read. */
     bool (*reach)(sp_outside *outside, uint64_t address);
     /* BYTES of any memory into OUT, all or nothing. */
     bool (*read)(sp_outside *outside, void *out, uint64_t address, uint64_t bytes);
@@ -77,12 +76,13 @@ struct sp_outside {
 
 #define SP_OUTSIDE_MARGIN 256
 
-/* A stack of more than max_depth frames keeps both its ends: the leaf, which works, and the root,
- * by which stacks are grouped.
+/* A stack of more than max_depth frames keeps both its ends: the leaf, which shows where the thread
+ * works, and the root, by which stacks are grouped.
  *
- *   pcs:  leaf … | … root      count == max_depth, a quarter of it behind the gap, which is at
- * leaf_count; ^ omitted     omitted frames are missing there. omitted == 0: leaf_count == count, no
- * gap. */
+ *     pcs:  leaf … | … root      count == max_depth, of which a quarter is after the gap
+ *                  ^             the gap is at leaf_count; `omitted` frames are missing there
+ *
+ * omitted == 0: leaf_count == count, no gap. */
 struct sp_walk {
     const sp_generation *generation; /* may be NULL: frame pointers only */
     sp_registers registers;
@@ -97,11 +97,11 @@ struct sp_walk {
     uint32_t by_frame_pointer; /* out: how many callers were found by frame pointers: right if the
                                   code keeps them */
     sp_walk_end end;           /* out */
-    /* From outside: how frame pointers that no frame further down had saved were found
-     * (frame_pointer.h). Counted on. */
-    uint32_t fp_by_call;   /* the call in front of the return address leads to this function */
-    uint32_t fp_by_return; /* where the code says, a return address was, behind a call to nobody
-                              knows whom */
+    /* In a walk from outside: how frame pointers that no frame further down had saved were found
+     * (frame_pointer.h). The walk adds to these counts. */
+    uint32_t fp_by_call;   /* the call before the return address leads to this function */
+    uint32_t fp_by_return; /* a return address was where the code says, after a call to an unknown
+                              target */
     uint32_t fp_not_found; /* neither: the stack ends there, as SP_WALK_NO_REGISTER */
 };
 

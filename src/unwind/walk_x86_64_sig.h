@@ -82,7 +82,7 @@ SP_SIGSAFE static inline void sp_machine_signal_rule(sp_unwind_rule *rule)
                              .is_signal_frame = 1};
 }
 
-/* A return address without what does not belong to it: nothing. */
+/* A return address without its signature. There are none on x86-64. */
 SP_SIGSAFE static inline uint64_t sp_machine_strip(uint64_t address)
 {
     return address;
@@ -100,14 +100,15 @@ SP_SIGSAFE static inline bool sp_machine_is_trampoline(const uint8_t *code)
 }
 
 /* lld, gold and mold do not describe their procedure linkage table. Its entries have no frame, but
- * push up to two words on the way to the loader. Returns how many bytes lie below the return
- * address, -1 where CODE is not part of such a table:
+ * push up to two words on the way to the loader. Returns the number of bytes below the return
+ * address, -1 if CODE is not part of such a table. The number is before each instruction:
  *
- *   entry      0: jmp *slot      0: push $index  8: jmp header     mold: 0: mov $index, %r11d  0:
- * jmp *slot header     8: push slot     16: jmp *slot                      mold: 0: push %r11  8:
- * push slot  16: jmp *slot
+ *     entry         0: jmp *slot           0: push $index  8: jmp header
+ *     entry, mold   0: mov $index, %r11d   0: jmp *slot
+ *     header        8: push slot          16: jmp *slot
+ *     header, mold  0: push %r11           8: push slot   16: jmp *slot
  *
- * Where control flow is checked, a jump has the prefix f2. */
+ * With control flow protection, a jump has the prefix f2. */
 SP_SIGSAFE static inline int sp_machine_linkage_offset(const uint8_t *code)
 {
     const uint8_t *jump = code + (code[0] == 0xf2);

@@ -100,8 +100,8 @@ static bool is_prefix(unsigned byte)
            byte == 0x65;
 }
 
-/* AVX: the prefix holds the map's number. Registers' upper bits do not matter: none of these writes
- * a general register that does. */
+/* AVX: the prefix holds the map's number. The upper bits of register numbers are ignored, because
+ * vector instructions are only measured, not interpreted. */
 static unsigned take_vector_opcode(decoder *d, unsigned first)
 {
     unsigned map = 1;
@@ -239,7 +239,7 @@ static void go_to(sp_x86_instruction *out, sp_x86_flow flow, int64_t target)
     out->target = (int32_t)target;
 }
 
-/* ff: what its operands say. */
+/* Opcode ff: its meaning depends on its operand. */
 static void interpret_group5(const decoder *d, sp_x86_instruction *out)
 {
     unsigned which = d->reg & 7;
@@ -449,7 +449,7 @@ static void interpret_registers(const decoder *d, sp_x86_instruction *out)
     }
 }
 
-/* Each opcode is in one of these. */
+/* Each opcode has an effect in at most one of these functions. */
 static void interpret_one_byte(const decoder *d, sp_x86_instruction *out)
 {
     interpret_flow(d, out);

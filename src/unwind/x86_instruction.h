@@ -43,15 +43,15 @@ typedef struct sp_x86_instruction {
     uint8_t flow;     /* sp_x86_flow */
     uint8_t stack;    /* sp_x86_stack */
     uint8_t frame;    /* sp_x86_frame */
-    bool has_slot;    /* of an indirect call or jump: where to is in memory at slot, counted from
-                         behind the instruction */
+    bool has_slot;    /* of an indirect call or jump: the target's address is in memory at `target`,
+                         relative to the instruction's end */
     bool is_sum;      /* a register becomes the sum of itself and another */
     bool has_index;   /* of a jump through memory: there is a table */
     bool compares_sp; /* with the register `other` */
     bool copies_sp;   /* `other` = sp + amount */
     uint8_t other;    /* a register's number, 0 to 15 */
     int32_t amount;
-    int32_t target; /* of branch, jump and call, or slot: from behind the instruction */
+    int32_t target; /* of branch, jump and call, or the slot: relative to the instruction's end */
 } sp_x86_instruction;
 
 /* The instruction that CODE, of which LENGTH bytes are there, begins with. False: there is none, or
