@@ -33,7 +33,7 @@ uint32_t sp_aggregate_put_link(sp_window *window, const sp_window_link *link)
     return put_again(&window->links, &window->last_link, link, sizeof *link);
 }
 
-/* 0 is "none". A backend makes a series of each set, so there is a bound of our own. */
+/* 0 is "none". A backend makes a series of each set, so the number of sets has a bound. */
 static uint32_t put_attributes(sp_window *window, const sp_aggregate_sample *sample)
 {
     if (sample->attribute_bytes == 0)
@@ -132,8 +132,8 @@ static uint32_t put_holder_stack(sp_window *window, const sp_aggregate_holder *h
     return sp_aggregate_put_stack(window, &sample);
 }
 
-/* The lock of SAMPLE as a member of sp_window_holder. There is a bound, as each lock makes samples
- * of its own: a wait for one lock too many does not tell it. */
+/* The lock of SAMPLE as a member of sp_window_holder. The number of locks has a bound, because each
+ * lock makes separate samples: a wait for a lock beyond it has no lock. */
 static uint32_t put_lock(sp_window *window, const sp_aggregate_sample *sample)
 {
     uint64_t address = sample->holder->lock;

@@ -8,8 +8,8 @@
 
 /* Add SAMPLE to SAMPLES of WINDOW, its cpu, wall or calls, to the one with the same identity where
  * there is one. There are never more than MAX_SAMPLES: where another one would be too many, light
- * ones lose frames, then links (aggregate_room.h), and count as folded, then as unknown. Of
- * SP_WINDOW_SETS_MAX sets of attributes on, samples with others have none, which is counted. False
+ * ones lose frames, then links (aggregate_room.h), and count as folded, then as unknown. After
+ * SP_WINDOW_SETS_MAX sets of attributes, samples with another set get none, which is counted. False
  * when memory is short: not counted at all. */
 bool sp_aggregate_add(sp_window *window, sp_window_samples *samples,
                       const sp_aggregate_sample *sample, uint32_t max_samples);
@@ -31,7 +31,7 @@ bool sp_aggregate_put(sp_window *window, sp_window_samples *samples, const sp_wi
 /* The number of LINK in WINDOW, or SP_INTERN_FAILED. Link 0 is "none" in every window. */
 uint32_t sp_aggregate_put_link(sp_window *window, const sp_window_link *link);
 
-/* Empty WINDOW for the next round; modules are released. */
+/* Empty WINDOW so that it can be filled again; modules are released. */
 void sp_window_clear(sp_window *window);
 void sp_window_deinit(sp_window *window);
 

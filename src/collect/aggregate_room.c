@@ -8,8 +8,8 @@
 
 enum { FRAMES_MAX = 8 };
 
-/* What a shortened sample keeps, step by step. Frames are dropped of more samples than links: that
- * makes enough of them equal more often. */
+/* What a shortened sample keeps, step by step. A step that drops frames shortens more samples than
+ * one that drops links, so that it more often makes enough of them equal. */
 typedef struct room_step {
     uint32_t frames; /* from the leaf on; UINT32_MAX: all */
     bool link;
@@ -52,7 +52,8 @@ static uint32_t shorten_stack(sp_window *window, uint32_t stack, uint32_t frames
     return sp_intern_put(&window->stacks, key, (frames + 1) * sizeof *key, NULL);
 }
 
-/* Of a wait, only that there was one; of a live block, what ended; of a lock's holder, nothing. */
+/* A shortened wait keeps only that there was one; a live block keeps what has ended; a lock's
+ * holder is dropped. */
 static uint32_t shorten_wait(uint32_t wait)
 {
     static const sp_wait other = {SP_WAIT_OTHER, SP_DESCRIPTOR_NONE};
@@ -209,8 +210,8 @@ static bool copy_shortened(sp_window *window, const sp_window_samples *samples,
     return done;
 }
 
-/* Shorten no more than is needed to free a quarter: then the next time is far enough away to pay
- * for this one. */
+/* Shorten only as much as frees a quarter: then this happens so rarely that its cost is small for
+ * each sample. */
 static bool free_a_quarter(sp_window *window, sp_window_samples *samples)
 {
     sp_window_samples shortened;

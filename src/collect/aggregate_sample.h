@@ -17,8 +17,8 @@ typedef struct sp_aggregate_holder {
 } sp_aggregate_holder;
 
 /* One sample to aggregate. generation may be NULL (its module list is gone): then addresses stay
- * raw. weight and count are what it adds to its kind's sp_window_sample, counted to what is told of
- * links and stacks. time_ns, Unix, is kept where it is not 0. */
+ * raw. weight and count are what it adds to its kind's sp_window_sample, and counted is what it
+ * adds to the counts of links and stacks. time_ns, Unix, is kept where it is not 0. */
 typedef struct sp_aggregate_sample {
     const sp_sample_record *record;
     const sp_generation *generation;

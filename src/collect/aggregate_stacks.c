@@ -18,7 +18,7 @@
 /* A visit has its system call in front of the stack. */
 enum { STACK_MAX = 1 + SP_VISIT_DEPTH_MAX };
 
-/* What a window remembers is bounded: beyond, it starts to remember anew. */
+/* The memory of these tables is bounded: at the bound they are emptied. */
 enum { RECORDED_BYTES_MAX = 4 * 1024 * 1024, PCS_FIRST = 256, PCS_MAX = 16384 };
 
 static sp_window_location locate(const sp_generation *generation, uint64_t address)
@@ -116,9 +116,9 @@ static bool is_of_newest_generation(const sp_aggregate_sample *sample)
     return sample->generation && !sample->changed;
 }
 
-/* Whether ADDRESS is in a library that is no longer there, or may have been away. When the sample
- * was taken another may have been in its place: neither the name nor the rule by which a walk went
- * on is certain. */
+/* Whether ADDRESS is in a library that has been unloaded, or may have been for a while. Another
+ * library may have been in its place when the sample was taken, so neither the name nor the unwind
+ * rule is certain. */
 static bool is_unloaded(const sp_aggregate_sample *sample, uint64_t address)
 {
     const sp_module *module = sample->changed && sample->generation

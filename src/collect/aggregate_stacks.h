@@ -17,8 +17,8 @@ uint32_t sp_aggregate_put_lock(sp_window *window, const sp_aggregate_sample *sam
 void sp_window_recorded_clear(sp_window_recorded *recorded);
 void sp_window_recorded_deinit(sp_window_recorded *recorded);
 
-/* What SAMPLE's stack is counted as: how its walk ended, TRUNCATED where that was good and frames
- * are missing in its middle, or UNLOADED. */
+/* What SAMPLE's stack is counted as: how its walk ended, TRUNCATED if it was complete but frames
+ * are missing in the middle, or UNLOADED. */
 sp_walk_end sp_aggregate_stack_end(const sp_aggregate_sample *sample);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which attributes of contexts samples are exported with: SPANPROF_SAMPLE_ATTRIBUTES. Collector
- * thread only, but for what is said. */
+ * thread only, unless a function says otherwise. */
 #ifndef SP_COLLECT_ATTRIBUTE_FILTER_H
 #define SP_COLLECT_ATTRIBUTE_FILTER_H
 
@@ -11,7 +11,7 @@
 
 typedef struct sp_attribute_filter {
     char *list;         /* of keys, separated by commas, or "all"; NULL: none */
-    uint32_t looked_at; /* keys from this number on have not been */
+    uint32_t looked_at; /* keys from this number on have not been checked */
     bool takes[SP_SAMPLE_KEYS_MAX];
 } sp_attribute_filter;
 

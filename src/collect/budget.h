@@ -3,8 +3,8 @@
  * that ticks may take. A thread ticks once a period of its CPU time, so a period's cost over the
  * period is the share, and the rate that the budget allows is budget / cost of a period. The cost
  * is that of an empty signal, measured at the start, and the cycles that the handler counts; ticks
- * that lost their core in the middle are left out, for one of them counts as a thousand.
- * Collector thread only, but for tick_cost_ns. */
+ * that lost their core in the middle are left out, because one of them takes as long as a thousand
+ * others. Collector thread only, but for tick_cost_ns. */
 #ifndef SP_COLLECT_BUDGET_H
 #define SP_COLLECT_BUDGET_H
 
@@ -22,8 +22,8 @@ typedef struct sp_budget {
 void sp_budget_begin(sp_budget *budget, double share);
 
 /* The rate for the next window: WISHED_HZ, or less when the window that ends now says that ticks
- * cost more than the budget. It moves only by a tenth and more, and not on the word of a few ticks.
- */
+ * cost more than the budget. The rate changes only by a tenth or more, and only when there were
+ * enough ticks. */
 uint32_t sp_budget_rate(sp_budget *budget, const sp_engine_state *engine,
                         const sp_drain_totals *totals, uint32_t requested_hz);
 

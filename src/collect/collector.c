@@ -8,7 +8,7 @@
  * addresses.
  *
  * When naming takes longer than a stop may, the thread is abandoned (docs/design/worker.md). It
- * reaches what a later run may own only between sp_worker_enter and sp_worker_leave, or by
+ * touches objects that a later run may own only between sp_worker_enter and sp_worker_leave, or by
  * functions that take the number of its run. */
 #include "collect/collector_run.h"
 
@@ -106,7 +106,8 @@ static void settle_calls(sp_collector *collector, sp_window *window)
     sp_worker_leave(&collector->worker);
 }
 
-/* What the host took from the threads that are visited, beside each second of their CPU time. */
+/* The time that the host of a virtual machine took from the visited threads, as a fraction of their
+ * CPU time. */
 static double steal_share(sp_collector *collector, const sp_window *window)
 {
     const sp_window_samples *cpu = &window->cpu;
@@ -117,7 +118,7 @@ static double steal_share(sp_collector *collector, const sp_window *window)
     return sp_steal_share(&collector->steal, window->wall_on_core_ns, periods * window->period_ns);
 }
 
-/* Drain to the end of the open window, settle its books, and let the other one open. A new rate
+/* Drain the rings into the open window, complete its sums, and open the other window. A new rate
  * begins here: no thread ticks between the last drain of the old one and the first tick of the new.
  */
 static sp_window *end_window(sp_collector *collector)

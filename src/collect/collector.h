@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The collector: the thread that drains the rings, joins, aggregates, symbolizes, builds and hands
- * profiles to the exporter. It also finds new threads and libraries, and keeps the books.
+ * profiles to the exporter. It also finds new threads and libraries, and keeps the counts.
  *
  * | operation                   | setup | any thread | collector |
  * | sp_collector_create, stop   |  yes  |            |           |
  * | sp_collector_flush, stats,  |       |    yes     |           |
- * | set_rate, end_window        |       |            |           |
- */
+ * | set_rate, end_window        |       |            |           | */
 #ifndef SP_COLLECT_COLLECTOR_H
 #define SP_COLLECT_COLLECTOR_H
 
@@ -48,8 +47,8 @@ sp_collector *sp_collector_create(const sp_collector_config *config, spanprof_er
  * ERROR_TIMEOUT at the monotonic DEADLINE_NS. */
 spanprof_status sp_collector_flush(sp_collector *collector, uint64_t deadline_ns);
 
-/* Wish for another rate: the window ends soon, and the next one has it. WALL_HZ changes nothing
- * where no wall profiler runs. */
+/* Request another rate: the open window ends soon, and the next one has the new rate. WALL_HZ
+ * changes nothing where no wall profiler runs. */
 void sp_collector_set_rate(sp_collector *collector, uint32_t cpu_hz);
 void sp_collector_set_wall_rate(sp_collector *collector, uint32_t wall_hz);
 
@@ -57,9 +56,9 @@ void sp_collector_set_wall_rate(sp_collector *collector, uint32_t wall_hz);
 void sp_collector_end_window(sp_collector *collector);
 
 /* After the engine has stopped: flush, end the thread by DEADLINE_NS, free all. A thread that does
- * not end in time (it is inside a huge debug file) is left to end by itself, touching nothing that
- * others use. MODULES_IN_USE: ticks may still read them, so they are not freed. STATS gets the
- * final counts. */
+ * not end in time (it is reading a huge debug file) is abandoned: it ends later, and touches
+ * nothing that other threads use. MODULES_IN_USE: ticks may still read them, so they are not freed.
+ * STATS gets the final counts. */
 spanprof_status sp_collector_stop(sp_collector *collector, uint64_t deadline_ns,
                                   bool modules_in_use, spanprof_stats *stats);
 

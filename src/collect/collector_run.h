@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the collector share: one run's state, and what one asks of another. collector.c
  * has the loop and the window's end, window_export.c brings a window to a destination, losses.c
- * says what a person has to know. Collector thread. */
+ * warns the user about losses. Collector thread. */
 #ifndef SP_COLLECT_COLLECTOR_RUN_H
 #define SP_COLLECT_COLLECTOR_RUN_H
 
@@ -81,7 +81,7 @@ void sp_collector_export(sp_collector *collector, const sp_window *window, size_
 /* The host may have put another handler over ours, or closed descriptors that it did not know. */
 void sp_collector_check_engine(sp_collector *collector, const sp_window *window);
 void sp_collector_warn_of_corruption(sp_collector *collector);
-/* What a person would wonder about, once each; losses of spans again when there are more. */
+/* Warn about each kind of loss once; about losses of spans again when there are more. */
 void sp_collector_warn_of_losses(sp_collector *collector);
 
 #endif

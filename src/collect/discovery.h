@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When to look for threads that nobody told us of. A listing of /proc/self/task costs 2 µs a
- * thread, so it is made when there is a reason: the number of threads changed (one system call), or
- * CPU time passes that no thread's ticks account for, or a second went by. Looked at every 40 ms, a
- * busy thread is found before it has used 50 ms. Collector thread only.
+/* Decides when to scan for threads that have not attached. A listing of /proc/self/task costs 2 µs
+ * a thread, so it is made when there is a reason: the number of threads changed (one system call),
+ * or CPU time passes that no thread's ticks account for, or a second went by. The check runs every
+ * 40 ms, so a busy thread is found before it has used 50 ms. Collector thread only.
  *
  * Not a timer on the process's CPU clock: before Linux 6.4 its signal goes to any thread, also one
  * that sleeps, whose system call then ends with EINTR; and a signal that our thread would wait for

@@ -187,7 +187,7 @@ static void drain_visit(void *user, const sp_visit_record *visit)
     sp_count_owned(counters[sample.result], visit->visits);
 }
 
-/* Rarely any: the ring was found corrupt while it was drained. */
+/* Count how often the ring was found corrupt while it was drained; rarely at all. */
 static void take_corrupt(sp_drain *drain, sp_ring *ring)
 {
     if (ring->corrupt == 0)
@@ -312,7 +312,7 @@ static sp_live_end end_of(void *user, const sp_window_link *link)
 {
     static const uint8_t none[sizeof link->root_span_id];
     const sp_live_spans *spans = user;
-    /* Of another tracer's spans whose starts were not told, ends are not told either. */
+    /* Another tracer that does not report the starts of spans does not report their ends either. */
     if (memcmp(link->root_span_id, none, sizeof none) == 0)
         return SP_LIVE_END_NONE;
     if (!sp_live_spans_has(spans, link->trace_id, link->root_span_id))
@@ -376,8 +376,8 @@ void sp_drain_settle_wall(sp_drain *drain, sp_window *window, sp_modules *module
     drain->wall = state;
 }
 
-/* The loader is asked after the head was read: where it says that nothing changed, nothing had when
- * the samples below were taken. */
+/* The loader's counters are read after the head: if they have not changed, no library changed
+ * before the samples below the head were taken. */
 static void drain_ring(sp_drain *drain, sp_drain_slot *slot, sp_ring *ring, sp_window *window,
                        sp_modules *modules, uint32_t max_samples)
 {
@@ -411,7 +411,7 @@ static void take_counters(sp_drain *drain, sp_drain_slot *slot, sp_thread *threa
 {
     sp_drain_totals *totals = &drain->totals;
     if (take_counter(&thread->tick.ticks, &slot->ticks, &totals->ticks) == 0)
-        return; /* no other count moves without this one: most threads sleep */
+        return; /* no other count changes without this one; most threads sleep */
     take_counter(&thread->tick.weights, &slot->weights, &totals->weights);
     take_counter(&thread->tick.tick_cycles, &slot->cycles, &totals->tick_cycles);
     take_counter(&thread->tick.costed_ticks, &slot->costed_ticks, &totals->costed_ticks);
@@ -421,7 +421,7 @@ static void take_counters(sp_drain *drain, sp_drain_slot *slot, sp_thread *threa
         take_counter(&thread->tick.dropped_ring_full, &slot->dropped, &totals->dropped_ring_full);
 }
 
-/* Before another thread can get the slot: then the name could not be found any more. */
+/* Called before another thread can get the slot, because then the name of this thread is lost. */
 static void settle_slot(sp_drain *drain, sp_window *window, sp_modules *modules,
                         uint32_t max_samples, uint32_t slot)
 {
@@ -429,8 +429,8 @@ static void settle_slot(sp_drain *drain, sp_window *window, sp_modules *modules,
     sp_wall_settle_slot(slot, drain_settled, &to, sp_modules_newest_number(modules));
 }
 
-/* A thread that has ended is gone only when the kernel does not know it any more: until then a tick
- * may still be pending. */
+/* A thread that has ended counts as gone only when the kernel has removed it, because until then a
+ * tick may be pending. */
 static bool is_gone(sp_thread *thread)
 {
     uint64_t ignored;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draining: what lies in the rings goes, joined, into a window; the threads' counters go into
+/* Draining: moves the records of the rings, joined, into a window, and the threads' counters into
  * totals. Collector thread only. */
 #ifndef SP_COLLECT_DRAIN_H
 #define SP_COLLECT_DRAIN_H
@@ -63,8 +63,8 @@ sp_drain_slot *sp_drain_slot_of(sp_drain *drain, const sp_thread *thread);
 /* drain.c: read the name of the slot's thread. */
 void sp_drain_refresh_name(sp_drain_slot *slot);
 
-/* Move everything that lies in the rings now into WINDOW, and see to it that MODULES are as new as
- * what is moved. Frees the slots of threads that are gone. */
+/* Move everything that lies in the rings now into WINDOW, and refresh MODULES so that they are at
+ * least as new as these records. Frees the slots of threads that are gone. */
 void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint32_t max_samples);
 
 /* Once, before the first drain: CPU time counts from here. */

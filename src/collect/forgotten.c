@@ -4,8 +4,8 @@
 #include "core/atomic.h"
 #include "core/log.h"
 
-/* The span that THREAD has ended and still bears; 0: none, or a switch is under way, or another
- * thread has detached a scope, which THREAD carries out at its next switch. */
+/* The span that THREAD has ended and that is still its active context. 0: there is none, a switch
+ * is under way, or a detach by another thread is pending. */
 static uint64_t borne_span(sp_thread *thread, uint64_t *number)
 {
     *number = sp_load_acquire(&thread->published.switch_number);
@@ -26,7 +26,7 @@ bool sp_forgotten_look(sp_forgotten *seen, sp_thread *thread, uint64_t now_ns)
     if (now_ns - seen->since_ns < SP_FORGOTTEN_AFTER_NS)
         return false;
     seen->since_ns = 0;
-    /* From now on the thread itself does not count it once more. */
+    /* Cleared, so that the thread itself does not count it again. */
     return atomic_compare_exchange_strong_explicit(&thread->owned.ended_span_id, &span, 0,
                                                    memory_order_relaxed, memory_order_relaxed);
 }

@@ -51,8 +51,8 @@ void sp_join_interval(sp_join *join, const sp_interval_record *interval)
     join->number = interval->number;
     join->result = SP_JOIN_NONE;
     join->is_bare = interval->span_id == 0;
-    /* A remote context has no span in this process; a sample under it would point at somebody
-     * else's. */
+    /* A remote context has no span in this process; a link of a sample under it would name a span
+     * of another process. */
     if (interval->span_id == 0 || interval->remote ||
         !(interval->trace_flags & SPANPROF_TRACE_FLAG_SAMPLED))
         return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The join: which span a sample belongs to. It needs no clock: a tick stamps its sample with the
  * thread's switch number, and the ring holds the interval with that number before it. One sp_join
- * per thread, kept across windows. Collector thread only. The reasoning stands in
- * docs/design/span-context.md. */
+ * per thread, kept across windows. Collector thread only. docs/design/span-context.md has the
+ * reasons. */
 #ifndef SP_COLLECT_JOIN_H
 #define SP_COLLECT_JOIN_H
 

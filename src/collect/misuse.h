@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How often the application used the API wrongly while windows filled: in their profiles, because
- * whoever reads files sees no counter of the process. Threads: the collector. */
+/* How often the application used the API wrongly while windows filled: written into their profiles,
+ * because a reader of files cannot see the counters of the process. Threads: the collector. */
 #ifndef SP_COLLECT_MISUSE_H
 #define SP_COLLECT_MISUSE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The size of a request is known when it is encoded: names, links and stacks are shared by the
- * samples in no regular way. So the whole window is encoded first. Where that exceeds a bound, its
- * size says how many parts to try, and a part that is still too large is halved. A window that
- * fits, which most do, costs nothing more. */
+/* The size of a request is known only after encoding, because samples share names, links and stacks
+ * irregularly. So the whole window is encoded first. Where that exceeds a bound, its size says how
+ * many parts to try, and a part that is still too large is halved. A window that fits, which most
+ * do, costs nothing more. */
 #include "collect/requests.h"
 
 #include <string.h>

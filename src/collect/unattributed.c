@@ -4,7 +4,7 @@
 #include "alloc/block_samples.h"
 #include "collect/drain.h"
 
-/* Of a thread that was there before, only what comes from now on counts. */
+/* Of a thread that already runs, only CPU time from now on counts. */
 void sp_drain_begin(sp_drain *drain)
 {
     drain->cpu_last_ns = sp_engine_process_cpu_ns();
@@ -32,7 +32,7 @@ static void keep_unattributed(sp_window *window, const sp_window_unattributed *u
         *smallest = *unattributed;
 }
 
-/* Up to two periods are only the ticks that are about to come. */
+/* Up to two periods are not reported, because their ticks may still come. */
 static void settle_thread(sp_drain_slot *slot, sp_thread *thread, sp_window *window)
 {
     uint64_t cpu_ns, period_ns = sp_engine_period_ns();
@@ -65,8 +65,8 @@ static void settle_threads(sp_drain *drain, sp_window *window)
     }
 }
 
-/* The process's clock knows also of threads that were never found, and of the last bits of those
- * that are gone. */
+/* The process's clock includes threads that were never found, and the last CPU time of threads that
+ * have ended. */
 void sp_drain_unattributed(sp_drain *drain, sp_window *window)
 {
     settle_threads(drain, window);
