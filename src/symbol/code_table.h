@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of code that no file was loaded for: what just-in-time compilers tell of it. Code comes and
- * goes; where two pieces claim an address, the one that was added last has it.  Collector thread
- * only. */
+/* Names of code that is in no file, as just-in-time compilers report it. Code is made and removed;
+ * if two pieces contain an address, the one that was added last has it. Collector thread only. */
 #ifndef SP_SYMBOL_CODE_TABLE_H
 #define SP_SYMBOL_CODE_TABLE_H
 
 #include "core/intern.h"
 
-/* Bounds of one table, which takes some 100 MiB when it is full. What comes then is left out. */
+/* Bounds of one table, which takes some 100 MiB when it is full. Further entries are left out. */
 #define SP_CODE_COUNT_MAX   ((uint32_t)1 << 18)
 #define SP_CODE_LINES_MAX   ((uint32_t)1 << 20)
 #define SP_CODE_STRINGS_MAX ((size_t)32 * 1024 * 1024)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libdebuginfod is loaded, not linked, for it brings libcurl and a TLS library along, and hardly
- * anybody asks for it. It keeps what it fetched in ~/.cache/debuginfod_client, also that a server
- * did not have something, and reads its limits from DEBUGINFOD_TIMEOUT and the like. A server may
- * be slow all the same: so its calls are made on a thread of their own, which may outlive the
- * symbolizer; what both use is freed by the one that leaves last. */
+/* libdebuginfod is loaded at run time, not linked, because it needs libcurl and a TLS library, and
+ * few users enable it. It caches its results, also negative ones, in ~/.cache/debuginfod_client,
+ * and reads its limits from DEBUGINFOD_TIMEOUT and similar variables. A server may still be slow,
+ * so a separate thread makes the calls. The thread may outlive the symbolizer; the one that ends
+ * last frees what both use. */
 #include "symbol/debuginfod.h"
 
 #include <dlfcn.h>
@@ -38,7 +38,8 @@ typedef struct library {
     void (*set_user_data)(debuginfod_client *client, void *value);
 } library;
 
-/* For the callback, which is told the client only. Every load of the library finds the same. */
+/* For the callback, whose only argument of use is the client. Every load of the library finds the
+ * same function. */
 static void *(*get_user_data)(debuginfod_client *client);
 
 typedef struct request {
@@ -123,7 +124,7 @@ static int follow_progress(debuginfod_client *client, long done, long total)
            sp_clock_monotonic_ns() - debuginfod->began_ns > FILE_SECONDS_MAX * SP_NS_PER_S;
 }
 
-/* The path of the debug file of WANTED, for free(); NULL: there is none to be had. */
+/* The path of the debug file of WANTED, for free(); NULL: it could not be fetched. */
 static char *fetch(sp_debuginfod *debuginfod, debuginfod_client *client, const request *wanted)
 {
     char *path = NULL;

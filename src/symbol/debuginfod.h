@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Debug files by build id from the servers that DEBUGINFOD_URLS names, only when the user asks for
- * it (SPANPROF_DEBUGINFOD=1). A thread of its own fetches one after the other; nobody waits for it
- * but sp_debuginfod_wait. */
+ * it (SPANPROF_DEBUGINFOD=1). A separate thread fetches one file after the other; only
+ * sp_debuginfod_wait waits for it. */
 #ifndef SP_SYMBOL_DEBUGINFOD_H
 #define SP_SYMBOL_DEBUGINFOD_H
 
@@ -16,7 +16,7 @@ typedef enum sp_debuginfod_answer {
 } sp_debuginfod_answer;
 
 /* Load libdebuginfod. NULL, with a warning, when it is not there, or no server is named. Threads:
- * setup, for a fork while a library is being loaded would leave the loader's lock held in the
+ * setup, because a fork while a library is being loaded would leave the loader's lock held in the
  * child. */
 sp_debuginfod *sp_debuginfod_create(void);
 /* Gives up what is being fetched, and waits two seconds at most for the thread to notice. */

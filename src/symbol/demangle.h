@@ -5,11 +5,11 @@
 
 #include "core/buffer.h"
 
-/* How much of a symbol's name people want to see. Of "_ZN2ns1fISt6vectorIiSaIiEEEEvT_.isra.0",
- * which is a C++ template: */
+/* How much of a symbol's name is shown. Of "_ZN2ns1fISt6vectorIiSaIiEEEEvT_.isra.0", which is a C++
+ * template: */
 typedef enum sp_demangle_style {
     SP_DEMANGLE_SHORT,  /* ns::f<std::vector<int, std::allocator<int> > > */
-    SP_DEMANGLE_FOLDED, /* ns::f<â¦> */
+    SP_DEMANGLE_FOLDED, /* ns::f<…> */
     SP_DEMANGLE_FULL,   /* void ns::f<std::vector<int, std::allocator<int> > >(std::vector<int,
                            std::allocator<int> >) */
     SP_DEMANGLE_NONE,   /* the symbol, which the others give for what is not mangled, or not well */

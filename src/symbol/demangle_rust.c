@@ -15,7 +15,7 @@ static const struct {
 } escapes[] = {{"$SP$", "@"}, {"$BP$", "*"}, {"$RF$", "&"}, {"$LT$", "<"},
                {"$GT$", ">"}, {"$LP$", "("}, {"$RP$", ")"}, {"$C$", ","}};
 
-/* C++ may have a name that looks so, by chance; a real hash has many different digits. */
+/* A C++ name may look like a hash by chance; a real hash has many different digits. */
 static bool is_hash(const char *name, size_t length)
 {
     unsigned seen = 0;

@@ -3,8 +3,8 @@
  * read by one function each. Written for people: crates' hashes (but in full names), lifetimes'
  * names and the paths of impl blocks are left out.
  *
- * A name may refer back to parts of itself, so that a short one can be made to grow without end:
- * what is written is bounded by the buffer, what is read by `steps`, and the stack by `depth`. */
+ * A name may refer back to parts of itself, so a short name can expand without end. So the buffer
+ * bounds what is written, `steps` what is read, and `depth` the stack. */
 #include "symbol/demangle.h"
 
 #include <stdio.h>
@@ -253,7 +253,7 @@ static void read_nested_path(parser *p, bool in_value)
     }
 }
 
-/* Where an impl block stands says nothing that its type does not say better. */
+/* The path of an impl block is left out, because its type says more. */
 static void skip_impl_path(parser *p)
 {
     p->silent++;

@@ -10,8 +10,8 @@
 #include "core/log.h"
 #include "core/reach.h"
 
-/* Trees deeper than this are damaged or made to hurt. A line is what libdw 0.188 takes for one,
- * measured. */
+/* Deeper trees are damaged or malicious. BYTES_OF_LINE is the memory that libdw 0.188 needs for a
+ * line, as measured. */
 enum { TREE_DEPTH = 100, BYTES_OF_LINE = 48, ROOM_BEHIND = 16 };
 
 /* [start, end) belongs to what `owner` says: a unit's number, or a function's. */
@@ -110,11 +110,10 @@ static void add_unit(sp_dwarf_index *index, const Dwarf_Die *skeleton, const Dwa
     add_ranges_of(&index->ranges, &added->skeleton, index->unit_count++);
 }
 
-/* ---- out of memory ----
- * libdw ends the process when memory is short, unless it is given a function to call, which must
- * not return. Ours jumps to where libdw was entered. No lock is held and nothing of ours is half
- * changed there, for only libdw's own allocations call it. (One place is left: libdw 0.188 asserts
- * when its table of abbreviations cannot grow.) */
+/* ---- out of memory ---- When memory is short, libdw ends the process, unless it has a handler,
+ * which must not return. Our handler jumps back to where libdw was entered. At that point no lock
+ * is held and none of our data is half changed, because only allocations of libdw call the handler.
+ * (One place is left: libdw 0.188 asserts when its table of abbreviations cannot grow.) */
 
 static _Thread_local jmp_buf *way_out;
 
@@ -158,9 +157,9 @@ static void read_units(sp_dwarf_index *index, void *argument)
             add_unit(index, &die, &split);
 }
 
-/* libdw looks a byte or two behind a section that breaks off in the middle of an entry. Section
- * headers or other sections follow there, unless the file was made to hurt: then that may be behind
- * its mapping. */
+/* libdw reads a byte or two beyond a section that ends in the middle of an entry. Usually section
+ * headers or other sections follow there. In a malicious file these bytes may be beyond the
+ * mapping. */
 static bool has_room_after(Elf *elf)
 {
     size_t bytes, names;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libelf believes most of what headers say, or takes what it does not believe for absent: then
- * names would be missing without a word. So every count and every range is compared with the file's
+/* libelf trusts most values in headers, and treats what it does not trust as absent: then names
+ * would be missing without a warning. So every count and every range is compared with the file's
  * size here, before anything else reads them. */
 #include "symbol/elf_check.h"
 

@@ -6,7 +6,7 @@
 
 #include "symbol/elf_check.h"
 
-/* What the decoder itself may take: xz -9 needs 65 MiB. */
+/* The limit for the decoder's own memory: xz -9 needs 65 MiB. */
 enum { FIRST_BYTES = 64 * 1024, DECODER_BYTES = 80 * 1024 * 1024 };
 
 /* Twice the room for what comes out of STREAM; false when it would be too much, or memory is short.

@@ -12,9 +12,9 @@
 /* Above this sum of sp_elf_inflated_bytes a file's debug information is left alone. */
 #define SP_ELF_LARGEST_INFLATED ((uint64_t)100 * 1024 * 1024)
 
-/* elf is NULL when it could not be opened, or not be used. No descriptor stays open: a host that
- * closes all that it does not know would give its number to a file of its own, which would then be
- * closed here. */
+/* elf is NULL when it could not be opened, or not be used. No descriptor stays open. A host that
+ * closes all unknown descriptors may reuse its number for a file of its own, which we would then
+ * close. */
 typedef struct sp_elf_file {
     Elf *elf;
     int error;           /* errno of open; 0 when it could be opened */

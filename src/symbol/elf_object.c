@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose names are these? A path says little: packages are upgraded under running programs. A file
- * counts as the one that was loaded only when its build id is the one that the loaded image
- * carries; else its names would be plausible and wrong. The same holds for a debug file. A module
+/* Finds the right files for names. The path alone is not enough, because packages are upgraded
+ * while programs run. A file counts as the loaded one only when it has the build id of the loaded
+ * image; else its names would look right and be wrong. The same holds for a debug file. A module
  * without a build id needs the file that was at its path when it was discovered, and a debug file
  * with the checksum that .gnu_debuglink gives.
  *

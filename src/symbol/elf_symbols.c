@@ -38,9 +38,9 @@ static symbol_section *read_sections(Elf *elf, sp_elf_symbol_kind kind, size_t *
     return sections;
 }
 
-/* Which of several names for one address people know it by: a function before a bare label, one
- * with a size, a global before a weak before a local one ("qsort" before "__qsort_internal_alias"),
- * then the one with fewer leading underscores. */
+/* The rank of several names for one address; the best known name is first: a function before a bare
+ * label, one with a size, a global before a weak before a local one ("qsort" before
+ * "__qsort_internal_alias"), then the one with fewer leading underscores. */
 static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
 {
     static const uint32_t by_binding[] = {[STB_LOCAL] = 2, [STB_GLOBAL] = 0, [STB_WEAK] = 1};

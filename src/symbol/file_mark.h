@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a file that is mapped is still as it was. One that is replaced by a rename, or removed,
- * stays whole as long as it is mapped; one that is written over loses its pages: the next look at
- * them is a SIGBUS, which would end the application. Collector thread only. */
+ * stays whole as long as it is mapped; one that is written over loses its pages: the next access to
+ * them raises SIGBUS, which would end the application. Collector thread only. */
 #ifndef SP_SYMBOL_FILE_MARK_H
 #define SP_SYMBOL_FILE_MARK_H
 

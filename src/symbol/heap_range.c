@@ -16,7 +16,7 @@ static bool take_heap(const sp_mapping *mapping, void *user)
     return false;
 }
 
-/* The system call brk would tell the end, too, but it holds up the page faults of all threads. */
+/* The system call brk would return the end, too, but it delays the page faults of all threads. */
 bool sp_heap_range_has(sp_heap_range *range, uint64_t address, uint64_t *offset)
 {
     if (!range->is_sought)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the heap of this process is that grows behind the program's data ("[heap]" in
- * /proc/self/maps). It begins at one address as long as the process lives. What an allocator maps
- * elsewhere is not in it.  Collector thread only. */
+/* The range of this process's heap after the program's data ("[heap]" in /proc/self/maps). Its
+ * begin never changes. Memory that an allocator maps elsewhere is not part of it. Collector thread
+ * only. */
 #ifndef SP_SYMBOL_HEAP_RANGE_H
 #define SP_SYMBOL_HEAP_RANGE_H
 

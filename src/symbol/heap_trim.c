@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* malloc_trim(3) gives back what is free between blocks, in each arena, but the end only of the
- * main one (glibc 2.36); and a thread's arena keeps at its end what it held at most, here libdw's
- * inflated sections, megabytes. So the end is taken in pieces until one is found that has no memory
- * behind it, their pages are given back, and the pieces freed: what they held is undefined, before
- * and after. With another allocator the pieces are just blocks. */
+/* malloc_trim(3) returns free memory between blocks to the system in each arena, but free memory at
+ * the end only in the main one (glibc 2.36). A thread's arena keeps at its end the most that it
+ * ever held, here megabytes of libdw's inflated sections. So this allocates pieces of the end until
+ * one has no memory, returns their pages to the system, and frees the pieces. Their contents are
+ * undefined anyway. With another allocator the pieces are just blocks. */
 #include "symbol/heap_trim.h"
 
 #include <stdbool.h>

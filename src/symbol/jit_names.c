@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whoever writes these files may name any address as he likes, and /tmp is everybody's: a file
- * counts only when it is a regular one, no link, and belongs to the user that this process runs as.
- * They grow while they are read, and are never mapped here, for one that shrinks would end the
+/* These files can give any name to any address, and every user can write to /tmp. So a file is used
+ * only when it is a regular file, not a link, and belongs to the user that this process runs as.
+ * The files grow while they are read. They are never mapped, because one that shrinks would end the
  * process by a signal.
  *
- * Names are asked for when a window has ended: what was written last by then is what ran, or was
- * written over in that window. */
+ * Names are looked up when a window has ended. The last name written by then is that of the code
+ * that ran, unless the code was replaced in that window. */
 #include "symbol/jit_names.h"
 
 #include <errno.h>
@@ -204,7 +204,7 @@ static void add_dump(sp_jit_names *names, const char *path)
             (grown_file){.path = copy, .owner = names->map_file.owner};
 }
 
-/* Compilers map their dump for nothing but that its path is in the map. */
+/* Compilers map their dump only so that its path is in the map. */
 static bool take_mapping(const sp_mapping *mapping, void *user)
 {
     char wanted[32];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files in which the just-in-time compilers of a process tell what they made:
- * /tmp/perf-PID.map, and jit-PID.dump files, which they map so that they can be found. Looked at
- * once a round, and only in rounds in which an address in no module is asked for. Collector thread
- * only. */
+/* The files in which the just-in-time compilers of a process name their code: /tmp/perf-PID.map,
+ * and jit-PID.dump files, which they map so that they can be found. Looked at once a round, and
+ * only in rounds in which an address in no module is asked for. Collector thread only. */
 #ifndef SP_SYMBOL_JIT_NAMES_H
 #define SP_SYMBOL_JIT_NAMES_H
 
@@ -16,8 +15,8 @@ typedef struct sp_jit_names sp_jit_names;
 sp_jit_names *sp_jit_names_create(pid_t process);
 void sp_jit_names_destroy(sp_jit_names *names);
 
-/* What runtime ADDRESS is called; false when nobody told. FOUND's strings live until the next
- * round. */
+/* The name of the code at runtime ADDRESS; false when no file has one. FOUND's strings live until
+ * the next round. */
 bool sp_jit_names_find(sp_jit_names *names, uint64_t address, sp_code_name *found);
 
 /* A new round: files are looked at again when the next address is asked for. */

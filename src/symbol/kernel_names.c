@@ -9,8 +9,8 @@
 #include "core/hex.h"
 #include "core/reach.h"
 
-/* A symbol reaches to the next one, but no farther than this: what is between the kernel and its
- * modules is neither's. */
+/* A symbol reaches to the next one, but no farther than this: addresses between the kernel and its
+ * modules belong to neither. */
 enum { LARGEST_FUNCTION = 256 * 1024, COUNT_MAX = 1 << 20, NAMES_MAX = 32 * 1024 * 1024 };
 
 typedef struct kernel_symbol {

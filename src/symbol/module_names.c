@@ -40,7 +40,7 @@ void sp_module_names_close(sp_module_names *names)
     names->is_open = names->has_variables = false;
 }
 
-/* Where the module has no build id the file at its path is believed, but only the one that was
+/* If the module has no build id, the file at its path is used, but only the one that was found
  * there first. */
 static bool is_other_file(sp_module_names *names, const sp_module *module)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The frames of addresses that were named, by (module's number, address), within a bound: there are
- * two generations, what is asked for moves into the young one, and when that has half of the bound,
- * it becomes the old one, and what was old is forgotten. Collector thread only. */
+ * two generations. An entry that is looked up moves into the young one. When that has half of the
+ * bound, it becomes the old one, and the previous old one is freed. Collector thread only. */
 #ifndef SP_SYMBOL_NAME_CACHE_H
 #define SP_SYMBOL_NAME_CACHE_H
 

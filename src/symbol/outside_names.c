@@ -78,8 +78,8 @@ static const sp_frame *keep_frame(sp_outside_names *names, sp_frame *frame)
     return number == SP_INTERN_FAILED ? NULL : sp_intern_key(&names->frames, number);
 }
 
-/* Compilers that translate C++ or Rust tell mangled names. Other names are shown as they were told:
- * a dot or an at sign in them means nothing to us. */
+/* Just-in-time compilers of C++ or Rust report mangled names. Other names are shown as reported: a
+ * dot or an at sign has no meaning in them. */
 static void set_name(sp_outside_names *names, sp_frame *frame, const char *told)
 {
     bool mangled = told[0] == '_' && (told[1] == 'Z' || told[1] == 'R');

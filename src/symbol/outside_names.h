@@ -15,8 +15,8 @@ typedef struct sp_outside_names sp_outside_names;
 sp_outside_names *sp_outside_names_create(sp_demangle_style style, pid_t process);
 void sp_outside_names_destroy(sp_outside_names *names);
 
-/* The frame at runtime ADDRESS; "[kernel]+0xaddr" and "[unknown]+0xaddr" where nobody knows a name.
- * It lives until sp_outside_names_rest. NULL when memory is short. */
+/* The frame at runtime ADDRESS; "[kernel]+0xaddr" or "[unknown]+0xaddr" when no name is known. It
+ * lives until sp_outside_names_rest. NULL when memory is short. */
 const sp_frame *sp_outside_names_frame(sp_outside_names *names, uint64_t address);
 
 /* To be called once a window: what compilers have told since is seen from the next question on. */

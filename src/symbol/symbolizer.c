@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was asked is remembered twice: the frames of an address within a bound (name_cache.h), and a
- * module's files stay open for a while, for libdw's view of a debug file takes tens of MiB: until
- * the round ends where opening them again each round would take little time, else until no new
- * address was asked for in six rounds. Modules are told apart by build id, or by path where they
- * have none, so that a library which is unloaded and loaded again (a new sp_module), or lies at two
- * paths, finds its names. docs/design/symbols.md. */
+/* Results are cached in two ways. The frames of addresses are kept within a bound (name_cache.h). A
+ * module's files stay open for a limited time, because libdw's data of a debug file takes tens of
+ * MiB: until the round ends, if opening them again in each round takes little time; else until no
+ * new address was looked up for six rounds. Modules are told apart by build id, or by path where
+ * they have none, so that a library which is unloaded and loaded again (a new sp_module), or lies
+ * at two paths, finds its names. docs/design/symbols.md. */
 #include "symbol/symbolizer.h"
 
 #include <limits.h>
@@ -96,9 +96,9 @@ void sp_symbolizer_configure(sp_symbolizer *symbolizer, const sp_symbolizer_opti
         symbolizer->debuginfod = sp_debuginfod_create();
 }
 
-/* The C library would keep freed pages for itself. Giving all back goes through the application's
- * free memory, too, and holds up its allocations meanwhile: where that takes long it is done
- * seldom. */
+/* The C library would keep freed pages for itself. Returning all of it also scans the application's
+ * free memory, and delays its allocations meanwhile; so it is done less often the longer it takes.
+ */
 static void trim(sp_symbolizer *symbolizer, uint64_t now_ns)
 {
     if (!symbolizer->trim_is_due)

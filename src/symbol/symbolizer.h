@@ -21,7 +21,7 @@ typedef struct sp_symbolizer_options {
     bool debuginfod; /* ask the servers that DEBUGINFOD_URLS names for debug files that are not here
                       */
     sp_meanwhile meanwhile;
-    pid_t process; /* whose just-in-time compilers tell names; 0: this one */
+    pid_t process; /* whose just-in-time compilers' names are used; 0: this one */
 } sp_symbolizer_options;
 
 /* NULL when memory is short. */
