@@ -111,7 +111,7 @@ static uint32_t add_wait(sp_build *b, uint32_t number, uint32_t *attributes)
     return count;
 }
 
-/* What the context under which it was taken gave it. Values hold no NUL, for they were strings. */
+/* Add the attributes of the sample's context. Values hold no NUL, because they were strings. */
 static uint32_t add_context(sp_build *b, uint32_t number, uint32_t *attributes)
 {
     const uint8_t *data = sp_intern_key(&b->window->attribute_sets, number);
@@ -126,8 +126,7 @@ static uint32_t add_context(sp_build *b, uint32_t number, uint32_t *attributes)
     return count;
 }
 
-/* The attributes that tell a sample's thread, what it waited for, and whose it was, as the number
- * of a list. */
+/* The attributes of a sample's thread, its wait and its context, as the number of a list. */
 uint32_t sp_build_attributes(sp_build *b, const sp_window_key *from)
 {
     uint32_t attributes[SAMPLE_ATTRIBUTES_MAX], count = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a window says of itself: numbers, the engine, and the threads that have the most of the
+/* The attributes of a window itself: numbers, the engine, and the threads that have the most of the
  * unattributed time. */
 #include <string.h>
 

@@ -21,7 +21,7 @@ static uint32_t make_link(sp_build *b, uint32_t number, spanprof_link_scope scop
     if (scope == SPANPROF_LINK_SCOPE_ROOT &&
         !all_zero(link->root_span_id, sizeof link->root_span_id))
         span = link->root_span_id;
-    /* half an id is none: what it names cannot be found */
+    /* a link needs both ids; with one alone no span can be found */
     if (scope == SPANPROF_LINK_SCOPE_NONE || all_zero(link->trace_id, sizeof link->trace_id) ||
         all_zero(span, sizeof link->span_id))
         return 0;
@@ -131,8 +131,8 @@ static int compare_times(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Times within the window: a tick may have read its clock just before the window began, and
- * somebody may set the clock. */
+/* Times within the window: a tick may have read its clock just before the window began, and the
+ * clock may be set. */
 static void add_times(sp_build *b, sp_profile_sample *sample, const sp_window_sample *from)
 {
     const sp_window *w = b->window;

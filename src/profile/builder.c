@@ -29,9 +29,9 @@ static sp_profile *write_profile(sp_build *b, const char *sample, const char *un
     return profile;
 }
 
-/* CPU time the way backends know it: counts of samples, whose period is in nanoseconds. The same
- * once more, linked to the innermost spans, is of a type of its own so that nobody adds the two up;
- * only "cpu" makes a backend multiply counts by the period, so its values are nanoseconds. */
+/* CPU time the way backends know it: counts of samples, whose period is in nanoseconds. The second
+ * profile, linked to the innermost spans, has a separate type, so that no reader adds the two up.
+ * Its values are nanoseconds, because backends multiply counts by the period only for "cpu". */
 static void build_cpu_profile(sp_build *b, spanprof_link_scope scope, bool is_second)
 {
     const sp_window *w = b->window;
@@ -49,7 +49,7 @@ static void build_cpu_profile(sp_build *b, spanprof_link_scope scope, bool is_se
         sp_build_write_times(b, profile);
 }
 
-/* Wall time: what threads waited, and what they worked. */
+/* Wall time: the time that threads waited, and their CPU time. */
 static void build_wall_profile(sp_build *b, spanprof_link_scope scope, bool is_second)
 {
     const char *type = is_second ? "wall_innermost" : "wall";

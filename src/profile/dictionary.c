@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mappings. A mapping is a file: its name and build id make it, so that a library which was
- * unloaded and loaded elsewhere is one. Addresses are ELF virtual addresses, for that is what a
- * symbol server looks up, and so are memory_start and memory_limit: the module's range without its
- * load bias. As the first page of a file is mapped first, file_offset is 0. Only a mapping with an
- * unresolved location carries its range; elsewhere it is 0 and 0, which is valid, smaller, and
- * keeps backends that copy mappings for each sample below their limits. */
+/* Mappings. A mapping is a file, identified by name and build id, so a library that was unloaded
+ * and loaded elsewhere is one mapping. Addresses are ELF virtual addresses, because a symbol server
+ * looks these up; so are memory_start and memory_limit: the module's range without its load bias.
+ * As the first page of a file is mapped first, file_offset is 0. Only a mapping with an unresolved
+ * location carries its range; elsewhere it is 0 and 0, which is valid, smaller, and keeps backends
+ * that copy mappings for each sample below their limits. */
 #include "profile/dictionary.h"
 
 #include <stdlib.h>

@@ -39,8 +39,7 @@ typedef struct sp_dictionary {
 void sp_dictionary_init(sp_dictionary *dictionary);
 void sp_dictionary_deinit(sp_dictionary *dictionary);
 
-/* Strings are repaired to valid UTF-8, and cut to 16 KiB, so that none costs more than its own end.
- */
+/* Strings are repaired to valid UTF-8, and cut to 16 KiB, so that a long one loses only its end. */
 uint32_t sp_dictionary_string(sp_dictionary *dictionary, const char *text);
 uint32_t sp_dictionary_string_attribute(sp_dictionary *dictionary, const char *key,
                                         const char *value);
@@ -62,7 +61,7 @@ uint32_t sp_dictionary_attributes(sp_dictionary *dictionary, const uint32_t *att
 /* The location of ADDRESS in MODULE (may be NULL), named by FRAMES, which are not empty. */
 uint32_t sp_dictionary_location(sp_dictionary *dictionary, const sp_module *module,
                                 uint64_t address, const sp_frame *frames, uint32_t count);
-/* A location that is no code but says something about the stack: a function called NAME. */
+/* A location that is not code but a remark about the stack: a function called NAME. */
 uint32_t sp_dictionary_marker(sp_dictionary *dictionary, const char *name);
 /* LOCATIONS, leaf first. */
 uint32_t sp_dictionary_stack(sp_dictionary *dictionary, const uint32_t *locations, uint32_t count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Profiles ready to be encoded: the tables of OTLP's ProfilesDictionary and Profile messages as
  * plain arrays (field by field as in proto/profiles.proto, which says what each means). The builder
- * makes one from a window; otlp/ encodes it.
+ * makes one from a window; src/wire encodes it.
  *
  * Invariants: entry 0 of each table is its zero value; no table holds two equal entries, nor one
  * that nothing refers to (entry 0 aside); every index is below its table's count; strings are valid

@@ -14,7 +14,7 @@ typedef struct sp_sample_range {
 
 /* How many samples all profiles of DATA have together. */
 uint32_t sp_profile_sample_total(const sp_profile_data *data);
-/* How many samples of RANGE the profile has that has most of them. */
+/* The largest number of samples of RANGE in one profile. */
 uint32_t sp_profile_largest_share(const sp_profile_data *data, sp_sample_range range);
 
 /* The samples in RANGE as PART. A profile without a sample in RANGE is left out. The part with a

@@ -202,7 +202,7 @@ typedef struct sp_window_recorded {
     sp_window_pcs pcs;
 } sp_window_recorded;
 
-/* Calls of the application that make no sense, by kind (spanprof_stats has what each is). */
+/* Wrong calls of the application, by kind (spanprof_stats explains each). */
 typedef struct sp_window_misuse {
     uint64_t dead_span, dead_scope, foreign_scope, ended_parent, fiber;
 } sp_window_misuse;
