@@ -396,8 +396,9 @@ const sp_command sp_command_spans = {
         "span's duration.\n"
         "--holders: a line says that the first span waited so long, so often, in that function, "
         "for that lock, which the\nlast span held, and gave back in the last function; - where "
-        "the holder is not certain, or was\nleft out on the way, as `send` does. A lock "
-        "without a name has its address.",
+        "the holder is not certain, or was\nleft out on the way, as `send` does. A wait "
+        "with several holders names one, drawn by its share of\nthe wait, so a single wait may "
+        "name one that had the lock for a short while. A lock without a name has\nits address.",
     .examples = "# the requests that took longest\n"
                 "spanprof spans shop --roots\n"
                 "# each kind of request\n"

@@ -301,6 +301,8 @@ static int write_text(const wait_table *table, size_t shown)
                      heads[HOLDER_FUNCTION]);
     for (size_t i = 0; i < shown; i++)
         add_line(&out, table, &table->lines[sp_spans_line(&terminal, i, shown)], widths, &terminal);
+    sp_buffer_add_string(&out, "a wait with several holders names one, drawn by its share of the "
+                               "wait\n");
     sp_spans_more(&out, shown, table->index.count, "line", &terminal);
     return sp_output_write(&out, NULL);
 }

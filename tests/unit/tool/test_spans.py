@@ -52,6 +52,7 @@ HOLDERS = f"""\
  40.0 ms         5  GET /cart  {CART}  look_up  GET /report: render  {RENDER}  rebuild_index
  2.00 ms         1  GET /cart  {CART}  look_up  (not in the files)   00000000000000ff
  1.00 ms         2  -                            look_up  -                                      retry_lock
+a wait with several holders names one, drawn by its share of the wait
 """
 
 
@@ -62,6 +63,7 @@ LOCK_LINES = f"""\
  40.0 ms         5  GET /cart  {CART}  look_up  lock (0x4010)   GET /report: render  {RENDER}  rebuild_index
  2.00 ms         1  GET /cart  {CART}  look_up  0x7f0000000010  (not in the files)   00000000000000ff
  1.00 ms         2  -                            look_up  lock (0x5010)   -                                      retry_lock
+a wait with several holders names one, drawn by its share of the wait
 """
 
 
