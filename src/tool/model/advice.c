@@ -116,18 +116,35 @@ static void say_waited(char *out, size_t size, const sp_selection *selection)
                  unlinked == 1 ? "is" : "are");
 }
 
+/* Whether it has samples of wall time, be they off a core or on one. */
+static bool was_visited(const sp_selection *selection)
+{
+    const sp_model *model = selection->model;
+    sp_selection whole = *selection;
+    whole.off_cpu = false;
+    for (uint32_t i = 0; i < model->sample_index.count; i++)
+        if (sp_selection_has(&whole, &model->samples[i]))
+            return true;
+    return false;
+}
+
 void sp_advice_none(char out[SP_ADVICE_LENGTH], const sp_selection *selection, uint32_t number)
 {
     const sp_model *model = selection->model;
     const sp_model_span *span = &model->spans[number];
     uint64_t duration = duration_of(span), period = period_ns(selection);
+    bool is_long = period && duration >= PERIODS_FOR_A_SAMPLE * period;
     char more[80], rate[80];
     add_same(more, sizeof more, model, span);
     add_rate(rate, sizeof rate, selection);
-    if (selection->off_cpu)
+    if (selection->off_cpu && was_visited(selection))
         snprintf(out, SP_ADVICE_LENGTH, "off CPU: where it was seen, it ran; ask for --type wall");
-    else if (is_cpu(selection) && period && duration >= PERIODS_FOR_A_SAMPLE * period)
+    else if (is_cpu(selection) && is_long)
         say_waited(out, SP_ADVICE_LENGTH, selection);
+    else if (is_long && model->types[selection->type].is_wall)
+        snprintf(out, SP_ADVICE_LENGTH,
+                 "of wall time: it was not active on the thread that worked or waited for it; "
+                 "attach it there (spanprof_span_attach, docs/design/carriers.md)");
     else if (is_cpu(selection))
         snprintf(out, SP_ADVICE_LENGTH,
                  "of CPU time: it was too short for the sampling rate, or waited (%s); %sask for "

@@ -260,6 +260,18 @@ class Refusals(WallTest):
         self.refuse(1, "flame", "t.jsonl", "few.jsonl", "--span", COMPRESS, says=("waited (ask for --type wall to see where)", "SPANPROF_CPU_HZ"))
         self.refuse(1, "flame", "t.jsonl", "few.jsonl", "--type", "wall", "--span", COMPRESS, says=("too short", "SPANPROF_WALL_HZ"))
 
+    def test_span_that_was_never_attached(self):
+        """The profiler visits every 20 ms."""
+        forgotten, short = "f0" * 8, "f1" * 8
+        made = [span(CART_TRACE, forgotten, "forgotten", 0, 650), span(CART_TRACE, short, "short", 0, 60)]
+        self.write("t.jsonl", json_lines(traces(), traces(made)))
+        for kind in ("wall", "offcpu"):
+            error = self.refuse(1, "flame", "t.jsonl", "wall.jsonl", "--type", kind, "--span", forgotten,
+                                says=("(forgotten, 650 ms)", "not active on the thread that worked or waited", "spanprof_span_attach", "carriers.md"))
+            self.assertFalse("too short" in error or "it ran" in error, error)
+            error = self.refuse(1, "flame", "t.jsonl", "wall.jsonl", "--type", kind, "--span", short, says="too short")
+            self.assertNotIn("it ran", error)
+
     def test_link_scope_root_cannot_answer_for_inner_spans(self):
         self.write("root.jsonl", json_lines(profiles([SAMPLES[4]]), wall_profiles(linked_to_roots(WALL_SAMPLES))))
         self.refuse(1, "flame", "t.jsonl", "root.jsonl", "--type", "wall", "--span", RENDER,
