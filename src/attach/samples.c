@@ -150,6 +150,7 @@ static void settle(const sp_attach_samples *samples, sp_window *window, const ch
     window->wall_period_ns = samples->config.wall_period_ns;
     window->wall_of_all = true;
     window->engine = engine;
+    window->from_outside = true;
     uint64_t sampled_ns = periods * window->period_ns;
     window->unattributed_ns = cpu_ns > sampled_ns ? cpu_ns - sampled_ns : 0;
     sp_window_complete_wall(window, 0);

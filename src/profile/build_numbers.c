@@ -6,7 +6,7 @@
 #include "core/utf8.h"
 #include "profile/build.h"
 
-enum { WINDOW_ATTRIBUTES_MAX = 23 + 5 + 2 + 1 };
+enum { WINDOW_ATTRIBUTES_MAX = 24 + 5 + 2 + 1 };
 
 typedef struct attribute_list {
     uint32_t indices[WINDOW_ATTRIBUTES_MAX];
@@ -103,6 +103,7 @@ uint32_t sp_build_cpu_attributes(sp_build *b)
         {"spanprof.dropped.small_stack", "", w->dropped_small_stack, true},
         {"spanprof.dropped.attributes", "", w->dropped_attributes, true},
         {"spanprof.dropped.timestamps", "", sp_build_dropped_times(w), true},
+        {"spanprof.from_outside", "", w->from_outside, true},
     };
     attribute_list list = {.count = 0};
     add_string(b, &list, "spanprof.engine", w->engine);
@@ -126,6 +127,7 @@ uint32_t sp_build_wall_attributes(sp_build *b)
         {"spanprof.wall.frame_pointers.by_return", "", w->fp_by_return, true},
         {"spanprof.wall.frame_pointers.not_found", "", w->fp_not_found, true},
         {"spanprof.dropped.visits", "", w->dropped_visits, true},
+        {"spanprof.from_outside", "", w->from_outside, true},
         {"spanprof.steal_ns", "ns", w->steal_ns, true},
     };
     attribute_list list = {.count = 0};

@@ -216,6 +216,7 @@ typedef struct sp_window {
     uint64_t wall_on_core_ns; /* that visits found its threads on a core */
     const char *engine;       /* borrowed; NULL: not told */
     const char *engine_reason;
+    bool from_outside; /* another process took the samples */
 
     sp_intern locations;             /* sp_window_location */
     sp_intern links;                 /* sp_window_link */

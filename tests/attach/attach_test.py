@@ -178,6 +178,8 @@ def test_spans():
     attach.end(signal.SIGINT)
     right, wrong, unknown = count_links(attach.stacks())
     check(wrong == 0 and right > 0, f"samples belong to the spans that the process publishes: {right} right, {wrong} wrong, {unknown} unknown")
+    with open(os.path.join(attach.folder, "p.profiles.jsonl"), encoding="utf-8") as file:
+        check("spanprof.from_outside" in file.read(), "the profiles say that they were taken from outside")
     check("publishes spans" in attach.stderr and "stood still" in attach.stderr, "it says how the process is read")
     ended = target.end()
     check(ended == (7, "end\n", ""), f"the process notices nothing: {ended}")

@@ -32,9 +32,10 @@
 typedef struct type_stats {
     bool told; /* some profile has the counts; else linked and none come from the samples */
     uint64_t linked, none, unknown, boundary, unattributed_ns;
-    uint64_t lock_ns; /* of waiting between two samples, on average; 0: not told */
-    json_t *dropped;  /* by reason */
-    char engine[128]; /* of all profiles that say; each text once */
+    uint64_t lock_ns;      /* of waiting between two samples, on average; 0: not told */
+    json_t *dropped;       /* by reason */
+    uint64_t from_outside; /* profiles that `run --attach` took */
+    char engine[128];      /* of all profiles that say; each text once */
     char engine_reason[256];
     json_t *unattributed_threads; /* name/tid: ns */
     json_t *stacks;               /* how they ended: samples; and BY_POINTER */
@@ -72,6 +73,7 @@ static void add_number(type_stats *type, const char *key, int64_t number)
         {"spanprof.samples.unknown", offsetof(type_stats, unknown), true},
         {"spanprof.samples.boundary", offsetof(type_stats, boundary), true},
         {"spanprof.unattributed_ns", offsetof(type_stats, unattributed_ns), false},
+        {"spanprof.from_outside", offsetof(type_stats, from_outside), false},
     };
     if (strncmp(key, DROPPED_PREFIX, strlen(DROPPED_PREFIX)) == 0)
         sp_stats_add(type->dropped, key + strlen(DROPPED_PREFIX), number);
@@ -215,14 +217,15 @@ static int write_json(const stats *stats)
         NULL);
 }
 
-static void add_share(sp_buffer *out, const char *name, uint64_t part, uint64_t whole,
-                      sp_stats_explain *explain)
+/* EXPLAINED: whose explanation the line has. */
+static void add_share(sp_buffer *out, const char *name, const char *explained, uint64_t part,
+                      uint64_t whole, sp_stats_explain *explain)
 {
     sp_buffer_printf(out, "  %-12s %10" PRIu64, name, part);
     if (whole)
         sp_buffer_printf(out, "  %6.2f %%", 100.0 * (double)part / (double)whole);
     sp_buffer_add_char(out, '\n');
-    sp_stats_explain_line(explain, out, "links", name);
+    sp_stats_explain_line(explain, out, "links", explained);
 }
 
 /* The threads whose CPU time no tick reached: a thread that is never on a core at the kernel's
@@ -324,10 +327,11 @@ static void add_groups(sp_buffer *out, const type_stats *stats, sp_stats_explain
     sp_sum_add(&whole, stats->none);
     sp_sum_add(&whole, stats->unknown);
     sp_sum_add(&whole, stats->boundary);
-    add_share(out, "linked", stats->linked, whole, explain);
-    add_share(out, "none", stats->none, whole, explain);
-    add_share(out, "unknown", stats->unknown, whole, explain);
-    add_share(out, "boundary", stats->boundary, whole, explain);
+    add_share(out, "linked", "linked", stats->linked, whole, explain);
+    add_share(out, "none", "none", stats->none, whole, explain);
+    add_share(out, "unknown", stats->from_outside ? "unknown_from_outside" : "unknown",
+              stats->unknown, whole, explain);
+    add_share(out, "boundary", "boundary", stats->boundary, whole, explain);
 }
 
 static void add_unattributed_time(sp_buffer *out, const type_stats *stats,

@@ -32,6 +32,9 @@ static const explanation explanations[] = {
     {"links", "unknown",
      "Samples whose span is not certain. A few are normal. Many: scopes are detached on "
      "the wrong thread, or fibers are switched without spanprof_fiber_switch."},
+    {"links", "unknown_from_outside",
+     "Samples whose span is not certain: `run --attach` looks after the tick, and the thread had "
+     "gone on. A share of these is normal (docs/design/attach.md)."},
     {"links", "boundary",
      "Samples so near to a switch of spans that the clock cannot decide. 0 unless another profiler "
      "took the samples."},

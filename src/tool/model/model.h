@@ -264,6 +264,8 @@ const char *sp_model_service(const sp_model *model);
 int sp_model_check_runs(const sp_model *model);
 /* A remark when samples belong to spans that the files do not have, as one that never ended. */
 void sp_model_note_unended(const sp_model *model);
+/* Whether PROFILE was taken by `run --attach`. */
+bool sp_model_is_from_outside(const sp_model_profile *profile);
 /* A remark when the context of many samples was not certain. */
 void sp_model_note_unknown(const sp_model *model);
 /* A remark when two files tell the same time of one process. */

@@ -38,6 +38,14 @@ static missing count(const sp_model *model, uint32_t type, uint64_t *values)
     return found;
 }
 
+static bool has_profile_from_outside(const sp_model *model)
+{
+    for (size_t i = 0; i < model->profile_count; i++)
+        if (sp_model_is_from_outside(&model->profiles[i]))
+            return true;
+    return false;
+}
+
 static void say(const sp_model *model, const missing *found, const sp_model_type *type)
 {
     char value[SP_VALUE_LENGTH], trace_id[33], span_id[17];
@@ -45,11 +53,14 @@ static void say(const sp_model *model, const missing *found, const sp_model_type
     sp_hex_encode(trace_id, most->trace_id, 16);
     sp_hex_encode(span_id, most->span_id, 8);
     sp_format_value(value, found->value, type->unit);
-    sp_tool_note("%s with %s of %s %s not in these files, %sspan %s of trace %s: never ended, of a "
-                 "trace that is not sampled, or in the file of another process",
-                 SP_COUNTED(found->spans, "span"), value, type->name,
-                 found->spans == 1 ? "is" : "are", found->spans == 1 ? "" : "most of it of ",
-                 span_id, trace_id);
+    sp_tool_note(
+        "%s with %s of %s %s not in these files, %sspan %s of trace %s: %snever ended, of a "
+        "trace that is not sampled, or in the file of another process",
+        SP_COUNTED(found->spans, "span"), value, type->name, found->spans == 1 ? "is" : "are",
+        found->spans == 1 ? "" : "most of it of ", span_id, trace_id,
+        has_profile_from_outside(model)
+            ? "the program was sampled from outside, so give its own traces, too; else "
+            : "");
 }
 
 void sp_model_note_unended(const sp_model *model)

@@ -10,24 +10,12 @@
 enum { WORTH_A_NOTE = 10, FEW = 5 };
 
 typedef struct certainty {
-    uint64_t all, unknown; /* samples */
+    uint64_t all, unknown;         /* samples */
+    uint64_t unknown_from_outside; /* of `unknown` those of `run --attach` */
 } certainty;
 
-/* Sums as the profiles tell them; a number below zero tells nothing. */
-static void add(certainty *sums, const char *key, int64_t number)
-{
-    static const char *const kinds[] = {"linked", "none", "boundary", "unknown"};
-    static const char prefix[] = "spanprof.samples.";
-    if (strncmp(key, prefix, sizeof prefix - 1) != 0 || number < 0)
-        return;
-    for (size_t i = 0; i < SP_ARRAY_LENGTH(kinds); i++)
-        if (strcmp(key + sizeof prefix - 1, kinds[i]) == 0)
-            sums->all += (uint64_t)number;
-    if (strcmp(key + sizeof prefix - 1, "unknown") == 0)
-        sums->unknown += (uint64_t)number;
-}
-
-static void add_profile(certainty *sums, const sp_model_profile *profile)
+/* What PROFILE says of itself by KEY; 0: nothing, or a number below zero. */
+static uint64_t number_of(const sp_model_profile *profile, const char *key)
 {
     const Sp__Profiles__ProfilesDictionary *d = profile->dictionary;
     for (size_t i = 0; i < profile->message->n_attribute_indices; i++) {
@@ -35,11 +23,31 @@ static void add_profile(certainty *sums, const sp_model_profile *profile)
         if (index < 0 || (size_t)index >= d->n_attribute_table)
             continue;
         const Sp__Profiles__KeyValueAndUnit *attribute = d->attribute_table[index];
-        int32_t key = attribute->key_strindex;
-        if (key > 0 && (size_t)key < d->n_string_table && attribute->value &&
-            attribute->value->value_case == SP__COMMON__ANY_VALUE__VALUE_INT_VALUE)
-            add(sums, d->string_table[key], attribute->value->int_value);
+        int32_t name = attribute->key_strindex;
+        if (name > 0 && (size_t)name < d->n_string_table && attribute->value &&
+            attribute->value->value_case == SP__COMMON__ANY_VALUE__VALUE_INT_VALUE &&
+            strcmp(d->string_table[name], key) == 0)
+            return attribute->value->int_value > 0 ? (uint64_t)attribute->value->int_value : 0;
     }
+    return 0;
+}
+
+bool sp_model_is_from_outside(const sp_model_profile *profile)
+{
+    return number_of(profile, "spanprof.from_outside") > 0;
+}
+
+static void add_profile(certainty *sums, const sp_model_profile *profile)
+{
+    static const char *const others[] = {"spanprof.samples.linked", "spanprof.samples.none",
+                                         "spanprof.samples.boundary"};
+    uint64_t unknown = number_of(profile, "spanprof.samples.unknown");
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(others); i++)
+        sums->all += number_of(profile, others[i]);
+    sums->all += unknown;
+    sums->unknown += unknown;
+    if (unknown && sp_model_is_from_outside(profile))
+        sums->unknown_from_outside += unknown;
 }
 
 void sp_model_note_unknown(const sp_model *model)
@@ -51,8 +59,11 @@ void sp_model_note_unknown(const sp_model *model)
             add_profile(&sums, &model->profiles[i]);
     if (sums.unknown < FEW || sums.unknown < sums.all / WORTH_A_NOTE)
         return;
-    sp_tool_note(
-        "%.0f %% of the samples of %s have no span because it was not certain, so spans "
-        "may have taken more than they have here; `spanprof stats` tells which mistakes were seen",
-        100.0 * (double)sums.unknown / (double)sums.all, model->types[type].name);
+    bool is_from_outside = sums.unknown_from_outside > sums.unknown / 2;
+    sp_tool_note("%.0f %% of the samples of %s have no span because it was not certain, so spans "
+                 "may have taken more than they have here; %s",
+                 100.0 * (double)sums.unknown / (double)sums.all, model->types[type].name,
+                 is_from_outside
+                     ? "a look from outside comes after the tick, and the thread had gone on"
+                     : "`spanprof stats` tells which mistakes were seen");
 }

@@ -730,6 +730,18 @@ class Missing(ToolTest):
             self.assertEqual(self.run_tool("spans", "m").stderr.decode(), says)
 
 
+    def test_profiles_from_outside_do_not_blame_the_program(self):
+        every = traces()["resourceSpans"][0]["scopeSpans"][0]["spans"]
+        self.write("m.traces.jsonl", json_lines(traces([one for one in every if one["spanId"] not in (RENDER, CART)])))
+        self.write("m.profiles.jsonl", json_lines(profiles(attributes={**COUNTS, "spanprof.samples.unknown": 15, "spanprof.from_outside": 1})))
+        missing, unknown = self.run_tool("spans", "m").stderr.decode().splitlines()
+        self.assertIn(": the program was sampled from outside, so give its own traces, too; else never ended", missing)
+        self.assertTrue(unknown.endswith("; a look from outside comes after the tick, and the thread had gone on"), unknown)
+        text = " ".join(self.answer("stats", "m", "--explain").replace("#", "").split())
+        self.assertIn("looks after the tick, and the thread had gone on", text)
+        self.assertNotIn("spanprof_fiber_switch", text)
+
+
 class TwoSamplers(ToolTest):
     """One process that is sampled twice at the same time."""
 
