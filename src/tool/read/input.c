@@ -185,8 +185,9 @@ static void note_empty(sp_input *input, const char *path, bool may_be_empty)
 /* One message for all empty files. */
 static int tell_empty(const sp_input *input, const sp_operands *files)
 {
-    static const char reason[] = "nothing was recorded, the program still runs, or it was killed "
-                                 "within its first window";
+    static const char reason[] = "nothing was recorded, the program still runs, or within its "
+                                 "first window it was killed, or ended by _exit without "
+                                 "spanprof_stop";
     char more[64] = "", others[SP_OTHER_PROCESSES_TEXT];
     if (input->empty_count > 1)
         snprintf(more, sizeof more, " (and %zu more)", input->empty_count - 1);

@@ -44,12 +44,15 @@ static const char *format_of(const char *end)
     return NULL;
 }
 
-static uint64_t last_written(const others *others, const char *name)
+/* Whether NAME may have content; *LAST_NS: when it was last written, or 0. */
+static bool look_at(const others *others, const char *name, uint64_t *last_ns)
 {
     struct stat status;
+    *last_ns = 0;
     if (fstatat(others->folder, name, &status, 0) != 0)
-        return 0;
-    return (uint64_t)status.st_mtim.tv_sec * 1000000000 + (uint64_t)status.st_mtim.tv_nsec;
+        return true;
+    *last_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000 + (uint64_t)status.st_mtim.tv_nsec;
+    return !S_ISREG(status.st_mode) || status.st_size > 0;
 }
 
 static other *find_pid(others *others, const char *pid, size_t length)
@@ -65,7 +68,7 @@ static other *find_pid(others *others, const char *pid, size_t length)
     return made;
 }
 
-/* Take NAME when it is BASE.PID.traces.jsonl or a sibling. */
+/* Take NAME when it is BASE.PID.traces.jsonl or a sibling, and not empty. */
 static void take(others *others, const char *name)
 {
     size_t length = others->base_length;
@@ -75,10 +78,12 @@ static void take(others *others, const char *name)
     size_t word = strncmp(pid, "pid", 3) == 0 ? 3 : 0, digits = strspn(pid + word, "0123456789");
     bool is_pid = digits > 0 && (word || strtoull(pid, NULL, 10) > SP_RUNS_KEPT);
     const char *format = is_pid ? format_of(pid + word + digits) : NULL;
-    other *found = format ? find_pid(others, pid, word + digits) : NULL;
+    uint64_t last_ns;
+    if (!format || !look_at(others, name, &last_ns))
+        return;
+    other *found = find_pid(others, pid, word + digits);
     if (!found)
         return;
-    uint64_t last_ns = last_written(others, name);
     found->last_ns = last_ns > found->last_ns ? last_ns : found->last_ns;
     others->format = format;
 }

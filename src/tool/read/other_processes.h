@@ -14,9 +14,10 @@
 enum { SP_OTHER_PROCESSES_TEXT = 4096 };
 
 /* "files of 2 other processes lie beside it, …", and what to name to read them, into OUT: of files
- * PREFIX.PID.traces.* and PREFIX.PID.profiles.*; those of earlier runs, PREFIX.1 to PREFIX.3, are
- * none, and those that FILES, which the call names, have already. BEGIN_NS: since 1970, when the
- * run of PREFIX began; 0: it is not known. "": there are none of this run. Returns OUT. */
+ * PREFIX.PID.traces.* and PREFIX.PID.profiles.* that are not empty; those of earlier runs, PREFIX.1
+ * to PREFIX.3, are none, and those that FILES, which the call names, have already. BEGIN_NS: since
+ * 1970, when the run of PREFIX began; 0: it is not known. "": there are none of this run. Returns
+ * OUT. */
 const char *sp_other_processes(char out[SP_OTHER_PROCESSES_TEXT], const char *prefix,
                                const sp_operands *files, uint64_t begin_ns);
 /* Which of FILES are of runs of PREFIX before the one that began at BEGIN_NS, as text into OUT:

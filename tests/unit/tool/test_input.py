@@ -106,7 +106,8 @@ class Containers(ToolTest):
         """shop.1 is an earlier run of shop, shop.4711 a child of this one."""
         self.write_shop()
         for name in ("shop.1.traces.jsonl", "shop.4711.traces.jsonl", "shop.4711.profiles.jsonl", "shop.4712.traces.jsonl", "other.4711.traces.jsonl"):
-            self.write(name, b"")
+            self.write(name, json_lines(traces()))
+        self.write("shop.4713.traces.jsonl", b"")  # nothing to add
         for command, *rest in (("spans",), ("flame",), ("spans", "--json")):
             result = self.run_tool(command, "shop", *rest)
             self.assertEqual(result.returncode, 0)
@@ -114,16 +115,17 @@ class Containers(ToolTest):
                                                      "shop.4711 shop.4712 to read all\n")
         self.write("shop.traces.jsonl", b"")
         self.write("shop.profiles.jsonl", b"")
-        self.refuse(2, "spans", self.folder / "shop", says=("2 other processes", "is empty", "killed within its first window"))
+        self.refuse(2, "spans", self.folder / "shop",
+                    says=("2 other processes", "is empty", "within its first window it was killed, or ended by _exit without spanprof_stop"))
 
     def test_a_pattern_names_many_children_and_no_earlier_run(self):
         self.write_shop()
         for pid in ("1", "2", "3", *map(str, range(4710, 4718))):
-            self.write(f"shop.{pid}.profiles.jsonl", b"")
+            self.write(f"shop.{pid}.profiles.jsonl", json_lines(profiles()))
         result = self.run_tool("spans", "shop")
         self.assertIn("files of 8 other processes lie beside it, shop.PID.*: add shop.[0-9][0-9]*.jsonl to read all\n",
                       result.stderr.decode())
-        self.write("shop.pid1.profiles.jsonl", b"")
+        self.write("shop.pid1.profiles.jsonl", json_lines(profiles()))
         self.assertIn("add shop.4710 shop.4711 shop.4712 shop.4713 shop.4714 shop.4715 and so on to read all\n",
                       self.run_tool("spans", "shop").stderr.decode())
 
@@ -155,7 +157,7 @@ class Containers(ToolTest):
         self.write("server", b"\x7fELF")
         (self.folder / "server").chmod(0o755)
         self.refuse(2, "spans", "server", says="this prefix has no files of its own")
-        self.write("pod.pid2.traces.binpb", b"")
+        self.write("pod.pid2.traces.binpb", framed(traces()))
         self.refuse(2, "spans", self.folder / "pod", says=("1 other process", "add", "pod.pid2 to read all"))
 
     def test_prefix_that_stands_for_two_runs_is_refused(self):
