@@ -335,12 +335,31 @@ static bool holds_no_requests(const char *path)
     return stat(path, &status) != 0 || (S_ISREG(status.st_mode) && (status.st_mode & 0111));
 }
 
+/* An executable file that begins as ELF or as a script does, which no file of ours does. */
+static bool is_program(const char *path)
+{
+    struct stat status;
+    char head[4] = "";
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || !(status.st_mode & 0111))
+        return false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? 0 : read(fd, head, sizeof head);
+    if (fd >= 0)
+        close(fd);
+    return (length == 4 && memcmp(head, "\177ELF", 4) == 0) ||
+           (length >= 2 && memcmp(head, "#!", 2) == 0);
+}
+
 /* PATH is no prefix that has files of its own. */
 static int read_other(sp_input *input, const sp_operands *files, const char *path)
 {
     char others[SP_OTHER_PROCESSES_TEXT];
     if (holds_no_requests(path) && *sp_other_processes(others, path, files, 0))
         return sp_tool_wrong("%s: this prefix has no files of its own; %s", path, others);
+    if (is_program(path))
+        return sp_tool_wrong("%s: is a program, and there are no files of this prefix; run the "
+                             "program with SPANPROF_EXPORTER=file SPANPROF_FILE=%s to make them",
+                             path, path);
     size_t before = input->count;
     int status = read_file(input, path, false);
     if (status == SP_TOOL_DONE)

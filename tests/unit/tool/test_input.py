@@ -419,6 +419,13 @@ class BadInput(ToolTest):
         (self.folder / "folder").mkdir()
         self.refuse_all("folder", ("folder", "is a directory"))
 
+    def test_program_without_files(self):
+        for name, content in (("hello", b"\x7fELF\x02\x01" + bytes(90)), ("hello.sh", b"#!/bin/sh\nexit 0\n")):
+            (self.folder / self.write(name, content)).chmod(0o755)
+            self.refuse_all(name, (f"{name}: is a program, and there are no files of this prefix", f"SPANPROF_EXPORTER=file SPANPROF_FILE={name} "))
+        (self.folder / self.write("all.jsonl", json_lines(traces()))).chmod(0o777)  # as on a file system without rights
+        self.answer("spans", "all.jsonl")
+
     def test_unreadable(self):
         if os.geteuid() == 0:
             self.skipTest("root reads everything")
