@@ -318,6 +318,14 @@ static int no_spans(const sp_operands *files)
                          "span has ended yet");
 }
 
+/* Samples of another run do not bound what these spans took. */
+static void ignore_other_run(sp_model *model)
+{
+    bool is_other = sp_model_is_of_two_runs(model);
+    for (size_t i = 0; i < model->type_count && is_other; i++)
+        model->types[i].samples = 0;
+}
+
 static int answer(const sp_operands *files, const sp_spans_options *options)
 {
     sp_input input;
@@ -329,6 +337,8 @@ static int answer(const sp_operands *files, const sp_spans_options *options)
         status = sp_model_build(&model, &input);
     if (status == SP_TOOL_DONE)
         status = sp_model_find_overruns(&model);
+    if (status == SP_TOOL_DONE)
+        ignore_other_run(&model);
     if (status == SP_TOOL_DONE)
         status = options->holders ? answer_holders(&model, options) : answer_from(&model, options);
     if (status == SP_TOOL_DONE)

@@ -216,6 +216,9 @@ void sp_spans_table(sp_buffer *out, const sp_model *model, const uint32_t *list,
         add_same(out, model, &model->spans[list[0]], &useful, terminal);
     if (useful.is_measured)
         sp_spans_unseen_key(out, model);
+    else if (sp_model_is_of_two_runs(model))
+        sp_buffer_add_string(out,
+                             "CPU time is not known: the samples are of none of these spans\n");
     else
         sp_buffer_add_string(out, "CPU time is not known, for the files have no samples of it: a "
                                   "run that is too short has none, one that is killed loses "

@@ -102,12 +102,19 @@ const char *sp_model_service(const sp_model *model)
     return "";
 }
 
-int sp_model_check_runs(const sp_model *model)
+bool sp_model_is_of_two_runs(const sp_model *model)
 {
     uint32_t links, with_span;
     sp_model_count_links(model, &links, &with_span);
-    if (model->span_index.count == 0 || links == 0 || with_span > 0)
+    return model->span_index.count > 0 && links > 0 && with_span == 0;
+}
+
+int sp_model_check_runs(const sp_model *model)
+{
+    uint32_t links, with_span;
+    if (!sp_model_is_of_two_runs(model))
         return SP_TOOL_DONE;
+    sp_model_count_links(model, &links, &with_span);
     char none[96] = "the only span that samples belong to is not";
     if (links > 1)
         snprintf(none, sizeof none, "none of the %u spans that samples belong to is", links);

@@ -259,8 +259,9 @@ bool sp_model_complete_link(sp_model *model, sp_model_link *link);
 void sp_model_count_links(const sp_model *model, uint32_t *links, uint32_t *with_span);
 /* The service of the first span or profile that tells one, else "". */
 const char *sp_model_service(const sp_model *model);
-/* Files of two runs: there are spans and links, and not one link leads to a span. SP_TOOL_NO having
- * said so, else SP_TOOL_DONE. */
+/* Files of two runs: there are spans and links, and not one link leads to a span. */
+bool sp_model_is_of_two_runs(const sp_model *model);
+/* SP_TOOL_NO having said that they are, else SP_TOOL_DONE. */
 int sp_model_check_runs(const sp_model *model);
 /* A remark when samples belong to spans that the files do not have, as one that never ended. */
 void sp_model_note_unended(const sp_model *model);

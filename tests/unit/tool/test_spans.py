@@ -777,6 +777,16 @@ class TwoRuns(ToolTest):
         for name in ("t.jsonl", "p.jsonl"):
             self.assertEqual(self.run_tool("stats", name).returncode, 0)
 
+    def test_samples_of_another_run_do_not_bound_the_time_of_spans(self):
+        self.write("t.jsonl", json_lines(traces([span("f" * 32, "f" * 16, "other run", 1, 2), span("f" * 32, "e" * 16, "below", 1, 1, "f" * 16)])))
+        self.write("p.jsonl", json_lines(both_profiles()))
+        for more in ([], ["--limit", "1"], ["--trace", "f" * 32], ["--by-name"]):
+            result = self.run_tool("spans", "t.jsonl", "p.jsonl", *more)
+            text = result.stdout.decode()
+            self.assertEqual(result.returncode, 1)
+            self.assertTrue("other run" in text and "<" not in text, text)
+        self.assertIn("CPU time is not known: the samples are of none of these spans\n", self.run_tool("spans", "t.jsonl", "p.jsonl").stdout.decode())
+
 
 if __name__ == "__main__":
     unittest.main()
