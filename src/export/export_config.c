@@ -274,6 +274,19 @@ static uint32_t read_destinations(const spanprof_options *options)
     return set & built;
 }
 
+/* SPANPROF_FILE alone writes no files. Where the program itself chose, or the word is none, it is
+ * meant so. */
+static void warn_of_unused_file(uint32_t destinations, const spanprof_options *options)
+{
+    const char *prefix = sp_env("SPANPROF_FILE");
+    if (!prefix || options->exporter || options->file || destinations != 1u << WORD_OTLP)
+        return;
+    sp_log_warn("config",
+                "SPANPROF_FILE=%s has no effect: files are written when SPANPROF_EXPORTER has file "
+                "in it (SPANPROF_EXPORTER=file)",
+                prefix);
+}
+
 /* OTEL_TRACES_EXPORTER may switch off the spans of OTLP. */
 static bool read_traces_exporter(void)
 {
@@ -403,6 +416,7 @@ bool sp_export_config_init(sp_export_config *config, const spanprof_options *giv
     if (given)
         options = *given;
     uint32_t destinations = read_destinations(&options);
+    warn_of_unused_file(destinations, &options);
     bool otlp_spans = read_traces_exporter();
     bool done = true;
     /* Where nothing is sent the endpoint is not looked at: that would load libcurl. */

@@ -180,6 +180,32 @@ static void profiles_have_variables_of_their_own(void **state)
     assert_int_equal(log_length, 0);
 }
 
+static void file_prefix_without_the_exporter_is_named_once(void **state)
+{
+    (void)state;
+    setenv("SPANPROF_FILE", "app", 1);
+    for (int set = 0; set < 2; set++) {
+        capture_log();
+        read_config(NULL);
+        assert_false(config.file_enabled);
+        assert_int_equal(log_length, 1);
+        assert_int_equal(log_count("SPANPROF_FILE=app has no effect"), 1);
+        assert_int_equal(log_count("SPANPROF_EXPORTER=file"), 1);
+        setenv("SPANPROF_EXPORTER", "otlp", 1);
+    }
+    static const char *const meant[] = {"none", "file", "otlp,file"};
+    capture_log();
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(meant); i++) {
+        setenv("SPANPROF_EXPORTER", meant[i], 1);
+        read_config(NULL);
+    }
+    unsetenv("SPANPROF_EXPORTER");
+    spanprof_options options = SPANPROF_OPTIONS_INIT;
+    options.exporter = "otlp";
+    read_config(&options);
+    assert_int_equal(log_length, 0);
+}
+
 static void options_win_over_all_variables(void **state)
 {
     (void)state;
@@ -538,6 +564,7 @@ int main(void)
         CASE(endpoint_of_one_signal_that_cannot_be_a_url_leaves_the_other),
         CASE(endpoint_with_secrets_they_are_not_in_the_warning),
         CASE(profiles_have_variables_of_their_own),
+        CASE(file_prefix_without_the_exporter_is_named_once),
         CASE(options_win_over_all_variables),
         CASE(option_endpoint_wins_also_when_it_lacks_its_scheme_or_is_no_url),
         CASE(exporter_list_chooses_destinations),
