@@ -163,12 +163,12 @@ char *sp_endpoint_grpc(const char *url, const char *scheme, sp_telemetry_signal 
 
 char *sp_endpoint_shown(const char *text)
 {
-    /* A password may hold any character, so all up to the last @ may be one; but in a URL that
-     * libcurl understands, what is behind a question mark is a query, which may have an @ of its
-     * own. */
+    /* A password may contain any character, so everything up to the last @ may be a password. In a
+     * URL that libcurl has understood a question mark begins the query, which may contain an @,
+     * too. */
     const char *why, *scheme = strstr(text, "://");
     const char *authority = scheme ? scheme + 3 : text;
-    bool good = sp_endpoint_check(text, &why) == SP_ENDPOINT_GOOD;
+    bool good = sp_endpoint_check(text, &why) == SP_ENDPOINT_GOOD && sp_network_is_loaded();
     const char *at = memrchr(authority, '@', good ? strcspn(authority, "?") : strlen(authority));
     const char *rest = at ? at : authority;
     size_t rest_length = strcspn(rest, "?");

@@ -3,6 +3,7 @@
  * is one error. A process has it for good once it was loaded, so the test runs itself in roles,
  * with a directory in front of the system's whose libcurl is none. */
 #include "fault/export_fixture.h"
+#include "export/export_internal.h"
 
 #include <spawn.h>
 #include <stdio.h>
@@ -69,6 +70,9 @@ static int role_sends(void)
     assert_int_equal(log_awaited("libcurl.so.4: file too short", 1), 1);
     assert_int_equal(log_awaited("", 1), 1);
     assert_false(sp_exporter_network_is_loaded());
+    char *shown = sp_endpoint_shown("http://user:pa?ss@host/");
+    assert_string_equal(shown, "http://***@host/");
+    free(shown);
     fixture_end(&f);
     return 0;
 }
