@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The signal handler of the CPU engine, and all that it calls together with the *_sig.h headers and
- * walk_sig.c.
+/* The signal handler of the CPU engine, and all that it calls together with the *_sig.h headers,
+ * walk_sig.c and host_action_sig.c.
  *
  * Charter. Allowed: loads and stores of the interrupted thread's own state, its ring, the published
  * generation of modules, its own stack; raw system calls that do not touch errno (process_vm_readv
  * and getpid for guarded loads; gettid, get_robust_list and timer_settime once a thread, ioctl when
- * its period changes, clock_gettime where samples have times). Forbidden: locks, allocation, any
- * function of libc but those that the compiler itself emits (memcpy, memset), thread-local
- * variables, functions bound lazily, logging, clocks of libc.
+ * its period changes, clock_gettime where samples have times, rt_sigprocmask for the host's
+ * handler). Forbidden: locks, allocation, any function of libc but those that the compiler itself
+ * emits (memcpy, memset), thread-local variables, functions bound lazily, logging, clocks of libc.
  * What needs more goes to the collector thread: a tick writes a record and leaves.
  *
  * A full ring drops the tick and counts it. The signal is blocked while its handler runs, so a tick

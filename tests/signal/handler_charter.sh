@@ -21,7 +21,7 @@ for object in "$@"; do
     done
     readelf -rW "$object" | grep -qE 'R_[A-Z0-9_]*(TLS|TPOFF|DTP)' && complain "$(basename "$object") uses a thread-local variable"
 done
-[ "$found" -eq 3 ] || complain "expected the objects of handler_sig.c, walk_sig.c and generation_sig.c, found $found"
+[ "$found" -eq 4 ] || complain "expected the objects of handler_sig.c, host_action_sig.c, walk_sig.c and generation_sig.c, found $found"
 readelf -dW "$library" | grep -q BIND_NOW || complain "$library is not linked with -z now: its symbols are bound lazily"
 [ "$status" -eq 0 ] && echo "the handler's $found objects need nothing but what the list names, no TLS; the library is bound at load"
 exit "$status"

@@ -6,6 +6,7 @@
 
 #include "unwind/generation_sig.c"
 #include "cpu/handler_sig.c"
+#include "cpu/host_action_sig.c"
 #include "unwind/walk_sig.c"
 
 #ifdef BREAK_THE_CHARTER
