@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Most ticks find a stack that another tick of the window has found before. So the window remembers
- * which of its stacks a recorded one became: a sample costs one hash of its addresses, and the
- * search for modules and locations is done once for each distinct stack. In a new stack most
- * addresses are known from others, so what an address became is remembered, too.
+ * for each stack in a ring which of its own stacks it became: a sample costs one hash of its
+ * addresses, and the search for modules and locations is done once for each distinct stack. In a
+ * new stack most addresses are known from others, so what an address became is remembered, too.
  *
  * Both hold for one generation of the modules. A sample of an older generation is looked up in
  * full, because what has been unloaded since then shortens its stack. That happens only just after
@@ -116,9 +116,9 @@ static bool is_of_newest_generation(const sp_aggregate_sample *sample)
     return sample->generation && !sample->changed;
 }
 
-/* Whether ADDRESS is in a library that has been unloaded, or may have been for a while. Another
- * library may have been in its place when the sample was taken, so neither the name nor the unwind
- * rule is certain. */
+/* Whether ADDRESS is in a library that has been unloaded, or that may have been unloaded and loaded
+ * again. Another library may have been in its place when the sample was taken, so neither the name
+ * nor the unwind rule is certain. */
 static bool is_unloaded(const sp_aggregate_sample *sample, uint64_t address)
 {
     const sp_module *module = sample->changed && sample->generation
@@ -143,7 +143,7 @@ static uint32_t put_cut_stack(sp_window *window, uint32_t *key, uint32_t length)
     return sp_intern_put(&window->stacks, key, length * sizeof key[0], NULL);
 }
 
-/* The usual case. The same as search_stack, where nothing can have been unloaded. */
+/* The usual case: no library can have been unloaded. Does what search_stack does. */
 static uint32_t make_stack(sp_window *window, const sp_aggregate_sample *sample)
 {
     const sp_sample_record *record = sample->record;
@@ -191,8 +191,7 @@ static void forget_other_generations(sp_window_recorded *recorded, uint32_t gene
     recorded->generation = generation;
 }
 
-/* The key is the record from `count` on: how many addresses, where some are missing, how the walk
- * ended, and the addresses. */
+/* The key is the record from `count` on: all that tells the stack, with how it was walked. */
 static uint32_t remember_stack(sp_window_recorded *recorded, const sp_sample_record *record,
                                bool *is_new)
 {

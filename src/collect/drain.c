@@ -30,8 +30,8 @@ sp_drain_slot *sp_drain_slot_of(sp_drain *drain, const sp_thread *thread)
     return slot;
 }
 
-/* The name may change at any time; it is read once a window, for threads with samples. A thread
- * that is gone keeps its last. */
+/* The name may change at any time. For a thread with samples it is read once a window, and for a
+ * call of a thread without state at each call. A thread that is gone keeps its last name. */
 void sp_drain_refresh_name(sp_drain_slot *slot)
 {
     char path[64], name[sizeof slot->thread.name] = "";
@@ -49,8 +49,8 @@ void sp_drain_refresh_name(sp_drain_slot *slot)
     memcpy(slot->thread.name, name, strnlen(name, sizeof name));
 }
 
-/* Copied, because the interval leaves the ring before its last sample does. When memory is short
- * its samples have no attributes. */
+/* The attributes are copied, because the interval leaves the ring before its last sample does. When
+ * memory is short its samples have no attributes. */
 static void drain_interval(sp_drain *drain, sp_drain_slot *slot, const sp_interval_record *interval)
 {
     sp_join_interval(&slot->join, interval);
@@ -110,7 +110,8 @@ typedef struct visit_drain {
 } visit_drain;
 
 /* What is known of the thread that was visited, also when it has ended since and its slot was
- * freed; NULL when another thread has the slot now. */
+ * freed. NULL: another thread has the slot now and the drain knows only that one, or memory is
+ * short. */
 static sp_drain_slot *slot_of_visit(sp_drain *drain, const sp_visit_record *visit)
 {
     const sp_thread *thread = sp_thread_by_slot(visit->slot);
@@ -139,8 +140,8 @@ static const sp_modules *changed_since(const visit_drain *to, const sp_sample_re
     return is_newest ? NULL : to->modules;
 }
 
-/* RECORD under the context of INTERVAL, which lie in one record of a ring. Thread and weights are
- * left to the caller. ATTRIBUTES is room for those of the context. */
+/* RECORD under the context of INTERVAL. Both are parts of one record of a ring. Thread and weights
+ * are left to the caller. ATTRIBUTES is room for those of the context. */
 static sp_aggregate_sample join_record(const visit_drain *to, const sp_sample_record *record,
                                        const sp_interval_record *interval,
                                        uint8_t attributes[SP_ATTRIBUTE_BYTES_MAX])
@@ -187,7 +188,7 @@ static void drain_visit(void *user, const sp_visit_record *visit)
     sp_count_owned(counters[sample.result], visit->visits);
 }
 
-/* Count how often the ring was found corrupt while it was drained; rarely at all. */
+/* Count how often the ring was found corrupt while it was drained. That is rare. */
 static void take_corrupt(sp_drain *drain, sp_ring *ring)
 {
     if (ring->corrupt == 0)
@@ -351,7 +352,8 @@ void sp_drain_settle_calls(sp_drain *drain, sp_window *window, uint32_t max_samp
     sp_store_relaxed(&totals->live_blocks, drain->live.count);
 }
 
-/* The modules are refreshed for each visit, because the next one may come meanwhile. */
+/* The modules are refreshed for each visit: the next visit may be made while this one is drained.
+ */
 static void drain_settled(void *user, const sp_visit_record *visit)
 {
     sp_modules_refresh(((const visit_drain *)user)->modules);
@@ -376,8 +378,8 @@ void sp_drain_settle_wall(sp_drain *drain, sp_window *window, sp_modules *module
     drain->wall = state;
 }
 
-/* The loader's counters are read after the head: if they have not changed, no library changed
- * before the samples below the head were taken. */
+/* The loader's counters are read after the head: if they are as at the last refresh, no library had
+ * changed when the samples below the head were taken. */
 static void drain_ring(sp_drain *drain, sp_drain_slot *slot, sp_ring *ring, sp_window *window,
                        sp_modules *modules, uint32_t max_samples)
 {
@@ -421,7 +423,7 @@ static void take_counters(sp_drain *drain, sp_drain_slot *slot, sp_thread *threa
         take_counter(&thread->tick.dropped_ring_full, &slot->dropped, &totals->dropped_ring_full);
 }
 
-/* Called before another thread can get the slot, because then the name of this thread is lost. */
+/* Called before another thread can get the slot: once it has, the name of this thread is lost. */
 static void settle_slot(sp_drain *drain, sp_window *window, sp_modules *modules,
                         uint32_t max_samples, uint32_t slot)
 {

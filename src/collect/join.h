@@ -11,9 +11,8 @@
 
 typedef enum sp_join_result {
     SP_JOIN_LINKED = 0,
-    SP_JOIN_NONE = 1, /* no span, an unsampled one, or a remote one */
-    SP_JOIN_UNKNOWN =
-        2, /* a switch was under way, or a foreign detach pending, or the interval was lost */
+    SP_JOIN_NONE = 1,    /* no span, an unsampled one, or a remote one */
+    SP_JOIN_UNKNOWN = 2, /* the context is not certain: docs/design/words.md has all causes */
 } sp_join_result;
 
 /* The last interval of a thread. Zero-initialised: none yet (number 0 is never recorded). */

@@ -56,7 +56,7 @@ typedef struct sp_sample_record {
     uint16_t leaf_count;       /* less than count: frames are missing after this many pcs */
     uint16_t by_frame_pointer; /* of the callers; the others by tables */
     uint8_t end;               /* sp_walk_end */
-    uint8_t unknown;           /* 1: a foreign detach was pending */
+    uint8_t unknown;           /* 1: the context was not certain (docs/design/words.md) */
     uint64_t pcs[]; /* leaf first; then, where times are recorded, one word: the time of the tick */
 } sp_sample_record;
 

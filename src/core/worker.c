@@ -28,8 +28,8 @@ static uint64_t blocked_signals(sp_worker_signals signals)
     return signals == SP_WORKER_KEEPS_FAULTS ? SP_SIGNALS_ALL & ~faults : SP_SIGNALS_ALL;
 }
 
-/* The thread inherits the mask. Threads that it starts inherit it as well, also those that a
- * library starts which it calls. */
+/* The thread inherits the mask. So do the threads that it starts, and those that libraries start
+ * when it calls them. */
 int sp_worker_thread_create(pthread_t *thread, sp_worker_signals signals, void *(*run)(void *),
                             void *argument)
 {

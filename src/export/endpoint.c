@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* URLs of receivers, by the rules of the OTLP exporter specification: a general endpoint is a base
- * below which each signal has its path, a signal's own endpoint is used as it stands. One without a
- * scheme ("host:port") gets http://. libcurl judges whether text is a URL; the joining is done on
- * the text, so that nothing else of it changes. */
+ * below which each signal has its path; a signal's own endpoint gets no path of ours. A URL without
+ * a scheme ("host:port") gets http://. What the characters alone show is checked here, and libcurl
+ * judges the rest. URLs are joined as text, so that libcurl does not rewrite them; only a fragment
+ * ("#…") is dropped. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -48,8 +49,8 @@ static const char *missing(const char *scheme, const char *text)
 }
 
 /* A fault that the characters of TEXT alone show, or NULL. libcurl takes "http:///path" for the
- * host "path", and a port of no digits for the default one. "/path" and "mailto:" do not mean that.
- */
+ * host "path", and a missing port number for the default one. Texts such as "/path" and "mailto:"
+ * are mistakes, and neither a host nor a host with a port. */
 static const char *fault_of_text(const char *text)
 {
     bool bare = *missing(plain_scheme, text);
@@ -118,7 +119,7 @@ char *sp_endpoint_stable_profiles(const char *base)
     return join(base, plain_scheme, paths[SP_ENDPOINT_OF_STABLE_PROFILES]);
 }
 
-/* Where PATH begins at the end of the LENGTH characters of TEXT; NULL: they do not end in it. */
+/* The begin of PATH in TEXT, whose first LENGTH characters end in PATH; NULL: they do not. */
 static char *find_at_end(char *text, size_t length, const char *path)
 {
     size_t own = strlen(path);

@@ -71,7 +71,9 @@ void sp_build_begin_profile(sp_build *b)
     memset(b->links, 0, b->window->links.count * sizeof *b->links);
 }
 
-/* Each sample in its order becomes one of the profile, or is added to the one before. */
+/* The samples are taken in sorted order. Each becomes a sample of the profile, or is added to the
+ * one before when only the value differs. attributes.offset is the number of a list until the
+ * dictionary is finished. */
 static void add_up(sp_build *b, sp_profile *profile)
 {
     const sp_projected_sample *last = NULL;
@@ -91,7 +93,6 @@ static void add_up(sp_build *b, sp_profile *profile)
     profile->sample_count = count;
 }
 
-/* attributes.offset is the number of a list until the dictionary is finished. */
 void sp_build_write_samples(sp_build *b, sp_profile *profile)
 {
     uint32_t count = b->samples.count;
@@ -116,8 +117,8 @@ bool sp_build_has_times(const sp_window *window)
     return times->periods > 0 && times->periods == sum_of_weights(&window->cpu);
 }
 
-/* How many periods have no time though some were recorded: then all go without, because samples of
- * a profile have one shape. */
+/* How many periods lose their time. All samples of a profile have one shape: when the time of one
+ * period is missing, none is told. 0 also when no times were recorded. */
 uint64_t sp_build_dropped_times(const sp_window *window)
 {
     const sp_window_times *times = &window->cpu.times;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libdw would look for the shared file by itself when it first needs it, and take one of any build
- * id. Here it is looked for at once, and has to be the right one. */
+/* The file that several debug files share, written by dwz and named in .gnu_debugaltlink. libdw
+ * would look for it when it first needs it, and take one of any build id. Here it is looked for at
+ * once, and must have the build id. */
 #include "symbol/dwarf_alt.h"
 
 #include <elfutils/libdwelf.h>
@@ -28,7 +29,8 @@ static void set_path(char *path, const char *directory, int length, const char *
         path[0] = 0;
 }
 
-/* The directory of the debug file itself, behind symbolic links: names are relative to that. */
+/* An absolute name is taken as it is. Another one is relative to the directory of the debug file
+ * itself, with symbolic links resolved. */
 static void set_relative(alt_search *search, const char *path)
 {
     char target[PATH_MAX];

@@ -11,8 +11,8 @@
 
 _Static_assert(sizeof(uint64_t) == sizeof((spanprof_context){0}.span_id), "a span id is a word");
 
-/* A parent that is not in the table is treated as one in another process: the span is the first
- * known one, so it is the local root, and links to it are found. */
+/* A parent that is not in the table is treated as one in another process: then the span itself is
+ * the local root, and samples are linked to a span that is known. */
 static uint64_t local_root(const spanprof_context *context, const spanprof_context *parent)
 {
     uint64_t root = sp_word_load(context->local_root_span_id, 0);

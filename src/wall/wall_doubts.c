@@ -10,9 +10,10 @@
 /* A round later than LATE_NS had to wait for a core. */
 enum { LATE_NS = 20000, DOUBTS_OF_BLOCKED = 64 };
 
-/* Whether the thread may have had the profiler's core at the round's moment. A thread that is
- * runnable may have lost that core to the profiler. A thread that is blocked may have run on it
- * until it blocked: when a round is late, a core often became free by just that. */
+/* Whether the thread may have had the profiler's core at the round's moment. A thread that has been
+ * runnable since the last round may have lost that core to the profiler. A thread that is blocked
+ * may have run on it until it blocked: a round is often late until some thread blocks and its core
+ * becomes free. Of these at most DOUBTS_OF_BLOCKED a round are asked for. */
 bool sp_wall_is_doubtful(const sp_wall_place *place)
 {
     if (place->record->wait_class == SP_WAIT_RUNNABLE)
@@ -36,10 +37,10 @@ static uint64_t last_ran_ns(pid_t tid)
     return told ? ms * SP_NS_PER_MS + ns : 0;
 }
 
-/* Find the thread that was running at MOMENT_NS and was descheduled before this visit. Candidates
- * have run from MOMENT_NS on, so they have used at least that much CPU time; the first to stop is
- * the one. Returns doubtful_count when there is none. The profiler reads its own clock first, so
- * that the kernel updates its own se.exec_start. */
+/* Find the thread that was running at MOMENT_NS and was descheduled before this visit. A candidate
+ * ran from MOMENT_NS until it stopped, so it has used at least the CPU time between the two; the
+ * candidate that stopped first is the one. Returns doubtful_count when there is none. The profiler
+ * reads its CPU clock first, so that the kernel updates se.exec_start of the profiler's thread. */
 static uint32_t find_previous_owner(uint64_t moment_ns)
 {
     uint32_t previous_owner = sp_wall.doubtful_count;
@@ -57,14 +58,15 @@ static uint32_t find_previous_owner(uint64_t moment_ns)
     return previous_owner;
 }
 
-/* The previous owner was running at the round's moment, so this round counts as CPU time. Now it
- * waits for its core as long as the profiler has it. No round can see that wait, because rounds
- * begin before it; so the time that the profiler took is added here. */
+/* The previous owner was running at the round's moment, so this round counts as CPU time. If it is
+ * runnable, it waits for its core as long as the profiler has it. No round sees that wait, because
+ * the moment of a round is before the profiler runs; so the time that the profiler took is added
+ * here. */
 static void settle_previous_owner(sp_wall_place *place, uint64_t weight_ns,
                                   const sp_wall_round *round)
 {
     uint64_t took_ns = sp_clock_monotonic_ns() - round->moment_ns - sp_wall.late_ns;
-    double stands_for = (double)weight_ns / (double)(round->cells * round->period_ns); /* threads */
+    double stands_for = (double)weight_ns / (double)(round->cells * round->period_ns);
     sp_wall.state.on_core_ns += weight_ns;
     if (place->record->wait_class == SP_WAIT_RUNNABLE)
         sp_wall_weigh(place, (uint64_t)((double)took_ns * stands_for));

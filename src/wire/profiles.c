@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profile data to one ResourceProfiles with one ScopeProfiles, and the dictionary, as a tree for
- * JSON. Numbers that protobuf-c takes as arrays (indices, values) are borrowed from the data, not
- * copied. */
+/* Makes one ResourceProfiles with one ScopeProfiles, and the dictionary, of profile data, as a tree
+ * for JSON. Numbers that protobuf-c takes as arrays (indices, values) are borrowed from the data,
+ * not copied. */
 #include "wire/profiles.h"
 #include "wire/message_tree.h"
 
@@ -10,7 +10,7 @@
 #include <spanprof/version.h>
 #include "wire/json.h"
 
-/* Borrow a list of indices into the field FIELD (n_FIELD, FIELD) of a message. */
+/* Set the members FIELD and n_FIELD of a message to a list of indices, which is borrowed. */
 #define BORROW_INDICES(message, field, data, list)                                                 \
     ((message)->n_##field = (list).count,                                                          \
      (message)->field = (list).count ? (data)->indices + (list).offset : NULL)
@@ -241,8 +241,8 @@ static bool build_samples(sp_arena *arena, Sp__Profiles__Profile *out, const sp_
     return true;
 }
 
-/* A profile without period type (off-CPU time has none) gets no period_type message at all: an
- * empty one is a name "" to some receivers. */
+/* A profile without period type gets no period_type message at all: some receivers read an empty
+ * one as a type whose name is "". */
 static bool build_profile(sp_arena *arena, Sp__Profiles__Profile *out, const sp_profile_data *data,
                           const sp_profile *profile)
 {
@@ -294,7 +294,7 @@ static bool build_resource_profiles(sp_arena *arena, Sp__Profiles__ResourceProfi
     return build_scope_profiles(arena, out->scope_profiles[0], data);
 }
 
-/* Without profiles the request is empty: receivers only discard an envelope around nothing. */
+/* Without profiles the request is empty: receivers discard a ResourceProfiles without profiles. */
 bool sp_otlp_profiles_tree(sp_arena *arena, Sp__Collector__ExportProfilesServiceRequest *out,
                            const sp_resource *resource, const sp_profile_data *data)
 {
