@@ -4,9 +4,9 @@
  *     userId=alice, serverNode=DF%2028;ttl=10;internal
  *     key    value  key        value   properties
  *
- * Baggage is stored as its header has it, without optional blanks. So injecting it is a copy, and
- * members that others have set stay unchanged. Keys are not decoded; a value is decoded when it is
- * read. Only the members that are not valid are left out. */
+ * Baggage is stored in the form of its header, without optional blanks. So injecting it is a copy,
+ * and members that other processes have set stay unchanged. Keys are not decoded; a value is
+ * decoded when it is read. A member that is not valid is left out; the others are kept. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ typedef struct range {
     size_t length;
 } range;
 
-/* Of a member; properties begins behind its semicolon and is empty without one. */
+/* A list member. `properties` starts after the first semicolon; it is empty when there is none. */
 typedef struct member {
     range key, value, properties;
 } member;
@@ -48,7 +48,7 @@ static range cut(range *r, char c)
     return before;
 }
 
-/* --- what may stand in a header --------------------------------------------------------------- */
+/* --- which characters a header may contain ---------------------------------------------------- */
 
 static bool is_token_char(char c)
 {
@@ -75,7 +75,7 @@ static bool all(range r, bool (*is_good)(char))
     return true;
 }
 
-/* Parse a member from a received header. False when it is not one. */
+/* Parse TEXT, one member of a received header. False when it is not valid. */
 static bool parse(range text, member *out)
 {
     range pair = cut(&text, ';');
@@ -133,7 +133,7 @@ static bool is_equal(range a, range b)
     return a.length == b.length && memcmp(a.begin, b.begin, a.length) == 0;
 }
 
-/* All members of LIST but those with KEY. */
+/* Add all members of LIST except those with KEY. */
 static void add_others(sp_baggage *baggage, range list, range key)
 {
     while (list.length > 0) {
@@ -164,7 +164,7 @@ static const spanprof_context *or_active(const spanprof_context *context)
     return context ? context : sp_context_current_borrow();
 }
 
-/* OUT becomes CONTEXT with BAGGAGE, the rest of what it carries as before. */
+/* Set OUT to CONTEXT with BAGGAGE. The tracestate and the attributes stay those of OLD. */
 static spanprof_status replace(spanprof_context *out, const spanprof_context *context,
                                const sp_carried *old, const sp_baggage *baggage)
 {
@@ -176,6 +176,8 @@ static spanprof_status replace(spanprof_context *out, const spanprof_context *co
     return sp_propagation_carry(out, context, &carried);
 }
 
+/* Set OUT to CONTEXT with M added to the baggage of OLD, in place of members with the same key.
+ * INVALID_ARGUMENT when the result is above the limits. */
 static spanprof_status set(spanprof_context *out, const spanprof_context *context,
                            const sp_carried *old, const member *m)
 {
@@ -202,7 +204,7 @@ spanprof_status spanprof_baggage_set(spanprof_context *out, const spanprof_conte
     sp_buffer encoded = SP_BUFFER_INIT(SP_BAGGAGE_BYTES);
     encode(&encoded, value ? value : "");
     m.value = (range){encoded.data ? (const char *)encoded.data : "", encoded.length};
-    /* It failed because VALUE is too long, or else memory was short. */
+    /* The status if the encoding failed: VALUE is too long, or else memory was short. */
     spanprof_status status = encoded.length + 3 > SP_BAGGAGE_BYTES ? SPANPROF_ERROR_INVALID_ARGUMENT
                                                                    : SPANPROF_ERROR_NO_MEMORY;
     if (!encoded.failed) {
@@ -236,7 +238,8 @@ spanprof_status spanprof_baggage_remove(spanprof_context *out, const spanprof_co
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* The bytes that VALUE stands for into OUT; a broken escape stands for itself. Returns how many. */
+/* Decode VALUE into OUT and return the number of bytes. A percent sign without two hex digits is
+ * copied as it is. */
 static size_t decode(char *out, range value)
 {
     size_t length = 0;
@@ -245,12 +248,13 @@ static size_t decode(char *out, range value)
         if (byte == '%' && value.length - i >= 3 &&
             sp_hex_decode(&byte, value.begin + i + 1, 1, true))
             i += 2;
-        out[length++] = byte ? (char)byte : '\xff'; /* no byte of UTF-8: it becomes U+FFFD */
+        out[length++] = byte ? (char)byte : '\xff'; /* not UTF-8: becomes U+FFFD */
     }
     return length;
 }
 
-/* VALUE decoded, as a string for free(); its length into *LENGTH. NULL when memory is short. */
+/* Return VALUE decoded, as a string that the caller frees, and set *LENGTH. NULL when memory is
+ * short. */
 static char *decode_text(range value, size_t *length)
 {
     /* The decoded bytes are stored after the room for the repaired text, which is at most three
@@ -264,7 +268,7 @@ static char *decode_text(range value, size_t *length)
     return text;
 }
 
-/* The last member of LIST with KEY into *OUT. */
+/* Copy the last member of LIST with KEY to *OUT. False when there is none. */
 static bool find(range list, range key, member *out)
 {
     bool found = false;
@@ -278,6 +282,8 @@ static bool find(range list, range key, member *out)
     return found;
 }
 
+/* Decode VALUE into OUT, which has *SIZE bytes, and set *SIZE to the bytes that it needs with its
+ * NUL. OUT may be NULL: then only the size is returned. */
 static spanprof_status read_value(range value, char *out, size_t *size)
 {
     size_t length;
@@ -311,7 +317,8 @@ spanprof_status spanprof_baggage_get(const spanprof_context *context, const char
     return status;
 }
 
-/* *STATUS says whether memory was short. Returns whether to continue. */
+/* Call VISIT with the decoded M. *STATUS is ERROR_NO_MEMORY when memory is short. Returns whether
+ * to continue. */
 static bool show(const member *m, spanprof_baggage_visitor visit, void *user,
                  spanprof_status *status)
 {

@@ -23,8 +23,8 @@ static struct {
     _Atomic uint64_t shared_counts[SP_COUNT_COUNTERS];
 } caches = {.lock = SP_LOCK_AT(SP_LOCK_SPAN_CACHES)};
 
-/* The fallback without getrandom (an old kernel, or one too early in its boot): a seed from values
- * that differ between threads and processes. */
+/* The fallback when getrandom fails (an old kernel, or one too early in its boot): mix values into
+ * SEED that differ between threads and processes. */
 static void seed_weakly(uint64_t seed[4])
 {
     uint64_t x = sp_clock_realtime_ns() ^ (uint64_t)getpid() << 32 ^ (uint64_t)(uintptr_t)seed;
@@ -43,15 +43,16 @@ static void seed(sp_span_cache *cache)
         memcpy(fresh, cache->random, sizeof fresh);
         seed_weakly(fresh);
     }
-    fresh[0] |= 1; /* a state of all zero would stay there */
+    fresh[0] |= 1; /* the generator never leaves a state of all zero */
     memcpy(cache->random, fresh, sizeof fresh);
 }
 
+/* A thread with a cache exits. */
 static void run_exit(void *value)
 {
     sp_span_cache *cache = value;
     sp_cache_mine = NULL;
-    sp_store_release(&cache->calling, 0); /* the thread may have ended inside */
+    sp_store_release(&cache->calling, 0); /* the thread may have ended in a callback */
     sp_pool_drain(&sp_record_pool, &cache->records);
     sp_pool_drain(&sp_light_pool, &cache->lights);
     sp_lock_take(&caches.lock);
@@ -141,7 +142,7 @@ static void reset(sp_span_cache *cache)
         sp_store_relaxed(&cache->counts[i], 0);
     cache->in_use = cache == sp_cache_mine;
     if (!cache->in_use)
-        sp_store_relaxed(&cache->calling, 0); /* this thread may have forked there */
+        sp_store_relaxed(&cache->calling, 0); /* this thread may have forked in a callback */
 }
 
 /* The parent's other threads do not exist in the child, so their caches are free, whatever state

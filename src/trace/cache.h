@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each thread keeps for itself so that starting and ending spans neither contends nor
- * allocates: free slots, the generator of ids, and its share of the counters. Made at a thread's
- * first span; at thread exit the slots go back to the pools and the cache to the next new thread.
- * Caches are never freed: there are as many as threads used spans at the same time. */
+/* The state of a thread, so that starting and ending spans neither contends nor allocates: free
+ * slots, the generator of ids, and the thread's share of the counters. The first span of a thread
+ * makes its cache. When the thread exits, the slots go back to the pools, and the next new thread
+ * takes the cache. Caches are never freed: there are as many as there were threads that used spans
+ * at the same time. */
 #ifndef SP_TRACE_CACHE_H
 #define SP_TRACE_CACHE_H
 
@@ -29,8 +30,8 @@ struct sp_span_cache {
     sp_magazine records;
     sp_magazine lights;
     _Atomic uint64_t counts[SP_COUNT_COUNTERS]; /* written by the owner only */
-    _Atomic uint32_t calling; /* callbacks of registered processors that the owner is inside of */
-    sp_span_cache *next;      /* of all caches */
+    _Atomic uint32_t calling; /* the nesting of callbacks of registered processors on the owner */
+    sp_span_cache *next;      /* in the list of all caches */
     bool in_use;              /* guarded by the lock of cache.c */
 };
 
@@ -45,7 +46,7 @@ static inline sp_span_cache *sp_cache_get(void)
     return SP_LIKELY(cache != NULL) ? cache : sp_cache_create();
 }
 
-/* Count where there is no cache to count in. */
+/* Count on a thread that has no cache. */
 void sp_cache_count_shared(sp_tracer_counter counter);
 
 static inline void sp_cache_count(sp_span_cache *cache, sp_tracer_counter counter)
@@ -58,8 +59,8 @@ static inline void sp_cache_count(sp_span_cache *cache, sp_tracer_counter counte
 
 /* The sum over all threads, since the process began. */
 void sp_cache_sum(uint64_t totals[SP_COUNT_COUNTERS]);
-/* Whether some thread is inside a callback. Sequentially consistent with what threads note of
- * themselves. */
+/* Whether any thread is inside a callback of a processor. Its loads of `calling` are sequentially
+ * consistent, as are the stores in registered.c. */
 bool sp_cache_any_calling(void);
 void sp_cache_after_fork(void);
 

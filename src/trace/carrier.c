@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of carried texts. docs/design/propagation.md gives the reasons for this design.
  *
- * The word of a slot holds its generation and how many pins there are. Pinning is one
- * compare-and-swap, which fails when the generation differs. Evicting is one compare-and-swap,
- * which fails when there is a pin, and which increments the generation. So a thread that holds a
- * pin may read the entry without a lock, and a thread that evicts knows that no other thread reads
- * it. The lock guards everything else (ages, free slots, the index of equal texts). It is held for
- * some tens of instructions, because memory is allocated before and freed after. */
+ * The word of a slot holds its generation and its number of pins. Pinning is one compare-and-swap,
+ * which fails when the generation differs. Evicting is one compare-and-swap, which fails when there
+ * is a pin, and which increments the generation. So a thread that holds a pin may read the entry
+ * without a lock, and after an eviction no other thread reads it. The lock guards everything else
+ * (ages, free slots, the index of equal texts). It is held for a few dozen instructions, because
+ * memory is allocated before and freed after. */
 #include "trace/carrier.h"
 
 #include <pthread.h>
@@ -21,8 +21,8 @@
 #include "core/slot_table.h"
 #include "trace/random_id.h"
 
-/* word = generation << 24 | uses: 0 for a slot without an entry, or with one that is being written;
- * 1 for an entry, and one more for each pin. 40 bits of generation last for centuries of a slot
+/* word = generation << 24 | uses. `uses` is 0 for a slot that has no entry, or whose entry is being
+ * written; else it is 1 plus the number of pins. 40 bits of generation last 34 years for a slot
  * that is reused a thousand times a second. */
 enum { USE_BITS = 24, INDEX_BITS = 24, UNUSED = 0, UNPINNED = 1 };
 #define USES_MAX            ((UINT64_C(1) << USE_BITS) - 1)
@@ -30,11 +30,12 @@ enum { USE_BITS = 24, INDEX_BITS = 24, UNUSED = 0, UNPINNED = 1 };
 #define GENERATION_OF(word) ((word) >> USE_BITS)
 #define GENERATIONS         (UINT64_C(1) << (64 - USE_BITS))
 
-/* The rings of slots, by the index of the slot that links their two ends. */
+/* The rings of slots. A ring is named by the index of the slot that links its two ends and has no
+ * entry. */
 enum { AGES = 0, PARKED = SP_CARRIER_SLOTS + 1, RINGS_END };
 
-/* How many parked entries are checked for each entry that is evicted: more than one, so that
- * entries are unparked faster than they are parked. */
+/* How many parked entries are checked at each eviction: more than one, so that entries are unparked
+ * faster than they are parked. */
 enum { LOOKS = 2 };
 
 _Static_assert(SP_CARRIER_SLOTS < 1 << INDEX_BITS, "a handle has room for the index");
@@ -49,23 +50,24 @@ typedef struct carrier_slot {
     _Alignas(SP_CACHE_LINE) _Atomic uint64_t word;
     entry *entry; /* written while the slot is unused */
     uint64_t hash;
-    uint32_t older, newer; /* in its ring, by when they were put last */
-    uint32_t next;         /* number of the next free slot */
+    uint32_t older, newer; /* neighbours in its ring */
+    uint32_t next;         /* index of the next free slot */
 } carrier_slot;
 
 static sp_slot_init init_slot;
 
-/* An entry is in one of two rings: that of ages, or, if it was pinned when it was to be evicted,
- * that of parked entries. slots[AGES].newer is the oldest, slots[AGES].older the newest. */
+/* An entry is in one of two rings: the ring of ages, or, if it was pinned when an eviction reached
+ * it, the ring of parked entries. In the ring of ages, slots[AGES].newer is the oldest,
+ * slots[AGES].older the newest. */
 static carrier_slot slots[RINGS_END];
-/* By hash, the slot that was put last, or 0. Equal texts are found unless a text with the same
- * index was put in between. */
+/* For each hash, modulo the size, the slot that was put last, or 0. Equal texts are found unless a
+ * text with the same index was put in between. */
 static uint32_t newest_of[SP_CARRIER_SLOTS];
 
-/* Separate from the arrays, which are zero: an initializer would make them part of the library's
- * file. */
+/* The arrays are not in this struct: its initializer would make them, all zeros, part of the
+ * library's file. */
 static struct {
-    sp_lock lock;             /* guards all of this and the arrays, but the words; innermost */
+    sp_lock lock;             /* guards this struct and the arrays except `word`; innermost */
     sp_slot_table slot_table; /* of slots[1] to slots[SP_CARRIER_SLOTS] */
     uint64_t first_generation;
     uint64_t entries, bytes;
@@ -124,7 +126,7 @@ void sp_carrier_unpin(spanprof_carrier carrier)
     carrier_slot *slot = slot_of(carrier);
     uint64_t word = sp_load_relaxed(&slot->word);
     do {
-        /* A forked child has no pins, also not those that the thread that forked held. */
+        /* A forked child has no pins: fork_child removes also those of the thread that forked. */
         if (GENERATION_OF(word) != generation_of(carrier) || USES_OF(word) <= UNPINNED)
             return;
     } while (!atomic_compare_exchange_weak_explicit(
@@ -151,7 +153,7 @@ static void link_locked(uint32_t index, uint32_t older)
     slots[newer].older = index;
 }
 
-/* To the newer end of RING. */
+/* Move INDEX to the newer end of RING. */
 static void move_locked(uint32_t index, uint32_t ring)
 {
     unlink_locked(index);
@@ -166,7 +168,8 @@ static size_t bytes_of(const sp_carried *carried)
            carried->attributes_length;
 }
 
-/* Move SLOT's generation on unless it is pinned. Its old handles find nothing from now on. */
+/* Increment SLOT's generation and mark it as unused; false when it is pinned. Its old handles find
+ * nothing from now on. */
 static bool close_slot(carrier_slot *slot)
 {
     uint64_t word = sp_load_relaxed(&slot->word);
@@ -198,7 +201,8 @@ static void empty_locked(uint32_t index, entry **gone)
     sp_slot_give(&table.slot_table, slot);
 }
 
-/* Move parked entries that are no longer pinned to the old end of the ring of ages. */
+/* Check the first LOOKS parked entries: move an entry that is no longer pinned to the old end of
+ * the ring of ages, and the others to the end of the ring of parked entries. */
 static void unpark_locked(void)
 {
     for (int looks = 0; looks < LOOKS && slots[PARKED].newer != PARKED; looks++) {
@@ -235,7 +239,8 @@ static void init_slot(void *slot, uint32_t index)
     sp_store_relaxed(&((carrier_slot *)slot)->word, table.first_generation << USE_BITS | UNUSED);
 }
 
-/* An unused slot, and room for BYTES more; 0 when there is none. */
+/* Take an unused slot, and evict until there is room for BYTES. Returns its index, or 0 when all
+ * entries are pinned. The caller frees the entries in *GONE after the lock is given back. */
 static uint32_t take_slot_locked(size_t bytes, entry **gone)
 {
     while (!sp_slots_left(&table.slot_table) || table.bytes + bytes > SP_CARRIER_BYTES_MAX)

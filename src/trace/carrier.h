@@ -7,7 +7,7 @@
  * entry that was put longest ago is evicted first. While an entry is pinned it stays; live spans
  * pin theirs. The handle of an entry that is gone finds nothing, never another entry.
  *
- * | operation                  | who                                  | lock          |
+ * | operation                  | threads                              | lock          |
  * | sp_carrier_put             | any thread                           | yes, short    |
  * | sp_carrier_pin, _unpin     | any thread                           | none          |
  * | sp_carrier_counters_get    | any thread                           | yes, short    |
@@ -27,8 +27,9 @@ enum {
     SP_CARRIER_BYTES_MAX = 16 << 20 /* of all entries together */
 };
 
-/* Both texts in the form of their header, never NULL, "" for none. Attributes as the record of OTEP
- * 4947 has them (context/thread.h), by their numbers; NULL for none. */
+/* Both texts have the form of their header; they are never NULL, and "" for none. The attributes
+ * are encoded as in the record of OTEP 4947 (context/thread.h), in the order of their key
+ * numbers. */
 typedef struct sp_carried {
     const char *trace_state;
     const char *baggage;
@@ -41,8 +42,8 @@ typedef struct sp_carried {
 extern const sp_carried sp_carried_nothing;
 
 /* Put a copy of CARRIED into the table and return its handle. Returns the zero handle when CARRIED
- * is empty, and also, which is counted, when memory is short or all entries that could make room
- * are pinned. */
+ * is empty. It also returns the zero handle, and counts the text as dropped, when memory is short
+ * or all entries that could make room are pinned. */
 spanprof_carrier sp_carrier_put(const sp_carried *carried);
 
 /* The entry of CARRIER, which stays until sp_carrier_unpin; NULL when it is gone, or for the zero
@@ -53,7 +54,7 @@ const sp_carried *sp_carrier_pinned(spanprof_carrier carrier);
 /* CARRIER was pinned by sp_carrier_pin, which did not return NULL. */
 void sp_carrier_unpin(spanprof_carrier carrier);
 
-/* Count texts that were lost before they came here. */
+/* Count texts that were lost before sp_carrier_put was called. */
 void sp_carrier_count_dropped(void);
 
 static inline bool sp_carried_is_nothing(const sp_carried *carried)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+/* Numbers of hex digits. */
 enum { ID = 64, FARGATE_TASK = 32 };
 
 /* Not NUL-terminated. */
@@ -11,8 +12,8 @@ typedef struct text_part {
     size_t length;
 } text_part;
 
-/* What *REST holds up to SEPARATOR, or all of it; *REST moves behind. False when there is nothing
- * left. */
+/* Set *PART to the text of *REST before SEPARATOR, or to all of it, and *REST to the text after.
+ * False when nothing is left. */
 static bool next_part(text_part *rest, char separator, text_part *part)
 {
     if (!rest->begin)
@@ -66,9 +67,9 @@ static bool is_fargate(text_part part)
     return span_of(number, "0123456789") == number.length;
 }
 
-/* The id in one directory of a cgroup's path: alone, or behind the runtime's name
- * ("docker-ID.scope", "slice:cri-containerd:ID"). The monitor of a container, which is not in it,
- * has a cgroup of its own ("libpod-conmon-ID.scope"). */
+/* The id in one directory of a cgroup's path: alone, or after the runtime's name
+ * ("docker-ID.scope", "slice:cri-containerd:ID"). The process that monitors a container runs
+ * outside it, in a cgroup of its own ("libpod-conmon-ID.scope"). */
 static bool find_in_directory(text_part directory, text_part *id)
 {
     static const char scope[] = ".scope";
@@ -135,7 +136,8 @@ bool sp_container_is_pod(const char *text)
     return false;
 }
 
-/* The directory of ROOT that is an id. Those of containerd's sandboxes are of pods. */
+/* Find the last directory of ROOT that is an id. An id after "sandboxes" is the id of a pod's
+ * sandbox (containerd). */
 static bool find_in_root(text_part root, text_part *id)
 {
     text_part directory, before = {"", 0};
@@ -150,7 +152,7 @@ static bool find_in_root(text_part root, text_part *id)
     return is_found;
 }
 
-/* The runtime mounts the container's own /etc/hostname. */
+/* The runtime mounts the container's /etc/hostname from a directory that is named by the id. */
 bool sp_container_of_mountinfo(char id[SP_CONTAINER_ID_MAX + 1], const char *text)
 {
     text_part rest = {text, strlen(text)}, line, root, mount_point, found;

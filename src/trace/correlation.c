@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first of the span processors: it gives spans the attribute by which a trace view finds their
- * profile. The attribute's value is the span's own id, which is what samples link to
- * (docs/design/span-context.md, which spans are marked). */
+ * profile. The attribute's value is the span's own id, because samples link to that id
+ * (docs/design/span-context.md says which spans are marked). */
 #include <string.h>
 
 #include "trace/trace_internal.h"

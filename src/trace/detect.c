@@ -22,7 +22,7 @@
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* More than a table of ten thousand mounts. */
+/* FILE_MAX has room for a table of ten thousand mounts. */
 enum { FILE_MAX = 4 << 20, PIECE = 16 << 10 };
 
 static bool read_all(int fd, sp_buffer *out)
@@ -41,8 +41,8 @@ static bool read_all(int fd, sp_buffer *out)
     }
 }
 
-/* The file PATH below ROOT as a string, for free(); "" when it cannot be read as a whole, NULL
- * without memory. */
+/* Read the file PATH below ROOT as a string, which the caller frees. Returns "" when the file
+ * cannot be read whole, NULL when there is no memory even for that. */
 static char *read_file(const char *root, const char *path)
 {
     char name[PATH_MAX];
@@ -60,7 +60,7 @@ static char *read_file(const char *root, const char *path)
 
 /* --- process ---------------------------------------------------------------------------------- */
 
-/* A file that was replaced since reads "name (deleted)". */
+/* The target of the link ends in " (deleted)" if the file was replaced after the start. */
 static const char *executable_of_link(sp_resource *resource, const char *root)
 {
     static const char deleted[] = " (deleted)";
@@ -106,7 +106,8 @@ static void offer_owner(sp_resource *resource, const char *root)
     fclose(file);
 }
 
-/* Field 22, counted behind the name, which may have blanks and parentheses in it. */
+/* Read field 22. Fields are counted from the last parenthesis, because the name in field 2 may
+ * contain blanks and parentheses. */
 static bool read_start_ticks(const char *stat, uint64_t *ticks)
 {
     const char *field = strrchr(stat, ')');
@@ -165,8 +166,7 @@ static void offer_process(sp_resource *resource, const char *root)
 
 /* --- host, container, operating system -------------------------------------------------------- */
 
-/* The names that the semantic conventions give to machines; others stay as the kernel calls them.
- */
+/* The name that the semantic conventions have for MACHINE, else MACHINE itself. */
 static const char *arch_name(const char *machine)
 {
     static const char *const names[][2] = {
@@ -208,7 +208,7 @@ static bool exists(const char *root, const char *path)
     return snprintf(name, sizeof name, "%s%s", root, path) < PATH_MAX && access(name, F_OK) == 0;
 }
 
-/* Whether this is a container, whose id may be unknown all the same. */
+/* Returns whether this process is in a container. Its id may still be unknown. */
 static bool offer_container(sp_resource *resource, const char *root)
 {
     char id[SP_CONTAINER_ID_MAX + 1];
@@ -224,8 +224,8 @@ static bool offer_container(sp_resource *resource, const char *root)
     return has_id || is_pod || exists(root, "/.dockerenv") || exists(root, "/run/.containerenv");
 }
 
-/* The value behind KEY= in os-release(5), which has shell syntax: quotes are removed, and
- * backslashes that escape a character. In place. */
+/* The value if LINE of os-release(5) is KEY=value, else NULL. The file has shell syntax: quotes,
+ * and backslashes that escape a character, are removed in place. */
 static char *os_release_value(char *line, const char *key)
 {
     size_t length = strlen(key);

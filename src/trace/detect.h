@@ -10,16 +10,18 @@
  * say, or memory is short. */
 const char *sp_detect_executable(sp_resource *resource, const char *root);
 
-/* Offer (sp_resource_offer) what is detected, what matters most first:
- * process.{pid,executable.name,executable.path,command,owner,creation.time}, host.{name,arch,id},
- * container.id, os.{type,name,version}. The command is the zeroth argument alone: others may be
- * secrets. In a container there is no host.id, for /etc/machine-id is the image's there. Files are
- * looked for below ROOT, "" but in tests. */
+/* Offer (sp_resource_offer) the detected attributes, the most important first, because their number
+ * is limited: host.{name,arch}, container.id,
+ * process.{pid,executable.path,command,owner,creation.time}, host.id, os.{type,name,version}. The
+ * command is argument 0 only, because other arguments may contain secrets. In a container host.id
+ * is not offered, because /etc/machine-id belongs to the image. Files are read below ROOT, which is
+ * "" except in tests. */
 void sp_detect(sp_resource *resource, const char *root);
 
-/* When a process began, ISO 8601 in UTC to milliseconds. STAT is its /proc/PID/stat; REALTIME_NS
- * since the epoch and BOOT_NS since the boot (which the kernel counts STAT's time from) are now;
- * TICKS_HZ is sysconf(_SC_CLK_TCK). False when STAT cannot be read. */
+/* Write the time when a process began to OUT, as ISO 8601 in UTC with milliseconds. STAT is the
+ * text of its /proc/PID/stat. The current time is REALTIME_NS since the epoch, and BOOT_NS since
+ * the boot, from which STAT counts. TICKS_HZ is sysconf(_SC_CLK_TCK). False when STAT cannot be
+ * parsed, or the times contradict each other. */
 enum { SP_ISO_TIME_BYTES = 25 };
 bool sp_detect_creation_time(char out[SP_ISO_TIME_BYTES], const char *stat, uint64_t realtime_ns,
                              uint64_t boot_ns, uint64_t ticks_hz);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hooks for another tracer (include/spanprof/processor.h): which spans it has, so that samples
- * under its contexts find their local root. */
+/* The hooks for another tracer (include/spanprof/processor.h): it reports its spans, so that the
+ * SDK finds the local root of samples under its contexts. */
 #include <string.h>
 
 #include "context/switch_recorder.h"
@@ -40,7 +40,8 @@ static void count(sp_start_added added)
         sp_cache_count(cache, SP_COUNT_FOREIGN_EVICTED);
 }
 
-/* The running session, when CONTEXT is that of a span which samples link to. */
+/* The running session if samples link to the span of CONTEXT: it is valid, local and sampled. Else
+ * NULL. */
 static const sp_session *session_for(const spanprof_context *context)
 {
     const sp_session *session =

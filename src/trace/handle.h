@@ -13,14 +13,14 @@
 /* The lowest bit of handle.slot: the slot is one of sp_light_pool. */
 enum { SP_HANDLE_LIGHT = 1 };
 
-/* Count a call with SPAN, which is dead. The zero handle is what start returns while the SDK does
- * not run, so then it is no misuse. */
+/* Count a call with SPAN, which has ended or never existed. The zero handle is not counted while
+ * the SDK does not run, because a start then returns it. */
 void sp_handle_count_misuse(spanprof_span span);
-/* sp_handle_lock_slot while another thread holds the lock. */
+/* The slow path of sp_handle_lock_slot: another thread holds the lock. */
 bool sp_handle_lock_contended(sp_slot *slot, uint64_t generation);
 
-/* The slot that SPAN may mean; its generation has yet to be compared. NULL when it can mean none.
- */
+/* The slot whose index SPAN has; the caller compares the generation. NULL when SPAN cannot be
+ * valid. */
 static inline sp_slot *sp_handle_slot(spanprof_span span)
 {
     const uint64_t state = SP_SLOT_LIVE | SP_SLOT_LOCKED;
@@ -30,7 +30,7 @@ static inline sp_slot *sp_handle_slot(spanprof_span span)
                       span.slot >> 1);
 }
 
-/* Lock SLOT while it is of GENERATION; false when the span has ended. */
+/* Lock SLOT if its generation is GENERATION; false when the span has ended. */
 static inline bool sp_handle_lock_slot(sp_slot *slot, uint64_t generation)
 {
     uint64_t expected = generation;
@@ -47,7 +47,8 @@ static inline void sp_handle_unlock(sp_slot *slot, uint64_t generation)
     sp_store_release(&slot->word, generation);
 }
 
-/* The record of SPAN, locked; NULL for a span that records nothing. A dead one is counted. */
+/* The record of SPAN, locked; NULL for a span that records nothing, and for a dead span, which is
+ * counted. */
 static inline sp_span_record *sp_handle_lock(spanprof_span span)
 {
     sp_slot *slot = sp_handle_slot(span);

@@ -6,7 +6,7 @@
 #include "trace/trace_internal.h"
 #include "trace/starts.h"
 
-/* No padding: compared bytewise. */
+/* It has no padding, because it is hashed and compared as bytes. */
 typedef struct span_ids {
     uint8_t trace_id[16], span_id[8];
 } span_ids;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The spans that live at a moment. A block that was allocated under a span that has ended has
- * outlived that span. Collector thread only. */
+/* Which spans live at a given moment. It is used for allocated blocks: a block whose span has ended
+ * has outlived that span. Collector thread only. */
 #ifndef SP_TRACE_LIVE_SPANS_H
 #define SP_TRACE_LIVE_SPANS_H
 
@@ -14,8 +14,8 @@ typedef struct sp_live_spans {
 } sp_live_spans;
 
 void sp_live_spans_gather(sp_live_spans *live);
-/* Whether the span lives, or may live. For a span of another tracer, which reports starts and ends,
- * the answer is of now, not of the gathering. */
+/* Whether the span lives; also true when the list is incomplete. For a span that another tracer has
+ * reported, the answer is about now, not about the time of the gathering. */
 bool sp_live_spans_has(const sp_live_spans *live, const uint8_t trace_id[16],
                        const uint8_t span_id[8]);
 void sp_live_spans_deinit(sp_live_spans *live);

@@ -33,7 +33,7 @@ static bool map_chunk(sp_pool *pool, uint32_t chunk)
 }
 
 /* Generations start at a random number, so that a handle of another copy of the library, or of the
- * parent of a forked child, matches none of ours. The result is the generation of a free slot, and
+ * parent of a forked child, matches no slot here. The result is the generation of a free slot, and
  * never zero. */
 static uint64_t random_generation(void)
 {
@@ -43,13 +43,13 @@ static uint64_t random_generation(void)
 }
 
 /* The first generation of the slot with INDEX. It is far from those of its neighbours, so that a
- * handle of one slot does not fit another. Wraps around. */
+ * handle of one slot does not fit another. The sum may wrap around. */
 static uint64_t first_generation(const sp_pool *pool, uint32_t index)
 {
     return pool->first_generation + (index * UINT64_C(0x9e3779b97f4a7c15) << 2);
 }
 
-/* One new slot in front of LIST. */
+/* Make a new slot and put it first into LIST. False when there is no memory. */
 static bool carve_locked(sp_pool *pool, sp_slot_list *list)
 {
     uint32_t index = pool->carved + 1;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pools of span slots. A slot never moves and its memory is never unmapped, so a stale handle reads
- * at worst the slot of a later span, and notices by the generation. (A forked child forgets all
+/* Pools of span slots. A slot never moves and its memory is never unmapped, so a stale handle at
+ * worst reads the slot of a later span, whose generation differs. (A forked child forgets all
  * slots, and handles of the parent find none.)
  *
- * Free slots travel in batches: each thread has a magazine of at most two of them, the pool a list
- * of full ones under a lock. So start and end take the lock once in BATCH spans, also when one
- * thread starts what another releases.
+ * Free slots move in batches: each thread has a magazine of at most two batches, and the pool has a
+ * list of batches under a lock. So start and end take the lock once in SP_POOL_BATCH spans, also
+ * when one thread starts the spans that another thread releases.
  *
- * | operation             | who                                     | lock              |
+ * | operation             | threads                                 | lock              |
  * | sp_pool_at            | any thread                              | none              |
  * | sp_pool_take, _give   | the thread that owns the magazine       | once in a batch   |
  * | sp_pool_drain         | the thread that owns the magazine       | yes               |
@@ -21,11 +21,11 @@
 #include "core/compiler.h"
 #include "core/lock.h"
 
-/* The head of every slot: one cache line. `word` is the generation, a multiple of 4 while the slot
- * is free, plus SP_SLOT_LIVE while its span lives, plus SP_SLOT_LOCKED. The start adds SP_SLOT_STEP
- * to it and so does the end, so it never again equals a handle given out before; while it equals a
- * handle's, that span is live, and a free slot equals none. `context` is the first 48 bytes of the
- * span's spanprof_context. */
+/* The head of every slot: one cache line. `word` is the generation and, in bit 0, SP_SLOT_LOCKED.
+ * The generation is a multiple of 4 while the slot is free. Start and end each add SP_SLOT_STEP, so
+ * bit 1, SP_SLOT_LIVE, is set while a span lives. A generation does not recur: it equals the one in
+ * a handle only while that handle's span lives. `context` is the first 48 bytes of the span's
+ * spanprof_context. */
 typedef struct sp_slot {
     _Alignas(SP_CACHE_LINE) _Atomic uint64_t word;
     _Atomic uint64_t context[6];
@@ -38,8 +38,9 @@ _Static_assert(sizeof(sp_slot) == SP_CACHE_LINE, "one cache line");
 _Static_assert(offsetof(spanprof_context, reserved1) == SP_SLOT_CONTEXT_BYTES,
                "the head holds all of a context that is used");
 
-/* What a slot keeps of a context. Contexts are copied to and from a slot in words, because a word
- * that was just written in bytes, or a vector that was just written in words, is slow to read. */
+/* The number of words of a context that a slot keeps. Contexts are copied to and from a slot in
+ * words, because a word that was just written in bytes, or a vector that was just written in words,
+ * is slow to read. */
 enum { SP_CONTEXT_WORDS = SP_SLOT_CONTEXT_BYTES / 8 };
 
 typedef struct sp_slot_list {
@@ -56,9 +57,9 @@ enum { SP_POOL_CHUNKS = 8192, SP_POOL_CHUNK_SLOTS = 1024, SP_POOL_BATCH = 32 };
 
 typedef struct sp_pool {
     uint32_t slot_bytes;
-    sp_lock lock; /* guards what follows, except that chunks are read without; an innermost lock */
+    sp_lock lock;     /* guards the members below, but `chunks` is read without it; innermost */
     uint32_t carved;  /* slots 1 to carved have been made */
-    uint32_t batches; /* list of free batches: index of the first slot of the first one */
+    uint32_t batches; /* index of the first slot of the first free batch; 0: none */
     uint64_t first_generation;
     _Atomic(uint8_t *) chunks[SP_POOL_CHUNKS];
 } sp_pool;
@@ -87,9 +88,10 @@ bool sp_pool_refill(sp_pool *pool, sp_magazine *magazine);
 void sp_pool_spill(sp_pool *pool, sp_magazine *magazine);
 /* Give all of MAGAZINE back to the pool: its thread ends. */
 void sp_pool_drain(sp_pool *pool, sp_magazine *magazine);
+/* Give one SLOT to the pool, as a batch of its own. */
 void sp_pool_give_alone(sp_pool *pool, sp_slot *slot);
-/* Forget all slots. Nothing of the parent's lock or lists is looked at. With KEEP their memory is
- * never freed, because this thread forked inside a callback and continues to read a slot. */
+/* Forget all slots, without reading the parent's lock or lists. KEEP says that this thread forked
+ * inside a callback, which continues to read a slot: then their memory is never freed. */
 void sp_pool_after_fork(sp_pool *pool, bool keep);
 
 /* A free slot, or NULL when there is no memory. */
@@ -113,7 +115,8 @@ static inline void sp_pool_fetch_next(const sp_pool *pool, const sp_magazine *ma
         sp_prefetch_write(next + i);
 }
 
-/* SLOT is free. MAGAZINE is NULL on a thread that has none: straight back to the pool. */
+/* Give SLOT, which is free, to MAGAZINE, or directly to the pool if the thread has no magazine
+ * (NULL). */
 static inline void sp_pool_give(sp_pool *pool, sp_magazine *magazine, sp_slot *slot)
 {
     if (SP_UNLIKELY(!magazine)) {
@@ -126,10 +129,10 @@ static inline void sp_pool_give(sp_pool *pool, sp_magazine *magazine, sp_slot *s
     magazine->active = (sp_slot_list){.first = slot->index, .count = magazine->active.count + 1};
 }
 
-/* Copy the context of SLOT while its generation is GENERATION; false when it is not (any more). It
- * is immutable for the life of the span, so no lock is needed: the words are stored with release
- * after the generation moved, and loaded with acquire, so a thread that sees a word of a later span
- * sees that span's generation as well. */
+/* Copy the context of SLOT while its generation is GENERATION; false when it is not (any more). The
+ * context is immutable for the life of the span, so no lock is needed: the words are stored with
+ * release after the generation moved, and loaded with acquire, so a thread that reads a word of a
+ * later span also reads that span's generation. */
 static inline bool sp_slot_read_words(sp_slot *slot, uint64_t generation,
                                       uint64_t words[SP_CONTEXT_WORDS])
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Extract and inject: from headers to a context and back. The grammars are in traceparent.c,
- * trace_state.c and baggage.c, what does not fit into a context goes to carrier.c. */
+ * trace_state.c and baggage.c; carrier.c stores the texts that do not fit into a context. */
 #include "trace/propagators.h"
 
 #include <string.h>

@@ -11,7 +11,8 @@
 
 /* --- traceparent.c ---------------------------------------------------------------------------- */
 
-/* spanprof_context_extract of LENGTH bytes, which need no NUL, without a tracestate. */
+/* The same as spanprof_context_extract, without a tracestate. TEXT has LENGTH bytes and needs no
+ * NUL. */
 bool sp_traceparent_read(spanprof_context *out, const char *text, size_t length);
 
 /* --- trace_state.c ---------------------------------------------------------------------------- */
@@ -19,37 +20,36 @@ bool sp_traceparent_read(spanprof_context *out, const char *text, size_t length)
 enum {
     SP_TRACE_STATE_MEMBERS = 32,
     SP_TRACE_STATE_MEMBER_BYTES = 256 + 1 + 256,
-    /* Of a list that is longer, whole members are left out. The specification wants 512 at least.
-     */
+    /* From a longer list, whole members are left out. The specification demands at least 512. */
     SP_TRACE_STATE_BYTES = 1024
 };
 
-/* Zero is no tracestate. `text` is its members, joined by commas, with nothing around them. */
+/* All zero: no tracestate. `text` has the members joined by commas, without blanks. */
 typedef struct sp_trace_state {
     sp_buffer text;
     uint32_t members;
-    bool invalid; /* the whole list counts for nothing */
+    bool invalid; /* the whole list is discarded */
 } sp_trace_state;
 
-/* Add what one header says. */
+/* Append the members of one header. */
 void sp_trace_state_read(sp_trace_state *state, const char *text, size_t length);
-/* After the last header: `text` holds what is to be kept, which is nothing when the list is not
- * valid. */
+/* Call it after the last header. It empties `text` when the list is not valid, and shortens a list
+ * of more than SP_TRACE_STATE_BYTES. */
 void sp_trace_state_finish(sp_trace_state *state);
 
 /* --- baggage.c -------------------------------------------------------------------------------- */
 
 enum { SP_BAGGAGE_MEMBERS = 180, SP_BAGGAGE_BYTES = 8192 };
 
-/* Zero is no baggage. `text` is its members as a header has them, joined by commas, without blanks
- * that mean nothing. */
+/* All zero: no baggage. `text` has the members in the form of the header, joined by commas, without
+ * optional blanks. */
 typedef struct sp_baggage {
     sp_buffer text;
     uint32_t members;
 } sp_baggage;
 
-/* Add what one header says. Members that are not valid, and those behind the limits, are left out.
- */
+/* Add the members of one header. Members that are not valid, and those beyond the limits, are left
+ * out. */
 void sp_baggage_read(sp_baggage *baggage, const char *text, size_t length);
 
 /* --- propagators.c ---------------------------------------------------------------------------- */
@@ -60,11 +60,12 @@ enum { SP_PROPAGATE_TRACE_CONTEXT = 1, SP_PROPAGATE_BAGGAGE = 2 };
  * both. Setup. */
 void sp_propagation_configure(uint32_t headers);
 
-/* OUT becomes CONTEXT with other texts to carry. ERROR_NO_MEMORY when they found no place: OUT is
- * CONTEXT then. */
+/* Set OUT to CONTEXT with a carrier for CARRIED. ERROR_NO_MEMORY when the table has no room for it:
+ * then OUT is CONTEXT. */
 spanprof_status sp_propagation_carry(spanprof_context *out, const spanprof_context *context,
                                      const sp_carried *carried);
-/* What CARRIER names without the tracestate, which belongs to a trace that is not continued. */
+/* A carrier with the content of CARRIER without the tracestate, which belongs to a trace that is
+ * not continued. */
 spanprof_carrier sp_propagation_without_trace_state(spanprof_carrier carrier);
 
 /* Add LENGTH bytes of TEXT to LIST, with a comma before them unless they are the first. */

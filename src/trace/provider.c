@@ -14,7 +14,7 @@ sp_pool sp_record_pool = SP_POOL_INIT(sizeof(sp_span_record));
 sp_pool sp_light_pool = SP_POOL_INIT(sizeof(sp_slot));
 
 /* Setup only, so no lock guards them. */
-static sp_session *sessions;             /* all that ever were, the newest first */
+static sp_session *sessions;             /* all of this process, the newest first; never freed */
 static uint64_t base[SP_COUNT_COUNTERS]; /* the counters when the newest one started */
 
 spanprof_status sp_tracer_start(const sp_tracer_config *config)
@@ -63,7 +63,7 @@ void sp_tracer_after_fork(void)
 {
     if (sp_load_relaxed(&sp_session_current))
         sp_store_relaxed(&is_without_sdk, true);
-    bool inside = sp_registered_calling(); /* then a callback has a view of a span */
+    bool inside = sp_registered_calling(); /* then a callback still reads a span */
     sp_tracer_forks++;
     sp_store_relaxed(&sp_session_current, NULL);
     sp_cpu_time_after_fork();

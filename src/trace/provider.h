@@ -31,10 +31,10 @@ typedef struct sp_tracer_config {
     uint32_t queue_spans; /* OTEL_BSP_MAX_QUEUE_SIZE */
     sp_span_limits limits;
     const spanprof_sampler *sampler; /* borrowed by sp_tracer_start; NULL: parentbased_always_on */
-    bool record; /* false: nothing is queued (traces are exported by nobody); spans record for
+    bool record; /* false: nothing is queued, because no exporter takes spans; they record for
                     registered processors only */
-    /* Which spans get the string attribute pyroscope.profile.id, their own id
-     * (docs/design/span-context.md): */
+    /* Which spans get the string attribute pyroscope.profile.id; its value is the span's own id
+     * (docs/design/span-context.md). */
     bool mark_roots; /* local roots */
     bool mark_all;   /* every span */
     /* Which spans get the int attribute spanprof.cpu_time_ns (docs/design/cpu-time.md); none
@@ -42,25 +42,25 @@ typedef struct sp_tracer_config {
     sp_cpu_time cpu_time;
     /* Called (any thread) each time the number of spans in the queue rises to wake_spans; must not
      * block. May be NULL. A thread that is just ending a span may still call it after
-     * sp_tracer_stop, so user has to live as long as the process. */
+     * sp_tracer_stop, so wake_user has to live as long as the process. */
     uint32_t wake_spans;
     void (*wake)(void *user);
     void *wake_user;
 } sp_tracer_config;
 
-/* What the tracer counted since sp_tracer_start (misuse_dead_span: since the process began). While
- * record is true and once the threads rest: spans_started = spans_ended + live spans; spans_ended =
- * taken + dropped_queue_full + not_exported + sp_tracer_queued(). */
+/* Counts since sp_tracer_start (misuse_dead_span: since the process began). If record is true, and
+ * while no thread is inside a call: spans_started = spans_ended + live spans; spans_ended = taken +
+ * dropped_queue_full + not_exported + sp_tracer_queued(). */
 typedef struct sp_tracer_counters {
     uint64_t spans_started; /* sampled ones */
     uint64_t spans_ended;
-    uint64_t spans_unsampled; /* also those that are recorded, and not exported */
+    uint64_t spans_unsampled; /* also those that are recorded only */
     uint64_t dropped_queue_full;
     uint64_t dropped_memory; /* spans that could not be started */
-    uint64_t not_exported;   /* sampled, and recorded for processors only: nobody exports */
+    uint64_t not_exported;   /* sampled, but there is no exporter */
     uint64_t foreign_started;
     uint64_t foreign_ended;
-    uint64_t foreign_evicted; /* removed from the table while they lived */
+    uint64_t foreign_evicted; /* removed from the table while they lived, or not added */
     uint64_t misuse_dead_span;
 } sp_tracer_counters;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random ids. trace/cache.c has the generators, one a thread. */
+/* Random ids. trace/cache.c has the generators, one for each thread. */
 #ifndef SP_TRACE_RANDOM_ID_H
 #define SP_TRACE_RANDOM_ID_H
 

@@ -73,13 +73,13 @@ static void count_drop(sp_span_record *record, uint32_t *count)
 
 /* --- attributes ------------------------------------------------------------------------------- */
 
-/* The attributes are const for those who read them only. */
+/* The attributes, writable: in `data` they are const, for its readers. */
 static spanprof_attribute *attributes_of(sp_span_record *record)
 {
     return (spanprof_attribute *)(uintptr_t)record->data.attributes;
 }
 
-/* Limits are for attributes of the application, whose keys are copied. */
+/* Limits apply to attributes of the application only. The key of such an attribute is copied. */
 static uint32_t length_limit(const sp_span_record *record, bool copy_key)
 {
     return copy_key ? record->session->config.limits.value_length : UINT32_MAX;
@@ -258,8 +258,8 @@ void sp_record_add_event(sp_span_record *record, const sp_event_request *request
     count_drop(record, &record->data.dropped_events_count);
 }
 
-/* The tracestate of CONTEXT, copied: a span is sent without the table of carriers. "" where there
- * is none, or its entry is gone; NULL when memory is short. */
+/* Copy the tracestate of CONTEXT, because exporters do not read the table of carriers. Returns ""
+ * when there is none or its entry is gone, NULL when memory is short. */
 static const char *copy_trace_state(sp_span_record *record, const spanprof_context *context)
 {
     bool carries = !sp_carrier_is_zero(context->carrier);
@@ -315,13 +315,13 @@ void sp_record_add_link(sp_span_record *record, const spanprof_link *link)
 
 void sp_record_warn_of_drops(const sp_span_record *record)
 {
-    static _Atomic uint64_t next_ns, unsaid;
+    static _Atomic uint64_t next_ns, unreported;
     const sp_span_data *data = &record->data;
     uint64_t now = sp_clock_monotonic_ns(), next = sp_load_relaxed(&next_ns);
     if (now < next ||
         !atomic_compare_exchange_strong_explicit(&next_ns, &next, now + 60 * SP_NS_PER_S,
                                                  memory_order_relaxed, memory_order_relaxed)) {
-        sp_count(&unsaid, 1);
+        sp_count(&unreported, 1);
         return;
     }
     char name[100];
@@ -333,5 +333,5 @@ void sp_record_warn_of_drops(const sp_span_record *record)
                 name, SP_COUNTED(data->dropped_attributes_count, "attribute"),
                 SP_COUNTED(data->dropped_events_count, "event"),
                 SP_COUNTED(data->dropped_links_count, "link"),
-                SP_COUNTED(atomic_exchange_explicit(&unsaid, 0, memory_order_relaxed), "span"));
+                SP_COUNTED(atomic_exchange_explicit(&unreported, 0, memory_order_relaxed), "span"));
 }

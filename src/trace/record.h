@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A recording span: a slot with a sp_span_data that is filled while the span lives, and handed over
- * as it is when it ends.
+ * without a copy when it ends.
  *
  *     | head: word, context | data | bookkeeping | inline bytes …            |  512 bytes: the slot
  *                                                   name attributes[4] strings
@@ -8,7 +8,8 @@
  *
  * Strings and arrays are cut from the inline bytes, then from chunks (span_memory.h).
  *
- * Threads: the one that holds the slot's lock, or the only one that knows the span. */
+ * Threads: the one that holds the slot's lock, or the one that starts or has ended the span,
+ * because no other thread uses it then. */
 #ifndef SP_TRACE_RECORD_H
 #define SP_TRACE_RECORD_H
 
@@ -21,7 +22,7 @@ typedef struct sp_span_record {
     sp_slot head;
     sp_span_data data;
     sp_session *session;
-    uint64_t start_monotonic_ns; /* 0: the start was given, the end is the time of day */
+    uint64_t start_monotonic_ns; /* 0: the application gave the start time */
     sp_span_memory memory;
     _Alignas(8) uint8_t bytes[SP_RECORD_BYTES - SP_RECORD_HEAD_BYTES];
 } sp_span_record;
@@ -40,8 +41,8 @@ static inline sp_span_record *sp_record_of_slot(sp_slot *slot)
     return (sp_span_record *)(void *)slot;
 }
 
-/* The time of day of MONOTONIC_NS as RECORD's span counts it: from its start, so that times within
- * it are in order. */
+/* Convert MONOTONIC_NS to nanoseconds since the epoch. They are counted from the start of RECORD's
+ * span, so that its times are in order, unless the application gave the start time. */
 static inline uint64_t sp_record_time(const sp_span_record *record, uint64_t monotonic_ns)
 {
     uint64_t start = record->start_monotonic_ns;
@@ -54,18 +55,19 @@ static inline uint64_t sp_record_time(const sp_span_record *record, uint64_t mon
 void sp_record_begin(sp_span_record *record, sp_session *session, const char *name);
 /* TEXT has LENGTH bytes of ASCII, and is copied. False when memory is short. */
 bool sp_record_set_trace_state(sp_span_record *record, const char *text, size_t length);
-/* Add or replace an attribute; KEY is copied when it is new. What does not fit is counted in
- * dropped_attributes_count. */
+/* Add or replace an attribute; KEY is copied when it is new. An attribute that does not fit is
+ * counted in dropped_attributes_count. */
 void sp_record_set(sp_span_record *record, const spanprof_attribute *attribute);
-/* The same for an attribute of the SDK's own, whose key lives for ever and is valid UTF-8, and
- * which no limit drops. */
+/* The same for an attribute of the SDK itself. Its key is valid UTF-8 and lives as long as the
+ * process. No limit drops it. */
 void sp_record_set_borrowed_key(sp_span_record *record, const spanprof_attribute *attribute);
 void sp_record_set_status(sp_span_record *record, spanprof_span_status status,
                           const char *description);
 void sp_record_update_name(sp_span_record *record, const char *name);
 void sp_record_add_link(sp_span_record *record, const spanprof_link *link);
 
-/* An event to be added. The attributes in `own` come first and lose against OPTIONS'. */
+/* An event to be added. The attributes in `own` are added first; an attribute of `options` with the
+ * same key replaces one of them. */
 typedef struct sp_event_request {
     const char *name;
     uint64_t time_ns;

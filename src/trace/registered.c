@@ -4,8 +4,8 @@
  *
  * No callback may run after shutdown. So a thread sets `calling` in its cache before it reads the
  * list of processors, and closing first empties the list, then waits until no thread is inside. The
- * two stores and the two loads are sequentially consistent, so at least one side sees the store of
- * the other. `calling` also marks spans that start inside a callback. They are not reported to
+ * two stores and the two loads are sequentially consistent, so at least one side reads the other's
+ * store. `calling` also marks spans that start inside a callback. They are not reported to
  * processors; else a processor that starts spans would call itself for ever. */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ struct sp_registered {
     _Atomic(sp_registered *) next;
 };
 
-_Atomic(sp_registered *) sp_registered_told;
+_Atomic(sp_registered *) sp_registered_active;
 
 static struct {
     sp_lock lock;         /* guards what follows, and additions */
@@ -35,8 +35,8 @@ static struct {
 
 /* --- adding ----------------------------------------------------------------------------------- */
 
-/* Copy the fields of PROCESSOR that this version knows. False when there are unknown ones that are
- * not zero, or none. */
+/* Copy the fields of PROCESSOR that this version knows. False when PROCESSOR is NULL or has size 0,
+ * and when an unknown or a reserved field is not zero. */
 static bool read_processor(spanprof_processor *out, const spanprof_processor *processor)
 {
     const uint8_t *bytes = (const uint8_t *)processor;
@@ -50,18 +50,18 @@ static bool read_processor(spanprof_processor *out, const spanprof_processor *pr
     return out->reserved == 0;
 }
 
-/* Behind the last. */
+/* Add it to the end of the list. */
 static void append_locked(sp_registered *added)
 {
     sp_registered *last = registered.first, *next;
     while (last && (next = sp_load_relaxed(&last->next)) != NULL)
         last = next;
     if (last)
-        sp_store_release(&last->next, added); /* pairs with next_told: what it points at is whole */
+        sp_store_release(&last->next, added); /* pairs with next_active: the entry is complete */
     else
         registered.first = added;
     if (registered.open && !last)
-        sp_store_release(&sp_registered_told, added); /* the same, with enter */
+        sp_store_release(&sp_registered_active, added); /* pairs with enter */
 }
 
 spanprof_status spanprof_processor_add(const spanprof_processor *processor)
@@ -83,54 +83,54 @@ void sp_registered_open(void)
 {
     sp_lock_take(&registered.lock);
     registered.open = true;
-    sp_store_release(&sp_registered_told, registered.first); /* pairs with enter */
+    sp_store_release(&sp_registered_active, registered.first); /* pairs with enter */
     sp_lock_give(&registered.lock);
 }
 
-/* --- telling them of spans -------------------------------------------------------------------- */
+/* --- reporting spans -------------------------------------------------------------------------- */
 
-/* A visit of this thread to the processors. */
-typedef struct visit {
-    sp_registered *first; /* of those to be told */
+/* One pass of this thread over the processors, from enter to leave. */
+typedef struct pass {
+    sp_registered *first; /* the first processor to call */
     sp_span_cache *cache;
-    uint32_t depth; /* of visits around this one */
-    uint32_t forks; /* when it began */
+    uint32_t depth; /* of the passes that this one is nested in */
+    uint32_t forks; /* sp_tracer_forks when it began */
     int saved_errno;
-} visit;
+} pass;
 
 /* Without memory for the thread's cache no processor is called. */
-static void enter(visit *visit)
+static void enter(pass *pass)
 {
-    visit->saved_errno = errno;
-    visit->first = NULL;
-    visit->forks = sp_tracer_forks;
-    visit->cache = sp_cache_get();
-    if (!visit->cache)
+    pass->saved_errno = errno;
+    pass->first = NULL;
+    pass->forks = sp_tracer_forks;
+    pass->cache = sp_cache_get();
+    if (!pass->cache)
         return;
-    visit->depth = sp_load_relaxed(&visit->cache->calling);
-    atomic_store_explicit(&visit->cache->calling, visit->depth + 1, memory_order_seq_cst);
-    visit->first = atomic_load_explicit(&sp_registered_told, memory_order_seq_cst);
+    pass->depth = sp_load_relaxed(&pass->cache->calling);
+    atomic_store_explicit(&pass->cache->calling, pass->depth + 1, memory_order_seq_cst);
+    pass->first = atomic_load_explicit(&sp_registered_active, memory_order_seq_cst);
 }
 
 /* False when this is a child that a callback forked. */
-static bool leave(const visit *visit)
+static bool leave(const pass *pass)
 {
-    if (visit->cache)
-        sp_store_release(&visit->cache->calling, visit->depth); /* pairs with wait_until_quiet */
-    errno = visit->saved_errno;
-    return visit->forks == sp_tracer_forks;
+    if (pass->cache)
+        sp_store_release(&pass->cache->calling, pass->depth); /* pairs with wait_until_quiet */
+    errno = pass->saved_errno;
+    return pass->forks == sp_tracer_forks;
 }
 
-/* The one behind AT, unless they were closed meanwhile, or this is a child that a callback forked.
- */
-static sp_registered *next_told(const visit *visit, const sp_registered *at)
+/* The processor after AT. NULL when the list was closed meanwhile, and in a child that a callback
+ * forked. */
+static sp_registered *next_active(const pass *pass, const sp_registered *at)
 {
-    bool same = sp_load_relaxed(&sp_registered_told) == visit->first;
+    bool same = sp_load_relaxed(&sp_registered_active) == pass->first;
     return same ? sp_load_acquire(&at->next) : NULL;
 }
 
-/* What a callback is given of PARENT, which may not be valid: then it is no span, but may have
- * baggage. Copied, because the active context of this thread may change while callbacks run. */
+/* The parent context for callbacks. A PARENT that is not valid names no span, but may have baggage.
+ * It is a copy, because the active context of this thread may change while callbacks run. */
 static spanprof_context copy_parent(const spanprof_context *parent)
 {
     if (sp_context_is_valid(parent))
@@ -181,37 +181,37 @@ static bool lives(sp_span_data *data, spanprof_span span)
 bool sp_registered_on_start(sp_span_data *data, spanprof_span span, const spanprof_context *parent)
 {
     SP_UNCANCELLED;
-    visit visit;
+    pass pass;
     spanprof_span_view view;
-    enter(&visit);
-    if (visit.cache && visit.depth > 0) {
-        data->untold = true;
-        visit.first = NULL;
+    enter(&pass);
+    if (pass.cache && pass.depth > 0) {
+        data->unreported = true;
+        pass.first = NULL;
     }
     spanprof_context given = copy_parent(parent);
-    for (sp_registered *at = visit.first; at && lives(data, span); at = next_told(&visit, at)) {
+    for (sp_registered *at = pass.first; at && lives(data, span); at = next_active(&pass, at)) {
         if (!at->processor.on_start)
             continue;
         fill_view(&view, data);
         at->processor.on_start(at->processor.user, span, &view, &given);
     }
-    return leave(&visit);
+    return leave(&pass);
 }
 
 bool sp_registered_on_end(sp_span_data *data)
 {
     SP_UNCANCELLED;
-    visit visit;
+    pass pass;
     spanprof_span_view view;
-    if (data->untold)
+    if (data->unreported)
         return true;
-    enter(&visit);
-    if (visit.first)
+    enter(&pass);
+    if (pass.first)
         fill_view(&view, data);
-    for (sp_registered *at = visit.first; at; at = next_told(&visit, at))
+    for (sp_registered *at = pass.first; at; at = next_active(&pass, at))
         if (at->processor.on_end)
             at->processor.on_end(at->processor.user, &view);
-    return leave(&visit);
+    return leave(&pass);
 }
 
 bool sp_registered_calling(void)
@@ -235,29 +235,29 @@ static uint64_t time_left(uint64_t deadline_ns)
     return deadline_ns > now ? deadline_ns - now : 0;
 }
 
-/* Call flush, or shutdown, of all from AT on. */
+/* Call flush, or shutdown, of the processors from AT on. Returns the first error. */
 static spanprof_status call_each(sp_registered *at, bool shutdown, uint64_t deadline_ns)
 {
-    visit visit;
+    pass pass;
     spanprof_status status = SPANPROF_OK;
-    enter(&visit);
+    enter(&pass);
     for (; at; at = sp_load_acquire(&at->next)) {
         const spanprof_processor *processor = &at->processor;
         spanprof_status (*call)(void *, uint64_t) =
             shutdown ? processor->shutdown : processor->flush;
-        spanprof_status said = call ? call(processor->user, time_left(deadline_ns)) : SPANPROF_OK;
-        status = status == SPANPROF_OK ? said : status;
+        spanprof_status result = call ? call(processor->user, time_left(deadline_ns)) : SPANPROF_OK;
+        status = status == SPANPROF_OK ? result : status;
     }
-    leave(&visit);
+    leave(&pass);
     return status;
 }
 
 spanprof_status sp_registered_flush(uint64_t deadline_ns)
 {
-    return call_each(sp_load_acquire(&sp_registered_told), false, deadline_ns);
+    return call_each(sp_load_acquire(&sp_registered_active), false, deadline_ns);
 }
 
-/* Whether no callback is under way any more, or still is at DEADLINE_NS. */
+/* Wait until no callback is under way. False when one still is at DEADLINE_NS. */
 static bool wait_until_quiet(uint64_t deadline_ns)
 {
     static const struct timespec pause = {.tv_nsec = 50 * 1000};
@@ -289,7 +289,8 @@ static void drop_list(sp_registered *list)
     registered.dropped = list;
 }
 
-/* Take the list from the registry. The caller owns it afterwards. */
+/* Remove the list from the registry and return it to the caller, who frees it. NULL when the SDK
+ * does not run. */
 static sp_registered *take_list(void)
 {
     sp_lock_take(&registered.lock);
@@ -297,7 +298,7 @@ static sp_registered *take_list(void)
     if (registered.open)
         registered.first = NULL;
     registered.open = false;
-    atomic_store_explicit(&sp_registered_told, NULL, memory_order_seq_cst);
+    atomic_store_explicit(&sp_registered_active, NULL, memory_order_seq_cst);
     sp_lock_give(&registered.lock);
     return list;
 }
@@ -319,12 +320,12 @@ spanprof_status sp_registered_close(uint64_t deadline_ns)
     return SPANPROF_ERROR_TIMEOUT;
 }
 
-/* Nothing is freed: the one thread that is left may have forked inside a callback, on its way
- * through the list. */
+/* Nothing is freed: this thread may have forked inside a callback, while it iterates over the
+ * list. */
 void sp_registered_after_fork(void)
 {
     sp_lock_init(&registered.lock, SP_LOCK_SPAN_PROCESSORS);
-    sp_store_relaxed(&sp_registered_told, NULL);
+    sp_store_relaxed(&sp_registered_active, NULL);
     if (registered.open) {
         drop_list(registered.first);
         registered.first = NULL;

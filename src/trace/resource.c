@@ -42,7 +42,7 @@ static void put_string(sp_resource *resource, const char *key, const char *value
     if (copy)
         sp_utf8_repair(copy, value, length);
     attribute->type = SPANPROF_ATTRIBUTE_STRING;
-    attribute->value.string_value = copy ? copy : ""; /* the arena remembers that it failed */
+    attribute->value.string_value = copy ? copy : ""; /* memory.failed is set then */
 }
 
 static bool is_wanted(const sp_resource *resource, const char *key)
@@ -65,10 +65,10 @@ void sp_resource_offer_int(sp_resource *resource, const char *key, int64_t value
     attribute->value.int_value = value;
 }
 
-/* --- what the user names ---------------------------------------------------------------------- */
+/* --- attributes that the user names ----------------------------------------------------------- */
 
 /* Decode the text from BEGIN to END in place, without surrounding blanks, and end it with a NUL.
- * Returns what is wrong, or NULL. */
+ * Returns the problem, or NULL. */
 static const char *decode(char *begin, char *end, char **out)
 {
     while (begin < end && (*begin == ' ' || *begin == '\t'))
@@ -97,7 +97,8 @@ static bool is_blank(const char *begin, const char *end)
     return strspn(begin, " \t") >= (size_t)(end - begin);
 }
 
-/* One member, "key=value", that ends at END where a comma or the NUL was. */
+/* Decode one member, "key=value". END points to the comma or the NUL after it. Returns the problem,
+ * or NULL. */
 static const char *decode_member(char *member, char *end, spanprof_attribute *out)
 {
     char *key, *value, *equals = memchr(member, '=', (size_t)(end - member));
@@ -116,8 +117,8 @@ static const char *decode_member(char *member, char *end, spanprof_attribute *ou
     return problem;
 }
 
-/* All members of TEXT, which is overwritten, into OUT. Returns what is wrong with the first bad
- * one, and its number. */
+/* Decode all members of TEXT, which is overwritten, into OUT. Returns the problem of the first bad
+ * member, whose number is *NUMBER, or NULL. */
 static const char *decode_members(char *text, spanprof_attribute *out, uint32_t *count,
                                   uint32_t *number)
 {
@@ -168,7 +169,7 @@ static spanprof_attribute *parse(sp_resource *resource, const char *source, cons
     return out;
 }
 
-/* --- what we say ------------------------------------------------------------------------------ */
+/* --- attributes of the SDK itself ------------------------------------------------------------- */
 
 static const char *base_name(const char *path)
 {
@@ -213,14 +214,14 @@ void sp_resource_after_fork(void)
     instance_id[0] = 0;
 }
 
-/* An empty name is none. */
+/* An empty NAME is ignored. */
 static void put_service_name(sp_resource *resource, const char *name)
 {
     if (name && *name)
         put_string(resource, "service.name", name);
 }
 
-/* Where no name was put, the program's. */
+/* If no source has set service.name, derive it from the name of the program. */
 static void put_unknown_service(sp_resource *resource)
 {
     if (find(resource, "service.name"))
@@ -237,9 +238,9 @@ static void put_sdk(sp_resource *resource)
     put_string(resource, "telemetry.sdk.version", SPANPROF_VERSION);
 }
 
-/* --- the whole -------------------------------------------------------------------------------- */
+/* --- putting it together ---------------------------------------------------------------------- */
 
-/* What one source names. */
+/* The attributes of one source. */
 typedef struct named {
     const spanprof_attribute *list;
     uint32_t count;
@@ -252,7 +253,7 @@ static named read_named(sp_resource *resource, const char *source, const char *t
     return result;
 }
 
-/* Over what was put before, key by key. */
+/* Put the attributes of FROM. Each replaces an earlier attribute with its key. */
 static void put_named(sp_resource *resource, const named *from)
 {
     for (uint32_t i = 0; i < from->count; i++) {

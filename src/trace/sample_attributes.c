@@ -14,7 +14,7 @@
 
 static _Atomic uint64_t cut, refused;
 
-/* Entries while they are put together. */
+/* Encoded entries under construction. */
 typedef struct entry_list {
     uint8_t bytes[SP_ATTRIBUTE_BYTES_MAX];
     uint32_t length, count;
@@ -33,7 +33,8 @@ static spanprof_status refuse(spanprof_status status)
     return status;
 }
 
-/* What switches ask for (context/thread.h). */
+/* The source of attributes for switches (context/thread.h). WORD is a carrier. Returns the number
+ * of bytes; the last word is filled up with zeros. */
 static uint32_t copy_attribute_words(uint64_t word, uint32_t words[SP_ATTRIBUTE_WORDS])
 {
     spanprof_carrier carrier;
@@ -62,7 +63,8 @@ static void add(entry_list *list, uint32_t key, const uint8_t *value, size_t len
     list->count++;
 }
 
-/* What is in OLD, with KEY's value replaced, added in its place, or, for NULL, left out. */
+/* Copy the entries of OLD to LIST, and set KEY to VALUE, in the order of keys. VALUE NULL removes
+ * KEY. */
 static void merge(entry_list *list, const sp_carried *old, uint32_t key, const uint8_t *value,
                   size_t length)
 {
@@ -81,7 +83,8 @@ static void merge(entry_list *list, const sp_carried *old, uint32_t key, const u
         add(list, key, value, length);
 }
 
-/* VALUE as UTF-8 of at most SP_SAMPLE_VALUE_BYTES_MAX bytes in OUT, in whole characters. */
+/* Copy VALUE to OUT as valid UTF-8, cut after a whole character to SP_SAMPLE_VALUE_BYTES_MAX bytes.
+ * Returns its length. */
 static size_t take_value(char out[3 * (SP_SAMPLE_VALUE_BYTES_MAX + 4) + 1], const char *value)
 {
     size_t given = strnlen(value, SP_SAMPLE_VALUE_BYTES_MAX + 4), length = 0;
@@ -97,7 +100,7 @@ static size_t take_value(char out[3 * (SP_SAMPLE_VALUE_BYTES_MAX + 4) + 1], cons
     return length;
 }
 
-/* Names that the SDK gives to samples itself. */
+/* Keys that the SDK itself sets on samples. */
 static bool is_reserved(const char *key)
 {
     return strcmp(key, "thread.id") == 0 || strcmp(key, "thread.name") == 0 ||

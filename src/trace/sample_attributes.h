@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attributes that a context gives to samples under it (include/spanprof/context.h,
- * docs/design/sample-attributes.md): entries of key number, length and bytes, in the order of their
- * numbers, carried by the context's carrier. */
+ * docs/design/sample-attributes.md): the context's carrier has an entry for each, with key number,
+ * length and bytes, in the order of key numbers. */
 #ifndef SP_TRACE_SAMPLE_ATTRIBUTES_H
 #define SP_TRACE_SAMPLE_ATTRIBUTES_H
 

@@ -8,7 +8,7 @@
 #include "trace/propagators.h"
 #include "trace/struct_read.h"
 
-/* The limit of nesting, because a sampler that is its own root nests without end. */
+/* The nesting is limited, because a sampler that is its own root nests without end. */
 enum { DEPTH_MAX = 16 };
 
 /* --- from samplers to rules ------------------------------------------------------------------- */
@@ -26,7 +26,8 @@ uint64_t sp_sampling_threshold(double ratio)
 static const char *make_rule(sp_sampling_rule *rule, const spanprof_sampler *sampler,
                              sp_sampling_parent parent, int depth);
 
-/* The rule of the sampler that SAMPLER, a parent-based one, has for PARENT. */
+/* Set RULE to that of the sampler that the parent-based SAMPLER has for PARENT. Returns as
+ * make_rule does. */
 static const char *make_branch(sp_sampling_rule *rule, const spanprof_sampler *sampler,
                                sp_sampling_parent parent, int depth)
 {
@@ -44,7 +45,8 @@ static const char *make_branch(sp_sampling_rule *rule, const spanprof_sampler *s
     return NULL;
 }
 
-/* What SAMPLER does with spans that have such a PARENT. Returns why it cannot be used, or NULL. */
+/* Set RULE to what SAMPLER decides for spans with this kind of PARENT. Returns why SAMPLER cannot
+ * be used, or NULL. */
 static const char *make_rule(sp_sampling_rule *rule, const spanprof_sampler *sampler,
                              sp_sampling_parent parent, int depth)
 {
@@ -110,7 +112,7 @@ static void warn_of_unconfirmed_ids(void)
                               "confirm it: where its ids are not, the share of spans is another");
 }
 
-/* The second half of a trace id, as it lies in memory. */
+/* The second half of a trace id, as a word in memory order. */
 static uint64_t second_half(const uint8_t trace_id[16])
 {
     return sp_word_load(trace_id, 1);
@@ -134,7 +136,8 @@ static void warn_of_trace_state(void)
                               "parent's stays");
 }
 
-/* TEXT and the baggage of OLD for CARRIER to name. */
+/* Set CARRIER to an entry with the tracestate TEXT and the rest of OLD. If TEXT is not valid, log
+ * that and keep CARRIER. */
 static void replace_trace_state(spanprof_carrier *carrier, const char *text, const sp_carried *old)
 {
     sp_trace_state state = {0};

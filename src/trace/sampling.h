@@ -2,10 +2,10 @@
 /* The decision whether a new span is recorded and sampled (include/spanprof/sampler.h;
  * docs/design/tracer.md, "Who is sampled").
  *
- * However samplers are nested, what decides depends on the parent only: whether there is one,
- * whether it is remote, whether it is sampled. So a tree of samplers is flattened to five rules
- * when the tracer starts. A rule without a callback is a threshold on the 56 bits of a trace id
- * that W3C trace context says are random: a start reads one number and compares.
+ * However samplers are nested, the rule for a span depends only on its parent: whether there is
+ * one, whether it is remote, whether it is sampled. So a tree of samplers is flattened to five
+ * rules when the tracer starts. A rule without a callback is a threshold on the 56 bits of a trace
+ * id that W3C trace context says are random: a start reads one number and compares.
  *
  * Threads: sp_sampling_init at setup, everything else any. */
 #ifndef SP_TRACE_SAMPLING_H
@@ -43,16 +43,16 @@ typedef struct sp_sampling {
     sp_sampling_rule rules[SP_PARENTS];
 } sp_sampling;
 
-/* The rules of SAMPLER; NULL is parentbased_always_on, and so is, with a warning, one that cannot
- * be used. */
+/* Compute the rules of SAMPLER. NULL is parentbased_always_on. A SAMPLER that cannot be used is
+ * replaced by it, with a warning. */
 void sp_sampling_init(sp_sampling *sampling, const spanprof_sampler *sampler);
 
 /* The threshold of the share RATIO of all traces. */
 uint64_t sp_sampling_threshold(double ratio);
 
-/* The decision of RULE, not one of those that a threshold makes at once. REQUEST lacks its
- * trace_state, which CARRIER names; RESULT is filled in; CARRIER becomes another one when the
- * sampler replaced the tracestate. */
+/* The decision of RULE when its threshold is SP_SAMPLING_ASK. The function sets REQUEST's
+ * trace_state from CARRIER and fills in RESULT. It replaces CARRIER when the sampler has replaced
+ * the tracestate. */
 spanprof_sampling_decision sp_sampling_ask(const sp_sampling_rule *rule,
                                            spanprof_sampling_request *request,
                                            spanprof_sampling_result *result,
@@ -65,7 +65,7 @@ static inline sp_sampling_parent sp_sampling_parent_of(const spanprof_context *p
     return (sp_sampling_parent)(SP_PARENT_LOCAL_NOT_SAMPLED + sampled + 2 * (parent->remote != 0));
 }
 
-/* Whether the trace is sampled whose id has HALF, as it lies in memory, as its second half. */
+/* Whether THRESHOLD samples a trace. HALF is the second half of the trace id, in memory order. */
 static inline bool sp_sampling_takes(uint64_t threshold, uint64_t half)
 {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__

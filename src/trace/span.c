@@ -22,7 +22,8 @@
 
 static const spanprof_context no_context;
 
-/* The handle of the span in SLOT, which is ready. */
+/* Make SLOT, whose contents are written, a live span, and return its handle. KIND is 0 or
+ * SP_HANDLE_LIGHT. */
 static spanprof_span make_handle(sp_slot *slot, uint64_t kind)
 {
     return (spanprof_span){.slot = (uint64_t)slot->index << 1 | kind,
@@ -33,7 +34,7 @@ static spanprof_span make_handle(sp_slot *slot, uint64_t kind)
 
 static const spanprof_span_options no_options;
 
-/* A context by words: trace id, span id, local root, flags and remote, carrier. */
+/* Indices of the words of a context. FLAGS is the word of the flags and of `remote`. */
 enum { TRACE_ID = 0, SPAN_ID = 2, LOCAL_ROOT = 3, FLAGS = 4, CARRIER = 5 };
 
 static inline bool is_valid(const spanprof_context *context)
@@ -43,7 +44,8 @@ static inline bool is_valid(const spanprof_context *context)
            sp_word_load_alone(context, SPAN_ID) != 0;
 }
 
-/* The word FLAGS of a local context with FLAGS: a constant where FLAGS is one. */
+/* The word FLAGS of a local context whose trace flags are FLAGS. The compiler computes it when they
+ * are constant. */
 static inline uint64_t flags_word(uint8_t flags)
 {
     const uint8_t bytes[8] = {flags};
@@ -55,7 +57,7 @@ static inline bool is_kind(spanprof_span_kind kind)
     return (unsigned)kind <= SPANPROF_SPAN_KIND_CONSUMER;
 }
 
-/* What a start is about, its defaults filled in. */
+/* The arguments of a start, with defaults filled in, and the decisions about the new span. */
 typedef struct start_request {
     sp_session *session;
     sp_span_cache *cache;
@@ -69,7 +71,7 @@ typedef struct start_request {
     const spanprof_attribute *sampler_attributes;
 } start_request;
 
-/* What no threshold decides, for a span under a parent of the sort WHICH. */
+/* Ask the sampler about a span under a parent of the kind WHICH, when no threshold decides. */
 static __attribute__((noinline)) void ask_sampler(start_request *start, sp_sampling_parent which)
 {
     const spanprof_span_options *options = start->options;
@@ -97,7 +99,7 @@ static __attribute__((noinline)) void ask_sampler(start_request *start, sp_sampl
     start->sampler_attribute_count = result.attributes ? result.attribute_count : 0;
 }
 
-/* Whether the span, whose trace is known, is recorded and sampled. */
+/* Decide whether the span is recorded and sampled. Its trace id is set. */
 static inline void decide(start_request *start, sp_sampling_parent which)
 {
     uint64_t threshold = start->session->sampling.thresholds[which];
@@ -141,7 +143,8 @@ static inline bool is_sampled(uint64_t flags)
     return (flags & flags_word(SPANPROF_TRACE_FLAG_SAMPLED)) != 0;
 }
 
-/* A span that has a context and records nothing: it is not sampled, or spans are not exported. */
+/* Start a span that has a context and records nothing: it is not sampled, or spans are neither
+ * exported nor reported to processors. */
 static spanprof_span start_light(sp_span_cache *cache, uint64_t context[SP_CONTEXT_WORDS])
 {
     sp_slot *slot = sp_pool_take(&sp_light_pool, &cache->lights);
@@ -186,10 +189,10 @@ static void fill_start_time(sp_span_record *record, uint64_t given_ns)
     record->data.start_time_ns = given_ns ? given_ns : now + sp_span_clock_offset(now);
 }
 
-/* The last step, because a registered processor may write to the span, keep its handle, or end it.
- * Returns the handle, or none in a child that a callback forked. */
-static inline spanprof_span tell_registered(sp_span_record *record, spanprof_span span,
-                                            const spanprof_context *parent)
+/* The last step of a start, because a registered processor may write to the span, keep its handle,
+ * or end it. Returns the handle, or the zero handle in a child that a callback forked. */
+static inline spanprof_span report_start(sp_span_record *record, spanprof_span span,
+                                         const spanprof_context *parent)
 {
     if (SP_UNLIKELY(sp_registered_any()) && !sp_registered_on_start(&record->data, span, parent))
         return (spanprof_span){0};
@@ -229,7 +232,7 @@ static spanprof_span start_record(start_request *start)
     sp_span_processor *correlation = start->session->correlation;
     if (correlation)
         correlation->on_start(correlation, &record->data, &context);
-    return tell_registered(record, make_handle(slot, 0), start->parent);
+    return report_start(record, make_handle(slot, 0), start->parent);
 }
 
 /* Logged once: the first one shows where to look, and such a program does it with each request. */
@@ -259,7 +262,7 @@ static inline const spanprof_context *active_parent(const char *name)
 spanprof_span spanprof_span_start(spanprof_tracer *tracer, const char *name,
                                   const spanprof_span_options *options)
 {
-    start_request start; /* set field by field: to clear it gcc takes `rep stos`, 6 ns */
+    start_request start; /* set field by field, because gcc would clear it by `rep stos`, in 6 ns */
     spanprof_span_options known;
     start.tracer = tracer;
     start.name = name;
@@ -289,7 +292,8 @@ spanprof_span spanprof_span_start(spanprof_tracer *tracer, const char *name,
 
 /* --- end -------------------------------------------------------------------------------------- */
 
-/* It stays active until its scope ends, which is allowed and usual for a moment. */
+/* Remember that the active span of this thread has ended. It stays active until its scope is
+ * detached, usually soon. */
 static inline void note_end(uint64_t span_id)
 {
     sp_thread *thread = sp_self_get();
@@ -315,16 +319,17 @@ static void end_light(spanprof_span span)
     sp_pool_give(&sp_light_pool, cache ? &cache->lights : NULL, slot);
 }
 
-/* GIVEN_NS, or now, but not before the start. */
+/* GIVEN_NS, or, if that is 0, NOW; but never before the start. */
 static uint64_t end_time(const sp_span_record *record, uint64_t now, uint64_t given_ns)
 {
     uint64_t end = given_ns ? given_ns : sp_record_time(record, now);
     return sp_max_u64(record->data.start_time_ns, end);
 }
 
-/* Report the end to the log (what was dropped) and to the registered processors. Both run the
- * application's code: false in a child that it forked, where the record is no longer ours. */
-static __attribute__((noinline)) bool tell_of_end(sp_span_record *record)
+/* Log what was dropped, and report the end to the registered processors. Both may run the
+ * application's code. False in a child that such code forked, because the record belongs to the
+ * parent. */
+static __attribute__((noinline)) bool report_end(sp_span_record *record)
 {
     uint32_t forks = sp_tracer_forks;
     if (record->data.dropped_something)
@@ -356,7 +361,7 @@ static inline __attribute__((always_inline)) void end_span(spanprof_span span, u
     }
     if (SP_LIKELY(record->data.flags & SPANPROF_TRACE_FLAG_SAMPLED))
         sp_cache_count(sp_cache_get(), SP_COUNT_ENDED);
-    if (SP_UNLIKELY(record->data.dropped_something || sp_registered_any()) && !tell_of_end(record))
+    if (SP_UNLIKELY(record->data.dropped_something || sp_registered_any()) && !report_end(record))
         return;
     session->last->on_end(session->last, &record->data);
 }
@@ -371,9 +376,9 @@ void spanprof_span_end_at(spanprof_span span, uint64_t time_ns)
     end_span(span, time_ns);
 }
 
-/* --- its context ------------------------------------------------------------------------------ */
+/* --- the context of a span -------------------------------------------------------------------- */
 
-/* The context of SPAN into OUT, all zero for a dead one, which is counted. */
+/* Copy the context of SPAN to OUT. A dead span is counted, and OUT is then all zero. */
 static inline void read_context(spanprof_span span, spanprof_context *out)
 {
     sp_slot *slot = sp_handle_slot(span);

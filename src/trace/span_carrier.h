@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a span does with the carrier of its context (carrier.h): it pins the entry while it lives.
- * Carriers are words here, as the slots of spans have them; most are zero, which costs one
- * comparison. */
+/* A span pins the entry of its context's carrier while it lives (carrier.h). Carriers are words
+ * here, as in the slots of spans. Most are zero, so the usual cost is one comparison. */
 #ifndef SP_TRACE_SPAN_CARRIER_H
 #define SP_TRACE_SPAN_CARRIER_H
 
@@ -17,8 +16,8 @@ static inline spanprof_carrier sp_span_carrier(uint64_t word)
     return carrier;
 }
 
-/* For a root span under a context that has no span: its baggage. A tracestate belongs to the trace
- * that is not continued. */
+/* The carrier of a root span under a context without a span: GIVEN without the tracestate, which
+ * belongs to a trace that is not continued. */
 static inline uint64_t sp_span_carrier_of_root(spanprof_carrier given)
 {
     uint64_t word;
@@ -27,8 +26,8 @@ static inline uint64_t sp_span_carrier_of_root(spanprof_carrier given)
     return word;
 }
 
-/* From here to its end the entry stays. If the entry is gone already, the context carries nothing.
- */
+/* Pin the entry until the span ends. If the entry is gone already, set WORD to 0: the context
+ * carries nothing. */
 static inline void sp_span_carrier_pin(uint64_t *word)
 {
     if (SP_UNLIKELY(*word != 0) && !sp_carrier_pin(sp_span_carrier(*word)))
@@ -41,7 +40,7 @@ static inline void sp_span_carrier_unpin(uint64_t word)
         sp_carrier_unpin(sp_span_carrier(word));
 }
 
-/* A finished span is sent without the table: RECORD takes its tracestate with it. */
+/* Exporters do not read the table of carriers, so RECORD gets a copy of its tracestate. */
 static inline void sp_span_carrier_end(sp_span_record *record, uint64_t word)
 {
     if (SP_LIKELY(word == 0))

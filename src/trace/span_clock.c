@@ -16,7 +16,7 @@ static uint64_t measure(uint64_t due)
     uint64_t after = sp_clock_monotonic_ns();
     uint64_t fresh = realtime - (before + (after - before) / 2);
     sp_store_relaxed(&offset, fresh);
-    /* Stored after the offset: a thread that sees the new refresh_at sees an offset, too. Pairs
+    /* Stored after the offset: a thread that reads the new refresh_at also reads an offset. Pairs
      * with the acquire below. */
     if (sp_load_relaxed(&refresh_at) == due)
         sp_store_release(&refresh_at, after + SP_NS_PER_S);

@@ -25,7 +25,7 @@ static void set_attribute(sp_span_record *record, uint64_t cpu_time_ns)
                                                      .value = {.int_value = (int64_t)cpu_time_ns}});
 }
 
-/* Not when memory was short: that was counted when the span began. */
+/* False when memory was short at the start of the span. That was counted then. */
 static bool has_attribute(const sp_span_data *data)
 {
     uint32_t i = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A finished span as data: what the tracer hands to its processors and the exporters encode.
- * Everything a span_data points to lives in the span_data's own memory and goes with
- * sp_span_data_release. */
+ * Everything that it points to, except the scope, lives in its own memory, which
+ * sp_span_data_release frees. */
 #ifndef SP_TRACE_SPAN_DATA_H
 #define SP_TRACE_SPAN_DATA_H
 
@@ -22,7 +22,7 @@ typedef struct sp_span_data {
     uint8_t kind;   /* spanprof_span_kind */
     uint8_t status; /* spanprof_span_status */
     bool dropped_something; /* one of the counts below is not 0, or one of an event or a link */
-    bool untold;            /* started inside a processor's callback: no processor is told of it */
+    bool unreported; /* started inside a processor's callback: it is not reported to processors */
     uint32_t attribute_count;
     uint32_t dropped_attributes_count;
     uint32_t link_count;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that goes with one object: bytes are cut from what the object has inside, then from chunks
- * of malloc, by a cursor that only moves on, and all chunks are freed in one move.
+ * of malloc, by a cursor that only moves forward, and all chunks are freed at once.
  *
- *     cursor <= limit; both point into the object's own bytes while chunks is NULL, else into the
- * newest chunk
+ * cursor <= limit. Both point into the object's own bytes while `chunks` is NULL, else into the
+ * newest chunk.
  *
- * The memory of what is replaced (a value, a grown array) is not reused. A function that fails
- * half-way returns to the mark where it began, so that repeated failures use no memory. Threads:
- * one at a time. */
+ * The memory of a replaced value, or of an array that has grown, is not reused. A function that
+ * fails half-way returns to the mark where it began, so that repeated failures use no memory.
+ * Threads: one at a time. */
 #ifndef SP_TRACE_SPAN_MEMORY_H
 #define SP_TRACE_SPAN_MEMORY_H
 
@@ -65,7 +65,7 @@ typedef struct sp_measured_text {
     size_t stored; /* of the valid UTF-8 that it becomes */
 } sp_measured_text;
 
-/* What TEXT's stored has to be when its bytes are not all UTF-8. */
+/* The `stored` length of a text whose bytes are not all valid UTF-8. */
 size_t sp_text_repaired_length(const char *from, size_t length);
 
 static inline sp_measured_text sp_text_measure_sized(const char *from, size_t length)

@@ -6,11 +6,11 @@
  *
  * The queue is one word and the slots' own links. The word holds the newest waiting slot and how
  * many wait in all; pushing is one compare-and-swap, which also enforces the bound. The consumer
- * detaches the whole list at once, notes it in an array of its own, and hands out the oldest first
- * from there; the count falls only as spans are handed out, so it is exact for the bound. (An
- * array, because each step along the links waits for memory that other threads have written; slots
- * that are named in an array can be prefetched.) There is no A-B-A problem: pushing reads nothing
- * through the old newest, it only links to it. */
+ * detaches the whole list at once, copies its indices to an array of its own, and hands out the
+ * oldest first from there; the count falls only as spans are handed out, so it is exact for the
+ * bound. (An array, because each step along the links waits for memory that other threads have
+ * written; slots that are named in an array can be prefetched.) There is no A-B-A problem: pushing
+ * reads nothing through the old newest, it only links to it. */
 #include <stdlib.h>
 
 #include "trace/record.h"
@@ -18,7 +18,7 @@
 static struct {
     _Alignas(
         SP_CACHE_LINE) _Atomic uint64_t word; /* index of the newest slot << 32 | spans waiting */
-    /* The consumer's: indices of detached[0 .. detached_count), the newest first. */
+    /* Used only by the consumer: the indices of detached slots, the newest first. */
     _Alignas(SP_CACHE_LINE) uint32_t *detached;
     uint32_t detached_count, detached_room;
 } queue;
@@ -61,7 +61,7 @@ static void push(sp_span_processor *self, sp_span_data *data)
         config->wake(config->wake_user);
 }
 
-/* False when there is no memory for COUNT indices: what is queued waits. */
+/* False when there is no memory for COUNT indices: then the spans stay in the queue. */
 static bool make_room(uint32_t count)
 {
     if (count <= queue.detached_room)
@@ -83,7 +83,7 @@ static void fetch_neighbours(const sp_slot *slot)
     __builtin_prefetch((const uint8_t *)slot + DISTANCE);
 }
 
-/* Move what was pushed to the consumer's array, which is empty. */
+/* Move the pushed spans to the consumer's array, which is empty. */
 static void detach_list(void)
 {
     uint64_t word = sp_load_relaxed(&queue.word);
@@ -101,8 +101,7 @@ static void detach_list(void)
     }
 }
 
-/* Begin to fetch what an exporter will read of the span that is handed out FETCH_AHEAD spans from
- * now. */
+/* Prefetch the record of the span that is handed out FETCH_AHEAD spans from now. */
 static void fetch_ahead(void)
 {
     enum { FETCH_AHEAD = 8 };

@@ -95,7 +95,7 @@ void spanprof_span_set_bool_array(spanprof_span span, const char *key, const boo
 
 /* --- events and links ------------------------------------------------------------------------- */
 
-/* REQUEST lacks its time and options, which OPTIONS has. */
+/* Add the event REQUEST, whose time and options are set here from OPTIONS. */
 static void add_event(spanprof_span span, sp_event_request request,
                       const spanprof_event_options *options)
 {

@@ -14,7 +14,7 @@
 /* How long an ended span is kept: after this time a window of 10 seconds has been joined. */
 #define KEPT_NS (15 * SP_NS_PER_S)
 
-/* A span. Entries have numbers from 1 on; 0 is none. */
+/* A span of another tracer. Entries have numbers from 1 on; 0 is none. */
 typedef struct entry {
     uint64_t trace_id[2];
     uint64_t span_id;
@@ -33,7 +33,7 @@ typedef struct entry_list {
 typedef struct shard {
     _Alignas(SP_CACHE_LINE) sp_lock lock; /* guards what follows; an innermost lock */
     uint32_t used;                        /* entries 1 to used have had a span */
-    entry_list live, ended;               /* each of these is in one of the two */
+    entry_list live, ended;               /* each used entry is in one of the two */
     uint16_t *buckets;                    /* the first entry of each */
     entry *entries; /* allocated for the first span and never freed; NULL: no span yet */
 } shard;
@@ -55,8 +55,8 @@ typedef struct key {
     uint32_t shard, bucket;
 } key;
 
-/* Ids are random as a rule, but need not be: every bit of them goes into the top ones of the
- * product. */
+/* Ids need not be random, so every bit of them influences the top bits of the product, which are
+ * used. */
 static key make_key(const spanprof_context *context)
 {
     key key;
@@ -97,7 +97,7 @@ static bool is_of(const entry *entry, const key *key)
            entry->trace_id[1] == key->trace_id[1];
 }
 
-/* The number of the span KEY, or 0. */
+/* The number of the entry with KEY, or 0. */
 static uint16_t find(shard *shard, const key *key)
 {
     uint16_t number = shard->entries ? shard->buckets[key->bucket] : 0;
@@ -129,7 +129,7 @@ static entry_list *list_of(shard *shard, uint16_t number)
     return entry_of(shard, number)->ended_ns ? &shard->ended : &shard->live;
 }
 
-/* Out of its bucket and its list. */
+/* Take an entry out of its bucket and its list. */
 static void remove_entry(shard *shard, uint16_t number)
 {
     entry *entry = entry_of(shard, number);
@@ -166,7 +166,7 @@ static bool ended_long_ago(shard *shard, uint16_t number)
     return number && sp_clock_monotonic_coarse_ns() - entry_of(shard, number)->ended_ns > KEPT_NS;
 }
 
-/* The number of an entry that can be used. */
+/* The number of a free entry, which may have been evicted for it. Sets *ADDED when it was. */
 static uint16_t make_room(shard *shard, sp_start_added *added)
 {
     uint16_t ended = shard->ended.oldest;
@@ -264,7 +264,7 @@ void sp_starts_forget(void)
     }
 }
 
-/* Other threads of the parent may have held the locks, in the middle of a change. */
+/* Other threads of the parent may have held locks in the middle of a change, so nothing is kept. */
 void sp_starts_after_fork(void)
 {
     init_locks();

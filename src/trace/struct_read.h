@@ -15,9 +15,9 @@
 /* SP_STRUCT_READ when the sizes differ. */
 bool sp_struct_read_other(void *out, size_t bytes, const void *given, const char *name);
 
-/* Fill *OUT with the part of *GIVEN that both sides know, zeros behind. False, with one warning for
- * the process, when struct_size is 0. One warning names a struct that has unknown fields that are
- * not zero. NAME is the struct's. */
+/* Copy the fields of *GIVEN that this version knows to *OUT, and set the others to zero. False,
+ * with one warning for the process, when struct_size is 0. Unknown fields that are not zero are
+ * ignored, with one warning, too. NAME is the struct's. */
 #define SP_STRUCT_READ(out, given, name) sp_struct_read(out, sizeof *(out), given, name)
 
 static inline bool sp_struct_read(void *out, size_t bytes, const void *given, const char *name)

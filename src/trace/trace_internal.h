@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of this folder share, under the name of the file that defines it. */
+/* Declarations shared by the files of this folder, under the name of the file that defines them. */
 #ifndef SP_TRACE_TRACE_INTERNAL_H
 #define SP_TRACE_TRACE_INTERNAL_H
 
@@ -13,13 +13,13 @@
 
 /* --- provider.c ------------------------------------------------------------------------------- */
 
-/* What lasts from a start to its stop. Never changed and never freed, so that a span that outlives
- * its session may read it; each call of spanprof_start makes one. */
+/* The state of one run, from spanprof_start to spanprof_stop. It is never changed and never freed,
+ * so that a span that outlives its session may read it. */
 typedef struct sp_session {
     sp_tracer_config config;
     sp_sampling sampling;
     sp_span_processor *correlation; /* may be NULL */
-    sp_span_processor *last;        /* takes what ended */
+    sp_span_processor *last;        /* gets the ended spans */
     struct sp_session *older;
 } sp_session;
 
@@ -70,8 +70,8 @@ void sp_tracer_table_after_fork(void);
 
 /* --- span_clock.c ----------------------------------------------------------------------------- */
 
-/* What to add to CLOCK_MONOTONIC, now MONOTONIC_NS, to get the time since the epoch; looked up anew
- * once a second. */
+/* The number to add to CLOCK_MONOTONIC to get the time since the epoch. It is measured once a
+ * second. MONOTONIC_NS is now. */
 uint64_t sp_span_clock_offset(uint64_t monotonic_ns);
 
 #endif

@@ -29,7 +29,7 @@ static bool is_key_char(char c)
     return is_key_begin(c) || c == '_' || c == '-' || c == '*' || c == '/' || c == '@';
 }
 
-/* Commas have been taken for separators. */
+/* Commas do not occur, because they separate members. */
 static bool is_value_char(char c)
 {
     return c >= ' ' && c <= '~' && c != '=';
@@ -108,13 +108,13 @@ static void shorten(sp_buffer *list)
     size_t length;
     const char *begin = (const char *)list->data, *end = begin + list->length;
     const char *victim = find_victim(begin, &length);
-    const char *behind = victim + length;
-    if (*behind)
-        behind++;
+    const char *after = victim + length;
+    if (*after)
+        after++;
     else if (victim > begin)
         victim--;
-    memmove(list->data + (victim - begin), behind, (size_t)(end - behind) + 1);
-    list->length -= (size_t)(behind - victim);
+    memmove(list->data + (victim - begin), after, (size_t)(end - after) + 1);
+    list->length -= (size_t)(after - victim);
 }
 
 void sp_trace_state_finish(sp_trace_state *state)

@@ -4,8 +4,8 @@
  *     00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
  *     version trace id, 16 bytes           parent id, 8     flags      each in lower-case hex
  *
- * A higher version may have more behind the flags, separated by a dash; what it means is unknown,
- * so it is ignored. */
+ * A higher version may have more fields after the flags, separated by a dash. Their meaning is
+ * unknown, so they are ignored. */
 #include <string.h>
 
 #include "core/compiler.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tracers: one for each instrumentation scope, for the life of the process. Programs have a
- * few, so a list is enough; it only ever grows at its head, hence looking through it takes no lock.
- */
+ * few, so a list is enough; it only grows at its head, so a search takes no lock. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +14,7 @@ enum { SCOPE_ATTRIBUTES_MAX = 128 };
 spanprof_tracer sp_tracer_default = {.scope = {.name = "", .version = "", .schema_url = ""}};
 
 static struct {
-    sp_lock lock; /* of additions */
+    sp_lock lock; /* taken only to add a tracer */
     _Atomic(spanprof_tracer *) newest;
 } tracers = {.lock = SP_LOCK_AT(SP_LOCK_TRACERS), .newest = &sp_tracer_default};
 
@@ -29,7 +28,7 @@ static bool same_strings(const spanprof_attribute *a, const spanprof_attribute *
     return true;
 }
 
-/* Of stored attributes. Doubles are the same when their bits are. */
+/* A and B are stored attributes. Doubles are the same when their bits are the same. */
 static bool same_attribute(const spanprof_attribute *a, const spanprof_attribute *b)
 {
     if (strcmp(a->key, b->key) != 0 || a->type != b->type)
@@ -123,7 +122,8 @@ static spanprof_tracer *create(const spanprof_tracer_options *options)
     return NULL;
 }
 
-/* FRESH, unless there is one with the same scope. */
+/* Add FRESH and return it. If a tracer with the same scope exists, destroy FRESH and return that
+ * one. */
 static spanprof_tracer *add(spanprof_tracer *fresh)
 {
     sp_lock_take(&tracers.lock);

@@ -32,7 +32,7 @@ static inline sp_measured_text measure(const char *from, uint32_t limit)
 
 /* --- arrays ----------------------------------------------------------------------------------- */
 
-/* What the strings of FROM take when they are stored; more than SP_TEXT_MAX when it is too much. */
+/* The bytes that the strings of FROM need with their NULs. The count stops above SP_TEXT_MAX. */
 static size_t strings_bytes(const spanprof_attribute *from, uint32_t limit)
 {
     size_t bytes = 0;
@@ -100,7 +100,7 @@ static __attribute__((noinline)) bool assign_array(sp_span_memory *memory, uint3
     const void *fresh = replace_array(memory, limit, old, &given);
     if (!fresh)
         return false;
-    to->value.int_array = fresh; /* or another of the pointers, which are all alike */
+    to->value.int_array = fresh; /* all pointers of the union have the same representation */
     to->count = given.count;
     return true;
 }

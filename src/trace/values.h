@@ -2,17 +2,17 @@
 /* Attribute values in a sp_span_memory: copied whole, strings made valid UTF-8 and cut to the limit
  * of their length.
  *
- * Strings and arrays lie in blocks that know their size, so that a new value that fits goes where
- * the old one was; one that does not takes a block at least twice as large. So setting one
- * attribute again and again takes a bounded amount of memory. Threads: one at a time for a memory.
- */
+ * Strings and arrays are in blocks with a stored size. A new value that fits overwrites the old
+ * one; a value that does not fit gets a new block, at least twice as large. So setting one
+ * attribute again and again takes a bounded amount of memory. Threads: one at a time for a
+ * memory. */
 #ifndef SP_TRACE_VALUES_H
 #define SP_TRACE_VALUES_H
 
 #include <spanprof/tracer.h>
 #include "trace/span_memory.h"
 
-/* What values of strings and arrays point at is the bytes of a block. */
+/* The value of a string or an array points to `bytes` of a block. */
 typedef struct sp_block {
     uint32_t capacity;
     char bytes[];
@@ -38,8 +38,9 @@ static inline sp_block *sp_block_make(sp_span_memory *memory, size_t capacity, s
     return fresh;
 }
 
-/* Room for BYTES, up to SP_TEXT_MAX + 1, in the place of OLD, which is a block's (NULL: there was
- * nothing). */
+/* Room for BYTES, at most SP_TEXT_MAX + 1, aligned to ALIGNMENT: the block whose bytes OLD points
+ * to if it is large enough, else a new block. OLD may be NULL. Returns NULL when memory is
+ * short. */
 static inline char *sp_block_replace(sp_span_memory *memory, const void *old, size_t bytes,
                                      size_t alignment)
 {
@@ -63,8 +64,8 @@ static inline char *sp_block_replace_text(sp_span_memory *memory, const char *ol
     return out;
 }
 
-/* FROM in the place of OLD, which is a block's or NULL. NULL when it is too long or memory is
- * short; OLD is untouched then. */
+/* Copy FROM to the block whose bytes OLD points to if it fits, else to a new block. OLD may be
+ * NULL. Returns NULL when FROM is too long or memory is short; OLD is then unchanged. */
 static inline const char *sp_text_replace(sp_span_memory *memory, const char *old, const char *from)
 {
     sp_measured_text m = sp_text_measure(from);
@@ -72,8 +73,8 @@ static inline const char *sp_text_replace(sp_span_memory *memory, const char *ol
 }
 
 /* Give TO, whose value is of type to->type unless IS_NEW, the value of FROM. LENGTH_LIMIT is in
- * characters, of each string. False when FROM is of no type that there is, too long, or memory is
- * short; TO keeps what it had. */
+ * characters, of each string. False when the type of FROM is unknown, its value is too long, or
+ * memory is short; TO then keeps its value. */
 bool sp_value_assign(sp_span_memory *memory, uint32_t length_limit, spanprof_attribute *to,
                      bool is_new, const spanprof_attribute *from);
 
@@ -92,9 +93,9 @@ sp_attribute_list sp_attribute_list_make(sp_span_memory *memory, uint32_t room);
 void sp_attribute_list_add(sp_span_memory *memory, uint32_t length_limit, sp_attribute_list *list,
                            const spanprof_attribute *from, uint32_t count);
 
-/* An array as OLD, of COUNT items of ITEM_BYTES, with room for one more: OLD itself unless it is
- * full. FIRST, a power of two, is the room of the first one of them; those that follow have twice
- * as much each, so whether one is full follows from COUNT. NULL when memory is short. */
+/* An array with the COUNT items of OLD, ITEM_BYTES each, and room for one more: OLD itself unless
+ * it is full, else a copy with twice the room. The first array has room for FIRST items, a power of
+ * two, so COUNT says whether an array is full. NULL when memory is short. */
 static inline void *sp_span_array_extend(sp_span_memory *memory, const void *old, uint32_t count,
                                          size_t item_bytes, uint32_t first)
 {
