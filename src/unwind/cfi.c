@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The entries of an .eh_frame section. Each begins with its length; then comes 0 for a common entry
- * (CIE), else the distance back to the common entry of the function. A length of zero ends the
- * section, except where a linker leaves one in the middle (skip_terminators). */
+/* The entries of an .eh_frame section. An entry begins with its length. The word after it is 0 in a
+ * common entry (CIE); in the entry of a function (FDE) it is the distance back to the function's
+ * common entry. A length of zero ends the section, except where a linker leaves one in the middle
+ * (skip_terminators). */
 #include "unwind/cfi.h"
 
 #include <stdlib.h>
@@ -47,7 +48,8 @@ static bool read_entry(const sp_cfi_section *section, size_t position, entry *ou
     return true;
 }
 
-/* The letters of the augmentation string: what the augmentation data holds, in this order. */
+/* Read the augmentation data at READER. The letters of the augmentation string, at LETTERS in the
+ * section, say what it contains, in this order. */
 static void read_augmentation(sp_cfi_reader *reader, size_t letters, const sp_cfi_section *section,
                               sp_cfi_common *out)
 {
@@ -72,7 +74,7 @@ static void read_augmentation(sp_cfi_reader *reader, size_t letters, const sp_cf
         case 'B': /* aarch64: return addresses are signed with the other key */
         case 'G': /* aarch64: the frame's memory is tagged */
             break;
-        default: /* the size of its data is unknown, so what follows cannot be read */
+        default: /* the size of its data is unknown, so the rest cannot be read */
             reader->failed = true;
         }
     }
@@ -122,7 +124,8 @@ bool sp_cfi_read_common(const sp_cfi_section *section, size_t position, sp_cfi_c
     return !reader.failed && return_column == SP_DWARF_RA;
 }
 
-/* Read a function's range and program. False when the function is not in the module. */
+/* Read a function's range and program. False when the function is not in the module, or its entry
+ * is damaged. */
 static bool read_function(const sp_cfi_section *section, const entry *head,
                           const sp_cfi_common *common, sp_cfi_function *out)
 {

@@ -19,7 +19,7 @@ typedef struct sp_cfi_function {
     uint32_t instructions_end;
 } sp_cfi_function;
 
-/* What functions have in common (CIE). */
+/* A common information entry (CIE): the parts that several functions share. */
 typedef struct sp_cfi_common {
     uint64_t code_alignment;
     int64_t data_alignment;
@@ -31,7 +31,8 @@ typedef struct sp_cfi_common {
     bool is_signal_frame;
 } sp_cfi_common;
 
-/* Where rows go. SINK sees increasing offsets within one function; false stops the function. */
+/* Receives rows, with increasing offsets within one function. If `row` returns false, the function
+ * is not continued. */
 typedef struct sp_cfi_sink {
     bool (*row)(void *user, uint32_t offset, const sp_unwind_rule *rule);
     void *user;
@@ -47,7 +48,7 @@ bool sp_cfi_read_common(const sp_cfi_section *section, size_t position, sp_cfi_c
 
 /* Run FUNCTION's program. SINK gets the first row at `begin` and then one for each place where the
  * rule may change, all below `end`. Returns false when the program makes no sense: the rows that
- * SINK got until then are valid, nothing is known of later offsets. */
+ * SINK got until then are valid, and no rule is known for later offsets. */
 bool sp_cfi_run(const sp_cfi_section *section, const sp_cfi_common *common,
                 const sp_cfi_function *function, const sp_cfi_sink *sink);
 

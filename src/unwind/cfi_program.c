@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a function's frame program. Its state is one sp_unwind_rule, so only the registers that this
- * has are followed. Expressions are recognized by their form; keeping them would need an
- * interpreter in the handler. The forms are those that compilers, the linker (PLT) and libc (signal
- * return) write; any other makes the rule unsupported. */
+/* Runs a function's frame program. Its state is one sp_unwind_rule, so only the registers of a rule
+ * are tracked. Expressions are recognized by their form; keeping them would need an interpreter in
+ * the handler. The forms are those that compilers, the linker (PLT) and libc (signal return) write;
+ * any other makes the rule unsupported. */
 #include "unwind/cfi.h"
 
 #include <string.h>
@@ -59,8 +59,7 @@ typedef struct program {
     const sp_cfi_section *section;
     const sp_cfi_common *common;
     sp_unwind_rule rule;
-    sp_unwind_rule
-        initial; /* what the common entry's program left: DW_CFA_restore goes back to it */
+    sp_unwind_rule initial; /* the rule after the common entry's program, for DW_CFA_restore */
     sp_unwind_rule remembered[REMEMBER_MAX];
     unsigned remembered_count;
     uint64_t offset; /* from the module's start */
@@ -114,14 +113,14 @@ static void set_cfa(program *p, sp_cfa_kind kind, uint64_t base, int64_t offset,
     p->rule.cfa_addend = fits ? (int16_t)addend : 0;
 }
 
-/* OFFSET times the data alignment factor, wrapping as the target's arithmetic would. */
+/* OFFSET times the data alignment factor, with wrap-around on overflow. */
 static int64_t factored(const program *p, uint64_t offset)
 {
     return (int64_t)(offset * (uint64_t)p->common->data_alignment);
 }
 
-/* A reader of the expression (a length, then that many bytes) at P; P moves to the byte after it.
- */
+/* Return a reader of the expression at P (a length, then that many bytes), and move P to the byte
+ * after it. */
 static sp_cfi_reader take_expression(program *p)
 {
     uint64_t length = sp_cfi_read_uleb(&p->reader);
@@ -145,8 +144,8 @@ static bool at_end(const sp_cfi_reader *expression)
     return !expression->failed && expression->position == expression->length;
 }
 
-/* pc + 0; 15; and; N; ge; 3; shl; plus: the linker's description of a lazy PLT entry, whose
- * instruction at N pushes a word. */
+/* pc + 0; 15; and; N; ge; 3; shl; plus: the linker's description of a lazy PLT entry, in which a
+ * word is pushed from offset N on. */
 static bool read_plt_rest(sp_cfi_reader *expression, int64_t *threshold)
 {
     uint64_t pc_register;
@@ -216,6 +215,7 @@ static void set_saved_expression(program *p)
         set_saved(p, column, SP_SAVED_UNKNOWN, 0, 0);
 }
 
+/* SAVED is relative to a CFA that moves up by BYTES: correct its offset. */
 static void lower(sp_saved *saved, int32_t bytes)
 {
     if (saved->kind != SP_SAVED_AT_CFA)
@@ -297,8 +297,8 @@ static bool recall(program *p)
     return true;
 }
 
-/* DW_CFA_def_cfa_offset and _register keep the other half of a register + offset rule, and need
- * one. */
+/* DW_CFA_def_cfa_offset and _register change one half of a register + offset rule, and are an error
+ * for another rule. An unsupported rule stays unsupported. */
 static bool has_plain_cfa(const program *p)
 {
     return p->rule.cfa_kind == SP_CFA_REGISTER || p->rule.cfa_kind == SP_CFA_UNSUPPORTED;
@@ -318,7 +318,7 @@ static bool change_cfa_register(program *p, uint64_t base)
     return has_plain_cfa(p);
 }
 
-/* Instructions about the CFA. */
+/* Run an instruction that changes the CFA; false for an unknown one. */
 static bool run_cfa_instruction(program *p, unsigned instruction)
 {
     sp_cfi_reader *r = &p->reader;
@@ -346,7 +346,7 @@ static bool run_cfa_instruction(program *p, unsigned instruction)
     }
 }
 
-/* The instructions that are not about location or state; false for one that is unknown. */
+/* Run an instruction that changes the rule; false for an unknown one. */
 static bool run_rule_instruction(program *p, unsigned instruction)
 {
     sp_cfi_reader *r = &p->reader;

@@ -26,8 +26,8 @@ int64_t sp_cfi_read_signed(sp_cfi_reader *reader, unsigned bytes)
     return (int64_t)(sp_cfi_read_unsigned(reader, bytes) << unused_bits) >> unused_bits;
 }
 
-/* The bits of a LEB128 number, and in *SHIFT how many there were. Bits above 64 are dropped:
- * nothing legal has them. */
+/* Read a LEB128 number, and set *SHIFT to the number of its bits. Bits above 64 are dropped,
+ * because no valid number has them. */
 static uint64_t read_leb(sp_cfi_reader *reader, unsigned *shift)
 {
     uint64_t value = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the encodings of DWARF and of the LSB's exception frames out of a bounded run of bytes. A
+/* Reads the encodings of DWARF and of the LSB's exception frames from a bounded array of bytes. A
  * read past the end, or of an unknown encoding, gives 0 and sets `failed`, which stays set. So it
  * is enough to check it once after a group of reads. Threads: one at a time. Signals: not safe. */
 #ifndef SP_UNWIND_CFI_READER_H
@@ -14,12 +14,12 @@ typedef struct sp_cfi_reader {
     const uint8_t *data;
     size_t length;
     size_t position;
-    uint64_t address; /* where data[0] was mapped, for encodings relative to themselves */
+    uint64_t address; /* where data[0] was mapped, for pointers relative to themselves */
     bool failed;
 } sp_cfi_reader;
 
-/* Pointer encodings (LSB, "DWARF Exception Header Encoding"): a format in the low four bits, what
- * it is relative to above. */
+/* Pointer encodings (LSB, "DWARF Exception Header Encoding"): the low four bits are the format; the
+ * bits above say what the pointer is relative to. */
 #define SP_PE_ABSOLUTE  0x00u
 #define SP_PE_ULEB128   0x01u
 #define SP_PE_UDATA2    0x02u
@@ -43,8 +43,8 @@ uint64_t sp_cfi_read_uleb(sp_cfi_reader *reader);
 int64_t sp_cfi_read_sleb(sp_cfi_reader *reader);
 void sp_cfi_skip(sp_cfi_reader *reader, uint64_t bytes);
 
-/* A pointer as ENCODING says; HEADER_ADDRESS is what SP_PE_TO_HEADER is relative to. An indirect
- * pointer is read, not followed: the result is the address of the pointer. */
+/* Read a pointer in ENCODING. HEADER_ADDRESS is the base of SP_PE_TO_HEADER. An indirect pointer is
+ * read, not followed: the result is the address of the pointer. */
 uint64_t sp_cfi_read_pointer(sp_cfi_reader *reader, unsigned encoding, uint64_t header_address);
 
 #endif

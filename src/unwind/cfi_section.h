@@ -9,7 +9,7 @@
 
 /* A copy of frame information, as the loader mapped it at run time. */
 typedef struct sp_cfi_section {
-    const uint8_t *data; /* .eh_frame, or more: it ends where a terminator or fde_limit says */
+    const uint8_t *data; /* .eh_frame and perhaps more: a terminator or fde_limit ends it */
     size_t length;
     uint64_t address;        /* where data[0] was */
     uint64_t header_address; /* of .eh_frame_hdr, which some encodings are relative to */

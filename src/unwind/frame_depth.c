@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sweep visits the function's instructions in the order of their addresses, with what is known of
- * fp - sp at each. At a jump, the known value is recorded for the target (a label), and joined with
- * the values of other paths to it. Jumps may go backwards, so the function is swept again until
- * nothing changes. If two paths have different values (alloca in a loop), the value has no upper
- * bound. The instruction after a jump or a return gets the value of the jumps to it; if none is
- * known, the value of the jumps through a table. */
+/* A sweep processes the function's instructions in the order of their addresses, with the known
+ * value of fp - sp at each. At a jump, the known value is recorded for the target (a label), and
+ * joined with the values of other paths to it. Jumps may go backwards, so the function is
+ * swept again until nothing changes. If two paths have different values (alloca in a loop), the
+ * value has no upper bound. The instruction after a jump or a return gets the value of the jumps to
+ * it; if none is known, the value of the jumps through a table. */
 #include "unwind/frame_depth.h"
 
 #include <stdlib.h>
@@ -26,6 +26,7 @@ typedef enum reach_kind {
     FRAMED,
 } reach_kind;
 
+/* The state at an instruction. `below` and `slack` are as in sp_frame_depth. */
 typedef struct position {
     uint8_t kind; /* reach_kind */
     bool is_assumed;
@@ -48,8 +49,9 @@ struct sp_depth_finder {
     sp_outside *outside;
     uint64_t code_low, code_high; /* [low, high) is in code */
     uint8_t code[CODE_BYTES];
-    label_set inside; /* of the function that is swept */
-    label_set across; /* of the part of the function at another address that it jumps to */
+    label_set inside; /* labels in the function that is swept */
+    label_set across; /* labels in `part` */
+    /* The part of the function at another address, while its parent is swept; else empty. */
     sp_function_range part;
 };
 
@@ -62,12 +64,11 @@ typedef struct sweep {
     position at_pc;
     position table; /* the value of jumps through a table */
     position body;  /* the value at the first call or jump with a frame */
-    position
-        probe; /* what sp is to become in a loop that touches each page; UNREACHED: no such loop */
+    position probe; /* the value after a loop that touches each page; UNREACHED: no such loop */
     uint8_t probe_register;
-    uint8_t probe_age; /* instructions since */
-    bool is_probing;   /* the instruction before compared sp with the register */
-    bool assumes;      /* an instruction without a known path gets the value of body */
+    uint8_t probe_age; /* instructions since the register was set */
+    bool is_probing;   /* the previous instruction compared sp with the register */
+    bool assumes;      /* an instruction without a known path gets the value of `body` */
 } sweep;
 
 /* --- Code ------------------------------------------------------------------------------------- */
@@ -134,7 +135,8 @@ static position join(position a, position b)
                       .is_assumed = a.is_assumed && b.is_assumed};
 }
 
-static void bring(label_set *set, uint64_t address, position now)
+/* Join NOW with the value of the label at ADDRESS, which is added if it is new. */
+static void join_label(label_set *set, uint64_t address, position now)
 {
     label *label = find_label(set, address);
     if (now.kind == UNREACHED)
@@ -154,6 +156,7 @@ static void bring(label_set *set, uint64_t address, position now)
 
 /* --- What an instruction does ----------------------------------------------------------------- */
 
+/* The value after sp += AMOUNT. */
 static position moved(position now, int64_t amount)
 {
     int64_t below = (int64_t)now.below - amount;
@@ -174,6 +177,7 @@ static position any_depth(position now)
     return now;
 }
 
+/* The value after sp &= MASK. */
 static position aligned(position now, int32_t mask)
 {
     int32_t alignment = -mask;
@@ -230,14 +234,15 @@ static void apply(sweep *s, const sp_x86_instruction *instruction)
         *now = (position){.kind = FRAMELESS};
 }
 
-static bool ends_way(const sp_x86_instruction *instruction)
+static bool never_falls_through(const sp_x86_instruction *instruction)
 {
     return instruction->flow == SP_X86_JUMP || instruction->flow == SP_X86_JUMP_INDIRECT ||
            instruction->flow == SP_X86_STOP;
 }
 
-/* The value for the instruction after a jump. */
-static position elsewhere(const sweep *s)
+/* The value for the instruction after a jump. The jumps to that instruction are joined later, at
+ * its label. */
+static position value_after_jump(const sweep *s)
 {
     position now = s->table;
     if (now.kind == UNREACHED && s->assumes) {
@@ -247,28 +252,29 @@ static position elsewhere(const sweep *s)
     return now;
 }
 
-/* Follow INSTRUCTION, which ends at BEHIND and may continue at another address. WAS_PROBING: it is
- * the branch at the end of a loop over pages. */
-static void go(sweep *s, const sp_x86_instruction *instruction, uint64_t behind, bool was_probing)
+/* Apply the flow of INSTRUCTION, which ends at END and may continue at another address.
+ * WAS_PROBING: it is the branch at the end of a loop over pages. */
+static void follow_flow(sweep *s, const sp_x86_instruction *instruction, uint64_t end,
+                        bool was_probing)
 {
     sp_depth_finder *finder = s->finder;
-    uint64_t target = behind + (uint64_t)(int64_t)instruction->target;
+    uint64_t target = end + (uint64_t)(int64_t)instruction->target;
     if (s->body.kind != FRAMED && s->now.kind == FRAMED)
         s->body = s->now;
     if (instruction->flow == SP_X86_BRANCH && was_probing) {
         s->now = s->probe;
     } else if (instruction->flow == SP_X86_BRANCH || instruction->flow == SP_X86_JUMP) {
         if (sp_function_holds(s->function, target))
-            bring(&finder->inside, target, s->now);
+            join_label(&finder->inside, target, s->now);
         else if (sp_function_holds(&finder->part, target))
-            bring(&finder->across, target, s->now);
+            join_label(&finder->across, target, s->now);
     } else if (instruction->flow == SP_X86_JUMP_INDIRECT) {
         position joined = join(s->table, s->now);
         finder->inside.has_changed |= !is_same(joined, s->table);
         s->table = joined;
     }
-    if (ends_way(instruction))
-        s->now = elsewhere(s);
+    if (never_falls_through(instruction))
+        s->now = value_after_jump(s);
 }
 
 /* One run through the function. False: the code could not be read or understood up to pc. */
@@ -293,7 +299,7 @@ static bool run_sweep(sweep *s, position entry)
         if (at == s->pc && !s->is_exact)
             s->at_pc = s->now;
         if (instruction.flow != SP_X86_NEXT)
-            go(s, &instruction, at, was_probing);
+            follow_flow(s, &instruction, at, was_probing);
     }
     return true;
 }
@@ -315,6 +321,8 @@ static bool solve(sweep *s, const sp_function_range *function, position entry)
     return false;
 }
 
+/* Solve FUNCTION. If it is a part of PARENT, sweep PARENT first, because its jumps give the values
+ * on entry. */
 static bool solve_all(sweep *s, const sp_function_range *function, const sp_function_range *parent)
 {
     sp_depth_finder *finder = s->finder;
@@ -355,9 +363,9 @@ sp_frame_depth sp_frame_depth_find(sp_depth_finder *finder, sp_outside *outside,
 
 /* The current target of a jump through memory; 0: unknown. */
 static uint64_t indirect_target(sp_outside *outside, const sp_x86_instruction *instruction,
-                                uint64_t behind)
+                                uint64_t end)
 {
-    uint64_t slot = behind + (uint64_t)(int64_t)instruction->target, target;
+    uint64_t slot = end + (uint64_t)(int64_t)instruction->target, target;
     bool is_read = instruction->has_slot && outside->read(outside, &target, slot, sizeof target);
     return is_read ? target : 0;
 }

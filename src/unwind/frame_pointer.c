@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a frame pointer is searched. If the code determines its position, one place on the stack is
- * checked. If the code determines a range (a realigned frame), a few places are. If the code
- * determines nothing (alloca), all places from sp up are. Each place has to hold a return address.
- * The call before that address decides its kind:
+ * checked. If the code determines a range (a realigned frame), a few places are checked. If the
+ * code determines nothing (alloca), all places from sp up to SCAN_BYTES are checked. Each place has
+ * to hold a return address. The call before that address decides its kind:
  *
  *     OURS     a direct call, or one through a slot in memory, whose target is this function or
  *              jumps to it, also through the procedure linkage table
@@ -11,14 +11,15 @@
  *     OTHERS   a direct call of another function, which does not jump here
  *     NOTHING  no call is before it, the call leads to no module, or it is not in code
  *
- * A position that the code determines is accepted with any of the first three: a return address has
- * to be there, and one is. When several positions are possible, more is needed, because the dynamic
- * part of a frame is not cleared and may hold return addresses of earlier calls. The right position
- * leads to a complete stack in which each direct call is of the next function, and each frame has
- * the size that its code says. The lowest position that does so is accepted if it is OURS, if all
- * other positions that do so are return addresses of that same stack, and if that stack does not go
- * through this function again. An indirect call is no proof there: it may be left from an earlier
- * function at the same place on the stack, and the stack from it is complete, too. */
+ * A position that the code determines is accepted with any of the first three, because a return
+ * address has to be there, and one is. When several positions are possible, more is needed, because
+ * the dynamic part of a frame is not cleared and may hold return addresses of earlier calls. The
+ * right position leads to a complete stack in which each direct call is of the next function, and
+ * each frame has the size that its code says. The lowest position that does so is accepted if it is
+ * OURS, if all other positions that do so are return addresses of that same stack, and if that
+ * stack does not go through this function again. An indirect call is no proof there: it may be left
+ * from an earlier function at the same place on the stack, and the stack from it is complete,
+ * too. */
 #include "unwind/frame_pointer.h"
 
 #if defined(__x86_64__)
@@ -38,7 +39,7 @@ enum {
     DEPTH_MAX = 256,
     OTHERS_MAX = 24,
     JUMPS_MAX = 8,   /* from function to function; a path through the linkage table counts twice */
-    LEADS_MAX = 100, /* functions and stubs that are looked at */
+    LEADS_MAX = 100, /* functions and stubs that are decoded */
     STUB_BYTES = 16,
 };
 
@@ -48,7 +49,7 @@ typedef enum verdict { NOTHING = 1, OTHERS, UNSURE, ANYONES, OURS } verdict;
 typedef struct place {
     uint64_t key; /* pc * 2 + exact; 0: empty */
     sp_function_range function;
-    sp_function_range entered; /* by calls: the same, or what jumps to it */
+    sp_function_range entered; /* the function that calls enter: `function`, or its parent */
     sp_frame_depth depth;
 } place;
 
@@ -63,16 +64,16 @@ typedef struct known_range {
 } known_range;
 
 struct sp_fp_finder {
-    uint32_t generation; /* of the modules that the caches below are about; 0: none */
+    uint32_t generation; /* of the modules that the caches below describe; 0: none */
     bool is_nested;
     sp_depth_finder *depths;
     place places[PLACES];
     known_verdict verdicts[VERDICTS];
     known_range ranges[RANGES];
-    uint64_t pcs[DEPTH_MAX], sps[DEPTH_MAX]; /* the stack that a candidate leads to */
+    uint64_t pcs[DEPTH_MAX], sps[DEPTH_MAX]; /* the stack of the last candidate */
 };
 
-/* One question. */
+/* One search for a frame pointer. */
 typedef struct search {
     sp_fp_finder *finder;
     sp_walk *walk;
@@ -80,7 +81,7 @@ typedef struct search {
     const sp_generation *generation;
     uint64_t sp;
     sp_unwind_rule rule;
-    place place; /* a copy: a search inside this one may put another into the cache */
+    place place; /* a copy: a nested search may overwrite the cache */
 } search;
 
 /* A frame pointer that may be the right one. */
@@ -91,9 +92,10 @@ typedef struct candidate {
     verdict verdict;
 } candidate;
 
-static void look_up_rule(const sp_generation *generation, uint64_t behind, sp_unwind_rule *out)
+/* The rule of the code before the address AFTER. */
+static void look_up_rule(const sp_generation *generation, uint64_t after, sp_unwind_rule *out)
 {
-    uint32_t packed = sp_generation_rule(generation, behind);
+    uint32_t packed = sp_generation_rule(generation, after);
     if (packed & SP_PACKED_FLAG)
         sp_packed_expand(packed, out);
     else
@@ -187,6 +189,7 @@ static bool find_target(const search *s, const uint8_t *before, uint64_t return_
     return true;
 }
 
+/* Classify the call before RETURN_ADDRESS. */
 static verdict judge(const search *s, uint64_t return_address)
 {
     uint8_t before[SP_MACHINE_CALL_BYTES];
@@ -219,9 +222,9 @@ static verdict judge_known(const search *s, uint64_t return_address)
 
 /* --- Candidates ------------------------------------------------------------------------------- */
 
-/* Whether the stack is as the rule says if FP is the frame pointer. A realigned frame begins with a
- * copy of the return address. */
-static bool look_at(const search *s, uint64_t fp, candidate *out)
+/* Whether the stack fits the rule if FP is the frame pointer. Fills in OUT. A realigned frame
+ * begins with a copy of the return address. */
+static bool check_frame(const search *s, uint64_t fp, candidate *out)
 {
     const sp_unwind_rule *rule = &s->rule;
     uint64_t cfa = fp + (uint64_t)(int64_t)rule->cfa_offset, copy;
@@ -273,12 +276,12 @@ static bool may_link(const search *s, uint64_t address, uint64_t return_address)
 static bool has_right_size(const search *s, uint32_t number)
 {
     const sp_fp_finder *finder = s->finder;
-    uint64_t behind = finder->pcs[number] + 1;
+    uint64_t after = finder->pcs[number] + 1;
     sp_unwind_rule rule;
-    look_up_rule(s->generation, behind, &rule);
+    look_up_rule(s->generation, after, &rule);
     if (rule.cfa_kind != SP_CFA_REGISTER || rule.cfa_register != SP_DWARF_FP)
         return true;
-    sp_frame_depth depth = find_place(s, behind, false).depth;
+    sp_frame_depth depth = find_place(s, after, false).depth;
     uint64_t bytes =
         finder->sps[number + 1] - finder->sps[number] - (uint64_t)(int64_t)rule.cfa_offset;
     uint64_t below = (uint64_t)depth.below;
@@ -350,14 +353,14 @@ static bool choose(const search *s, const candidate *found, uint32_t count, cand
 }
 
 /* Collect possible frames from LOW to HIGH, both multiples of 16, as all frame pointers are.
- * UINT32_MAX: there are too many. */
+ * Candidates with a verdict below UNSURE are left out. UINT32_MAX: there are too many. */
 static uint32_t collect(const search *s, uint64_t low, uint64_t high, candidate *found)
 {
     uint32_t count = 0;
     candidate one;
     uint64_t word;
     for (uint64_t fp = low; fp <= high && load(s->outside, fp + 8, &word); fp += 16) {
-        if (!sp_generation_find(s->generation, word) || !look_at(s, fp, &one) ||
+        if (!sp_generation_find(s->generation, word) || !check_frame(s, fp, &one) ||
             one.verdict < UNSURE)
             continue;
         if (count == OTHERS_MAX)
@@ -390,7 +393,7 @@ static bool search_stack(const search *s, candidate *out)
     const sp_frame_depth *depth = &s->place.depth;
     if (depth->slack || depth->is_assumed)
         return search_range(s, out);
-    return look_at(s, s->sp + (uint64_t)depth->below, out) && out->verdict >= UNSURE;
+    return check_frame(s, s->sp + (uint64_t)depth->below, out) && out->verdict >= UNSURE;
 }
 
 /* --- Places ----------------------------------------------------------------------------------- */
@@ -410,6 +413,7 @@ static bool visit_exit(void *user, uint64_t target)
            target != p->parent->begin;
 }
 
+/* Find the function of PC, the function that calls enter, and the depth at PC. */
 static void study(const search *s, uint64_t pc, bool is_exact, place *out)
 {
     static const sp_frame_depth unknown = {.slack = SP_DEPTH_ANY};

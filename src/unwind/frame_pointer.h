@@ -19,8 +19,8 @@ typedef struct sp_fp_finder sp_fp_finder;
 sp_fp_finder *sp_fp_finder_create(void);
 void sp_fp_finder_destroy(sp_fp_finder *finder);
 
-/* What sp_outside.find_fp promises, counted in WALK. Nothing is found on machines other than
- * x86-64. */
+/* Implements sp_outside.find_fp, and counts the result in WALK. Finds nothing on machines other
+ * than x86-64. */
 bool sp_fp_find(sp_fp_finder *finder, sp_walk *walk, const sp_registers *frame, bool pc_is_exact,
                 uint64_t *fp);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes come from memory and are compared with the whole section of the file. So the table is
- * right even if the check of the file was fooled, and a section that the loader relocated is not
+/* The bytes are copied from memory and compared with the whole section of the file. So the table is
+ * right even if the check of the file was wrong, and a section that the loader has relocated is not
  * used. */
 #include "unwind/frame_section.h"
 

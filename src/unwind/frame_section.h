@@ -14,13 +14,13 @@ typedef struct sp_frame_section {
     uint64_t length;
 } sp_frame_section;
 
-#define SP_FRAME_SECTION_MAX ((uint64_t)256 << 20) /* bytes; no library comes near */
+#define SP_FRAME_SECTION_MAX ((uint64_t)256 << 20) /* bytes; no library has nearly as many */
 
-/* Find .eh_frame by the section headers of the file FD. Any bytes are fine. False: the file has no
- * such section, or is damaged. */
+/* Find .eh_frame by the section headers of the file FD. The file may have any content. False: it
+ * has no such section, or is damaged. */
 bool sp_frame_section_find(int fd, sp_frame_section *out);
 
-/* Set IMAGE's section from its file, if that has one, is the file that was loaded, and memory has
+/* Set IMAGE's section by its file, if the file is the loaded one, has the section, and memory has
  * the same bytes. */
 void sp_frame_section_add(sp_module_image *image);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* .eh_frame_hdr (LSB 10.6): four bytes that tell the version and how numbers are written, the
- * address of .eh_frame, how many functions there are, and their sorted table. Linkers write it in
- * one way only, which is the one that is read here: all of 4 bytes, and the table's, where the
- * function begins and where its entry is, relative to the header. */
+/* .eh_frame_hdr (LSB 10.6) has four bytes with the version and the encodings, then the address of
+ * .eh_frame, the number of functions, and their sorted table. Linkers use only one set of
+ * encodings, which is the one that is read here: each number has 4 bytes, and an entry of the table
+ * has the begin of a function and the place of its frame information, both relative to the
+ * header. */
 #include "unwind/function_range.h"
 
 #include <string.h>
@@ -31,7 +32,7 @@ static bool open_table(function_table *table)
     return table->count > 0;
 }
 
-/* COUNT entries from number FIRST on, where the functions begin. */
+/* Read where the functions of COUNT entries, from number FIRST on, begin. */
 static bool read_begins(const function_table *table, uint32_t first, uint32_t count, uint64_t *out)
 {
     int32_t entries[BLOCK_ENTRIES * 2];
@@ -48,7 +49,7 @@ static bool read_begins(const function_table *table, uint32_t first, uint32_t co
  * entry not above ADDRESS and the entry after it. */
 static bool find_block(const function_table *table, uint64_t address, uint32_t *first)
 {
-    uint32_t low = 0, high = table->count; /* the last that is not above is in [low, high) */
+    uint32_t low = 0, high = table->count; /* the last entry not above ADDRESS is in [low, high) */
     while (high - low > BLOCK_ENTRIES - 1) {
         uint32_t middle = low + (high - low) / 2;
         uint64_t begin;
@@ -70,7 +71,8 @@ static bool find_in_unwind_table(const sp_module *module, uint64_t address, sp_f
     uint64_t offset = address - module->start;
     if (!table || !table->function_count || table->begins[0] > offset)
         return false;
-    uint32_t low = 0, high = table->function_count; /* the last that is not above is in there */
+    uint32_t low = 0,
+             high = table->function_count; /* the last not above offset is in [low, high) */
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
         if (table->begins[middle] <= offset)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the function at an address begins and ends: from the sorted table of functions that the
- * linker puts beside the frame information (.eh_frame_hdr), read where it is mapped, with a guard.
- * Unwind tables keep the functions only for modules without that table. Threads: the one that
- * OUTSIDE belongs to. Signals: not safe. */
+ * linker adds to the frame information (.eh_frame_hdr). It is read from memory by OUTSIDE's guarded
+ * reads. Unwind tables keep the functions only for modules without that table. Threads: the one
+ * that OUTSIDE belongs to. Signals: not safe. */
 #ifndef SP_UNWIND_FUNCTION_RANGE_H
 #define SP_UNWIND_FUNCTION_RANGE_H
 

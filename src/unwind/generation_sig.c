@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of this folder that signal handlers run. No libc, no lock, no allocation. */
+/* How signal handlers read generations. No libc, no lock, no allocation. */
 #include "unwind/generation_sig.h"
 
 SP_SIGSAFE const sp_generation *sp_generation_enter(const sp_modules *modules,
@@ -15,24 +15,24 @@ SP_SIGSAFE const sp_generation *sp_generation_enter(const sp_modules *modules,
     }
 }
 
-/* The release pairs with the load in sp_modules_hazard_number: a thread that sees the hazard empty
- * sees the new sample in the ring. */
+/* The release pairs with the load in sp_modules_hazard_number: a thread that reads an empty hazard
+ * also reads the new sample in the ring. */
 SP_SIGSAFE void sp_generation_leave(_Atomic(const sp_generation *) *hazard)
 {
     sp_store_release(hazard, (const sp_generation *)0);
 }
 
-SP_SIGSAFE uint32_t sp_generation_look_up(const sp_generation *generation, uint64_t behind)
+SP_SIGSAFE uint32_t sp_generation_look_up(const sp_generation *generation, uint64_t after)
 {
-    uint64_t pc = behind - 1;
+    uint64_t pc = after - 1;
     const sp_module *module = sp_generation_find(generation, pc);
     uint16_t number = SP_RULE_NONE;
     if (module && module->table)
         number = sp_unwind_table_find(module->table, pc - module->start);
     uint32_t packed = generation->rules->packed[number];
-    if (behind >> 48 == 0)
-        sp_store_relaxed(sp_rule_entry(generation, behind),
-                         behind >> SP_RULE_CACHE_BITS << SP_PACKED_BITS | packed);
+    if (after >> 48 == 0)
+        sp_store_relaxed(sp_rule_entry(generation, after),
+                         after >> SP_RULE_CACHE_BITS << SP_PACKED_BITS | packed);
     return packed;
 }
 

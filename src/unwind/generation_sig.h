@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a handler takes hold of a generation without a lock: a hazard pointer for each thread.
+/* How a handler protects a generation without a lock: by a hazard pointer for each thread.
  *
  *     handler                         collector
  *     current -> g                    publish: current = g'
  *     hazard = g                      read all hazards
  *     current still g?  no: again     free g when no hazard and no number in a ring refers to it
  *
- * The store of the hazard and the second look at `current` are sequentially consistent, and so are
- * the publication and the collector's look at the hazards. In the single order of those four either
- * the handler sees g' and tries again, or the collector sees g in the hazard. Waiting for a fixed
- * time instead is not enough: a thread may be stopped inside a tick for any length of time. */
+ * The store of the hazard and the second load of `current` are sequentially consistent, and so are
+ * the publication and the collector's loads of the hazards. In the single order of those four,
+ * either the handler reads g' and tries again, or the collector reads g in the hazard. Waiting for
+ * a fixed time instead is not enough: a thread may be stopped inside a tick for any length of
+ * time. */
 #ifndef SP_UNWIND_GENERATION_SIG_H
 #define SP_UNWIND_GENERATION_SIG_H
 
@@ -37,32 +38,32 @@ struct sp_modules {
     uint32_t next_module_id;
 };
 
-/* Where in the cache the entry for the address BEHIND is: its lowest bits, XORed with the ones
- * above, because functions begin at aligned addresses. So the lowest bits of the address follow
- * from the place and the upper bits. */
+/* The cache entry for the address AFTER. Its index is the lowest bits of the address XORed with
+ * bits above them, because functions begin at aligned addresses. The index and the upper bits
+ * together determine the lowest bits, so the tag does not need them. */
 SP_SIGSAFE static inline _Atomic uint64_t *sp_rule_entry(const sp_generation *generation,
-                                                         uint64_t behind)
+                                                         uint64_t after)
 {
-    return &generation->rule_cache[(behind ^ behind >> 8) & (SP_RULE_CACHE_ENTRIES - 1)];
+    return &generation->rule_cache[(after ^ after >> 8) & (SP_RULE_CACHE_ENTRIES - 1)];
 }
 
-/* Look up BEHIND - 1 in the modules' tables, and cache the result. */
-SP_SIGSAFE uint32_t sp_generation_look_up(const sp_generation *generation, uint64_t behind);
+/* Look up AFTER - 1 in the modules' tables, and cache the result. */
+SP_SIGSAFE uint32_t sp_generation_look_up(const sp_generation *generation, uint64_t after);
 
-/* The packed rule (packed_rule.h) of the instruction that ends at or holds the byte before BEHIND:
- * BEHIND is a return address, whose call then is looked up, or pc + 1 for an exact pc. The number
- * of SP_RULE_NONE where nothing is known; never 0.
+/* The packed rule (packed_rule.h) for the byte before AFTER. AFTER is a return address, so that the
+ * rule is that of the call, or pc + 1 for an exact pc. Returns the packed number of SP_RULE_NONE
+ * where no rule is known; never 0.
  *
  * An entry of the cache is one word, which is read and written atomically, so concurrent writers
  * cannot tear it. It has 34 bits of the address (without the lowest 14) above the 30 bits of the
  * packed rule. The bits of the result above the packed rule are undefined. */
 SP_SIGSAFE static inline uint32_t sp_generation_rule(const sp_generation *generation,
-                                                     uint64_t behind)
+                                                     uint64_t after)
 {
-    uint64_t known = sp_load_relaxed(sp_rule_entry(generation, behind));
-    if (SP_LIKELY(known >> SP_PACKED_BITS == behind >> SP_RULE_CACHE_BITS && known))
+    uint64_t known = sp_load_relaxed(sp_rule_entry(generation, after));
+    if (SP_LIKELY(known >> SP_PACKED_BITS == after >> SP_RULE_CACHE_BITS && known))
         return (uint32_t)known;
-    return sp_generation_look_up(generation, behind);
+    return sp_generation_look_up(generation, after);
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copying happens in rounds: a round counts what it needs, copies what fits, and is repeated with
- * more room when something did not fit. Two rounds at the start, one for most later changes. */
+/* Copying happens in rounds: a round counts the room that it needs, copies what fits, and is
+ * repeated with more room when something did not fit. The start takes two rounds, most later
+ * changes take one. */
 #include "unwind/loader_snapshot.h"
 
 #include <elf.h>
@@ -17,7 +18,7 @@
 
 #define ROUNDS_MAX 8
 
-/* Held while the loader's lock is, see sp_loader_fork_prepare. */
+/* Held while the loader's lock is held; see sp_loader_fork_prepare. */
 static sp_lock fork_guard = SP_LOCK_AT(SP_LOCK_LOADER);
 
 typedef struct round {
@@ -54,7 +55,7 @@ static int read_counters(struct dl_phdr_info *info, size_t size, void *user)
     (void)size;
     *(sp_loader_counters *)user =
         (sp_loader_counters){.adds = info->dlpi_adds, .subs = info->dlpi_subs};
-    return 1; /* the first module's word is enough */
+    return 1; /* each module reports the same counters */
 }
 
 sp_loader_counters sp_loader_counters_read(void)
@@ -64,8 +65,8 @@ sp_loader_counters sp_loader_counters_read(void)
     return counters;
 }
 
-/* LENGTH bytes of DATA in the snapshot; NULL when they do not fit; the end of the round checks
- * bytes_needed. */
+/* Copy LENGTH bytes of DATA into the snapshot. NULL when they do not fit; sp_loader_snapshot_take
+ * detects that by bytes_needed. */
 static void *copy_bytes(copy_round *round, const void *data, uint64_t length)
 {
     size_t at = round->bytes_needed;
@@ -125,6 +126,8 @@ static const char *name_of(const copy_round *round, const struct dl_phdr_info *i
     return round->is_first_module || !info->dlpi_name ? "" : info->dlpi_name;
 }
 
+/* The known module that IMAGE is, unchanged, or NULL. A library without build id may have been
+ * replaced by another one at the same addresses if any library was unloaded. */
 static sp_module *find_known(const copy_round *round, const struct dl_phdr_info *info,
                              const sp_module_image *image, const char *name)
 {
@@ -168,7 +171,7 @@ static int copy_module(struct dl_phdr_info *info, size_t size, void *user)
     return 0;
 }
 
-/* Room for what the round before counted, and an eighth more. */
+/* Allocate the room that the previous round counted, and an eighth more. */
 static bool make_room(copy_round *round)
 {
     sp_loader_snapshot *snapshot = round->snapshot;
@@ -180,7 +183,7 @@ static bool make_room(copy_round *round)
     return snapshot->images && snapshot->bytes;
 }
 
-/* What sp_loader_copy looks for. */
+/* The arguments of sp_loader_copy, and whether it copied. */
 typedef struct copy_request {
     const sp_module_image *image;
     uint64_t address, bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Modules: the executable, its libraries and the vdso, with their unwind tables. A *generation* is
- * an immutable list of all modules of a moment. The collector thread makes a new one when the
- * loader's counters moved (never by hooking dlopen) and publishes it by a pointer swap; handlers
- * read.
+ * an immutable list of all modules at one moment. The collector thread makes a new one when the
+ * loader's counters have changed (never by hooking dlopen) and publishes it by a pointer swap;
+ * handlers read it.
  *
  * | operation                                   | setup | collector | handler |
  * | sp_modules_prepare, create, destroy         |  yes  |           |         |
@@ -23,11 +23,11 @@ typedef struct sp_unwind_table sp_unwind_table;   /* unwind/unwind_table.h */
 typedef struct sp_rule_pool sp_rule_pool;         /* unwind/rule_pool.h */
 typedef struct sp_shelved_table sp_shelved_table; /* unwind/table_shelf.h */
 
-/* What is known of the file that a module was loaded from. */
+/* What is known about the file that a module was loaded from. */
 typedef enum sp_origin_state {
-    SP_ORIGIN_NOT_CHECKED = 0, /* its build id decides, or nothing is known: the path is believed */
-    SP_ORIGIN_SEEN,            /* the file at the path was the one, and is `device` and `inode` */
-    SP_ORIGIN_REPLACED,        /* the file was gone from its path when the module was discovered */
+    SP_ORIGIN_NOT_CHECKED = 0, /* the build id identifies the file, or nothing is known */
+    SP_ORIGIN_SEEN,            /* the file at the path was the mapped one: `device`, `inode` */
+    SP_ORIGIN_REPLACED,        /* at the discovery the mapped file was no longer at its path */
 } sp_origin_state;
 
 typedef struct sp_module_origin {
@@ -40,31 +40,30 @@ typedef struct sp_module_origin {
  * publication, except `references`. */
 typedef struct sp_module {
     uint64_t start; /* lowest mapped address */
-    uint64_t end;   /* behind the highest */
+    uint64_t end;   /* after the highest mapped address */
     uint64_t bias;
     uint64_t file_offset;              /* of the first executable segment */
     uint64_t frame_header;             /* where .eh_frame_hdr is; 0: there is none */
     const sp_unwind_table *table;      /* NULL: none could be made */
-    sp_shelved_table *shelved;         /* what holds it */
+    sp_shelved_table *shelved;         /* owns `table` */
     bool is_from_start;                /* in the first generation */
     uint32_t id;                       /* from 1, never used again in this process */
     uint32_t build_id_length;          /* 0: none */
     uint8_t build_id[SP_BUILD_ID_MAX]; /* .note.gnu.build-id, from the loaded image */
-    uint32_t
-        references; /* one per generation that lists it, and acquire's; collector thread only */
+    uint32_t references; /* one per generation that lists it and per acquire; collector only */
     sp_module_origin origin;
-    const char *loader_name; /* what the loader calls it, "" the main program; in the same block */
+    const char *loader_name; /* its name in the loader, "": the main program; stored after path */
     char path[];             /* absolute where a file was found; "[vdso]" */
 } sp_module;
 
-/* modules are sorted by start and do not overlap. rule_cache is what handlers looked up, for all
- * threads; it begins empty with each generation, so that nothing in it is about a library that is
- * gone. */
+/* modules are sorted by start and do not overlap. rule_cache has the rules that handlers of all
+ * threads have looked up. It is empty at the start of a generation, so it has no rule of an
+ * unloaded library. */
 typedef struct sp_generation {
     uint32_t number; /* from 1, increasing */
     uint32_t module_count;
     struct sp_generation *next; /* of the retired ones, newest first; collector thread only */
-    uint64_t subs;              /* how many libraries had gone since the process began */
+    uint64_t subs;              /* libraries unloaded since the process began */
     const sp_rule_pool *rules;
     _Atomic uint64_t *rule_cache; /* generation_sig.h */
     sp_module *modules[];
@@ -78,13 +77,12 @@ bool sp_modules_prepare(void);
 
 /* NULL when memory is short. The first generation is published when it returns. */
 sp_modules *sp_modules_create(void);
-/* No handler may be inside a generation any more. Modules with references of acquire's live until
- * their release. */
+/* No handler may be inside a generation any more. Acquired modules live until their release. */
 void sp_modules_destroy(sp_modules *modules);
 
-/* Look whether libraries came or went, and if so publish a new generation and retire the old.
- * Returns whether it did. Cheap (well below a microsecond) when nothing changed. When memory is
- * short the old generation stays, and the next call tries again. */
+/* If libraries were loaded or unloaded, publish a new generation and retire the old one. Returns
+ * whether it did. Cheap (well below a microsecond) when nothing changed. When memory is short the
+ * old generation stays, and the next call tries again. */
 bool sp_modules_refresh(sp_modules *modules);
 
 /* The current generation, marked in *HAZARD so that it is not freed until sp_generation_leave. It
@@ -99,9 +97,9 @@ SP_SIGSAFE const sp_module *sp_generation_find(const sp_generation *generation, 
 /* The number of the newest generation. Collector only. */
 uint32_t sp_modules_newest_number(const sp_modules *modules);
 
-/* Whether MODULE of GENERATION has been loaded without a break since. False for a library that was
- * loaded after the first generation if any library was unloaded since: it may have been unloaded,
- * and another one mapped in its place, between two refreshes. Collector only. */
+/* Whether MODULE of GENERATION has been loaded without interruption since then. False for a library
+ * that was loaded after the first generation if any library was unloaded since: it may have been
+ * unloaded, and another one mapped in its place, between two refreshes. Collector only. */
 bool sp_modules_has_stayed(const sp_modules *modules, const sp_generation *generation,
                            const sp_module *module);
 
@@ -117,8 +115,8 @@ uint32_t sp_modules_hazard_number(const sp_modules *modules,
 
 /* Free retired generations below OLDEST_IN_USE: the least number that a hazard or a ring still
  * holds, UINT32_MAX for none. Read the hazards *first*, then the rings: a handler stores its sample
- * before it leaves, so a hazard seen empty means that the sample is in the ring already. Modules
- * with references stay. */
+ * before it leaves, so an empty hazard means that the sample is in the ring already. Modules with
+ * references stay. */
 void sp_modules_reclaim(sp_modules *modules, uint32_t oldest_in_use);
 
 void sp_module_acquire(sp_module *module);

@@ -23,9 +23,9 @@ bool sp_module_file_matches(int fd, const sp_module_image *image)
            sp_file_equals(fd, header.e_phoff, image->headers, image->headers_bytes);
 }
 
-/* Whether PATH is the file of IMAGE, and if so, which file that is. Equal headers are enough while
- * the mapped file still has its path: on overlay file systems the numbers of the map are not those
- * of stat. MAPPED may be NULL. */
+/* If PATH is the file of IMAGE, set *ORIGIN and return true. Equal headers are enough while the
+ * mapped file is not deleted, because on overlay file systems device and inode in the map differ
+ * from those of stat. MAPPED may be NULL. */
 static bool check_path(const sp_module_image *image, const sp_mapped_file *mapped, const char *path,
                        sp_module_origin *origin)
 {
@@ -70,8 +70,8 @@ static bool take_candidate(const sp_module_image *image, const char *candidate, 
     return true;
 }
 
-/* Where the map names no file: /proc is not mounted, or the program moved its code to huge pages.
- */
+/* For a module whose mapping names no file: /proc is not mounted, or the program has moved its code
+ * to huge pages. */
 static void take_named(const sp_module_image *image, sp_module_file *out)
 {
     const char *program = (const char *)(uintptr_t)getauxval(AT_EXECFN); // NOLINT

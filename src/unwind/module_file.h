@@ -9,11 +9,10 @@
 
 #include "unwind/module_image.h"
 
-/* How a module without a build id recognizes its file later. A module that has one needs nothing of
- * this. */
+/* The file of a module. `origin` identifies it later if the module has no build id. */
 typedef struct sp_module_file {
     sp_module_origin origin;
-    char path[PATH_MAX]; /* absolute, or what the loader has where no file is found */
+    char path[PATH_MAX]; /* absolute, or the loader's name when no file is found */
 } sp_module_file;
 
 /* Find the file of IMAGE. */

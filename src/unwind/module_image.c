@@ -39,7 +39,7 @@ void sp_image_find_range(const struct dl_phdr_info *info, sp_module_image *image
     }
 }
 
-/* A note: sizes of name and content, type, then both, padded to ALIGNMENT. */
+/* A note has the sizes of name and content, a type, then name and content, padded to ALIGNMENT. */
 void sp_image_take_build_id(const uint8_t *data, uint64_t length, uint64_t alignment,
                             sp_module_image *image)
 {

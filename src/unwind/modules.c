@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Generations: made, published, retired, freed. All on the collector thread. */
+/* Makes, publishes, retires and frees generations, on the collector thread. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -166,7 +166,7 @@ bool sp_modules_refresh(sp_modules *modules)
     return make_generation(modules);
 }
 
-/* A late signal reads `current` before it can see that the run is over. So the struct is never
+/* A late signal reads `current` before it can detect that the run is over. So the struct is never
  * freed, only reused; the handler then acts on the value of `current` and on `armed`
  * (cpu/handler_sig.c). Only setup takes from the list, so no struct can be taken and put back while
  * another take is under way (no A-B-A problem). An abandoned collector may put at any moment. The
@@ -197,7 +197,7 @@ static sp_modules *allocate_modules(void)
     return modules;
 }
 
-/* No generation is left. */
+/* MODULES has no generation any more. */
 static void free_modules(sp_modules *modules)
 {
     atomic_store(&modules->current, NULL);
@@ -212,7 +212,7 @@ static sp_modules *prepared;
 static void catch_up(sp_modules *modules)
 {
     sp_modules_refresh(modules);
-    sp_modules_reclaim(modules, UINT32_MAX); /* no handler has seen the older ones */
+    sp_modules_reclaim(modules, UINT32_MAX); /* no handler has used the older ones */
 }
 
 bool sp_modules_prepare(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads another thread's stack. It copies one piece of the stack, which begins at or below the
- * current frame and grows upwards, because walks go upwards: first as much as most stacks have in
- * all, then in steps that double. The kernel does the copying (process_vm_readv on this process, or
- * /proc/self/mem if a policy forbids that), so an unmapped address is an error and not a fault. */
+ * current frame and grows upwards, because walks go upwards: first as much as most stacks need,
+ * then in steps that double. The kernel copies (process_vm_readv on this process, or /proc/self/mem
+ * if a policy forbids that), so an unmapped address is an error and not a fault. */
 #include "unwind/outside_walk.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 enum {
     PAGE_BYTES = 4096,
-    COPY_BYTES = 64 << 10,  /* at most; then the copy begins again further up */
+    COPY_BYTES = 64 << 10,  /* the limit; beyond it a new copy begins further up */
     FIRST_BYTES = 4096,     /* 26 frames of usual code take 2 KiB */
     ELSEWHERE_BYTES = 1024, /* when a walk leaves the stack, the address is often nonsense */
     PIECES_MAX = COPY_BYTES / PAGE_BYTES + 1,
@@ -28,9 +28,9 @@ struct sp_stack_copy {
     sp_fp_finder *finder;
     uint64_t step_bytes;
     pid_t pid;       /* whose memory is read */
-    bool is_other;   /* that is another process, also after a fork */
-    bool is_dump;    /* the stack is an old copy: what is not in it cannot be read */
-    int memory_file; /* /proc/self/mem, where process_vm_readv is refused; -1: it is not */
+    bool is_other;   /* pid is another process, also after a fork */
+    bool is_dump;    /* the copy is given, and other memory cannot be read */
+    int memory_file; /* /proc/self/mem if process_vm_readv is refused; else -1 */
     _Alignas(8) unsigned char margin[SP_OUTSIDE_MARGIN]; /* zeros */
     uint64_t words[COPY_BYTES / 8];
 };
@@ -98,8 +98,7 @@ static void begin_at(sp_stack_copy *copy, uint64_t address, uint64_t bytes)
     copy->step_bytes = bytes;
 }
 
-/* Copy more of the stack after what is there, up to the end of a page. Returns whether there is
- * more. */
+/* Copy more of the stack, after the bytes in the copy. Returns whether there is more. */
 static bool grow(sp_stack_copy *copy)
 {
     sp_outside *outside = &copy->outside;
@@ -176,7 +175,7 @@ void sp_stack_copy_destroy(sp_stack_copy *copy)
 }
 
 /* A forked child reads its own memory, not its parent's. */
-static void learn_process(sp_stack_copy *copy)
+static void update_process(sp_stack_copy *copy)
 {
     pid_t pid = getpid();
     if (copy->is_other || pid == copy->pid)
@@ -185,7 +184,7 @@ static void learn_process(sp_stack_copy *copy)
     copy->pid = pid;
 }
 
-/* The copy has the begin of the stack. */
+/* Walk the stack whose beginning is in COPY. */
 static void walk_copy(sp_stack_copy *copy, sp_walk *walk)
 {
     walk->bounds = (sp_stack_bounds){0};
@@ -197,7 +196,7 @@ static void walk_copy(sp_stack_copy *copy, sp_walk *walk)
 
 void sp_outside_walk_registers(sp_stack_copy *copy, sp_walk *walk)
 {
-    learn_process(copy);
+    update_process(copy);
     copy->is_dump = false;
     begin_at(copy, walk->registers.sp & ~UINT64_C(7), FIRST_BYTES);
     walk_copy(copy, walk);

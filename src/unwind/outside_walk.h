@@ -3,13 +3,13 @@
  * and stack pointer only, which /proc/…/syscall shows for a blocked thread, or from all its
  * registers. It runs sp_walk_stack on a copy of the stack.
  *
- * The other thread may wake at any moment, go on, exit, and its stack be unmapped: its memory is
- * never dereferenced, and a walk on a stack that changes meanwhile ends at some point with a wrong
- * result. The result is valid only if the caller proves that the thread did not run from before pc
- * and sp were read until the walk was over: its CPU clock did not move.
+ * The other thread may wake at any moment and exit, and its stack may be unmapped. So its memory is
+ * never dereferenced; a walk on a stack that changes meanwhile ends with a wrong result. The result
+ * is valid only if the caller proves that the thread did not run from before pc and sp were read
+ * until the walk was over: its CPU clock did not advance.
  *
  * It takes no lock of the program, and allocates only in create. A stack copy is used by one thread
- * at a time; after a fork the child may use its own of it. Signals: not safe. */
+ * at a time; after a fork the child may use its copy of it. Signals: not safe. */
 #ifndef SP_UNWIND_OUTSIDE_WALK_H
 #define SP_UNWIND_OUTSIDE_WALK_H
 
@@ -30,10 +30,10 @@ void sp_stack_copy_destroy(sp_stack_copy *copy);
  * generation has to stay until the function returns. */
 void sp_outside_walk(sp_stack_copy *copy, sp_walk *walk);
 
-/* The same from all registers that WALK has, of a thread that stands still. */
+/* The same from all registers that WALK has, of a thread that is stopped. */
 void sp_outside_walk_registers(sp_stack_copy *copy, sp_walk *walk);
-/* The same for a thread that has run since. BYTES at STACK are what its stack was from registers.sp
- * on; what is not among them ends the walk. */
+/* The same for a thread that has run since. STACK has BYTES that were at registers.sp. The walk
+ * ends where it needs other memory. */
 void sp_outside_walk_dump(sp_stack_copy *copy, sp_walk *walk, const void *stack, uint64_t bytes);
 
 #endif

@@ -38,7 +38,7 @@ SP_SIGSAFE static inline uint64_t sp_packed_ra_offset(uint32_t packed)
     return packed & SP_PACKED_OFFSET;
 }
 
-/* How far below the CFA the register at bit SHIFT is kept; 0: it is not. */
+/* How many bytes below the CFA the register at bit SHIFT is saved; 0: it is not saved. */
 SP_SIGSAFE static inline uint64_t sp_packed_depth(uint32_t packed, unsigned shift)
 {
     return packed >> (shift - 3) & SP_PACKED_DEPTH_MAX;
@@ -76,7 +76,7 @@ SP_SIGSAFE static inline void sp_packed_expand(uint32_t packed, sp_unwind_rule *
     };
 }
 
-/* RULE, with NUMBER in its pool, packed if it fits. */
+/* Pack RULE if it fits, else its NUMBER in the pool. */
 uint32_t sp_pack_rule(const sp_unwind_rule *rule, uint32_t number);
 
 #endif

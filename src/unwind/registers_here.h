@@ -27,7 +27,7 @@ static inline __attribute__((always_inline)) sp_registers sp_registers_here(void
     return here;
 }
 
-/* What the thread's control block is found by. */
+/* The address of the thread's control block. */
 static inline uint64_t sp_thread_pointer_here(void)
 {
     uint64_t pointer;

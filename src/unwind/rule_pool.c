@@ -7,7 +7,7 @@
 #define RULES_BYTES ((size_t)SP_RULES_MAX * sizeof(sp_unwind_rule))
 #define POOL_BYTES  (RULES_BYTES + (size_t)SP_RULES_MAX * sizeof(uint32_t))
 
-/* Bits of KEPT at SHIFT; false when it is kept where packed rules cannot say. */
+/* Add the place KEPT to *PACKED at bit SHIFT. False when a packed rule cannot express it. */
 static bool pack_saved(sp_saved kept, unsigned shift, uint32_t *packed)
 {
     if (kept.kind == SP_SAVED_UNCHANGED)

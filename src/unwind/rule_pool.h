@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All unwind rules of a process, each once: modules have the same few hundred in common, and a
- * 16-bit number names one whatever module it came from. Rules are only ever added, so a number in a
- * published table or cache stays valid until the pool is destroyed.
+/* All unwind rules of a process, each once: modules share a few hundred rules, and a 16-bit number
+ * names a rule in the tables of all modules. Rules are only ever added, so a number in a published
+ * table or cache stays valid until the pool is destroyed.
  *
  * | operation          | setup | collector | handler |
  * | init, deinit, put  |  yes  |    yes    |         |
- * | read rules, packed |  yes  |    yes    |   yes   |  at numbers from a published generation */
+ * | read rules, packed |  yes  |    yes    |   yes   |  at numbers from a published generation
+ */
 #ifndef SP_UNWIND_RULE_POOL_H
 #define SP_UNWIND_RULE_POOL_H
 
@@ -20,8 +21,8 @@ enum {
     SP_RULES_MAX = 65536,
 };
 
-/* rules and packed, by number, have room for SP_RULES_MAX; pages that hold none are never touched.
- */
+/* `rules` and `packed` are indexed by number and have room for SP_RULES_MAX. Unused pages are never
+ * touched. */
 typedef struct sp_rule_pool {
     sp_unwind_rule *rules;
     uint32_t *packed; /* packed_rule.h */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a sample's record: what its walk found.  Signals: safe. */
+/* Completes a sample's record with the result of its walk. Signals: safe. */
 #ifndef SP_UNWIND_SAMPLE_STACK_SIG_H
 #define SP_UNWIND_SAMPLE_STACK_SIG_H
 
 #include "context/ring_sig.h"
 #include "unwind/walk_sig.h"
 
-/* WALK wrote its addresses into SAMPLE->pcs. Sets all that says how many they are. */
+/* WALK has written its addresses into SAMPLE->pcs. Set the counts and sizes of SAMPLE
+ * accordingly. */
 SP_SIGSAFE static inline void sp_sample_take_walk(sp_sample_record *sample, const sp_walk *walk)
 {
     sample->count = (uint16_t)walk->count;

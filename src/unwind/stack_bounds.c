@@ -23,14 +23,15 @@ sp_stack_bounds sp_stack_bounds_of_self(void)
     return bounds;
 }
 
-/* Finds the first mapping that holds SP, or, if SP is 0, the one in which the process began. */
+/* A search for the first mapping that contains SP, or, if SP is 0, for the main thread's stack. */
 typedef struct search {
     uint64_t sp;
     sp_stack_bounds *out;
     bool is_found;
 } search;
 
-/* The kernel calls the mapping in which the process began "[stack]"; it is never a neighbour's. */
+/* The kernel names the mapping of the main thread's stack "[stack]"; no other mapping has that
+ * name. */
 static bool take_mapping(const sp_mapping *mapping, void *user)
 {
     search *search = user;
@@ -59,8 +60,8 @@ void sp_stack_learn_own(sp_thread *thread)
     sp_store_release(&thread->tick.stack_high, bounds.high);
 }
 
-/* glibc puts a thread's control block on top of the stack that it makes for it, in the same
- * mapping. */
+/* glibc puts a thread's control block, to which TP points, at the top of the stack that it
+ * allocates, in the same mapping. */
 static bool find_made_stack(uint64_t sp, uint64_t tp, sp_stack_bounds *out)
 {
     if (!sp_stack_bounds_of_address(sp, out) || tp <= sp || tp >= out->high)

@@ -13,15 +13,15 @@
 
 typedef struct sp_shelved_table sp_shelved_table;
 
-/* Zero-initialised but for the pool is an empty shelf. */
+/* All zero except `pool`: an empty shelf. */
 typedef struct sp_table_shelf {
     sp_rule_pool *pool;     /* of all tables */
-    sp_shelved_table *used; /* lists */
-    sp_shelved_table *idle; /* latest first */
+    sp_shelved_table *used; /* tables of modules */
+    sp_shelved_table *idle; /* the last used first */
 } sp_table_shelf;
 
-/* The table of the module that IMAGE describes, found or compiled, to be given back. NULL when it
- * has none, or memory is short. */
+/* Find or compile the table of the module that IMAGE describes. The caller gives it back. NULL when
+ * the module has no frame information, or memory is short. */
 sp_shelved_table *sp_table_shelf_take(sp_table_shelf *shelf, const sp_module_image *image);
 void sp_table_shelf_give_back(sp_shelved_table *shelved);
 const sp_unwind_table *sp_shelved_table_get(const sp_shelved_table *shelved);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An unwind rule: how to get from one frame to its caller's, as far as a walk needs it: program
- * counter, stack pointer, and the registers that frames are found from, which are the frame pointer
- * and a *base register*: hand-written code that switches or realigns the stack keeps its frame
- * there (on x86-64 rbx, in the loader's lazy binding). It is what DWARF call frame information says
- * about a program counter, in a form that a signal handler can apply without an interpreter. A
- * module has a few hundred different ones. Registers have their DWARF numbers. */
+/* An unwind rule: how to get from one frame to its caller's. It covers the registers that a walk
+ * needs: program counter, stack pointer, frame pointer, and a *base register*, in which
+ * hand-written code that switches or realigns the stack keeps its frame (on x86-64 rbx, in the
+ * loader's lazy binding). It has the content of DWARF call frame information for a program counter,
+ * in a form that a signal handler can apply without an interpreter. A module has a few hundred
+ * different ones. Registers have their DWARF numbers. */
 #ifndef SP_UNWIND_UNWIND_RULE_H
 #define SP_UNWIND_UNWIND_RULE_H
 
@@ -32,13 +32,12 @@
 #error "unwinding: the DWARF register numbers of this architecture are not written down yet"
 #endif
 
-/* The canonical frame address: the stack pointer of the caller, behind the return address. */
+/* The canonical frame address: the stack pointer of the caller after the return. */
 typedef enum sp_cfa_kind {
-    SP_CFA_NONE = 0, /* no frame information covers this address */
-    SP_CFA_UNSUPPORTED =
-        1,               /* there is information, but no rule of ours says the same: do not guess */
-    SP_CFA_REGISTER = 2, /* register + offset */
-    SP_CFA_DEREF = 3,    /* *(register + offset) + addend: a realigned stack, a signal frame */
+    SP_CFA_NONE = 0,        /* no frame information covers this address */
+    SP_CFA_UNSUPPORTED = 1, /* there is information that a rule cannot express: the walk ends */
+    SP_CFA_REGISTER = 2,    /* register + offset */
+    SP_CFA_DEREF = 3,       /* *(register + offset) + addend: a realigned stack, a signal frame */
     SP_CFA_PLT = 4, /* sp + offset, and 8 more where (pc & 15) >= addend: a lazy PLT entry pushed
                        its index */
 } sp_cfa_kind;

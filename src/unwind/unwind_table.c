@@ -6,8 +6,8 @@
 
 #include "unwind/cfi.h"
 
-/* Rows while they are collected. pcs[0 .. count) are strictly increasing, and no two neighbours
- * have the same rule. */
+/* Rows under construction. pcs[0 .. count) are strictly increasing, and no two neighbours have the
+ * same rule. */
 typedef struct compiler {
     sp_rule_pool *pool;
     uint32_t *pcs;
@@ -63,6 +63,7 @@ static void add_broken_function(compiler *c, const sp_cfi_function *function)
     add_row(c, function->begin, &unsupported);
 }
 
+/* A rule that does not say where the return address is cannot be used. */
 static bool on_row(void *user, uint32_t offset, const sp_unwind_rule *rule)
 {
     compiler *c = user;

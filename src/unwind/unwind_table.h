@@ -6,10 +6,11 @@
  * functions are rows of SP_RULE_NONE, the last row too. page_rows makes a lookup take only a few
  * steps: page_rows[p] is the number of rows below first_page + (p << SP_UNWIND_PAGE_SHIFT).
  *
- *   page_rows  | 0 | 3 | 3 | 7 |            one entry per 512 bytes of code, and one behind
+ *   page_rows  | 0 | 3 | 3 | 7 |            one entry per 512 bytes of code, and one more
  *                |    \   \   \________
  *   pcs        | 0x10 0x11 0x14 | 0x424 … |
- *   rule_of_row|    2    3    4 |    2  … |  into the pool */
+ *   rule_of_row|    2    3    4 |    2  … |  into the pool
+ */
 #ifndef SP_UNWIND_UNWIND_TABLE_H
 #define SP_UNWIND_UNWIND_TABLE_H
 
@@ -31,15 +32,14 @@ typedef struct sp_unwind_table {
     uint32_t *pcs;
     uint16_t *rule_of_row;
     uint32_t *page_rows;
-    uint32_t
-        *begins; /* of functions, sorted; function_count; only where the module has no header */
+    uint32_t *begins; /* of functions, sorted; only for a module without .eh_frame_hdr */
     uint32_t function_count;
     size_t bytes; /* of the block that holds all this */
 } sp_unwind_table;
 
-/* NULL when there is nothing usable in SECTION, or memory is short. Any bytes are fine: what cannot
- * be read is left out, memory stays proportional to SECTION's length. The result is one block that
- * refers to nothing of SECTION; its rules are added to POOL. */
+/* NULL when there is nothing usable in SECTION, or memory is short. SECTION may have any content:
+ * unreadable parts are left out, and memory stays proportional to its length. The result is one
+ * block that refers to nothing of SECTION; its rules are added to POOL. */
 sp_unwind_table *sp_unwind_table_compile(const sp_cfi_section *section, sp_rule_pool *pool);
 void sp_unwind_table_destroy(sp_unwind_table *table);
 

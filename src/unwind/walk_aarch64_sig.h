@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a walk has to know about aarch64: where the kernel keeps registers, what instructions look
- * like around a frame.
+/* The parts of a walk that depend on aarch64: where the kernel saves registers, and how the
+ * instructions around a frame look.
  *
  * A call leaves the return address in the link register. A function that calls others saves it
  * beside the frame pointer: {x29, x30} is a frame record, x29 points to the newest, and where it
@@ -17,23 +17,23 @@
 #include "unwind/unwind_rule.h"
 #include "unwind/walk_sig.h"
 
-#define SP_MACHINE_CODE_BEFORE 16 /* what the functions below may look at, at the most: */
-#define SP_MACHINE_CODE_BYTES  24 /* in front of a pc, and from it on */
+#define SP_MACHINE_CODE_BEFORE 16 /* bytes of code that the functions below may read: */
+#define SP_MACHINE_CODE_BYTES  24 /* before a pc, and from it on */
 
 /* A frame record does not determine the caller's stack pointer. */
-#define SP_MACHINE_RECORD_TELLS_SP false
+#define SP_MACHINE_RECORD_GIVES_SP false
 
-/* The trampoline of Linux has no frame information, because an earlier one gave the link register
- * as the pc. */
+/* Linux has no frame information for its trampoline; that of older kernels wrongly gives the link
+ * register as the pc. */
 #define SP_MACHINE_SIGNAL_BY_BYTES true
 
 /* What the instructions around a pc without unwind rule say about the frame. */
 typedef enum sp_shape_kind {
     SP_FRAME_SET_UP,  /* fp points to the frame record */
-    SP_FRAME_ENTERED, /* the return address is at sp + offset, behind it is the caller's stack */
+    SP_FRAME_ENTERED, /* the return address is at sp + offset, the caller's stack above it */
     SP_FRAME_PUSHED,  /* the frame record is at sp + offset, fp still the caller's */
     SP_FRAME_LINKED,  /* the return address is in the link register, sp is the caller's */
-    SP_FRAME_SIGNAL,  /* in the signal trampoline itself, sp where the handler has left it */
+    SP_FRAME_SIGNAL,  /* in the signal trampoline, sp as at the handler's return */
 } sp_shape_kind;
 
 typedef struct sp_frame_shape {
@@ -41,7 +41,7 @@ typedef struct sp_frame_shape {
     uint32_t offset;
 } sp_frame_shape;
 
-/* x0 to x30, sp and pc lie there one behind the other, in the order of their DWARF numbers. */
+/* x0 to x30, sp and pc are stored one after the other, in the order of their DWARF numbers. */
 _Static_assert(offsetof(mcontext_t, sp) == offsetof(mcontext_t, regs) + 8 * SP_DWARF_SP &&
                    offsetof(mcontext_t, pc) == offsetof(mcontext_t, regs) + 8 * SP_DWARF_PC,
                "sp_machine_register_address counts on it");
@@ -93,9 +93,9 @@ SP_SIGSAFE static inline void sp_machine_signal_rule(sp_unwind_rule *rule)
                              .is_signal_frame = 1};
 }
 
-/* A return address without its signature (pointer authentication). xpaclri knows the number of
- * address bits, which a mask would have to assume. Older processors execute it as a nop; they do
- * not sign addresses. */
+/* A return address without its signature (pointer authentication). The instruction xpaclri (hint
+ * #7) uses the processor's number of address bits; a mask would have to assume one. Older
+ * processors execute it as a nop; they do not sign addresses. */
 SP_SIGSAFE static inline uint64_t sp_machine_strip(uint64_t address)
 {
     register uint64_t link __asm__("x30") = address;
@@ -103,7 +103,7 @@ SP_SIGSAFE static inline uint64_t sp_machine_strip(uint64_t address)
     return link;
 }
 
-/* The instruction INDEX places behind the one at CODE. */
+/* The instruction INDEX places after the one at CODE. */
 SP_SIGSAFE static inline uint32_t sp_machine_word(const uint8_t *code, int index)
 {
     uint32_t word;
@@ -118,7 +118,7 @@ SP_SIGSAFE static inline bool sp_machine_is_trampoline(const uint8_t *code)
 }
 
 /* bti; paciasp, pacibsp; autiasp, autibsp; ret, retaa, retab; stp x29, x30, [sp, #-N]!: the first
- * or the last of a function. */
+ * or the last instruction of a function. */
 SP_SIGSAFE static inline bool sp_machine_is_outside_frame(uint32_t word)
 {
     static const uint32_t fixed[] = {0xd503233f, 0xd503237f, 0xd50323bf, 0xd50323ff,
@@ -131,8 +131,8 @@ SP_SIGSAFE static inline bool sp_machine_is_outside_frame(uint32_t word)
     return is_bti || is_push;
 }
 
-/* Is the instruction one of a PLT entry's, or a linker's veneer's, before the branch? nop, bti c;
- * adrp x16; ldr x17, [x16, …]; add x16, x16, …; autia1716. */
+/* Whether WORD is an instruction of a PLT entry, or of a linker's veneer, before the branch: nop,
+ * bti c; adrp x16; ldr x17, [x16, …]; add x16, x16, …; autia1716. */
 SP_SIGSAFE static inline bool sp_machine_is_linkers(uint32_t word)
 {
     return word == 0xd503201f || word == 0xd503245f || word == 0xd503219f ||
@@ -140,8 +140,9 @@ SP_SIGSAFE static inline bool sp_machine_is_linkers(uint32_t word)
            (word & 0xff8003ff) == 0x91000210;
 }
 
-/* Does a PLT entry end here, with br x16 or br x17? Nothing in it touches the stack or the link
- * register, but for its lazy form's common part, which begins with stp x16, x30, [sp, #-16]!. */
+/* Whether CODE is in a PLT entry, which ends with br x16 or br x17. Its instructions change neither
+ * the stack nor the link register, except in the common part of the lazy form, which begins with
+ * stp x16, x30, [sp, #-16]!. */
 SP_SIGSAFE static inline bool sp_machine_is_in_plt(const uint8_t *code)
 {
     for (int i = 0; i < SP_MACHINE_CODE_BYTES / 4; i++) {
@@ -166,8 +167,8 @@ SP_SIGSAFE static inline sp_frame_shape sp_machine_plt_shape(const uint8_t *code
     return (sp_frame_shape){.kind = SP_FRAME_LINKED};
 }
 
-/* CODE is what the interrupted pc points to; SP_MACHINE_CODE_BEFORE bytes in front of it can be
- * read, too. */
+/* CODE is the code at the interrupted pc; SP_MACHINE_CODE_BEFORE bytes before it can be read,
+ * too. */
 SP_SIGSAFE static inline sp_frame_shape sp_machine_frame_shape(const uint8_t *code)
 {
     uint32_t word = sp_machine_word(code, 0);
@@ -185,7 +186,7 @@ SP_SIGSAFE static inline sp_frame_shape sp_machine_frame_shape(const uint8_t *co
 
 #define SP_MACHINE_CALL_BYTES 4
 
-/* BEFORE is the instruction in front of an address: is it a call? bl, blr, and blr with
+/* Whether BEFORE, the instruction before an address, is a call: bl, blr, or blr with
  * authentication. */
 SP_SIGSAFE static inline bool sp_machine_is_after_call(const uint8_t *before)
 {

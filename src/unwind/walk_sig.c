@@ -31,7 +31,7 @@
  * alignment. */
 #define FIBER_TOP_BYTES 64
 
-/* Compilers and C libraries let functions begin at a multiple of it. */
+/* Compilers and C libraries align functions to it. */
 #define FUNCTION_ALIGNMENT 16
 
 /* The limit of nested signal handlers. More mean a damaged stack that leads back to itself. */
@@ -39,16 +39,16 @@
 
 typedef struct walker {
     sp_walk *walk;
-    sp_registers frame; /* of the frame that the walk is at */
+    sp_registers frame; /* of the current frame */
     bool pc_is_exact;   /* not a return address */
-    bool in_chain;      /* the step before went along frame pointers */
-    bool sp_is_floor;   /* which gives only a lower bound of sp */
-    bool last_is_none;  /* the last frame found is not a frame */
+    bool in_chain;      /* the last step followed a frame pointer */
+    bool sp_is_floor;   /* frame.sp is only a lower bound */
+    bool last_is_none;  /* the last address found is not a frame */
     sp_walk_end end;    /* why a step failed */
     uint32_t steps;     /* frames found */
     uint32_t signal_frames;
-    uint32_t steps_max; /* no more than these */
-    uint32_t next;      /* where in pcs the next one goes */
+    uint32_t steps_max; /* the limit of steps */
+    uint32_t next;      /* index in pcs of the next frame */
     sp_guarded guarded;
 } walker;
 
@@ -58,7 +58,7 @@ SP_SIGSAFE static bool fail(walker *w, sp_walk_end end)
     return false;
 }
 
-/* ADDRESS was found to lie in the part of the stack that is in use. */
+/* The caller has checked that ADDRESS is in the used part of the stack, or in a copy of it. */
 SP_SIGSAFE static inline uint64_t stack_word(uint64_t address)
 {
     return *(const uint64_t *)(uintptr_t)address; // NOLINT(performance-no-int-to-ptr)
@@ -149,7 +149,8 @@ SP_SIGSAFE static bool find_cfa_by_record(walker *w, const sp_unwind_rule *rule,
     return true;
 }
 
-/* In a walk from outside the frame pointer has to be searched. */
+/* Make a frame pointer known that a rule needs. If there is a ucontext, read_register reads it
+ * there. In a walk from outside it is searched. */
 SP_SIGSAFE static bool recover_fp(walker *w)
 {
     sp_outside *outside = w->walk->outside;
@@ -225,8 +226,8 @@ SP_SIGSAFE static bool is_at_top_of_fiber(const walker *w)
            fiber->high - w->frame.sp <= FIBER_TOP_BYTES && !w->pc_is_exact;
 }
 
-/* The frame that was stored last is the one that a handler returns to. Code that was interrupted in
- * the trampoline itself keeps its address. */
+/* The address that was stored last is the trampoline to which a signal handler returns: replace it.
+ * Code that was interrupted in the trampoline itself keeps its address. */
 SP_SIGSAFE static void mark_trampoline(walker *w)
 {
     if (!w->pc_is_exact)
@@ -248,7 +249,7 @@ SP_SIGSAFE static bool step_by_rule(walker *w, const sp_unwind_rule *rule)
         return fail(w, SP_WALK_COMPLETE);
     /* Where calls push nothing, interrupted code may have no frame. */
     bool may_stay = w->pc_is_exact && rule->ra.kind == SP_SAVED_IN_REGISTER;
-    /* A signal may have come on an alternate stack: then the interrupted frame may be at any
+    /* A signal handler may run on an alternate stack: then the interrupted frame may be at any
      * address, but this happens only a few times in one stack. */
     bool goes_up = cfa > w->frame.sp || (may_stay && cfa == w->frame.sp);
     if (rule->is_signal_frame ? ++w->signal_frames > SIGNAL_FRAMES_MAX : !goes_up)
@@ -271,7 +272,8 @@ SP_SIGSAFE static bool step_by_rule(walker *w, const sp_unwind_rule *rule)
     return true;
 }
 
-/* Only interrupted code can be at a place where the frame is not set up; after a call it is. */
+/* Only interrupted code can be at a place where the frame is not set up; after a call, the frame is
+ * set up. */
 SP_SIGSAFE static sp_frame_shape find_shape(walker *w)
 {
     uint8_t code[SP_MACHINE_CODE_BEFORE + SP_MACHINE_CODE_BYTES] = {0};
@@ -283,7 +285,7 @@ SP_SIGSAFE static sp_frame_shape find_shape(walker *w)
     return sp_machine_frame_shape(at_pc);
 }
 
-/* Where the return address is in a frame without a rule, and what the caller's fp is. */
+/* Find the place of the return address, and the caller's fp, in a frame without a rule. */
 SP_SIGSAFE static bool find_frame_by_shape(walker *w, sp_frame_shape shape, uint64_t *ra_address,
                                            uint64_t *caller_fp)
 {
@@ -352,10 +354,10 @@ SP_SIGSAFE static bool is_in_record(walker *w, uint64_t link)
     return w->frame.has_fp && load(w, w->frame.fp + 8, &saved) && sp_machine_strip(saved) == link;
 }
 
-/* To the caller that the link register names, from a frame that has not saved it: frame pointer
- * and, if SHAPE says so, stack pointer are still the caller's. Code of unknown shape may have saved
- * it. Then it is in the frame record, or the code has called somewhere since, and the register
- * points into this same code, which has no table. */
+/* Step to the caller that the link register names, from a frame that has not saved that register.
+ * The frame pointer is still the caller's, and so is the stack pointer if SHAPE is SP_FRAME_LINKED.
+ * Code of unknown shape may have saved the register. Then its value is in the frame record, or the
+ * code has made a call since, and the register points into this same code, which has no table. */
 SP_SIGSAFE static bool step_by_link(walker *w, sp_frame_shape shape)
 {
     const sp_registers callee = w->frame;
@@ -407,13 +409,13 @@ SP_SIGSAFE static bool step_by_frame_pointer(walker *w)
         return fail(w, SP_WALK_NO_TABLE);
     leave_frame(w, pc, ra_address + 8, caller_fp);
     w->in_chain = true;
-    w->sp_is_floor = !SP_MACHINE_RECORD_TELLS_SP && shape.kind != SP_FRAME_ENTERED;
+    w->sp_is_floor = !SP_MACHINE_RECORD_GIVES_SP && shape.kind != SP_FRAME_ENTERED;
     w->walk->by_frame_pointer++;
     return true;
 }
 
-/* A trampoline without frame information is recognized by its bytes. It is only ever returned to.
- */
+/* A trampoline without frame information is recognized by its bytes. Only returns lead to it, so an
+ * exact pc is not one. */
 SP_SIGSAFE static bool is_trampoline(walker *w)
 {
     if (w->pc_is_exact)
@@ -515,15 +517,15 @@ SP_SIGSAFE static inline extent outside_extent(const walker *w)
 
 _Static_assert(SP_OUTSIDE_MARGIN >= SP_PACKED_DEPTH_MAX, "what is below the copy is readable");
 
-/* Compiled twice, because in a walk from outside (of another thread's stack) the frame pointer is
- * usually unknown at first. */
+/* Compiled once for each value of IS_OUTSIDE, because in a walk from outside (of another thread's
+ * stack) the frame pointer is usually unknown at first. */
 SP_SIGSAFE static inline __attribute__((always_inline)) void
 run_in_extent(walker *w, const extent extent, const bool is_outside)
 {
     const sp_generation *generation = w->walk->generation;
     uint64_t *const pcs = w->walk->pcs;
     const uint64_t high = extent.high, floor = extent.floor, delta = extent.delta;
-    uint64_t behind = w->frame.pc + w->pc_is_exact;
+    uint64_t after = w->frame.pc + w->pc_is_exact;
     uint64_t sp = w->frame.sp, fp = w->frame.fp, base = w->frame.base;
     uint32_t next = w->next, last = w->walk->max_depth, start = next;
     bool has_fp = w->frame.has_fp, has_base = w->frame.has_base;
@@ -534,7 +536,7 @@ run_in_extent(walker *w, const extent extent, const bool is_outside)
         sp < extent.low || sp >= high)
         return;
     while (next < last) {
-        uint32_t rule = sp_generation_rule(generation, behind);
+        uint32_t rule = sp_generation_rule(generation, after);
         uint64_t ra_at = (rule & SP_PACKED_BY_FP ? fp : sp) + sp_packed_ra_offset(rule);
         uint64_t cfa = ra_at + sp_packed_depth(rule, SP_PACKED_RA);
         if (!(rule & SP_PACKED_FLAG) || cfa - sp - 1 >= high - sp - 1 ||
@@ -556,7 +558,7 @@ run_in_extent(walker *w, const extent extent, const bool is_outside)
             has_base |= base_depth != 0;
         }
         sp = cfa;
-        behind = ra;
+        after = ra;
         if (is_outside && sps)
             sps[next] = cfa;
         pcs[next++] = ra - 1;
@@ -566,7 +568,7 @@ run_in_extent(walker *w, const extent extent, const bool is_outside)
     w->steps += next - start;
     w->next = next;
     w->frame = (sp_registers){
-        .pc = behind, .sp = sp, .fp = fp, .base = base, .has_fp = has_fp, .has_base = has_base};
+        .pc = after, .sp = sp, .fp = fp, .base = base, .has_fp = has_fp, .has_base = has_base};
     w->pc_is_exact = w->in_chain = false;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a walk has to know about x86-64: where the kernel keeps registers, what instructions look
- * like around a frame. */
+/* The parts of a walk that depend on x86-64: where the kernel saves registers, and how the
+ * instructions around a frame look. */
 #ifndef SP_UNWIND_WALK_X86_64_SIG_H
 #define SP_UNWIND_WALK_X86_64_SIG_H
 
@@ -11,11 +11,12 @@
 #include "unwind/unwind_rule.h"
 #include "unwind/walk_sig.h"
 
-#define SP_MACHINE_CODE_BEFORE 6 /* what the functions below may look at, at the most: */
-#define SP_MACHINE_CODE_BYTES  9 /* in front of a pc, and from it on */
+#define SP_MACHINE_CODE_BEFORE 6 /* bytes of code that the functions below may read: */
+#define SP_MACHINE_CODE_BYTES  9 /* before a pc, and from it on */
 
-/* The return address lies where the caller's stack ends. */
-#define SP_MACHINE_RECORD_TELLS_SP true
+/* The caller's stack pointer is the address after the return address, so a frame record determines
+ * it. */
+#define SP_MACHINE_RECORD_GIVES_SP true
 
 /* libc's frame information for its trampoline is right. */
 #define SP_MACHINE_SIGNAL_BY_BYTES false
@@ -127,7 +128,7 @@ SP_SIGSAFE static inline int sp_machine_linkage_offset(const uint8_t *code)
     return is_mold ? 0 : -1;
 }
 
-/* CODE is what the interrupted pc points to. */
+/* CODE is the code at the interrupted pc. */
 SP_SIGSAFE static inline sp_frame_shape sp_machine_frame_shape(const uint8_t *code)
 {
     bool is_endbr = code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e && code[3] == 0xfa;
@@ -145,8 +146,8 @@ SP_SIGSAFE static inline sp_frame_shape sp_machine_frame_shape(const uint8_t *co
 
 #define SP_MACHINE_CALL_BYTES 7 /* the longest call instruction */
 
-/* BEFORE is what stands in front of an address: does it end with a call? e8 rel32, or ff /2 of two
- * to seven bytes. */
+/* Whether BEFORE, the bytes before an address, ends with a call: e8 rel32, or ff /2 of two to seven
+ * bytes. */
 SP_SIGSAFE static inline bool sp_machine_is_after_call(const uint8_t *before)
 {
     if (before[SP_MACHINE_CALL_BYTES - 5] == 0xe8)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An instruction is prefixes, an opcode of one of a few maps, then, as the opcode says, a byte that
  * names operands (ModRM), perhaps one more for an address (SIB), a displacement and an immediate
- * number. Its length follows from few bits of the opcode, which are kept in a string for each map.
- * What it means matters for a handful of opcodes only. */
+ * number. The opcode determines what follows it; a string for each map has one letter for each
+ * opcode. The effect of the instruction is interpreted for a few opcodes only. */
 #include "unwind/x86_instruction.h"
 
 enum { RSP = 4, RBP = 5 };
@@ -21,7 +21,7 @@ enum {
     MOVE_IMM = 'v', /* as IMM, 8 bytes when wide */
     GROUP3 = 'g',   /* ModRM, and an immediate number if it says `test` */
     ENTER = 'e',    /* 3 bytes */
-    NONE = 'x',     /* no instruction in 64-bit mode; prefixes do not come here either */
+    NONE = 'x',     /* no instruction in 64-bit mode, or a prefix, which is consumed before */
 };
 
 static const char one_byte_map[] = "mmmmbzxxmmmmbzxx"  /* 00 */
@@ -83,7 +83,7 @@ static unsigned take(decoder *d)
     return d->code[d->at++];
 }
 
-/* BYTES as a signed number. */
+/* Read a signed number of BYTES. */
 static int64_t take_number(decoder *d, unsigned bytes)
 {
     uint64_t value = 0;
@@ -258,7 +258,8 @@ static void interpret_group5(const decoder *d, sp_x86_instruction *out)
     }
 }
 
-/* REGISTER becomes base + displacement (lea), or another register (mov; displacement 0). */
+/* Register TARGET becomes BASE + DISPLACEMENT (lea), or BASE (mov; DISPLACEMENT 0). IS_SIMPLE: the
+ * source is exactly that. */
 static void set_register(sp_x86_instruction *out, unsigned target, unsigned base, bool is_simple,
                          int32_t displacement)
 {
@@ -274,7 +275,7 @@ static void set_register(sp_x86_instruction *out, unsigned target, unsigned base
     }
 }
 
-/* 81, 83: a number and a register. */
+/* Opcodes 81 and 83: arithmetic of a register with an immediate number. */
 static void interpret_number(const decoder *d, sp_x86_instruction *out)
 {
     enum { ADD = 0, AND = 4, SUB = 5, COMPARE = 7 };
@@ -295,7 +296,7 @@ static void interpret_number(const decoder *d, sp_x86_instruction *out)
     }
 }
 
-/* A register gets something else. */
+/* Register NUMBER gets a value that is not tracked. */
 static void overwrite(sp_x86_instruction *out, unsigned number)
 {
     set_register(out, number, 16, false, 0);
@@ -317,7 +318,7 @@ static void interpret_arithmetic(const decoder *d, sp_x86_instruction *out)
         overwrite(out, form == 3 ? d->reg : d->rm);
 }
 
-/* What one-byte opcodes do to the flow. */
+/* The effect of one-byte opcodes on the flow. */
 static void interpret_flow(const decoder *d, sp_x86_instruction *out)
 {
     if (d->opcode >= 0x70 && d->opcode <= 0x7f)
@@ -365,7 +366,7 @@ static void interpret_pop(const decoder *d, sp_x86_instruction *out)
         out->frame = SP_X86_FP_LOST;
 }
 
-/* Pushes, pops, and frames as a whole. */
+/* Pushes, pops, enter and leave. */
 static void interpret_stack(const decoder *d, sp_x86_instruction *out)
 {
     if (d->opcode >= 0x50 && d->opcode <= 0x57)

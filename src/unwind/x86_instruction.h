@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One x86-64 instruction, as far as the position of a frame depends on it: how long it is, where it
- * goes, what it does to stack and frame pointer. Nothing else of it is understood. Threads: any.
- * Signals: safe. */
+/* Decodes the parts of an x86-64 instruction that determine the position of a frame: its length,
+ * where execution continues, and its effect on stack and frame pointer. Threads: any. Signals:
+ * safe. */
 #ifndef SP_UNWIND_X86_INSTRUCTION_H
 #define SP_UNWIND_X86_INSTRUCTION_H
 
@@ -11,18 +11,18 @@
 
 #define SP_X86_BYTES_MAX 15
 
-/* Where it goes. */
+/* Where execution continues. */
 typedef enum sp_x86_flow {
     SP_X86_NEXT,
     SP_X86_BRANCH,        /* to target or next */
     SP_X86_JUMP,          /* to target */
-    SP_X86_JUMP_INDIRECT, /* to what a register or memory says */
+    SP_X86_JUMP_INDIRECT, /* to an address in a register or in memory */
     SP_X86_CALL,          /* of target */
     SP_X86_CALL_INDIRECT,
-    SP_X86_STOP, /* returns, traps, or goes where nothing here can follow */
+    SP_X86_STOP, /* returns, traps, or continues at an unknown place */
 } sp_x86_flow;
 
-/* What becomes of the stack pointer. */
+/* The effect on the stack pointer. */
 typedef enum sp_x86_stack {
     SP_X86_SP_SAME,
     SP_X86_SP_ADD,     /* sp += amount */
@@ -31,7 +31,7 @@ typedef enum sp_x86_stack {
     SP_X86_SP_UNKNOWN,
 } sp_x86_stack;
 
-/* What becomes of the frame pointer, before the stack pointer changes. */
+/* The effect on the frame pointer, before the stack pointer changes. */
 typedef enum sp_x86_frame {
     SP_X86_FP_SAME,
     SP_X86_FP_FROM_SP, /* fp = sp + amount */
@@ -54,8 +54,8 @@ typedef struct sp_x86_instruction {
     int32_t target; /* of branch, jump and call, or the slot: relative to the instruction's end */
 } sp_x86_instruction;
 
-/* The instruction that CODE, of which LENGTH bytes are there, begins with. False: there is none, or
- * it is not known or cut off. */
+/* Decode the instruction at CODE, where LENGTH bytes can be read. False: it is invalid, unknown or
+ * cut off. */
 bool sp_x86_decode(const uint8_t *code, size_t length, sp_x86_instruction *out);
 
 #endif
