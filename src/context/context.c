@@ -9,14 +9,14 @@
  * wall profiler, which reads from another thread, checks that the thread has not run.)
  *
  * Scopes form a stack per thread; the active context is that of its top. A scope detached out of
- * order leaves a dead entry behind, which is skipped when those above it are gone. The alternative
+ * order leaves a dead entry, which is removed when the entries above it are gone. The alternative
  * is a scope that holds the previous context itself, with a bounded list of dead ids. It is wrong
  * once the list overflows, and its scope has 80 bytes instead of 16.
  *
  * A stack of scopes is called a chain. A thread uses its own chain, or the chain of the fiber that
  * it runs (fiber.c), which moves with the fiber.
  *
- * A fork may interrupt a thread between any two of its stores. The child then sees the earlier
+ * A fork may interrupt a thread between any two of its stores. The child then has the earlier
  * stores and not the later ones, because the fork has write-protected the pages. So a chain must be
  * valid after every prefix of the stores: a scope counts only once it is complete, and a thread has
  * no chain while it changes from one to another. */
@@ -47,8 +47,8 @@ typedef struct attributes {
 
 static const attributes no_attributes;
 
-/* The bytes trace_flags and remote of the word FLAGS: little-endian on every supported
- * architecture. */
+/* Write a context into the state of THREAD. FLAGS is the word with the bytes trace_flags and
+ * remote, little-endian as on every supported architecture. */
 static inline void publish(sp_thread *thread, uint64_t trace_high, uint64_t trace_low,
                            uint64_t span, uint64_t local_root, uint64_t flags,
                            const attributes with)
@@ -65,7 +65,7 @@ static inline void publish(sp_thread *thread, uint64_t trace_high, uint64_t trac
     for (uint32_t i = 0; with.words && i < (with.size + 3) / 4; i++)
         sp_store_relaxed(&thread->published.record.attributes[i], with.words[i]);
     sp_fence_signal();
-    /* The word is valid, flags, size. */
+    /* The word consists of `valid`, the flags, and the size of the attributes. */
     sp_store_relaxed(&thread->published.record.tail,
                      span ? 1u | (uint32_t)(uint8_t)flags << 8 | with.size << 16 : 0);
     sp_fence_signal();
@@ -121,18 +121,19 @@ static inline bool may_have_attributes(const sp_thread *thread, uint64_t carrier
            sp_switch_is_watched_by(SP_WATCH_ATTRIBUTES);
 }
 
-/* WITH_CARE: the context may have attributes. The fast path is compiled without this test. */
+/* CHECK_ATTRIBUTES: the context may have attributes. The fast path is compiled without this
+ * test. */
 static inline void publish_context(sp_thread *thread, const spanprof_context *context,
-                                   bool with_care)
+                                   bool check_attributes)
 {
-    if (with_care && may_have_attributes(thread, sp_word_load_alone(context, CARRIER)))
+    if (check_attributes && may_have_attributes(thread, sp_word_load_alone(context, CARRIER)))
         publish_attributes(thread, context, sp_word_load_alone(context, CARRIER));
     else
         publish_words(thread, context, no_attributes);
 }
 
-/* Where the entry of DEPTH lies: chunk 0 holds 0 to 15, chunk k from 16 << (k - 1) on. NULL when
- * that chunk is not there. */
+/* The entry of DEPTH. Chunk 0 has the entries 0 to 15, chunk k those from 16 << (k - 1) on. NULL
+ * when that chunk does not exist. */
 static inline sp_scope_entry *entry_of(sp_scope_chain *chain, uint32_t depth)
 {
     if (SP_LIKELY(depth < SP_SCOPE_FIRST))
@@ -170,7 +171,7 @@ static inline bool is_dead(sp_scope_entry *entry)
     return sp_load_relaxed(&entry->serial) == 0;
 }
 
-/* DEPTH scopes are left. Remove the dead ones from the top. */
+/* Set the depth to DEPTH, less the dead scopes at the top. */
 static inline void pop_dead(sp_thread *thread, uint32_t depth)
 {
     while (depth > 0 && is_dead(entry_at(thread, depth - 1)))
@@ -187,7 +188,7 @@ static inline const spanprof_context *top_context(sp_thread *thread)
 static sp_scope_chain lost_chain;
 
 /* Carry out the detaches that other threads have posted to the chain. They are rare, so the loop
- * may look at every scope. */
+ * may check every scope. */
 static __attribute__((noinline)) void drop_posted(sp_thread *thread)
 {
     sp_scope_chain *chain = thread->owned.chain;
@@ -206,8 +207,8 @@ static __attribute__((noinline)) void drop_posted(sp_thread *thread)
 /* Carry out the detaches of this thread's scopes that other threads have posted, and publish. */
 static __attribute__((noinline)) void take_posts(sp_thread *thread)
 {
-    uint64_t posts =
-        sp_load_acquire(&thread->owned.posts); /* pairs with the post: the chain's came before */
+    uint64_t posts = sp_load_acquire(
+        &thread->owned.posts); /* pairs with the post, which incremented the chain's count before */
     if (thread->owned.chain == &lost_chain)
         return;
     drop_posted(thread);
@@ -254,7 +255,7 @@ static inline spanprof_scope make_scope(const sp_thread *thread, uint32_t depth,
     return (spanprof_scope){.thread = thread->owned.owner, .depth = depth, .serial = serial};
 }
 
-/* ENTRY, of DEPTH, gets a context without a span, which may still have baggage. */
+/* Fill ENTRY, of DEPTH, with a context without a span, which may still have baggage. */
 static __attribute__((noinline)) spanprof_scope
 attach_without_span(sp_thread *thread, sp_scope_entry *entry, uint32_t depth, uint64_t carrier)
 {
@@ -280,8 +281,8 @@ static sp_scope_entry *prepare(void)
     }
     sp_scope_entry *entry = entry_at(thread, thread->owned.depth);
     if (!entry && !(entry = add_chunk(thread, thread->owned.depth))) {
-        /* The active context is wrong, because the attach failed. Report "unknown" until the next
-         * switch, as after a foreign detach. */
+        /* The active context is wrong, because the attach failed. Samples are "unknown" until the
+         * next switch, as after a detach by another thread. */
         sp_count(&sp_thread_counts.failed_attaches, 1);
         sp_count(&thread->owned.posts, 1);
     }
@@ -290,7 +291,7 @@ static sp_scope_entry *prepare(void)
 
 static inline spanprof_scope attach(sp_thread *thread, sp_scope_entry *entry, uint64_t trace_high,
                                     uint64_t trace_low, uint64_t span, uint64_t local_root,
-                                    uint64_t flags, uint64_t carrier, bool with_care)
+                                    uint64_t flags, uint64_t carrier, bool check_attributes)
 {
     uint32_t depth = thread->owned.depth;
     uint64_t serial = ++thread->owned.next_serial;
@@ -305,7 +306,7 @@ static inline spanprof_scope attach(sp_thread *thread, sp_scope_entry *entry, ui
     sp_word_store(&entry->context, CARRIER, carrier);
     sp_fence_signal();
     thread->owned.depth = depth + 1; /* only when the scope is complete */
-    if (with_care && may_have_attributes(thread, carrier))
+    if (check_attributes && may_have_attributes(thread, carrier))
         publish_attributes(thread, &entry->context, carrier);
     else
         publish(thread, trace_high, trace_low, span, local_root, flags, no_attributes);
@@ -403,16 +404,16 @@ void sp_context_take_chain(sp_thread *thread, sp_scope_chain *to)
 }
 
 /* A poster increments the count of the chain first, then that of the thread that runs the chain. So
- * a post that this function does not see in the chain is seen in the thread's count later. (For a
- * fiber's chain, the compare-exchange in fiber.c orders the two: either the poster sees the thread
- * that runs the fiber, or that thread sees the post.) */
+ * a post that this function does not find in the chain is found in the thread's count later. (For a
+ * fiber's chain, the compare-exchange in fiber.c orders the two: either the poster finds the thread
+ * that runs the fiber, or that thread finds the post.) */
 void sp_context_switch_chain(sp_thread *thread, sp_scope_chain *to)
 {
     if (has_posts(thread) && sp_switch_is_watched_by(SP_WATCH_RECORDER))
         sp_switch_recorder_taint(thread);
     sp_context_take_chain(thread, to);
     if (!to)
-        sp_count(&thread->owned.posts, 1); /* and take_posts leaves it so */
+        sp_count(&thread->owned.posts, 1); /* take_posts keeps this difference */
     uint64_t posts = sp_load_acquire(&thread->owned.posts);
     if (SP_UNLIKELY(sp_load_acquire(&thread->owned.chain->posts) !=
                     thread->owned.chain->posts_seen))
@@ -423,8 +424,8 @@ void sp_context_switch_chain(sp_thread *thread, sp_scope_chain *to)
     notify_watchers(thread);
 }
 
-/* Find the chain that OWNER, the number in its scopes, names; and the thread that runs that chain.
- */
+/* The chain with the number OWNER, which its scopes contain; below, the thread that runs that
+ * chain. */
 static sp_scope_chain *chain_of(uint32_t owner)
 {
     if (owner > SP_THREADS_MAX)
@@ -484,10 +485,10 @@ static __attribute__((noinline)) spanprof_status detach_below_top(sp_thread *thr
     return SPANPROF_OK;
 }
 
-/* Always inline, so that the fast path of detach is compiled with WITH_CARE false and without a
- * call. */
+/* Always inline, so that the fast path of detach is compiled with CHECK_ATTRIBUTES false and
+ * without a call. */
 static inline __attribute__((always_inline)) spanprof_status
-detach_own(sp_thread *thread, uint32_t depth, uint64_t serial, bool with_care)
+detach_own(sp_thread *thread, uint32_t depth, uint64_t serial, bool check_attributes)
 {
     uint32_t below = thread->owned.depth - 1;
     sp_scope_entry *entry = depth == below ? entry_at(thread, below) : NULL;
@@ -495,7 +496,7 @@ detach_own(sp_thread *thread, uint32_t depth, uint64_t serial, bool with_care)
         return detach_below_top(thread, depth, serial);
     sp_store_relaxed(&entry->serial, 0);
     pop_dead(thread, below);
-    publish_context(thread, top_context(thread), with_care);
+    publish_context(thread, top_context(thread), check_attributes);
     return SPANPROF_OK;
 }
 

@@ -27,7 +27,7 @@ static uint64_t own_thread_pointer(void)
     return pointer;
 }
 
-/* 0 where the kernel does not say, or the thread has none. */
+/* 0 if the kernel does not report it, or the thread has none. */
 static uint64_t robust_list_of(pid_t tid)
 {
     void *head = NULL;
@@ -40,8 +40,8 @@ typedef struct search {
     uint64_t module, block;
 } search;
 
-/* The module in whose block of this thread the slot lies. */
-static int look_at(struct dl_phdr_info *info, size_t size, void *user)
+/* Find the module whose thread-local block, on this thread, contains the slot. */
+static int find_module(struct dl_phdr_info *info, size_t size, void *user)
 {
     search *search = user;
     uint64_t block = (uint64_t)(uintptr_t)info->dlpi_tls_data;
@@ -62,7 +62,7 @@ static int64_t own_distance(void)
     return (int64_t)((uint64_t)(uintptr_t)sp_context_slot_own() - own_thread_pointer());
 }
 
-static void *tell_distance(void *distance)
+static void *store_distance(void *distance)
 {
     *(int64_t *)distance = own_distance();
     return NULL;
@@ -74,9 +74,9 @@ static bool is_static(void)
 {
     int64_t distance = 0;
     pthread_t thread;
-    bool is_asked =
-        sp_worker_thread_create(&thread, SP_WORKER_BLOCKS_ALL, tell_distance, &distance) == 0;
-    return is_asked && pthread_join(thread, NULL) == 0 && distance == own_distance();
+    bool is_created =
+        sp_worker_thread_create(&thread, SP_WORKER_BLOCKS_ALL, store_distance, &distance) == 0;
+    return is_created && pthread_join(thread, NULL) == 0 && distance == own_distance();
 }
 
 /* glibc's vector consists of pairs whose first word is the address of the block; two words before
@@ -104,7 +104,7 @@ void sp_context_layout_learn(void)
     if (list && is_static()) {
         layout.kind = SP_CONTEXT_STATIC;
         layout.offset = own_distance();
-    } else if (list && dl_iterate_phdr(look_at, &search) && is_vector_known(&search, pointer)) {
+    } else if (list && dl_iterate_phdr(find_module, &search) && is_vector_known(&search, pointer)) {
         layout.kind = SP_CONTEXT_BLOCK;
         layout.module = search.module;
         layout.offset = (int64_t)(search.slot - search.block);

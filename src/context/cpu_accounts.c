@@ -13,7 +13,7 @@ static uint32_t next_place(const sp_cpu_accounts *accounts, uint32_t place)
     return (place + 1) & (accounts->capacity - 1);
 }
 
-/* Where SPAN_ID lies, or the free place where it would. */
+/* The place of SPAN_ID's account, or the free place where it would be added. */
 static uint32_t place_of(const sp_cpu_accounts *accounts, uint64_t span_id)
 {
     uint32_t place = (uint32_t)span_id & (accounts->capacity - 1);
@@ -52,8 +52,8 @@ static bool grow(sp_cpu_accounts *accounts)
     return resize(accounts, accounts->capacity ? 2 * accounts->capacity : FIRST_CAPACITY);
 }
 
-/* Shrink to a quarter full, so that a few more or fewer accounts do not resize the table again. If
- * memory is short, the table stays large. */
+/* Halve a table of which less than an eighth is used. It is then at most a quarter full, so that a
+ * few more or fewer accounts do not resize it again. If memory is short, the table stays large. */
 static void shrink(sp_cpu_accounts *accounts)
 {
     if (accounts->capacity > FIRST_CAPACITY && accounts->count < accounts->capacity / 8)
@@ -94,7 +94,7 @@ static void leave_parent(const sp_cpu_accounts *accounts, sp_cpu_account *parent
         parent->first_child_id = account->next_id;
 }
 
-/* PARENT may be NULL. */
+/* Make the children of ACCOUNT children of PARENT. PARENT may be NULL: then they have no parent. */
 static void give_children(const sp_cpu_accounts *accounts, sp_cpu_account *parent,
                           const sp_cpu_account *account)
 {
@@ -107,8 +107,8 @@ static void give_children(const sp_cpu_accounts *accounts, sp_cpu_account *paren
     }
 }
 
-/* Accounts behind the hole move up into it, unless they would then lie before the place that their
- * id names. */
+/* Free the place HOLE. Accounts after it move into it, unless they would then be before the place
+ * that their id names. */
 static void free_place(sp_cpu_accounts *accounts, uint32_t hole)
 {
     uint32_t mask = accounts->capacity - 1;
@@ -134,8 +134,8 @@ void sp_cpu_accounts_remove(sp_cpu_accounts *accounts, sp_cpu_account *account)
     shrink(accounts);
 }
 
-/* Breadth first: the children of each account go behind what is in the list. Each account is
- * visited once, because there may be thousands. */
+/* Breadth first: the children of each account are appended to the list. Each account is visited
+ * once, because there may be thousands. */
 sp_cpu_sum sp_cpu_accounts_list(sp_cpu_accounts *accounts, sp_cpu_account *top)
 {
     sp_cpu_sum sum = {0};

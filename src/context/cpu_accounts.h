@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The accounts of CPU time of live spans (docs/design/cpu-time.md), for one lock's share of them: a
- * hash table by span id, as large as it has to be, whose accounts form trees. Accounts name each
- * other by ids, because the table moves them.
+/* The accounts of CPU time of live spans (docs/design/cpu-time.md), for the part of them that one
+ * lock guards: a hash table by span id, which grows and shrinks. Its accounts form trees. Accounts
+ * name each other by ids, because the table moves them.
  *
  * Threads: the one that holds the lock. Signals: not safe. */
 #ifndef SP_CONTEXT_CPU_ACCOUNTS_H
@@ -19,12 +19,12 @@ typedef struct sp_cpu_account {
     uint64_t
         total_ns; /* spent by the span itself, and by those of its descendants that have ended */
     struct sp_cpu_account *next_listed; /* see sp_cpu_accounts_list */
-    uint64_t list;                      /* the last that it was in */
+    uint64_t list;                      /* number of the last list that it was in */
     uint32_t active;                    /* threads whose open interval is this account's */
-    bool orphan; /* its local root has no account, any more or for lack of memory */
+    bool orphan; /* its local root has no account: it ended, or memory was short */
 } sp_cpu_account;
 
-/* Zero is an empty table. capacity is 0 or a power of two, and count at most 3/4 of it. Adding or
+/* All zero: an empty table. capacity is 0 or a power of two, and count at most 3/4 of it. Adding or
  * removing an account moves others. */
 typedef struct sp_cpu_accounts {
     sp_cpu_account *places;
@@ -38,7 +38,7 @@ typedef struct sp_cpu_sum {
     uint32_t active;
 } sp_cpu_sum;
 
-/* NULL when there is none. SPAN_ID 0 has none. */
+/* The account of SPAN_ID, or NULL when it has none. SPAN_ID 0 never has one. */
 sp_cpu_account *sp_cpu_accounts_find(const sp_cpu_accounts *accounts, uint64_t span_id);
 /* A new account of SPAN_ID, which has none yet, without a parent; NULL when memory is short. Keeps
  * errno. */
@@ -46,7 +46,8 @@ sp_cpu_account *sp_cpu_accounts_add(sp_cpu_accounts *accounts, uint64_t span_id)
 /* ACCOUNT, which has no parent, becomes a child of PARENT. */
 void sp_cpu_accounts_adopt(const sp_cpu_accounts *accounts, sp_cpu_account *parent,
                            sp_cpu_account *account);
-/* Its children become its parent's, or have none any more. Keeps errno. */
+/* Remove ACCOUNT. Its children become children of its parent; without a parent, they have none
+ * either. Keeps errno. */
 void sp_cpu_accounts_remove(sp_cpu_accounts *accounts, sp_cpu_account *account);
 
 /* Makes TOP and its descendants a list by next_listed that begins with TOP, whose `list` is

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exact CPU time (docs/design/cpu-time.md has the reasons).
  *
- * A thread has at most one open interval. Each belongs to one account, that of the active span, or
- * of the nearest that lives. A switch to another account reads the thread's CPU clock once: it
- * closes one interval and opens the next. A span that ends gives what it has to its parent's
- * account; what runs at that moment, here or on other threads, is settled first, by the CPU clocks
- * of these threads.
+ * A thread has at most one open interval. An interval belongs to one account: that of the active
+ * span, or, if it has none, that of its local root. A switch to another account reads the thread's
+ * CPU clock once: it closes one interval and opens the next. A span that ends adds its time to its
+ * parent's account. Open intervals of this and of other threads that belong to the span are settled
+ * first, by the CPU clocks of these threads.
  *
- * The accounts of a local root and its descendants lie together under one lock, which the context
- * names by its local root id. So an account can be looked up, charged and closed without another
- * lock, and independent requests rarely contend. The locks are innermost: no other is taken under
- * one. */
+ * The accounts of a local root and its descendants are guarded by the same lock, which is chosen by
+ * the local root id of the context. So an account can be looked up, charged and closed without
+ * another lock, and independent requests rarely contend. The locks are innermost: no other is taken
+ * under one. */
 #include "context/cpu_time.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ typedef struct cpu_share {
 _Atomic uint32_t sp_cpu_time_run;
 
 static cpu_share shares[SHARES] = {[0 ... SHARES - 1] = {.lock = SP_LOCK_AT(SP_LOCK_CPU_ACCOUNTS)}};
-static uint32_t starts; /* setup */
+static uint32_t starts; /* their number; written by setup only */
 static _Atomic uint64_t unattributed_ns, dropped;
 
 /* Chosen by the highest bits, because the table of accounts uses the lowest. */
@@ -59,7 +59,7 @@ void sp_cpu_time_start(sp_cpu_time which)
     sp_switch_watch(SP_WATCH_CPU_TIME, which != SP_CPU_TIME_NONE);
 }
 
-/* Intervals stay open. The thread that closes one later sees by `run` that its time was not
+/* Intervals stay open. The thread that closes one later finds by `run` that its time is not
  * counted. */
 void sp_cpu_time_stop(void)
 {
@@ -67,8 +67,8 @@ void sp_cpu_time_stop(void)
     sp_store_relaxed(&sp_cpu_time_run, 0);
 }
 
-/* Another thread of the parent may have been changing a table, so their memory is left where it is.
- * Open intervals name no account any more, and no run that will be. */
+/* Another thread of the parent may have been changing a table, so their memory is not freed. Open
+ * intervals then name no account, and a run that never recurs. */
 void sp_cpu_time_after_fork(void)
 {
     sp_cpu_time_stop();
@@ -86,12 +86,12 @@ void sp_cpu_time_counters_get(sp_cpu_time_counters *out)
 
 static uint64_t elapsed_ns(uint64_t mark_ns, uint64_t now_ns)
 {
-    return now_ns > mark_ns ? now_ns - mark_ns
-                            : 0; /* the mark may be another thread's, and later */
+    return now_ns > mark_ns ? now_ns - mark_ns : 0; /* another thread may have set a later mark */
 }
 
-/* ACCOUNT is that of INTERVAL, or NULL. Time whose local root has no account, because it has ended
- * or memory was short, is unattributed, also while a descendant of it still has an account. */
+/* Charge SPENT_NS to ACCOUNT, which is that of INTERVAL, or NULL. Time whose local root has no
+ * account, because it has ended or memory was short, is unattributed, also while a descendant of it
+ * still has an account. */
 static void charge(sp_cpu_account *account, const sp_cpu_interval *interval, uint64_t spent_ns)
 {
     if (account)
@@ -100,9 +100,9 @@ static void charge(sp_cpu_account *account, const sp_cpu_interval *interval, uin
         sp_count(&unattributed_ns, spent_ns);
 }
 
-/* Returns the end of the interval. It is after NOW_NS when another thread has settled the interval
- * since NOW_NS was read. The mark of another run may be of another clock: that of the thread that
- * forked. */
+/* Close INTERVAL, and return its end. It is after NOW_NS when another thread has settled the
+ * interval since NOW_NS was read. The mark of another run may be of another clock: that of the
+ * thread that forked. */
 static uint64_t close_interval(sp_cpu_interval *interval, uint64_t now_ns)
 {
     cpu_share *share = lock_share(interval->root_id);
@@ -120,8 +120,8 @@ static uint64_t close_interval(sp_cpu_interval *interval, uint64_t now_ns)
     return now_ns;
 }
 
-/* A span without an account, because it has ended or memory was short, is still a descendant of its
- * local root, so its time goes to the root. */
+/* A span may have no account, because it has ended or memory was short. It is still a descendant of
+ * its local root, so its time is charged to the root. */
 static void open_interval(sp_cpu_interval *interval, uint64_t root_id, uint64_t span_id,
                           uint64_t now_ns)
 {
@@ -204,8 +204,9 @@ bool sp_cpu_time_open(uint64_t root_id, uint64_t span_id, uint64_t parent_id)
     return account != NULL;
 }
 
-/* The account of INTERVAL, if that is listed. Threads come to an account and leave it under its
- * lock, which is held: an interval that names one of ours stays as it is. */
+/* The account of INTERVAL if it is in the last list, else NULL. An interval changes its account
+ * only under the account's lock, which is held, so an interval that names a listed account stays as
+ * it is. */
 static sp_cpu_account *listed_account(const sp_cpu_accounts *accounts,
                                       const sp_cpu_interval *interval)
 {
@@ -214,8 +215,8 @@ static sp_cpu_account *listed_account(const sp_cpu_accounts *accounts,
     return account && account->list == accounts->lists ? account : NULL;
 }
 
-/* INTERVAL's time up to NOW_NS goes to its ACCOUNT, which is listed; if that is TOP, what comes
- * next goes to TOP's parent. */
+/* Charge INTERVAL's time up to NOW_NS to its ACCOUNT, which is listed. If ACCOUNT is TOP, the rest
+ * of the interval is charged to TOP's parent later. */
 static void settle(sp_cpu_sum *sum, const sp_cpu_account *top, sp_cpu_account *account,
                    sp_cpu_interval *interval, uint64_t now_ns)
 {
@@ -241,13 +242,13 @@ static void settle_others(sp_cpu_sum *sum, const sp_cpu_accounts *accounts,
         if (thread == self || !account)
             continue;
         if (!sp_clock_thread_cpu_ns(sp_load_relaxed(&thread->registered.tid), &now_ns))
-            now_ns = 0; /* it has just ended; nothing more is known of it */
+            now_ns = 0; /* the thread has just ended: its last time is unknown */
         settle(sum, top, account, &thread->cpu, now_ns);
     }
     errno = saved_errno;
 }
 
-/* Lists TOP and its descendants, and returns what they have up to now, on all threads. The calling
+/* Lists TOP and its descendants, and returns their CPU time up to now, on all threads. The calling
  * thread's clock is read before the search, because the search may take long and its time is not
  * TOP's. The clock is needed only if the thread's account is TOP or may be a descendant of TOP. */
 static uint64_t list_and_settle(sp_cpu_accounts *accounts, sp_cpu_account *top)
@@ -264,8 +265,8 @@ static uint64_t list_and_settle(sp_cpu_accounts *accounts, sp_cpu_account *top)
     return sum.total_ns;
 }
 
-/* TOP's time and the threads that name it go to its parent. The descendants of a local root have no
- * parent afterwards. */
+/* Add TOP's time and its number of active threads to its parent, and remove TOP. The descendants of
+ * a local root have no parent afterwards. */
 static void hand_over(sp_cpu_accounts *accounts, sp_cpu_account *top, bool is_root)
 {
     sp_cpu_account *parent = sp_cpu_accounts_find(accounts, top->parent_id);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exact CPU time of spans: what each thread's CPU clock says between its switches, on the
- * accounts of the spans that were active (docs/design/cpu-time.md). While it is off, a switch only
- * reads one word.
+/* The exact CPU time of spans: the advance of a thread's CPU clock between two switches is charged
+ * to the account of the span that was active (docs/design/cpu-time.md). While CPU time is off, a
+ * switch only reads one word.
  *
- * Ids are the eight bytes of a context, as a word. An account is that of a span that lives: it is
- * opened before any thread can attach the span, and closed when the span ends. Contexts and threads
- * name accounts by ids, never by pointers.
+ * Ids are the eight bytes of a context, as a word. A live span has an account. It is opened before
+ * any thread can attach the span, and closed when the span ends. Contexts and threads name accounts
+ * by ids, never by pointers.
  *
  * | operation        | owner thread | other threads | lock                         |
  * | switch, leave    |     yes      |               | that of the local root's share |
@@ -30,26 +30,27 @@ typedef enum sp_cpu_time {
     SP_CPU_TIME_ALL = 2,
 } sp_cpu_time;
 
-/* What a thread's CPU time goes to since `mark_ns`, by its CPU clock. While account_id is that of
- * an account, that account's lock guards account_id and mark_ns: another thread that ends the span
- * takes what was spent, and sets both. Else the owner thread alone uses all members. While there is
- * an account, the owner changes no other member. */
+/* The account that a thread's CPU time since `mark_ns`, by its CPU clock, is charged to. While
+ * account_id names an account, that account's lock guards account_id and mark_ns: another thread
+ * that ends the span charges the time, and sets both. The owner thread changes no other member
+ * meanwhile. While account_id names no account, only the owner thread uses the members. */
 typedef struct sp_cpu_interval {
-    uint64_t root_id; /* of the context that the interval is about; 0: none is open */
+    uint64_t root_id; /* of the context of the interval; 0: none is open */
     uint64_t span_id;
     _Atomic uint64_t account_id; /* 0: none */
     uint64_t mark_ns;
     uint32_t run; /* sp_cpu_time_run when it began */
 } sp_cpu_interval;
 
-/* 0: off. Else the number of the start, and which spans. Switches look at sp_switch_watchers
- * (watchers.h) first. */
+/* 0: off. Else the number of the start, and in the low bits a sp_cpu_time. Switches read
+ * sp_switch_watchers (watchers.h) first. */
 extern __attribute__((visibility("hidden"))) _Atomic uint32_t sp_cpu_time_run;
 
 /* CPU time is counted for WHICH spans from here on, until the stop. Setup. */
 void sp_cpu_time_start(sp_cpu_time which);
 void sp_cpu_time_stop(void);
-/* In a forked child, before it starts for itself: all accounts and intervals were the parent's. */
+/* In a forked child, before its own start: drop all accounts and intervals, which were the
+ * parent's. */
 void sp_cpu_time_after_fork(void);
 
 /* THREAD, the calling one, has made CONTEXT active. */
@@ -66,8 +67,8 @@ bool sp_cpu_time_open(uint64_t root_id, uint64_t span_id, uint64_t parent_id);
  * False when it has no account. */
 bool sp_cpu_time_close(uint64_t root_id, uint64_t span_id, uint64_t *out);
 
-/* Since the last start. Unattributed is what was spent under sampled contexts of this process whose
- * local root does not live, also while a descendant of it lives and counts for itself. */
+/* Since the last start. Unattributed is the CPU time under sampled contexts of this process whose
+ * local root does not live, also while a descendant of it lives and has an account. */
 typedef struct sp_cpu_time_counters {
     uint64_t unattributed_ns;
     uint64_t dropped; /* spans without an account, because memory was short */

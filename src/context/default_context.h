@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The default context: what samples of threads belong to that have no context of their own
- * (spanprof_context_set_default).
+/* The default context (spanprof_context_set_default): samples of threads that have no context of
+ * their own belong to it.
  *
  * Threads: any.  Signals: not safe.  Fork: the child keeps it. */
 #ifndef SP_CONTEXT_DEFAULT_CONTEXT_H

@@ -7,14 +7,14 @@
  * takes longer from the second scope on.)
  *
  * A fiber is run by one thread at most: `runner` goes from NULL to the thread by compare-exchange,
- * and back by a release when the thread has taken another chain. Fibers lie in a table
- * of slots (core/slot_table.h): a stale handle or scope finds a generation or a serial that is not
- * its own.
+ * and back by a release when the thread has taken another chain. Fibers lie in a table of slots
+ * (core/slot_table.h): a stale handle or scope is recognized by its generation or serial.
  *
- * | operation                            | who runs it | other threads | lock |
+ * | operation                            | its runner  | other threads | lock |
  * | switch                               |     yes     |               | none |
  * | post a detach of one of its scopes   |             |      yes      | none |
- * | create, destroy                      |     any     |      any      | the table's | */
+ * | create, destroy                      |     any     |      any      | the table's |
+ */
 #include <spanprof/fiber.h>
 
 #include "context/self.h"
@@ -26,9 +26,9 @@ enum { FIBERS_MAX = 1 << 18 };
 
 typedef struct sp_fiber {
     _Alignas(SP_CACHE_LINE) sp_scope_chain chain;
-    _Atomic(sp_thread *) runner; /* NULL: suspended; &nobody: there is no such fiber now */
-    _Atomic uint32_t generation; /* odd: of the handle that is valid; even: there is none */
-    uint32_t next;               /* number of the next free or doomed one */
+    _Atomic(sp_thread *) runner; /* NULL: suspended; &no_thread: the slot has no fiber */
+    _Atomic uint32_t generation; /* odd: of the valid handle; even: no handle is valid */
+    uint32_t next;               /* number of the next free or doomed slot */
     uint64_t stack_low, stack_high;
 } sp_fiber;
 
@@ -41,9 +41,9 @@ static struct {
 } table = {.lock = SP_LOCK_AT(SP_LOCK_FIBERS),
            .fibers = SP_SLOT_TABLE(sp_fiber, next, FIBERS_MAX, init_fiber)};
 
-static sp_thread nobody;
+static sp_thread no_thread;
 
-/* NUMBER is of a slot that was taken once. */
+/* NUMBER is that of a slot that was taken at least once. */
 static sp_fiber *fiber_of(uint32_t number)
 {
     return (sp_fiber *)table.fibers.memory + (uint32_t)(number - 1);
@@ -77,7 +77,7 @@ static void fork_child(void)
     for (uint32_t number = 1; number <= sp_slots_used(&table.fibers); number++) {
         sp_fiber *fiber = fiber_of(number);
         sp_thread *runner = sp_load_relaxed(&fiber->runner);
-        if (!runner || runner == &nobody || runner == sp_self)
+        if (!runner || runner == &no_thread || runner == sp_self)
             continue;
         sp_fiber_abandon(runner);
         sp_context_drop_dead(&fiber->chain);
@@ -93,14 +93,14 @@ static void init_fiber(void *slot, uint32_t number)
     sp_fiber *fiber = slot;
     fiber->chain.owner = SP_THREADS_MAX + number;
     sp_store_relaxed(&fiber->chain.chunks[0], fiber->chain.first);
-    sp_store_relaxed(&fiber->runner, &nobody);
+    sp_store_relaxed(&fiber->runner, &no_thread);
 }
 
-/* From here on nothing refers to the fiber, unless a thread runs it. */
+/* Free the fiber, whose handle is invalid already. False when a thread runs it. */
 static bool free_locked(sp_fiber *fiber)
 {
     sp_thread *suspended = NULL;
-    if (!atomic_compare_exchange_strong(&fiber->runner, &suspended, &nobody))
+    if (!atomic_compare_exchange_strong(&fiber->runner, &suspended, &no_thread))
         return false;
     sp_context_forget_scopes(&fiber->chain);
     sp_slot_give(&table.fibers, fiber);
@@ -167,10 +167,10 @@ void spanprof_fiber_destroy(spanprof_fiber handle)
         sp_count(&sp_thread_counts.misuse_fiber, 1);
 }
 
-/* The stack is published before the context. At every moment a tick sees no range, or a whole one:
- * the old or the new. From then on a tick may be marked as unknown, although the context is still
- * the old one. */
-static void tell_stack(sp_thread *thread, const sp_fiber *to)
+/* The stack is published before the context. At every moment a tick reads either no range, or a
+ * whole one: the old or the new. From then on a tick may be marked as unknown, although the context
+ * is still the old one. */
+static void publish_stack(sp_thread *thread, const sp_fiber *to)
 {
     if (to) {
         sp_store_relaxed(&thread->owned.fiber_high, 0);
@@ -185,26 +185,26 @@ static void tell_stack(sp_thread *thread, const sp_fiber *to)
     sp_fence_signal();
 }
 
-/* The thread continues with the fiber TO. NULL: CHAIN is the thread's own, or NULL when it is
- * unknown what runs. */
+/* Make THREAD run the fiber TO, whose chain is CHAIN. TO is NULL for the thread's own CHAIN, and
+ * both are NULL when it is unknown which fiber runs. */
 static void run_chain(sp_thread *thread, sp_fiber *to, sp_scope_chain *chain)
 {
     sp_fiber *from = thread->owned.fiber;
-    tell_stack(thread, to);
+    publish_stack(thread, to);
     thread->owned.fiber = to;
     sp_context_switch_chain(thread, chain);
     if (from)
         sp_store_release(&from->runner, NULL); /* pairs with enter */
 }
 
-/* Make THREAD the one that runs FIBER. */
+/* Make THREAD the runner of FIBER. */
 static spanprof_status enter(sp_thread *thread, sp_fiber *fiber, uint32_t generation)
 {
     sp_thread *suspended = NULL;
     if (!sp_slot_fits(&fiber->generation, generation))
         return SPANPROF_ERROR_NOT_FOUND;
     if (!atomic_compare_exchange_strong(&fiber->runner, &suspended, thread))
-        return suspended == &nobody ? SPANPROF_ERROR_NOT_FOUND : SPANPROF_ERROR_OTHER_THREAD;
+        return suspended == &no_thread ? SPANPROF_ERROR_NOT_FOUND : SPANPROF_ERROR_OTHER_THREAD;
     if (sp_slot_fits(&fiber->generation, generation))
         return SPANPROF_OK;
     sp_store_release(&fiber->runner, NULL);
@@ -254,7 +254,7 @@ spanprof_fiber spanprof_fiber_current(void)
     if (!fiber)
         return (spanprof_fiber){0};
     uint32_t generation = sp_load_relaxed(&fiber->generation);
-    bool is_doomed = generation % 2 == 0; /* its handle is dead */
+    bool is_doomed = generation % 2 == 0; /* destroyed while it runs: return its last handle */
     return (spanprof_fiber){.slot = number_of(fiber), .generation = generation - is_doomed};
 }
 
@@ -282,5 +282,5 @@ sp_thread *sp_fiber_runner(uint32_t slot)
 {
     sp_fiber *fiber = find_fiber(slot + 1);
     sp_thread *runner = fiber ? atomic_load(&fiber->runner) : NULL;
-    return runner == &nobody ? NULL : runner;
+    return runner == &no_thread ? NULL : runner;
 }

@@ -15,10 +15,10 @@
 typedef enum sp_foreign_result {
     SP_FOREIGN_NONE = 0,
     SP_FOREIGN_ACTIVE,
-    SP_FOREIGN_UNKNOWN, /* there is one, and it cannot be read */
+    SP_FOREIGN_UNKNOWN, /* there is a record, and it cannot be read */
 } sp_foreign_result;
 
-/* What lies at the record's address and before it. */
+/* The memory before the record, and the record. */
 typedef struct sp_foreign_memory {
     uint64_t signature; /* SP_THREAD_SIGNATURE in a copy of this library */
     uint64_t between[3];
@@ -34,7 +34,7 @@ _Static_assert(offsetof(sp_foreign_memory, trace_id) == SP_FOREIGN_BEFORE_BYTES 
                        SP_FOREIGN_BEFORE_BYTES + SP_FOREIGN_RECORD_BYTES,
                "the layout of OTEP 4947");
 
-/* Whether a context of ours is active, which comes first. */
+/* Whether a context of this SDK is active, which takes precedence. */
 SP_SIGSAFE static inline bool sp_foreign_is_hidden(const sp_thread *thread)
 {
     return (sp_load_relaxed(&thread->published.record.tail) & 1) != 0;
@@ -45,13 +45,13 @@ SP_SIGSAFE static inline bool sp_foreign_copy(long pid, sp_foreign_memory *memor
     if (sp_guarded_read(pid, memory, record - SP_FOREIGN_BEFORE_BYTES,
                         SP_FOREIGN_BEFORE_BYTES + SP_FOREIGN_RECORD_BYTES))
         return true;
-    memory->signature = 0; /* nothing may lie before it */
+    memory->signature = 0; /* the memory before the record may be unmapped */
     return sp_guarded_read(pid, memory->trace_id, record, SP_FOREIGN_RECORD_BYTES);
 }
 
-/* The record at RECORD, 0 for none, in *CONTEXT; zero unless ACTIVE. A record that is not valid
- * counts as none: its owner has detached, or is changing the record, and a reader cannot
- * distinguish the two. */
+/* Read the record at the address RECORD (0: none) into *CONTEXT, which is all zero unless the
+ * result is ACTIVE. A record that is not valid counts as none: its owner has detached, or is
+ * changing the record, and a reader cannot distinguish the two. */
 SP_SIGSAFE static inline sp_foreign_result sp_foreign_read(uint64_t record,
                                                            sp_foreign_context *context)
 {
@@ -81,8 +81,8 @@ SP_SIGSAFE static inline bool sp_foreign_is_same(const sp_foreign_context *a,
            a->span_id == b->span_id && a->tail == b->tail;
 }
 
-/* The slot of a thread whose pointer is POINTER in the block that its vector names; 0 when the
- * thread has not made it yet. */
+/* The slot of the thread with thread pointer POINTER, in the block that the thread's vector names;
+ * 0 when that block does not exist yet. */
 SP_SIGSAFE static inline uint64_t sp_foreign_find_slot(uint64_t pointer, long pid)
 {
     const sp_context_layout *layout = &sp_context_layout_now;
@@ -96,8 +96,8 @@ SP_SIGSAFE static inline uint64_t sp_foreign_find_slot(uint64_t pointer, long pi
     return block + (uint64_t)layout->offset;
 }
 
-/* For a thread that ticks before a scan has found its slot, because it is new. A thread asks for
- * its own list with thread id 0. */
+/* Find the thread pointer of a new thread, which ticks before a scan has found its slot. Thread id
+ * 0 is the calling thread. */
 SP_SIGSAFE static inline uint64_t sp_foreign_find_pointer(sp_thread *thread)
 {
     const sp_context_layout *layout = &sp_context_layout_now;
@@ -135,8 +135,8 @@ SP_SIGSAFE static inline uint64_t sp_foreign_own_record(sp_thread *thread,
 }
 
 /* A tick reads the record of its own thread. A context that differs from that of the last tick
- * counts as a switch, and so does no context after one, for whatever reason: a sample with the old
- * number would join the interval of the previous context. */
+ * counts as a switch, and so does the end of a context. Otherwise a sample with the old number
+ * would be joined with the interval of the previous context. */
 SP_SIGSAFE static inline sp_foreign_result sp_foreign_look(sp_thread *thread,
                                                            uint64_t (*pointer_of)(void))
 {
@@ -149,7 +149,7 @@ SP_SIGSAFE static inline sp_foreign_result sp_foreign_look(sp_thread *thread,
     return result;
 }
 
-/* Read the record of another thread. The result is of one moment only if that thread did not run
+/* Read the record of another thread. The result is consistent only if that thread did not run
  * meanwhile. */
 SP_SIGSAFE static inline sp_foreign_result sp_foreign_peek(const sp_thread *thread,
                                                            sp_foreign_context *context)
@@ -163,7 +163,7 @@ SP_SIGSAFE static inline sp_foreign_result sp_foreign_peek(const sp_thread *thre
         slot = sp_foreign_find_slot(pointer, pid);
     if (!slot)
         return SP_FOREIGN_NONE;
-    /* If the kernel refuses such reads, no record was ever seen, so there is probably none. */
+    /* If the kernel refuses such reads, no record was ever found, so there is probably none. */
     if (!sp_guarded_read(pid, &record, slot, sizeof record))
         return sp_load_relaxed(&sp_context_is_shared) ? SP_FOREIGN_UNKNOWN : SP_FOREIGN_NONE;
     return sp_foreign_read(record, context);

@@ -38,8 +38,8 @@ sp_thread_counters sp_thread_counts;
 sp_thread *sp_thread_states;
 _Atomic uintptr_t sp_thread_states_bytes;
 _Thread_local sp_thread *sp_self;
-/* What readers outside the process look for (OTEP 4947). Another SDK may have put its record there:
- * then it stays. */
+/* The variable that readers outside the process read (OTEP 4947). Another SDK may have put its
+ * record there: then it stays. */
 SPANPROF_API _Thread_local void *otel_thread_ctx_v1;
 
 static struct {
@@ -105,7 +105,7 @@ static void forget_tid_locked(sp_thread *thread)
 
 static void run_exit(void *state);
 
-/* From now on a destructor runs when a thread ends. */
+/* The first state is made: from now on a destructor runs when a thread ends. */
 static void begin_states(sp_thread *first)
 {
     registry.have_key = pthread_key_create(&registry.exit_key, run_exit) == 0;
@@ -184,7 +184,8 @@ static void forget_scopes(sp_thread *thread)
     thread->owned.depth = 0;
 }
 
-/* A slot starts anew with no context, under a switch number that it never had. */
+/* Take a slot for thread TID. It starts with no context, and with a switch number that the slot
+ * never had. */
 static sp_thread *create_locked(pid_t tid)
 {
     sp_thread *thread = take_slot_locked();
@@ -228,9 +229,9 @@ static void call_hook(_Atomic(sp_thread_hook) *slot, sp_thread *thread)
         hook(thread);
 }
 
-/* Our handler may stay installed, and ending threads run our destructor: the library, or the plugin
- * that has us inside, must never be unloaded. Without a lock of ours, for the loader has its own.
- */
+/* The library, or the plugin that contains it, must never be unloaded, because the signal handler
+ * may stay installed, and ending threads run the destructor. No lock of the SDK is held here,
+ * because the loader takes its own. */
 static void pin_library(void)
 {
     static atomic_flag pinned = ATOMIC_FLAG_INIT;
@@ -320,8 +321,8 @@ void sp_thread_self_internal(void)
     create_self(true);
 }
 
-/* The destructor: the thread will attach no more, or if it does, in a later destructor, it gets a
- * new state. */
+/* The destructor of a thread's state. If the thread attaches again, in a later destructor, it gets
+ * a new state. */
 static void run_exit(void *state)
 {
     SP_UNCANCELLED;
@@ -342,7 +343,7 @@ static void run_exit(void *state)
     sp_lock_give(&registry.lock);
 }
 
-/* One entry of /proc/self/task. */
+/* Register thread TID, which is in /proc/self/task. */
 static void scan_tid(pid_t tid, uint32_t scan)
 {
     sp_lock_take(&registry.lock);
@@ -359,8 +360,8 @@ static void scan_tid(pid_t tid, uint32_t scan)
         call_hook(&registry.registered, thread);
 }
 
-/* The listing may omit a living thread while others start and end, so a thread counts as gone only
- * when its CPU clock is gone, too. */
+/* Mark the threads that scan SCAN did not find. The listing may omit a living thread while others
+ * start and end, so a thread counts as gone only when its CPU clock is gone, too. */
 static void mark_gone(uint32_t scan)
 {
     for (uint32_t slot = 0; slot < sp_thread_slots(); slot++) {
@@ -380,7 +381,8 @@ static void mark_gone(uint32_t scan)
     }
 }
 
-/* A directory has a link for each of its subdirectories, and two of its own. */
+/* The number of threads plus 2: a directory has a link for each of its subdirectories, and two of
+ * its own. */
 static nlink_t task_links(void)
 {
     struct stat status;

@@ -27,9 +27,9 @@ typedef struct sp_record {
     uint32_t kind;
 } sp_record;
 
-/* From switch NUMBER on, this context was active. Ids as in memory (network order bytes). Its
- * attributes follow, as in the record of the thread (thread.h), with zeros up to a multiple of 8
- * bytes. */
+/* From switch NUMBER on, this context was active. Ids are words in memory order (network order
+ * bytes). Its attributes follow, as in the record of the thread (thread.h), with zeros up to a
+ * multiple of 8 bytes. */
 typedef struct sp_interval_record {
     sp_record header;
     uint64_t number; /* even */
@@ -67,10 +67,10 @@ static inline uint64_t sp_sample_time_ns(const sp_sample_record *sample)
     return sample->header.size > without ? sample->pcs[sample->count] : 0;
 }
 
-/* Markers in pcs: addresses that nothing can have, because they are not canonical. The first two
+/* Markers in pcs: addresses that no code can have, because they are not canonical. The first two
  * precede the leaf of visits. The lower half of the first is the number of the system call that the
- * thread waits in, UINT32_MAX: in the kernel, but in none. The third replaces the signal
- * trampoline, to which a signal handler returns (walk_sig.h). */
+ * thread waits in, or UINT32_MAX when the thread is in the kernel, but in no system call. The third
+ * replaces the signal trampoline, to which a signal handler returns (walk_sig.h). */
 #define SP_PC_SYSTEM_CALL    UINT64_C(0x5379730000000000)
 #define SP_PC_RUNNABLE       UINT64_C(0x52756e0000000000)
 #define SP_PC_SIGNAL_HANDLER UINT64_C(0x5369670000000000)
@@ -103,8 +103,7 @@ typedef struct sp_visit_record {
     uint8_t wait_class; /* wall/wait.h */
     uint8_t descriptor;
     uint16_t reserved;
-    sp_visit_call
-        call; /* that the thread was last in under this switch number; the wall profiler's */
+    sp_visit_call call; /* the thread's last one under this switch number; for the wall profiler */
 } sp_visit_record;
 
 static inline sp_interval_record *sp_visit_interval(const sp_visit_record *visit)
@@ -131,29 +130,29 @@ typedef enum sp_call_kind {
 
 enum { SP_VALUE_TYPES_MAX = 16, SP_CALL_KINDS = SP_CALL_VALUES + SP_VALUE_TYPES_MAX };
 
-/* The span under which another thread held a lock; ids as in memory, all zero for none. */
+/* The span under which another thread held a lock; ids are in memory order, all zero for none. */
 typedef struct sp_call_holder {
     uint64_t trace_id[2];
     uint64_t span_id;
 } sp_call_holder;
 
-/* At most so many addresses of that thread's stack are kept. */
+/* The maximum number of addresses that are kept of that thread's stack. */
 enum { SP_CALL_HOLDER_DEPTH = 128 };
 
 /* A call that was sampled, written by the thread that made it. In the same record follow an
  * sp_interval_record (the context), an sp_sample_record (the stack) and, if the holder's stack is
- * known, a second sp_sample_record with that stack. value and count are estimates: what the sampled
- * call stands for. */
+ * known, a second sp_sample_record with that stack. value and count are estimates for all calls
+ * that the sampled call represents. */
 typedef struct sp_call_record {
     sp_record header;
     uint32_t kind;      /* sp_call_kind */
     uint32_t live_slot; /* of a block: its place in the table of live blocks */
     uint64_t live_id;   /* and its id there; 0: it is in no place */
     int64_t tid;
-    uint64_t value;        /* bytes, or what the type's unit says */
+    uint64_t value;        /* bytes, or the unit of the type */
     uint64_t count;        /* of calls */
-    uint64_t lock;         /* address of what was waited for; 0: nothing, or not known */
-    sp_call_holder holder; /* of that lock */
+    uint64_t lock;         /* address of the lock that was waited for; 0: none, or unknown */
+    sp_call_holder holder; /* the holder of that lock */
     uint64_t has_holder_stack;
 } sp_call_record;
 
@@ -168,7 +167,7 @@ static inline sp_sample_record *sp_call_sample(const sp_call_record *call)
     return (sp_sample_record *)(void *)((uint8_t *)interval + interval->header.size);
 }
 
-/* NULL: it is not known. */
+/* The holder's stack; NULL: it is not known. */
 static inline sp_sample_record *sp_call_holder_stack(const sp_call_record *call)
 {
     sp_sample_record *sample = sp_call_sample(call);
@@ -183,7 +182,7 @@ typedef struct sp_ring {
     uint64_t size;
     _Atomic uint64_t head;
     _Atomic uint64_t tail;
-    uint64_t corrupt; /* the consumer's: how often what lay in the ring was skipped */
+    uint64_t corrupt; /* used by the consumer: how often the contents were skipped */
 } sp_ring;
 
 SP_SIGSAFE static inline bool sp_ring_exists(const sp_ring *ring)
@@ -191,8 +190,8 @@ SP_SIGSAFE static inline bool sp_ring_exists(const sp_ring *ring)
     return sp_load_acquire(&ring->data) != NULL;
 }
 
-/* BYTES (a multiple of 8, at most a quarter of the ring) in one piece, to be written by the
- * producer; NULL when the ring is full. */
+/* BYTES (a multiple of 8, at most a quarter of the ring) in one piece, which the producer then
+ * writes; NULL when the ring is full. */
 SP_SIGSAFE static inline void *sp_ring_reserve(sp_ring *ring, uint64_t bytes)
 {
     uint64_t head = sp_load_relaxed(&ring->head);
@@ -206,7 +205,7 @@ SP_SIGSAFE static inline void *sp_ring_reserve(sp_ring *ring, uint64_t bytes)
         sp_record *skip = (sp_record *)(void *)(sp_load_relaxed(&ring->data) + offset);
         skip->size = (uint32_t)to_end;
         skip->kind = SP_RECORD_SKIP;
-        /* Release: the consumer may see the skip before the commit that follows, and must find it
+        /* Release: the consumer may read the skip before the next commit, and must find it
          * complete. */
         sp_store_release(&ring->head, head + to_end);
         offset = 0;
@@ -214,7 +213,7 @@ SP_SIGSAFE static inline void *sp_ring_reserve(sp_ring *ring, uint64_t bytes)
     return sp_load_relaxed(&ring->data) + offset;
 }
 
-/* Publish BYTES of what the last reserve gave. */
+/* Publish the first BYTES of the room that the last reserve returned. */
 SP_SIGSAFE static inline void sp_ring_commit(sp_ring *ring, uint64_t bytes)
 {
     sp_store_release(&ring->head, sp_load_relaxed(&ring->head) + bytes);
@@ -231,9 +230,10 @@ static inline bool sp_ring_fits(const sp_ring *ring, uint64_t size, uint64_t tai
            size <= end - tail && size <= ring->size - (tail & (ring->size - 1));
 }
 
-/* The consumer's: the oldest record below END (a head read before), or NULL; then give it back. An
- * impossible size means that the ring is corrupt and that the next record cannot be found. Then all
- * of the ring is skipped; else the consumer would read beyond the ring, or never end. */
+/* For the consumer: the oldest record below END, which is a head that was read before; NULL: none.
+ * sp_ring_pop gives it back. An impossible size means that the ring is corrupt and that the next
+ * record cannot be found. Then all of the ring is skipped; else the consumer would read beyond the
+ * ring, or never end. */
 static inline const sp_record *sp_ring_peek(sp_ring *ring, uint64_t end)
 {
     uint64_t tail = sp_load_relaxed(&ring->tail);
@@ -253,7 +253,7 @@ static inline void sp_ring_pop(sp_ring *ring, const sp_record *record)
 }
 
 /* Map and touch SIZE bytes (a power of two of at least 4096); false when memory is short. Not in
- * handlers; a consumer may be looking. */
+ * handlers. A consumer may read the ring meanwhile. */
 bool sp_ring_init(sp_ring *ring, uint64_t size);
 /* Neither producer nor consumer may be using it. */
 void sp_ring_deinit(sp_ring *ring);

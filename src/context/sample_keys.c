@@ -9,7 +9,7 @@
 #include "core/lock.h"
 
 static struct {
-    sp_lock lock; /* of additions; an innermost lock */
+    sp_lock lock; /* taken only for additions; an innermost lock */
     _Atomic uint32_t count;
     _Atomic(const char *) keys[SP_SAMPLE_KEYS_MAX];
     _Atomic(void (*)(void)) added;
@@ -48,7 +48,8 @@ static uint32_t find(const char *key, uint32_t from, uint32_t count)
 static uint32_t add_locked(const char *key)
 {
     uint32_t count = sp_load_relaxed(&table.count);
-    const char *copy = count < SP_SAMPLE_KEYS_MAX ? strdup(key) : NULL; /* never freed: see above */
+    const char *copy =
+        count < SP_SAMPLE_KEYS_MAX ? strdup(key) : NULL; /* never freed (sample_keys.h) */
     if (!copy)
         return SP_SAMPLE_KEYS_MAX;
     sp_store_relaxed(&table.keys[count], copy);

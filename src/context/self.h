@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread-local pointer to the own state: for the files of this folder, which are compiled with
- * the cheapest TLS dialect. */
+/* The thread-local pointer to the calling thread's state. Only for the files of this folder,
+ * because they are compiled with the cheapest TLS dialect. */
 #ifndef SP_CONTEXT_SELF_H
 #define SP_CONTEXT_SELF_H
 

@@ -15,12 +15,12 @@ enum { SP_SWITCH_VERSION = 1, SP_SWITCH_KINDS_MAX = 16 };
 typedef struct sp_switch_file_header {
     uint8_t magic[8];
     uint32_t version;
-    uint32_t header_bytes; /* of this struct: where the blocks begin */
+    uint32_t header_bytes; /* of this struct; the blocks begin after it */
     uint64_t pid;
     uint32_t clock_id;                         /* of all times: CLOCK_MONOTONIC */
-    uint32_t known_count;                      /* context numbers are below */
+    uint32_t known_count;                      /* context numbers are below this */
     uint64_t monotonic_ns, realtime_ns;        /* of one moment */
-    uint8_t record_words[SP_SWITCH_KINDS_MAX]; /* by kind, the header counted; 0: there is no such
+    uint8_t record_words[SP_SWITCH_KINDS_MAX]; /* by kind, including the header; 0: there is no such
                                                   record */
 } sp_switch_file_header;
 
@@ -35,7 +35,7 @@ typedef enum sp_switch_block_type {
 typedef struct sp_switch_block {
     uint32_t type;
     uint32_t bytes; /* that follow this struct, a multiple of 8 */
-    uint32_t slot;  /* RECORDS: whose. Else 0 */
+    uint32_t slot;  /* RECORDS: of the thread. Else 0 */
     uint32_t reserved;
 } sp_switch_block;
 
@@ -51,8 +51,8 @@ typedef struct sp_switch_complete {
 
 /* --- records: words of 64 bits ---------------------------------------------------------------- */
 
-/* The first word: kind, context number, flags, trace flags, and the nanoseconds since the record
- * before. */
+/* The first word: kind, context number, flags, trace flags, and the nanoseconds since the previous
+ * record. */
 enum {
     SP_SWITCH_NUMBER_SHIFT = 4,
     SP_SWITCH_FLAGS_SHIFT = 12,
@@ -64,11 +64,11 @@ enum {
 
 enum {
     SP_SWITCH_FLAG_REMOTE = 1,  /* of the context */
-    SP_SWITCH_FLAG_TAINTED = 2, /* what was active since the switch before is not known */
+    SP_SWITCH_FLAG_TAINTED = 2, /* it is not known what was active since the previous switch */
 };
 
-/* Numbers of contexts are given by the thread: 0 is "no span", the others are what was last defined
- * for them. */
+/* Each thread assigns numbers to contexts. 0 is "no span"; any other number means the context that
+ * was last defined for it. */
 enum { SP_SWITCH_KNOWN = 128 };
 
 typedef enum sp_switch_kind {
@@ -79,17 +79,17 @@ typedef enum sp_switch_kind {
         3, /* span id: the number is a span of the same trace and local root as the last context */
     SP_SWITCH_CONTEXT = 4, /* trace id, span id, local root: the number is this context */
     SP_SWITCH_UNKNOWN = 5, /* it is not known what is active */
-    SP_SWITCH_TIME = 6,    /* time: where a difference does not fit */
+    SP_SWITCH_TIME = 6,    /* time: before a record whose difference does not fit */
     SP_SWITCH_LOST = 7, /* count: this many records are missing, from this moment on; no number is
                            defined any more */
     SP_SWITCH_EXIT = 8, /* name: the thread ends */
     SP_SWITCH_SPAN_START =
-        9, /* trace id, span id, parent's span id, local root: told by another tracer */
+        9, /* trace id, span id, parent's span id, local root: reported by another tracer */
     SP_SWITCH_SPAN_END = 10, /* trace id, span id */
     SP_SWITCH_KINDS_END
 } sp_switch_kind;
 
-/* By kind. */
+/* The words of a record, by kind. */
 #define SP_SWITCH_RECORD_WORDS                                                                     \
     {                                                                                              \
         0, 5, 1, 2, 5, 1, 2, 2, 3, 6, 4                                                            \

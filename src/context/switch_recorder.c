@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The recorder's rings. A record has one to six words; the frequent one has one word: "at this time
  * the context with this number". Each thread has its own numbers: it remembers up to 127 contexts
- * that it defined, by a hash of their span ids, and a reader of the records keeps the same table. A
- * span of the same trace as the last context takes two words, any other context five. So a switch
- * takes 8 to 40 bytes, and in a request with spans of its own about 12 on average.
+ * that it has defined, by a hash of their span ids, and a reader of the records builds the same
+ * table. A span of the same trace as the last context takes two words, any other context five. So a
+ * switch takes 8 to 40 bytes, and in a request with spans of its own about 12 on average.
  *
  * A lost record may be a definition, so after a loss the thread forgets all definitions, and so
  * does the reader.
  *
  * The clock is read between two stores of `busy`. The writer reads the clock, makes every running
  * thread of the process execute a barrier (membarrier(2)), and reads `busy`: a thread that is not
- * busy has committed everything that it did before. This costs the owner two plain stores, and the
- * file can say up to which time it is complete. */
+ * busy has committed records of everything that it did before. This costs the owner two plain
+ * stores, and the file can say up to which time it is complete. */
 #include "context/switch_recorder.h"
 
 #include <string.h>
@@ -29,9 +29,9 @@
  * threads take a bounded share of the memory. */
 enum { LARGE_WORDS = 32 * 1024, SMALL_WORDS = 2 * 1024, LARGE_RINGS = 128 };
 
-/* No context has these numbers. NUMBER_UNKNOWN: the active context is unknown. NUMBER_UNTOLD: it is
- * unknown what a reader of the records takes for active. */
-enum { NUMBER_UNKNOWN = SP_SWITCH_KNOWN, NUMBER_UNTOLD };
+/* No context has these numbers. NUMBER_UNKNOWN: the active context is unknown. NUMBER_UNRECORDED:
+ * the active context is not in the records, because one was lost or they have just begun. */
+enum { NUMBER_UNKNOWN = SP_SWITCH_KNOWN, NUMBER_UNRECORDED };
 
 /* The room for a record: a record of a loss before it, and a record of the time before each of the
  * two. */
@@ -41,24 +41,24 @@ enum { ROOM_WORDS = 2 * 2 + 2 + SP_SWITCH_WORDS_MAX };
  * context.c: a vector of words that were just written one by one is slow to read. */
 typedef struct known_context {
     uint64_t trace_high, trace_low, span, local_root;
-    uint64_t flags; /* trace flags, remote << 8, and above them the epoch: it is defined if that is
-                       the ring's */
+    uint64_t flags; /* trace flags, remote << 8, and above them the epoch: the context is defined if
+                       that is the ring's epoch */
 } known_context;
 
 enum { EPOCH_SHIFT = 32 };
 
 struct sp_switch_ring {
-    /* The writer's. */
+    /* Written by the writer. */
     _Alignas(SP_CACHE_LINE) _Atomic uint64_t tail;
 
-    /* The owner's; head and tail count words and only grow. */
+    /* Written by the owner. head and tail count words and only grow. */
     _Alignas(SP_CACHE_LINE) _Atomic uint64_t head; /* release; pairs with sp_switch_ring_look */
     _Atomic uint32_t busy;
-    _Atomic uint32_t run; /* whose records lie from `first` on */
+    _Atomic uint32_t run; /* the run whose records begin at `first` */
     _Atomic uint64_t first;
-    _Atomic uint64_t lost;          /* that the ring does not say yet */
+    _Atomic uint64_t lost;          /* records lost; the ring has no record of that yet */
     _Atomic uint64_t lost_ever;     /* in this run */
-    _Atomic uint64_t lost_switches; /* of those, what was a switch */
+    _Atomic uint64_t lost_switches; /* those of them that were switches */
     uint32_t owned_run;             /* as `run`; 0: the next record begins a thread */
     uint32_t epoch;
     uint32_t number; /* of the active context */
@@ -124,7 +124,7 @@ static inline uint32_t take_taint(sp_switch_ring *ring)
     return flags;
 }
 
-/* Nothing is defined any more. */
+/* Make all definitions invalid. */
 static void forget_all(sp_switch_ring *ring)
 {
     ring->epoch++;
@@ -138,7 +138,8 @@ static __attribute__((noinline)) void put_lost(sp_switch_ring *ring, uint64_t *h
     forget_all(ring);
 }
 
-/* Room for a record at NOW_NS, from *HEAD on; false when there is none: it is lost, and counted. */
+/* Find room for a record at NOW_NS, from *HEAD on. False when there is none: the record is lost,
+ * and counted. */
 static inline bool open_record(sp_switch_ring *ring, uint64_t *head, uint64_t now_ns)
 {
     *head = sp_load_relaxed(&ring->head);
@@ -149,7 +150,7 @@ static inline bool open_record(sp_switch_ring *ring, uint64_t *head, uint64_t no
                 ring->first_lost_ns = now_ns;
             sp_count_owned(&ring->lost, 1);
             sp_count_owned(&ring->lost_ever, 1);
-            ring->number = NUMBER_UNTOLD;
+            ring->number = NUMBER_UNRECORDED;
             return false;
         }
     }
@@ -167,7 +168,7 @@ static inline void close_record(sp_switch_ring *ring, uint64_t head)
         sp_store_release(&ring->lost, 0);
 }
 
-/* --- threads come and go ---------------------------------------------------------------------- */
+/* --- the beginning and end of threads --------------------------------------------------------- */
 
 static sp_switch_ring *make_ring(sp_thread *thread)
 {
@@ -192,9 +193,9 @@ static void put_name(sp_switch_ring *ring, uint64_t *head)
     put(ring, head, name[1]);
 }
 
-/* The thread or the run is not the one whose records came last. The ring may still be full of
- * records that no writer takes any more. Then the next records are lost until the writer has looked
- * at the ring. */
+/* Begin the records of a thread: the last record in the ring is of another thread or of another
+ * run. The ring may still be full of records of a run that has ended. Then the next records are
+ * lost until the writer has read the ring. */
 static __attribute__((noinline)) sp_switch_ring *begin_thread(sp_thread *thread)
 {
     sp_switch_ring *ring = sp_load_relaxed(&thread->owned.switches);
@@ -210,7 +211,7 @@ static __attribute__((noinline)) sp_switch_ring *begin_thread(sp_thread *thread)
         sp_store_relaxed(&ring->first, sp_load_relaxed(&ring->head));
         sp_store_release(&ring->run, run); /* pairs with sp_switch_ring_look */
     }
-    ring->number = NUMBER_UNTOLD;
+    ring->number = NUMBER_UNRECORDED;
     ring->tainted = false;
     begin_moment(ring);
     uint64_t now_ns = sp_clock_monotonic_ns();
@@ -289,7 +290,7 @@ static inline known_context read_context(const sp_switch_ring *ring,
     };
 }
 
-/* 1 to SP_SWITCH_KNOWN - 1. Span ids need not be random: other tracers' may be counted. */
+/* 1 to SP_SWITCH_KNOWN - 1. Span ids need not be random: another tracer may number its spans. */
 static inline uint32_t number_of(uint64_t span)
 {
     _Static_assert(SP_SWITCH_KNOWN == 1 << 7, "a number is the highest 7 bits of a hash");
@@ -321,7 +322,7 @@ static inline void define(sp_switch_ring *ring, uint32_t number, const known_con
     known->flags = context->flags;
 }
 
-/* NUMBER becomes CONTEXT, and active. */
+/* Record that NUMBER means CONTEXT from now on, and is active. */
 static inline void put_context(sp_switch_ring *ring, uint64_t *head, uint32_t number,
                                const known_context *context, uint64_t now_ns)
 {
@@ -342,7 +343,7 @@ static inline void put_context(sp_switch_ring *ring, uint64_t *head, uint32_t nu
     define(ring, number, context);
 }
 
-/* What is active has not changed: nothing to record. */
+/* Whether the active context has not changed, so that there is nothing to record. */
 static inline bool is_active(const sp_switch_ring *ring, uint32_t number, bool known)
 {
     return number == ring->number && known && !ring->tainted;
@@ -398,9 +399,9 @@ void sp_switch_recorder_switch(sp_thread *thread, const spanprof_context *contex
         count_lost_switch(thread);
 }
 
-/* --- what another tracer tells ---------------------------------------------------------------- */
+/* --- events of another tracer ----------------------------------------------------------------- */
 
-/* A record of KIND with the COUNT words of DATA. */
+/* Write a record of KIND with the COUNT words of DATA. */
 static void put_event(sp_switch_kind kind, uint32_t trace_flags, const uint64_t *data, int count)
 {
     sp_thread *thread = sp_self_get();
@@ -474,7 +475,8 @@ size_t sp_switch_ring_look(sp_thread *thread, uint32_t run, sp_switch_piece piec
     sp_switch_ring *ring = ring_of(thread);
     if (!ring)
         return 0;
-    /* Read head first: records of a later run are then after it, or their run number is seen. */
+    /* Read head first: records of a later run are then after it, or the run number that is read
+     * next is theirs. */
     *head = sp_load_acquire(&ring->head);
     uint64_t tail = sp_load_relaxed(&ring->tail), size = ring->mask + 1;
     bool is_ours = sp_load_acquire(&ring->run) == run;

@@ -15,7 +15,7 @@ typedef enum sp_watcher {
     SP_WATCH_ATTRIBUTES = 4, /* sample_attributes.h: some context of this process had attributes */
 } sp_watcher;
 
-/* A set of sp_watcher: 0 as long as a switch has only to publish. */
+/* A set of sp_watcher; 0 while a switch only has to publish. */
 extern __attribute__((visibility("hidden"))) _Atomic uint32_t sp_switch_watchers;
 
 static inline bool sp_switch_is_watched_by(sp_watcher watcher)
@@ -23,7 +23,7 @@ static inline bool sp_switch_is_watched_by(sp_watcher watcher)
     return (sp_load_relaxed(&sp_switch_watchers) & (uint32_t)watcher) != 0;
 }
 
-/* Any thread: switches under way may not see it. */
+/* Any thread. Switches that are under way may still use the old set. */
 static inline void sp_switch_watch(sp_watcher watcher, bool on)
 {
     if (on)
