@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
-/* Keeps errno. */
+/* Close a descriptor that is 0, 1 or 2. Keeps errno. */
 static void close_low(int fd)
 {
     int error = errno;
@@ -16,7 +16,7 @@ static void close_low(int fd)
 
 int sp_append_open(const char *path, int flags)
 {
-    /* A FIFO without a reader is ENXIO at once. */
+    /* For a FIFO without a reader, O_NONBLOCK gives the error ENXIO at once. */
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | flags, 0666);
     if (fd < 0 || fd > STDERR_FILENO)
         return fd;

@@ -9,12 +9,13 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-/* PATH for appending, made if it is not there; FLAGS are further ones of open(2). The descriptor is
- * non-blocking and close-on-exec. It is never 0, 1 or 2, even when the host has closed these: what
- * the host prints must not land in our file. Returns -1 with errno on failure. */
+/* Open PATH for appending, and create it if it does not exist. FLAGS are further flags of open(2).
+ * The descriptor is non-blocking and close-on-exec. It is never 0, 1 or 2, even when the host has
+ * closed these, because output of the host must not get into this file. Returns -1 with errno on
+ * failure. */
 int sp_append_open(const char *path, int flags);
 
-/* Take BYTES off the front of the COUNT RANGES. */
+/* Remove the first BYTES from the COUNT RANGES. */
 void sp_append_skip(struct iovec *ranges, int count, uint64_t bytes);
 
 /* Write as much of the COUNT RANGES as FD accepts. The written bytes are removed from RANGES and

@@ -33,7 +33,7 @@ static sp_arena_block *add_block(sp_arena *arena, size_t bytes)
     return block;
 }
 
-/* BYTES that are not zeroed. */
+/* Take BYTES, which are not zeroed. */
 static void *take(sp_arena *arena, size_t bytes)
 {
     if (bytes > PTRDIFF_MAX - 64) {

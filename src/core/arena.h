@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An arena: many small allocations, freed in one move. What one export needs lives in one.
- * Threads: one at a time.  Signals: not safe. */
+/* An arena: many small allocations that are freed at once. All memory of one export is in one
+ * arena. Threads: one at a time. Signals: not safe. */
 #ifndef SP_CORE_ARENA_H
 #define SP_CORE_ARENA_H
 
@@ -31,7 +31,7 @@ char *sp_arena_printf(sp_arena *arena, const char *format, ...)
 
 /* Move all blocks of FROM to TO. Pointers into them stay valid; FROM is empty afterwards. */
 void sp_arena_join(sp_arena *to, sp_arena *from);
-/* Give back everything but the first block, which is kept for the next round. */
+/* Free everything except the first block, which is kept for reuse. */
 void sp_arena_reset(sp_arena *arena);
 void sp_arena_deinit(sp_arena *arena);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers of fork, registered while the library is loaded: before any thread can hold a lock that
- * they take. If they were registered at the first use of the lock, a fork at that moment would come
- * too early: the child would inherit a lock that is never released. (pthread_once does not help:
- * after a fork inside it, the child registers them twice or waits for ever, depending on the C
- * library.)
+/* Handlers of fork, registered while the library is loaded, which is before any thread can hold a
+ * lock that they take. If they were registered at the first use of the lock, a fork at that moment
+ * would find no handlers: the child would inherit a lock that is never released. (pthread_once does
+ * not help: after a fork inside it, the child registers them twice or waits for ever, depending on
+ * the C library.)
  *
  * The handlers that prepare a fork take the locks in their order (core/lock.h). pthread_atfork runs
  * them in reverse order of registration, so those of later places are registered first. In the
@@ -18,8 +18,8 @@
 
 enum { SP_FORK_FIRST = 1000 }; /* priority of the first constructor */
 
-/* Once in a file. PLACE is that of the first lock that PREPARE takes; PREPARE runs before a fork,
- * IN_PARENT and IN_CHILD after it. */
+/* Use it once in a file. PLACE is that of the first lock that PREPARE takes; PREPARE runs before a
+ * fork, IN_PARENT and IN_CHILD after it. */
 #define SP_AT_FORK(place, prepare, in_parent, in_child)                                            \
     __attribute__((constructor(SP_FORK_FIRST + SP_LOCK_LOG - (place)))) static void                \
     register_at_fork(void)                                                                         \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A growing byte buffer, born with a maximum. An append that does not fit sets `failed`, which
- * stays, so that a writer may check once at its end; nothing is ever half appended. After the first
- * append there is always a NUL after the last byte. Threads: one at a time. Signals: not safe. */
+/* A growing byte buffer with a fixed maximum. An append that does not fit sets `failed`, which
+ * stays, so that a writer may check once at its end; an append is never done partly. After the
+ * first append there is always a NUL after the last byte. Threads: one at a time. Signals: not
+ * safe. */
 #ifndef SP_CORE_BUFFER_H
 #define SP_CORE_BUFFER_H
 

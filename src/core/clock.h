@@ -12,8 +12,8 @@
 #define SP_NS_PER_S  UINT64_C(1000000000)
 
 uint64_t sp_clock_monotonic_ns(void);
-uint64_t
-sp_clock_monotonic_coarse_ns(void); /* the time of the kernel's last timer tick; costs a quarter */
+uint64_t sp_clock_monotonic_coarse_ns(
+    void); /* the time of the kernel's last timer tick; four times as fast */
 uint64_t sp_clock_realtime_ns(void);
 uint64_t sp_clock_process_cpu_ns(void);
 uint64_t sp_clock_own_cpu_ns(void); /* of the calling thread */
@@ -29,7 +29,7 @@ static inline clockid_t sp_clock_thread_cpu_id(pid_t tid)
  */
 bool sp_clock_thread_cpu_ns(pid_t tid, uint64_t *out);
 
-/* NOW + NS, or UINT64_MAX when that overflows (a deadline that never comes). */
+/* NOW + NS, or UINT64_MAX when that overflows (a deadline that never passes). */
 static inline uint64_t sp_deadline_after(uint64_t now, uint64_t ns)
 {
     return ns > UINT64_MAX - now ? UINT64_MAX : now + ns;

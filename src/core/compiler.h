@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 /* Marks a function that a signal handler may call (docs/design/sampling.md, the handler's charter).
- * AddressSanitizer and UBSan leave it alone: it reads other functions' stack frames on purpose.
- * ThreadSanitizer has to see its atomics, or it misses their order. */
+ * AddressSanitizer and UBSan do not check it, because it reads other functions' stack frames on
+ * purpose. ThreadSanitizer does, because it has to know the order of its atomics. */
 #if defined(__clang__)
 #define SP_SIGSAFE __attribute__((annotate("sp_sigsafe"), no_sanitize("address", "undefined")))
 #else
@@ -25,8 +25,8 @@
 
 #define SP_CACHE_LINE 64
 
-/* Begin to fetch the cache line of ADDRESS, any at all, to write to it. The compiler emits
- * prefetchw only when it is told that the processor has it, so it is written in assembly; x86-64
+/* Begin to fetch the cache line of ADDRESS, which may be any value, to write to it. The compiler
+ * emits prefetchw only for a target that is known to have it, so it is written in assembly; x86-64
  * processors without it ignore it. */
 static inline void sp_prefetch_write(const void *address)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers with their noun, as messages have them: "1 span", "2 spans", "2 processes".
- * Threads: any.  Signals: not safe. */
+/* Numbers with their noun, for messages: "1 span", "2 spans", "2 processes". Threads: any. Signals:
+ * not safe. */
 #ifndef SP_CORE_COUNTED_H
 #define SP_CORE_COUNTED_H
 
@@ -10,14 +10,14 @@
 
 enum { SP_COUNTED_LENGTH = 64 };
 
-/* What makes a plural of NOUN, of which there are COUNT: "", "s" or "es". */
+/* The ending of NOUN after the number COUNT: "", "s" or "es". */
 static inline const char *sp_plural(uint64_t count, const char *noun)
 {
     size_t length = strlen(noun);
     return count == 1 ? "" : length && strchr("hs", noun[length - 1]) ? "es" : "s";
 }
 
-/* COUNT and NOUN, which is a singular, into OUT. Returns OUT. */
+/* Write COUNT and NOUN, a singular, with the right ending to OUT. Returns OUT. */
 static inline const char *sp_counted(char out[SP_COUNTED_LENGTH], uint64_t count, const char *noun)
 {
     snprintf(out, SP_COUNTED_LENGTH, "%llu %.40s%s", (unsigned long long)count, noun,
@@ -25,7 +25,7 @@ static inline const char *sp_counted(char out[SP_COUNTED_LENGTH], uint64_t count
     return out;
 }
 
-/* The same as an argument of a call, in memory of the block that it is in. */
+/* The same as an argument of a call. The text lives until the end of the enclosing block. */
 #define SP_COUNTED(count, noun) sp_counted((char[SP_COUNTED_LENGTH]){0}, count, noun)
 
 #endif

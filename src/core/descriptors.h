@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* How many the process may open (RLIMIT_NOFILE), BOUND at most. */
+/* How many descriptors the process may open (RLIMIT_NOFILE), BOUND at most. */
 uint32_t sp_descriptors_limit(uint32_t bound);
 
 /* Duplicate FD to a number above those that select(2) can name, if the process's limit (BOUND at

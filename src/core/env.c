@@ -21,7 +21,7 @@ void sp_env_keep(void)
     for (size_t i = 0; copy && i < count; i++) {
         copy[i] = strdup(environ[i]);
         if (!copy[i])
-            return; /* memory is short: a later fork has what the environment has then */
+            return; /* memory is short: nothing is kept */
     }
     kept = copy;
 }

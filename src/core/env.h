@@ -11,9 +11,9 @@
 
 /* The value of NAME, or NULL when unset or empty. Borrowed from the environment. */
 __attribute__((visibility("default"))) const char *sp_env(const char *name);
-/* What the environment has now is found later, too, where the program has taken it out: servers
- * empty the environment of their forked workers. For libspanprof-run.so, to which libspanprof.so
- * shows these two; once, before main. */
+/* Copy the environment, so that sp_env later also finds values that the program has removed:
+ * servers empty the environment of their forked workers. Called by libspanprof-run.so, once, before
+ * main; libspanprof.so exports these two functions for it. */
 __attribute__((visibility("default"))) void sp_env_keep(void);
 /* A decimal number in [MINIMUM, MAXIMUM], else FALLBACK (with a warning when NAME was set). */
 uint32_t sp_env_u32(const char *name, uint32_t minimum, uint32_t maximum, uint32_t fallback);
@@ -22,15 +22,15 @@ bool sp_env_bool(const char *name);
 /* The index of the value in WORDS (any case; COUNT of them), else FALLBACK (with a warning that
  * lists the words). */
 int sp_env_word(const char *name, const char *const *words, int count, int fallback);
-/* The same for TEXT, which warnings call NAME. NULL is unset. */
+/* The same for TEXT, which warnings call NAME. TEXT NULL is unset. */
 int sp_parse_word(const char *name, const char *text, const char *const *words, int count,
                   int fallback);
 /* The same for a comma-separated list: bit i is set for word i. Unknown words warn and are left
- * out. FALLBACK when none is left. TEXT is the list, NAME what warnings call it. */
+ * out. FALLBACK when none is left. TEXT is the list, which warnings call NAME. */
 uint32_t sp_parse_word_list(const char *name, const char *text, const char *const *words, int count,
                             uint32_t fallback);
-/* A whole decimal number without sign in *OUT; false for anything else, also when it does not fit.
- */
+/* Parse TEXT as a decimal number without sign. False for anything else, and when it does not
+ * fit. */
 bool sp_parse_u64(const char *text, uint64_t *out);
 
 #endif

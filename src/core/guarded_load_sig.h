@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Loads from addresses that may not be mapped, by asking the kernel to copy (process_vm_readv on
- * ourselves): a bad address is an error code, not a fault, so no SIGSEGV handler has to be
+ * the own process): a bad address is an error code, not a fault, so no SIGSEGV handler has to be
  * installed. A call costs over a microsecond, so a whole block is read at once and kept: stacks are
  * read upwards, and the next load is mostly in the same block. Where a seccomp policy forbids the
  * call, every guarded load fails, and walks end as SP_WALK_BAD_MEMORY. */
@@ -19,7 +19,7 @@
  * that nothing was read yet. */
 typedef struct sp_guarded {
     uint64_t block;
-    long pid; /* 0: not asked yet */
+    long pid; /* 0: not read yet */
     uint64_t words[SP_GUARDED_BLOCK_BYTES / 8];
 } sp_guarded;
 
@@ -36,7 +36,8 @@ SP_SIGSAFE static inline long sp_own_pid(void)
     return sp_syscall6(SYS_getpid, 0, 0, 0, 0, 0, 0);
 }
 
-/* BYTES at ADDRESS of PID, our own process, into OUT, all or nothing. */
+/* Copy BYTES at ADDRESS to OUT; false when not all of them can be read. PID is the calling
+ * process. */
 SP_SIGSAFE static inline bool sp_guarded_read(long pid, void *out, uint64_t address, uint64_t bytes)
 {
     struct iovec to = {.iov_base = out, .iov_len = bytes};
@@ -45,7 +46,7 @@ SP_SIGSAFE static inline bool sp_guarded_read(long pid, void *out, uint64_t addr
                        1, 0) == (long)bytes;
 }
 
-/* BYTES at ADDRESS into OUT, all or nothing. */
+/* The same; it finds the pid itself. */
 SP_SIGSAFE static inline bool sp_guarded_copy(sp_guarded *guarded, void *out, uint64_t address,
                                               uint64_t bytes)
 {
@@ -54,7 +55,8 @@ SP_SIGSAFE static inline bool sp_guarded_copy(sp_guarded *guarded, void *out, ui
     return sp_guarded_read(guarded->pid, out, address, bytes);
 }
 
-/* The word at ADDRESS, a multiple of 8, in *OUT. */
+/* Load the word at ADDRESS into *OUT. False when it cannot be read, or ADDRESS is not a multiple of
+ * 8. */
 SP_SIGSAFE static inline bool sp_guarded_load(sp_guarded *guarded, uint64_t address, uint64_t *out)
 {
     uint64_t block = address & ~(uint64_t)(SP_GUARDED_BLOCK_BYTES - 1);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* 2 * COUNT characters and a NUL into OUT. */
+/* Write 2 * COUNT characters and a NUL to OUT. */
 static inline void sp_hex_encode(char *out, const uint8_t *bytes, size_t count)
 {
     static const char digits[] = "0123456789abcdef";
@@ -32,7 +32,7 @@ static inline int sp_hex_digit(char c, bool any_case)
     return -1;
 }
 
-/* COUNT bytes from 2 * COUNT digits at TEXT; false when one is no digit. */
+/* Decode COUNT bytes from 2 * COUNT digits at TEXT; false when a character is not a digit. */
 static inline bool sp_hex_decode(uint8_t *out, const char *text, size_t count, bool any_case)
 {
     for (size_t i = 0; i < count; i++) {
@@ -46,21 +46,22 @@ static inline bool sp_hex_decode(uint8_t *out, const char *text, size_t count, b
 }
 
 /* The same for sixteen digits at a time, because each request has a header that consists of such
- * groups: sixteen lanes instead of sixteen branches. These are the compiler's vectors, so it is one
- * text for SSE2, NEON, and processors without either. Eight bytes are a word as it lies in memory,
- * so that it stays in a register. */
+ * groups: sixteen lanes instead of sixteen branches. The compiler's vector types serve SSE2, NEON,
+ * and processors without either. Eight bytes are a word in memory order, so that they stay in a
+ * register. */
 typedef uint8_t sp_hex_lanes __attribute__((vector_size(16)));
 typedef uint16_t sp_hex_pairs __attribute__((vector_size(16)));
 typedef uint64_t sp_hex_words __attribute__((vector_size(16)));
 typedef uint8_t sp_hex_bytes __attribute__((vector_size(8)));
 
-/* 8 bytes from 16 lower-case digits at TEXT. False when one is no digit; *OUT is written all the
- * same. */
+/* Decode 8 bytes from 16 lower-case digits at TEXT. False when a character is not such a digit;
+ * *OUT is then undefined. */
 static inline bool sp_hex_decode16(uint64_t *out, const char *text)
 {
     sp_hex_lanes c;
     memcpy(&c, text, sizeof c);
-    sp_hex_lanes digit = c - '0', letter = c - 'a'; /* what is below wraps round and is too large */
+    sp_hex_lanes digit = c - '0',
+                 letter = c - 'a'; /* a lower character wraps around to a large value */
     sp_hex_lanes is_digit = (sp_hex_lanes)(digit <= 9), is_letter = (sp_hex_lanes)(letter <= 5);
     sp_hex_pairs pairs = (sp_hex_pairs)((digit & is_digit) | ((letter + 10) & is_letter));
     pairs = (pairs << 4 | pairs >> 8) & 0xff; /* little-endian: the high digit is the low byte */
@@ -70,7 +71,7 @@ static inline bool sp_hex_decode16(uint64_t *out, const char *text)
     return (good[0] & good[1]) == UINT64_MAX;
 }
 
-/* 16 lower-case digits at OUT, no NUL, from 8 bytes. */
+/* Write 8 bytes as 16 lower-case digits to OUT, without a NUL. */
 static inline void sp_hex_encode16(char *out, uint64_t bytes)
 {
     sp_hex_lanes b = (sp_hex_lanes)(sp_hex_words){bytes, 0};

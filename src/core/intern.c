@@ -34,7 +34,8 @@ static uint64_t short_word(const unsigned char *p, size_t length)
 static const uint64_t factors[] = {0x6a09e667f3bcc909u, 0xbb67ae8584caa73bu, 0x3c6ef372fe94f82bu,
                                    0xa54ff53a5f1d36f1u};
 
-/* The step of a long key: 16 bytes into each of two sums, which do not wait for each other. */
+/* Hash BLOCKS of 32 bytes, for a long key: 16 bytes go into each of two sums, which the processor
+ * computes in parallel. */
 static uint64_t hash_blocks(uint64_t hash, const unsigned char *p, size_t blocks)
 {
     uint64_t other = hash ^ factors[2];
@@ -74,7 +75,7 @@ static uint32_t tag_of(uint64_t hash)
     return (uint32_t)(hash >> 32);
 }
 
-/* Keys of 8 to 40 bytes are compared without a call. KEY may be NULL when LENGTH is 0. */
+/* Keys of 8 to 40 bytes are compared without a call. A and B may be NULL when LENGTH is 0. */
 static inline bool is_equal(const unsigned char *a, const unsigned char *b, size_t length)
 {
     if (length < 8 || length > 40)
@@ -85,7 +86,8 @@ static inline bool is_equal(const unsigned char *a, const unsigned char *b, size
     return difference == 0;
 }
 
-/* The slot's tag rules out most other keys before their entries are read, which lie elsewhere. */
+/* The slot's tag excludes most other keys, so that their entries, in other cache lines, are not
+ * read. */
 static inline sp_intern_slot *find_slot(const sp_intern *table, uint64_t hash, const void *key,
                                         size_t length)
 {

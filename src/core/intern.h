@@ -13,7 +13,8 @@
 
 typedef struct sp_intern_entry {
     uint64_t hash;
-    const void *key; /* length bytes in the table's own memory, aligned to 16, a NUL behind */
+    const void
+        *key; /* length bytes in the table's own memory, aligned to 16, with a NUL after them */
     uint32_t length;
 } sp_intern_entry;
 
@@ -35,16 +36,16 @@ typedef struct sp_intern {
 } sp_intern;
 
 /* The number of KEY, LENGTH bytes, copied when it is new. SP_INTERN_FAILED when memory is short;
- * *IS_NEW (may be NULL) tells whether it was added by this call. */
+ * *IS_NEW (may be NULL) says whether this call has added it. */
 uint32_t sp_intern_put(sp_intern *table, const void *key, size_t length, bool *is_new);
 uint32_t sp_intern_put_string(sp_intern *table, const char *text);
-/* The number of KEY, or SP_INTERN_FAILED when it is not there. */
+/* The number of KEY, or SP_INTERN_FAILED when it is not in the table. */
 uint32_t sp_intern_find(const sp_intern *table, const void *key, size_t length);
 static inline const void *sp_intern_key(const sp_intern *table, uint32_t number)
 {
     return table->entries[number].key;
 }
-/* What the keys and the table take of memory. */
+/* The bytes of memory that the keys and the table take. */
 size_t sp_intern_bytes(const sp_intern *table);
 /* Forget all keys, keep some memory. */
 void sp_intern_clear(sp_intern *table);

@@ -30,7 +30,7 @@
     X(WALL)            /* the wall profiler's state and places */                                  \
     X(WALL_WORKER)     /* its worker */                                                            \
     X(EXPORTER)        /* the exporter's worker, and its queue of profiles */                      \
-    X(LOADER)          /* held while the dynamic loader's lock is */                               \
+    X(LOADER)          /* held while the loader's lock is held */                                  \
     X(PROCESS_CONTEXT) /* the published process context */                                         \
     X(SPAN_PROCESSORS) /* the list of registered span processors */                                \
     X(TRACERS)         /* the list of tracers */                                                   \
@@ -65,12 +65,12 @@ typedef struct sp_lock {
         PTHREAD_MUTEX_INITIALIZER, place                                                           \
     }
 
-/* Abort when the calling thread holds a lock that is not before LOCK; else note that it holds LOCK.
- */
+/* Abort when the calling thread holds a lock that is not before LOCK; else record that it holds
+ * LOCK. */
 void sp_lock_order_take(const sp_lock *lock);
-/* Note that the calling thread holds LOCK, which it did not wait for. */
+/* Record that the calling thread holds LOCK, which it took without waiting. */
 void sp_lock_order_note(const sp_lock *lock);
-/* The calling thread does not hold LOCK any more, if it did. */
+/* Record that the calling thread does not hold LOCK. */
 void sp_lock_order_give(const sp_lock *lock);
 
 #ifdef SPANPROF_CHECK_LOCKS
@@ -79,7 +79,8 @@ enum { SP_LOCKS_ARE_CHECKED = 1 };
 enum { SP_LOCKS_ARE_CHECKED = 0 };
 #endif
 
-/* Also for a lock that another thread of the parent process may hold in a forked child. */
+/* Initialize LOCK. In a forked child, it may be a lock that another thread of the parent process
+ * held. */
 static inline void sp_lock_init(sp_lock *lock, sp_lock_place place)
 {
     if (SP_LOCKS_ARE_CHECKED)
@@ -94,11 +95,11 @@ static inline void sp_lock_deinit(sp_lock *lock)
 }
 
 /* Wait for a lock that another thread may hold. Checked builds take every lock in this way, because
- * a lock checker learns little from trylock. */
+ * a lock checker (TSan) cannot derive an order of locks from trylock. */
 void sp_lock_take_slowly(sp_lock *lock);
 int sp_lock_take_slowly_until(sp_lock *lock, const struct timespec *until);
-/* Whether the calling thread is inside one of these two, or of those that wait on a condition: such
- * waits are not the application's, and are not sampled as contention. */
+/* Whether the calling thread waits inside one of these two functions, or in sp_lock_wait or
+ * _wait_until. Such waits are not the application's, so they are not sampled as contention. */
 bool sp_lock_is_waiting(void);
 
 static inline void sp_lock_take(sp_lock *lock)

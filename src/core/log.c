@@ -29,7 +29,7 @@ static struct {
     log_target target; /* under the lock: a function is called with its own user */
 } sink = {.level = SPANPROF_LOG_WARN, .lock = SP_LOCK_AT(SP_LOCK_LOG_SINK)};
 
-/* Another thread of the parent may have held it. */
+/* In a forked child: another thread of the parent may have held the lock. */
 static void init_lock(void)
 {
     sp_lock_init(&sink.lock, SP_LOCK_LOG_SINK);
@@ -78,7 +78,7 @@ static bool takes_a_line(int fd)
     return poll(&writable, 1, WRITABLE_MS) == 1 && (writable.revents & POLLOUT);
 }
 
-/* One write call a line, so that lines of several threads do not mix. */
+/* One write call for each line, so that lines of several threads do not mix. */
 static void write_to_stderr(spanprof_log_level level, const char *line)
 {
     static const char *const names[] = {"", "", "error", "warning", "info", "debug"};
@@ -104,9 +104,8 @@ void sp_log(spanprof_log_level level, const char *module, const char *format, ..
 {
     if (!sp_log_enabled(level))
         return;
-    SP_UNCANCELLED; /* the caller may hold locks */
-    char text[SP_LOG_LINE_BYTES + 4],
-        line[SP_LOG_LINE_BYTES]; /* sp_utf8_show cuts what is too long */
+    SP_UNCANCELLED;                                            /* the caller may hold locks */
+    char text[SP_LOG_LINE_BYTES + 4], line[SP_LOG_LINE_BYTES]; /* sp_utf8_show cuts a longer text */
     int prefix = snprintf(text, sizeof text, "%s: ", module);
     va_list arguments;
     va_start(arguments, format);

@@ -16,9 +16,9 @@ static struct {
     bool begun;
     uint32_t ticket;    /* of the last thread */
     bool has_thread;    /* a thread takes lines, with the ticket `ticket` */
-    bool is_delivering; /* that thread */
-    uint32_t left;      /* threads that were asked to end while they delivered, and still do */
-    uint64_t dropped;   /* lines, not reported yet */
+    bool is_delivering; /* that thread is delivering a line */
+    uint32_t left;      /* threads that were asked to end and still deliver a line */
+    uint64_t dropped;   /* lost lines that are not reported yet */
     uint32_t first, count;
     sp_log_line lines[SP_LOG_QUEUE_LINES];
 } queue;
@@ -34,7 +34,7 @@ static void begin_anew(void)
     queue.dropped = queue.first = queue.count = 0;
 }
 
-/* Before all others, whose handlers may log. */
+/* The child's handler runs before all others, because those may log. */
 SP_AT_FORK(SP_LOCK_LOG, NULL, NULL, begin_anew);
 
 __attribute__((constructor(SP_FORK_FIRST))) static void prepare(void)
@@ -71,13 +71,13 @@ bool sp_log_queue_push(spanprof_log_level level, const char *text)
     return is_queued;
 }
 
-/* The rest with the lock held. */
+/* The static functions from here on are called with the lock held. */
 static bool is_empty(void)
 {
     return queue.count == 0 && queue.dropped == 0;
 }
 
-static void say_dropped(sp_log_line *out)
+static void report_dropped(sp_log_line *out)
 {
     out->level = SPANPROF_LOG_WARN;
     snprintf(
@@ -90,7 +90,7 @@ static void say_dropped(sp_log_line *out)
 static void remove_first(sp_log_line *out)
 {
     if (queue.count == 0) {
-        say_dropped(out);
+        report_dropped(out);
         return;
     }
     *out = queue.lines[queue.first];
@@ -116,7 +116,7 @@ uint32_t sp_log_queue_open(void)
 static void end_delivery(uint32_t ticket, const sp_log_line *line)
 {
     if (line->level == SPANPROF_LOG_DEFAULT)
-        return; /* it has just begun */
+        return; /* its first call: nothing was delivered */
     if (is_of(ticket))
         queue.is_delivering = false;
     else
@@ -159,8 +159,8 @@ static void wait_for_thread(const struct timespec *until)
             return;
 }
 
-/* Not while a thread is still inside the host's function: this thread might be blocked there, too.
- */
+/* Deliver lines on this thread, but not while another thread is inside the host's function: this
+ * thread might be blocked there, too. */
 static void deliver_here(void)
 {
     while (!queue.has_thread && !queue.left && !is_empty()) {

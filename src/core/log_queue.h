@@ -28,24 +28,25 @@ typedef struct sp_log_line {
     char text[SP_LOG_LINE_BYTES];
 } sp_log_line;
 
-/* BEGUN: from now on lines are queued also without a thread that takes them. */
+/* If BEGUN, lines are queued from now on even while no thread takes them. */
 void sp_log_queue_set_begun(bool begun);
-/* TEXT (copied) is to be delivered. False when lines are not queued yet: the caller delivers it
+/* Queue a copy of TEXT. False when lines are not queued yet: the caller delivers the line
  * itself. */
 bool sp_log_queue_push(spanprof_log_level level, const char *text);
 
 /* A thread begins to take lines. Returns its ticket, which it passes to sp_log_queue_take. */
 uint32_t sp_log_queue_open(void);
-/* The next line into OUT, which has the line that was delivered since the last call, or is zeroed
- * at first. Waits for one; false when the thread with TICKET shall end. */
+/* Wait for the next line and copy it to OUT. False when the thread with TICKET has to end. OUT must
+ * have the line of the previous call, which the thread has delivered; all zero at the first
+ * call. */
 bool sp_log_queue_take(uint32_t ticket, sp_log_line *out);
-/* The thread shall end. False when it is delivering a line: it ends only after the host's function
+/* Ask the thread to end. False when it is delivering a line: it ends only after the host's function
  * returns. */
 bool sp_log_queue_close(void);
 
 /* Wait until all lines are delivered, but not long beyond DEADLINE_NS (monotonic): at least
- * SP_LOG_SETTLE_MIN_MS and at most SP_LOG_SETTLE_MAX_MS. Without a thread that takes them the
- * calling one delivers them, unless a thread is still kept by the host's function. */
+ * SP_LOG_SETTLE_MIN_MS and at most SP_LOG_SETTLE_MAX_MS. If no thread takes lines, the calling
+ * thread delivers them, unless another thread is still inside the host's function. */
 enum { SP_LOG_SETTLE_MIN_MS = 100, SP_LOG_SETTLE_MAX_MS = 1000 };
 void sp_log_settle(uint64_t deadline_ns);
 

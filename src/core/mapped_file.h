@@ -11,7 +11,7 @@
 
 typedef struct sp_mapped_file {
     dev_t
-        device; /* On overlay file systems these two are of the file below, and stat has others. */
+        device; /* On overlay file systems these two are of the lower file; stat returns others. */
     ino_t inode;
     bool is_deleted; /* The file was removed or replaced after it was mapped. */
     char path[PATH_MAX];
@@ -21,13 +21,14 @@ typedef struct sp_mapped_file {
  * read. */
 bool sp_mapped_file_find(uint64_t start, uint64_t end, sp_mapped_file *out);
 
-/* Whether STATUS describes the very file that is mapped. */
+/* Whether STATUS describes the same file that is mapped. */
 static inline bool sp_mapped_file_is(const sp_mapped_file *mapped, const struct stat *status)
 {
     return mapped->device == status->st_dev && mapped->inode == status->st_ino;
 }
 
-/* Read the map from PATH instead of /proc/self/maps. For tests; PATH is borrowed for ever. */
+/* Read the map from PATH instead of /proc/self/maps. For tests; PATH is borrowed and never given
+ * back. */
 void sp_mapped_file_set_map(const char *path);
 
 #endif

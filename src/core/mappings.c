@@ -3,8 +3,8 @@
  *
  *     55d0c8a00000-55d0c8a2b000 r-xp 00001000 08:01 1311768          /usr/bin/name with blanks
  *
- * Numbers are hexadecimal but for the inode. A read returns whole lines as a rule, but the file may
- * be cut anywhere, so what follows the last newline waits for the next read. */
+ * Numbers are hexadecimal but for the inode. A read usually returns whole lines, but it may end
+ * anywhere, so the bytes after the last newline are kept for the next read. */
 #include "core/mappings.h"
 
 #include <errno.h>
@@ -19,19 +19,19 @@
 
 enum { NUMBERS_BYTES = 96, LINE_BYTES = NUMBERS_BYTES + PATH_MAX };
 
-/* bytes[begin] to bytes[end] have been read and not been used. */
+/* bytes[begin] to bytes[end] have been read and are not used yet. */
 typedef struct line_reader {
     int fd;
     size_t begin, end;
     bool at_end;
-    bool is_cut; /* the last line did not fit: its rest comes next */
+    bool is_cut; /* the last line did not fit: its rest is next */
     char bytes[LINE_BYTES];
 } line_reader;
 
 /* ---- a line ---- */
 
-/* The hexadecimal number at AT in *OUT. What comes after it and AFTER, or NULL: something else is
- * there. AT may be NULL. */
+/* Parse a hexadecimal number at AT, which the character AFTER must follow, into *OUT. Returns the
+ * text after both, or NULL when the text is different. If AT is NULL, returns NULL. */
 static const char *take_hex(const char *at, char after, uint64_t *out)
 {
     const char *first = at;
@@ -77,7 +77,7 @@ static bool parse_line(const char *line, sp_mapping *mapping)
 
 /* ---- lines ---- */
 
-/* Read more bytes after those that are there. False on an error. */
+/* Read more bytes after the unused ones. False on an error. */
 static bool fill(line_reader *reader)
 {
     memmove(reader->bytes, reader->bytes + reader->begin, reader->end - reader->begin);
@@ -92,8 +92,8 @@ static bool fill(line_reader *reader)
     return count >= 0;
 }
 
-/* The next line, with a NUL for its newline; of a line that does not fit, the part that fits. NULL:
- * another read is needed first. */
+/* The next line, with a NUL in place of its newline. Of a line that does not fit, the part that
+ * fits. NULL: another read is needed first. */
 static const char *take_line(line_reader *reader)
 {
     char *line = reader->bytes + reader->begin;

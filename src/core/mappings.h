@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a process has mapped: the only reader of /proc/PID/maps. Lines go through a buffer on the
- * stack (4 KiB), so a map of any length is read without an allocation and without a lock.
- * Threads: any.  Signals: not safe (EACH decides what else is called). */
+/* The mappings of a process: the only reader of /proc/PID/maps. Lines go through a buffer on the
+ * stack (4 KiB), so a map of any length is read without an allocation and without a lock. Threads:
+ * any. Signals: not safe (EACH decides what else is called). */
 #ifndef SP_CORE_MAPPINGS_H
 #define SP_CORE_MAPPINGS_H
 
@@ -15,9 +15,9 @@ typedef struct sp_mapping {
     uint64_t offset; /* of `start` in the file */
     dev_t device;
     uint64_t inode;      /* 0: no file */
-    char permissions[5]; /* "rwxp", with '-' for what is not allowed; 's' for shared memory */
+    char permissions[5]; /* "rwxp", with '-' for a missing permission; 's' for shared memory */
     const char *path; /* as the kernel writes it, or a name such as "[stack]"; "" for none. Borrowed
-                         until EACH returns. What is longer than PATH_MAX is cut. */
+                         until EACH returns. Cut to PATH_MAX. */
 } sp_mapping;
 
 static inline bool sp_mapping_is_executable(const sp_mapping *mapping)
@@ -28,8 +28,8 @@ static inline bool sp_mapping_is_executable(const sp_mapping *mapping)
 /* Called for each mapping in the order of addresses, until it returns false. */
 typedef bool sp_mapping_each(const sp_mapping *mapping, void *user);
 
-/* The mappings of process PID, 0: of the calling one. Lines that make no sense are passed over.
- * False, and errno, when they cannot be read; a process that has ended may have none. */
+/* The mappings of process PID, 0: of the calling one. Malformed lines are skipped. False, and
+ * errno, when they cannot be read; a process that has ended may have none. */
 bool sp_mappings_of_process(pid_t pid, sp_mapping_each *each, void *user);
 /* The same from the file PATH, and from the descriptor FD, which stays open. */
 bool sp_mappings_of_file(const char *path, sp_mapping_each *each, void *user);

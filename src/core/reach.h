@@ -6,14 +6,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Makes the array *ITEMS, which has *CAPACITY elements of SIZE bytes, long enough for element
- * NUMBER: FIRST elements, or twice as many as it has, or more. It may move; new elements are not
- * initialised. The array is the caller's, for free(). False when memory is short: then nothing has
- * changed. */
+/* Make the array *ITEMS, which has *CAPACITY elements of SIZE bytes, long enough for element
+ * NUMBER: it gets FIRST elements if it has none, and is doubled until it is long enough. It may
+ * move; new elements are not initialised. The caller frees the array. False when memory is short:
+ * then nothing has changed. */
 bool sp_reach(void *items, size_t number, size_t *capacity, size_t first, size_t size);
 
-/* Whether element NUMBER of ITEMS is there, after the array has grown if need be. ITEMS, a pointer,
- * and CAPACITY, a size_t, are variables. */
+/* If the array ITEMS has no element NUMBER, make it long enough. False when memory is short. ITEMS,
+ * a pointer, and CAPACITY, a size_t, are variables. */
 #define SP_REACH(items, number, capacity, first)                                                   \
     ((number) < (capacity) || sp_reach(&(items), (number), &(capacity), (first), sizeof *(items)))
 

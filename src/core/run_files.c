@@ -54,7 +54,7 @@ static bool add_unnumbered(sp_run_files *files, const char *prefix)
     return done;
 }
 
-/* Whether ENDING is that of a part; if so, *FILE says of which. */
+/* Whether ENDING is the ending of a numbered part; if so, it is parsed into *FILE. */
 static bool is_part(const char *ending, sp_run_file *file)
 {
     char again[SP_RUN_FILE_ENDING];
@@ -84,7 +84,7 @@ static bool add_parts(sp_run_files *files, DIR *folder, const char *name)
     return done;
 }
 
-/* The folder that PREFIX lies in, or NULL. */
+/* Open the folder that PREFIX is in; NULL when it cannot be opened. */
 static DIR *open_folder(const char *prefix)
 {
     const char *slash = strrchr(prefix, '/');
@@ -97,7 +97,7 @@ static DIR *open_folder(const char *prefix)
 static int by_age(const void *a, const void *b)
 {
     const sp_run_file *one = a, *other = b;
-    uint32_t part = one->part - 1, other_part = other->part - 1; /* 0 comes last */
+    uint32_t part = one->part - 1, other_part = other->part - 1; /* 0 is sorted last */
     if (one->format != other->format)
         return one->format < other->format ? -1 : 1;
     if (one->signal != other->signal)

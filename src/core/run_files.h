@@ -21,15 +21,15 @@ typedef struct sp_run_file {
 } sp_run_file;
 
 typedef struct sp_run_files {
-    sp_run_file *items; /* by format, then by signal, then as they were written */
+    sp_run_file *items; /* by format, then by signal, then in the order of writing */
     size_t count;
 } sp_run_files;
 
 /* The ending after the prefix, such as ".traces.0001.jsonl". Returns OUT. */
 const char *sp_run_file_ending(char out[SP_RUN_FILE_ENDING], sp_run_file file);
 
-/* Put all existing files into OUT. If the folder cannot be listed, OUT has those without a number.
- * False when memory is short. */
+/* Put all existing files into OUT. If the folder cannot be listed, OUT has only the files without a
+ * number. False when memory is short. */
 bool sp_run_files_find(sp_run_files *out, const char *prefix);
 void sp_run_files_deinit(sp_run_files *files);
 

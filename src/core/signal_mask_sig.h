@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calling thread's mask of blocked signals, set by a system call: under `spanprof run` the C
- * library's functions are wrapped for the program, and keep the signal of ticks out of the mask.
- * Signal N is bit N - 1. Threads: any. Signals: safe. */
+/* The calling thread's mask of blocked signals, set by a system call. The C library's functions
+ * cannot be used, because under `spanprof run` they are wrapped, and keep the signal of ticks out
+ * of the mask. Signal N is bit N - 1. Threads: any. Signals: safe. */
 #ifndef SP_CORE_SIGNAL_MASK_SIG_H
 #define SP_CORE_SIGNAL_MASK_SIG_H
 

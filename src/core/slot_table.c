@@ -3,8 +3,8 @@
 
 #include <sys/mman.h>
 
-/* Memory is reserved without access, and made usable in steps: what is not used counts neither as
- * memory of the process nor against a strict limit of the system (vm.overcommit_memory=2). */
+/* Memory is reserved without access, and made usable in steps: unused slots count neither as memory
+ * of the process nor against a strict limit of the system (vm.overcommit_memory=2). */
 enum { STEP_BYTES = 1 << 18 };
 
 static size_t reserved_bytes(const sp_slot_table *table)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table of slots that never move and whose memory is never unmapped, so that a handle of an
- * object that is gone reads at worst the slot of a later one, and notices by the generation.
+/* A table of slots that never move and whose memory is never unmapped, so that a stale handle at
+ * worst reads the slot of a later object, whose generation differs.
  *
  * Slots have numbers from 1 on; 0 is none. A lock of the owner guards which slots are used and
  * which are free. The slot that was given back last is taken next.
@@ -22,8 +22,8 @@
 
 #include "core/atomic.h"
 
-/* SLOT is zero, and has NUMBER from now on. Called when it is taken for the first time, before
- * another thread can find it. */
+/* Initialize SLOT, which is all zero and has NUMBER from now on. Called when it is taken for the
+ * first time, before another thread can find it. */
 typedef void sp_slot_init(void *slot, uint32_t number);
 
 /* Invariants: slots 1 to `used` were taken once, and `used` never shrinks. Each number in the list
@@ -32,7 +32,7 @@ typedef struct sp_slot_table {
     uint32_t slot_bytes, next_at, maximum; /* constant */
     sp_slot_init *init;
     void *memory;        /* slot 1; NULL: nothing is reserved yet */
-    size_t usable_bytes; /* of it, from its begin */
+    size_t usable_bytes; /* at the beginning of `memory` */
     _Atomic uint32_t used;
     uint32_t free_list; /* the first free slot; the next one is at next_at */
 } sp_slot_table;
@@ -55,9 +55,9 @@ typedef struct sp_slot_table {
 
 /* A free slot, or NULL: all are taken, or memory is short. */
 void *sp_slot_take(sp_slot_table *table);
-/* SLOT is free. */
+/* Give SLOT back: it is free. */
 void sp_slot_give(sp_slot_table *table, void *slot);
-/* Whether a slot is free, as far as the number of slots says. */
+/* Whether a slot is free or can be added. (The take may still fail when memory is short.) */
 static inline bool sp_slots_left(const sp_slot_table *table)
 {
     return table->free_list || sp_load_relaxed(&table->used) < table->maximum;
@@ -69,16 +69,16 @@ static inline uint32_t sp_slots_used(const sp_slot_table *table)
     return sp_load_acquire(&table->used); /* pairs with the release in sp_slot_take */
 }
 
-/* Whether NUMBER, any at all, is that of a slot that was taken once. */
+/* Whether NUMBER, which may be any value, is that of a slot that was taken at least once. */
 static inline bool sp_slot_is_used(const sp_slot_table *table, uint32_t number)
 {
     return number - 1 < sp_slots_used(table); /* 0 wraps around */
 }
 
-/* --- generations: odd while the handle of a slot is valid ---------------------------------------
- */
+/* --- generations: odd while the handle of a slot is valid ------------------------------------- */
 
-/* Begin the next one, and return it: from now on only handles of it fit. With the owner's lock. */
+/* Begin the next generation, and return it: from now on only its handles are valid. With the
+ * owner's lock. */
 static inline uint32_t sp_slot_open(_Atomic uint32_t *generation)
 {
     uint32_t last = sp_load_relaxed(generation), next = last + 1 + (last & 1);
@@ -86,14 +86,15 @@ static inline uint32_t sp_slot_open(_Atomic uint32_t *generation)
     return next;
 }
 
-/* From now on no handle fits. Sequentially consistent, as sp_slot_fits: a thread that first claims
- * a slot and then looks whether its handle fits sees this, or this thread sees the claim. */
+/* From now on no handle is valid. Sequentially consistent, as is sp_slot_fits: if a thread claims a
+ * slot and then calls sp_slot_fits, either that call reads the new generation, or this thread reads
+ * the claim. */
 static inline void sp_slot_close(_Atomic uint32_t *generation)
 {
     atomic_store(generation, (sp_load_relaxed(generation) | 1) + 1);
 }
 
-/* Whether a handle of generation OF_HANDLE, any at all, is valid. */
+/* Whether a handle with generation OF_HANDLE, which may be any value, is valid. */
 static inline bool sp_slot_fits(const _Atomic uint32_t *generation, uint32_t of_handle)
 {
     return of_handle & 1 && atomic_load(generation) == of_handle;

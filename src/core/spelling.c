@@ -8,7 +8,8 @@ static uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* UINT32_MAX: one is too long. */
+/* How many letters have to be added, removed or changed (Levenshtein). UINT32_MAX: A or B is too
+ * long. */
 static uint32_t distance(const char *a, size_t length, const char *b)
 {
     uint32_t row[SP_SPELLING_LONGEST];

@@ -26,7 +26,7 @@ void sp_steal_begin(sp_steal *steal);
  * clocks. Returns the stolen time as a fraction of RAN_NS: 0.03 means 30 ms for each second that
  * the threads ran. 0 where /proc/stat cannot be read. */
 double sp_steal_share(sp_steal *steal, uint64_t on_core_ns, uint64_t ran_ns);
-/* The same with what /proc/stat would say. */
+/* The same with STAT in place of the text of /proc/stat. */
 double sp_steal_share_of(sp_steal *steal, const char *stat, uint64_t on_core_ns, uint64_t ran_ns);
 
 #endif

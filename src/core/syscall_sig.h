@@ -8,8 +8,7 @@
 
 #include "core/compiler.h"
 
-/* What the kernel answers: a result, or -errno in [-4095, -1]. Arguments that a call does not have
- * are 0. */
+/* The kernel's result, or -errno in [-4095, -1]. Arguments that a call does not have are 0. */
 SP_SIGSAFE static inline long sp_syscall6(long number, long a, long b, long c, long d, long e,
                                           long f)
 {

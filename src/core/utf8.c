@@ -87,9 +87,9 @@ size_t sp_utf8_fit(const char *text, size_t length, size_t limit)
     return limit; /* continuation bytes without a beginning: not UTF-8 */
 }
 
-/* --- for the eye ------------------------------------------------------------------------------ */
+/* --- for display ------------------------------------------------------------------------------ */
 
-/* Of a valid sequence of BYTES. */
+/* The code point of the valid sequence of BYTES at TEXT. */
 static uint32_t code_point(const char *text, size_t bytes)
 {
     const unsigned char *p = (const unsigned char *)text;
@@ -99,8 +99,8 @@ static uint32_t code_point(const char *text, size_t bytes)
     return code;
 }
 
-/* Unicode's controls (C0, C1, DEL), separators of lines and paragraphs, and marks that change the
- * direction of the text behind them. */
+/* False for Unicode's controls (C0, C1, DEL), separators of lines and paragraphs, and marks that
+ * change the direction of the text after them. */
 static bool is_shown(uint32_t code)
 {
     static const struct {
@@ -120,7 +120,8 @@ size_t sp_utf8_show(char *out, size_t size, const char *text, size_t length)
         size_t step = sp_utf8_sequence(text + at, length - at);
         bool shown = step && is_shown(code_point(text + at, step));
         size_t count = shown ? step : 1;
-        bool rest_fits = written + (length - at) < size; /* because what is shown is never longer */
+        bool rest_fits =
+            written + (length - at) < size; /* because the output is never longer than the input */
         if (!rest_fits && written + count + sizeof "..." > size) {
             memcpy(out + written, "...", 3);
             written += 3;

@@ -15,12 +15,12 @@ bool sp_utf8_valid(const char *text, size_t length);
  * U+FFFD (3 bytes), and a NUL. OUT needs 3 * LENGTH + 1 bytes in the worst case. Returns the bytes
  * written, without the NUL. */
 size_t sp_utf8_repair(char *out, const char *text, size_t length);
-/* What stands at the end of a text that was cut: an ellipsis. */
+/* The mark at the end of a text that was cut: an ellipsis. */
 #define SP_UTF8_CUT "\xe2\x80\xa6"
 /* How much of TEXT, which has LENGTH bytes, fits into LIMIT bytes without cutting through a
  * character. Bytes that are not UTF-8 count as characters. */
 size_t sp_utf8_fit(const char *text, size_t length, size_t limit);
-/* Make LENGTH bytes of TEXT, which may come from outside, safe for a log or a terminal: one line of
+/* Make LENGTH bytes of TEXT, which may be foreign input, safe for a log or a terminal: one line of
  * valid UTF-8 and a NUL in OUT, which has SIZE (>= 4) bytes. Characters that could end the line,
  * control a terminal or reorder the text become '?', and so does each byte that is not UTF-8. A
  * text that does not fit is cut after a whole character, and ends with "...". OUT may be TEXT.

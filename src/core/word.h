@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Eight bytes as one number, in the order in which they lie in memory. Ids are moved in this way,
- * because a load that is wider than the store before it waits until that store has reached the
- * cache (8 ns). Threads: any. Signals: safe. Where another thread writes meanwhile, core/atomic.h
- * has the loads. */
+/* Eight bytes as one number, in memory order. Ids are moved in this way, because a load that is
+ * wider than the store before it waits until that store has reached the cache (8 ns). Threads: any.
+ * Signals: safe. Where another thread writes meanwhile, core/atomic.h has the loads. */
 #ifndef SP_CORE_WORD_H
 #define SP_CORE_WORD_H
 

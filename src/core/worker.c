@@ -54,9 +54,9 @@ void sp_worker_deinit(sp_worker *worker)
     sp_lock_deinit(&worker->lock);
 }
 
-/* One critical section decides who frees: either this thread sees that it is abandoned, or the
- * thread in sp_worker_end sees that it has ended. After the unlock this thread touches the worker
- * only in the first case. */
+/* One critical section decides which thread frees the worker: either this thread reads that it is
+ * abandoned, or the thread in sp_worker_end reads that it has ended. After the unlock this thread
+ * accesses the worker only in the first case. */
 static void *live(void *argument)
 {
     sp_worker *worker = argument;
@@ -126,7 +126,7 @@ static sp_worker_orders take_orders(sp_worker *worker)
     return orders;
 }
 
-/* With the lock held. Returns false when UNTIL_NS (UINT64_MAX: never) has come. */
+/* With the lock held. Returns false when UNTIL_NS (UINT64_MAX: never) has passed. */
 static bool wait_on(sp_worker *worker, pthread_cond_t *condition, uint64_t until_ns)
 {
     struct timespec until = sp_timespec_from_ns(until_ns);
