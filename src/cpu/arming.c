@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread's ticker. The first tick comes at a random moment within a period, so that threads
- * shorter than a period count right on average and no two threads tick in step. See
- * docs/design/sampling.md. */
+/* Opens and closes a thread's ticker. The first tick is at a random moment within a period, so that
+ * threads that live for less than a period count right on average, and threads do not tick in step.
+ * See docs/design/sampling.md. */
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -25,7 +25,7 @@ static uint64_t random_below(uint64_t bound)
     return value % bound;
 }
 
-static void say_failure(sp_thread *thread)
+static void log_failure(sp_thread *thread)
 {
     int error = errno;
     if (sp_run.failed_threads++ == 0 && sp_run.choice.ticks)
@@ -35,16 +35,16 @@ static void say_failure(sp_thread *thread)
                     error == EAGAIN ? " (RLIMIT_SIGPENDING bounds timers)" : "");
 }
 
-static void say_fallback(void)
+static void log_fallback(void)
 {
-    if (!sp_run.said_fallback)
+    if (!sp_run.logged_fallback)
         sp_log_warn("engine", "no more perf events: %s%s; further threads tick by timer",
                     strerror(errno),
                     errno == EMFILE ? " (they take at most a quarter of RLIMIT_NOFILE)" : "");
-    sp_run.said_fallback = true;
+    sp_run.logged_fallback = true;
 }
 
-/* Threads of the application come here, too. They may make a ring, but never replace one: the
+/* Threads of the application call this, too. It makes a ring, but never replaces one, because the
  * collector may be reading it. */
 static bool make_ring(sp_thread *thread)
 {
@@ -80,8 +80,9 @@ static bool open_with(const sp_cpu_source *source, sp_thread *thread)
     uint64_t period = sp_engine_period_ns(), moment = 1 + random_below(period);
     bool by_timer = source == &sp_cpu_timer;
     sp_tick_plan plan = {.signal = sp_run.config.signal,
-                         .period_ns = by_timer ? sp_handler.look_unit_ns : period,
-                         .first_ns = by_timer ? 1 + random_below(sp_handler.look_unit_ns) : moment};
+                         .period_ns = by_timer ? sp_handler.jiffy_unit_ns : period,
+                         .first_ns =
+                             by_timer ? 1 + random_below(sp_handler.jiffy_unit_ns) : moment};
     sp_store_relaxed(&thread->tick.first_moment_ns, by_timer ? moment : 0);
     sp_store_relaxed(&thread->tick.event_period_ns, period);
     thread->tick.event_period_set_ns = plan.first_ns;
@@ -90,14 +91,14 @@ static bool open_with(const sp_cpu_source *source, sp_thread *thread)
     return source->open(&sp_cpu_thread_of(thread)->ticker, thread->registered.tid, thread, &plan);
 }
 
-/* Open the engine's ticker, or a timer where the engine cannot. When both fail errno says why. */
+/* Open the engine's ticker, or, if that fails, a timer. False, with errno, when both fail. */
 static bool open_ticker(sp_thread *thread)
 {
     if (open_with(sp_run.choice.source, thread))
         return true;
     if (sp_run.choice.source == &sp_cpu_timer || errno == ESRCH)
         return false;
-    say_fallback();
+    log_fallback();
     if (!open_with(&sp_cpu_timer, thread))
         return false;
     sp_run.fallback_threads++;
@@ -115,7 +116,7 @@ void sp_arm_locked(sp_thread *thread)
         return;
     if (!make_ring(thread)) {
         errno = ENOMEM;
-        say_failure(thread);
+        log_failure(thread);
         return;
     }
     sp_store_release(&thread->tick.armed, 1);
@@ -124,8 +125,8 @@ void sp_arm_locked(sp_thread *thread)
         return;
     }
     sp_store_release(&thread->tick.armed, 0);
-    if (errno != EINVAL && errno != ESRCH) /* the thread has ended meanwhile: nothing is lost */
-        say_failure(thread);
+    if (errno != EINVAL && errno != ESRCH) /* else the thread has ended: nothing is lost */
+        log_failure(thread);
 }
 
 static void close_ticker(sp_ticker *ticker)
@@ -144,13 +145,14 @@ void sp_disarm_locked(sp_thread *thread)
     if (!was_armed)
         return;
     sp_store_release(&thread->tick.armed, 0);
-    sp_fence_full(); /* pairs with the one in sp_tick: the tick sees armed == 0, or we see its
-                        hazard */
+    sp_fence_full(); /* pairs with the one in sp_tick: the tick reads armed == 0, or this thread
+                        reads its hazard */
     close_ticker(ticker);
     sp_run.armed_threads--;
 }
 
-/* THREAD takes no tick from now on; a signal that was already sent still reaches our handler. */
+/* THREAD takes no tick from now on. A signal that was already sent still reaches the SDK's
+ * handler. */
 static void suspend_locked(sp_thread *thread)
 {
     sp_ticker *ticker = &sp_cpu_thread_of(thread)->ticker;
@@ -177,8 +179,8 @@ static bool wait_for_ticks(void)
     return false;
 }
 
-/* First all are suspended. Then pending signals get time to arrive, because they must not reach the
- * host's handler. */
+/* First all threads are suspended. Then pending signals get time to arrive, because they must not
+ * reach the host's handler. */
 bool sp_disarm_all_locked(void)
 {
     uint32_t run = sp_run.number;

@@ -19,34 +19,36 @@ typedef struct sp_engine_config {
     uint32_t max_depth; /* 2 to 512 */
     int signal;         /* SIGPROF, or another */
     sp_engine engine;
-    bool spares_calls;    /* auto: timers at any rate, because their ticks end no wait */
+    bool spares_calls;    /* auto: use timers at any rate, because their ticks end no wait */
     bool measure_cost;    /* of ticks, for a budget */
     bool with_attributes; /* intervals have those of their contexts */
     bool with_times;      /* samples have the time of their tick */
     bool without_ticks;   /* nothing ticks: threads are only found (CPU time is not sampled) */
-    bool synthetic;       /* no timers, no handler: ticks come from sp_engine_tick_here (tests) */
+    bool synthetic;       /* no timers, no handler: sp_engine_tick_here makes the ticks (tests) */
     const sp_modules *modules;
 } sp_engine_config;
 
 /* --- handler_sig.c: the tick ------------------------------------------------------------------ */
 
-/* What the handler needs, set while no thread is armed. */
+/* Settings of the handler, written while no thread is armed. */
 typedef struct sp_handler_state {
     const sp_modules *modules;
     uint32_t max_depth;
     bool with_attributes;
     bool with_times;
-    uint32_t max_periods;       /* that one tick may stand for when its context is new */
-    uint32_t blocked_periods;   /* more periods than timer ticks of the kernel can miss: the signal
-                                   was blocked */
-    uint64_t cost_limit_cycles; /* a tick that took longer has lost its core meanwhile; 0: the cost
-                                   of ticks is not measured */
-    bool has_fsgsbase;          /* x86-64: the thread pointer can be read without the kernel */
+    uint32_t max_periods; /* that one tick may represent when its context is new */
+    /* A tick with more periods than these means that the signal was blocked: the kernel's timer
+     * ticks do not miss a running thread for so long. */
+    uint32_t blocked_periods;
+    /* A tick that took longer has lost its core meanwhile. 0: the cost of ticks is not measured. */
+    uint64_t cost_limit_cycles;
+    bool has_fsgsbase; /* x86-64: the thread pointer can be read without the kernel */
     uint64_t period_ns;
-    uint64_t jiffy_ns;     /* between two timer ticks of the kernel */
-    uint64_t look_unit_ns; /* interval of a timer until the kernel's first timer tick */
-    _Atomic uint32_t
-        probe; /* bumped by a signal that carries its address: our handler is reached */
+    uint64_t jiffy_ns;      /* between two timer ticks of the kernel */
+    uint64_t jiffy_unit_ns; /* interval of a timer until the kernel's first timer tick */
+    /* Incremented by a signal that carries the address of this member: it proves that the handler
+     * is reached. */
+    _Atomic uint32_t probe;
 } sp_handler_state;
 
 extern sp_handler_state sp_handler;
@@ -58,10 +60,10 @@ SP_SIGSAFE void sp_tick(sp_thread *thread, uint32_t periods, const void *ucontex
 
 /* --- engine.c: the life of a run -------------------------------------------------------------- */
 
-/* Install the handler, choose the engine and arm every thread. Threads that come later are armed at
- * their first attach or when a scan finds them. */
+/* Install the handler, choose the engine and arm every thread. Later threads are armed at their
+ * first attach or when a scan finds them. */
 spanprof_status sp_engine_start(const sp_engine_config *config, spanprof_error *error);
-/* Disarm all threads, wait for ticks under way, give the signal back. What is in the rings stays to
+/* Disarm all threads, wait for ticks under way, give the signal back. Records in the rings stay, to
  * be drained. Returns false when a tick does not end (its thread is stopped by a debugger): then
  * the modules must not be freed. */
 bool sp_engine_stop(void);
@@ -72,10 +74,10 @@ uint32_t sp_engine_run_number(void);
 /* Adapt the periods of events to what their threads lose in switches (collector, about once a
  * second). */
 void sp_engine_follow_switches(uint32_t run);
-/* Make threads tick again whose ticker the host has closed (by its descriptor). Returns how many
+/* Open the tickers again that the host has closed (by their descriptors). Returns how many
  * (collector). */
 uint32_t sp_engine_repair(uint32_t run);
-/* Whether our handler is the one that is installed, or RUN is over. */
+/* Whether the SDK's handler is the installed one, or RUN is over. */
 bool sp_engine_owns_signal(uint32_t run);
 
 /* Fork: prepare takes the engine's lock, parent gives it back; the child has no tickers and does
@@ -90,11 +92,12 @@ void sp_engine_tick_here(uint32_t periods);
 typedef struct sp_engine_state {
     uint32_t cpu_hz;
     bool paused;
-    bool counts_steal;         /* its ticks do (cpu_source.h) */
-    uint32_t threads;          /* that tick now */
-    uint32_t fallback_threads; /* of them by timer: no descriptor was left for an event */
-    uint64_t failed_threads;   /* that could not be made to tick, since the start */
-    uint64_t signal_cost_ns;   /* of an empty signal; 0: not measured */
+    bool counts_steal; /* its ticks include steal time (cpu_source.h) */
+    uint32_t threads;  /* that tick now */
+    /* Those that tick by timer, because no descriptor was left for an event. */
+    uint32_t fallback_threads;
+    uint64_t failed_threads; /* threads that could not be made to tick, since the start */
+    uint64_t signal_cost_ns; /* of an empty signal; 0: not measured */
     char engine[16];
     char reason[SP_ENGINE_REASON_SIZE];
 } sp_engine_state;
@@ -110,10 +113,10 @@ uint64_t sp_engine_period_ns(void);
 spanprof_status sp_engine_pause(void);
 spanprof_status sp_engine_resume(void);
 
-/* For a change of rate (collector): hold disarms all and returns whether no tick is under way any
- * more; what then lies in the rings is of the old rate. resume_ticks arms all again, at CPU_HZ. A
- * hold that returned false has to go on at the old rate. Both do nothing, and hold returns false,
- * when RUN is over. */
+/* For a change of rate (collector): hold_ticks disarms all threads and returns whether no tick is
+ * under way any more; the records in the rings are then of the old rate. resume_ticks arms all
+ * threads again, at CPU_HZ. After a hold that returned false, resume_ticks must be called with the
+ * old rate. Both do nothing, and hold returns false, when RUN is over. */
 bool sp_engine_hold_ticks(uint32_t run);
 void sp_engine_resume_ticks(uint32_t run, uint32_t cpu_hz);
 

@@ -28,7 +28,7 @@ _Atomic(void *) *sp_perf_owners;
 /* Under the engine's lock. */
 static struct {
     uint32_t open_count, open_limit;
-    int past_highest; /* that was ever used */
+    int past_highest; /* one more than the highest that was ever used */
 } perf;
 
 /* Where the queue of a real-time signal is full the kernel sends SIGIO in its place, which ends a
@@ -63,7 +63,8 @@ static int open_stopped_event(pid_t tid, uint64_t first_ns)
     return (int)syscall(SYS_perf_event_open, &attributes, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* The signal names the descriptor under which O_ASYNC was set: after the move. */
+/* The signal carries the number that the descriptor had when O_ASYNC was set, so this is called
+ * after the move. */
 static bool route_signal(int fd, pid_t tid, int signal)
 {
     struct f_owner_ex owner = {.type = F_OWNER_TID, .pid = tid};
@@ -83,7 +84,8 @@ static void suspend_event(sp_ticker *ticker)
         ioctl(ticker->fd, PERF_EVENT_IOC_DISABLE, 0);
 }
 
-/* Stopped before it is closed: a child that a raw clone made may hold the descriptor open. */
+/* The event is disabled before it is closed, because a child that a raw clone made may hold the
+ * descriptor open. */
 static void close_event(sp_ticker *ticker)
 {
     bool ours = is_open(ticker);
@@ -127,9 +129,9 @@ static bool open_event(sp_ticker *ticker, pid_t tid, void *owner, const sp_tick_
     return true;
 }
 
-/* The descriptors are inherited, the signals are not: they go to the parent's threads. The table
- * says which they are, and each state was copied with it. The probe is never open when a fork
- * comes: both hold the engine's lock. */
+/* The child inherits the descriptors; the signals still go to the parent's threads. The table lists
+ * the descriptors, and the thread states, which were copied with it, say whether each is still that
+ * event. The probe is never open during a fork, because both hold the engine's lock. */
 static void after_fork(void)
 {
     for (int fd = 0; fd < perf.past_highest; fd++) {

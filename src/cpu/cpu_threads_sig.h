@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the CPU engine knows of each thread: an array of its own, by the slot of the registry.
- * Memory of slots that never were is never touched. Threads: under the engine's lock, except that
- * the handler on the thread itself reads `timer`. Fork: the child forgets all tickers. */
+/* The CPU engine's data of each thread: an array, indexed by the slot of the registry. The memory
+ * of slots that were never used is never touched. Threads: under the engine's lock, except that the
+ * handler on the thread itself reads `timer`. Fork: the child forgets all tickers. */
 #ifndef SP_CPU_CPU_THREADS_SIG_H
 #define SP_CPU_CPU_THREADS_SIG_H
 
@@ -12,14 +12,14 @@
 
 /* What makes a thread tick: a timer, or a perf event (cpu_source.h). */
 typedef struct sp_ticker {
-    const struct sp_cpu_source *source; /* NULL: nothing does */
+    const struct sp_cpu_source *source; /* NULL: it is closed */
     _Atomic(timer_t) timer;
     int fd;
-    uint64_t event_id; /* the kernel's, by which a descriptor is known to be still ours */
+    uint64_t event_id; /* the kernel's id of the event; shows whether fd is still that event */
 } sp_ticker;
 
-/* The work of a thread at its last check, and what its event loses in a time slice (switch_loss.h).
- */
+/* The work of a thread up to a check, and the CPU time that its event loses in a time slice
+ * (switch_loss.h). */
 typedef struct sp_slices {
     uint64_t cpu_ns, count, weights;
 } sp_slices;
@@ -35,7 +35,7 @@ typedef struct sp_switch_loss {
 typedef struct sp_cpu_thread {
     sp_ticker ticker;
     sp_switch_loss switch_loss;
-    int64_t excluded_cpu_ns; /* CPU time that was not to be sampled */
+    int64_t excluded_cpu_ns; /* CPU time during pauses */
     uint32_t excluded_of;
 } sp_cpu_thread;
 

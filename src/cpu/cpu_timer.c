@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine `timer`: a POSIX timer on each thread's CPU clock, which signals that very thread
  * (SIGEV_THREAD_ID) and carries its owner. The kernel checks CPU timers at its timer ticks. The
- * expirations in between come as the overrun, so the weight is 1 + overrun whole periods. It needs
- * no privilege; it counts against RLIMIT_SIGPENDING. */
+ * expirations in between are reported as the overrun, so the weight is 1 + overrun whole periods.
+ * It needs no privilege; it counts against RLIMIT_SIGPENDING. */
 #include <signal.h>
 #include <string.h>
 
@@ -31,7 +31,8 @@ static bool open_timer(sp_ticker *ticker, pid_t tid, void *owner, const sp_tick_
     timer_t timer;
     if (timer_create(sp_clock_thread_cpu_id(tid), &event, &timer) != 0)
         return false;
-    sp_store_relaxed(&ticker->timer, timer); /* a tick of another thread finds it, once it is set */
+    /* Stored before the timer is set, because ticks on thread TID read it. */
+    sp_store_relaxed(&ticker->timer, timer);
     struct itimerspec when = {
         .it_value = sp_timespec_from_ns(plan->first_ns),
         .it_interval = sp_timespec_from_ns(plan->period_ns),

@@ -18,16 +18,17 @@
 #include "unwind/stack_bounds.h"
 
 /* Linux, Documentation/arch/x86/elf_auxvec.rst: the instructions that read the segment bases are
- * allowed. Other architectures have another meaning for the bit, and do not ask. */
+ * allowed. On other architectures the bit has another meaning; they do not use it. */
 #define HWCAP2_FSGSBASE 2
 
 /* A thread that shares its core often sleeps at the kernel's timer ticks. The time between two
  * timer ticks that find it running is about a jiffy (the time between two timer ticks), and longer
  * times are exponentially rarer: more than ten jiffies occur once in 22,000 timer ticks. */
-enum { LOOKS_AT_ONCE = 2, LOOKS_MISSED = 10 };
+enum { JIFFIES_AT_ONCE = 2, JIFFIES_MISSED = 10 };
 
-/* A jiffy has this many parts, to measure what a thread has used at its first timer tick. */
-enum { LOOK_UNITS = 32 };
+/* A jiffy has this many parts, to measure the CPU time that a thread has used at its first timer
+ * tick. */
+enum { JIFFY_UNITS = 32 };
 
 sp_engine_run sp_run = {.lock = SP_LOCK_AT(SP_LOCK_CPU_RUN),
                         .pausing = SP_LOCK_AT(SP_LOCK_CPU_PAUSING)};
@@ -54,22 +55,22 @@ static uint64_t ring_size(uint32_t cpu_hz)
         sp_handler.with_attributes ? SP_INTERVAL_BYTES_MAX : sizeof(sp_interval_record);
     uint64_t record =
         interval + sizeof(sp_sample_record) + (sp_run.config.max_depth + 1) * sizeof(uint64_t);
-    uint64_t looks = SP_NS_PER_S / jiffy_ns(); /* by timer, the kernel signals no oftener */
-    bool by_look = !sp_run.config.synthetic && sp_run.choice.source == &sp_cpu_timer;
-    uint64_t wanted = record * (by_look ? sp_min_u64(cpu_hz, looks) : cpu_hz) / 8;
+    uint64_t jiffies_hz = SP_NS_PER_S / jiffy_ns(); /* a timer does not signal more often */
+    bool by_timer = !sp_run.config.synthetic && sp_run.choice.source == &sp_cpu_timer;
+    uint64_t wanted = record * (by_timer ? sp_min_u64(cpu_hz, jiffies_hz) : cpu_hz) / 8;
     uint64_t size = 16 * 1024;
     while (size < wanted && size < 1024 * 1024)
         size *= 2;
     return size;
 }
 
-/* Whole periods that may pass within LOOKS of the kernel. */
-static uint32_t periods_of_looks(uint32_t looks)
+/* Whole periods that may pass within JIFFIES. */
+static uint32_t periods_of_jiffies(uint32_t jiffies)
 {
-    return (uint32_t)(looks * sp_handler.jiffy_ns / sp_handler.period_ns) + 1;
+    return (uint32_t)(jiffies * sp_handler.jiffy_ns / sp_handler.period_ns) + 1;
 }
 
-/* No tick is under way, and what is in the rings has been drained. */
+/* No tick is under way, and the rings have been drained. */
 void sp_engine_set_rate(uint32_t cpu_hz)
 {
     sp_run.config.cpu_hz = cpu_hz;
@@ -77,16 +78,16 @@ void sp_engine_set_rate(uint32_t cpu_hz)
     sp_run.ring_bytes = ring_size(cpu_hz);
     sp_handler.period_ns = SP_NS_PER_S / cpu_hz;
     sp_handler.jiffy_ns = jiffy_ns();
-    sp_handler.look_unit_ns = sp_handler.jiffy_ns / LOOK_UNITS;
-    sp_handler.max_periods = periods_of_looks(LOOKS_AT_ONCE);
-    sp_handler.blocked_periods = periods_of_looks(LOOKS_MISSED);
+    sp_handler.jiffy_unit_ns = sp_handler.jiffy_ns / JIFFY_UNITS;
+    sp_handler.max_periods = periods_of_jiffies(JIFFIES_AT_ONCE);
+    sp_handler.blocked_periods = periods_of_jiffies(JIFFIES_MISSED);
 }
 
 /* Called before a new run reads anything, because the counts and samples of an earlier run do not
  * belong to it. */
 static void forget_last_run(sp_thread *thread)
 {
-    /* A slot that is free now, or is just being taken by a thread, begins anew by itself. */
+    /* A slot that is free now, or is just being taken by a thread, is reset when it is taken. */
     if (sp_load_acquire(&thread->registered.life) == SP_THREAD_FREE) /* pairs with create_locked */
         return;
     sp_thread_reset_ticks(thread);
@@ -136,7 +137,7 @@ static spanprof_status start(const sp_engine_config *config, spanprof_error *err
     sp_run.number++;
     sp_run.failed_threads = 0;
     sp_run.excluded_cpu_ns = 0;
-    sp_run.held = sp_run.paused = sp_run.said_fallback = false;
+    sp_run.held = sp_run.paused = sp_run.logged_fallback = false;
     sp_handler.modules = config->modules;
     sp_handler.max_depth = config->max_depth;
     sp_handler.with_attributes = config->with_attributes;
@@ -154,7 +155,7 @@ static spanprof_status start(const sp_engine_config *config, spanprof_error *err
     sp_for_each_thread(forget_last_run);
     sp_for_each_thread(sp_drop_misfit_ring_locked);
     sp_run.running = true;
-    /* before the scan, so that no thread falls between */
+    /* set before the scan, so that no thread is missed */
     sp_threads_set_hook(on_registered, on_exiting);
     sp_for_each_thread(sp_arm_locked);
     sp_lock_give(&sp_run.lock);
@@ -261,7 +262,7 @@ void sp_engine_state_get(sp_engine_state *out)
 
 /* A pending tick makes kernels before 4.20 restart the fork, without end when a fork takes longer
  * than a period. So the signal is blocked on this thread during the fork. The weight of those ticks
- * comes afterwards, as an overrun. */
+ * is delivered afterwards, as an overrun. */
 void sp_engine_fork_prepare(void)
 {
     sp_lock_take(&sp_run.lock);

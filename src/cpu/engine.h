@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run of the engine: what engine.c (start, stop, fork), arming.c (a thread's ticker) and
- * pausing.c (rate, pause) share. Threads: under the lock, but for what says otherwise.  Signals:
- * not safe.
+/* One run of the engine: shared by engine.c (start, stop, fork), arming.c (a thread's ticker) and
+ * pausing.c (rate, pause). Threads: under the lock, except members that say otherwise. Signals: not
+ * safe.
  *
  * One lock serializes arming and disarming, and all that cpu_source.h does. Order: pausing, lock,
  * then the registry's. */
@@ -20,13 +20,13 @@ typedef struct sp_engine_run {
     uint32_t number; /* of the run; no two have the same */
     bool held;       /* the collector changes the rate */
     bool paused;     /* the application has paused ticks */
-    bool forking;    /* mask_before_fork is to be put back */
+    bool forking;    /* mask_before_fork has to be restored */
     sigset_t mask_before_fork;
     sp_engine_config config;
     sp_engine_choice choice;
     uint64_t ring_bytes;
-    int64_t excluded_cpu_ns; /* of the process, in pauses; see exclude */
-    bool said_fallback;
+    int64_t excluded_cpu_ns; /* CPU time of the process in pauses; see exclude */
+    bool logged_fallback;
     _Atomic uint64_t period_ns; /* read without the lock */
     uint64_t signal_cost_ns;
     uint32_t armed_threads, fallback_threads;
@@ -35,7 +35,7 @@ typedef struct sp_engine_run {
 
 extern sp_engine_run sp_run;
 
-/* Whether ticks come by a signal. */
+/* Whether a signal makes the ticks. */
 static inline bool sp_run_has_signal(void)
 {
     return !sp_run.config.synthetic && !sp_run.config.without_ticks;
@@ -43,7 +43,7 @@ static inline bool sp_run_has_signal(void)
 
 /* --- engine.c --------------------------------------------------------------------------------- */
 
-/* No tick is under way, and what is in the rings has been drained. */
+/* No tick may be under way, and the rings must have been drained. */
 void sp_engine_set_rate(uint32_t cpu_hz);
 
 /* --- arming.c --------------------------------------------------------------------------------- */
@@ -59,8 +59,8 @@ void sp_drop_misfit_ring_locked(sp_thread *thread);
  * its threads stay armed. Returns whether no tick of this run is under way. */
 bool sp_disarm_all_locked(void);
 
-/* Whether RUN (sp_engine_run_number) still goes on. An abandoned collector has the number of a run
- * that is over. */
+/* Whether RUN (sp_engine_run_number) is the current run. An abandoned collector has the number of a
+ * run that is over. */
 static inline bool sp_run_is_current_locked(uint32_t run)
 {
     return sp_run.running && sp_run.number == run;

@@ -29,8 +29,8 @@ static struct pollfd polled[POLLED_ENTRIES]; /* under the engine's lock */
 #define PERF_PATIENCE_NS  (5 * SP_NS_PER_MS)
 #define PROBE_PERIOD_NS   UINT64_C(200000)
 
-/* The deepest stack that is walked takes half of this; a thread that loses its core, ten times as
- * long. */
+/* A walk of the deepest stack takes half of this; a tick whose thread loses its core takes ten
+ * times as long. */
 #define LONGEST_TICK_NS UINT64_C(200000)
 
 /* Add a clause to the reason: why not perf, and then what became of the timer. */
@@ -64,23 +64,24 @@ static bool tick_ends_call(void)
     return !had_tick && interrupted && sp_load_relaxed(&sp_handler.probe) != 0;
 }
 
-/* The CPU clock is not read before the time may be over. Reading it makes the kernel deschedule a
- * thread whose slice is over; on a busy machine this would happen before each timer tick, so no
- * timer would ever be seen to expire. */
+/* Wait until a tick arrives, or PATIENCE_NS of CPU time have passed. The CPU clock is read only
+ * when that time may have passed, because reading it makes the kernel deschedule a thread whose
+ * slice is over. On a busy machine this would happen before each timer tick, and no timer would
+ * ever expire. */
 static sp_engine_probe wait_for_tick(uint64_t patience_ns)
 {
     sp_engine_probe result = {0};
     memset(polled, 0xff, sizeof polled); /* descriptors of -1, which poll skips */
-    uint64_t give_up = thread_cpu_ns() + patience_ns, look = 0;
+    uint64_t give_up = thread_cpu_ns() + patience_ns, next_check_ns = 0;
     while (!sp_load_relaxed(&sp_handler.probe)) {
         result.ends_waits = tick_ends_call();
         uint64_t now = sp_clock_monotonic_ns();
-        if (now < look)
+        if (now < next_check_ns)
             continue;
         uint64_t used = thread_cpu_ns();
         if (used >= give_up)
             return result;
-        look = now + give_up - used;
+        next_check_ns = now + give_up - used;
     }
     result.ticks = true;
     return result;
@@ -213,7 +214,7 @@ void sp_engine_choose(sp_engine_choice *choice, const sp_engine_config *config,
     sp_log_info("engine", "CPU ticks by engine %s: %s", choice->source->name, choice->reason);
 }
 
-/* The shortest of several tries, because any of them may lose its core. */
+/* The shortest of several tries, because the thread may lose its core in any of them. */
 uint64_t sp_engine_longest_tick_cycles(void)
 {
     uint64_t best = UINT64_MAX;

@@ -11,16 +11,16 @@
 #include "cpu/host_action_sig.h"
 #include "cpu/host_sigaction.h"
 
-/* By signal number: our handler is still installed, perhaps below another one that calls it. If it
- * is not, no signal may be sent to test whether it is reached, because the host's handler would get
- * it. */
+/* By signal number: the SDK's handler is still installed, perhaps below another one that calls it.
+ * If it is not, no signal may be sent to test whether it is reached, because the host's handler
+ * would get it. */
 static bool in_chain[NSIG];
 
 /* The real sigaction, not the wrapper for the program's calls. */
 static sp_sigaction *system_sigaction = sigaction;
 
-/* The process whose handlers the host's actions stand for. A child of vfork has our memory, and
- * handlers of its own. */
+/* The process that the stored actions of the host belong to. A child of vfork shares the memory,
+ * but has handlers of its own. */
 static _Atomic pid_t process;
 
 static _Atomic int tick_signal; /* 0: none */
@@ -66,7 +66,7 @@ void sp_host_sigaction_begin(sp_sigaction *system)
     system_sigaction = system;
 }
 
-/* ACTION and BEFORE may be one. */
+/* ACTION and BEFORE may be the same object. */
 static void exchange(int signal, const struct sigaction *action, struct sigaction *before)
 {
     struct sigaction old = host_action(signal);
@@ -94,7 +94,7 @@ int sp_host_tick_signal(void)
     return signal && !host_handles(signal) ? signal : 0;
 }
 
-/* ---- ours ---- */
+/* ---- the SDK's handler ---- */
 
 bool sp_handler_is_on_top(int signal)
 {
@@ -120,16 +120,16 @@ bool sp_handler_is_reached(int signal)
     return failed == 0 && sp_load_relaxed(&sp_handler.probe) != 0;
 }
 
-/* Since the last stop, another handler may have been installed over ours, which passes unknown
- * signals on to ours (as a second copy of the SDK does). Then ours is reached already; installing
- * it on top again would make the two call each other without end. */
+/* Since the last stop, another handler may have been installed over the SDK's, and pass unknown
+ * signals on to it (as a second copy of the SDK does). Then the SDK's handler is reached already.
+ * Installing it on top again would make the two call each other without end. */
 bool sp_handler_install(int signal)
 {
     struct sigaction action, current;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = sp_handle_tick;
-    /* RESTART: system calls go on after a tick. ONSTACK: a Go program's threads have small stacks
-     * and demand it. */
+    /* RESTART: system calls continue after a tick. ONSTACK: a Go program's threads have small
+     * stacks and demand it. */
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
     sigfillset(
         &action.sa_mask); /* no other handler runs on top of a tick: its own stack may be small */

@@ -36,9 +36,9 @@ enum { SMALLEST_STACK = 3 * 1024 };
 
 sp_handler_state sp_handler;
 
-/* Where the thread's control block lies: in glibc, at the high end of a stack that it allocated.
- * This reads the register and not the word that it points to, because a thread that clone made may
- * have no such word. */
+/* The address of the thread's control block, which in glibc is at the high end of a stack that
+ * glibc allocated. This reads the register and not the word that it points to, because a thread
+ * that clone made may have no such word. */
 SP_SIGSAFE static uint64_t thread_pointer(void)
 {
     uint64_t pointer = 0;
@@ -78,8 +78,8 @@ SP_SIGSAFE static void fill_sample(sp_sample_record *sample, sp_thread *thread,
     sp_sample_take_walk(sample, &walk);
 }
 
-/* The system call and not the vDSO, which libc binds lazily. Where a filter refuses it the sample
- * has no time. */
+/* The system call and not the vDSO, which libc binds lazily. If a filter refuses it, the sample has
+ * no time. */
 SP_SIGSAFE static void add_time(sp_sample_record *sample)
 {
     struct timespec now;
@@ -157,13 +157,13 @@ SP_SIGSAFE static void record_tick(sp_thread *thread, const tick_context *contex
 }
 
 /* How many of a tick's PERIODS count for its context.
- * 1. The context has not changed since the last tick: all of them.
- * 2. It has changed: then the thread was off its core at the kernel's timer ticks, and most of the
- *    periods fell under contexts that no tick has seen. Timer ticks come at random moments, so the
- *    error evens out: this tick takes what a few timer ticks can bring, and the rest is owed to the
- *    following ticks.
- * 3. More than timer ticks can miss means that the signal was blocked. The spans of that time are
- *    not known, so it is left to the unattributed time. */
+ * 1. If the context has not changed since the last tick, all of them count.
+ * 2. If it has changed, a large number means that the thread was off its core at the kernel's timer
+ *    ticks, so most of the periods fell under contexts that no tick has found. Timer ticks are at
+ *    random moments, so the error evens out: this tick counts as many periods as a few timer ticks
+ *    can have, and the rest is added to the following ticks.
+ * 3. If there are more periods than timer ticks can miss, the signal was blocked. The spans of that
+ *    time are not known, so it is left to the unattributed time. */
 SP_SIGSAFE static uint32_t certain_periods(sp_thread *thread, const tick_context *context,
                                            uint32_t periods)
 {
@@ -187,7 +187,7 @@ SP_SIGSAFE static bool has_room(const void *ucontext)
     const stack_t *stack = &((const ucontext_t *)ucontext)->uc_stack;
     uintptr_t here = (uintptr_t)__builtin_frame_address(0), base = (uintptr_t)stack->ss_sp;
     if ((stack->ss_flags & SS_DISABLE) || here < base || here >= base + stack->ss_size)
-        return true; /* not on it */
+        return true; /* not on the alternate stack */
     return here - base >= SMALLEST_STACK;
 }
 
@@ -212,16 +212,16 @@ SP_SIGSAFE static void take_tick(sp_thread *thread, uint32_t periods,
         sp_count_owned(&thread->tick.dropped_small_stack, 1);
     if (start)
         count_cost(thread, sp_cycles() - start);
-    /* Stored last: a thread that sees this tick counted sees its other counts, too (pairs with
+    /* Stored last: a thread that reads this count also reads the tick's other counts (pairs with
      * take_counters). */
     sp_store_release(&thread->tick.ticks, sp_load_relaxed(&thread->tick.ticks) + 1);
 }
 
 SP_SIGSAFE void sp_tick(sp_thread *thread, uint32_t periods, const void *ucontext)
 {
-    /* The hazard also says that a tick is under way. Its store and the look at armed are
-     * sequentially consistent; they pair with the store of armed and the look at the hazard in
-     * arming.c, with a fence between: at least one side sees the store of the other. */
+    /* The hazard also says that a tick is under way. Its store and the load of `armed` are
+     * sequentially consistent; they pair with the store of `armed` and the load of the hazard in
+     * arming.c, with a fence between: at least one side reads the other's store. */
     const sp_generation *generation = sp_generation_enter(sp_handler.modules, &thread->tick.hazard);
     if (atomic_load(&thread->tick.armed) && sp_ring_exists(&thread->tick.ring))
         take_tick(thread, periods, generation, ucontext);
@@ -261,16 +261,16 @@ SP_SIGSAFE static void handle_event(sp_thread *thread, int fd, const void *ucont
     sp_tick(thread, 1, ucontext);
 }
 
-/* The first timer tick of the kernel that finds the thread's timer expired. Each timer tick counts
- * for one jiffy, also the first: CPU time after the last timer tick of a thread's life is never
- * seen, and this makes up for it on average (docs/design/sampling.md). If the random first moment
- * lies in that jiffy, the thread has its first tick, and the timer goes on with whole periods.
- * Returns how many periods passed, 0 for none. */
-SP_SIGSAFE static uint32_t settle_first_look(sp_thread *thread, uint32_t expiries)
+/* Handle the first timer tick of the kernel at which the thread's timer has expired. Each timer
+ * tick counts for one jiffy, also the first one. This compensates on average for the CPU time after
+ * the last timer tick of a thread's life, which is never measured (docs/design/sampling.md). If the
+ * random first moment is in that jiffy, the thread has its first tick. The timer continues with
+ * whole periods. Returns how many periods have passed, 0 for none. */
+SP_SIGSAFE static uint32_t handle_first_expiry(sp_thread *thread, uint32_t expiries)
 {
     uint64_t period_ns = sp_handler.period_ns,
              moment_ns = sp_load_relaxed(&thread->tick.first_moment_ns);
-    uint64_t used_ns = expiries * sp_handler.look_unit_ns;
+    uint64_t used_ns = expiries * sp_handler.jiffy_unit_ns;
     uint64_t stands_for_ns = used_ns > sp_handler.jiffy_ns ? used_ns : sp_handler.jiffy_ns;
     uint64_t periods = stands_for_ns < moment_ns ? 0 : (stands_for_ns - moment_ns) / period_ns + 1;
     uint64_t next_ns = moment_ns + periods * period_ns - stands_for_ns;
@@ -289,13 +289,13 @@ SP_SIGSAFE static void handle_timer(sp_thread *thread, int overrun, const void *
 {
     uint32_t periods = 1 + (overrun > 0 ? (uint32_t)overrun : 0);
     if (sp_load_relaxed(&thread->tick.first_moment_ns))
-        periods = settle_first_look(thread, periods);
+        periods = handle_first_expiry(thread, periods);
     if (periods > 0)
         sp_tick(thread, periods, ucontext);
 }
 
-/* The owner that the signal names: the state of a thread, or the probe; NULL when it is not ours.
- */
+/* The owner that the signal names: the state of a thread, or the probe. NULL for a signal of
+ * another origin. */
 SP_SIGSAFE static void *owner_of(const siginfo_t *info)
 {
     if (info->si_code == POLL_IN)

@@ -8,7 +8,7 @@
 #include "core/atomic.h"
 #include "core/signal_mask_sig.h"
 
-/* A reader has to retry only when so many actions are set while it reads one. */
+/* A reader has to retry only when this many actions are set while it reads one. */
 enum { SLOTS = 8 };
 
 typedef struct action_slot {
@@ -50,7 +50,8 @@ SP_SIGSAFE sp_host_action sp_host_action_get(int signal)
     }
 }
 
-/* Signals that are blocked while the host's handler runs, as they would be without ours. */
+/* Signals that are blocked while the host's handler runs, as they would be without the SDK's
+ * handler. */
 SP_SIGSAFE static uint64_t mask_of(int signal, const sp_host_action *action, const void *ucontext)
 {
     uint64_t interrupted; /* the kernel has no more than the first word of a sigset_t */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A change of rate, a pause, and the clocks without it. */
+/* Changes of the rate, pauses, and CPU clocks that leave out pauses. */
 #include "core/clock.h"
 #include "core/lock.h"
 #include "cpu/engine.h"
@@ -30,7 +30,7 @@ void sp_engine_resume_ticks(uint32_t run, uint32_t cpu_hz)
     sp_lock_give(&sp_run.lock);
 }
 
-/* Of THREAD, and not of one that had the slot before it. */
+/* The excluded time of THREAD. It is reset when it is that of an earlier thread in the slot. */
 static int64_t *excluded_ns(const sp_thread *thread)
 {
     sp_cpu_thread *known = sp_cpu_thread_of(thread);

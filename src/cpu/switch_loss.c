@@ -7,15 +7,15 @@
 
 #include "core/clock.h"
 
-/* A step of learning needs this many ticks, because their number is exact to one period only, and
- * this many slices. It moves the estimate most of the way to the new value. */
+/* An update of the estimate needs this many ticks, because their number is exact to one period
+ * only, and this many slices. It moves the estimate by STEP of the way to the new value. */
 enum { TICKS_ENOUGH = 30, SLICES_ENOUGH = 30 };
 #define CPU_ENOUGH_NS (5 * SP_NS_PER_MS)
 #define LOSS_FIRST_NS 1500
 #define LOSS_MAX_NS   10000
 #define STEP          0.7
 
-/* How often the kernel has let the thread run. False when it does not tell. */
+/* The number of the thread's time slices. False when the kernel does not report it. */
 static bool read_slices(pid_t tid, uint64_t *out)
 {
     char path[64], text[96];
@@ -40,7 +40,7 @@ static sp_slices since(const sp_slices *now, const sp_slices *before)
                        .weights = now->weights - before->weights};
 }
 
-static void learn(sp_switch_loss *loss, const sp_slices *now, uint64_t period_ns)
+static void update_estimate(sp_switch_loss *loss, const sp_slices *now, uint64_t period_ns)
 {
     sp_slices step = since(now, &loss->learned_at);
     if (step.weights < TICKS_ENOUGH || step.count < SLICES_ENOUGH)
@@ -69,7 +69,7 @@ uint64_t sp_switch_loss_period(sp_thread *thread, uint64_t period_ns)
         loss->seen_at = loss->learned_at = now;
         return before_ns;
     }
-    learn(loss, &now, period_ns);
+    update_estimate(loss, &now, period_ns);
     sp_slices step = since(&now, &loss->seen_at);
     loss->seen_at = now;
     double lost = loss->slice_ns * (double)step.count / (double)step.cpu_ns;

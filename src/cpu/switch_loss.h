@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CPU time that a perf event does not count. Its clock stops while the kernel switches the
- * thread in and out, and the thread's CPU clock does not: 1 to 5 µs a time slice, which is percents
- * of a thread that works for 100 µs and sleeps. So the event's period is made shorter by that
- * share, and a tick comes once a period of the thread's CPU clock, as it does with a timer.
+ * thread in and out, and the thread's CPU clock does not. The difference is 1 to 5 µs in each time
+ * slice, which is a few percent for a thread that works for 100 µs and then sleeps. So the event's
+ * period is made shorter by that share, and there is one tick in each period of the thread's CPU
+ * clock, as with a timer.
  *
- * The kernel counts the slices (/proc/self/task/TID/schedstat). What a slice loses depends on the
- * machine and on how long the thread sleeps, so it is learned for each thread: CPU time less
+ * The kernel counts the slices (/proc/self/task/TID/schedstat). The loss in a slice depends on the
+ * machine and on how long the thread sleeps, so it is estimated for each thread: CPU time less
  * weights, divided by slices, at most LOSS_MAX. Nothing else shortens a period: a thread that lost
  * ticks because it blocked the signal has few slices to explain them with, and they stay lost, and
  * are unattributed. Threads: under the engine's lock. Signals: not safe. */
@@ -14,8 +15,8 @@
 
 #include "cpu/cpu_threads_sig.h"
 
-/* The period of THREAD's event, for ticks to come once in PERIOD_NS of its CPU clock. Uses what the
- * thread did since the last call that had enough data; without enough data it returns the previous
+/* The period of THREAD's event that gives one tick in PERIOD_NS of its CPU clock. Uses the thread's
+ * work since the last call that had enough data; without enough data it returns the previous
  * result. */
 uint64_t sp_switch_loss_period(sp_thread *thread, uint64_t period_ns);
 
