@@ -16,16 +16,15 @@ enum { SHARE_OF_DESCRIPTORS = 8, KEPT_MAX = 1024, LINE_BYTES = 256 };
 
 #define DESCRIPTORS_MAX (UINT32_C(1) << 30)
 
-/* A program that closes descriptors it does not know may have opened its own under the same number.
- * 0: it is closed. */
+/* The inode of FD, which identifies its file; 0: FD is closed. */
 static uint64_t inode_of(int fd)
 {
     struct stat now;
     return fstat(fd, &now) == 0 ? now.st_ino : 0;
 }
 
-/* A program that closes descriptors it does not know closes the directory's, too, and may open its
- * own under the same number: then the directory is opened anew. */
+/* Open the directory of threads if it is not open. A program may close all descriptors that it does
+ * not know, and open its own under the same number; then the directory is opened again. */
 static bool find_tasks(sp_syscall_files *files)
 {
     if (files->tasks >= 0 && inode_of(files->tasks) == files->inode)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* /proc/self/task/TID/syscall (proc_pid_syscall(5)): what the kernel shows of a blocked thread,
- * without stopping it: system call, stack pointer, program counter. A thread may always read it of
- * threads of its own process; opening it needs the right to read a file that belongs to the
- * process's user, or to root once the process is not dumpable (prctl(2), PR_SET_DUMPABLE).
+ * without stopping it: system call, stack pointer, program counter. A thread may always read the
+ * files of threads of its own process; opening it needs the right to read a file that belongs to
+ * the process's user, or to root once the process is not dumpable (prctl(2), PR_SET_DUMPABLE).
  *
  * Files are kept open, because opening costs six times as much as reading, but only a limited
  * number, because the host needs descriptors, too. Threads: one at a time. Signals: not safe. */
@@ -29,8 +29,8 @@ typedef struct sp_syscall_line {
 /* The file of one thread. All zero is a closed one. */
 typedef struct sp_syscall_file {
     int fd_plus_one; /* 0: closed */
-    uint32_t kept;   /* where in the files kept */
-    uint64_t inode;  /* by which a descriptor is known to be still ours */
+    uint32_t kept;   /* index in sp_syscall_files.kept */
+    uint64_t inode;  /* shows whether the descriptor is still this file */
 } sp_syscall_file;
 
 typedef struct sp_syscall_files {
@@ -47,13 +47,13 @@ bool sp_syscall_files_open(sp_syscall_files *files);
 /* Close all. Also in a forked child, where they are the parent's. */
 void sp_syscall_files_close(sp_syscall_files *files);
 
-/* Read the line of thread TID, whose file is FILE: it is opened when it is not, and stays where it
- * is until it is closed. */
+/* Read the line of thread TID, whose file is FILE. It is opened if it is closed; FILE must not move
+ * until it is closed. */
 sp_syscall_state sp_syscall_file_read(sp_syscall_files *files, sp_syscall_file *file, pid_t tid,
                                       sp_syscall_line *out);
-/* A descriptor of another file of thread TID's, NAME, which is the caller's; -1 with errno. */
+/* Open another file, NAME, of thread TID. The caller closes the descriptor. -1 with errno. */
 int sp_syscall_files_open_other(sp_syscall_files *files, pid_t tid, const char *name);
-/* For a thread that is gone. */
+/* Close FILE, for example because its thread is gone. */
 void sp_syscall_file_close(sp_syscall_files *files, sp_syscall_file *file);
 
 /* Whether TEXT is a line of a blocked thread. */

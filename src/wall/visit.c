@@ -11,14 +11,14 @@
  *
  * Equal clocks at begin and end prove that the thread did not run in between (except for a short
  * run that a hypervisor does not account; the equal switch number at the end proves that the span
- * is still the same), so all that was read is of one moment. The state, one line of the kernel's,
- * is of one moment by itself. When the thread has run since, its stack is not certain, and an
- * attempt is made once more; if that fails too, or finds the thread elsewhere, the stack is the
- * system call and a mark. The context needs less: switch numbers only grow, so an even one that is
- * the same afterwards says that the context has been the same all the time; of another tracer's,
- * which has no number, only that the thread did not run says so. It comes right after the state,
- * for what ends a wait often ends a span, too: the longer it took, the more last moments of spans
- * would be unknown. */
+ * is still the same), so everything was read at one moment. The state is one line from the kernel,
+ * which is consistent by itself. If the thread has run since, its stack is not certain, and there
+ * is a second attempt. If that fails, too, or finds the thread elsewhere, the stack consists of the
+ * system call and a mark. The context needs a weaker proof: switch numbers only grow, so an even
+ * number that is the same afterwards proves that the context was the same all the time. Another
+ * tracer's context has no number, so it is certain only if the thread did not run. The context is
+ * read right after the state, because an event that ends a wait often ends a span, too: the later
+ * the context is read, the more last moments of spans are unknown. */
 #include "wall/visit.h"
 
 #include <string.h>
@@ -43,9 +43,9 @@ typedef struct attempt {
     sp_wait wait;
     uint64_t number;  /* switch number at the begin */
     uint64_t cpu_ns;  /* clock at the begin */
-    bool has_not_run; /* the clock is the same at the end, and the number */
-    /* The number is, even, no detach by another thread is pending, nor a switch of fibers' stacks.
-     */
+    bool has_not_run; /* clock and number are the same at the end */
+    /* The switch number is the same at the end and even, and neither a detach by another thread nor
+     * a switch of fibers' stacks is pending. */
     bool has_not_switched;
     bool is_shared; /* the context may be another tracer's, whose switches have no number */
 } attempt;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A visit: what another thread is doing at this moment, found out from outside, without a signal
- * and without stopping it (docs/design/wall.md). The result of a visit is certain, because the
- * thread's CPU clock and switch number did not change meanwhile; parts that are not certain are
- * marked. Threads: one at a time. Signals: not safe. */
+/* A visit: the state of another thread at this moment, determined from outside, without a signal
+ * and without stopping the thread (docs/design/wall.md). Parts of the result are certain if the
+ * thread's CPU clock and switch number did not change meanwhile; the other parts are marked.
+ * Threads: one at a time. Signals: not safe. */
 #ifndef SP_WALL_VISIT_H
 #define SP_WALL_VISIT_H
 
@@ -27,16 +27,16 @@ typedef struct sp_visit {
         8) uint8_t record[sizeof(sp_visit_record) + SP_INTERVAL_BYTES_MAX +
                           sizeof(sp_sample_record) + (1 + SP_VISIT_DEPTH_MAX) * sizeof(uint64_t)];
     uint64_t cpu_ns; /* the thread's clock before and after, when is_proven */
-    bool
-        is_proven; /* it did not run meanwhile: until its clock moves, what the record says holds */
+    bool is_proven; /* the thread did not run meanwhile: the record is true until the thread's clock
+                       advances */
 } sp_visit;
 
-/* How the frame pointers were found that walks needed and the kernel did not show (sp_walk). */
+/* How frame pointers that walks needed were found (sp_walk). */
 typedef struct sp_fp_counts {
     uint64_t by_call, by_return, not_found;
 } sp_fp_counts;
 
-/* What visits need, made once. */
+/* The tools of the visiting thread, made once. */
 typedef struct sp_visitor {
     const sp_modules *modules;
     uint32_t max_depth;   /* 1 to SP_VISIT_DEPTH_MAX */
@@ -51,7 +51,8 @@ typedef struct sp_visitor {
 /* Visit THREAD, whose id is TID. *FILE is that thread's. The record's weight is 0. */
 sp_visit_result sp_visit_thread(sp_visit *out, sp_thread *thread, pid_t tid, sp_syscall_file *file,
                                 sp_visitor *visitor);
-/* Whether another tracer's context of THREAD, where that counts, is still what INTERVAL says. */
+/* Whether another tracer's context of THREAD is still that of INTERVAL. True when contexts of other
+ * tracers do not matter for THREAD. */
 bool sp_visit_is_same_context(const sp_thread *thread, const sp_interval_record *interval);
 
 #endif

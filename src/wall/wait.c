@@ -47,7 +47,7 @@ const char *sp_wait_descriptor_name(sp_wait_descriptor descriptor)
 
 /* --- What each system call waits for ---------------------------------------------------------- */
 
-/* Where the descriptors stand. */
+/* Where a system call has its descriptors. */
 typedef enum place {
     NOWHERE = 0, /* the call has none, or its kind is in the table */
     FIRST,       /* in the first argument */
@@ -59,7 +59,7 @@ typedef enum place {
     IN_EPOLL,
 } place;
 
-/* The class SP_WAIT_CPU means: the class of the descriptor. */
+/* A wait_class of SP_WAIT_CPU, which is 0, means the class of the descriptor. */
 typedef struct rule {
     uint8_t place;
     sp_wait wait;
@@ -77,9 +77,9 @@ typedef struct rule {
 #define DISK_ON(at)  {at, {SP_WAIT_DISK, SP_DESCRIPTOR_NONE}}
 #define ON(at)       {at, {SP_WAIT_CPU, SP_DESCRIPTOR_NONE}}
 
-/* By number. What is not here is SP_WAIT_OTHER: wait4, pause, mmap … Names that one of our machines
- * or the headers of older systems lack are inside #ifdef. A path that leads to a FIFO makes open
- * wait for the other end and not for a disk; this is not looked at. close is not here because its
+/* By number of the system call. A call without an entry is SP_WAIT_OTHER: wait4, pause, mmap …
+ * Names that one architecture or older headers lack are inside #ifdef. An open of a FIFO waits for
+ * the other end and not for a disk; this is not distinguished. close has no entry, because its
  * descriptor is gone when it begins to wait. */
 static const rule rules[] = {
     [SYS_futex] = LOCK,
@@ -201,7 +201,7 @@ static const rule rules[] = {
     [SYS_llistxattr] = DISK,
     [SYS_removexattr] = DISK,
     [SYS_lremovexattr] = DISK,
-#ifdef SYS_open /* the older half of the calls with a path, which newer machines never had */
+#ifdef SYS_open /* the older calls with a path, which newer architectures do not have */
     [SYS_open] = DISK,
     [SYS_creat] = DISK,
     [SYS_stat] = DISK,
@@ -226,8 +226,8 @@ static const rule rules[] = {
 };
 /* clang-format on */
 
-/* What waiting on a descriptor of that kind is; 0 is SP_WAIT_OTHER. For a pipe, a terminal or an
- * eventfd it is unknown who writes to it. */
+/* The class of a wait on each kind of descriptor; 0 is SP_WAIT_OTHER. The writer of a pipe, a
+ * terminal or an eventfd is unknown. */
 static const uint8_t class_by_descriptor[SP_DESCRIPTOR_COUNT] = {
     [SP_DESCRIPTOR_SOCKET] = SP_WAIT_NETWORK, [SP_DESCRIPTOR_FILE] = SP_WAIT_DISK,
     [SP_DESCRIPTOR_DIRECTORY] = SP_WAIT_DISK, [SP_DESCRIPTOR_BLOCK_DEVICE] = SP_WAIT_DISK,
@@ -236,7 +236,7 @@ static const uint8_t class_by_descriptor[SP_DESCRIPTOR_COUNT] = {
 
 /* --- One descriptor --------------------------------------------------------------------------- */
 
-/* Whose descriptors and memory are looked at; 0: this process's. */
+/* The process whose descriptors and memory are read; 0: this process. */
 static pid_t other_process;
 static char process_folder[24] = "/proc/self";
 
@@ -246,7 +246,7 @@ void sp_wait_set_process(pid_t pid)
     (void)snprintf(process_folder, sizeof process_folder, "/proc/%d", (int)pid);
 }
 
-static bool look_at_mode(int fd, struct statx *out)
+static bool read_mode(int fd, struct statx *out)
 {
     char path[48];
     if (fd < 0)
@@ -257,13 +257,13 @@ static bool look_at_mode(int fd, struct statx *out)
     return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, out) == 0;
 }
 
-/* By the kind of inode; SP_DESCRIPTOR_OTHER for those without one of their own (eventfd, epoll …).
- * statx uses only what the kernel has cached: fstat would ask a file server, and if the server does
- * not answer, the caller would wait like the visited thread. */
+/* The kind of descriptor FD by the type of its inode; SP_DESCRIPTOR_OTHER for those without a type
+ * of their own (eventfd, epoll …). statx uses only what the kernel has cached: fstat would ask a
+ * file server, and if the server does not answer, the caller would wait like the visited thread. */
 static uint8_t kind_by_mode(int fd)
 {
     struct statx status;
-    if (!look_at_mode(fd, &status))
+    if (!read_mode(fd, &status))
         return SP_DESCRIPTOR_NONE;
     switch (status.stx_mode & S_IFMT) {
     case S_IFSOCK:
@@ -283,7 +283,7 @@ static uint8_t kind_by_mode(int fd)
     }
 }
 
-/* By the text that its link in /proc shows, which costs five times as much. */
+/* The kind of descriptor FD by the text of its link in /proc. This takes five times as long. */
 static uint8_t kind_by_link(int fd)
 {
     static const struct {
@@ -324,9 +324,10 @@ static void add(descriptors *set, int fd)
         set->fds[set->count++] = fd;
 }
 
-/* Which of several descriptors counts: the highest. Beside a socket the others mostly serve to wake
- * an event loop. Files come last, because poll does not wait on them, and splice waits longer for
- * the pipe at the other end. OTHER means that only its link shows the kind. */
+/* Of several descriptors, the kind with the highest rank counts. Next to a socket, other
+ * descriptors mostly serve to wake an event loop. Files have the lowest rank, because poll does not
+ * wait on them, and splice waits longer for the pipe at the other end. For OTHER, only the link
+ * shows the kind. */
 static uint8_t rank_of(uint8_t kind)
 {
     switch (kind) {
@@ -343,8 +344,8 @@ static uint8_t rank_of(uint8_t kind)
     }
 }
 
-/* The first that is no timer: a thread that waits for the time or for something else does not
- * sleep. */
+/* The kind of the first descriptor that is not a timer, because a thread that waits for a timer or
+ * for something else does not sleep. */
 static uint8_t kind_of_links(const descriptors *set)
 {
     uint8_t found = SP_DESCRIPTOR_NONE;
@@ -375,7 +376,7 @@ static sp_wait wait_on_kind(uint8_t kind)
     return (sp_wait){wait_class ? wait_class : SP_WAIT_OTHER, kind};
 }
 
-/* Waiting on nothing is how programs sleep for less than a second. */
+/* Programs use a wait on no descriptor to sleep for less than a second. */
 static sp_wait wait_on_set(const descriptors *set)
 {
     if (set->count == 0 && set->whole)
@@ -407,7 +408,8 @@ static sp_wait wait_in_poll(uint64_t array, uint32_t count)
     return wait_on_set(&set);
 }
 
-/* The first descriptors of one of the three sets. A bit a descriptor, in words of 64. */
+/* Add the first descriptors of one of the three sets, which has a bit for each descriptor, in words
+ * of 64. False when the set cannot be read. */
 static bool add_selected(descriptors *set, uint64_t address, uint32_t bits)
 {
     uint64_t words[SELECT_BITS / 64] = {0};
@@ -438,19 +440,18 @@ static sp_wait wait_in_select(const uint64_t arguments[6])
     return wait_on_set(&set);
 }
 
-/* --- What an epoll instance watches
- * -------------------------------------------------------------------------------------------------
- *
- * The kernel shows it in /proc/self/fdinfo/N, with a line for each descriptor. It makes the whole
+/* --- The descriptors that an epoll instance watches ------------------------------------------- */
+
+/* The kernel shows them in /proc/self/fdinfo/N, with a line for each descriptor. It makes the whole
  * text for the first byte that is read, and the application's own calls for the instance wait
  * meanwhile: 4 µs for one descriptor, 0.04 ms for 100, 10 ms for 10,000. So the answer is kept for
  * a second, or for 10,000 times what it has cost, if that is longer: a minute and more where it
  * takes 10 ms.
  *
- * Stale until then: descriptors that were added or removed since; and the whole answer, where the
- * instance was closed and another has its number. Besides, the lines have the numbers that
- * descriptors had when they were added: a descriptor that was closed while a duplicate keeps it
- * watched is looked up by a number that another file may have by now. An instance within an
+ * Until then the answer may be stale: descriptors may have been added or removed, or the instance
+ * was closed and another one has its number. Besides, the lines have the numbers that descriptors
+ * had when they were added. A descriptor that was closed, but is still watched because of a
+ * duplicate, is looked up by a number that another file may have by now. An instance within an
  * instance is SP_DESCRIPTOR_EPOLL. */
 
 enum { KEPT_COUNT = 256, COST_FACTOR = 10000 }; /* KEPT_COUNT is a power of two */
@@ -461,11 +462,11 @@ typedef struct kept_wait {
     sp_wait wait;
 } kept_wait;
 
-/* Each instance has one place, by its number; an instance with the same place replaces it. */
+/* An instance's number determines its place; another instance with the same place replaces it. */
 static kept_wait kept[KEPT_COUNT];
 
-/* The watched descriptors of EPOLL, the first page of text of them. False when there is no such
- * descriptor. */
+/* Read the watched descriptors of EPOLL from the first FDINFO_BYTES of the text. False when there
+ * is no such descriptor. */
 static bool read_watched(int epoll, descriptors *set)
 {
     char path[48], text[FDINFO_BYTES + 1];
@@ -478,7 +479,7 @@ static bool read_watched(int epoll, descriptors *set)
     if (length <= 0)
         return false;
     while (length > 0 && text[length - 1] != '\n')
-        length--; /* the page may end in the middle of a number */
+        length--; /* the text may end in the middle of a number */
     text[length] = 0;
     const char *line = text;
     while ((line = strstr(line, "\ntfd:")) != NULL) {
@@ -488,7 +489,7 @@ static bool read_watched(int epoll, descriptors *set)
     return true;
 }
 
-static sp_wait look_at_epoll(int epoll, const descriptors *watched)
+static sp_wait classify_epoll(int epoll, const descriptors *watched)
 {
     uint8_t kind = kind_of_set(watched);
     if (kind != SP_DESCRIPTOR_NONE)
@@ -506,17 +507,17 @@ static sp_wait wait_in_epoll(int epoll)
     uint64_t now_ns = sp_clock_monotonic_ns();
     if (entry->epoll == epoll && now_ns < entry->until_ns)
         return entry->wait;
-    uint64_t cpu_ns = sp_clock_own_cpu_ns(); /* what it costs, without waits for a core */
+    uint64_t cpu_ns = sp_clock_own_cpu_ns(); /* the cost, without waits for a core */
     if (!read_watched(epoll, &watched))
         return wait_on_kind(SP_DESCRIPTOR_NONE);
     entry->epoll = epoll;
-    entry->wait = look_at_epoll(epoll, &watched);
+    entry->wait = classify_epoll(epoll, &watched);
     cpu_ns = sp_clock_own_cpu_ns() - cpu_ns;
     entry->until_ns = now_ns + sp_max_u64(SP_NS_PER_S, cpu_ns * COST_FACTOR);
     return entry->wait;
 }
 
-/* --- The whole -------------------------------------------------------------------------------- */
+/* --- One system call -------------------------------------------------------------------------- */
 
 static sp_wait wait_on_one(const rule *rule, int fd)
 {

@@ -42,9 +42,10 @@ static void set_reason(int error)
                  "/proc/self/task/TID/syscall cannot be read: %s", strerror(error));
 }
 
-/* Probe: the thread that called start is waiting for us, so its file must show that. On a busy
- * machine it may never be seen waiting; then it is enough that its file can be read. */
-static bool look_at_starter(void)
+/* Test whether the files can be read. The thread that called start waits for this one, so its file
+ * should show that. On a busy machine, each try may find that thread running; then it is enough
+ * that its file can be read. */
+static bool probe_starter(void)
 {
     sp_syscall_line line;
     sp_syscall_file file = {0};
@@ -71,12 +72,13 @@ static bool prepare(void)
     sp_wall.wanted = sp_thread_slots();
     sp_wall.doubtful = calloc(SP_THREADS_MAX, sizeof *sp_wall.doubtful);
     return sp_wall.visitor.copy && sp_wall.doubtful && sp_ring_init(&sp_wall.ring, RING_BYTES) &&
-           sp_syscall_files_open(&sp_wall.visitor.files) && look_at_starter();
+           sp_syscall_files_open(&sp_wall.visitor.files) && probe_starter();
 }
 
-/* A round that starts late, because other threads have the cores, sees threads too often just after
- * they began to wait. So the thread asks for exact wake-ups, and for a short time slice, which
- * gives it priority from Linux 6.12 on. When the kernel refuses, the profiler works as before. */
+/* A round that starts late, because other threads have the cores, finds threads too often just
+ * after they began to wait. So the thread asks for exact wake-ups, and for a short time slice,
+ * which gives it priority from Linux 6.12 on. When the kernel refuses, the profiler works as
+ * before. */
 static void request_short_slice(void)
 {
     const struct {
@@ -113,7 +115,7 @@ static void run(void *unused)
 /* Its rounds take microseconds, so stop waits for its end without a deadline. */
 static const sp_worker_role role = {.name = "spanprof-wall", .run = run};
 
-/* With the lock held, so that a pause or a change of rate by another thread never sees a
+/* With the lock held, so that a pause or a change of rate by another thread never finds a
  * half-started worker. */
 static bool start_thread(void)
 {
@@ -128,7 +130,7 @@ static bool start_thread(void)
 
 static void forget_last_run(void)
 {
-    sp_wall.paused = sp_wall.said_failure = false;
+    sp_wall.paused = sp_wall.logged_failure = false;
     sp_wall.state = (sp_wall_state){0};
     sp_wall.held_generation = UINT32_MAX;
     sp_wall.visit_cost_ns = FIRST_COST_NS;
@@ -145,7 +147,7 @@ static bool begin_run(const sp_wall_config *config)
                                    .max_depth = config->max_depth,
                                    .with_attributes = config->with_attributes,
                                    .files = {.tasks = -1}};
-    sp_wall.held_generation = 0; /* none has been settled: all are held */
+    sp_wall.held_generation = 0; /* nothing has been settled yet, so all generations are held */
     sp_wall.starter = (pid_t)sp_syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0);
     bool has_worker = start_thread();
     if (!has_worker)
@@ -196,8 +198,8 @@ void sp_wall_free(void)
     sp_lock_give(&sp_wall.lock);
 }
 
-/* SET returns whether that changes anything. The wake, with the lock held, ends the wait for a
- * round that was planned before. */
+/* Call SET with VALUE. It returns whether that changes anything. The wake, with the lock held, ends
+ * the wait for a round that was planned before. */
 static void change(bool (*set)(uint32_t), uint32_t value)
 {
     sp_lock_take(&sp_wall.lock);
@@ -249,7 +251,7 @@ void sp_wall_fork_parent(void)
 
 void sp_wall_fork_child(void)
 {
-    sp_wall.has_worker = false; /* it is the parent's */
+    sp_wall.has_worker = false; /* the worker exists only in the parent */
     sp_wall.state = (sp_wall_state){0};
     sp_lock_give(&sp_wall.lock);
     sp_wall_free();

@@ -7,8 +7,10 @@
  * | start, stop, free             |  yes  |             |           |            |
  * | push to the ring              |       |     yes     |           |            |
  * | pop from the ring             |       |             |    yes    |            |
- * | settle, held_generation | | | yes | | | state_get | | | | yes | Signals: not safe; the thread
- * blocks all signals. */
+ * | settle, held_generation       |       |             |    yes    |            |
+ * | state_get                     |       |             |           |    yes     |
+ *
+ * Signals: not safe; the thread blocks all signals. */
 #ifndef SP_WALL_WALL_H
 #define SP_WALL_WALL_H
 
@@ -26,10 +28,10 @@ typedef struct sp_wall_config {
     const sp_modules *modules;
 } sp_wall_config;
 
-/* Start the thread. False when it cannot work here; why is said in one warning, and in the state's
- * reason. */
+/* Start the thread. False when it cannot work here; the reason is logged in one warning, and is in
+ * the state. */
 bool sp_wall_start(const sp_wall_config *config);
-/* End the thread. What it has seen stays, to be settled; a second call does nothing. */
+/* End the thread. Its visits stay until they are settled. A second call does nothing. */
 void sp_wall_stop(void);
 /* Free the memory of a stopped profiler. */
 void sp_wall_free(void);
@@ -40,15 +42,15 @@ void sp_wall_resume(void);
 /* From the next visit on, which weighs a period of HZ. */
 void sp_wall_set_rate(uint32_t hz);
 
-/* Visits of threads that went on meanwhile: SP_RECORD_VISIT. */
+/* The ring with visits (SP_RECORD_VISIT) of threads that have continued since. */
 sp_ring *sp_wall_ring(void);
 
-/* Hand each thread's visits that are not in the ring yet to TAKE, borrowed for the call; threads
- * that are still where they were begin anew from weight 0. What was seen under generations older
- * than NEWEST is forgotten then, and looked at again by the next visit. */
+/* Pass each thread's visits that are not in the ring yet to TAKE, which borrows the record for the
+ * call. A thread that still waits at the same place starts again from weight 0. A place that was
+ * read under a generation other than NEWEST is not reused: the next visit reads it again. */
 typedef void sp_wall_taker(void *user, const sp_visit_record *visit);
 void sp_wall_settle(sp_wall_taker *take, void *user, uint32_t newest);
-/* The same of one slot, whose thread has ended and which is about to be freed. */
+/* The same for one slot, whose thread has ended and which is about to be freed. */
 void sp_wall_settle_slot(uint32_t slot, sp_wall_taker *take, void *user, uint32_t newest);
 /* The least number of a generation that visits which are not in the ring may refer to; UINT32_MAX:
  * none. */
@@ -59,11 +61,11 @@ typedef struct sp_wall_state {
     uint32_t hz;
     uint64_t visits;     /* of threads that waited, those unmoved included */
     uint64_t on_core_ns; /* weight of the visits that found their thread on a core */
-    uint64_t unmoved;    /* of them: the thread's clock had not moved since the last */
+    uint64_t unmoved;    /* of them: the thread's clock had not advanced since the last */
     uint64_t discarded;  /* attempts after which the thread had run */
-    uint64_t failed;     /* threads that could not be looked at */
+    uint64_t failed;     /* threads that could not be visited */
     uint64_t dropped;    /* visits for which ring or memory had no room */
-    uint64_t cpu_ns;     /* what the thread has used */
+    uint64_t cpu_ns;     /* CPU time of the wall profiler's thread */
     sp_fp_counts fp;
     char reason[SP_WALL_REASON_SIZE]; /* why not running; "" */
 } sp_wall_state;

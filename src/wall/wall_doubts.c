@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which of the threads that wait for a core lost theirs to the profiler itself. */
+/* Finds out which of the threads that wait for a core lost it to the profiler itself. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@ enum { LATE_NS = 20000, DOUBTS_OF_BLOCKED = 64 };
 /* Whether the thread may have had the profiler's core at the round's moment. A thread that has been
  * runnable since the last round may have lost that core to the profiler. A thread that is blocked
  * may have run on it until it blocked: a round is often late until some thread blocks and its core
- * becomes free. Of these at most DOUBTS_OF_BLOCKED a round are asked for. */
+ * becomes free. At most DOUBTS_OF_BLOCKED of these are checked in a round. */
 bool sp_wall_is_doubtful(const sp_wall_place *place)
 {
     if (place->record->wait_class == SP_WAIT_RUNNABLE)
@@ -22,7 +22,7 @@ bool sp_wall_is_doubtful(const sp_wall_place *place)
 }
 
 /* When thread TID was last on a core, by that core's own clock (/proc/self/task/TID/sched:
- * se.exec_start, in ms); 0 when the kernel does not say. */
+ * se.exec_start, in ms); 0 when the kernel does not report it. */
 static uint64_t last_ran_ns(pid_t tid)
 {
     char text[256];
@@ -33,8 +33,8 @@ static uint64_t last_ran_ns(pid_t tid)
         close(fd);
     text[length > 0 ? length : 0] = 0;
     const char *at = strstr(text, "se.exec_start");
-    bool told = at && sscanf(at, "se.exec_start : %llu.%6llu", &ms, &ns) == 2;
-    return told ? ms * SP_NS_PER_MS + ns : 0;
+    bool reported = at && sscanf(at, "se.exec_start : %llu.%6llu", &ms, &ns) == 2;
+    return reported ? ms * SP_NS_PER_MS + ns : 0;
 }
 
 /* Find the thread that was running at MOMENT_NS and was descheduled before this visit. A candidate
@@ -59,7 +59,7 @@ static uint32_t find_previous_owner(uint64_t moment_ns)
 }
 
 /* The previous owner was running at the round's moment, so this round counts as CPU time. If it is
- * runnable, it waits for its core as long as the profiler has it. No round sees that wait, because
+ * runnable, it waits for its core as long as the profiler has it. No round finds that wait, because
  * the moment of a round is before the profiler runs; so the time that the profiler took is added
  * here. */
 static void settle_previous_owner(sp_wall_place *place, uint64_t weight_ns,
@@ -74,8 +74,8 @@ static void settle_previous_owner(sp_wall_place *place, uint64_t weight_ns,
 }
 
 /* The profiler needs a core itself. When all are busy it takes the core of one thread, and that
- * thread looks runnable only because the profiler looks. It is the thread that ran until the round
- * began. A kernel without SCHED_DEBUG does not say which one that is; then all count as waiting. */
+ * thread is runnable only because of the visit. It is the thread that ran until the round began. A
+ * kernel without SCHED_DEBUG does not say which one that is; then all count as waiting. */
 void sp_wall_resolve_doubts(const sp_wall_round *round)
 {
     uint32_t previous_owner =

@@ -7,18 +7,19 @@
 
 #include "wall/visit.h"
 
-/* Of one slot of the registry. All zero: never visited. All data for a visit of a thread that has
- * not moved is in one cache line, because with many threads none of it is in the cache. */
+/* The place of the thread in one slot of the registry. All zero: never visited. All data for the
+ * visit of a thread that has not run is in one cache line, because with many threads it is not in
+ * the cache. */
 typedef struct sp_wall_place {
     _Alignas(SP_CACHE_LINE) uint64_t cpu_ns; /* the thread's clock at the last visit */
     uint64_t weight_ns;                      /* of the visits that the record stands for */
-    uint32_t visits;                         /* 0: none, the record is nobody's */
+    uint32_t visits;                         /* 0: the record stands for no visit */
     uint32_t generation;                     /* of the slot */
     uint32_t modules;                        /* generation that the record refers to; 0: none */
-    bool is_still;           /* until the thread's clock moves, the record is true of it */
+    bool is_still;           /* the record is true until the thread's clock advances */
     uint32_t capacity;       /* of the record, bytes */
     uint32_t number;         /* switch number of the record, its lower half */
-    sp_visit_record *record; /* NULL: none yet; its own weight and visits are set when it leaves */
+    sp_visit_record *record; /* NULL: none yet; its weight and visits are set by _take */
     sp_syscall_file file;
 } sp_wall_place;
 
@@ -35,7 +36,7 @@ sp_wall_place *sp_wall_place_of(sp_wall_places *places, uint32_t slot, bool make
 
 /* Keep VISIT as the place's record, of no weight. False when memory is short. */
 bool sp_wall_place_put(sp_wall_place *place, const sp_visit *visit);
-/* One visit more, or the first. */
+/* Count a visit of WEIGHT_NS for the record. */
 static inline void sp_wall_place_stay(sp_wall_place *place, uint64_t weight_ns)
 {
     place->weight_ns += weight_ns;

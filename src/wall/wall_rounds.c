@@ -2,7 +2,7 @@
 /* Chooses the moments of rounds, and the threads that each round visits.
  *
  * Time is cut into cells of one period. In each cell there is one round, at a moment that is chosen
- * evenly at random: so every moment has the same chance of being seen, and a visit stands for a
+ * evenly at random: so every moment has the same chance to be chosen, and a visit stands for a
  * period. When there are more threads than a round may visit, each has the same chance to be among
  * those visited, and a visit stands for so much more. Neither choice depends on a thread's state,
  * so the sums are unbiased. */
@@ -16,7 +16,7 @@
 /* Rounds may use one part in SHARE of a core. */
 enum { SHARE = 33, VISITS_MIN = 16, AHEAD = 12 };
 
-enum { LOOKS_AROUND = 16 };
+enum { ROUNDS_PER_CHECK = 16 };
 
 /* Uniformly distributed in [0, 1). */
 static double draw(void)
@@ -49,8 +49,8 @@ static bool has_own_span(const sp_thread *thread)
 static bool has_foreign_span(const sp_thread *thread)
 {
     sp_foreign_context context;
-    bool looks = sp_load_relaxed(&sp_context_is_shared) || sp_wall.rounds % LOOKS_AROUND == 0;
-    return looks && !sp_foreign_is_hidden(thread) &&
+    bool checks = sp_load_relaxed(&sp_context_is_shared) || sp_wall.rounds % ROUNDS_PER_CHECK == 0;
+    return checks && !sp_foreign_is_hidden(thread) &&
            sp_foreign_peek(thread, &context) == SP_FOREIGN_ACTIVE &&
            (context.tail >> 8 & SPANPROF_TRACE_FLAG_SAMPLED);
 }
@@ -61,7 +61,7 @@ static bool is_wanted(uint32_t slot)
     return sp_wall.config.all_threads || has_own_span(thread) || has_foreign_span(thread);
 }
 
-/* How many threads a round may visit at what visits cost lately. */
+/* How many threads a round may visit, at the recent cost of a visit. */
 static uint32_t visits_allowed(uint64_t period_ns)
 {
     double visits = (double)period_ns / SHARE / sp_wall.visit_cost_ns;
@@ -70,7 +70,7 @@ static uint32_t visits_allowed(uint64_t period_ns)
                                      : (uint32_t)visits;
 }
 
-static void learn_cost(uint64_t cpu_ns, uint32_t visits)
+static void update_cost(uint64_t cpu_ns, uint32_t visits)
 {
     if (visits > 0)
         sp_wall.visit_cost_ns += ((double)cpu_ns / visits - sp_wall.visit_cost_ns) / 8;
@@ -86,8 +86,8 @@ static void visit_one(uint32_t slot, uint64_t weight_ns)
     sp_lock_give(&sp_wall.lock);
 }
 
-/* With many threads, what a visit reads is not in the cache: prefetch it. */
-static void ask_ahead(uint32_t slot)
+/* With many threads, the data of a visit is not in the cache: prefetch it. */
+static void prefetch_slot(uint32_t slot)
 {
     const sp_thread *thread = sp_thread_by_slot(slot);
     const sp_wall_place *page = sp_wall.places.pages[slot / SP_WALL_PAGE];
@@ -97,7 +97,7 @@ static void ask_ahead(uint32_t slot)
         __builtin_prefetch(&page[slot % SP_WALL_PAGE], 1);
 }
 
-static void learn_newest_generation(void)
+static void read_newest_generation(void)
 {
     const sp_generation *generation =
         sp_generation_enter(sp_wall.visitor.modules, sp_wall.visitor.hazard);
@@ -106,9 +106,9 @@ static void learn_newest_generation(void)
 }
 
 /* Visit every STEPth wanted thread, starting at a random one, so each has the same chance. A thread
- * is checked only when its turn comes: a span that begins during the round is then seen as often as
- * one that ends during it. States are far apart in memory, so only one cache line of each is read
- * here, and it is prefetched; the visit checks the rest. */
+ * is checked only at its turn, so a span that begins during the round is found as often as one that
+ * ends during it. States are far apart in memory, so only one cache line of each is read here, and
+ * it is prefetched; the visit checks the rest. */
 static uint32_t visit_each(double step, uint64_t weight_ns)
 {
     double next = draw() * step;
@@ -117,7 +117,7 @@ static uint32_t visit_each(double step, uint64_t weight_ns)
         const sp_thread *ahead = sp_thread_states + slot + AHEAD;
         __builtin_prefetch(&ahead[AHEAD].published.switch_number); /* after the last: harmless */
         if (slot + AHEAD < slots && (sp_wall.config.all_threads || has_own_span(ahead)))
-            ask_ahead(slot + AHEAD);
+            prefetch_slot(slot + AHEAD);
         if (!is_wanted(slot) || wanted++ != (uint32_t)next)
             continue;
         visit_one(slot, weight_ns);
@@ -134,12 +134,12 @@ static void run_round(const sp_wall_round *round)
     uint32_t allowed = visits_allowed(round->period_ns);
     double step = sp_wall.wanted > allowed ? (double)sp_wall.wanted / allowed : 1;
     uint64_t weight_ns = (uint64_t)((double)(round->cells * round->period_ns) * step + 0.5);
-    learn_newest_generation();
+    read_newest_generation();
     sp_wall.late_ns = sp_clock_monotonic_ns() - round->moment_ns;
     uint32_t visits = visit_each(step, weight_ns);
     sp_wall.rounds++;
     sp_wall_resolve_doubts(round);
-    learn_cost(sp_clock_own_cpu_ns() - begin_ns, visits);
+    update_cost(sp_clock_own_cpu_ns() - begin_ns, visits);
 }
 
 /* --- time ------------------------------------------------------------------------------------- */
@@ -150,8 +150,8 @@ static void begin_cells(void)
     sp_wall.cells_begin_ns = sp_clock_monotonic_ns();
 }
 
-/* The next cell's round. Its cells count as used when it is chosen. If the wait for it ends early,
- * the cells begin again. */
+/* Choose the round of the next cell. Its cells count as used when it is chosen. If the wait for it
+ * ends early, begin_cells starts the cells again. */
 static void choose_round(sp_wall_round *round)
 {
     uint64_t period_ns = SP_NS_PER_S / sp_wall.config.hz;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the collector asks of the wall profiler: the visits that are not in its ring yet. */
+/* Functions that the collector calls: they hand over the visits that are not in the ring yet. */
 #include "wall/wall_run.h"
 
 sp_ring *sp_wall_ring(void)

@@ -9,7 +9,7 @@
 #include "core/log.h"
 #include "wall/wall_run.h"
 
-/* The thread has moved on, or the slot has another thread: push the record to the collector. */
+/* The thread has continued, or the slot has another thread: push the record into the ring. */
 static void leave_place(sp_wall_place *place)
 {
     place->is_still = false;
@@ -40,19 +40,19 @@ static bool has_stayed(const sp_wall_place *place, const sp_thread *thread, pid_
            sp_visit_is_same_context(thread, sp_visit_interval(place->record));
 }
 
-static void say_failure(pid_t tid)
+static void log_failure(pid_t tid)
 {
     sp_wall.state.failed++;
-    if (!sp_wall.said_failure)
+    if (!sp_wall.logged_failure)
         sp_log_warn("wall",
                     "thread %d cannot be looked at (/proc/self/task/%d/syscall: %s): its waits are "
                     "missing from wall time; further ones are counted only",
                     (int)tid, (int)tid, strerror(errno));
-    sp_wall.said_failure = true;
+    sp_wall.logged_failure = true;
 }
 
 /* A thread that is ending has released its memory. Its files in /proc then belong to root, as if
- * the process were not dumpable. errno is what the visit failed with. */
+ * the process were not dumpable. errno is the error of the visit. */
 static bool is_ending(const sp_thread *thread)
 {
     int error = errno;
@@ -117,7 +117,7 @@ static void visit_anew(sp_wall_place *place, sp_thread *thread, pid_t tid, uint6
         break;
     case SP_VISIT_FAILED:
         if (!is_ending(thread))
-            say_failure(tid);
+            log_failure(tid);
         break;
     case SP_VISIT_ON_CPU:
         sp_wall.state.on_core_ns += weight_ns;
