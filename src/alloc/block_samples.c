@@ -12,18 +12,18 @@
 #include "core/compiler.h"
 #include "core/log.h"
 
-/* A thread may be late: it goes on with the config of the run that it saw, also when the next run
- * has started. */
+/* A thread may still use the config of an earlier run when the next run has started, so several are
+ * kept. */
 enum { CONFIGS_KEPT = 8 };
 
 static struct {
     sp_sampling_run run;
-    sp_alloc_config configs[CONFIGS_KEPT]; /* by run; written before it begins */
-    sp_preload *preload;                   /* NULL: not there, or it is not ours */
+    sp_alloc_config configs[CONFIGS_KEPT]; /* by number of the run; written before it begins */
+    sp_preload *preload;                   /* NULL: not loaded, or used by another copy */
     sp_live_table live;
 } alloc;
 
-/* Where nothing is preloaded. */
+/* The filter if nothing is preloaded. */
 static _Atomic uint8_t own_filter[SP_FILTER_SIZE];
 
 static const sp_alloc_config *config_of(uint32_t run)
@@ -52,12 +52,12 @@ static bool take(void *pointer, bool heap, sp_sampling_weight weight, const void
     return taken;
 }
 
-/* Returns whether the block was sampled. What is allocated by us meanwhile, or by a handler that
- * interrupts us, is not. */
-static bool see(sp_sampling_thread *thread, void *pointer, uint64_t bytes,
-                const void *return_address)
+/* Sample the block if it is its turn, and return whether it was sampled. Blocks that are allocated
+ * meanwhile, by this code or by a handler that interrupts it, are not sampled. */
+static bool sample_block(sp_sampling_thread *thread, void *pointer, uint64_t bytes,
+                         const void *return_address)
 {
-    uint32_t run = sp_load_acquire(&alloc.run.number); /* its config is there */
+    uint32_t run = sp_load_acquire(&alloc.run.number); /* then its config is stored */
     if (run == 0)
         return false;
     const sp_alloc_config *config = config_of(run);
@@ -76,7 +76,7 @@ static bool see(sp_sampling_thread *thread, void *pointer, uint64_t bytes,
 static void seen(sp_sampling_thread *thread, void *pointer, size_t bytes,
                  const void *return_address)
 {
-    see(thread, pointer, bytes, return_address);
+    sample_block(thread, pointer, bytes, return_address);
 }
 
 static void freed(void *pointer)
@@ -104,7 +104,7 @@ bool spanprof_alloc_sampled(void *pointer, size_t bytes)
         own.left -= bytes;
         return false;
     }
-    return see(&own, pointer, bytes, __builtin_return_address(0));
+    return sample_block(&own, pointer, bytes, __builtin_return_address(0));
 }
 
 void spanprof_alloc_freed(void *pointer)
@@ -116,7 +116,7 @@ void spanprof_alloc_freed(void *pointer)
 
 /* --- the preloaded library -------------------------------------------------------------------- */
 
-/* The library, if it can be used now; else why not. */
+/* The library if it can be used now; else NULL, and *REASON says why not. */
 static sp_preload *find_preload(const char **reason)
 {
     sp_preload *preload = sp_preload_find("spanprof_preload", SP_PRELOAD_VERSION, "malloc", reason);
@@ -135,7 +135,7 @@ static sp_preload *find_usable_preload(void)
     return preload;
 }
 
-/* From here on the library calls us. */
+/* From here on the library calls the SDK. */
 static void publish(void)
 {
     if (!alloc.preload)
@@ -152,7 +152,7 @@ static void start_live(sp_alloc_config *config)
 {
     _Atomic uint8_t *filter = alloc.preload ? alloc.preload->filter : own_filter;
     if (sp_load_relaxed(&alloc.live.size)) {
-        sp_live_clear(&alloc.live); /* of an earlier run, or of the parent of a fork */
+        sp_live_clear(&alloc.live); /* blocks of an earlier run, or of the parent of a fork */
         alloc.live.filter = filter;
     } else if (!sp_live_init(&alloc.live, config->live_max, filter)) {
         config->heap = false;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sampling of allocations, and the table of those that live. They are seen by
- * libspanprof-preload.so, or an allocator's author tells of them (spanprof/alloc.h). See
- * docs/design/memory.md.
+/* Sampling of allocations, and the table of sampled blocks that live. Allocations are reported by
+ * libspanprof-preload.so, or by an allocator itself (spanprof/alloc.h). See docs/design/memory.md.
  *
  * | operation                              | setup | any thread | collector |
  * | start, stop                            |  yes  |            |           |
@@ -16,15 +15,15 @@
 typedef struct sp_alloc_config {
     uint64_t period_bytes; /* between two samples, on average; at least 1 */
     bool heap;             /* live blocks are kept */
-    bool maps;             /* what the program maps without a file is a block, too */
-    uint32_t live_max;     /* so many of them, about; the first start's holds for the process */
+    bool maps;             /* mappings without a file are blocks, too */
+    uint32_t live_max;     /* about so many; the first start's value is used by the process */
 } sp_alloc_config;
 
-/* Blocks are sampled from now on; sp_calls_start was called. Says in one warning why none are seen,
- * if so. */
+/* Blocks are sampled from now on; sp_calls_start was called. If no allocations can be seen, one
+ * warning says why. */
 void sp_alloc_start(const sp_alloc_config *config);
-/* No block is sampled any more. Live ones stay in the table, and leave it when they are freed. A
- * second call does nothing. */
+/* No block is sampled any more. Live blocks stay in the table until they are freed. A second call
+ * does nothing. */
 void sp_alloc_stop(void);
 void sp_alloc_pause(void);
 void sp_alloc_resume(void);

@@ -8,8 +8,8 @@
 
 /* --- the filter ------------------------------------------------------------------------------- */
 
-/* Counts at 255 stay there: how many there were is not known any more, and a filter may say yes too
- * often. */
+/* Add STEP to the count of ADDRESS. A count of 255 never changes again, because the true count is
+ * not known then; a filter may have false positives. */
 static void filter_add(sp_live_table *table, uint64_t address, int step)
 {
     _Atomic uint8_t *count =
@@ -29,7 +29,8 @@ static void *map_words(uint32_t count)
     return words == MAP_FAILED ? NULL : words;
 }
 
-/* At most half of the places are used, or too many addresses would find their 16 taken. */
+/* At most half of the places are used, because otherwise too many addresses would find all their 16
+ * places used. */
 static uint32_t size_for(uint32_t blocks)
 {
     uint32_t size = 1024;
@@ -50,7 +51,7 @@ bool sp_live_init(sp_live_table *table, uint32_t blocks, _Atomic uint8_t *filter
     return true;
 }
 
-/* 0: no table yet. With another number the table is there (pairs with sp_live_init). */
+/* The number of places; 0: there is no table yet (pairs with sp_live_init). */
 static uint32_t size_of(const sp_live_table *table)
 {
     return sp_load_acquire(&table->size);
@@ -76,7 +77,7 @@ bool sp_live_put(sp_live_table *table, const void *pointer, sp_live_entry *out)
         uint64_t none = 0;
         if (sp_load_relaxed(&table->keys[slot]) != 0 ||
             !atomic_compare_exchange_strong(&table->keys[slot], &none, address | 1))
-            continue; /* held until it is whole: a clear leaves it alone */
+            continue; /* the taken key is held until the entry is complete, so a clear skips it */
         *out = (sp_live_entry){
             slot, atomic_fetch_add_explicit(&table->last_id, 1, memory_order_relaxed) + 1};
         sp_store_release(&table->ids[slot], out->id); /* pairs with sp_live_has */
@@ -89,7 +90,7 @@ bool sp_live_put(sp_live_table *table, const void *pointer, sp_live_entry *out)
 }
 
 /* Change the key of POINTER's entry to KEY. Returns the entry's number; 0 when there is none, or a
- * clear has taken it. */
+ * clear has removed it. */
 static uint32_t change_key(sp_live_table *table, const void *pointer, uint64_t key)
 {
     uint64_t address = address_of(pointer);

@@ -3,7 +3,7 @@
  * collector keeps all other facts, by place and id.
  *
  * | operation                    | caller                                                                       |
- * | put                          | the thread that was just given the block, before any other thread has it     |
+ * | put                          | the thread that was just given the block, before another thread has it       |
  * | remove, hold, settle         | the thread that frees or reallocates it, before the allocator does           |
  * | has                          | the collector                                                                |
  * | init, clear                  | setup; a clear may run beside put, remove and the others                     |
@@ -18,8 +18,7 @@
 
 enum { SP_LIVE_PLACES = 16 };
 
-/* A key is 0 (free), an address, or the address plus 1 (held). An id is of one put only; 0: none.
- */
+/* A key is 0 (free), an address, or the address plus 1 (held). Each put has a new id; 0: none. */
 typedef struct sp_live_table {
     _Atomic uint64_t *keys;
     _Atomic uint64_t *ids;
@@ -35,19 +34,19 @@ typedef struct sp_live_entry {
     uint64_t id;
 } sp_live_entry;
 
-/* Room for BLOCKS and more. Memory that no entry was in is not touched. False when memory is short.
- * It is never freed. */
+/* Room for BLOCKS and more. Memory of unused places is not touched. False when memory is short. It
+ * is never freed. */
 bool sp_live_init(sp_live_table *table, uint32_t blocks, _Atomic uint8_t *filter);
-/* False, and counted, when there is no place. */
+/* Add an entry for POINTER. False, and counted, when there is no free place. */
 bool sp_live_put(sp_live_table *table, const void *pointer, sp_live_entry *out);
-/* Whether it was there. */
+/* Remove the entry of POINTER. Returns whether there was one. */
 bool sp_live_remove(sp_live_table *table, const void *pointer);
-/* The entry of POINTER cannot be found by its address until it is settled: removed, or as it was.
- * Returns its number, 0 for none. */
+/* Hold the entry of POINTER: it cannot be found by its address until sp_live_settle removes or
+ * restores it. Returns its number, 0 when there is none. */
 uint32_t sp_live_hold(sp_live_table *table, const void *pointer);
 void sp_live_settle(sp_live_table *table, uint32_t held, bool is_freed);
 bool sp_live_has(const sp_live_table *table, sp_live_entry entry);
-/* Remove all but those that are held. */
+/* Remove all entries except those that are held. */
 void sp_live_clear(sp_live_table *table);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How libspanprof-preload.so, which sees the allocations, and the SDK, which samples them, know
- * each other. The library exports one function, spanprof_preload, which returns an sp_preload; the
- * SDK finds it by name, and fills in its functions while it samples. Both sides may be of different
- * versions, and the SDK may come in several copies: one at a time samples. */
+/* The interface between libspanprof-preload.so, which intercepts allocations, and the SDK, which
+ * samples them. The library exports one function, spanprof_preload, which returns an sp_preload;
+ * the SDK finds it by name, and fills in its functions while it samples. Both sides may be of
+ * different versions, and there may be several copies of the SDK, of which one at a time
+ * samples. */
 #ifndef SP_ALLOC_PRELOAD_LINK_H
 #define SP_ALLOC_PRELOAD_LINK_H
 
@@ -42,7 +43,8 @@ typedef struct sp_preload {
     uint32_t version;
     _Atomic uint32_t run; /* 0: nothing is sampled. Written last (release) */
     _Atomic(sp_alloc_seen *) seen;
-    _Atomic(sp_alloc_freed *) freed; /* this and the next two stay while the filter may say so */
+    _Atomic(sp_alloc_freed *)
+        freed; /* this and the next two stay set while the filter is not empty */
     _Atomic(sp_alloc_hold *) hold;
     _Atomic(sp_alloc_settle *) settle;
     _Atomic uint8_t filter[SP_FILTER_SIZE];

@@ -14,17 +14,19 @@
 #include "unwind/registers_here.h"
 #include "context/self.h"
 
-/* Frames of this library and of the interposed function, in front of the caller's. */
+/* OWN_FRAMES: the maximum number of frames of this library and of the interposed function, which
+ * are above the caller's. */
 enum { RING_BYTES = 128 * 1024, OWN_FRAMES = 10, DEPTH_MAX = 512, STOP_ROUNDS = 1000 };
 
 typedef struct call_ring {
     _Alignas(SP_CACHE_LINE) _Atomic uint32_t busy; /* a thread has taken it */
-    _Atomic(const sp_generation *) hazard;         /* that thread's */
+    _Atomic(const sp_generation *) hazard;         /* the generation that that thread uses */
     sp_ring ring;
 } call_ring;
 
-/* busy and running are sequentially consistent: a thread takes a ring and then looks at running,
- * stop ends running and then looks at the rings. One of the two sees the other. */
+/* busy and running are sequentially consistent: a thread takes a ring and then reads `running`;
+ * stop clears `running` and then reads the rings. At least one of the two reads the other's
+ * store. */
 static struct {
     _Atomic uint32_t running;
     sp_calls_config config; /* written while nothing runs */
@@ -72,7 +74,7 @@ void sp_calls_start(const sp_calls_config *config)
 {
     for (uint32_t n = 0; n < SP_CALL_RINGS; n++) {
         sp_ring *ring = &calls.rings[n].ring;
-        sp_store_relaxed(&ring->tail, sp_load_relaxed(&ring->head)); /* of an earlier run */
+        sp_store_relaxed(&ring->tail, sp_load_relaxed(&ring->head)); /* drop old records */
     }
     calls.config = *config;
     sp_store_relaxed(&calls.dropped, 0);
@@ -109,15 +111,15 @@ void sp_calls_fork_child(void)
 
 /* --- a record --------------------------------------------------------------------------------- */
 
-/* Of any run: a thread that was not scheduled since it reserved its room may find the next run's
- * configuration. */
+/* The largest record of any run, because a thread that is not scheduled after it has reserved its
+ * room may find the next run's configuration. */
 static uint64_t largest_record(void)
 {
     return sizeof(sp_call_record) + SP_INTERVAL_BYTES_MAX + 2 * sizeof(sp_sample_record) +
            (DEPTH_MAX + SP_CALL_HOLDER_DEPTH) * sizeof(uint64_t);
 }
 
-/* The context of another tracer, where no context of ours is active. */
+/* Fill in the context of another tracer, if there is one. False when it cannot be read. */
 static bool fill_foreign(sp_interval_record *interval, sp_thread *thread, uint64_t number)
 {
     sp_foreign_context context;
@@ -128,8 +130,9 @@ static bool fill_foreign(sp_interval_record *interval, sp_thread *thread, uint64
     return result != SP_FOREIGN_UNKNOWN;
 }
 
-/* Returns whether the context is certain. A thread without a state has never attached a context of
- * ours, but where another tracer publishes its contexts the thread may have one of these. */
+/* Fill in the context of THREAD, and return whether it is certain. A thread without a state has
+ * never attached a context of this SDK. But if another tracer publishes its contexts, the thread
+ * may have one of those. */
 static bool fill_context(sp_interval_record *interval, sp_thread *thread)
 {
     if (!thread) {
@@ -207,7 +210,7 @@ static int64_t own_tid(sp_thread *thread)
                   : sp_syscall6(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
-/* Behind RECORD's SAMPLE. Returns its size. */
+/* Append STACK after RECORD's sample. Returns its size. */
 static uint32_t add_holder_stack(sp_call_record *record, const sp_sample_record *stack)
 {
     if (!stack)
@@ -250,21 +253,21 @@ static bool take_ring(call_ring *ring)
     return sp_load_relaxed(&ring->busy) == 0 && atomic_exchange(&ring->busy, 1) == 0;
 }
 
-/* Releases what the producer wrote to the next one (pairs with take_ring). */
+/* The next producer sees the writes of this one (pairs with take_ring). */
 static void give_ring(call_ring *ring)
 {
     atomic_store(&ring->busy, 0);
 }
 
-/* Threads begin with different rings, by where their stacks lie. */
+/* Threads begin with different rings, chosen by the address of their stacks. */
 static call_ring *ring_at(uint32_t attempt)
 {
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     return &calls.rings[((here >> 20 ^ here >> 23) + attempt) % SP_CALL_RINGS];
 }
 
-/* The next ring from the *ATTEMPT-th on that no thread has, taken. NULL: there is none, or no calls
- * are taken now. */
+/* Take the next free ring, from the *ATTEMPT-th on. NULL: there is none, or no calls are sampled
+ * now. */
 static call_ring *take_next(uint32_t *attempt)
 {
     while (*attempt < SP_CALL_RINGS) {
@@ -279,7 +282,7 @@ static call_ring *take_next(uint32_t *attempt)
     return NULL;
 }
 
-/* A ring with room for a record, taken, and the room in *RECORD; NULL when there is none. */
+/* Take a ring with room for a record, and set *RECORD to the room. NULL when there is none. */
 static call_ring *find_room(sp_call_record **record)
 {
     uint32_t attempt = 0;

@@ -9,9 +9,9 @@
 #include "core/atomic.h"
 #include "core/clock.h"
 
-/* Asked of the kernel once a thread, by the system call: getrandom(3) is a cancellation point, and
- * malloc is none. Where the kernel has no random numbers yet, at boot, the clock and a count will
- * do. */
+/* Called once for each thread. It uses the system call, because getrandom(3) is a cancellation
+ * point, and malloc must not be one. If the kernel has no random numbers yet (at boot), the clock
+ * and a counter are enough. */
 uint64_t sp_random_seed(void)
 {
     static _Atomic uint64_t count;
@@ -33,7 +33,7 @@ uint64_t sp_random_next(uint64_t *random)
     return mixed ^ mixed >> 31;
 }
 
-/* Above 0, at most 1. */
+/* A random number above 0 and at most 1. */
 static double random_share(uint64_t *random)
 {
     return ((double)(sp_random_next(random) >> 11) + 1) * 0x1p-53;

@@ -13,20 +13,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What one sampled call stands for. */
+/* The size, and the number of calls, that one sampled call stands for. */
 typedef struct sp_sampling_weight {
     uint64_t size, count;
 } sp_sampling_weight;
 
-/* A state of its own for each caller: other numbers than every other one gets. Never 0. */
+/* A new state for sp_random_next, different from all others. Never 0. */
 uint64_t sp_random_seed(void);
 /* The next of a sequence of random numbers; *RANDOM is its state, any number but 0. */
 uint64_t sp_random_next(uint64_t *random);
 
 /* Size until the next sample, at least 1: a call of this size or more is sampled. */
 uint64_t sp_sampling_draw(uint64_t *random, uint64_t period);
-/* A call of SIZE comes when the next sample is *LEFT away. Whether it is one; then *WEIGHT is what
- * it stands for, and *LEFT is drawn anew. */
+/* Process a call of SIZE when the next sample is *LEFT away. Returns whether the call is sampled;
+ * then *WEIGHT is what it stands for, and *LEFT is drawn again. */
 bool sp_sampling_pass(uint64_t *left, uint64_t *random, uint64_t period, uint64_t size,
                       sp_sampling_weight *weight);
 sp_sampling_weight sp_sampling_weight_of(uint64_t *random, uint64_t period, uint64_t size);

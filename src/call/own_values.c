@@ -14,17 +14,17 @@
 
 enum { NAME_MAX_LENGTH = 63 };
 
-/* Larger values and periods count as this one: what they are multiplied and divided by has room,
- * and so have their sums. */
+/* Larger values and periods count as this one, so that products and sums of them do not
+ * overflow. */
 #define VALUE_MAX (UINT64_C(1) << 53)
 
 /* Names never change once the type's number is below `count`. */
 struct spanprof_value_type {
-    _Atomic uint64_t period; /* between two samples, on average; 0: each call is one */
+    _Atomic uint64_t period; /* between two samples, on average; 0: each call is sampled */
     char name[NAME_MAX_LENGTH + 1], unit[NAME_MAX_LENGTH + 1];
 };
 
-/* lock guards what follows. */
+/* `lock` guards the members below it. */
 static struct {
     sp_lock lock;
     uint32_t count;
@@ -47,7 +47,7 @@ static bool may_be_in_name(char c)
     return is_letter(c) || (c >= '0' && c <= '9') || (c && strchr("_./-", c));
 }
 
-/* False when TEXT is no name. */
+/* Copy TEXT to OUT; false when it is not a valid name. */
 static bool copy_name(char out[NAME_MAX_LENGTH + 1], const char *text)
 {
     size_t length = text ? strlen(text) : 0;
@@ -147,7 +147,7 @@ void spanprof_value_type_sample(const spanprof_value_type *type, uint64_t period
                          period < VALUE_MAX ? period : VALUE_MAX);
 }
 
-/* What is left of a type's values until the thread's next sample, and the period for which it was
+/* The sum of a type's values until the thread's next sample, and the period for which it was
  * drawn. */
 typedef struct value_countdown {
     uint64_t left, period;
@@ -200,7 +200,7 @@ static void fork_done(void)
     sp_lock_give(&values.lock);
 }
 
-/* The only thread must not go on with its parent's numbers. */
+/* The child's thread must not continue the parent's random sequence. */
 static void fork_child(void)
 {
     own.random = 0;

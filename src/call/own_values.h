@@ -9,7 +9,8 @@ typedef struct sp_value_type {
     const char *name, *unit;
 } sp_value_type;
 
-/* SP_VALUE_TYPES_MAX of them, by number; those that were made have a name. Any thread. */
+/* All types, an array of SP_VALUE_TYPES_MAX, by number. The name of an unused one is NULL. Any
+ * thread. */
 const sp_value_type *sp_value_types(void);
 
 #endif

@@ -14,8 +14,8 @@ typedef void *getter_function(uint32_t version);
 
 #define STANDS_ASIDE " checks the program's calls, and spanprof stands aside"
 
-/* A program that looks for faults in the same calls: our library passes all on to it, and stays out
- * of its reports. */
+/* The name of a tool that checks the same calls, or NULL. libspanprof-preload.so then passes all
+ * calls on and samples none, so that it does not appear in the tool's reports. */
 static const char *find_checker(void)
 {
     static const char *const sanitizers[][2] = {{"__asan_init", "AddressSanitizer" STANDS_ASIDE},

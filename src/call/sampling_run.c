@@ -37,7 +37,8 @@ void sp_sampling_run_pause(sp_sampling_run *run)
     set_number(run, 0);
 }
 
-/* A stop may come in between, and its own set_number may be the first of the two. */
+/* A stop may run at the same time, and its set_number may be executed before this one. So `started`
+ * is read again afterwards. */
 void sp_sampling_run_resume(sp_sampling_run *run)
 {
     if (!atomic_load(&run->started))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runs of one kind of sampled calls, as its part of libspanprof-preload.so sees them: while
- * calls are sampled, the number of the run is in the library, else 0.
+/* The runs of one kind of sampled calls. While calls are sampled, libspanprof-preload.so has the
+ * number of the run, else 0.
  *
  * | operation     | setup | any thread |
  * | start, stop   |  yes  |            |
@@ -18,10 +18,11 @@ typedef struct sp_sampling_run {
     _Atomic uint32_t number;      /* of the run that samples now; 0: nothing is sampled */
     _Atomic uint32_t last;        /* of the last start */
     _Atomic uint32_t started;     /* between start and stop, paused or not */
-    _Atomic uint32_t *in_library; /* a copy of `number`; NULL: the library is not there */
+    _Atomic uint32_t *in_library; /* a copy of `number`; NULL: the library is not loaded */
 } sp_sampling_run;
 
-/* Of the run that the next start begins: what it needs is stored before. */
+/* The number of the run that the next start begins. The caller stores the data of that run before
+ * the start. */
 uint32_t sp_sampling_run_next(const sp_sampling_run *run);
 /* IN_LIBRARY may be NULL; it has to live as long as the process. */
 void sp_sampling_run_start(sp_sampling_run *run, _Atomic uint32_t *in_library);

@@ -4,8 +4,8 @@
 #include "call/call_sampling.h"
 #include "core/atomic.h"
 
-/* Each run begins with a seed of its own: a forked child must not go on with its parent's numbers.
- */
+/* Each run begins with a new seed, because a forked child must not continue its parent's random
+ * sequence. */
 bool sp_sampling_enter(sp_sampling_thread *thread, uint32_t run, uint64_t period)
 {
     if (thread->inside)

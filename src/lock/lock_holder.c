@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The holder's record is read while its thread goes on, in this order:
+/* The holder's record is read while its thread runs, in this order:
  *
  *   owner ─ switch number ─ context ─ owner again ─ switch number again
  *
  * Switch numbers only grow. An even one that is the same at the end says that the context has been
- * the same all the time, so it was active at the moment of the second look at the owner, and then
- * its thread held the lock. */
+ * the same all the time, so it was active when the owner was read for the second time, and at that
+ * moment its thread held the lock. */
 #include "lock/lock_holder.h"
 
 #include <sys/syscall.h>
@@ -13,8 +13,8 @@
 #include "context/thread.h"
 #include "core/syscall_sig.h"
 
-/* Whether another thread sees the stores of a switch in their order: its writer has compiler fences
- * only. */
+/* Whether another thread sees the stores of a switch in order, although the writer has compiler
+ * fences only. */
 #if defined(__x86_64__)
 #define STORES_COME_IN_ORDER true
 #else
@@ -28,7 +28,8 @@ static int owner_now(const int *owner)
     return __atomic_load_n(owner, __ATOMIC_ACQUIRE);
 }
 
-/* The registry's lock is held for moments only, but by several waiters at a time. */
+/* sp_thread_try_find fails while another thread holds the registry's lock, so it is tried several
+ * times. */
 static sp_thread *find_thread(pid_t tid)
 {
     sp_thread *thread = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which span holds a lock. */
+/* Finds the span that holds a lock. */
 #ifndef SP_LOCK_LOCK_HOLDER_H
 #define SP_LOCK_LOCK_HOLDER_H
 
@@ -11,7 +11,8 @@
  * thread held the lock. Any thread; no lock is waited for. */
 void sp_lock_holder_find(sp_contention *wait, const int *owner);
 
-/* The span that is active on the calling thread; zeros where there is none that is certain. */
+/* The span that is active on the calling thread; all zero when there is none, or it is not
+ * certain. */
 void sp_lock_holder_here(sp_call_holder *out);
 /* Whether the calling thread may be the owner: *OWNER is its id or 0, or OWNER is NULL. */
 bool sp_lock_holder_may_be_here(const int *owner);

@@ -21,8 +21,8 @@
 static struct {
     sp_sampling_run run;
     _Atomic uint64_t period_ns;
-    sp_lock_preload *preload;           /* NULL: not there, or it is not ours */
-    _Atomic(sp_lock_waiters *) waiters; /* the library's; stays once it is there */
+    sp_lock_preload *preload;           /* NULL: not loaded, or used by another copy */
+    _Atomic(sp_lock_waiters *) waiters; /* in the library; once set, it stays */
 } locks;
 
 /* --- a wait ----------------------------------------------------------------------------------- */
@@ -30,7 +30,7 @@ static struct {
 /* The moment from which on a wait that begins at BEGIN_NS is a sample; UINT64_MAX: never. */
 static uint64_t due_ns_of(sp_sampling_thread *thread, uint64_t begin_ns)
 {
-    uint32_t run = sp_load_acquire(&locks.run.number); /* its period is there */
+    uint32_t run = sp_load_acquire(&locks.run.number); /* then its period is stored */
     if (!run || !sp_sampling_enter(thread, run, sp_load_relaxed(&locks.period_ns)))
         return UINT64_MAX;
     uint64_t left_ns = thread->left;
@@ -38,7 +38,7 @@ static uint64_t due_ns_of(sp_sampling_thread *thread, uint64_t begin_ns)
     return left_ns < UINT64_MAX - begin_ns ? begin_ns + left_ns : UINT64_MAX;
 }
 
-/* A wait of the SDK for its own lock, on a thread of the application, is not the application's. */
+/* A wait of the SDK for its own lock, on a thread of the application, is not sampled. */
 static void begins(sp_sampling_thread *thread, sp_contention *wait, const int *owner)
 {
     int error = errno;
@@ -69,8 +69,8 @@ static uint32_t call_kind_of(const sp_contention *wait)
     return kinds[wait->kind];
 }
 
-/* What the holder left in GIVER when it gave the lock back counts before what was read of it when
- * the wait began. */
+/* The holder that wrote GIVER when it gave the lock back takes precedence over the one that was
+ * read when the wait began. */
 static void take(const sp_contention *wait, const sp_lock_giver *giver, sp_sampling_weight weight,
                  const void *return_address)
 {
@@ -91,7 +91,7 @@ static void take(const sp_contention *wait, const sp_lock_giver *giver, sp_sampl
 static void sample(sp_sampling_thread *thread, const sp_contention *wait,
                    const sp_lock_giver *giver, const void *return_address)
 {
-    uint32_t run = sp_load_acquire(&locks.run.number); /* its period is there */
+    uint32_t run = sp_load_acquire(&locks.run.number); /* then its period is stored */
     uint64_t period_ns = sp_load_relaxed(&locks.period_ns);
     sp_sampling_weight weight;
     uint64_t waited_ns = sp_max_u64(sp_clock_monotonic_ns() - wait->begin_ns, 1);
@@ -117,7 +117,7 @@ static void ends(sp_sampling_thread *thread, const sp_contention *wait, int has_
 
 /* --- life ------------------------------------------------------------------------------------- */
 
-/* The library, if it can be used now; else why not. */
+/* The library if it can be used now; else NULL, and *REASON says why not. */
 static sp_lock_preload *find_preload(const char **reason)
 {
     sp_lock_preload *preload = sp_preload_find("spanprof_preload_locks", SP_LOCK_PRELOAD_VERSION,

@@ -8,9 +8,9 @@
  *                               └──close──► FREE└──close──► LEFT ─(the giver)─► FREE
  *
  * Each arrow out of WAITING, FILLING and FILLED is a compare-and-swap, so one side moves a place at
- * a time. A waiter meets FILLING only when its wait ended otherwise: its time was up, or a lock for
- * readers was given back by several threads. It does not wait then, but leaves the place to the
- * giver. */
+ * a time. A waiter finds FILLING only when its wait did not end by that giver: its time limit has
+ * passed, or several threads gave back a lock for readers. The waiter does not wait then, but
+ * leaves the place to the giver. */
 #include "lock/lock_waiters.h"
 
 #include <stddef.h>
@@ -64,7 +64,7 @@ const sp_lock_giver *sp_lock_waiters_close(sp_lock_waiters *table, uint32_t numb
 {
     sp_lock_waiter *place = place_of(table, number);
     sp_count(&table->waiting[(number - 1) / SP_LOCK_WAYS], UINT32_MAX);
-    /* A giver may take a place by mistake, and put it back. */
+    /* The loop is needed because a giver may take the place by mistake, and put it back. */
     while (!move(place, FILLED, CLOSED))
         if (move(place, WAITING, FREE) || move(place, FILLING, LEFT))
             return NULL;
@@ -76,7 +76,7 @@ void sp_lock_waiters_leave(sp_lock_waiters *table, uint32_t number)
     sp_store_release(&place_of(table, number)->state, FREE);
 }
 
-/* --- who gives the lock back ------------------------------------------------------------------ */
+/* --- giving the lock back --------------------------------------------------------------------- */
 
 static bool is_due(const sp_lock_waiter *place, uint32_t state, const void *lock, uint64_t now_ns)
 {
@@ -84,15 +84,17 @@ static bool is_due(const sp_lock_waiter *place, uint32_t state, const void *lock
            sp_load_relaxed(&place->due_ns) <= now_ns;
 }
 
-/* When the waiter has left meanwhile (LEFT), the place is free. */
+/* Give the place its STATE back. If the waiter has left meanwhile (LEFT), the place becomes
+ * free. */
 static void put_back(sp_lock_waiter *place, uint32_t state)
 {
     if (!move(place, FILLING, state))
         sp_store_release(&place->state, FREE);
 }
 
-/* The state that the place had, WAITING or FILLED; FREE: it is not taken. Between the look at it
- * and its taking, the place may have become another wait's. */
+/* Take PLACE for filling if its wait is due. Returns its state before, WAITING or FILLED; FREE: it
+ * is not taken. Another wait may have got the place just before the exchange, so is_due is called
+ * again after it. */
 static uint32_t take_place(sp_lock_waiter *place, const void *lock, uint64_t now_ns)
 {
     uint32_t state = sp_load_acquire(&place->state);
@@ -106,8 +108,8 @@ static uint32_t take_place(sp_lock_waiter *place, const void *lock, uint64_t now
 
 /* The moments of PLACE's wait that are sampled and have passed since the first one was due belong
  * to the calling thread. One moment of the whole wait is chosen at random, each with the same
- * probability, and its thread is named. So this thread replaces an earlier one with the probability
- * of its share of all moments so far. */
+ * probability, and the thread of that moment is named. So this thread replaces an earlier one with
+ * the probability of its share of all moments so far. */
 static bool is_chosen(sp_lock_waiter *place, uint64_t now_ns)
 {
     uint64_t random = now_ns ^ (uint64_t)(uintptr_t)place;

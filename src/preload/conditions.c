@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that wait for a condition or a semaphore, in front of the C library's. A wait for a
- * condition is always one. A semaphore is tried first, as a lock is. All are cancellation points: a
- * thread that is cancelled leaves by an exception that goes through these functions, and there is
- * nothing to clean up. */
+/* The interposed functions that wait for a condition or a semaphore. A call for a condition always
+ * waits. A semaphore is tried first, like a lock. All are cancellation points: a thread that is
+ * cancelled leaves by an exception that goes through these functions, and there is nothing to clean
+ * up. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -12,8 +12,8 @@
 
 /* --- conditions ------------------------------------------------------------------------------- */
 
-/* The wait gives the mutex back, as an unlock does. HAS_WAITED is an expression that may use
- * RESULT. */
+/* A wait for a condition gives the mutex back, as an unlock does. HAS_WAITED is an expression that
+ * may use RESULT. */
 #define WAIT(kind, condition, mutex, waiting, has_waited)                                          \
     if (sp_##kind##_has_waiters(mutex))                                                            \
         sp_wait_give(mutex, sp_##kind##_owner(mutex), RETURN_ADDRESS);                             \
@@ -72,7 +72,7 @@ PUBLIC int cnd_timedwait(cnd_t *restrict condition, mtx_t *restrict mutex,
 
 /* --- semaphores ------------------------------------------------------------------------------- */
 
-/* A try keeps errno. A cancellation that is pending acts also where the semaphore is free. */
+/* A try keeps errno. A pending cancellation acts even if the semaphore is free. */
 static int try_semaphore(sem_t *semaphore)
 {
     int before = errno;

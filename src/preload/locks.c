@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that take a lock and give it back, in front of the C library's. While nothing is
- * sampled, a call is a load, a branch, and a jump to the next function. Else the lock is tried
- * first: when it is free, the call is over. Any other answer of the try is ignored: the call that
- * waits is made, and returns what it would return without us. A thread that gives back a lock for
- * which others wait first leaves its span and stack for them. */
+/* The interposed functions that take a lock and give it back. While nothing is sampled, a call is a
+ * load, a branch, and a jump to the next function. Else the lock is tried first: if it was free,
+ * the call is over. Any other result of the try is ignored: the call that waits is made, and
+ * returns what it would return without this library. A thread that gives back a lock for which
+ * others wait first writes its span and stack into their places. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static int mtx_has_waited(int result)
 
 /* --- mutexes ---------------------------------------------------------------------------------- */
 
-/* 0, EBUSY, or another number when the mutex may not be tried and is free. */
+/* Returns 0, EBUSY, or another error when the mutex must not be tried and is not held. */
 static inline __attribute__((always_inline)) int try_mutex(pthread_mutex_t *mutex)
 {
     if (SP_LIKELY(sp_mutex_may_be_tried(mutex)))
@@ -79,7 +79,7 @@ PUBLIC int pthread_mutex_timedlock(pthread_mutex_t *mutex, const struct timespec
     TAKE_MUTEX(mutex, sp_next_locks.pthread_mutex_timedlock(mutex, until));
 }
 
-/* A clock that it does not know is refused also when the mutex is free. */
+/* The C library refuses an unknown clock even if the mutex is free. */
 PUBLIC int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
                                    const struct timespec *until)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions that replace the C library's. On the way of a block that is not sampled: two loads
- * and two branches before the next allocator is entered by a jump, and one load and a branch before
- * a free. */
+/* The interposed functions of the malloc family. A block that is not sampled costs two loads and
+ * two branches before the jump to the next allocator, and one load and one branch before its
+ * free. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
@@ -32,12 +32,12 @@ void sp_filter_mark(const void *pointer)
 
 /* --- counting --------------------------------------------------------------------------------- */
 
-/* How much a thread may allocate before it checks whether the SDK runs: no limit. A change of the
- * run is noticed at once (passes). */
+/* How much a thread may allocate before it checks whether the SDK runs: no limit. passes() detects
+ * a change of the run at once. */
 #define IDLE_BYTES (UINT64_MAX / 2)
 
-/* Whether a block of BYTES goes by without a sample. A thread compares its run with the current one
- * also when there is none, so that there is one way for both, without a jump. */
+/* Whether a block of BYTES is not sampled. A thread also compares its run with the current one
+ * while nothing is sampled, so that both cases take the same path. */
 static inline bool passes(size_t bytes)
 {
     if (SP_UNLIKELY(bytes >= self.left || self.run != sp_load_relaxed(&preload.run)))
@@ -123,7 +123,8 @@ PUBLIC void *pvalloc(size_t bytes)
 
 /* --- free ------------------------------------------------------------------------------------- */
 
-/* Tell the SDK before the next allocator frees the block: another thread may get it right after. */
+/* The SDK is called before the next allocator frees the block, because another thread may get the
+ * block right after. */
 static __attribute__((noinline)) void free_slowly(void *pointer)
 {
     sp_alloc_freed *freed = sp_load_acquire(&preload.freed);
@@ -174,7 +175,7 @@ static __attribute__((noinline)) void *realloc_slowly(void *pointer, size_t byte
     return moved;
 }
 
-/* As if the old block were freed and a new one allocated. */
+/* Counts as a free of the old block and an allocation of a new one. */
 static inline void *reallocate(void *pointer, size_t bytes, const void *return_address)
 {
     void *moved =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that a program maps itself, counted as blocks where the SDK asks for it. Only mappings
- * without a file count. A block leaves when the page at its begin is unmapped. Before the library
- * is initialized a call goes to the kernel, because a search for the next function may map, too. */
+/* Memory that a program maps itself counts as blocks, if the SDK asks for it. Only mappings without
+ * a file count. A block ends when its first page is unmapped. Before the library is initialized a
+ * call goes to the kernel, because a search for the next function may map, too. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #define PUBLIC         __attribute__((visibility("default")))
 #define RETURN_ADDRESS __builtin_return_address(0)
 
-enum { PAGE_BYTES = 4096 }; /* the smallest that there is */
+enum { PAGE_BYTES = 4096 }; /* the smallest page size */
 
 typedef void *mmap_function(void *at, size_t bytes, int access, int flags, int fd, off_t offset);
 typedef int munmap_function(void *at, size_t bytes);
@@ -36,8 +36,8 @@ __attribute__((constructor(101))) static void find_all(void)
 /* Larger ranges are address space that was reserved, or a mistake of the caller. */
 #define FORGET_BYTES_MAX ((size_t)1 << 36)
 
-/* Called before the pages are unmapped, because another thread may map them right after. It looks
- * at a filter byte for each page. */
+/* Called before the pages are unmapped, because another thread may map them right after. It reads a
+ * filter byte for each page. */
 static void forget(char *at, size_t bytes)
 {
     size_t end = bytes < FORGET_BYTES_MAX ? bytes : FORGET_BYTES_MAX;
@@ -74,7 +74,7 @@ PUBLIC int munmap(void *at, size_t bytes)
     return next_munmap ? next_munmap(at, bytes) : (int)syscall(SYS_munmap, at, bytes);
 }
 
-/* As if the old block were freed and a new one mapped. */
+/* Counts as a free of the old block and a new mapping. */
 PUBLIC void *mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
 {
     void *wanted = NULL;

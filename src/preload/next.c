@@ -8,11 +8,11 @@
 
 #include "preload/preload.h"
 
-/* --- the room for blocks that are asked for while the functions are looked for ---------------- */
+/* --- blocks that are allocated during the search for the functions ---------------------------- */
 
 enum { ROOM_BYTES = 64 * 1024, ALIGNMENT = 16 };
 
-/* The size of a block stands in front of it. */
+/* The size of a block is stored before it. */
 static _Alignas(ALIGNMENT) uint8_t room[ROOM_BYTES];
 static _Atomic size_t room_used;
 
@@ -97,7 +97,7 @@ static bool resolve(void)
     found.malloc_usable_size =
         (size_t(*)(void *))find("malloc_usable_size", (void *)no_usable_size);
     if (!found.malloc || !found.calloc || !found.realloc || !found.free)
-        abort(); /* a process without an allocator */
+        abort(); /* a process cannot run without an allocator */
     sp_next = found;
     resolving = 0;
     return true;
@@ -114,7 +114,7 @@ static void *first_calloc(size_t count, size_t bytes)
     if (resolve())
         return sp_next.calloc(count, bytes);
     return __builtin_mul_overflow(count, bytes, &all) ? NULL
-                                                      : bootstrap_alloc(all); /* it is zero */
+                                                      : bootstrap_alloc(all); /* the room is zero */
 }
 
 static void *first_realloc(void *pointer, size_t bytes)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The allocator that comes after this library: the C library's, or jemalloc, tcmalloc and their
- * like. */
+/* The next allocator after this library: the C library's, or jemalloc, tcmalloc and the like. */
 #ifndef SP_PRELOAD_NEXT_H
 #define SP_PRELOAD_NEXT_H
 
@@ -20,10 +19,10 @@ typedef struct sp_next_allocator {
     size_t (*malloc_usable_size)(void *pointer);
 } sp_next_allocator;
 
-/* Each function finds all of them at its first call. */
+/* At first, each member is a function that finds all of them at its first call. */
 extern sp_next_allocator sp_next;
 
-/* To find them may allocate. Those blocks come from a room of our own, and are never freed. */
+/* The search for them may allocate. Those blocks are in a static array, and are never freed. */
 bool sp_bootstrap_has(const void *pointer);
 size_t sp_bootstrap_bytes(const void *pointer);
 

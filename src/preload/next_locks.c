@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All functions are found when the library is initialized, because dlsym takes the loader's lock.
- * Later this could deadlock: a thread in dlopen holds the loader's lock and waits for a mutex, and
- * the thread that has the mutex calls dlsym for its first function. */
+/* All functions are found when the library is initialized, because dlsym takes the loader's lock. A
+ * later search could deadlock: a thread in dlopen holds the loader's lock and waits for a mutex,
+ * and the thread that has the mutex calls dlsym for its first function. */
 #include "preload/next_locks.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
-/* The program was built with a newer C library than it runs with, and would not be started without
- * us. */
+/* Called when the program was built with a newer C library than it runs with. Without this library,
+ * it would not start. */
 static int is_missing(void)
 {
     return ENOSYS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions for locks that come after this library's: the C library's. */
+/* The next functions for locks after this library's: the C library's. */
 #ifndef SP_PRELOAD_NEXT_LOCKS_H
 #define SP_PRELOAD_NEXT_LOCKS_H
 
@@ -60,7 +60,8 @@ typedef struct sp_lock_functions {
 #undef SP_NEXT_LOCK
 } sp_lock_functions;
 
-/* All are found when the library is initialized, and one that is called before that, then. */
+/* All are found when the library is initialized. A function that is called earlier is found at that
+ * call. */
 extern sp_lock_functions sp_next_locks;
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What glibc's locks say of themselves: who holds them, and whether others wait. Of another C
- * library nothing is known, and holders are not named.  Threads: any.  Signals: safe. */
+/* Reads from glibc's locks which thread holds them, and whether others wait. For another C library
+ * nothing is known, and holders are not named. Threads: any. Signals: safe. */
 #ifndef SP_PRELOAD_OWNERS_H
 #define SP_PRELOAD_OWNERS_H
 
@@ -11,17 +11,17 @@
 #include "preload/waits.h"
 
 #if defined(__GLIBC__)
-/* glibc's bits of a mutex's kind and of its lock word, which have to stay what they are: programs
- * have them compiled in. */
+/* glibc's bits of a mutex's kind and of its lock word, They cannot change, because programs are
+ * compiled with them. */
 enum { SP_KIND_ROBUST = 16, SP_WORD_OWNER = 0x3fffffff, SP_WORD_OWNER_DIED = 0x40000000 };
 
-/* The id of the thread that holds MUTEX; 0: none does. */
+/* Points to the id of the thread that holds MUTEX; the id is 0 when none does. */
 static inline const int *sp_mutex_owner(const pthread_mutex_t *mutex)
 {
     return &mutex->__data.__owner;
 }
 
-/* The same, of the thread that holds LOCK for writing. */
+/* The same for the thread that holds LOCK for writing. */
 static inline const int *sp_rwlock_writer(const pthread_rwlock_t *lock)
 {
     return &lock->__data.__cur_writer;
@@ -39,14 +39,14 @@ static inline int sp_mutex_may_be_tried(const pthread_mutex_t *mutex)
     return !(__atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED) & SP_KIND_ROBUST);
 }
 
-/* What a try would say, of a mutex that must not be tried. */
+/* Whether a try would return EBUSY, for a mutex that must not be tried. */
 static inline int sp_mutex_is_held(const pthread_mutex_t *mutex)
 {
     int word = sp_mutex_word(mutex);
     return (word & SP_WORD_OWNER) != 0 && !(word & SP_WORD_OWNER_DIED);
 }
 
-/* The calling thread has MUTEX, and had it before. */
+/* Whether the calling thread has locked MUTEX, which it holds, more than once. */
 static inline int sp_mutex_is_taken_again(const pthread_mutex_t *mutex)
 {
     return mutex->__data.__count > 1;
@@ -96,7 +96,8 @@ static inline int sp_mutex_may_have_waiters(const pthread_mutex_t *mutex)
 }
 #endif
 
-/* The calling thread, which has MUTEX, gives it back by its next unlock, and others may wait. */
+/* Whether the next unlock of the calling thread, which holds MUTEX, gives it back, and others may
+ * wait for it. */
 static inline int sp_mutex_has_waiters(const pthread_mutex_t *mutex)
 {
     return sp_mutex_may_have_waiters(mutex) && sp_wait_has_waiters(mutex) &&
