@@ -6,16 +6,16 @@
  *         spanprof::span span{"answer"};
  *         spanprof::coroutine_scope scope{span.context()};
  *         parse(r);
- *         auto rows = co_await scope.carry(query(r));    suspended: the span is not active;
- * resumed, here or on another thread: it is render(rows);
+ *         auto rows = co_await scope.carry(query(r));  // the span is not active while suspended
+ *         render(rows);                                // it is active again, on whichever thread
  *     }
  *
- * A coroutine that is suspended leaves its thread to somebody else, so what it attached has to be
- * detached before, and attached again where it goes on. An await that is not carried leaves the
- * context with the thread: then the thread's next work counts for this span. A coroutine with a
- * stack of its own is a fiber: <spanprof/fiber.h>.
+ * A suspended coroutine leaves its thread to other work, so its context has to be detached before,
+ * and attached again where it continues. An await that is not carried leaves the context on the
+ * thread: then the thread's next work counts for this span. A coroutine with a stack of its own is
+ * a fiber: <spanprof/fiber.h>.
  *
- * A carried awaitable is another type than the awaitable. A task type whose promise takes only
+ * A carried awaitable has another type than the awaitable. A task type whose promise takes only
  * awaitables that it knows (await_transform: asio::awaitable, and others that are made for one
  * library) does not compile with it. There, a plain scope lasts from one await to the next:
  *
@@ -23,8 +23,8 @@
  *         auto rows = co_await query(r);
  *         { spanprof::scope scope{span.context()}; render(rows); }
  *
- * Everything is inline, and does not throw (what an awaiter throws goes through) or allocate. What
- * a carried await costs over the await itself: an attach and a detach. */
+ * Everything is inline, and does not throw (exceptions of an awaiter are passed on) or allocate. A
+ * carried await costs an attach and a detach more than the await itself. */
 #ifndef SPANPROF_COROUTINE_HPP
 #define SPANPROF_COROUTINE_HPP
 
@@ -40,7 +40,8 @@ namespace spanprof
 namespace detail
 {
 
-/* What co_await would ask: the operator, if there is one, else the awaitable itself. */
+/* The awaiter that co_await would use: the result of the operator, if there is one, else the
+ * awaitable itself. */
 template <class Awaitable> decltype(auto) get_awaiter(Awaitable &&awaitable)
 {
     if constexpr (requires { std::forward<Awaitable>(awaitable).operator co_await(); })
@@ -54,8 +55,8 @@ template <class Awaitable> decltype(auto) get_awaiter(Awaitable &&awaitable)
 } // namespace detail
 
 /* A scope in a coroutine: CONTEXT is active whenever the coroutine runs, as long as each await in
- * this scope is carried. Scopes in one coroutine may nest: carry by each, the innermost at the
- * innermost: outer.carry(inner.carry(awaitable)). */
+ * this scope is carried. Scopes in one coroutine may nest: carry by each of them, the innermost
+ * first: outer.carry(inner.carry(awaitable)). */
 class [[nodiscard]] coroutine_scope
 {
   public:
@@ -70,7 +71,7 @@ class [[nodiscard]] coroutine_scope
         detach();
     }
 
-    /* AWAITABLE, for a co_await in the coroutine that owns the scope. */
+    /* Wrap AWAITABLE for a co_await in the coroutine that owns the scope. */
     template <class Awaitable> auto carry(Awaitable &&awaitable)
     {
         return carried<decltype(detail::get_awaiter(std::forward<Awaitable>(awaitable)))>{
@@ -86,8 +87,9 @@ class [[nodiscard]] coroutine_scope
         {
             return awaiter.await_ready();
         }
-        /* The coroutine may be running elsewhere before the awaiter's function returns: nothing is
-         * touched after it. When it throws, the coroutine goes on here, without an await_resume. */
+        /* The coroutine may be running elsewhere before the awaiter's function returns, so nothing
+         * is accessed after it. When it throws, the coroutine continues here, without an
+         * await_resume. */
         template <class Promise> auto await_suspend(std::coroutine_handle<Promise> coroutine)
         {
             scope.detach();
@@ -102,8 +104,8 @@ class [[nodiscard]] coroutine_scope
             return awaiter.await_suspend(coroutine);
 #endif
         }
-        /* The awaiter may be one of these, whose scope is the inner one, and is attached already.
-         */
+        /* The awaiter may be a `carried`, too. Its scope is the inner one, and is attached already,
+         * so it is attached again after the outer one. */
         void spanprof_attach_again() noexcept
         {
             scope.detach();

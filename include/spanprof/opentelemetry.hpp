@@ -3,24 +3,24 @@
  * opentelemetry-cpp 1.9 or newer, either ABI.
  *
  *     #include <spanprof/opentelemetry.hpp>
- *     spanprof::opentelemetry::install();                                     // first thing in
- * main, before any span processor = spanprof::opentelemetry::wrap(std::move(processor));        //
- * what you give to TracerProviderFactory::Create
+ *     spanprof::opentelemetry::install();  // first thing in main, before any span
+ *     processor = spanprof::opentelemetry::wrap(std::move(processor));
+ *     // pass the wrapped processor to TracerProviderFactory::Create
  *
- * Two places have to be hooked. The context storage says which span a thread works for: it is asked
- * at each attach and detach, on the thread that they act on. The span processor says which spans
- * there are, who is whose parent (from which the local root follows, the span that Grafana asks
- * profiles for), and may mark them with pyroscope.profile.id. docs/tracers/opentelemetry-cpp.md has
- * what neither can know.
+ * There are two hooks. The context storage reports which span a thread works for: it is called at
+ * each attach and detach, on the thread that they act on. The span processor reports the spans and
+ * their parents, from which the local root follows, which is the span that Grafana requests
+ * profiles for. It may also mark spans with pyroscope.profile.id. docs/tracers/opentelemetry-cpp.md
+ * says what neither hook can know.
  *
- * Header-only, for opentelemetry-cpp promises no binary interface between builds: the compiler that
- * builds your program builds this with the options that your opentelemetry-cpp has. Everything is
- * noexcept. As in opentelemetry-cpp itself, no memory for a span or for a deeper stack of contexts
- * ends the program.
+ * It is header-only, because opentelemetry-cpp promises no binary interface between builds: your
+ * compiler builds this with the options of your opentelemetry-cpp. Everything is noexcept. As in
+ * opentelemetry-cpp itself, the program ends when there is no memory for a span or for a deeper
+ * stack of contexts.
  *
- * Threads: install before there are others that use opentelemetry-cpp, and before the first span;
- * the rest as opentelemetry-cpp says. Signals: not safe.  Fork: a child that should be profiled
- * calls spanprof_start. */
+ * Threads: call install before another thread uses opentelemetry-cpp, and before the first span.
+ * For the rest the rules of opentelemetry-cpp apply. Signals: not safe. Fork: a child that should
+ * be profiled calls spanprof_start. */
 #ifndef SPANPROF_OPENTELEMETRY_HPP
 #define SPANPROF_OPENTELEMETRY_HPP
 
@@ -64,7 +64,8 @@ inline spanprof_context to_context(const api::SpanContext &from) noexcept
     return to;
 }
 
-/* All zero when FROM has no span. Not GetSpan, which in older versions makes a span then. */
+/* All zero when FROM has no span. GetSpan is not used, because in older versions it makes a span
+ * then. */
 inline spanprof_context span_of(const context::Context &from) noexcept
 {
     const context::ContextValue value = from.GetValue(api::kSpanKey);
@@ -74,10 +75,11 @@ inline spanprof_context span_of(const context::Context &from) noexcept
 
 /* --- which span a thread works for ------------------------------------------------------------ */
 
-/* Forwards to another storage, and keeps beside that one's stack the scopes of spanprof: an entry
- * for each context that is attached, with the same rules. A detach takes off the topmost entry that
- * has the token's context, and all above it; a token whose context is not there does nothing. A
- * context with the span of the one below it (baggage was added) needs no scope. */
+/* Forwards to another storage, and keeps a stack of spanprof's scopes next to the stack of that
+ * storage: an entry for each attached context, with the same rules. A detach removes the topmost
+ * entry with the token's context, and all entries above it; a token whose context is not in the
+ * stack does nothing. A context with the same span as the one below it (baggage was added) needs no
+ * scope. */
 class context_storage final : public context::RuntimeContextStorage
 {
   public:
@@ -102,8 +104,8 @@ class context_storage final : public context::RuntimeContextStorage
     bool Detach(context::Token &token) noexcept override
     {
         auto *entries = entries_of_thread();
-        if (!entries) /* opentelemetry-cpp's own stack goes with the thread, too, and bears no
-                         detach then */
+        if (!entries) /* opentelemetry-cpp's own stack is destroyed then, too, and a detach would
+                         use it */
             return false;
         pop(*entries, token);
         return inner_->Detach(token);
@@ -113,10 +115,10 @@ class context_storage final : public context::RuntimeContextStorage
     struct entry {
         context::Context context;
         spanprof_context span;
-        spanprof_scope scope; /* zero: the span below is this one */
+        spanprof_scope scope; /* zero: the entry below has the same span */
     };
 
-    /* Whether this thread is past the end of its entries: objects that live longer may still hold
+    /* Whether this thread's entries are destroyed already: objects that live longer may still hold
      * tokens. */
     static bool &is_over() noexcept
     {
@@ -157,8 +159,8 @@ class context_storage final : public context::RuntimeContextStorage
         while (left > 0 && !(token == entries[left - 1].context))
             --left;
         while (left > 0 && entries.size() >= left) {
-            /* Its context may be the last that holds a span, which then ends, and exporters attach
-             * contexts of their own. */
+            /* The entry is moved out first. Its context may be the last reference to a span, which
+             * then ends, and an exporter may attach contexts meanwhile. */
             entry last = std::move(entries.back());
             entries.pop_back();
             if (last.scope.thread != 0)
@@ -171,8 +173,7 @@ class context_storage final : public context::RuntimeContextStorage
 
 /* --- which spans there are -------------------------------------------------------------------- */
 
-/* What the processor behind would have recorded into, with the ids and the name that went through.
- */
+/* Wraps the recordable of the inner processor, and keeps the ids and the name that were set. */
 class recordable final : public sdk::Recordable
 {
   public:
@@ -347,12 +348,12 @@ class processor final : public sdk::SpanProcessor
 
 /* --- the lines to adopt ----------------------------------------------------------------------- */
 
-/* Have each attach and detach told to spanprof, and start the SDK with options from the environment
- * unless it runs: who wants others calls spanprof_start before. INNER keeps the contexts:
- * opentelemetry-cpp's default, or yours, which has to keep a stack for each thread as that one
- * does. It replaces what RuntimeContext::SetRuntimeContextStorage was given before. Returns what
- * spanprof_start does, but success when it runs already. When the start fails, contexts and spans
- * work as ever.  Since 0.1. */
+/* Report each attach and detach to spanprof, and start the SDK with options from the environment
+ * unless it runs. For other options, call spanprof_start before. INNER stores the contexts:
+ * opentelemetry-cpp's default, or your storage, which has to keep a stack for each thread like the
+ * default. It replaces the storage that RuntimeContext::SetRuntimeContextStorage has set before.
+ * Returns the result of spanprof_start, but success when the SDK runs already. When the start
+ * fails, contexts and spans still work. Since 0.1. */
 inline spanprof_status
 install(::opentelemetry::nostd::shared_ptr<::opentelemetry::context::RuntimeContextStorage> inner =
             ::opentelemetry::nostd::shared_ptr<::opentelemetry::context::RuntimeContextStorage>(
@@ -365,9 +366,9 @@ install(::opentelemetry::nostd::shared_ptr<::opentelemetry::context::RuntimeCont
     return status == SPANPROF_ERROR_ALREADY_STARTED ? SPANPROF_OK : status;
 }
 
-/* A processor around PROCESSOR, which is taken. It tells spanprof of each span, gives those that
+/* A processor around PROCESSOR, which it owns. It reports each span to spanprof, gives spans that
  * have a profile the attribute pyroscope.profile.id, and passes everything on. NULL stays NULL.
- * Wrap exactly one: spans are told as often as there are wrappers.  Since 0.1. */
+ * Wrap exactly one processor, because each wrapper reports the spans. Since 0.1. */
 inline std::unique_ptr<::opentelemetry::sdk::trace::SpanProcessor>
 wrap(std::unique_ptr<::opentelemetry::sdk::trace::SpanProcessor> &&processor) noexcept
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samplers decide at a span's start what becomes of it. Those that OTEL_TRACES_SAMPLER names need
- * nothing of this header; in code a sampler is a struct, or a tree of them, that
- * spanprof_options.sampler points at:
+/* Samplers decide at a span's start whether it is recorded and sampled. Samplers that
+ * OTEL_TRACES_SAMPLER names do not need this header. In code, spanprof_options.sampler points to a
+ * sampler, which is a struct, or a tree of them:
  *
  *     spanprof_sampler ratio = SPANPROF_SAMPLER_INIT, sampler = SPANPROF_SAMPLER_INIT;
  *     ratio.kind = SPANPROF_SAMPLER_TRACE_ID_RATIO;
@@ -18,14 +18,14 @@
 SPANPROF_BEGIN_DECLS
 
 typedef enum spanprof_sampling_decision {
-    SPANPROF_SAMPLING_DROP = 0, /* a context, nothing else */
+    SPANPROF_SAMPLING_DROP = 0, /* the span has a context, and records nothing */
     SPANPROF_SAMPLING_RECORD_ONLY =
-        1, /* span processors see it; it is not exported, nor are samples linked to it */
+        1, /* span processors get it; it is not exported, and samples are not linked to it */
     SPANPROF_SAMPLING_RECORD_AND_SAMPLE = 2,
 } spanprof_sampling_decision;
 
-/* What a sampler knows of a span that is about to start. Everything is borrowed until the sampler
- * returns. */
+/* The data of a span that is about to start, for the sampler. Everything is borrowed until the
+ * sampler returns. */
 typedef struct spanprof_sampling_request {
     uint32_t struct_size; /* what this library fills in; fields are only ever appended */
     spanprof_span_kind kind;
@@ -40,29 +40,31 @@ typedef struct spanprof_sampling_request {
     uint32_t link_count;
 } spanprof_sampling_request;
 
-/* What a sampler may say besides its decision. It finds zeros, which change nothing, and must not
- * write behind struct_size bytes. */
+/* What a sampler may set besides its decision. All is zero before the call, which changes nothing.
+ * The sampler must not write after struct_size bytes. */
 typedef struct spanprof_sampling_result {
-    uint32_t struct_size;                 /* what this library reads */
-    uint32_t attribute_count;             /* of attributes */
-    const spanprof_attribute *attributes; /* for the span, which its own win over; copied after the
-                                           * sampler returned, so they are constant, or the
-                                           * thread's, until the start that they are for returns */
-    const char *trace_state; /* NULL: the parent's stays; "": none; else a W3C tracestate in place
-                              * of it, which lives as long. One that is not valid is named in one
-                              * warning, and the parent's stays. */
+    uint32_t struct_size;     /* what this library reads */
+    uint32_t attribute_count; /* of attributes */
+    /* Added to the span. An attribute of spanprof_span_options with the same key replaces the one
+     * here. The library copies them after the sampler has returned, so they must stay valid until
+     * the start of the span returns. */
+    const spanprof_attribute *attributes;
+    /* NULL: keep the parent's. "": none. Else a W3C tracestate that replaces it; it must stay valid
+     * as long as the attributes. If it is malformed, the library logs one warning and keeps the
+     * parent's. */
+    const char *trace_state;
 } spanprof_sampling_result;
 
-/* A sampler of the application's own. Called once for each span that it is to decide on, by the
- * thread that starts the span, with no lock held; so several threads are in it at once. It must not
- * block, throw, be cancelled, or start spans itself. USER is the pointer given with it. A thread
- * that is just starting a span may call it after spanprof_stop, so both live as long as the
- * process. A value that is no decision is DROP. */
+/* A sampler of the application's own. Called once for each span that it must decide on, by the
+ * thread that starts the span, with no lock held; so several threads may call it at once. It must
+ * not block, throw, be cancelled, or start spans itself. USER is the pointer given with it. A
+ * thread that is just starting a span may call it after spanprof_stop, so function and USER have to
+ * live as long as the process. A result that is not a decision means DROP. */
 typedef spanprof_sampling_decision (*spanprof_sampler_function)(
     const spanprof_sampling_request *request, spanprof_sampling_result *result, void *user);
 
 typedef enum spanprof_sampler_kind {
-    SPANPROF_SAMPLER_PARENT_BASED = 0, /* one sampler for each sort of parent */
+    SPANPROF_SAMPLER_PARENT_BASED = 0, /* one sampler for each kind of parent */
     SPANPROF_SAMPLER_ALWAYS_ON = 1,
     SPANPROF_SAMPLER_ALWAYS_OFF = 2,
     SPANPROF_SAMPLER_TRACE_ID_RATIO =
@@ -90,8 +92,9 @@ struct spanprof_sampler {
 
 /* Whether the trace with TRACE_ID (16 bytes) is among the share RATIO of all traces, for samplers
  * that have more than one ratio: its last 56 bits, as a number, are among the RATIO highest. The
- * same answer in every process, and yes for each higher ratio. A RATIO of 1 or more is all, of 0 or
- * less, and NaN, none. Threads: any.  Signals: safe.  Since 0.1. */
+ * result is the same in every process, and if it is true for a ratio, it is true for each higher
+ * one. A RATIO of 1 or more samples all traces; 0 or less, and NaN, sample none. Threads: any.
+ * Signals: safe. Since 0.1. */
 SPANPROF_API bool spanprof_ratio_samples(double ratio, const uint8_t trace_id[16]);
 
 SPANPROF_END_DECLS

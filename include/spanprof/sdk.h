@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of the SDK in a process: start, flush, stop, and what it counted.
+/* The life of the SDK in a process: start, flush, stop, and its counters.
  *
- * Threads: any; start, flush and stop are serialized among themselves.  Signals: not safe.
- * Fork: the child of a process that runs the SDK does not sample and does not send (spanprof_stats
- * says forked = 1); it may call spanprof_start for itself. Its files are then named PREFIX.PID,
- * unless options name others: not its parent's. Where its PID is 1 to 3, as in a container, they
- * are named PREFIX.pid1 to PREFIX.pid3, because PREFIX.1 to PREFIX.3 are earlier runs. Descriptors
- * of the parent's perf events are closed in it. Exec: ends sampling; all descriptors of the SDK are
- * closed. A program that calls exec *without* fork while the engine `perf` runs calls
- * spanprof_pause or spanprof_stop first: a tick that comes while the kernel replaces the program
- * would end the new one, for its handlers are gone by then (signal(7)). fork and exec, vfork,
- * posix_spawn, system and popen need nothing. */
+ * Threads: any; start, flush and stop are serialized among themselves. Signals: not safe. Fork: the
+ * child of a process that runs the SDK does not sample and does not send (spanprof_stats says
+ * forked = 1); it may call spanprof_start for itself. Its files are then named PREFIX.PID, so that
+ * they are not its parent's, unless options name others. If its PID is 1 to 3, as in a container,
+ * they are named PREFIX.pid1 to PREFIX.pid3, because PREFIX.1 to PREFIX.3 are earlier runs.
+ * Descriptors of the parent's perf events are closed in it. Exec: ends sampling; all descriptors of
+ * the SDK are closed. A program that calls exec *without* fork while the engine `perf` runs calls
+ * spanprof_pause or spanprof_stop first: a tick while the kernel replaces the program would end the
+ * new one, because the handlers are removed by then (signal(7)). fork and exec, vfork, posix_spawn,
+ * system and popen need nothing. */
 #ifndef SPANPROF_SDK_H
 #define SPANPROF_SDK_H
 
@@ -46,17 +46,17 @@ typedef enum spanprof_profile_kind {
 } spanprof_profile_kind;
 
 /* Receives the SDK's messages: LEVEL, a line without newline (borrowed for the call), and the
- * user's pointer. May be called by any thread of the SDK and by threads inside start, flush and
- * stop; never from a signal handler, and never by a thread that does the application's work: the
- * messages of such a thread wait for one of these. Must not call spanprof. While it does not
- * return, lines wait, and are dropped and counted when there are too many; start, flush and stop
- * wait for it, 1 second at most. */
+ * user's pointer. It may be called by any thread of the SDK and by threads inside start, flush and
+ * stop. It is never called from a signal handler, nor by a thread that does the application's work:
+ * the messages of such a thread wait for one of these threads. It must not call spanprof. While it
+ * does not return, lines wait, and are dropped and counted when there are too many; start, flush
+ * and stop wait for it, 1 second at most. */
 typedef void (*spanprof_log_function)(spanprof_log_level level, const char *line, void *user);
 
-/* Zero means default, for every field: the environment variable named beside it, else the value in
- * parentheses. A set field wins over the environment; resource_attributes do so key by key, a
- * service.name among them also over OTEL_SERVICE_NAME. Strings are copied by spanprof_start. Fields
- * are only ever appended. */
+/* Zero means default, for every field: the environment variable named next to it, else the value in
+ * parentheses. A set field replaces the environment's value; resource_attributes do so for each
+ * key, and a service.name in them also replaces OTEL_SERVICE_NAME. Strings are copied by
+ * spanprof_start. Fields are only ever appended. */
 typedef struct spanprof_options {
     uint32_t struct_size;            /* sizeof(spanprof_options) */
     uint32_t cpu_hz;                 /* SPANPROF_CPU_HZ (99), 1 to 10,000 */
@@ -89,8 +89,8 @@ typedef struct spanprof_options {
     const char *wall_threads; /* SPANPROF_WALL_THREADS (spans): those with a sampled span, or all */
     const char
         *propagators; /* OTEL_PROPAGATORS (tracecontext,baggage), or none; see propagation.h */
-    /* What a span keeps: docs of tracer.h. Where two variables are named the first wins; in them 0
-     * means none at all. */
+    /* The limits of a span: see tracer.h. If two variables are named, the first one has precedence;
+     * in the variables 0 means none at all. */
     uint32_t attribute_count_limit; /* OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT, OTEL_ATTRIBUTE_COUNT_LIMIT
                                        (128) */
     uint32_t
@@ -106,7 +106,7 @@ typedef struct spanprof_options {
     /* Which traces are sampled: sampler.h. */
     const char *traces_sampler;             /* OTEL_TRACES_SAMPLER (parentbased_always_on) */
     const char *traces_sampler_arg;         /* OTEL_TRACES_SAMPLER_ARG (1), the ratio, 0 to 1 */
-    const struct spanprof_sampler *sampler; /* in place of both */
+    const struct spanprof_sampler *sampler; /* replaces both */
     /* SPANPROF_CPU_TIME (none): root, all. These spans have spanprof.cpu_time_ns, the exact CPU
      * time of them and their descendants on all threads, for two reads of the thread's CPU clock.
      */
@@ -116,8 +116,8 @@ typedef struct spanprof_options {
     const char *sample_attributes; /* SPANPROF_SAMPLE_ATTRIBUTES (none), a list of keys, or all:
                                       which attributes of contexts samples have */
     const char *protocol; /* OTEL_EXPORTER_OTLP_PROTOCOL (http/protobuf), grpc, http/json */
-    /* SPANPROF_SPOOL (off), a directory: what cannot be sent is kept there, also when the process
-     * ends, and sent later, oldest first. */
+    /* SPANPROF_SPOOL (off), a directory: requests that cannot be sent are kept there, also when the
+     * process ends, and are sent later, oldest first. */
     const char *spool;
     /* (2 MiB) 4 KiB to 4 MiB: a request of profiles to the network is shorter than this before
      * compression. A longer one is divided. */
@@ -128,26 +128,25 @@ typedef struct spanprof_options {
      * request is kept as PREFIX.traces.0001.jsonl, PREFIX.traces.0002.jsonl and so on, and a new
      * one begins. */
     uint32_t file_maximum_bytes;
-    /* SPANPROF_FILE_MAX_PARTS (no limit), 2 to 9,999: so many files of each signal are kept, then
-     * the oldest is removed. */
+    /* SPANPROF_FILE_MAX_PARTS (no limit), 2 to 9,999: the number of files of each signal that are
+     * kept; then the oldest is removed. */
     uint32_t file_maximum_parts;
-    /* SPANPROF_ALLOC_BYTES (524,288), 1 to 2^30: of the bytes that are allocated, one in so many is
-     * sampled, on average. */
+    /* SPANPROF_ALLOC_BYTES (524,288), 1 to 2^30: of this many allocated bytes, one is sampled, on
+     * average. */
     uint32_t alloc_bytes;
-    /* SPANPROF_HEAP_SAMPLES (65,536), 1,000 to 10,000,000: so many sampled blocks may be live at
-     * once. The first start's holds for the process. */
+    /* SPANPROF_HEAP_SAMPLES (65,536), 1,000 to 10,000,000: the number of sampled blocks that may be
+     * live at once. The value of the first start is used by the process. */
     uint32_t heap_samples;
-    /* SPANPROF_LOCK_NS (100,000), 1 to 2^30: of the nanoseconds that threads wait for locks, one in
-     * so many is sampled, on average. */
+    /* SPANPROF_LOCK_NS (100,000), 1 to 2^30: of this many nanoseconds that threads wait for locks,
+     * one is sampled, on average. */
     uint32_t lock_ns;
-    const char *alloc_mmap; /* SPANPROF_ALLOC_MMAP (0), 1: what the program maps without a file
-                             * counts as allocated */
+    const char *alloc_mmap; /* SPANPROF_ALLOC_MMAP (0), 1: mappings of the program without a file
+                               count as allocated */
 } spanprof_options;
 
 #define SPANPROF_OPTIONS_INIT SPANPROF_INIT(spanprof_options)
 
-/* What the SDK counted since spanprof_start (misuse: since the process began). Set struct_size
- * first. */
+/* Counters since spanprof_start (misuse: since the process began). Set struct_size first. */
 typedef struct spanprof_stats {
     uint32_t struct_size; /* sizeof(spanprof_stats) */
     uint32_t running;     /* 1 between start and stop */
@@ -159,21 +158,21 @@ typedef struct spanprof_stats {
 
     /* Ticks and samples. A sample may weigh several periods. ticks = samples_* +
      * dropped_samples_ring_full, _memory and _small_stack once flushed. */
-    uint64_t ticks;             /* signals handled */
+    uint64_t ticks;             /* signals that were handled */
     uint64_t weights;           /* periods that they stood for */
     uint64_t samples_linked;    /* joined with a sampled local span */
     uint64_t samples_none;      /* no span, or an unsampled or remote one */
     uint64_t samples_unknown;   /* between two contexts, or the interval was lost */
     uint64_t samples_boundary;  /* foreign samples too near to an edge */
     uint64_t stacks_truncated;  /* deeper than max_depth: frames in the middle are missing */
-    uint64_t stacks_incomplete; /* ended by doubt: no unwind table, unreadable memory */
+    uint64_t stacks_incomplete; /* ended early: no unwind table, or unreadable memory */
     uint64_t unattributed_ns;   /* CPU time of the threads that no sample stands for */
 
     /* Drops by reason. */
     uint64_t dropped_samples_ring_full;
     uint64_t dropped_samples_memory;
     uint64_t dropped_samples_small_stack; /* a signal stack too small for a tick */
-    uint64_t dropped_samples_at_stop;     /* joined, and not handed over when time was up */
+    uint64_t dropped_samples_at_stop;     /* joined, but not handed over within the time */
     uint64_t dropped_spans_queue_full;
     uint64_t dropped_spans_memory;
     uint64_t dropped_exports_queue_full;  /* requests */
@@ -201,45 +200,45 @@ typedef struct spanprof_stats {
     uint64_t fallback_threads; /* threads that tick by timer now though the engine is perf */
     uint64_t tick_cost_ns;     /* of a tick, as last measured; 0 without a budget */
 
-    /* Wall time. A visit is one look at a thread that waits; visits = visits_* + dropped_visits
+    /* Wall time. A visit reads the state of a thread that waits; visits = visits_* + dropped_visits
      * once flushed. */
-    uint32_t wall_hz;      /* rate of the visits now */
-    uint32_t wall_running; /* 1 while threads are visited */
-    uint64_t visits;       /* of threads that waited */
-    uint64_t
-        visits_unmoved; /* of them: the thread had not run since its last, nothing else was read */
-    uint64_t visits_linked; /* as samples_linked */
+    uint32_t wall_hz;        /* rate of the visits now */
+    uint32_t wall_running;   /* 1 while threads are visited */
+    uint64_t visits;         /* of threads that waited */
+    uint64_t visits_unmoved; /* of them: the thread had not run since its last visit */
+    uint64_t visits_linked;  /* as samples_linked */
     uint64_t visits_none;
     uint64_t visits_unknown;
-    uint64_t
-        visits_discarded;    /* attempts that were thrown away, for the thread had run meanwhile */
-    uint64_t dropped_visits; /* no room */
-    uint64_t failed_visits;  /* the thread could not be looked at */
-    uint64_t wall_cpu_ns;    /* CPU time of the sampler thread's rounds */
-    char wall_reason[192];   /* why threads are not visited though wall time was asked for; "" */
+    uint64_t visits_discarded; /* discarded attempts, because the thread had run meanwhile */
+    uint64_t dropped_visits;   /* no room */
+    uint64_t failed_visits;    /* the thread could not be visited */
+    uint64_t wall_cpu_ns;      /* CPU time of the sampler thread's rounds */
+    char wall_reason[192]; /* why threads are not visited although wall time was requested; else ""
+                            */
 
-    /* What contexts carry: tracestates and baggage, since the process began. */
+    /* Tracestates and baggage of contexts, since the process began. */
     uint64_t
-        evicted_carriers; /* made room for new ones: contexts that still name them carry nothing */
+        evicted_carriers; /* evicted to make room: contexts that still name them carry nothing */
     uint64_t dropped_carriers; /* no memory, or no room because live spans had it all */
 
-    /* What another tracer told of its spans (processor.h). */
+    /* Spans that another tracer has reported (processor.h). */
     uint64_t foreign_spans_started;
     uint64_t foreign_spans_ended;
-    uint64_t evicted_foreign_spans; /* forgotten while they lived, or for want of memory */
-    /* Exact CPU time (SPANPROF_CPU_TIME). First, what was spent under sampled contexts of this
+    uint64_t evicted_foreign_spans; /* removed while they lived, or not stored because memory was
+                                       short */
+    /* Exact CPU time (SPANPROF_CPU_TIME). First, the CPU time under sampled contexts of this
      * process whose local root is not alive. It is counted here also while a descendant of the root
      * is alive; with "all" the descendant has it in its own attribute, too. Second, spans that have
      * no such attribute, because memory was short. */
     uint64_t cpu_time_unattributed_ns;
     uint64_t dropped_cpu_times;
-    /* The time recorder (SPANPROF_SWITCHES), of this run or the last: switches that the file has,
-     * and that found no room. */
+    /* The time recorder (SPANPROF_SWITCHES), of this run or the last: switches that are in the
+     * file, and switches that found no room. */
     uint64_t switches_recorded;
     uint64_t dropped_switches;
     /* Attributes of samples (spanprof_context_set_attribute), since the process began: values that
-     * were too long, and attributes for which there was no room. Sets that samples lost, for a
-     * window had too many, say profiles (spanprof.dropped.attributes). */
+     * were too long, and attributes for which there was no room. Profiles report the sets that
+     * samples lost because a window had too many (spanprof.dropped.attributes). */
     uint64_t cut_attributes;
     uint64_t dropped_attributes;
     /* Of fiber.h: a fiber that is dead, run by two threads at once, or whose thread ended in it. */
@@ -247,85 +246,87 @@ typedef struct spanprof_stats {
     /* How often the ring of a thread, or of the wall sampler, was found corrupt: the samples in it
      * were skipped, and are in no other count. */
     uint64_t corrupt_rings;
-    /* The spool: requests that wait there (after the stop: were left there), that were there at the
-     * start, and whose file was gone or not whole. */
+    /* The spool: requests that wait there (after the stop: were left there), requests that were
+     * there at the start, and requests whose file was missing or incomplete. */
     uint64_t spooled_exports;
     uint64_t taken_over_exports;
     uint64_t dropped_exports_spool;
-    /* Calls that were sampled: allocations, and values of the application's own. Blocks that are
-     * still allocated, of those that were sampled, as of the last window's end. What found no room
-     * in rings or memory, and in the table of live blocks. */
+    /* Sampled calls: allocations, waits for locks, and the application's own values. Sampled blocks
+     * that were still allocated at the end of the last window. Calls that found no room in rings or
+     * memory, and blocks that found none in the table of live blocks. */
     uint64_t calls_linked; /* as samples_linked */
     uint64_t calls_none;
     uint64_t calls_unknown;
     uint64_t live_blocks;
     uint64_t dropped_calls;
     uint64_t dropped_live_blocks;
-    /* A scope was not detached: a span got its parent from the context of its thread, which had
-     * ended that parent; or a thread went on for a second under a span that it had ended. The first
-     * is named in a warning. Since the process began. */
+    /* A scope was not detached: a span was started under the active context of its thread, which
+     * had ended that parent; or a thread continued for a second under a span that it had ended. A
+     * warning names the first one. Since the process began. */
     uint64_t misuse_ended_parent;
 } spanprof_stats;
 
 #define SPANPROF_STATS_INIT SPANPROF_INIT(spanprof_stats)
 
-/* Start spans, sampling and sending. OPTIONS: NULL is everything from the environment. ERROR may be
- * NULL. A value that cannot be used is named in one warning with what is used instead; it is no
- * error. Returns ERROR_ALREADY_STARTED while it runs, ERROR_DISABLED when OTEL_SDK_DISABLED=true
- * (all other calls are then no-ops), ERROR_INVALID_ARGUMENT for a struct_size of 0 or non-zero
- * fields that this version does not know, ERROR_SYSTEM when the exporter cannot be set up (libcurl
- * is not installed) or the signal's handler cannot be installed, ERROR_NO_MEMORY, ERROR_IN_CALLBACK
- * (processor.h). Return from main and exit() flush without a stop, for at most 5 seconds.  Since
+/* Start spans, sampling and sending. OPTIONS NULL takes everything from the environment. ERROR may
+ * be NULL. A value that cannot be used is not an error: a warning names it and its replacement.
+ * Returns ERROR_ALREADY_STARTED while it runs, ERROR_DISABLED when OTEL_SDK_DISABLED=true (all
+ * other calls are then no-ops), ERROR_INVALID_ARGUMENT for a struct_size of 0 or non-zero fields
+ * that this version does not know, ERROR_SYSTEM when the exporter cannot be set up (libcurl is not
+ * installed) or the signal's handler cannot be installed, ERROR_NO_MEMORY, ERROR_IN_CALLBACK
+ * (processor.h). Return from main and exit() flush without a stop, for at most 5 seconds. Since
  * 0.1. */
 SPANPROF_API spanprof_status spanprof_start(const spanprof_options *options, spanprof_error *error);
 
-/* Prepare now what takes most of the time of a start: the tables by which stacks of the program and
- * its libraries are unwound. For a process that forks others which start the SDK, such as a
- * server's master, and does not run it itself: they inherit the tables, and share the memory.
- * Starts nothing. The next start, here or in a child, takes what is there; libraries that have been
- * loaded since are added. Called again it looks at what was loaded since. Returns
+/* Prepare the tables by which stacks of the program and its libraries are unwound; they take most
+ * of the time of a start. It is meant for a process that does not run the SDK itself, but forks
+ * others that do, such as a server's master: they inherit the tables, and share the memory. It
+ * starts nothing. The next start, here or in a child, uses the tables, and adds libraries that have
+ * been loaded since. Another call adds libraries that have been loaded since. Returns
  * ERROR_ALREADY_STARTED while the SDK runs, ERROR_NO_MEMORY. No other thread may fork during the
- * call.  Since 0.1. */
+ * call. Since 0.1. */
 SPANPROF_API spanprof_status spanprof_prepare(void);
 
-/* Join, build and hand over all that happened before the call, and wait at most TIMEOUT_NS until it
- * was delivered or dropped. Processors (processor.h) are flushed first. With a spool, requests
- * whose attempts are over are safe in its files and not waited for, nor are those whose next
- * attempt is due later; they are no error. 0 does not wait, UINT64_MAX waits for ever. Returns
+/* Join, build and hand over all samples and spans from before the call, and wait at most TIMEOUT_NS
+ * until they are delivered or dropped. Processors (processor.h) are flushed first. With a spool,
+ * requests whose attempts are over are safe in its files and not waited for, nor are those whose
+ * next attempt is due later; they are no error. 0 does not wait, UINT64_MAX waits for ever. Returns
  * ERROR_TIMEOUT when time ran out (also while another thread starts, flushes or stops), without a
  * spool also as soon as the next attempt is known to be due later, ERROR_EXPORT when something was
  * dropped on the way since the last flush, what a processor returned, ERROR_NOT_STARTED,
- * ERROR_IN_CALLBACK.  Since 0.1. */
+ * ERROR_IN_CALLBACK. Since 0.1. */
 SPANPROF_API spanprof_status spanprof_flush(uint64_t timeout_ns);
 
 /* Shut processors down, flush as spanprof_flush does, then end all threads and timers, within
- * TIMEOUT_NS. What could not be delivered by then is dropped and counted, or stays in the spool,
- * where the next start of the same service finds it (spooled_exports); with a spool each receiver
- * gets one more try, and one that is not there is not waited for. A thread that writes to a disk
- * that does not answer is left to itself 1 second later. The host's signal handler is put back;
- * where there was none, ours stays installed and does nothing, for a tick still on its way would
- * end the process otherwise. Start may follow. Returns as spanprof_flush does.  Since 0.1. */
+ * TIMEOUT_NS. Requests that could not be delivered by then are dropped and counted, or stay in the
+ * spool, where the next start of the same service finds them (spooled_exports). With a spool there
+ * is one more try for each receiver, and no wait for one that does not answer. A thread that writes
+ * to a disk that does not answer is abandoned 1 second later. The host's signal handler is
+ * restored. If there was none, the SDK's handler stays installed and does nothing, because a
+ * pending tick would end the process otherwise. Start may follow. Returns as spanprof_flush does.
+ * Since 0.1. */
 SPANPROF_API spanprof_status spanprof_stop(uint64_t timeout_ns);
 
-/* Take no ticks until spanprof_resume: when it returns, none is under way. Allocations and waits
- * for locks are not sampled either. Spans, spanprof_record and sending go on. CPU time that passes
- * meanwhile is in no sample and not in unattributed_ns. Paused already is no error. Returns
- * ERROR_NOT_STARTED. Fork: the child is not paused, for it does not sample.  Since 0.1. */
+/* No ticks until spanprof_resume. When the call returns, no tick is under way. Allocations and
+ * waits for locks are not sampled either. Spans, spanprof_record and sending continue. CPU time
+ * that passes meanwhile is in no sample and not in unattributed_ns. A second call is not an error.
+ * Returns ERROR_NOT_STARTED. Fork: the child is not paused, because it does not sample. Since
+ * 0.1. */
 SPANPROF_API spanprof_status spanprof_pause(void);
 SPANPROF_API spanprof_status spanprof_resume(void);
 
 /* Sample KIND at HZ, 1 to 10,000 (WALL: to 1,000). The window ends soon after the call and the next
- * one has the new rate, for a profile has one period; a budget (SPANPROF_CPU_BUDGET) may keep the
- * rate below. Returns ERROR_INVALID_ARGUMENT, ERROR_UNSUPPORTED for a kind that is not sampled,
- * ERROR_NOT_STARTED.  Since 0.1. */
+ * one has the new rate, because a profile has one period. A budget (SPANPROF_CPU_BUDGET) may keep
+ * the rate lower. Returns ERROR_INVALID_ARGUMENT, ERROR_UNSUPPORTED for a kind that is not sampled,
+ * ERROR_NOT_STARTED. Since 0.1. */
 SPANPROF_API spanprof_status spanprof_set_rate(spanprof_profile_kind kind, uint32_t hz);
 
-/* The calling thread belongs to what watches the program, not to the program: from now on it is not
- * sampled, in this run and in later ones. What it used up to now stays. For a watchdog, or the
- * thread of an adapter. Works at any time.  Since 0.1. */
+/* From now on the calling thread is not sampled, in this run and in later ones. Earlier samples of
+ * it stay. It is meant for a thread that observes the program and is not part of it: a watchdog, or
+ * the thread of an adapter. It works at any time. Since 0.1. */
 SPANPROF_API void spanprof_thread_exclude(void);
 
-/* Copy the counters into OUT, whose struct_size says how much of them.  Since 0.1. */
+/* Copy the counters into OUT, up to its struct_size. Since 0.1. */
 SPANPROF_API void spanprof_stats_get(spanprof_stats *out);
 
 SPANPROF_END_DECLS

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spanprof: record which span is active on which thread, sample the threads' stacks, and ship
- * profiles whose samples point at their spans. This header includes the others. Units stand in
- * names: _ns _hz _ms _bytes _count. */
+/* spanprof: record which span is active on which thread, sample the threads' stacks, and send
+ * profiles whose samples are linked to their spans. This header includes the others. Names contain
+ * units: _ns _hz _ms _bytes _count. */
 #ifndef SPANPROF_SPANPROF_H
 #define SPANPROF_SPANPROF_H
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spanprof for C++17: objects that end what they began, over the calls of <spanprof/spanprof.h>,
- * whose rules hold here as well.
+/* spanprof for C++17: objects that end in their destructor what they began, over the calls of
+ * <spanprof/spanprof.h>, whose rules apply here as well.
  *
  *     spanprof::active_span span{"GET /cart",
- * spanprof::span_options{}.kind(SPANPROF_SPAN_KIND_SERVER)};
+ *                                spanprof::span_options{}.kind(SPANPROF_SPAN_KIND_SERVER)};
  *     span.set_attribute("http.response.status_code", 200);
  *
  * Everything is inline and a few instructions around the C call. Nothing throws, needs exceptions
- * or RTTI, or allocates (what the library itself does for a span is what it does in C).
+ * or RTTI, or allocates, except inside the library itself, as in C.
  *
  * Texts (names, keys, descriptions) are taken as const char *, as anything with c_str() such as
  * std::string, or as std::string_view. A view need not end with a NUL, so it is copied to the
- * stack, and cut behind 1,023 bytes. Values of attributes are never cut: a view of any length is
- * one. Bytes behind a NUL are not taken.
+ * stack, and cut after 1,023 bytes. Values of attributes are never cut: they may be views of any
+ * length. Bytes after a NUL are ignored.
  *
  * Threads: a span, tracer or context may be used by any; a scope stays on the thread that made it,
  * which is why it cannot be moved. */
@@ -39,7 +39,7 @@ namespace spanprof
 
 /* --- texts ------------------------------------------------------------------------------------ */
 
-/* A text with a NUL behind it, for the length of a call. */
+/* A text that ends with a NUL, for the duration of a call. */
 class text
 {
   public:
@@ -70,7 +70,7 @@ class text
     }
 
   private:
-    /* Not within a character of UTF-8. */
+    /* The length at which a long VIEW is cut: not within a character of UTF-8. */
     static std::size_t cut(std::string_view view) noexcept
     {
         std::size_t length = sizeof copy_ - 1;
@@ -211,8 +211,8 @@ class attributes
 
 class scope;
 
-/* Which span work belongs to: 64 bytes of plain data, to be copied beside work that goes elsewhere.
- */
+/* The span that work belongs to: 64 bytes of plain data. Copy it with work that is passed to
+ * another thread. */
 class context
 {
   public:
@@ -229,7 +229,7 @@ class context
         return spanprof_context_current();
     }
 
-    /* What a traceparent header names. Not valid when it is none. */
+    /* The context in a traceparent header. Not valid when the header is not valid. */
     static context extract(const text &traceparent) noexcept
     {
         context out;
@@ -237,9 +237,10 @@ class context
         return out;
     }
 
-    /* What the headers say that GET knows: bool(const char *name, std::uint32_t index,
-     * std::string_view &value) is a function object that gives the INDEXth header called NAME
-     * (without case), or returns false. It must not throw. See spanprof_propagation_extract. */
+    /* The context in a set of headers. GET is a function object bool(const char *name,
+     * std::uint32_t index, std::string_view &value) that sets VALUE to the INDEXth header called
+     * NAME (without case), or returns false. It must not throw. See
+     * spanprof_propagation_extract. */
     template <class Get> static context extract_headers(Get &&get) noexcept
     {
         context out;
@@ -248,8 +249,8 @@ class context
         return out;
     }
 
-    /* Gives SET, void(const char *name, const char *value), the headers of this context. It must
-     * not throw. Returns how many. */
+    /* Calls SET, void(const char *name, const char *value), with each header of this context. SET
+     * must not throw. Returns how many headers there are. */
     template <class Set> std::uint32_t inject_headers(Set &&set) const noexcept
     {
         return spanprof_propagation_inject(&c_, call_setter<std::remove_reference_t<Set>>,
@@ -344,9 +345,9 @@ class context
     spanprof_context c_;
 };
 
-/* What an attach began: its end makes active what was active before. Scopes may end in any order.
- * It belongs to its thread, so it is neither copied nor moved; return it from functions, and
- * std::optional::emplace it, all the same. */
+/* The scope of an attach: at its end the context that was active before is active again. Scopes may
+ * end in any order. A scope belongs to its thread, so it can be neither copied nor moved. It can
+ * still be returned from functions, and made by std::optional::emplace. */
 class [[nodiscard]] scope
 {
   public:
@@ -363,7 +364,7 @@ class [[nodiscard]] scope
         detach();
     }
 
-    /* Ends it before its time. */
+    /* Ends the scope before its destructor. */
     void detach() noexcept
     {
         if (c_.serial != 0)
@@ -417,8 +418,8 @@ template <class Function> carried<std::decay_t<Function>> carry(Function &&funct
     return carried<std::decay_t<Function>>(context::current(), std::forward<Function>(function));
 }
 
-/* A stack of its own with scopes of its own (fiber.h). Its thread, or another, must have left it
- * when it ends. */
+/* A stack of its own with scopes of its own (fiber.h). No thread may run it when the object is
+ * destroyed. */
 class fiber
 {
   public:
@@ -439,7 +440,8 @@ class fiber
         spanprof_fiber_destroy(c_);
     }
 
-    /* Right before the thread goes on in this fiber's stack, and on its own. */
+    /* Call it right before the thread continues in this fiber's stack; switch_back, right before it
+     * continues in its own. */
     spanprof_status switch_to() const noexcept
     {
         return spanprof_fiber_switch(c_);
@@ -460,8 +462,8 @@ class fiber
 
 /* --- spans ------------------------------------------------------------------------------------ */
 
-/* How a span starts. What is given is borrowed until then, so it is best written where the span is
- * started. */
+/* Options of a span's start. The arguments are borrowed until the start, so it is best to write
+ * them where the span is started. */
 class span_options
 {
   public:
@@ -512,9 +514,9 @@ class span_options
 namespace detail
 {
 
-/* The name of a type from its mangled form, as far as that is namespaces and classes
- * ("N3app5errorE", "St13runtime_error"): without the runtime's demangler, which allocates. What is
- * more stays mangled. */
+/* The name of a type from its mangled form, if that consists of namespaces and classes only
+ * ("N3app5errorE", "St13runtime_error"). It does not use the runtime's demangler, which allocates.
+ * Other names stay mangled. */
 class type_name
 {
   public:
@@ -545,7 +547,7 @@ class type_name
         while (*at >= '0' && *at <= '9' && length < sizeof name_)
             length = length * 10 + static_cast<std::size_t>(*at++ - '0');
         if (std::memchr(at, 0, length))
-            return "?"; /* not as it should be */
+            return "?"; /* not a valid name */
         bool anonymous = length >= 11 && std::memcmp(at, "_GLOBAL__N_", 11) == 0;
         append(anonymous ? "(anonymous namespace)" : at, anonymous ? 21 : length);
         return at + length;
@@ -572,7 +574,8 @@ class type_name
 
 } // namespace detail
 
-/* A span, ended by its end. Move it to who ends it; what was moved from is no span. */
+/* A span, which ends in its destructor. Move it to the code that ends it; a moved-from object has
+ * no span. */
 class span
 {
   public:
@@ -604,14 +607,14 @@ class span
         end();
     }
 
-    /* Ends it before its time. TIME_NS is since the epoch, 0 is now. */
+    /* Ends the span before its destructor. TIME_NS is since the epoch, 0 is now. */
     void end(std::uint64_t time_ns = 0) noexcept
     {
         if (c_.slot != 0)
             spanprof_span_end_at(release(), time_ns);
     }
 
-    /* Gives the span away: who has what is returned ends it. */
+    /* Gives the span away: the caller then has to end the returned span. */
     [[nodiscard]] spanprof_span release() noexcept
     {
         return std::exchange(c_, spanprof_span{});

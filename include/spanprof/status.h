@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What calls return. 0 is success, every error is negative; nothing else carries success or
- * failure. Threads: any, for every function here.  Signals: safe.  Strings: static, never freed. */
+/* The results of calls. 0 is success, every error is negative; nothing else reports success or
+ * failure. Threads: any, for every function here. Signals: safe. Strings: static, never freed. */
 #ifndef SPANPROF_STATUS_H
 #define SPANPROF_STATUS_H
 
 #include <stdint.h>
 #include <spanprof/version.h>
 
-/* What the SPANPROF_…_INIT of a struct TYPE with struct_size stands for: that, and zeros. In C++ an
- * expression, for before C++20 there are no designated initializers. */
+/* The value of SPANPROF_…_INIT for a struct TYPE: struct_size is set, everything else is zero. In
+ * C++ it is an expression, because there are no designated initializers before C++20. */
 #ifdef __cplusplus
 extern "C++" { /* also when this is included between extern "C" braces */
 template <class Type> inline Type spanprof_init()
@@ -59,8 +59,8 @@ typedef struct spanprof_error {
     uint64_t position;   /* byte position in the input, where there is one, else 0 */
 } spanprof_error;
 
-/* The name of STATUS without prefix ("ERROR_TIMEOUT"); "UNKNOWN" for a number that is none.  Since
- * 0.1. */
+/* The name of STATUS without prefix ("ERROR_TIMEOUT"); "UNKNOWN" for a number that is not a status.
+ * Since 0.1. */
 SPANPROF_API const char *spanprof_status_name(spanprof_status status);
 
 /* The sentence for STATUS.  Since 0.1. */

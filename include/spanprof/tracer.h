@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Spans. A span is a handle of 16 bytes, passed by value: copy it freely. The zero handle and the
  * handle of an ended span are safe everywhere: the call is a no-op, counted in spanprof_stats as a
- * misuse. The zero handle counts only while the SDK runs, for it is what a start returns otherwise;
+ * misuse. The zero handle is counted only while the SDK runs, because a start returns it otherwise;
  * an unsampled span has a handle like any other.
  *
- * Everything that a call is given is copied. Strings are NUL-terminated UTF-8; bytes that are not
- * UTF-8 are replaced by U+FFFD. NULL names and values read as "", a NULL array as an empty one.
- * Times are nanoseconds since the epoch (UTC).
+ * All arguments of a call are copied. Strings are NUL-terminated UTF-8; bytes that are not UTF-8
+ * are replaced by U+FFFD. NULL names and values read as "", a NULL array as an empty one. Times are
+ * nanoseconds since the epoch (UTC).
  *
- * Options structs begin with struct_size. Of a larger one than this library knows, the known part
- * is used, and one warning says when there is more in it than zeros; one with struct_size 0 is
+ * Options structs begin with struct_size. If a struct is larger than this library knows, the known
+ * part is used, and there is one warning if the rest is not zero. A struct with struct_size 0 is
  * ignored, with one warning.
  *
  * Limits (spanprof_options, or the OTEL_ variables named there): 128 attributes, 128 events and 128
  * links of a span, 128 attributes of an event or a link; the length of values, in characters, is
- * not limited by default. What is more is dropped and counted where OTLP has a field for it. So are
- * keys, and values with all their elements, above 16 MiB, and what there is no memory for. One
- * warning a minute at most, and one a span, says so. Source: OpenTelemetry specification,
- * trace/api.md and trace/sdk.md ("Span limits"), common/README.md ("Attribute limits").
+ * not limited by default. Anything beyond the limits is dropped, and counted if OTLP has a field
+ * for it. The same applies to keys, and values with all their elements, above 16 MiB, and when
+ * memory is short. There is one warning a minute at most, and one for each span at most. Source:
+ * OpenTelemetry specification, trace/api.md and trace/sdk.md ("Span limits"), common/README.md
+ * ("Attribute limits").
  *
- * Threads: any, and several may use one span at once.  Signals: not safe.
- * Fork: spans of the parent are the parent's; the child may start its own after spanprof_start. */
+ * Threads: any, and several may use one span at once. Signals: not safe. Fork: spans of the parent
+ * process belong to it; the child may start its own after spanprof_start. */
 #ifndef SPANPROF_TRACER_H
 #define SPANPROF_TRACER_H
 
@@ -63,13 +64,12 @@ typedef enum spanprof_attribute_type {
         8, /* count bytes at string_value, up to the first NUL; becomes a string */
 } spanprof_attribute_type;
 
-/* One attribute, as calls take it. With a NULL or empty KEY it is ignored; with a type that is none
- * of the above it is dropped. */
+/* One attribute, as an argument of calls. With a NULL or empty KEY it is ignored; with an unknown
+ * type it is dropped. */
 typedef struct spanprof_attribute {
     const char *key;
     spanprof_attribute_type type;
-    uint32_t
-        count; /* elements of an array, bytes of a sized string; of no meaning for other types */
+    uint32_t count; /* elements of an array, bytes of a sized string; not used for other types */
     union {
         const char *string_value;
         int64_t int_value;
@@ -82,8 +82,8 @@ typedef struct spanprof_attribute {
     } value;
 } spanprof_attribute;
 
-/* A link to another span, as calls take it. With a context that is NULL or not valid it is ignored,
- * unless it has attributes. */
+/* A link to another span, as an argument of calls. With a context that is NULL or not valid it is
+ * ignored, unless it has attributes. */
 typedef struct spanprof_link {
     const spanprof_context *context;
     const spanprof_attribute *attributes; /* attribute_count of them, or NULL */
@@ -130,15 +130,15 @@ typedef struct spanprof_tracer_options {
 
 /* The tracer for an instrumentation scope: NAME (NULL: "") and VERSION (NULL: ""), which become
  * InstrumentationScope of the exported spans. The same pair gives the same tracer, for the life of
- * the process; it is never freed. NULL, which every call takes for the default tracer, is returned
- * when there is no memory.  Since 0.1. */
+ * the process; it is never freed. When there is no memory, it returns NULL, which means the default
+ * tracer in every call. Since 0.1. */
 SPANPROF_API spanprof_tracer *spanprof_tracer_get(const char *name, const char *version);
 
 /* The same for a scope that has a schema url or attributes. OPTIONS: NULL is the default tracer.
- * Scopes are the same when all that OPTIONS says is the same, attributes in any order. Looks
- * through all scopes and copies OPTIONS to do so: call it once for a library and keep what it
- * returns. The same scope gives the same tracer, which is never freed; NULL is returned when there
- * is no memory. Source: OpenTelemetry specification, trace/api.md, "Get a Tracer".  Since 0.1. */
+ * Scopes are the same when all fields of OPTIONS are the same, with attributes in any order. The
+ * call searches all scopes and copies OPTIONS for that: call it once for a library and keep the
+ * result. The same scope gives the same tracer, which is never freed; NULL is returned when there
+ * is no memory. Source: OpenTelemetry specification, trace/api.md, "Get a Tracer". Since 0.1. */
 SPANPROF_API spanprof_tracer *spanprof_tracer_get_with(const spanprof_tracer_options *options);
 
 /* Start a span. It is not made active: see spanprof_span_attach.
@@ -177,28 +177,27 @@ SPANPROF_API void spanprof_span_set_bool_array(spanprof_span span, const char *k
 SPANPROF_API void spanprof_span_add_event(spanprof_span span, const char *name,
                                           const spanprof_event_options *options);
 
-/* Add a link. Those that are known when the span starts belong in its options. NULL is ignored.
+/* Add a link. Links that are known when the span starts belong in its options. NULL is ignored.
  * Since 0.1. */
 SPANPROF_API void spanprof_span_add_link(spanprof_span span, const spanprof_link *link);
 
 /* Add the event "exception" for an error that happened during the span: TYPE (such as "ENOENT", or
  * a class), MESSAGE, and STACKTRACE become exception.type, exception.message, exception.stacktrace;
  * those that are NULL or empty are left out. OPTIONS is as for spanprof_span_add_event; its
- * attributes win over those three. The span's status stays what it is: an error that was handled is
- * no error of the span.
- * Source: OpenTelemetry specification, trace/api.md, "Record Exception"; semantic conventions,
- * exceptions/exceptions-spans.  Since 0.1. */
+ * attributes replace those three. The span's status stays what it is: an error that was handled is
+ * not an error of the span. Source: OpenTelemetry specification, trace/api.md, "Record Exception";
+ * semantic conventions, exceptions/exceptions-spans. Since 0.1. */
 SPANPROF_API void spanprof_span_record_error(spanprof_span span, const char *type,
                                              const char *message, const char *stacktrace,
                                              const spanprof_event_options *options);
 
-/* Replace the span's name. A name above 16 MiB, or without memory for it, changes nothing.  Since
- * 0.1. */
+/* Replace the span's name. A name above 16 MiB changes nothing, nor does a call while memory is
+ * short. Since 0.1. */
 SPANPROF_API void spanprof_span_update_name(spanprof_span span, const char *name);
 
-/* Whether SPAN keeps what it is given: false for an unsampled span, for all spans when they are not
- * exported, and for an ended or zero handle, which is no misuse here. Ask before you collect
- * attributes that would not be kept.  Since 0.1. */
+/* Whether SPAN records: false for an unsampled span, for all spans when they are neither exported
+ * nor passed to processors, and for an ended or zero handle, which does not count as misuse here.
+ * Call it before you collect attributes that would be discarded. Since 0.1. */
 SPANPROF_API bool spanprof_span_is_recording(spanprof_span span);
 
 /* Set the status. OK is final; UNSET is ignored; DESCRIPTION (NULL: none) is kept with ERROR only.
@@ -213,8 +212,8 @@ SPANPROF_API spanprof_context spanprof_span_context(spanprof_span span);
  * scopes end.  Since 0.1. */
 SPANPROF_API void spanprof_span_end(spanprof_span span);
 
-/* The same with an end at TIME_NS; 0 is now. A time before the span's start is taken for its start.
- * Since 0.1. */
+/* The same with an end at TIME_NS; 0 is now. A time before the span's start is replaced by its
+ * start. Since 0.1. */
 SPANPROF_API void spanprof_span_end_at(spanprof_span span, uint64_t time_ns);
 
 /* spanprof_context_attach of the span's context. An ended or zero handle attaches "no span" and is

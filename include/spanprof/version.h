@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The version of this copy of the headers, and the marks that public declarations carry. */
+/* The version of this copy of the headers, and the macros for public declarations. */
 #ifndef SPANPROF_VERSION_H
 #define SPANPROF_VERSION_H
 
@@ -8,7 +8,8 @@
 #define SPANPROF_VERSION_PATCH 0
 #define SPANPROF_VERSION       "0.1.0"
 
-/* Everything public is C; a shared library exports exactly what is marked SPANPROF_API. */
+/* Everything public is C; a shared library exports exactly the functions that are marked
+ * SPANPROF_API. */
 #ifdef __cplusplus
 #define SPANPROF_BEGIN_DECLS extern "C" {
 #define SPANPROF_END_DECLS   }
