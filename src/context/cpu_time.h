@@ -7,10 +7,10 @@
  * any thread can attach the span, and closed when the span ends. Contexts and threads name accounts
  * by ids, never by pointers.
  *
- * | operation        | owner thread | other threads | lock                         |
+ * | operation        | owner thread | other threads | lock                           |
  * | switch, leave    |     yes      |               | that of the local root's share |
- * | open, close      |     any      |      any      | likewise                     |
- * | start, stop      |    setup     |               | none                         |
+ * | open, close      |     any      |      any      | likewise                       |
+ * | start, stop      |    setup     |               | none                           |
  * Threads: as above.  Signals: not safe. */
 #ifndef SP_CONTEXT_CPU_TIME_H
 #define SP_CONTEXT_CPU_TIME_H

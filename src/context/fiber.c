@@ -10,9 +10,9 @@
  * and back by a release when the thread has taken another chain. Fibers lie in a table of slots
  * (core/slot_table.h): a stale handle or scope is recognized by its generation or serial.
  *
- * | operation                            | its runner  | other threads | lock |
- * | switch                               |     yes     |               | none |
- * | post a detach of one of its scopes   |             |      yes      | none |
+ * | operation                            | its runner  | other threads | lock        |
+ * | switch                               |     yes     |               | none        |
+ * | post a detach of one of its scopes   |             |      yes      | none        |
  * | create, destroy                      |     any     |      any      | the table's |
  */
 #include <spanprof/fiber.h>

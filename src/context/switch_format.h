@@ -28,8 +28,8 @@ _Static_assert(sizeof(sp_switch_file_header) == 64, "the layout of the file");
 
 typedef enum sp_switch_block_type {
     SP_SWITCH_BLOCK_RECORDS = 1, /* records of one slot, in order */
-    SP_SWITCH_BLOCK_COMPLETE =
-        2, /* sp_switch_complete, then as many uint32_t slots, padded to 8 bytes */
+    /* sp_switch_complete, then as many uint32_t slots, padded to 8 bytes. */
+    SP_SWITCH_BLOCK_COMPLETE = 2,
 } sp_switch_block_type;
 
 typedef struct sp_switch_block {
@@ -72,19 +72,19 @@ enum {
 enum { SP_SWITCH_KNOWN = 128 };
 
 typedef enum sp_switch_kind {
-    SP_SWITCH_BEGIN =
-        1,            /* time, tid | slot generation << 32, name: another thread's records begin */
+    /* time, tid | slot generation << 32, name: another thread's records begin. */
+    SP_SWITCH_BEGIN = 1,
     SP_SWITCH_TO = 2, /* the context with this number is active */
-    SP_SWITCH_SPAN =
-        3, /* span id: the number is a span of the same trace and local root as the last context */
+    /* span id: the number is a span of the same trace and local root as the last context. */
+    SP_SWITCH_SPAN = 3,
     SP_SWITCH_CONTEXT = 4, /* trace id, span id, local root: the number is this context */
     SP_SWITCH_UNKNOWN = 5, /* it is not known what is active */
     SP_SWITCH_TIME = 6,    /* time: before a record whose difference does not fit */
     SP_SWITCH_LOST = 7, /* count: this many records are missing, from this moment on; no number is
                            defined any more */
     SP_SWITCH_EXIT = 8, /* name: the thread ends */
-    SP_SWITCH_SPAN_START =
-        9, /* trace id, span id, parent's span id, local root: reported by another tracer */
+    /* trace id, span id, parent's span id, local root: reported by another tracer. */
+    SP_SWITCH_SPAN_START = 9,
     SP_SWITCH_SPAN_END = 10, /* trace id, span id */
     SP_SWITCH_KINDS_END
 } sp_switch_kind;

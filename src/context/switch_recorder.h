@@ -8,7 +8,7 @@
  *
  * | operation                            | owner thread | writer | setup |
  * | switch, taint, exit, span start, end |     yes      |        |       |
- * | ring_look, _release, _lost, _is_open   |              |  yes   |       |
+ * | ring_look, _release, _lost, _is_open |              |  yes   |       |
  * | start, stop, after_fork              |              |        |  yes  |
  * Signals: not safe. */
 #ifndef SP_CONTEXT_SWITCH_RECORDER_H

@@ -6,7 +6,7 @@
  *
  * | operation              | thread                                                                 |
  * |------------------------|------------------------------------------------------------------------|
- * | push                   | any; never waits, a line that finds no room is counted and said later  |
+ * | push                   | any; never waits, a line that finds no room is counted and reported    |
  * | set_begun, open, close | setup                                                                  |
  * | take                   | the thread that delivers                                               |
  * | settle                 | inside the host's calls of start, flush and stop                       |

@@ -84,9 +84,9 @@ void sp_worker_init(sp_worker *worker, sp_lock_place place);
 /* Call it when no thread was started, or the thread has ended. */
 void sp_worker_deinit(sp_worker *worker);
 
-/* Start the thread: it names itself and calls ROLE->run. Returns 0 or an
- * errno value. OWNER contains WORKER and is borrowed until end returns true; when end returns false
- * the thread destroys it after run has returned. */
+/* Start the thread: it names itself and calls ROLE->run. Returns 0 or an errno value. OWNER
+ * contains WORKER and is borrowed until end returns true; when end returns false, the thread
+ * destroys it after run has returned. */
 int sp_worker_start(sp_worker *worker, const sp_worker_role *role, void *owner);
 
 /* Wait until the thread has set itself up. Returns what it has published: false means that its run

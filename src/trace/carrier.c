@@ -36,7 +36,7 @@ enum { AGES = 0, PARKED = SP_CARRIER_SLOTS + 1, RINGS_END };
 
 /* How many parked entries are checked at each eviction: more than one, so that entries are unparked
  * faster than they are parked. */
-enum { LOOKS = 2 };
+enum { PARKED_CHECKS = 2 };
 
 _Static_assert(SP_CARRIER_SLOTS < 1 << INDEX_BITS, "a handle has room for the index");
 
@@ -201,11 +201,11 @@ static void empty_locked(uint32_t index, entry **gone)
     sp_slot_give(&table.slot_table, slot);
 }
 
-/* Check the first LOOKS parked entries: move an entry that is no longer pinned to the old end of
- * the ring of ages, and the others to the end of the ring of parked entries. */
+/* Check the first PARKED_CHECKS parked entries: move an entry that is no longer pinned to the old
+ * end of the ring of ages, and the others to the end of the ring of parked entries. */
 static void unpark_locked(void)
 {
-    for (int looks = 0; looks < LOOKS && slots[PARKED].newer != PARKED; looks++) {
+    for (int checks = 0; checks < PARKED_CHECKS && slots[PARKED].newer != PARKED; checks++) {
         uint32_t index = slots[PARKED].newer;
         if (USES_OF(sp_load_relaxed(&slots[index].word)) > UNPINNED) {
             move_locked(index, PARKED);

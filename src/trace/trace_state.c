@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The W3C tracestate header (Trace Context level 2, section 3.3, with the key grammar of 2026): up
- * to 32 members key=value of other tracing systems, which we hand on untouched.
+ * to 32 members key=value of other tracing systems, which the SDK passes on unchanged.
  *
  *     rojo=00f067aa0ba902b7, congo@eu=t61rcWkgMzE
  *
  * One member that is not valid makes the whole list invalid, because the meaning of such a list is
- * uncertain. Duplicate keys are handed on as they are. */
+ * uncertain. Duplicate keys are passed on as they are. */
 #include "core/compiler.h"
 #include "trace/propagators.h"
 

@@ -46,8 +46,8 @@ typedef enum sp_cfa_kind {
 typedef enum sp_saved_kind {
     SP_SAVED_UNCHANGED = 0, /* still in the register */
     SP_SAVED_AT_CFA = 1,    /* in memory at CFA + offset */
-    SP_SAVED_AT_REGISTER =
-        2, /* in memory at register + offset, with this frame's value of the register */
+    /* In memory at register + offset, with this frame's value of the register. */
+    SP_SAVED_AT_REGISTER = 2,
     SP_SAVED_IN_REGISTER = 3, /* in another register */
     SP_SAVED_UNDEFINED = 4,   /* nowhere; for the return address: this frame is the outermost */
     SP_SAVED_UNKNOWN = 5,     /* at a place that no rule can express */
