@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The CPU engine: what makes each thread tick on its CPU time, the signal, and the tick that the
- * signal's handler takes. */
+/* The CPU engine: it makes each thread tick on its CPU time. A tick is a signal, whose handler
+ * samples the thread. */
 #ifndef SP_CPU_CPU_ENGINE_H
 #define SP_CPU_CPU_ENGINE_H
 

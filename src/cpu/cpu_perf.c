@@ -31,7 +31,7 @@ static struct {
     int past_highest; /* one more than the highest that was ever used */
 } perf;
 
-/* Where the queue of a real-time signal is full the kernel sends SIGIO in its place, which ends a
+/* When the queue of a real-time signal is full, the kernel sends SIGIO in its place, which ends a
  * process that does not handle it. */
 static bool prepare(int signal, const char **why_not)
 {

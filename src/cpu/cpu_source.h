@@ -17,8 +17,8 @@ typedef struct sp_cpu_source {
     const char *name;
     bool counts_steal; /* ticks continue while the host of a virtual machine has the core, because
                           their clock continues */
-    /* Allocate what all tickers share. False when SIGNAL cannot be used; then *WHY_NOT is a static
-     * sentence. */
+    /* Allocate the memory that all tickers share. False when SIGNAL cannot be used; then *WHY_NOT
+     * is a static sentence. */
     bool (*prepare)(int signal, const char **why_not);
     /* Make thread TID tick for OWNER from now on. False, with errno, when that fails. */
     bool (*open)(sp_ticker *ticker, pid_t tid, void *owner, const sp_tick_plan *plan);

@@ -8,7 +8,7 @@
  * its period changes, clock_gettime where samples have times, rt_sigprocmask for the host's
  * handler). Forbidden: locks, allocation, any function of libc but those that the compiler itself
  * emits (memcpy, memset), thread-local variables, functions bound lazily, logging, clocks of libc.
- * What needs more goes to the collector thread: a tick writes a record and leaves.
+ * A tick only writes a record; the collector thread does all work that needs more than this.
  *
  * A full ring drops the tick and counts it. The signal is blocked while its handler runs, so a tick
  * does not nest. */

@@ -7,9 +7,9 @@
  *
  * The kernel counts the slices (/proc/self/task/TID/schedstat). The loss in a slice depends on the
  * machine and on how long the thread sleeps, so it is estimated for each thread: CPU time less
- * weights, divided by slices, at most LOSS_MAX. Nothing else shortens a period: a thread that lost
- * ticks because it blocked the signal has few slices to explain them with, and they stay lost, and
- * are unattributed. Threads: under the engine's lock. Signals: not safe. */
+ * weights, divided by slices, at most LOSS_MAX. Nothing else shortens a period: if a thread lost
+ * ticks because it blocked the signal, its few slices do not explain the loss. The ticks stay lost,
+ * and their time is unattributed. Threads: under the engine's lock. Signals: not safe. */
 #ifndef SP_CPU_SWITCH_LOSS_H
 #define SP_CPU_SWITCH_LOSS_H
 

@@ -11,7 +11,7 @@
 #include "preload/waits.h"
 
 #if defined(__GLIBC__)
-/* glibc's bits of a mutex's kind and of its lock word, They cannot change, because programs are
+/* glibc's bits of a mutex's kind and of its lock word. They cannot change, because programs are
  * compiled with them. */
 enum { SP_KIND_ROBUST = 16, SP_WORD_OWNER = 0x3fffffff, SP_WORD_OWNER_DIED = 0x40000000 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The wall profiler: a thread of the SDK that visits the application's threads (visit.h) and weighs
- * what they wait for. It sends no signal, so no system call of the application ends early. See
- * docs/design/wall.md.
+/* The wall profiler: a thread of the SDK that visits the application's threads (visit.h) and
+ * records what they wait for, with weights. It sends no signal, so no system call of the
+ * application ends early. See docs/design/wall.md.
  *
  * | operation                     | setup | wall thread | collector | any thread |
  * | start, stop, free             |  yes  |             |           |            |
@@ -61,7 +61,7 @@ typedef struct sp_wall_state {
     uint32_t hz;
     uint64_t visits;     /* of threads that waited, those unmoved included */
     uint64_t on_core_ns; /* weight of the visits that found their thread on a core */
-    uint64_t unmoved;    /* of them: the thread's clock had not advanced since the last */
+    uint64_t unmoved;    /* of the visits: those that found the thread's clock unchanged */
     uint64_t discarded;  /* attempts after which the thread had run */
     uint64_t failed;     /* threads that could not be visited */
     uint64_t dropped;    /* visits for which ring or memory had no room */

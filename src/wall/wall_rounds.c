@@ -115,7 +115,8 @@ static uint32_t visit_each(double step, uint64_t weight_ns)
     uint32_t visits = 0, wanted = 0, slots = sp_thread_slots();
     for (uint32_t slot = 0; slot < slots; slot++) {
         const sp_thread *ahead = sp_thread_states + slot + AHEAD;
-        __builtin_prefetch(&ahead[AHEAD].published.switch_number); /* after the last: harmless */
+        /* Past the last slot this is harmless. */
+        __builtin_prefetch(&ahead[AHEAD].published.switch_number);
         if (slot + AHEAD < slots && (sp_wall.config.all_threads || has_own_span(ahead)))
             prefetch_slot(slot + AHEAD);
         if (!is_wanted(slot) || wanted++ != (uint32_t)next)
