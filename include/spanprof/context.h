@@ -83,8 +83,8 @@ SPANPROF_API void spanprof_context_set_default(const spanprof_context *context);
 /* Set an attribute of samples that are taken under CONTEXT: KEY, such as "tenant" or "http.route",
  * gets VALUE; NULL removes KEY. Use attributes with few values that many requests share, because
  * backends make a series for each value. They are exported only if SPANPROF_SAMPLE_ATTRIBUTES names
- * KEY, and readers of OTEP 4947 see them. They stay in this process: they are in no header, and
- * they are not attributes of spans.
+ * KEY; readers of OTEP 4947 outside the process find them in any case. They are in no header, so
+ * other services do not get them, and they are not attributes of spans.
  *
  * Set them once for each request: on the context that is attached, or on the context that a span is
  * started under, because a span takes them from its parent's context. A scope that is attached

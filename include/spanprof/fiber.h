@@ -4,7 +4,7 @@
  *
  * A fiber has scopes of its own, as a thread has. Contexts that are attached in it stay with it
  * while it is suspended, and are active again where it continues, on any thread. The library cannot
- * see a change of stacks, so the code that makes one calls spanprof_fiber_switch right before:
+ * detect a change of stacks, so the code that makes one calls spanprof_fiber_switch right before:
  *
  *     spanprof_fiber fiber = spanprof_fiber_create(stack, stack_bytes);
  *     ...

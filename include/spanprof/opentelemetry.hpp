@@ -104,8 +104,9 @@ class context_storage final : public context::RuntimeContextStorage
     bool Detach(context::Token &token) noexcept override
     {
         auto *entries = entries_of_thread();
-        if (!entries) /* opentelemetry-cpp's own stack is destroyed then, too, and a detach would
-                         use it */
+        /* Without entries, opentelemetry-cpp's own stack is destroyed, too, and a detach would use
+         * it. */
+        if (!entries)
             return false;
         pop(*entries, token);
         return inner_->Detach(token);
@@ -378,7 +379,7 @@ wrap(std::unique_ptr<::opentelemetry::sdk::trace::SpanProcessor> &&processor) no
         new detail::processor(std::move(processor)));
 }
 
-/* The same around several, so that each of their exporters sees the attribute.  Since 0.1. */
+/* The same around several, so that each of their exporters gets the attribute.  Since 0.1. */
 inline std::unique_ptr<::opentelemetry::sdk::trace::SpanProcessor>
 wrap(std::vector<std::unique_ptr<::opentelemetry::sdk::trace::SpanProcessor>> &&processors) noexcept
 {

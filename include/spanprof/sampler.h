@@ -19,8 +19,8 @@ SPANPROF_BEGIN_DECLS
 
 typedef enum spanprof_sampling_decision {
     SPANPROF_SAMPLING_DROP = 0, /* the span has a context, and records nothing */
-    SPANPROF_SAMPLING_RECORD_ONLY =
-        1, /* span processors get it; it is not exported, and samples are not linked to it */
+    /* Span processors get it; it is not exported, and samples are not linked to it. */
+    SPANPROF_SAMPLING_RECORD_ONLY = 1,
     SPANPROF_SAMPLING_RECORD_AND_SAMPLE = 2,
 } spanprof_sampling_decision;
 
@@ -50,7 +50,7 @@ typedef struct spanprof_sampling_result {
      * the start of the span returns. */
     const spanprof_attribute *attributes;
     /* NULL: keep the parent's. "": none. Else a W3C tracestate that replaces it; it must stay valid
-     * as long as the attributes. If it is malformed, the library logs one warning and keeps the
+     * as long as the attributes. If it is not valid, the library logs one warning and keeps the
      * parent's. */
     const char *trace_state;
 } spanprof_sampling_result;
@@ -67,8 +67,8 @@ typedef enum spanprof_sampler_kind {
     SPANPROF_SAMPLER_PARENT_BASED = 0, /* one sampler for each kind of parent */
     SPANPROF_SAMPLER_ALWAYS_ON = 1,
     SPANPROF_SAMPLER_ALWAYS_OFF = 2,
-    SPANPROF_SAMPLER_TRACE_ID_RATIO =
-        3, /* spanprof_ratio_samples decides, whatever the parent's flag says */
+    /* spanprof_ratio_samples decides, whatever the parent's flag says. */
+    SPANPROF_SAMPLER_TRACE_ID_RATIO = 3,
     SPANPROF_SAMPLER_CALLBACK = 4, /* function decides */
 } spanprof_sampler_kind;
 

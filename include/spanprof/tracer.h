@@ -60,8 +60,8 @@ typedef enum spanprof_attribute_type {
     SPANPROF_ATTRIBUTE_INT_ARRAY = 5,
     SPANPROF_ATTRIBUTE_DOUBLE_ARRAY = 6,
     SPANPROF_ATTRIBUTE_BOOL_ARRAY = 7,
-    SPANPROF_ATTRIBUTE_SIZED_STRING =
-        8, /* count bytes at string_value, up to the first NUL; becomes a string */
+    /* count bytes at string_value, up to the first NUL; becomes a string. */
+    SPANPROF_ATTRIBUTE_SIZED_STRING = 8,
 } spanprof_attribute_type;
 
 /* One attribute, as an argument of calls. With a NULL or empty KEY it is ignored; with an unknown
