@@ -19,7 +19,8 @@ typedef char *demangle_function(const char *mangled, char *buffer, size_t *lengt
 static demangle_function *find_demangler(void)
 {
     static const char *const runtimes[] = {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"};
-    static demangle_function *found;
+    static demangle_function *_Atomic kept; /* several threads may find it at once */
+    demangle_function *found = kept;
     if (!found)
         found = (demangle_function *)dlsym(RTLD_DEFAULT, "__cxa_demangle");
     for (size_t i = 0; i < SP_ARRAY_LENGTH(runtimes) && !found; i++) {
@@ -27,6 +28,7 @@ static demangle_function *find_demangler(void)
         if (runtime)
             found = (demangle_function *)dlsym(runtime, "__cxa_demangle");
     }
+    kept = found;
     return found;
 }
 
@@ -36,10 +38,12 @@ static bool ends_with(const char *text, size_t length, const char *end)
     return length >= count && memcmp(text + length - count, end, count) == 0;
 }
 
-/* Length of TEXT without what may follow a parameter list. */
+/* What may follow a parameter list. */
+static const char *const qualifiers[] = {" const", " volatile", " &&", " &", " noexcept"};
+
+/* Length of TEXT without its last qualifiers. */
 static size_t without_qualifiers(const char *text, size_t length)
 {
-    static const char *const qualifiers[] = {" const", " volatile", " &&", " &", " noexcept"};
     for (size_t i = 0; i < SP_ARRAY_LENGTH(qualifiers); i++)
         if (ends_with(text, length, qualifiers[i])) {
             length -= strlen(qualifiers[i]);
@@ -85,13 +89,34 @@ static bool is_operator(const char *text, size_t i, size_t length)
            (i == 0 || !is_name_character(text[i - 1])) && !is_name_character(text[i + count]);
 }
 
+static size_t qualifier_length(const char *text)
+{
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(qualifiers); i++)
+        if (strncmp(text, qualifiers[i], strlen(qualifiers[i])) == 0)
+            return strlen(qualifiers[i]);
+    return 0;
+}
+
+/* A lambda in a member function has the function's qualifiers inside its name: "A::f(int)
+ * const::{lambda()#1}". The end of those that begin at TEXT + I; 0 when they end no scope. */
+static size_t inner_qualifiers(const char *text, size_t i)
+{
+    if (i == 0 || text[i - 1] != ')')
+        return 0;
+    for (size_t count; (count = qualifier_length(text + i)) > 0;)
+        i += count;
+    return strncmp(text + i, "::", 2) == 0 ? i : 0;
+}
+
 /* Where the name begins behind a return type: templates' names have one ("void ns::f<int>"). */
 static size_t after_return_type(const char *text, size_t length)
 {
     size_t begin = 0;
     for (size_t i = 0; i < length && !is_operator(text, i, length);) {
-        size_t behind = strchr("<({[", text[i]) ? sp_demangle_group(text, i, length) : 0;
-        if (text[i] == ' ')
+        size_t behind = strchr("<({[", text[i]) ? sp_demangle_group(text, i, length)
+                        : text[i] == ' '        ? inner_qualifiers(text, i)
+                                                : 0;
+        if (text[i] == ' ' && !behind)
             begin = i + 1;
         i = behind ? behind : i + 1;
     }

@@ -272,6 +272,21 @@ static void demangle_cpp_name_in_each_style(void **state)
          "ns::lam<int>(int)::{lambda(auto:1)#1}::operator()<double>",
          "ns::lam" FOLD "(int)::{lambda(auto:1)#1}::operator()" FOLD,
          "auto ns::lam<int>(int)::{lambda(auto:1)#1}::operator()<double>(double) const"},
+        {"_ZZNK3sky9catalogueIdE8crowdingEmmENKUlRKT_RKT0_E_clIddEEDaS4_S7_",
+         "sky::catalogue<double>::crowding(unsigned long, unsigned long) "
+         "const::{lambda(auto:1 const&, auto:2 const&)#1}::operator()<double, double>",
+         "sky::catalogue" FOLD "::crowding(unsigned long, unsigned long) "
+         "const::{lambda(auto:1 const&, auto:2 const&)#1}::operator()" FOLD,
+         "auto sky::catalogue<double>::crowding(unsigned long, unsigned long) "
+         "const::{lambda(auto:1 const&, auto:2 const&)#1}::operator()<double, double>(double "
+         "const&, double const&) const"},
+        {"_ZZNVKR3sky9catalogueIdE3volEmENKUlRKT_E_clIdEEDaS4_",
+         "sky::catalogue<double>::vol(unsigned long) const volatile "
+         "&::{lambda(auto:1 const&)#1}::operator()<double>",
+         "sky::catalogue" FOLD "::vol(unsigned long) const volatile "
+         "&::{lambda(auto:1 const&)#1}::operator()" FOLD,
+         "auto sky::catalogue<double>::vol(unsigned long) const volatile "
+         "&::{lambda(auto:1 const&)#1}::operator()<double>(double const&) const"},
         {"_ZNKSt9_Any_data9_M_accessIZN2ns2mkEvEUliE_EERKT_v",
          "std::_Any_data::_M_access<ns::mk()::{lambda(int)#1}>", "std::_Any_data::_M_access" FOLD,
          "ns::mk()::{lambda(int)#1} const& std::_Any_data::_M_access<ns::mk()::{lambda(int)#1}>() "
