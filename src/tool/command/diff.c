@@ -197,8 +197,8 @@ const sp_command sp_command_diff = {
         "A function is listed as moved when chance alone would make so large a change in any "
         "function at\nmost once in 20 comparisons of equal programs. Samples of one request "
         "count together: they are no\nindependent witnesses.",
-    .examples = "# two recordings; exit code 1 when a function takes 5 % more\n"
-                "spanprof diff before after --fail-above 5%\n"
+    .examples = "# two recordings; exit code 1 when a function takes 5 % of a request more\n"
+                "spanprof diff before after --by spans --fail-above 5%\n"
                 "# the flamegraph of after: red grew, blue shrank\n"
                 "spanprof diff before after -o diff.html\n"
                 "# slow requests against quick ones of one recording\n"

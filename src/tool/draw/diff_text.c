@@ -135,6 +135,32 @@ static void write_unsure(writer *to)
     }
 }
 
+static bool is_beside_zero(const sp_change *change)
+{
+    return change->is_asked && (change->low > 0 || change->high < 0);
+}
+
+static void write_line(writer *to, const char *text)
+{
+    sp_text_wrap(to->out, text, to->terminal->columns);
+    sp_buffer_add_char(to->out, '\n');
+}
+
+/* What helps when nothing moved. */
+static void write_advice(writer *to)
+{
+    const sp_comparison *comparison = to->answer->comparison;
+    bool is_beside = false;
+    for (size_t i = 0; i < comparison->count; i++)
+        is_beside = is_beside || is_beside_zero(&comparison->items[i].total);
+    if (is_beside)
+        write_line(to, "an interval without 0 is not yet a move: one in 20 questions has such an "
+                       "interval by chance; more samples would tell");
+    if (comparison->by == SP_BY_SAMPLES && comparison->a.requests && comparison->b.requests)
+        write_line(to, "--by spans compares what a request takes; of a function that grew, that is "
+                       "often surer than its share");
+}
+
 static void write_whole(writer *to)
 {
     char line[SP_DIFF_LINE_LENGTH];
@@ -162,5 +188,7 @@ bool sp_diff_text(sp_buffer *out, const sp_diff_answer *answer, const sp_termina
                      SP_COUNTED(comparison->moves, "function"),
                      SP_COUNTED(comparison->asked, "question"),
                      comparison->moves > answer->limit ? "; --limit shows more" : "");
+    if (comparison->moves == 0)
+        write_advice(&to);
     return !out->failed;
 }
