@@ -10,6 +10,7 @@
 
 #include "core/env.h"
 #include "core/log.h"
+#include "core/run_files.h"
 #include "export/export_internal.h"
 
 static const char default_endpoint[] = "http://localhost:4318";
@@ -320,6 +321,37 @@ static void read_file_limits(sp_export_config *config, const spanprof_options *o
                    "SPANPROF_FILE_MAX_PARTS", FEWEST, MOST);
 }
 
+/* The length of PREFIX without ".traces.jsonl" or the like, which users may take for a part of the
+ * prefix; 0 when PREFIX does not end so. */
+static size_t length_without_ending(const char *prefix)
+{
+    size_t length = strlen(prefix);
+    for (uint8_t i = 0; i < SP_RUN_FILE_SIGNALS * SP_RUN_FILE_FORMATS; i++) {
+        char ending[SP_RUN_FILE_ENDING];
+        const sp_run_file file = {.signal = i / SP_RUN_FILE_FORMATS,
+                                  .format = i % SP_RUN_FILE_FORMATS};
+        size_t count = strlen(sp_run_file_ending(ending, file));
+        if (length > count && strcmp(prefix + length - count, ending) == 0)
+            return length - count;
+    }
+    return 0;
+}
+
+/* NAME: of the variable or option that PREFIX comes from. */
+static void warn_of_odd_prefix(const char *name, const char *prefix, sp_otlp_format format)
+{
+    const char *ending = format == SP_OTLP_JSON ? ".traces.jsonl" : ".traces.binpb";
+    size_t length = strlen(prefix), without = length_without_ending(prefix);
+    if (without)
+        sp_log_warn("config", "%s=%s is a prefix, so a file is called %s%s; set it to %.*s", name,
+                    prefix, prefix, ending, (int)without, prefix);
+    else if (length && prefix[length - 1] == '/')
+        sp_log_warn("config",
+                    "%s=%s ends with a slash, so the files are hidden ones, %s%s; add a name, such "
+                    "as %sapp",
+                    name, prefix, prefix, ending, prefix);
+}
+
 static bool read_file(sp_export_config *config, const spanprof_options *options)
 {
     static const char *const formats[] = {"jsonl", "proto"};
@@ -331,6 +363,9 @@ static bool read_file(sp_export_config *config, const spanprof_options *options)
     config->file_format = sp_parse_word("SPANPROF_FILE_FORMAT", format, formats, 2, 0) == 0
                               ? SP_OTLP_JSON
                               : SP_OTLP_PROTOBUF;
+    if (prefix)
+        warn_of_odd_prefix(options->file ? "options.file" : "SPANPROF_FILE", prefix,
+                           config->file_format);
     return copy_text(&config->file_prefix, prefix ? prefix : "spanprof");
 }
 

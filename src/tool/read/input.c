@@ -134,7 +134,9 @@ static int open_file(const char *path, int *fd)
     *fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
     if (*fd < 0 && errno == ENOENT)
         return sp_tool_wrong("%s: there is no such file; name a file, or the PREFIX of "
-                             "PREFIX.traces.jsonl and PREFIX.profiles.jsonl",
+                             "PREFIX.traces.jsonl and PREFIX.profiles.jsonl, which a program with "
+                             "SPANPROF_EXPORTER=file SPANPROF_FILE=PREFIX writes once it calls "
+                             "spanprof_start",
                              path);
     if (*fd < 0)
         return sp_tool_wrong("%s: cannot be opened: %s", path, strerror(errno));

@@ -206,6 +206,37 @@ static void file_prefix_without_the_exporter_is_named_once(void **state)
     assert_int_equal(log_length, 0);
 }
 
+static void file_prefix_that_looks_like_a_file_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *prefix, *format, *says;
+    } rows[] = {
+        {"m.traces.jsonl", "jsonl", "m.traces.jsonl.traces.jsonl; set it to m"},
+        {"d/m.profiles.jsonl", "jsonl", "d/m.profiles.jsonl.traces.jsonl; set it to d/m"},
+        {"m.profiles.binpb", "proto", "m.profiles.binpb.traces.binpb; set it to m"},
+        {"dir/", "jsonl", "hidden ones, dir/.traces.jsonl; add a name, such as dir/app"},
+        {"m", "jsonl", NULL},
+        {"m.jsonl", "jsonl", NULL},
+        {".traces.jsonl", "jsonl", NULL},
+    };
+    setenv("SPANPROF_EXPORTER", "file", 1);
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(rows); i++) {
+        setenv("SPANPROF_FILE", rows[i].prefix, 1);
+        setenv("SPANPROF_FILE_FORMAT", rows[i].format, 1);
+        capture_log();
+        read_config(NULL);
+        assert_string_equal(config.file_prefix, rows[i].prefix);
+        assert_int_equal(log_length, rows[i].says ? 1 : 0);
+        assert_int_equal(rows[i].says ? log_count(rows[i].says) : 0, rows[i].says ? 1 : 0);
+    }
+    spanprof_options options = SPANPROF_OPTIONS_INIT;
+    options.file = "dir/";
+    capture_log();
+    read_config(&options);
+    assert_int_equal(log_count("options.file=dir/ ends with a slash"), 1);
+}
+
 static void options_win_over_all_variables(void **state)
 {
     (void)state;
@@ -565,6 +596,7 @@ int main(void)
         CASE(endpoint_with_secrets_they_are_not_in_the_warning),
         CASE(profiles_have_variables_of_their_own),
         CASE(file_prefix_without_the_exporter_is_named_once),
+        CASE(file_prefix_that_looks_like_a_file_is_named),
         CASE(options_win_over_all_variables),
         CASE(option_endpoint_wins_also_when_it_lacks_its_scheme_or_is_no_url),
         CASE(exporter_list_chooses_destinations),
