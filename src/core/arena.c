@@ -33,8 +33,7 @@ static sp_arena_block *add_block(sp_arena *arena, size_t bytes)
     return block;
 }
 
-/* Take BYTES, which are not zeroed. */
-static void *take(sp_arena *arena, size_t bytes)
+void *sp_arena_take(sp_arena *arena, size_t bytes)
 {
     if (bytes > PTRDIFF_MAX - 64) {
         arena->failed = true;
@@ -56,7 +55,7 @@ static void *take(sp_arena *arena, size_t bytes)
 
 void *sp_arena_alloc(sp_arena *arena, size_t bytes)
 {
-    void *result = take(arena, bytes);
+    void *result = sp_arena_take(arena, bytes);
     return result ? memset(result, 0, bytes) : NULL;
 }
 
@@ -72,7 +71,7 @@ void *sp_arena_array(sp_arena *arena, size_t count, size_t size)
 
 void *sp_arena_memdup(sp_arena *arena, const void *data, size_t bytes)
 {
-    void *copy = take(arena, bytes);
+    void *copy = sp_arena_take(arena, bytes);
     if (copy && bytes)
         memcpy(copy, data, bytes);
     return copy;
@@ -80,7 +79,7 @@ void *sp_arena_memdup(sp_arena *arena, const void *data, size_t bytes)
 
 char *sp_arena_strndup(sp_arena *arena, const char *text, size_t length)
 {
-    char *copy = take(arena, length + 1);
+    char *copy = sp_arena_take(arena, length + 1);
     if (copy && length)
         memcpy(copy, text, length);
     if (copy)
@@ -106,6 +105,24 @@ char *sp_arena_printf(sp_arena *arena, const char *format, ...)
     vsnprintf(text, (size_t)length + 1, format, arguments);
     va_end(arguments);
     return text;
+}
+
+sp_arena_mark sp_arena_get_mark(const sp_arena *arena)
+{
+    return (sp_arena_mark){arena->blocks, arena->blocks ? arena->blocks->used : 0,
+                           arena->used_bytes};
+}
+
+void sp_arena_go_back(sp_arena *arena, sp_arena_mark mark)
+{
+    while (arena->blocks != mark.block) {
+        sp_arena_block *next = arena->blocks->next;
+        free(arena->blocks);
+        arena->blocks = next;
+    }
+    if (mark.block)
+        mark.block->used = mark.block_used;
+    arena->used_bytes = mark.used_bytes;
 }
 
 /* TO's current block stays the first. */

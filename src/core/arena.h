@@ -20,6 +20,8 @@ typedef struct sp_arena {
 
 /* BYTES of zeroed memory aligned to 16, or NULL. Valid until reset or deinit. */
 void *sp_arena_alloc(sp_arena *arena, size_t bytes);
+/* The same, not zeroed. */
+void *sp_arena_take(sp_arena *arena, size_t bytes);
 /* COUNT elements of SIZE bytes; NULL also when their product overflows. */
 void *sp_arena_array(sp_arena *arena, size_t count, size_t size);
 char *sp_arena_strdup(sp_arena *arena, const char *text);
@@ -28,6 +30,15 @@ char *sp_arena_strndup(sp_arena *arena, const char *text, size_t length);
 void *sp_arena_memdup(sp_arena *arena, const void *data, size_t bytes);
 char *sp_arena_printf(sp_arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* A moment in an arena's life, to which it can go back: what was handed out since is freed. */
+typedef struct sp_arena_mark {
+    sp_arena_block *block;
+    size_t block_used, used_bytes;
+} sp_arena_mark;
+sp_arena_mark sp_arena_get_mark(const sp_arena *arena);
+/* No other arena was joined to this one since MARK. */
+void sp_arena_go_back(sp_arena *arena, sp_arena_mark mark);
 
 /* Move all blocks of FROM to TO. Pointers into them stay valid; FROM is empty afterwards. */
 void sp_arena_join(sp_arena *to, sp_arena *from);

@@ -84,6 +84,18 @@ static void check_read(const ProtobufCMessageDescriptor *type, const uint8_t *da
     sp_arena_deinit(&memory);
 }
 
+/* The reader that needs no look refuses what the look finds. */
+static void check_try_read(const sp_wire_report *report, const ProtobufCMessageDescriptor *type,
+                           const uint8_t *data, size_t length)
+{
+    sp_arena memory = {0};
+    ProtobufCMessage *message;
+    bool is_read = sp_wire_try_read(&memory, type, data, length, &message);
+    FUZZ_CHECK(is_read == (report->result == SP_WIRE_FINE && report->unknown == 0));
+    FUZZ_CHECK(!is_read || message);
+    sp_arena_deinit(&memory);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
     for (int signal = SP_SIGNAL_TRACES; signal <= SP_SIGNAL_PROFILES; signal++) {
@@ -91,6 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
         sp_wire_report report = sp_wire_look(type, data, 0, SP_WIRE_TO_THE_END, length);
         FUZZ_CHECK(report.position <= length);
         FUZZ_CHECK(report.result != SP_WIRE_BAD || report.problem);
+        check_try_read(&report, type, data, length);
         if (report.result == SP_WIRE_FINE)
             check_estimate(&report, type, data, length);
         ProtobufCMessage *message = sp_otlp_unpack(type, data, length);

@@ -15,6 +15,7 @@
 #include "proto/trace_service.pb-c.h"
 #include "tool/read/wire.h"
 #include "tool/read/wire_read.h"
+#include "wire/json.h"
 
 #define VALUE (&sp__common__any_value__descriptor)
 
@@ -42,6 +43,24 @@ static void add_random(sp_buffer *out, const ProtobufCMessageDescriptor *type, u
     protobuf_c_message_free_unpacked(message, NULL);
 }
 
+/* The reader that needs no look takes the same, unless there are unknown fields. */
+static void check_try_read(const ProtobufCMessageDescriptor *type, const sp_buffer *bytes,
+                           const sp_wire_report *report, const sp_buffer *wanted)
+{
+    sp_arena memory = {0};
+    sp_buffer got = SP_BUFFER_INIT(1 << 26);
+    ProtobufCMessage *message;
+    bool is_read = sp_wire_try_read(&memory, type, bytes->data, bytes->length, &message);
+    assert_int_equal(is_read, report->unknown == 0);
+    if (is_read) {
+        add_packed(&got, message);
+        assert_int_equal(got.length, wanted->length);
+        assert_true(got.length == 0 || memcmp(got.data, wanted->data, got.length) == 0);
+    }
+    sp_buffer_deinit(&got);
+    sp_arena_deinit(&memory);
+}
+
 /* BYTES, read by both, pack to the same. */
 static void check_same(const ProtobufCMessageDescriptor *type, const sp_buffer *bytes)
 {
@@ -55,6 +74,7 @@ static void check_same(const ProtobufCMessageDescriptor *type, const sp_buffer *
     assert_non_null(read);
     add_packed(&wanted, unpacked);
     add_packed(&got, read);
+    check_try_read(type, bytes, &report, &wanted);
     assert_int_equal(got.length, wanted.length);
     if (got.length)
         assert_memory_equal(got.data, wanted.data, got.length);
@@ -206,6 +226,36 @@ static void wire_read_many_parts_are_joined_once(void **state)
     sp_arena_deinit(&memory);
 }
 
+static void check_refused(const ProtobufCMessageDescriptor *type, const void *bytes, size_t length)
+{
+    sp_arena memory = {0};
+    ProtobufCMessage *message;
+    assert_false(sp_wire_try_read(&memory, type, bytes, length, &message));
+    sp_arena_deinit(&memory);
+}
+
+#define CHECK_REFUSED(type, text) check_refused(type, text, sizeof(text) - 1)
+
+static void wire_read_without_a_look_refuses_what_is_no_message(void **state)
+{
+    (void)state;
+    const ProtobufCMessageDescriptor *sample = &sp__profiles__sample__descriptor;
+    CHECK_REFUSED(sample, "\x08");         /* cut after the tag */
+    CHECK_REFUSED(sample, "\x22\x03\x01"); /* cut in a packed list */
+    CHECK_REFUSED(sample, "\x08\x81");     /* cut in a number */
+    CHECK_REFUSED(sample, "\x0d"
+                          "1234");                /* stack_index as a fixed32 */
+    CHECK_REFUSED(sample, "\x0b");                /* the begin of a group */
+    CHECK_REFUSED(sample, "\x00\x00");            /* field 0 */
+    CHECK_REFUSED(sample, "\x98\x06\x01");        /* field 99 */
+    CHECK_REFUSED(VALUE, "\x2a\x04\x0a\x02\x18"); /* cut in the innermost of three */
+    CHECK_REFUSED(VALUE,
+                  "\x2a\x04\x0a\x02\x1d\x01"); /* the innermost has a field of another type */
+    sp_buffer deep = nested_parts(SP_OTLP_MAX_DEPTH);
+    check_refused(VALUE, deep.data, deep.length);
+    sp_buffer_deinit(&deep);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +263,7 @@ int main(void)
         cmocka_unit_test(wire_read_messages_that_are_split_are_merged),
         cmocka_unit_test(wire_read_unknown_fields_are_kept),
         cmocka_unit_test(wire_read_lists_take_both_forms),
+        cmocka_unit_test(wire_read_without_a_look_refuses_what_is_no_message),
         cmocka_unit_test(wire_read_a_oneof_begins_anew_after_another_member),
         cmocka_unit_test(wire_read_parts_in_parts_take_no_more_than_their_bytes),
         cmocka_unit_test(wire_read_many_parts_are_joined_once),

@@ -79,6 +79,7 @@ typedef struct part {
     part_message *messages;
     size_t count, capacity;
     bool failed; /* memory is short */
+    bool is_odd; /* has to be looked at first */
 } part;
 
 typedef struct parts {
@@ -86,6 +87,7 @@ typedef struct parts {
     size_t length;
     const char *path;
     sp_signal signal;
+    bool were_looked_at; /* by sp_wire_look: they are messages of SIGNAL */
     part *items;
     size_t count, capacity;
     size_t threads;
@@ -227,14 +229,25 @@ static int add_message(sp_input *input, const char *path, sp_signal signal, cons
     return sp_input_add(input, path, signal, length, message);
 }
 
-static bool read_frame(part *own, sp_arena *memory, sp_signal signal, const uint8_t *data,
+static bool keep_message(part *own, size_t bytes, ProtobufCMessage *message)
+{
+    if (!message || !SP_REACH(own->messages, own->count, own->capacity, 16))
+        return false;
+    own->messages[own->count++] = (part_message){.bytes = bytes, .message = message};
+    return true;
+}
+
+static bool read_frame(const parts *list, part *own, sp_arena *memory, const uint8_t *data,
                        size_t length)
 {
-    if (!SP_REACH(own->messages, own->count, own->capacity, 16))
-        return false;
-    ProtobufCMessage *message = sp_wire_read(memory, sp_signal_descriptor(signal), data, length);
-    own->messages[own->count++] = (part_message){.bytes = length, .message = message};
-    return message != NULL;
+    const ProtobufCMessageDescriptor *type = sp_signal_descriptor(list->signal);
+    ProtobufCMessage *message = NULL;
+    if (list->were_looked_at)
+        message = sp_wire_read(memory, type, data, length);
+    else
+        own->is_odd = !sp_wire_try_read(memory, type, data, length, &message) ||
+                      memory->used_bytes > MAX_MEMORY_BYTES / list->threads;
+    return own->is_odd || keep_message(own, length, message);
 }
 
 static void read_part(void *state, size_t thread, size_t number)
@@ -243,11 +256,15 @@ static void read_part(void *state, size_t thread, size_t number)
     part *own = &list->items[number];
     if (thread == 0)
         sp_progress_step("decoding", list->path, own->start, list->length);
-    for (size_t position = own->start; !own->failed && position < own->end;) {
+    for (size_t position = own->start; !own->failed && !own->is_odd && position < own->end;) {
         uint64_t size = 0;
-        sp_wire_varint(list->data, list->length, &position, &size);
-        own->failed = !read_frame(own, &list->memory[thread], list->signal, list->data + position,
-                                  (size_t)size);
+        if (!sp_wire_varint(list->data, list->length, &position, &size) ||
+            size > list->length - position) {
+            own->is_odd = true;
+            return;
+        }
+        own->failed =
+            !read_frame(list, own, &list->memory[thread], list->data + position, (size_t)size);
         position += size;
     }
 }
@@ -261,17 +278,69 @@ static int take_part_in(sp_input *input, const parts *list, const part *own)
     return status;
 }
 
-/* The parts are read in any order, and taken in as they lie in the file. */
-static int read_framed(sp_input *input, parts *list, sp_signal signal)
+static int take_all_in(sp_input *input, parts *list)
 {
     int status = SP_TOOL_DONE;
-    list->signal = signal;
-    sp_parallel_run(list->threads, list->count, read_part, list);
     for (size_t i = 0; i < list->count && status == SP_TOOL_DONE; i++)
         status = take_part_in(input, list, &list->items[i]);
     for (size_t i = 0; i < list->threads; i++)
         sp_arena_join(&input->memory, &list->memory[i]);
     return status;
+}
+
+/* The parts are read in any order, and taken in as they lie in the file. */
+static int read_framed(sp_input *input, parts *list, sp_signal signal)
+{
+    list->signal = signal;
+    list->were_looked_at = true;
+    sp_parallel_run(list->threads, list->count, read_part, list);
+    return take_all_in(input, list);
+}
+
+static bool are_odd(const parts *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].is_odd)
+            return true;
+    return false;
+}
+
+/* Drop what was read of the parts. */
+static void drop_messages(parts *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->items[i].messages);
+        list->items[i] = (part){.start = list->items[i].start, .end = list->items[i].end};
+    }
+    for (size_t i = 0; i < list->threads; i++)
+        sp_arena_deinit(&list->memory[i]);
+}
+
+/* Whether the first part is framed messages of SIGNAL, and nothing else. */
+static bool begins_as(parts *list, sp_signal signal)
+{
+    list->signal = signal;
+    look_part(list, 0, 0);
+    const sp_wire_report *report = &list->items[0].report;
+    return report->result == SP_WIRE_FINE && report->fields > 0 && report->unknown == 0;
+}
+
+/* Read a large file as its first part says, without a look at the rest. False, with nothing read,
+ * when the rest is something else: damaged, cut, or with fields that we do not know. */
+static bool read_as_it_begins(sp_input *input, parts *list, int *status)
+{
+    bool is_traces = list->count > 1 && begins_as(list, SP_SIGNAL_TRACES);
+    bool is_profiles = list->count > 1 && begins_as(list, SP_SIGNAL_PROFILES);
+    if (is_traces == is_profiles)
+        return false;
+    list->signal = is_traces ? SP_SIGNAL_TRACES : SP_SIGNAL_PROFILES;
+    sp_parallel_run(list->threads, list->count, read_part, list);
+    if (are_odd(list)) {
+        drop_messages(list);
+        return false;
+    }
+    *status = take_all_in(input, list);
+    return true;
 }
 
 /* The messages before the last one, which is cut: it is in the last part. */
@@ -335,7 +404,11 @@ static int read_best(sp_input *input, parts *list)
 int sp_input_read_protobuf(sp_input *input, const char *path, const uint8_t *data, size_t length)
 {
     parts list = {.data = data, .length = length, .path = path};
-    int status = list_parts(&list) ? read_best(input, &list) : sp_tool_no_memory();
+    int status = SP_TOOL_DONE;
+    if (!list_parts(&list))
+        status = sp_tool_no_memory();
+    else if (!read_as_it_begins(input, &list, &status))
+        status = read_best(input, &list);
     forget_parts(&list);
     return status;
 }

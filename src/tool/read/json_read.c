@@ -418,7 +418,7 @@ static bool read_member(json_reader *reader, ProtobufCMessage *message, sp_json_
 
 static ProtobufCMessage *new_message(json_reader *reader, const ProtobufCMessageDescriptor *type)
 {
-    ProtobufCMessage *message = sp_arena_alloc(reader->memory, type->sizeof_message);
+    ProtobufCMessage *message = sp_arena_take(reader->memory, type->sizeof_message);
     if (message)
         protobuf_c_message_init(type, message);
     else

@@ -3,8 +3,6 @@
 
 #include "wire/json.h"
 
-enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
-
 typedef struct look_state {
     const uint8_t *data;
     size_t length;
@@ -67,34 +65,6 @@ static bool skip_bytes(look_state *state, uint64_t end, uint64_t count)
     return true;
 }
 
-static int wire_type_of(ProtobufCType type)
-{
-    switch (type) {
-    case PROTOBUF_C_TYPE_SFIXED32:
-    case PROTOBUF_C_TYPE_FIXED32:
-    case PROTOBUF_C_TYPE_FLOAT:
-        return WIRE_32;
-    case PROTOBUF_C_TYPE_SFIXED64:
-    case PROTOBUF_C_TYPE_FIXED64:
-    case PROTOBUF_C_TYPE_DOUBLE:
-        return WIRE_64;
-    case PROTOBUF_C_TYPE_STRING:
-    case PROTOBUF_C_TYPE_BYTES:
-    case PROTOBUF_C_TYPE_MESSAGE:
-        return WIRE_BYTES;
-    default:
-        return WIRE_VARINT;
-    }
-}
-
-static bool fits(const ProtobufCFieldDescriptor *field, int wire_type)
-{
-    int own = wire_type_of(field->type);
-    bool packed =
-        wire_type == WIRE_BYTES && own != WIRE_BYTES && field->label == PROTOBUF_C_LABEL_REPEATED;
-    return own == wire_type || packed;
-}
-
 static bool look_message(look_state *state, const ProtobufCMessageDescriptor *type, uint64_t end,
                          unsigned depth);
 
@@ -107,7 +77,7 @@ static bool look_bytes(look_state *state, const ProtobufCFieldDescriptor *field,
     if (!field || field->type != PROTOBUF_C_TYPE_MESSAGE) {
         /* packed numbers grow from a byte to at most eight */
         state->report.memory_bytes +=
-            length * (field && wire_type_of(field->type) != 2 ? 8 : 1) + 16;
+            length * (field && sp_wire_type_of(field->type) != SP_WIRE_BYTES ? 8 : 1) + 16;
         return skip_bytes(state, end, length);
     }
     if (length > end - state->position)
@@ -139,10 +109,10 @@ static bool look_field(look_state *state, const ProtobufCMessageDescriptor *type
     if (!take_varint(state, end, &tag))
         return false;
     uint64_t number = tag >> 3;
-    if (number == 0 || number > 536870911)
+    if (number == 0 || number > SP_WIRE_LAST_FIELD)
         return stop(state, SP_WIRE_BAD, start, "a field number that cannot be");
     const ProtobufCFieldDescriptor *field = sp_wire_field(type, (uint32_t)number);
-    if (field && !fits(field, tag & 7))
+    if (field && !sp_wire_fits(field, tag & 7))
         return stop(state, SP_WIRE_BAD, start, "a field of another type");
     *(field ? &state->report.fields : &state->report.unknown) += 1;
     note_parts(state, type, field, (end < state->length ? end : state->length) - seen->start, seen);
@@ -151,13 +121,13 @@ static bool look_field(look_state *state, const ProtobufCMessageDescriptor *type
     if (depth == 0)
         state->report.top_level_set |= number < 32 ? UINT32_C(1) << number : 1;
     switch (tag & 7) {
-    case WIRE_VARINT:
+    case SP_WIRE_VARINT:
         return take_varint(state, end, &ignored);
-    case WIRE_64:
+    case SP_WIRE_64:
         return skip_bytes(state, end, 8);
-    case WIRE_BYTES:
+    case SP_WIRE_BYTES:
         return look_bytes(state, field, end, depth);
-    case WIRE_32:
+    case SP_WIRE_32:
         return skip_bytes(state, end, 4);
     default:
         return stop(state, SP_WIRE_BAD, start, "a field of unknown wire type");

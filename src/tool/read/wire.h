@@ -47,6 +47,36 @@ static inline bool sp_wire_varint(const uint8_t *data, size_t length, size_t *po
     return true;
 }
 
+/* Wire types. */
+enum { SP_WIRE_VARINT = 0, SP_WIRE_64 = 1, SP_WIRE_BYTES = 2, SP_WIRE_32 = 5 };
+/* The largest number that a field may have. */
+#define SP_WIRE_LAST_FIELD 536870911
+
+/* The wire type of a value of TYPE that is not packed. */
+static inline unsigned sp_wire_type_of(ProtobufCType type)
+{
+    static const uint8_t types[] = {
+        [PROTOBUF_C_TYPE_INT32] = SP_WIRE_VARINT,  [PROTOBUF_C_TYPE_SINT32] = SP_WIRE_VARINT,
+        [PROTOBUF_C_TYPE_SFIXED32] = SP_WIRE_32,   [PROTOBUF_C_TYPE_INT64] = SP_WIRE_VARINT,
+        [PROTOBUF_C_TYPE_SINT64] = SP_WIRE_VARINT, [PROTOBUF_C_TYPE_SFIXED64] = SP_WIRE_64,
+        [PROTOBUF_C_TYPE_UINT32] = SP_WIRE_VARINT, [PROTOBUF_C_TYPE_FIXED32] = SP_WIRE_32,
+        [PROTOBUF_C_TYPE_UINT64] = SP_WIRE_VARINT, [PROTOBUF_C_TYPE_FIXED64] = SP_WIRE_64,
+        [PROTOBUF_C_TYPE_FLOAT] = SP_WIRE_32,      [PROTOBUF_C_TYPE_DOUBLE] = SP_WIRE_64,
+        [PROTOBUF_C_TYPE_BOOL] = SP_WIRE_VARINT,   [PROTOBUF_C_TYPE_ENUM] = SP_WIRE_VARINT,
+        [PROTOBUF_C_TYPE_STRING] = SP_WIRE_BYTES,  [PROTOBUF_C_TYPE_BYTES] = SP_WIRE_BYTES,
+        [PROTOBUF_C_TYPE_MESSAGE] = SP_WIRE_BYTES,
+    };
+    return types[type];
+}
+
+/* Whether FIELD may be written with WIRE_TYPE: repeated numbers may be packed. */
+static inline bool sp_wire_fits(const ProtobufCFieldDescriptor *field, unsigned wire_type)
+{
+    unsigned own = sp_wire_type_of(field->type);
+    return own == wire_type || (wire_type == SP_WIRE_BYTES && own != SP_WIRE_BYTES &&
+                                field->label == PROTOBUF_C_LABEL_REPEATED);
+}
+
 /* Most types of ours number their fields from 1 without a gap. NULL: TYPE does not have it. */
 static inline const ProtobufCFieldDescriptor *sp_wire_field(const ProtobufCMessageDescriptor *type,
                                                             uint32_t number)

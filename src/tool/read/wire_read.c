@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each message is gone through twice: the first time counts what its lists will hold, the second
- * time fills them. */
+/* A message with lists of messages or texts is read in two passes: the first counts the elements of
+ * each list, the second fills them. Other messages, which are most of a recording, are read in one
+ * pass. */
 #include "tool/read/wire_read.h"
 
 #include <string.h>
@@ -8,8 +9,17 @@
 #include "tool/read/wire.h"
 #include "wire/json.h"
 
-enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_32 = 5 };
 enum { MOST_FIELDS = 64 }; /* of a type of ours; golden/wire_read compares all types */
+
+typedef struct wire_reader {
+    sp_arena *memory;
+    unsigned depth;      /* of the message that is being read */
+    bool allows_unknown; /* fields that the type does not know */
+    bool always_counts;  /* read all messages in two passes */
+    bool needs_counts;   /* a message cannot be read in one pass */
+    bool is_odd;         /* the bytes are no message of the type, or have fields that it does not
+                            know and are not allowed */
+} wire_reader;
 
 /* One field as it stands in the bytes. */
 typedef struct wire_field {
@@ -42,17 +52,17 @@ static uint64_t little_endian(const uint8_t *data, unsigned count)
 
 static bool take_value(wire_field *out, const uint8_t *data, size_t length, size_t *position)
 {
-    size_t start = *position, fixed = out->wire_type == WIRE_64 ? 8 : 4;
-    if (out->wire_type == WIRE_VARINT || out->wire_type == WIRE_BYTES) {
+    size_t start = *position, fixed = out->wire_type == SP_WIRE_64 ? 8 : 4;
+    if (out->wire_type == SP_WIRE_VARINT || out->wire_type == SP_WIRE_BYTES) {
         if (!sp_wire_varint(data, length, position, &out->value))
             return false;
-        fixed = out->wire_type == WIRE_BYTES ? out->value : 0;
+        fixed = out->wire_type == SP_WIRE_BYTES ? out->value : 0;
     }
     if (fixed > length - *position)
         return false;
     out->bytes = data + *position;
     out->length = fixed;
-    if (out->wire_type == WIRE_64 || out->wire_type == WIRE_32)
+    if (out->wire_type == SP_WIRE_64 || out->wire_type == SP_WIRE_32)
         out->value = little_endian(out->bytes, (unsigned)fixed);
     *position += fixed;
     out->raw = data + start;
@@ -60,17 +70,36 @@ static bool take_value(wire_field *out, const uint8_t *data, size_t length, size
     return true;
 }
 
-/* The field at *POSITION. False at the end. */
-static bool next_field(const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t length,
-                       size_t *position, wire_field *out)
+static bool is_wire_type(unsigned type)
+{
+    return type <= SP_WIRE_BYTES || type == SP_WIRE_32;
+}
+
+static bool take_field(const wire_reader *reader, const ProtobufCMessageDescriptor *type,
+                       const uint8_t *data, size_t length, size_t *position, wire_field *out)
 {
     uint64_t tag;
-    if (*position >= length || !sp_wire_varint(data, length, position, &tag))
+    if (!sp_wire_varint(data, length, position, &tag) || tag >> 3 == 0 ||
+        tag >> 3 > SP_WIRE_LAST_FIELD)
         return false;
     out->number = (uint32_t)(tag >> 3);
     out->wire_type = tag & 7;
     out->field = sp_wire_field(type, out->number);
-    return take_value(out, data, length, position);
+    bool is_allowed = out->field ? sp_wire_fits(out->field, out->wire_type)
+                                 : reader->allows_unknown && is_wire_type(out->wire_type);
+    return is_allowed && take_value(out, data, length, position);
+}
+
+/* The field at *POSITION. False at the end, and when the bytes are odd. */
+static inline bool next_field(wire_reader *reader, const ProtobufCMessageDescriptor *type,
+                              const uint8_t *data, size_t length, size_t *position, wire_field *out)
+{
+    if (*position >= length)
+        return false;
+    if (take_field(reader, type, data, length, position, out))
+        return true;
+    reader->is_odd = true;
+    return false;
 }
 
 /* ---- counting ---- */
@@ -100,7 +129,7 @@ static bool is_block(ProtobufCType type)
 
 static bool is_packed(const wire_field *at)
 {
-    return at->wire_type == WIRE_BYTES && !is_block(at->field->type);
+    return at->wire_type == SP_WIRE_BYTES && !is_block(at->field->type);
 }
 
 /* How many values AT holds. */
@@ -117,14 +146,14 @@ static size_t value_count(const wire_field *at)
     return count;
 }
 
-static void count_fields(const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t length,
-                         field_counts *counts)
+static void count_fields(wire_reader *reader, const ProtobufCMessageDescriptor *type,
+                         const uint8_t *data, size_t length, field_counts *counts)
 {
     wire_field at;
     memset(counts->known, 0, type->n_fields * sizeof *counts->known);
     memset(counts->is_split, 0, type->n_fields * sizeof *counts->is_split);
     counts->unknown = 0;
-    for (size_t position = 0; next_field(type, data, length, &position, &at);) {
+    for (size_t position = 0; next_field(reader, type, data, length, &position, &at);) {
         if (at.field)
             counts->known[at.field - type->fields] += value_count(&at);
         else
@@ -177,16 +206,19 @@ static bool put_bytes(sp_arena *memory, const wire_field *at, ProtobufCBinaryDat
     return member->data || !at->length;
 }
 
-static bool put_value(sp_arena *memory, const wire_field *at, void *member)
+static ProtobufCMessage *read_message(wire_reader *reader, const ProtobufCMessageDescriptor *type,
+                                      const uint8_t *data, size_t length);
+
+static bool put_value(wire_reader *reader, const wire_field *at, void *member)
 {
     switch (at->field->type) {
     case PROTOBUF_C_TYPE_STRING:
-        return put_string(memory, at, member);
+        return put_string(reader->memory, at, member);
     case PROTOBUF_C_TYPE_BYTES:
-        return put_bytes(memory, at, member);
+        return put_bytes(reader->memory, at, member);
     case PROTOBUF_C_TYPE_MESSAGE:
         *(ProtobufCMessage **)member =
-            sp_wire_read(memory, at->field->descriptor, at->bytes, at->length);
+            read_message(reader, at->field->descriptor, at->bytes, at->length);
         return *(ProtobufCMessage **)member != NULL;
     default:
         put_number(at->field->type, at->value, member);
@@ -210,7 +242,7 @@ static void put_packed(const wire_field *at, unsigned char *values, size_t *coun
 /* ---- messages ---- */
 
 /* One more value of a list, which has room for it. */
-static bool put_element(sp_arena *memory, const wire_field *at, ProtobufCMessage *message)
+static bool put_element(wire_reader *reader, const wire_field *at, ProtobufCMessage *message)
 {
     unsigned char *values = *(unsigned char **)member_at(message, at->field->offset);
     size_t *count = member_at(message, at->field->quantifier_offset);
@@ -218,7 +250,7 @@ static bool put_element(sp_arena *memory, const wire_field *at, ProtobufCMessage
         put_packed(at, values, count);
         return true;
     }
-    return put_value(memory, at, values + (*count)++ * sp_otlp_json_value_size(at->field->type));
+    return put_value(reader, at, values + (*count)++ * sp_otlp_json_value_size(at->field->type));
 }
 
 static bool excludes(const ProtobufCFieldDescriptor *a, const ProtobufCFieldDescriptor *b)
@@ -229,14 +261,14 @@ static bool excludes(const ProtobufCFieldDescriptor *a, const ProtobufCFieldDesc
 
 /* By protobuf's rules a message that comes in several parts is the concatenation of their bytes. A
  * member of a oneof starts anew after another member. */
-static bool join_parts(sp_arena *memory, const ProtobufCMessageDescriptor *type,
+static bool join_parts(wire_reader *reader, const ProtobufCMessageDescriptor *type,
                        const uint8_t *data, size_t length, wire_field *at)
 {
-    uint8_t *joined = sp_arena_alloc(memory, length);
+    uint8_t *joined = sp_arena_take(reader->memory, length);
     wire_field part;
     at->length = 0;
     at->bytes = joined;
-    for (size_t position = 0; joined && next_field(type, data, length, &position, &part);) {
+    for (size_t position = 0; joined && next_field(reader, type, data, length, &position, &part);) {
         if (excludes(part.field, at->field))
             at->length = 0;
         if (part.field != at->field)
@@ -247,25 +279,25 @@ static bool join_parts(sp_arena *memory, const ProtobufCMessageDescriptor *type,
     return joined != NULL;
 }
 
-static bool put_single(sp_arena *memory, const wire_field *at, ProtobufCMessage *message)
+static bool put_single(wire_reader *reader, const wire_field *at, ProtobufCMessage *message)
 {
-    bool done = put_value(memory, at, member_at(message, at->field->offset));
+    bool done = put_value(reader, at, member_at(message, at->field->offset));
     if (at->field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)
         *(uint32_t *)member_at(message, at->field->quantifier_offset) = at->field->id;
     return done;
 }
 
-static bool put_unknown(sp_arena *memory, const wire_field *at, ProtobufCMessage *message)
+static bool put_unknown(wire_reader *reader, const wire_field *at, ProtobufCMessage *message)
 {
     ProtobufCMessageUnknownField *unknown = &message->unknown_fields[message->n_unknown_fields++];
     unknown->tag = at->number;
     unknown->wire_type = (ProtobufCWireType)at->wire_type;
     unknown->len = at->raw_length;
-    unknown->data = sp_arena_memdup(memory, at->raw, at->raw_length);
+    unknown->data = sp_arena_memdup(reader->memory, at->raw, at->raw_length);
     return unknown->data != NULL;
 }
 
-static bool make_lists(sp_arena *memory, ProtobufCMessage *message, const field_counts *counts)
+static bool make_lists(wire_reader *reader, ProtobufCMessage *message, const field_counts *counts)
 {
     const ProtobufCMessageDescriptor *type = message->descriptor;
     for (unsigned i = 0; i < type->n_fields; i++) {
@@ -273,29 +305,30 @@ static bool make_lists(sp_arena *memory, ProtobufCMessage *message, const field_
         if (field->label != PROTOBUF_C_LABEL_REPEATED || !counts->known[i])
             continue;
         void *values =
-            sp_arena_array(memory, counts->known[i], sp_otlp_json_value_size(field->type));
+            sp_arena_array(reader->memory, counts->known[i], sp_otlp_json_value_size(field->type));
         if (!values)
             return false;
         *(void **)member_at(message, field->offset) = values;
     }
     if (counts->unknown)
         message->unknown_fields =
-            sp_arena_array(memory, counts->unknown, sizeof *message->unknown_fields);
+            sp_arena_array(reader->memory, counts->unknown, sizeof *message->unknown_fields);
     return message->unknown_fields || !counts->unknown;
 }
 
-static bool put_field(sp_arena *memory, const wire_field *at, ProtobufCMessage *message)
+static bool put_field(wire_reader *reader, const wire_field *at, ProtobufCMessage *message)
 {
     if (!at->field)
-        return put_unknown(memory, at, message);
-    return at->field->label == PROTOBUF_C_LABEL_REPEATED ? put_element(memory, at, message)
-                                                         : put_single(memory, at, message);
+        return put_unknown(reader, at, message);
+    return at->field->label == PROTOBUF_C_LABEL_REPEATED ? put_element(reader, at, message)
+                                                         : put_single(reader, at, message);
 }
 
 /* A single message that comes in parts is read with its last one. *IS_PART: this is not the last.
  * Counts down what COUNTS has. */
-static bool take_part(sp_arena *memory, const ProtobufCMessageDescriptor *type, const uint8_t *data,
-                      size_t length, field_counts *counts, wire_field *at, bool *is_part)
+static bool take_part(wire_reader *reader, const ProtobufCMessageDescriptor *type,
+                      const uint8_t *data, size_t length, field_counts *counts, wire_field *at,
+                      bool *is_part)
 {
     *is_part = false;
     if (!at->field || at->field->type != PROTOBUF_C_TYPE_MESSAGE ||
@@ -305,34 +338,150 @@ static bool take_part(sp_arena *memory, const ProtobufCMessageDescriptor *type, 
     bool *is_split = &counts->is_split[at->field - type->fields];
     *is_split = *is_split || *left > 1;
     *is_part = --*left > 0;
-    return *is_part || !*is_split || join_parts(memory, type, data, length, at);
+    return *is_part || !*is_split || join_parts(reader, type, data, length, at);
 }
 
-static bool fill(sp_arena *memory, ProtobufCMessage *message, const uint8_t *data, size_t length,
+static bool fill(wire_reader *reader, ProtobufCMessage *message, const uint8_t *data, size_t length,
                  field_counts *counts)
 {
     const ProtobufCMessageDescriptor *type = message->descriptor;
     wire_field at;
-    for (size_t position = 0; next_field(type, data, length, &position, &at);) {
+    for (size_t position = 0; next_field(reader, type, data, length, &position, &at);) {
         bool is_part;
-        if (!take_part(memory, type, data, length, counts, &at, &is_part))
+        if (!take_part(reader, type, data, length, counts, &at, &is_part))
             return false;
-        if (!is_part && !put_field(memory, &at, message))
+        if (!is_part && !put_field(reader, &at, message))
             return false;
     }
     return true;
 }
 
+static ProtobufCMessage *new_message(wire_reader *reader, const ProtobufCMessageDescriptor *type)
+{
+    ProtobufCMessage *message = sp_arena_take(reader->memory, type->sizeof_message);
+    if (message)
+        protobuf_c_message_init(type, message);
+    return message;
+}
+
+/* The message, with a look ahead at all its fields. */
+static ProtobufCMessage *read_counted(wire_reader *reader, const ProtobufCMessageDescriptor *type,
+                                      const uint8_t *data, size_t length)
+{
+    field_counts counts;
+    count_fields(reader, type, data, length, &counts);
+    ProtobufCMessage *message = reader->is_odd ? NULL : new_message(reader, type);
+    bool done = message && make_lists(reader, message, &counts) &&
+                fill(reader, message, data, length, &counts);
+    return done ? message : NULL;
+}
+
+/* ---- messages without lists of messages or texts ---- */
+
+static bool is_plain(const ProtobufCMessageDescriptor *type)
+{
+    for (unsigned i = 0; i < type->n_fields; i++)
+        if (type->fields[i].label == PROTOBUF_C_LABEL_REPEATED && is_block(type->fields[i].type))
+            return false;
+    return true;
+}
+
+/* Whether AT is a single message of which MESSAGE has a part already. */
+static bool is_second_part(const wire_field *at, ProtobufCMessage *message)
+{
+    if (at->field->type != PROTOBUF_C_TYPE_MESSAGE)
+        return false;
+    if (at->field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)
+        return *(uint32_t *)member_at(message, at->field->quantifier_offset) == at->field->id;
+    return *(ProtobufCMessage **)member_at(message, at->field->offset) != NULL;
+}
+
+/* A list that is packed and in one piece. */
+static bool put_whole_list(wire_reader *reader, const wire_field *at, ProtobufCMessage *message)
+{
+    void **list = member_at(message, at->field->offset);
+    size_t *count = member_at(message, at->field->quantifier_offset);
+    size_t values = value_count(at);
+    if (values == 0)
+        return true;
+    *list = sp_arena_take(reader->memory, values * sp_otlp_json_value_size(at->field->type));
+    if (*list)
+        put_packed(at, *list, count);
+    return *list != NULL;
+}
+
+/* Whether one pass is too little: the field is unknown, a list's elements are not together, or a
+ * message comes in several parts. */
+static bool needs_two_passes(const wire_field *at, ProtobufCMessage *message)
+{
+    if (!at->field)
+        return true;
+    if (at->field->label == PROTOBUF_C_LABEL_REPEATED)
+        return !is_packed(at) || *(void **)member_at(message, at->field->offset);
+    return is_second_part(at, message);
+}
+
+static bool put_plain(wire_reader *reader, const wire_field *at, ProtobufCMessage *message)
+{
+    if (needs_two_passes(at, message)) {
+        reader->needs_counts = true;
+        return false;
+    }
+    return at->field->label == PROTOBUF_C_LABEL_REPEATED ? put_whole_list(reader, at, message)
+                                                         : put_single(reader, at, message);
+}
+
+static ProtobufCMessage *read_plain(wire_reader *reader, const ProtobufCMessageDescriptor *type,
+                                    const uint8_t *data, size_t length)
+{
+    ProtobufCMessage *message = new_message(reader, type);
+    wire_field at;
+    for (size_t position = 0; message && next_field(reader, type, data, length, &position, &at);)
+        if (!put_plain(reader, &at, message))
+            return NULL;
+    return reader->is_odd ? NULL : message;
+}
+
+static ProtobufCMessage *read_message(wire_reader *reader, const ProtobufCMessageDescriptor *type,
+                                      const uint8_t *data, size_t length)
+{
+    reader->is_odd = reader->is_odd || reader->depth >= SP_OTLP_MAX_DEPTH;
+    if (reader->is_odd || type->n_fields > MOST_FIELDS)
+        return NULL;
+    reader->depth++;
+    ProtobufCMessage *message = !reader->always_counts && is_plain(type)
+                                    ? read_plain(reader, type, data, length)
+                                    : read_counted(reader, type, data, length);
+    reader->depth--;
+    return message;
+}
+
+/* When one message needs two passes, all are read again: were it only that message, a message in
+ * several parts on each level would be read 2^depth times. */
+static ProtobufCMessage *read_all(wire_reader *reader, const ProtobufCMessageDescriptor *type,
+                                  const uint8_t *data, size_t length)
+{
+    sp_arena_mark mark = sp_arena_get_mark(reader->memory);
+    ProtobufCMessage *message = read_message(reader, type, data, length);
+    if (!reader->needs_counts)
+        return message;
+    sp_arena_go_back(reader->memory, mark);
+    *reader = (wire_reader){
+        .memory = reader->memory, .allows_unknown = reader->allows_unknown, .always_counts = true};
+    return read_message(reader, type, data, length);
+}
+
 ProtobufCMessage *sp_wire_read(sp_arena *memory, const ProtobufCMessageDescriptor *type,
                                const uint8_t *data, size_t length)
 {
-    field_counts counts;
-    ProtobufCMessage *message = sp_arena_alloc(memory, type->sizeof_message);
-    if (!message || type->n_fields > MOST_FIELDS)
-        return NULL;
-    protobuf_c_message_init(type, message);
-    count_fields(type, data, length, &counts);
-    bool done =
-        make_lists(memory, message, &counts) && fill(memory, message, data, length, &counts);
-    return done ? message : NULL;
+    wire_reader reader = {.memory = memory, .allows_unknown = true};
+    return read_all(&reader, type, data, length);
+}
+
+bool sp_wire_try_read(sp_arena *memory, const ProtobufCMessageDescriptor *type, const uint8_t *data,
+                      size_t length, ProtobufCMessage **out)
+{
+    wire_reader reader = {.memory = memory};
+    *out = read_all(&reader, type, data, length);
+    return !reader.is_odd;
 }

@@ -119,6 +119,26 @@ static void arena_join_takes_all_and_keeps_on(void **state)
     sp_arena_deinit(&from);
 }
 
+static void arena_goes_back_to_a_mark(void **state)
+{
+    (void)state;
+    sp_arena arena = {0};
+    sp_arena_mark empty = sp_arena_get_mark(&arena);
+    sp_arena_strdup(&arena, "first");
+    sp_arena_go_back(&arena, empty);
+    assert_null(arena.blocks);
+    char *kept = sp_arena_strdup(&arena, "kept");
+    size_t used = arena.used_bytes;
+    sp_arena_mark mark = sp_arena_get_mark(&arena);
+    char *next = sp_arena_strdup(&arena, "next");
+    assert_non_null(sp_arena_alloc(&arena, 40 << 20)); /* a block of its own */
+    sp_arena_go_back(&arena, mark);
+    assert_int_equal(arena.used_bytes, used);
+    assert_string_equal(kept, "kept");
+    assert_ptr_equal(sp_arena_strdup(&arena, "again"), next);
+    sp_arena_deinit(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +149,7 @@ int main(void)
         cmocka_unit_test(arena_impossible_size_fails_and_says_so_until_reset),
         cmocka_unit_test(arena_text_is_copied),
         cmocka_unit_test(arena_join_takes_all_and_keeps_on),
+        cmocka_unit_test(arena_goes_back_to_a_mark),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
