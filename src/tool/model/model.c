@@ -21,9 +21,10 @@ static int note_snapshots(sp_model *model, const sp_input *input)
     return status;
 }
 
-static int add_documents(sp_model *model, const sp_input *input, sp_signal signal,
+static int add_documents(sp_model *model, sp_signal signal, bool shows_progress,
                          int (*add)(sp_model *model, const sp_document *document))
 {
+    const sp_input *input = model->input;
     int status = SP_TOOL_DONE;
     uint64_t done = 0, all = 0;
     for (size_t i = 0; i < input->count; i++)
@@ -31,15 +32,25 @@ static int add_documents(sp_model *model, const sp_input *input, sp_signal signa
     for (size_t i = 0; i < input->count && status == SP_TOOL_DONE; i++) {
         if (input->documents[i].signal != signal)
             continue;
-        sp_progress_step(signal == SP_SIGNAL_TRACES ? "taking in spans" : "taking in samples", NULL,
-                         done, all);
+        if (shows_progress)
+            sp_progress_step(signal == SP_SIGNAL_TRACES ? "taking in spans" : "taking in samples",
+                             NULL, done, all);
         status = add(model, &input->documents[i]);
         done += input->documents[i].bytes;
     }
     return status;
 }
 
-/* Spans come first: links of profiles may need them. */
+int sp_model_add_all_traces(sp_model *model, bool shows_progress)
+{
+    return add_documents(model, SP_SIGNAL_TRACES, shows_progress, sp_model_add_traces);
+}
+
+int sp_model_add_all_profiles(sp_model *model)
+{
+    return add_documents(model, SP_SIGNAL_PROFILES, true, sp_model_add_profiles);
+}
+
 int sp_model_build(sp_model *model, const sp_input *input)
 {
     static const sp_since never;
@@ -68,9 +79,7 @@ int sp_model_build_as(sp_model *model, const sp_input *input, const sp_since *si
         return sp_tool_no_memory();
     int status = note_snapshots(model, input);
     if (status == SP_TOOL_DONE)
-        status = add_documents(model, input, SP_SIGNAL_TRACES, sp_model_add_traces);
-    if (status == SP_TOOL_DONE)
-        status = add_documents(model, input, SP_SIGNAL_PROFILES, sp_model_add_profiles);
+        status = sp_model_add_all(model);
     if (status == SP_TOOL_DONE && since->is_asked)
         status = sp_model_subtract_base(model);
     if (status == SP_TOOL_DONE)

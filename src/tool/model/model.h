@@ -98,7 +98,7 @@ typedef struct sp_model_profile {
     const Sp__Profiles__ProfilesDictionary *dictionary;
     /* By number of the message's sample: the number of the model's. NULL: none of them counts,
      * because the profile is an old snapshot. */
-    const uint32_t *sample_numbers;
+    uint32_t *sample_numbers;
 } sp_model_profile;
 
 /* The earlier snapshot that the last one is compared with. */
@@ -130,7 +130,8 @@ typedef struct sp_model_options {
 #define SP_MODEL_NO_STACK "[no stack]"
 
 typedef struct sp_model {
-    const sp_input *input; /* all that it is made of */
+    const sp_input *input;        /* all that it is made of */
+    const struct sp_model *whole; /* this is a part of it (model_parts.c); NULL: this is no part */
     sp_arena memory;
     sp_intern strings, stacks, links, locks;
 
@@ -156,7 +157,7 @@ typedef struct sp_model {
     sp_model_profile *profiles;
     size_t profile_count, profile_capacity;
 
-    sp_intern processes;      /* two strings: service and instance */
+    sp_intern processes;      /* key: PID, service and instance, with a NUL after each */
     uint64_t *snapshot_times; /* of each process's last snapshot; 0: it has none */
     size_t snapshot_capacity;
 
@@ -190,19 +191,36 @@ int sp_model_add_span_roots(sp_model *model);
 int sp_since_parse(const char *text, sp_since *out);
 void sp_model_deinit(sp_model *model);
 
-/* Parts of the build, in model_spans.c and model_profiles.c. */
+/* Steps of the build. Add all spans, then all samples: on all cores where there are many samples
+ * (model_parts.c), with the same result. */
+int sp_model_add_all(sp_model *model);
+/* The same in COUNT parts by up to THREADS threads. */
+int sp_model_add_in_parts(sp_model *model, size_t threads, size_t count);
+/* The same by the calling thread, in model.c. SHOWS_PROGRESS: it is the main thread. */
+int sp_model_add_all_traces(sp_model *model, bool shows_progress);
+int sp_model_add_all_profiles(sp_model *model);
+/* One document, in model_spans.c and model_profiles.c. A part of a model reports no mistakes. */
 int sp_model_add_traces(sp_model *model, const sp_document *document);
 int sp_model_add_profiles(sp_model *model, const sp_document *document);
+/* Add SAMPLE, or add its value and count to the sample with the same key. *NUMBER: its number.
+ * False when memory is short. */
+bool sp_model_add_sample(sp_model *model, const sp_model_sample *sample, uint32_t *number);
+/* The number of the type with the name and unit of LIKE in *OUT. A new type also has LIKE's period.
+ * False when memory is short. */
+bool sp_model_find_type(sp_model *model, const sp_model_type *like, uint32_t *out);
+/* The number of LINK, or SP_INTERN_FAILED. All spans are there, unless this is a part of a model: a
+ * link without a trace id gets that of the span of its id (sp_model_complete_link). */
+uint32_t sp_model_put_link(sp_model *model, const sp_model_link *link);
 /* Before the profiles are added: when each process's last snapshot was. */
 int sp_model_note_snapshots(sp_model *model, const sp_document *document);
 /* Whether PROFILE is a snapshot, and RESOURCE's process has a later one. */
-bool sp_model_is_old_snapshot(sp_model *model, const Sp__Profiles__Profile *profile,
+bool sp_model_is_old_snapshot(const sp_model *model, const Sp__Profiles__Profile *profile,
                               const Sp__Resource__Resource *resource,
                               const Sp__Profiles__ProfilesDictionary *dictionary);
 /* Once the last snapshots are known: when the earlier one of each process was. */
 int sp_model_note_bases(sp_model *model, const sp_document *document);
 /* Whether PROFILE, an old snapshot of RESOURCE's process, is the earlier one. */
-bool sp_model_is_base(sp_model *model, const Sp__Profiles__Profile *profile,
+bool sp_model_is_base(const sp_model *model, const Sp__Profiles__Profile *profile,
                       const Sp__Resource__Resource *resource,
                       const Sp__Profiles__ProfilesDictionary *dictionary);
 /* Parts of these, in grown.c. False when memory is short. */

@@ -54,9 +54,18 @@ typedef struct profile_reader {
     int status;
 } profile_reader;
 
+/* A mistake in a part is found again, and reported, when the whole model is read. */
+static bool is_silent(const profile_reader *reader)
+{
+    return reader->model->whole != NULL;
+}
+
 static bool fail_index(profile_reader *reader, const char *table, int32_t index, size_t count)
 {
     char name[SP_DOCUMENT_NAME_LENGTH];
+    reader->status = SP_TOOL_WRONG;
+    if (is_silent(reader))
+        return false;
     reader->status = sp_tool_wrong("%s: profile %zu, sample %zu: leads to %s[%" PRId32
                                    "], but that table has %zu entries; "
                                    "`spanprof check` lists all mistakes",
@@ -67,7 +76,7 @@ static bool fail_index(profile_reader *reader, const char *table, int32_t index,
 
 static bool fail_memory(profile_reader *reader)
 {
-    reader->status = sp_tool_no_memory();
+    reader->status = is_silent(reader) ? SP_TOOL_WRONG : sp_tool_no_memory();
     return false;
 }
 
@@ -279,6 +288,14 @@ static bool has_span_id_only(const sp_model_link *link)
            memcmp(link->span_id, none.span_id, sizeof none.span_id) != 0;
 }
 
+uint32_t sp_model_put_link(sp_model *model, const sp_model_link *link)
+{
+    sp_model_link key = *link;
+    if (!model->whole && has_span_id_only(&key) && !sp_model_complete_link(model, &key))
+        return SP_INTERN_FAILED;
+    return sp_intern_put(&model->links, &key, sizeof key, NULL);
+}
+
 static bool find_link(profile_reader *reader, int32_t index, uint32_t *out)
 {
     const Sp__Profiles__ProfilesDictionary *d = reader->dictionary;
@@ -294,9 +311,7 @@ static bool find_link(profile_reader *reader, int32_t index, uint32_t *out)
             memcpy(key.trace_id, link->trace_id.data, sizeof key.trace_id);
         if (link->span_id.len == sizeof key.span_id)
             memcpy(key.span_id, link->span_id.data, sizeof key.span_id);
-        if (has_span_id_only(&key) && !sp_model_complete_link(reader->model, &key))
-            return fail_memory(reader);
-        uint32_t number = sp_intern_put(&reader->model->links, &key, sizeof key, NULL);
+        uint32_t number = sp_model_put_link(reader->model, &key);
         if (number == SP_INTERN_FAILED)
             return fail_memory(reader);
         reader->link_numbers[index] = number + 1;
@@ -382,7 +397,7 @@ static bool find_holder(profile_reader *reader, const char *trace, const char *s
         !sp_hex_decode(key.trace_id, trace, sizeof key.trace_id, true) ||
         !sp_hex_decode(key.span_id, span, sizeof key.span_id, true))
         return true;
-    *out = sp_intern_put(&reader->model->links, &key, sizeof key, NULL);
+    *out = sp_model_put_link(reader->model, &key);
     return *out != SP_INTERN_FAILED || fail_memory(reader);
 }
 
@@ -532,13 +547,12 @@ static bool find_rule(profile_reader *reader, const Sp__Profiles__Profile *profi
     return true;
 }
 
-static bool find_type(profile_reader *reader, const type_rule *rule, int64_t period, uint32_t *out)
+bool sp_model_find_type(sp_model *model, const sp_model_type *like, uint32_t *out)
 {
-    sp_model *model = reader->model;
-    uint32_t name = sp_model_string(model, rule->name), unit = sp_model_string(model, rule->unit);
-    uint32_t period_unit = sp_model_string(model, rule->period_unit);
+    uint32_t name = sp_model_string(model, like->name), unit = sp_model_string(model, like->unit);
+    uint32_t period_unit = sp_model_string(model, like->period_unit);
     if (name == SP_INTERN_FAILED || unit == SP_INTERN_FAILED || period_unit == SP_INTERN_FAILED)
-        return fail_memory(reader);
+        return false;
     const char *name_text = sp_model_text(model, name), *unit_text = sp_model_text(model, unit);
     for (size_t i = 0; i < model->type_count; i++)
         if (strcmp(model->types[i].name, name_text) == 0 &&
@@ -547,12 +561,12 @@ static bool find_type(profile_reader *reader, const type_rule *rule, int64_t per
             return true;
         }
     if (!SP_REACH(model->types, model->type_count, model->type_capacity, 8))
-        return fail_memory(reader);
+        return false;
     *out = (uint32_t)model->type_count;
     model->types[model->type_count++] = (sp_model_type){
         .name = name_text,
         .unit = unit_text,
-        .period = period,
+        .period = like->period,
         .period_unit = sp_model_text(model, period_unit),
         .is_snapshot = sp_is_snapshot_name(name_text),
         .is_contention = is_contention_name(name_text),
@@ -560,6 +574,13 @@ static bool find_type(profile_reader *reader, const type_rule *rule, int64_t per
         .is_wall = strcmp(unit_text, "nanoseconds") == 0 &&
                    (strcmp(name_text, "wall") == 0 || strcmp(name_text, "wall_innermost") == 0)};
     return true;
+}
+
+static bool find_type(profile_reader *reader, const type_rule *rule, int64_t period, uint32_t *out)
+{
+    const sp_model_type like = {
+        .name = rule->name, .unit = rule->unit, .period = period, .period_unit = rule->period_unit};
+    return sp_model_find_type(reader->model, &like, out) || fail_memory(reader);
 }
 
 /* The sum of a sample's values, or the number of its timestamps when it has none, in *SUM; with the
@@ -578,6 +599,9 @@ static bool sum_values(profile_reader *reader, const type_rule *rule,
     if (fine)
         return true;
     char name[SP_DOCUMENT_NAME_LENGTH];
+    reader->status = SP_TOOL_WRONG;
+    if (is_silent(reader))
+        return false;
     reader->status = sp_tool_wrong(
         "%s: profile %zu, sample %zu: has a value that is negative or too large; drop it",
         sp_document_name(name, reader->document), reader->profile, reader->sample);
@@ -599,22 +623,27 @@ static uint64_t count_events(const type_rule *rule, const Sp__Profiles__Sample *
     return events ? events : 1;
 }
 
+bool sp_model_add_sample(sp_model *model, const sp_model_sample *sample, uint32_t *number)
+{
+    bool is_new;
+    *number = sp_sample_index_put(&model->sample_index, model->samples, sample, &is_new);
+    if (*number == SP_INTERN_FAILED ||
+        !SP_REACH(model->samples, *number, model->sample_capacity, 1024))
+        return false;
+    if (is_new) {
+        model->samples[*number] = *sample;
+    } else {
+        sp_sum_add(&model->samples[*number].value, sample->value);
+        sp_sum_add(&model->samples[*number].count, sample->count);
+    }
+    return true;
+}
+
 static bool add_sample(profile_reader *reader, const sp_model_sample *sample, uint32_t *out)
 {
-    sp_model *model = reader->model;
-    bool is_new;
-    uint32_t number = sp_sample_index_put(&model->sample_index, model->samples, sample, &is_new);
-    if (number == SP_INTERN_FAILED ||
-        !SP_REACH(model->samples, number, model->sample_capacity, 1024))
+    if (!sp_model_add_sample(reader->model, sample, out))
         return fail_memory(reader);
-    if (is_new) {
-        model->samples[number] = *sample;
-    } else {
-        sp_sum_add(&model->samples[number].value, sample->value);
-        sp_sum_add(&model->samples[number].count, sample->count);
-    }
-    sp_sum_add(&model->types[sample->type].samples, sample->count);
-    *out = number;
+    sp_sum_add(&reader->model->types[sample->type].samples, sample->count);
     return true;
 }
 

@@ -7,9 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/buffer.h"
+#include "core/compiler.h"
 #include "tool/model/model.h"
 #include "tool/text/messages.h"
 #include "core/reach.h"
+
+enum { LONGEST_KEY = 1 << 24 };
 
 bool sp_is_snapshot_name(const char *name)
 {
@@ -34,19 +38,43 @@ static const char *pid_of(const Sp__Resource__Resource *resource,
     return is_number ? text : "";
 }
 
-/* Service, instance and PID tell processes apart: the workers of a server may share an instance's
- * name. Returns SP_INTERN_FAILED when memory is short. */
-static uint32_t find_process(sp_model *model, const Sp__Resource__Resource *resource,
-                             const Sp__Profiles__ProfilesDictionary *d)
+/* Processes differ by service, instance and PID, because the workers of a server may share an
+ * instance's name. Returns false when memory is short. */
+static bool make_key(sp_buffer *key, const Sp__Resource__Resource *resource,
+                     const Sp__Profiles__ProfilesDictionary *d)
 {
     char pid[24];
-    const uint32_t key[] = {
-        sp_model_string(model, pid_of(resource, d, pid)),
-        sp_model_string(model, sp_resource_text(resource, d, "service.name")),
-        sp_model_string(model, sp_resource_text(resource, d, "service.instance.id"))};
-    if (key[0] == SP_INTERN_FAILED || key[1] == SP_INTERN_FAILED || key[2] == SP_INTERN_FAILED)
-        return SP_INTERN_FAILED;
-    return sp_intern_put(&model->processes, key, sizeof key, NULL);
+    const char *parts[] = {pid_of(resource, d, pid), sp_resource_text(resource, d, "service.name"),
+                           sp_resource_text(resource, d, "service.instance.id")};
+    bool done = true;
+    for (size_t i = 0; i < SP_ARRAY_LENGTH(parts); i++)
+        done = done && sp_buffer_add(key, parts[i], strlen(parts[i]) + 1);
+    return done;
+}
+
+/* Returns SP_INTERN_FAILED when memory is short. */
+static uint32_t put_process(sp_model *model, const Sp__Resource__Resource *resource,
+                            const Sp__Profiles__ProfilesDictionary *d)
+{
+    sp_buffer key = SP_BUFFER_INIT(LONGEST_KEY);
+    uint32_t process = make_key(&key, resource, d)
+                           ? sp_intern_put(&model->processes, key.data, key.length, NULL)
+                           : SP_INTERN_FAILED;
+    sp_buffer_deinit(&key);
+    return process;
+}
+
+/* The number of a process whose snapshots WHOLE has. Several threads may call this at once. Returns
+ * SP_INTERN_FAILED when memory is short. */
+static uint32_t find_process(const sp_model *whole, const Sp__Resource__Resource *resource,
+                             const Sp__Profiles__ProfilesDictionary *d)
+{
+    sp_buffer key = SP_BUFFER_INIT(LONGEST_KEY);
+    uint32_t process = make_key(&key, resource, d)
+                           ? sp_intern_find(&whole->processes, key.data, key.length)
+                           : SP_INTERN_FAILED;
+    sp_buffer_deinit(&key);
+    return process;
 }
 
 static bool make_room(sp_model *model, uint32_t number)
@@ -62,7 +90,7 @@ static bool make_room(sp_model *model, uint32_t number)
 static bool note_resource(sp_model *model, const Sp__Profiles__ResourceProfiles *resource,
                           const Sp__Profiles__ProfilesDictionary *d)
 {
-    uint32_t process = find_process(model, resource->resource, d);
+    uint32_t process = put_process(model, resource->resource, d);
     if (process == SP_INTERN_FAILED || !make_room(model, process))
         return false;
     for (size_t s = 0; s < resource->n_scope_profiles; s++)
@@ -88,7 +116,7 @@ int sp_model_note_snapshots(sp_model *model, const sp_document *document)
 static bool note_base_of_resource(sp_model *model, const Sp__Profiles__ResourceProfiles *resource,
                                   const Sp__Profiles__ProfilesDictionary *d)
 {
-    uint32_t process = find_process(model, resource->resource, d);
+    uint32_t process = put_process(model, resource->resource, d);
     if (process == SP_INTERN_FAILED)
         return false;
     for (size_t s = 0; s < resource->n_scope_profiles; s++)
@@ -112,7 +140,7 @@ int sp_model_note_bases(sp_model *model, const sp_document *document)
     return SP_TOOL_DONE;
 }
 
-bool sp_model_is_base(sp_model *model, const Sp__Profiles__Profile *profile,
+bool sp_model_is_base(const sp_model *model, const Sp__Profiles__Profile *profile,
                       const Sp__Resource__Resource *resource,
                       const Sp__Profiles__ProfilesDictionary *d)
 {
@@ -121,11 +149,13 @@ bool sp_model_is_base(sp_model *model, const Sp__Profiles__Profile *profile,
            profile->time_unix_nano == model->base_times[process];
 }
 
-bool sp_model_is_old_snapshot(sp_model *model, const Sp__Profiles__Profile *profile,
+bool sp_model_is_old_snapshot(const sp_model *model, const Sp__Profiles__Profile *profile,
                               const Sp__Resource__Resource *resource,
                               const Sp__Profiles__ProfilesDictionary *d)
 {
-    uint32_t process = find_process(model, resource, d);
-    return process != SP_INTERN_FAILED && is_snapshot(profile, d) &&
-           profile->time_unix_nano < model->snapshot_times[process];
+    const sp_model *whole = model->whole ? model->whole : model;
+    if (!is_snapshot(profile, d))
+        return false;
+    uint32_t process = find_process(whole, resource, d);
+    return process != SP_INTERN_FAILED && profile->time_unix_nano < whole->snapshot_times[process];
 }

@@ -2,6 +2,7 @@
 #include "tool/model/names.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,10 +32,14 @@ int sp_names_parse(const char *word, sp_demangle_style *out)
  * there is none, names stay as they were recorded. */
 static void load_runtime(void)
 {
-    static bool is_tried;
-    if (!is_tried)
-        dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_GLOBAL);
-    is_tried = true;
+    dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_GLOBAL);
+}
+
+/* Several threads may need it at once. */
+static void need_runtime(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load_runtime);
 }
 
 static bool is_mangled(const char *symbol)
@@ -65,7 +70,7 @@ static bool write_name(const char *recorded, const char *symbol, sp_demangle_sty
     const char *from = *symbol ? symbol : recorded;
     if (!is_mangled(from))
         return write_recorded(recorded, style, out);
-    load_runtime();
+    need_runtime();
     sp_demangle(out, from, style);
     if (out->failed)
         return false;

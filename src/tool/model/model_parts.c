@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Profiles are added to the model on all cores. Requests that follow each other form a part. Each
+ * part becomes a model of its own, with its own numbers for strings, stacks, links and samples.
+ * Afterwards the parts are added to the whole model in their order, with new numbers. An entry that
+ * is new to the whole gets its number at its first appearance, so the whole model is the one that a
+ * single thread makes of the same requests.
+ *
+ * A part reports no mistakes: when one fails, a single thread adds all profiles, and reports the
+ * first mistake. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/reach.h"
+#include "tool/model/model.h"
+#include "tool/model/sum.h"
+#include "tool/read/parallel.h"
+#include "tool/text/messages.h"
+#include "tool/text/progress.h"
+
+/* Parts for each thread, so that none waits long for the last one. */
+enum { PARTS_A_THREAD = 4 };
+
+/* Documents [FIRST, END) of the input. */
+typedef struct model_part {
+    sp_model model;
+    size_t first, end;
+    uint64_t bytes_before; /* of profiles */
+    int status;
+} model_part;
+
+typedef struct model_parts {
+    sp_model *whole;
+    model_part *items;
+    size_t count;
+    uint64_t bytes;
+    int spans_status;
+} model_parts;
+
+/* By number in a part: the number in the whole model. */
+typedef struct renumbering {
+    uint32_t *strings, *links, *stacks, *locks, *types, *samples;
+} renumbering;
+
+/* ---- parts ---- */
+
+static uint64_t bytes_of(const sp_input *input, sp_signal signal)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < input->count; i++)
+        bytes += input->documents[i].signal == signal ? input->documents[i].bytes : 0;
+    return bytes;
+}
+
+/* Parts of about the same number of bytes. Returns false when memory is short. */
+static bool divide(model_parts *parts, size_t count)
+{
+    const sp_input *input = parts->whole->input;
+    uint64_t bytes = 0;
+    parts->items = calloc(count, sizeof *parts->items);
+    if (!parts->items)
+        return false;
+    parts->count = count;
+    for (size_t i = 0, part = 0; i < input->count; i++) {
+        if (input->documents[i].signal == SP_SIGNAL_PROFILES)
+            bytes += input->documents[i].bytes;
+        parts->items[part].end = i + 1;
+        if (part + 1 < count && bytes >= parts->bytes / count * (part + 1))
+            parts->items[++part] =
+                (model_part){.first = i + 1, .end = i + 1, .bytes_before = bytes};
+    }
+    return true;
+}
+
+/* A part shares the names of functions with the whole model, which does not change them. */
+static bool begin_part(sp_model *part, sp_model *whole)
+{
+    static const sp_model_link none;
+    *part = (sp_model){.input = whole->input,
+                       .whole = whole,
+                       .options = whole->options,
+                       .root_frames = whole->root_frames,
+                       .names = whole->names};
+    return sp_model_string(part, "") == 0 &&
+           sp_intern_put(&part->links, &none, sizeof none, NULL) == 0;
+}
+
+static void end_part(sp_model *part)
+{
+    part->names = (sp_names){0};
+    sp_model_deinit(part);
+}
+
+static void add_part_profiles(model_parts *parts, size_t thread, model_part *part)
+{
+    const sp_document *documents = parts->whole->input->documents;
+    uint64_t bytes = part->bytes_before;
+    part->status = begin_part(&part->model, parts->whole) ? SP_TOOL_DONE : SP_TOOL_WRONG;
+    for (size_t i = part->first; i < part->end && part->status == SP_TOOL_DONE; i++) {
+        if (documents[i].signal != SP_SIGNAL_PROFILES)
+            continue;
+        if (thread == 0)
+            sp_progress_step("taking in samples", NULL, bytes, parts->bytes);
+        part->status = sp_model_add_profiles(&part->model, &documents[i]);
+        bytes += documents[i].bytes;
+    }
+}
+
+/* Number 0 is the spans, the others are the parts. */
+static void run(void *state, size_t thread, size_t number)
+{
+    model_parts *parts = state;
+    if (number == 0)
+        parts->spans_status = sp_model_add_all_traces(parts->whole, thread == 0);
+    else
+        add_part_profiles(parts, thread, &parts->items[number - 1]);
+}
+
+/* ---- new numbers ---- */
+
+static bool reserve(renumbering *to, const sp_model *part)
+{
+    to->strings = malloc((part->strings.count + (size_t)1) * sizeof *to->strings);
+    to->links = malloc((part->links.count + (size_t)1) * sizeof *to->links);
+    to->stacks = malloc((part->stacks.count + (size_t)1) * sizeof *to->stacks);
+    to->locks = malloc((part->locks.count + (size_t)1) * sizeof *to->locks);
+    to->types = malloc((part->type_count + 1) * sizeof *to->types);
+    to->samples = malloc((part->sample_index.count + (size_t)1) * sizeof *to->samples);
+    return to->strings && to->links && to->stacks && to->locks && to->types && to->samples;
+}
+
+static void forget(renumbering *to)
+{
+    free(to->strings);
+    free(to->links);
+    free(to->stacks);
+    free(to->locks);
+    free(to->types);
+    free(to->samples);
+}
+
+static uint32_t renumber(const uint32_t *numbers, uint32_t number)
+{
+    return number == SP_MODEL_NONE ? SP_MODEL_NONE : numbers[number];
+}
+
+/* Also what is known of the functions with these names. */
+static bool add_strings(sp_model *whole, const sp_model *part, renumbering *to)
+{
+    bool done = true;
+    for (uint32_t i = 0; done && i < part->strings.count; i++) {
+        const sp_intern_entry *entry = &part->strings.entries[i];
+        to->strings[i] = sp_intern_put(&whole->strings, entry->key, entry->length, NULL);
+        done = to->strings[i] != SP_INTERN_FAILED;
+    }
+    for (uint32_t i = 0; done && i < part->strings.count; i++) {
+        sp_model_place place = sp_model_place_of(part, i);
+        const char *file = sp_model_text(part, place.file);
+        const char *module = sp_model_text(part, place.module);
+        done = sp_model_note_place(whole, to->strings[i], file, module, place.first_line) &&
+               sp_model_note_place(whole, to->strings[i], file, module, place.last_line);
+        sp_model_names names = sp_model_names_of(part, i);
+        for (int style = 0; done && style < SP_NAMES_STYLES; style++)
+            done = !names.as[style] ||
+                   sp_model_note_name(whole, to->strings[i], (sp_demangle_style)style,
+                                      sp_model_text(part, names.as[style]));
+    }
+    return done;
+}
+
+static bool add_links(sp_model *whole, const sp_model *part, renumbering *to)
+{
+    bool done = true;
+    for (uint32_t i = 0; done && i < part->links.count; i++) {
+        to->links[i] = sp_model_put_link(whole, sp_intern_key(&part->links, i));
+        done = to->links[i] != SP_INTERN_FAILED;
+    }
+    return done;
+}
+
+static bool add_stack(sp_model *whole, const sp_intern_entry *entry, const renumbering *to,
+                      uint32_t *frames, uint32_t *number)
+{
+    size_t count = entry->length / sizeof *frames;
+    for (size_t i = 0; i < count; i++)
+        frames[i] = to->strings[((const uint32_t *)entry->key)[i]];
+    *number = sp_intern_put(&whole->stacks, frames, count * sizeof *frames, NULL);
+    return *number != SP_INTERN_FAILED;
+}
+
+static bool add_stacks(sp_model *whole, const sp_model *part, renumbering *to)
+{
+    uint32_t *frames = NULL;
+    size_t capacity = 0;
+    bool done = true;
+    for (uint32_t i = 0; done && i < part->stacks.count; i++) {
+        const sp_intern_entry *entry = &part->stacks.entries[i];
+        done = SP_REACH(frames, entry->length / sizeof *frames, capacity, 128) &&
+               add_stack(whole, entry, to, frames, &to->stacks[i]);
+    }
+    free(frames);
+    return done;
+}
+
+static bool add_locks(sp_model *whole, const sp_model *part, renumbering *to)
+{
+    bool done = true;
+    for (uint32_t i = 0; done && i < part->locks.count; i++) {
+        sp_model_lock lock = sp_model_lock_of(part, i);
+        lock.name = renumber(to->strings, lock.name);
+        lock.address = renumber(to->strings, lock.address);
+        to->locks[i] = sp_intern_put(&whole->locks, &lock, sizeof lock, NULL);
+        done = to->locks[i] != SP_INTERN_FAILED;
+    }
+    return done;
+}
+
+static bool add_types(sp_model *whole, const sp_model *part, renumbering *to)
+{
+    bool done = true;
+    for (size_t i = 0; done && i < part->type_count; i++) {
+        const sp_model_type *from = &part->types[i];
+        done = sp_model_find_type(whole, from, &to->types[i]);
+        if (!done)
+            break;
+        sp_model_type *type = &whole->types[to->types[i]];
+        type->profiles += from->profiles;
+        sp_sum_add(&type->samples, from->samples);
+        type->tells_where = type->tells_where || from->tells_where;
+        type->tells_age = type->tells_age || from->tells_age;
+        type->tells_lock = type->tells_lock || from->tells_lock;
+    }
+    return done;
+}
+
+static sp_model_sample renumber_sample(const sp_model_sample *sample, const renumbering *to)
+{
+    return (sp_model_sample){.type = to->types[sample->type],
+                             .stack = to->stacks[sample->stack],
+                             .link = to->links[sample->link],
+                             .where = sample->where,
+                             .descriptor = renumber(to->strings, sample->descriptor),
+                             .outlived = sample->outlived,
+                             .age = renumber(to->strings, sample->age),
+                             .holder = to->links[sample->holder],
+                             .holder_stack = renumber(to->strings, sample->holder_stack),
+                             .lock = renumber(to->locks, sample->lock),
+                             .value = sample->value,
+                             .count = sample->count};
+}
+
+static bool add_samples(sp_model *whole, const sp_model *part, renumbering *to)
+{
+    enum { BATCH = 16 };
+    sp_model_sample batch[BATCH];
+    bool done = true;
+    for (uint32_t first = 0; done && first < part->sample_index.count; first += BATCH) {
+        uint32_t left = part->sample_index.count - first, count = left < BATCH ? left : BATCH;
+        for (uint32_t i = 0; i < count; i++) {
+            batch[i] = renumber_sample(&part->samples[first + i], to);
+            sp_sample_index_prefetch(&whole->sample_index, &batch[i]);
+        }
+        for (uint32_t i = 0; done && i < count; i++)
+            done = sp_model_add_sample(whole, &batch[i], &to->samples[first + i]);
+    }
+    return done;
+}
+
+static bool add_profiles(sp_model *whole, const sp_model *part, const renumbering *to)
+{
+    for (size_t i = 0; i < part->profile_count; i++) {
+        sp_model_profile profile = part->profiles[i];
+        uint32_t service = sp_model_string(whole, profile.service);
+        uint32_t instance = sp_model_string(whole, profile.instance);
+        if (service == SP_INTERN_FAILED || instance == SP_INTERN_FAILED ||
+            !SP_REACH(whole->profiles, whole->profile_count, whole->profile_capacity, 64))
+            return false;
+        profile.type = to->types[profile.type];
+        profile.service = sp_model_text(whole, service);
+        profile.instance = sp_model_text(whole, instance);
+        for (size_t k = 0; profile.sample_numbers && k < profile.message->n_samples; k++)
+            profile.sample_numbers[k] = to->samples[profile.sample_numbers[k]];
+        whole->profiles[whole->profile_count++] = profile;
+    }
+    return true;
+}
+
+static bool add_part(sp_model *whole, sp_model *part)
+{
+    renumbering to = {0};
+    bool done = reserve(&to, part) && add_strings(whole, part, &to) &&
+                add_links(whole, part, &to) && add_stacks(whole, part, &to) &&
+                add_locks(whole, part, &to) && add_types(whole, part, &to) &&
+                add_samples(whole, part, &to) && add_profiles(whole, part, &to);
+    sp_arena_join(&whole->memory, &part->memory);
+    forget(&to);
+    return done;
+}
+
+/* ---- all ---- */
+
+static bool all_are_done(const model_parts *parts)
+{
+    for (size_t i = 0; i < parts->count; i++)
+        if (parts->items[i].status != SP_TOOL_DONE)
+            return false;
+    return true;
+}
+
+/* The memory of a part is freed once the whole has it. */
+static int add_all_parts(model_parts *parts)
+{
+    bool done = true;
+    for (size_t i = 0; done && i < parts->count; i++) {
+        done = add_part(parts->whole, &parts->items[i].model);
+        end_part(&parts->items[i].model);
+    }
+    return done ? SP_TOOL_DONE : sp_tool_no_memory();
+}
+
+int sp_model_add_in_parts(sp_model *model, size_t threads, size_t count)
+{
+    model_parts parts = {.whole = model, .bytes = bytes_of(model->input, SP_SIGNAL_PROFILES)};
+    if (!divide(&parts, count))
+        return sp_tool_no_memory();
+    sp_parallel_run(threads, count + 1, run, &parts);
+    int status = parts.spans_status;
+    if (status == SP_TOOL_DONE)
+        status = all_are_done(&parts) ? add_all_parts(&parts) : sp_model_add_all_profiles(model);
+    for (size_t i = 0; i < count; i++)
+        end_part(&parts.items[i].model);
+    free(parts.items);
+    return status;
+}
+
+int sp_model_add_all(sp_model *model)
+{
+    size_t count = bytes_of(model->input, SP_SIGNAL_PROFILES) / SP_PARALLEL_PART_BYTES;
+    size_t threads = sp_parallel_threads(count);
+    if (threads > 1 && !model->since.is_asked)
+        return sp_model_add_in_parts(model, threads, threads * PARTS_A_THREAD);
+    int status = sp_model_add_all_traces(model, true);
+    return status == SP_TOOL_DONE ? sp_model_add_all_profiles(model) : status;
+}
