@@ -132,6 +132,7 @@ typedef struct sp_model_options {
 typedef struct sp_model {
     const sp_input *input;        /* all that it is made of */
     const struct sp_model *whole; /* this is a part of it (model_parts.c); NULL: this is no part */
+    bool is_silent;               /* mistakes in profiles are not reported */
     sp_arena memory;
     sp_intern strings, stacks, links, locks;
 
@@ -199,7 +200,7 @@ int sp_model_add_in_parts(sp_model *model, size_t threads, size_t count);
 /* The same by the calling thread, in model.c. SHOWS_PROGRESS: it is the main thread. */
 int sp_model_add_all_traces(sp_model *model, bool shows_progress);
 int sp_model_add_all_profiles(sp_model *model);
-/* One document, in model_spans.c and model_profiles.c. A part of a model reports no mistakes. */
+/* One document, in model_spans.c and model_profiles.c. */
 int sp_model_add_traces(sp_model *model, const sp_document *document);
 int sp_model_add_profiles(sp_model *model, const sp_document *document);
 /* Add SAMPLE, or add its value and count to the sample with the same key. *NUMBER: its number.

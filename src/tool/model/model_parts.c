@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Profiles are added to the model on all cores. Requests that follow each other form a part. Each
- * part becomes a model of its own, with its own numbers for strings, stacks, links and samples.
- * Afterwards the parts are added to the whole model in their order, with new numbers. An entry that
- * is new to the whole gets its number at its first appearance, so the whole model is the one that a
- * single thread makes of the same requests.
+ * part becomes a model of its own, with its own numbers for strings, stacks, links and samples. The
+ * parts are added to the whole model in their order, with new numbers. An entry that is new to the
+ * whole gets its number at its first appearance, so the whole model is the one that a single thread
+ * makes of the same requests.
  *
- * A part reports no mistakes: when one fails, a single thread adds all profiles, and reports the
- * first mistake. */
+ * A thread that has made a part adds all that are next to the whole, unless another thread is at
+ * it.
+ *
+ * Threads report no mistakes: the first part that fails is made again in the end, and reports. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +29,7 @@ typedef struct model_part {
     size_t first, end;
     uint64_t bytes_before; /* of profiles */
     int status;
+    bool is_made;
 } model_part;
 
 typedef struct model_parts {
@@ -33,7 +37,11 @@ typedef struct model_parts {
     model_part *items;
     size_t count;
     uint64_t bytes;
-    int spans_status;
+    pthread_mutex_t lock; /* guards what follows, is_made, and the right to change the whole */
+    bool has_spans;       /* the whole has all spans */
+    bool is_being_added;  /* a thread changes the whole */
+    size_t added;         /* parts that the whole has */
+    int status;           /* of spans, and of adding */
 } model_parts;
 
 /* By number in a part: the number in the whole model. */
@@ -77,6 +85,7 @@ static bool begin_part(sp_model *part, sp_model *whole)
     static const sp_model_link none;
     *part = (sp_model){.input = whole->input,
                        .whole = whole,
+                       .is_silent = true,
                        .options = whole->options,
                        .root_frames = whole->root_frames,
                        .names = whole->names};
@@ -90,29 +99,21 @@ static void end_part(sp_model *part)
     sp_model_deinit(part);
 }
 
-static void add_part_profiles(model_parts *parts, size_t thread, model_part *part)
+/* SHOWS_PROGRESS: the thread is the main one. */
+static int make_part(const model_parts *parts, model_part *part, bool shows_progress)
 {
     const sp_document *documents = parts->whole->input->documents;
     uint64_t bytes = part->bytes_before;
-    part->status = begin_part(&part->model, parts->whole) ? SP_TOOL_DONE : SP_TOOL_WRONG;
-    for (size_t i = part->first; i < part->end && part->status == SP_TOOL_DONE; i++) {
+    int status = SP_TOOL_DONE;
+    for (size_t i = part->first; i < part->end && status == SP_TOOL_DONE; i++) {
         if (documents[i].signal != SP_SIGNAL_PROFILES)
             continue;
-        if (thread == 0)
+        if (shows_progress)
             sp_progress_step("taking in samples", NULL, bytes, parts->bytes);
-        part->status = sp_model_add_profiles(&part->model, &documents[i]);
+        status = sp_model_add_profiles(&part->model, &documents[i]);
         bytes += documents[i].bytes;
     }
-}
-
-/* Number 0 is the spans, the others are the parts. */
-static void run(void *state, size_t thread, size_t number)
-{
-    model_parts *parts = state;
-    if (number == 0)
-        parts->spans_status = sp_model_add_all_traces(parts->whole, thread == 0);
-    else
-        add_part_profiles(parts, thread, &parts->items[number - 1]);
+    return status;
 }
 
 /* ---- new numbers ---- */
@@ -298,34 +299,89 @@ static bool add_part(sp_model *whole, sp_model *part)
 
 /* ---- all ---- */
 
-static bool all_are_done(const model_parts *parts)
+/* The part that may be added now; NULL: none. To be called under the lock. */
+static model_part *next_part(const model_parts *parts)
 {
-    for (size_t i = 0; i < parts->count; i++)
-        if (parts->items[i].status != SP_TOOL_DONE)
-            return false;
-    return true;
+    bool may = parts->has_spans && !parts->is_being_added && parts->status == SP_TOOL_DONE &&
+               parts->added < parts->count;
+    model_part *next = may ? &parts->items[parts->added] : NULL;
+    return next && next->is_made && next->status == SP_TOOL_DONE ? next : NULL;
 }
 
 /* The memory of a part is freed once the whole has it. */
-static int add_all_parts(model_parts *parts)
+static void add_made_parts(model_parts *parts)
 {
-    bool done = true;
-    for (size_t i = 0; done && i < parts->count; i++) {
-        done = add_part(parts->whole, &parts->items[i].model);
-        end_part(&parts->items[i].model);
+    model_part *part;
+    pthread_mutex_lock(&parts->lock);
+    while ((part = next_part(parts)) != NULL) {
+        parts->is_being_added = true;
+        pthread_mutex_unlock(&parts->lock);
+        bool done = add_part(parts->whole, &part->model);
+        end_part(&part->model);
+        pthread_mutex_lock(&parts->lock);
+        parts->is_being_added = false;
+        parts->added++;
+        if (!done)
+            parts->status = sp_tool_no_memory();
     }
-    return done ? SP_TOOL_DONE : sp_tool_no_memory();
+    pthread_mutex_unlock(&parts->lock);
+}
+
+static void add_spans(model_parts *parts, bool shows_progress)
+{
+    int status = sp_model_add_all_traces(parts->whole, shows_progress);
+    pthread_mutex_lock(&parts->lock);
+    parts->has_spans = true;
+    parts->status = status;
+    pthread_mutex_unlock(&parts->lock);
+}
+
+static void add_profiles_of_part(model_parts *parts, model_part *part, bool shows_progress)
+{
+    int status = SP_TOOL_WRONG;
+    if (begin_part(&part->model, parts->whole))
+        status = make_part(parts, part, shows_progress);
+    pthread_mutex_lock(&parts->lock);
+    part->status = status;
+    part->is_made = true;
+    pthread_mutex_unlock(&parts->lock);
+}
+
+/* Number 0 is the spans, the others are the parts. */
+static void run(void *state, size_t thread, size_t number)
+{
+    model_parts *parts = state;
+    if (number == 0)
+        add_spans(parts, thread == 0);
+    else
+        add_profiles_of_part(parts, &parts->items[number - 1], thread == 0);
+    add_made_parts(parts);
+}
+
+/* Make the first part that was not added again, and report its first mistake. */
+static int report_mistake(model_parts *parts)
+{
+    model_part *part = &parts->items[parts->added];
+    int status = SP_TOOL_DONE;
+    end_part(&part->model);
+    if (begin_part(&part->model, parts->whole)) {
+        part->model.is_silent = false;
+        status = make_part(parts, part, true);
+    }
+    return status == SP_TOOL_DONE ? sp_tool_no_memory() : status;
 }
 
 int sp_model_add_in_parts(sp_model *model, size_t threads, size_t count)
 {
-    model_parts parts = {.whole = model, .bytes = bytes_of(model->input, SP_SIGNAL_PROFILES)};
+    model_parts parts = {.whole = model,
+                         .bytes = bytes_of(model->input, SP_SIGNAL_PROFILES),
+                         .lock = PTHREAD_MUTEX_INITIALIZER};
     if (!divide(&parts, count))
         return sp_tool_no_memory();
     sp_parallel_run(threads, count + 1, run, &parts);
-    int status = parts.spans_status;
-    if (status == SP_TOOL_DONE)
-        status = all_are_done(&parts) ? add_all_parts(&parts) : sp_model_add_all_profiles(model);
+    int status = parts.status;
+    if (status == SP_TOOL_DONE && parts.added < count)
+        status = report_mistake(&parts);
     for (size_t i = 0; i < count; i++)
         end_part(&parts.items[i].model);
     free(parts.items);

@@ -54,10 +54,9 @@ typedef struct profile_reader {
     int status;
 } profile_reader;
 
-/* A mistake in a part is found again, and reported, when the whole model is read. */
 static bool is_silent(const profile_reader *reader)
 {
-    return reader->model->whole != NULL;
+    return reader->model->is_silent;
 }
 
 static bool fail_index(profile_reader *reader, const char *table, int32_t index, size_t count)
@@ -623,9 +622,23 @@ static uint64_t count_events(const type_rule *rule, const Sp__Profiles__Sample *
     return events ? events : 1;
 }
 
+/* In a part each sample stays alone: equal ones meet when the part is added to the whole. */
+static bool append_sample(sp_model *model, const sp_model_sample *sample, uint32_t *number)
+{
+    *number = model->sample_index.count;
+    if (*number == SP_INTERN_FAILED - 1 ||
+        !SP_REACH(model->samples, *number, model->sample_capacity, 1024))
+        return false;
+    model->samples[*number] = *sample;
+    model->sample_index.count++;
+    return true;
+}
+
 bool sp_model_add_sample(sp_model *model, const sp_model_sample *sample, uint32_t *number)
 {
     bool is_new;
+    if (model->whole)
+        return append_sample(model, sample, number);
     *number = sp_sample_index_put(&model->sample_index, model->samples, sample, &is_new);
     if (*number == SP_INTERN_FAILED ||
         !SP_REACH(model->samples, *number, model->sample_capacity, 1024))

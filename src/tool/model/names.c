@@ -119,8 +119,8 @@ static bool learn_full(sp_names *names, uint32_t key, const char *recorded, cons
     return true;
 }
 
-/* Put in the function's key, and its full name when the key is new. */
-static bool learn_key(sp_names *names, const char *recorded, const char *symbol)
+/* Put in the function's key, and its full name when the key is new. NULL: memory is short. */
+static sp_named *learn_key(sp_names *names, const char *recorded, const char *symbol)
 {
     sp_buffer key = SP_BUFFER_INIT(2 * LONGEST_NAME);
     bool is_new = false;
@@ -128,7 +128,9 @@ static bool learn_key(sp_names *names, const char *recorded, const char *symbol)
                           ? sp_intern_put(&names->keys, key.data, key.length, &is_new)
                           : SP_INTERN_FAILED;
     sp_buffer_deinit(&key);
-    return number != SP_INTERN_FAILED && (!is_new || learn_full(names, number, recorded, symbol));
+    if (number == SP_INTERN_FAILED || (is_new && !learn_full(names, number, recorded, symbol)))
+        return NULL;
+    return &names->named[names->functions[number]];
 }
 
 static const char *base_of(const char *path)
@@ -160,9 +162,7 @@ static bool learn_file(sp_names *names, sp_named *named, const char *file)
 static bool learn(sp_names *names, const char *recorded, const char *symbol, const char *file,
                   uint32_t *number)
 {
-    if (!learn_key(names, recorded, symbol))
-        return false;
-    sp_named *named = find_named(names, recorded, symbol);
+    sp_named *named = learn_key(names, recorded, symbol);
     if (!named)
         return false;
     *number = (uint32_t)(named - names->named);
