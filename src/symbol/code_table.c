@@ -8,7 +8,7 @@
 #include "core/utf8.h"
 #include "core/reach.h"
 
-/* The beginning of TEXT in CUT, with a mark; how long it is there. */
+/* Copy the beginning of TEXT to CUT, with a mark after it. Returns the length of both. */
 static size_t cut_name(char cut[SP_CODE_NAME_MAX], const char *text, size_t length)
 {
     static const char mark[] = SP_UTF8_CUT;
@@ -34,7 +34,8 @@ static uint32_t put_string(sp_code_table *table, const char *text, size_t length
     return number;
 }
 
-/* The place of the code that begins at START, new or not; NULL when there is no room. */
+/* The entry of the code that begins at START. A new entry is left for the caller to fill. NULL when
+ * there is no room. */
 static sp_code *put_start(sp_code_table *table, uint64_t start)
 {
     uint32_t number = sp_intern_find(&table->starts, &start, sizeof start);
@@ -100,11 +101,11 @@ void sp_code_table_move(sp_code_table *table, uint64_t from, uint64_t to, uint64
     *code = moved;
 }
 
-/* ---- which code is seen where ---- */
+/* ---- which code an address belongs to ---- */
 
 typedef struct sweep {
     const sp_code *codes;
-    uint32_t *heap; /* of numbers of codes, the newest on top */
+    uint32_t *heap; /* a heap of numbers of codes, the newest on top */
     uint32_t heap_count;
     sp_code_segment *segments;
     uint32_t segment_count;
@@ -144,7 +145,8 @@ static void pop(sweep *s)
     }
 }
 
-/* What is seen between FROM and TO, where no code begins. */
+/* Add the segments from FROM to TO, where no code begins: an address belongs to the newest code
+ * that covers it. */
 static void emit(sweep *s, uint64_t from, uint64_t to)
 {
     while (s->heap_count && from < to) {
@@ -181,9 +183,9 @@ static void run_sweep(sweep *s, const sp_code_segment *order, uint32_t count)
     emit(s, at, UINT64_MAX);
 }
 
-/* Each code adds one segment where it begins and one where it ends, at most. When memory is short,
- * nothing is known. */
-static void settle(sp_code_table *table)
+/* Make `segments` from `codes`. Each code adds at most two segments: one where it begins and one
+ * where it ends. When memory is short there are no segments, so no address has a name. */
+static void make_segments(sp_code_table *table)
 {
     uint32_t count = table->starts.count;
     free(table->segments);
@@ -224,7 +226,7 @@ static void find_line(const sp_code_table *table, const sp_code *code, uint64_t 
 bool sp_code_table_find(sp_code_table *table, uint64_t address, sp_code_name *found)
 {
     if (table->changed)
-        settle(table);
+        make_segments(table);
     uint32_t low = 0, high = table->segment_count;
     while (low < high) { /* low: the number of segments that start at or before ADDRESS */
         uint32_t middle = low + (high - low) / 2;

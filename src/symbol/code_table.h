@@ -18,8 +18,8 @@ typedef struct sp_code_line {
     uint32_t file; /* number of a string */
 } sp_code_line;
 
-/* [start, end), equal when it is gone. Its lines are lines[first_line .. first_line + line_count).
- */
+/* Code in [start, end); both are equal when the code was moved away. Its lines are lines[first_line
+ * .. first_line + line_count). */
 typedef struct sp_code {
     uint64_t start, end;
     uint32_t name;     /* number of a string */
@@ -27,14 +27,15 @@ typedef struct sp_code {
     uint32_t first_line, line_count;
 } sp_code;
 
-/* What is seen: sorted, none overlaps another. */
+/* The addresses in [start, end) belong to codes[code]. Segments are sorted and do not overlap. */
 typedef struct sp_code_segment {
     uint64_t start, end;
     uint32_t code;
 } sp_code_segment;
 
-/* Number n of `starts` (addresses) is codes[n]. segments are made from codes when they are asked
- * for after a change. Zero-initialised is empty. */
+/* The address with number n in `starts` is where codes[n] begins. `segments` is made from `codes`
+ * by the first find after a change. full: an entry was left out because there was no room.
+ * Zero-initialised is empty. */
 typedef struct sp_code_table {
     sp_intern starts, strings;
     sp_code *codes;
@@ -50,22 +51,24 @@ typedef struct sp_code_table {
 } sp_code_table;
 
 typedef struct sp_code_name {
-    const char *name, *file; /* file "": not known. Both live until the table is cleared. */
+    const char *name, *file; /* file "": not known. Both live until deinit. */
     uint32_t line;           /* 0: not known */
 } sp_code_name;
 
-/* SIZE bytes at START are called NAME (LENGTH bytes) from now on; its lines are the newest
- * LINE_COUNT ones. Without size, or with no room left (then `full`), nothing is added. */
+/* The SIZE bytes at START have the name NAME (LENGTH bytes) from now on. Their lines are the
+ * LINE_COUNT lines that were added last. Nothing is added when SIZE or LENGTH is 0, or when there
+ * is no room left; in the last case `full` is set. */
 void sp_code_table_add(sp_code_table *table, uint64_t start, uint64_t size, const char *name,
                        size_t length, uint32_t line_count);
-/* From OFFSET in the code that is added next, it is LINE of FILE (LENGTH bytes). False when there
- * is no room left. */
+/* In the code that is added next, the bytes from OFFSET on are of line LINE of FILE (LENGTH bytes).
+ * False, with `full` set, when there is no room left. */
 bool sp_code_table_add_line(sp_code_table *table, uint32_t offset, uint32_t line, const char *file,
                             size_t length);
-/* The code that began at FROM has gone to TO. */
+/* The code that began at FROM is at TO from now on, SIZE bytes long. Nothing happens when no code
+ * began at FROM. */
 void sp_code_table_move(sp_code_table *table, uint64_t from, uint64_t to, uint64_t size);
 
-/* What ADDRESS is called; false when nothing is known. */
+/* Find name, file and line of ADDRESS; false when the table has no code there. */
 bool sp_code_table_find(sp_code_table *table, uint64_t address, sp_code_name *found);
 /* Empties it. */
 void sp_code_table_deinit(sp_code_table *table);

@@ -25,7 +25,7 @@ enum { REQUESTS_MAX = 1024, PATIENCE_MS = 2000, FILE_SECONDS_MAX = 300 };
 
 #define FILE_BYTES_MAX ((long)1 << 30)
 
-/* Of elfutils/debuginfod.h, which not every system with elfutils has. */
+/* Declared in elfutils/debuginfod.h, which some systems with elfutils lack. */
 typedef struct debuginfod_client debuginfod_client;
 typedef int progress_function(debuginfod_client *client, long done, long total);
 
@@ -38,8 +38,8 @@ typedef struct library {
     void (*set_user_data)(debuginfod_client *client, void *value);
 } library;
 
-/* For the callback, whose only argument of use is the client. Every load of the library finds the
- * same function. */
+/* Global, because follow_progress needs it and the client is its only argument that could lead to
+ * it. Every load of the library finds the same function. */
 static void *(*get_user_data)(debuginfod_client *client);
 
 typedef struct request {
@@ -49,18 +49,20 @@ typedef struct request {
     char *path;
 } request;
 
-/* The worker's lock guards requests and below, but for what the thread alone uses. The first
- * `answered` requests have their answers. A wake says that there is another request. */
+/* The worker's lock guards the members from `requests` on, except `stopped`, which is atomic, and
+ * `began_ns`, which only the thread uses. requests[0 .. answered) have their answers. A wake means
+ * that a request was added. */
 struct sp_debuginfod {
     library library;
     sp_worker worker;
     request requests[REQUESTS_MAX];
     unsigned count, answered;
     unsigned seen; /* answers when patience was last renewed */
+    /* how long sp_debuginfod_wait still waits when no further answer arrives */
     uint64_t patience_ns;
     bool started;         /* the thread */
     _Atomic bool stopped; /* nothing more is to be fetched */
-    uint64_t began_ns;    /* the thread's: when the current file was begun */
+    uint64_t began_ns;    /* used by the thread only: when the fetch of the current file began */
 };
 
 static bool find_functions(library *functions)
@@ -114,8 +116,8 @@ static void free_all(void *owner)
     free(debuginfod);
 }
 
-/* Called about once a second while a file is fetched; not 0 ends that. TOTAL: the bytes of the
- * file, 0 as long as that is not known. */
+/* Called about once a second while a file is fetched; a result other than 0 ends the fetch. TOTAL:
+ * the bytes of the file, 0 as long as that is not known. */
 static int follow_progress(debuginfod_client *client, long done, long total)
 {
     const sp_debuginfod *debuginfod = get_user_data(client);
@@ -124,7 +126,8 @@ static int follow_progress(debuginfod_client *client, long done, long total)
            sp_clock_monotonic_ns() - debuginfod->began_ns > FILE_SECONDS_MAX * SP_NS_PER_S;
 }
 
-/* The path of the debug file of WANTED, for free(); NULL: it could not be fetched. */
+/* Fetch the debug file of WANTED. Returns its path, which the caller frees; NULL: it could not be
+ * fetched. */
 static char *fetch(sp_debuginfod *debuginfod, debuginfod_client *client, const request *wanted)
 {
     char *path = NULL;
@@ -151,7 +154,7 @@ static bool copy_request(sp_debuginfod *debuginfod, request *next)
     return found;
 }
 
-/* The next request, copied; false when the thread is to end. */
+/* Wait for the next request and copy it; false when the thread is to end. */
 static bool next_request(sp_debuginfod *debuginfod, request *next)
 {
     bool ending = false, found = false;

@@ -5,12 +5,12 @@
 
 #include "core/compiler.h"
 
-/* Names longer than this stay as they are: a demangler's recursion grows with them. */
+/* Longer names are not demangled, because a demangler's recursion grows with them. */
 enum { LONGEST_SYMBOL = 8192 };
 
-/* What compilers append to the name of a copy or a part of a function. All of them begin with a
- * dot, which is in no mangled name; other suffixes with a dot (".plt", ".avx2" of a hand-written
- * variant) mean something to people and stay. */
+/* The length of SYMBOL without what compilers append to the name of a copy or a part of a function.
+ * All such suffixes begin with a dot, which is in no mangled name. Other suffixes with a dot
+ * (".plt", ".avx2" of a hand-written variant) mean something to people and stay. */
 static size_t length_without_clone(const char *symbol)
 {
     static const char *const suffixes[] = {".isra.", ".part.",     ".constprop.", ".cold",

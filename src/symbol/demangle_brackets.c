@@ -53,31 +53,31 @@ size_t sp_demangle_group(const char *text, size_t begin, size_t length)
     return 0;
 }
 
-/* Arguments stand behind a name, behind Rust's "::", behind an operator with a space or without,
- * behind "[abi:x]" and "{lambda}". */
-static bool begins_arguments(const char *text, size_t at, size_t behind_operator)
+/* Whether template arguments begin at AT. They follow a name, Rust's "::", an operator with or
+ * without a space, "[abi:x]" or "{lambda}". */
+static bool begins_arguments(const char *text, size_t at, size_t after_operator)
 {
     if (text[at] != '<' || at == 0)
         return false;
     char before = text[at - 1];
-    return is_name_byte(before) || strchr("]}:)", before) || behind_operator == at ||
-           (before == ' ' && behind_operator + 1 == at);
+    return is_name_byte(before) || strchr("]}:)", before) || after_operator == at ||
+           (before == ' ' && after_operator + 1 == at);
 }
 
-/* Copy TEXT to OUT, folded; how long it is there: less than twice as long. */
+/* Copy TEXT to OUT, folded. Returns the length of the copy, which is less than twice LENGTH. */
 static size_t copy_folded(char *out, const char *text, size_t length)
 {
     static const char fold[] = "<\xe2\x80\xa6>"; /* an ellipsis */
-    size_t kept = 0, behind_operator = 0;
+    size_t kept = 0, after_operator = 0;
     for (size_t i = 0; i < length; i++) {
         size_t skipped = sp_demangle_operator(text, i, length);
         size_t end =
-            begins_arguments(text, i, behind_operator) ? sp_demangle_group(text, i, length) : 0;
+            begins_arguments(text, i, after_operator) ? sp_demangle_group(text, i, length) : 0;
         if (skipped) {
             memcpy(out + kept, text + i, skipped);
             kept += skipped;
             i += skipped - 1;
-            behind_operator = i + 1;
+            after_operator = i + 1;
         } else if (end > i + 2) {
             memcpy(out + kept, fold, sizeof fold - 1);
             kept += sizeof fold - 1;

@@ -2,8 +2,8 @@
 /* C++ (Itanium ABI) names by __cxa_demangle of the C++ runtime that the process has loaded, which
  * is there whenever there is C++ code to be named. The alternative, libiberty, is a static library
  * under the LGPL and the GPL with an exception: linking it into ours would put its terms on every
- * application. A program that carries its C++ runtime inside itself and exports nothing gets names
- * from its debug information (unqualified), or the mangled ones. */
+ * application. A program that is linked statically with its C++ runtime, and does not export
+ * __cxa_demangle, gets names from its debug information (unqualified), or mangled names. */
 #include "symbol/demangle.h"
 
 #include <dlfcn.h>
@@ -14,8 +14,8 @@
 
 typedef char *demangle_function(const char *mangled, char *buffer, size_t *length, int *status);
 
-/* NULL when no C++ runtime is loaded (yet). Loads none: RTLD_NOLOAD. The handle stays open, so that
- * what was found stays there. */
+/* The demangler of the C++ runtime that is loaded, NULL when none is (yet). RTLD_NOLOAD: this loads
+ * none. The handle stays open, so that the runtime stays loaded. */
 static demangle_function *find_demangler(void)
 {
     static const char *const runtimes[] = {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"};
@@ -41,7 +41,7 @@ static bool ends_with(const char *text, size_t length, const char *end)
 /* What may follow a parameter list. */
 static const char *const qualifiers[] = {" const", " volatile", " &&", " &", " noexcept"};
 
-/* Length of TEXT without its last qualifiers. */
+/* Length of TEXT without the qualifiers at its end. */
 static size_t without_qualifiers(const char *text, size_t length)
 {
     for (size_t i = 0; i < SP_ARRAY_LENGTH(qualifiers); i++)
@@ -52,7 +52,7 @@ static size_t without_qualifiers(const char *text, size_t length)
     return length;
 }
 
-/* Where the last parenthesis of TEXT opens that closes at END; END when none does. */
+/* The offset of the "(" that belongs to the ")" before END; END when there is none. */
 static size_t opening(const char *text, size_t end)
 {
     int depth = 0;
@@ -79,7 +79,7 @@ static bool is_name_character(char c)
     return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Whether the word at TEXT + I is "operator", behind which spaces and angle brackets belong to the
+/* Whether the word at TEXT + I is "operator": spaces and angle brackets after it belong to the
  * name. */
 static bool is_operator(const char *text, size_t i, size_t length)
 {
@@ -98,7 +98,8 @@ static size_t qualifier_length(const char *text)
 }
 
 /* A lambda in a member function has the function's qualifiers inside its name: "A::f(int)
- * const::{lambda()#1}". The end of those that begin at TEXT + I; 0 when they end no scope. */
+ * const::{lambda()#1}". The offset after the qualifiers
+ * that begin at TEXT + I; 0 when no scope follows them. */
 static size_t inner_qualifiers(const char *text, size_t i)
 {
     if (i == 0 || text[i - 1] != ')')
@@ -108,22 +109,23 @@ static size_t inner_qualifiers(const char *text, size_t i)
     return strncmp(text + i, "::", 2) == 0 ? i : 0;
 }
 
-/* Where the name begins behind a return type: templates' names have one ("void ns::f<int>"). */
+/* The offset of the name after a return type, which names of templates have ("void ns::f<int>"). 0
+ * when there is no return type. */
 static size_t after_return_type(const char *text, size_t length)
 {
     size_t begin = 0;
     for (size_t i = 0; i < length && !is_operator(text, i, length);) {
-        size_t behind = strchr("<({[", text[i]) ? sp_demangle_group(text, i, length)
-                        : text[i] == ' '        ? inner_qualifiers(text, i)
-                                                : 0;
-        if (text[i] == ' ' && !behind)
+        size_t after = strchr("<({[", text[i]) ? sp_demangle_group(text, i, length)
+                       : text[i] == ' '        ? inner_qualifiers(text, i)
+                                               : 0;
+        if (text[i] == ' ' && !after)
             begin = i + 1;
-        i = behind ? behind : i + 1;
+        i = after ? after : i + 1;
     }
     return begin < length ? begin : 0;
 }
 
-/* Length of TEXT without array bounds behind it (" [3]"). */
+/* Length of TEXT without array bounds at its end (" [3]"). */
 static size_t without_bounds(const char *text, size_t length)
 {
     while (length > 3 && text[length - 1] == ']') {
@@ -135,25 +137,25 @@ static size_t without_bounds(const char *text, size_t length)
     return length;
 }
 
-/* What is between a declarator's parentheses behind "*", "&" or "Class::*"; 0 when TEXT to END is
- * no declarator. */
+/* For a declarator, whose parentheses are around [begin, end) of TEXT: the offset after its "*",
+ * "&", "&&" or "Class::*". 0 when it is no declarator. */
 static size_t declared(const char *text, size_t begin, size_t end)
 {
     for (size_t i = begin; i + 1 < end;) {
-        size_t behind = strchr("<({[", text[i]) ? sp_demangle_group(text, i, end) : 0;
+        size_t after = strchr("<({[", text[i]) ? sp_demangle_group(text, i, end) : 0;
         bool is_pointer = text[i] == '*' || text[i] == '&';
         if (is_pointer && (i == begin || text[i - 1] == ':' || text[i - 1] == '&'))
             return i + 1 < end && text[i + 1] == '&' ? i + 2 : i + 1;
         if (text[i] == '(' || text[i] == ' ')
             return 0;
-        i = behind ? behind : i + 1;
+        i = after ? after : i + 1;
     }
     return 0;
 }
 
-/* A function that returns a pointer to a function, or a reference to an array, stands inside of
- * what it returns: "void (*ns::f(int))(char)". Narrows TEXT to "ns::f(int)" and returns the length
- * of that; LENGTH when it is no such name. */
+/* A function that returns a pointer to a function, or a reference to an array, has its name inside
+ * the text of that type: "void (*ns::f(int))(char)". Narrows TEXT to "ns::f(int)" and returns its
+ * length; returns LENGTH, without a change to TEXT, when it is no such name. */
 static size_t inside_declarator(const char **text, size_t length)
 {
     size_t end = without_qualifiers(*text, length), outer = without_bounds(*text, end);
@@ -167,7 +169,7 @@ static size_t inside_declarator(const char **text, size_t length)
     return outer - 1 - begin;
 }
 
-/* "non-virtual thunk to ns::f(int)": the words before the name, which are worth keeping. */
+/* Length of the words before the name, as in "non-virtual thunk to ns::f(int)". They are kept. */
 static size_t special_prefix(const char *text)
 {
     static const char *const prefixes[] = {
@@ -187,8 +189,7 @@ static void add_short_name(sp_buffer *out, const char *text)
     text += prefix;
     size_t length = inside_declarator(&text, strlen(text));
     length = without_parameters(text, length);
-    /* a type stands before the name only where there are parameters behind it: not in "vtable for
-     * X" */
+    /* a return type precedes the name only where parameters follow it: not in "vtable for X" */
     size_t begin = text[length] ? after_return_type(text, length) : 0;
     sp_buffer_add(out, text + begin, length - begin);
 }

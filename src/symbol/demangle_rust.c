@@ -30,7 +30,8 @@ static bool is_hash(const char *name, size_t length)
     return __builtin_popcount(seen) >= 5;
 }
 
-/* "$u7e$": a character by its number, printable ASCII only, as compilers write it. */
+/* Append the character of an escape like "$u7e$", which gives its number in hexadecimal; only
+ * printable ASCII. Returns the length of the escape, 0 when it is none. */
 static size_t add_numbered(sp_buffer *out, const char *name, size_t length)
 {
     unsigned value = 0;
@@ -49,7 +50,7 @@ static size_t add_numbered(sp_buffer *out, const char *name, size_t length)
     return 0;
 }
 
-/* Append the text for the escape at NAME; its length, or 0 when it is none. */
+/* Append the text of the escape at NAME. Returns the length of the escape, 0 when it is none. */
 static size_t add_escape(sp_buffer *out, const char *name, size_t length)
 {
     for (size_t i = 0; i < SP_ARRAY_LENGTH(escapes); i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rust's newer mangling ("_R…", Rust RFC 2603): a small language of paths, types and constants,
- * read by one function each. Written for people: crates' hashes (but in full names), lifetimes'
- * names and the paths of impl blocks are left out.
+ * read by one function each. The result is for people, so crates' hashes (except in full names),
+ * lifetimes' names and the paths of impl blocks are left out.
  *
  * A name may refer back to parts of itself, so a short name can expand without end. So the buffer
- * bounds what is written, `steps` what is read, and `depth` the stack. */
+ * bounds the output, `steps` the number of parts that are read, and `depth` the recursion. */
 #include "symbol/demangle.h"
 
 #include <stdio.h>
@@ -16,11 +16,11 @@
 
 enum { DEPTH_MAX = 100, STEPS_MAX = 20000 };
 
-/* Once `failed`, nothing is read or written any more. With `silent` > 0 what is read is not
+/* Once `failed`, nothing is read or written any more. While `silent` > 0, parts are read and not
  * written. */
 typedef struct parser {
     sp_buffer *out;
-    const char *text; /* behind the "_R", where references count from */
+    const char *text; /* after the "_R"; references are offsets in it */
     size_t at, length;
     unsigned depth, steps, silent;
     bool full; /* crates' hashes are written, too */
@@ -99,7 +99,7 @@ static uint64_t read_base62(parser *p)
     return value + 1;
 }
 
-/* A number behind TAG, one more than is written; 0 when the tag is not there. */
+/* The optional number after TAG, plus 1; 0 when the tag is not there. */
 static uint64_t read_optional(parser *p, char tag)
 {
     return eat(p, tag) ? read_base62(p) + 1 : 0;
@@ -168,20 +168,20 @@ static void write_identifier(parser *p, const identifier *name)
 
 /* ---- references, lists ---- */
 
-/* Read again with READ what stands where the reference at this place points to: always before it.
- */
+/* READ once more the part that the reference at this place points to, which is always before the
+ * reference. */
 static void read_back(parser *p, void (*read)(parser *))
 {
-    size_t here = p->at - 1; /* of the "B" */
+    size_t here = p->at - 1; /* the "B" of the reference */
     uint64_t target = read_base62(p);
     if (target >= here)
         p->failed = true;
     if (p->silent || p->failed)
         return;
-    size_t behind = p->at;
+    size_t after = p->at;
     p->at = (size_t)target;
     read(p);
-    p->at = behind;
+    p->at = after;
 }
 
 static void read_path_of_type(parser *p)
@@ -210,7 +210,7 @@ static void read_generic_argument(parser *p)
         read_type(p);
 }
 
-/* Elements until "E", with ", " between; how many. */
+/* Read elements until "E", with ", " between them. Returns how many. */
 static unsigned read_list(parser *p, void (*read)(parser *))
 {
     unsigned count = 0;
@@ -224,7 +224,7 @@ static unsigned read_list(parser *p, void (*read)(parser *))
 
 /* ---- paths ---- */
 
-/* What cannot have a name in the source, by the tag of its namespace. */
+/* Write a part that has no name in the source, like a closure. TAG is its namespace. */
 static void write_special(parser *p, char tag, const identifier *name, uint64_t number)
 {
     char text[32];
@@ -367,8 +367,8 @@ static void read_function_type(parser *p)
     read_type(p);
 }
 
-/* A path whose list of arguments is left open: "dyn Iterator<Item = u8>" writes more into it.
- * Whether it is open. */
+/* Read a path and leave its list of arguments open, because "dyn Iterator<Item = u8>" has more of
+ * them. Returns whether a list is open. */
 static bool read_open_path(parser *p)
 {
     if (!eat(p, 'I')) {

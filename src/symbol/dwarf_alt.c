@@ -22,7 +22,7 @@ typedef struct alt_search {
     char paths[PLACES][PATH_MAX];
 } alt_search;
 
-/* NAME below DIRECTORY (LENGTH bytes), nothing when it would be cut. */
+/* Set PATH to NAME below DIRECTORY (LENGTH bytes), or to "" when that would be cut. */
 static void set_path(char *path, const char *directory, int length, const char *name)
 {
     if (snprintf(path, PATH_MAX, "%.*s/%s", length, directory, name) >= PATH_MAX)

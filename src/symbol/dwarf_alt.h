@@ -16,12 +16,14 @@ typedef struct sp_dwarf_alt {
 } sp_dwarf_alt;
 
 /* Find the file that DWARF, of the file PATH, shares with others, and give it to DWARF.
- * DEBUG_DIRECTORY has .build-id/ and .dwz/. False: it is needed, and a file at its place is another
- * one, so that DWARF would give wrong names; PROBLEM (BYTES long) says which. True with none: none
- * is needed, or there is no file at all, and DWARF gives what it has without. */
+ * DEBUG_DIRECTORY has .build-id/ and .dwz/. Returns false when DWARF needs it and only unusable
+ * files are at its places (damaged, too large, or of another build id): then libdw would find such
+ * a file and give wrong names. PROBLEM (BYTES long) says which file, and why. Returns true with ALT
+ * empty when DWARF needs no such file, or when there is none at all; DWARF is used without it then.
+ */
 bool sp_dwarf_alt_open(sp_dwarf_alt *alt, Dwarf *dwarf, const char *path,
                        const char *debug_directory, char *problem, size_t bytes);
-/* After dwarf_end of the one that it was given to. */
+/* Call it after dwarf_end of the Dwarf that it was given to. */
 void sp_dwarf_alt_close(sp_dwarf_alt *alt);
 
 #endif

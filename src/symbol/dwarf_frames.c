@@ -11,10 +11,10 @@
 #include "core/reach.h"
 
 /* Deeper trees are damaged or malicious. BYTES_OF_LINE is the memory that libdw 0.188 needs for a
- * line, as measured. */
-enum { TREE_DEPTH = 100, BYTES_OF_LINE = 48, ROOM_BEHIND = 16 };
+ * line, as measured. ROOM_AFTER: see has_room_after. */
+enum { TREE_DEPTH = 100, BYTES_OF_LINE = 48, ROOM_AFTER = 16 };
 
-/* [start, end) belongs to what `owner` says: a unit's number, or a function's. */
+/* [start, end) belongs to a unit, or to a function; `owner` is its number. */
 typedef struct address_range {
     uint64_t start, end;
     size_t owner;
@@ -27,8 +27,8 @@ typedef struct range_list {
     bool failed;
 } range_list;
 
-/* skeleton has ranges and lines, body the functions: the same but for split DWARF, where the body
- * is in a .dwo file. */
+/* `skeleton` has ranges and lines, `body` the functions. They are the same, except in split DWARF,
+ * where the body is in a .dwo file. `read`: the members below body are filled. */
 typedef struct unit {
     Dwarf_Die skeleton, body;
     range_list ranges; /* of functions; owner is a number of `functions` */
@@ -37,13 +37,13 @@ typedef struct unit {
     bool read;
 } unit;
 
-/* failed: libdw ran out of memory in the middle of something; it is not asked again. */
+/* failed: libdw ran out of memory in the middle of a call, so it is not called again. */
 struct sp_dwarf_index {
     bool failed;
     unit *units;
     size_t unit_count, unit_capacity;
     range_list ranges; /* of units */
-    size_t read_bytes; /* for what was read of them */
+    size_t read_bytes; /* memory for what was read of the units */
 };
 
 enum { FIRST_CAPACITY = 32 }; /* of the arrays here */
@@ -80,7 +80,7 @@ static void sort_ranges(range_list *list)
 }
 
 /* The range around ADDRESS that starts last, or NULL. Ranges of one kind overlap only in damaged
- * files. */
+ * files, so only the last four that start at ADDRESS or below are tried. */
 static const address_range *find_range(const range_list *list, uint64_t address)
 {
     size_t low = 0, high = list->count;
@@ -113,7 +113,8 @@ static void add_unit(sp_dwarf_index *index, const Dwarf_Die *skeleton, const Dwa
 /* ---- out of memory ---- When memory is short, libdw ends the process, unless it has a handler,
  * which must not return. Our handler jumps back to where libdw was entered. At that point no lock
  * is held and none of our data is half changed, because only allocations of libdw call the handler.
- * (One place is left: libdw 0.188 asserts when its table of abbreviations cannot grow.) */
+ * (One case is left: an assertion of libdw 0.188 fails when its table of abbreviations cannot
+ * grow.) */
 
 static _Thread_local jmp_buf *way_out;
 
@@ -124,8 +125,8 @@ static __attribute__((noreturn)) void leave_libdw(void)
     longjmp(*way_out, 1);
 }
 
-/* WORK with INDEX and ARGUMENT, which may be left in the middle: false then, and INDEX has failed.
- */
+/* Do WORK with INDEX and ARGUMENT. When libdw runs out of memory, WORK ends in the middle; returns
+ * false then, and INDEX has failed. */
 static bool guarded(void (*work)(sp_dwarf_index *, void *), sp_dwarf_index *index, void *argument)
 {
     jmp_buf here;
@@ -159,7 +160,7 @@ static void read_units(sp_dwarf_index *index, void *argument)
 
 /* libdw reads a byte or two beyond a section that ends in the middle of an entry. Usually section
  * headers or other sections follow there. In a malicious file these bytes may be beyond the
- * mapping. */
+ * mapping. Whether enough bytes of the file follow each debug section. */
 static bool has_room_after(Elf *elf)
 {
     size_t bytes, names;
@@ -174,7 +175,7 @@ static bool has_room_after(Elf *elf)
         const char *begin =
             data ? data->d_buf : NULL; /* outside of the file when it was inflated */
         if (begin && begin >= file && begin < file + bytes &&
-            (size_t)(file + bytes - begin) - data->d_size < ROOM_BEHIND)
+            (size_t)(file + bytes - begin) - data->d_size < ROOM_AFTER)
             return false;
     }
     return true;
@@ -188,7 +189,7 @@ sp_dwarf_index *sp_dwarf_index_create(Dwarf *dwarf)
         return NULL;
     dwarf_new_oom_handler(dwarf, leave_libdw);
     Dwarf *alt =
-        dwarf_getalt(dwarf); /* what it shares with other files is read with memory of its own */
+        dwarf_getalt(dwarf); /* the file that it shares with others has a handler of its own */
     if (alt)
         dwarf_new_oom_handler(alt, leave_libdw);
     if (!guarded(read_units, index, dwarf) || index->ranges.failed || index->ranges.count == 0) {
@@ -230,7 +231,8 @@ static void add_function(unit *u, const Dwarf_Die *die)
     u->function_count++;
 }
 
-/* In C types have no methods, and most of a unit's tree is types: then they are stepped over. */
+/* In C, types contain no functions, and most of a unit's tree is types: in units of C they are
+ * skipped. */
 static bool is_c(Dwarf_Die *die)
 {
     switch (dwarf_srclang(die)) {
@@ -244,8 +246,8 @@ static bool is_c(Dwarf_Die *die)
     }
 }
 
-/* Whether functions may stand below: namespaces, types with methods, and, for nested functions,
- * blocks and functions. */
+/* Whether an entry with TAG may contain functions: namespaces, types with methods (only IN_TYPES),
+ * and, because of nested functions, blocks and functions. */
 static bool may_hold_functions(int tag, bool in_types)
 {
     switch (tag) {
@@ -301,8 +303,8 @@ static Dwarf_Die *find_function(unit *u, uint64_t address)
     return range ? &u->functions[range->owner] : NULL;
 }
 
-/* The outermost inlined function around ADDRESS below PARENT. Blocks may carry no addresses;
- * inlined functions always do. */
+/* Find the outermost inlined function around ADDRESS below PARENT. Blocks may have no addresses of
+ * their own, so they are searched, too; inlined functions always have some. */
 static bool find_inlined(Dwarf_Die *parent, uint64_t address, Dwarf_Die *found, int depth)
 {
     Dwarf_Die child;
@@ -316,8 +318,9 @@ static bool find_inlined(Dwarf_Die *parent, uint64_t address, Dwarf_Die *found, 
             *found = child;
             return true;
         }
-        bool silent = !dwarf_hasattr(&child, DW_AT_low_pc) && !dwarf_hasattr(&child, DW_AT_ranges);
-        if (tag == DW_TAG_lexical_block && (covers || silent) &&
+        bool lacks_addresses =
+            !dwarf_hasattr(&child, DW_AT_low_pc) && !dwarf_hasattr(&child, DW_AT_ranges);
+        if (tag == DW_TAG_lexical_block && (covers || lacks_addresses) &&
             find_inlined(&child, address, found, depth + 1))
             return true;
     } while (dwarf_siblingof(&child, &child) == 0);
@@ -348,7 +351,7 @@ static void fill_names(sp_dwarf_frame *frame, Dwarf_Die *function)
         frame->start_line = (uint32_t)line;
 }
 
-/* Where INLINED was called: a line of the function around it. */
+/* FRAME is of the function around INLINED; its line is where INLINED was called. */
 static void fill_call(sp_dwarf_frame *frame, unit *u, Dwarf_Die *inlined)
 {
     Dwarf_Files *files;
@@ -360,7 +363,8 @@ static void fill_call(sp_dwarf_frame *frame, unit *u, Dwarf_Die *inlined)
         frame->file = dwarf_filesrc(files, number, NULL, NULL);
 }
 
-/* The line that the instruction itself is on: one of the innermost function. */
+/* The line of the instruction at ADDRESS itself, for the frame of the innermost function. False
+ * when it is not known. */
 static bool fill_line(sp_dwarf_frame *frame, unit *u, uint64_t address)
 {
     int number;
@@ -381,7 +385,8 @@ static const char *directory_of(unit *u)
     return dwarf_formstring(dwarf_attr(&u->skeleton, DW_AT_comp_dir, &attribute));
 }
 
-/* FUNCTION and the inlined ones around ADDRESS in it, the outermost first; how many. */
+/* Fill CHAIN with FUNCTION and the inlined functions around ADDRESS in it, the outermost first.
+ * Returns how many. */
 static uint32_t find_chain(Dwarf_Die *function, uint64_t address, Dwarf_Die chain[SP_DWARF_DEPTH])
 {
     uint32_t count = 0;
@@ -432,14 +437,15 @@ uint32_t sp_dwarf_frames(sp_dwarf_index *index, uint64_t address,
 
 /* ---- steps ---- */
 
-/* Of the function [start, end); further ones than `capacity` replace the highest. */
+/* The steps of the function [start, end), see sp_dwarf_steps. When there are more than `capacity`,
+ * the lowest are kept. */
 typedef struct step_list {
     uint64_t address, start, end;
     uint64_t *steps;
     uint32_t count, capacity;
 } step_list;
 
-/* Kept in order; a step that is there already is not added again. */
+/* Steps are kept in order, and each only once. */
 static void add_step(step_list *list, uint64_t step)
 {
     uint32_t at = list->count;

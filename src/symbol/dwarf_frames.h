@@ -11,10 +11,10 @@
 
 #include "core/compiler.h"
 
-/* How many inlined functions deep a chain may be; the innermost ones beyond are left out. */
+/* The most frames of one address. Inlined functions that are nested deeper are left out. */
 #define SP_DWARF_DEPTH 64
 
-/* Strings lie in the Dwarf; NULL: not known. file may be relative to directory. */
+/* The strings belong to the Dwarf; NULL: not known. `file` may be relative to `directory`. */
 typedef struct sp_dwarf_frame {
     const char *name;         /* DW_AT_name */
     const char *linkage_name; /* what C++ and Rust have in the symbol table */
@@ -25,22 +25,26 @@ typedef struct sp_dwarf_frame {
 
 typedef struct sp_dwarf_index sp_dwarf_index;
 
-/* Borrows DWARF until destroy. NULL when it names no addresses, or memory is short. */
+/* Borrows DWARF until destroy. NULL when it has no addresses, when its sections end too close to
+ * the file's end, or when memory is short. */
 sp_dwarf_index *sp_dwarf_index_create(Dwarf *dwarf);
 void sp_dwarf_index_destroy(sp_dwarf_index *index);
 
-/* About what INDEX (may be NULL) and DWARF have taken of memory for the units that were asked for:
- * libdw keeps their lines. */
+/* About how many bytes of memory INDEX (may be NULL) takes, with the lines of the units that were
+ * read: libdw keeps them. */
 size_t sp_dwarf_index_bytes(const sp_dwarf_index *index);
 
-/* The frames at ADDRESS, innermost inlined function first, the physical function last; how many.
- * One without names means that only the line is known (assembler). 0: nothing is known. */
+/* The frames at ADDRESS, innermost inlined function first, the physical function last; returns how
+ * many. A frame without names means that only the line is known (assembler). 0: nothing is known.
+ */
 uint32_t sp_dwarf_frames(sp_dwarf_index *index, uint64_t address,
                          sp_dwarf_frame frames[SP_DWARF_DEPTH]);
 
-/* Where frames may change in the function around ADDRESS: starts of its lines, starts and ends of
- * what is inlined, and its own end, ascending; how many, up to CAPACITY: the lowest then. Between
- * two neighbours all addresses have the same frames. 0: nothing is known. */
+/* Fill STEPS with the addresses where frames may change in the function around ADDRESS: starts of
+ * its lines, starts and ends of inlined functions, its own start and end. They ascend; all
+ * addresses between two neighbours have the same frames. Returns how many; when there are more than
+ * CAPACITY, the lowest are given. 0: nothing is known, also when sp_dwarf_frames was not yet called
+ * for that unit. */
 uint32_t sp_dwarf_steps(sp_dwarf_index *index, uint64_t address, uint64_t *steps,
                         uint32_t capacity);
 

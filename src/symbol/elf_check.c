@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libelf trusts most values in headers, and treats what it does not trust as absent: then names
- * would be missing without a warning. So every count and every range is compared with the file's
- * size here, before anything else reads them. */
+/* libelf trusts most values in headers. It treats a value that it does not trust as absent: then
+ * names would be missing without a warning. So every count and every range is compared with the
+ * file's size here, before other code reads them. */
 #include "symbol/elf_check.h"
 
 #include <limits.h>
 #include <link.h>
 #include <stdlib.h>
 
-/* Where a section lies in the file. */
+/* The place of a section in the file. */
 typedef struct extent {
     uint64_t start, end;
 } extent;
@@ -23,7 +23,7 @@ typedef struct checked_file {
     size_t names; /* number of the section that holds the names of sections */
 } checked_file;
 
-static bool lies_inside(const checked_file *file, uint64_t offset, uint64_t count, uint64_t each)
+static bool is_inside(const checked_file *file, uint64_t offset, uint64_t count, uint64_t each)
 {
     uint64_t bytes;
     return !__builtin_mul_overflow(count, each, &bytes) && offset <= file->size &&
@@ -47,9 +47,9 @@ static const char *check_header(checked_file *file)
     return NULL;
 }
 
-/* From 65,535 program headers on, section 0 has their number. libelf counts only those that fit, so
- * the larger number is checked. A file for debugging has program headers, whose contents it lacks.
- */
+/* With 65,535 program headers or more, section 0 has their number. libelf counts only those that
+ * fit into the file, so the larger number is checked. The contents of program headers are not
+ * checked, because a file for debugging lacks them. */
 static const char *check_program_headers(checked_file *file)
 {
     size_t count;
@@ -58,14 +58,14 @@ static const char *check_program_headers(checked_file *file)
     if (file->header.e_phentsize != sizeof(ElfW(Phdr)))
         return "its program headers have a wrong size";
     if (elf_getphdrnum(file->elf, &count) != 0 ||
-        !lies_inside(file, file->header.e_phoff, sp_max_u64(count, file->header.e_phnum),
-                     sizeof(ElfW(Phdr))))
+        !is_inside(file, file->header.e_phoff, sp_max_u64(count, file->header.e_phnum),
+                   sizeof(ElfW(Phdr))))
         return "its program headers lie outside the file (truncated?)";
     return NULL;
 }
 
-/* Section headers are the last thing in most files, and libelf takes those that lie outside for
- * none at all. */
+/* Section headers are at the end of most files. libelf treats those outside of the file as if there
+ * were none. */
 static const char *check_section_headers(checked_file *file)
 {
     if (file->header.e_shoff == 0)
@@ -74,9 +74,9 @@ static const char *check_section_headers(checked_file *file)
     if (file->header.e_shentsize != sizeof(ElfW(Shdr)))
         return "its section headers have a wrong size";
     uint64_t least = sp_max_u64(file->header.e_shnum, 1);
-    if (!lies_inside(file, file->header.e_shoff, least, sizeof(ElfW(Shdr))) ||
+    if (!is_inside(file, file->header.e_shoff, least, sizeof(ElfW(Shdr))) ||
         elf_getshdrnum(file->elf, &file->count) != 0 ||
-        !lies_inside(file, file->header.e_shoff, file->count, sizeof(ElfW(Shdr))))
+        !is_inside(file, file->header.e_shoff, file->count, sizeof(ElfW(Shdr))))
         return "its section headers lie outside the file (truncated?)";
     if (file->count == 0)
         return "it has section headers, and none of them counts";
@@ -94,7 +94,7 @@ static const char *read_sections(checked_file *file)
         if (!section || !gelf_getshdr(section, &file->sections[i]))
             return "a section header cannot be read";
         if (header->sh_type != SHT_NOBITS && header->sh_type != SHT_NULL &&
-            !lies_inside(file, header->sh_offset, header->sh_size, 1))
+            !is_inside(file, header->sh_offset, header->sh_size, 1))
             return "a section lies outside the file (truncated?)";
     }
     return NULL;
@@ -125,8 +125,8 @@ static const char *check_overlaps(checked_file *file)
     return overlap ? "its sections overlap" : NULL;
 }
 
-/* A table of strings ends in a NUL, so that no string runs on behind it. Compressed ones, which
- * nothing makes, would be inflated. */
+/* Whether section NUMBER is a table of strings that ends in a NUL, so that reading a string ends
+ * inside of it. A compressed one is refused: no tool makes it, and libelf would inflate it. */
 static bool is_string_table(checked_file *file, size_t number)
 {
     if (number == 0 || number >= file->count)

@@ -6,11 +6,10 @@
 
 #include "symbol/elf_check.h"
 
-/* The limit for the decoder's own memory: xz -9 needs 65 MiB. */
+/* DECODER_BYTES limits the decoder's own memory: xz -9 needs 65 MiB. */
 enum { FIRST_BYTES = 64 * 1024, DECODER_BYTES = 80 * 1024 * 1024 };
 
-/* Twice the room for what comes out of STREAM; false when it would be too much, or memory is short.
- */
+/* Double the room for STREAM's output; false when it would be too much, or memory is short. */
 static bool grow(lzma_stream *stream, char **image, size_t *capacity)
 {
     size_t used = (size_t)stream->total_out;
@@ -25,7 +24,8 @@ static bool grow(lzma_stream *stream, char **image, size_t *capacity)
     return true;
 }
 
-/* The bytes that come out; 0 with *PROBLEM set when they do not. */
+/* Inflate into *IMAGE, which the caller frees. Returns the number of bytes; 0 with *PROBLEM set
+ * when it fails. */
 static size_t inflate(char **image, const void *xz, size_t length, const char **problem)
 {
     lzma_stream stream = LZMA_STREAM_INIT;

@@ -8,17 +8,17 @@
 
 #include "core/compiler.h"
 
-/* The image larger than this is not read. */
+/* A larger image is not read. */
 #define SP_DEBUGDATA_MAX ((size_t)64 * 1024 * 1024)
 
-/* elf lies in image; both NULL: there is none. Zero-initialised is none. */
+/* elf is read from image. Both are NULL when there is none; so is a zero-initialised one. */
 typedef struct sp_elf_debugdata {
     Elf *elf;
     char *image;
 } sp_elf_debugdata;
 
-/* Inflate the LENGTH bytes at XZ and open what is in them. What is wrong comes back in a few words,
- * and DEBUGDATA is then none; NULL: nothing is. */
+/* Inflate the LENGTH bytes at XZ and open the ELF image in them. Returns NULL; or, with DEBUGDATA
+ * empty, a few words about what is wrong. */
 const char *sp_elf_debugdata_open(sp_elf_debugdata *debugdata, const void *xz, size_t length);
 void sp_elf_debugdata_close(sp_elf_debugdata *debugdata);
 

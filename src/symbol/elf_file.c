@@ -10,7 +10,7 @@
 
 #include "symbol/elf_check.h"
 
-/* A regular file only: opening a FIFO would wait, and a device has effects. */
+/* Opens only a regular file: opening a FIFO would wait, and opening a device may have effects. */
 static int open_regular(const char *path, uint64_t *size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -26,7 +26,7 @@ static int open_regular(const char *path, uint64_t *size)
     return -1;
 }
 
-/* The file is mapped as a whole; where it cannot be, it is read. Then FD is not needed any more. */
+/* Map the whole file, or read it where it cannot be mapped. FD may be closed after that. */
 static Elf *map(int fd)
 {
     elf_version(EV_CURRENT);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the right files for names. The path alone is not enough, because packages are upgraded
- * while programs run. A file counts as the loaded one only when it has the build id of the loaded
- * image; else its names would look right and be wrong. The same holds for a debug file. A module
- * without a build id needs the file that was at its path when it was discovered, and a debug file
- * with the checksum that .gnu_debuglink gives.
+/* Finds the right files for names. A path alone is not enough, because packages are upgraded while
+ * programs run. A file counts as the loaded one only when it has the build id of the loaded image;
+ * else its names would look right and be wrong. The same is required of a debug file. A module
+ * without a build id needs the file that was at its path when the module was discovered, and a
+ * debug file with the checksum that .gnu_debuglink gives.
  *
- * Files are mapped, not read: libdw touches the pages of what is asked for. Compressed debug
- * sections are the exception, libdw inflates each one whole; above SP_ELF_LARGEST_INFLATED they are
- * left alone and the symbol table has to do. */
+ * Files are mapped, not read: libdw accesses only the pages that it needs. Compressed debug
+ * sections are the exception, because libdw inflates each one whole. When they are larger than
+ * SP_ELF_LARGEST_INFLATED, only the symbol table is used. */
 #include "symbol/elf_object.h"
 
 #include <elf.h>
@@ -31,16 +31,16 @@ static const char *debug_directory = "/usr/lib/debug";
 
 enum { CHECKSUM_PIECE_BYTES = 1024 * 1024 }; /* about a millisecond */
 
-/* Whose names are looked for, and how loud warnings are: what was said once is said no more when a
- * file is opened again. */
+/* The module whose files are searched, and the level of warnings: a warning that was given once is
+ * given as a debug message when the files are opened again. */
 typedef struct search {
     const sp_module *module;
     spanprof_log_level level;
-    bool *warned; /* set when something is said */
+    bool *warned; /* set when a warning is given */
     const sp_meanwhile *meanwhile;
 } search;
 
-static spanprof_log_level loudness(const search *s)
+static spanprof_log_level level_of_warning(const search *s)
 {
     *s->warned = true;
     return s->level;
@@ -51,7 +51,7 @@ void sp_elf_object_set_debug_directory(const char *directory)
     debug_directory = directory;
 }
 
-/* Whether ELF carries MODULE's build id. A module without one matches everything. */
+/* Whether ELF carries MODULE's build id. A module without a build id matches every file. */
 static bool has_build_id_of(Elf *elf, const sp_module *module)
 {
     return !module->build_id_length ||
@@ -67,7 +67,7 @@ static bool is_loaded_file(const sp_elf_file *file, const sp_module *module)
     return file->mark.device == origin->device && file->mark.inode == origin->inode;
 }
 
-/* Whether PATH names the main executable, as the kernel knows it (which adds " (deleted)"), for
+/* Whether PATH is the main executable's path according to the kernel (which adds " (deleted)"). For
  * modules without build id. */
 static bool is_main_executable(const char *path)
 {
@@ -101,8 +101,8 @@ static void warn_unusable(const search *s, const sp_elf_file *file)
                  "loaded?)";
     else if (!reason)
         reason = strerror(file->error);
-    sp_log(loudness(s), "symbols", "reading %s: %s: its frames get no names", s->module->path,
-           reason);
+    sp_log(level_of_warning(s), "symbols", "reading %s: %s: its frames get no names",
+           s->module->path, reason);
 }
 
 static sp_elf_file open_loaded(const search *s)
@@ -119,8 +119,8 @@ static sp_elf_file open_loaded(const search *s)
     return running;
 }
 
-/* The vdso is an ELF image in memory, section headers and all; no file holds it. That of another
- * process lies elsewhere, and is the same image where its build id says so. */
+/* The vdso is a whole ELF image in memory, with section headers, and in no file. Another process
+ * has it at another address; it is the same image if it has the same build id. */
 static Elf *open_vdso(const sp_module *module)
 {
     unsigned long base = getauxval(AT_SYSINFO_EHDR);
@@ -150,8 +150,8 @@ static bool has_dwarf(Elf *elf)
     return has_section(elf, ".debug_info") || has_section(elf, ".zdebug_info");
 }
 
-/* The debug information of FILE and what it shares with other files, unless it has none or too
- * much. */
+/* Open the debug information of FILE, with the part that it shares with other files, unless there
+ * is none or too much. */
 static void open_dwarf(sp_elf_object *object, const sp_elf_file *file, const search *s)
 {
     char problem[PATH_MAX + 128];
@@ -173,13 +173,13 @@ static void open_dwarf(sp_elf_object *object, const sp_elf_file *file, const sea
         object->dwarf = NULL;
     }
     if (!object->dwarf)
-        sp_log(loudness(s), "symbols",
+        sp_log(level_of_warning(s), "symbols",
                "reading the debug information of %s: %s: using the symbol table", path, problem);
 }
 
-/* Of MARK's file, from AT on. It is opened for each piece, because a descriptor must not stay open
- * for long (elf_file.h). Returns the bytes read; -1: it cannot be read, or is another one by now.
- */
+/* Read a piece of MARK's file from offset AT on. The file is opened for each piece, because a
+ * descriptor must not stay open for long (elf_file.h). Returns the number of bytes, 0 at the end;
+ * -1: it cannot be read, or was replaced or written to. */
 static ssize_t read_piece(const sp_file_mark *mark, off_t at, uint8_t piece[CHECKSUM_PIECE_BYTES])
 {
     int fd = mark->path ? open(mark->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
@@ -195,9 +195,9 @@ static ssize_t read_piece(const sp_file_mark *mark, off_t at, uint8_t piece[CHEC
     return length;
 }
 
-/* Whether MARK's file has the checksum of .gnu_debuglink, a CRC-32 as gzip has it. Debug files have
- * gigabytes, so there is a meanwhile after each piece. Read, not mapped: a file that shrinks would
- * end the process. */
+/* Whether MARK's file has the CRC-32 of .gnu_debuglink, which is the same as gzip's. Debug files
+ * may have gigabytes, so sp_meanwhile_do is called after each piece. The file is read, not mapped:
+ * if a mapped file shrank, SIGBUS would end the process. */
 static bool has_checksum(const search *s, const sp_file_mark *mark, uint32_t expected)
 {
     uint8_t *piece = malloc(CHECKSUM_PIECE_BYTES);
@@ -213,13 +213,13 @@ static bool has_checksum(const search *s, const sp_file_mark *mark, uint32_t exp
     return length == 0 && sum == expected;
 }
 
-/* A debug file at PATH. One that is there and damaged is named; one of another build is passed
- * over. */
+/* Open the debug file at PATH. A damaged file gets a warning. The caller compares the build id, and
+ * silently ignores a file of another build. */
 static sp_elf_file open_debug(const search *s, const char *path)
 {
     sp_elf_file file = sp_elf_file_open(path);
     if (file.problem)
-        sp_log(loudness(s), "symbols", "reading %s: %s: not used", path, file.problem);
+        sp_log(level_of_warning(s), "symbols", "reading %s: %s: not used", path, file.problem);
     return file;
 }
 
@@ -238,8 +238,8 @@ static sp_elf_file open_debug_by_build_id(const search *s)
     return file;
 }
 
-/* The places where a debugger looks for the file that .gnu_debuglink names, DIRECTORY being that of
- * the module. */
+/* Search the places where debuggers expect the file that .gnu_debuglink names: .debug/ beside the
+ * module, the module's directory below the debug directory, and that directory itself. */
 static sp_elf_file open_debug_by_link(const search *s, Elf *loaded)
 {
     const sp_module *module = s->module;
@@ -265,7 +265,8 @@ static sp_elf_file open_debug_by_link(const search *s, Elf *loaded)
     return file;
 }
 
-/* The symbols that a distribution leaves in a stripped file, when nothing better has any. */
+/* Open the symbols that a distribution leaves in a stripped file, when neither file has a .symtab.
+ */
 static void open_debugdata(sp_elf_object *object, const search *s)
 {
     GElf_Shdr header;
@@ -279,10 +280,11 @@ static void open_debugdata(sp_elf_object *object, const search *s)
                               ? sp_elf_debugdata_open(&object->debugdata, data->d_buf, data->d_size)
                               : "its .gnu_debugdata is damaged";
     if (problem)
-        sp_log(loudness(s), "symbols", "reading %s: %s: not used", s->module->path, problem);
+        sp_log(level_of_warning(s), "symbols", "reading %s: %s: not used", s->module->path,
+               problem);
 }
 
-/* FETCHED: the path of a debug file that a server gave, NULL for none. */
+/* Open the separate debug file. FETCHED: the path of one that a server gave; NULL: none. */
 static sp_elf_file open_separate(const search *s, Elf *loaded, const char *fetched)
 {
     sp_elf_file debug = open_debug_by_build_id(s);

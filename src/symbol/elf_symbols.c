@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many symbols before an address are tried: a function may have others inside it (assembler
- * labels). */
+/* How many symbols before an address are tried: a function may contain others (assembler labels),
+ * which begin nearer to the address. */
 enum { NESTED_SYMBOLS = 16 };
 
-enum { RANK_UNSIZED = 1 << 6 }; /* the bit of rank_of that says so */
+enum { RANK_UNSIZED = 1 << 6 }; /* the bit of rank_of for symbols without size */
 
-/* Sections that hold symbols of a kind, by number. */
+/* The addresses of one section, in an array by section number. */
 typedef struct symbol_section {
-    uint64_t start, end; /* equal: not one of these */
+    uint64_t start, end; /* equal: symbols of this kind are not in it */
 } symbol_section;
 
 static bool has_kind(const GElf_Shdr *section, sp_elf_symbol_kind kind)
@@ -38,9 +38,9 @@ static symbol_section *read_sections(Elf *elf, sp_elf_symbol_kind kind, size_t *
     return sections;
 }
 
-/* The rank of several names for one address; the best known name is first: a function before a bare
- * label, one with a size, a global before a weak before a local one ("qsort" before
- * "__qsort_internal_alias"), then the one with fewer leading underscores. */
+/* The rank of a name among several for one address; the lowest is the best. First a function before
+ * a bare label, then a name with a size, then a global before a weak before a local name ("qsort"
+ * before "__qsort_internal_alias"), then the name with fewer leading underscores. */
 static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
 {
     static const uint32_t by_binding[] = {[STB_LOCAL] = 2, [STB_GLOBAL] = 0, [STB_WEAK] = 1};
@@ -52,8 +52,9 @@ static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
     return rank << 4 | (uint32_t)(underscores < 15 ? underscores : 15);
 }
 
-/* A function, an indirect one, or a label in code (what assembler gives). Labels like "$x" mark
- * instruction sets on ARM; a function's name may begin so, as Swift's do. */
+/* A function, an indirect function, or a label in code, as assembler makes it. Labels like "$x"
+ * mark instruction sets on ARM and do not count; but names of functions may begin with "$", as
+ * Swift's do. */
 static bool is_function(const GElf_Sym *symbol, const char *name)
 {
     unsigned type = GELF_ST_TYPE(symbol->st_info);
@@ -62,7 +63,7 @@ static bool is_function(const GElf_Sym *symbol, const char *name)
     return type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && name[0] != '$');
 }
 
-/* Labels in data, as the linker's "__bss_start", have no size and are no variables. */
+/* Labels in data, like the linker's "__bss_start", have no size and are no variables. */
 static bool is_variable(const GElf_Sym *symbol, const char *name)
 {
     return name && name[0] && symbol->st_size && GELF_ST_TYPE(symbol->st_info) == STT_OBJECT;
@@ -83,9 +84,9 @@ static int compare_symbols(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
-/* Keep the best of each start, and give those without a size an end: the next symbol, or the end of
- * their section (which was put into `end` before). */
-static void settle(sp_elf_symbols *symbols)
+/* Keep the best symbol of each start. Each symbol without a size gets an end: the next symbol, or
+ * the end of its section (which read_table has set). */
+static void sort_and_merge(sp_elf_symbols *symbols)
 {
     size_t kept = 0;
     if (symbols->count)
@@ -101,8 +102,8 @@ static void settle(sp_elf_symbols *symbols)
     symbols->count = kept;
 }
 
-/* The table in SECTION. In a dynamic one, what lies behind a symbol without size may be any
- * function that is not exported, so that it covers its own address only. */
+/* Read the table in SECTION. In a dynamic table a symbol without size covers only its own address,
+ * because functions that are not exported may follow it. */
 static void read_table(sp_elf_symbols *symbols, sp_elf_symbol_kind kind, Elf *elf, Elf_Scn *section,
                        const GElf_Shdr *header)
 {
@@ -127,7 +128,7 @@ static void read_table(sp_elf_symbols *symbols, sp_elf_symbol_kind kind, Elf *el
             (sp_elf_symbol){symbol.st_value, symbol.st_value + size, name, rank_of(&symbol, name)};
     }
     free(sections);
-    settle(symbols);
+    sort_and_merge(symbols);
 }
 
 static void read_table_of_type(sp_elf_symbols *symbols, sp_elf_symbol_kind kind, Elf *elf,
@@ -167,7 +168,7 @@ const sp_elf_symbol *sp_elf_symbols_find(const sp_elf_symbols *symbols, uint64_t
         else
             high = middle;
     }
-    const sp_elf_symbol *label = NULL; /* without a size: names only what no function covers */
+    const sp_elf_symbol *label = NULL; /* used when no sized one covers ADDRESS */
     for (size_t i = low; i > 0 && low - i < NESTED_SYMBOLS; i--) {
         const sp_elf_symbol *symbol = &symbols->list[i - 1];
         if (address < symbol->end && !(symbol->rank & RANK_UNSIZED))

@@ -8,11 +8,11 @@
 
 #include "core/compiler.h"
 
-/* [start, end) in ELF virtual addresses; name lies in the mapped file, may end in "@VERSION". */
+/* [start, end) in ELF virtual addresses. name is in the mapped file and may end in "@VERSION". */
 typedef struct sp_elf_symbol {
     uint64_t start, end;
     const char *name;
-    uint32_t rank; /* among those of one start: less is better */
+    uint32_t rank; /* among symbols with the same start: less is better */
 } sp_elf_symbol;
 
 /* Sorted by start, one for each start. Ranges may overlap. Zero-initialised is empty. */
@@ -21,7 +21,7 @@ typedef struct sp_elf_symbols {
     size_t count;
 } sp_elf_symbols;
 
-/* Variables: those that have a size and can be written, and are the same for all threads. */
+/* SP_ELF_VARIABLES: writable variables that have a size, without thread-local ones. */
 typedef enum sp_elf_symbol_kind { SP_ELF_FUNCTIONS, SP_ELF_VARIABLES } sp_elf_symbol_kind;
 
 /* Read the symbols of KIND from the best table that LOADED or DEBUG has (either may be NULL):
@@ -30,7 +30,7 @@ typedef enum sp_elf_symbol_kind { SP_ELF_FUNCTIONS, SP_ELF_VARIABLES } sp_elf_sy
 void sp_elf_symbols_init(sp_elf_symbols *symbols, sp_elf_symbol_kind kind, Elf *loaded, Elf *debug);
 void sp_elf_symbols_deinit(sp_elf_symbols *symbols);
 
-/* The symbol that covers ADDRESS, the nearest where several do; or NULL. */
+/* The symbol that covers ADDRESS, or the nearest of several; NULL: none. */
 const sp_elf_symbol *sp_elf_symbols_find(const sp_elf_symbols *symbols, uint64_t address);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one frame of a stack is called, and where its code stands. */
+/* The name of one frame of a stack, and the place of its code in the source. */
 #ifndef SP_SYMBOL_FRAME_H
 #define SP_SYMBOL_FRAME_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Strings live as long as the frame; "" when not known, never NULL. lines are 1-based, 0 not known.
- */
+/* Strings live as long as the frame; "" when not known, never NULL. Lines count from 1; 0: not
+ * known. */
 typedef struct sp_frame {
     const char *name;        /* for people: demangled, in the style that is configured */
     const char *system_name; /* as in the symbol table; "" when it equals name */

@@ -8,13 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Zero-initialised it is not known yet. */
+/* Zero-initialised: not searched yet. */
 typedef struct sp_heap_range {
     uint64_t start, end; /* equal: it was not found */
-    bool is_sought;      /* and is not looked for again until that is false */
+    bool is_sought;      /* it was searched, and is not searched again until this is false */
 } sp_heap_range;
 
-/* Whether ADDRESS is in it, and how far behind its begin. */
+/* Whether ADDRESS is in the heap; *OFFSET: how far from the heap's begin. */
 bool sp_heap_range_has(sp_heap_range *range, uint64_t address, uint64_t *offset);
 
 #endif

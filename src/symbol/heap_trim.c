@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* malloc_trim(3) returns free memory between blocks to the system in each arena, but free memory at
  * the end only in the main one (glibc 2.36). A thread's arena keeps at its end the most that it
- * ever held, here megabytes of libdw's inflated sections. So this allocates pieces of the end until
- * one has no memory, returns their pages to the system, and frees the pieces. Their contents are
- * undefined anyway. With another allocator the pieces are just blocks. */
+ * ever held, here megabytes of libdw's inflated sections. So this code allocates pieces of that end
+ * until one has no resident pages, returns the pages of all to the system, and frees the pieces.
+ * Their contents are undefined anyway. With another allocator the pieces are ordinary blocks. */
 #include "symbol/heap_trim.h"
 
 #include <stdbool.h>
@@ -11,18 +11,18 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* AddressSanitizer writes into each block that it gives out, so no piece would be without memory.
- */
+/* AddressSanitizer writes into each block that it allocates, so every piece would have resident
+ * pages. */
 #ifdef __SANITIZE_ADDRESS__
 enum { PIECES = 4 };
 #else
 enum { PIECES = 256 };
 #endif
 
-/* Smaller than what is mapped by itself. */
+/* A piece is smaller than the blocks for which malloc makes a mapping of their own (128 KiB). */
 enum { PIECE_BYTES = 120 * 1024, PAGE_BYTES = 4096 };
 
-/* The whole pages inside a piece: FIRST, and how many. */
+/* The whole pages inside PIECE: the address of the FIRST; returns how many. */
 static size_t inner_pages(void *piece, char **first)
 {
     uintptr_t begin = ((uintptr_t)piece + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;

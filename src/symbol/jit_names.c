@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* These files can give any name to any address, and every user can write to /tmp. So a file is used
  * only when it is a regular file, not a link, and belongs to the user that this process runs as.
- * The files grow while they are read. They are never mapped, because one that shrinks would end the
- * process by a signal.
+ * The files grow while they are read. They are never mapped, because access to a mapped file that
+ * shrank would end the process by a signal.
  *
- * Names are looked up when a window has ended. The last name written by then is that of the code
+ * Names are has_read up when a window has ended. The last name written by then is that of the code
  * that ran, unless the code was replaced in that window. */
 #include "symbol/jit_names.h"
 
@@ -27,22 +27,22 @@
 enum {
     DUMPS_MAX = 4,
     READ_BYTES = 2 * SP_JITDUMP_RECORD_MAX,
-    ROUND_BYTES = 32 * 1024 * 1024, /* of one file in one go: rings are to be drained in between */
+    ROUND_BYTES = 32 * 1024 * 1024, /* of one file in one round: rings must be drained */
     MARK_BYTES = 64,
     SCAN_SHARE = 1000, /* the map of the process is read for 1/1000 of the time */
 };
 
-/* One file and how far it has been read. mark: the last bytes before `done`, by which a file that
- * was written anew is told from one that grew. said: its warning. */
+/* One file and how far it has been read. mark: the last bytes before `done`; they differ when the
+ * file was written anew instead of appended to. warned: its warning was given. */
 typedef struct grown_file {
     char *path;
-    uid_t owner; /* whom it has to belong to */
+    uid_t owner; /* the user that must own the file */
     dev_t device;
     ino_t inode;
     uint64_t done;
     uint8_t mark[MARK_BYTES];
     size_t mark_length;
-    bool said;
+    bool warned;
 } grown_file;
 
 typedef struct dump_file {
@@ -56,11 +56,11 @@ struct sp_jit_names {
     dump_file dumps[DUMPS_MAX];
     unsigned dump_count;
     pid_t process;
-    bool looked; /* in this round */
+    bool has_read; /* the files were read in this round */
     uint64_t scanned_ns, scan_cost_ns;
 };
 
-/* READER's function for more of a file: as sp_jitdump_read. */
+/* READER's function that reads more of a file, with the arguments and result of sp_jitdump_read. */
 typedef uint64_t read_more(void *reader, const uint8_t *data, size_t length, uint64_t available);
 typedef void read_anew(void *reader);
 
@@ -73,12 +73,13 @@ typedef struct file_reader {
 
 static void warn(grown_file *file, const char *problem)
 {
-    if (!file->said)
+    if (!file->warned)
         sp_log_warn("symbols", "reading %s: %s: its names are not used", file->path, problem);
-    file->said = true;
+    file->warned = true;
 }
 
-/* A descriptor and *STATUS; -1 when it is not there, or not to be trusted. */
+/* Open FILE and fill *STATUS. Returns a descriptor; -1 when there is no file, or when it is not to
+ * be trusted. */
 static int open_own(grown_file *file, struct stat *status)
 {
     int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
@@ -94,8 +95,7 @@ static int open_own(grown_file *file, struct stat *status)
     return -1;
 }
 
-/* Whether what was read of the file is still there, as far as one can tell without reading it
- * again. */
+/* Whether the file is the one that was read before and has only grown, as far as `mark` shows. */
 static bool is_grown(const grown_file *file, int fd, const struct stat *status)
 {
     uint8_t mark[MARK_BYTES];
@@ -128,8 +128,7 @@ static void read_new(grown_file *file, int fd, uint64_t size, const file_reader 
     }
 }
 
-/* Read what FILE has that was not read yet; all of it when it is another one now, or was written
- * anew. */
+/* Read the new part of FILE; all of it when it was replaced or written anew. */
 static void follow(grown_file *file, const file_reader *reader)
 {
     struct stat status;
@@ -177,7 +176,7 @@ static void follow_map(sp_jit_names *names, uint8_t *buffer)
         warn(&names->map_file, "more names than are kept: the later ones");
 }
 
-/* A child that forked has its parent's dump mapped, which tells what the parent does now. */
+/* A child after fork has its parent's dump mapped, which describes the code of the parent. */
 static void follow_dump(dump_file *dump, pid_t process, uint8_t *buffer)
 {
     file_reader reader = {
@@ -204,7 +203,7 @@ static void add_dump(sp_jit_names *names, const char *path)
             (grown_file){.path = copy, .owner = names->map_file.owner};
 }
 
-/* Compilers map their dump only so that its path is in the map. */
+/* Compilers map their dump for the sole purpose that its path is in the map. */
 static bool take_mapping(const sp_mapping *mapping, void *user)
 {
     char wanted[32];
@@ -227,9 +226,9 @@ static void scan_maps(sp_jit_names *names)
     names->scan_cost_ns = sp_clock_own_cpu_ns() - cpu_before;
 }
 
-static void look(sp_jit_names *names)
+static void read_files(sp_jit_names *names)
 {
-    names->looked = true;
+    names->has_read = true;
     uint8_t *buffer = malloc(READ_BYTES);
     if (!buffer)
         return;
@@ -280,8 +279,8 @@ void sp_jit_names_destroy(sp_jit_names *names)
 
 bool sp_jit_names_find(sp_jit_names *names, uint64_t address, sp_code_name *found)
 {
-    if (!names->looked)
-        look(names);
+    if (!names->has_read)
+        read_files(names);
     for (unsigned i = 0; i < names->dump_count; i++)
         if (!names->dumps[i].dump.problem &&
             sp_code_table_find(&names->dumps[i].dump.table, address, found))
@@ -291,5 +290,5 @@ bool sp_jit_names_find(sp_jit_names *names, uint64_t address, sp_code_name *foun
 
 void sp_jit_names_rest(sp_jit_names *names)
 {
-    names->looked = false;
+    names->has_read = false;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files in which the just-in-time compilers of a process name their code: /tmp/perf-PID.map,
- * and jit-PID.dump files, which they map so that they can be found. Looked at once a round, and
- * only in rounds in which an address in no module is asked for. Collector thread only. */
+/* Reads the files in which the just-in-time compilers of a process name their code:
+ * /tmp/perf-PID.map, and jit-PID.dump files, which compilers map so that readers find them. The
+ * files are read once a round at most, and only when the name of an address in no module is
+ * requested. Collector thread only. */
 #ifndef SP_SYMBOL_JIT_NAMES_H
 #define SP_SYMBOL_JIT_NAMES_H
 
@@ -11,7 +12,7 @@
 
 typedef struct sp_jit_names sp_jit_names;
 
-/* Of PROCESS, 0 for this one. NULL when memory is short. */
+/* For the code of PROCESS (0: this one). NULL when memory is short. */
 sp_jit_names *sp_jit_names_create(pid_t process);
 void sp_jit_names_destroy(sp_jit_names *names);
 
@@ -19,7 +20,7 @@ void sp_jit_names_destroy(sp_jit_names *names);
  * the next round. */
 bool sp_jit_names_find(sp_jit_names *names, uint64_t address, sp_code_name *found);
 
-/* A new round: files are looked at again when the next address is asked for. */
+/* Begin a new round: the files are read again when the next address is requested. */
 void sp_jit_names_rest(sp_jit_names *names);
 
 #endif

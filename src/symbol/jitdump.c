@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the specification in the kernel's tree (tools/perf/Documentation/jitdump-specification.txt).
- * A compiler writes in its own byte order, and it is in our process: a file of the other order is
- * not its. */
+ * A compiler runs in our process and writes in its byte order; so a file of the other order was
+ * written by something else, and is refused. */
 #include "symbol/jitdump.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ enum {
     MOVE_BYTES = RECORD_BYTES + 48,
     LINES_BYTES = RECORD_BYTES + 16,
     LINE_BYTES = 16,
-    NAME_SEARCHED = 64 * 1024, /* where a name has to end */
+    NAME_SEARCHED = 64 * 1024, /* a name that is longer is ignored */
 };
 
 enum { CODE_LOAD, CODE_MOVE, CODE_DEBUG_INFO, CODE_CLOSE, CODE_UNWINDING_INFO };
@@ -74,7 +74,7 @@ static void read_move(sp_jitdump *dump, const uint8_t *record, size_t length)
 }
 
 /* u64 code_addr, nr_entry; then for each u64 addr; u32 line, discriminator; the file's name with
- * its NUL, "\377" for the one before. The code that it belongs to comes as the next CODE_LOAD. */
+ * its NUL, "\377" for the name before. The code itself is in the next CODE_LOAD record. */
 static void read_lines(sp_jitdump *dump, const uint8_t *record, size_t length)
 {
     if (length < LINES_BYTES)
@@ -102,7 +102,7 @@ static void read_lines(sp_jitdump *dump, const uint8_t *record, size_t length)
     }
 }
 
-/* How much of a record has to be there: not the code itself. */
+/* How many bytes of a record must be in the buffer; the code itself is not needed. */
 static uint64_t needed_bytes(uint32_t id, uint64_t bytes)
 {
     switch (id) {
@@ -117,7 +117,8 @@ static uint64_t needed_bytes(uint32_t id, uint64_t bytes)
     }
 }
 
-/* The bytes of the record at DATA; 0 when it is not all there, or with a problem. */
+/* Read the record at DATA. Returns its length; 0 when the file or the buffer does not have all of
+ * it yet, or with a problem. */
 static uint64_t read_record(sp_jitdump *dump, const uint8_t *data, size_t length,
                             uint64_t available)
 {

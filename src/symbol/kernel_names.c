@@ -9,13 +9,13 @@
 #include "core/hex.h"
 #include "core/reach.h"
 
-/* A symbol reaches to the next one, but no farther than this: addresses between the kernel and its
- * modules belong to neither. */
+/* A symbol covers the addresses up to the next symbol, but no more than LARGEST_FUNCTION bytes:
+ * addresses between the kernel and its modules belong to neither. */
 enum { LARGEST_FUNCTION = 256 * 1024, COUNT_MAX = 1 << 20, NAMES_MAX = 32 * 1024 * 1024 };
 
 typedef struct kernel_symbol {
     uint64_t start;
-    uint32_t name; /* where it begins in `names` */
+    uint32_t name; /* offset in `names` */
 } kernel_symbol;
 
 /* Sorted by start. */
@@ -34,8 +34,8 @@ static void add(sp_kernel_names *names, uint64_t start, const char *name)
         names->symbols[names->count++] = (kernel_symbol){start, at};
 }
 
-/* "ffffffff81000000 T name", and behind a tab the module that it is in. Returns false when
- * addresses are hidden. */
+/* Read a line "ffffffff81000000 T name", which may have a tab and the name of a module after it.
+ * Returns false when the kernel hides addresses: they are 0. */
 static bool read_line(sp_kernel_names *names, char *line)
 {
     uint64_t start = 0;
@@ -98,6 +98,6 @@ const char *sp_kernel_names_find(const sp_kernel_names *names, uint64_t address)
     if (low == 0 || address - names->symbols[low - 1].start >= LARGEST_FUNCTION)
         return NULL;
     while (low > 1 && names->symbols[low - 2].start == names->symbols[low - 1].start)
-        low--; /* of several names the first, as the kernel prefers it */
+        low--; /* of several names take the first in the file, as the kernel does */
     return (const char *)names->names.data + names->symbols[low - 1].name;
 }

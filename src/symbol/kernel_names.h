@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of the kernel's functions, from /proc/kallsyms, as far as the kernel shows their addresses
- * to this user (kptr_restrict). Collector thread only. */
+/* Names of the kernel's functions, from /proc/kallsyms. The kernel shows their addresses only to
+ * some users (kptr_restrict). Collector thread only. */
 #ifndef SP_SYMBOL_KERNEL_NAMES_H
 #define SP_SYMBOL_KERNEL_NAMES_H
 
@@ -14,8 +14,8 @@ static inline bool sp_is_kernel_address(uint64_t address)
     return address >> 63;
 }
 
-/* Read PATH, which has /proc/kallsyms' form. NULL when memory is short; one without names when it
- * cannot be read, or hides addresses. */
+/* Read PATH, which has the format of /proc/kallsyms. NULL when memory is short. The result has no
+ * names when PATH cannot be read, or the kernel hides addresses. */
 sp_kernel_names *sp_kernel_names_create(const char *path);
 void sp_kernel_names_destroy(sp_kernel_names *names);
 /* The function around ADDRESS, or NULL. The string lives until destroy. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the collector does between two pieces of work that takes long: it drains rings, which would
- * run full. */
+/* What the collector does in the middle of work that takes long: it drains the rings, because they
+ * would become full. */
 #ifndef SP_SYMBOL_MEANWHILE_H
 #define SP_SYMBOL_MEANWHILE_H
 

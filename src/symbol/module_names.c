@@ -40,8 +40,8 @@ void sp_module_names_close(sp_module_names *names)
     names->is_open = names->has_variables = false;
 }
 
-/* If the module has no build id, the file at its path is used, but only the one that was found
- * there first. */
+/* A module without a build id is named by the file at its path, but only as long as it is the file
+ * that was opened first. */
 static bool is_other_file(sp_module_names *names, const sp_module *module)
 {
     const sp_file_mark *now = &names->object.loaded_mark;
@@ -49,7 +49,7 @@ static bool is_other_file(sp_module_names *names, const sp_module *module)
         return false;
     if (!names->is_marked)
         names->marked = *now;
-    names->marked.path = NULL; /* is the object's */
+    names->marked.path = NULL; /* the object owns the path */
     names->is_marked = true;
     return !sp_file_mark_is_equal(&names->marked, now);
 }
@@ -66,7 +66,7 @@ static void open_object(sp_module_names *names, const sp_module *module,
     names->has_nothing = !names->object.loaded && !names->object.debug;
 }
 
-/* What is not here may be on a server. */
+/* Request the debug file from a server when there is none on this machine. */
 static void ask_server(sp_module_names *names, const sp_module *module, sp_debuginfod *debuginfod)
 {
     if (!debuginfod || names->asked || names->object.dwarf || !module->build_id_length ||
@@ -106,7 +106,7 @@ bool sp_module_names_has_answer(sp_module_names *names, const sp_module *module,
     if (answer != SP_DEBUGINFOD_FETCHED)
         return false;
     sp_module_names_close(names);
-    names->has_warned = false; /* what is wrong with the fetched file has not been said */
+    names->has_warned = false; /* problems of the fetched file have not been reported yet */
     return true;
 }
 
@@ -116,7 +116,8 @@ const sp_elf_symbol *sp_module_names_symbol(const sp_module_names *names, uint64
     return symbol ? symbol : sp_elf_symbols_find(&names->more, address);
 }
 
-/* Few modules have locks that threads wait for: their variables are read when one is asked for. */
+/* Few modules have locks that threads wait for, so a module's variables are read when the first one
+ * is requested. */
 const sp_elf_symbol *sp_module_names_variable(sp_module_names *names, uint64_t address)
 {
     if (!names->has_variables)

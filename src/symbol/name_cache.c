@@ -6,7 +6,7 @@
 
 #include "core/reach.h"
 
-/* Key of `addresses`. No padding: compared bytewise. */
+/* Key of `addresses`. It has no padding, because keys are compared bytewise. */
 typedef struct address_key {
     uint64_t address;
     uint64_t module;
@@ -45,7 +45,7 @@ static sp_frame_list find(const sp_name_generation *generation, const address_ke
                                                                         : generation->lists[number];
 }
 
-/* A copy of LIST, of the old generation, in the young one. */
+/* Copy LIST, which belongs to the old generation, into the young one. */
 static sp_frame_list copy_to_young(sp_name_cache *cache, sp_frame_list list)
 {
     sp_frame *frames = sp_name_cache_frames(cache, list.count);

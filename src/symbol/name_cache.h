@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The frames of addresses that were named, by (module's number, address), within a bound: there are
- * two generations. An entry that is looked up moves into the young one. When that has half of the
- * bound, it becomes the old one, and the previous old one is freed. Collector thread only. */
+/* Keeps the frames of addresses that were named, by (module's number, address). Memory is bounded
+ * by two generations: an entry that is found in the old one moves into the young one. When the
+ * young one takes half of the bound, it becomes the old one, and the previous old one is freed.
+ * Collector thread only. */
 #ifndef SP_SYMBOL_NAME_CACHE_H
 #define SP_SYMBOL_NAME_CACHE_H
 
@@ -19,10 +20,10 @@ typedef struct sp_frame_list {
 } sp_frame_list;
 
 typedef struct sp_name_generation {
-    sp_intern strings;   /* every string that is handed out */
-    sp_intern addresses; /* number n has lists[n] */
+    sp_intern strings;   /* every string of a frame */
+    sp_intern addresses; /* the key with number n has lists[n] */
     sp_arena frames;
-    sp_frame_list *lists; /* capacity */
+    sp_frame_list *lists;
     size_t capacity;
 } sp_name_generation;
 
@@ -33,20 +34,22 @@ typedef struct sp_name_cache {
 
 void sp_name_cache_deinit(sp_name_cache *cache);
 
-/* What was put in; count 0 when nothing was, it is forgotten, or memory is short. */
+/* The frames that were put for ADDRESS; count 0 when there are none (any more), or memory is short.
+ */
 sp_frame_list sp_name_cache_find(sp_name_cache *cache, uint64_t module, uint64_t address);
-/* LIST is of memory that the next two functions gave since the last aging. False when memory is
- * short. */
+/* Keep LIST for ADDRESS. Its memory must be from the next two functions, and allocated since the
+ * last aging. False when memory is short. */
 bool sp_name_cache_put(sp_name_cache *cache, uint64_t module, uint64_t address, sp_frame_list list);
 /* Room for COUNT zeroed frames; NULL when memory is short. */
 sp_frame *sp_name_cache_frames(sp_name_cache *cache, uint32_t count);
-/* TEXT as it is kept: equal texts have one address. NULL when memory is short. */
+/* A copy of TEXT, which is the same pointer for equal texts. NULL when memory is short. */
 const char *sp_name_cache_string(sp_name_cache *cache, const char *text);
 
-/* Forget what was not asked for lately if the young generation has LIMIT_BYTES / 2: what was handed
- * out is valid until now. True when something was forgotten. */
+/* If the young generation takes LIMIT_BYTES / 2, it becomes the old one, and the entries of the
+ * previous old one are freed. Frames and strings that were returned before are invalid after this
+ * call. True when entries were freed. */
 bool sp_name_cache_age(sp_name_cache *cache, size_t limit_bytes);
-/* What both generations take of memory. */
+/* The memory of both generations, in bytes. */
 size_t sp_name_cache_bytes(const sp_name_cache *cache);
 
 #endif

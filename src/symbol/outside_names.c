@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is at such an address changes while the process runs, so nothing is remembered by address.
- * Frames are kept by content: those of one function are one, and asking again gives the same. */
+/* The code at such an address changes while the process runs, so nothing is remembered by address.
+ * Frames are kept by content: equal frames are one object, and repeated requests return the same
+ * pointer. */
 #include "symbol/outside_names.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@ struct sp_outside_names {
     sp_jit_names *jit;
     sp_kernel_names *kernel; /* NULL until an address of the kernel is asked for */
     sp_intern strings;
-    sp_intern frames; /* of sp_frame, with padding zeroed */
+    sp_intern frames; /* keys are of type sp_frame, with padding zeroed */
     sp_buffer text;   /* scratch */
 };
 
@@ -69,7 +70,8 @@ static const char *keep(sp_outside_names *names, const char *text)
     return number == SP_INTERN_FAILED ? NULL : sp_intern_key(&names->strings, number);
 }
 
-/* FRAME is zeroed before, padding and all. */
+/* FRAME was zeroed with its padding, because frames are compared bytewise. NULL when memory is
+ * short. */
 static const sp_frame *keep_frame(sp_outside_names *names, sp_frame *frame)
 {
     if (!frame->name || !frame->system_name || !frame->file)
@@ -80,12 +82,12 @@ static const sp_frame *keep_frame(sp_outside_names *names, sp_frame *frame)
 
 /* Just-in-time compilers of C++ or Rust report mangled names. Other names are shown as reported: a
  * dot or an at sign has no meaning in them. */
-static void set_name(sp_outside_names *names, sp_frame *frame, const char *told)
+static void set_name(sp_outside_names *names, sp_frame *frame, const char *reported)
 {
-    bool mangled = told[0] == '_' && (told[1] == 'Z' || told[1] == 'R');
-    frame->name = frame->system_name = keep(names, told);
+    bool mangled = reported[0] == '_' && (reported[1] == 'Z' || reported[1] == 'R');
+    frame->name = frame->system_name = keep(names, reported);
     if (mangled) {
-        sp_demangle(&names->text, told, names->style);
+        sp_demangle(&names->text, reported, names->style);
         frame->name = names->text.failed ? NULL : keep(names, (const char *)names->text.data);
     }
     if (frame->name == frame->system_name)
@@ -112,16 +114,17 @@ static const char *kernel_name(sp_outside_names *names, uint64_t address)
 
 const sp_frame *sp_outside_names_frame(sp_outside_names *names, uint64_t address)
 {
-    sp_code_name told = {.file = ""};
+    sp_code_name reported = {.file = ""};
     sp_frame frame;
     memset(&frame, 0, sizeof frame);
-    bool known = sp_is_kernel_address(address) ? (told.name = kernel_name(names, address)) != NULL
-                                               : sp_jit_names_find(names->jit, address, &told);
+    bool known = sp_is_kernel_address(address)
+                     ? (reported.name = kernel_name(names, address)) != NULL
+                     : sp_jit_names_find(names->jit, address, &reported);
     if (known)
-        set_name(names, &frame, told.name);
+        set_name(names, &frame, reported.name);
     else
         set_unknown(names, &frame, address);
-    frame.file = keep(names, told.file);
-    frame.line = told.line;
+    frame.file = keep(names, reported.file);
+    frame.line = reported.line;
     return keep_frame(names, &frame);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frames of addresses that lie in no module: code made just in time, and the kernel's.  Collector
- * thread only. */
+/* Frames of addresses in no module: code made just in time, and the kernel's.  Collector thread
+ * only. */
 #ifndef SP_SYMBOL_OUTSIDE_NAMES_H
 #define SP_SYMBOL_OUTSIDE_NAMES_H
 
@@ -11,7 +11,7 @@
 
 typedef struct sp_outside_names sp_outside_names;
 
-/* Of addresses in PROCESS, 0 for this one. NULL when memory is short. */
+/* For addresses of PROCESS (0: this one). NULL when memory is short. */
 sp_outside_names *sp_outside_names_create(sp_demangle_style style, pid_t process);
 void sp_outside_names_destroy(sp_outside_names *names);
 
@@ -19,7 +19,7 @@ void sp_outside_names_destroy(sp_outside_names *names);
  * lives until sp_outside_names_rest. NULL when memory is short. */
 const sp_frame *sp_outside_names_frame(sp_outside_names *names, uint64_t address);
 
-/* To be called once a window: what compilers have told since is seen from the next question on. */
+/* Call it once a window: the next request reads what compilers have reported since. */
 void sp_outside_names_rest(sp_outside_names *names);
 
 /* Read the kernel's names from PATH instead of /proc/kallsyms. For tests; PATH is borrowed for

@@ -6,8 +6,8 @@
 #include "core/compiler.h"
 #include "core/hex.h"
 
-/* A number at *AT, with or without "0x", and the blanks behind it; false when there is none or it
- * has more than 64 bits. */
+/* Read a number at *AT, with or without "0x", and skip the blanks after it. False when there is no
+ * number with a blank after it, or it has more than 64 bits. */
 static bool read_hex(const char *line, size_t length, size_t *at, uint64_t *value)
 {
     size_t begin = *at;

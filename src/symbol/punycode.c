@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ASCII characters stand first, as they are. Behind the last "_" each other character is one
- * number, written with digits of a changing base: how far to count on from the one before, through
- * all places and then all codes. */
+/* The ASCII characters are first, unchanged. After the last "_", each other character is one
+ * number, written with digits of a changing base. The number says how far to advance from the
+ * character before, through all positions of the text and then all codes. */
 #include "symbol/punycode.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-/* Digits that are not read yet. */
+/* The digits that have not been read. */
 typedef struct digits {
     const char *at, *end;
 } digits;
@@ -19,7 +19,8 @@ static uint32_t digit_value(char c)
     return c >= '0' && c <= '9' ? (uint32_t)(c - '0') + 26 : 36;
 }
 
-/* How the base changes: with the size of the last step DELTA, for COUNT characters. */
+/* The bias of the next number, which sets its base. It depends on the number DELTA before, and on
+ * the COUNT of characters so far (RFC 3492, section 6.1). */
 static uint32_t adapt(uint32_t delta, uint32_t count, bool first)
 {
     uint32_t k = 0;

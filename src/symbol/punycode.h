@@ -8,8 +8,8 @@
 
 #define SP_PUNYCODE_MAX 128
 
-/* The characters that LENGTH bytes at TEXT stand for into POINTS; how many, 0 when TEXT is wrong,
- * or longer than that. */
+/* Decode the LENGTH bytes at TEXT into POINTS. Returns how many characters; 0 when TEXT is wrong or
+ * has more than SP_PUNYCODE_MAX. */
 uint32_t sp_punycode_decode(const char *text, size_t length, uint32_t points[SP_PUNYCODE_MAX]);
 
 #endif

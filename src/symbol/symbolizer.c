@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Results are cached in two ways. The frames of addresses are kept within a bound (name_cache.h). A
  * module's files stay open for a limited time, because libdw's data of a debug file takes tens of
- * MiB: until the round ends, if opening them again in each round takes little time; else until no
- * new address was looked up for six rounds. Modules are told apart by build id, or by path where
- * they have none, so that a library which is unloaded and loaded again (a new sp_module), or lies
- * at two paths, finds its names. docs/design/symbols.md. */
+ * MiB: until the round ends when it takes little time to open them again, else until six rounds
+ * have passed without a new address. Modules are identified by build id, or by path and file where
+ * they have none. So a library keeps its names when it is unloaded and loaded again (a new
+ * sp_module), or has two paths. docs/design/symbols.md. */
 #include "symbol/symbolizer.h"
 
 #include <limits.h>
@@ -28,45 +28,45 @@ enum {
     LONGEST_NAME = 16 * 1024,
     OFFSET_LENGTH = 24, /* "+0x" and a number */
     REST_ROUNDS = 6,
-    REOPEN_SHARE = 50, /* a file may be opened anew for 1/50 of the time, in CPU time of a core, */
-    TRIM_SHARE = 1000, /* and memory be given back to the system for 1/1000 */
+    REOPEN_SHARE = 50, /* a file may be opened again for 1/50 of the time, in CPU time of a core */
+    TRIM_SHARE = 1000, /* malloc_trim may run for 1/1000 of the time */
     STEPS_MAX = 1024,  /* of one function */
-    MODULES_MIN = 256, /* up to so many are remembered, asked for or not */
-    LARGEST_INDEX = 128 * 1024 * 1024, /* bytes of one module's debug information, read */
+    MODULES_MIN = 256, /* below this number no module is forgotten */
+    LARGEST_INDEX = 128 * 1024 * 1024, /* bytes; one module's debug information, as read */
 };
 
 typedef struct known_module {
-    uint64_t id;      /* > 0, of its names; another one when they are made anew */
-    uint32_t idle;    /* rounds since a new address was last asked for */
-    uint32_t unasked; /* rounds since any was */
+    uint64_t id;      /* > 0, key of its names in `cache`; a new id when they are made anew */
+    uint32_t idle;    /* rounds since a new address was last requested */
+    uint32_t unasked; /* rounds since any address was requested */
     sp_module_names *names;
-    sp_name_rows rows; /* of functions that addresses were asked for of; `cache` has their frames */
+    sp_name_rows rows; /* of whole functions; `cache` has their frames */
 } known_module;
 
 struct sp_symbolizer {
     sp_name_cache cache;
     size_t names_limit;  /* of the cache, in bytes */
     size_t index_limit;  /* of one module's `dwarf`, in bytes */
-    uint64_t long_ns;    /* files that took so long to open are not to be opened for each address */
+    uint64_t long_ns;    /* opening files takes this long: name whole functions at once */
     sp_intern modules;   /* keys as in look_up; number n has known[n] */
     known_module *known; /* module_capacity */
     size_t module_capacity;
-    uint32_t module_limit; /* above so many those that nobody asks for are forgotten */
+    uint32_t module_limit; /* above this number, modules without requests are forgotten */
     uint64_t last_id;
-    sp_debuginfod *debuginfod; /* NULL: not wanted, or not to be had */
-    sp_outside_names *outside; /* NULL until one is asked for */
+    sp_debuginfod *debuginfod; /* NULL: not wanted, or not available */
+    sp_outside_names *outside; /* NULL until a name is requested */
     sp_symbolizer_options options;
     sp_buffer key, text; /* scratch */
     sp_heap_range heap;
-    uint64_t rested_ns; /* monotonic: when the last round ended */
+    uint64_t rested_ns; /* when the last round ended, monotonic clock */
     bool trim_is_due;   /* something was closed since the last trim */
     uint64_t trimmed_ns, trim_cost_ns;
 };
 
 #define LONG_OPENING_NS (5 * SP_NS_PER_MS)
 
-/* The cache has variables at their address with this bit, which no address of a program has: what
- * is asked for as code gets a name of code, also where it lies in data. */
+/* In the cache, the address of a variable has this bit, which no address of a program has. So a
+ * request for code at an address in data does not return the name of a variable. */
 #define VARIABLE (UINT64_C(1) << 63)
 
 static void forget_module(known_module *known)
@@ -96,9 +96,9 @@ void sp_symbolizer_configure(sp_symbolizer *symbolizer, const sp_symbolizer_opti
         symbolizer->debuginfod = sp_debuginfod_create();
 }
 
-/* The C library would keep freed pages for itself. Returning all of it also scans the application's
- * free memory, and delays its allocations meanwhile; so it is done less often the longer it takes.
- */
+/* The C library keeps freed pages. malloc_trim returns all of them to the system, but also scans
+ * the application's free memory, and delays its allocations meanwhile; so it is called less often
+ * the longer it takes. */
 static void trim(sp_symbolizer *symbolizer, uint64_t now_ns)
 {
     if (!symbolizer->trim_is_due)
@@ -113,9 +113,9 @@ static void trim(sp_symbolizer *symbolizer, uint64_t now_ns)
     symbolizer->trim_cost_ns = sp_clock_own_cpu_ns() - before_ns;
 }
 
-/* Modules come and go in some programs, each with another path. Those that nobody asked for in a
- * while are forgotten; their addresses are found no more, and leave the cache with its next
- * generations. */
+/* Some programs load and unload modules all the time, each with another path. Modules without
+ * requests in the last REST_ROUNDS rounds are forgotten. Their entries in the cache are not found
+ * any more, and are freed with its next generations. */
 static void forget_modules(sp_symbolizer *symbolizer)
 {
     sp_intern kept = {0};
@@ -216,8 +216,7 @@ static const char *keep_scratch(sp_symbolizer *symbolizer)
     return text->failed ? NULL : sp_name_cache_string(&symbolizer->cache, (const char *)text->data);
 }
 
-/* TEXT (NULL: "") among the strings that live on, cut to LONGEST_NAME; NULL when memory is short.
- */
+/* A copy of TEXT (NULL: "") in the cache, cut to LONGEST_NAME; NULL when memory is short. */
 static const char *keep(sp_symbolizer *symbolizer, const char *text)
 {
     size_t length = text ? strlen(text) : 0;
@@ -228,7 +227,7 @@ static const char *keep(sp_symbolizer *symbolizer, const char *text)
     return keep_scratch(symbolizer);
 }
 
-/* Room for NUMBER in `known`, new ones zero. */
+/* Make `known` large enough for NUMBER, with new entries zeroed. */
 static bool reach(sp_symbolizer *symbolizer, uint32_t number)
 {
     size_t old = symbolizer->module_capacity;
@@ -239,8 +238,8 @@ static bool reach(sp_symbolizer *symbolizer, uint32_t number)
     return true;
 }
 
-/* What is known of MODULE by its build id, and by its path and its file, too, if WITH_PATH. NULL
- * when memory is short. */
+/* The entry of MODULE by its build id, and if WITH_PATH also by its path and file; a new one when
+ * there is none. NULL when memory is short. */
 static known_module *look_up(sp_symbolizer *symbolizer, const sp_module *module, bool with_path)
 {
     sp_buffer *key = &symbolizer->key;
@@ -265,8 +264,8 @@ static known_module *look_up(sp_symbolizer *symbolizer, const sp_module *module,
     return known->names ? known : NULL;
 }
 
-/* Copies of a library share their names; but where the first one is gone, another may still be
- * there. */
+/* Copies of a library share their names. But when the file of the first copy is gone, that of
+ * another may still be there, so this copy gets an entry of its own. */
 static known_module *find_module(sp_symbolizer *symbolizer, const sp_module *module)
 {
     known_module *known = look_up(symbolizer, module, module->build_id_length == 0);
@@ -276,15 +275,15 @@ static known_module *find_module(sp_symbolizer *symbolizer, const sp_module *mod
         return NULL;
     known->unasked = 0;
     if (sp_module_names_has_answer(known->names, module, symbolizer->debuginfod)) {
-        known->id = ++symbolizer->last_id; /* what was named before leaves the cache with time */
+        known->id = ++symbolizer->last_id; /* older names in the cache are not found any more */
         sp_name_rows_deinit(&known->rows);
     }
     return known;
 }
 
 /* FRAME's names from a symbol as in the symbol table, cut to LONGEST_NAME. A version
- * ("qsort@@GLIBC_2.2.5") is no part of the name. PLAIN is the name in the source (NULL: not known),
- * better than a mangled one that cannot be demangled. */
+ * ("qsort@@GLIBC_2.2.5") is no part of the name. PLAIN is the name in the source (NULL: not known);
+ * it is used when a mangled name cannot be demangled. */
 static void name_frame(sp_symbolizer *symbolizer, sp_frame *frame, const char *symbol,
                        const char *plain)
 {
@@ -299,11 +298,11 @@ static void name_frame(sp_symbolizer *symbolizer, sp_frame *frame, const char *s
     frame->name = keep_scratch(symbolizer);
     if (frame->name == frame->system_name && plain && symbolizer->options.style != SP_DEMANGLE_NONE)
         frame->name = keep(symbolizer, plain);
-    if (frame->name == frame->system_name) /* one string has one address here */
+    if (frame->name == frame->system_name) /* equal strings have the same address here */
         frame->system_name = keep(symbolizer, NULL);
 }
 
-/* OFFSET bytes behind what is called NAME, of which LIMIT bytes are kept. */
+/* A copy of "NAME+0xOFFSET", with NAME cut to LIMIT bytes. */
 static const char *keep_offset(sp_symbolizer *symbolizer, const char *name, size_t limit,
                                uint64_t offset)
 {
@@ -323,7 +322,7 @@ static void name_unresolved(sp_symbolizer *symbolizer, sp_frame *frame, const ch
     frame->unresolved = true;
 }
 
-/* A frame of the ELF symbol around ADDRESS, or of none. */
+/* Name FRAME by the ELF symbol around ADDRESS, or by the address when there is none. */
 static void name_by_symbol(sp_symbolizer *symbolizer, sp_frame *frame, const sp_module_names *names,
                            uint64_t address)
 {
@@ -344,8 +343,9 @@ static const char *keep_file(sp_symbolizer *symbolizer, const sp_dwarf_frame *so
     return fits ? keep_scratch(symbolizer) : keep(symbolizer, source->file);
 }
 
-/* What the symbol table calls SOURCE's function. Compilers give no linkage name to C++ functions
- * that no other file can see; for the PHYSICAL function of ADDRESS the ELF symbol knows it. */
+/* The name of SOURCE's function in the symbol table. Compilers give no linkage name to C++
+ * functions that are local to a file; for the PHYSICAL function of ADDRESS the ELF symbol has it.
+ */
 static const char *symbol_of(const sp_dwarf_frame *source, const sp_module_names *names,
                              uint64_t address, bool physical)
 {
@@ -368,7 +368,8 @@ static void fill_frame(sp_symbolizer *symbolizer, sp_frame *frame, const sp_dwar
     else
         name_by_symbol(symbolizer, frame, names, address);
     frame->file = keep_file(symbolizer, source);
-    if (frame->unresolved) { /* a line without a function is padding: code has a symbol at least */
+    if (frame->unresolved) { /* a line without a function is of padding: all code has at least a
+                                symbol */
         frame->file = keep(symbolizer, NULL);
         frame->line = frame->column = 0;
     }
@@ -391,8 +392,9 @@ static sp_frame_list make_frames(sp_symbolizer *symbolizer, const sp_module_name
     return (sp_frame_list){frames, frames ? count : 0};
 }
 
-/* How many of COUNT steps, from the first on, got names: until there is no more time, or what has
- * no name is met. That is called by its address, which is not the same for all of a row. */
+/* Name the rows between COUNT steps, and return how many rows have names now. Stops when MOST_NS of
+ * CPU time are used up, or at an address without a symbol: its name contains the address, so it is
+ * not the same for a whole row. */
 static uint32_t name_rows(sp_symbolizer *symbolizer, const known_module *known,
                           const uint64_t *steps, uint32_t count, uint64_t most_ns)
 {
@@ -409,7 +411,7 @@ static uint32_t name_rows(sp_symbolizer *symbolizer, const known_module *known,
 }
 
 /* Name the whole function around ADDRESS, so that its other addresses do not open the files again.
- * It takes no more time than opening them did, for all functions together. */
+ * For all functions of a module together this takes no more time than opening its files took. */
 static void name_function(sp_symbolizer *symbolizer, known_module *known, uint64_t address)
 {
     sp_module_names *names = known->names;
@@ -433,7 +435,7 @@ static sp_frame_list find_named(sp_symbolizer *symbolizer, const known_module *k
     return row ? sp_name_cache_find(&symbolizer->cache, known->id, row->start) : list;
 }
 
-/* The frames of an address that was not asked for before. */
+/* Make the frames of an address that is not in the cache. */
 static sp_frame_list name_address(sp_symbolizer *symbolizer, known_module *known,
                                   const sp_module *module, uint64_t address)
 {
@@ -477,8 +479,8 @@ uint32_t sp_symbolizer_frames(sp_symbolizer *symbolizer, const sp_module *module
 
 /* ---- variables ---- */
 
-/* NAME without what GCC appends to a static variable of a function, ".17": each of one name gets a
- * number, which says nothing to people and may be another one in the next build. */
+/* NAME without the number that GCC appends to a static variable of a function (".17"). It means
+ * nothing to people and may differ in the next build. */
 static const char *keep_without_number(sp_symbolizer *symbolizer, const char *name)
 {
     size_t length = strlen(name), end = length;
@@ -513,7 +515,7 @@ static void name_variable(sp_symbolizer *symbolizer, sp_frame *frame, sp_module_
                                   address - symbol->start);
 }
 
-/* As a list of one frame, which the cache keeps as it keeps those of code. */
+/* Make the name of a variable, as a list of one frame, because the cache keeps such lists. */
 static sp_frame_list make_variable(sp_symbolizer *symbolizer, known_module *known,
                                    const sp_module *module, uint64_t address)
 {

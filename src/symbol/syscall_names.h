@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* "futex", "clock_nanosleep": a static string. NULL when NUMBER is no system call, or one that is
- * younger than those headers. */
+/* The name of a system call, as "futex": a static string. NULL when NUMBER is no system call, or is
+ * newer than those headers. */
 const char *sp_syscall_name(int64_t number);
 
 #endif
