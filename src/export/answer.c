@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a receiver answered. None of it is trusted: it is decoded with limits, and shown on one line
- * of printable UTF-8. */
+/* Reads the answers of receivers. They are not trusted: they are decoded with limits, and shown on
+ * one line of printable UTF-8. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static sp_text_range text_of(const sp_answer *answer)
     return (sp_text_range){begin, begin + answer->length};
 }
 
-/* The first line of TEXT, of LENGTH bytes, that is not empty. */
+/* Write to OUT the first line of TEXT (LENGTH bytes) that is not empty, with SECRETS masked. */
 static void show_line(char out[SP_ANSWER_WORDS], const char *text, size_t length,
                       const sp_secrets *secrets)
 {
@@ -50,7 +50,7 @@ static void show_line(char out[SP_ANSWER_WORDS], const char *text, size_t length
     sp_utf8_show(out, SP_ANSWER_WORDS, masked, bytes);
 }
 
-/* VALUE, a JSON string. */
+/* The same for VALUE, a JSON string. */
 static void show_json(char out[SP_ANSWER_WORDS], sp_text_range value, const sp_secrets *secrets)
 {
     char *text = malloc((size_t)(value.end - value.begin) + 1);
@@ -85,7 +85,7 @@ void sp_answer_words(char out[SP_ANSWER_WORDS], const sp_answer *answer, const s
         show_line(out, answer->body, answer->length, secrets);
 }
 
-/* Where an escape is broken, it stays as it is. */
+/* Decode TEXT to OUT, and return the length. A broken escape stays as it is. */
 static size_t percent_decode(char *out, const char *text)
 {
     size_t length = 0;

@@ -23,7 +23,7 @@ enum { DEFAULT_TIMEOUT_MS = 10000, DEFAULT_BATCH_TIMEOUT_MS = 30000, NAME_MAX_BY
 typedef struct otlp_settings {
     const char *endpoint; /* NULL: none that can be used; a warning said so */
     const char *scheme;   /* for an endpoint that has none */
-    bool verbatim;        /* endpoint is a signal's own */
+    bool verbatim;        /* endpoint is a signal's own: no path is added */
     sp_otlp_protocol protocol;
     bool insecure; /* gRPC without TLS, where the endpoint has no scheme */
     const char *headers;
@@ -36,9 +36,9 @@ typedef struct otlp_settings {
 
 /* ---- OTLP over HTTP ---- */
 
-/* TEXT, the value of NAME, when it can be sent to. Else NULL, and nothing takes its place: data
- * must not go to a host that the user did not name. Either way one warning says what is wrong with
- * it. */
+/* Returns TEXT, the value of NAME, when data can be sent to it. Else NULL, and no default takes its
+ * place: data must not go to a host that the user did not name. A TEXT without a scheme, which gets
+ * SCHEME, and one that cannot be used are named in one warning. */
 static const char *usable_endpoint(const char *name, const char *text, const char *scheme)
 {
     const char *why;
@@ -63,8 +63,8 @@ static const char *variable(char out[NAME_MAX_BYTES], const char *infix, const c
     return out;
 }
 
-/* What goes in front of an endpoint without a scheme: for gRPC the specification wants TLS, unless
- * it is told otherwise. */
+/* The scheme of an endpoint without one. For gRPC the specification requires TLS, unless the
+ * variable INSECURE is set. */
 static const char *scheme_of(const otlp_settings *settings)
 {
     bool secure = settings->protocol == SP_PROTOCOL_GRPC && !settings->insecure;
@@ -82,7 +82,7 @@ static void read_endpoint(otlp_settings *out, const char *infix)
     out->verbatim = *infix != 0;
 }
 
-/* Headers are looked through here only to warn once about entries that cannot be used. */
+/* Headers are parsed here only to warn once about entries that cannot be used. */
 static void check_headers(const char *text, const char *name)
 {
     struct curl_slist *list = NULL;
@@ -208,7 +208,8 @@ static otlp_settings settings_from_options(const spanprof_options *options)
     return settings;
 }
 
-/* To be called after the variables were read: they name the protocol, which decides the scheme. */
+/* Call it after the variables were read, because they may set the protocol, which decides the
+ * scheme. */
 static void use_endpoint_option(otlp_settings *settings, const spanprof_options *options)
 {
     settings->scheme = scheme_of(settings);
@@ -275,8 +276,8 @@ static uint32_t read_destinations(const spanprof_options *options)
     return set & built;
 }
 
-/* SPANPROF_FILE alone writes no files. Where the program itself chose, or the word is none, it is
- * meant so. */
+/* SPANPROF_FILE alone writes no files. There is no warning when the program chose exporter or file
+ * itself, or when the exporter is not just OTLP: then it is intended. */
 static void warn_of_unused_file(uint32_t destinations, const spanprof_options *options)
 {
     const char *prefix = sp_env("SPANPROF_FILE");
@@ -296,7 +297,8 @@ static bool read_traces_exporter(void)
     return !text || (sp_parse_word_list("OTEL_TRACES_EXPORTER", text, words, 2, 1) & 1);
 }
 
-/* OPTION, else VARIABLE. Returns 0, no limit, when neither is set or the value is out of range. */
+/* The value of OPTION, else that of the variable. Returns 0, which is no limit, when neither is set
+ * or the value is out of range. */
 static uint32_t read_limit(uint32_t option, const char *option_name, const char *variable_name,
                            uint32_t lowest, uint32_t highest)
 {
@@ -308,7 +310,7 @@ static uint32_t read_limit(uint32_t option, const char *option_name, const char 
     return 0;
 }
 
-/* The command reads files of up to 2 GiB. */
+/* A file is limited to 2 GiB at most, because the command reads no larger ones. */
 static void read_file_limits(sp_export_config *config, const spanprof_options *options)
 {
     enum { SMALLEST = 4 * 1024, FEWEST = 2, MOST = 9999 };
@@ -384,7 +386,7 @@ static void read_batch(sp_export_config *config, const spanprof_options *options
         sp_parse_word("SPANPROF_SPAN_PROCESSOR", processor, processors, 2, 0) == 1;
     uint64_t queue = 2048;
     const char *text =
-        sp_env("OTEL_BSP_MAX_QUEUE_SIZE"); /* the tracer's, which also warns about it */
+        sp_env("OTEL_BSP_MAX_QUEUE_SIZE"); /* the tracer reads it, too, and warns about it */
     if (text && (!sp_parse_u64(text, &queue) || queue == 0 || queue > INT32_MAX))
         queue = 2048;
     config->batch_delay_ms = sp_env_u32("OTEL_BSP_SCHEDULE_DELAY", 0, INT32_MAX, 5000);
@@ -454,7 +456,7 @@ bool sp_export_config_init(sp_export_config *config, const spanprof_options *giv
     warn_of_unused_file(destinations, &options);
     bool otlp_spans = read_traces_exporter();
     bool done = true;
-    /* Where nothing is sent the endpoint is not looked at: that would load libcurl. */
+    /* Without OTLP the endpoint is not checked, because that would load libcurl. */
     if (destinations & 1u << WORD_OTLP)
         done = read_http(config, &options, otlp_spans) && read_spool(config, &options);
     if (done && (destinations & 1u << WORD_FILE))

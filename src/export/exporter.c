@@ -12,7 +12,7 @@ enum {
     DEFAULT_QUEUE_BYTES = 64 * 1024 * 1024,
     DEFAULT_BATCH_SPANS = 512,
     BATCH_SPANS_MAX = 16384,
-    BATCH_DELAY_MIN_MS = 10, /* the thread looks that often, also when nothing happens */
+    BATCH_DELAY_MIN_MS = 10, /* the thread may wake that often without work */
 };
 
 #define END_GRACE_NS SP_NS_PER_S
@@ -226,7 +226,7 @@ bool sp_exporter_network_is_loaded(void)
     return sp_network_is_loaded();
 }
 
-/* ---- What others ask for ---- */
+/* ---- Calls of other threads ---- */
 
 static sp_allowance *allowance_of(sp_exporter *exporter, size_t destination)
 {
@@ -234,7 +234,8 @@ static sp_allowance *allowance_of(sp_exporter *exporter, size_t destination)
                                               : &exporter->files[SP_PROFILES].allowance;
 }
 
-/* BODY as a request, within the bound of its destination, or NULL. */
+/* Make BODY (taken) a request. NULL, with BODY not taken, when the queue of its destination is full
+ * or memory is short. */
 static sp_request *make_request(sp_exporter *exporter, size_t destination, sp_buffer *body,
                                 uint64_t samples)
 {
@@ -292,11 +293,11 @@ static uint64_t drops_of(const sp_exporter *exporter)
 
 /* With the lock held: the status of a complete flush, ERROR_EXPORT when something was dropped since
  * the last one. */
-static spanprof_status tell_drops(sp_exporter *exporter)
+static spanprof_status report_drops(sp_exporter *exporter)
 {
     uint64_t drops = drops_of(exporter);
-    bool more = drops != exporter->drops_told;
-    exporter->drops_told = drops;
+    bool more = drops != exporter->drops_reported;
+    exporter->drops_reported = drops;
     return more ? SPANPROF_ERROR_EXPORT : SPANPROF_OK;
 }
 
@@ -305,7 +306,7 @@ spanprof_status sp_exporter_flush(sp_exporter *exporter, uint64_t deadline_ns)
     spanprof_status status = SPANPROF_ERROR_TIMEOUT;
     if (sp_worker_flush(&exporter->worker, deadline_ns)) {
         sp_lock_take(&exporter->worker.lock);
-        status = tell_drops(exporter);
+        status = report_drops(exporter);
         sp_lock_give(&exporter->worker.lock);
     }
     sp_log_settle(deadline_ns);
@@ -313,7 +314,8 @@ spanprof_status sp_exporter_flush(sp_exporter *exporter, uint64_t deadline_ns)
 }
 
 /* Wait for the end of the thread. It ends by DEADLINE_NS, or soon after when that has passed,
- * unless a system call does not return. With the lock held afterwards. */
+ * unless a system call does not return. Returns whether it ended, and holds the lock in both cases.
+ */
 static bool end_worker(sp_exporter *exporter, uint64_t deadline_ns)
 {
     sp_lock_take(&exporter->worker.lock);
@@ -323,7 +325,8 @@ static bool end_worker(sp_exporter *exporter, uint64_t deadline_ns)
     return sp_worker_end(&exporter->worker, sp_deadline_after(wait_ns, END_GRACE_NS));
 }
 
-/* With the lock held: the thread frees what is left when its system call returns, if ever. */
+/* Called with the lock held. The thread frees the exporter when its system call returns, if ever.
+ */
 static void count_abandoned(sp_exporter *exporter)
 {
     exporter->counters.thread_left = true;
@@ -340,7 +343,7 @@ static bool end_thread(sp_exporter *exporter, uint64_t deadline_ns, sp_export_co
     if (counters)
         *counters = exporter->counters;
     *status =
-        sp_worker_is_flushed(&exporter->worker) ? tell_drops(exporter) : SPANPROF_ERROR_TIMEOUT;
+        sp_worker_is_flushed(&exporter->worker) ? report_drops(exporter) : SPANPROF_ERROR_TIMEOUT;
     return sp_worker_release(&exporter->worker);
 }
 
@@ -362,8 +365,8 @@ const sp_export_counters *sp_exporter_counters(const sp_exporter *exporter)
     return &exporter->counters;
 }
 
-/* What a receiver takes by default: Pyroscope 16,000 samples a profile and, after its conversion,
- * about 2 MiB; a file has only the specification's limit. */
+/* Receivers have limits by default: Pyroscope takes 16,000 samples a profile and, after its
+ * conversion, about 2 MiB. A file has only the specification's limit. */
 static void set_bounds(sp_profile_destination *out, const sp_export_config *config, bool is_file)
 {
     enum { DEFAULT_BYTES = 2 * 1024 * 1024, FILE_BYTES = 64 * 1024 * 1024, SAMPLES = 16000 };

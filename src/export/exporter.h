@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The exporter: one thread that encodes finished spans in batches and delivers requests to its
- * destinations (OTLP over HTTP, files). Nothing here ever blocks or breaks the application: queues
- * are bounded, what is dropped is counted by reason.
+ * destinations (OTLP over HTTP, files). Only create, flush and destroy wait. Queues are bounded;
+ * requests that are dropped are counted by reason.
  *
  * | operation                    | setup | any thread | collector | exporter thread |
  * | sp_exporter_create, destroy  |  yes  |            |           |                 |
@@ -29,8 +29,7 @@ typedef enum sp_otlp_protocol {
     SP_PROTOCOL_HTTP_JSON = 2,
 } sp_otlp_protocol;
 
-/* Where one signal goes over HTTP, of which gRPC is a use. Strings are owned by the configuration.
- */
+/* The destination of one signal over HTTP or gRPC. The configuration owns the strings. */
 typedef struct sp_http_target {
     bool enabled;
     sp_otlp_protocol protocol;
@@ -39,13 +38,13 @@ typedef struct sp_http_target {
                       logged. */
     bool gzip;
     uint32_t timeout_ms; /* of one export with its retries; 0: no limit */
-    char *ca_file;       /* PEM; NULL: what the system trusts */
+    char *ca_file;       /* PEM; NULL: the certificates of the system */
     char *client_key;    /* PEM; NULL: none */
     char *client_certificate;
 } sp_http_target;
 
-/* Whether samples carry the attributes of their thread: 1 in files and 0 on the network, unless
- * SPANPROF_THREAD_ATTRIBUTES says. */
+/* Whether samples have the attributes of their thread. DEFAULT: in files, and not on the network.
+ * SPANPROF_THREAD_ATTRIBUTES sets it for both. */
 typedef enum sp_thread_attributes {
     SP_THREAD_ATTRIBUTES_DEFAULT = 0,
     SP_THREAD_ATTRIBUTES_ON = 1,
@@ -58,7 +57,7 @@ typedef struct sp_export_config {
     char *file_prefix;
     sp_otlp_format file_format;
     uint32_t file_maximum_bytes; /* of one file; 0: no limit */
-    uint32_t file_maximum_parts; /* that are kept of one signal; 0: all */
+    uint32_t file_maximum_parts; /* files that are kept of one signal; 0: all */
     bool traces_enabled; /* some destination takes spans; OTEL_TRACES_EXPORTER=none stops those of
                             OTLP only, not files */
     uint32_t
@@ -74,19 +73,20 @@ typedef struct sp_export_config {
     size_t request_maximum_bytes; /* of one request of profiles to the network; 0: 2 MiB */
 } sp_export_config;
 
-/* What TARGET's bodies are written in. */
+/* The format of TARGET's bodies. */
 sp_otlp_format sp_http_target_format(const sp_http_target *target);
 
-/* Read the environment (and OPTIONS, which win) into CONFIG. A value that cannot be used is named
- * in one warning. Owns its strings: sp_export_config_deinit. False when memory is short. */
+/* Read the environment, and OPTIONS, which take precedence, into CONFIG. A value that cannot be
+ * used is named in one warning. CONFIG owns its strings, which sp_export_config_deinit frees. False
+ * when memory is short. */
 bool sp_export_config_init(sp_export_config *config, const spanprof_options *options);
 void sp_export_config_deinit(sp_export_config *config);
 
-/* Once nothing is on its way: requests made, once a destination, and found in the spool at the
- * start = requests + dropped_queue_full + dropped_refused + dropped_unreachable + dropped_spool +
- * spooled. */
+/* When no request is under way: the requests that were made, counted once for each destination, and
+ * those found in the spool at the start = requests + dropped_queue_full + dropped_refused +
+ * dropped_unreachable + dropped_spool + spooled. */
 typedef struct sp_export_counters {
-    _Atomic uint64_t dropped_queue_full; /* requests; also what no memory was there for */
+    _Atomic uint64_t dropped_queue_full; /* requests; also because memory was short */
     _Atomic uint64_t dropped_refused; /* by the receiver (4xx, partial success counts as delivered)
                                          or the disk */
     _Atomic uint64_t dropped_unreachable; /* given up after retries or at stop */
@@ -94,7 +94,7 @@ typedef struct sp_export_counters {
     _Atomic uint64_t lost_before;   /* windows of which some samples became no request */
     _Atomic uint64_t spooled;       /* that wait in the spool now, or were left there at the stop */
     _Atomic uint64_t taken_over;    /* that were in the spool at the start */
-    _Atomic uint64_t spans;         /* delivered, once a destination */
+    _Atomic uint64_t spans;         /* delivered; counted for each destination */
     _Atomic uint64_t samples;
     _Atomic uint64_t requests;
     _Atomic uint64_t bytes;    /* as sent, after compression */
@@ -123,7 +123,7 @@ sp_exporter *sp_exporter_create(const sp_export_config *config, const sp_resourc
  * has to be registered after them, so that it runs before. */
 bool sp_exporter_network_is_loaded(void);
 
-/* The destinations of profiles, each with the shape it wants. */
+/* A destination of profiles, and the form that profiles have there. */
 typedef struct sp_profile_destination {
     spanprof_link_scope link_scope; /* not DEFAULT */
     bool thread_attributes;
@@ -132,7 +132,8 @@ typedef struct sp_profile_destination {
     size_t request_bytes;     /* one request is shorter than this, before compression */
     uint32_t request_samples; /* a profile in it has at most so many; 0: any number */
 } sp_profile_destination;
-/* Into OUT, room for 4; returns how many. Constant for the exporter's life. */
+/* Fill OUT, which has room for 4, and return how many there are. Constant for the exporter's life.
+ */
 size_t sp_exporter_profile_destinations(const sp_exporter *exporter, sp_profile_destination *out);
 
 /* Hand the encoded request BODY (taken: its memory is the exporter's afterwards, whatever is
@@ -141,11 +142,11 @@ size_t sp_exporter_profile_destinations(const sp_exporter *exporter, sp_profile_
 bool sp_exporter_submit_profiles(sp_exporter *exporter, size_t destination, sp_buffer *body,
                                  uint64_t samples);
 
-/* Some samples of a window became no request, because memory was short: the next flush says so. Any
- * thread. */
+/* Count that some samples of a window became no request, because memory was short. The next flush
+ * returns ERROR_EXPORT. Any thread. */
 void sp_exporter_note_lost(sp_exporter *exporter);
 
-/* There are spans to take (sp_tracer_take). Does not block; any thread. */
+/* Wake the thread because there are spans to take (sp_tracer_take). Does not block; any thread. */
 void sp_exporter_wake(sp_exporter *exporter);
 
 /* Wait until everything submitted, and every span that ended, before this call is delivered or
@@ -153,20 +154,20 @@ void sp_exporter_wake(sp_exporter *exporter);
  * ERROR_TIMEOUT, or ERROR_EXPORT when something was dropped since the last flush. */
 spanprof_status sp_exporter_flush(sp_exporter *exporter, uint64_t deadline_ns);
 
-/* Deliver what is there, but end the thread by DEADLINE_NS at the latest (a request under way is
- * cancelled then), drop and count what is left, free all. Files still get what is queued. A thread
- * whose disk does not answer for one second more is left to itself. COUNTERS (may be NULL) gets the
- * final counts. A NULL exporter is fine. A receiver that is not there at all is not waited for: the
- * rest is dropped at once. Returns as sp_exporter_flush does. Fork: not in a child, which has no
- * such thread. */
+/* Deliver what is queued, but end the thread by DEADLINE_NS at the latest; a request under way is
+ * cancelled then, and the rest is dropped and counted. Files still get what is queued. Frees
+ * everything. A thread whose disk does not answer for one second more is left to itself. COUNTERS
+ * (may be NULL) gets the final counts. A NULL exporter is fine. A receiver that is not there at all
+ * is not waited for: the rest is dropped at once. Returns as sp_exporter_flush does. Fork: not in a
+ * child, which has no such thread. */
 spanprof_status sp_exporter_destroy(sp_exporter *exporter, uint64_t deadline_ns,
                                     sp_export_counters *counters);
 
 /* Whether PATH is one of the files that it writes, by whatever name. */
 bool sp_exporter_writes_to(const sp_exporter *exporter, const char *path);
 
-/* In a forked child, which leaves the parent's exporter as it is: the child holds none of its
- * files. */
+/* Call it in a forked child, which does not free the parent's exporter: it closes the child's
+ * copies of the exporter's files. */
 void sp_exporter_after_fork(void);
 
 /* Counters, valid while the exporter lives. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests in files, one record each: OTLP/JSON a line, or protobuf behind its length as a varint.
- * A record is in the file wholly or not at all, also when the disk is full in the middle of it.
- * What a FIFO does not take at once waits in memory, up to the bound of the queue: the exporter's
- * thread has other things to do, and a deadline for the stop. */
+/* Writes requests to files, one record each: a line of OTLP/JSON, or protobuf after its length as a
+ * varint. A record is in the file wholly or not at all, also when the disk is full in the middle of
+ * it. What a FIFO does not take at once waits in memory, up to the bound of the queue, because the
+ * exporter's thread must not wait for a reader. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@ enum { TRY_AGAIN_MS = 20 };
 
 static const char *const signal_names[] = {"traces", "profiles"};
 
-/* Files whose descriptors lie in the host's table, by signal, for a forked child to close: it would
- * keep the lock. fd -1: none. device and inode are set before fd. */
+/* Files whose descriptors are in the host's table, by signal. A forked child closes its copies,
+ * because they would keep the lock. fd -1: none. device and inode are set before fd. */
 static struct {
     _Atomic int fd;
     dev_t device;
@@ -50,7 +50,8 @@ void sp_files_after_fork(void)
     }
 }
 
-/* As close does. The number is given up first: a child must not close what gets it next. */
+/* Close FILE, and return as close does. First the number is removed from hosts_files: a forked
+ * child must not close the file that gets it next. */
 static int close_file(sp_file *file)
 {
     int fd = file->fd;
@@ -59,7 +60,8 @@ static int close_file(sp_file *file)
     return close(fd);
 }
 
-/* Into file->fd. Returns 0, or errno: EWOULDBLOCK when another process has the file. */
+/* Open the file as file->fd. Returns 0, or errno: EWOULDBLOCK when another process has the file, or
+ * another run has written it. */
 static int open_file(sp_file *file)
 {
     struct stat status;
@@ -119,7 +121,7 @@ void sp_file_deinit(sp_file *file)
     *file = (sp_file){.fd = -1};
 }
 
-/* The length as a protobuf varint in OUT; returns its bytes. */
+/* Write VALUE as a protobuf varint to OUT; returns how many bytes it takes. */
 static size_t varint(uint8_t out[10], uint64_t value)
 {
     size_t bytes = 0;
@@ -129,8 +131,8 @@ static size_t varint(uint8_t out[10], uint64_t value)
     return bytes;
 }
 
-/* Take the first BYTES of a record back. Where that is impossible (a pipe), nothing more is
- * written, because readers would misread it. */
+/* Remove the first BYTES of a record, which are at the end of the file. Where that is impossible (a
+ * pipe), nothing more is written, because readers would misread it. */
 static void undo(sp_file *file, uint64_t bytes)
 {
     struct stat status;
@@ -146,7 +148,7 @@ static void undo(sp_file *file, uint64_t bytes)
     close_file(file);
 }
 
-/* What is left of BODY's record, of which *DONE bytes are written. 0, or errno. */
+/* Write the rest of BODY's record, of which *DONE bytes are written. Returns 0, or errno. */
 static int continue_write(sp_file *file, const sp_buffer *body, uint64_t *done)
 {
     uint8_t prefix[10];
@@ -159,7 +161,7 @@ static int continue_write(sp_file *file, const sp_buffer *body, uint64_t *done)
     return sp_append_write(file->fd, ranges, SP_ARRAY_LENGTH(ranges), done);
 }
 
-/* Writing a record has ended with ERROR, 0 for none, after DONE bytes. */
+/* Count a record whose writing has ended with ERROR (0: none) after DONE bytes. */
 static void count_end(sp_file *file, int error, uint64_t done, uint64_t items)
 {
     sp_export_counters *counters = file->counters;
@@ -191,7 +193,7 @@ static sp_request *copy(sp_file *file, const sp_buffer *body, const sp_request *
     return NULL;
 }
 
-/* What is left of BODY's record waits. */
+/* Let the rest of BODY's record wait; drop the record when there is no room. */
 static void keep(sp_file *file, const sp_buffer *body, const sp_request *as)
 {
     sp_request *request = copy(file, body, as);

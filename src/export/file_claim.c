@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One start at a time takes files in a directory. A start first looks at the files that are there,
  * and then makes and locks its own. Two starts that do this at the same moment would each find a
- * file that the other has locked, and both would give the prefix up. So the directory is locked
- * (flock) from the first look to the last file of the run.
+ * file that the other has locked, and both would give the prefix up. So a start locks the directory
+ * (flock) until it has made the last file of its run.
  *
  * Another program may hold a lock on the directory for long (`flock . ./server`). Then the start
- * goes on without. */
+ * continues without the lock. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,7 +19,7 @@
 #include "core/log.h"
 #include "export/export_internal.h"
 
-enum { LOOK_AGAIN_NS = 2000000 };
+enum { RETRY_NS = 2000000 };
 static const uint64_t longest_wait_ns = UINT64_C(500000000);
 
 /* Open the directory of the files that begin with PREFIX. -1 when it cannot be opened. */
@@ -41,7 +41,7 @@ static int lock_directory(int fd)
     while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK || sp_clock_monotonic_ns() > end)
             return errno;
-        nanosleep(&(struct timespec){.tv_nsec = LOOK_AGAIN_NS}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
     }
     return 0;
 }
@@ -59,6 +59,6 @@ void sp_file_claim_end(int claim)
 {
     if (claim < 0)
         return;
-    flock(claim, LOCK_UN); /* a child that was forked meanwhile has a copy */
+    flock(claim, LOCK_UN); /* not only by close, because a child forked meanwhile has a copy */
     close(claim);
 }

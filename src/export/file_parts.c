@@ -41,7 +41,7 @@ static const char *part_of(file_name *name, const sp_file *file, uint32_t part)
     return name->text;
 }
 
-/* The name that the next file has until the full one is kept. */
+/* The name of the next file until it takes the place of the full one. */
 static const char *new_of(file_name *name, const sp_file *file)
 {
     int length = snprintf(name->text, sizeof name->text, "%s.new", file->path);
@@ -50,7 +50,7 @@ static const char *new_of(file_name *name, const sp_file *file)
     return name->text;
 }
 
-/* Give the full file its number; *BESIDE: beside its name, and not in its place. Returns 0, or
+/* Give the full file its number. *BESIDE: it has both names now; else it was renamed. Returns 0, or
  * errno. */
 static int number_full(sp_file *file, bool *beside)
 {
@@ -74,7 +74,7 @@ static void undo_number(const sp_file *file, bool beside)
         rename(part.text, file->path);
 }
 
-/* The new file NAME takes the place of the full one. Returns 0, or errno. */
+/* Put the new file NAME in the place of the full one. Returns 0, or errno. */
 static int replace_full(sp_file *file, const char *name)
 {
     bool beside;
@@ -90,7 +90,7 @@ static int replace_full(sp_file *file, const char *name)
     return error;
 }
 
-/* So that no more than maximum_parts files are left. */
+/* Remove the oldest part when there are more than maximum_parts files, the current one included. */
 static void remove_oldest(sp_file *file)
 {
     file_name part;

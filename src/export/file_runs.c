@@ -11,8 +11,8 @@
  * names go. A crash in between leaves a run with names of two numbers, which the next start
  * recognizes by the equal inodes and completes. A file system without links gets renames, where a
  * crash may leave a run's files under two numbers.
- * 4. PREFIX.1 to PREFIX.3 are runs and never processes: what a process with so small a PID has for
- * itself is PREFIX.pid1 to PREFIX.pid3.
+ * 4. PREFIX.1 to PREFIX.3 are runs and never processes: a process with such a small PID uses
+ * PREFIX.pid1 to PREFIX.pid3.
  *
  * Threads: the exporter's. */
 #include <errno.h>
@@ -29,9 +29,9 @@
 #include "core/run_files.h"
 #include "export/export_internal.h"
 
-enum { LOCKS = SP_RUN_FILE_SIGNALS * SP_RUN_FILE_FORMATS, FREE = -1 };
+enum { LOCKS = SP_RUN_FILE_SIGNALS * SP_RUN_FILE_FORMATS, NO_FILE = -1 };
 
-/* One run, and the files that were there when it was looked for. */
+/* One run, and the files that it had when find_run searched them. */
 typedef struct file_run {
     const char *prefix;
     unsigned number; /* 0: the current or the last one */
@@ -42,8 +42,8 @@ typedef struct file_name {
     char text[PATH_MAX];
 } file_name;
 
-/* PREFIX, of run NUMBER, and ENDING. A name that is too long for the kernel becomes "", which finds
- * no file. */
+/* Put PREFIX, the run's NUMBER (none for 0) and ENDING together. A name that is too long for the
+ * kernel becomes "", which finds no file. */
 static const char *put_name(file_name *name, const char *prefix, unsigned number,
                             const char *ending)
 {
@@ -54,7 +54,7 @@ static const char *put_name(file_name *name, const char *prefix, unsigned number
     return name->text;
 }
 
-/* The name of RUN's FILE once the run is LATER numbers older. */
+/* The name of RUN's FILE when the run's number is higher by LATER. */
 static const char *name_of(file_name *name, const file_run *run, const sp_run_file *file,
                            unsigned later)
 {
@@ -88,17 +88,17 @@ int sp_file_runs_lock(int fd, const char *path)
     return stat(path, &named) == 0 && is_same(&own, &named) ? 0 : EWOULDBLOCK;
 }
 
-/* Lock the file PATH until *FD is closed; FREE: there is none that can be locked. Returns 0, or
- * EWOULDBLOCK. */
+/* Lock the file PATH until *FD is closed. *FD is NO_FILE when there is no file that can be locked.
+ * Returns 0, or EWOULDBLOCK. */
 static int lock_file(const char *path, int *fd)
 {
     struct stat status;
-    *fd = FREE;
+    *fd = NO_FILE;
     /* A FIFO must not be opened: its writer would take us for the reader. */
     if (stat(path, &status) != 0 || !S_ISREG(status.st_mode))
         return 0;
     *fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-    if (*fd < 0 && errno == EACCES) /* another user's: flock needs no right to write */
+    if (*fd < 0 && errno == EACCES) /* another user's file: flock works without write access */
         *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     return *fd < 0 ? 0 : sp_file_runs_lock(*fd, path);
 }
@@ -110,15 +110,15 @@ static void unlock_all(int fds[LOCKS])
             close(fds[i]);
 }
 
-/* The files without a number: only these are written to. Returns 0, or EWOULDBLOCK when another
- * process has one. FDS are for unlock_all in any case. */
+/* Lock the files of run NUMBER that have no number of a part: only these are written to. Returns 0,
+ * or EWOULDBLOCK when another process has locked one. Call unlock_all with FDS in both cases. */
 static int lock_all(const char *prefix, unsigned number, int fds[LOCKS])
 {
     file_run run = {.prefix = prefix, .number = number};
     file_name name;
     int error = 0;
     for (size_t i = 0; i < LOCKS; i++)
-        fds[i] = FREE;
+        fds[i] = NO_FILE;
     for (uint8_t i = 0; i < LOCKS && !error; i++) {
         sp_run_file file = {.signal = i % SP_RUN_FILE_SIGNALS, .format = i / SP_RUN_FILE_SIGNALS};
         error = lock_file(name_of(&name, &run, &file, 0), &fds[i]);
@@ -139,7 +139,7 @@ static bool has_content(const file_run *run)
     return found;
 }
 
-/* Whether FILE has the name that it gets with the next number already. */
+/* Whether FILE already has the name with the next number, too. */
 static bool has_new_name(const file_run *run, const sp_run_file *file)
 {
     file_name name;
@@ -168,8 +168,8 @@ static int add_new_name(const file_run *run, const sp_run_file *file)
     return errno != EEXIST && rename(from.text, to.text) == 0 ? 0 : errno;
 }
 
-/* RUN gets the next number, which is free but for what an interrupted move of the same files has
- * left. Returns 0, or errno. */
+/* Give RUN the next number. Only an interrupted move of the same files may have left files there.
+ * Returns 0, or errno. */
 static int move_run(const file_run *run)
 {
     file_name name;
@@ -197,8 +197,8 @@ static int remove_run(const file_run *run)
 
 static int make_free(const char *prefix, unsigned number, bool *removed);
 
-/* Give RUN, which has files, the next number. *REMOVED: there was no free one. Returns 0, or errno.
- */
+/* Give RUN, which has files, the next number. *REMOVED: no number was free, so the oldest run was
+ * removed. Returns 0, or errno. */
 static int age_run(const file_run *run, bool *removed)
 {
     if (run->number == SP_RUNS_KEPT) {
@@ -209,7 +209,8 @@ static int age_run(const file_run *run, bool *removed)
     return error ? error : move_run(run);
 }
 
-/* Move run NUMBER and those after it up, up to the first free number. Returns 0, or errno. */
+/* Make NUMBER free: the runs from NUMBER up to the first free number get the next number each.
+ * Returns 0, or errno. */
 static int make_free(const char *prefix, unsigned number, bool *removed)
 {
     file_run run;
@@ -231,7 +232,7 @@ static void say_kept(const char *prefix, bool removed)
         sp_log_info("export", "%s: the run before is kept as %s.1", prefix, prefix);
 }
 
-/* With the locks held. */
+/* Called with the locks held. */
 static int keep_locked(const char *prefix)
 {
     file_run run;
@@ -275,7 +276,8 @@ void sp_file_own_prefix(char *out, size_t size, const char *prefix, long pid)
     snprintf(out, size, "%s.%s%ld", prefix, pid <= SP_RUNS_KEPT ? "pid" : "", pid);
 }
 
-/* Give this run the prefix that a forked child has. False when memory is short. */
+/* Give this run a prefix with its PID, as a forked child has, because of ERROR. False when memory
+ * is short. */
 static bool use_own_prefix(sp_export_config *config, int error)
 {
     size_t size = strlen(config->file_prefix) + sizeof ".pid-9223372036854775808";
@@ -297,7 +299,7 @@ static bool use_own_prefix(sp_export_config *config, int error)
     return true;
 }
 
-/* With the directory claimed. */
+/* Called with the directory claimed. */
 static bool open_claimed(sp_file files[2], sp_export_config *config, sp_export_counters *counters)
 {
     int error = sp_file_runs_keep(config->file_prefix);

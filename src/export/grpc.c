@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gRPC over libcurl's HTTP/2: how a message lies in a body, and what a call's status says. The wire
- * is gRPC's PROTOCOL-HTTP2.md; which status may be tried again is OTLP's specification. */
+/* gRPC over libcurl's HTTP/2: how a body frames a message, and what the status of a call means. The
+ * format is from gRPC's PROTOCOL-HTTP2.md; OTLP's specification says after which status to try
+ * again. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -11,12 +12,12 @@
 #include "proto/rpc_status.pb-c.h"
 #include "wire/unpack.h"
 
-/* In front of each message: whether it is compressed, and its length with the highest byte first.
- */
+/* The prefix of each message: whether it is compressed (1 byte), and its length (4 bytes, the
+ * highest first). */
 enum { PREFIX_BYTES = 5 };
 
-/* Longer details of a status are not read: no server takes that much for all headers of a message.
- */
+/* Longer details of a status are not read: no server uses that many bytes for all headers of a
+ * message. */
 enum { DETAILS_MAX_BYTES = 65536 };
 
 bool sp_grpc_frame(sp_buffer *body, bool gzip)
@@ -86,7 +87,8 @@ const char *sp_grpc_status_name(uint32_t code)
     return code < SP_ARRAY_LENGTH(names) ? names[code] : "no known status";
 }
 
-/* In the trailers, or in the headers of an answer that has nothing else. */
+/* The value of NAME in the trailers, or in the headers of an answer that has nothing else. NULL:
+ * none. */
 static const char *header_of(CURL *easy, const char *name)
 {
     struct curl_header *header;
@@ -103,7 +105,7 @@ static bool is_retry_info(const Sp__Rpc__Any *any)
     return strcmp(slash ? slash + 1 : any->type_url, type) == 0;
 }
 
-/* The delay that ANY, a RetryInfo, asks for. False when it is none. */
+/* Read the delay that ANY, a RetryInfo, asks for. False when it cannot be decoded. */
 static bool read_delay(const Sp__Rpc__Any *any, uint64_t *wait_ns)
 {
     ProtobufCMessage *message =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Headers for the receiver, as OTEL_EXPORTER_OTLP_HEADERS lists them: "key=value,key=value",
  * percent-encoded as in W3C baggage. Values are usually secrets, so no message shows any part of an
- * entry. Characters that baggage would want encoded are taken as they are ("Bearer abc" has a
- * space), but nothing that could end a header and begin another one. */
+ * entry. Characters that baggage requires to be encoded are accepted as they are ("Bearer abc" has
+ * a space), except those that could end a header and begin another one. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -11,7 +11,7 @@
 #include "core/log.h"
 #include "export/export_internal.h"
 
-/* What the exporter sets itself; a second one would break the request. */
+/* Headers that the exporter sets itself; a second one would break the request. */
 static const char *const own_headers[] = {"Content-Type",
                                           "Content-Encoding",
                                           "Content-Length",
@@ -37,8 +37,8 @@ static bool is_token(const char *text)
     return *text && text[strspn(text, allowed)] == 0;
 }
 
-/* RANGE percent-decoded into OUT, which has room for it and a NUL; false when an escape is broken.
- */
+/* Percent-decode RANGE into OUT, which has room for it and a NUL. False when an escape is broken,
+ * or decodes to NUL. */
 static bool decode(char *out, sp_text_range range)
 {
     for (const char *c = range.begin; c < range.end; c++) {
@@ -84,7 +84,8 @@ static const char *judge(bool decoded, const char *name, const char *value)
     return is_own(name) ? "is a header that the exporter sets itself" : NULL;
 }
 
-/* An empty value is written with a semicolon: "name:" tells libcurl to remove a header. */
+/* A header with an empty value is written with a semicolon, because "name:" makes libcurl remove a
+ * header. */
 static bool append(struct curl_slist **list, const char *name, const char *value)
 {
     char *line = NULL;
@@ -97,7 +98,8 @@ static bool append(struct curl_slist **list, const char *name, const char *value
     return longer != NULL;
 }
 
-/* *FAULT tells why ENTRY was left out. */
+/* Append the header of ENTRY. *FAULT: why it was left out; NULL: it was not. False when memory is
+ * short. */
 static bool add_entry(struct curl_slist **list, sp_text_range entry, const char **fault)
 {
     const char *equals = memchr(entry.begin, '=', (size_t)(entry.end - entry.begin));
@@ -118,15 +120,15 @@ static bool add_entry(struct curl_slist **list, sp_text_range entry, const char 
     return done;
 }
 
-/* Whether LINE, as append wrote it, is the header called NAME. */
+/* Whether LINE, which append wrote, is the header called NAME. */
 static bool is_called(const char *line, const char *name)
 {
     size_t length = strlen(name);
     return strncasecmp(line, name, length) == 0 && (line[length] == ':' || line[length] == ';');
 }
 
-/* The last header called NAME stays in LIST when KEEP says so, all others of that name are removed;
- * whether one stayed. The first entry of LIST is not looked at, so that LIST keeps its head. */
+/* Remove all headers called NAME from LIST, or with KEEP all except the last. Returns whether one
+ * stayed. The first entry of LIST is not examined, so LIST stays the head. */
 static bool keep_last(struct curl_slist *list, const char *name, bool keep)
 {
     size_t count = 0;

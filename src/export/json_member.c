@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One member of a JSON text, for the answers of receivers. Three texts and a number are all that we
- * read of them, so no JSON library is loaded into the host's process. Nothing is stored, and no
- * function calls itself: a value is skipped by counting brackets. */
+/* One member of a JSON text, for the answers of receivers. We read only three texts and a number of
+ * them, so no JSON library is loaded into the host's process. Nothing is stored, and no function
+ * calls itself: a value is skipped by counting brackets. */
 #include <string.h>
 
 #include "core/hex.h"
@@ -14,7 +14,7 @@ static sp_text_range after_space(sp_text_range text)
     return text;
 }
 
-/* Where the string that begins at BEGIN ends, or NULL. */
+/* The end of the string that begins at BEGIN; NULL when it does not end. */
 static const char *end_of_string(const char *begin, const char *end)
 {
     for (const char *at = begin + 1; at < end; at++) {
@@ -32,7 +32,7 @@ static const char *end_of_scalar(const char *at, const char *end)
     return at;
 }
 
-/* Where the value that TEXT begins with ends, or NULL. */
+/* The end of the value at the begin of TEXT; NULL when there is no whole value. */
 static const char *end_of_value(sp_text_range text)
 {
     size_t depth = 0;
@@ -63,8 +63,8 @@ static bool is_character(sp_text_range text, char wanted)
     return text.begin < text.end && *text.begin == wanted;
 }
 
-/* Read the member that TEXT begins with: *IS_IT says whether its key is NAME, *VALUE is its value,
- * and TEXT moves behind it. False when it is no member. */
+/* Read the member at the begin of TEXT: *IS_IT says whether its key is NAME, *VALUE is its value,
+ * and TEXT advances past it. False when it is no member. */
 static bool read_member(sp_text_range *text, const char *name, bool *is_it, sp_text_range *value)
 {
     size_t length = strlen(name);
@@ -103,7 +103,7 @@ bool sp_json_member(sp_text_range text, const char *name, sp_text_range *value)
 
 /* ---- Strings ---- */
 
-/* CODE as UTF-8 at OUT, which has room for 4 bytes. */
+/* Write CODE as UTF-8 to OUT, which has room for 4 bytes. Returns its length. */
 static size_t put_utf8(char *out, uint32_t code)
 {
     static const uint8_t first_bits[] = {0, 0, 0xc0, 0xe0, 0xf0};
@@ -114,7 +114,7 @@ static size_t put_utf8(char *out, uint32_t code)
     return length;
 }
 
-/* The four digits behind \u at TEXT, or -1. */
+/* The value of the escape \uXXXX at the begin of TEXT, or -1. */
 static int32_t read_unit(sp_text_range text)
 {
     uint8_t bytes[2];
@@ -124,7 +124,8 @@ static int32_t read_unit(sp_text_range text)
     return bytes[0] << 8 | bytes[1];
 }
 
-/* The escape that TEXT begins with; half of a pair of surrogates alone is '?'. */
+/* Decode the escape at the begin of TEXT to OUT, and advance TEXT. Returns the bytes written. A
+ * surrogate without its other half becomes '?'. */
 static size_t unescape(char *out, sp_text_range *text)
 {
     static const char letters[] = "bfnrt", characters[] = "\b\f\n\r\t";

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that delivers what all others say (core/log_queue.h). It has the host's descriptors:
- * on the exporter thread the number of the host's log file would be another file's, or a
- * connection's, and a copy of its standard error would keep that open. */
+/* The thread that delivers the messages of all others (core/log_queue.h). It has the host's
+ * descriptors. On the exporter thread, which has other ones, the number of the host's log file
+ * would be another file or a connection, and a copy of the host's standard error would keep that
+ * open. */
 #include "context/thread.h"
 #include "core/log.h"
 #include "core/log_queue.h"
@@ -39,6 +40,5 @@ void sp_log_relay_stop(sp_log_relay *relay, uint64_t deadline_ns)
     if (sp_log_queue_close())
         pthread_join(relay->thread, NULL);
     else
-        pthread_detach(
-            relay->thread); /* it holds nothing, and ends when the host's function returns */
+        pthread_detach(relay->thread); /* it ends when the host's function returns */
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exporter thread. In each round it takes what others ask for (profiles, a flush, the stop),
- * encodes a batch of spans if it is time, begins and ends transfers, and sleeps until something is
- * due. Nothing in a round waits for a receiver, so that a slow one holds up neither encoding nor
- * files; a slow disk does hold up the rest.
+/* The exporter thread. In each round it takes the orders of other threads (profiles, a flush, the
+ * stop), encodes a batch of spans if it is time, begins and ends transfers, and sleeps until
+ * something is due. Nothing in a round waits for a receiver, so that a slow one holds up neither
+ * encoding nor files; a slow disk does hold up the rest.
  *
- * Others ask through the worker (docs/design/worker.md). While transfers run the thread sleeps in
- * curl_multi_poll, where no wake arrives: its own descriptor table has none that others could write
- * to. So it looks for orders every now and then; a request rarely takes that long. */
+ * Other threads give orders through the worker (docs/design/worker.md). While transfers run the
+ * thread sleeps in curl_multi_poll, where no wake arrives: others cannot write to a descriptor in
+ * its own table. So it checks for orders every POLL_MAX_MS; a transfer rarely takes longer. */
 
 #include "context/thread.h"
 #include "core/lock.h"
@@ -17,7 +17,7 @@
 
 enum { POLL_MAX_MS = 50 };
 
-/* Profiles go on to their destination. */
+/* Pass profiles on to their destination. */
 static void dispatch(sp_exporter *exporter, sp_request *request)
 {
     if (request->destination == SP_DESTINATION_HTTP) {
@@ -30,7 +30,7 @@ static void dispatch(sp_exporter *exporter, sp_request *request)
     sp_request_free(request);
 }
 
-/* ORDERS wait for their turn, beside those that already do. Returns whether there were any. */
+/* Add ORDERS to those that wait for their turn. Returns whether there were any. */
 static bool note_orders(sp_exporter *exporter, sp_worker_orders orders)
 {
     exporter->next_ticket = orders.flush_ticket;
@@ -45,7 +45,7 @@ static bool flush_waits(const sp_exporter *exporter)
 }
 
 /* Begin the flush that waits, when none is under way: later flushes must not put off an earlier one
- * for ever. Only the stop does not wait. */
+ * for ever. Only the stop begins at once. */
 static void begin_flush(sp_exporter *exporter)
 {
     bool stop_is_new = exporter->ending && !exporter->stopping;
@@ -72,7 +72,8 @@ static sp_request *take_inbox(sp_exporter *exporter)
     return request;
 }
 
-/* The orders first: a profile that was submitted before a flush belongs to it. */
+/* Orders are taken before the inbox, so a profile that was submitted before a flush belongs to it.
+ */
 static void follow_orders(sp_exporter *exporter)
 {
     note_orders(exporter, sp_worker_take_orders(&exporter->worker));
@@ -127,8 +128,8 @@ static bool is_late(const sp_exporter *exporter, int signal)
            sp_file_is_past(&exporter->files[signal], exporter->flush_goal - 1);
 }
 
-/* Whether all that the flush under way waits for is delivered or dropped, or, which makes it LATE,
- * cannot be delivered in time. Later requests do not matter. */
+/* Whether everything that the flush under way waits for is delivered, dropped or kept in the spool,
+ * or cannot be delivered in time, which makes it LATE. Later requests do not matter. */
 static bool flush_is_over(sp_exporter *exporter, bool late[2])
 {
     if (exporter->flush_spans)
@@ -188,7 +189,7 @@ static bool step(sp_exporter *exporter)
     wake_ns = sp_min_u64(wake_ns, step_transfers(exporter, now_ns));
     wake_ns = sp_min_u64(wake_ns, step_files(exporter, now_ns));
     bool again = finish_flush(exporter);
-    again |= sp_batch_is_ready(exporter); /* a transfer has ended, for which spans waited */
+    again |= sp_batch_is_ready(exporter); /* spans waited for a transfer, which has ended */
     if (exporter->stopping) {
         bool late = sp_clock_monotonic_ns() >= exporter->stop_deadline_ns;
         if (!exporter->is_flushing || (late && exporter->flush_spans == 0))
@@ -225,5 +226,5 @@ void sp_export_loop(void *owner)
     sp_worker_publish_ready(&exporter->worker, started);
     if (started)
         run(exporter);
-    sp_export_close(exporter); /* only here: in another table the numbers are other files */
+    sp_export_close(exporter); /* on this thread: in another table the numbers are other files */
 }

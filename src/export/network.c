@@ -19,12 +19,13 @@ typedef struct entry {
     void *place; /* in sp_network_table */
 } entry;
 
-/* The strings and not the macros of network.h: those would turn the names into the table's. */
+/* The names are strings, because the macros of network.h would replace identifiers. */
 #define ENTRY(name) {"curl_" #name, &sp_network_table.name},
 static const entry entries[] = {SP_NETWORK_FUNCTIONS(ENTRY)};
 
 /* Distributions build libcurl with several TLS libraries, under a name for each; what we call is
- * the same in all. One that the host has loaded is found by its name, too, and not loaded twice. */
+ * the same in all. A libcurl that the host has loaded under one of these names is used and not
+ * loaded twice. */
 static void *open_library(void)
 {
     static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};

@@ -10,7 +10,7 @@
 #ifndef SP_EXPORT_NETWORK_H
 #define SP_EXPORT_NETWORK_H
 
-#define CURL_DISABLE_TYPECHECK /* its macros would name the functions themselves */
+#define CURL_DISABLE_TYPECHECK /* its macros would call the functions themselves */
 #include <curl/curl.h>
 #include <stdbool.h>
 
@@ -53,7 +53,7 @@ extern sp_network sp_network_table;
 /* Load libcurl and set it up, once. Returns whether it is there, also when called again. Any
  * thread. It is never unloaded: TLS libraries register handlers for the process's exit. */
 bool sp_network_load(void);
-/* Whether that has been done. */
+/* Whether that has succeeded. */
 bool sp_network_is_loaded(void);
 
 #define curl_easy_cleanup        sp_network_table.easy_cleanup

@@ -18,7 +18,7 @@ static void SP_PRINTF(2, 3) describe(sp_outcome *out, const char *format, ...)
     va_end(arguments);
 }
 
-/* libcurl quotes receivers now and then. */
+/* TEXT is of libcurl, which may quote the receiver, so secrets are masked. */
 static void describe_unmasked(const sp_sender *sender, sp_outcome *out, const char *text)
 {
     sp_secrets_mask(&sender->secrets, out->text, sizeof out->text, text, strlen(text));
@@ -38,7 +38,7 @@ sp_answer sp_outcome_answer(sp_sender *sender)
     return answer;
 }
 
-/* The transfer failed before there was an answer to go by. */
+/* The transfer failed before there was a usable answer. */
 static void judge_failure(sp_sender *sender, CURLcode code, sp_outcome *out)
 {
     long system_error = 0;
@@ -91,7 +91,8 @@ static void judge_error(sp_sender *sender, sp_outcome *out)
     }
 }
 
-/* A call that the receiver ended. False when it said no status. */
+/* Judge a gRPC call by its status. False when there is none, or when it is OK although the transfer
+ * failed. */
 static bool judge_call(sp_sender *sender, CURLcode code, sp_outcome *out)
 {
     sp_grpc_status status;
@@ -114,7 +115,7 @@ static bool judge_call(sp_sender *sender, CURLcode code, sp_outcome *out)
 
 /* The receiver began to answer, and may or may not have taken the request. A receiver that is about
  * to close its connection says so (GOAWAY) and ends the calls that are under way. libcurl 7.88 ends
- * such a transfer without an error, before the rest of the answer has come. */
+ * such a transfer without an error, before the rest of the answer arrives. */
 static void judge_broken_call(sp_outcome *out)
 {
     out->kind = SP_TRY_AGAIN;
@@ -143,7 +144,7 @@ sp_outcome sp_outcome_of(sp_sender *sender, CURLcode code)
         describe(&out, "HTTP %ld with an answer of more than %d bytes", out.code,
                  SP_ANSWER_MAX_BYTES);
     else if (out.code >= 300)
-        judge_error(sender, &out); /* also when its body broke off: the code is what counts */
+        judge_error(sender, &out); /* also when its body broke off, because the code decides */
     else if (judge_call(sender, code, &out))
         return out;
     else if (code != CURLE_OK)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exporter thread's own table of file descriptors. In the host's, ours would be inherited by
- * programs that it starts (libcurl's wakeup pair is not close-on-exec), and closed by a host that
- * closes whatever it does not know, whose next file then has the number of our socket. The other
- * way round, a copy of the host's descriptors would keep its pipes and connections open: so none is
- * kept, not even 2. What the thread has to say is written by another one (log_relay.c). */
+/* A table of file descriptors for a thread of ours alone. In the host's table, programs that the
+ * host starts would inherit our descriptors (libcurl's wakeup pair is not close-on-exec). And a
+ * host that closes all descriptors it did not open would close ours; its next file would get the
+ * number of our socket. A copy of the host's table would keep the host's pipes and connections
+ * open, so none of its descriptors is kept, not even 2. Another thread writes log messages
+ * (log_relay.c). */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@
 #define SYS_close_range 436 /* on every architecture */
 #endif
 
-enum { UNSHARE = 1 << 1 }; /* CLOSE_RANGE_UNSHARE, which older headers do not have */
+enum { UNSHARE = 1 << 1 }; /* CLOSE_RANGE_UNSHARE, which older headers lack */
 
 /* Defined in a process under ThreadSanitizer, which assumes that a descriptor number means one file
  * in all threads, and would report races. */

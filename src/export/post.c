@@ -50,7 +50,7 @@ void sp_post_close(sp_post *post)
     free(post);
 }
 
-/* Until SENDER's queue is empty. */
+/* Run transfers until SENDER's queue is empty. */
 static void drive(sp_post *post, sp_sender *sender)
 {
     while (sender->first) {

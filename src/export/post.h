@@ -9,13 +9,13 @@
 
 typedef struct sp_post sp_post;
 
-/* CONFIG is borrowed until the close. NULL: memory is short, or libcurl is not there, which was
- * said. */
+/* CONFIG is borrowed until the close. NULL when memory is short, or libcurl cannot be loaded, which
+ * is logged. */
 sp_post *sp_post_open(const sp_export_config *config);
 void sp_post_close(sp_post *post);
 
 /* Send BODY (taken), a request of SIGNAL with ITEMS spans or samples in the format of its target
- * (sp_http_target_format), and wait until it is delivered or given up, which was said. Returns
+ * (sp_http_target_format), and wait until it is delivered or given up; a failure is logged. Returns
  * whether it was delivered. False also when memory is short. */
 bool sp_post_request(sp_post *post, sp_telemetry_signal signal, sp_buffer *body, uint64_t items);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The header lies in a mapping of its own, which the kernel names and leaves out of forked
- * children; the payload lies on the heap. A change is seen by readers as a timestamp that is zero
- * for a moment, and then a later one; the naming call comes again each time, because profilers in
- * the kernel listen for it. */
+/* The header is in a mapping of its own, which the kernel names and leaves out of forked children;
+ * the payload is on the heap. During a change the timestamp is zero, and afterwards it is later
+ * than before, so readers notice the change. The mapping is named again each time, because
+ * profilers in the kernel listen for that call. */
 #include "export/process_context_publish.h"
 
 #include <errno.h>
@@ -23,14 +23,14 @@
 #include "core/mappings.h"
 #include "wire/process_context_message.h"
 
-/* Headers of 2022 do not know them. */
+/* System headers of 2022 lack these. */
 enum { NOEXEC_SEAL = 8, SET_VMA = 0x53564d41, SET_VMA_ANON_NAME = 0 };
 
 static struct {
     sp_lock lock;                      /* guards all of this, and the mapping; taken last */
     sp_process_context_header *header; /* NULL: nothing is published */
     uint8_t *payload;
-    const sp_resource *followed; /* of what new keys are added to; NULL: none are */
+    const sp_resource *followed; /* published again with each new key; NULL: none */
 } context = {.lock = SP_LOCK_AT(SP_LOCK_PROCESS_CONTEXT)};
 
 static size_t mapping_bytes(void)
@@ -70,7 +70,8 @@ static void *map_memory(bool *is_named)
     return mapping == MAP_FAILED ? NULL : mapping;
 }
 
-/* A mapping that no reader looks at yet. NULL, and errno, when there can be none that they find. */
+/* A mapping that readers ignore, because it has no signature yet. NULL, with errno, when none can
+ * be made that readers would find. */
 static sp_process_context_header *create_mapping(void)
 {
     bool is_named;
@@ -93,8 +94,8 @@ static uint64_t boottime_ns(void)
     return (uint64_t)now.tv_sec * SP_NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* Takes PAYLOAD. A reader copies it between two looks at the timestamp, so the fences put all else
- * between the two stores. */
+/* Takes PAYLOAD. A reader copies it between two reads of the timestamp, so the fences keep all
+ * other stores between the two stores to the timestamp. */
 static void write_header(uint8_t *payload, size_t bytes)
 {
     sp_process_context_header *header = context.header;
@@ -107,7 +108,7 @@ static void write_header(uint8_t *payload, size_t bytes)
     header->payload = (uint64_t)(uintptr_t)payload;
     sp_fence_full();
     sp_store_relaxed(&header->published_at_ns, now_ns > before_ns ? now_ns : before_ns + 1);
-    name_mapping(header); /* profilers listen for the call, also where the kernel names nothing */
+    name_mapping(header); /* profilers listen for this call, also when the kernel rejects it */
     free(context.payload);
     context.payload = payload;
 }
@@ -123,17 +124,17 @@ bool sp_process_context_is_name(const char *name)
     return false;
 }
 
-static bool look_at(const sp_mapping *mapping, void *is_found)
+static bool check_mapping(const sp_mapping *mapping, void *is_found)
 {
     *(bool *)is_found = sp_process_context_is_name(mapping->path);
     return !*(bool *)is_found;
 }
 
-/* Another SDK, or another copy of this one. */
+/* Whether another SDK, or another copy of this one, has published a context. */
 static bool is_published_by_another(void)
 {
     bool is_found = false;
-    (void)sp_mappings_of_process(0, look_at, &is_found);
+    (void)sp_mappings_of_process(0, check_mapping, &is_found);
     return is_found;
 }
 
@@ -251,7 +252,7 @@ void sp_process_context_fork_parent(void)
     sp_lock_give(&context.lock);
 }
 
-/* The mapping stayed with the parent; something else may lie there already. */
+/* The child does not have the mapping; another one may be at its address already. */
 void sp_process_context_fork_child(void)
 {
     forget_locked();

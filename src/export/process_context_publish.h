@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process context (OTEP 4719): a mapping by whose name readers outside find what this process
- * is, and how to read its threads' records. A failure is one warning, and there is no context then:
- * nothing of the SDK needs it. Threads: any, one lock guards all.  Signals: never. */
+/* The process context (OTEP 4719): a mapping with a known name, in which readers outside find the
+ * resource of this process, and how to read its threads' records. When it cannot be published there
+ * is one warning, and no context; no part of the SDK needs it. Threads: any, one lock guards all.
+ * Signals: never. */
 #ifndef SP_EXPORT_PROCESS_CONTEXT_PUBLISH_H
 #define SP_EXPORT_PROCESS_CONTEXT_PUBLISH_H
 
 #include "trace/resource.h"
 
-/* The begin of the mapping, as every reader knows it. */
+/* The begin of the mapping, with a layout that every reader relies on. */
 typedef struct sp_process_context_header {
     char signature[8]; /* OTEL_CTX */
     uint32_t version;  /* 2 */
@@ -31,12 +32,12 @@ _Static_assert(sizeof(sp_process_context_header) == 32 &&
 bool sp_process_context_is_name(const char *name);
 
 /* Publish RESOURCE and the names of the KEY_COUNT attributes that thread records may have; all are
- * copied. Again: what is new takes the place of what was. Where another SDK of this process has
- * published one already, that one stays. */
+ * copied. A later call replaces what was published. When another SDK of this process has published
+ * a context already, that one stays. */
 void sp_process_context_publish(const sp_resource *resource, const char *const *keys,
                                 uint32_t key_count);
 /* The same with the keys that contexts have given to their attributes (context/sample_keys.h), now
- * and whenever there is another. RESOURCE has to live until it is unpublished. */
+ * and whenever there is a new key. RESOURCE must live until sp_process_context_unpublish. */
 void sp_process_context_follow_keys(const sp_resource *resource);
 /* Drop what was published. */
 void sp_process_context_unpublish(void);

@@ -6,10 +6,10 @@
 /* The stage of the order. */
 typedef enum stage {
     IDLE,
-    BEGINNING,  /* the window that is open is not wanted: it began before */
+    BEGINNING,  /* the open window is not wanted, because it began before the order */
     COLLECTING, /* all windows are wanted */
-    LAST,       /* only the one that is open is still wanted */
-    ENDING,     /* it has ended, and is being encoded */
+    LAST,       /* the open window is the last one that is wanted */
+    ENDING,     /* the last window has ended, and is being encoded */
     DONE,
     FAILED,
 } stage;
@@ -58,7 +58,8 @@ void sp_pull_close(void)
     sp_lock_give(&box.lock);
 }
 
-/* Another thread may have held the lock, or be inside the buffer: it is left where it is. */
+/* Another thread of the parent may have held the lock or been changing the buffer: so the lock is
+ * initialised again, and the buffer is not freed. */
 void sp_pull_after_fork(void)
 {
     sp_lock_init(&box.lock, SP_LOCK_PULL);

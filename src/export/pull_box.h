@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between the thread that answers those who pull profiles, and the collector, which has the
- * samples: one order at a time. Both sides may be abandoned and outlive their run
- * (docs/design/worker.md), so the box is the process's, and each side comes with a number: that of
- * an earlier run, or of an order that is over, finds nothing.
+/* Connects the pull server's thread, which answers requests for profiles, with the collector, which
+ * has the samples; there is one order at a time. Both threads may be abandoned and outlive their
+ * run (docs/design/worker.md). So there is one box for the process, and each call passes a number:
+ * a call with the number of an earlier run, or of an order that is over, has no effect.
  *
  * | operation                              | setup | server | collector |
  * |----------------------------------------|-------|--------|-----------|
@@ -44,22 +44,23 @@ typedef enum sp_pull_state {
 uint32_t sp_pull_open(void (*end_window)(void *user), void *user);
 /* From now on END_WINDOW is not called, and orders fail. */
 void sp_pull_close(void);
-/* In a forked child: closed, and nothing is held. */
+/* In a forked child: close the box, whatever state it was in. */
 void sp_pull_after_fork(void);
 
-/* Order KIND: AT_ONCE the window that is open, which ends; else all windows from now on, until
- * finish. Returns the order's number, 0 when the box is closed. */
+/* Order a profile of KIND. AT_ONCE: of the open window, which ends; else of all windows that begin
+ * from now on, until sp_pull_finish. Returns the order's number, 0 when the box is closed. */
 uint64_t sp_pull_begin(sp_pull_kind kind, bool at_once);
-/* The window that is open is the last one. To be called until the order is done, for a window may
- * just be ending. */
+/* Make the open window the last one of the order. Call it again until the order is done, because it
+ * has no effect while the window before the order has not ended. */
 void sp_pull_finish(uint64_t number);
-/* The pprof goes to OUT when it is SP_PULL_DONE; then, and when it failed, the order is over. */
+/* Returns the state of the order. With SP_PULL_DONE, OUT gets the pprof. With SP_PULL_DONE and
+ * SP_PULL_FAILED the order is over. */
 sp_pull_state sp_pull_take(uint64_t number, sp_buffer *out);
 void sp_pull_cancel(uint64_t number);
 
-/* A window of run RUN ends now: what is wanted of it. */
+/* To be called when a window of run RUN ends; returns what is wanted of it. */
 sp_pull_order sp_pull_window_ends(uint32_t run);
-/* PART, a part of the pprof, is what ORDER wanted of a window. PART->failed: the order fails. */
+/* Add PART, the pprof of a window for ORDER. PART->failed: the order fails. */
 void sp_pull_window_done(const sp_pull_order *order, const sp_buffer *part);
 
 #endif

@@ -10,7 +10,7 @@
 #define FOLDER "/debug/pprof/"
 #define PATHS  "profile, heap, allocs, mutex, block below " FOLDER
 
-/* seconds 0: the answer comes at once. */
+/* seconds 0: the request is answered at once. */
 static const struct {
     const char *path;
     uint32_t seconds; /* unless the request says how many */
@@ -73,8 +73,8 @@ static bool is_of_a_name(char c)
 }
 
 /* Whether each line up to the empty one begins with a header's name and a colon. A name with a
- * blank after it, or a line that continues the line before, is a header to one program and not to
- * another. */
+ * blank after it, or a line that continues the line before, is a header for some programs and not
+ * for others. */
 static bool headers_have_names(piece rest)
 {
     for (piece line; (line = next_line(&rest)).length;) {
@@ -106,7 +106,7 @@ static bool consists_of(piece text, const char *characters)
     return text.length > 0;
 }
 
-/* An address, or localhost; with a port or without. */
+/* Whether HOST is an address or localhost, with or without a port. */
 static bool is_own_name(piece host)
 {
     if (host.length && *host.text == '[') {
@@ -146,7 +146,7 @@ static bool read_seconds(piece text, uint32_t *out)
     return true;
 }
 
-/* Parameters that are not known change nothing, as in Go. */
+/* Unknown parameters have no effect, as in Go. */
 static sp_pull_request read_query(sp_pull_request request, piece query)
 {
     while (query.length) {

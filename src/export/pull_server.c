@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread has its own table of descriptors (own_descriptors.c), so that the host neither closes
- * its sockets nor hands them on to programs and children. Hence nothing can wake it there, and it
- * looks up twenty times a second whether it shall end. No wait is longer, and none is for a client:
- * sockets do not block.
+ * its sockets nor passes them on to programs and children. Therefore no other thread can wake it,
+ * and it checks twenty times a second whether it shall end. No wait is longer, and sockets do not
+ * block, so a client cannot hold the thread up.
  *
- * Several connections may be open before their requests are whole, so one that says nothing holds
- * up no other. Requests are answered one after the other, because the box has one order. */
+ * Several connections may be open before their requests are whole, so a client that sends nothing
+ * does not delay others. Requests are answered one after the other, because the box has one order.
+ */
 #include "export/pull_server.h"
 
 #include <errno.h>
@@ -23,13 +24,13 @@
 #include "core/worker.h"
 #include "export/export_internal.h"
 
-enum { LOOK_UP_MS = 50, CLIENTS = 8, WAITING_CLIENTS = 8, HEAD_OF_ANSWER = 512 };
+enum { CHECK_MS = 50, CLIENTS = 8, WAITING_CLIENTS = 8, HEAD_OF_ANSWER = 512 };
 
 /* A connection. */
 typedef struct pull_client {
     _Atomic int fd;       /* -1: the place is free */
-    uint64_t deadline_ns; /* of its request */
-    size_t length;        /* of what has come of the request's head */
+    uint64_t deadline_ns; /* its request must be whole by then */
+    size_t length;        /* of the request's head that was received */
     char head[SP_PULL_HEAD_BYTES + 1];
 } pull_client;
 
@@ -38,7 +39,7 @@ struct sp_pull_server {
     sp_pull_config config;
     int listener;
     uint16_t port;
-    bool has_table; /* of descriptors, its own */
+    bool has_table; /* the thread has its own table of descriptors */
     pull_client clients[CLIENTS];
 };
 
@@ -49,13 +50,12 @@ static bool shall_end(sp_pull_server *server)
     return sp_worker_is_abandoned(&server->worker) || sp_worker_take_orders(&server->worker).ending;
 }
 
-/* Until EVENTS happen at FD, or a short time has passed. False at DEADLINE_NS, and when the thread
- * shall end. */
+/* Wait until EVENTS happen at FD. False when DEADLINE_NS has passed, or the thread shall end. */
 static bool wait_for(sp_pull_server *server, int fd, short events, uint64_t deadline_ns)
 {
     struct pollfd one = {.fd = fd, .events = events};
     while (!shall_end(server) && sp_clock_monotonic_ns() < deadline_ns)
-        if (poll(&one, 1, LOOK_UP_MS) > 0)
+        if (poll(&one, 1, CHECK_MS) > 0)
             return true;
     return false;
 }
@@ -107,15 +107,16 @@ static void send_sentence(sp_pull_server *server, int client, int status, const 
     send_answer(server, client, status, "text/plain; charset=utf-8", text, (size_t)length);
 }
 
-/* An end of the client's data is all that is seen of a close. A client that has only shut its
- * sending side down looks the same, and is forgotten as well, as Go's server does. */
+/* A close by the client is visible only as the end of its data. A client that has only shut down
+ * its sending side looks the same, and is dropped as well, as Go's server does. */
 static bool is_gone(int client)
 {
     struct pollfd one = {.fd = client, .events = POLLRDHUP};
     return poll(&one, 1, 0) > 0 && (one.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL));
 }
 
-/* The pprof in OUT. False: the client has gone, the thread shall end, or *SENTENCE says why not. */
+/* Order the profile, and wait for its pprof in OUT. False: *SENTENCE says why; NULL: the client is
+ * gone, or the thread shall end. */
 static bool collect(sp_pull_server *server, int client, const sp_pull_request *request,
                     sp_buffer *out, const char **sentence)
 {
@@ -130,7 +131,7 @@ static bool collect(sp_pull_server *server, int client, const sp_pull_request *r
         state = sp_pull_take(number, out);
         if (state != SP_PULL_WAITING)
             break;
-        poll(NULL, 0, LOOK_UP_MS);
+        poll(NULL, 0, CHECK_MS);
     }
     sp_pull_cancel(number);
     *sentence = state == SP_PULL_FAILED ? "memory is short, or the SDK stops"
@@ -195,7 +196,8 @@ static void close_client(int client)
 
 typedef enum head_state { HEAD_IN_PARTS, HEAD_WHOLE, HEAD_BAD } head_state;
 
-/* What CLIENT has sent so far. HEAD_BAD: it is too long, or its end will not come. */
+/* Receive what CLIENT has sent so far. HEAD_BAD: the head is too long, or its end does not arrive
+ * in time. */
 static head_state receive_head(pull_client *client)
 {
     int fd = sp_load_relaxed(&client->fd);
@@ -241,7 +243,8 @@ static void serve(sp_pull_server *server, pull_client *client)
     }
 }
 
-/* A free place. When there is none, the one that has waited longest for its request is given up. */
+/* A free place. When there is none, the client that has taken longest for its request is dropped.
+ */
 static pull_client *make_place(sp_pull_server *server)
 {
     pull_client *oldest = &server->clients[0];
@@ -260,7 +263,7 @@ static void take_client(sp_pull_server *server)
 {
     int fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
-        poll(NULL, 0, LOOK_UP_MS); /* it may fail again and again, for lack of memory */
+        poll(NULL, 0, CHECK_MS); /* it may fail repeatedly, because memory is short */
         return;
     }
     pull_client *client = make_place(server);
@@ -269,14 +272,14 @@ static void take_client(sp_pull_server *server)
     sp_store_relaxed(&client->fd, fd);
 }
 
-/* One round: wait for what comes next, and answer what has come. */
+/* One round: wait until a client connects or sends, and answer whole requests. */
 static void serve_all(sp_pull_server *server)
 {
     struct pollfd fds[CLIENTS + 1] = {{.fd = server->listener, .events = POLLIN}};
     for (int i = 0; i < CLIENTS; i++)
         fds[i + 1] =
             (struct pollfd){.fd = sp_load_relaxed(&server->clients[i].fd), .events = POLLIN};
-    poll(fds, CLIENTS + 1, LOOK_UP_MS);
+    poll(fds, CLIENTS + 1, CHECK_MS);
     for (int i = 0; i < CLIENTS && !shall_end(server); i++)
         if (fds[i + 1].fd >= 0)
             serve(server, &server->clients[i]);
@@ -333,8 +336,9 @@ static void say_not_listening(const sp_pull_server *server, int error)
                     address, strerror(error));
 }
 
-/* The last thing before the thread goes on: the caller of start reads what is written here. */
-static void tell(sp_pull_server *server)
+/* Report the result of listening. sp_pull_server_start waits for this, and its caller then reads
+ * what was written before. */
+static void report_start(sp_pull_server *server)
 {
     if (server->listener < 0)
         say_not_listening(server, errno);
@@ -349,7 +353,7 @@ static void run(void *owner)
     sp_thread_self_internal();
     server->has_table = sp_descriptors_unshare();
     server->listener = try_listen(server);
-    tell(server);
+    report_start(server);
     while (server->listener >= 0 && !shall_end(server))
         serve_all(server);
     for (int i = 0; i < CLIENTS; i++)

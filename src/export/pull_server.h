@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that answers those who pull profiles (docs/design/pull.md): HTTP/1.0 on one address,
- * one request at a time. It knows the collector only by the box (pull_box.h). */
+/* The thread that answers requests for profiles (docs/design/pull.md): HTTP/1.0 on one address, one
+ * request at a time. It reaches the collector only through the box (pull_box.h). */
 #ifndef SP_EXPORT_PULL_SERVER_H
 #define SP_EXPORT_PULL_SERVER_H
 
@@ -31,19 +31,19 @@ typedef struct sp_pull_config {
     uint32_t kinds;      /* bit k: profiles of kind k are recorded */
     uint32_t request_ms; /* the most that a client may take for its request; and for the answer */
     uint32_t window_ms;  /* the most that the collector may take after the last second */
-    bool is_inherited;   /* a process that this one comes from may well have the port */
+    bool is_inherited;   /* a parent process may have the port */
 } sp_pull_config;
 
-/* NULL, having said why, when the address cannot be listened on, or memory or threads are short. */
+/* NULL, after a message, when the address cannot be listened on, or memory or threads are short. */
 sp_pull_server *sp_pull_server_start(const sp_pull_config *config);
 /* The port that it listens on. */
 uint16_t sp_pull_server_port(const sp_pull_server *server);
-/* In a forked child, which never touches SERVER otherwise: where the thread has no table of
- * descriptors of its own, the child got copies of its sockets. */
+/* Call it in a forked child: when the thread has no descriptor table of its own, the child has
+ * copies of its sockets, which are closed. The child must not use SERVER otherwise. */
 void sp_pull_server_after_fork(const sp_pull_server *server);
-/* End it, also while clients are connected. A thread that does not end until the monotonic
- * DEADLINE_NS (it checks twenty times a second) ends by itself, and touches nothing that others
- * use. */
+/* End it, also while clients are connected. A thread that has not ended by the monotonic
+ * DEADLINE_NS (it checks twenty times a second) ends later by itself, and does not touch memory
+ * that others use. */
 void sp_pull_server_stop(sp_pull_server *server, uint64_t deadline_ns);
 
 #endif

@@ -54,7 +54,7 @@ uint64_t sp_retry_backoff_ns(uint32_t failed, uint32_t random)
     for (uint32_t i = 1; i < failed && wait < LONGEST_WAIT_NS; i++)
         wait += wait / 2;
     wait = sp_min_u64(wait, LONGEST_WAIT_NS);
-    /* The random part keeps a fleet that lost its receiver at one moment from coming back at one
+    /* The random part spreads the attempts of many processes that lost their receiver at the same
      * moment. */
     return wait / 2 + ((wait / 2) >> 16) * (random >> 16);
 }

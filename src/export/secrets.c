@@ -13,9 +13,9 @@
 #include "export/export_internal.h"
 
 enum {
-    SHORTEST = 3,        /* shorter ones are no secrets, and are in many ordinary words */
-    BASE64_SHORTEST = 6, /* bytes: of a shorter one too few base64 digits depend on it alone */
-    PART_BYTES = 8,      /* of a text that is cut by the receiver */
+    SHORTEST = 3,        /* shorter ones are no secrets, but parts of many words */
+    BASE64_SHORTEST = 6, /* bytes; a shorter text decides too few base64 digits */
+    PART_BYTES = 8,      /* so much of a secret is masked when a receiver has cut it */
     SECRET_MAX_BYTES = 65536
 };
 
@@ -33,8 +33,8 @@ static bool add(sp_secrets *secrets, const char *text, size_t length)
     return secrets->texts[secrets->count] && ++secrets->count;
 }
 
-/* TEXT in base64 behind SHIFT other bytes: the digits that it alone decides, and these with the one
- * that ends it where nothing follows. */
+/* Add TEXT in base64 as it is after SHIFT other bytes: the digits that depend on TEXT alone, and
+ * the same with one more digit, which ends TEXT when no byte follows. */
 static bool add_base64_at(sp_secrets *secrets, const char *text, size_t length, size_t shift)
 {
     static const char before[2];
@@ -52,7 +52,7 @@ static bool add_base64_at(sp_secrets *secrets, const char *text, size_t length, 
     return done;
 }
 
-/* In base64 a text has three forms, which depend on how many bytes come before it. */
+/* In base64 a text has three forms, which depend on the number of bytes before it. */
 static bool add_in_all_forms(sp_secrets *secrets, const char *text, size_t length)
 {
     bool done = add(secrets, text, length);
@@ -69,7 +69,7 @@ static bool add_value(sp_secrets *secrets, const char *value)
            (!rest || add_in_all_forms(secrets, rest + 1, strlen(rest + 1)));
 }
 
-/* As libcurl decodes it. */
+/* Add TEXT with its percent escapes decoded, as libcurl does. */
 static bool add_decoded(sp_secrets *secrets, const char *text, size_t length)
 {
     sp_buffer plain = SP_BUFFER_INIT(SECRET_MAX_BYTES);
@@ -86,7 +86,8 @@ static bool add_decoded(sp_secrets *secrets, const char *text, size_t length)
     return done;
 }
 
-/* user:password in front of the host; the user alone is no secret. */
+/* Add the text before the host: "user:password" as a whole, and the password alone. A user without
+ * a password is added, too, because it may be a token. */
 static bool add_user(sp_secrets *secrets, const char *authority)
 {
     const char *at = memrchr(authority, '@', strcspn(authority, "?"));
@@ -104,7 +105,7 @@ static bool add_query(sp_secrets *secrets, const char *url)
     bool done = !query || add(secrets, query + 1, strlen(query + 1));
     for (const char *item = query; done && item; item = strchr(item + 1, '&')) {
         size_t length = strcspn(item + 1, "&"), name = strcspn(item + 1, "=&");
-        if (name < length && length - name > PART_BYTES) /* a short one is a word */
+        if (name < length && length - name > PART_BYTES) /* a shorter value is an ordinary word */
             done = add_decoded(secrets, item + 1 + name + 1, length - name - 1);
     }
     return done;
@@ -116,7 +117,7 @@ static bool add_user_of(sp_secrets *secrets, const char *url)
     return add_user(secrets, scheme ? scheme + 3 : url);
 }
 
-/* libcurl reads them, and sends user and password to whatever answers there. */
+/* libcurl reads these variables, and sends user and password to the proxy. */
 static bool add_proxies(sp_secrets *secrets)
 {
     static const char *const names[] = {"http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
@@ -155,7 +156,7 @@ static size_t begins_with(const char *text, size_t left, const char *beginning)
     return left >= length && memcmp(text, beginning, length) == 0 ? length : 0;
 }
 
-/* The bytes at TEXT that stand for the ASCII character BYTE; 0: it is another one. */
+/* How many bytes at TEXT are an escaped form of the ASCII character BYTE; 0: none. */
 static size_t ascii_form(const char *text, size_t left, uint8_t byte)
 {
     static const struct {
@@ -172,8 +173,8 @@ static size_t ascii_form(const char *text, size_t left, uint8_t byte)
     return used;
 }
 
-/* The same for what is no ASCII: the character of Latin-1 in UTF-8, or what receivers put in place
- * of a byte that is no UTF-8. */
+/* The same for a byte that is not ASCII: the Latin-1 character in UTF-8, or the replacement that
+ * receivers write for a byte that is not UTF-8. */
 static size_t high_form(const char *text, size_t left, uint8_t byte)
 {
     const char latin1[] = {(char)(0xc0 | byte >> 6), (char)(0x80 | (byte & 0x3f)), 0};
@@ -193,8 +194,8 @@ static size_t escaped_form(const char *text, size_t left, uint8_t byte)
     return byte < 0x80 ? ascii_form(text, left, byte) : high_form(text, left, byte);
 }
 
-/* The bytes at TEXT that stand for BYTE; 0: it is another one. A text that can be read in two ways
- * is read RAW_FIRST, or as escaped. */
+/* How many bytes at TEXT are a form of BYTE; 0: none. RAW_FIRST: a text that can be read in two
+ * ways is read as it is; else as an escape. */
 static size_t form(const char *text, size_t left, uint8_t byte, bool raw_first)
 {
     bool is_raw = (uint8_t)*text == byte;
@@ -213,8 +214,7 @@ static bool is_enough(const char *secret, size_t matched, bool at_end)
            (at_end && matched >= open + SHORTEST);
 }
 
-/* The bytes at TEXT that are SECRET, or a part of it that must not be shown; 0: it is something
- * else. */
+/* How many bytes at TEXT are SECRET, or a part of it that must not be shown; 0: none. */
 static size_t match(const char *text, size_t length, const char *secret, bool raw_first)
 {
     size_t used = 0, matched = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One signal's requests over HTTP, one after the other, so that their order is kept. The transfers
- * run in the exporter's curl_multi; this file begins them and does what follows from their ends.
+ * run in the exporter's curl_multi; this file begins them and handles their ends.
  * docs/design/export.md has the rules and why. */
 #include <errno.h>
 #include <stdio.h>
@@ -83,9 +83,9 @@ static void set_security(CURL *easy, const sp_http_target *target)
         curl_easy_setopt(easy, CURLOPT_PROXY, "");
 }
 
-/* gRPC is HTTP/2 and nothing else: where there is no TLS to agree on it, it is spoken at once.
- * libcurl 7.88 fails with the second request on such a connection (curl's issue 10634, mended
- * in 8.0): there each request has its own. */
+/* gRPC needs HTTP/2. TLS negotiates the version; without TLS, HTTP/2 is used without asking.
+ * libcurl 7.88 fails with the second request on such a connection (curl's issue 10634, mended in
+ * 8.0), so with it each request gets a connection of its own. */
 static void set_version(CURL *easy, const sp_http_target *target)
 {
     if (target->protocol != SP_PROTOCOL_GRPC)
@@ -97,11 +97,10 @@ static void set_version(CURL *easy, const sp_http_target *target)
     if (!plain || number < 0x075800 || number >= 0x080000)
         return;
     curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
-    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT,
-                     1L); /* nor shared with the other signal's request */
+    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L); /* nor that of the other signal */
 }
 
-/* What is the same for every attempt. */
+/* Set the options that are the same for every attempt. */
 static void set_up(sp_sender *sender)
 {
     CURL *easy = sender->easy;
@@ -223,7 +222,7 @@ void sp_sender_use_spool(sp_sender *sender, sp_spool *spool)
                     SP_COUNTED(count, "request"), sender->shown_url);
 }
 
-/* REQUEST, which has a file, is delivered or dropped. */
+/* Remove the file of REQUEST, which is delivered or dropped. */
 static void forget(sp_sender *sender, sp_request *request)
 {
     sp_count(&sender->counters->spooled, UINT64_MAX); /* one less */
@@ -233,7 +232,7 @@ static void forget(sp_sender *sender, sp_request *request)
                     sender->spool->folder, request->spooled, strerror(errno));
 }
 
-/* The first request is delivered or dropped. */
+/* Remove the first request, which is delivered or dropped. */
 static void remove_first(sp_sender *sender)
 {
     sp_request *request = sender->first;
@@ -261,9 +260,10 @@ bool sp_sender_is_past(const sp_sender *sender, uint64_t sequence, uint64_t dead
     return !request || request->sequence > sequence;
 }
 
-/* ---- What is said ---- */
+/* ---- Messages ---- */
 
-/* The first request and where it was to go, and TEXT, at LEVEL. */
+/* Log TEXT about the first request and its destination, at LEVEL. KEPT_BACK: how many such messages
+ * were left out before. */
 static void say(sp_sender *sender, spanprof_log_level level, const char *text, uint64_t kept_back)
 {
     char more[64] = "";
@@ -291,7 +291,7 @@ static bool log_rarely(sp_sender *sender, sp_repeat *repeat, uint64_t now_ns, co
 
 /* ---- Ends of transfers ---- */
 
-/* Returns how many items were not taken after all. */
+/* Log what the answer to a delivered request says. Returns how many items the receiver rejected. */
 static uint64_t read_partial_success(sp_sender *sender, uint64_t now_ns)
 {
     sp_answer answer = sp_outcome_answer(sender);
@@ -309,7 +309,7 @@ static uint64_t read_partial_success(sp_sender *sender, uint64_t now_ns)
              (unsigned long long)rejected, sender->signal == SP_TRACES ? "spans" : "profiles",
              words[0] ? ": " : "", words);
     log_rarely(sender, &sender->partial, now_ns, text);
-    return sp_min_u64(rejected, sender->first->items); /* whatever number it sent */
+    return sp_min_u64(rejected, sender->first->items); /* the receiver may have sent any number */
 }
 
 static void delivered(sp_sender *sender, uint64_t now_ns)
@@ -325,7 +325,7 @@ static void delivered(sp_sender *sender, uint64_t now_ns)
     sp_count(&counters->rejected, rejected);
     if (sender->signal == SP_TRACES)
         sp_count(&counters->spans, request->items - rejected);
-    else if (rejected == 0) /* how many samples were in the profiles that were taken is not known */
+    else if (rejected == 0) /* the number of samples in the accepted profiles is unknown */
         sp_count(&counters->samples, request->items);
     sp_count(&counters->requests, 1);
     sp_count(&counters->bytes, request->body.length);
@@ -380,7 +380,7 @@ void sp_sender_say_late(sp_sender *sender, uint64_t now_ns)
                     sender->shown_url, (unsigned long long)wait_s(sender, now_ns));
 }
 
-/* What follows from a failure, for the log. */
+/* Describe what follows from a failure, for the log. */
 static void describe_next(const sp_sender *sender, uint64_t now_ns, bool again, char out[64])
 {
     if (again)
@@ -394,8 +394,8 @@ static void describe_next(const sp_sender *sender, uint64_t now_ns, bool again, 
                  (unsigned long long)wait_s(sender, now_ns));
 }
 
-/* Said with the first failure and not only when the request is given up: a program may be over by
- * then. */
+/* Handle a failed attempt; AGAIN: there will be another one. It is logged at the first failure
+ * already, because the program may have ended by the time the request is given up. */
 static void unreachable(sp_sender *sender, const sp_outcome *out, uint64_t now_ns, bool again)
 {
     char text[SP_OUTCOME_TEXT + 80], next[64];
@@ -405,7 +405,7 @@ static void unreachable(sp_sender *sender, const sp_outcome *out, uint64_t now_n
     describe_next(sender, now_ns, again, next);
     snprintf(text, sizeof text, "%s; %s", out->text, next);
     if (again && out->answered) {
-        say(sender, SPANPROF_LOG_INFO, text, 0); /* it is there and has asked for a later attempt */
+        say(sender, SPANPROF_LOG_INFO, text, 0); /* the receiver asked for a later attempt */
     } else {
         sender->failing |= log_rarely(sender, &sender->unreachable, now_ns, text);
     }
@@ -415,8 +415,8 @@ static void unreachable(sp_sender *sender, const sp_outcome *out, uint64_t now_n
     remove_first(sender);
 }
 
-/* Whether the first request gets another attempt; resume_ns is then when. A wait that the receiver
- * asked for is not the export's time: the request keeps what it had left. */
+/* Whether the first request gets another attempt; if so, resume_ns is its time. A wait that the
+ * receiver asked for does not use up the export's time: the deadline moves by it. */
 static bool plan_retry(sp_sender *sender, const sp_outcome *out, uint64_t now_ns)
 {
     if (sender->stopping && out->absent)
@@ -427,7 +427,7 @@ static bool plan_retry(sp_sender *sender, const sp_outcome *out, uint64_t now_ns
     if (out->asked) {
         sender->failed++;
         sender->asked_ns = now_ns + wait_ns;
-        sender->resume_ns = sender->asked_ns; /* holds for what comes next, too */
+        sender->resume_ns = sender->asked_ns; /* applies to the next requests, too */
         sender->deadline_ns = sp_deadline_after(sender->deadline_ns, wait_ns);
     }
     if (sender->failed >= SP_RETRY_ATTEMPTS || now_ns + wait_ns >= sender->deadline_ns)
@@ -443,7 +443,7 @@ void sp_sender_finish(sp_sender *sender, CURLcode code, uint64_t now_ns)
     sender->busy = false;
     sender->absent = out.absent;
     if (out.kind == SP_DELIVERED || out.kind == SP_REFUSED) {
-        sender->postponed = false; /* it takes requests again, so a flush waits for the next ones */
+        sender->postponed = false; /* the receiver is back: a flush waits for it */
         sender->postpones = 0;
     }
     switch (out.kind) {
@@ -470,7 +470,7 @@ void sp_sender_finish(sp_sender *sender, CURLcode code, uint64_t now_ns)
 
 /* ---- Attempts ---- */
 
-/* The first request's file cannot be read. */
+/* Drop the first request, because its file is gone or damaged. */
 static void drop_lost(sp_sender *sender)
 {
     if (sp_repeat_allows(&sender->lost, sp_clock_monotonic_ns()))
@@ -480,8 +480,8 @@ static void drop_lost(sp_sender *sender)
     remove_first(sender);
 }
 
-/* Read the first request's body where only its file has it. Requests whose files are lost are
- * dropped. */
+/* Read the first request's body when only its file has it. Requests whose files are lost are
+ * dropped. SP_SPOOL_LOST: no request is left. */
 static sp_spool_found read_first(sp_sender *sender)
 {
     sp_spool_found found = SP_SPOOL_LOST;
@@ -530,7 +530,7 @@ static void begin(sp_sender *sender, uint64_t now_ns)
     sender->busy = curl_multi_add_handle(sender->multi, sender->easy) == CURLM_OK;
 }
 
-/* What the spool has of the first request stays there. */
+/* Remove the first request, but leave its file in the spool. */
 static void leave_first(sp_sender *sender)
 {
     sender->first->spooled[0] = 0;
@@ -545,7 +545,7 @@ static void say_left(const sp_sender *sender, uint64_t count)
                     SP_COUNTED(count, "request"), sender->shown_url, sender->spool->folder);
 }
 
-/* Drop and count all that is left and not in the spool. */
+/* Remove all requests; those not in the spool are dropped and counted. */
 static void drop_all(sp_sender *sender, const char *why)
 {
     uint64_t count = 0, left = 0;
@@ -571,7 +571,7 @@ void sp_sender_abandon(sp_sender *sender)
     drop_all(sender, "");
 }
 
-/* The next attempt comes too late. */
+/* Drop all requests, because the next attempt is due too late. */
 static void drop_late(sp_sender *sender, uint64_t now_ns)
 {
     char why[80];
@@ -594,7 +594,7 @@ uint64_t sp_sender_step(sp_sender *sender, uint64_t now_ns)
         begin(sender, now_ns);
     else if (!sender->first)
         return UINT64_MAX;
-    return sender->busy ? UINT64_MAX : now_ns + SP_NS_PER_S; /* only memory can be short here */
+    return sender->busy ? UINT64_MAX : now_ns + SP_NS_PER_S; /* memory or descriptors are short */
 }
 
 void sp_sender_hurry(sp_sender *sender, uint64_t deadline_ns)
@@ -603,7 +603,8 @@ void sp_sender_hurry(sp_sender *sender, uint64_t deadline_ns)
         return;
     sender->stopping = true;
     sender->stop_deadline_ns = deadline_ns;
-    if (sender->absent || sender->postponed) /* one more try, unless it has asked to wait */
+    if (sender->absent ||
+        sender->postponed) /* one more attempt, at once unless the receiver asked to wait */
         sender->resume_ns = sender->asked_ns;
     sender->postponed = false;
 }

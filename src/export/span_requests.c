@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spans to requests: take a batch from the tracer's queue, encode it once for each format that a
- * destination wants, hand it out. A request stays below 4 MiB, which is what receivers take by
- * default; a larger batch is halved until it fits. */
+/* Makes requests of spans: takes a batch from the tracer's queue, encodes it once for each format
+ * that a destination needs, and passes it to the destinations. A request stays below 4 MiB, which
+ * is what receivers take by default; a larger batch is halved until it fits. */
 #include <stdlib.h>
 
 #include "core/log.h"
@@ -26,6 +26,7 @@ static bool to_file(const sp_exporter *exporter)
     return exporter->config.file_enabled && exporter->config.traces_enabled;
 }
 
+/* False when SPANS do not fit into a request, or memory is short. */
 static bool encode(sp_exporter *exporter, encodings *out, sp_span_data *const *spans, size_t count)
 {
     bool wanted[2] = {false};
@@ -89,7 +90,7 @@ static void export_spans(sp_exporter *exporter, sp_span_data *const *spans, size
 {
     encodings done = {0};
     if (encode(exporter, &done, spans, count)) {
-        if (to_file(exporter)) /* first, for it only borrows */
+        if (to_file(exporter)) /* first, because it only borrows the body */
             sp_batch_to_file(exporter, SP_TRACES, &done.bodies[exporter->config.file_format],
                              count);
         if (to_http(exporter))
@@ -141,9 +142,9 @@ bool sp_batch_is_ready(const sp_exporter *exporter)
     return sp_tracer_queued() >= worth_a_request(exporter);
 }
 
-/* When to look again if nothing wakes the thread. Of spans that come one by one only the first
- * wakes it, so while they are collected it looks again soon. */
-static uint64_t look_again_ns(const sp_exporter *exporter, uint64_t now_ns)
+/* When to check again if nothing wakes the thread. Of spans that end one by one only the first
+ * wakes it, so while they are collected it checks again soon. */
+static uint64_t next_check_ns(const sp_exporter *exporter, uint64_t now_ns)
 {
     if (exporter->config.spans_at_once && sp_tracer_queued() > 0)
         return now_ns + COLLECT_MS * SP_NS_PER_MS;
@@ -154,13 +155,13 @@ uint64_t sp_batch_step(sp_exporter *exporter, uint64_t now_ns)
 {
     bool late = now_ns >= exporter->batch_due_ns;
     if (!late && exporter->flush_spans == 0 && !sp_batch_is_ready(exporter))
-        return look_again_ns(exporter, now_ns);
+        return next_check_ns(exporter, now_ns);
     size_t count = take_and_export(exporter);
     exporter->flush_spans =
         count ? exporter->flush_spans - sp_min_u64(count, exporter->flush_spans) : 0;
     exporter->batch_due_ns = now_ns + exporter->config.batch_delay_ms * SP_NS_PER_MS;
     bool again = exporter->flush_spans || sp_batch_is_ready(exporter);
-    return again ? now_ns : look_again_ns(exporter, now_ns);
+    return again ? now_ns : next_check_ns(exporter, now_ns);
 }
 
 void sp_batch_abandon(sp_exporter *exporter)

@@ -22,7 +22,7 @@ enum { NAME_DIGITS = 20, SERVICE_SHOWN = 64, DEFAULT_BYTES = 256 * 1024 * 1024 }
 static const char *const suffixes[] = {"traces", "profiles"};
 static const char magic[8] = "SPSPOOL1";
 
-/* What comes before a body in its file; numbers are in this machine's byte order. */
+/* The head of a file, before the body. Numbers are in this machine's byte order. */
 typedef struct file_head {
     char magic[8];
     uint32_t crc; /* of all that follows */
@@ -44,7 +44,7 @@ typedef struct file_path {
     char text[PATH_MAX];
 } file_path;
 
-/* A path that is too long for the kernel is empty: no file is found by it. */
+/* A path that is too long for the kernel becomes "", which finds no file. */
 static const char *path_in(file_path *path, const char *folder, const char *name)
 {
     int length = snprintf(path->text, sizeof path->text, "%s/%s", folder, name);
@@ -61,8 +61,8 @@ static void name_of(char out[SP_SPOOL_NAME], uint64_t number, sp_telemetry_signa
 
 /* ---- Setting up ---- */
 
-/* What the directories of SERVICE begin with: its name as far as a file's may have it, and a hash
- * of the whole. */
+/* The begin of the names of SERVICE's directories: its name, with "_" for characters that may not
+ * be in a file's name, and a hash of the whole name. */
 static void prefix_of(char *out, size_t size, const char *service)
 {
     /* FNV-1a, and not sp_hash_bytes: later versions, whose tables may be hashed in another way,
@@ -90,7 +90,7 @@ static void close_quietly(int fd)
     errno = error;
 }
 
-/* Whether PATH is still the file that FD was opened as. */
+/* Whether PATH still names the file that FD is open for. */
 static bool is_same_file(int fd, const char *path)
 {
     struct stat own, named;
@@ -126,8 +126,8 @@ static int take_lock(const char *folder)
     return -1;
 }
 
-/* Remove FOLDER, whose lock this process has, and what is no request in it. With requests in it the
- * folder stays. */
+/* Remove FOLDER, whose lock this process has, and the files in it that are no requests. When it has
+ * requests, the folder stays. */
 static void remove_folder(const char *folder)
 {
     static const char *const own[] = {"new", "lock"};
@@ -171,8 +171,8 @@ static bool make_folder(sp_spool *spool, const char *directory, const char *pref
     return false;
 }
 
-/* DIRECTORY, made when it is not there, as a path that a later chdir of the host does not change.
- * For free(), or NULL with errno. */
+/* Make DIRECTORY if it is missing. Returns its absolute path, which a later chdir of the host does
+ * not change. For free(), or NULL with errno. */
 static char *find_directory(const char *directory)
 {
     if (mkdir(directory, 0700) != 0 && errno != EEXIST)
@@ -189,7 +189,7 @@ static bool is_request(const char *name, uint64_t *number, sp_telemetry_signal *
     if (strspn(name, "0123456789") != NAME_DIGITS || name[NAME_DIGITS] != '.')
         return false;
     *number = strtoull(name, &end, 10);
-    if (*number > INT64_MAX) /* after the year 2262: none of ours, and there has to be a next one */
+    if (*number > INT64_MAX) /* after the year 2262: not ours, and there must be a next number */
         return false;
     for (int i = 0; i < 2; i++) {
         if (strcmp(end + 1, suffixes[i]) == 0) {
@@ -224,7 +224,7 @@ static bool read_head(int fd, file_head *head)
 static sp_spool_found read_body(int fd, const file_head *head, uint64_t maximum, sp_buffer *body)
 {
     if (head->body_bytes > maximum)
-        return SP_SPOOL_LOST; /* no file of ours: it would not have had room */
+        return SP_SPOOL_LOST; /* not our file: it would have exceeded the spool's bound */
     *body = (sp_buffer)SP_BUFFER_INIT(head->body_bytes);
     uint8_t *room = head->body_bytes ? sp_buffer_reserve(body, head->body_bytes) : NULL;
     if (!room && head->body_bytes)
@@ -236,14 +236,14 @@ static sp_spool_found read_body(int fd, const file_head *head, uint64_t maximum,
         return SP_SPOOL_LOST;
     }
     if (room)
-        room[body->length] = 0; /* as each sp_buffer has it */
+        room[body->length] = 0; /* every sp_buffer ends with a NUL */
     return SP_SPOOL_WHOLE;
 }
 
 /* ---- What ended processes have left ---- */
 
-/* Whether the request at PATH can be sent. One that is not whole counts as one that can, so that it
- * is counted as lost. */
+/* Whether the request at PATH can be sent. A damaged one counts as sendable, so that it is counted
+ * as lost later. One of another format is counted as foreign. */
 static bool is_sendable(sp_spool *spool, const char *path, sp_telemetry_signal signal)
 {
     file_head head;
@@ -260,7 +260,7 @@ static bool is_sendable(sp_spool *spool, const char *path, sp_telemetry_signal s
     return foreign == SP_SPOOL_LOST;
 }
 
-/* A path in SPOOL for a request that came at NUMBER, in nanoseconds, or soon after. */
+/* A free path in SPOOL for a request with NUMBER, or with the next number that is free. */
 static const char *free_path(file_path *path, const sp_spool *spool, uint64_t number,
                              sp_telemetry_signal signal)
 {
@@ -282,7 +282,8 @@ static void take_over_request(sp_spool *spool, const char *folder, const char *n
         rename(old.text, free_path(&own, spool, number, signal));
 }
 
-/* Take what lies in FOLDER, whose process has ended. Requests that cannot be sent stay there. */
+/* Take over the requests in FOLDER, whose process has ended. Those that cannot be sent stay there.
+ */
 static void take_over(sp_spool *spool, const char *folder)
 {
     const struct dirent *entry;
@@ -456,7 +457,7 @@ bool sp_spool_put(sp_spool *spool, sp_request *request, sp_telemetry_signal sign
     return !error;
 }
 
-/* Whether HEAD is that of the file NAME, as put there by a process that sends as this one does. */
+/* Whether HEAD fits the file NAME, and has the format in which this process sends. */
 static bool is_own_head(const sp_spool *spool, const char *name, const file_head *head)
 {
     uint64_t number;

@@ -5,8 +5,8 @@
 
 enum { PERFORMS_MAX = 64 };
 
-/* As far as the sockets go without waiting, for between two rounds lies a batch to encode. One
- * perform sends 64 KiB. */
+/* Continue the transfers as far as the sockets allow without waiting, because a batch may be
+ * encoded before the next round. One perform sends 64 KiB. */
 static void perform(CURLM *multi)
 {
     int running = 0, ready = 1;

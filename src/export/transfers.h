@@ -8,10 +8,10 @@
 
 #include "export/network.h"
 
-/* Go on with all transfers as far as that is possible without waiting, and tell the senders of
+/* Continue all transfers as far as that is possible without waiting, and call sp_sender_finish for
  * those that ended. Returns whether any did, so that the next ones may begin. */
 bool sp_transfers_run(CURLM *multi);
-/* Until there is something to do, for NS nanoseconds at most (below 24 days). */
+/* Wait until there is something to do, for NS nanoseconds at most (below 24 days). */
 void sp_transfers_wait(CURLM *multi, uint64_t ns);
 
 #endif
