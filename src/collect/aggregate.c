@@ -13,8 +13,8 @@ static bool make_room(sp_window_samples *samples)
     return SP_REACH(samples->values, samples->keys.count, samples->capacity, 256);
 }
 
-/* Samples of one thread, which often have one span, come one after the other: most keys are those
- * of the sample before, whose number is *LAST. */
+/* Samples of one thread are added one after the other and often have the same span, so most keys
+ * equal the key before, whose number is *LAST. */
 static inline uint32_t put_again(sp_intern *table, uint32_t *last, const void *key, size_t length)
 {
     if (*last < table->count && memcmp(sp_intern_key(table, *last), key, length) == 0)
@@ -33,7 +33,8 @@ uint32_t sp_aggregate_put_link(sp_window *window, const sp_window_link *link)
     return put_again(&window->links, &window->last_link, link, sizeof *link);
 }
 
-/* 0 is "none". A backend makes a series of each set, so the number of sets has a bound. */
+/* The number of SAMPLE's set of attributes, plus 1; 0 is "none". A backend makes a series of each
+ * set, so the number of sets has a bound. */
 static uint32_t put_attributes(sp_window *window, const sp_aggregate_sample *sample)
 {
     if (sample->attribute_bytes == 0)
@@ -71,7 +72,7 @@ static void count_stack(sp_window_samples *samples, const sp_aggregate_sums *sum
         samples->stacks_by_frame_pointer += sums->counted;
 }
 
-/* The number of KEY among SAMPLES, which is shortened where a full window has no other room.
+/* The number of KEY among SAMPLES. KEY is shortened when a full window has no other room for it.
  * SP_INTERN_FAILED when memory is short. */
 static uint32_t put_key(sp_window *window, sp_window_samples *samples, uint32_t max_samples,
                         sp_window_key *key, bool *is_new)
@@ -107,6 +108,8 @@ static bool make_room_for_time(sp_window_times *times)
     return SP_REACH(times->entries, times->count, times->capacity, 1024);
 }
 
+/* Add SAMPLE's time to the list of VALUE. Once a time was lost no more are kept, because a profile
+ * has the times of all its samples or of none. */
 static void keep_time(sp_window_times *times, sp_window_sample *value,
                       const sp_aggregate_sums *sample)
 {
@@ -132,8 +135,8 @@ static uint32_t put_holder_stack(sp_window *window, const sp_aggregate_holder *h
     return sp_aggregate_put_stack(window, &sample);
 }
 
-/* The lock of SAMPLE as a member of sp_window_holder. The number of locks has a bound, because each
- * lock makes separate samples: a wait for a lock beyond it has no lock. */
+/* The number of SAMPLE's lock plus 1, as sp_window_holder has it; 0: none. The number of locks has
+ * a bound, because each lock makes separate samples: a wait for a lock beyond it has no lock. */
 static uint32_t put_lock(sp_window *window, const sp_aggregate_sample *sample)
 {
     uint64_t address = sample->holder->lock;

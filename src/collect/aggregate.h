@@ -6,16 +6,17 @@
 
 #include "collect/aggregate_sample.h"
 
-/* Add SAMPLE to SAMPLES of WINDOW, its cpu, wall or calls, to the one with the same identity where
- * there is one. There are never more than MAX_SAMPLES: where another one would be too many, light
- * ones lose frames, then links (aggregate_room.h), and count as folded, then as unknown. After
- * SP_WINDOW_SETS_MAX sets of attributes, samples with another set get none, which is counted. False
- * when memory is short: not counted at all. */
+/* Add SAMPLE to SAMPLES, the cpu, the wall or the calls of WINDOW; samples with the same identity
+ * become one. There are never more than MAX_SAMPLES: when there would be, light ones lose frames,
+ * then links (aggregate_room.h), and count as folded, then as unknown. After SP_WINDOW_SETS_MAX
+ * sets of attributes, samples with another set get none, which is counted. False when memory is
+ * short: SAMPLE is not counted then. */
 bool sp_aggregate_add(sp_window *window, sp_window_samples *samples,
                       const sp_aggregate_sample *sample, uint32_t max_samples);
 
-/* The two halves of sp_aggregate_add: the identity of SAMPLE, whose parts go into the tables of
- * WINDOW, and what a sample adds to SAMPLES. False when memory is short. */
+/* The two halves of sp_aggregate_add. sp_aggregate_identify puts the parts of SAMPLE's identity
+ * into the tables of WINDOW; sp_aggregate_put adds SUMS to the sample of SAMPLES with KEY. False
+ * when memory is short. */
 typedef struct sp_aggregate_sums {
     uint64_t weight, count, counted; /* as those of sp_aggregate_sample */
     uint64_t time_ns;

@@ -8,29 +8,29 @@
 
 enum { FRAMES_MAX = 8 };
 
-/* What a shortened sample keeps, step by step. A step that drops frames shortens more samples than
- * one that drops links, so that it more often makes enough of them equal. */
+/* What a shortened sample keeps; each step keeps less. The steps that keep links shorten more
+ * samples, so that more often enough of them become equal and no links need to be dropped. */
 typedef struct room_step {
     uint32_t frames; /* from the leaf on; UINT32_MAX: all */
     bool link;
     bool rest;    /* thread, wait and attributes */
-    bool of_half; /* of the lighter half of the samples; else of a quarter and a bit */
+    bool of_half; /* the lighter half of the samples is shortened; else a quarter and 2 */
 } room_step;
 
-static const room_step steps[] = {{UINT32_MAX, true, true, true}, /* but no lock */
+static const room_step steps[] = {{UINT32_MAX, true, true, true}, /* only the lock is dropped */
                                   {FRAMES_MAX, true, true, true},
                                   {1, true, true, true},
                                   {1, false, true, false},
                                   {0, false, false, false}};
 static const room_step *const last_step = &steps[SP_ARRAY_LENGTH(steps) - 1];
 
-/* Frames of STACK, gaps among them. */
+/* How many frames STACK has, gaps included. */
 static uint32_t stack_length(const sp_window *window, uint32_t stack)
 {
     return window->stacks.entries[stack].length / sizeof(uint32_t) - 1;
 }
 
-/* As sp_aggregate_stack_end, of a stack that is in the window. */
+/* The same as sp_aggregate_stack_end, for a stack that is in the window. */
 static uint32_t stack_end(const sp_window *window, uint32_t stack)
 {
     const uint32_t *frames = sp_intern_key(&window->stacks, stack);
@@ -52,8 +52,8 @@ static uint32_t shorten_stack(sp_window *window, uint32_t stack, uint32_t frames
     return sp_intern_put(&window->stacks, key, (frames + 1) * sizeof *key, NULL);
 }
 
-/* A shortened wait keeps only that there was one; a live block keeps what has ended; a lock's
- * holder is dropped. */
+/* A shortened wait keeps only whether the thread had a core. A live block keeps what has ended, and
+ * not its age. The holder of a lock is dropped. */
 static uint32_t shorten_wait(uint32_t wait)
 {
     static const sp_wait other = {SP_WAIT_OTHER, SP_DESCRIPTOR_NONE};
@@ -64,7 +64,7 @@ static uint32_t shorten_wait(uint32_t wait)
     return wait == SP_WAIT_CPU ? SP_WAIT_CPU : sp_window_wait(other);
 }
 
-/* WAIT without the lock that it was for. */
+/* WAIT without its lock. */
 static uint32_t forget_lock(sp_window *window, uint32_t wait)
 {
     if (!sp_window_lock_of(window, wait))
@@ -78,7 +78,7 @@ static uint32_t forget_lock(sp_window *window, uint32_t wait)
     return number == SP_INTERN_FAILED ? number : SP_WINDOW_HOLDER | number;
 }
 
-/* False when memory is short. */
+/* Shorten KEY to what step TO keeps. False when memory is short. */
 static bool shorten(sp_window *window, const room_step *to, sp_window_key *key)
 {
     static const sp_window_thread no_thread;
@@ -122,19 +122,19 @@ static int compare_weights(const void *a, const void *b)
 
 /* Which samples are shortened. */
 typedef struct light_samples {
-    uint64_t weight; /* those that are lighter than this, */
-    uint32_t equals; /* and so many, the oldest, that are as light */
+    uint64_t weight; /* the samples that are lighter than this, */
+    uint32_t equals; /* and this many of equal weight, the oldest first */
 } light_samples;
 
-/* How many samples STEP shortens. When a quarter and two have become one, a quarter and one are
- * free. */
+/* How many samples STEP shortens: half of them, or a quarter and two. When a quarter and two have
+ * become one sample, a quarter and one are free. */
 static uint32_t light_count(uint32_t count, const room_step *step)
 {
     uint32_t size = step->of_half ? (count + 1) / 2 : count / 4 + 2;
     return size < count ? size : count;
 }
 
-/* The SIZE lightest. False when memory is short. */
+/* Find the SIZE lightest samples. False when memory is short. */
 static bool find_light(const sp_window_samples *samples, uint32_t size, light_samples *light)
 {
     uint32_t count = samples->keys.count;
@@ -162,8 +162,8 @@ static bool is_light(light_samples *light, uint64_t weight)
     return true;
 }
 
-/* Add sample NUMBER of FROM to TO, shortened by IF_LIGHT (NULL: as it is). False when memory is
- * short. */
+/* Add sample NUMBER of FROM to TO, shortened by step IF_LIGHT (NULL: as it is). False when memory
+ * is short. */
 static bool copy_sample(sp_window *window, const sp_window_samples *from, sp_window_samples *to,
                         uint32_t number, const room_step *if_light)
 {
@@ -192,7 +192,7 @@ static void discard(sp_window_samples *samples)
     free(samples->values);
 }
 
-/* SAMPLES with the lightest of them shortened by STEP, in *OUT. False when memory is short. */
+/* Copy SAMPLES to *OUT, with the lightest shortened by STEP. False when memory is short. */
 static bool copy_shortened(sp_window *window, const sp_window_samples *samples,
                            const room_step *step, sp_window_samples *out)
 {

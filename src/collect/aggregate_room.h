@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Room in a full window: at SPANPROF_MAX_SAMPLES distinct samples the light ones are made shorter
- * until enough of them are equal. First the name of the lock that was waited for goes, then frames,
- * from the root end on, then links. Heavy samples keep everything, also the latest ones. Collector
- * thread only. */
+ * until enough of them are equal. First they lose the lock that was waited for, then frames, from
+ * the root end on, then links. Heavy samples keep everything, also when they were added late.
+ * Collector thread only. */
 #ifndef SP_COLLECT_AGGREGATE_ROOM_H
 #define SP_COLLECT_AGGREGATE_ROOM_H
 
@@ -14,8 +14,8 @@
 bool sp_aggregate_make_room(sp_window *window, sp_window_samples *samples, uint32_t max_samples,
                             sp_window_key *key);
 
-/* Move COUNTED (periods, or visits) in the counts of SAMPLES from those that belong to FROM to
- * those of TO, its shortened form. */
+/* The key FROM of a sample was shortened to TO: move its COUNTED periods, or visits, between the
+ * counts of SAMPLES accordingly. */
 void sp_aggregate_recount(sp_window *window, sp_window_samples *samples, const sp_window_key *from,
                           const sp_window_key *to, uint64_t counted);
 

@@ -4,9 +4,9 @@
  * addresses, and the search for modules and locations is done once for each distinct stack. In a
  * new stack most addresses are known from others, so what an address became is remembered, too.
  *
- * Both hold for one generation of the modules. A sample of an older generation is looked up in
- * full, because what has been unloaded since then shortens its stack. That happens only just after
- * a library came or went. */
+ * Both are valid for one generation of the modules. A sample of an older generation is looked up in
+ * full, because its stack ends where a library has been unloaded since. That happens only just
+ * after a library was loaded or unloaded. */
 #include "collect/aggregate_stacks.h"
 #include "wall/visit.h"
 
@@ -15,7 +15,7 @@
 
 #include "core/reach.h"
 
-/* A visit has its system call in front of the stack. */
+/* One more than the depth, because the stack of a visit begins with its system call. */
 enum { STACK_MAX = 1 + SP_VISIT_DEPTH_MAX };
 
 /* The memory of these tables is bounded: at the bound they are emptied. */
@@ -45,6 +45,7 @@ static uint32_t put_location(sp_window *window, const sp_generation *generation,
 
 /* ---- addresses ---- */
 
+/* The entry of PC, or the free entry where it belongs. There must be a free one. */
 static sp_window_pc *find_pc(const sp_window_pcs *pcs, uint64_t pc)
 {
     uint32_t mask = pcs->capacity - 1;
@@ -191,7 +192,8 @@ static void forget_other_generations(sp_window_recorded *recorded, uint32_t gene
     recorded->generation = generation;
 }
 
-/* The key is the record from `count` on: all that tells the stack, with how it was walked. */
+/* The number of RECORD's stack in `recorded`. The key is the bytes of the record from `count` on,
+ * which identify the stack and how it was walked. */
 static uint32_t remember_stack(sp_window_recorded *recorded, const sp_sample_record *record,
                                bool *is_new)
 {

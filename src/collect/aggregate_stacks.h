@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks and locks as aggregation keeps them, found by their addresses. Collector thread only. */
+/* Puts stacks and locks into the tables of a window, by their addresses. Collector thread only. */
 #ifndef SP_COLLECT_AGGREGATE_STACKS_H
 #define SP_COLLECT_AGGREGATE_STACKS_H
 
@@ -13,7 +13,7 @@ uint32_t sp_aggregate_put_stack(sp_window *window, const sp_aggregate_sample *sa
 uint32_t sp_aggregate_put_lock(sp_window *window, const sp_aggregate_sample *sample,
                                uint64_t address);
 
-/* Forget what was recorded, keep some memory. */
+/* Forget the recorded stacks and addresses, but keep memory for the next ones. */
 void sp_window_recorded_clear(sp_window_recorded *recorded);
 void sp_window_recorded_deinit(sp_window_recorded *recorded);
 

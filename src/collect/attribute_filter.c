@@ -29,18 +29,18 @@ static bool takes(const char *list, const char *key)
     return sp_attribute_list_takes_some(list) && (strcasecmp(list, "all") == 0 || names(list, key));
 }
 
-/* Keys are only ever added. */
-static void look_at_new_keys(sp_attribute_filter *filter)
+/* Keys are never removed. */
+static void check_new_keys(sp_attribute_filter *filter)
 {
-    for (; filter->looked_at < sp_sample_keys_count(); filter->looked_at++)
-        filter->takes[filter->looked_at] = takes(filter->list, sp_sample_key(filter->looked_at));
+    for (; filter->checked < sp_sample_keys_count(); filter->checked++)
+        filter->takes[filter->checked] = takes(filter->list, sp_sample_key(filter->checked));
 }
 
 uint32_t sp_attribute_filter_copy(sp_attribute_filter *filter, uint8_t *out, const uint8_t *data,
                                   uint32_t length)
 {
     uint32_t used = 0;
-    look_at_new_keys(filter);
+    check_new_keys(filter);
     for (uint32_t at = 0; at + 2 <= length && at + 2 + data[at + 1] <= length;
          at += 2u + data[at + 1]) {
         if (!filter->takes[data[at]])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which attributes of contexts samples are exported with: SPANPROF_SAMPLE_ATTRIBUTES. Collector
- * thread only, unless a function says otherwise. */
+/* Selects the attributes of contexts that samples are exported with (SPANPROF_SAMPLE_ATTRIBUTES).
+ * Collector thread only, unless a function says otherwise. */
 #ifndef SP_COLLECT_ATTRIBUTE_FILTER_H
 #define SP_COLLECT_ATTRIBUTE_FILTER_H
 
@@ -10,8 +10,8 @@
 #include "context/sample_keys.h"
 
 typedef struct sp_attribute_filter {
-    char *list;         /* of keys, separated by commas, or "all"; NULL: none */
-    uint32_t looked_at; /* keys from this number on have not been checked */
+    char *list;       /* of keys, separated by commas, or "all"; NULL: none */
+    uint32_t checked; /* so many keys; those from this number on are new */
     bool takes[SP_SAMPLE_KEYS_MAX];
 } sp_attribute_filter;
 

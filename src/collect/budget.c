@@ -19,7 +19,7 @@ static double ns_per_cycle(const sp_budget *budget)
     return cycles ? (double)(sp_clock_monotonic_ns() - budget->begun_ns) / (double)cycles : 0;
 }
 
-/* What a period costs: several may pass in one tick. */
+/* The cost of one period. A tick may count several periods. */
 static double period_cost_ns(const sp_budget *budget, uint64_t ticks, uint64_t weights)
 {
     double tick_ns = (double)sp_load_relaxed(&budget->tick_cost_ns);

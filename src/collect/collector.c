@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collector thread. Twenty-five times a second it looks for new libraries and threads and
+/* The collector thread. Twenty-five times a second it checks for new libraries and threads and
  * drains the rings into the open window; at a window's end, or on a flush, it closes the window,
  * names the addresses, and builds one profile per destination.
  *
@@ -33,8 +33,8 @@ static void drain_once(sp_collector *collector)
         sp_drain_run(&collector->drain, &collector->windows[collector->open],
                      collector->config.modules, collector->config.max_samples);
         sp_worker_leave(&collector->worker);
-        /* What was sampled under an older generation has been drained now, or shows in a hazard
-         * read before. */
+        /* A sample under an older generation has been drained now, or a hazard pointer that was
+         * read before holds that generation. */
         sp_modules_reclaim(collector->config.modules, oldest);
     }
     collector->last_edge_ns = before;
@@ -74,13 +74,13 @@ static void follow_switches(sp_collector *collector)
 static uint32_t requested_rate(sp_collector *collector)
 {
     sp_lock_take(&collector->worker.lock);
-    uint32_t wished = collector->requested_hz;
+    uint32_t requested = collector->requested_hz;
     sp_lock_give(&collector->worker.lock);
-    return wished;
+    return requested;
 }
 
-/* The visits that are not in the ring yet belong to this window, and from now on they are of the
- * rate that is wished for. */
+/* Put the visits that are not in the ring yet into WINDOW. From now on visits have the requested
+ * rate. */
 static void settle_wall(sp_collector *collector, sp_window *window)
 {
     if (!collector->wall_hz || !sp_worker_enter(&collector->worker))
@@ -140,8 +140,8 @@ static sp_window *end_window(sp_collector *collector)
     window->engine_reason = collector->engine.reason;
     window->end_time_ns = sp_max_u64(sp_clock_realtime_ns(), window->start_time_ns + 1);
     collector->open ^= 1;
-    /* A sample that the next drain finds was taken after the previous one began, so windows overlap
-     * by that drain's length. */
+    /* A sample that the next drain finds was taken after the previous drain began, so windows
+     * overlap by that drain's length. */
     collector->windows[collector->open].start_time_ns = collector->last_edge_ns;
     collector->window_ends_ns =
         sp_deadline_after(sp_clock_monotonic_ns(), collector->config.window_ms * SP_NS_PER_MS);
@@ -175,7 +175,7 @@ static void give_to_puller(sp_collector *collector, const sp_pull_order *order,
                             collector->config.resource);
 }
 
-/* The window that is open becomes a profile; the other one opens. */
+/* Make profiles of the open window, and open the other one. */
 static void close_window(sp_collector *collector)
 {
     sp_pull_order order = sp_pull_window_ends(collector->config.pull_run);
@@ -215,8 +215,8 @@ static void *exit_process(void *unused)
     exit(0);
 }
 
-/* A process ends, as if by exit(0), when its last thread does (pthread_exit(3)). Our threads must
- * not keep it. */
+/* A process ends, as if by exit(0), when its last thread ends (pthread_exit(3)). Our threads would
+ * prevent that, so the process is ended when all others have ended. */
 static void end_with_the_last_thread(sp_collector *collector)
 {
     pthread_t thread;
@@ -287,12 +287,12 @@ static sp_collector *fail(sp_collector *collector, spanprof_error *error, int th
     return NULL;
 }
 
-static bool tells_waits(const sp_collector *collector)
+static bool wants_waits(const sp_collector *collector)
 {
-    bool tells = false;
+    bool wants = false;
     for (size_t i = 0; i < collector->destination_count; i++)
-        tells |= collector->destinations[i].wait_attributes;
-    return tells;
+        wants |= collector->destinations[i].wait_attributes;
+    return wants;
 }
 
 sp_collector *sp_collector_create(const sp_collector_config *config, spanprof_error *error)
@@ -320,7 +320,7 @@ sp_collector *sp_collector_create(const sp_collector_config *config, spanprof_er
     collector->drain.without_ticks = config->without_ticks;
     collector->drain.with_alloc = config->with_alloc;
     collector->drain.with_heap = config->with_heap;
-    collector->drain.with_locks = tells_waits(collector);
+    collector->drain.with_locks = wants_waits(collector);
     sp_drain_begin(&collector->drain);
     collector->symbolizer = sp_symbolizer_create();
     if (!collector->symbolizer)

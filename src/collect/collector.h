@@ -20,19 +20,19 @@ typedef struct sp_collector_config {
     uint32_t window_ms;
     uint32_t max_samples;
     sp_symbolizer_options symbols;
-    uint32_t cpu_hz;     /* the rate that is wished for */
+    uint32_t cpu_hz;     /* the requested rate */
     uint32_t engine_run; /* sp_engine_run_number */
     uint32_t wall_hz;    /* 0: no wall profiler runs */
     bool wall_of_all;    /* it visits all threads */
-    bool without_cpu;    /* ticks are only a part of wall time */
+    bool without_cpu;    /* there is no CPU profile: ticks are a part of wall time only */
     bool without_ticks;  /* CPU time is not sampled, nor is wall time */
     bool with_alloc, with_heap;
     uint64_t alloc_bytes, lock_ns; /* between two samples, on average */
     const char *sample_attributes; /* which samples have (attribute_filter.h); copied; NULL: none */
     double cpu_budget;     /* share of the application's CPU time that ticks may take; 0: any */
-    sp_modules *modules;   /* the collector's from now on */
+    sp_modules *modules;   /* owned by the collector from now on */
     sp_exporter *exporter; /* borrowed until stop returns */
-    uint32_t pull_run;     /* sp_pull_open; 0: nobody can pull */
+    uint32_t pull_run;     /* sp_pull_open; 0: profiles cannot be pulled */
     spanprof_link_scope pull_link_scope; /* of what is pulled: neither DEFAULT nor BOTH */
     bool pull_thread_attributes;
     const sp_resource
@@ -40,7 +40,7 @@ typedef struct sp_collector_config {
 } sp_collector_config;
 
 /* NULL, with ERROR filled, when memory or threads are short; modules is then still the caller's.
- * The caller has called sp_threads_set_collected(true); stop takes that back. */
+ * The caller has called sp_threads_set_collected(true); stop undoes that. */
 sp_collector *sp_collector_create(const sp_collector_config *config, spanprof_error *error);
 
 /* Close the window now and hand it over, for everything sampled before the call. SPANPROF_OK or
@@ -52,7 +52,7 @@ spanprof_status sp_collector_flush(sp_collector *collector, uint64_t deadline_ns
 void sp_collector_set_rate(sp_collector *collector, uint32_t cpu_hz);
 void sp_collector_set_wall_rate(sp_collector *collector, uint32_t wall_hz);
 
-/* The window ends soon, without a wait for it. */
+/* Make the open window end soon; does not wait for that. */
 void sp_collector_end_window(sp_collector *collector);
 
 /* After the engine has stopped: flush, end the thread by DEADLINE_NS, free all. A thread that does

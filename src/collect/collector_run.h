@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the collector share: one run's state, and what one asks of another. collector.c
- * has the loop and the window's end, window_export.c brings a window to a destination, losses.c
- * warns the user about losses. Collector thread. */
+/* What the files of the collector share: the state of one run, and the functions that they call in
+ * each other. collector.c has the loop and the window's end, window_export.c brings a window to a
+ * destination, losses.c warns the user about losses. Collector thread. */
 #ifndef SP_COLLECT_COLLECTOR_RUN_H
 #define SP_COLLECT_COLLECTOR_RUN_H
 
@@ -20,13 +20,13 @@ enum { SP_DRAIN_MS = 40, SP_NAME_AHEAD_MS = 250, SP_DESTINATIONS_MAX = 4 };
 struct sp_collector {
     sp_collector_config config;
 
-    /* Its lock guards what follows up to the windows; order: before the engine's and the
+    /* Its lock guards the members up to the windows; it is taken before the engine's and the
      * registry's lock. A wake ends the window. */
     sp_worker worker;
     uint32_t requested_hz, requested_wall_hz;
     bool keep_modules;
 
-    /* The thread's. */
+    /* Only the thread uses the members from here on, except the atomic ones. */
     sp_window windows[2];
     uint32_t open;           /* the window that fills */
     uint32_t wall_hz;        /* of the open window */
@@ -36,20 +36,20 @@ struct sp_collector {
     uint64_t last_edge_ns;   /* realtime, before the last drain */
     sp_discovery discovery;
     sp_budget budget;
-    sp_engine_state engine; /* at the last window's end: what windows borrow names from */
+    sp_engine_state engine; /* as of the last window's end; windows borrow strings from it */
     uint64_t unattributed_unreported_ns; /* of windows without samples, which are not sent */
     sp_drain drain;
     sp_steal steal;
     _Atomic uint64_t handed_over; /* ticks of the windows that were closed to the end */
-    uint64_t spans_lost;          /* as last said */
+    uint64_t spans_lost;          /* as last reported, of the tracer */
     sp_window_misuse misuse;      /* as last reported */
     bool said_no_ticks, said_replaced, said_repaired, said_ring_full, said_corrupt;
     bool exiting; /* the application's threads have all ended */
-    /* Of the first window: whether it is over, else how many locations have names, and when the
-     * next get theirs. */
+    /* Of the first window: whether it is over; until then, how many of its locations have names,
+     * and when the next ones are named. */
     bool first_is_over;
     uint32_t named_ahead;
-    uint64_t names_due_ns, names_wait_ms; /* monotonic; from one time to the next */
+    uint64_t names_due_ns, names_wait_ms; /* monotonic; the pause before the next time */
     sp_symbolizer *symbolizer;
     sp_profile_destination destinations[SP_DESTINATIONS_MAX];
     size_t destination_count;
@@ -69,8 +69,8 @@ void sp_collector_drain_meanwhile(void *collector);
 
 /* Put every address's name into the symbolizer's cache, so that building does not wait. */
 void sp_collector_name(sp_collector *collector, const sp_window *window);
-/* While the first window fills: a short program would wait at its end until the files of all its
- * libraries are read. Later windows have few new addresses. */
+/* Name addresses while the first window fills: else a short program would wait at its end until the
+ * files of all its libraries are read. Later windows have few new addresses. */
 void sp_collector_name_ahead(sp_collector *collector);
 /* Build, encode and submit WINDOW for destination INDEX. */
 void sp_collector_export(sp_collector *collector, const sp_window *window, size_t index,
@@ -78,7 +78,8 @@ void sp_collector_export(sp_collector *collector, const sp_window *window, size_
 
 /* losses.c */
 
-/* The host may have put another handler over ours, or closed descriptors that it did not know. */
+/* Warn when the host has replaced our signal handler, or closed descriptors that it did not open.
+ */
 void sp_collector_check_engine(sp_collector *collector, const sp_window *window);
 void sp_collector_warn_of_corruption(sp_collector *collector);
 /* Warn about each kind of loss once; about losses of spans again when there are more. */

@@ -13,7 +13,7 @@
 enum { SHARE = 200 };
 #define UNSEEN_NS   (20 * (int64_t)SP_NS_PER_MS)
 #define PATIENCE_NS SP_NS_PER_S
-#define LOOK_NS     (30 * SP_NS_PER_MS) /* however often the collector is woken */
+#define CHECK_NS    (30 * SP_NS_PER_MS) /* between two checks at least */
 
 /* Whether CPU time has passed since the last scan that no thread's ticks account for. The kernel
  * adds the process's clock up from all threads. */
@@ -54,9 +54,9 @@ static void warn_unreadable(sp_discovery *discovery, int error)
 bool sp_discovery_is_due(sp_discovery *discovery, const sp_drain *drain)
 {
     uint64_t now = sp_clock_monotonic_ns();
-    if (now - discovery->looked_at_ns < LOOK_NS)
+    if (now - discovery->checked_at_ns < CHECK_NS)
         return false;
-    discovery->looked_at_ns = now;
+    discovery->checked_at_ns = now;
     return has_reason(discovery, drain, now);
 }
 

@@ -101,7 +101,7 @@ static void drain_sample(sp_drain *drain, sp_drain_slot *slot, const sp_sample_r
         sp_count_owned(&drain->totals.incomplete, 1);
 }
 
-/* Where visits go. */
+/* Where the records of visits and calls are put. */
 typedef struct visit_drain {
     sp_drain *drain;
     sp_window *window;
@@ -140,8 +140,8 @@ static const sp_modules *changed_since(const visit_drain *to, const sp_sample_re
     return is_newest ? NULL : to->modules;
 }
 
-/* RECORD under the context of INTERVAL. Both are parts of one record of a ring. Thread and weights
- * are left to the caller. ATTRIBUTES is room for those of the context. */
+/* Make a sample of RECORD with the context of INTERVAL; both are parts of one record of a ring. The
+ * caller sets thread and weights. ATTRIBUTES is room for those of the context. */
 static sp_aggregate_sample join_record(const visit_drain *to, const sp_sample_record *record,
                                        const sp_interval_record *interval,
                                        uint8_t attributes[SP_ATTRIBUTE_BYTES_MAX])
@@ -217,7 +217,8 @@ static void drain_wall(sp_drain *drain, sp_window *window, sp_modules *modules,
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-/* The thread may have ended and its id may be reused: then the name is that of the new thread. */
+/* The thread of a call. It may have ended, and its id may be reused: then the name is that of the
+ * new thread. */
 static sp_window_thread calling_thread(sp_drain *drain, int64_t tid)
 {
     sp_thread *state = sp_thread_find((pid_t)tid);
@@ -259,7 +260,7 @@ static void keep_call(visit_drain *to, const sp_call_record *call,
     sp_count_owned(&to->drain->totals.calls_dropped, 1);
 }
 
-/* Whether CALL tells the lock that was waited for, or who held it. */
+/* Fill OUT with the lock of CALL and its holder. False when CALL has neither. */
 static bool holder_of(const visit_drain *to, const sp_call_record *call, sp_aggregate_holder *out)
 {
     *out = (sp_aggregate_holder){.stack = sp_call_holder_stack(call),
@@ -309,6 +310,7 @@ static void drain_calls(sp_drain *drain, sp_window *window, sp_modules *modules,
     }
 }
 
+/* What has ended of the request and the span of LINK. USER: the sp_live_spans. */
 static sp_live_end end_of(void *user, const sp_window_link *link)
 {
     static const uint8_t none[sizeof link->root_span_id];
@@ -461,8 +463,7 @@ void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint3
         sp_drain_slot *slot = sp_drain_slot_of(drain, thread);
         if (!slot)
             continue;
-        bool gone =
-            is_gone(thread); /* asked before the ring is read: then what is read is all there is */
+        bool gone = is_gone(thread); /* checked before the ring is read, so no record follows */
         sp_stack_learn(thread);
         look_for_forgotten(slot, thread, now_ns);
         if (sp_ring_exists(&thread->tick.ring)) {

@@ -12,12 +12,11 @@
 #include "trace/live_spans.h"
 #include "wall/wall.h"
 
-/* What the collector knows of one slot. Zeroed when the slot gets a new thread. */
+/* The collector's data about one slot. Zeroed when the slot gets a new thread. */
 typedef struct sp_drain_slot {
     uint32_t generation; /* of the slot */
     sp_join join;
-    uint8_t
-        *attributes; /* of the join's interval, those that are asked for; NULL: it never had any */
+    uint8_t *attributes; /* of the join's interval, filtered; NULL: no interval had any */
     uint32_t attribute_bytes;
     sp_window_thread thread;
     sp_forgotten forgotten;
@@ -46,24 +45,23 @@ typedef struct sp_drain {
     sp_attribute_filter filter;
     sp_join_default fallback;           /* as of the last drain */
     uint64_t cpu_last_ns, weights_last; /* at the last sp_drain_unattributed */
-    int64_t unattributed_carry_ns;      /* weights ahead of the clocks, to be set off against later
-                                           windows */
+    int64_t unattributed_carry_ns;      /* below 0: the weights are ahead of the clock */
     sp_wall_state wall;                 /* as last seen */
     bool without_ticks;                 /* no CPU time is accounted for */
     bool with_alloc, with_heap;
-    bool with_locks;     /* waits tell their lock: a destination has attributes of waits */
+    bool with_locks;     /* waits keep their lock, because a destination has attributes of waits */
     bool calls_are_many; /* the last drain found a ring a quarter full: the next should be soon */
     sp_live_blocks live;
     sp_live_spans live_spans;
     uint64_t calls_lost, live_full; /* as last seen */
 } sp_drain;
 
-/* drain.c: what is known of THREAD's slot; NULL when memory is short. */
+/* drain.c: the data about THREAD's slot; NULL when memory is short. */
 sp_drain_slot *sp_drain_slot_of(sp_drain *drain, const sp_thread *thread);
 /* drain.c: read the name of the slot's thread. */
 void sp_drain_refresh_name(sp_drain_slot *slot);
 
-/* Move everything that lies in the rings now into WINDOW, and refresh MODULES so that they are at
+/* Move all records that are in the rings now into WINDOW, and refresh MODULES so that they are at
  * least as new as these records. Frees the slots of threads that are gone. */
 void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint32_t max_samples);
 
@@ -71,16 +69,17 @@ void sp_drain_run(sp_drain *drain, sp_window *window, sp_modules *modules, uint3
 void sp_drain_begin(sp_drain *drain);
 
 /* At a window's end, before its period changes: read the CPU clocks, and set
- * window->unattributed_ns to the time that no weight reaches, window->unattributed_threads to the
- * threads that it is known of. */
+ * window->unattributed_ns to the time that no weight reaches, and window->unattributed_threads to
+ * the threads with the most of it. */
 void sp_drain_unattributed(sp_drain *drain, sp_window *window);
 
-/* At a window's end, after the last drain: what the wall profiler has not handed over goes into
- * WINDOW, with its counts. */
+/* At a window's end, after the last drain: put the visits that the wall profiler has not put into
+ * its ring into WINDOW, with its counts. */
 void sp_drain_settle_wall(sp_drain *drain, sp_window *window, sp_modules *modules,
                           uint32_t max_samples);
 
-/* At a window's end, after the last drain: the live blocks go into WINDOW, and what calls lost. */
+/* At a window's end, after the last drain: put the live blocks, and the counts of lost calls, into
+ * WINDOW. */
 void sp_drain_settle_calls(sp_drain *drain, sp_window *window, uint32_t max_samples);
 
 /* How far the process's clock is ahead of the weights now, counted from the last
@@ -88,7 +87,7 @@ void sp_drain_settle_calls(sp_drain *drain, sp_window *window, uint32_t max_samp
 int64_t sp_drain_ahead_ns(const sp_drain *drain);
 
 /* The oldest generation that a tick under way, or one that begins before the drain, may be using.
- * To be called before sp_drain_run, whose end makes older ones free. */
+ * Call it before sp_drain_run; when that has returned, older ones are free. */
 uint32_t sp_drain_oldest_generation(const sp_modules *modules);
 
 void sp_drain_deinit(sp_drain *drain);

@@ -4,21 +4,21 @@
 #include "core/atomic.h"
 #include "core/log.h"
 
-/* The span that THREAD has ended and that is still its active context. 0: there is none, a switch
- * is under way, or a detach by another thread is pending. */
-static uint64_t borne_span(sp_thread *thread, uint64_t *number)
+/* The span that THREAD has ended and that is still its active context, and its switch number. 0:
+ * there is none, a switch is under way, or a detach by another thread is pending. */
+static uint64_t active_ended_span(sp_thread *thread, uint64_t *number)
 {
     *number = sp_load_acquire(&thread->published.switch_number);
     uint64_t ended = sp_load_relaxed(&thread->owned.ended_span_id);
-    bool is_borne = ended == sp_load_relaxed(&thread->published.record.span_id);
+    bool is_active = ended == sp_load_relaxed(&thread->published.record.span_id);
     bool is_posted =
         sp_load_relaxed(&thread->owned.posts) != sp_load_relaxed(&thread->owned.posts_seen);
-    return *number % 2 == 0 && is_borne && !is_posted ? ended : 0;
+    return *number % 2 == 0 && is_active && !is_posted ? ended : 0;
 }
 
 bool sp_forgotten_look(sp_forgotten *seen, sp_thread *thread, uint64_t now_ns)
 {
-    uint64_t number, span = borne_span(thread, &number);
+    uint64_t number, span = active_ended_span(thread, &number);
     if (!span || !seen->since_ns || seen->switch_number != number) {
         *seen = (sp_forgotten){.switch_number = number, .since_ns = span ? now_ns : 0};
         return false;

@@ -14,15 +14,15 @@
 
 /* What was seen of a thread. Zero-initialised: nothing. */
 typedef struct sp_forgotten {
-    uint64_t switch_number; /* with which it bore an ended span */
-    uint64_t since_ns;      /* monotonic; 0: it bears none */
+    uint64_t switch_number; /* with which an ended span was active */
+    uint64_t since_ns;      /* monotonic; 0: no ended span is active */
 } sp_forgotten;
 
-/* Look at THREAD. True, once for each scope, when the same ended span has been active without a
+/* Check THREAD. True, once for each scope, when the same ended span has been active without a
  * switch for SP_FORGOTTEN_AFTER_NS. */
 bool sp_forgotten_look(sp_forgotten *seen, sp_thread *thread, uint64_t now_ns);
 
-/* Count it, and say it once. NAME and TID are the thread's. */
+/* Count a scope that was not detached, and warn about the first. NAME and TID are the thread's. */
 void sp_forgotten_note(const char *name, int tid);
 
 #endif

@@ -7,8 +7,8 @@
 #include "context/default_context.h"
 #include "trace/starts.h"
 
-/* The context is another tracer's, which knows no local root. Zero, so that links name the span
- * itself, when it is not known. */
+/* The local root of LINK, whose context is another tracer's and has none. Zero when it is not
+ * known: then links name the span itself. */
 static uint64_t foreign_root(const sp_window_link *link)
 {
     spanprof_context context = {0};

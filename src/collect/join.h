@@ -18,12 +18,13 @@ typedef enum sp_join_result {
 /* The last interval of a thread. Zero-initialised: none yet (number 0 is never recorded). */
 typedef struct sp_join {
     uint64_t number;
-    bool is_bare;          /* no context at all: the default one holds */
+    bool is_bare;          /* there is no context: the default context applies */
     sp_join_result result; /* LINKED or NONE */
     sp_window_link link;   /* zero unless LINKED */
 } sp_join;
 
-/* What holds where a thread has no context: spanprof_context_set_default. */
+/* The default context (spanprof_context_set_default), for samples of threads that have no context.
+ */
 typedef struct sp_join_default {
     sp_join_result result; /* LINKED or NONE */
     sp_window_link link;   /* zero unless LINKED */
@@ -31,6 +32,7 @@ typedef struct sp_join_default {
 
 void sp_join_default_refresh(sp_join_default *fallback);
 
+/* Set JOIN to INTERVAL, the next one of its thread. */
 void sp_join_interval(sp_join *join, const sp_interval_record *interval);
 /* The result for SAMPLE; *LINK is its link when LINKED, else all zero. */
 sp_join_result sp_join_sample(const sp_join *join, const sp_join_default *fallback,

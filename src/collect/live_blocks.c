@@ -19,7 +19,7 @@ static void forget_freed(sp_live_blocks *live, sp_live_is *is_live)
     live->count = kept;
 }
 
-/* Blocks that have been freed meanwhile make room first, when they are many. */
+/* Remove freed blocks first. The list grows only when at least half of its blocks still live. */
 static bool make_room(sp_live_blocks *live, sp_live_is *is_live)
 {
     if (live->count < live->capacity)
@@ -50,7 +50,8 @@ void sp_live_blocks_add(sp_live_blocks *live, const sp_aggregate_sample *sample,
 
 /* --- from one window's tables to another's ---------------------------------------------------- */
 
-/* numbers[n] is what stack n of FROM became in TO, plus one; 0: not looked at. */
+/* Copies keys of samples from FROM's tables to TO's. stacks[n] is the number in TO of stack n of
+ * FROM, plus one; 0: not copied yet. */
 typedef struct transfer {
     const sp_window *from;
     sp_window *to;
@@ -148,8 +149,8 @@ static bool move_keys(transfer *t, const sp_live_blocks *live, sp_window_key *ke
     return done;
 }
 
-/* Stacks and spans of blocks that are gone stay in the tables, until these are made anew. Without
- * memory they stay longer. */
+/* Make the tables anew with the entries of live blocks, because entries of freed blocks stay in
+ * them. When memory is short, the old tables are kept. */
 static void renew_tables(sp_live_blocks *live)
 {
     sp_window fresh = {0};

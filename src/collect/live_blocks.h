@@ -10,6 +10,7 @@
 
 typedef struct sp_live_block {
     sp_live_entry entry;
+    /* when the allocation was drained */
     uint64_t seen_ns;  /* monotonic */
     sp_window_key key; /* numbers of `tables` */
     uint64_t bytes, objects;
@@ -25,18 +26,18 @@ typedef struct sp_live_blocks {
     sp_live_block *blocks;
     uint32_t count;
     size_t capacity;
-    uint64_t lost; /* for which memory had no room */
+    uint64_t lost; /* blocks that are missing because memory was short */
 } sp_live_blocks;
 
 /* Whether a block is still allocated. */
 typedef bool sp_live_is(sp_live_entry entry);
 
-/* The block of SAMPLE, which is at ENTRY, unless it has been freed already. Its weight are bytes,
- * its count objects. */
+/* Add the block of SAMPLE, whose entry in the table of live blocks is ENTRY, unless it has been
+ * freed already. The sample's weight is bytes, its count objects. */
 void sp_live_blocks_add(sp_live_blocks *live, const sp_aggregate_sample *sample,
                         sp_live_entry entry, sp_live_is *is_live, uint64_t now_ns);
 
-/* What has ended of a link's spans. */
+/* What has ended of the spans of LINK. */
 typedef sp_live_end sp_live_end_of(void *user, const sp_window_link *link);
 /* How a snapshot is made. */
 typedef struct sp_live_view {

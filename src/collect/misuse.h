@@ -8,7 +8,7 @@
 
 /* Counts from now on. */
 void sp_misuse_begin(sp_window_misuse *seen);
-/* What was counted since begin, or the last take, is WINDOW's. */
+/* Put what was counted since begin, or the last take, into WINDOW. */
 void sp_misuse_take(sp_window_misuse *seen, sp_window *window);
 
 #endif

@@ -8,7 +8,7 @@
 
 enum { MOST_TYPES = 4 };
 
-/* The types of a kind, in the order of the pprof. What is read first is last. */
+/* The types of a kind, in the order of the pprof. Readers show the last one first. */
 static const struct {
     sp_pprof_type_name types[MOST_TYPES];
 } kinds[SP_PULL_KINDS] = {
@@ -41,7 +41,7 @@ static bool is_wanted(const sp_profile_data *data, const sp_profile *profile, sp
     return false;
 }
 
-/* The profiles of KIND to the front of DATA, the others behind its end. */
+/* Keep only the profiles of KIND in DATA. */
 static void keep_wanted(sp_profile_data *data, sp_pull_kind kind)
 {
     uint32_t kept = 0;
@@ -51,7 +51,7 @@ static void keep_wanted(sp_profile_data *data, sp_pull_kind kind)
     data->profile_count = kept;
 }
 
-/* Only with the entries that these profiles use. */
+/* Encode DATA with only those entries of the dictionary that its profiles use. */
 static bool encode(sp_buffer *out, sp_pull_windows *windows, sp_pull_kind kind,
                    const sp_profile_data *data, const sp_resource *resource)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A window for somebody who pulls profiles: the part of a pprof that an order asks for. Collector
- * thread. */
+/* Makes the part of a pprof that an order of the pull endpoint wants of a window. Collector thread.
+ */
 #ifndef SP_COLLECT_PULL_WINDOW_H
 #define SP_COLLECT_PULL_WINDOW_H
 
@@ -14,7 +14,8 @@ typedef struct sp_pull_windows {
     sp_pprof_sequence sequence;
 } sp_pull_windows;
 
-/* Encode what ORDER wants of WINDOW, as OPTIONS say, and hand it over. */
+/* Encode what ORDER wants of WINDOW, as OPTIONS say, and add it to the order (sp_pull_window_done).
+ */
 void sp_pull_window_make(sp_pull_windows *windows, const sp_pull_order *order,
                          const sp_window *window, const sp_build_options *options,
                          sp_symbolizer *symbolizer, const sp_resource *resource);

@@ -12,6 +12,7 @@ typedef struct request_maker {
     sp_otlp_format format;
     const sp_resource *resource;
     sp_request_bounds bounds;
+    /* false: the resource alone takes most of the bound, so smaller parts would not help */
     bool splits_by_bytes;
     sp_request_take take;
     void *user;
@@ -47,16 +48,17 @@ static bool encode(const request_maker *m, sp_sample_range range, sp_buffer *bod
     return encode_part(m, range, body);
 }
 
-/* How many equal parts RANGE has to have so that none exceeds the bound for samples: 1 where it
- * does not. */
+/* How many equal parts RANGE has to have so that none exceeds the bound for samples; 1 when RANGE
+ * fits. */
 static uint32_t parts_by_samples(const request_maker *m, sp_sample_range range)
 {
     uint32_t largest = sp_profile_largest_share(m->data, range), most = m->bounds.samples;
     return most && largest > most ? (largest - 1) / most + 1 : 1;
 }
 
-/* The same for BYTES, the length of the request. An eighth more, because parts share no entries. A
- * few parts each time: a part that is still too large is divided again. */
+/* The same for the bound for bytes; BYTES is the length of RANGE's request. An eighth is added,
+ * because parts do not share entries. There are 64 parts at most, because a part that is still too
+ * large is divided again. */
 static uint32_t parts_by_bytes(const request_maker *m, size_t bytes)
 {
     if (!m->splits_by_bytes || bytes < m->bounds.bytes)
@@ -78,7 +80,8 @@ static void divide(request_maker *m, sp_sample_range range, uint32_t parts)
     }
 }
 
-/* Where a request cannot be made, smaller ones may be: they need less memory. */
+/* Make the requests for RANGE. When a request cannot be made, smaller ones are tried, because they
+ * need less memory. */
 static void make_range(request_maker *m, sp_sample_range range)
 {
     sp_buffer body = SP_BUFFER_INIT(SP_REQUEST_LIMIT_BYTES);

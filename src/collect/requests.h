@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A window's profiles become export requests: one where that fits, else several, each complete by
+/* Makes export requests of a window's profiles: one where that fits, else several, each complete by
  * itself and below the bounds (docs/design/export.md). Any thread. */
 #ifndef SP_COLLECT_REQUESTS_H
 #define SP_COLLECT_REQUESTS_H
@@ -14,7 +14,7 @@ typedef struct sp_request_bounds {
     uint32_t samples; /* of one profile; 0: any number */
 } sp_request_bounds;
 
-enum { SP_REQUEST_LIMIT_BYTES = 64 * 1024 * 1024 }; /* the OTLP specification's */
+enum { SP_REQUEST_LIMIT_BYTES = 64 * 1024 * 1024 }; /* the limit of the OTLP specification */
 
 /* Takes BODY, whose memory is the function's from now on: the request with the samples of RANGE. */
 typedef void (*sp_request_take)(void *user, sp_buffer *body, sp_sample_range range);

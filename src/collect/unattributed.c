@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CPU time that no weight reaches: what the clocks say, of the process and of each thread, less the
- * weights of their ticks. */
+/* Computes the CPU time that no weight reaches: the CPU clocks of the process and of each thread,
+ * less the weights of their ticks. */
 #include "alloc/block_samples.h"
 #include "collect/drain.h"
 
@@ -17,7 +17,7 @@ void sp_drain_begin(sp_drain *drain)
     }
 }
 
-/* The COUNT largest are kept. */
+/* Keep the SP_WINDOW_UNATTRIBUTED_MAX largest. */
 static void keep_unattributed(sp_window *window, const sp_window_unattributed *unattributed)
 {
     sp_window_unattributed *smallest = &window->unattributed_threads[0];
@@ -32,7 +32,8 @@ static void keep_unattributed(sp_window *window, const sp_window_unattributed *u
         *smallest = *unattributed;
 }
 
-/* Up to two periods are not reported, because their ticks may still come. */
+/* Report the thread's CPU time without weights. Up to two periods are left for the next window,
+ * because their ticks may be pending. */
 static void settle_thread(sp_drain_slot *slot, sp_thread *thread, sp_window *window)
 {
     uint64_t cpu_ns, period_ns = sp_engine_period_ns();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A window on its way to one destination: names, build, encode, submit. */
+/* Exports a window to one destination: names, builds, encodes, submits. */
 #include <stdlib.h>
 
 #include "collect/collector_run.h"
@@ -17,8 +17,8 @@ static int compare_locations(const void *a, const void *b)
     return ((*left)->address > (*right)->address) - ((*left)->address < (*right)->address);
 }
 
-/* Ordered, so that each part of the debug information is read once, however little of it may be
- * kept. When memory is short building finds the names. */
+/* Name the locations from FIRST on, ordered by address: so each part of the debug information is
+ * read once, even if little of it may be kept. When memory is short, building names them. */
 static void name_each(sp_collector *collector, const sp_window *window, uint32_t first)
 {
     uint32_t count = window->locations.count - first;
@@ -92,7 +92,7 @@ static void submit(sp_collector *collector, size_t index, sp_buffer *body, uint6
     }
 }
 
-/* A window on its way to one destination. */
+/* The export of a window to one destination. */
 typedef struct window_export {
     sp_collector *collector;
     size_t destination;
@@ -100,15 +100,15 @@ typedef struct window_export {
     uint32_t samples;              /* that its profiles have */
 } window_export;
 
-/* What of COUNT, which belongs to all samples, belongs to those of RANGE. The shares of all ranges
- * sum up to COUNT. */
+/* The part of COUNT, which belongs to all samples, that belongs to those of RANGE. The shares of
+ * all ranges sum up to COUNT. */
 static uint64_t share_of(uint64_t count, const window_export *e, sp_sample_range range)
 {
     uint64_t end = (uint64_t)range.first + range.count;
     return count * end / e->samples - count * range.first / e->samples;
 }
 
-/* Encoding a large window takes longer than the rings hold. */
+/* Submit a request, and drain: the rings would become full while a large window is encoded. */
 static void submit_request(void *user, sp_buffer *body, sp_sample_range range)
 {
     const window_export *e = user;
@@ -116,7 +116,7 @@ static void submit_request(void *user, sp_buffer *body, sp_sample_range range)
     sp_collector_drain_meanwhile(e->collector);
 }
 
-/* DROPPED of the window's samples are in no request. */
+/* Count and log that DROPPED of the window's samples are in no request. */
 static void count_dropped(const window_export *e, uint32_t dropped)
 {
     sp_drain_totals *totals = &e->collector->drain.totals;
@@ -132,7 +132,8 @@ static void count_dropped(const window_export *e, uint32_t dropped)
                 SP_COUNTED(dropped, "sample"));
 }
 
-/* Of the calls that threads made; a snapshot of live blocks is made anew by the next window. */
+/* The number of calls in WINDOW, without the snapshot of live blocks, which the next window makes
+ * anew. */
 static uint64_t count_calls(const sp_window *window)
 {
     uint64_t calls = 0;
