@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The attributes of a sample: its thread, what it waited for, and what its context gave it. */
+/* The attributes of a sample: its thread, what it waited for, and those of its context. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static uint32_t add_thread(sp_build *b, uint32_t number, uint32_t *attributes)
     const sp_window_thread *thread = sp_intern_key(&b->window->threads, number);
     char name[sizeof thread->name + 1] = {0};
     uint32_t count = 0;
-    if (!thread->tid) /* folded */
+    if (!thread->tid) /* the sample was folded */
         return 0;
     memcpy(name, thread->name, sizeof thread->name);
     attributes[count++] = sp_dictionary_int_attribute(&b->dictionary, "thread.id", "", thread->tid);
@@ -53,13 +53,13 @@ static uint32_t add_holder_stack(sp_build *b, uint32_t stack, uint32_t *attribut
 {
     sp_buffer text = SP_BUFFER_INIT(SP_STACK_TEXT_MAX);
     sp_stack_text(&text, b->window, b->symbolizer, stack);
-    bool is_told = text.length > 0;
-    if (is_told)
+    bool has_text = text.length > 0;
+    if (has_text)
         attributes[0] = sp_dictionary_string_attribute(&b->dictionary, "spanprof.holder.stack",
                                                        (const char *)text.data);
     b->dictionary.failed |= text.failed;
     sp_buffer_deinit(&text);
-    return is_told ? 1 : 0;
+    return has_text ? 1 : 0;
 }
 
 static uint32_t add_lock_name(sp_build *b, const sp_window_location *lock, uint32_t *attributes)
@@ -130,20 +130,20 @@ static uint32_t add_context(sp_build *b, uint32_t number, uint32_t *attributes)
 uint32_t sp_build_attributes(sp_build *b, const sp_window_key *from)
 {
     uint32_t attributes[SAMPLE_ATTRIBUTES_MAX], count = 0;
-    bool tells_wait = b->options->wait_attributes && from->wait != SP_WAIT_CPU;
-    bool tells_more = tells_wait || from->attributes;
-    if (b->options->thread_attributes && !tells_more && b->threads[from->thread])
+    bool has_wait = b->options->wait_attributes && from->wait != SP_WAIT_CPU;
+    bool has_more = has_wait || from->attributes;
+    if (b->options->thread_attributes && !has_more && b->threads[from->thread])
         return b->threads[from->thread] - 1;
     if (b->options->thread_attributes)
         count += add_thread(b, from->thread, attributes);
-    if (tells_wait)
+    if (has_wait)
         count += add_wait(b, from->wait, attributes + count);
     if (from->attributes)
         count += add_context(b, from->attributes - 1, attributes + count);
     if (count == 0)
         return 0;
     uint32_t list = sp_dictionary_attributes(&b->dictionary, attributes, count);
-    if (!tells_more)
+    if (!has_more)
         b->threads[from->thread] = list + 1;
     return list;
 }

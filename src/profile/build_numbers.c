@@ -79,7 +79,8 @@ static void add_unattributed_threads(sp_build *b, attribute_list *list)
         &b->dictionary, "spanprof.unattributed_ns.threads", unattributed_threads, count);
 }
 
-/* In the first profile of the window only: it belongs to no type. */
+/* Add the counts of misuse, in the first profile of the window only, because they belong to no
+ * type. */
 static void add_misuse(sp_build *b, attribute_list *list)
 {
     const sp_window_misuse *misuse = &b->window->misuse;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples of the window become samples of a profile: those that are equal in the profile are added
- * up. Their links depend on the scope. */
+/* Makes the samples of a profile from those of the window: samples that are equal in the profile
+ * are added up. Their links depend on the scope. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ static void project_sample(sp_build *b, const sp_window_part *part, uint32_t num
     const sp_window_key *from = sp_intern_key(&part->samples->keys, number);
     const sp_window_sample *sums = &part->samples->values[number];
     uint64_t value = saturating_product(b->by_count ? sums->count : sums->weight, part->unit);
-    if (!value) /* backends drop it, or fail on it */
+    if (!value) /* backends drop a value of 0, or fail on it */
         return;
     b->samples.list[b->samples.count++] = (sp_projected_sample){
         .stack = sp_build_stack(b, from->stack),
@@ -118,7 +118,7 @@ bool sp_build_has_times(const sp_window *window)
 }
 
 /* How many periods lose their time. All samples of a profile have one shape: when the time of one
- * period is missing, none is told. 0 also when no times were recorded. */
+ * period is missing, none is written. 0 also when no times were recorded. */
 uint64_t sp_build_dropped_times(const sp_window *window)
 {
     const sp_window_times *times = &window->cpu.times;
@@ -132,8 +132,8 @@ static int compare_times(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Times within the window: a tick may have read its clock just before the window began, and the
- * clock may be set. */
+/* Add the times of FROM to SAMPLE, moved into the window: a tick may have read its clock just
+ * before the window began, and the clock may have been set. */
 static void add_times(sp_build *b, sp_profile_sample *sample, const sp_window_sample *from)
 {
     const sp_window *w = b->window;

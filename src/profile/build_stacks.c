@@ -7,8 +7,8 @@
 #include "profile/build.h"
 #include "symbol/syscall_names.h"
 
-/* Why frames are missing, in the place where they are: at the root, or between both ends of a stack
- * that was too deep. */
+/* The name of a marker, which says why frames are missing. It is in the place of these frames: at
+ * the root, or between both ends of a stack that was too deep. */
 static const char *marker_name(uint32_t end)
 {
     switch (end) {
@@ -33,8 +33,8 @@ static const char *marker_name(uint32_t end)
     }
 }
 
-/* A marker that stands among the addresses. What a thread waits for is the leaf: the system call,
- * as the kernel's headers name it. */
+/* Build a marker that is among the addresses. The leaf of a visit is such a marker: the system call
+ * in which the thread waits, with its name from the kernel's headers. */
 static uint32_t build_marker(sp_build *b, uint64_t address)
 {
     char unnamed[40];

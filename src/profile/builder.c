@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a window to profiles: for each sample that weighs something, its stack with names, the link
- * that the scope asks for, and its thread become entries of the dictionary; samples that are then
- * equal are added up. */
+/* Makes profiles of a window. For each sample with a value, its stack with names, its link
+ * according to the scope, and its attributes become entries of the dictionary; samples that are
+ * then equal are added up. */
 #include "profile/builder.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 enum { PROFILES_MAX = 2 * (2 + 2 * SP_CALL_VALUES + SP_VALUE_TYPES_MAX) };
 
-/* What was projected becomes a profile of type SAMPLE/UNIT over PERIOD/PERIOD_UNIT. */
+/* Make a profile of the projected samples, of type SAMPLE/UNIT over PERIOD/PERIOD_UNIT. */
 static sp_profile *write_profile(sp_build *b, const char *sample, const char *unit,
                                  const char *period, const char *period_unit)
 {
@@ -29,9 +29,10 @@ static sp_profile *write_profile(sp_build *b, const char *sample, const char *un
     return profile;
 }
 
-/* CPU time the way backends know it: counts of samples, whose period is in nanoseconds. The second
- * profile, linked to the innermost spans, has a separate type, so that no reader adds the two up.
- * Its values are nanoseconds, because backends multiply counts by the period only for "cpu". */
+/* CPU time in the form that backends expect: counts of samples, whose period is in nanoseconds. The
+ * second profile, linked to the innermost spans, has a separate type, so that no reader adds the
+ * two up. Its values are nanoseconds, because backends multiply counts by the period only for
+ * "cpu". */
 static void build_cpu_profile(sp_build *b, spanprof_link_scope scope, bool is_second)
 {
     const sp_window *w = b->window;
@@ -63,7 +64,7 @@ static void build_wall_profile(sp_build *b, spanprof_link_scope scope, bool is_s
     profile->attributes.offset = sp_build_wall_attributes(b);
 }
 
-/* A profile of calls: what of them is its value, and over what. */
+/* The type of a profile of calls. Its values are counts or weights. */
 typedef struct call_profile {
     uint32_t kind;
     bool by_count;
@@ -90,7 +91,7 @@ static void build_call_profile(sp_build *b, const call_profile *type, spanprof_l
     profile->attributes.offset = sp_build_call_attributes(b, type->kind);
 }
 
-/* Backends know these types by pprof's names. */
+/* Backends recognize these types by pprof's names. */
 static void build_memory_profiles(sp_build *b, spanprof_link_scope scope, bool is_second)
 {
     static const call_profile types[] = {
@@ -106,8 +107,8 @@ static void build_memory_profiles(sp_build *b, spanprof_link_scope scope, bool i
     }
 }
 
-/* Go's names for a profile of mutexes, which backends know. Waits for conditions and semaphores
- * have types of their own: those of idle workers would hide contention. */
+/* The names of Go's profile of mutexes, which backends recognize. Waits for conditions and
+ * semaphores have types of their own, because waits of idle workers would hide contention. */
 static void build_lock_profiles(sp_build *b, spanprof_link_scope scope, bool is_second)
 {
     static const call_profile types[] = {
@@ -122,7 +123,7 @@ static void build_lock_profiles(sp_build *b, spanprof_link_scope scope, bool is_
         build_call_profile(b, &types[i], scope, is_second);
 }
 
-/* A backend refuses a profile without a period. */
+/* The period is 1, because a backend refuses a profile without a period. */
 static void build_value_profiles(sp_build *b, spanprof_link_scope scope, bool is_second)
 {
     for (uint32_t n = 0; n < SP_VALUE_TYPES_MAX; n++) {
@@ -135,7 +136,8 @@ static void build_value_profiles(sp_build *b, spanprof_link_scope scope, bool is
     }
 }
 
-/* With both scopes there are two profiles: of the roots, and of the innermost spans. */
+/* With both scopes there are two profiles of each type: of the roots, and of the innermost spans.
+ */
 static void build_profiles(sp_build *b)
 {
     bool both = b->options->link_scope == SPANPROF_LINK_SCOPE_BOTH;
@@ -152,7 +154,7 @@ static void build_profiles(sp_build *b)
     }
 }
 
-/* Numbers of attribute lists become places in data->indices. */
+/* Replace the numbers of attribute lists by their places in data->indices. */
 static void place_lists(sp_build *b)
 {
     for (uint32_t i = 0; i < b->data->profile_count; i++) {
@@ -175,7 +177,7 @@ static uint32_t longest_stack(const sp_window *window)
     return longest;
 }
 
-/* One more element each: calloc of nothing may be NULL. */
+/* Each array has one more element than needed, because calloc of no bytes may return NULL. */
 static bool allocate(sp_build *b)
 {
     const sp_window *w = b->window;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The builder: a window, with names, becomes profiles with one dictionary, as one destination wants
- * them. Collector thread. */
+/* The builder makes profiles with one dictionary from a window, with names, in the form that one
+ * destination wants. Collector thread. */
 #ifndef SP_PROFILE_BUILDER_H
 #define SP_PROFILE_BUILDER_H
 
@@ -12,8 +12,8 @@
 typedef struct sp_build_options {
     spanprof_link_scope link_scope; /* not DEFAULT */
     bool thread_attributes;         /* thread.id and thread.name on each sample */
-    bool wait_attributes;           /* spanprof.wait and what belongs to it on those that wait */
-    bool without_cpu;               /* no CPU profile: ticks are only a part of wall time */
+    bool wait_attributes;           /* spanprof.wait and its like, on samples that wait */
+    bool without_cpu;               /* no CPU profile: ticks are a part of wall time only */
 } sp_build_options;
 
 /* Project WINDOW's samples as OPTIONS say, merge those that became equal, and build the tables.

@@ -14,8 +14,8 @@
 #include "core/utf8.h"
 #include "core/reach.h"
 
-/* Longer strings are cut; each byte of one may become three when it is repaired. LARGEST_KEY holds
- * such a string, and the lines of any location. */
+/* Longer strings are cut; each byte of one may become three when it is repaired. LARGEST_KEY is
+ * enough for such a string, and for the lines of any location. */
 enum { LONGEST_STRING = 16 * 1024, LARGEST_KEY = 1024 * 1024 };
 
 /* The keys of the tables. No padding: compared bytewise. */
@@ -48,7 +48,7 @@ typedef struct attribute_key {
 } attribute_key;
 
 enum {
-    UNATTRIBUTEDS = INT32_MAX
+    UNATTRIBUTED_THREADS = INT32_MAX
 }; /* as a type of attribute_key, beside those of spanprof_attribute_type */
 
 static uint32_t put(sp_dictionary *dictionary, sp_intern *table, const void *key, size_t length)
@@ -60,7 +60,7 @@ static uint32_t put(sp_dictionary *dictionary, sp_intern *table, const void *key
     return 0;
 }
 
-/* Entry 0 of each table is its zero value; its key is what a zero value would be put with. */
+/* Put entry 0, which is the zero value, into each table, with the key that a zero value has. */
 void sp_dictionary_init(sp_dictionary *dictionary)
 {
     static const uint8_t zeros[sizeof(sp_profile_link)];
@@ -116,7 +116,7 @@ uint32_t sp_dictionary_string(sp_dictionary *dictionary, const char *text)
     return put(dictionary, &dictionary->strings, fit, strlen(fit));
 }
 
-/* What was collected in `key`, as an entry of TABLE. */
+/* Put the content of `key` into TABLE as an entry. */
 static uint32_t put_key(sp_dictionary *dictionary, sp_intern *table)
 {
     if (dictionary->key.failed) {
@@ -159,8 +159,9 @@ sp_dictionary_unattributed_threads_attribute(sp_dictionary *dictionary, const ch
                                              const sp_profile_unattributed *unattributed_threads,
                                              uint32_t count)
 {
-    attribute_key header = {
-        .number = count, .key = sp_dictionary_string(dictionary, key), .type = UNATTRIBUTEDS};
+    attribute_key header = {.number = count,
+                            .key = sp_dictionary_string(dictionary, key),
+                            .type = UNATTRIBUTED_THREADS};
     sp_buffer_clear(&dictionary->key);
     sp_buffer_add(&dictionary->key, &header, offsetof(attribute_key, text));
     sp_buffer_add(&dictionary->key, unattributed_threads, count * sizeof *unattributed_threads);
@@ -221,7 +222,8 @@ static uint32_t put_mapping(sp_dictionary *dictionary, const sp_module *module)
     return dictionary->last_mapping;
 }
 
-/* FILE lives as long as the symbolizer's frames. */
+/* FILE is compared by its address, because the symbolizer's strings live longer than this
+ * dictionary. */
 static uint32_t put_file(sp_dictionary *dictionary, const char *file)
 {
     if (file != dictionary->last_file) {
@@ -325,7 +327,7 @@ static void write_value(sp_profile_data *data, sp_profile_attribute *out, const 
     case SPANPROF_ATTRIBUTE_STRING:
         out->value.string_value = sp_arena_strdup(&data->memory, key->text);
         return;
-    case UNATTRIBUTEDS:
+    case UNATTRIBUTED_THREADS:
         out->unattributed_count = (uint32_t)key->number;
         out->unattributed_threads = sp_arena_memdup(
             &data->memory, key->text, out->unattributed_count * sizeof *out->unattributed_threads);
@@ -408,7 +410,8 @@ static void write_locations(const sp_dictionary *dictionary, sp_profile_data *da
     }
 }
 
-/* The arrays of TABLE's keys into data->indices, from *AT on; where each begins into OFFSETS. */
+/* Copy TABLE's keys, which are arrays of indices, to data->indices from *AT on, and the place of
+ * each to OFFSETS. */
 static void append_indices(const sp_intern *table, sp_profile_data *data, uint32_t *at,
                            uint32_t *offsets)
 {
@@ -419,7 +422,7 @@ static void append_indices(const sp_intern *table, sp_profile_data *data, uint32
     }
 }
 
-/* data->indices holds the lists one behind the other, then the stacks. */
+/* data->indices has the lists one after the other, then the stacks. */
 static bool write_lists_and_stacks(sp_dictionary *dictionary, sp_profile_data *data)
 {
     const sp_intern *lists = &dictionary->lists, *stacks = &dictionary->stacks;

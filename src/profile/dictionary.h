@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of a profile while they grow: each entry is interned by its content, so that equal
- * ones are one, in the order of their first appearance. An entry is put in only when something used
- * refers to it, so that none is an orphan.
+/* The tables of a profile while they are built. Each entry is interned by its content, so equal
+ * ones are one entry; entries are in the order of their first use. An entry is put in only when an
+ * entry or a sample that is used refers to it, so that none is an orphan.
  *
  * Functions that add return the entry's index. When memory is short they return 0 and set `failed`,
  * which stays: callers check once, at sp_dictionary_finish. Collector thread only. */
@@ -25,14 +25,13 @@ typedef struct sp_dictionary {
     sp_intern lists; /* lists of attributes: arrays of uint32_t; number 0 is the empty one */
     sp_dictionary_range *ranges; /* of mappings, by index; range_capacity */
     size_t range_capacity;
-    const sp_module
-        *last_module; /* most locations are in the module of the one before: its mapping */
+    const sp_module *last_module; /* of the last location; most are in the same one */
     uint32_t last_mapping;
-    const char *last_file; /* so have most functions the file of the one before */
+    const char *last_file; /* the same for files of functions */
     uint32_t last_file_strindex;
-    uint32_t native; /* the list of what each code location has, plus one; 0: not made yet */
+    uint32_t native; /* number of the list of attributes of code, plus one; 0: not made */
     sp_buffer scratch, key;
-    uint32_t *list_offsets; /* after finish: of lists in data->indices; in data->memory */
+    uint32_t *list_offsets; /* after finish: of lists in data->indices; freed with data->memory */
     bool failed;
 } sp_dictionary;
 
@@ -45,7 +44,7 @@ uint32_t sp_dictionary_string_attribute(sp_dictionary *dictionary, const char *k
                                         const char *value);
 uint32_t sp_dictionary_int_attribute(sp_dictionary *dictionary, const char *key, const char *unit,
                                      int64_t value);
-/* UNATTRIBUTEDS, whose names are valid UTF-8, as one value. */
+/* UNATTRIBUTED_THREADS, whose names are valid UTF-8, as one value. */
 uint32_t
 sp_dictionary_unattributed_threads_attribute(sp_dictionary *dictionary, const char *key,
                                              const sp_profile_unattributed *unattributed_threads,
@@ -53,8 +52,8 @@ sp_dictionary_unattributed_threads_attribute(sp_dictionary *dictionary, const ch
 uint32_t sp_dictionary_link(sp_dictionary *dictionary, const uint8_t trace_id[16],
                             const uint8_t span_id[8]);
 
-/* The number of the list of these COUNT attributes; sp_dictionary_list tells in the end where it
- * lies. */
+/* The number of the list of these COUNT attributes; sp_dictionary_list gives its place after
+ * finish. */
 uint32_t sp_dictionary_attributes(sp_dictionary *dictionary, const uint32_t *attributes,
                                   uint32_t count);
 
@@ -68,7 +67,7 @@ uint32_t sp_dictionary_stack(sp_dictionary *dictionary, const uint32_t *location
 
 /* Write the tables into DATA. False when memory is short now, or was before. */
 bool sp_dictionary_finish(sp_dictionary *dictionary, sp_profile_data *data);
-/* After finish: where in data->indices list NUMBER lies. */
+/* After finish: the place of list NUMBER in data->indices. */
 sp_index_list sp_dictionary_list(const sp_dictionary *dictionary, uint32_t number);
 
 #endif

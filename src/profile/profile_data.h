@@ -47,11 +47,11 @@ typedef struct sp_profile_link {
     uint8_t span_id[8];
 } sp_profile_link;
 
-/* CPU time of a thread that no sample stands for. */
+/* CPU time of a thread that is in no sample. */
 typedef struct sp_profile_unattributed {
     int64_t unattributed_ns;
     int64_t tid;
-    char name[3 * 16 + 8]; /* 16 bytes that are repaired to UTF-8; zero behind it */
+    char name[3 * 16 + 8]; /* 16 bytes, repaired to UTF-8; filled up with zeros */
 } sp_profile_unattributed;
 
 typedef struct sp_profile_attribute {
@@ -72,8 +72,8 @@ typedef struct sp_profile_sample {
     uint32_t stack_index;
     uint32_t link_index;
     sp_index_list attributes;
-    sp_index_list timestamps; /* into timestamps[]; some: encoded in place of the value, whose
-                                 number they are */
+    sp_index_list timestamps; /* into timestamps[]; if any, they are encoded instead of the value,
+                                 which is their number */
     int64_t value;
 } sp_profile_sample;
 

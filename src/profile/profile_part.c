@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Entries get new numbers in the order of their first use. Tables are written in the order in which
  * they refer to each other, so that a table is complete before it is written: samples use stacks,
- * stacks use locations, and so on; strings come last. */
+ * stacks use locations, and so on; strings are last. */
 #include "profile/profile_part.h"
 
 #include <stdlib.h>
@@ -78,6 +78,7 @@ static bool allocate(part_maker *m, used_entries *used, uint32_t whole_count)
     return false;
 }
 
+/* The number in the part of the whole's entry OLD, which is used from now on. */
 static uint32_t use(used_entries *used, uint32_t old)
 {
     if (old == 0)
@@ -100,7 +101,7 @@ static uint32_t next_index(const part_maker *m)
     return (uint32_t)(m->indices.length / sizeof(int32_t));
 }
 
-/* FROM, a list of entries of the table of USED, in the part's indices. */
+/* Copy FROM, a list of entries of the table of USED, to the part's indices. */
 static sp_index_list use_list(part_maker *m, used_entries *used, sp_index_list from)
 {
     sp_index_list list = {.offset = from.count ? next_index(m) : 0, .count = from.count};
@@ -114,7 +115,8 @@ static bool is_text(const sp_profile_attribute *attribute)
     return attribute->type == SPANPROF_ATTRIBUTE_STRING && !attribute->unattributed_threads;
 }
 
-/* Of a profile's attributes those that do not count anything. */
+/* The same for a profile's attributes, but only texts, because numbers count for the whole profile.
+ */
 static sp_index_list use_texts(part_maker *m, sp_index_list from)
 {
     sp_index_list list = {.offset = next_index(m)};

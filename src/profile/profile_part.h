@@ -17,8 +17,8 @@ uint32_t sp_profile_sample_total(const sp_profile_data *data);
 /* The largest number of samples of RANGE in one profile. */
 uint32_t sp_profile_largest_share(const sp_profile_data *data, sp_sample_range range);
 
-/* The samples in RANGE as PART. A profile without a sample in RANGE is left out. The part with a
- * profile's first sample has all its attributes and its id. A later part has a new id, and of the
+/* Make PART of the samples in RANGE. A profile without a sample in RANGE is left out. The part with
+ * a profile's first sample has all its attributes and its id. A later part has a new id, and of the
  * attributes only texts, such as the engine: numbers and unattributed_threads count for the whole
  * window, and a reader that adds up all profiles must find them once. Texts and timestamps are
  * borrowed from WHOLE. Free PART by sp_profile_data_deinit, whatever is returned. False when memory

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Which number of a sample, by where it lies. */
+/* A number of a sample, by its offset in sp_projected_sample. */
 typedef enum sample_number {
     OF_STACK = offsetof(sp_projected_sample, stack),
     OF_LINK = offsetof(sp_projected_sample, link),
@@ -30,7 +30,7 @@ static uint32_t largest(const sp_projected_sample *samples, uint32_t count, samp
     return most;
 }
 
-/* Where those with each number begin. */
+/* Set STARTS[n] to the place where the samples with number n begin in the order. */
 static void count_starts(const sp_projected_sample *samples, uint32_t count, sample_number which,
                          uint32_t *starts, uint32_t most)
 {
@@ -45,7 +45,7 @@ static void count_starts(const sp_projected_sample *samples, uint32_t count, sam
     }
 }
 
-/* The places in FROM, stably ordered by a number, in TO. */
+/* Copy FROM, the places of samples, to TO, in the stable order of one of their numbers. */
 static void sort_by(const sp_projected_sample *samples, uint32_t count, sample_number which,
                     uint32_t *starts, const uint32_t *from, uint32_t *to)
 {
@@ -53,7 +53,8 @@ static void sort_by(const sp_projected_sample *samples, uint32_t count, sample_n
         to[starts[number_of(&samples[from[i]], which)]++] = from[i];
 }
 
-/* Each pass goes from one array to the other, the last one to ORDER. */
+/* Each pass copies from one array to the other, the last one to ORDER. A number that is always 0
+ * needs no pass. */
 bool sp_sample_order(const sp_projected_sample *samples, uint32_t count, uint32_t *order)
 {
     static const sample_number passes[] = {OF_ATTRIBUTES, OF_STACK, OF_LINK};

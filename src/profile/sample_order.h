@@ -17,8 +17,8 @@ typedef struct sp_projected_sample {
     int64_t value;
 } sp_projected_sample;
 
-/* Put into ORDER, which has room for COUNT, the places of SAMPLES in their order; equal ones stay
- * in theirs. Takes time in proportion to COUNT and to the largest number. False when memory is
+/* Put into ORDER, which has room for COUNT, the places of SAMPLES in their order; equal ones keep
+ * their order. Takes time in proportion to COUNT and to the largest number. False when memory is
  * short. */
 bool sp_sample_order(const sp_projected_sample *samples, uint32_t count, uint32_t *order);
 

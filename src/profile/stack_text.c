@@ -41,7 +41,7 @@ static size_t length_at(const stack_view *view, uint32_t at)
     return length;
 }
 
-/* How many frames from the leaf on have room. */
+/* How many frames from the leaf on fit into SP_STACK_TEXT_MAX. */
 static uint32_t shown_of(const stack_view *view)
 {
     size_t length = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the wall time of a window consists of. */
+/* The parts of a window's wall time. */
 #include "profile/window.h"
 
 bool sp_window_part_has(const sp_window_part *part, uint32_t number)
@@ -17,11 +17,11 @@ static uint64_t weight_of(const sp_window_part *part)
     return weight;
 }
 
-/* Visits see threads that have a span, or all. The ticks of the same threads belong to wall time.
- */
+/* Visits are of threads that have a span, or of all. The ticks of the same threads belong to wall
+ * time. */
 void sp_window_complete_wall(sp_window *window, double steal)
 {
-    uint64_t stolen_ns = (uint64_t)((double)window->period_ns * steal + 0.5); /* beside a tick */
+    uint64_t stolen_ns = (uint64_t)((double)window->period_ns * steal + 0.5); /* for each tick */
     sp_window_part waits = {.samples = &window->wall, .unit = 1};
     sp_window_part cpu = {.samples = &window->cpu,
                           .unit = window->period_ns + stolen_ns,
