@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gzip of requests and of pprof. */
+/* Compresses requests and pprof with gzip, and unpacks answers. */
 #ifndef SP_WIRE_GZIP_H
 #define SP_WIRE_GZIP_H
 
@@ -16,7 +16,7 @@ typedef struct sp_gzip {
 /* Replace BODY by its gzip form. False, and BODY as it was, when memory is short. */
 bool sp_gzip_body(sp_gzip *gzip, sp_buffer *body);
 /* Unpack the LENGTH bytes of gzip at DATA and append the result to OUT. False when they are no
- * gzip, or OUT's maximum is reached. Any thread. */
+ * gzip, OUT's maximum is reached, or memory is short. Any thread. */
 bool sp_gunzip(sp_buffer *out, const void *data, size_t length);
 void sp_gzip_deinit(sp_gzip *gzip);
 

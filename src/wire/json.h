@@ -3,15 +3,17 @@
  * span and profile ids (every bytes field named *_id) in lower-case hex, other bytes in base64;
  * enums are numbers; 64-bit integers are decimal strings; doubles read back to the same value, and
  * are "NaN", "Infinity", "-Infinity" where JSON has no number. Fields that are zero are left out; a
- * oneof member that is set never is. Text that is not UTF-8 gets U+FFFD for each bad byte.
- * The way back is in tool/read/json_read.h: the library itself reads no JSON. */
+ * oneof member that is set is always written. Text that is not UTF-8 gets U+FFFD for each bad byte.
+ * The reader is in tool/read/json_read.h; the library itself reads only single members of answers
+ * (export/json_member.c). */
 #ifndef SP_WIRE_JSON_H
 #define SP_WIRE_JSON_H
 
 #include <protobuf-c/protobuf-c.h>
 #include "core/buffer.h"
 
-/* Messages nested deeper are refused, by the writer and the readers: AnyValue may hold itself. */
+/* Messages nested deeper are refused, by the writer and the readers, because an AnyValue may
+ * contain others. */
 #define SP_OTLP_MAX_DEPTH 100
 
 /* Append MESSAGE to OUT as one line without newline. False, and nothing appended, when memory is
@@ -19,7 +21,7 @@
  * any, each with its own OUT. */
 bool sp_otlp_json_write(sp_buffer *out, const ProtobufCMessage *message);
 
-/* What writer and reader have to agree on. */
+/* Rules that the writer and the reader share. */
 
 /* Whether a bytes field is an id, that is, in hex. */
 bool sp_otlp_json_is_id(const ProtobufCFieldDescriptor *field);

@@ -72,7 +72,7 @@ static void write_string(sp_buffer *out, const char *text)
 
 static void write_hex(sp_buffer *out, const uint8_t *bytes, size_t count)
 {
-    char text[2 * 16 + 1]; /* an id in one go */
+    char text[2 * 16 + 1]; /* room for a whole id */
     for (; count > 0; bytes += 16, count -= count < 16 ? count : 16) {
         size_t now = count < 16 ? count : 16;
         sp_hex_encode(text, bytes, now);
@@ -99,8 +99,8 @@ static void write_bytes(sp_buffer *out, const ProtobufCFieldDescriptor *field,
 
 /* ---- numbers ---- */
 
-/* Copy TEXT, which printf made, with its decimal point as ".": the program that we live in may have
- * set a locale that writes another, of one byte or several. */
+/* Copy TEXT, which printf made, with its decimal point as ".", because the host may have set a
+ * locale with another one, of one byte or several. */
 static void write_real_text(sp_buffer *out, const char *text)
 {
     bool in_point = false;
@@ -115,7 +115,7 @@ static void write_real_text(sp_buffer *out, const char *text)
     }
 }
 
-/* With the fewest digits, 15 or more (a float: 6), that read back as VALUE. */
+/* Write VALUE with the fewest digits, 15 or more (a float: 6), that read back as VALUE. */
 static void write_real(sp_buffer *out, double value, bool is_float)
 {
     if (isnan(value)) {
@@ -137,7 +137,7 @@ static void write_real(sp_buffer *out, double value, bool is_float)
     write_real_text(out, text);
 }
 
-/* VALUE in front of END; returns its first digit. */
+/* Write VALUE in decimal in front of END; returns the place of its first digit. */
 static char *put_digits(char *end, uint64_t value)
 {
     do {
@@ -182,7 +182,7 @@ static void write_quoted_i64(sp_buffer *out, int64_t value)
     sp_buffer_add_char(out, '"');
 }
 
-/* One value of FIELD's type at MEMBER; DEPTH is that of the message around it. */
+/* Write the value of FIELD's type at MEMBER. DEPTH is that of the message that contains it. */
 static void write_value(sp_buffer *out, const ProtobufCFieldDescriptor *field, const void *member,
                         unsigned depth)
 {
@@ -300,7 +300,7 @@ static bool is_present(const ProtobufCMessage *message, const ProtobufCFieldDesc
     return !is_zero(field, member);
 }
 
-/* "service_name" as "serviceName". */
+/* Write NAME as a key in lowerCamelCase: "service_name" as "serviceName". */
 static void write_key(sp_buffer *out, const char *name)
 {
     char *end = (char *)sp_buffer_reserve(out, strlen(name) + 3);

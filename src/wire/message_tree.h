@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the encoders of this folder share. Trees of protobuf-c messages live in an arena: when
- * memory is short, a function returns NULL or false and the arena's `failed` stays set; nothing has
- * to be freed one by one. */
+/* Functions that the encoders of this folder share. Trees of protobuf-c messages live in an arena:
+ * when memory is short, a function returns NULL or false and the arena's `failed` stays set;
+ * nothing has to be freed one by one. */
 #ifndef SP_WIRE_MESSAGE_TREE_H
 #define SP_WIRE_MESSAGE_TREE_H
 
@@ -37,7 +37,7 @@ Sp__Common__InstrumentationScope *sp_otlp_scope(sp_arena *arena,
 ProtobufCBinaryData sp_otlp_id(const uint8_t *id, size_t count);
 /* Append MESSAGE to OUT, wholly or not at all. */
 bool sp_otlp_append(sp_buffer *out, sp_otlp_format format, const ProtobufCMessage *message);
-/* MESSAGE as FIELD; NULL: memory was short, and WIRE has failed. */
+/* Write MESSAGE as FIELD of WIRE. NULL means that memory was short: WIRE has failed then. */
 void sp_otlp_put_tree(sp_wire *wire, unsigned field, const ProtobufCMessage *message);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OTLP, encoding: spans and profiles to export requests. An ExportTraceServiceRequest has the same
- * bytes as TracesData, and an ExportProfilesServiceRequest as ProfilesData, so these serve network
- * and files.  Threads: any, each with its own OUT. */
+/* Encodes spans and profiles to OTLP's export requests. An ExportTraceServiceRequest has the same
+ * bytes as TracesData, and an ExportProfilesServiceRequest as ProfilesData, so these functions
+ * serve network and files. Threads: any, each with its own OUT. */
 #ifndef SP_WIRE_OTLP_H
 #define SP_WIRE_OTLP_H
 

@@ -55,10 +55,10 @@ typedef struct encoder {
     sp_wire wire;
     sp_pprof_tables tables;
     const Sp__Profiles__ProfilesDictionary *dictionary;
-    sp_pprof_sequence before; /* of the sources in front of this one */
+    sp_pprof_sequence before; /* used by the sources before this one */
 } encoder;
 
-/* The number in the whole string table. */
+/* The number in pprof's string table of the source's string NUMBER. */
 static uint64_t string_at(const encoder *e, uint64_t number)
 {
     return number ? number + e->before.strings : 0;
@@ -179,7 +179,8 @@ static void put_location(encoder *e, size_t number)
     sp_wire_set(&e->wire, sp_wire_head(p, PROFILE_LOCATIONS, end));
 }
 
-/* GNU's build id where there is one; else another kind, because readers compare texts only. */
+/* The mapping's build id, as the number of a string: GNU's where there is one; else another kind,
+ * because readers compare only the texts. */
 static uint32_t build_id_of(encoder *e, const Sp__Profiles__Mapping *from)
 {
     static const char prefix[] = "process.executable.build_id.";
@@ -241,8 +242,8 @@ static size_t main_mapping(const encoder *e)
     return 0;
 }
 
-/* The program's mapping has to come first in pprof. Bytes are written from the end to the start, so
- * it is written last. */
+/* The program's mapping must be the first one in pprof. Bytes are written from the end to the
+ * start, so it is written last. */
 static void put_mappings(encoder *e, const uint32_t *build_ids)
 {
     size_t first = main_mapping(e);
@@ -337,8 +338,8 @@ static uint32_t *find_build_ids(encoder *e)
 }
 
 /* Set the times of E's source as a part of a sequence. Only the first source with a profile writes
- * the start. Each later one writes the duration of the whole so far: of a field that comes twice
- * readers take the last. */
+ * the start. Each later one writes the duration of the whole so far, because readers use the last
+ * value of a field that is written twice. */
 static void take_turn(encoder *e)
 {
     sp_pprof_tables *tables = &e->tables;
@@ -348,7 +349,7 @@ static void take_turn(encoder *e)
     tables->time_ns = 0;
 }
 
-/* Count as used all strings of E, and as many ids as its largest table has taken. */
+/* Count all strings of E as used, and as many ids as its largest table has entries. */
 static void end_turn(const encoder *e, sp_pprof_sequence *sequence)
 {
     const Sp__Profiles__ProfilesDictionary *d = e->dictionary;

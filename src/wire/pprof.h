@@ -15,7 +15,8 @@
 bool sp_pprof_write(sp_buffer *out, const sp_pprof_source *source);
 /* The same of all profiles of DATA, a window of the SDK. */
 bool sp_pprof_encode(sp_buffer *out, const sp_resource *resource, const sp_profile_data *data);
-/* The same as a part of SEQUENCE, with TYPE_COUNT TYPES in front. DATA may have no profile. */
+/* The same as a part of SEQUENCE, with TYPE_COUNT TYPES as the first ones. DATA may have no
+ * profile. */
 bool sp_pprof_encode_part(sp_buffer *out, const sp_resource *resource, const sp_profile_data *data,
                           const sp_pprof_type_name *types, size_t type_count,
                           sp_pprof_sequence *sequence);

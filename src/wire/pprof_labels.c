@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts of pprof that OTLP has in another form: labels for links and attributes, comments for what
- * resources and profiles say of themselves. */
+/* Makes pprof's labels of links and attributes, and its comments of the attributes of resources and
+ * profiles. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -12,6 +12,7 @@ enum { MAX_TEXT_BYTES = 1 << 16, ID_TEXT = 33 };
 
 /* ---- values as texts ---- */
 
+/* VALUE as a text. NULL when memory is short. */
 static const char *value_text(sp_pprof_tables *tables, const Sp__Common__AnyValue *value)
 {
     switch (value->value_case) {
@@ -36,8 +37,8 @@ static const char *value_text(sp_pprof_tables *tables, const Sp__Common__AnyValu
 
 /* ---- labels ---- */
 
-/* Readers show a number as an amount with a unit. A thread's id is no amount, so it becomes a text.
- */
+/* Whether the numbers of KEY are names. Readers show a number as an amount with a unit; a thread's
+ * id is no amount, so it becomes a text. */
 static bool is_name(const char *key)
 {
     return strcmp(key, "thread.id") == 0;
@@ -72,8 +73,8 @@ static sp_pprof_label id_label(sp_pprof_tables *tables, const char *key,
                             .text = sp_pprof_string(tables, text)};
 }
 
-/* The label is Datadog's, whose readers take decimal digits or hex. With 0x it is not taken for a
- * decimal number: Go's pprof stops at one of more than 63 bits. */
+/* The label is Datadog's, whose readers accept decimal digits or hex. With 0x no reader takes it
+ * for a decimal number; Go's pprof fails at one of more than 63 bits. */
 static sp_pprof_label root_label(sp_pprof_tables *tables, const uint8_t id[8])
 {
     static const uint8_t none[8];
@@ -132,7 +133,8 @@ static void add_up(int64_t *sum, int64_t number)
         *sum = INT64_MAX;
 }
 
-/* Lists, as of the threads with unattributed time, are of one window only. */
+/* Whether VALUE becomes a comment as it is. Lists, such as the threads with unattributed time, are
+ * of one window only, so they do not. */
 static bool is_one_word(const Sp__Common__AnyValue *value)
 {
     return value->value_case == SP__COMMON__ANY_VALUE__VALUE_STRING_VALUE ||
@@ -140,7 +142,8 @@ static bool is_one_word(const Sp__Common__AnyValue *value)
            value->value_case == SP__COMMON__ANY_VALUE__VALUE_BOOL_VALUE;
 }
 
-/* Texts are the same for all windows, and numbers, which count for one, are added up. */
+/* Texts are the same for all windows, and become comments. Numbers are of one window, so they are
+ * added up in SUMS. */
 static void put_attributes(sp_pprof_tables *tables, const Sp__Profiles__Profile *profile,
                            int64_t *sums)
 {
@@ -161,7 +164,7 @@ void sp_pprof_comments_fill(sp_pprof_tables *tables)
     const Sp__Profiles__ProfilesDictionary *d = tables->from->dictionary;
     const sp_pprof_sequence *sequence = tables->from->sequence;
     if (sequence && sequence->start_ns)
-        return; /* an earlier source has said the same */
+        return; /* an earlier source has the same comments */
     int64_t *sums = sp_arena_array(&tables->memory, d->n_string_table + 1, sizeof *sums);
     for (size_t i = 0; sums && i < tables->from->part_count; i++) {
         put_resource(tables, tables->from->parts[i].resource);

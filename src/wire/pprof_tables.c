@@ -10,8 +10,9 @@
 
 enum { MAX_KEY_BYTES = 1 << 20 };
 
-/* The types that the values of a profile have in pprof. Where its values are samples of a period,
- * as those of CPU time are, Go and its readers expect both: how many, and how much. */
+/* The types that the values of a profile have in pprof. When its values are numbers of samples of a
+ * period, as those of CPU time are, Go's readers expect two: the number, and the number times the
+ * period. */
 typedef struct value_rule {
     size_t type;       /* of the value as it is */
     size_t multiplied; /* of the value times the period; SIZE_MAX: there is none */
@@ -72,8 +73,8 @@ static value_rule find_rule(sp_pprof_tables *tables, const Sp__Profiles__Profile
     return rule;
 }
 
-/* All types, and which of them a reader shows first: the last one that is not a number of events.
- */
+/* Collect all types. The default type, which readers show first, is the last one that is not a
+ * count. */
 static void fill_types(sp_pprof_tables *tables)
 {
     for (size_t i = 0; i < tables->from->type_count; i++) {
@@ -106,7 +107,8 @@ static void add_value(int64_t *to, int64_t value)
         *to = INT64_MAX;
 }
 
-/* The values of the sample with FROM's stack, link and attributes, or NULL. KEY is used again. */
+/* The values of the sample with FROM's stack, link and attributes, or NULL. KEY is scratch memory.
+ */
 static int64_t *find_values(sp_pprof_tables *tables, sp_buffer *key,
                             const Sp__Profiles__Sample *from)
 {
@@ -174,7 +176,7 @@ static void fill_times(sp_pprof_tables *tables)
     tables->duration_ns = end_ns - tables->time_ns;
 }
 
-/* pprof has one period: that of the first profile. */
+/* pprof has one period: that of the first profile with a period type. */
 static void fill_period(sp_pprof_tables *tables)
 {
     for (size_t i = 0; i < tables->from->part_count; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What pprof needs to know before its first byte is written: the types of values, the samples with
- * one value for each type, and all strings. */
+/* What must be known before the first byte of a pprof is written: the types of values, the samples
+ * with one value for each type, and all strings. */
 #ifndef SP_WIRE_PPROF_TABLES_H
 #define SP_WIRE_PPROF_TABLES_H
 
@@ -23,7 +23,7 @@ typedef struct sp_pprof_label {
 
 enum { SP_PPROF_LINK_LABELS = 3 };
 
-/* What a mapping's locations have. */
+/* Which names the locations of a mapping have. */
 typedef struct sp_pprof_names {
     bool functions, files, lines, inlined;
 } sp_pprof_names;
@@ -44,7 +44,7 @@ typedef struct sp_pprof_tables {
     sp_pprof_label *attribute_labels;                    /* by number of attribute */
     sp_pprof_label (*link_labels)[SP_PPROF_LINK_LABELS]; /* by number of link */
     sp_pprof_names *mapping_names;                       /* by number of mapping */
-    bool has_location_0;                                 /* some stack leads to the zero location */
+    bool has_location_0;                                 /* some stack has location 0 */
     sp_intern samples;
     int64_t *values; /* type_count for each sample */
     size_t value_capacity;
@@ -54,7 +54,7 @@ typedef struct sp_pprof_tables {
     int64_t period;
 } sp_pprof_tables;
 
-/* Zero-initialised before. False when memory is short; TABLES are to be freed in any case. */
+/* TABLES is zero-initialised. False when memory is short; TABLES must be freed in any case. */
 bool sp_pprof_tables_fill(sp_pprof_tables *tables, const sp_pprof_source *source);
 void sp_pprof_tables_deinit(sp_pprof_tables *tables);
 
@@ -65,7 +65,7 @@ uint32_t sp_pprof_string(sp_pprof_tables *tables, const char *text);
 
 /* The labels of all attributes and links. */
 void sp_pprof_labels_fill(sp_pprof_tables *tables);
-/* What resources and profiles say of themselves, as comments. */
+/* The attributes of resources and profiles, as comments. */
 void sp_pprof_comments_fill(sp_pprof_tables *tables);
 
 #endif

@@ -18,7 +18,7 @@ static bool write_tree(sp_buffer *out, sp_arena *arena,
     return parts && sp_pprof_write(out, source);
 }
 
-/* Types, and nothing of them. */
+/* Write the types, without any profile. */
 static bool write_nothing(sp_buffer *out, sp_pprof_source *source)
 {
     static char empty[] = "", *strings[] = {empty};

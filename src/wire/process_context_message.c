@@ -7,7 +7,7 @@
 #include "proto/process_context.pb-c.h"
 #include "wire/message_tree.h"
 
-/* The most bytes that keys and lengths take: of both fields of the message, and of a list inside an
+/* The most bytes of tags and lengths: of both fields of the message, and of a list inside an
  * attribute's value. */
 enum { FRAMES = 64 };
 
@@ -59,8 +59,8 @@ static uint32_t cut_resource(sp_arena *arena, Sp__Resource__Resource *resource, 
     return (uint32_t)(count - kept);
 }
 
-/* The names come first: a record's attributes mean nothing without them. They leave half of the
- * room to the resource. */
+/* Keep the names that fit. They have precedence, because a record's attributes mean nothing without
+ * them, but they leave half of the room to the resource. Returns how many are left out. */
 static uint32_t cut_keys(Sp__Common__ArrayValue *list, size_t *used_bytes)
 {
     size_t count = list->n_values, kept = 0, bytes = 0;

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The payload of the process context (OTEP 4719): what this process tells readers outside about
- * itself, and what they need to read its threads' records (OTEP 4947).  Threads: any, each with its
- * own OUT. */
+/* The payload of the process context (OTEP 4719): the attributes of this process, and what readers
+ * outside need to read its threads' records (OTEP 4947). Threads: any, each with its own OUT. */
 #ifndef SP_WIRE_PROCESS_CONTEXT_MESSAGE_H
 #define SP_WIRE_PROCESS_CONTEXT_MESSAGE_H
 
 #include "core/buffer.h"
 #include "trace/resource.h"
 
-/* What "threadlocal.schema_version" says. OTEP 4947 will call it tls_v1 one day; every reader and
- * writer known so far says this. */
+/* The value of "threadlocal.schema_version". OTEP 4947 will call it tls_v1 one day; all known
+ * readers and writers use this one. */
 #ifndef SP_THREADLOCAL_SCHEMA_VERSION
 #define SP_THREADLOCAL_SCHEMA_VERSION "tlsdesc_v1_dev"
 #endif
 
-/* Readers take no more than this. */
+/* Readers accept no more than this. */
 enum { SP_PROCESS_CONTEXT_BYTES = 65536, SP_THREADLOCAL_KEYS = 256 };
 
 /* Append the payload for RESOURCE and the names of the KEY_COUNT (at most SP_THREADLOCAL_KEYS)

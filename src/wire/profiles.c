@@ -89,8 +89,8 @@ static bool build_functions(sp_arena *arena, Sp__Profiles__ProfilesDictionary *o
     return true;
 }
 
-/* Link 0 comes out as the empty message, for its ids are zero: the form that every known reader
- * accepts. */
+/* Link 0 becomes the empty message, because its ids are zero. All known readers accept that form.
+ */
 static bool build_links(sp_arena *arena, Sp__Profiles__ProfilesDictionary *out,
                         const sp_profile_data *data)
 {
@@ -210,7 +210,7 @@ static Sp__Profiles__ValueType *build_type(sp_arena *arena, uint32_t type, uint3
     return message;
 }
 
-/* Either the value, or the time of each event: the two shapes that receivers count the same. */
+/* Set either the value, or the time of each event; receivers count both the same. */
 static void set_events(Sp__Profiles__Sample *sample, const sp_profile_data *data,
                        sp_profile_sample *from)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two forms of profiles: trees of protobuf-c, of which JSON is written, and protobuf's bytes.
- * Tests hold them together: what protobuf-c makes of a tree is, byte for byte, what is written
- * without it. */
+/* The two forms of profiles: trees of protobuf-c, from which JSON is written, and protobuf's bytes,
+ * which are written without a tree. Tests check that protobuf-c makes the same bytes of a tree. */
 #ifndef SP_WIRE_PROFILES_H
 #define SP_WIRE_PROFILES_H
 
@@ -11,11 +10,11 @@
 /* profiles.c */
 
 extern const sp_instrumentation_scope sp_otlp_profiles_scope;
-/* The request as a tree in OUT, which is initialised; it borrows from RESOURCE and DATA. False when
- * memory is short. */
+/* Make OUT, which is initialised, the tree of the request. It borrows from RESOURCE and DATA. False
+ * when memory is short. */
 bool sp_otlp_profiles_tree(sp_arena *arena, Sp__Collector__ExportProfilesServiceRequest *out,
                            const sp_resource *resource, const sp_profile_data *data);
-/* VALUE becomes that of FROM. False when memory is short. */
+/* Set VALUE to the value of FROM. False when memory is short. */
 bool sp_otlp_profile_value(sp_arena *arena, Sp__Common__AnyValue *value,
                            const sp_profile_attribute *from);
 

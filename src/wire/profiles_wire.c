@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profile data straight to protobuf's bytes. They are those that protobuf-c makes of the trees of
- * profiles.c, without the trees, because a window has tens of thousands of samples. Parts of which
- * a request has few (resource, scope, values of attributes) are trees here, too. */
+/* Writes profile data as protobuf without trees, because a window has tens of thousands of samples.
+ * The bytes are those that protobuf-c makes of the trees of profiles.c. Parts of which a request
+ * has few (resource, scope, values of attributes) are trees here, too. */
 #include "core/compiler.h"
 #include "wire/profiles.h"
 
@@ -9,7 +9,7 @@
 #include "wire/wire_buffer.h"
 #include "proto/profiles.pb-c.h"
 
-/* A window on its way. Trees live in `arena`. */
+/* A request while it is encoded. Trees are in `arena`. */
 typedef struct encoder {
     sp_wire wire;
     sp_arena arena;
@@ -49,7 +49,7 @@ enum { FUNCTION_NAME = 1, FUNCTION_SYSTEM_NAME, FUNCTION_FILENAME, FUNCTION_STAR
 enum { LINK_TRACE_ID = 1, LINK_SPAN_ID };
 enum { ATTRIBUTE_KEY = 1, ATTRIBUTE_VALUE, ATTRIBUTE_UNIT };
 
-/* The most that a list of indices takes. */
+/* The most bytes of a list of indices. */
 static size_t list_bytes(sp_index_list list)
 {
     return 2 * SP_WIRE_FIELD_MAX + (size_t)list.count * SP_WIRE_VARINT_MAX;
@@ -180,7 +180,7 @@ static void put_dictionary(encoder *e)
 
 /* ---- profiles ---- */
 
-/* Either the value, or the time of each event: the two shapes that receivers count the same. */
+/* Write either the value, or the time of each event; receivers count both the same. */
 static uint8_t *put_events(uint8_t *p, const sp_profile_data *data, const sp_profile_sample *from)
 {
     uint8_t *end = p;
@@ -263,7 +263,7 @@ static void put_resource_profiles(encoder *e, const sp_resource *from)
     sp_wire_close(&e->wire, REQUEST_RESOURCE_PROFILES, written);
 }
 
-/* What most requests take, so that the memory grows rarely. */
+/* The bytes that most requests need, so that memory seldom has to grow. */
 static size_t usual_bytes(const sp_profile_data *data)
 {
     size_t bytes = 4096 + 32 * ((size_t)data->string_count + data->location_count +

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finished spans to trees of protobuf-c, of which JSON is written. */
+/* Makes trees of protobuf-c of finished spans, from which JSON is written. */
 #include "wire/traces.h"
 
 #include "wire/json.h"
@@ -119,7 +119,7 @@ static bool build_resource_spans(sp_arena *arena, Sp__Trace__ResourceSpans *out,
     return true;
 }
 
-/* Without spans the request is empty: receivers only discard an envelope around nothing. */
+/* Without spans the request is empty, because receivers discard a ResourceSpans without spans. */
 bool sp_otlp_traces_tree(sp_arena *arena, Sp__Collector__ExportTraceServiceRequest *out,
                          const sp_resource *resource, sp_span_data *const *spans, size_t count)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two forms of finished spans: trees of protobuf-c, of which JSON is written, and protobuf's
- * bytes. Tests hold them together: what protobuf-c makes of a tree is, byte for byte, what is
- * written without it. Both have one ResourceSpans, with a ScopeSpans for each instrumentation scope
- * in the order of first appearance. */
+/* The two forms of finished spans: trees of protobuf-c, from which JSON is written, and protobuf's
+ * bytes, which are written without a tree. Tests check that protobuf-c makes the same bytes of a
+ * tree. Both have one ResourceSpans, with a ScopeSpans for each instrumentation scope in the order
+ * of first appearance. */
 #ifndef SP_WIRE_TRACES_H
 #define SP_WIRE_TRACES_H
 
@@ -23,12 +23,12 @@ typedef struct sp_span_grouping {
     uint32_t *number_of;
 } sp_span_grouping;
 
-/* span_groups.c: the groups of COUNT spans, in ARENA. False when memory is short. */
+/* span_groups.c: group COUNT spans by scope, in ARENA. False when memory is short. */
 bool sp_otlp_group_spans(sp_arena *arena, sp_span_grouping *grouping, sp_span_data *const *spans,
                          size_t count);
 
-/* traces.c: the request as a tree in OUT, which is initialised; it borrows from RESOURCE and SPANS.
- * False when memory is short. */
+/* traces.c: make OUT, which is initialised, the tree of the request. It borrows from RESOURCE and
+ * SPANS. False when memory is short. */
 bool sp_otlp_traces_tree(sp_arena *arena, Sp__Collector__ExportTraceServiceRequest *out,
                          const sp_resource *resource, sp_span_data *const *spans, size_t count);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finished spans straight to protobuf's bytes, which are those that protobuf-c makes of the trees
- * of traces.c. Resource and scope, of which a request has few, are trees here, too. */
+/* Writes finished spans as protobuf without trees. The bytes are those that protobuf-c makes of the
+ * trees of traces.c. Resource and scope, of which a request has few, are trees here, too. */
 #include "core/compiler.h"
 #include "wire/traces.h"
 
-/* A request on its way. Trees and groups live in `arena`. */
+/* A request while it is encoded. Trees and groups are in `arena`. */
 typedef struct encoder {
     sp_wire wire;
     sp_arena arena;
@@ -50,7 +50,7 @@ enum { ARRAY_VALUES = 1 };
 
 enum { USUAL_SPAN_BYTES = 256, ID_HEAD_BYTES = 2 };
 
-/* TEXT, where there is some. */
+/* Write TEXT, unless it is NULL or empty. */
 static void put_string(encoder *e, unsigned field, const char *text)
 {
     if (text && text[0])
@@ -74,7 +74,8 @@ static void put_ids(encoder *e, unsigned trace_field, const uint8_t trace_id[16]
     sp_wire_set(&e->wire, put_id(p, trace_field, trace_id, 16));
 }
 
-/* Tags of fields from 16 to 2047 have two bytes. */
+/* Write FLAGS. The tag is written as a varint, because tags of fields from 16 to 2047 have two
+ * bytes. */
 static uint8_t *put_flags(uint8_t *p, unsigned field, uint32_t flags)
 {
     unsigned tag = field << 3 | SP_WIRE_FIXED32;
@@ -87,7 +88,7 @@ static uint8_t *put_flags(uint8_t *p, unsigned field, uint32_t flags)
 
 /* ---- attributes ---- */
 
-/* The members of a oneof are written although they are zero. */
+/* The members of a oneof are written even when they are zero. */
 static void put_number(encoder *e, unsigned field, uint64_t number)
 {
     uint8_t *p = sp_wire_room(&e->wire, SP_WIRE_FIELD_MAX);
@@ -216,7 +217,7 @@ static void put_status(encoder *e, const sp_span_data *from)
     sp_wire_close(&e->wire, SPAN_STATUS, written);
 }
 
-/* Times and kind. */
+/* Write times and kind. */
 static uint8_t *put_facts(uint8_t *p, const sp_span_data *from)
 {
     p = sp_wire_fixed64(p, SPAN_END_TIME, from->end_time_ns);
@@ -236,7 +237,7 @@ static void put_lists(encoder *e, const sp_span_data *from)
     put_attributes(e, SPAN_ATTRIBUTES, from->attributes, from->attribute_count);
 }
 
-/* Ids and trace state. */
+/* Write ids and trace state. */
 static void put_identity(encoder *e, const sp_span_data *from)
 {
     uint8_t *p = sp_wire_room(&e->wire, sizeof from->parent_span_id + ID_HEAD_BYTES);

@@ -93,7 +93,7 @@ static bool nesting_is_fine(const ProtobufCMessageDescriptor *type, wire_reader 
 ProtobufCMessage *sp_otlp_unpack(const ProtobufCMessageDescriptor *type, const void *data,
                                  size_t length)
 {
-    const uint8_t *begin = length ? data : (const uint8_t *)""; /* nothing may lie at NULL */
+    const uint8_t *begin = length ? data : (const uint8_t *)""; /* DATA may be NULL then */
     wire_reader reader = {.next = begin, .end = begin + length};
     if (!nesting_is_fine(type, reader, 0))
         return NULL;

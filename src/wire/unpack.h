@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading protobuf bytes that are not trusted. protobuf-c's own unpack calls itself once for each
- * level of nesting and knows no limit, so a message of a few hundred kilobytes of AnyValue in
- * AnyValue overflows the stack. Use this instead. Threads: any. */
+/* Reads protobuf bytes that are not trusted. protobuf-c's own unpack calls itself for each level of
+ * nesting, without a limit, so a message of a few hundred kilobytes of AnyValue in AnyValue
+ * overflows the stack. Use this instead. Threads: any. */
 #ifndef SP_WIRE_UNPACK_H
 #define SP_WIRE_UNPACK_H
 

@@ -15,7 +15,7 @@ uint8_t *sp_wire_long_varint(uint8_t *p, uint64_t value)
     return p;
 }
 
-/* What was written stays at the end; the NUL is its last byte. */
+/* Move what was written to the end of a new array of CAPACITY bytes. The NUL is its last byte. */
 static bool move_to(sp_wire *wire, size_t capacity)
 {
     uint8_t *data = malloc(capacity);

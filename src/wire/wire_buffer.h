@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Protobuf's wire format, written from the end to the start: the length of a message comes before
- * its content, so it is known when it is written. Nothing is measured first, and nothing is moved.
- * Fields are written in falling order of their numbers, and the entries of a list from the last to
- * the first. Fields that are zero are left out, as proto3 has it.
+/* Writes protobuf's wire format from the end to the start. The length of a message is in front of
+ * its content, so it is known when it is written: no message is measured first, and no byte is
+ * moved. Fields are written in falling order of their numbers, and the entries of a list from the
+ * last to the first. Fields that are zero are left out, as in proto3.
  *
  * sp_wire_room makes room for some bytes. The functions that take and return the place P write in
  * front of it, and do not check the room again.  Threads: one at a time. */
@@ -13,8 +13,8 @@
 
 #include "core/buffer.h"
 
-/* What was written is data[at .. capacity - 1); the last byte is a NUL. Zero-initialised but for
- * `maximum`, which it must not exceed. */
+/* What was written is data[at .. capacity - 1); the last byte is a NUL. Zero-initialised except
+ * `maximum`, the most bytes that may be written. */
 typedef struct sp_wire {
     uint8_t *data;
     size_t at, capacity, maximum;
@@ -28,12 +28,13 @@ typedef enum sp_wire_type {
     SP_WIRE_FIXED32 = 5,
 } sp_wire_type;
 
-/* A varint, with the tag of a field in front. */
+/* The most bytes of a varint, and of a field: a varint with a tag in front. */
 enum { SP_WIRE_VARINT_MAX = 10, SP_WIRE_FIELD_MAX = SP_WIRE_VARINT_MAX + 1 };
 
 /* Make room for BYTES in front of what was written, and for some more. False when it failed. */
 bool sp_wire_grow(sp_wire *wire, size_t bytes);
-/* Append what was written to OUT, wholly or not at all; WIRE is empty then. */
+/* Append what was written to OUT, wholly or not at all. WIRE must not be used afterwards, except
+ * for sp_wire_deinit. */
 bool sp_wire_finish(sp_wire *wire, sp_buffer *out);
 void sp_wire_deinit(sp_wire *wire);
 uint8_t *sp_wire_long_varint(uint8_t *p, uint64_t value);
@@ -46,7 +47,7 @@ static inline uint8_t *sp_wire_room(sp_wire *wire, size_t bytes)
     return wire->data + wire->at;
 }
 
-/* Everything from P on has been written. */
+/* Note that everything from P on has been written. */
 static inline void sp_wire_set(sp_wire *wire, const uint8_t *p)
 {
     wire->at = (size_t)(p - wire->data);
@@ -83,7 +84,7 @@ static inline uint8_t *sp_wire_u64(uint8_t *p, unsigned field, uint64_t value)
     return value ? sp_wire_tag(sp_wire_varint(p, value), field, SP_WIRE_VARINT) : p;
 }
 
-/* An int32. */
+/* A field of type int32. */
 static inline uint8_t *sp_wire_index(uint8_t *p, unsigned field, uint32_t index)
 {
     return sp_wire_u64(p, field, (uint64_t)(int32_t)index);
@@ -107,7 +108,7 @@ static inline uint8_t *sp_wire_head(uint8_t *p, unsigned field, const uint8_t *e
     return sp_wire_tag(sp_wire_varint(p, (uint64_t)(end - p)), field, SP_WIRE_BYTES);
 }
 
-/* COUNT indices as a packed list; nothing for none. */
+/* Write COUNT indices as a packed list; nothing when there are none. */
 static inline uint8_t *sp_wire_indices(uint8_t *p, unsigned field, const int32_t *indices,
                                        uint32_t count)
 {
@@ -137,7 +138,8 @@ static inline void sp_wire_text(sp_wire *wire, unsigned field, const char *text)
         sp_wire_set(wire, sp_wire_bytes(p, field, text, length));
 }
 
-/* The head of a message all of whose content was written since WRITTEN. */
+/* Write the head of a message. Its content is all that was written since sp_wire_written returned
+ * WRITTEN. */
 static inline void sp_wire_close(sp_wire *wire, unsigned field, size_t written)
 {
     uint8_t *p = sp_wire_room(wire, SP_WIRE_FIELD_MAX);
