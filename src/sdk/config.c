@@ -50,8 +50,8 @@ void sp_config_log(const spanprof_options *options)
     sp_log_configure_queued((spanprof_log_level)level, options->log, options->log_user);
 }
 
-/* A number: the option when it is in range (with a warning when not), else the variable, else
- * FALLBACK. */
+/* The value of a numeric setting: the option when it is in range (with a warning when not), else
+ * the variable, else FALLBACK. */
 static uint32_t number(const char *variable, uint32_t option, uint32_t minimum, uint32_t maximum,
                        uint32_t fallback)
 {
@@ -144,8 +144,8 @@ static sp_engine read_engine(const spanprof_options *options)
     return (sp_engine)sp_parse_word("SPANPROF_ENGINE", text, words, 3, SP_ENGINE_AUTO);
 }
 
-/* "0.1%" or "0.001": without strtod, which reads a locale's decimal point. 0 for what is no share.
- */
+/* Parse a share, as "0.1%" or "0.001". strtod is not used, because its decimal point depends on the
+ * locale. 0 when TEXT is no share. */
 static double parse_share(const char *text)
 {
     double value = 0, unit = 1;
@@ -226,13 +226,14 @@ static const char *read_switches(const spanprof_options *options)
     return path && *path && strcasecmp(path, "off") != 0 ? path : NULL;
 }
 
-/* A limit, of which 0 is a good value in the environment, and the default among the options. */
+/* A limit. 0 is valid in the environment; as an option it means the default. */
 static uint32_t limit(uint32_t option, const char *variable, uint32_t fallback)
 {
     return option ? option : sp_env_u32(variable, 0, INT32_MAX, fallback);
 }
 
-/* The variables for spans win over those for all signals. Events and links have their own only. */
+/* The variables for spans have precedence over those for all signals. Events and links have only
+ * variables of their own. */
 static sp_span_limits read_limits(const spanprof_options *options)
 {
     const sp_span_limits defaults = SP_SPAN_LIMITS_INIT;
@@ -252,8 +253,8 @@ static sp_span_limits read_limits(const spanprof_options *options)
     };
 }
 
-/* An address that cannot be used is not replaced by another: everyone that reaches the address may
- * pull. */
+/* An address that cannot be used is not replaced by another, because everyone who can reach an
+ * address may pull. */
 static void read_pull(sp_config *config)
 {
     const char *text = sp_env("SPANPROF_PULL");
@@ -272,7 +273,7 @@ static void read_pull(sp_config *config)
                 text);
 }
 
-/* What the contract names and this version does not have. */
+/* Warn about variables that the contract names and this version does not have. */
 static void warn_not_built(void)
 {
     static const char *const variables[] = {"SPANPROF_SPAN_NAME", "OTEL_CONFIG_FILE",
@@ -282,8 +283,8 @@ static void warn_not_built(void)
             sp_log_warn("config", "%s is not built yet: ignored", variables[i]);
 }
 
-/* The next entry of the list at *TEXT, without blanks around it, and its length; *TEXT moves behind
- * it. */
+/* The next entry of the list at *TEXT, without blanks around it, and its length; *TEXT advances
+ * past it. */
 static const char *next_entry(const char **text, size_t *length)
 {
     const char *entry = *text + strspn(*text, ", \t");
@@ -294,7 +295,7 @@ static const char *next_entry(const char **text, size_t *length)
     return entry;
 }
 
-/* What NAME, of LENGTH bytes, adds to the set; false when it is not known or not built. */
+/* Add what NAME, of LENGTH bytes, means to SET; false when it is not known or not built. */
 static bool add_propagator(uint32_t *set, const char *name, size_t length)
 {
     static const struct {
@@ -311,8 +312,8 @@ static bool add_propagator(uint32_t *set, const char *name, size_t length)
     return false;
 }
 
-/* As OpenTelemetry has it, duplicates count once, and an empty list is unset. Entries that are
- * unknown or not built are left out; when no other entry is left, the default holds. */
+/* As OpenTelemetry specifies, duplicates count once, and an empty list counts as not set. Entries
+ * that are unknown or not built are left out; when no entry is left, the default applies. */
 uint32_t sp_config_propagators(const spanprof_options *options)
 {
     static const char *const words[] = {"none", "tracecontext", "baggage", "tracecontext,baggage"};
@@ -336,8 +337,8 @@ uint32_t sp_config_propagators(const spanprof_options *options)
     return set;
 }
 
-/* Which spans get pyroscope.profile.id: those whose own id some sample's link may name (design of
- * the join, docs/design/span-context.md). */
+/* Set which spans get pyroscope.profile.id: those whose own id the link of a sample may have
+ * (design of the join, docs/design/span-context.md). */
 static void mark_spans(sp_config *config)
 {
     bool network = config->export.http[SP_PROFILES].enabled;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which sampler options and environment name (OpenTelemetry specification,
+/* Selects the sampler that options and environment name (OpenTelemetry specification,
  * configuration/sdk-environment-variables.md, "General SDK Configuration"). */
 #include <locale.h>
 #include <stdlib.h>

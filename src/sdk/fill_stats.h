@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The counters of the parts, as spanprof_stats has them. Each function fills the fields of its
- * part. Any thread. */
+/* Copies the counters of the parts to spanprof_stats. Each function fills the fields of its part.
+ * Any thread. */
 #ifndef SP_SDK_FILL_STATS_H
 #define SP_SDK_FILL_STATS_H
 

@@ -2,9 +2,9 @@
 /* Start, flush, stop, fork, exit: puts the parts together.
  *
  * sdk.busy serializes start, flush and stop for as long as they take. sdk.life guards the state
- * below, for moments only: statistics and fork take it and must not wait for a flush. sdk.parts
- * guards the exporter for threads that end spans. Order: busy, life, parts, then the engine's lock,
- * then the registry's; the loader's last. */
+ * below, and is held only for moments, because statistics and fork take it and must not wait for a
+ * flush. sdk.parts guards the exporter for threads that end spans. Order: busy, life, parts, then
+ * the engine's lock, then the registry's; the loader's last. */
 #include <spanprof/sdk.h>
 
 #include <errno.h>
@@ -47,8 +47,8 @@ static struct {
     sp_lock parts;
     bool running;
     bool forked;        /* the SDK ran in the parent, and has not been started here since */
-    bool is_child;      /* of a process in which the SDK ran: for good */
-    bool stops_at_exit; /* atexit, once a process */
+    bool is_child;      /* the SDK ran in a parent; stays true */
+    bool stops_at_exit; /* registered with atexit, once a process */
     bool pull_is_above; /* a parent listened at SPANPROF_PULL when it forked */
     bool synthetic;     /* the next start takes no real ticks (tests) */
     sp_config config;
@@ -63,14 +63,14 @@ static struct {
 
 /* This thread holds sdk.busy and is calling a processor's flush or shutdown: the application's
  * code, which may call exit. */
-static _Thread_local bool is_telling;
+static _Thread_local bool is_in_processor;
 
 void sp_sdk_use_synthetic_ticks(void)
 {
     sdk.synthetic = true;
 }
 
-/* The tracer's queue has a batch: any thread, rarely. */
+/* Called when the tracer's queue has a batch, rarely. Any thread. */
 static void wake_exporter(void *unused)
 {
     SP_UNCANCELLED;
@@ -135,7 +135,7 @@ static void fork_child(void)
     memset(&sdk.config, 0, sizeof sdk.config);
     memset(&sdk.last, 0, sizeof sdk.last);
     sp_lock_init(&sdk.busy, SP_LOCK_SDK_CALL); /* another thread of the parent may hold it */
-    is_telling = false;
+    is_in_processor = false;
     sp_lock_give(&sdk.parts);
     sp_lock_give(&sdk.life);
 }
@@ -144,8 +144,8 @@ SP_AT_FORK(SP_LOCK_SDK_LIFE, fork_prepare, fork_parent, fork_child);
 
 static void stop_at_exit(void);
 
-/* After the exporter has set up libcurl and its TLS library: handlers run in reverse order, and
- * ours needs theirs alive. */
+/* Called after the exporter has set up libcurl and its TLS library, because handlers run in reverse
+ * order, and ours needs these libraries. */
 static void install_exit_hook(void)
 {
     static bool after_network;
@@ -158,8 +158,8 @@ static void install_exit_hook(void)
     sdk.stops_at_exit = true;
 }
 
-/* The parts of a start return what this returns: so the code that is returned is the one in ERROR.
- */
+/* Fill ERROR, and return STATUS. Parts of a start return the result, so the returned code is always
+ * the one in ERROR. */
 static spanprof_status fail(spanprof_error *error, spanprof_status status, const char *message)
 {
     *error = (spanprof_error){.status = status, .message = message};
@@ -196,7 +196,7 @@ static spanprof_status start_tracer(spanprof_error *error)
                       "(RLIMIT_AS, the cgroup's memory.max)");
 }
 
-/* The collector, which USER points to, may not be there yet. */
+/* USER points to the pointer to the collector, which may still be NULL. */
 static void end_window(void *user)
 {
     sp_collector *const *collector = user;
@@ -204,7 +204,7 @@ static void end_window(void *user)
         sp_collector_end_window(*collector);
 }
 
-/* A pprof has one span a sample. */
+/* The link scope of pulled profiles: in pprof a sample has one span. */
 static spanprof_link_scope pull_link_scope(void)
 {
     spanprof_link_scope scope = sdk.config.export.link_scope;
@@ -242,8 +242,8 @@ static spanprof_status start_collector(sp_modules *modules, bool visits, spanpro
     return sdk.collector ? SPANPROF_OK : error->status;
 }
 
-/* Wall time is put together from ticks and visits, so both run for it. Where threads cannot be
- * visited, CPU time goes on. */
+/* Start the wall profiler; false when it does not run. Wall time consists of ticks and visits, so
+ * both run for it. Where threads cannot be visited, only CPU time is sampled. */
 static bool start_wall(sp_modules *modules)
 {
     sdk.config.wall_profiler.modules = modules;
@@ -256,7 +256,7 @@ static bool samples_anything(void)
            sdk.config.lock;
 }
 
-/* Before the collector, which looks at what they count. */
+/* Called before the collector is created, because that reads counters of calls. */
 static void start_calls(sp_modules *modules)
 {
     const sp_calls_config config = {.modules = modules,
@@ -282,7 +282,8 @@ static bool stop_calls(void)
     return sp_calls_stop();
 }
 
-/* The engine first: it replaces rings that the collector drains. */
+/* The engine is started before the collector, because it replaces rings that the collector drains.
+ */
 static spanprof_status start_sampling(spanprof_error *error)
 {
     if (!samples_anything())
@@ -293,7 +294,7 @@ static spanprof_status start_sampling(spanprof_error *error)
                     "spanprof_start: the unwind tables do not fit into memory: give the process "
                     "more (RLIMIT_AS, the cgroup's memory.max), or set SPANPROF_PROFILES=none");
     sp_context_layout_learn();      /* before a scan finds threads */
-    sp_threads_set_collected(true); /* from now on no slot of an ended thread is given away */
+    sp_threads_set_collected(true); /* slots of ended threads stay until they are drained */
     sdk.config.cpu_engine.modules = modules;
     sdk.config.cpu_engine.synthetic = sdk.synthetic;
     spanprof_status status = sp_engine_start(&sdk.config.cpu_engine, error);
@@ -360,7 +361,7 @@ static spanprof_status first_error(spanprof_status first, spanprof_status second
     return first == SPANPROF_OK ? second : first;
 }
 
-/* The collector is there, or nothing is sampled. */
+/* Called when the collector runs, or nothing is sampled. */
 static void start_pull(void)
 {
     if (!sdk.config.pull.address.length)
@@ -373,8 +374,9 @@ static void start_pull(void)
                     sdk.config.pull.address.text);
 }
 
-/* Before the collector ends. The server's thread checks twenty times a second whether to end, and
- * gets the time for that in any case: the next start needs the same port. */
+/* Called before the collector ends. The server's thread checks twenty times a second whether to
+ * end, and gets PULL_STOP_NS for that even after the deadline, because the next start needs the
+ * same port. */
 static void stop_pull(uint64_t deadline_ns)
 {
     uint64_t least_ns = sp_clock_monotonic_ns() + PULL_STOP_NS;
@@ -384,8 +386,7 @@ static void stop_pull(uint64_t deadline_ns)
     sdk.pull = NULL;
 }
 
-/* Everything that runs, ended in the order in which data travels, by the deadline. Parts that are
- * not there are passed over. */
+/* End all parts that run, in the order in which data flows, by the deadline. */
 static spanprof_status end_parts(uint64_t deadline_ns)
 {
     sp_process_context_unpublish();
@@ -405,12 +406,12 @@ static spanprof_status end_parts(uint64_t deadline_ns)
     if (collected == SPANPROF_OK && !left)
         drop_resource();
     sdk.resource =
-        NULL; /* if not freed, one of their threads may still read it: then it is never freed */
+        NULL; /* when it was not freed, an abandoned thread may read it: then it is never freed */
     sp_config_deinit(&sdk.config);
     return first_error(status, collected);
 }
 
-/* Without its file the recorder is off, and all else runs. */
+/* When its file cannot be written the recorder is off, and all else runs. */
 static void start_switches(const char *path)
 {
     if (path && sp_exporter_writes_to(sdk.exporter, path))
@@ -452,8 +453,8 @@ typedef struct own_paths {
     char file[PATH_MAX], switches[PATH_MAX];
 } own_paths;
 
-/* Paths of its own for a forked child. With its parent's paths, from the environment, it would move
- * the parent's profiles away and empty the parent's recording of switches, once the parent has
+/* Give a forked child paths of its own. With its parent's paths, from the environment, it would
+ * move the parent's profiles away and empty the parent's recording of switches, once the parent has
  * ended. */
 static void use_own_files(spanprof_options *options, own_paths *paths)
 {
@@ -526,8 +527,8 @@ spanprof_status spanprof_prepare(void)
     return status;
 }
 
-/* False when another call held the lock until the deadline. pthread_mutex_timedlock knows the
- * realtime clock only; the variant for the monotonic one is unknown to ThreadSanitizer. */
+/* False when another call held the lock until the deadline. pthread_mutex_timedlock has only the
+ * realtime clock; ThreadSanitizer does not support the variant for the monotonic one. */
 static bool lock_busy(uint64_t deadline_ns)
 {
     if (deadline_ns == UINT64_MAX) {
@@ -558,9 +559,9 @@ spanprof_status spanprof_flush(uint64_t timeout_ns)
         return SPANPROF_ERROR_TIMEOUT;
     spanprof_status status = SPANPROF_ERROR_NOT_STARTED;
     if (sdk.running) {
-        is_telling = true;
+        is_in_processor = true;
         status = sp_registered_flush(deadline); /* first: the spans that it ends are sent, too */
-        is_telling = false;
+        is_in_processor = false;
         status = first_error(status, flush_parts(deadline));
     }
     sp_lock_give(&sdk.busy);
@@ -568,7 +569,7 @@ spanprof_status spanprof_flush(uint64_t timeout_ns)
     return status;
 }
 
-/* What runs now. */
+/* Fill in the counters of the parts that run now. */
 static void fill_running(spanprof_stats *stats)
 {
     stats->running = 1;
@@ -612,10 +613,10 @@ static spanprof_status stop_locked(uint64_t deadline_ns)
 {
     if (!sdk.running)
         return SPANPROF_ERROR_NOT_STARTED;
-    is_telling = true;
+    is_in_processor = true;
     spanprof_status status =
         sp_registered_close(deadline_ns); /* first: the spans that they end are sent, too */
-    is_telling = false;
+    is_in_processor = false;
     status = first_error(status, end_parts(deadline_ns));
     sp_lock_take(&sdk.life);
     sdk.running = false;
@@ -638,14 +639,14 @@ spanprof_status spanprof_stop(uint64_t timeout_ns)
 }
 
 /* May be called from inside a callback, which then never returns. If flush or stop called that
- * callback, this thread still holds sdk.busy, and the parts still run: the rest of the work is done
- * here. */
+ * callback, this thread still holds sdk.busy, and the parts still run: this function does the rest
+ * of the work. */
 static void stop_at_exit(void)
 {
     SP_UNCANCELLED;
     uint64_t deadline = sp_deadline_after(sp_clock_monotonic_ns(), EXIT_FLUSH_NS);
     sp_registered_leave();
-    if (!is_telling && !lock_busy(deadline))
+    if (!is_in_processor && !lock_busy(deadline))
         return;
     stop_locked(deadline);
     sp_lock_give(&sdk.busy);

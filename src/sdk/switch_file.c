@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread looks at all rings, 25 times a second, and 200 times while one of them fills; what
- * lies in one becomes one block, as it is. Once a second, at a flush and at the end it also writes
- * up to when the file is complete.
+/* The thread reads all rings 25 times a second, and 200 times while one of them is more than a
+ * quarter full. The records in a ring become one block, unchanged. Once a second, at a flush and at
+ * the end it also writes the time up to which the file is complete.
  *
  * A block is in the file wholly or not at all, also when the disk is full in the middle of it. Then
  * the recording is over: definitions that later records need would be missing. A process that is
@@ -31,25 +31,26 @@
 
 enum { REST_MS = 40, HURRY_MS = 5, COMPLETE_MS = 1000, WRITABLE_MS = 1000, CLOCK_TRIES = 3 };
 
-/* A run's. Stop frees it, or the thread when stop has abandoned it (docs/design/worker.md). */
+/* The state of a run. Stop frees it, or the thread when stop has abandoned it
+ * (docs/design/worker.md). */
 typedef struct switch_file {
-    int fd; /* -1: over */
+    int fd; /* -1: the recording is over */
     char *path;
     uint32_t run;
     bool has_barrier;
-    uint64_t end_bytes; /* of the file; what lies behind is a block that failed */
+    uint64_t end_bytes; /* of the file; bytes after these are of a block that failed */
     uint64_t completed_at_ns;
     sp_buffer open_slots; /* uint32_t */
     sp_worker worker;
 } switch_file;
 
-static switch_file *current; /* setup's, and the flush's under the SDK's lock */
+static switch_file *current; /* used by setup, and by the flush under the SDK's lock */
 static _Atomic uint64_t recorded, lost_in_rings, lost_on_disk; /* switches */
 
 /* From start until the run is freed, which an abandoned thread does late or never. The rings and
  * the counters belong to that run until then, so no other may begin. */
 static _Atomic bool has_run;
-/* That run's, for a forked child to close; -1: none. */
+/* That run's descriptor, which a forked child closes; -1: none. */
 static _Atomic int open_fd = -1;
 
 /* --- blocks ----------------------------------------------------------------------------------- */
@@ -75,8 +76,8 @@ static uint64_t switches_in(const sp_switch_piece pieces[2])
     return count;
 }
 
-/* Until DEADLINE_NS, or for ever. 0, or errno: EAGAIN when a FIFO was full for so long. A
- * descriptor that the host has closed does not wait. */
+/* Write all RANGES. While a FIFO is full, wait until DEADLINE_NS (UINT64_MAX: for ever). Returns 0,
+ * or errno: EAGAIN at the deadline. It does not wait when the host has closed the descriptor. */
 static int write_all(int fd, struct iovec *ranges, int count, uint64_t deadline_ns)
 {
     uint64_t done = 0;
@@ -89,8 +90,8 @@ static int write_all(int fd, struct iovec *ranges, int count, uint64_t deadline_
     }
 }
 
-/* False, with errno, when the last bytes may be missing. The child of a fork in between leaves the
- * descriptor alone: its number may be another file's by then. */
+/* False, with errno, when the last bytes may be missing. open_fd is reset before the close: a child
+ * that is forked meanwhile must not close the number, which may be another file's by then. */
 static bool close_file(switch_file *file)
 {
     int fd = file->fd;
@@ -111,7 +112,8 @@ static void give_up(switch_file *file, int error)
     close_file(file);
 }
 
-/* A block of TYPE with COUNT ranges behind it. */
+/* Write a block of TYPE with the COUNT ranges of DATA as content. False when that fails; the
+ * recording is over then. */
 static bool write_block(switch_file *file, sp_switch_block_type type, uint32_t slot,
                         const struct iovec *data, int count)
 {
@@ -174,7 +176,7 @@ static moment read_moment(void)
     return best;
 }
 
-/* Every running thread of the process passes a full barrier. */
+/* Make every running thread of the process pass a full barrier. False when the kernel cannot. */
 static bool pass_barrier(const switch_file *file)
 {
     return file->has_barrier &&
@@ -202,8 +204,9 @@ static void write_complete(switch_file *file, const moment *now, uint64_t lost_r
 }
 
 /* Take the records of all rings. The clock is read first: then all that threads recorded before
- * that time is in their rings, unless a thread is inside a record. */
-static double look_at_all(switch_file *file, bool complete)
+ * that time is in their rings, unless a thread is inside a record. Returns how full the fullest
+ * ring was. */
+static double take_all(switch_file *file, bool complete)
 {
     double fullest = 0;
     sp_switch_lost lost = {0};
@@ -228,7 +231,7 @@ static double look_at_all(switch_file *file, bool complete)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-/* The run is over: another may begin. */
+/* Free FILE; another run may begin then. */
 static void destroy(void *owner)
 {
     switch_file *file = owner;
@@ -256,7 +259,7 @@ static void run(void *owner)
     sp_worker_orders orders = {0};
     while (!orders.ending) {
         orders = rest(file, fullest);
-        fullest = look_at_all(file, orders.flush);
+        fullest = take_all(file, orders.flush);
         sp_worker_publish_flushed(&file->worker, orders.flush_ticket);
     }
 }
@@ -266,7 +269,7 @@ static const sp_worker_role role = {.name = "spanprof-switch", .run = run, .dest
 /* --- start, flush, stop ----------------------------------------------------------------------- */
 
 /* Lock and empty the file. EWOULDBLOCK when another recorder has it. On a file system without locks
- * it is not locked. What is no regular file has no content to lose. */
+ * it is not locked. A file that is not regular has no content to lose. */
 static int take_for_own(int fd)
 {
     struct stat status;
@@ -279,7 +282,7 @@ static int take_for_own(int fd)
     return ftruncate(fd, 0) == 0 ? 0 : errno;
 }
 
-/* Into file->fd, also on failure; 0, or errno. */
+/* Open the file as file->fd, which may be set on failure, too. Returns 0, or errno. */
 static int open_file(switch_file *file)
 {
     file->fd = sp_append_open(file->path, 0);
@@ -308,7 +311,8 @@ static int write_header(switch_file *file)
     file->end_bytes = sizeof header;
     file->completed_at_ns = now.monotonic_ns;
     int error = write_all(file->fd, &range, 1, 0);
-    return error == EAGAIN ? EBUSY : error; /* EAGAIN means another recorder */
+    return error == EAGAIN ? EBUSY
+                           : error; /* EAGAIN is EWOULDBLOCK, which means another recorder */
 }
 
 static void init(switch_file *file)
@@ -388,7 +392,7 @@ spanprof_status sp_switch_file_stop(uint64_t deadline_ns)
     return SPANPROF_OK;
 }
 
-/* What the thread had is left where it is: it may have been in the middle of it. */
+/* The run is not freed, because the thread may have been changing it. */
 void sp_switch_file_after_fork(void)
 {
     sp_switch_recorder_after_fork();

@@ -3,8 +3,8 @@
 #ifndef SP_SDK_SYNTHETIC_H
 #define SP_SDK_SYNTHETIC_H
 
-/* From the next spanprof_start on there are no timers and no handler: ticks come from
- * sp_engine_tick_here. */
+/* From the next spanprof_start on there are no timers and no handler: sp_engine_tick_here makes
+ * ticks. */
 void sp_sdk_use_synthetic_ticks(void);
 
 #endif

@@ -14,7 +14,7 @@
 #define PREFIX      "SPANPROF_"
 #define OTEL_PREFIX "OTEL_"
 
-/* Behind the prefix; all that docs/settings.md has, and what is named there as not built. */
+/* Names without the prefix: all that docs/settings.md lists, also those that are not built yet. */
 static const char *const known[] = {
     "ALLOC_BYTES",
     "ALLOC_MMAP",
@@ -53,7 +53,7 @@ static const char *const known[] = {
     "WINDOW_MS",
 };
 
-/* Those of OpenTelemetry that the SDK reads, or says of that it does not. */
+/* Variables of OpenTelemetry that the SDK reads, or warns about because they are not built yet. */
 #define OF_SIGNALS(name)                                                                           \
     "EXPORTER_OTLP_" name, "EXPORTER_OTLP_TRACES_" name, "EXPORTER_OTLP_PROFILES_" name
 static const char *const known_otel[] = {
@@ -90,7 +90,8 @@ static const char *const known_otel[] = {
     "TRACES_SAMPLER_ARG",
 };
 
-/* The one of NAMES that differs from NAME in less than FAR_OFF letters. NULL: none does. */
+/* The name in NAMES that is most similar to NAME and differs in less than FAR_OFF letters. NULL:
+ * none does. */
 static const char *nearest(const char *name, size_t length, const char *const *names, size_t count,
                            uint32_t far_off)
 {
@@ -120,7 +121,8 @@ static bool is_one_of(const char *name, size_t length, const char *const *names,
     return false;
 }
 
-/* NAME is what follows the prefix; the variable's value is not shown. */
+/* Warn when NAME, a variable without its prefix, is not known. The variable's value is not shown.
+ */
 static void check(const char *name)
 {
     size_t length = strcspn(name, "="), count = SP_ARRAY_LENGTH(known);
@@ -143,8 +145,8 @@ static void check(const char *name)
                     (int)length, name);
 }
 
-/* The same, where a name that is far from all of ours is another program's: OTEL_BLRP_…, of logs,
- * is near OTEL_BSP_…. */
+/* The same for OTEL_…. A name that is not similar to one of ours gets no warning, because it is
+ * another program's; so does OTEL_BLRP_…, of logs, although it is similar to OTEL_BSP_…. */
 static void check_otel(const char *name)
 {
     size_t length = strcspn(name, "="), count = SP_ARRAY_LENGTH(known_otel);
