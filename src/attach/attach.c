@@ -37,12 +37,12 @@ typedef struct session {
     uint64_t cpu_ns; /* of the process, when the open window began */
 } session;
 
-static volatile sig_atomic_t is_told_to_end;
+static volatile sig_atomic_t is_ending;
 
 static void end_on_signal(int number)
 {
     (void)number;
-    is_told_to_end = 1;
+    is_ending = 1;
 }
 
 static bool fail(session *s, const char *problem)
@@ -77,7 +77,7 @@ static void read_ticks(session *s)
     sp_attach_ticks_read(s->ticks, &listener);
 }
 
-/* While names are looked up. */
+/* Called while names are looked up, which may take long. */
 static void read_meanwhile(void *user)
 {
     session *s = user;
@@ -105,8 +105,8 @@ static bool say_unwritable(session *s, int error)
     return false;
 }
 
-/* Before the exporter starts, which would warn of each file. Files that are there already may be
- * writable in a folder that is not. */
+/* Called before the exporter starts, which would warn of each file. Existing files may be writable
+ * in a folder that is not. */
 static bool check_prefix(session *s)
 {
     char path[PATH_MAX];
@@ -190,7 +190,7 @@ static void end_window(session *s)
 
 /* ---- the session ---- */
 
-static void tell(const session *s)
+static void report_start(const session *s)
 {
     char text[SP_ATTACH_PROBLEM];
     bool has_perf = strcmp(sp_attach_ticks_name(s->ticks), "perf") == 0;
@@ -209,8 +209,8 @@ static void tell(const session *s)
         s->options->started(s->options->user, text);
 }
 
-/* The next visit comes after half to one and a half periods, at random: not in step with what the
- * threads do. */
+/* The next visit is due after a random time of half to one and a half periods, so that visits are
+ * not in step with the threads. */
 static void plan_visit(session *s, uint64_t now_ns)
 {
     s->visited_ns = now_ns;
@@ -221,8 +221,8 @@ static void plan_visit(session *s, uint64_t now_ns)
     s->visit_due_ns = now_ns + period_ns / 2 + sp_random_next(&s->random) % period_ns;
 }
 
-/* Visits have their own schedule. A tick wakes us while its thread is on a core: visits at ticks
- * would hardly ever find a thread waiting that also computes. */
+/* Visits have their own schedule. At a tick its thread is on a core, so visits at ticks would
+ * hardly ever find that thread waiting. */
 static void visit_if_due(session *s)
 {
     uint64_t now_ns = sp_clock_monotonic_ns();
@@ -232,7 +232,7 @@ static void visit_if_due(session *s)
     plan_visit(s, now_ns);
 }
 
-/* Until something is to be done at ENDS_NS, or for a visit; rounded up. */
+/* How long to wait for ENDS_NS or the next visit, at most WAIT_MS; rounded up. */
 static int wait_ms(const session *s, uint64_t ends_ns)
 {
     uint64_t now_ns = sp_clock_monotonic_ns();
@@ -246,7 +246,7 @@ static void sample_until_end(session *s)
     uint64_t ends_ns = UINT64_MAX;
     if (s->options->duration_ns)
         ends_ns = sp_deadline_after(sp_clock_monotonic_ns(), s->options->duration_ns);
-    while (!is_told_to_end && !s->out->has_ended && sp_clock_monotonic_ns() < ends_ns) {
+    while (!is_ending && !s->out->has_ended && sp_clock_monotonic_ns() < ends_ns) {
         sp_attach_ticks_wait(s->ticks, s->target.pidfd, wait_ms(s, ends_ns));
         s->out->has_ended = sp_attach_target_has_ended(&s->target);
         visit_if_due(s);
@@ -298,12 +298,12 @@ bool sp_attach(const sp_attach_options *options, sp_attach_outcome *out)
     *out = (sp_attach_outcome){.samples = 0};
     session s = {.options = options, .out = out, .target = {.pidfd = -1}};
     struct sigaction end = {.sa_handler = end_on_signal}, before[2];
-    is_told_to_end = 0;
+    is_ending = 0;
     sigaction(SIGINT, &end, &before[0]);
     sigaction(SIGTERM, &end, &before[1]);
     bool started = start(&s);
     if (started) {
-        tell(&s);
+        report_start(&s);
         sample_until_end(&s);
     }
     sigaction(SIGINT, &before[0], NULL);

@@ -13,19 +13,20 @@ typedef struct sp_attach_options {
     const char *prefix;   /* of the files */
     const char *service;  /* service.name; NULL: what the process publishes, or its command */
     uint64_t hz, wall_hz; /* wall_hz 0: waits are not sampled */
-    uint64_t duration_ns; /* 0: until the process ends, or a signal comes */
+    uint64_t duration_ns; /* 0: until the process ends, or a signal arrives */
     void (*started)(void *user, const char *what); /* one sentence about the process */
     void *user;
 } sp_attach_options;
 
 typedef struct sp_attach_outcome {
     uint64_t samples;
-    uint64_t stops, stop_ns; /* how often threads stood still, and for how long in all */
+    uint64_t stops, stop_ns; /* how often threads were stopped, and for how long in all */
     bool has_ended;          /* the process */
     char problem[SP_ATTACH_PROBLEM];
 } sp_attach_outcome;
 
-/* Sample until the end. False: it did not begin, and OUT->problem is one sentence that says why. */
+/* Sample until the end. False: sampling did not begin; OUT->problem is one sentence that says why.
+ */
 bool sp_attach(const sp_attach_options *options, sp_attach_outcome *out);
 
 #endif

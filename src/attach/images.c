@@ -28,7 +28,7 @@ typedef struct taking {
     bool failed; /* memory is short */
 } taking;
 
-/* One module while it is looked at. */
+/* One module while it is read. */
 typedef struct module {
     pid_t pid;
     const sp_mapping *mapping; /* the first of the file */
@@ -39,7 +39,7 @@ typedef struct module {
 
 /* ---- what memory has ---- */
 
-/* The program headers, and where the module lies. */
+/* Read the program headers, and set the load bias. */
 static bool read_headers(module *m)
 {
     ElfW(Ehdr) header;
@@ -117,6 +117,7 @@ static void copy_section(module *m)
 
 /* ---- what only the file has ---- */
 
+/* Whether the file at PATH is the mapped one, by its first page; *STATUS is then filled. */
 static bool is_mapped_file(const module *m, const char *path, struct stat *status)
 {
     char in_memory[4096], in_file[4096];
@@ -129,7 +130,8 @@ static bool is_mapped_file(const module *m, const char *path, struct stat *statu
            memcmp(in_memory, in_file, (size_t)count) == 0;
 }
 
-/* The file as we can open it. In another mount namespace it lies below the process's root. */
+/* Set the path by which we can open the file. In another mount namespace it is below the process's
+ * root. */
 static bool set_path(const taking *t, module *m)
 {
     char path[PATH_MAX], root[32] = "";
@@ -147,7 +149,8 @@ static bool set_path(const taking *t, module *m)
     return m->image.path != NULL;
 }
 
-/* Linkers leave out the index of .eh_frame in static programs. */
+/* Linkers leave out the index of .eh_frame in static programs, so the section is searched in the
+ * file. */
 static void find_section_in_file(module *m)
 {
     struct stat status;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The modules of another process, read from its map and its memory: the same as what the loader
- * tells of our own. Files are opened only for what memory does not have. Threads: one at a time.
+/* The modules of another process, read from its map and its memory: the same data as the loader
+ * gives of our own. Files are opened only for what memory does not have. Threads: one at a time.
  * Signals: not safe. */
 #ifndef SP_ATTACH_IMAGES_H
 #define SP_ATTACH_IMAGES_H
@@ -9,9 +9,9 @@
 
 #include "unwind/loader_snapshot.h"
 
-/* What process PID has mapped now, into *OUT, for sp_loader_snapshot_deinit. Modules that KNOWN
- * (may be NULL) has unchanged are not read again. False, with *OUT empty, when the map cannot be
- * read or memory is short. */
+/* Fill *OUT with the modules that process PID has mapped now; the caller calls
+ * sp_loader_snapshot_deinit. Modules that are unchanged in KNOWN (may be NULL) are not read again.
+ * False, with *OUT empty, when the map cannot be read or memory is short. */
 bool sp_attach_images_take(sp_loader_snapshot *out, pid_t pid, const sp_generation *known);
 
 #endif

@@ -23,8 +23,9 @@ static bool is_same(const sp_loader_snapshot *snapshot, const sp_generation *gen
     return snapshot->image_count == generation->module_count;
 }
 
-/* The process's end, or a map that cannot be read, leaves what is known. */
-static void learn_modules(sp_attach_observer *observer)
+/* Read the modules again. When the process has ended, or its map cannot be read, the known ones
+ * stay. */
+static void refresh_modules(sp_attach_observer *observer)
 {
     sp_loader_snapshot snapshot;
     if (!sp_attach_images_take(&snapshot, observer->target->pid, current(observer)))
@@ -42,7 +43,7 @@ void sp_attach_observer_refresh(sp_attach_observer *observer)
     uint64_t now_ns = sp_clock_monotonic_ns();
     if (!observer->modules_are_old && now_ns - observer->refreshed_ns < SP_NS_PER_S)
         return;
-    learn_modules(observer);
+    refresh_modules(observer);
     observer->modules_are_old = false;
     observer->refreshed_ns = now_ns;
 }
@@ -87,7 +88,8 @@ static void belong_to_process(const sp_attach_observer *observer, sp_attach_samp
     sample->link = observer->of_process.link;
 }
 
-/* Where nothing could be read, the thread may work for any span. */
+/* When the context could not be read, the thread may work for any span, so the result is unknown.
+ */
 void sp_attach_observer_link(const sp_attach_observer *observer, sp_outside_result result,
                              const sp_outside_context *context, sp_attach_sample *sample)
 {
@@ -119,8 +121,8 @@ typedef struct look {
     bool in_call;
 } look;
 
-/* The thread stands still. */
-static void look_at(void *user, const sp_outside_registers *registers)
+/* Called while the thread is stopped. */
+static void walk_stopped(void *user, const sp_outside_registers *registers)
 {
     look *look = user;
     look->in_call = registers->in_call;
@@ -143,7 +145,8 @@ static sp_attach_sample begin_sample(const sp_attach_tick *tick, const sp_walk *
         .tid = tick->tid, .weight = tick->periods, .generation = walk->generation, .walk = walk};
 }
 
-/* The stack that the kernel wrote down at the tick. */
+/* Add a sample with the stack that the kernel copied at the tick. IS_OF_PROCESS: it belongs to the
+ * span of the process; else its span is unknown. */
 static void put_dump(sp_attach_observer *observer, const sp_attach_tick *tick, bool is_of_process)
 {
     sp_walk walk = sp_attach_observer_begin_walk(observer);
@@ -159,8 +162,9 @@ static void put_dump(sp_attach_observer *observer, const sp_attach_tick *tick, b
     sp_attach_samples_add(observer->samples, &sample, false);
 }
 
-/* Span and stack of one moment, soon after the tick. A thread that computed at the tick and waits
- * by now has moved on: then the stack of the tick is used, and its span is unknown. */
+/* Add a sample with span and stack of one moment, soon after the tick. A thread that computed at
+ * the tick and is in a system call by now has moved on: then the stack of the tick is used, and its
+ * span is unknown. */
 static void put_look(sp_attach_observer *observer, const sp_attach_tick *tick)
 {
     sp_outside_context context;
@@ -168,7 +172,7 @@ static void put_look(sp_attach_observer *observer, const sp_attach_tick *tick)
     sp_attach_sample sample = begin_sample(tick, &look.walk);
     uint64_t before_ns = sp_clock_monotonic_ns();
     sp_outside_result result =
-        sp_outside_thread_look(observer->outside, tick->tid, look_at, &look, &context);
+        sp_outside_thread_look(observer->outside, tick->tid, walk_stopped, &look, &context);
     observer->stop_ns += sp_clock_monotonic_ns() - before_ns;
     observer->stops++;
     bool is_seen = result == SP_OUTSIDE_OK || result == SP_OUTSIDE_NONE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tick or a visit of another process's thread becomes a sample: its stack, by the unwind tables
- * of that process's modules, and its span, by its OTEP 4947 record. docs/design/attach.md.
+/* Makes a sample of each tick or visit of another process's thread: its stack, with the unwind
+ * tables of that process's modules, and its span, from its OTEP 4947 record. docs/design/attach.md.
  *
  * Threads: one at a time.  Signals: not safe. */
 #ifndef SP_ATTACH_OBSERVER_H
@@ -18,10 +18,10 @@ typedef struct sp_attach_observer {
     sp_modules *modules;
     sp_outside_process *outside;
     sp_stack_copy *copy;
-    sp_join_default of_process; /* what samples without a context belong to */
+    sp_join_default of_process; /* result and link of samples without a context */
     bool modules_are_old;
     uint64_t refreshed_ns;   /* monotonic */
-    uint64_t stop_ns, stops; /* how long, and how often, threads stood still */
+    uint64_t stop_ns, stops; /* how long, and how often, threads were stopped */
     uint64_t pcs[SP_ATTACH_DEPTH];
 } sp_attach_observer;
 
@@ -31,16 +31,17 @@ void sp_attach_observer_deinit(sp_attach_observer *observer);
 
 /* Whether the process publishes contexts of its threads. */
 bool sp_attach_observer_has_records(const sp_attach_observer *observer);
-/* Learn what the process has mapped, when a second has passed or it is known to have changed. */
+/* Read again what the process has mapped, when a second has passed or it is known to have changed.
+ */
 void sp_attach_observer_refresh(sp_attach_observer *observer);
 
-/* TICK, with its stack, or else by a look at the thread. */
+/* Add a sample for TICK, with its own stack, or by a look at the thread. */
 void sp_attach_observer_tick(sp_attach_observer *observer, const sp_attach_tick *tick);
-/* Each thread that waits, which stands for PERIOD_NS. */
+/* Visit all threads, and add a sample of PERIOD_NS for each that waits. */
 void sp_attach_observer_visit(sp_attach_observer *observer, uint64_t period_ns);
 
-/* For observer.c and visits.c: a walk by the tables of now, and what SAMPLE belongs to, of which
- * RESULT and CONTEXT were read at its moment. */
+/* For observer.c and visits.c: begin a walk with the current tables; set result and link of SAMPLE
+ * from RESULT and CONTEXT, which were read at its moment. */
 sp_walk sp_attach_observer_begin_walk(sp_attach_observer *observer);
 void sp_attach_observer_link(const sp_attach_observer *observer, sp_outside_result result,
                              const sp_outside_context *context, sp_attach_sample *sample);

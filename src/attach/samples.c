@@ -58,16 +58,16 @@ void sp_attach_samples_destroy(sp_attach_samples *samples)
 
 /* ---- adding ---- */
 
-/* A name is read once a window, for threads with samples. One that is gone has none. */
+/* The thread TID with its name, which is read once a window. A thread that is gone has no name. */
 static const sp_window_thread *find_thread(sp_attach_samples *samples, pid_t tid)
 {
-    static const sp_window_thread nobody;
-    char name[48], comm[sizeof nobody.name + 1] = "";
+    static const sp_window_thread no_thread;
+    char name[48], comm[sizeof no_thread.name + 1] = "";
     bool is_new;
     uint32_t number = sp_intern_put(&samples->tids, &tid, sizeof tid, &is_new);
     if (number == SP_INTERN_FAILED ||
         !SP_REACH(samples->threads, number, samples->thread_capacity, 64))
-        return &nobody;
+        return &no_thread;
     sp_window_thread *thread = &samples->threads[number];
     if (is_new) {
         *thread = (sp_window_thread){.tid = tid};
@@ -102,7 +102,7 @@ static const sp_sample_record *make_record(sp_attach_samples *samples,
 void sp_attach_samples_add(sp_attach_samples *samples, const sp_attach_sample *sample, bool waits)
 {
     sp_window *window = &samples->windows[samples->open];
-    const sp_aggregate_sample folded = {
+    const sp_aggregate_sample input = {
         .record = make_record(samples, sample),
         .generation = sample->generation,
         .thread = find_thread(samples, sample->tid),
@@ -114,7 +114,7 @@ void sp_attach_samples_add(sp_attach_samples *samples, const sp_attach_sample *s
         .counted = waits ? 1 : sample->weight,
     };
     samples->total++;
-    if (!sp_aggregate_add(window, waits ? &window->wall : &window->cpu, &folded, SAMPLES_MAX))
+    if (!sp_aggregate_add(window, waits ? &window->wall : &window->cpu, &input, SAMPLES_MAX))
         window->dropped_memory++;
 }
 
@@ -140,8 +140,8 @@ static sp_window *swap(sp_attach_samples *samples)
     return window;
 }
 
-static void settle(const sp_attach_samples *samples, sp_window *window, const char *engine,
-                   uint64_t cpu_ns)
+static void complete_window(const sp_attach_samples *samples, sp_window *window, const char *engine,
+                            uint64_t cpu_ns)
 {
     uint64_t periods = 0;
     for (uint32_t i = 0; i < window->cpu.keys.count; i++)
@@ -187,7 +187,7 @@ void sp_attach_samples_end_window(sp_attach_samples *samples, const char *engine
     sp_profile_destination destinations[DESTINATIONS_MAX];
     size_t count = sp_exporter_profile_destinations(samples->config.exporter, destinations);
     sp_window *window = swap(samples);
-    settle(samples, window, engine, cpu_ns);
+    complete_window(samples, window, engine, cpu_ns);
     for (size_t i = 0; i < count && sp_window_sample_total(window); i++)
         export_to(samples, window, i, &destinations[i]);
     sp_symbolizer_rest(samples->symbolizer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was sampled, on its way to the files: windows of ten seconds, folded, named, built and
- * written as the collector does it. Threads: one at a time.  Signals: not safe. */
+/* Collects samples in windows of ten seconds, which are aggregated, named, built and written as the
+ * collector does it. Threads: one at a time. Signals: not safe. */
 #ifndef SP_ATTACH_SAMPLES_H
 #define SP_ATTACH_SAMPLES_H
 
@@ -10,14 +10,14 @@
 
 enum { SP_ATTACH_DEPTH = 512 };
 
-/* One sample: whose it is, and where it was. */
+/* One sample: its thread, its weight, its span and its stack. */
 typedef struct sp_attach_sample {
     pid_t tid;
     uint64_t weight; /* periods, or nanoseconds that the thread waited */
     sp_join_result result;
     sp_window_link link;
     const sp_generation *generation; /* NULL: no stack was read */
-    const sp_walk *walk;             /* borrowed; NULL: likewise */
+    const sp_walk *walk;             /* borrowed; NULL: no stack was read */
     uint64_t leaf;                   /* marker in front of the stack; 0: none */
     sp_wait wait;
 } sp_attach_sample;
@@ -36,12 +36,13 @@ typedef struct sp_attach_samples_config {
 sp_attach_samples *sp_attach_samples_create(const sp_attach_samples_config *config);
 void sp_attach_samples_destroy(sp_attach_samples *samples);
 
+/* Add SAMPLE. WAITS: it is of a visit; else of a tick. */
 void sp_attach_samples_add(sp_attach_samples *samples, const sp_attach_sample *sample, bool waits);
 /* COUNT ticks were lost. */
 void sp_attach_samples_lose(sp_attach_samples *samples, uint64_t count);
 
-/* The open window ends, and is handed to the exporter. ENGINE says what ticks, CPU_NS how much CPU
- * time the process used in it. */
+/* End the open window, and pass it to the exporter. ENGINE names the source of ticks; CPU_NS is the
+ * CPU time that the process used in the window. */
 void sp_attach_samples_end_window(sp_attach_samples *samples, const char *engine, uint64_t cpu_ns);
 /* Samples so far, of both kinds. */
 uint64_t sp_attach_samples_total(const sp_attach_samples *samples);

@@ -70,7 +70,7 @@ static char state_of(const char *stat)
     return (char)(end && end[1] == ' ' ? end[2] : 0);
 }
 
-/* FIELD of such a line, which is a number, as proc_pid_stat(5) counts them. */
+/* The number in FIELD of such a line; fields are counted as in proc_pid_stat(5). */
 static uint64_t number_of(const char *stat, int field)
 {
     const char *rest = strrchr(stat, ')');
@@ -181,12 +181,12 @@ static void take_name(sp_attach_target *target)
         *removed = 0;
     const char *slash = strrchr(target->executable, '/');
     snprintf(target->name, sizeof target->name, "%s", slash ? slash + 1 : "process");
-    /* An interpreter's process is known by the name that it has. */
+    /* The process's own name is preferred, because the executable may be an interpreter. */
     if (sp_attach_read_proc(target->pid, "comm", comm, sizeof comm))
         snprintf(target->name, sizeof target->name, "%.*s", (int)strcspn(comm, "\n"), comm);
 }
 
-/* The kernel tells it in ticks since the boot. */
+/* Set the start time, which the kernel gives in clock ticks since the boot. */
 static void take_start(sp_attach_target *target)
 {
     char stat[1024];
@@ -232,7 +232,7 @@ bool sp_attach_target_has_ended(const sp_attach_target *target)
     return !sp_attach_read_proc(target->pid, "stat", stat, sizeof stat) || state_of(stat) == 'Z';
 }
 
-/* The kernel lets everybody read this clock. */
+/* Every user may read this clock. */
 uint64_t sp_attach_target_cpu_ns(const sp_attach_target *target)
 {
     struct timespec used;

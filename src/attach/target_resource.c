@@ -8,7 +8,7 @@
 
 #include "core/compiler.h"
 
-/* What backends find the process's own telemetry by. */
+/* The attributes by which backends find the process's own telemetry. */
 static const char *const published[] = {
     "service.name",        "service.namespace",      "service.version",
     "service.instance.id", "deployment.environment", "deployment.environment.name",

@@ -8,8 +8,8 @@
 #include "outside/outside.h"
 #include "trace/resource.h"
 
-/* What PROCESS publishes of itself, else what the kernel tells. SERVICE (NULL: none) is its
- * service.name. False when memory is short. */
+/* Fill RESOURCE with what PROCESS publishes of itself, else with data of the kernel. SERVICE (NULL:
+ * none) is its service.name. False when memory is short. */
 bool sp_attach_resource_init(sp_resource *resource, const sp_attach_target *target,
                              const sp_outside_process *process, const char *service);
 

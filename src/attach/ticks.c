@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One buffer for each core; the events of all threads on that core write to it. A buffer of a task
- * on every core cannot be inherited, so each thread has an event for each core. */
+/* One buffer for each core; the events of all threads on that core write to it. The kernel gives no
+ * buffer to an inherited event that is of all cores, so each thread has an event for each core. */
 #include "attach/ticks.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ enum { REGISTERS = 5 };
 #define REGISTER_MASK (UINT64_C(1) << 19 | UINT64_C(15) << 29)
 #endif
 
-/* What the kernel writes for one core. */
+/* The buffer for the records of one core, which the kernel writes. */
 typedef struct core_buffer {
     int fd; /* of the event that the buffer belongs to; -1: none */
     struct perf_event_mmap_page *page;
@@ -49,13 +49,13 @@ struct sp_attach_ticks {
     uint64_t period_ns;
     bool counts_kernel;
     bool is_polling;
-    uint64_t looked_ns; /* monotonic: when threads were last looked at */
+    uint64_t polled_ns; /* monotonic: when states were last polled */
     long core_count;
     core_buffer *cores;
-    struct pollfd *polled; /* a place for each core, and one more */
+    struct pollfd *polled; /* a place for each core, and one for the caller's descriptor */
     int *fds;
     size_t fd_count, fd_capacity;
-    uint64_t *record; /* one that wraps, in one piece */
+    uint64_t *record; /* scratch: a record that wraps, in one piece */
 };
 
 /* ---- events ---- */
@@ -81,7 +81,7 @@ static int open_event(const sp_attach_ticks *ticks, pid_t tid, int core, bool ke
     return (int)syscall(SYS_perf_event_open, &attributes, tid, core, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* As large as may be locked in memory. */
+/* Map the buffer of FD, as large as the limit for locked memory allows. */
 static bool map_buffer(core_buffer *buffer, int fd)
 {
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -216,7 +216,7 @@ sp_attach_ticks *sp_attach_ticks_poll(pid_t pid, uint64_t period_ns)
         return NULL;
     ticks->is_polling = true;
     ticks->counts_kernel = true;
-    ticks->looked_ns = sp_clock_monotonic_ns();
+    ticks->polled_ns = sp_clock_monotonic_ns();
     return ticks;
 }
 
@@ -262,7 +262,7 @@ void sp_attach_ticks_wait(const sp_attach_ticks *ticks, int fd, int ms)
 
 /* ---- the kernel's records ---- */
 
-/* Behind the header: pid and tid, then registers, then the stack. */
+/* After the header there are pid and tid, then registers, then the stack. */
 static void read_sample(const struct perf_event_header *header, const sp_attach_listener *listener)
 {
     const uint64_t *at = (const uint64_t *)(const void *)(header + 1);
@@ -344,7 +344,7 @@ static void read_core(const sp_attach_ticks *ticks, core_buffer *buffer,
     }
 }
 
-/* ---- looking ---- */
+/* ---- polling ---- */
 
 static bool is_running(pid_t pid, pid_t tid)
 {
@@ -354,15 +354,16 @@ static bool is_running(pid_t pid, pid_t tid)
     return end && end[1] == ' ' && end[2] == 'R';
 }
 
-/* A thread that is found running stands for a period, or for as many as have passed. */
-static void look(sp_attach_ticks *ticks, const sp_attach_listener *listener)
+/* Make a tick of each thread that is running. It counts the periods that have passed since the last
+ * poll. */
+static void poll_states(sp_attach_ticks *ticks, const sp_attach_listener *listener)
 {
     sp_attach_thread_list list = {0};
     uint64_t now_ns = sp_clock_monotonic_ns();
-    uint64_t periods = (now_ns - ticks->looked_ns) / ticks->period_ns;
+    uint64_t periods = (now_ns - ticks->polled_ns) / ticks->period_ns;
     if (periods == 0)
         return;
-    ticks->looked_ns += periods * ticks->period_ns;
+    ticks->polled_ns += periods * ticks->period_ns;
     sp_attach_thread_list_take(&list, ticks->pid);
     for (size_t i = 0; i < list.count; i++) {
         const sp_attach_tick tick = {.tid = list.tids[i], .periods = (uint32_t)periods};
@@ -375,7 +376,7 @@ static void look(sp_attach_ticks *ticks, const sp_attach_listener *listener)
 void sp_attach_ticks_read(sp_attach_ticks *ticks, const sp_attach_listener *listener)
 {
     if (ticks->is_polling)
-        look(ticks, listener);
+        poll_states(ticks, listener);
     for (long core = 0; core < ticks->core_count; core++)
         if (ticks->cores[core].page)
             read_core(ticks, &ticks->cores[core], listener);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When the threads of another process are to be sampled: perf events on their CPU clocks, which the
- * threads that begin later inherit. The kernel writes registers and stack down at the very moment,
- * and nothing of the process is stopped. Where perf events are not permitted, a look each period at
- * the state that /proc tells of each thread.
+/* The ticks of another process's threads: perf events on their CPU clocks, which threads that begin
+ * later inherit. The kernel copies registers and stack at the tick, and no thread is stopped. Where
+ * perf events are not permitted, the states of the threads in /proc are polled once a period.
  *
  * Threads: one at a time.  Signals: not safe. */
 #ifndef SP_ATTACH_TICKS_H
@@ -18,13 +17,13 @@ typedef struct sp_attach_tick {
     pid_t tid;
     uint32_t periods;
     bool was_in_kernel;     /* in a system call, or handling a fault */
-    bool has_stack;         /* it is of the moment of the tick, */
-    sp_registers registers; /* and so are these; pc 0: the thread has none of our machine */
+    bool has_stack;         /* stack and registers are those of the tick */
+    sp_registers registers; /* pc 0: the kernel gave none of a 64-bit program */
     const void *stack;      /* stack_bytes from registers.sp on; borrowed */
     uint64_t stack_bytes;
 } sp_attach_tick;
 
-/* What becomes of ticks, and of what comes between them. */
+/* Receives the ticks, and what happens between them. */
 typedef struct sp_attach_listener {
     void (*tick)(void *user, const sp_attach_tick *tick);
     void (*mapped)(void *user); /* the process mapped code, or became another program */
@@ -35,18 +34,18 @@ typedef struct sp_attach_listener {
 /* Tick each thread of PID each PERIOD_NS of its CPU time. NULL with errno: perf events are not
  * permitted (EACCES, EPERM, EMFILE), not there (ENOENT, ENOSYS, EINVAL), or memory is short. */
 sp_attach_ticks *sp_attach_ticks_open(pid_t pid, uint64_t period_ns);
-/* The same by looking at states. */
+/* The same by polling states. NULL: memory is short. */
 sp_attach_ticks *sp_attach_ticks_poll(pid_t pid, uint64_t period_ns);
 void sp_attach_ticks_close(sp_attach_ticks *ticks);
 
-/* "perf": the kernel's; "poll": by looking. */
+/* "perf": of perf events; "poll": of polled states. */
 const char *sp_attach_ticks_name(const sp_attach_ticks *ticks);
 /* Whether time in the kernel ticks, too. */
 bool sp_attach_ticks_count_kernel(const sp_attach_ticks *ticks);
 
-/* Wait until there are ticks, FD can be read, a signal comes, or MS have passed. */
+/* Wait until there are ticks, FD can be read, a signal arrives, or MS have passed. */
 void sp_attach_ticks_wait(const sp_attach_ticks *ticks, int fd, int ms);
-/* Hand on what there is. */
+/* Pass what has been recorded to LISTENER. */
 void sp_attach_ticks_read(sp_attach_ticks *ticks, const sp_attach_listener *listener);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Visits of threads that wait. Nothing stops them: what the kernel tells of a thread that is
- * blocked is certain if it did not run meanwhile, and then the kernel has counted no run of it. */
+/* Visits threads that wait, without a stop. What the kernel reports of a blocked thread is certain
+ * if the thread did not run meanwhile; then the kernel's counts of its runs have not changed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static bool read_runs(pid_t pid, pid_t tid, runs *out)
         sscanf(text, "%llu %llu %llu", &ran_ns, &waited_ns, &count) != 3)
         return false;
     *out = (runs){ran_ns, count};
-    return count > 0; /* a kernel that does not count says 0 */
+    return count > 0; /* 0: this kernel does not count */
 }
 
 /* False: it runs, waits for a core, or has ended. */
