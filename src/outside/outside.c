@@ -9,7 +9,7 @@
 #include "outside/outside_internal.h"
 #include "wire/process_context_message.h"
 
-/* The begin of a record, as it lies in memory. */
+/* The begin of a record, as it is in memory. */
 typedef struct record {
     uint8_t trace_id[16], span_id[8];
     uint8_t is_valid, trace_flags;
@@ -83,7 +83,7 @@ static void split_attributes(sp_outside_context *out, size_t bytes)
     }
 }
 
-/* The thread stands still. */
+/* The thread must not run meanwhile. */
 static sp_outside_result copy_record(const sp_outside_process *process, uint64_t address,
                                      sp_outside_context *out)
 {
@@ -114,7 +114,8 @@ static sp_outside_result find_record(const sp_outside_process *process, uint64_t
     return SP_OUTSIDE_NONE;
 }
 
-/* Keys are added while the process runs: one that is not known is a reason to ask again. */
+/* Set the keys of attributes. The process may have added keys, so when one is not known the process
+ * context is read again. */
 static void name_attributes(sp_outside_process *process, sp_outside_context *out)
 {
     bool is_known = true;
@@ -126,7 +127,7 @@ static void name_attributes(sp_outside_process *process, sp_outside_context *out
         out->attributes[i].key = sp_outside_key(process, out->attributes[i].index);
 }
 
-/* Why no context can be found, if that is so. */
+/* Whether threads' contexts can be found; if not, the problem says why. */
 static sp_outside_result check_published(sp_outside_process *process)
 {
     const char *schema = sp_outside_schema(process);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A reader outside the process: what a live process says of itself (OTEP 4719), and which span a
- * thread of it works for (OTEP 4947), whoever wrote that. The thread is stopped by ptrace while it
- * is looked at, for some tens of microseconds and until both have got a core, because its record is
- * whole only then (docs/design/outside-readers.md). Nothing is written to the process; a system
- * call that the stop ended with EINTR begins anew.
+/* Reads a live process from outside: its process context (OTEP 4719), and the span that a thread
+ * works for (OTEP 4947), whichever library wrote them. The thread is stopped by ptrace meanwhile,
+ * because its record is whole only then (docs/design/outside-readers.md). The stop lasts some tens
+ * of microseconds, and as long as both threads wait for a core. Nothing is written to the process's
+ * memory; a system call that the stop ended with EINTR begins anew.
  *
  * Needs the right to trace the process: the same user and kernel.yama.ptrace_scope 0, being its
  * parent, or CAP_SYS_PTRACE. Threads: one at a time.  Signals: not safe. */
@@ -20,8 +20,8 @@ typedef enum sp_outside_result {
     SP_OUTSIDE_OK = 0,
     SP_OUTSIDE_NONE,    /* the thread works for no span */
     SP_OUTSIDE_GONE,    /* the process, or the thread, has ended */
-    SP_OUTSIDE_MISSING, /* the process does not publish what was asked for */
-    SP_OUTSIDE_DENIED,  /* the kernel does not let us look */
+    SP_OUTSIDE_MISSING, /* the process does not publish what was requested */
+    SP_OUTSIDE_DENIED,  /* the kernel does not permit it */
     SP_OUTSIDE_FAILED,  /* memory is short, or what was read makes no sense */
 } sp_outside_result;
 
@@ -29,9 +29,9 @@ enum { SP_OUTSIDE_ATTRIBUTES = 32, SP_OUTSIDE_ATTRIBUTE_BYTES = 612, SP_OUTSIDE_
 
 /* One attribute of a record. */
 typedef struct sp_outside_attribute {
-    const char *key;   /* NULL: the process does not say what this index means. Borrowed until the
+    const char *key;   /* NULL: the process has published no key for this index. Borrowed until the
                           next call for the process. */
-    const char *value; /* not terminated; lies in the context */
+    const char *value; /* not terminated; a part of the context */
     uint8_t index, length;
 } sp_outside_attribute;
 
@@ -46,10 +46,10 @@ typedef struct sp_outside_context {
 
 /* How a module gives the place of a thread's thread-local pointer. */
 typedef enum sp_outside_model {
-    SP_OUTSIDE_LOCAL_EXEC,   /* the executable has it, at an offset that its program headers tell */
-    SP_OUTSIDE_INITIAL_EXEC, /* TPOFF: the loader wrote the offset */
+    SP_OUTSIDE_LOCAL_EXEC,      /* the executable's own; its program headers give the offset */
+    SP_OUTSIDE_INITIAL_EXEC,    /* TPOFF: the loader wrote the offset */
     SP_OUTSIDE_GENERAL_DYNAMIC, /* DTPMOD, DTPOFF: a module's number and an offset in its block */
-    SP_OUTSIDE_TLSDESC,         /* a descriptor: one or the other */
+    SP_OUTSIDE_TLSDESC,         /* a descriptor of one of these two */
 } sp_outside_model;
 
 /* A place where threads have the pointer. */
@@ -57,31 +57,32 @@ typedef struct sp_outside_slot {
     sp_outside_model model;
     uint64_t module; /* its number in a thread's vector; 0: the offset is from the thread pointer */
     int64_t offset;
-    char path[128]; /* of the module that gives it; the end of it when it is longer */
+    char path[128]; /* of the module that gives it; only its end when it is longer */
 } sp_outside_slot;
 
-/* Begin to read process PID: *OUT, to be closed, or NULL. Process context and slots are looked for;
- * whether there are any, the functions below tell. */
+/* Begin to read process PID. *OUT must be closed; it is NULL when memory is short. Process context
+ * and slots are searched; the functions below say whether there are any. */
 sp_outside_result sp_outside_open(pid_t pid, sp_outside_process **out);
 /* NULL is fine. */
 void sp_outside_close(sp_outside_process *process);
-/* Look again for the process context and, as libraries come and go, for slots. */
+/* Search again for the process context, and for slots, because libraries may have been loaded or
+ * unloaded. */
 sp_outside_result sp_outside_refresh(sp_outside_process *process);
 
 /* The context of thread TID now, in *OUT when the result is OK. */
 sp_outside_result sp_outside_thread_context(sp_outside_process *process, pid_t tid,
                                             sp_outside_context *out);
-/* The registers of a thread that stands still. base: rbx, x19; link: aarch64's only. in_call: it
- * was in a system call; on aarch64 that is not told. */
+/* The registers of a stopped thread. base: rbx, or x19; link: aarch64's only. in_call: it was in a
+ * system call; always false on aarch64, where that is not known. */
 typedef struct sp_outside_registers {
     uint64_t pc, sp, fp, base, link;
     bool in_call;
 } sp_outside_registers;
 
-/* Called while the thread stands still: it has to be short. */
+/* Called while the thread is stopped, so it must be short. */
 typedef void sp_outside_look(void *user, const sp_outside_registers *registers);
-/* The same, with a LOOK at the thread at the same moment, whatever its context is; not when the
- * result is GONE, DENIED or FAILED. A process that publishes nothing is SP_OUTSIDE_NONE here. */
+/* The same, and LOOK is called while the thread is stopped, whatever its context is; not when the
+ * result is GONE, DENIED or FAILED. When the process publishes nothing, the result is NONE here. */
 sp_outside_result sp_outside_thread_look(sp_outside_process *process, pid_t tid,
                                          sp_outside_look *look, void *user,
                                          sp_outside_context *out);
@@ -93,15 +94,15 @@ sp_outside_result sp_outside_thread_peek(sp_outside_process *process, pid_t tid,
  */
 const char *sp_outside_problem(const sp_outside_process *process);
 
-/* The process context: when it was published, in ns of CLOCK_BOOTTIME; 0: there is none. */
+/* When the process context was published, in ns of CLOCK_BOOTTIME; 0: there is none. */
 uint64_t sp_outside_published_at_ns(const sp_outside_process *process);
 /* A string of the resource, NULL when it has none of that KEY; borrowed until the next refresh or
  * thread context. */
 const char *sp_outside_resource(const sp_outside_process *process, const char *key);
 /* The key that INDEX of a record's attributes stands for, or NULL. Borrowed likewise. */
 const char *sp_outside_key(const sp_outside_process *process, uint32_t index);
-/* How the process says that its threads' records look ("threadlocal.schema_version"); NULL: it does
- * not. Borrowed likewise. */
+/* The schema of the threads' records, as the process publishes it ("threadlocal.schema_version");
+ * NULL: it does not. Borrowed likewise. */
 const char *sp_outside_schema(const sp_outside_process *process);
 /* The slots that were found, COUNT of them. */
 const sp_outside_slot *sp_outside_slots(const sp_outside_process *process, uint32_t *count);

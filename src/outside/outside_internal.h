@@ -21,14 +21,15 @@ struct sp_outside_process {
     char problem[256];
 };
 
-/* Say what is missing, and return RESULT. */
+/* Set the problem, and return RESULT. */
 sp_outside_result sp_outside_say(sp_outside_process *process, sp_outside_result result,
                                  const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* process_context_read.c: find and read it. Where there is none, OK too: the address stays 0. */
+/* process_context_read.c: find and read the process context. OK also when there is none: then
+ * `header` is 0. */
 sp_outside_result sp_outside_read_process_context(sp_outside_process *process);
 
-/* slots.c: where threads have the pointer. */
+/* slots.c: find the places where threads have the pointer. */
 sp_outside_result sp_outside_find_slots(sp_outside_process *process);
 /* The address of SLOT for the thread with thread pointer POINTER; 0 when that thread has not made
  * it yet. */
@@ -38,10 +39,10 @@ uint64_t sp_outside_slot_address(const sp_outside_process *process, const sp_out
 /* thread_pointer.c: the thread pointer of TID, found without a stop; 0: it is not found. */
 uint64_t sp_outside_thread_pointer(pid_t pid, pid_t tid);
 
-/* stop.c: a thread stopped, and on its way again. */
+/* stop.c: stop a thread, and let it run again. */
 typedef struct sp_outside_stopped {
     pid_t tid;
-    int signal;       /* that it is given when it goes on; 0: none */
+    int signal;       /* delivered when it runs again; 0: none */
     uint64_t pointer; /* the thread pointer */
     sp_outside_registers registers;
 } sp_outside_stopped;

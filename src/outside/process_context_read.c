@@ -13,7 +13,7 @@
 
 enum { ATTEMPTS = 100, PAUSE_NS = 100000 };
 
-static bool look_at(const sp_mapping *mapping, void *user)
+static bool check_mapping(const sp_mapping *mapping, void *user)
 {
     static const char signature[] = SP_PROCESS_CONTEXT_SIGNATURE;
     sp_outside_process *process = user;
@@ -33,7 +33,8 @@ static bool is_stamped(pid_t pid, uint64_t header, uint64_t *stamp)
            *stamp != 0;
 }
 
-/* One attempt: the payload, to be freed, or NULL when it is just being changed. */
+/* One attempt. Returns the payload, which the caller frees; NULL when it is being changed, or
+ * cannot be read. */
 static uint8_t *copy_payload(pid_t pid, uint64_t address, size_t *bytes, uint64_t *stamp)
 {
     sp_process_context_header header;
@@ -78,7 +79,7 @@ sp_outside_result sp_outside_read_process_context(sp_outside_process *process)
     uint64_t stamp;
     size_t bytes;
     process->header = 0;
-    if (!sp_mappings_of_process(process->pid, look_at, process))
+    if (!sp_mappings_of_process(process->pid, check_mapping, process))
         return sp_outside_say(process, errno == ENOENT ? SP_OUTSIDE_GONE : SP_OUTSIDE_DENIED,
                               "the mappings of process %d cannot be read: %s", (int)process->pid,
                               strerror(errno));

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a thread's otel_thread_ctx_v1 lies, found out from outside (OTEP 4947).
+/* Finds, from outside, where a thread's otel_thread_ctx_v1 is (OTEP 4947).
  *
  * Every module that has the symbol in its dynamic symbol table, defined or undefined, has
  * relocations for it, unless it is the executable and the linker knew the offset. The loader writes
- * the result of such a relocation into the module's memory, where it is read. So nothing has to be
- * known of the loader's own data.
+ * the result of such a relocation into the module's memory, where it is read. So this code needs no
+ * knowledge of the loader's own data.
  *
  * - TPOFF, one word: the offset from the thread pointer.
  * - DTPMOD, two words: the number of the module that has the variable, and the offset in that
  *   module's block.
  * - TLSDESC, two words: a function, and its argument: the offset from the thread pointer, or the
  *   address of two words as of DTPMOD.
- * - No relocation, the executable's own variable: its block lies at the thread pointer, by the
+ * - No relocation, the executable's own variable: its block is at the thread pointer, by the
  *   rules of the architecture.
  *
  * A block that is not at a fixed distance from the thread pointer is found through the thread's
- * vector of blocks (dtv). The address of the vector lies beside the thread pointer, differently in
- * each C library. A thread that has never used the variable has no such block. */
+ * vector of blocks (dtv). The address of the vector is beside the thread pointer, at a place that
+ * depends on the C library. A thread that has never used the variable has no such block. */
 #include <elf.h>
 #include <errno.h>
 #include <gelf.h>
@@ -52,7 +52,7 @@ enum {
 };
 #endif
 
-/* A module while it is looked at. */
+/* A module while it is examined. */
 typedef struct image {
     sp_outside_process *process;
     const char *path;
@@ -130,7 +130,7 @@ static void take_relocation(image *image, const GElf_Rela *relocation)
     }
 }
 
-/* How many relocations of a section are for the symbol. */
+/* Take the relocations of SECTION for the symbol. Returns how many. */
 static size_t take_relocations(image *image, Elf_Scn *section, const GElf_Shdr *header)
 {
     Elf_Data *data = elf_getdata(section, NULL);
@@ -193,7 +193,7 @@ static bool find_symbol(image *image)
     return false;
 }
 
-/* The file's first loaded segment is at LOW. */
+/* Set the bias. LOW: where the file's first loaded segment is. */
 static bool find_bias(image *image, uint64_t low)
 {
     size_t count;
@@ -222,7 +222,7 @@ static void examine_elf(image *image, uint64_t low)
         take_local(image);
 }
 
-/* The flag of a program that may lie anywhere. */
+/* Whether ELF has the flag of a position-independent program. */
 static bool has_pie_flag(Elf *elf)
 {
     GElf_Shdr header;
@@ -238,7 +238,7 @@ static bool has_pie_flag(Elf *elf)
     return false;
 }
 
-/* A program that was started through the loader is not /proc/PID/exe, so its file has to say that
+/* A program that was started through the loader is not /proc/PID/exe, so the file decides whether
  * it is one. */
 static bool is_program(Elf *elf)
 {
@@ -246,7 +246,8 @@ static bool is_program(Elf *elf)
     return gelf_getehdr(elf, &header) && (header.e_type == ET_EXEC || has_pie_flag(elf));
 }
 
-/* A search through the mappings: the last one that began a file, until its code is found. */
+/* The search through the mappings. `begin` is the last mapping of a file's begin, whose code has
+ * not been found yet. */
 typedef struct search {
     sp_outside_process *process;
     char executable[PATH_MAX];
@@ -282,8 +283,8 @@ static sp_elf_file open_mapped(const search *search, const char *folder, const c
     return file;
 }
 
-/* By its path, as the program, or by the mapping itself: that works for removed files, too, but
- * only for the privileged. */
+/* Open the mapped file: as the program, by its path, or by the mapping itself. The last works for
+ * removed files, too, but needs privileges. */
 static sp_elf_file open_file(const search *search)
 {
     const sp_mapping *begin = &search->begin;
@@ -350,8 +351,8 @@ sp_outside_result sp_outside_find_slots(sp_outside_process *process)
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
-/* glibc: pairs of address and what to free, from number 1 on; all ones where there is no block. The
- * word in front of number 0 counts. */
+/* glibc: from number 1 on, the vector has pairs of a block's address (all ones: no block) and what
+ * to free. The number of modules is two words before the vector. */
 static uint64_t block_of_glibc(pid_t pid, uint64_t pointer, uint64_t module)
 {
     uint64_t vector, count, block;
@@ -362,7 +363,7 @@ static uint64_t block_of_glibc(pid_t pid, uint64_t pointer, uint64_t module)
     return block == UINT64_MAX ? 0 : block;
 }
 
-/* musl: addresses; number 0 is how many. */
+/* musl: the vector has the blocks' addresses. Word 0 is the number of modules. */
 static uint64_t block_of_musl(pid_t pid, uint64_t pointer, uint64_t module)
 {
     uint64_t vector, count, block;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stopping a thread for a look. It is traced only for that time: a traced thread stops at each of
- * its signals until its tracer lets it go on. A signal that arrives while the thread stops is
- * delivered when it goes on. A group stop that something else requested stays in force. */
+/* Stops a thread for a look. It is traced only for that time, because a traced thread stops at each
+ * of its signals until its tracer continues it. A signal that arrives while the thread stops is
+ * delivered when it continues. A group stop that something else requested stays in force. */
 #include <elf.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 
 #include "outside/outside_internal.h"
 
-/* Whether the thread has ended. For one that has ended and was not waited for the kernel may say
+/* Whether the thread has ended. For one that has ended and was not waited for, ptrace may fail with
  * "not permitted", too. */
 static bool has_ended(pid_t pid, pid_t tid)
 {
@@ -61,8 +61,8 @@ static bool has_signal(pid_t pid, pid_t tid)
 }
 
 /* Some system calls (epoll_wait, receiving with a timeout …) end with EINTR when their thread is
- * stopped although no signal came, which the program would notice. Such a call is started again, in
- * the way in which the kernel restarts other calls. */
+ * stopped, although no signal arrived, and the program would notice. Such a call is started again,
+ * in the way in which the kernel restarts other calls. */
 static void restart_call(pid_t pid, const sp_outside_stopped *stopped,
                          struct user_regs_struct *registers)
 {
@@ -113,8 +113,8 @@ static bool read_registers(pid_t pid, sp_outside_stopped *out)
 #endif
 }
 
-/* Wait until the thread stops: for PTRACE_INTERRUPT, or for a signal that comes just now, which is
- * *SIGNAL then, else 0. */
+/* Wait until the thread stops: because of PTRACE_INTERRUPT (*SIGNAL is 0 then), or because of a
+ * signal that arrives just now (*SIGNAL). */
 static bool wait_for_stop(pid_t tid, int *signal)
 {
     int status;

@@ -10,7 +10,7 @@
 #include "outside/outside_internal.h"
 
 #if defined(__x86_64__)
-/* The list begins less than a page behind the begin of the block (0x2e0 in glibc 2.36). */
+/* The list begins less than a page after the begin of the block (0x2e0 in glibc 2.36). */
 enum { BLOCK_WORDS = 512, SELF_AT = 2 };
 
 uint64_t sp_outside_thread_pointer(pid_t pid, pid_t tid)
